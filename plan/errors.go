@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels for callers that choose by kind of failure. The errors that carry
+// them say where and why.
+var (
+	ErrUnsupportedOpcode     = errors.New("unsupported opcode")
+	ErrUnsupportedTensorRank = errors.New("unsupported tensor rank")
+	ErrInvalidParamBlockABI  = errors.New("invalid parameter block")
+	ErrBatchUnsupported      = errors.New("batch size unsupported")
+	ErrInvalidHandoff        = errors.New("invalid stage handoff")
+	ErrInvalidPlan           = errors.New("invalid plan")
+	ErrWeightBinding         = errors.New("weight binding")
+	ErrStateLifecycle        = errors.New("state action not allowed")
+)
+
+// An OpcodeError names an opcode that a backend, or the contract, lacks. It
+// matches [ErrUnsupportedOpcode].
+type OpcodeError struct {
+	Op      Opcode
+	Backend string // "" = no backend knows it
+	Index   int    // instruction
+}
+
+func (e *OpcodeError) Error() string {
+	who := e.Backend
+	if who == "" {
+		who = "plan"
+	}
+	return fmt.Sprintf("%s: instruction %d: %v: %s", who, e.Index, ErrUnsupportedOpcode, e.Op)
+}
+
+// Unwrap returns [ErrUnsupportedOpcode].
+func (e *OpcodeError) Unwrap() error { return ErrUnsupportedOpcode }
+
+// A ParamABIError says why a parameter block cannot be used. It matches
+// [ErrInvalidParamBlockABI].
+type ParamABIError struct {
+	Op  Opcode
+	Why string
+}
+
+func (e *ParamABIError) Error() string {
+	return fmt.Sprintf("%v: %s: %s", ErrInvalidParamBlockABI, e.Op, e.Why)
+}
+
+// Unwrap returns [ErrInvalidParamBlockABI].
+func (e *ParamABIError) Unwrap() error { return ErrInvalidParamBlockABI }
+
+// A PlanError says what is wrong with a plan and where. Kind is one of the
+// sentinels and is what it unwraps to.
+type PlanError struct {
+	Index int // instruction; Whole for the plan itself
+	Why   string
+	Kind  error
+}
+
+// Whole is the Index of an error that concerns a whole plan.
+const Whole = -1
+
+func (e *PlanError) Error() string {
+	if e.Index == Whole {
+		return fmt.Sprintf("%v: %s", e.Kind, e.Why)
+	}
+	return fmt.Sprintf("instruction %d: %v: %s", e.Index, e.Kind, e.Why)
+}
+
+// Unwrap returns the sentinel.
+func (e *PlanError) Unwrap() error { return e.Kind }
+
+// Errorf makes a [*PlanError].
+func Errorf(kind error, index int, format string, args ...any) error {
+	return &PlanError{Index: index, Why: fmt.Sprintf(format, args...), Kind: kind}
+}

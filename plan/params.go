@@ -1,0 +1,197 @@
+package plan
+
+// Params is the payload of one opcode: a struct of fixed-size fields without
+// padding, little-endian in its encoded form. The concrete types below are the
+// only implementations. Anything of variable length (inverse frequencies,
+// layer lists) is a weight constant, never payload.
+type Params interface{ params() }
+
+// NormKind selects the normalisation.
+const (
+	NormRMS   uint32 = iota // x / sqrt(mean(x²)+eps) · (w + offset)
+	NormLayer               // (x − mean) / sqrt(var+eps) · w + b
+)
+
+// NormParams describes a norm over the last axis.
+type NormParams struct {
+	Dim    uint32
+	Kind   uint32
+	Eps    float32
+	Offset float32 // added to the weight (1 for gemma from Hugging Face)
+	Groups uint32  // 1 = the whole row; more = each group by itself
+	Pad    uint32
+}
+
+// Rope styles: how elements pair up, and whose position each pair uses.
+const (
+	RopeNone        uint32 = iota
+	RopeHalf               // element i with i + r/2
+	RopeInterleaved        // element 2i with 2i+1
+	RopeMBlocks            // half pairing; sections of pairs use t, y, x
+	RopeMInterleaved
+)
+
+// Rope scalings that depend on the length a request was admitted for. Those
+// that do not are folded into the inverse frequencies.
+const (
+	RopeFixed   uint32 = iota
+	RopeDynamic        // base grows with length beyond RopeLimit
+	RopeLong           // inv_freq up to RopeLimit, inv_freq_long above
+)
+
+// AttentionParams describes grouped-query attention with its projections.
+type AttentionParams struct {
+	Layer       uint32 // ordinal inside the state, not the model layer
+	Heads       uint32
+	KVHeads     uint32
+	HeadDim     uint32
+	RopeDim     uint32 // rotated elements of each head
+	RopeStyle   uint32
+	RopeKind    uint32
+	RopeLimit   uint32  // original context length
+	RopeBase    float32 // dynamic only
+	RopeFactor  float32 // dynamic only
+	RopeScale   float32 // multiplies cos and sin (yarn, longrope)
+	Window      uint32  // 0 = all keys; else keys p with q−Window < p ≤ q
+	Causal      uint32  // 0 = both directions
+	Scale       float32 // multiplies q·k
+	Softcap     float32 // c·tanh(s/c) before masking; 0 = none
+	QKNormEps   float32
+	QKNormOff   float32 // added to the q and k norm weights
+	QKNormKind  uint32  // 0 none, 1 each head before rope
+	QGate       uint32  // 1: q holds q and an output gate per head
+	TempBeta    float32 // q ×= 1 + TempBeta·ln(1 + ⌊pos/TempOrigLen⌋)
+	TempOrigLen uint32
+	MropeT      uint32
+	MropeH      uint32
+	MropeW      uint32
+}
+
+// Activations of feed-forward layers.
+const (
+	ActSiLU uint32 = iota
+	ActGELUTanh
+	ActGELUErf
+	ActReLU2
+	ActSwiGLUOAI // (up+1)·g·σ(1.702 g), clamped
+	ActReLU
+	ActQuickGELU
+)
+
+// FFNParams describes a dense feed-forward layer.
+type FFNParams struct {
+	Dim, Hidden uint32
+	Act         uint32
+	Gated       uint32 // 1: down(act(gate x) ⊙ up x); 0: down(act(up x))
+}
+
+// MoEParams describes a mixture of experts with its router.
+type MoEParams struct {
+	Dim, Hidden, Experts, TopK uint32
+	Gate                       uint32 // 0 softmax then top-k, 1 top-k then softmax, 2 sigmoid
+	Renorm                     uint32
+	Groups, TopGroups          uint32
+	GroupScore                 uint32 // 0 best, 1 sum of the two best
+	Masked                     uint32 // experts outside the chosen groups score 0 (0) or −∞ (1)
+	Scale, RenormEps           float32
+	SharedHidden, SharedGated  uint32
+	Act                        uint32
+	Pad                        uint32
+}
+
+// SSMParams describes Mamba 1 and Mamba 2 mixers.
+type SSMParams struct {
+	Layer, Inner, State, Heads, HeadDim, Groups, Conv, NormGroups, DtRank uint32
+	NormEps, DtMin, DtMax                                                 float32
+	Chunk                                                                 uint32
+	PlainNorm                                                             uint32 // 1: norm without weight on B, C and dt (falcon mamba)
+}
+
+// ConvParams describes a gated short convolution.
+type ConvParams struct{ Layer, Dim, Kernel, Pad uint32 }
+
+// MLAParams describes multi-head latent attention.
+type MLAParams struct {
+	Layer, Heads, QRank, KVRank, Nope, Rope, V uint32
+	RopeStyle                                  uint32
+	Scale, RopeScale, NormEps                  float32
+	Absorb                                     uint32 // 1: kv_b folded into q and o
+}
+
+// GatedDeltaParams describes a gated delta rule mixer.
+type GatedDeltaParams struct {
+	Layer, KHeads, VHeads, KDim, VDim, Conv, Chunk uint32
+	NormEps, L2Eps                                 float32
+	VLayout                                        uint32 // 0 grouped by key head, 1 tiled
+}
+
+// EmbedParams describes a table lookup.
+type EmbedParams struct {
+	Dim, Vocab uint32
+	Scale      float32 // multiplies every element
+	PosOffset  uint32  // first row of the position table
+}
+
+// AddParams describes out = in0 + Scale·in1. With a second output the sum is
+// also normalised (weight slot "norm") into it.
+type AddParams struct {
+	Scale   float32
+	NormEps float32
+	NormOff float32
+	Norm    uint32 // 1: the second output is written
+}
+
+// HeadParams describes the projection to logits.
+type HeadParams struct {
+	Vocab, Dim uint32
+	Softcap    float32 // 0 = none
+	Scale      float32 // multiplies the logits before the cap
+	Tied       uint32
+	Pad        uint32
+}
+
+// PoolParams describes how an encoder's rows become one vector.
+type PoolParams struct {
+	Kind      uint32 // 0 none, 1 mean, 2 first, 3 last
+	Normalize uint32
+}
+
+// PatchParams describes a patch or convolution stem.
+type PatchParams struct{ Patch, Temporal, Channels, Dim, GridSide, Pad uint32 }
+
+// MergeParams describes the merger of neighbouring patches.
+type MergeParams struct {
+	Merge, Layer, PostShuffleNorm, Act uint32
+	Eps                                float32
+	Pad                                uint32
+}
+
+// ScatterParams describes where image rows go.
+type ScatterParams struct {
+	TokenID uint32
+	Index   uint32
+}
+
+func (*NormParams) params()       {}
+func (*AttentionParams) params()  {}
+func (*FFNParams) params()        {}
+func (*MoEParams) params()        {}
+func (*SSMParams) params()        {}
+func (*ConvParams) params()       {}
+func (*MLAParams) params()        {}
+func (*GatedDeltaParams) params() {}
+func (*EmbedParams) params()      {}
+func (*AddParams) params()        {}
+func (*HeadParams) params()       {}
+func (*PoolParams) params()       {}
+func (*PatchParams) params()      {}
+func (*MergeParams) params()      {}
+func (*ScatterParams) params()    {}
+
+// payload returns a new zero payload of type T; spec tables hold it.
+func payload[T any, P interface {
+	*T
+	Params
+}]() Params {
+	return P(new(T))
+}

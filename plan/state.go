@@ -1,0 +1,171 @@
+package plan
+
+import "atenia/tensor"
+
+// A StateKind says how a state's bytes are addressed and therefore what may be
+// done with them.
+type StateKind uint8
+
+// The state kinds.
+const (
+	StateKV        StateKind = iota // paged, addressed by position
+	StateRecurrent                  // fixed size, not addressed by position
+	StateConv                       // a short window of inputs
+	StateCrossKV                    // written once per request
+	StateScratch                    // lives for one step
+	NumStateKinds
+)
+
+var stateNames = [NumStateKinds]string{"kv", "recurrent", "conv", "cross_kv", "scratch"}
+
+// String returns the kind's name.
+func (k StateKind) String() string {
+	if k < NumStateKinds {
+		return stateNames[k]
+	}
+	return "state?"
+}
+
+// A StateKindSet is a set of state kinds.
+type StateKindSet uint8
+
+// Kinds returns the set of the given kinds.
+func Kinds(ks ...StateKind) (s StateKindSet) {
+	for _, k := range ks {
+		s |= 1 << k
+	}
+	return s
+}
+
+// Has reports whether k is in the set.
+func (s StateKindSet) Has(k StateKind) bool { return s&(1<<k) != 0 }
+
+// A StateKey names one state of a model: a kind and a group inside it, because
+// full and sliding-window layers keep separate caches.
+type StateKey struct {
+	Kind  StateKind
+	Group uint8
+}
+
+// A Lifecycle says how long a state lives.
+type Lifecycle uint8
+
+// The lifecycles.
+const (
+	SlotPersistent Lifecycle = iota
+	RequestScoped
+	StepScoped
+	NumLifecycles
+)
+
+var lifecycleNames = [NumLifecycles]string{"slot_persistent", "request_scoped", "step_scoped"}
+
+// String returns the lifecycle's name.
+func (l Lifecycle) String() string {
+	if l < NumLifecycles {
+		return lifecycleNames[l]
+	}
+	return "lifecycle?"
+}
+
+// An Action is something a scheduler does to a state.
+type Action uint8
+
+// The actions.
+const (
+	ActAlloc Action = iota
+	ActReset
+	ActReuse
+	ActEvict
+	ActCloneForFork
+	ActDeinit
+	NumActions
+)
+
+var actionNames = [NumActions]string{"alloc", "reset", "reuse", "evict", "clone_for_fork", "deinit"}
+
+// String returns the action's name.
+func (a Action) String() string {
+	if a < NumActions {
+		return actionNames[a]
+	}
+	return "action?"
+}
+
+// A StateDescriptor describes one state of the whole model for one slot. For a
+// paged state SizeBytes is the size of a page over all its layers; for a fixed
+// one it covers all layers. Either way Layers·LayerStride = SizeBytes.
+type StateDescriptor struct {
+	ID          uint8
+	Kind        StateKind
+	Group       uint8
+	SizeBytes   uint64
+	AlignBytes  uint16
+	ZeroInit    bool
+	Lifecycle   Lifecycle
+	Layers      uint16
+	LayerStride uint64
+	PageTokens  uint32 // 0 = fixed size
+	Window      uint32 // 0 = all positions, else only the last Window are kept
+	Sections    []Section
+}
+
+// A Section names one part of a layer's stride ("k", "v", "conv", "ssm"), so
+// that snapshot, fork and dump need no kernel knowledge.
+type Section struct {
+	Name   string
+	Offset uint64 // inside a layer's stride
+	Bytes  uint64
+	DType  tensor.DType
+}
+
+// An Effect is what one action does to states of one lifecycle.
+type Effect struct {
+	Allowed bool
+	Zero    bool // bytes read as zero afterwards
+	Release bool // storage goes back to the pool
+}
+
+// Matrix is complete over lifecycle × action.
+var Matrix = [NumLifecycles][NumActions]Effect{
+	SlotPersistent: {
+		ActAlloc:        {Allowed: true},
+		ActReset:        {Allowed: true},
+		ActReuse:        {Allowed: true},
+		ActEvict:        {Allowed: true, Release: true},
+		ActCloneForFork: {Allowed: true},
+		ActDeinit:       {Allowed: true, Release: true},
+	},
+	RequestScoped: {
+		ActAlloc:        {Allowed: true, Zero: true},
+		ActReset:        {},
+		ActReuse:        {},
+		ActEvict:        {Allowed: true, Release: true},
+		ActCloneForFork: {Allowed: true},
+		ActDeinit:       {Allowed: true, Release: true},
+	},
+	StepScoped: {
+		ActAlloc:        {Allowed: true, Zero: true},
+		ActReset:        {Allowed: true, Zero: true},
+		ActReuse:        {},
+		ActEvict:        {Allowed: true, Release: true},
+		ActCloneForFork: {},
+		ActDeinit:       {Allowed: true, Release: true},
+	},
+}
+
+// ZeroOn reports whether the bytes must read as zero after the action, or
+// fails with [ErrStateLifecycle] when the lifecycle forbids it. A state with
+// ZeroInit is not addressed by position, so a stale value would leak into the
+// next request: it is zeroed on alloc, reset and reuse alike.
+func (d *StateDescriptor) ZeroOn(a Action) (bool, error) {
+	e := Matrix[d.Lifecycle][a]
+	if !e.Allowed {
+		return false, Errorf(ErrStateLifecycle, Whole, "%s of a %s state", a, d.Lifecycle)
+	}
+	switch a {
+	case ActAlloc, ActReset, ActReuse:
+		return e.Zero || d.ZeroInit, nil
+	}
+	return false, nil
+}

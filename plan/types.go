@@ -1,0 +1,170 @@
+package plan
+
+import "atenia/tensor"
+
+// A RegisterRef names one value of a plan. Registers are written once.
+type RegisterRef uint16
+
+// A WeightRef indexes the weights of a plan.
+type WeightRef uint32
+
+// NoWeight fills an optional weight slot that a model does not have.
+const NoWeight WeightRef = ^WeightRef(0)
+
+// A StateRef indexes the states of a plan.
+type StateRef int16
+
+// NoState marks an instruction that owns no state.
+const NoState StateRef = -1
+
+// A Layout says how a value's elements lie in memory.
+type Layout uint8
+
+// The layouts.
+const (
+	Contiguous Layout = iota
+	Strided
+	BackendNative
+	VisionRowMajor
+	VisionMergeBlock
+	NumLayouts
+)
+
+var layoutNames = [NumLayouts]string{"contiguous", "strided", "native", "vision_row_major", "vision_merge_block"}
+
+// String returns the layout's name.
+func (l Layout) String() string {
+	if l < NumLayouts {
+		return layoutNames[l]
+	}
+	return "layout?"
+}
+
+// A RowKind is the symbolic number of rows of a value, so that one plan serves
+// every batch; a [Sizing] turns it into a number.
+type RowKind uint8
+
+// The row kinds.
+const (
+	RowsTokens    RowKind = iota // every token of the ragged batch
+	RowsSlots                    // one row per active slot
+	RowsRequested                // rows whose logits are wanted
+	RowsPatches                  // vision patches
+	RowsMerged                   // vision tokens after merging
+	NumRowKinds
+)
+
+var rowNames = [NumRowKinds]string{"tokens", "slots", "requested", "patches", "merged"}
+
+// String returns the kind's name.
+func (r RowKind) String() string {
+	if r < NumRowKinds {
+		return rowNames[r]
+	}
+	return "rows?"
+}
+
+// A RegSpec is the logical shape of a register: Rows × Cols elements.
+type RegSpec struct {
+	Name   string
+	DType  tensor.DType // F32 for activations, I32 for indices
+	Rank   uint8
+	Rows   RowKind
+	Cols   uint32
+	Layout Layout
+}
+
+// An Instruction applies one opcode.
+type Instruction struct {
+	Op      Opcode
+	In, Out []RegisterRef
+	Weights []WeightRef // in the order of OpSpec.Weights
+	Param   uint16      // index into ExecutionPlan.Params
+	State   StateRef
+	Layer   int16 // model layer, for dumps and traces; −1 outside layers
+}
+
+// A WeightBinding names the tensor that fills a weight reference, in the
+// canonical spelling "blk.3.attn_q", and the slot that uses it first.
+type WeightBinding struct {
+	Slot string
+	Name string
+}
+
+// An ExecutionPlan is the typed program of one mode of one model.
+type ExecutionPlan struct {
+	Mode         Mode
+	Instructions []Instruction
+	Registers    []RegSpec
+	Inputs       []RegisterRef
+	Outputs      []RegisterRef
+	Params       []ParamBlock
+	Weights      []WeightBinding
+	States       []StateDescriptor
+}
+
+// A LivenessMap says how long registers hold a value that is still needed.
+type LivenessMap struct {
+	LastRead  []uint32   // register → last instruction that reads it, or NeverRead
+	KillAfter [][]uint64 // instruction → set of registers that die after it
+}
+
+// NeverRead is the LastRead of a register that nothing reads.
+const NeverRead = ^uint32(0)
+
+// Kills reports whether register r dies after instruction i.
+func (l *LivenessMap) Kills(i int, r RegisterRef) bool {
+	return l.KillAfter[i][r/64]&(1<<(r%64)) != 0
+}
+
+// A PlanDiagnostic is something a pass noticed.
+type PlanDiagnostic struct {
+	Warn bool
+	Code string // "never_read", "fused", …
+	Text string
+}
+
+// A CompiledPlan is a plan with what the passes found out about it.
+type CompiledPlan struct {
+	Plan          ExecutionPlan
+	Live          LivenessMap
+	PeakRegisters uint16
+	Diagnostics   []PlanDiagnostic
+}
+
+// ModelPlans is the staged set of one model. The vision stages are nil for
+// text models, Decode is nil for encoders.
+type ModelPlans struct {
+	VisionEncode *CompiledPlan
+	Scatter      *CompiledPlan
+	Prefill      *CompiledPlan
+	Decode       *CompiledPlan
+	Handoffs     []Handoff
+}
+
+// ByMode returns the plan of a mode, or nil.
+func (m *ModelPlans) ByMode(mode Mode) *CompiledPlan {
+	switch mode {
+	case ModeDecode:
+		return m.Decode
+	case ModePrefill:
+		return m.Prefill
+	case ModeVisionEncode:
+		return m.VisionEncode
+	case ModeScatter:
+		return m.Scatter
+	}
+	return nil
+}
+
+// A Handoff pins one stage boundary: which register leaves, which receives it,
+// whether the producer must be synchronised, and when its buffer is free again.
+type Handoff struct {
+	From, To       Mode
+	FromReg, ToReg RegisterRef
+	DType          tensor.DType
+	Layout         Layout
+	Cols           uint32
+	Sync           bool
+	ReleaseAfter   uint32 // instruction of the consumer after which the buffer is free
+}
