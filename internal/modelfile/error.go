@@ -1,0 +1,72 @@
+package modelfile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A FormatError says what is wrong with a model file, where, and what to do
+// about it. Fields that do not apply are empty.
+type FormatError struct {
+	File   string // path of the file
+	Offset int64  // byte of the file where Field starts; 0 when the fault is the file as a whole
+	Line   int    // text files: line of the fault, from 1
+	Column int    // text files: column in characters, from 1
+	Tensor string // tensor that is at fault
+	Field  string // what was being read: "magic", `metadata "general.alignment"`, "data"
+	Want   string // what was expected
+	Got    string // what the file has
+	Fix    string // what to do
+	Err    error  // cause, if another error is one: a missing file, for example
+}
+
+func (e *FormatError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	switch {
+	case e.Line > 0:
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+	case e.Offset > 0:
+		fmt.Fprintf(&b, ": byte %d", e.Offset)
+	}
+	if e.Tensor != "" {
+		fmt.Fprintf(&b, ": tensor %q", clip(e.Tensor))
+	}
+	if e.Field != "" {
+		b.WriteString(": " + e.Field)
+	}
+	if e.Want != "" {
+		b.WriteString(": want " + e.Want)
+	}
+	if e.Got != "" {
+		b.WriteString(", got " + e.Got)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Fix != "" {
+		b.WriteString("; " + e.Fix)
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause, so that errors.Is(err, fs.ErrNotExist) tells a
+// missing file from a damaged one.
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// Advice that several faults share.
+const (
+	fixFetch  = "the file is cut or damaged: fetch it again and compare its checksum"
+	fixDamage = "the file is damaged or was written by a faulty tool: fetch or convert it again"
+)
+
+// clip shortens names from hostile files, so that an error stays one line.
+func clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }

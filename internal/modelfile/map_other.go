@@ -1,0 +1,20 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package modelfile
+
+import (
+	"io"
+	"os"
+)
+
+// mapBytes reads the file where no mapping is available.
+func mapBytes(f *os.File, n int) (data []byte, unmap func() error, err error) {
+	data = make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), data); err != nil {
+		return nil, nil, err
+	}
+	return data, func() error { return nil }, nil
+}
+
+// advise has nobody to tell.
+func advise([]byte, Advice) error { return nil }
