@@ -1,0 +1,189 @@
+package durable
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// alone fails when the folder holds anything but the named file.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) {
+			t.Errorf("left behind: %s", e.Name())
+		}
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, want := range []string{"one", "", strings.Repeat("long ", 1<<20)} {
+		if err := WriteFile(path, text(want)); err != nil {
+			t.Fatal(err)
+		}
+		if content(t, path) != want {
+			t.Fatal("other content")
+		}
+	}
+	alone(t, path)
+}
+
+func TestModeAndLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.WriteFile(real, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	if err := WriteFile(link, text("new")); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Lstat(link)
+	if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link became %v, %v", st, err)
+	}
+	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o640 || content(t, real) != "new" {
+		t.Errorf("real file: %v, %v", st, err)
+	}
+}
+
+func TestNotAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteFile(dir, text("x")); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if err := WriteFile(filepath.Join(dir, "no", "file"), text("x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever step fails, the old file is whole and nothing is left behind.
+func TestEveryStepFails(t *testing.T) {
+	broken := errors.New("broken")
+	write := text("new")
+	for _, c := range []struct {
+		step  string
+		spoil func(*sequence)
+		want  string // content afterwards
+	}{
+		{"create", func(s *sequence) { s.create = func(string, fs.FileMode) (*os.File, error) { return nil, broken } }, "old"},
+		{"write", func(*sequence) {
+			write = func(w io.Writer) error { return errors.Join(text("half")(w), broken) }
+		}, "old"},
+		{"sync", func(s *sequence) { s.sync = func(*os.File) error { return broken } }, "old"},
+		{"close", func(s *sequence) { s.close = func(f *os.File) error { return errors.Join(f.Close(), broken) } }, "old"},
+		{"rename", func(s *sequence) { s.rename = func(string, string) error { return broken } }, "old"},
+		{"syncDir", func(s *sequence) { s.syncDir = func(string) error { return broken } }, "new"},
+	} {
+		t.Run(c.step, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := steps
+			write = text("new")
+			c.spoil(&s)
+			if err := s.run(path, write); !errors.Is(err, broken) {
+				t.Errorf("got error %v", err)
+			}
+			if got := content(t, path); got != c.want {
+				t.Errorf("content %q, want %q", got, c.want)
+			}
+			alone(t, path)
+		})
+	}
+}
+
+// childVar names the file that the child process of TestKill rewrites.
+const childVar = "ATENIA_DURABLE_CHILD"
+
+// whole is content that proves itself: 32 bytes of checksum, then the rest.
+func whole(version byte) []byte {
+	body := bytes.Repeat([]byte{version}, 100_000)
+	sum := sha256.Sum256(body)
+	return append(sum[:], body...)
+}
+
+// A process that is killed while it rewrites a file again and again leaves a
+// whole one.
+func TestKill(t *testing.T) {
+	if path := os.Getenv(childVar); path != "" {
+		for v := byte(0); ; v++ {
+			if err := WriteFile(path, func(w io.Writer) error {
+				b := whole(v)
+				for len(b) > 0 { // in pieces, so that kills fall between them
+					n, err := w.Write(b[:min(len(b), 1000)])
+					if err != nil {
+						return err
+					}
+					b = b[n:]
+				}
+				return nil
+			}); err != nil {
+				os.Exit(1)
+			}
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, whole(0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func() byte { // the version in the file, which must be whole
+		t.Helper()
+		b := []byte(content(t, path))
+		if len(b) < 33 || !bytes.Equal(b, whole(b[32])) {
+			t.Fatalf("the file is %d torn bytes", len(b))
+		}
+		return b[32]
+	}
+	for i := range 5 {
+		before := check()
+		cmd := exec.Command(self, "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), childVar+"="+path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); check() == before && time.Since(start) < 5*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(i) * 1700 * time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		check()
+	}
+}
