@@ -1,0 +1,120 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+
+	"atenia/tensor"
+)
+
+// A Form says how [MatMulQ] reads activation rows.
+type Form uint8
+
+const (
+	// FormF32 is plain float32 values, for plain float weights.
+	FormF32 Form = iota
+	// FormQ8 is int8 values with a float32 scale for every 32, for all
+	// quantised weights. Rows are padded to 256 values, so one layout serves
+	// formats of 32 and of 256.
+	FormQ8
+)
+
+// String returns "f32" or "q8".
+func (f Form) String() string {
+	if f == FormQ8 {
+		return "q8"
+	}
+	return "f32"
+}
+
+// FormOf returns the fastest form for weights of type d.
+func FormOf(d tensor.DType) Form {
+	if d.Quantised() {
+		return FormQ8
+	}
+	return FormF32
+}
+
+// blockCols is how many columns one xBlock and one wBlock hold.
+const blockCols = 256
+
+// An xBlock is 256 activations of FormQ8: value i is d[i/32]·(q[i]-128).
+type xBlock struct {
+	q [256]uint8 // plus 128, because vector units multiply unsigned by signed
+	d [8]float32
+	m [16]float32 // m[g] = d·Σ(q-128) over 16 columns, what a minimum multiplies
+}
+
+const xBlockBytes = int(unsafe.Sizeof(xBlock{}))
+
+// RowBytes returns the size of one prepared row of cols values.
+func (f Form) RowBytes(cols int) int {
+	if f == FormQ8 {
+		return blocks(cols) * xBlockBytes
+	}
+	return 4 * cols
+}
+
+func blocks(cols int) int { return (cols + blockCols - 1) / blockCols }
+
+func xBlocks(b []byte) []xBlock {
+	return unsafe.Slice((*xBlock)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/xBlockBytes)
+}
+
+// Prepare writes one row of len(src) values in the form. dst, aligned to 4
+// bytes, has f.RowBytes(len(src)) bytes; it depends on src alone.
+//
+// FormQ8 rounds to nearest even in steps of the largest magnitude of 32 values
+// over 127. A block with a NaN or an infinity has a scale that is one, so that
+// every product with it shows the damage.
+func (f Form) Prepare(dst []byte, src []float32) {
+	dst = dst[:f.RowBytes(len(src))]
+	if f == FormF32 {
+		copy(floats(dst), src)
+		return
+	}
+	bs := xBlocks(dst)
+	for i := range bs {
+		s := src[i*blockCols:]
+		if len(s) >= blockCols {
+			quantise(&bs[i], (*[256]float32)(s))
+			continue
+		}
+		var pad [256]float32
+		copy(pad[:], s)
+		quantise(&bs[i], &pad)
+	}
+}
+
+// quantiseTiny is 2^-120: blocks with no larger magnitude become zeros, since
+// 127 over it would overflow.
+const quantiseTiny = 7 << 23
+
+func quantiseGeneric(dst *xBlock, src *[256]float32) {
+	for b := range dst.d {
+		x := (*[32]float32)(src[32*b:])
+		var top uint32 // bit patterns of magnitudes order like them, NaN last
+		for _, v := range x {
+			top = max(top, math.Float32bits(v)&0x7fffffff)
+		}
+		amax := math.Float32frombits(top)
+		d := amax / 127
+		var inv float32
+		if top >= quantiseTiny && top < 0x7f800000 {
+			inv = 127 / amax
+		}
+		dst.d[b] = d
+		for g := range 2 {
+			sum := int32(0)
+			for i := 16 * g; i < 16*g+16; i++ {
+				q := int32(0)
+				if inv != 0 {
+					q = int32(math.RoundToEven(float64(x[i] * inv)))
+				}
+				dst.q[32*b+i] = uint8(q + 128)
+				sum += q
+			}
+			dst.m[2*b+g] = d * float32(sum)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package kernel
+
+import "atenia/tensor"
+
+// The portable functions, under the names that assembly would have.
+
+var variants = []string{"portable"}
+
+const fusedRows = 0
+
+func hasFused(tensor.DType) bool { return false }
+
+func matVec([]float32, *Matrix, int, int, []xBlock) {}
+
+func quantise(dst *xBlock, src *[256]float32) { quantiseGeneric(dst, src) }
+
+func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
+
+func expand(dst []float32, w *wBlock) { expandGeneric(dst, w) }
+
+func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
+	tileFloatGeneric(acc, d, w, x, xStride, n)
+}
+
+func tileInt(acc []tile, w []wBlock, wStride int, x []xBlock, xStride, n int, mins bool) {
+	tileIntGeneric(acc, w, wStride, x, xStride, n, mins)
+}
+
+func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }
+
+func sumSquaresLanes(a *lanes64, x []float32, mean float64) { sumSquaresLanesGeneric(a, x, mean) }
+
+func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
+	normaliseGeneric(dst, src, weight, bias, mean, inv, offset)
+}
+
+func addScaled(dst, a, b []float32, scale float32) { addScaledGeneric(dst, a, b, scale) }
+
+func mul(dst, a, b []float32) { mulGeneric(dst, a, b) }
+
+func scaleBy(dst []float32, s float32) { scaleByGeneric(dst, s) }
+
+func ropeHalves(a, b, cos, sin []float32) { ropeHalvesGeneric(a, b, cos, sin) }
+
+func ropeInterleaved(x, cos, sin []float32) { ropeInterleavedGeneric(x, cos, sin) }
+
+func apply(op unary, dst, src []float32) { applyGeneric(op, dst, src) }
+
+func expSum(a *lanes, x []float32, top float32) { expSumGeneric(a, x, top) }
+
+func loadF16(dst []float32, src []byte) { loadF16Generic(dst, src) }
+
+func storeF16(dst []byte, src []float32) { storeF16Generic(dst, src) }
+
+func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
+	axpyRowsGeneric(dst, p, pStride, heads, v, c)
+}
+
+func readAll(b []byte) byte { return readAllGeneric(b) }
+
+func fmaLoop(steps int) float64 { return fmaLoopGeneric(steps) }

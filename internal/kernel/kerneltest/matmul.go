@@ -1,0 +1,216 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"atenia/internal/kernel"
+	"atenia/tensor"
+)
+
+// DTypes are the element types of weights that kernels support.
+func DTypes() (list []tensor.DType) {
+	for d := range tensor.DType(tensor.NumDTypes) {
+		if kernel.Supports(d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// Variants runs f as a subtest under each variant but the portable one, and
+// leaves the best in use.
+func Variants(t *testing.T, f func(t *testing.T)) {
+	all := kernel.Variants()
+	defer use(t, all[len(all)-1])
+	for _, v := range all[1:] {
+		t.Run(v, func(t *testing.T) {
+			use(t, v)
+			f(t)
+		})
+	}
+}
+
+func use(t testing.TB, variant string) {
+	t.Helper()
+	if err := kernel.SetVariant(variant); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// portably runs f under the portable variant.
+func portably(t testing.TB, f func()) {
+	now := kernel.Variant()
+	use(t, "portable")
+	defer use(t, now)
+	f()
+}
+
+// Matrix returns random weights whose values are small numbers.
+func Matrix(r *rand.Rand, d tensor.DType, rows, cols int) *kernel.Matrix {
+	size, err := d.RowBytes(cols)
+	if err != nil {
+		panic(err)
+	}
+	m := &kernel.Matrix{DType: d, Rows: rows, Cols: cols, Data: make([]byte, rows*size)}
+	values, bytes := d.Block()
+	if !d.Quantised() {
+		for i := range rows * cols {
+			putFloat(m.Data[i*bytes:], d, float32(r.NormFloat64())*0.05)
+		}
+		return m
+	}
+	for i := range m.Data {
+		m.Data[i] = byte(r.Uint32())
+	}
+	for i := range rows * cols / values {
+		setScales(r, m.Data[i*bytes:(i+1)*bytes], d)
+	}
+	return m
+}
+
+func putFloat(b []byte, d tensor.DType, v float32) {
+	le := func(u uint64, n int) {
+		for i := range n {
+			b[i] = byte(u >> (8 * i))
+		}
+	}
+	switch d {
+	case tensor.F32:
+		le(uint64(math.Float32bits(v)), 4)
+	case tensor.F16:
+		le(uint64(tensor.F32ToF16(v)), 2)
+	case tensor.BF16:
+		le(uint64(tensor.F32ToBF16(v)), 2)
+	case tensor.F64:
+		le(math.Float64bits(float64(v)), 8)
+	}
+}
+
+// setScales overwrites the float scales of a random block.
+func setScales(r *rand.Rand, b []byte, d tensor.DType) {
+	h := func(at int) { putFloat(b[at:], tensor.F16, float32(r.NormFloat64())*0.01) }
+	switch d {
+	case tensor.Q8_K:
+		putFloat(b, tensor.F32, float32(r.NormFloat64())*0.01)
+	case tensor.Q2_K:
+		h(80)
+		h(82)
+	case tensor.Q3_K:
+		h(108)
+	case tensor.Q6_K:
+		h(208)
+	case tensor.MXFP4:
+		b[0] = byte(115 + r.IntN(6))
+	case tensor.Q4_1, tensor.Q5_1, tensor.Q4_K, tensor.Q5_K:
+		h(0)
+		h(2)
+	default:
+		h(0)
+	}
+}
+
+// Floats returns n normal random numbers.
+func Floats(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// same fails unless the two are equal bit for bit, any NaN being one value.
+func same(t testing.TB, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
+			t.Fatalf("%s, %s: value %d is %g (%08x), portable %g (%08x)", what, kernel.Variant(), i,
+				got[i], math.Float32bits(got[i]), want[i], math.Float32bits(want[i]))
+		}
+	}
+}
+
+// near fails unless |got-want| ≤ tol·scale.
+func near(t testing.TB, what string, got float32, want, tol float64) {
+	t.Helper()
+	if !(math.Abs(float64(got)-want) <= tol) {
+		t.Fatalf("%s, %s: got %g, want %g within %g", what, kernel.Variant(), got, want, tol)
+	}
+}
+
+type product func(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32, rows int)
+
+func matMul(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32, rows int) {
+	kernel.MatMul(dst, stride, w, lo, hi, x, w.Cols, rows)
+}
+
+func matMulQ(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32, rows int) {
+	form := kernel.FormOf(w.DType)
+	size := form.RowBytes(w.Cols)
+	p := make([]byte, rows*size)
+	for r := range rows {
+		form.Prepare(p[r*size:(r+1)*size], x[r*w.Cols:(r+1)*w.Cols])
+	}
+	kernel.MatMulQ(dst, stride, w, lo, hi, p, rows)
+}
+
+// Products checks MatMul and MatMulQ for every type: values against
+// float64, and that each output depends on its own two rows alone.
+func Products(t *testing.T) {
+	for _, d := range DTypes() {
+		for name, f := range map[string]product{"MatMul": matMul, "MatMulQ": matMulQ} {
+			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(d), 7))
+				values, _ := d.Block()
+				for _, cols := range []int{values, 3 * values, 1280 + values} {
+					testProduct(t, r, f, d, cols, name == "MatMulQ" && d.Quantised())
+				}
+				if values == 1 {
+					for _, cols := range []int{15, 17, 100, 1027} {
+						testProduct(t, r, f, d, cols, false)
+					}
+				}
+			})
+		}
+	}
+}
+
+func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, cols int, rounded bool) {
+	const outs, rows = 7, 6
+	w, x := Matrix(r, d, outs, cols), Floats(r, rows*cols)
+	dst := make([]float32, rows*outs)
+	f(dst, outs, w, 0, outs, x, rows)
+	row := make([]float32, cols)
+	size := len(w.Data) / outs
+	for j := range outs {
+		kernel.LoadRow(row, d, w.Data[j*size:(j+1)*size])
+		for i := range rows {
+			var want, abs, norm float64
+			for c, v := range row {
+				p := float64(v) * float64(x[i*cols+c])
+				want, abs, norm = want+p, abs+math.Abs(p), norm+float64(v)*float64(v)
+			}
+			tol := abs * 1e-6
+			if rounded { // activations are off by at most half a step each
+				tol += math.Sqrt(norm) * 4.5 / 254 * 4
+			}
+			near(t, fmt.Sprintf("%d columns, row %d, output %d", cols, i, j), dst[i*outs+j], want, tol)
+		}
+	}
+	// One row and one output at a time.
+	for i := range rows {
+		for lo := 0; lo < outs; lo += 3 {
+			hi := min(lo+3, outs)
+			one := make([]float32, outs)
+			f(one, outs, w, lo, hi, x[i*cols:(i+1)*cols], 1)
+			same(t, "one row alone", one[lo:hi], dst[i*outs+lo:i*outs+hi])
+		}
+	}
+	portably(t, func() {
+		want := make([]float32, rows*outs)
+		f(want, outs, w, 0, outs, x, rows)
+		same(t, "products", dst, want)
+	})
+}

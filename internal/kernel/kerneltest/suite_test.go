@@ -1,0 +1,9 @@
+package kerneltest_test
+
+import (
+	"testing"
+
+	"atenia/internal/kernel/kerneltest"
+)
+
+func TestKernels(t *testing.T) { kerneltest.Run(t) }

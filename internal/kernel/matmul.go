@@ -1,0 +1,144 @@
+package kernel
+
+import "atenia/tensor"
+
+const (
+	// tileRows is how many activation rows share one reading of the weights:
+	// their partial sums for four weight rows (256 bytes a row) stay in L1.
+	tileRows = 64
+	// panelBlocks of 256 columns of four weight rows are unpacked at a time.
+	panelBlocks = 4
+	panelCols   = panelBlocks * blockCols
+)
+
+// MatMul multiplies weights of any supported type, dequantised on the fly,
+// with float32 activations:
+//
+//	dst[r*dstStride+j] = Σ_c w[j,c]·x[r*xStride+c], j in [lo, hi), r in [0, rows)
+//
+// Other values of dst are left alone. dst must not overlap x.
+func MatMul(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	if rows <= 0 || lo >= hi {
+		return
+	}
+	_ = dst[(rows-1)*dstStride+hi-1]
+	_ = x[:(rows-1)*xStride+w.Cols]
+	_ = w.Data[:hi*w.rowBytes()]
+	for r := 0; r < rows; r += tileRows {
+		n := min(tileRows, rows-r)
+		if w.DType.Quantised() || w.DType == tensor.F64 {
+			matMulUnpacked(dst[r*dstStride:], dstStride, w, lo, hi, x[r*xStride:], xStride, n)
+		} else {
+			matMulPlain(dst[r*dstStride:], dstStride, w, lo, hi, x[r*xStride:], xStride, n)
+		}
+	}
+}
+
+// rows4 returns the bytes of rows j to j+3, the last repeated past hi.
+func (w *Matrix) rows4(j, hi int) (rows [4][]byte) {
+	size := w.rowBytes()
+	for i := range rows {
+		k := min(j+i, hi-1)
+		rows[i] = w.Data[k*size : (k+1)*size]
+	}
+	return rows
+}
+
+func matMulPlain(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	var sums [tileRows]tile
+	acc := sums[:rows]
+	_, size := w.DType.Block()
+	for j := lo; j < hi; j += 4 {
+		clear(acc)
+		ws := w.rows4(j, hi)
+		for c := 0; c < w.Cols; c += panelCols {
+			n := min(panelCols, w.Cols-c)
+			chunk := [4][]byte{ws[0][c*size:], ws[1][c*size:], ws[2][c*size:], ws[3][c*size:]}
+			tileFloat(acc, w.DType, &chunk, x[c:], xStride, n)
+		}
+		fold(acc, dst[j:], dstStride, min(4, hi-j), 1)
+	}
+}
+
+// matMulUnpacked dequantises four rows of panelCols columns at a time.
+func matMulUnpacked(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	var (
+		sums  [tileRows]tile
+		panel [4][panelCols]float32
+	)
+	acc := sums[:rows]
+	for j := lo; j < hi; j += 4 {
+		clear(acc)
+		ws := w.rows4(j, hi)
+		for c := 0; c < w.Cols; c += panelCols {
+			n := min(panelCols, w.Cols-c)
+			var chunk [4][]byte
+			for i := range min(4, hi-j) {
+				loadCols(panel[i][:n], w.DType, ws[i], c)
+			}
+			for i := range chunk {
+				chunk[i] = bytesOf(panel[i][:n])
+			}
+			tileFloat(acc, tensor.F32, &chunk, x[c:], xStride, n)
+		}
+		fold(acc, dst[j:], dstStride, min(4, hi-j), 1)
+	}
+}
+
+// MatMulQ is [MatMul] with activation rows in FormOf(w.DType), contiguous,
+// RowBytes(w.Cols) apart, aligned to 4 bytes.
+func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows int) {
+	if rows <= 0 || lo >= hi {
+		return
+	}
+	form := FormOf(w.DType)
+	x = x[:rows*form.RowBytes(w.Cols)]
+	if form == FormF32 {
+		MatMul(dst, dstStride, w, lo, hi, floats(x), w.Cols, rows)
+		return
+	}
+	_ = dst[(rows-1)*dstStride+hi-1]
+	_ = w.Data[:hi*w.rowBytes()]
+	xs, stride := xBlocks(x), blocks(w.Cols)
+	if rows <= fusedRows && hasFused(w.DType) {
+		for r := range rows {
+			matVec(dst[r*dstStride:], w, lo, hi, xs[r*stride:(r+1)*stride])
+		}
+		return
+	}
+	for r := 0; r < rows; r += tileRows {
+		n := min(tileRows, rows-r)
+		matMulInt(dst[r*dstStride:], dstStride, w, lo, hi, xs[r*stride:(r+n)*stride], n)
+	}
+}
+
+// matMulInt unpacks four rows of panelCols columns at a time.
+func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+	var (
+		sums  [tileRows]tile
+		panel [4 * panelBlocks]wBlock
+	)
+	acc, stride, mins := sums[:rows], blocks(w.Cols), hasMins(w.DType)
+	for j := lo; j < hi; j += 4 {
+		clear(acc)
+		ws := w.rows4(j, hi)
+		for b := 0; b < stride; b += panelBlocks {
+			for i := range min(4, hi-j) {
+				for k := range min(panelBlocks, stride-b) {
+					c := (b + k) * blockCols
+					unpack(&panel[i*panelBlocks+k], w.DType, ws[i], c, min(blockCols, w.Cols-c))
+				}
+			}
+			n := min(panelCols, w.Cols-b*blockCols)
+			tileInt(acc, panel[:], panelBlocks, x[b:], stride, n, mins)
+		}
+		fold(acc, dst[j:], dstStride, min(4, hi-j), 1)
+	}
+}
+
+// fold writes the sums of n weight rows for each activation row.
+func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
+	for r := range acc {
+		acc[r].foldGeneric(dst[r*dstStride:], n, scale)
+	}
+}

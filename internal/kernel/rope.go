@@ -1,0 +1,46 @@
+package kernel
+
+import "math"
+
+// Rope rotates pairs of the first 2·len(cos) values of one head by the angles
+// whose cosines and sines are given: values i and i+len(cos), or, interleaved,
+// values 2i and 2i+1. Products and sums are rounded apart, as PyTorch does:
+//
+//	a, b = a·cos − b·sin, b·cos + a·sin
+func Rope(x []float32, cos, sin []float32, interleaved bool) {
+	n := len(cos)
+	x, sin = x[:2*n], sin[:n]
+	if interleaved {
+		ropeInterleaved(x, cos, sin)
+	} else {
+		ropeHalves(x[:n], x[n:], cos, sin)
+	}
+}
+
+func ropeHalvesGeneric(a, b, cos, sin []float32) {
+	for i, c := range cos {
+		s, p, q := sin[i], a[i], b[i]
+		a[i] = float32(p*c) - float32(q*s)
+		b[i] = float32(q*c) + float32(p*s)
+	}
+}
+
+func ropeInterleavedGeneric(x, cos, sin []float32) {
+	for i, c := range cos {
+		s, p, q := sin[i], x[2*i], x[2*i+1]
+		x[2*i] = float32(p*c) - float32(q*s)
+		x[2*i+1] = float32(q*c) + float32(p*s)
+	}
+}
+
+// RopeTable writes scale times the cosine and sine of pos·invFreq[i]. The
+// angle is rounded to float32, as PyTorch's is; its cosine and sine are then
+// exact to the last bit of float32.
+func RopeTable(cos, sin []float32, invFreq []float32, pos int, scale float32) {
+	cos, sin = cos[:len(invFreq)], sin[:len(invFreq)]
+	p := float32(pos)
+	for i, f := range invFreq {
+		s, c := math.Sincos(float64(p * f))
+		cos[i], sin[i] = float32(c)*scale, float32(s)*scale
+	}
+}

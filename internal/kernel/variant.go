@@ -1,0 +1,29 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// level is the index in variants of the implementation in use. The best one
+// is chosen at start; only tests and the command line change it.
+var level atomic.Int32
+
+// Variants lists the implementations this machine can run, slowest first:
+// "portable", then "avx2" and "avx512" where they are built in and supported.
+func Variants() []string { return slices.Clone(variants) }
+
+// Variant names the implementation in use, the last of [Variants] by default.
+func Variant() string { return variants[level.Load()] }
+
+// SetVariant makes every product use the named implementation. It changes no
+// result, only speed, and is meant for tests and for the command line.
+func SetVariant(name string) error {
+	i := slices.Index(variants, name)
+	if i < 0 {
+		return fmt.Errorf("kernel variant %q: this machine has %v", name, variants)
+	}
+	level.Store(int32(i))
+	return nil
+}
