@@ -24,6 +24,7 @@ type OpcodeError struct {
 	Op      Opcode
 	Backend string // "" = no backend knows it
 	Index   int    // instruction
+	Why     string // what the backend cannot do with it; "" = it lacks the opcode
 }
 
 func (e *OpcodeError) Error() string {
@@ -31,11 +32,32 @@ func (e *OpcodeError) Error() string {
 	if who == "" {
 		who = "plan"
 	}
-	return fmt.Sprintf("%s: instruction %d: %v: %s", who, e.Index, ErrUnsupportedOpcode, e.Op)
+	s := fmt.Sprintf("%s: instruction %d: %v: %s", who, e.Index, ErrUnsupportedOpcode, e.Op)
+	if e.Why != "" {
+		s += ": " + e.Why
+	}
+	return s
 }
 
 // Unwrap returns [ErrUnsupportedOpcode].
 func (e *OpcodeError) Unwrap() error { return ErrUnsupportedOpcode }
+
+// A BatchError names the first instruction of a plan whose batch a backend
+// cannot run. It matches [ErrBatchUnsupported].
+type BatchError struct {
+	Op      Opcode
+	Backend string
+	Index   int // instruction
+	Batch   int // what was asked for
+	Max     int // what the backend can do
+}
+
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("%s: instruction %d: %v: %s with batch %d, at most %d", e.Backend, e.Index, ErrBatchUnsupported, e.Op, e.Batch, e.Max)
+}
+
+// Unwrap returns [ErrBatchUnsupported].
+func (e *BatchError) Unwrap() error { return ErrBatchUnsupported }
 
 // A ParamABIError says why a parameter block cannot be used. It matches
 // [ErrInvalidParamBlockABI].

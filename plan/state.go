@@ -40,6 +40,15 @@ func Kinds(ks ...StateKind) (s StateKindSet) {
 // Has reports whether k is in the set.
 func (s StateKindSet) Has(k StateKind) bool { return s&(1<<k) != 0 }
 
+// ModeStates says which kinds of state the plan of a mode may declare: the
+// vision stages keep nothing between steps.
+var ModeStates = [NumModes]StateKindSet{
+	ModeDecode:       Kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
+	ModePrefill:      Kinds(StateKV, StateRecurrent, StateConv, StateCrossKV, StateScratch),
+	ModeVisionEncode: Kinds(StateScratch),
+	ModeScatter:      Kinds(StateScratch),
+}
+
 // A StateKey names one state of a model: a kind and a group inside it, because
 // full and sliding-window layers keep separate caches.
 type StateKey struct {
@@ -159,6 +168,9 @@ var Matrix = [NumLifecycles][NumActions]Effect{
 // ZeroInit is not addressed by position, so a stale value would leak into the
 // next request: it is zeroed on alloc, reset and reuse alike.
 func (d *StateDescriptor) ZeroOn(a Action) (bool, error) {
+	if d.Lifecycle >= NumLifecycles || a >= NumActions {
+		return false, Errorf(ErrStateLifecycle, Whole, "%s of a %s state", a, d.Lifecycle)
+	}
 	e := Matrix[d.Lifecycle][a]
 	if !e.Allowed {
 		return false, Errorf(ErrStateLifecycle, Whole, "%s of a %s state", a, d.Lifecycle)

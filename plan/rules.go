@@ -1,0 +1,308 @@
+package plan
+
+import (
+	"fmt"
+
+	"atenia/tensor"
+)
+
+// A Site is one instruction as its opcode's rule sees it: payload decoded,
+// registers looked up, state resolved. Arity, ranges and the payload's size
+// hold already.
+type Site struct {
+	Spec    *OpSpec
+	Params  Params // nil for an opcode without payload
+	In, Out []RegSpec
+	Weights []WeightRef
+	State   *StateDescriptor // nil = the instruction owns none
+}
+
+// Has reports whether the named weight slot is filled.
+func (s *Site) Has(slot string) bool {
+	i, ok := s.Spec.SlotIndex(slot)
+	return ok && s.Weights[i] != NoWeight
+}
+
+// The rules below are the shape column of the opcode table: what widths, row
+// kinds, element types and weights must agree at one instruction. They speak of
+// this instruction alone; what holds between instructions is the validator's.
+
+func ruleNorm(s *Site) error {
+	p := s.Params.(*NormParams)
+	return first(
+		sameRows(s),
+		positive("dim", p.Dim),
+		same("input width", s.In[0].Cols, p.Dim),
+		same("output width", s.Out[0].Cols, p.Dim),
+		below("kind", p.Kind, NormLayer+1),
+		divides("groups", max(p.Groups, 1), p.Dim),
+		floats(s),
+	)
+}
+
+func ruleAttention(s *Site) error {
+	p := s.Params.(*AttentionParams)
+	return first(
+		sameRows(s),
+		positive("head_dim", p.HeadDim),
+		divides("kv_heads", p.KVHeads, p.Heads),
+		positive("heads", p.Heads),
+		below("rope_style", p.RopeStyle, RopeMInterleaved+1),
+		below("rope_kind", p.RopeKind, RopeLong+1),
+		below("rope_dim", p.RopeDim, p.HeadDim+1),
+		divides("2, half of a rotated pair,", 2, p.RopeDim),
+		ordinal(s, p.Layer),
+		floats(s),
+	)
+}
+
+func ruleFFN(s *Site) error {
+	p := s.Params.(*FFNParams)
+	return first(
+		rowWise(s, p.Dim),
+		positive("hidden", p.Hidden),
+		below("act", p.Act, ActQuickGELU+1),
+		flag("gated", p.Gated, s.Has("gate"), "weight slot gate"),
+		floats(s),
+	)
+}
+
+func ruleMoE(s *Site) error {
+	p := s.Params.(*MoEParams)
+	return first(
+		rowWise(s, p.Dim),
+		positive("hidden", p.Hidden),
+		positive("top_k", p.TopK),
+		below("top_k", p.TopK, p.Experts+1),
+		divides("groups", max(p.Groups, 1), p.Experts),
+		below("top_groups", p.TopGroups, max(p.Groups, 1)+1),
+		below("act", p.Act, ActQuickGELU+1),
+		floats(s),
+	)
+}
+
+func ruleSSM(s *Site) error {
+	p := s.Params.(*SSMParams)
+	return first(
+		sameRows(s),
+		positive("inner", p.Inner),
+		positive("state", p.State),
+		positive("conv", p.Conv),
+		ordinal(s, p.Layer),
+		floats(s),
+	)
+}
+
+func ruleShortConv(s *Site) error {
+	p := s.Params.(*ConvParams)
+	return first(rowWise(s, p.Dim), positive("kernel", p.Kernel), ordinal(s, p.Layer), floats(s))
+}
+
+func ruleMLA(s *Site) error {
+	p := s.Params.(*MLAParams)
+	return first(
+		sameRows(s),
+		positive("heads", p.Heads),
+		positive("kv_rank", p.KVRank),
+		positive("v", p.V),
+		divides("2, half of a rotated pair,", 2, p.Rope),
+		flag("q_rank", min(p.QRank, 1), s.Has("q_a"), "weight slot q_a"),
+		ordinal(s, p.Layer),
+		floats(s),
+	)
+}
+
+func ruleGatedDelta(s *Site) error {
+	p := s.Params.(*GatedDeltaParams)
+	return first(
+		sameRows(s),
+		divides("k_heads", p.KHeads, p.VHeads),
+		positive("v_heads", p.VHeads),
+		positive("k_dim", p.KDim),
+		positive("v_dim", p.VDim),
+		positive("conv", p.Conv),
+		ordinal(s, p.Layer),
+		floats(s),
+	)
+}
+
+func ruleEmbedding(s *Site) error {
+	p := s.Params.(*EmbedParams)
+	return first(
+		sameRows(s),
+		indices(s, 0),
+		positive("vocab", p.Vocab),
+		same("output width", s.Out[0].Cols, p.Dim),
+	)
+}
+
+func ruleAdd(s *Site) error {
+	p := s.Params.(*AddParams)
+	err := first(
+		rowWise(s, s.In[0].Cols),
+		same("width of input 1", s.In[1].Cols, s.In[0].Cols),
+		sameRowKind("input 1", s.In[1].Rows, s.In[0].Rows),
+		flag("norm", p.Norm, len(s.Out) == 2, "second output"),
+		flag("norm", p.Norm, s.Has("norm"), "weight slot norm"),
+		floats(s),
+	)
+	if err != nil || len(s.Out) == 1 {
+		return err
+	}
+	return first(
+		same("width of output 1", s.Out[1].Cols, s.In[0].Cols),
+		sameRowKind("output 1", s.Out[1].Rows, s.In[0].Rows),
+	)
+}
+
+func ruleHead(s *Site) error {
+	p := s.Params.(*HeadParams)
+	return first(
+		sameRows(s),
+		same("input width", s.In[0].Cols, p.Dim),
+		same("output width", s.Out[0].Cols, p.Vocab),
+		floats(s),
+	)
+}
+
+func ruleGather(s *Site) error {
+	return first(
+		indices(s, 1),
+		same("output width", s.Out[0].Cols, s.In[0].Cols),
+		sameRowKind("output", s.Out[0].Rows, s.In[1].Rows),
+		sameType(s.Out[0].DType, s.In[0].DType),
+	)
+}
+
+func rulePool(s *Site) error {
+	p := s.Params.(*PoolParams)
+	return first(below("kind", p.Kind, 4), same("output width", s.Out[0].Cols, s.In[0].Cols), floats(s))
+}
+
+func rulePatch(s *Site) error {
+	p := s.Params.(*PatchParams)
+	return first(positive("dim", p.Dim), same("output width", s.Out[0].Cols, p.Dim))
+}
+
+func ruleMerge(s *Site) error {
+	p := s.Params.(*MergeParams)
+	return first(positive("merge", p.Merge), below("act", p.Act, ActQuickGELU+1), floats(s))
+}
+
+func ruleScatter(s *Site) error {
+	err := first(
+		rowWise(s, s.In[0].Cols),
+		same("width of input 1", s.In[1].Cols, s.In[0].Cols),
+	)
+	if err != nil || len(s.In) < 3 {
+		return err
+	}
+	return indices(s, 2)
+}
+
+// first returns the first error; a rule lists its conditions in the order a
+// reader would want to hear of them.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowWise: output row i depends on row i of the input alone, both dim wide.
+func rowWise(s *Site, dim uint32) error {
+	return first(
+		sameRows(s),
+		positive("width", dim),
+		same("input width", s.In[0].Cols, dim),
+		same("output width", s.Out[0].Cols, dim),
+	)
+}
+
+func sameRows(s *Site) error { return sameRowKind("output", s.Out[0].Rows, s.In[0].Rows) }
+
+func sameRowKind(what string, got, want RowKind) error {
+	if got != want {
+		return fmt.Errorf("rows of %s are %s, want %s", what, got, want)
+	}
+	return nil
+}
+
+func sameType(got, want tensor.DType) error {
+	if got != want {
+		return fmt.Errorf("output type is %s, want %s", got, want)
+	}
+	return nil
+}
+
+func same(what string, got, want uint32) error {
+	if got != want {
+		return fmt.Errorf("%s is %d, want %d", what, got, want)
+	}
+	return nil
+}
+
+func positive(what string, v uint32) error {
+	if v == 0 {
+		return fmt.Errorf("%s is zero", what)
+	}
+	return nil
+}
+
+func below(what string, v, limit uint32) error {
+	if v >= limit {
+		return fmt.Errorf("%s is %d, want less than %d", what, v, limit)
+	}
+	return nil
+}
+
+func divides(what string, d, n uint32) error {
+	if d == 0 || n%d != 0 {
+		return fmt.Errorf("%s (%d) does not divide %d", what, d, n)
+	}
+	return nil
+}
+
+// flag: a yes-or-no field of the payload and what must be there when it is 1.
+func flag(what string, v uint32, there bool, thing string) error {
+	switch {
+	case v > 1:
+		return fmt.Errorf("%s is %d, want 0 or 1", what, v)
+	case v == 1 && !there:
+		return fmt.Errorf("%s is 1 and there is no %s", what, thing)
+	case v == 0 && there:
+		return fmt.Errorf("%s is 0 and there is a %s", what, thing)
+	}
+	return nil
+}
+
+// ordinal: the payload's layer is one the state has room for.
+func ordinal(s *Site, layer uint32) error {
+	if s.State != nil && layer >= uint32(s.State.Layers) {
+		return fmt.Errorf("state layer %d, %s.%d has %d", layer, s.State.Kind, s.State.Group, s.State.Layers)
+	}
+	return nil
+}
+
+// floats: input 0 and every output hold activations.
+func floats(s *Site) error {
+	if !s.In[0].DType.Float() {
+		return fmt.Errorf("input 0 has type %s, want a float", s.In[0].DType)
+	}
+	for i := range s.Out {
+		if !s.Out[i].DType.Float() {
+			return fmt.Errorf("output %d has type %s, want a float", i, s.Out[i].DType)
+		}
+	}
+	return nil
+}
+
+// indices: input i holds row numbers.
+func indices(s *Site, i int) error {
+	if s.In[i].DType != tensor.I32 {
+		return fmt.Errorf("input %d has type %s, want %s", i, s.In[i].DType, tensor.I32)
+	}
+	return nil
+}
