@@ -1,0 +1,76 @@
+package quant
+
+import (
+	"fmt"
+
+	"atenia/tensor"
+)
+
+// A LengthError says that bytes and values do not belong together: a buffer
+// of Got bytes where Values values of the type take Want.
+type LengthError struct {
+	Op     string // "dequantize" or "quantize"
+	DType  tensor.DType
+	Values int
+	Want   int // bytes
+	Got    int // bytes
+}
+
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("%s %s: %d values take %d bytes, got %d", e.Op, e.DType, e.Values, e.Want, e.Got)
+}
+
+// A TypeError says that an element type cannot be read or written here, and
+// what can be used in its stead.
+type TypeError struct {
+	Op      string // "dequantize" or "quantize"
+	DType   tensor.DType
+	Instead tensor.DType // Invalid when nothing serves
+}
+
+func (e *TypeError) Error() string {
+	if e.Instead == tensor.Invalid {
+		return fmt.Sprintf("%s: unknown element type %s", e.Op, e.DType)
+	}
+	return fmt.Sprintf("%s: %s can be read but not written here, use %s instead", e.Op, e.DType, e.Instead)
+}
+
+// A NonFiniteError says that a value to quantise is an infinity or NaN. No
+// block format can hold one without losing the values beside it.
+type NonFiniteError struct {
+	Index int // position in the source
+	Value float32
+}
+
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("quantize: value %d is %v", e.Index, e.Value)
+}
+
+// A RangeError says that values are finite but too large for the type: the
+// half-precision scale of their block would be infinite.
+type RangeError struct {
+	DType tensor.DType
+	Index int     // position of the value of largest magnitude in its block
+	Value float32 // that value
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("quantize: value %d, %v, is beyond the range of %s", e.Index, e.Value, e.DType)
+}
+
+// An ImportanceError says why an importance vector was refused: its length
+// does not divide the source into rows of whole blocks (Index is then
+// negative), or the weight at Index is negative or not finite.
+type ImportanceError struct {
+	DType       tensor.DType
+	Values, Len int // values to quantise, weights given
+	Index       int
+	Value       float32
+}
+
+func (e *ImportanceError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("quantize %s: %d importance weights do not fit rows of %d values", e.DType, e.Len, e.Values)
+	}
+	return fmt.Sprintf("quantize %s: importance weight %d is %v", e.DType, e.Index, e.Value)
+}

@@ -1,0 +1,141 @@
+package quant
+
+// Types whose blocks hold one value.
+
+import (
+	"encoding/binary"
+	"math"
+
+	"atenia/tensor"
+)
+
+func half(b []byte) float32 { return tensor.F16ToF32(binary.LittleEndian.Uint16(b)) }
+
+func putHalf(b []byte, v float32) { binary.LittleEndian.PutUint16(b, tensor.F32ToF16(v)) }
+
+func decodeF32(dst []float32, src []byte) {
+	src = src[:4*len(dst)]
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+	}
+}
+
+func decodeF16(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = half(src[2*i:])
+	}
+}
+
+func decodeBF16(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = tensor.BF16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+func decodeF64(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+	}
+}
+
+func decodeI8(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(int8(src[i]))
+	}
+}
+
+func decodeI16(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(int16(binary.LittleEndian.Uint16(src[2*i:])))
+	}
+}
+
+func decodeI32(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(int32(binary.LittleEndian.Uint32(src[4*i:])))
+	}
+}
+
+func decodeI64(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(int64(binary.LittleEndian.Uint64(src[8*i:])))
+	}
+}
+
+func decodeU8(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(src[i])
+	}
+}
+
+func decodeU16(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+func decodeU32(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(binary.LittleEndian.Uint32(src[4*i:]))
+	}
+}
+
+func decodeU64(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(binary.LittleEndian.Uint64(src[8*i:]))
+	}
+}
+
+func decodeBool(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = float32(min(src[i], 1))
+	}
+}
+
+// e4m3 has the values of the OCP 8-bit format with 4 exponent bits (the "fn"
+// variant): bias 7, no infinities, NaN only with all bits set.
+var e4m3 = func() (t [256]float32) {
+	for i := range 128 {
+		exp, frac := i>>3, float32(i&7)
+		v := frac / 8 / 64 // subnormals: frac/8 · 2⁻⁶
+		if exp > 0 {
+			v = float32(math.Ldexp(float64(1+frac/8), exp-7))
+		}
+		if i == 127 {
+			v = float32(math.NaN())
+		}
+		t[i], t[i+128] = v, float32(math.Copysign(float64(v), -1))
+	}
+	return t
+}()
+
+func decodeF8E4M3(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = e4m3[src[i]]
+	}
+}
+
+// decodeF8E5M2 uses that the format is the upper byte of a half.
+func decodeF8E5M2(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = tensor.F16ToF32(uint16(src[i]) << 8)
+	}
+}
+
+func encodeF32(dst []byte, x, _ []float32) {
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
+}
+
+func encodeF16(dst []byte, x, _ []float32) {
+	for i, v := range x {
+		putHalf(dst[2*i:], v)
+	}
+}
+
+func encodeBF16(dst []byte, x, _ []float32) {
+	for i, v := range x {
+		binary.LittleEndian.PutUint16(dst[2*i:], tensor.F32ToBF16(v))
+	}
+}
