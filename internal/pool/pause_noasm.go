@@ -1,0 +1,13 @@
+//go:build !(amd64 || arm64) || noasm
+
+package pool
+
+// pause lets a moment pass.
+func pause(n uint32) {
+	for range n * 16 {
+		nop()
+	}
+}
+
+//go:noinline
+func nop() {}

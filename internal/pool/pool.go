@@ -1,0 +1,269 @@
+package pool
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// spinFor is how long a waiter polls before it parks: about what a park and a
+// wake cost together (see BenchmarkWake), so waiting never costs more than
+// twice the better choice.
+const spinFor = 50 * time.Microsecond
+
+// A Task is work in as many shares as the pool has workers.
+type Task interface {
+	// Run does one share. Do calls it exactly once for each worker in
+	// [0, workers), on any goroutine of the pool; worker is an index under
+	// which nobody else runs meanwhile, so scratch may hang on it. A share
+	// must not wait for another share and must not use the pool.
+	Run(worker, workers int)
+}
+
+// A Pool is a fixed set of threads. It belongs to one goroutine at a time:
+// [Pool.Do] and [Pool.Range] must not overlap, nor be called from a task; they
+// panic with a *[MisuseError] when they are. [Pool.Close] may come at any time
+// from outside a task.
+type Pool struct {
+	task Task // of the current generation; written before gen
+	busy atomic.Bool
+	spin bool // whether polling can pay: there is a processor for each thread
+
+	ranged rangeTask
+
+	_       line
+	gen     atomic.Uint64 // counts calls of Do; polled by every idle worker
+	_       line
+	parked  atomic.Int32  // workers asleep, or about to be
+	waiting atomic.Bool   // the caller sleeps in join, or is about to
+	wake    chan struct{} // wakes the caller
+	closed  atomic.Bool
+	exited  sync.WaitGroup
+	_       line
+
+	shares []share // [threads]
+}
+
+// line keeps what one thread polls and what another writes on separate cache
+// lines; two lines, because x86 fetches them in pairs.
+type line [128]byte
+
+// A share is one worker's place in the current generation, and the worker's bed.
+type share struct {
+	claimed atomic.Uint64 // latest generation somebody took this share in
+	done    atomic.Uint64 // latest generation this share was finished in
+	parked  atomic.Bool   // the worker sleeps on wake, or is about to
+	wake    chan struct{} // capacity 1: one token per sleep
+	failed  *PanicError   // what the share ended with; read after done
+	_       line
+}
+
+// New starts a pool of the given number of threads, the caller's included;
+// fewer than 1 counts as 1.
+func New(threads int) *Pool {
+	threads = max(threads, 1)
+	p := &Pool{
+		spin:   runtime.GOMAXPROCS(0) >= threads,
+		wake:   make(chan struct{}, 1),
+		shares: make([]share, threads),
+	}
+	p.ranged.cursors = make([]cursor, threads)
+	for i := 1; i < threads; i++ {
+		p.shares[i].wake = make(chan struct{}, 1)
+		p.exited.Go(func() { p.work(i) })
+	}
+	return p
+}
+
+// Threads returns the number of workers, the caller's goroutine included.
+func (p *Pool) Threads() int { return len(p.shares) }
+
+// Do runs every share of t and returns when all are done; what they wrote is
+// then visible to the caller. If a share panics the others still finish, and
+// Do panics with a *[PanicError]; the pool stays usable. After [Pool.Close]
+// all shares run on the caller's goroutine.
+func (p *Pool) Do(t Task) {
+	p.begin()
+	p.do(t, len(p.shares))
+}
+
+// begin makes sure that the caller is alone in the pool; join ends that.
+func (p *Pool) begin() {
+	if !p.busy.CompareAndSwap(false, true) {
+		panic(&MisuseError{})
+	}
+}
+
+// do runs t in n shares; n is 1 or all.
+func (p *Pool) do(t Task, n int) {
+	p.task = t
+	g := p.gen.Load()
+	if n > 1 {
+		g++
+		p.gen.Store(g)
+		if p.parked.Load() > 0 {
+			p.rouse()
+		}
+	}
+	// Deferred, so that the workers are joined even if share 0 ends its
+	// goroutine with runtime.Goexit.
+	defer p.join(g, n)
+	p.run(0, n)
+}
+
+// join runs the shares nobody claimed, waits for the others, ends the
+// generation and passes on the first panic.
+func (p *Pool) join(g uint64, n int) {
+	for i := 1; i < n; i++ {
+		if p.shares[i].claimed.CompareAndSwap(g-1, g) {
+			p.run(i, n)
+			p.shares[i].done.Store(g)
+		}
+	}
+	for i := 1; i < n; i++ {
+		p.await(&p.shares[i], g)
+	}
+	var first *PanicError
+	for i := range n {
+		if s := &p.shares[i]; s.failed != nil {
+			if first == nil {
+				first = s.failed
+			}
+			s.failed = nil
+		}
+	}
+	p.task = nil
+	p.busy.Store(false)
+	if first != nil {
+		panic(first)
+	}
+}
+
+// await returns when s is done with generation g. Any worker that finishes
+// wakes a sleeping caller, which looks again at the one it waits for.
+func (p *Pool) await(s *share, g uint64) {
+	for !p.poll(&s.done, g-1) {
+		p.waiting.Store(true)
+		if s.done.Load() == g && p.waiting.CompareAndSwap(true, false) {
+			return
+		}
+		// Asleep, or a worker took the flag down and its token is on the way.
+		<-p.wake
+	}
+}
+
+// poll reports whether word moved on from old within the time that spinning
+// is worth, which is none where threads must take turns on a processor.
+func (p *Pool) poll(word *atomic.Uint64, old uint64) bool {
+	if word.Load() != old {
+		return true
+	}
+	if !p.spin {
+		return false
+	}
+	var start time.Time
+	for {
+		for range 32 {
+			pause(1)
+			if word.Load() != old {
+				return true
+			}
+		}
+		// The clock is read only by waits that last.
+		if start.IsZero() {
+			start = time.Now()
+		} else if time.Since(start) > spinFor {
+			return false
+		}
+	}
+}
+
+// run does share i on this goroutine and keeps its panic for join.
+func (p *Pool) run(i, n int) {
+	ok := false
+	defer func() {
+		if !ok {
+			p.shares[i].failed = recovered(i, recover())
+		}
+	}()
+	p.task.Run(i, n)
+	ok = true
+}
+
+// work is the life of worker i > 0.
+func (p *Pool) work(i int) {
+	s := &p.shares[i]
+	var g uint64
+	// Not reached by returning from a task means that a share called Goexit:
+	// the generation must end and the worker must have a successor.
+	inTask := false
+	defer func() {
+		if inTask {
+			p.exited.Go(func() { p.work(i) })
+			p.finish(s, g)
+		}
+	}()
+	for p.next(s, &g) {
+		// The claim fails if the caller took the share, whichever generation
+		// we are at: claimed is then at least g.
+		if s.claimed.CompareAndSwap(g-1, g) {
+			inTask = true
+			p.run(i, len(p.shares))
+			inTask = false
+			p.finish(s, g)
+		}
+	}
+}
+
+// finish marks s done and wakes the caller if it sleeps.
+func (p *Pool) finish(s *share, g uint64) {
+	s.done.Store(g)
+	if p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
+		p.wake <- struct{}{}
+	}
+}
+
+// next waits for a generation after *g and stores it there; false means that
+// the pool closed.
+func (p *Pool) next(s *share, g *uint64) bool {
+	last := *g
+	for {
+		if p.closed.Load() {
+			return false
+		}
+		if *g = p.gen.Load(); *g != last {
+			return true
+		}
+		if p.poll(&p.gen, last) {
+			continue
+		}
+		// Sleep. Sequentially consistent atomics: either we see the new
+		// generation here, or rouse, which runs after it is stored, sees us.
+		p.parked.Add(1)
+		s.parked.Store(true)
+		if (p.gen.Load() != last || p.closed.Load()) && s.parked.CompareAndSwap(true, false) {
+			p.parked.Add(-1)
+			continue
+		}
+		<-s.wake
+	}
+}
+
+// rouse wakes every sleeping worker.
+func (p *Pool) rouse() {
+	for i := 1; i < len(p.shares); i++ {
+		if s := &p.shares[i]; s.parked.Load() && s.parked.CompareAndSwap(true, false) {
+			p.parked.Add(-1)
+			s.wake <- struct{}{}
+		}
+	}
+}
+
+// Close ends the workers and returns when they are gone. Calling it again
+// does nothing more. It must not be called from a task.
+func (p *Pool) Close() {
+	p.closed.Store(true)
+	p.rouse()
+	p.exited.Wait()
+}
