@@ -21,33 +21,37 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
 	case e.Line > 0:
-		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
-	case e.Offset > 0:
-		fmt.Fprintf(&b, ": byte %d", e.Offset)
+		add("%s:%d:%d", e.File, e.Line, e.Column)
+	case e.File != "":
+		add("%s", e.File)
+	}
+	if e.Offset > 0 {
+		add("byte %d", e.Offset)
 	}
 	if e.Tensor != "" {
-		fmt.Fprintf(&b, ": tensor %q", clip(e.Tensor))
+		add("tensor %q", clip(e.Tensor))
 	}
 	if e.Field != "" {
-		b.WriteString(": " + e.Field)
+		add("%s", e.Field)
 	}
-	if e.Want != "" {
-		b.WriteString(": want " + e.Want)
-	}
-	if e.Got != "" {
-		b.WriteString(", got " + e.Got)
+	switch {
+	case e.Want != "" && e.Got != "":
+		add("want %s, got %s", e.Want, e.Got)
+	case e.Want != "":
+		add("want %s", e.Want)
 	}
 	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
+		add("%v", e.Err)
 	}
+	s := strings.Join(parts, ": ")
 	if e.Fix != "" {
-		b.WriteString("; " + e.Fix)
+		s += "; " + e.Fix
 	}
-	return b.String()
+	return s
 }
 
 // Unwrap returns the cause, so that errors.Is(err, fs.ErrNotExist) tells a

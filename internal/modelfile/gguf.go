@@ -50,16 +50,13 @@ func parseGGUF(file string, b []byte) (*gguf, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tensors > uint64(p.left()/minTensor) {
-		return nil, p.errorAt(8, "number of tensors", fmt.Sprintf("at most %d, as the file has %d bytes left", p.left()/minTensor, p.left()), strconv.FormatUint(tensors, 10), fixFetch)
-	}
 	if err := g.metadata(p, keys); err != nil {
 		return nil, err
 	}
 	if err := g.alignment(p); err != nil {
 		return nil, err
 	}
-	if err := g.tensorInfos(p, int(tensors)); err != nil {
+	if err := g.tensorInfos(p, tensors); err != nil {
 		return nil, err
 	}
 	return g, g.place(b)
@@ -155,11 +152,11 @@ func (g *gguf) alignment(p *parser) error {
 	return nil
 }
 
-func (g *gguf) tensorInfos(p *parser, n int) error {
-	// No tensor is empty and each but the last is padded.
-	if most := (p.left() + g.align) / (minTensor + g.align); n > most {
-		return p.errorAt(8, "number of tensors", fmt.Sprintf("at most %d, as %d bytes are left for their entries and data", most, p.left()), strconv.Itoa(n), fixFetch)
+func (g *gguf) tensorInfos(p *parser, count uint64) error {
+	if most := p.left() / minTensor; count > uint64(most) {
+		return p.errorAt(8, "number of tensors", fmt.Sprintf("at most %d, as the file has %d bytes left for them", most, p.left()), strconv.FormatUint(count, 10), fixFetch)
 	}
+	n := int(count)
 	if err := p.charge(n, int(unsafe.Sizeof(Tensor{}))+8, "number of tensors"); err != nil {
 		return err
 	}
