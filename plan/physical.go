@@ -37,6 +37,9 @@ type BufferSpec struct {
 // and the widest vector register.
 const BufferAlign = 64
 
+// MaxBufferBytes is where sizes and their sums saturate.
+const MaxBufferBytes = 1 << 62
+
 // A PhysicalMapping says which buffer each register uses. Registers whose lives
 // do not overlap share one.
 type PhysicalMapping struct {
