@@ -1,0 +1,106 @@
+package token
+
+// Added tokens are found in the text before the model sees it: some in the
+// original, some in the normalized text, each with its own rules about the
+// characters around it.
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// An addedToken is an entry of added_tokens.
+type addedToken struct {
+	ID         int32  `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	LStrip     bool   `json:"lstrip"`
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
+}
+
+// A finder finds added tokens: the earliest match wins, at one place the
+// longest.
+type finder struct {
+	tokens []addedToken
+	trie   *trie
+}
+
+// newFinder looks for texts[i] as tokens[i]. Of equal texts the first wins,
+// special tokens before others.
+func newFinder(tokens []addedToken, texts []string) *finder {
+	f := &finder{}
+	var keys []string
+	var values []int32
+	for _, special := range []bool{true, false} {
+		for i, t := range tokens {
+			if t.Special == special {
+				f.tokens, keys = append(f.tokens, t), append(keys, texts[i])
+				values = append(values, int32(len(values)))
+			}
+		}
+	}
+	slices.Reverse(keys) // a trie keeps the last of equal keys
+	slices.Reverse(values)
+	f.trie = newTrie(keys, values)
+	return f
+}
+
+// split calls text for what lies between added tokens and token for each of
+// them, in order.
+func (f *finder) split(p piece, text func(piece), token func(piece, int32)) {
+	if len(f.tokens) == 0 {
+		text(p)
+		return
+	}
+	s, done := p.s, 0
+	for i := 0; i < len(s); {
+		if f.trie.roots[s[i]] < 0 {
+			i++
+			continue
+		}
+		end, value := f.trie.longest(s, i, 0)
+		if end < 0 {
+			i++
+			continue
+		}
+		t := &f.tokens[value]
+		a, b := i, end
+		i = end
+		if t.SingleWord && (wordBefore(s, a) || wordAfter(s, b)) {
+			continue
+		}
+		if t.LStrip {
+			for a > done {
+				r, n := utf8.DecodeLastRuneInString(s[:a])
+				if !isSpace(r) {
+					break
+				}
+				a -= n
+			}
+			a = max(a, done)
+		}
+		if t.RStrip {
+			b = run(s, b, classSpace, false)
+		}
+		if done < a {
+			text(p.slice(done, a))
+		}
+		token(p.slice(a, b), t.ID)
+		done = b
+	}
+	if done < len(s) {
+		text(p.slice(done, len(s)))
+	}
+}
+
+func wordBefore(s string, i int) bool {
+	r, n := utf8.DecodeLastRuneInString(s[:i])
+	return n > 0 && classOf(r)&classWord != 0
+}
+
+func wordAfter(s string, i int) bool {
+	r, n := utf8.DecodeRuneInString(s[i:])
+	return n > 0 && classOf(r)&classWord != 0
+}

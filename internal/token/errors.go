@@ -1,0 +1,43 @@
+package token
+
+import "fmt"
+
+// A FormatError says where a tokenizer file is malformed. Path is the JSON
+// path ("model.merges[3]") or the GGUF key; Offset is the byte of the file for
+// faults of JSON itself, 0 where the path says enough.
+type FormatError struct {
+	Path      string
+	Offset    int64
+	Want, Got string
+}
+
+func (e *FormatError) Error() string {
+	at := e.Path
+	if e.Offset > 0 {
+		at = fmt.Sprintf("%s at byte %d", at, e.Offset)
+	}
+	return fmt.Sprintf("tokenizer: %s: want %s, got %s", at, e.Want, e.Got)
+}
+
+// An UnknownError names a part of a tokenizer that this package does not
+// have. Such a tokenizer is refused: running it without the part, or with
+// something like it, would yield other tokens than the model was trained on.
+type UnknownError struct {
+	Path string // JSON path or GGUF key
+	Kind string // "split pattern", "normalizer", …
+	Name string // as the file has it
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("tokenizer: %s: unknown %s %q", e.Path, e.Kind, e.Name)
+}
+
+// An InexpressibleError says what GGUF metadata cannot hold of a tokenizer.
+type InexpressibleError struct {
+	Part string // JSON path of the part
+	Why  string
+}
+
+func (e *InexpressibleError) Error() string {
+	return fmt.Sprintf("tokenizer: GGUF cannot express %s: %s", e.Part, e.Why)
+}

@@ -1,0 +1,352 @@
+package token
+
+// Normalizers: what happens to text before it is cut. Each does what the
+// component of the same name in tokenizer.json does, to the character.
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A normalizer rewrites a piece.
+type normalizer interface {
+	normalize(p piece) piece
+}
+
+type (
+	// unicodeForm is NFC, NFD, NFKC or NFKD.
+	unicodeForm struct{ form norm.Form }
+
+	// lowercase maps every character by itself: no final sigma.
+	lowercase struct{}
+
+	// prefixText is "Prepend".
+	prefixText struct{ text string }
+
+	// replacement is "Replace": every match becomes content.
+	replacement struct {
+		name    string // the pattern as the file has it
+		match   matcher
+		content string
+	}
+
+	// strip is "Strip": white space at the ends.
+	strip struct{ left, right bool }
+
+	// stripAccents drops combining marks.
+	stripAccents struct{}
+
+	// nmt is the clean-up of Google's neural machine translation.
+	nmt struct{}
+
+	// bertText is "BertNormalizer".
+	bertText struct{ clean, chinese, accents, lower bool }
+
+	// byteText is "ByteLevel" as a normalizer: bytes become characters.
+	byteText struct{}
+
+	// normalizers is "Sequence".
+	normalizers []normalizer
+)
+
+func (ns normalizers) normalize(p piece) piece {
+	for _, n := range ns {
+		p = n.normalize(p)
+	}
+	return p
+}
+
+func (n prefixText) normalize(p piece) piece {
+	if p.s == "" {
+		return p
+	}
+	return p.prepend(n.text)
+}
+
+func (n replacement) normalize(p piece) piece {
+	if p.at == nil && utf8.RuneCountInString(n.name) == 1 {
+		p.s = strings.ReplaceAll(p.s, n.name, n.content)
+		return p
+	}
+	w := rewrite(p)
+	segments(p.s, n.match, func(i, j int, match bool) {
+		if match {
+			w.insert(n.content, j-1)
+		} else {
+			w.copy(i, j)
+		}
+	})
+	return w.piece()
+}
+
+func (n strip) normalize(p piece) piece {
+	i, j := 0, len(p.s)
+	if n.left {
+		i = run(p.s, 0, classSpace, false)
+	}
+	for n.right && j > i {
+		r, size := utf8.DecodeLastRuneInString(p.s[:j])
+		if !isSpace(r) {
+			break
+		}
+		j -= size
+	}
+	q := p.slice(i, j)
+	q.start = p.start
+	return q
+}
+
+func (lowercase) normalize(p piece) piece {
+	if p.at == nil && isASCII(p.s) {
+		p.s = strings.ToLower(p.s)
+		return p
+	}
+	w := rewrite(p)
+	for _, r := range p.s {
+		first, second := lowerRune(r)
+		w.put(first, 0)
+		if second != 0 {
+			w.put(second, 1)
+		}
+	}
+	return w.piece()
+}
+
+// keep drops the characters that ok refuses.
+func keep(p piece, ok func(rune) bool) piece {
+	if strings.IndexFunc(p.s, func(r rune) bool { return !ok(r) }) < 0 {
+		return p
+	}
+	w := rewrite(p)
+	last, any, removed := rune(0), false, 0
+	for _, r := range p.s {
+		if !ok(r) {
+			removed++
+			continue
+		}
+		if any {
+			w.put(last, -removed)
+		} else {
+			w.skip(removed)
+		}
+		last, any, removed = r, true, 0
+	}
+	if any {
+		w.put(last, -removed)
+	}
+	return w.piece()
+}
+
+// each maps every character to one character.
+func each(p piece, f func(rune) rune) piece {
+	w := rewrite(p)
+	for _, r := range p.s {
+		w.put(f(r), 0)
+	}
+	return w.piece()
+}
+
+func (stripAccents) normalize(p piece) piece {
+	return keep(p, func(r rune) bool { return classOf(r)&classM == 0 })
+}
+
+func (nmt) normalize(p piece) piece {
+	p = keep(p, func(r rune) bool {
+		return !(r >= 1 && r <= 8 || r == 0x0b || r >= 0x0e && r <= 0x1f || r == 0x7f || r == 0x8f || r == 0x9f)
+	})
+	return each(p, func(r rune) rune {
+		switch {
+		case r == 9, r == 10, r == 12, r == 13, r == 0x1680, r >= 0x200b && r <= 0x200f,
+			r == 0x2028, r == 0x2029, r == 0x2581, r == 0xfeff, r == 0xfffd:
+			return ' '
+		}
+		return r
+	})
+}
+
+func (n bertText) normalize(p piece) piece {
+	if n.clean {
+		p = keep(p, func(r rune) bool { return r != 0 && r != 0xfffd && !isBertControl(r) })
+		p = each(p, func(r rune) rune {
+			if isSpace(r) {
+				return ' '
+			}
+			return r
+		})
+	}
+	if n.chinese && strings.IndexFunc(p.s, isChinese) >= 0 {
+		w := rewrite(p)
+		for _, r := range p.s {
+			if isChinese(r) {
+				w.put(' ', 0)
+				w.put(r, 1)
+				w.put(' ', 1)
+			} else {
+				w.put(r, 0)
+			}
+		}
+		p = w.piece()
+	}
+	if n.accents {
+		p = unicodeForm{norm.NFD}.normalize(p)
+		p = keep(p, func(r rune) bool { return !inRanges(mn8Ranges[:], r) })
+	}
+	if n.lower {
+		p = lowercase{}.normalize(p)
+	}
+	return p
+}
+
+// isChinese is BERT's notion, blocks of unified ideographs. The gap between
+// U+2B820 and U+2B91F is the reference's.
+func isChinese(r rune) bool {
+	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf ||
+		r >= 0x20000 && r <= 0x2a6df || r >= 0x2a700 && r <= 0x2b73f ||
+		r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0x2f800 && r <= 0x2fa1f
+}
+
+func (byteText) normalize(p piece) piece {
+	w := rewrite(p)
+	for i, n := 0, 0; i < len(p.s); i += n {
+		_, n = decodeRune(p.s[i:])
+		for k := range n {
+			w.put(byteChar[p.s[i+k]], min(k, 1))
+		}
+	}
+	return w.piece()
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// A change is a character of rewritten text and what it does to the old one
+// (see rewriter.put).
+type change struct {
+	r   rune
+	n   int
+	ccc uint8 // canonical combining class, while sorting
+}
+
+// normalize follows UAX 15. Text that is already normal stays as it is; the
+// rest is decomposed, sorted and, for the composed forms, recomposed here,
+// because origins must be tracked and because the reference library stopped
+// at Unicode 9: younger characters neither decompose nor combine.
+func (f unicodeForm) normalize(p piece) piece {
+	if isASCII(p.s) || f.form.IsNormalString(p.s) {
+		return p
+	}
+	cs := f.decompose(p.s)
+	if f.form == norm.NFC || f.form == norm.NFKC {
+		cs = recompose(cs)
+	}
+	w := rewrite(p)
+	for _, c := range cs {
+		w.put(c.r, c.n)
+	}
+	return w.piece()
+}
+
+// decompose returns the fully decomposed characters of s in canonical order.
+func (f unicodeForm) decompose(s string) []change {
+	form := norm.NFD
+	if f.form == norm.NFKC || f.form == norm.NFKD {
+		form = norm.NFKD
+	}
+	out, sorted := make([]change, 0, len(s)), 0
+	push := func(r rune, n int) {
+		ccc := uint8(0)
+		if r >= 0x300 && inRanges(assigned9Ranges[:], r) {
+			ccc = norm.NFD.PropertiesString(string(r)).CCC()
+		}
+		if ccc == 0 {
+			sortMarks(out[sorted:])
+			sorted = len(out) + 1
+		}
+		out = append(out, change{r, n, ccc})
+	}
+	for _, r := range s {
+		switch {
+		case r < utf8.RuneSelf:
+			push(r, 0)
+		case r >= hangulBase && r < hangulBase+hangulCount:
+			i := r - hangulBase
+			push(0x1100+i/(21*28), 0)
+			push(0x1161+i%(21*28)/28, 1)
+			if t := i % 28; t > 0 {
+				push(0x11a7+t, 1)
+			}
+		default:
+			parts := []byte(nil)
+			if inRanges(assigned9Ranges[:], r) {
+				parts = form.PropertiesString(string(r)).Decomposition()
+			}
+			if parts == nil {
+				push(r, 0)
+			}
+			for i, d := range string(parts) {
+				push(d, min(i, 1))
+			}
+		}
+	}
+	sortMarks(out[sorted:])
+	return out
+}
+
+const (
+	hangulBase  = 0xac00
+	hangulCount = 11172
+)
+
+// sortMarks puts a run of marks in canonical order.
+func sortMarks(cs []change) {
+	slices.SortStableFunc(cs, func(a, b change) int { return int(a.ccc) - int(b.ccc) })
+}
+
+// recompose joins starters with the marks and vowels that follow them.
+func recompose(cs []change) []change {
+	out, starter := cs[:0:0], -1 // starter: index in out
+	last := uint8(0)             // class of what was last left between, 0 for nothing
+	for _, c := range cs {
+		if starter < 0 {
+			if c.ccc == 0 {
+				starter = len(out)
+			}
+			out = append(out, c)
+			continue
+		}
+		if last == 0 || last < c.ccc {
+			if r, ok := compose(out[starter].r, c.r); ok {
+				out[starter].r = r
+				out[starter].n += c.n - 1
+				continue
+			}
+		}
+		if c.ccc == 0 {
+			starter, last = len(out), 0
+		} else {
+			last = c.ccc
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// compose returns the primary composite of two characters.
+func compose(a, b rune) (rune, bool) {
+	if b < 0x300 {
+		return 0, false
+	}
+	s := norm.NFC.String(string([]rune{a, b}))
+	r, n := utf8.DecodeRuneInString(s)
+	return r, n == len(s) && inRanges(assigned9Ranges[:], r) && inRanges(assigned9Ranges[:], b)
+}

@@ -1,0 +1,422 @@
+package token
+
+// Split patterns. Published tokenizers cut text with regular expressions that
+// Go's package regexp cannot run (lookahead) or would run slowly. Each known
+// expression has a scanner here, found by its exact text; any other is
+// refused. A scanner is a list of alternatives, as the expression is, and the
+// first that matches wins.
+
+import "strings"
+
+// A matcher returns the end of its match of s at i, which must be > i, or -1.
+type matcher func(s string, i int) int
+
+// anyOf tries alternatives in order.
+func anyOf(ms ...matcher) matcher {
+	return func(s string, i int) int {
+		for _, m := range ms {
+			if j := m(s, i); j >= 0 {
+				return j
+			}
+		}
+		return -1
+	}
+}
+
+// run returns the end of the longest run of characters from i with any of the
+// classes (or none of them, if not is set).
+func run(s string, i int, c class, not bool) int {
+	for i < len(s) {
+		r, n := decodeRune(s[i:])
+		if (classOf(r)&c == 0) != not {
+			return i
+		}
+		i += n
+	}
+	return i
+}
+
+// some is [classes]+.
+func some(c class) matcher {
+	return func(s string, i int) int {
+		if j := run(s, i, c, false); j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// upTo is [classes]{1,n}.
+func upTo(c class, n int) matcher {
+	return func(s string, i int) int {
+		j := i
+		for k := 0; k < n && j < len(s); k++ {
+			r, size := decodeRune(s[j:])
+			if classOf(r)&c == 0 {
+				break
+			}
+			j += size
+		}
+		if j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// spaced is " ?[classes]+", or with other set " ?[^classes]+"; then tail*.
+func spaced(c class, other bool, tail string) matcher {
+	return func(s string, i int) int {
+		j := i
+		if s[i] == ' ' {
+			j++
+		}
+		k := run(s, j, c, other)
+		if k == j {
+			return -1
+		}
+		for k < len(s) && strings.IndexByte(tail, s[k]) >= 0 {
+			k++
+		}
+		return k
+	}
+}
+
+// ledBy is "[^\r\n lead]?[classes]+": one character that may come first, then
+// a run.
+func ledBy(lead, c class) matcher {
+	return func(s string, i int) int {
+		r, n := decodeRune(s[i:])
+		if r != '\r' && r != '\n' && classOf(r)&lead == 0 {
+			if j := run(s, i+n, c, false); j > i+n {
+				return j
+			}
+		}
+		if j := run(s, i, c, false); j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds
+// to s.
+func contraction(fold bool) matcher {
+	return func(s string, i int) int {
+		if s[i] != '\'' || i+1 == len(s) {
+			return -1
+		}
+		lower := func(k int) byte {
+			if k >= len(s) {
+				return 0
+			}
+			if fold && s[k] >= 'A' && s[k] <= 'Z' {
+				return s[k] + 'a' - 'A'
+			}
+			return s[k]
+		}
+		switch b := lower(i + 2); lower(i + 1) {
+		case 's', 't', 'm', 'd':
+			return i + 2
+		case 'r', 'v':
+			if b == 'e' {
+				return i + 3
+			}
+		case 'l':
+			if b == 'l' {
+				return i + 3
+			}
+		}
+		if fold && strings.HasPrefix(s[i+1:], "ſ") {
+			return i + 1 + len("ſ")
+		}
+		return -1
+	}
+}
+
+// newlines is \s*[\r\n]+: white space up to its last line end.
+func newlines(s string, i int) int {
+	end := -1
+	for i < len(s) {
+		r, n := decodeRune(s[i:])
+		if !isSpace(r) {
+			break
+		}
+		i += n
+		if r == '\r' || r == '\n' {
+			end = i
+		}
+	}
+	return end
+}
+
+// trailingSpace is \s+(?!\S): white space, less its last character where
+// something follows.
+func trailingSpace(s string, i int) int {
+	j, last := i, i
+	for j < len(s) {
+		r, n := decodeRune(s[j:])
+		if !isSpace(r) {
+			if last > i {
+				return last
+			}
+			return -1
+		}
+		last, j = j, j+n
+	}
+	if j > i {
+		return j
+	}
+	return -1
+}
+
+// cased is one of the two case-aware words of o200k and Tekken:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
+//
+// and then, perhaps, a contraction. lower says which half must not be empty.
+func cased(lower, contractions bool) matcher {
+	const upper, low = classLu | classLt | classLm | classLo | classM, classLl | classLm | classLo | classM
+	tail := contraction(true)
+	word := func(s string, i int) int {
+		// shared is the end of the last character of the upper run that the
+		// lower class has too: where a greedy run gives back what is needed.
+		shared, j := -1, i
+		for j < len(s) {
+			r, n := decodeRune(s[j:])
+			c := classOf(r)
+			if c&upper == 0 {
+				break
+			}
+			j += n
+			if c&low != 0 {
+				shared = j
+			}
+		}
+		k := run(s, j, low, false)
+		switch {
+		case lower && k > j, !lower && j > i:
+			return k
+		case lower:
+			return shared
+		}
+		return -1
+	}
+	return func(s string, i int) int {
+		end := -1
+		r, n := decodeRune(s[i:])
+		if r != '\r' && r != '\n' && classOf(r)&(classL|classN) == 0 && i+n < len(s) {
+			end = word(s, i+n)
+		}
+		if end < 0 {
+			end = word(s, i)
+		}
+		if contractions && end >= 0 && end < len(s) {
+			if j := tail(s, end); j >= 0 {
+				return j
+			}
+		}
+		return end
+	}
+}
+
+// oneOf is a single character that f accepts; severalOf is f+.
+func oneOf(f func(rune) bool) matcher {
+	return func(s string, i int) int {
+		if r, n := decodeRune(s[i:]); f(r) {
+			return i + n
+		}
+		return -1
+	}
+}
+
+func severalOf(f func(rune) bool) matcher {
+	return func(s string, i int) int {
+		j := i
+		for j < len(s) {
+			r, n := decodeRune(s[j:])
+			if !f(r) {
+				break
+			}
+			j += n
+		}
+		if j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// literal matches the text itself.
+func literal(text string) matcher {
+	return func(s string, i int) int {
+		if text != "" && strings.HasPrefix(s[i:], text) {
+			return i + len(text)
+		}
+		return -1
+	}
+}
+
+// punctuatedWord is [!-/:-@\[-`{-~][A-Za-z]+.
+func punctuatedWord(s string, i int) int {
+	if s[i] >= 128 || asciiClass[s[i]]&(classP|classS) == 0 {
+		return -1
+	}
+	j := i + 1
+	for j < len(s) && s[j] < 128 && asciiClass[s[j]]&classL != 0 {
+		j++
+	}
+	if j > i+1 {
+		return j
+	}
+	return -1
+}
+
+// spaceBefore is \s?[classes]+.
+func spaceBefore(c class) matcher {
+	return func(s string, i int) int {
+		j := i
+		if r, n := decodeRune(s[i:]); isSpace(r) {
+			j += n
+		}
+		if k := run(s, j, c, false); k > j {
+			return k
+		}
+		return -1
+	}
+}
+
+// threeDigits is [0-9][0-9][0-9].
+func threeDigits(s string, i int) int {
+	if i+3 > len(s) {
+		return -1
+	}
+	for _, c := range []byte(s[i : i+3]) {
+		if c < '0' || c > '9' {
+			return -1
+		}
+	}
+	return i + 3
+}
+
+// atLeast is c{n,} for one ASCII character.
+func atLeast(c byte, n int) matcher {
+	return func(s string, i int) int {
+		j := i
+		for j < len(s) && s[j] == c {
+			j++
+		}
+		if j-i >= n {
+			return j
+		}
+		return -1
+	}
+}
+
+func isNewline(r rune) bool { return r == '\r' || r == '\n' }
+
+// modern builds the expressions of the cl100k line, which differ in how many
+// digits stay together and whether marks count as letters.
+func modern(digits int, letters class) matcher {
+	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
+		spaced(classSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(classSpace))
+}
+
+func caseAware(digits int, contractions bool) matcher {
+	return anyOf(cased(true, contractions), cased(false, contractions), upTo(classN, digits),
+		spaced(classSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(classSpace))
+}
+
+var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(classN, false, ""),
+	spaced(classSpace|classL|classN, true, ""), trailingSpace, some(classSpace))
+
+// Expressions that name tokenizers elsewhere in this package.
+const (
+	reGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	reLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	reDigits3  = `\p{N}{1,3}`
+	reCJK      = `[一-龥぀-ゟ゠-ヿ]+`
+	reDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+	reTriples  = `[0-9][0-9][0-9]`
+	reSpaces   = ` {2,}`
+)
+
+// scanners lists every expression this package runs.
+var scanners = map[string]matcher{
+	reGPT2:   gpt2Scanner,
+	reLlama3: modern(3, classL),
+	reQwen2:  modern(1, classL),
+	reQwen35: modern(1, classL|classM),
+	// The form of cl100k that tiktoken publishes, and its one-digit variant:
+	// possessive quantifiers and a single line end change no match.
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`: modern(3, classL),
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:      modern(1, classL),
+	reO200k:   caseAware(3, true),
+	reTekken:  caseAware(1, false),
+	reDigits3: upTo(classN, 3),
+	reCJK: severalOf(func(r rune) bool {
+		return r >= '一' && r <= '龥' || r >= 0x3040 && r <= 0x30ff
+	}),
+	reDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
+		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(classSpace)),
+	`'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`: anyOf(contraction(false), some(classL), upTo(classN, 1),
+		func(s string, i int) int {
+			if j := run(s, i, classSpace|classL|classN, true); j > i {
+				return j
+			}
+			return -1
+		}),
+	reTriples:      threeDigits,
+	`\s?\p{L}+`:    spaceBefore(classL),
+	`\s?\p{P}+`:    spaceBefore(classP),
+	`\p{L}+`:       some(classL),
+	`\p{N}+`:       some(classN),
+	`\p{N}`:        upTo(classN, 1),
+	`\s+`:          some(classSpace),
+	`\s`:           upTo(classSpace, 1),
+	`\S+`:          func(s string, i int) int { return positive(run(s, i, classSpace, true), i) },
+	`[\r\n]`:       oneOf(isNewline),
+	`[\r\n]+`:      severalOf(isNewline),
+	`\n`:           literal("\n"),
+	`\n+`:          atLeast('\n', 1),
+	` `:            literal(" "),
+	` +`:           atLeast(' ', 1),
+	reSpaces:       atLeast(' ', 2),
+	`[0-9]`:        oneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
+	`[^\n]+|[\n]+`: anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
+}
+
+// positive returns j, or -1 for an empty match.
+func positive(j, i int) int {
+	if j > i {
+		return j
+	}
+	return -1
+}
+
+// segments calls yield for every stretch of s in order, matches and what lies
+// between them.
+func segments(s string, m matcher, yield func(i, j int, match bool)) {
+	prev := 0
+	for i := 0; i < len(s); {
+		j := m(s, i)
+		if j < 0 {
+			_, n := decodeRune(s[i:])
+			i += n
+			continue
+		}
+		if prev < i {
+			yield(prev, i, false)
+		}
+		yield(i, j, true)
+		prev, i = j, j
+	}
+	if prev < len(s) {
+		yield(prev, len(s), false)
+	}
+}

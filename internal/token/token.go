@@ -1,0 +1,167 @@
+package token
+
+import "unicode/utf8"
+
+// A Tokenizer maps text to token ids and back. It never changes once made,
+// and any number of goroutines may use it.
+type Tokenizer struct {
+	lex   *lexicon
+	model model
+
+	added      []addedToken
+	special    []bool  // by id: left out when special tokens are skipped
+	original   *finder // added tokens found before normalization …
+	normalized *finder // … and after it
+	normalizer normalizer
+	cutter     preTokenizers
+	post       postProcessor // may be nil
+	decoder    decoder       // may be nil
+
+	// origins is set where cutting needs to know where a piece came from even
+	// if nobody asked for offsets.
+	origins bool
+}
+
+// Encode returns the ids of text; special adds the tokens that the model
+// wants around a text. Added tokens written in text are found. Bytes of text
+// that are not UTF-8 are read as U+FFFD.
+func (t *Tokenizer) Encode(text string, special bool) []int32 {
+	e := t.finish(special, false, t.encode(text, 0, false))
+	return e.ids
+}
+
+// An Offset is the range of code points of the original text that a token
+// stands for: [0, 0) for tokens that the template added.
+type Offset struct{ Start, End int }
+
+// EncodeWithOffsets is [Tokenizer.Encode] with the place of each token in
+// text.
+func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Offset) {
+	e := t.finish(special, true, t.encode(text, 0, true))
+	off := make([]Offset, len(e.off))
+	for i, o := range e.off {
+		off[i] = Offset{int(o.a), int(o.b)}
+	}
+	return e.ids, off
+}
+
+// EncodePair returns the ids of two texts in the form the model wants for a
+// pair, special tokens included, and for each id the type: which text it
+// belongs to.
+func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
+	e := t.finish(true, false, t.encode(a, 0, false), t.encode(b, 1, false))
+	return e.ids, e.types
+}
+
+// finish applies the post-processor.
+func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
+	if t.post != nil {
+		parts = t.post.process(parts, special, offsets)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var e encoding
+	for _, p := range parts {
+		e.join(p)
+	}
+	return e
+}
+
+// encode runs text through added tokens, normalizer, cutter and model.
+func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
+	if !utf8.ValidString(text) {
+		text = lossy([]byte(text))
+	}
+	var e encoding
+	e.ids = make([]int32, 0, len(text)/3+4)
+	e.types = make([]int32, 0, len(text)/3+4)
+	if text == "" {
+		return e
+	}
+	sc := scratches.Get().(*scratch)
+	defer scratches.Put(sc)
+
+	var points []int32
+	if offsets {
+		points = codePoints(text)
+	}
+	place := func(p piece, a, b int32, shown string) {
+		e.off = append(e.off, toPoints(points, span{p.at[a].a, p.at[b-1].b}))
+		e.texts = append(e.texts, shown)
+	}
+	word := func(p piece) {
+		sc.toks = sc.toks[:0]
+		t.model.tokenize(p, sc)
+		for _, k := range sc.toks {
+			e.add(k.id, kind)
+			if offsets {
+				place(p, k.a, min(k.b, int32(len(p.at))), t.lex.tokens[k.id])
+			}
+		}
+	}
+	token := func(p piece, id int32) {
+		e.add(id, kind)
+		if offsets {
+			place(p, 0, int32(len(p.s)), p.s)
+		}
+	}
+	cut := func(p piece) {
+		if p.s != "" {
+			t.cutter.cut(p, word)
+		}
+	}
+	t.original.split(newPiece(text, offsets || t.origins), func(p piece) {
+		if t.normalizer != nil {
+			p = t.normalizer.normalize(p)
+		}
+		if p.s != "" {
+			t.normalized.split(p, cut, token)
+		}
+	}, token)
+	return e
+}
+
+// codePoints returns for each byte of s the index of its code point.
+func codePoints(s string) []int32 {
+	points, n := make([]int32, len(s)), int32(-1)
+	for i := range len(s) {
+		if utf8.RuneStart(s[i]) {
+			n++
+		}
+		points[i] = n
+	}
+	return points
+}
+
+// toPoints turns a range of bytes into one of code points.
+func toPoints(points []int32, o span) span {
+	n := int32(len(points))
+	switch {
+	case o.a >= n:
+		return o
+	case o.b < n:
+		return span{points[o.a], points[o.b]}
+	case o.b > 0 && o.b <= n:
+		return span{points[o.a], points[o.b-1] + 1}
+	}
+	return span{points[o.a], points[o.a] + 2}
+}
+
+// VocabSize returns one more than the highest id.
+func (t *Tokenizer) VocabSize() int { return len(t.lex.tokens) }
+
+// Token returns the vocabulary's form of id: not what it decodes to.
+func (t *Tokenizer) Token(id int32) (string, bool) { return t.lex.token(id) }
+
+// ID returns the id of a token in the vocabulary's form.
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.lex.ids[token]
+	return id, ok
+}
+
+// IsSpecial reports whether id is left out of decoded text on request: the
+// begin and end of a text, roles of a chat and the like.
+func (t *Tokenizer) IsSpecial(id int32) bool {
+	return id >= 0 && int(id) < len(t.special) && t.special[id]
+}
