@@ -129,7 +129,7 @@ func (l *ladder) fit(x, w []float32) float32 {
 	peak := x[peakIndex(x)]
 	var best, scale float32
 	for k := -trials; k <= trials; k++ {
-		inv := inverse(peak / (float32(l.lo) + 0.1*float32(k)*l.span))
+		inv := inverse(peak / (float32(l.lo) + mul(0.1*float32(k), l.span)))
 		if s, gain := l.project(x, w, inv); gain > best {
 			best, scale = gain, s
 		}
@@ -200,7 +200,7 @@ func fitAffine(x, w []float32, top int32, below bool) (scale, offset float32) {
 	s, o, most := scale, offset, float32(0)
 	const trials = 5
 	for k := -trials; k <= trials; k++ {
-		ts, to, gain := (hi-lo)/(float32(top)+0.2*float32(k)), lo, float32(0)
+		ts, to, gain := (hi-lo)/(float32(top)+mul(0.2, float32(k))), lo, float32(0)
 		for range 2 { // refit, then once more with the digits of the refit
 			if ts, to, gain = affineProject(x, w, top, ts, to, below); gain > most {
 				s, o, most = ts, to, gain

@@ -46,6 +46,18 @@ func centred(x, imp []float32, l *ladder) (d float32, q [32]uint8) {
 // storedHalf returns what is left of v in half precision.
 func storedHalf(v float32) float32 { return tensor.F16ToF32(tensor.F32ToF16(v)) }
 
+// coverHalf returns the nearest half-precision number that is no smaller in
+// magnitude. A block's scale is rounded so: integers times it then reach the
+// largest scale of a run, which matters where halves are subnormal and far
+// apart.
+func coverHalf(v float32) float32 {
+	h := tensor.F32ToF16(v)
+	if abs(tensor.F16ToF32(h)) < abs(v) {
+		h++ // the next magnitude, of either sign
+	}
+	return tensor.F16ToF32(h)
+}
+
 // ranged quantises a block to 0 … top above an offset m.
 func ranged(x, imp []float32, top int32) (d, m float32, q [32]uint8) {
 	if imp != nil {
@@ -105,7 +117,7 @@ func bytes127(dst []byte, x []float32) (d float32, sum int32) {
 	inv := inverse(d)
 	dst = dst[:len(x)]
 	for i, v := range x {
-		q := roundAway(v * inv)
+		q := roundAway(mul(v, inv))
 		dst[i], sum = byte(q), sum+q
 	}
 	return d, sum
@@ -174,7 +186,7 @@ func encodeMXFP4(dst []byte, x, imp []float32) {
 			d := halfPower(byte(c))
 			t, loss := nearestE2M1(x, d), 0.0
 			for i, v := range x {
-				diff := float64(v) - float64(d)*float64(e2m1[t[i]])
+				diff := float64(v) - float64(mul(d, float32(e2m1[t[i]])))
 				loss += float64(float64(diff*diff) * float64(w[i]))
 			}
 			if loss < best {

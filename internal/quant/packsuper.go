@@ -23,7 +23,7 @@ func fitCentred(x, imp []float32, n int, l *ladder, top float32) centredBlock {
 	for r := range runs {
 		fitted[r] = l.fit(x[r*n:r*n+n], w[r*n:r*n+n])
 	}
-	b := centredBlock{d: storedHalf(fitted[peakIndex(fitted[:runs])] / -top)}
+	b := centredBlock{d: coverHalf(fitted[peakIndex(fitted[:runs])] / -top)}
 	inv := inverse(b.d)
 	for r := range runs {
 		b.scale[r] = int8(min(max(roundEven(mul(fitted[r], inv)), int32(-top)), int32(top)-1))
@@ -153,8 +153,8 @@ func fitLow(x, imp []float32, n int, levels, top int32) affineBlock {
 		scale[r], low[r] = s, -o
 	}
 	b := affineBlock{
-		d:  storedHalf(scale[peakIndex(scale[:runs])] / float32(top)),
-		dm: storedHalf(low[peakIndex(low[:runs])] / float32(top)),
+		d:  coverHalf(scale[peakIndex(scale[:runs])] / float32(top)),
+		dm: coverHalf(low[peakIndex(low[:runs])] / float32(top)),
 	}
 	inv, invLow := inverse(b.d), inverse(b.dm)
 	for r := range runs {

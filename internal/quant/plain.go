@@ -99,7 +99,7 @@ var e4m3 = func() (t [256]float32) {
 		exp, frac := i>>3, float32(i&7)
 		v := frac / 8 / 64 // subnormals: frac/8 · 2⁻⁶
 		if exp > 0 {
-			v = float32(math.Ldexp(float64(1+frac/8), exp-7))
+			v = float32(math.Ldexp(float64(8+frac), exp-10))
 		}
 		if i == 127 {
 			v = float32(math.NaN())

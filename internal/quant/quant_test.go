@@ -133,7 +133,7 @@ func TestQuantizeError(t *testing.T) {
 		{tensor.Q2_K, 0.26298, 0.29391, 0.17987, 0.18817},
 		{tensor.Q3_K, 0.14399, 0.14977, 0.11652, 0.11656},
 		{tensor.Q4_K, 0.06932, 0.07045, 0.05470, 0.05586},
-		{tensor.Q5_K, 0.03424, 0.03556, 0.02777, 0.02927},
+		{tensor.Q5_K, 0.03426, 0.03556, 0.02780, 0.02927},
 		{tensor.Q6_K, 0.01707, 0.01748, 0.01428, 0.01431},
 		{tensor.IQ4_NL, 0.07433, 0.07562, 0.06258, 0.06361},
 		{tensor.IQ4_XS, 0.07499, 0.07619, 0.06336, 0.06449},
@@ -326,6 +326,9 @@ func FuzzQuantizeRoundTrip(f *testing.F) {
 		f.Add(uint8(d), false, int8(-30), []byte{1})
 		f.Add(uint8(d), false, int8(120), []byte{127, 128})
 	}
+	// Scales that round to few steps of a subnormal half: these were found.
+	f.Add(uint8(tensor.Q5_K), false, int8(-23), []byte("\xc90"))
+	f.Add(uint8(tensor.Q4_1), false, int8(-30), []byte("\x80X"))
 	f.Fuzz(func(t *testing.T, kind uint8, weigh bool, exp int8, data []byte) {
 		d := tensor.DType(kind)
 		bound, ok := bounds[d]
@@ -362,15 +365,20 @@ func FuzzQuantizeRoundTrip(f *testing.F) {
 				}
 				sum += math.Pow(float64(x[i])-float64(y[i]), 2)
 			}
-			limit := bound
-			if d != tensor.Q8_K && d != tensor.F32 && d != tensor.BF16 && d != tensor.MXFP4 && peak < 0.25 || weigh {
-				limit = 1.01
+			limit := bound * peak
+			switch d {
+			case tensor.F32, tensor.BF16, tensor.Q8_K, tensor.MXFP4:
+				if peak < 1e-35 { // subnormal values or scales
+					limit = 1.01 * peak
+				}
+			default: // half-precision scales
+				if peak < 0.25 {
+					limit = 1.01*peak + 32*math.Ldexp(1, -24)
+				}
 			}
-			if peak < 1e-35 { // subnormal scales of any kind
-				limit = 1.01
-			}
-			if rms := math.Sqrt(sum / float64(n)); !weigh && rms > limit*peak {
-				t.Fatalf("%s: block at %d: error %v of %v, bound %v", d, b, rms, peak, limit)
+			// Importance may give up any value, so it bounds nothing here.
+			if rms := math.Sqrt(sum / float64(n)); imp == nil && rms > limit {
+				t.Fatalf("%s: block at %d: error %v, bound %v", d, b, rms, limit)
 			}
 		}
 	})

@@ -11,7 +11,7 @@ func decodeQ2_K(dst []float32, src []byte) {
 	for ; len(dst) >= 256; dst, src = dst[256:], src[84:] {
 		d, dm := half(src[80:]), half(src[82:])
 		for s := range 16 { // runs of 16 values
-			scale, offset := d*float32(src[s]&15), dm*float32(src[s]>>4)
+			scale, offset := d*float32(src[s]&15), float32(dm*float32(src[s]>>4))
 			shift := s / 2 % 4 * 2
 			out := dst[16*s : 16*s+16]
 			for i, b := range src[16+s/8*32+s%2*16:][:16] {
@@ -64,8 +64,8 @@ func decodeQ4_K(dst []float32, src []byte) {
 		d, dm := half(src), half(src[2:])
 		scales, minima := scalesQ4(src[4:16])
 		for c := range 4 { // chunks of 64 values
-			s0, m0 := d*float32(scales[2*c]), dm*float32(minima[2*c])
-			s1, m1 := d*float32(scales[2*c+1]), dm*float32(minima[2*c+1])
+			s0, m0 := d*float32(scales[2*c]), float32(dm*float32(minima[2*c]))
+			s1, m1 := d*float32(scales[2*c+1]), float32(dm*float32(minima[2*c+1]))
 			lo, hi := dst[64*c:64*c+32], dst[64*c+32:64*c+64]
 			for i, b := range src[16+32*c:][:32] {
 				lo[i] = float32(s0*float32(int32(b&15))) - m0
@@ -81,8 +81,8 @@ func decodeQ5_K(dst []float32, src []byte) {
 		scales, minima := scalesQ4(src[4:16])
 		fifth := src[16:48]
 		for c := range 4 {
-			s0, m0 := d*float32(scales[2*c]), dm*float32(minima[2*c])
-			s1, m1 := d*float32(scales[2*c+1]), dm*float32(minima[2*c+1])
+			s0, m0 := d*float32(scales[2*c]), float32(dm*float32(minima[2*c]))
+			s1, m1 := d*float32(scales[2*c+1]), float32(dm*float32(minima[2*c+1]))
 			lo, hi := dst[64*c:64*c+32], dst[64*c+32:64*c+64]
 			for i, b := range src[48+32*c:][:32] {
 				h := fifth[i] >> (2 * c)

@@ -42,7 +42,7 @@ func ternary(x []float32) (d float32, q [256]uint8) {
 	d = max(x[peakIndex(x)], -x[peakIndex(x)])
 	inv := inverse(d)
 	for i, v := range x {
-		q[i] = uint8(roundAway(v*inv) + 1)
+		q[i] = uint8(roundAway(mul(v, inv)) + 1)
 	}
 	return d, q
 }
