@@ -488,15 +488,19 @@ func TestSharedMachine(t *testing.T) {
 		p, f := newPool(t, threads), &steps{}
 		n := 0
 		start := time.Now()
-		for time.Since(start) < 300*time.Millisecond {
+		for time.Since(start) < 200*time.Millisecond {
 			p.Range(64, 1, f)
 			n++
 		}
 		return float64(n) / time.Since(start).Seconds()
 	}
-	one, two := rate(1), rate(2)
-	t.Logf("sections/s beside busy processes: 1 thread %.0f, 2 threads %.0f", one, two)
-	if two < one/8 {
-		t.Errorf("2 threads reach %.0f sections/s, 1 thread %.0f", two, one)
+	// Other load on the machine can spoil a measurement; a collapse spoils all.
+	for range 3 {
+		one, two := rate(1), rate(2)
+		t.Logf("sections/s beside busy processes: 1 thread %.0f, 2 threads %.0f", one, two)
+		if two > one/4 {
+			return
+		}
 	}
+	t.Error("2 threads collapse on a shared machine")
 }
