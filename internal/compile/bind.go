@@ -1,0 +1,320 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atenia/internal/modelfile"
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// Weight ids of rotary tables; they are constants, not in any weight map.
+const (
+	ropeShortID = "rope"
+	ropeLongID  = "rope_long"
+)
+
+// A prefix stands before the names of a checkpoint's decoder, and another
+// before its head, depending on what it was saved from.
+type prefix struct{ body, head string }
+
+// prefixes from the longest to the shortest: the first that fits is meant.
+var prefixes = []prefix{
+	{"model.language_model.", ""},
+	{"language_model.model.", "language_model."},
+	{"transformer.", ""},
+	{"model.", ""},
+	{"", ""},
+}
+
+// ignorable reports whether a tensor may stay unused: tables that older
+// releases saved although they follow from the configuration.
+func ignorable(name string) bool {
+	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached"} {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return slices.Contains(ropeTensors, name)
+}
+
+// ropeTensors are the tensors of GGUF files that hold frequency divisors.
+var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
+
+const (
+	ropeFreqs = "rope_freqs.weight"
+	ropeShort = "rope_factors_short.weight"
+	ropeLongF = "rope_factors_long.weight"
+)
+
+// A binder finds the file's tensors for every weight that the programs name.
+type binder struct {
+	c       *Config
+	fam     *Family
+	tensors map[string]*modelfile.Tensor // nil = only the configuration is there: names are taken as the family's map has them
+	prefix  prefix
+	used    map[string]bool
+	out     map[string]Weight
+	faults  *Faults
+	notes   []plan.PlanDiagnostic
+}
+
+// bind returns the recipe of every weight, or all that is wrong with the file.
+func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
+	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
+	b.prefix = prefix{body: "model."}
+	if len(tensors) > 0 && c.Source == HuggingFace {
+		if err := b.findPrefix(); err != nil {
+			return nil, nil, err
+		}
+	}
+	ids, err := b.ids()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range ids {
+		b.weight(id.spec, id.layer)
+	}
+	b.constants()
+	if len(tensors) > 0 {
+		b.unused()
+	}
+	if err := b.faults.err(); err != nil {
+		return nil, nil, err
+	}
+	b.settle()
+	return b.out, b.notes, nil
+}
+
+type weightID struct {
+	spec  *WeightSpec
+	layer int
+}
+
+// ids lists the weights of the model's programs, layers in order.
+func (b *binder) ids() ([]weightID, error) {
+	var out []weightID
+	var missing error
+	add := func(p plan.Program, layer int) {
+		for i := range p {
+			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
+				id := p[i].W[slot]
+				switch spec := b.fam.Weights.get(id); {
+				case id == ropeShortID || id == ropeLongID:
+				case spec == nil:
+					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
+				default:
+					out = append(out, weightID{spec, layer})
+				}
+			}
+		}
+	}
+	add(b.fam.Prologue, -1)
+	for i, l := range b.c.Layers {
+		mix, okMix := b.fam.Mixers[l.Mixer]
+		ffn, okFFN := b.fam.FFNs[l.FFN]
+		if !okMix || !okFFN {
+			return nil, &ConfigError{File: string(b.c.Source), Field: fmt.Sprintf("layer %d", i), Want: "a kind of layer that family " + b.fam.ID + " has", Got: l.Mixer + "+" + l.FFN}
+		}
+		add(mix, i)
+		add(ffn, i)
+	}
+	add(b.fam.Epilogue, -1)
+	return out, missing
+}
+
+// findPrefix chooses the longest prefix under which everything that the first
+// layer must have is there. Without one it keeps the prefix that comes
+// closest, so that the errors name what is missing.
+func (b *binder) findPrefix() error {
+	best, bestHits := b.prefix, -1
+	found := ""
+	for _, p := range prefixes {
+		b.prefix = p
+		hits, all := 0, true
+		for i := range b.fam.Weights {
+			s := &b.fam.Weights[i]
+			if b.c.presence(s.If) != Present || s.ID == "output" || b.c.Layers[0].Mixer == "" {
+				continue
+			}
+			if _, _, ok := b.origin(s, 0); ok {
+				hits++
+			} else {
+				all = false
+			}
+		}
+		switch {
+		case all && found != "" && len(found) == len(p.body):
+			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the checkpoint holds two whole models, under %q and %q", found, p.body)}
+		case all && found == "":
+			best, bestHits, found = p, len(b.fam.Weights)+1, p.body
+		case hits > bestHits && hits > 0:
+			best, bestHits = p, hits
+		}
+	}
+	if bestHits < 0 {
+		best = prefix{body: "model."}
+	}
+	b.prefix = best
+	return nil
+}
+
+// origin returns where the file keeps a weight: the first alternative that is
+// there, or the first one.
+func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok bool) {
+	origins := s.HF
+	if b.c.Source == GGUF {
+		origins = s.GGUF
+	}
+	for _, o := range origins {
+		name := b.name(o.Name, layer)
+		if _, there := b.tensors[name]; there {
+			return o, name, true
+		}
+	}
+	return origins[0], b.name(origins[0].Name, layer), false
+}
+
+func (b *binder) name(template string, layer int) string {
+	return strings.NewReplacer("{p}", b.prefix.body, "{q}", b.prefix.head, "{l}", strconv.Itoa(layer)).Replace(template)
+}
+
+// canonical is a weight's name in plans.
+func canonical(id string, layer int) string {
+	if layer < 0 {
+		return id
+	}
+	return fmt.Sprintf("blk.%d.%s", layer, id)
+}
+
+func (b *binder) weight(s *WeightSpec, layer int) {
+	o, name, there := b.origin(s, layer)
+	if s.ID == "output" && b.c.TiedHead {
+		if there { // some checkpoints save both; the table wins, as in the reference
+			b.used[name] = true
+			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "tied_head", Text: name + " is not read: the head is tied to the embedding table"})
+		}
+		return
+	}
+	want, err := b.c.shape(s.Shape)
+	if err != nil {
+		b.faults.add(err)
+		return
+	}
+	has := b.c.presence(s.If)
+	switch {
+	case has == Absent, has == ByTensor && !there:
+		return // if it is there nevertheless, it will be reported as unused
+	case !there && len(b.tensors) > 0:
+		e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+		if s.ID == "output" {
+			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
+		}
+		b.faults.add(e)
+		return
+	}
+	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: []string{name}}
+	inFile := want
+	if o.Of != "" {
+		if inFile, err = b.c.shape(o.Of); err != nil {
+			b.faults.add(err)
+			return
+		}
+	}
+	if o.Rows[0] != "" {
+		lo, err1 := b.c.eval(o.Rows[0])
+		hi, err2 := b.c.eval(o.Rows[1])
+		if err1 != nil || err2 != nil {
+			b.faults.add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
+			return
+		}
+		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	}
+	if there {
+		seen := b.used[name]
+		b.used[name] = true
+		if have := b.tensors[name].View.Shape; !have.Equal(inFile) {
+			if !seen { // a fused tensor is reported once
+				b.faults.add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: inFile, Have: slices.Clone(have)})
+			}
+			return
+		}
+	}
+	b.out[w.Name] = w
+}
+
+// constants adds the rotary tables that some layer uses.
+func (b *binder) constants() {
+	for i := range b.c.Ropes {
+		r := &b.c.Ropes[i]
+		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {
+			continue
+		}
+		if b.c.Source == GGUF && r.Short != nil { // read with the configuration
+			for _, name := range ropeTensors {
+				b.used[name] = true
+			}
+		}
+		inv, long := r.tables()
+		b.constant(ropeName(r.Name), inv)
+		if long != nil {
+			b.constant(ropeName(r.Name)+".long", long)
+		}
+	}
+}
+
+func (b *binder) constant(name string, v []float32) {
+	b.out[name] = Weight{Name: name, Shape: tensor.Shape{len(v)}, Const: v}
+}
+
+func ropeName(table string) string { return "const.rope." + table }
+
+// unused reports every tensor that nothing has asked for.
+func (b *binder) unused() {
+	for _, name := range slices.Sorted(maps.Keys(b.tensors)) {
+		if b.used[name] {
+			continue
+		}
+		if ignorable(name) {
+			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
+			continue
+		}
+		shape := slices.Clone(b.tensors[name].View.Shape)
+		if shape == nil {
+			shape = tensor.Shape{}
+		}
+		b.faults.add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
+	}
+}
+
+// layerOf returns the first number between dots in a tensor's name.
+func layerOf(name string) int {
+	for part := range strings.SplitSeq(name, ".") {
+		if n, err := strconv.Atoi(part); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// settle writes what the tensors decided back to the configuration.
+func (b *binder) settle() {
+	for _, x := range []struct {
+		p  *Presence
+		id string
+	}{{&b.c.QKVBias, "attn_q_bias"}, {&b.c.OutBias, "attn_o_bias"}, {&b.c.FFNBias, "ffn_up_bias"}} {
+		if *x.p != ByTensor {
+			continue
+		}
+		*x.p = Absent
+		for i := range b.c.Layers {
+			if _, ok := b.out[canonical(x.id, i)]; ok {
+				*x.p = Present
+			}
+		}
+	}
+}

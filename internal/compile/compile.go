@@ -1,0 +1,137 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/internal/modelfile"
+	"atenia/plan"
+	"atenia/plan/pass"
+	"atenia/tensor"
+)
+
+// Options choose what is free in a model's plans. The zero value works.
+type Options struct {
+	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantised, else F32
+	PageTokens int          // tokens a cache page holds; 0 = 16
+	NoFuse     bool         // leave instructions as the programs wrote them
+}
+
+const (
+	defaultPage = 16
+	maxPage     = 1 << 12
+)
+
+func (o Options) fill(d *modelfile.Description) (Options, error) {
+	if o.PageTokens == 0 {
+		o.PageTokens = defaultPage
+	}
+	if o.PageTokens < 1 || o.PageTokens > maxPage {
+		return o, fmt.Errorf("page size: want 1 to %d tokens, got %d", maxPage, o.PageTokens)
+	}
+	if o.KVType == tensor.Invalid {
+		o.KVType = tensor.F32
+		if slices.ContainsFunc(d.Tensors, func(t modelfile.Tensor) bool { return t.View.DType.Quantised() }) {
+			o.KVType = tensor.F16
+		}
+	}
+	if !slices.Contains(kvTypes, o.KVType) {
+		return o, fmt.Errorf("key/value cache: want elements of %v, got %s", kvTypes, o.KVType)
+	}
+	return o, nil
+}
+
+// A Model is a compiled model: plans, and how to make the weights they name.
+type Model struct {
+	Family      string
+	Config      Config
+	Plans       plan.ModelPlans
+	Weights     map[string]Weight // by the names that plans use: "token_embd", "blk.3.attn_q", "const.rope.full"
+	Diagnostics []plan.PlanDiagnostic
+	Provenance  map[string]string // field of the configuration → "file KEY", "default" or "derived"
+
+	family *Family
+}
+
+// Compile turns a model file into plans. It reads names, shapes and the
+// configuration; of the tensors' values only the small tables that belong to
+// the configuration. A description without tensors compiles too, with the
+// names that the family's files usually have.
+//
+// Its errors are [*UnsupportedModelError], [*ConfigError],
+// [*WeightBindingError], [*Faults] of these, those of package modelfile, and
+// those of package plan.
+func Compile(d *modelfile.Description, opt Options) (*Model, error) {
+	opt, err := opt.fill(d)
+	if err != nil {
+		return nil, err
+	}
+	tensors := make(map[string]*modelfile.Tensor, len(d.Tensors))
+	for i := range d.Tensors {
+		tensors[d.Tensors[i].Name] = &d.Tensors[i]
+	}
+	fam, c, prov, err := normalise(d, tensors)
+	if err != nil {
+		return nil, err
+	}
+	weights, notes, err := bind(c, fam, tensors)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Family: fam.ID, Config: *c, Weights: weights, Diagnostics: notes, Provenance: prov, family: fam}
+	r := &resolver{c: &m.Config, weights: weights, groups: groupLayers(c.Layers)}
+	states, err := kvStates(c, r.groups, opt)
+	if err != nil {
+		return nil, err
+	}
+	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, r, states, opt); err != nil {
+		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
+	}
+	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, r, states, opt); err != nil {
+		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
+	}
+	return m, nil
+}
+
+func normalise(d *modelfile.Description, tensors map[string]*modelfile.Tensor) (fam *Family, c *Config, prov map[string]string, err error) {
+	switch d.Format {
+	case modelfile.HuggingFace:
+		fam, c, prov, err = normaliseHF(d)
+	case modelfile.GGUF:
+		fam, c, prov, err = normaliseGGUF(d, tensors)
+	default:
+		err = fmt.Errorf("%s: a file of format %q has no configuration to compile", d.Path, d.Format)
+	}
+	return fam, c, prov, err
+}
+
+// lower builds the plan of one mode and runs the passes over it.
+func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescriptor, opt Options) (*plan.CompiledPlan, error) {
+	b := plan.NewBuilder(mode, r)
+	rows := plan.RowsTokens
+	if mode == plan.ModeDecode {
+		rows = plan.RowsSlots
+	}
+	x := b.Input("tokens", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: rows, Cols: 1})
+	if mode == plan.ModePrefill {
+		b.Input("rows", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: plan.RowsRequested, Cols: 1})
+	}
+	for _, s := range states {
+		b.State(s)
+	}
+	x = b.Lower(fam.Prologue, -1, x, rows)
+	for i, l := range r.c.Layers {
+		x = b.Lower(fam.Mixers[l.Mixer], i, x, rows)
+		x = b.Lower(fam.FFNs[l.FFN], i, x, rows)
+	}
+	if mode == plan.ModePrefill {
+		rows = plan.RowsRequested
+		x = b.Lower(gather, -1, x, rows)
+	}
+	x = b.Lower(fam.Epilogue, -1, x, rows)
+	p, err := b.Build(x)
+	if err != nil {
+		return nil, err
+	}
+	return pass.Compile(p, pass.Options{NoFuse: opt.NoFuse})
+}

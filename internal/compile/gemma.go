@@ -1,0 +1,148 @@
+package compile
+
+import "math"
+
+// The gemma families multiply embeddings by √hidden and keep norm weights
+// less one in Hugging Face files.
+
+var gemma = Family{
+	ID: "gemma", ModelTypes: []string{"gemma"},
+	Arch: "gemma", ReadsArch: true,
+	Defaults: Defaults{
+		Hidden: 3072, Layers: 28, Heads: 16, KVHeads: 16, HeadDim: 256, FFN: 24576, Vocab: 256000, Context: 8192,
+		NormEps: 1e-6, Theta: 1e4, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, FFNBias: Absent,
+	},
+	HF: func(o *object, c *Config) {
+		// The first files say "gelu" and mean the tanh form they were trained
+		// with; hidden_activation was added to say so.
+		if o.m["hidden_activation"] == nil && o.m["hidden_act"] == "gelu" {
+			c.Act = "gelu_tanh"
+		}
+	},
+	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
+}
+
+// gemma2 norms branches on both sides, caps scores and logits, and gives every
+// other layer a window.
+var gemma2 = Family{
+	ID: "gemma2", ModelTypes: []string{"gemma2"},
+	Arch: "gemma2", ReadsArch: true,
+	Defaults: Defaults{
+		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 256000, Context: 8192,
+		NormEps: 1e-6, Theta: 1e4, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, FFNBias: Absent,
+	},
+	HF: func(o *object, c *Config) {
+		o.gemmaScores(c, 50, 30)
+		o.setWindows(c, o.int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return i%2 == 0 })
+	},
+	GGUF: func(h *header, c *Config) {
+		h.gemmaScale(c, 46)
+		c.AttnCap = h.float("attn_cap", 50, "attn_logit_softcapping")
+		c.LogitCap = h.float("logit_cap", 30, "final_logit_softcapping")
+		h.setWindows(c, h.int("window", 4096, maxLength, "attention.sliding_window"), 2)
+	},
+	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
+}
+
+// gemma3 norms heads instead of capping scores. Layers with a window have a
+// rotary table of their own, which no scaling touches.
+var gemma3 = Family{
+	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
+	Arch: "gemma3", ReadsArch: true,
+	Defaults: Defaults{
+		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 262208, Context: 131072,
+		NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
+	},
+	HF: func(o *object, c *Config) {
+		if o.bool("bidirectional", false, "use_bidirectional_attention") {
+			o.bad("use_bidirectional_attention", "false: attention in both directions is not supported yet", true)
+		}
+		delete(o.prov, "bidirectional")
+		o.gemmaScores(c, 0, 0)
+		every := o.int("window_pattern", 6, maxLayers, "sliding_window_pattern", "_sliding_window_pattern")
+		o.setWindows(c, o.int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every == 0 || (i+1)%every != 0 })
+		o.gemma3Ropes(c)
+	},
+	GGUF: func(h *header, c *Config) {
+		h.gemmaScale(c, 62)
+		c.LogitCap = h.float("logit_cap", 0, "final_logit_softcapping")
+		h.setWindows(c, h.int("window", 0, maxLength, "attention.sliding_window"), 6)
+		local := Rope{Name: "sliding", Dim: c.rope("full").Dim, Scaling: ropePlain, Scale: 1}
+		local.Theta = h.float("rope.sliding.theta", 10000, "rope.freq_base_swa")
+		c.slidingRope(local)
+	},
+	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
+}
+
+// gemmaScores reads the scale of scores and the caps.
+func (o *object) gemmaScores(c *Config, attnCap, logitCap float64) {
+	if q := o.float("attn_scale", 256, "query_pre_attn_scalar"); q > 0 {
+		c.AttnScale = float32(1 / math.Sqrt(float64(q)))
+	} else {
+		o.bad("query_pre_attn_scalar", "a number above 0", q)
+	}
+	c.AttnCap = o.cap("attn_cap", attnCap, "attn_logit_softcapping")
+	c.LogitCap = o.cap("logit_cap", logitCap, "final_logit_softcapping")
+}
+
+// cap reads a soft cap: absent is the family's, null is none.
+func (o *object) cap(field string, def float64, key string) float32 {
+	if v, there := o.m[key]; there && v == nil {
+		o.prov[field] = "file " + o.prefix + key
+		return 0
+	}
+	return o.float(field, def, key)
+}
+
+// gemma3Ropes reads the second table, in either dialect.
+func (o *object) gemma3Ropes(c *Config) {
+	local := Rope{Name: "sliding", Dim: c.HeadDim, Scaling: ropePlain, Scale: 1}
+	if r, perKind := o.ropeObject("sliding_attention"); perKind {
+		local = o.readRope("sliding", r, 1e4, 0, c)
+	} else {
+		local.Theta = o.float("rope.sliding.theta", 1e4, "rope_local_base_freq")
+	}
+	c.slidingRope(local)
+}
+
+// slidingRope gives the table to the layers with a window.
+func (c *Config) slidingRope(r Rope) {
+	c.addRope(r)
+	for i := range c.Layers {
+		if c.Layers[i].Window > 0 {
+			c.Layers[i].Rope = r.Name
+		}
+	}
+}
+
+// gemmaScale: the format has no key for the scale of scores. Only the largest
+// model, known by its number of layers, derives it from the heads' share of
+// the hidden width.
+func (h *header) gemmaScale(c *Config, largest int) {
+	if len(c.Layers) == largest && c.Heads > 0 && c.Hidden > 0 {
+		c.AttnScale = float32(1 / math.Sqrt(float64(c.Hidden)/float64(c.Heads)))
+	}
+}
+
+// setWindows gives a window to all but every n-th layer, or to those that the
+// file lists.
+func (h *header) setWindows(c *Config, window, n int) {
+	const key = "attention.sliding_window_pattern"
+	slides := make([]bool, len(c.Layers))
+	if v, ok := h.meta.Get(h.key(key)); ok && v.Len() == len(slides) && len(slides) > 1 {
+		bools, found, err := h.meta.Bools(h.key(key))
+		if h.note("windows", key, found, err) {
+			slides = bools
+		}
+	} else {
+		n = h.int("window_pattern", n, maxLayers, key)
+		for i := range slides {
+			slides[i] = n > 0 && (i+1)%n != 0
+		}
+	}
+	for i := range c.Layers {
+		if slides[i] {
+			c.Layers[i].Window = window
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package compile
+
+// granite is llama with four multipliers.
+var granite = Family{
+	ID: "granite", ModelTypes: []string{"granite"},
+	Arch: "granite", ReadsArch: true, Reorders: true,
+	Defaults: Defaults{
+		Hidden: 4096, Layers: 32, Heads: 32, FFN: 11008, Vocab: 32000, Context: 2048,
+		NormEps: 1e-6, Theta: 1e4, Act: "silu",
+	},
+	HF: func(o *object, c *Config) {
+		c.EmbedMul = o.float("embed_mul", 1, "embedding_multiplier")
+		c.BranchMul = o.float("branch_mul", 1, "residual_multiplier")
+		c.AttnScale = o.float("attn_scale", 1, "attention_multiplier")
+		c.LogitMul = 1 / o.float("logit_mul", 1, "logits_scaling")
+	},
+	GGUF: func(h *header, c *Config) {
+		c.LogitMul = 1 / h.float("logit_mul", 1, "logit_scale")
+	},
+	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
+}

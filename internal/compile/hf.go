@@ -1,0 +1,298 @@
+package compile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"atenia/internal/modelfile"
+)
+
+// textTypes are the decoders of wrappers whose text_config may leave its own
+// model_type out.
+var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"}
+
+// normaliseHF reads a config.json. The steps are in the order of what they
+// need: sizes before rope, rope before layers.
+func normaliseHF(d *modelfile.Description) (*Family, *Config, map[string]string, error) {
+	m, err := parseConfig("config.json", d.Config)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	prov := map[string]string{}
+	top := &object{file: "config.json", m: m, faults: &Faults{}, prov: prov}
+	o, fam, err := textConfig(top)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if q := top.sub("quantization_config"); q != nil {
+		how := q.text("quantization", "an unnamed method", "quant_method")
+		return nil, nil, nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
+			Why: "weights quantised this way cannot be read: use the original checkpoint or a GGUF file", Supported: []string{"none"}}
+	}
+	delete(prov, "quantization")
+	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
+	readSizes(o, &fam.Defaults, c)
+	readScalars(o, top, &fam.Defaults, c)
+	n := o.int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
+	if top.faults.err() != nil { // what follows would repeat them
+		return nil, nil, nil, top.faults
+	}
+	c.Layers = make([]Layer, n)
+	for i := range c.Layers {
+		c.Layers[i] = Layer{Mixer: mixAttention, FFN: ffnDense}
+	}
+	readRopes(o, &fam.Defaults, c)
+	if fam.HF != nil {
+		fam.HF(o, c)
+	}
+	c.settle()
+	c.check("config.json", top.faults)
+	if err := top.faults.err(); err != nil {
+		return nil, nil, nil, err
+	}
+	return fam, c, prov, nil
+}
+
+// textConfig finds the object that describes the text decoder and its family.
+// Wrappers of text alone are read through; those with image or audio parts
+// are refused by their own name.
+func textConfig(top *object) (*object, *Family, error) {
+	outer := top.text("model", "", "model_type")
+	if err := top.faults.err(); err != nil {
+		return nil, nil, err
+	}
+	o, name := top, outer
+	if text := top.sub("text_config"); text != nil && !top.has("vision_config") && !top.has("audio_config") {
+		o, name = text, text.text("model", textTypes[outer], "model_type")
+	}
+	if err := top.faults.err(); err != nil {
+		return nil, nil, err
+	}
+	fam, err := choose("model_type", name, byModelType, knownModelTypes)
+	return o, fam, err
+}
+
+func readSizes(o *object, d *Defaults, c *Config) {
+	c.Hidden = o.int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
+	c.Heads = o.int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head")
+	c.KVHeads = o.int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
+	c.HeadDim = o.int("head_dim", d.HeadDim, maxWidth, "head_dim")
+	c.FFN = o.int("ffn", d.FFN, maxWidth, "intermediate_size")
+	c.Vocab = o.int("vocab", d.Vocab, maxVocab, "vocab_size")
+	c.Context = o.int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
+	if c.KVHeads == 0 {
+		c.KVHeads = c.Heads
+		o.prov["kv_heads"] = "derived"
+	}
+	if c.HeadDim == 0 && c.Heads > 0 {
+		c.HeadDim = c.Hidden / c.Heads
+		o.prov["head_dim"] = "derived"
+	}
+}
+
+func readScalars(o, top *object, d *Defaults, c *Config) {
+	c.NormEps = o.float("norm_eps", d.NormEps, "rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon")
+	act := o.text("act", d.Act, "hidden_activation", "hidden_act", "activation_function")
+	if name, ok := actAliases[act]; ok {
+		c.Act = name
+	} else {
+		o.bad("hidden_act", "a known activation", act)
+	}
+	tie := o
+	if top.has("tie_word_embeddings") {
+		tie = top // the outer level wins
+	}
+	c.TiedHead = tie.bool("tied_head", d.Tied, "tie_word_embeddings", "tie_embedding")
+	c.QKVBias = o.presence("qkv_bias", d.QKVBias, "attention_bias")
+	c.OutBias = o.presence("out_bias", d.OutBias, "attention_bias")
+	c.FFNBias = o.presence("ffn_bias", d.FFNBias, "mlp_bias")
+	c.NormPlus, c.QKNorm = d.NormPlus, d.QKNorm
+	c.EmbedMul, c.BranchMul, c.LogitMul = 1, 1, 1
+	if d.EmbedSqrt {
+		c.EmbedMul = float32(math.Sqrt(float64(c.Hidden)))
+	}
+	if c.HeadDim > 0 {
+		c.AttnScale = float32(1 / math.Sqrt(float64(c.HeadDim)))
+	}
+	o.prov["attn_scale"] = "derived"
+}
+
+// presence reads whether weights exist. A family that decides it says so in
+// its defaults, and no key is asked.
+func (o *object) presence(field string, def Presence, key string) Presence {
+	if def != ByTensor {
+		o.prov[field] = "default"
+		return def
+	}
+	v, _, ok := o.find(field, []string{key})
+	if !ok || v == nil {
+		return ByTensor
+	}
+	if o.bool(field, false, key) {
+		return Present
+	}
+	return Absent
+}
+
+// layerKinds reads layer_types. nil means that the file does not say.
+func (o *object) layerKinds(n int) []string {
+	kinds, ok := o.strings("layer_types", "layer_types")
+	if !ok {
+		return nil
+	}
+	if len(kinds) != n {
+		o.bad("layer_types", fmt.Sprintf("%d layers", n), len(kinds))
+		return nil
+	}
+	for i, k := range kinds {
+		switch k {
+		case "full_attention", "attention", "sliding_attention":
+		default:
+			o.bad(fmt.Sprintf("layer_types[%d]", i), "full_attention, attention or sliding_attention", k)
+			return nil
+		}
+	}
+	return kinds
+}
+
+// setWindows gives layers their window: those that layer_types calls sliding,
+// or, when the file does not say, those for which sliding is true.
+func (o *object) setWindows(c *Config, window int, sliding func(layer int) bool) {
+	kinds := o.layerKinds(len(c.Layers))
+	for i := range c.Layers {
+		slides := window > 0 && sliding(i)
+		if kinds != nil {
+			slides = kinds[i] == "sliding_attention"
+		}
+		if slides {
+			c.Layers[i].Window = window
+		}
+	}
+}
+
+func everyLayer(int) bool { return true }
+
+// ropeObject returns the object that scales the rope of the given layer kind,
+// in whichever dialect: rope_parameters (one object, or one per layer kind) or
+// rope_scaling. It is nil when there is none.
+func (o *object) ropeObject(kind string) (r *object, perKind bool) {
+	p := o.sub("rope_parameters")
+	if p == nil {
+		return o.sub("rope_scaling"), false
+	}
+	for _, k := range []string{"full_attention", "sliding_attention"} {
+		if _, ok := p.m[k].(map[string]any); ok {
+			return p.sub(kind), true
+		}
+	}
+	return p, false
+}
+
+// readRopes reads the rotary table that all layers share. Families with more
+// than one call readRope themselves.
+func readRopes(o *object, d *Defaults, c *Config) {
+	r, _ := o.ropeObject("full_attention")
+	c.addRope(o.readRope("full", r, d.Theta, d.Original, c))
+	for i := range c.Layers {
+		c.Layers[i].Rope = "full"
+	}
+}
+
+// addRope replaces the table of the same name or adds one.
+func (c *Config) addRope(r Rope) {
+	if old := c.rope(r.Name); old != nil {
+		*old = r
+		return
+	}
+	c.Ropes = append(c.Ropes, r)
+}
+
+// readRope reads one table. r may be nil; o is where release 4 keeps what
+// release 5 has inside. theta and original are the family's defaults.
+func (o *object) readRope(name string, r *object, theta float64, original int, c *Config) Rope {
+	if r == nil {
+		r = &object{o.file, o.prefix, map[string]any{}, o.faults, o.prov}
+	}
+	field := "rope." + name + "."
+	from := func(key string) *object {
+		if r.m[key] != nil {
+			return r
+		}
+		return o
+	}
+	t := Rope{Name: name, Scaling: ropePlain, Scale: 1}
+	t.Theta = from("rope_theta").float(field+"theta", theta, "rope_theta")
+	part := from("partial_rotary_factor").float(field+"dim", 1, "partial_rotary_factor")
+	if part < 0 || part > 1 {
+		o.bad("partial_rotary_factor", "a number from 0 to 1", part)
+		part = 1
+	}
+	t.Dim = int(float64(c.HeadDim) * float64(part))
+	switch kind := r.text(field+"scaling", ropePlain, "rope_type", "type"); kind {
+	case "su": // phi-3 before its scaling had a common name
+		t.Scaling = ropeLong
+	case ropeYarn:
+		t.Scaling = ropeYarn
+		if r.m["long_factor"] != nil { // likewise
+			t.Scaling = ropeLong
+		}
+	case ropeTable, ropeDivisors: // forms of GGUF files
+		r.bad("rope_type", "default, linear, dynamic, llama3, yarn or longrope", kind)
+	default:
+		t.Scaling = kind
+	}
+	if t.Scaling == ropePlain {
+		return t
+	}
+	t.Original = from("original_max_position_embeddings").int(field+"original", original, maxLength, "original_max_position_embeddings")
+	stretch := 0.0
+	if t.Original > 0 {
+		stretch = float64(c.Context) / float64(t.Original)
+	}
+	t.Factor = r.float(field+"factor", stretch, "factor")
+	if t.Original == 0 {
+		t.Original, stretch = c.Context, float64(t.Factor)
+	}
+	r.readScaling(&t, field, stretch, c)
+	return t
+}
+
+// readScaling reads what only one kind of scaling has. stretch is how much
+// longer the context is than the original one.
+func (r *object) readScaling(t *Rope, field string, stretch float64, c *Config) {
+	switch t.Scaling {
+	case ropeDynamic:
+		t.Original = c.Context // the reference ignores other lengths
+	case ropeLlama3:
+		t.Low = r.float(field+"low", 1, "low_freq_factor")
+		t.High = r.float(field+"high", 4, "high_freq_factor")
+	case ropeYarn:
+		t.BetaFast = r.float(field+"beta_fast", 32, "beta_fast")
+		t.BetaSlow = r.float(field+"beta_slow", 1, "beta_slow")
+		t.Exact = !r.bool(field+"exact", true, "truncate")
+		s := float64(t.Factor)
+		a := mscale(s, 1)
+		m, all := r.float(field+"mscale", 0, "mscale"), r.float(field+"mscale_all", 0, "mscale_all_dim")
+		if m != 0 && all != 0 {
+			a = mscale(s, float64(m)) / mscale(s, float64(all))
+		}
+		t.Scale = r.float(field+"scale", a, "attention_factor")
+	case ropeLong:
+		t.Short = r.floats(field+"short", "short_factor")
+		t.Long = r.floats(field+"long", "long_factor")
+		t.Scale = r.float(field+"scale", longScale(stretch, t.Original), "attention_factor")
+		t.Factor = 0 // said by the context lengths
+	}
+}
+
+// flags reads a list of 0 and 1.
+func (o *object) flags(field, key string) ([]bool, bool) {
+	return list(o, field, key, "0, 1, true or false", func(v any) (bool, bool) {
+		if b, ok := v.(bool); ok {
+			return b, true
+		}
+		n, ok := v.(json.Number)
+		return n == "1", ok && (n == "0" || n == "1")
+	})
+}

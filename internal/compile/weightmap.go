@@ -1,0 +1,176 @@
+package compile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"atenia/tensor"
+)
+
+// A WeightMap says, for each weight id that programs name, its shape and where
+// files of each format keep it.
+type WeightMap []WeightSpec
+
+// A WeightSpec is one weight of a family. Shapes are expressions over the
+// configuration, outermost size first: "H*h,d". Their names are d hidden,
+// H heads, K key/value heads, h head width, I feed-forward width, V vocabulary.
+type WeightSpec struct {
+	ID    string
+	Shape string
+	If    string   // condition the weight exists under, see Config.presence; "" = always
+	HF    []Origin // alternatives, first match wins
+	GGUF  []Origin
+	Heads string // rows are heads: "H" or "K"; GGUF architectures may reorder them
+	Norm  bool   // a norm's weight: GGUF files hold it with the offset added
+}
+
+// An Origin is one place a weight may come from. In names {p} is the prefix of
+// the checkpoint, {q} what stands before its head, {l} the layer.
+type Origin struct {
+	Name string
+	Of   string    // shape in the file, where it is not the weight's own
+	Rows [2]string // rows taken, expressions; empty = all
+}
+
+// matrix, vector and their fused forms keep family literals to a line each.
+
+func matrix(id, shape, hf, gguf string) WeightSpec {
+	return WeightSpec{ID: id, Shape: shape, HF: named(hf, ".weight"), GGUF: named(gguf, ".weight")}
+}
+
+func norm(id, shape, hf, gguf string) WeightSpec {
+	s := matrix(id, shape, hf, gguf)
+	s.Norm = true
+	return s
+}
+
+func bias(id, shape, cond, hf, gguf string) WeightSpec {
+	return WeightSpec{ID: id, Shape: shape, If: cond, HF: named(hf, ".bias"), GGUF: named(gguf, ".bias")}
+}
+
+func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}} }
+
+func (s WeightSpec) heads(n string) WeightSpec { s.Heads = n; return s }
+func (s WeightSpec) when(c string) WeightSpec  { s.If = c; return s }
+
+// slice is a weight that both formats keep in rows lo to hi of a larger one of
+// shape of.
+func slice(id, shape, of, lo, hi, hf, gguf string) WeightSpec {
+	o := Origin{Of: of, Rows: [2]string{lo, hi}}
+	h, g := o, o
+	h.Name, g.Name = hf+".weight", gguf+".weight"
+	return WeightSpec{ID: id, Shape: shape, HF: []Origin{h}, GGUF: []Origin{g}}
+}
+
+// with returns the map with specs replaced by those of the same id, or added.
+func (m WeightMap) with(specs ...WeightSpec) WeightMap {
+	out := append(WeightMap(nil), m...)
+next:
+	for _, s := range specs {
+		for i := range out {
+			if out[i].ID == s.ID {
+				out[i] = s
+				continue next
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (m WeightMap) get(id string) *WeightSpec {
+	for i := range m {
+		if m[i].ID == id {
+			return &m[i]
+		}
+	}
+	return nil
+}
+
+const (
+	hfLayer   = "{p}layers.{l}."
+	ggufLayer = "blk.{l}."
+)
+
+// llamaWeights is the map that most decoders share. Section "One name table"
+// of the plan's specification lists the spellings.
+var llamaWeights = WeightMap{
+	matrix("token_embd", "V,d", "{p}embed_tokens", "token_embd"),
+	norm("output_norm", "d", "{p}norm", "output_norm"),
+	matrix("output", "V,d", "{q}lm_head", "output"),
+	norm("attn_norm", "d", hfLayer+"input_layernorm", ggufLayer+"attn_norm"),
+	matrix("attn_q", "H*h,d", hfLayer+"self_attn.q_proj", ggufLayer+"attn_q").heads("H"),
+	matrix("attn_k", "K*h,d", hfLayer+"self_attn.k_proj", ggufLayer+"attn_k").heads("K"),
+	matrix("attn_v", "K*h,d", hfLayer+"self_attn.v_proj", ggufLayer+"attn_v"),
+	matrix("attn_o", "d,H*h", hfLayer+"self_attn.o_proj", ggufLayer+"attn_output"),
+	bias("attn_q_bias", "H*h", "qkv_bias", hfLayer+"self_attn.q_proj", ggufLayer+"attn_q").heads("H"),
+	bias("attn_k_bias", "K*h", "qkv_bias", hfLayer+"self_attn.k_proj", ggufLayer+"attn_k").heads("K"),
+	bias("attn_v_bias", "K*h", "qkv_bias", hfLayer+"self_attn.v_proj", ggufLayer+"attn_v"),
+	bias("attn_o_bias", "d", "o_bias", hfLayer+"self_attn.o_proj", ggufLayer+"attn_output"),
+	norm("attn_q_norm", "h", hfLayer+"self_attn.q_norm", ggufLayer+"attn_q_norm").when("qk_norm"),
+	norm("attn_k_norm", "h", hfLayer+"self_attn.k_norm", ggufLayer+"attn_k_norm").when("qk_norm"),
+	norm("ffn_norm", "d", hfLayer+"post_attention_layernorm", ggufLayer+"ffn_norm"),
+	matrix("ffn_gate", "I,d", hfLayer+"mlp.gate_proj", ggufLayer+"ffn_gate"),
+	matrix("ffn_up", "I,d", hfLayer+"mlp.up_proj", ggufLayer+"ffn_up"),
+	matrix("ffn_down", "d,I", hfLayer+"mlp.down_proj", ggufLayer+"ffn_down"),
+	bias("ffn_gate_bias", "I", "ffn_bias", hfLayer+"mlp.gate_proj", ggufLayer+"ffn_gate"),
+	bias("ffn_up_bias", "I", "ffn_bias", hfLayer+"mlp.up_proj", ggufLayer+"ffn_up"),
+	bias("ffn_down_bias", "d", "ffn_bias", hfLayer+"mlp.down_proj", ggufLayer+"ffn_down"),
+}
+
+// sandwichWeights adds norms after the attention and after the feed-forward
+// layer. The norm before the latter has another name in Hugging Face files.
+var sandwichWeights = llamaWeights.with(
+	norm("post_attn_norm", "d", hfLayer+"post_attention_layernorm", ggufLayer+"post_attention_norm"),
+	norm("ffn_norm", "d", hfLayer+"pre_feedforward_layernorm", ggufLayer+"ffn_norm"),
+	norm("post_ffn_norm", "d", hfLayer+"post_feedforward_layernorm", ggufLayer+"post_ffw_norm"),
+)
+
+// eval computes a sum of products of sizes: "H*h+2*K*h". Expressions stand in
+// family literals, so an unknown name is a fault of the family.
+func (c *Config) eval(expr string) (int, error) {
+	sum := 0
+	for term := range strings.SplitSeq(expr, "+") {
+		product := 1
+		for factor := range strings.SplitSeq(term, "*") {
+			v, err := c.size(factor)
+			if err != nil {
+				return 0, fmt.Errorf("size %q: %w", expr, err)
+			}
+			product *= v
+		}
+		sum += product
+	}
+	return sum, nil
+}
+
+func (c *Config) size(name string) (int, error) {
+	switch name {
+	case "d":
+		return c.Hidden, nil
+	case "H":
+		return c.Heads, nil
+	case "K":
+		return c.KVHeads, nil
+	case "h":
+		return c.HeadDim, nil
+	case "I":
+		return c.FFN, nil
+	case "V":
+		return c.Vocab, nil
+	}
+	return strconv.Atoi(name)
+}
+
+func (c *Config) shape(expr string) (tensor.Shape, error) {
+	var s tensor.Shape
+	for e := range strings.SplitSeq(expr, ",") {
+		n, err := c.eval(e)
+		if err != nil {
+			return nil, err
+		}
+		s = append(s, n)
+	}
+	return s, nil
+}
