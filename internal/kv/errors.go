@@ -1,0 +1,73 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrReleased is returned by operations on a sequence after its Release.
+var ErrReleased = errors.New("kv: sequence was released")
+
+// ErrClosed is returned by Extend after the cache's Close.
+var ErrClosed = errors.New("kv: cache was closed")
+
+// A MemoryError says that a sequence could not grow within the budget, or
+// that the system gave no more memory (Err is then its answer). Evict
+// sequences worth Need−Have bytes and try again.
+type MemoryError struct {
+	Need int64 // bytes of pages the operation takes
+	Have int64 // bytes of pages that could be had
+	Err  error // what the system said, or nil if it is the budget
+}
+
+func (e *MemoryError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("kv: out of memory: need %d bytes of pages, have %d: %v", e.Need, e.Have, e.Err)
+	}
+	return fmt.Sprintf("kv: page budget exceeded: need %d bytes, have %d", e.Need, e.Have)
+}
+
+func (e *MemoryError) Unwrap() error { return e.Err }
+
+// A RangeError says that an operation was asked for a position or count that
+// it cannot do. Truncate to 0 is always allowed, also when Min is greater.
+type RangeError struct {
+	Op       string // "extend" or "truncate"
+	Got      int
+	Min, Max int // what it could have done
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("kv: %s: want %d to %d, got %d", e.Op, e.Min, e.Max, e.Got)
+}
+
+// A ConfigError says which field of a [Config] is at fault.
+type ConfigError struct {
+	Field string
+	Got   int64
+	Want  string
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("kv: config: %s: want %s, got %d", e.Field, e.Want, e.Got)
+}
+
+// maxPageBytes bounds a page so that slab arithmetic cannot overflow.
+const maxPageBytes = 1 << 30
+
+// validate returns every fault of c.
+func (c *Config) validate() error {
+	var faults []error
+	check := func(field string, got, lo, hi int64, want string) {
+		if got < lo || got > hi {
+			faults = append(faults, &ConfigError{Field: field, Got: got, Want: want})
+		}
+	}
+	const most = 1<<63 - 1
+	check("PageTokens", int64(c.PageTokens), 1, 1<<30, "1 to 2^30")
+	check("PageBytes", int64(c.PageBytes), 1, maxPageBytes, "1 to 2^30")
+	check("Window", int64(c.Window), 0, most, "0 or more")
+	check("MaxPages", int64(c.MaxPages), 0, most, "0 or more")
+	check("MaxBytes", c.MaxBytes, 0, most, "0 or more")
+	return errors.Join(faults...)
+}
