@@ -26,7 +26,7 @@ var gemma = Family{
 // other layer a window.
 var gemma2 = Family{
 	ID: "gemma2", ModelTypes: []string{"gemma2"},
-	Arch: "gemma2", ReadsArch: true,
+	Arch: "gemma2", ReadsArch: true, StatesWindow: true,
 	Defaults: Defaults{
 		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 256000, Context: 8192,
 		NormEps: 1e-6, Theta: 1e4, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, FFNBias: Absent,
@@ -48,7 +48,7 @@ var gemma2 = Family{
 // rotary table of their own, which no scaling touches.
 var gemma3 = Family{
 	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
-	Arch: "gemma3", ReadsArch: true,
+	Arch: "gemma3", ReadsArch: true, StatesWindow: true,
 	Defaults: Defaults{
 		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 262208, Context: 131072,
 		NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
@@ -115,11 +115,11 @@ func (c *Config) slidingRope(r Rope) {
 	}
 }
 
-// gemmaScale: the format has no key for the scale of scores. Only the largest
-// model, known by its number of layers, derives it from the heads' share of
-// the hidden width.
+// gemmaScale: files of these families rarely state the scale of scores. Only
+// the largest model, known by its number of layers, derives it from the heads'
+// share of the hidden width.
 func (h *header) gemmaScale(c *Config, largest int) {
-	if len(c.Layers) == largest && c.Heads > 0 && c.Hidden > 0 {
+	if !h.has("attention.scale") && len(c.Layers) == largest && c.Heads > 0 && c.Hidden > 0 {
 		c.AttnScale = float32(1 / math.Sqrt(float64(c.Hidden)/float64(c.Heads)))
 	}
 }

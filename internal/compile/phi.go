@@ -5,7 +5,7 @@ package compile
 // another network.
 var phi3 = Family{
 	ID: "phi3", ModelTypes: []string{"phi3"},
-	Arch: "phi3", ReadsArch: true,
+	Arch: "phi3", ReadsArch: true, StatesWindow: true,
 	Defaults: Defaults{
 		Hidden: 3072, Layers: 32, Heads: 32, FFN: 8192, Vocab: 32064, Context: 4096, Original: 4096,
 		NormEps: 1e-5, Theta: 1e4, Act: "silu", QKVBias: Absent, OutBias: Absent, FFNBias: Absent,

@@ -21,7 +21,7 @@ type WeightSpec struct {
 	If    string   // condition the weight exists under, see Config.presence; "" = always
 	HF    []Origin // alternatives, first match wins
 	GGUF  []Origin
-	Heads string // rows are heads: "H" or "K"; GGUF architectures may reorder them
+	Heads string // rows are those of this many heads; GGUF architectures may reorder them
 	Norm  bool   // a norm's weight: GGUF files hold it with the offset added
 }
 
@@ -108,8 +108,8 @@ var llamaWeights = WeightMap{
 	bias("attn_k_bias", "K*h", "qkv_bias", hfLayer+"self_attn.k_proj", ggufLayer+"attn_k").heads("K"),
 	bias("attn_v_bias", "K*h", "qkv_bias", hfLayer+"self_attn.v_proj", ggufLayer+"attn_v"),
 	bias("attn_o_bias", "d", "o_bias", hfLayer+"self_attn.o_proj", ggufLayer+"attn_output"),
-	norm("attn_q_norm", "h", hfLayer+"self_attn.q_norm", ggufLayer+"attn_q_norm").when("qk_norm"),
-	norm("attn_k_norm", "h", hfLayer+"self_attn.k_norm", ggufLayer+"attn_k_norm").when("qk_norm"),
+	norm("attn_q_norm", "h", hfLayer+"self_attn.q_norm", ggufLayer+"attn_q_norm").when("qk_norm").heads("1"),
+	norm("attn_k_norm", "h", hfLayer+"self_attn.k_norm", ggufLayer+"attn_k_norm").when("qk_norm").heads("1"),
 	norm("ffn_norm", "d", hfLayer+"post_attention_layernorm", ggufLayer+"ffn_norm"),
 	matrix("ffn_gate", "I,d", hfLayer+"mlp.gate_proj", ggufLayer+"ffn_gate"),
 	matrix("ffn_up", "I,d", hfLayer+"mlp.up_proj", ggufLayer+"ffn_up"),

@@ -1,0 +1,344 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"atenia/internal/modelfile"
+	"atenia/tensor"
+)
+
+// An Export is what a GGUF file of a model holds, less its tokenizer. The
+// keys are llama.cpp's, and so are the names and layouts of the tensors.
+type Export struct {
+	Arch    string
+	Meta    []KV     // in the order to write
+	Tensors []Weight // by GGUF name; sources and transforms are over the model's own file
+}
+
+// GGUF returns what to write so that the file is read as the same model: the
+// same plans, but for what the format stores otherwise (rows of q and k in the
+// order of interleaved rope, norm weights with their offset added).
+//
+// Keys "atenia.…" are added only where the standard ones would be read as
+// another model.
+func (m *Model) GGUF() (*Export, error) {
+	c := &m.Config
+	x := &Export{Arch: c.Arch}
+	x.Tensors = m.ropeTensors()
+	ts, err := m.exportTensors()
+	if err != nil {
+		return nil, err
+	}
+	x.Tensors = append(x.Tensors, ts...)
+	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys()...)
+	back, err := x.readBack()
+	if err != nil {
+		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
+	}
+	x.Meta = append(x.Meta, c.ownKeys(back)...)
+	if back, err = x.readBack(); err != nil {
+		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
+	}
+	if left := c.ownKeys(back); len(left) > 0 {
+		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
+	}
+	return x, nil
+}
+
+// readBack normalises the header as if it came from a file.
+func (x *Export) readBack() (*Config, error) {
+	d := &modelfile.Description{Path: "export", Format: modelfile.GGUF}
+	for _, kv := range x.Meta {
+		d.Meta.Set(kv.Key, kv.Value)
+	}
+	tensors := make(map[string]*modelfile.Tensor, len(x.Tensors))
+	for i := range x.Tensors {
+		w := &x.Tensors[i]
+		t := &modelfile.Tensor{Name: w.Name, View: tensor.View{DType: tensor.F32, Shape: w.Shape}}
+		if w.Const != nil {
+			t.View = tensor.FromF32(w.Shape, w.Const)
+		}
+		tensors[w.Name] = t
+	}
+	_, c, _, err := normaliseGGUF(d, tensors)
+	return c, err
+}
+
+// standardKeys are the keys that llama.cpp knows, where they say something.
+func (c *Config) standardKeys() []KV {
+	var kvs []KV
+	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(uint32(v))}) }
+	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(v)}) }
+	u32("block_count", len(c.Layers))
+	u32("context_length", c.Context)
+	u32("embedding_length", c.Hidden)
+	u32("feed_forward_length", c.FFN)
+	u32("attention.head_count", c.Heads)
+	u32("attention.head_count_kv", c.KVHeads)
+	u32("attention.key_length", c.HeadDim)
+	u32("attention.value_length", c.HeadDim)
+	f32("attention.layer_norm_rms_epsilon", c.NormEps)
+	u32("vocab_size", c.Vocab)
+	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && c.archFamily().StatesWindow {
+		u32("attention.sliding_window", w)
+	}
+	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
+		f32("attention.scale", c.AttnScale)
+	}
+	for _, x := range []struct {
+		key        string
+		v, implied float32
+	}{
+		{"embedding_scale", c.EmbedMul, impliedEmbed(c)}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", 1 / c.LogitMul, 1},
+		{"attn_logit_softcapping", c.AttnCap, 0}, {"final_logit_softcapping", c.LogitCap, 0}, {"attention.temperature_scale", c.TempBeta, 0},
+	} {
+		if x.v != x.implied {
+			f32(x.key, x.v)
+		}
+	}
+	return append(kvs, c.ropeKeys()...)
+}
+
+// archFamily is the family that reads the architecture's files.
+func (c *Config) archFamily() *Family {
+	if f := byArch[c.Arch]; f != nil {
+		return f
+	}
+	return &Family{}
+}
+
+func impliedEmbed(c *Config) float32 {
+	if c.archFamily().Defaults.EmbedSqrt {
+		return float32(math.Sqrt(float64(c.Hidden)))
+	}
+	return 1
+}
+
+func (c *Config) ropeKeys() []KV {
+	var kvs []KV
+	put := func(key string, v modelfile.Value) { kvs = append(kvs, KV{c.Arch + "." + key, v}) }
+	if local := c.rope("sliding"); local != nil {
+		put("rope.freq_base_swa", modelfile.ValueOf(local.Theta))
+	}
+	r := c.rope("full")
+	if r == nil {
+		return kvs
+	}
+	put("rope.dimension_count", modelfile.ValueOf(uint32(r.Dim)))
+	put("rope.freq_base", modelfile.ValueOf(r.Theta))
+	switch r.Scaling {
+	case ropeLinear:
+		put("rope.scaling.type", modelfile.ValueOf(ropeLinear))
+		put("rope.scaling.factor", modelfile.ValueOf(r.Factor))
+	case ropeYarn:
+		put("rope.scaling.type", modelfile.ValueOf(ropeYarn))
+		put("rope.scaling.factor", modelfile.ValueOf(r.Factor))
+		put("rope.scaling.original_context_length", modelfile.ValueOf(uint32(r.Original)))
+		put("rope.scaling.yarn_beta_fast", modelfile.ValueOf(r.BetaFast))
+		put("rope.scaling.yarn_beta_slow", modelfile.ValueOf(r.BetaSlow))
+		switch a := mscale(float64(r.Factor), 1); {
+		case r.Scale == float32(a):
+		case r.Scale == 1: // both strengths are one and cancel
+			put("rope.scaling.yarn_log_multiplier", modelfile.ValueOf(float32(1)))
+		default:
+			put("rope.scaling.attn_factor", modelfile.ValueOf(float32(float64(r.Scale)/a)))
+		}
+	case ropeLong:
+		put("rope.scaling.type", modelfile.ValueOf(ropeLong))
+		put("rope.scaling.original_context_length", modelfile.ValueOf(uint32(r.Original)))
+		put("rope.scaling.attn_factor", modelfile.ValueOf(r.Scale))
+	}
+	return kvs
+}
+
+// ownKeys returns keys for everything in which back, the model that the
+// header says so far, differs from c.
+func (c *Config) ownKeys(back *Config) []KV {
+	var kvs []KV
+	mine, theirs := ownFloats(c), ownFloats(back)
+	for i := range mine {
+		if *mine[i].v != *theirs[i].v {
+			kvs = append(kvs, KV{mine[i].key, modelfile.ValueOf(*mine[i].v)})
+		}
+	}
+	if c.TempOrig != back.TempOrig {
+		kvs = append(kvs, KV{ownTempOrig, modelfile.ValueOf(uint32(c.TempOrig))})
+	}
+	if c.Act != back.Act {
+		kvs = append(kvs, KV{ownAct, modelfile.ValueOf(c.Act)})
+	}
+	for i := range c.Ropes {
+		if r := &c.Ropes[i]; !r.same(back.rope(r.Name)) {
+			kvs = append(kvs, ownRopeKeys(r)...)
+		}
+	}
+	windows, ropes := make([]uint32, len(c.Layers)), make([]string, len(c.Layers))
+	otherWindow, otherRope := false, false
+	for i, l := range c.Layers {
+		windows[i], ropes[i] = uint32(l.Window), l.Rope
+		otherWindow = otherWindow || l.Window != back.Layers[i].Window
+		otherRope = otherRope || l.Rope != back.Layers[i].Rope
+	}
+	if otherWindow {
+		kvs = append(kvs, KV{ownWindows, modelfile.ArrayOf(windows)})
+	}
+	if otherRope {
+		kvs = append(kvs, KV{ownRopes, modelfile.ArrayOf(ropes)})
+	}
+	return kvs
+}
+
+// same reports whether two tables rotate alike, whatever they were made from.
+func (r *Rope) same(o *Rope) bool {
+	if o == nil || r.Dim != o.Dim || r.Scale != o.Scale || (r.Scaling == ropeDynamic) != (o.Scaling == ropeDynamic) || (r.Scaling == ropeLong) != (o.Scaling == ropeLong) {
+		return false
+	}
+	if r.Scaling == ropeDynamic && (r.Theta != o.Theta || r.Factor != o.Factor) {
+		return false
+	}
+	if (r.Scaling == ropeDynamic || r.Scaling == ropeLong) && r.Original != o.Original {
+		return false
+	}
+	inv, long := r.tables()
+	inv2, long2 := o.tables()
+	return slices.Equal(inv, inv2) && slices.Equal(long, long2)
+}
+
+// ropeTensors are the frequency divisors that the format keeps as tensors.
+func (m *Model) ropeTensors() []Weight {
+	r := m.Config.rope("full")
+	if r == nil {
+		return nil
+	}
+	vector := func(name string, v []float32) Weight {
+		return Weight{Name: name, Shape: tensor.Shape{len(v)}, Const: v}
+	}
+	switch r.Scaling {
+	case ropeLlama3:
+		return []Weight{vector(ropeFreqs, r.divisors())}
+	case ropeDivisors:
+		return []Weight{vector(ropeFreqs, r.Short)}
+	case ropeLong:
+		return []Weight{vector(ropeLongF, r.Long), vector(ropeShort, r.Short)}
+	}
+	return nil
+}
+
+// divisors returns what the plain frequencies are divided by to give the
+// scaled ones. Of the neighbours of a quotient it takes the one that divides
+// back to the same frequency, so that reading the file changes nothing.
+func (r *Rope) divisors() []float32 {
+	inv, _ := r.tables()
+	plain, _ := (&Rope{Dim: r.Dim, Theta: r.Theta, Scaling: ropePlain}).tables()
+	out := make([]float32, len(inv))
+	for i := range inv {
+		d := plain[i] / inv[i]
+		out[i] = d
+		lo, hi := d, d
+		for range 4 {
+			if plain[i]/lo == inv[i] {
+				out[i] = lo
+				break
+			}
+			if plain[i]/hi == inv[i] {
+				out[i] = hi
+				break
+			}
+			lo, hi = math.Nextafter32(lo, 0), math.Nextafter32(hi, math.MaxFloat32)
+		}
+	}
+	return out
+}
+
+// exportTensors lists the tensors in the order of the weight map, layer after
+// layer. Weights that the format fuses are collected under one name.
+func (m *Model) exportTensors() ([]Weight, error) {
+	b := &binder{c: &m.Config}
+	var out []Weight
+	for layer := -1; layer < len(m.Config.Layers); layer++ {
+		var names []string
+		parts := map[string][]part{}
+		for i := range m.family.Weights {
+			s := &m.family.Weights[i]
+			w, ok := m.Weights[canonical(s.ID, layer)]
+			if !ok {
+				continue
+			}
+			name := b.name(s.GGUF[0].Name, layer)
+			if parts[name] == nil {
+				names = append(names, name)
+			}
+			parts[name] = append(parts[name], part{s, w})
+		}
+		for _, name := range names {
+			w, err := m.exportTensor(name, layer, parts[name])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w)
+		}
+	}
+	return out, nil
+}
+
+// A part is a weight and its entry in the family's map.
+type part struct {
+	spec *WeightSpec
+	w    Weight
+}
+
+func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, error) {
+	c := &m.Config
+	spec, first := parts[0].spec, parts[0].w
+	if of := spec.GGUF[0].Of; of != "" {
+		shape, err := c.shape(of)
+		if err != nil {
+			return Weight{}, err
+		}
+		return fuse(Weight{Name: name, Shape: shape}, parts)
+	}
+	w := Weight{Name: name, Shape: first.Shape, Sources: first.Sources, Transform: slices.Clone(first.Transform)}
+	if spec.Heads != "" && m.family.Reorders && !c.Interleaved {
+		n, err := c.eval(spec.Heads)
+		if err != nil {
+			return Weight{}, err
+		}
+		rotated := c.HeadDim
+		if layer >= 0 {
+			if r := c.rope(c.Layers[layer].Rope); r != nil {
+				rotated = r.Dim
+			}
+		}
+		w.Transform = append(w.Transform, Transform{Kind: PermuteHeads, A: n, B: rotated})
+	}
+	if spec.Norm && c.NormPlus != 0 {
+		w.Transform = append(w.Transform, Transform{Kind: AddConst, Value: c.NormPlus})
+	}
+	return w, nil
+}
+
+// fuse makes the tensor that holds several weights row after row. Where the
+// model's own file fuses them alike it is copied whole.
+func fuse(w Weight, parts []part) (Weight, error) {
+	whole, plain := true, true
+	row := 0
+	var sources []string
+	for _, p := range parts {
+		t := p.w.Transform
+		sources = append(sources, p.w.Sources...)
+		whole = whole && slices.Equal(p.w.Sources, parts[0].w.Sources) && len(t) == 1 && t[0].Kind == SliceRows && t[0].A == row
+		plain = plain && len(t) == 0
+		row += p.w.Shape[0]
+	}
+	switch {
+	case row != w.Shape[0] || !whole && !plain:
+		return Weight{}, fmt.Errorf("tensor %s: its parts cannot be joined", w.Name)
+	case whole:
+		w.Sources = parts[0].w.Sources
+	default:
+		w.Sources = sources
+	}
+	return w, nil
+}
