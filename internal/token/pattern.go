@@ -343,6 +343,12 @@ const (
 	reCJK      = `[一-龥぀-ゟ゠-ヿ]+`
 	reDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 	reTriples  = `[0-9][0-9][0-9]`
+	reLineEnd  = `[\r\n]`
+	reLetters  = `\s?\p{L}+`
+	rePunct    = `\s?\p{P}+`
+	reCJKWide  = `[一-龥ࠀ-一가-퟿]+`
+	reNumbers  = `\p{N}+`
+	reFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
 	reSpaces   = ` {2,}`
 )
 
@@ -371,16 +377,22 @@ var scanners = map[string]matcher{
 			}
 			return -1
 		}),
+	reCJKWide: severalOf(func(r rune) bool {
+		return r >= 0x800 && r <= '龥' || r >= '가' && r <= 0xd7ff
+	}),
+	reFalconP: severalOf(func(r rune) bool {
+		return classOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
+	}),
 	reTriples:      threeDigits,
-	`\s?\p{L}+`:    spaceBefore(classL),
-	`\s?\p{P}+`:    spaceBefore(classP),
+	reLetters:      spaceBefore(classL),
+	rePunct:        spaceBefore(classP),
 	`\p{L}+`:       some(classL),
-	`\p{N}+`:       some(classN),
+	reNumbers:      some(classN),
 	`\p{N}`:        upTo(classN, 1),
 	`\s+`:          some(classSpace),
 	`\s`:           upTo(classSpace, 1),
 	`\S+`:          func(s string, i int) int { return positive(run(s, i, classSpace, true), i) },
-	`[\r\n]`:       oneOf(isNewline),
+	reLineEnd:      oneOf(isNewline),
 	`[\r\n]+`:      severalOf(isNewline),
 	`\n`:           literal("\n"),
 	`\n+`:          atLeast('\n', 1),

@@ -1,0 +1,346 @@
+package token
+
+// Writing a tokenizer as GGUF metadata. A guess is made at each part, the
+// result is read back, and what came back different is reported: nothing that
+// GGUF cannot hold is lost in silence.
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ToGGUF returns what a GGUF file stores for t: a tokenizer made from it by
+// [FromVocab] encodes every text as t does, and decodes alike. What pairs of
+// texts look like is not stored. If GGUF has no place for a part of t, the
+// error is an [*InexpressibleError].
+func (t *Tokenizer) ToGGUF() (Vocab, error) {
+	v := Vocab{Special: map[string]int32{}}
+	if err := t.exportModel(&v); err != nil {
+		return Vocab{}, err
+	}
+	t.exportTokens(&v)
+	if err := t.exportFrame(&v); err != nil {
+		return Vocab{}, err
+	}
+	back, err := FromVocab(v)
+	if err != nil {
+		return Vocab{}, fmt.Errorf("reading back: %w", err)
+	}
+	return v, t.compare(back)
+}
+
+func (t *Tokenizer) exportModel(v *Vocab) error {
+	no, yes := false, true
+	unknown := func(id int32) {
+		if id != none {
+			v.Special["unknown"] = id
+		}
+	}
+	switch m := t.model.(type) {
+	case *bpe:
+		v.Merges = make([]string, len(m.pairs))
+		for i, p := range m.pairs {
+			v.Merges[i] = m.lex.tokens[p[0]] + " " + m.lex.tokens[p[1]]
+		}
+		if m.byteFallback {
+			v.Model, v.Pre, v.Scores = "llama", "default", m.scores()
+			v.AddSpacePrefix = &no
+			if strings.Contains(sketch(t.normalizer), "Prepend") {
+				v.AddSpacePrefix = &yes
+			}
+			unknown(m.unk)
+			return nil
+		}
+		v.Model = "gpt2"
+		if cut := sketch(t.cutter); strings.Contains(cut, "ByteLevel(prefix") {
+			v.AddSpacePrefix = &yes
+		}
+		return t.exportPre(v, m)
+	case *spm:
+		v.Model, v.Pre, v.Scores = "llama", "default", m.scores
+		v.AddSpacePrefix = &no
+		if strings.Contains(sketch(t.normalizer), "Prepend") {
+			v.AddSpacePrefix = &yes
+		}
+		unknown(m.unk)
+	case *unigram:
+		v.Model, v.Pre = "t5", "default"
+		for _, s := range m.scores {
+			v.Scores = append(v.Scores, float32(s))
+		}
+		if n, ok := t.normalizer.(*charsmap); ok {
+			v.PrecompiledCharsmap = n.blob
+		}
+		v.AddSpacePrefix = &yes
+		if strings.Contains(sketch(t.cutter), "never") {
+			v.AddSpacePrefix = &no
+		}
+		v.RemoveExtraWhitespaces = len(t.cutter) > 1
+		unknown(m.unk)
+	case *wordPiece:
+		v.Model, v.Pre = "bert", "default"
+		unknown(m.unk)
+	}
+	return nil
+}
+
+// exportPre finds the name that stands for the way t cuts words.
+func (t *Tokenizer) exportPre(v *Vocab, m *bpe) error {
+	cut := strings.ReplaceAll(sketch(t.cutter), "prefix ", "")
+	whole := false // a name with the other rule for whole tokens will do
+	for _, any := range []bool{false, true} {
+		if any {
+			whole = m.reachesAll()
+		}
+		for _, p := range pres {
+			if sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.ignoreMerges || whole) {
+				v.Pre = p.names[0]
+				return nil
+			}
+		}
+	}
+	return &InexpressibleError{"pre_tokenizer", fmt.Sprintf("no name of tokenizer.ggml.pre stands for %s after %s with ignore_merges %v", cut, sketch(t.normalizer), m.ignoreMerges)}
+}
+
+// reachesAll reports whether merging alone finds every token of the
+// vocabulary, so that ignore_merges makes no difference.
+func (m *bpe) reachesAll() bool {
+	plain := *m
+	plain.ignoreMerges = false
+	var sc scratch
+	for id, s := range m.lex.tokens {
+		if m.raw {
+			b, ok := bytesOf(s)
+			if !ok {
+				continue // only added tokens
+			}
+			s = string(b)
+		}
+		if s == "" {
+			continue
+		}
+		sc.toks = sc.toks[:0]
+		plain.merge(s, &sc)
+		if len(sc.toks) != 1 || sc.toks[0].id != int32(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// scores makes scores of ranks, for programs that merge by score: the earlier
+// a token can be made, the higher.
+func (m *bpe) scores() []float32 {
+	scores := make([]float32, len(m.lex.tokens))
+	for i := range scores {
+		scores[i] = -float32(len(m.pairs) + 1)
+	}
+	for rank, p := range slices.Backward(m.pairs) {
+		if r := m.merges.get(p[0], p[1]); r != noMerge {
+			scores[int32(uint32(r))] = -float32(rank)
+		}
+	}
+	return scores
+}
+
+func (t *Tokenizer) exportTokens(v *Vocab) {
+	v.Tokens, v.Types = make([]string, len(t.lex.tokens)), make([]int32, len(t.lex.tokens))
+	for id, s := range t.lex.tokens {
+		v.Tokens[id], v.Types[id] = s, TypeNormal
+		if !t.lex.known[id] {
+			v.Tokens[id], v.Types[id] = fmt.Sprintf("[PAD%d]", id), TypeUnused
+			continue
+		}
+		if v.Model == "bert" {
+			v.Tokens[id] = ggufForm(s)
+		}
+		if _, ok := byteToken(s); ok && v.Model == "llama" {
+			v.Types[id] = TypeByte
+		}
+	}
+	for _, a := range t.added {
+		v.Types[a.ID] = TypeUserDefined
+		if a.Special {
+			v.Types[a.ID] = TypeControl
+			if id, ok := v.Special["unknown"]; ok && id == a.ID {
+				v.Types[a.ID] = TypeUnknown
+			}
+		}
+	}
+	if v.Scores != nil { // added tokens come after the model's
+		v.Scores = append(slices.Clone(v.Scores), make([]float32, len(v.Tokens)-len(v.Scores))...)
+	}
+}
+
+// exportFrame stores what is put around a text.
+func (t *Tokenizer) exportFrame(v *Vocab) error {
+	front, back, err := framing(t.post)
+	if err != nil {
+		return err
+	}
+	bos, eos := len(front) > 0, len(back) > 0
+	v.AddBOS, v.AddEOS = &bos, &eos
+	first, last := "bos", "eos"
+	if v.Model == "bert" {
+		first, last = "cls", "seperator"
+	}
+	if bos {
+		v.Special[first] = front[0]
+	}
+	if eos {
+		v.Special[last] = back[0]
+	}
+	return nil
+}
+
+// framing returns the tokens before and after a single text, at most one of
+// each.
+func framing(p postProcessor) (front, back []int32, err error) {
+	switch p := p.(type) {
+	case nil, trimmer:
+	case enclosure:
+		front, back = []int32{p.cls}, []int32{p.sep}
+	case postProcessors:
+		for _, q := range p {
+			f, b, err := framing(q)
+			if err != nil {
+				return nil, nil, err
+			}
+			front, back = append(f, front...), append(back, b...)
+		}
+	case template:
+		texts := 0
+		for _, s := range p.single {
+			switch {
+			case s.ids == nil:
+				texts++
+				if s.text != 0 {
+					texts = 2
+				}
+			case texts == 0:
+				front = append(front, s.ids...)
+			default:
+				back = append(back, s.ids...)
+			}
+		}
+		if texts != 1 {
+			return nil, nil, &InexpressibleError{"post_processor.single", "the template does not hold the text exactly once"}
+		}
+	}
+	if len(front) > 1 || len(back) > 1 {
+		return nil, nil, &InexpressibleError{"post_processor", fmt.Sprintf("%d tokens before the text and %d after it", len(front), len(back))}
+	}
+	return front, back, nil
+}
+
+// compare reports the first part in which back, read from GGUF, differs.
+func (t *Tokenizer) compare(back *Tokenizer) error {
+	for _, part := range []struct {
+		path       string
+		want, have string
+	}{
+		{"model", sketch(t.model), sketch(back.model)},
+		{"normalizer", sketch(t.normalizer), sketch(back.normalizer)},
+		{"pre_tokenizer", sketch(t.cutter), sketch(back.cutter)},
+		{"decoder", sketch(t.decoder), sketch(back.decoder)},
+	} {
+		if part.want != part.have && !t.alike(part.path, back) {
+			return &InexpressibleError{part.path, fmt.Sprintf("%s would become %s", part.want, part.have)}
+		}
+	}
+	for id, s := range t.lex.tokens {
+		if got, _ := back.lex.token(int32(id)); t.lex.known[id] && (got != s || back.lex.ids[s] != t.lex.ids[s]) {
+			return &InexpressibleError{fmt.Sprintf("model.vocab[%q]", s), fmt.Sprintf("it would become %q", got)}
+		}
+	}
+	for _, a := range t.added {
+		switch {
+		case a.SingleWord || a.LStrip || a.RStrip:
+			return &InexpressibleError{fmt.Sprintf("added_tokens[%q]", a.Content), "single_word, lstrip or rstrip is set"}
+		case a.Normalized && t.normalizer != nil:
+			return &InexpressibleError{fmt.Sprintf("added_tokens[%q]", a.Content), "it is found in normalized text"}
+		}
+	}
+	m, ok := t.model.(*unigram)
+	if ok {
+		for id, s := range m.scores {
+			if float64(float32(s)) != s {
+				return &InexpressibleError{fmt.Sprintf("model.vocab[%d]", id), fmt.Sprintf("score %v is not a 32-bit number", s)}
+			}
+		}
+	}
+	return nil
+}
+
+// alike excuses differences that change no token.
+func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
+	switch path {
+	case "model":
+		a, ok := t.model.(*bpe)
+		b, ok2 := back.model.(*bpe)
+		if !ok || !ok2 || a.ignoreMerges == b.ignoreMerges {
+			return false
+		}
+		same := *b
+		same.ignoreMerges = a.ignoreMerges
+		return sketch(a) == sketch(&same) && a.reachesAll()
+	case "pre_tokenizer":
+		// Splitting at spaces that the normalizer has replaced does nothing.
+		n, ok := t.normalizer.(replacement)
+		return ok && n.name == " " && !strings.Contains(n.content, " ") && len(back.cutter) == 0 &&
+			len(t.cutter) == 1 && strings.HasPrefix(sketch(t.cutter[0]), `Split(" "`)
+	}
+	return false
+}
+
+// sketch writes a component and its options as text: two components with the
+// same sketch do the same.
+func sketch(c any) string {
+	switch c := c.(type) {
+	case nil:
+		return "nothing"
+	case normalizers:
+		return sketches(c)
+	case preTokenizers:
+		return sketches(c)
+	case decoders:
+		return sketches(c)
+	case unicodeForm:
+		return [...]string{"NFC", "NFD", "NFKC", "NFKD"}[c.form]
+	case prefixText:
+		return fmt.Sprintf("Prepend(%q)", c.text)
+	case replacement:
+		return fmt.Sprintf("Replace(%q, %q)", c.name, c.content)
+	case replaceDecoder:
+		return sketch(c.replacement)
+	case *charsmap:
+		return fmt.Sprintf("Precompiled(%x)", c.blob)
+	case *splitter:
+		return fmt.Sprintf("Split(%q, %s, %v)", c.name, c.how, c.invert)
+	case byteLevel:
+		s := "ByteLevel("
+		if c.prefixSpace {
+			s += "prefix "
+		}
+		return fmt.Sprintf("%sregex %v)", s, c.regex)
+	case *bpe:
+		return fmt.Sprintf("BPE(%d merges, unk %d, prefix %q, suffix %q, fuse %v, bytes %v, ignore %v)",
+			len(c.pairs), c.unk, c.prefix, c.suffix, c.fuseUnk, c.byteFallback, c.ignoreMerges)
+	case *spm:
+		return fmt.Sprintf("SPM(unk %d)", c.unk)
+	case *unigram:
+		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.unk, c.byteFallback)
+	case *wordPiece:
+		return fmt.Sprintf("WordPiece(%q, unk %d, %d characters)", c.prefix, c.unk, c.maxChars)
+	}
+	return fmt.Sprintf("%T%+v", c, c)
+}
+
+func sketches[T any](list []T) string {
+	parts := make([]string, len(list))
+	for i, c := range list {
+		parts[i] = sketch(c)
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}

@@ -1,0 +1,83 @@
+package token
+
+// SentencePiece BPE as GGUF files of model "llama" define it: no list of
+// merges, but a score for every token. Two neighbours merge when their text
+// is a token; the highest score goes first, of equal ones the leftmost.
+
+type spm struct {
+	lex      *lexicon
+	scores   []float32
+	unk      int32 // or none
+	bytes    [256]int32
+	allBytes bool
+}
+
+// A bigram is a heap entry: two neighbours whose joined text is a token.
+type bigram struct {
+	score       float32
+	left, right int32
+	size        int32 // bytes of both, to notice that either changed
+}
+
+func (a bigram) less(b bigram) bool {
+	if a.score != b.score {
+		return a.score > b.score
+	}
+	return a.left < b.left
+}
+
+func (m *spm) tokenize(p piece, sc *scratch) {
+	s := p.s
+	syms := sc.syms[:0]
+	starts := make([]int32, 0, len(s))
+	for i, n := 0, 0; i < len(s); i += n {
+		_, n = decodeRune(s[i:])
+		k := int32(len(syms))
+		syms = append(syms, symbol{size: int32(n), prev: k - 1, next: k + 1})
+		starts = append(starts, int32(i))
+	}
+	syms[len(syms)-1].next = none
+	var heap []bigram
+	push := func(l, r int32) {
+		if l < 0 || r < 0 {
+			return
+		}
+		size := syms[l].size + syms[r].size
+		if id, ok := m.lex.ids[s[starts[l]:starts[l]+size]]; ok {
+			heap = heapPush(heap, bigram{m.scores[id], l, r, size})
+		}
+	}
+	for i := int32(1); i < int32(len(syms)); i++ {
+		push(i-1, i)
+	}
+	for len(heap) > 0 {
+		var b bigram
+		b, heap = heapPop(heap)
+		l, r := &syms[b.left], &syms[b.right]
+		if l.size == 0 || r.size == 0 || l.size+r.size != b.size {
+			continue
+		}
+		l.size, r.size = b.size, 0
+		l.next = r.next
+		if r.next >= 0 {
+			syms[r.next].prev = b.left
+		}
+		push(l.prev, b.left)
+		push(b.left, l.next)
+	}
+	for i := int32(0); i >= 0; i = syms[i].next {
+		a, b := starts[i], starts[i]+syms[i].size
+		id, ok := m.lex.ids[s[a:b]]
+		switch {
+		case ok:
+			sc.toks = append(sc.toks, tok{id, a, b})
+		case m.allBytes:
+			for k := a; k < b; k++ {
+				sc.toks = append(sc.toks, tok{m.bytes[s[k]], k, k + 1})
+			}
+		case m.unk != none:
+			sc.toks = append(sc.toks, tok{m.unk, a, b})
+		}
+	}
+	sc.syms = syms
+}
