@@ -1,12 +1,14 @@
 package modelfile
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Every file of the reference writer opens, and its tensors fill the file.
+// Every file of the reference writer opens, its tensors fill the file, and our
+// writer makes the same bytes of what was read.
 func TestGoldenFiles(t *testing.T) {
 	dir := family(t, "gguf/models")
 	files, _ := filepath.Glob(filepath.Join(dir, "*.gguf"))
@@ -33,6 +35,17 @@ func TestGoldenFiles(t *testing.T) {
 			}
 			if n, ok, err := d.Meta.Uint(arch + ".embedding_length"); !ok || err != nil || int(n) != emb.View.Shape[1] {
 				t.Errorf("embedding is %v, header says %d (%v, %v)", emb.View.Shape, n, ok, err)
+			}
+			var ts []TensorSource
+			for _, x := range d.Tensors {
+				ts = append(ts, SourceOf(x.Name, x.View))
+			}
+			var w bytes.Buffer
+			if err := EncodeGGUF(&w, d.Meta, ts); err != nil {
+				t.Error(err)
+			}
+			if d.Version == version && !bytes.Equal(w.Bytes(), d.Parts[0].data) {
+				t.Errorf("written again it has %d bytes that are not the same %d", w.Len(), d.Parts[0].Bytes)
 			}
 			last := d.Tensors[len(d.Tensors)-1]
 			if end := last.Offset + int64(len(last.View.Data)); end > d.Parts[0].Bytes || d.Parts[0].Bytes-end >= int64(d.Alignment) {

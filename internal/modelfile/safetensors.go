@@ -103,6 +103,9 @@ func (p *safeParser) field(key string, at int) error {
 	}
 	t, sp := Tensor{Name: key, File: p.file}, span{-1, -1}
 	err := p.object(func(key string, at int) (err error) {
+		if key == "dtype" && t.View.DType != tensor.Invalid || key == "shape" && t.View.Shape != nil || key == "data_offsets" && sp.begin >= 0 {
+			return p.errorAt(at, key, "it once", "it again")
+		}
 		switch key {
 		case "dtype":
 			t.View.DType, err = p.dtype()
