@@ -45,7 +45,10 @@ type xBlock struct {
 	m [16]float32 // m[g] = d·Σ(q-128) over 16 columns, what a minimum multiplies
 }
 
-const xBlockBytes = int(unsafe.Sizeof(xBlock{}))
+const (
+	xBlockBytes = int(unsafe.Sizeof(xBlock{}))
+	wBlockBytes = int(unsafe.Sizeof(wBlock{}))
+)
 
 // RowBytes returns the size of one prepared row of cols values.
 func (f Form) RowBytes(cols int) int {

@@ -1,3 +1,5 @@
+//go:build !amd64 || noasm
+
 package kernel
 
 import "atenia/tensor"
@@ -5,8 +7,6 @@ import "atenia/tensor"
 // The portable functions, under the names that assembly would have.
 
 var variants = []string{"portable"}
-
-const fusedRows = 0
 
 func hasFused(tensor.DType) bool { return false }
 
@@ -56,6 +56,14 @@ func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
 	axpyRowsGeneric(dst, p, pStride, heads, v, c)
 }
 
-func readAll(b []byte) byte { return readAllGeneric(b) }
+func readAll(b []byte) { readAllGeneric(b) }
 
 func fmaLoop(steps int) float64 { return fmaLoopGeneric(steps) }
+
+func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
+	foldGeneric(acc, dst, dstStride, n, scale)
+}
+
+func maxOf(x []float32) float32 { return maxGeneric(x) }
+
+func loadBF16(dst []float32, src []byte) { loadBF16Generic(dst, src) }

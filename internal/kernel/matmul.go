@@ -9,6 +9,9 @@ const (
 	// panelBlocks of 256 columns of four weight rows are unpacked at a time.
 	panelBlocks = 4
 	panelCols   = panelBlocks * blockCols
+	// fusedRows is up to how many activation rows go one by one through a
+	// fused product instead.
+	fusedRows = 2
 )
 
 // MatMul multiplies weights of any supported type, dequantised on the fly,
@@ -46,13 +49,16 @@ func (w *Matrix) rows4(j, hi int) (rows [4][]byte) {
 
 func matMulPlain(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	var sums [tileRows]tile
-	acc := sums[:rows]
+	acc, cols := sums[:rows], w.Cols
+	if rows > 4 {
+		cols = panelCols // so that weights stay in L1 for all rows
+	}
 	_, size := w.DType.Block()
 	for j := lo; j < hi; j += 4 {
 		clear(acc)
 		ws := w.rows4(j, hi)
-		for c := 0; c < w.Cols; c += panelCols {
-			n := min(panelCols, w.Cols-c)
+		for c := 0; c < w.Cols; c += cols {
+			n := min(cols, w.Cols-c)
 			chunk := [4][]byte{ws[0][c*size:], ws[1][c*size:], ws[2][c*size:], ws[3][c*size:]}
 			tileFloat(acc, w.DType, &chunk, x[c:], xStride, n)
 		}
@@ -133,12 +139,5 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, 
 			tileInt(acc, panel[:], panelBlocks, x[b:], stride, n, mins)
 		}
 		fold(acc, dst[j:], dstStride, min(4, hi-j), 1)
-	}
-}
-
-// fold writes the sums of n weight rows for each activation row.
-func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
-	for r := range acc {
-		acc[r].foldGeneric(dst[r*dstStride:], n, scale)
 	}
 }

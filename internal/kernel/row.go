@@ -28,10 +28,7 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 	case tensor.F16:
 		loadF16(dst, row[2*c:])
 	case tensor.BF16:
-		row = row[2*c:]
-		for i := range dst {
-			dst[i] = tensor.BF16ToF32(le.Uint16(row[2*i:]))
-		}
+		loadBF16(dst, row[2*c:])
 	case tensor.F64:
 		row = row[8*c:]
 		for i := range dst {
@@ -50,6 +47,12 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 func loadF16Generic(dst []float32, src []byte) {
 	for i := range dst {
 		dst[i] = tensor.F16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+func loadBF16Generic(dst []float32, src []byte) {
+	for i := range dst {
+		dst[i] = tensor.BF16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
 	}
 }
 

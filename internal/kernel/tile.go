@@ -13,10 +13,14 @@ import (
 // dropped: what is computed for one row never depends on the others.
 type tile [4]lanes
 
-// fold writes the sums of the first n weight rows, times scale.
-func (t *tile) foldGeneric(dst []float32, n int, scale float32) {
-	for j := range dst[:n] {
-		dst[j] = t[j].sum() * scale
+// foldGeneric writes the sums of the first n weight rows of each tile, times
+// scale.
+func foldGeneric(acc []tile, dst []float32, dstStride, n int, scale float32) {
+	for r := range acc {
+		out := dst[r*dstStride:][:n]
+		for j := range out {
+			out[j] = acc[r][j].sum() * scale
+		}
 	}
 }
 

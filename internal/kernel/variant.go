@@ -10,6 +10,8 @@ import (
 // is chosen at start; only tests and the command line change it.
 var level atomic.Int32
 
+func init() { level.Store(int32(len(variants) - 1)) }
+
 // Variants lists the implementations this machine can run, slowest first:
 // "portable", then "avx2" and "avx512" where they are built in and supported.
 func Variants() []string { return slices.Clone(variants) }

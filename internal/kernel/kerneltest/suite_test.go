@@ -7,3 +7,5 @@ import (
 )
 
 func TestKernels(t *testing.T) { kerneltest.Run(t) }
+
+func BenchmarkKernels(b *testing.B) { kerneltest.Bench(b) }

@@ -1,0 +1,37 @@
+// Command asm writes the assembly of package kernel. It has a module of its
+// own, so that the product does not depend on the assembler generator.
+//
+//	go generate atenia/internal/kernel
+//
+// Every function here does, for whole vectors, what the portable function of
+// the same name says, in the same order, so that the bits agree. Functions
+// for AVX2 use 16 registers of 8 lanes, two for each 16 lanes of the portable
+// code; those for AVX-512 use 32 of 16.
+package main
+
+import . "github.com/mmcloughlin/avo/build"
+
+func main() {
+	ConstraintExpr("!noasm")
+	for _, i := range []isa{avx2, avx512} {
+		for _, d := range []string{"F32", "F16", "BF16"} {
+			tileFloat(i, d, 1)
+			if i == avx512 {
+				tileFloat(i, d, 4)
+			}
+		}
+		tileInt2(i)
+		for _, f := range formats {
+			matVec(i, f)
+		}
+		weightedRows(i)
+	}
+	fold()
+	quantise()
+	unpackers()
+	elementwise()
+	norms()
+	activations()
+	roof()
+	Generate()
+}

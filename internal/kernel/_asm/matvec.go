@@ -1,0 +1,448 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A format is a block format with a fused product: unpacked in registers and
+// multiplied with one activation row, as dotBlock would the unpacked weights.
+type format struct {
+	name   string
+	bytes  int  // of 256 columns
+	blocks int  // how many blocks those are
+	tail   bool // rows may end within 256 columns
+	begin  func(v *vecState)
+	header func(v *vecState) // scales of a block of 256
+
+	// The weights, as bytes, and scales of step s: 64 columns, or (AVX2) the
+	// half h of them.
+	weights, scale func(v *vecState, s, h int) reg.VecVirtual
+	unsigned       bool
+}
+
+var formats = []format{
+	{name: "Q80", bytes: 272, blocks: 8, tail: true, begin: beginQ80, scale: scaleQ80, weights: weightsQ80},
+	{name: "Q40", bytes: 144, blocks: 8, tail: true, begin: beginQ40, scale: scaleQ40, weights: weightsQ40},
+	{name: "Q4K", bytes: 144, blocks: 1, begin: beginQ4K, header: headerQ4K, scale: scaleQ4K, weights: weightsQ4K, unsigned: true},
+	{name: "Q6K", bytes: 210, blocks: 1, begin: beginQ6K, header: headerQ6K, scale: scaleQ6K, weights: weightsQ6K},
+}
+
+// vecState is what the steps of one product share.
+type vecState struct {
+	*intConsts
+	w, xq, xd reg.GPVirtual // weights, activation bytes, activation scales
+	acc       []reg.VecVirtual
+	half      bool // AVX-512: only the first 32 of 64 columns exist
+	masks     []reg.VecVirtual
+	scales    []reg.VecVirtual // of the block, spread differently by format
+	k1        reg.OpmaskVirtual
+}
+
+// matVec makes the product of consecutive rows with one activation row.
+func matVec(i isa, f format) {
+	text(fmt.Sprintf("vec%s%s", f.name, i), "func(dst *float32, w *byte, rows int, x *byte, n int)")
+	Doc(fmt.Sprintf("vec%s%s multiplies consecutive rows of n weights with one activation row.", f.name, i))
+	dst, rows, x, n := arg("dst"), arg("rows"), arg("x"), arg("n")
+	v := &vecState{w: arg("w"), xq: GP64(), xd: GP64()}
+	v.intConsts = newIntConsts(i)
+	v.acc = i.vecs(i.parts())
+	f.begin(v)
+	left := GP64()
+	row, block, tail, half, end := label("row"), label("block"), label("tail"), label("half"), label("end")
+	Label(row)
+	i.zero(v.acc...)
+	MOVQ(x, v.xq)
+	MOVQ(n, left)
+	Label(block)
+	CMPQ(left, U32(256))
+	JL(LabelRef(tail))
+	for k := range (f.bytes + 63) / 64 {
+		PREFETCHT0(at(v.w, prefetchAhead+64*k))
+	}
+	LEAQ(at(v.xq, xScales), v.xd)
+	if f.header != nil {
+		f.header(v)
+	}
+	for s := range 4 {
+		for h := range i.parts() {
+			v.step(f, s, h)
+		}
+	}
+	ADDQ(U32(uint32(f.bytes)), v.w)
+	ADDQ(U32(xBlockBytes), v.xq)
+	SUBQ(U32(256), left)
+	JMP(LabelRef(block))
+	Label(tail)
+	if f.tail {
+		LEAQ(at(v.xq, xScales), v.xd)
+		loop := label("tailLoop")
+		Label(loop)
+		CMPQ(left, Imm(64))
+		JL(LabelRef(half))
+		for h := range i.parts() {
+			v.step(f, 0, h)
+		}
+		ADDQ(U32(uint32(f.bytes/4)), v.w)
+		ADDQ(Imm(64), v.xq)
+		ADDQ(Imm(8), v.xd)
+		SUBQ(Imm(64), left)
+		JMP(LabelRef(loop))
+		Label(half)
+		TESTQ(left, left)
+		JZ(LabelRef(end))
+		v.half = true
+		v.step(f, 0, 0)
+		v.half = false
+		ADDQ(U32(uint32(f.bytes/8)), v.w)
+		Label(end)
+	}
+	VMOVSS(foldLanes(i, v.acc).AsX(), at(dst, 0))
+	ADDQ(Imm(4), dst)
+	DECQ(rows)
+	JNZ(LabelRef(row))
+	ret()
+}
+
+// step accumulates 64 columns, or (AVX2) half of them.
+func (v *vecState) step(f format, s, h int) {
+	scale := f.scale(v, s, h)
+	w := f.weights(v, s, h)
+	if f.unsigned {
+		v.unsigned(w, scale, s, h)
+	} else {
+		v.signed(w, scale, s, h)
+	}
+}
+
+// signed accumulates signed weights w of step s (AVX2: its half h), times
+// scale, which does not hold the activation's scale yet.
+func (v *vecState) signed(w, scale reg.VecVirtual, s, h int) {
+	if v.i == avx512 {
+		x, t := ZMM(), ZMM()
+		VMOVDQU8(at(v.xq, 64*s), x)
+		negatedSum(v.intConsts, w, t)
+		VPDPBUSD(w, x, t)
+		v.finish512(t, scale, s)
+		return
+	}
+	x := v.x256(scale, s, h)
+	v.signedDot256(w, x, scale, v.acc[h])
+}
+
+// unsigned is signed for weights of 0 to 127.
+func (v *vecState) unsigned(w, scale reg.VecVirtual, s, h int) {
+	if v.i == avx512 {
+		x, t := ZMM(), ZMM()
+		VPXORD(at(v.xq, 64*s), v.u128, x)
+		v.i.zero(t)
+		VPDPBUSD(x, w, t)
+		v.finish512(t, scale, s)
+		return
+	}
+	x := v.x256(scale, s, h)
+	VPMADDUBSW(x, w, w)
+	v.finish256(w, scale, v.acc[h])
+}
+
+func (v *vecState) finish512(t, scale reg.VecVirtual, s int) {
+	VCVTDQ2PS(t, t)
+	d := v.xScale512(at(v.xd, 8*s))
+	VMULPS(d, scale, d)
+	VFMADD231PS(d, t, v.acc[0])
+}
+
+// x256 loads 32 activations and multiplies the scale by theirs.
+func (v *vecState) x256(scale reg.VecVirtual, s, h int) reg.VecVirtual {
+	x, d := YMM(), YMM()
+	VMOVDQU(at(v.xq, 64*s+32*h), x)
+	VPXOR(v.flip, x, x)
+	VBROADCASTSS(at(v.xd, 8*s+4*h), d)
+	VMULPS(d, scale, scale)
+	return x
+}
+
+// halfPair loads the half-precision scales of two neighbouring blocks (AVX2
+// and a lone block: of one) as float32.
+func (v *vecState) halfPair(disp, blockBytes, h int) reg.VecVirtual {
+	if v.i == avx512 {
+		y, z := YMM(), ZMM()
+		VPBROADCASTW(at(v.w, disp), y)
+		if !v.half {
+			VPBROADCASTW(at(v.w, disp+blockBytes), v.k1, y)
+		}
+		VCVTPH2PS(y, z)
+		return z
+	}
+	x, y := XMM(), YMM()
+	VPBROADCASTW(at(v.w, disp+h*blockBytes), x)
+	VCVTPH2PS(x, y)
+	return y
+}
+
+// upperWords makes k1 select the words 8 to 15.
+func (v *vecState) upperWords() {
+	if v.i == avx512 {
+		r := GP32()
+		v.k1 = K()
+		MOVL(U32(0xff00), r)
+		KMOVD(r, v.k1)
+	}
+}
+
+func beginQ80(v *vecState) { v.upperWords() }
+
+func scaleQ80(v *vecState, s, h int) reg.VecVirtual { return v.halfPair(68*s, 34, h) }
+
+func weightsQ80(v *vecState, s, h int) reg.VecVirtual {
+	base, w := 68*s, v.i.vec()
+	if v.i == avx512 {
+		VMOVDQU(at(v.w, base+2), w.AsY())
+		if !v.half {
+			VINSERTI64X4(Imm(1), at(v.w, base+36), w, w)
+		}
+	} else {
+		VMOVDQU(at(v.w, base+34*h+2), w)
+	}
+	return w
+}
+
+// A block of nibbles holds columns 0 to 15 low and 16 to 31 high: the same 16
+// bytes are needed twice, the second time shifted.
+func beginQ40(v *vecState) {
+	v.upperWords()
+	v.masks = v.i.vecs(2)
+	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
+	VBROADCASTSS(table("eights", 0x08080808), v.masks[1])
+	shifts := table("shift04", append(append(repeat(4, 0), repeat(4, 4)...), append(repeat(4, 0), repeat(4, 4)...)...)...)
+	v.masks = append(v.masks, v.i.vec())
+	if v.i == avx512 {
+		VMOVDQU64(shifts, v.masks[2])
+	} else {
+		VMOVDQU(shifts, v.masks[2])
+	}
+}
+
+func scaleQ40(v *vecState, s, h int) reg.VecVirtual { return v.halfPair(36*s, 18, h) }
+
+func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
+	base, w := 36*s, v.i.vec()
+	if v.i == avx512 {
+		VBROADCASTI128(at(v.w, base+2), w.AsY())
+		if !v.half {
+			hi := YMM()
+			VBROADCASTI128(at(v.w, base+20), hi)
+			VINSERTI64X4(Imm(1), hi, w, w)
+		}
+		VPSRLVD(v.masks[2], w, w)
+		VPANDD(v.masks[0], w, w)
+	} else {
+		VBROADCASTI128(at(v.w, base+18*h+2), w)
+		VPSRLVD(v.masks[2], w, w)
+		VPAND(v.masks[0], w, w)
+	}
+	VPSUBB(v.masks[1], w, w)
+	return w
+}
+
+func beginQ4K(v *vecState) {
+	v.masks = v.i.vecs(1)
+	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
+	if v.i == avx512 {
+		v.masks = append(v.masks, ZMM(), ZMM())
+		VMOVDQU64(table("shift0044", append(repeat(8, 0), repeat(8, 0x40004)...)...), v.masks[1])
+		VMOVDQU64(table("twice", repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)...), v.masks[2])
+	}
+}
+
+// headerQ4K reads d, dmin and eight pairs of 6 bits (ggml: get_scale_min_k4),
+// subtracts the minima's part and leaves eight scales.
+func headerQ4K(v *vecState) {
+	scales, mins := v.sixBits()
+	if v.i == avx512 {
+		m := ZMM()
+		VPERMPS(mins.AsZ(), v.masks[2], m)
+		VFNMADD231PS(at(v.xq, xMins), m, v.acc[0])
+	} else {
+		for h := range 2 {
+			m := YMM()
+			VPERMPS(mins, v.twiceMem(h), m)
+			VFNMADD231PS(at(v.xq, xMins+32*h), m, v.acc[h])
+		}
+	}
+	v.scales = []reg.VecVirtual{scales}
+}
+
+// twiceMem loads the permutation that doubles four of eight lanes.
+func (v *vecState) twiceMem(h int) reg.VecVirtual {
+	y := YMM()
+	t := table("twice", repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)...)
+	VMOVDQU(t.Offset(32*h), y)
+	return y
+}
+
+// sixBits returns d·scales and dmin·minima, eight lanes each.
+func (v *vecState) sixBits() (scales, mins reg.VecVirtual) {
+	const low6, low4, low2 = 0x3f3f3f3f, 0x0f0f0f0f, 0x03030303
+	a, b, c := GP32(), GP32(), GP32()
+	MOVL(at(v.w, 4), a)
+	MOVL(at(v.w, 8), b)
+	MOVL(at(v.w, 12), c)
+	join := func(lower, upper reg.GPVirtual, dAt int) reg.VecVirtual {
+		// lower: 6 bits of blocks 0 to 3, upper: of 4 to 7
+		x, y := XMM(), YMM()
+		VMOVD(lower, x)
+		VPINSRD(Imm(1), upper, x, x)
+		VPMOVZXBD(x, y)
+		VCVTDQ2PS(y, y)
+		d := YMM()
+		VPBROADCASTW(at(v.w, dAt), d.AsX())
+		VCVTPH2PS(d.AsX(), d)
+		VMULPS(d, y, y)
+		return y
+	}
+	high := func(r reg.GPVirtual) reg.GPVirtual { // the upper 2 bits, at bit 4
+		h := GP32()
+		MOVL(r, h)
+		SHRL(Imm(6), h)
+		ANDL(U32(low2), h)
+		SHLL(Imm(4), h)
+		return h
+	}
+	sHigh, mHigh, t := high(a), high(b), GP32()
+	MOVL(c, t)
+	ANDL(U32(low4), t)
+	ORL(t, sHigh)
+	SHRL(Imm(4), c)
+	ANDL(U32(low4), c)
+	ORL(c, mHigh)
+	ANDL(U32(low6), a)
+	ANDL(U32(low6), b)
+	return join(a, sHigh, 0), join(b, mHigh, 2)
+}
+
+// A step of Q4_K is 32 bytes: low nibbles are 32 columns, high ones the next.
+func weightsQ4K(v *vecState, s, h int) reg.VecVirtual {
+	w := v.i.vec()
+	if v.i == avx512 {
+		VBROADCASTI64X4(at(v.w, 16+32*s), w)
+		VPSRLVW(v.masks[1], w, w)
+		VPANDD(v.masks[0], w, w)
+		return w
+	}
+	VMOVDQU(at(v.w, 16+32*s), w)
+	if h == 1 {
+		VPSRLW(Imm(4), w, w)
+	}
+	VPAND(v.masks[0], w, w)
+	return w
+}
+
+func scaleQ4K(v *vecState, s, h int) reg.VecVirtual {
+	if v.i == avx512 {
+		return v.spread(0, repeat(8, uint32(2*s), uint32(2*s+1)))
+	}
+	return v.spread(0, repeat(8, uint32(2*s+h)))
+}
+
+// spread permutes the lanes of one register of scales.
+func (v *vecState) spread(k int, order []uint32) reg.VecVirtual {
+	scale := v.i.vec()
+	name := "order"
+	for _, o := range order {
+		name += fmt.Sprintf("%x", o)
+	}
+	VMOVUPS(table(name, order...), scale)
+	var from Op = v.scales[k]
+	if v.i == avx512 {
+		from = v.scales[k].AsZ()
+	}
+	VPERMPS(from, scale, scale)
+	return scale
+}
+
+const q6High, q6Scales, q6D = 128, 192, 208
+
+func beginQ6K(v *vecState) {
+	v.masks = v.i.vecs(3)
+	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
+	VBROADCASTSS(table("pairs", 0x30303030), v.masks[1])
+	VBROADCASTSS(table("thirtytwos", 0x20202020), v.masks[2])
+	if v.i == avx512 {
+		v.masks = append(v.masks, ZMM(), ZMM())
+		VMOVDQU64(table("shiftL42", append(repeat(8, 0x40004), repeat(8, 0x20002)...)...), v.masks[3])
+		VMOVDQU64(table("shiftR02", append(repeat(8, 0), repeat(8, 0x20002)...)...), v.masks[4])
+	}
+}
+
+func headerQ6K(v *vecState) {
+	if v.i == avx512 {
+		d, sc := ZMM(), ZMM()
+		VPBROADCASTW(at(v.w, q6D), d.AsY())
+		VCVTPH2PS(d.AsY(), d)
+		VPMOVSXBD(at(v.w, q6Scales), sc)
+		VCVTDQ2PS(sc, sc)
+		VMULPS(d, sc, sc)
+		v.scales = []reg.VecVirtual{sc}
+		return
+	}
+	d := YMM()
+	VPBROADCASTW(at(v.w, q6D), d.AsX())
+	VCVTPH2PS(d.AsX(), d)
+	v.scales = v.i.vecs(2)
+	for k, sc := range v.scales {
+		VPMOVSXBD(at(v.w, q6Scales+8*k), sc)
+		VCVTDQ2PS(sc, sc)
+		VMULPS(d, sc, sc)
+	}
+}
+
+// A step is half of 128 columns: the first takes low nibbles of 64 bytes and
+// the lower 4 bits of 32 bytes of pairs, the second the high ones.
+func weightsQ6K(v *vecState, s, h int) reg.VecVirtual {
+	w, high := v.i.vec(), v.i.vec()
+	low, pairs, second := 64*(s/2), q6High+32*(s/2), s%2 == 1
+	if v.i == avx512 {
+		VMOVDQU64(at(v.w, low), w)
+		VBROADCASTI64X4(at(v.w, pairs), high)
+		if second {
+			VPSRLW(Imm(4), w, w)
+			VPSRLVW(v.masks[4], high, high)
+		} else {
+			VPSLLVW(v.masks[3], high, high)
+		}
+		VPANDD(v.masks[0], w, w)
+		VPANDD(v.masks[1], high, high)
+		VPORD(high, w, w)
+		VPSUBB(v.masks[2], w, w)
+		return w
+	}
+	VMOVDQU(at(v.w, low+32*h), w)
+	VMOVDQU(at(v.w, pairs), high)
+	if second {
+		VPSRLW(Imm(4), w, w)
+	}
+	switch {
+	case second && h == 1:
+		VPSRLW(Imm(2), high, high)
+	case !second:
+		VPSLLW(Imm(uint64(4-2*h)), high, high)
+	}
+	VPAND(v.masks[0], w, w)
+	VPAND(v.masks[1], high, high)
+	VPOR(high, w, w)
+	VPSUBB(v.masks[2], w, w)
+	return w
+}
+
+func scaleQ6K(v *vecState, s, h int) reg.VecVirtual {
+	if v.i == avx512 {
+		i := uint32(4 * s)
+		return v.spread(0, repeat(4, i, i+1, i+2, i+3))
+	}
+	i := uint32(4*s+2*h) % 8
+	return v.spread(s/2, repeat(4, i, i+1))
+}

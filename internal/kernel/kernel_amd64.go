@@ -1,0 +1,451 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"math"
+	"unsafe"
+
+	"atenia/internal/cpu"
+	"atenia/tensor"
+)
+
+//go:generate go run -C _asm . -out ../zkernel_amd64.s -stubs ../zkernel_amd64.go -pkg kernel
+
+// Each function here gives whole vectors to assembly and the rest to its
+// portable twin.
+
+// The levels above 0, the portable one.
+const (
+	levelAVX2   = 1
+	levelAVX512 = 2
+)
+
+var variants = available()
+
+func available() []string {
+	v := []string{"portable"}
+	if cpu.HasAVX2() {
+		v = append(v, "avx2")
+		if cpu.HasAVX512() {
+			v = append(v, "avx512")
+		}
+	}
+	return v
+}
+
+// whole returns how many of n values, in groups of k, a power of two, are for
+// assembly.
+func whole(n, k int) int {
+	if level.Load() == 0 {
+		return 0
+	}
+	return n &^ (k - 1)
+}
+
+func quantise(dst *xBlock, src *[256]float32) {
+	if level.Load() == 0 {
+		quantiseGeneric(dst, src)
+		return
+	}
+	quantiseAVX2((*byte)(unsafe.Pointer(dst)), &src[0])
+}
+
+func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
+	if n == blockCols && hasFused(d) {
+		values, bytes := d.Block()
+		src := row[c/values*bytes:]
+		out, in := (*byte)(unsafe.Pointer(dst)), &src[:blockCols/values*bytes][0]
+		switch d {
+		case tensor.Q8_0:
+			unpackQ80AVX2(out, in)
+		case tensor.Q4_0:
+			unpackQ40AVX2(out, in)
+		case tensor.Q4_K:
+			unpackQ4KAVX2(out, in)
+		case tensor.Q6_K:
+			unpackQ6KAVX2(out, in)
+		}
+		return
+	}
+	unpackGeneric(dst, d, row, c, n)
+}
+
+func expand(dst []float32, w *wBlock) {
+	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
+		expandAVX2(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
+		return
+	}
+	expandGeneric(dst, w)
+}
+
+// hasFused reports whether matVec knows the type.
+func hasFused(d tensor.DType) bool {
+	switch d {
+	case tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K:
+		return level.Load() > 0
+	}
+	return false
+}
+
+// matVec multiplies rows [lo, hi) with one prepared activation row.
+func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
+	out, in := &dst[lo], &w.Data[lo*w.rowBytes()]
+	xs, n := (*byte)(unsafe.Pointer(&x[0])), hi-lo
+	if level.Load() == levelAVX512 {
+		switch w.DType {
+		case tensor.Q8_0:
+			vecQ80AVX512(out, in, n, xs, w.Cols)
+		case tensor.Q4_0:
+			vecQ40AVX512(out, in, n, xs, w.Cols)
+		case tensor.Q4_K:
+			vecQ4KAVX512(out, in, n, xs, w.Cols)
+		case tensor.Q6_K:
+			vecQ6KAVX512(out, in, n, xs, w.Cols)
+		}
+		return
+	}
+	switch w.DType {
+	case tensor.Q8_0:
+		vecQ80AVX2(out, in, n, xs, w.Cols)
+	case tensor.Q4_0:
+		vecQ40AVX2(out, in, n, xs, w.Cols)
+	case tensor.Q4_K:
+		vecQ4KAVX2(out, in, n, xs, w.Cols)
+	case tensor.Q6_K:
+		vecQ6KAVX2(out, in, n, xs, w.Cols)
+	}
+}
+
+func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
+	m := whole(n, 16)
+	if d == tensor.F64 {
+		m = 0
+	}
+	if m > 0 {
+		for r := 0; r < len(acc); {
+			a, xs := &acc[r][0][0], &x[r*xStride]
+			if len(acc)-r >= 4 && level.Load() == levelAVX512 {
+				switch d {
+				case tensor.F32:
+					tileF32x4AVX512(a, w, xs, 4*xStride, m)
+				case tensor.F16:
+					tileF16x4AVX512(a, w, xs, 4*xStride, m)
+				case tensor.BF16:
+					tileBF16x4AVX512(a, w, xs, 4*xStride, m)
+				}
+				r += 4
+				continue
+			}
+			tileFloatRow(a, d, w, xs, m)
+			r++
+		}
+	}
+	if m < n {
+		_, size := d.Block()
+		tail := [4][]byte{w[0][m*size:], w[1][m*size:], w[2][m*size:], w[3][m*size:]}
+		tileFloatGeneric(acc, d, &tail, x[m:], xStride, n-m)
+	}
+}
+
+func tileFloatRow(a *float32, d tensor.DType, w *[4][]byte, x *float32, n int) {
+	if level.Load() == levelAVX512 {
+		switch d {
+		case tensor.F32:
+			tileF32x1AVX512(a, w, x, 0, n)
+		case tensor.F16:
+			tileF16x1AVX512(a, w, x, 0, n)
+		case tensor.BF16:
+			tileBF16x1AVX512(a, w, x, 0, n)
+		}
+		return
+	}
+	switch d {
+	case tensor.F32:
+		tileF32x1AVX2(a, w, x, 0, n)
+	case tensor.F16:
+		tileF16x1AVX2(a, w, x, 0, n)
+	case tensor.BF16:
+		tileBF16x1AVX2(a, w, x, 0, n)
+	}
+}
+
+func tileInt(acc []tile, w []wBlock, wStride int, x []xBlock, xStride, n int, mins bool) {
+	l := level.Load()
+	if l == 0 {
+		tileIntGeneric(acc, w, wStride, x, xStride, n, mins)
+		return
+	}
+	ws, m := (*byte)(unsafe.Pointer(&w[0])), 0
+	if mins {
+		m = 1
+	}
+	for r := 0; r < len(acc); {
+		a, xs := &acc[r][0][0], (*byte)(unsafe.Pointer(&x[r*xStride]))
+		switch {
+		case l == levelAVX2:
+			tileIntx1AVX2(a, ws, wStride*wBlockBytes, xs, 0, n, m)
+			r++
+		case len(acc)-r >= 4:
+			tileIntx4AVX512(a, ws, wStride*wBlockBytes, xs, xStride*xBlockBytes, n, m)
+			r += 4
+		default:
+			tileIntx1AVX512(a, ws, wStride*wBlockBytes, xs, 0, n, m)
+			r++
+		}
+	}
+}
+
+// fold writes the sums of n weight rows for each activation row.
+func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
+	if n == 4 && level.Load() > 0 {
+		_ = dst[(len(acc)-1)*dstStride+3]
+		foldAVX2(&acc[0][0][0], &dst[0], 4*dstStride, len(acc), scale)
+		return
+	}
+	foldGeneric(acc, dst, dstStride, n, scale)
+}
+
+func sumLanes(a *lanes64, x []float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumLanesAVX2(&a[0], &x[0], n)
+	}
+	sumLanesGeneric(a, x[n:])
+}
+
+func sumSquaresLanes(a *lanes64, x []float32, mean float64) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumSquaresLanesAVX2(&a[0], &x[0], n, mean)
+	}
+	sumSquaresLanesGeneric(a, x[n:], mean)
+}
+
+func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
+	n := whole(len(src), 8)
+	if n > 0 {
+		_ = dst[n-1]
+		if weight != nil {
+			_ = weight[n-1]
+		}
+		if bias != nil {
+			_ = bias[n-1]
+		}
+		normaliseAVX2(&dst[0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
+		if weight != nil {
+			weight = weight[n:]
+		}
+		if bias != nil {
+			bias = bias[n:]
+		}
+	}
+	normaliseGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
+}
+
+func addScaled(dst, a, b []float32, scale float32) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		addScaledAVX2(&dst[0], &a[0], &b[0], n, scale)
+	}
+	addScaledGeneric(dst[n:], a[n:], b[n:], scale)
+}
+
+func mul(dst, a, b []float32) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		mulAVX2(&dst[0], &a[0], &b[0], n)
+	}
+	mulGeneric(dst[n:], a[n:], b[n:])
+}
+
+func scaleBy(dst []float32, s float32) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		scaleByAVX2(&dst[0], n, s)
+	}
+	scaleByGeneric(dst[n:], s)
+}
+
+func ropeHalves(a, b, cos, sin []float32) {
+	n := whole(len(cos), 8)
+	if n > 0 {
+		ropeHalvesAVX2(&a[0], &b[0], &cos[0], &sin[0], n)
+	}
+	ropeHalvesGeneric(a[n:], b[n:], cos[n:], sin[n:])
+}
+
+func ropeInterleaved(x, cos, sin []float32) {
+	n := whole(len(cos), 4)
+	if n > 0 {
+		ropeInterleavedAVX2(&x[0], &cos[0], &sin[0], n)
+	}
+	ropeInterleavedGeneric(x[2*n:], cos[n:], sin[n:])
+}
+
+func apply(op unary, dst, src []float32) {
+	n := whole(len(src), 8)
+	if n > 0 {
+		d, s := &dst[:n][0], &src[0]
+		switch op {
+		case opExp:
+			expAVX2(d, s, n)
+		case opSigmoid:
+			sigmoidAVX2(d, s, n)
+		case opTanh:
+			tanhAVX2(d, s, n)
+		case opSiLU:
+			siluAVX2(d, s, n)
+		case opGELUTanh:
+			geluTanhAVX2(d, s, n)
+		case opGELUErf:
+			geluErfAVX2(d, s, n)
+		case opReLU:
+			reluAVX2(d, s, n)
+		case opReLU2:
+			relu2AVX2(d, s, n)
+		}
+	}
+	applyGeneric(op, dst[n:], src[n:])
+}
+
+func maxOf(x []float32) float32 {
+	n := whole(len(x), 8)
+	if n == 0 {
+		return maxGeneric(x)
+	}
+	var tops [8]float32
+	for i := range tops {
+		tops[i] = float32(math.Inf(-1))
+	}
+	maxAVX2(&x[0], n, &tops)
+	return max(maxGeneric(tops[:]), maxGeneric(x[n:]))
+}
+
+func expSum(a *lanes, x []float32, top float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		expSumAVX2(&a[0], &x[0], n, top)
+	}
+	expSumGeneric(a, x[n:], top)
+}
+
+func loadF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadF16AVX2(&dst[0], &src[:2*n][0], n)
+	}
+	loadF16Generic(dst[n:], src[2*n:])
+}
+
+func loadBF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadBF16AVX2(&dst[0], &src[:2*n][0], n)
+	}
+	loadBF16Generic(dst[n:], src[2*n:])
+}
+
+func storeF16(dst []byte, src []float32) {
+	n := whole(len(src), 8)
+	if n > 0 {
+		storeF16AVX2(&dst[:2*n][0], &src[0], n)
+	}
+	storeF16Generic(dst[2*n:], src[n:])
+}
+
+// axpyRows gives assembly as many heads and columns as its registers hold,
+// then single heads, then 16 columns, and the rest to portable code.
+func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
+	wide, many := 64, 4
+	switch level.Load() {
+	case 0:
+		axpyRowsGeneric(dst, p, pStride, heads, v, c)
+		return
+	case levelAVX2:
+		wide, many = 32, 2
+	}
+	_, size := v.DType.Block()
+	for v.Dim-c >= 16 {
+		cols := 16
+		if v.Dim-c >= wide {
+			cols = wide
+		}
+		for h := 0; h < heads; {
+			n := 1
+			if heads-h >= many {
+				n = many
+			}
+			axpyTile(&dst[h*v.Dim+c], 4*v.Dim, &p[h*pStride], 4*pStride, &v.Data[c*size], v, n > 1, cols > 16)
+			h += n
+		}
+		c += cols
+	}
+	if c < v.Dim {
+		axpyRowsGeneric(dst, p, pStride, heads, v, c)
+	}
+}
+
+func axpyTile(d *float32, ds int, p *float32, ps int, b *byte, v *Rows, many, wide bool) {
+	vs, n := v.Stride, v.N
+	f16 := v.DType == tensor.F16
+	if level.Load() == levelAVX512 {
+		switch {
+		case f16 && many && wide:
+			weightedF16h4c64AVX512(d, ds, p, ps, b, vs, n)
+		case f16 && many:
+			weightedF16h4c16AVX512(d, ds, p, ps, b, vs, n)
+		case f16 && wide:
+			weightedF16h1c64AVX512(d, ds, p, ps, b, vs, n)
+		case f16:
+			weightedF16h1c16AVX512(d, ds, p, ps, b, vs, n)
+		case many && wide:
+			weightedF32h4c64AVX512(d, ds, p, ps, b, vs, n)
+		case many:
+			weightedF32h4c16AVX512(d, ds, p, ps, b, vs, n)
+		case wide:
+			weightedF32h1c64AVX512(d, ds, p, ps, b, vs, n)
+		default:
+			weightedF32h1c16AVX512(d, ds, p, ps, b, vs, n)
+		}
+		return
+	}
+	switch {
+	case f16 && many && wide:
+		weightedF16h2c32AVX2(d, ds, p, ps, b, vs, n)
+	case f16 && many:
+		weightedF16h2c16AVX2(d, ds, p, ps, b, vs, n)
+	case f16 && wide:
+		weightedF16h1c32AVX2(d, ds, p, ps, b, vs, n)
+	case f16:
+		weightedF16h1c16AVX2(d, ds, p, ps, b, vs, n)
+	case many && wide:
+		weightedF32h2c32AVX2(d, ds, p, ps, b, vs, n)
+	case many:
+		weightedF32h2c16AVX2(d, ds, p, ps, b, vs, n)
+	case wide:
+		weightedF32h1c32AVX2(d, ds, p, ps, b, vs, n)
+	default:
+		weightedF32h1c16AVX2(d, ds, p, ps, b, vs, n)
+	}
+}
+
+func readAll(b []byte) {
+	n := whole(len(b), 256)
+	if n > 0 {
+		readAVX2(&b[0], n)
+	}
+	readAllGeneric(b[n:])
+}
+
+func fmaLoop(steps int) float64 {
+	switch level.Load() {
+	case 0:
+		return fmaLoopGeneric(steps)
+	case levelAVX2:
+		fmaAVX2(steps)
+		return float64(steps) * 12 * 16
+	}
+	fmaAVX512(steps)
+	return float64(steps) * 12 * 32
+}

@@ -1,0 +1,140 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"atenia/internal/kernel"
+	"atenia/tensor"
+)
+
+// roofs are measured once for each number of threads.
+var roofs sync.Map
+
+type roof struct{ bytes, flops float64 }
+
+func roofOf(threads int) roof {
+	if r, ok := roofs.Load(threads); ok {
+		return r.(roof)
+	}
+	r := roof{kernel.MeasureBandwidth(threads), kernel.MeasureFMA(threads)}
+	roofs.Store(threads, r)
+	return r
+}
+
+// Bench runs every benchmark for one and for two threads. Decoding reports
+// GB/s and its share of the measured memory bandwidth; weights come from
+// memory, since a set of matrices larger than the caches takes turns.
+// Prefill reports GFLOP/s and its share of the measured float32 roof.
+func Bench(b *testing.B) {
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K, tensor.Q5_0, tensor.Q5_K} {
+		for _, threads := range []int{1, 2} {
+			name := fmt.Sprintf("2048x5632/%s/threads=%d", strings.ToLower(d.String()), threads)
+			b.Run("matmul/decode/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads) })
+			b.Run("matmul/batch4/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 4, threads) })
+			b.Run("matmul/prefill/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 128, threads) })
+		}
+	}
+	benchOthers(b)
+}
+
+func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
+	r := rand.New(rand.NewPCG(1, 1))
+	w := Matrix(r, d, outs, cols)
+	total := len(w.Data)
+	set := []*kernel.Matrix{w}
+	if rows == 1 { // enough copies that the caches do not hold them
+		for len(set)*total < 512<<20 {
+			c := *w
+			c.Data = append([]byte(nil), w.Data...)
+			set = append(set, &c)
+		}
+	}
+	form := kernel.FormOf(d)
+	x := make([]byte, rows*form.RowBytes(cols))
+	for i := range rows {
+		form.Prepare(x[i*form.RowBytes(cols):], Floats(r, cols))
+	}
+	dst := make([]float32, rows*outs)
+	n := 0
+	rf := roofOf(threads)
+	b.ResetTimer()
+	for b.Loop() {
+		n++
+		w := set[n%len(set)]
+		var wg sync.WaitGroup
+		for t := 1; t < threads; t++ {
+			wg.Go(func() { kernel.MatMulQ(dst, outs, w, outs*t/threads, outs*(t+1)/threads, x, rows) })
+		}
+		kernel.MatMulQ(dst, outs, w, 0, outs/threads, x, rows)
+		wg.Wait()
+	}
+	per := b.Elapsed().Seconds() / float64(b.N)
+	if rows == 1 {
+		rate := float64(total) / per
+		b.ReportMetric(rate/1e9, "GB/s")
+		b.ReportMetric(100*rate/rf.bytes, "%bandwidth")
+		return
+	}
+	rate := 2 * float64(rows) * float64(outs) * float64(cols) / per
+	b.ReportMetric(rate/1e9, "GFLOP/s")
+	b.ReportMetric(100*rate/rf.flops, "%fma")
+}
+
+// benchOthers times what is not a product.
+func benchOthers(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	x, y, z := Floats(r, 5632), Floats(r, 5632), make([]float32, 5632)
+	each := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f()
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/5632, "ns/value")
+		})
+	}
+	form := kernel.FormQ8
+	prepared := make([]byte, form.RowBytes(5632))
+	each("prepare/q8/5632", func() { form.Prepare(prepared, x) })
+	each("rmsnorm/5632", func() { kernel.RMSNorm(z, x, y, 1e-5, 0) })
+	each("silumul/5632", func() { kernel.SiLUMul(z, x, y) })
+	each("gelutanhmul/5632", func() { kernel.GELUTanhMul(z, x, y) })
+	each("softmax/5632", func() { copy(z, x); kernel.Softmax(z) })
+	each("add/5632", func() { kernel.Add(z, x, y, 0.5) })
+
+	// One decoded token of 32 heads over 8 cached ones at depth 2048.
+	const heads, kv, dim, depth, page = 32, 8, 64, 2048, 16
+	q, out, p := Floats(r, heads*dim), make([]float32, heads*dim), make([]float32, heads*depth)
+	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0} {
+		cache := Matrix(r, d, kv*depth, dim)
+		size, _ := d.RowBytes(dim)
+		rows := func(h, j int) kernel.Rows {
+			return kernel.Rows{DType: d, Data: cache.Data[(h*depth+j)*size:], Stride: size, N: page, Dim: dim}
+		}
+		bytes := float64(len(cache.Data))
+		run := func(name string, f func(h, j int)) {
+			b.Run(fmt.Sprintf("attention/%s/depth=%d/%s", name, depth, strings.ToLower(d.String())), func(b *testing.B) {
+				for b.Loop() {
+					for h := range kv {
+						for j := 0; j < depth; j += page {
+							f(h, j)
+						}
+					}
+				}
+				per := b.Elapsed().Seconds() / float64(b.N)
+				b.ReportMetric(bytes/per/1e9, "GB/s")
+				b.ReportMetric(2*heads*dim*depth/per/1e9, "GFLOP/s")
+			})
+		}
+		const group = heads / kv
+		run("scores", func(h, j int) {
+			kernel.Scores(p[h*group*depth+j:], depth, q[h*group*dim:(h+1)*group*dim], group, rows(h, j), 0.125)
+		})
+		run("weighted", func(h, j int) {
+			kernel.Weighted(out[h*group*dim:(h+1)*group*dim], p[h*group*depth+j:], depth, group, rows(h, j))
+		})
+	}
+}
