@@ -17,6 +17,14 @@ type StateRef int16
 // NoState marks an instruction that owns no state.
 const NoState StateRef = -1
 
+// Limits of a plan. A 126-layer model with mixture of experts needs about 900
+// instructions; the limits bound what a hostile plan file can make a loader
+// allocate, since kill sets take instructions × registers bits.
+const (
+	MaxInstructions = 1 << 12
+	MaxRegisters    = 1 << 13
+)
+
 // A Layout says how a value's elements lie in memory.
 type Layout uint8
 

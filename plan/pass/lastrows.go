@@ -38,7 +38,7 @@ func lastRows(p *plan.ExecutionPlan) []string {
 		return nil
 	}
 	h := hoist{p: p, gather: gather, rows: rows, renamed: make(map[plan.RegisterRef]plan.RegisterRef)}
-	if len(p.Registers)+2*(g-first) > MaxRegisters {
+	if len(p.Registers)+2*(g-first) > plan.MaxRegisters {
 		return nil
 	}
 	out := append([]plan.Instruction(nil), p.Instructions[:first]...)

@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"atenia/plan"
-	"atenia/plan/internal/toy"
 )
 
 // build returns a toy plan before any pass.
 func build(t testing.TB, name string, mode plan.Mode, layers int) *plan.ExecutionPlan {
 	t.Helper()
-	p, err := toy.Plan(name, mode, layers)
+	p, err := toyPlan(name, mode, layers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +29,9 @@ func compile(t testing.TB, name string, mode plan.Mode, layers int, opt Options)
 
 // eachToy runs f for every model, mode and choice of fusion.
 func eachToy(t *testing.T, f func(*testing.T, string, plan.Mode, Options)) {
-	for _, name := range toy.Names {
+	for _, name := range toyNames {
 		for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-			if mode == plan.ModeDecode && !toy.Decodes(name) {
+			if mode == plan.ModeDecode && !toyDecodes(name) {
 				continue
 			}
 			for _, noFuse := range []bool{false, true} {

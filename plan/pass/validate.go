@@ -8,14 +8,6 @@ import (
 	"atenia/tensor"
 )
 
-// Limits of a plan. A 126-layer model with mixture of experts needs about 900
-// instructions; the limits bound what a hostile plan file can make a loader
-// allocate, since kill sets take instructions × registers bits.
-const (
-	MaxInstructions = 1 << 13
-	MaxRegisters    = 1 << 14
-)
-
 // validate proves that a plan means something: every number is in range, every
 // value is written once and before it is read, every opcode has what its spec
 // asks for, and the widths on both sides of every register agree.
@@ -26,7 +18,7 @@ func validate(s *state) error { return Validate(&s.c.Plan) }
 // [plan.ErrUnsupportedTensorRank], [plan.ErrInvalidParamBlockABI] or
 // [plan.ErrWeightBinding].
 func Validate(p *plan.ExecutionPlan) error {
-	v := validator{p: p, written: make([]bool, min(len(p.Registers), MaxRegisters))}
+	v := validator{p: p, written: make([]bool, min(len(p.Registers), plan.MaxRegisters))}
 	if err := v.header(); err != nil {
 		return err
 	}
@@ -49,10 +41,10 @@ func (v *validator) header() error {
 	switch {
 	case p.Mode >= plan.NumModes:
 		return invalid(plan.Whole, "unknown mode %d", p.Mode)
-	case len(p.Instructions) > MaxInstructions:
-		return invalid(plan.Whole, "%d instructions, at most %d", len(p.Instructions), MaxInstructions)
-	case len(p.Registers) > MaxRegisters:
-		return invalid(plan.Whole, "%d registers, at most %d", len(p.Registers), MaxRegisters)
+	case len(p.Instructions) > plan.MaxInstructions:
+		return invalid(plan.Whole, "%d instructions, at most %d", len(p.Instructions), plan.MaxInstructions)
+	case len(p.Registers) > plan.MaxRegisters:
+		return invalid(plan.Whole, "%d registers, at most %d", len(p.Registers), plan.MaxRegisters)
 	case len(p.States) > math.MaxUint8:
 		return invalid(plan.Whole, "%d states, at most %d", len(p.States), math.MaxUint8)
 	}

@@ -1,14 +1,4 @@
-// Package toy builds small whole-model plans for the tests of plan and
-// plan/pass: one per topology, none of them a real family. All have the same
-// widths, so a test can compare them.
-//
-//	llama      pre-norm attention and feed-forward layers
-//	gemma      norms on both sides of each branch, two KV groups
-//	bert       post-norm, not causal, no state, pooled output
-//	parallel   attention and feed-forward read the same norm
-//	hybrid     mamba2, gated_delta and shortconv layers among attention, experts
-//	mla        latent attention, experts with a shared one
-package toy
+package pass
 
 import (
 	"fmt"
@@ -17,25 +7,33 @@ import (
 	"atenia/tensor"
 )
 
+// The toy models: small whole-model plans, one per topology, none of them a
+// real family.
+//
+//	llama      pre-norm attention and feed-forward layers
+//	gemma      norms on both sides of each branch, two KV groups
+//	bert       post-norm, not causal, no state, pooled output
+//	parallel   attention and feed-forward read the same norm
+//	hybrid     mamba2, gated_delta and shortconv layers among attention, experts
+//	mla        latent attention, experts
+var toyNames = []string{"llama", "gemma", "bert", "parallel", "hybrid", "mla"}
+
+// toyDecodes reports whether the named model has a decode plan.
+func toyDecodes(name string) bool { return name != "bert" }
+
 // Widths of every toy model.
 const (
-	Dim    = 64
-	Hidden = 128
-	Vocab  = 320
-	Heads  = 4
-	KV     = 2
-	Page   = 16
+	toyDim    = 64
+	toyHidden = 128
+	toyVocab  = 320
+	toyHeads  = 4
+	toyKV     = 2
+	toyPage   = 16
 )
 
-// Names lists the models.
-var Names = []string{"llama", "gemma", "bert", "parallel", "hybrid", "mla"}
-
-// Decodes reports whether the named model has a decode plan.
-func Decodes(name string) bool { return name != "bert" }
-
-// Plan builds the plan of a model, before any pass.
-func Plan(name string, mode plan.Mode, layers int) (*plan.ExecutionPlan, error) {
-	m := model{name: name, layers: layers}
+// toyPlan builds the plan of a model, before any pass.
+func toyPlan(name string, mode plan.Mode, layers int) (*plan.ExecutionPlan, error) {
+	m := toyModel{name: name, layers: layers}
 	rows := plan.RowsTokens
 	if mode == plan.ModeDecode {
 		rows = plan.RowsSlots
@@ -132,12 +130,12 @@ var (
 	mlaW   = w{"q_b": "attn_q_b", "kv_a": "attn_kv_a", "kv_a_norm": "attn_kv_a_norm", "kv_b": "attn_kv_b", "o": "attn_o", "inv_freq": "rope"}
 )
 
-type model struct {
+type toyModel struct {
 	name   string
 	layers int
 }
 
-func (m model) block(l int) plan.Program {
+func (m toyModel) block(l int) plan.Program {
 	switch m.name {
 	case "gemma":
 		return sandwich
@@ -156,7 +154,7 @@ func (m model) block(l int) plan.Program {
 }
 
 // group is the state an op of a layer uses, and its ordinal inside it.
-func (m model) group(op plan.Opcode, layer int) (plan.StateKey, uint32, bool) {
+func (m toyModel) group(op plan.Opcode, layer int) (plan.StateKey, uint32, bool) {
 	switch {
 	case m.name == "bert":
 		return plan.StateKey{}, 0, false
@@ -178,12 +176,12 @@ func (m model) group(op plan.Opcode, layer int) (plan.StateKey, uint32, bool) {
 	return plan.StateKey{}, 0, false
 }
 
-func (m model) states() []plan.StateDescriptor {
+func (m toyModel) states() []plan.StateDescriptor {
 	kv := func(group uint8, layers int, window uint32) plan.StateDescriptor {
-		const half = Page * KV * Dim / Heads * 2
+		const half = toyPage * toyKV * toyDim / toyHeads * 2
 		return plan.StateDescriptor{
 			Kind: plan.StateKV, Group: group, AlignBytes: 64, Layers: uint16(layers), LayerStride: 2 * half,
-			SizeBytes: uint64(layers) * 2 * half, PageTokens: Page, Window: window,
+			SizeBytes: uint64(layers) * 2 * half, PageTokens: toyPage, Window: window,
 			Sections: []plan.Section{{Name: "k", Bytes: half, DType: tensor.F16}, {Name: "v", Offset: half, Bytes: half, DType: tensor.F16}},
 		}
 	}
@@ -207,25 +205,25 @@ func (m model) states() []plan.StateDescriptor {
 			kv(0, n, 0),
 			fixed(plan.StateRecurrent, 0, n, plan.Section{Name: "conv", Bytes: 3 * 192 * 4, DType: tensor.F32}, plan.Section{Name: "ssm", Bytes: 4 * 32 * 16 * 4, DType: tensor.F32}),
 			fixed(plan.StateRecurrent, 1, n, plan.Section{Name: "conv", Bytes: 3 * 256 * 4, DType: tensor.F32}, plan.Section{Name: "s", Bytes: 4 * 16 * 16 * 4, DType: tensor.F32}),
-			fixed(plan.StateConv, 0, n, plan.Section{Name: "conv", Bytes: 3 * Dim * 4, DType: tensor.F32}),
+			fixed(plan.StateConv, 0, n, plan.Section{Name: "conv", Bytes: 3 * toyDim * 4, DType: tensor.F32}),
 		}
 	}
 	return []plan.StateDescriptor{kv(0, m.layers, 0)}
 }
 
-func (m model) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
+func (m toyModel) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
 	_, ordinal, _ := m.group(op, layer)
 	switch op {
 	case plan.OpEmbedding:
-		return &plan.EmbedParams{Dim: Dim, Vocab: Vocab, Scale: 1}, nil
+		return &plan.EmbedParams{Dim: toyDim, Vocab: toyVocab, Scale: 1}, nil
 	case plan.OpNorm:
 		kind := plan.NormRMS
 		if tag == "layer" {
 			kind = plan.NormLayer
 		}
-		return &plan.NormParams{Dim: Dim, Kind: kind, Eps: 1e-5, Groups: 1}, nil
+		return &plan.NormParams{Dim: toyDim, Kind: kind, Eps: 1e-5, Groups: 1}, nil
 	case plan.OpAttention:
-		p := plan.AttentionParams{Layer: ordinal, Heads: Heads, KVHeads: KV, HeadDim: Dim / Heads, RopeDim: Dim / Heads, RopeStyle: plan.RopeHalf, RopeScale: 1, Causal: 1, Scale: 0.25}
+		p := plan.AttentionParams{Layer: ordinal, Heads: toyHeads, KVHeads: toyKV, HeadDim: toyDim / toyHeads, RopeDim: toyDim / toyHeads, RopeStyle: plan.RopeHalf, RopeScale: 1, Causal: 1, Scale: 0.25}
 		if tag == "both" {
 			p.Causal = 0
 		}
@@ -234,25 +232,25 @@ func (m model) Params(op plan.Opcode, tag string, layer int) (plan.Params, error
 		}
 		return &p, nil
 	case plan.OpFFN:
-		p := plan.FFNParams{Dim: Dim, Hidden: Hidden, Gated: 1}
+		p := plan.FFNParams{Dim: toyDim, Hidden: toyHidden, Gated: 1}
 		if tag == "plain" {
 			p.Gated, p.Act = 0, plan.ActGELUErf
 		}
 		return &p, nil
 	case plan.OpMoE:
-		return &plan.MoEParams{Dim: Dim, Hidden: Hidden, Experts: 4, TopK: 2, Renorm: 1, Scale: 1}, nil
+		return &plan.MoEParams{Dim: toyDim, Hidden: toyHidden, Experts: 4, TopK: 2, Renorm: 1, Scale: 1}, nil
 	case plan.OpMamba2:
 		return &plan.SSMParams{Layer: ordinal, Inner: 128, State: 16, Heads: 4, HeadDim: 32, Groups: 1, Conv: 4, NormGroups: 1, NormEps: 1e-5, Chunk: 8}, nil
 	case plan.OpGatedDelta:
 		return &plan.GatedDeltaParams{Layer: ordinal, KHeads: 2, VHeads: 4, KDim: 16, VDim: 16, Conv: 4, Chunk: 8, NormEps: 1e-6, L2Eps: 1e-6}, nil
 	case plan.OpShortConv:
-		return &plan.ConvParams{Layer: ordinal, Dim: Dim, Kernel: 4}, nil
+		return &plan.ConvParams{Layer: ordinal, Dim: toyDim, Kernel: 4}, nil
 	case plan.OpMLA:
-		return &plan.MLAParams{Layer: ordinal, Heads: Heads, KVRank: 16, Nope: 8, Rope: 8, V: 16, RopeStyle: plan.RopeInterleaved, Scale: 0.25, RopeScale: 1, NormEps: 1e-6}, nil
+		return &plan.MLAParams{Layer: ordinal, Heads: toyHeads, KVRank: 16, Nope: 8, Rope: 8, V: 16, RopeStyle: plan.RopeInterleaved, Scale: 0.25, RopeScale: 1, NormEps: 1e-6}, nil
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: 1}, nil
 	case plan.OpLMHead:
-		return &plan.HeadParams{Vocab: Vocab, Dim: Dim, Scale: 1}, nil
+		return &plan.HeadParams{Vocab: toyVocab, Dim: toyDim, Scale: 1}, nil
 	case plan.OpPool:
 		return &plan.PoolParams{Kind: 1, Normalize: 1}, nil
 	case plan.OpGatherRows:
@@ -261,19 +259,19 @@ func (m model) Params(op plan.Opcode, tag string, layer int) (plan.Params, error
 	return nil, fmt.Errorf("toy: no parameters for %s", op)
 }
 
-func (m model) Cols(op plan.Opcode, tag string, layer int) (uint32, error) {
+func (m toyModel) Cols(op plan.Opcode, tag string, layer int) (uint32, error) {
 	if op == plan.OpLMHead {
-		return Vocab, nil
+		return toyVocab, nil
 	}
-	return Dim, nil
+	return toyDim, nil
 }
 
-func (m model) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
+func (m toyModel) State(op plan.Opcode, tag string, layer int) (plan.StateKey, bool) {
 	k, _, ok := m.group(op, layer)
 	return k, ok
 }
 
-func (m model) Weight(id string, layer int) (string, bool) {
+func (m toyModel) Weight(id string, layer int) (string, bool) {
 	switch {
 	case id == "rope":
 		return "const.rope", true
