@@ -1,0 +1,115 @@
+package atenia_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// depsPolicy says which packages of this module each package may import.
+// It is a statement of policy: change it in a commit of its own, never to
+// make a build pass. "." is the root package; a final "/*" stands for any
+// package directly below.
+const depsPolicy = `
+tensor:
+plan:                tensor plan/internal/*
+plan/internal/*:
+plan/pass:           tensor plan
+internal/invariant:
+internal/cpu:
+internal/durable:
+internal/embedded:
+internal/golden:
+internal/token:
+internal/chat:
+internal/sample:
+internal/pool:       internal/cpu internal/invariant
+internal/quant:      tensor
+internal/kernel:     tensor internal/cpu internal/quant internal/invariant
+internal/kernel/*:   tensor internal/cpu internal/kernel
+internal/modelfile:  tensor internal/durable
+internal/compile:    tensor plan plan/pass internal/modelfile
+internal/weights:    tensor internal/modelfile internal/compile internal/quant
+internal/text:       internal/modelfile internal/token internal/chat internal/sample
+internal/convert:    tensor internal/modelfile internal/compile internal/weights internal/quant internal/token internal/text internal/durable
+internal/kv:         tensor internal/invariant
+internal/exec:       tensor plan plan/pass internal/kernel internal/pool internal/invariant
+internal/sched:      internal/exec internal/kv internal/sample internal/invariant
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel
+internal/cli:        .
+cmd/*:               internal/cli
+internal/gen/*:      tensor plan
+`
+
+func TestDeps(t *testing.T) {
+	const mod = "atenia"
+	policy := map[string][]string{}
+	for line := range strings.Lines(strings.TrimSpace(depsPolicy)) {
+		pkg, imports, ok := strings.Cut(line, ":")
+		if !ok {
+			t.Fatalf("bad policy line %q", line)
+		}
+		policy[pkg] = strings.Fields(imports)
+	}
+	used := map[string]bool{}
+
+	// Parse the files here rather than asking "go list": the test cache
+	// notices files that the test opens, not those a child process opens.
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if n := d.Name(); n == "testdata" || n != "." && (n[0] == '.' || n[0] == '_') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		key := pkg
+		if _, ok := policy[key]; !ok {
+			key = path.Dir(pkg) + "/*"
+		}
+		allowed, ok := policy[key]
+		if !ok {
+			t.Errorf("%s: no line in depsPolicy; add one that says what it may import", pkg)
+			return nil
+		}
+		used[key] = true
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			if imp == mod {
+				imp = "."
+			} else if rest, ok := strings.CutPrefix(imp, mod+"/"); ok {
+				imp = rest
+			} else {
+				continue
+			}
+			if !slices.Contains(allowed, imp) {
+				t.Errorf("%s imports %s; depsPolicy allows %s only %v", file, imp, pkg, allowed)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range policy {
+		if !used[key] {
+			t.Errorf("depsPolicy names %s, which does not exist", key)
+		}
+	}
+}

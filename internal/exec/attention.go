@@ -1,0 +1,229 @@
+package exec
+
+import (
+	"fmt"
+	"math"
+
+	"atenia/internal/kernel"
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// An attention is one bound attention instruction: projections, rotation,
+// cache write, scores and weighted sum over pages, output projection.
+type attention struct {
+	p                            *plan.AttentionParams
+	x                            *Executor
+	state                        int // index into Run.Pages
+	heads, kvHeads, group, dim   int
+	qkv, out                     *linear
+	qNorm, kNorm, sinks          []float32
+	rope                         *ropeTable
+	q, k, v, y, scores           scratch
+	scoreStride                  int
+	elem                         tensor.DType
+	rowBytes, headBytes          int // of one token's keys, and of one head's
+	keyOff, valueOff, pageTokens int
+	store, attend                Kernel
+}
+
+// bindAttention binds grouped-query attention with a paged cache.
+func bindAttention(b *Bind) (Kernel, error) {
+	p := b.Params.(*plan.AttentionParams)
+	a := &attention{
+		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim),
+		state: int(b.Ins.State),
+	}
+	if a.kvHeads == 0 || a.heads%a.kvHeads != 0 {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d query heads do not divide into %d key heads", a.heads, a.kvHeads)
+	}
+	if p.QGate != 0 || p.Causal == 0 {
+		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated or bidirectional attention is not supported on the CPU yet")
+	}
+	a.group = a.heads / a.kvHeads
+	if err := a.bindState(b); err != nil {
+		return nil, err
+	}
+	if err := a.bindWeights(b); err != nil {
+		return nil, err
+	}
+	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
+	a.q, a.k, a.v = b.floats(qd*b.maxRows), b.floats(kd*b.maxRows), b.floats(kd*b.maxRows)
+	a.y = b.floats(qd * b.maxRows)
+	a.scoreStride = (a.x.cfg.Context + 1 + 15) &^ 15 // one more for a sink
+	a.scores = b.floats(a.group * a.scoreStride * a.x.cfg.Threads)
+	for i, stride := range []int{qd, kd, kd} {
+		a.qkv.parts[i].stride = stride
+	}
+	in, out := b.In[0], b.Out[0]
+	a.out.parts[0].stride = int(out.cols)
+	a.store = overRows(in, 8*(qd+2*kd), a.storeRows)
+	items := &rowTask{run: a.attendItems}
+	return func(s *Step) error {
+		rows := in.count(s)
+		for i, buf := range [...]scratch{a.q, a.k, a.v} {
+			a.qkv.parts[i].dst = a.x.floatsOf(buf)
+		}
+		a.qkv.run(s, in.f32(s), rows)
+		if err := a.store(s); err != nil {
+			return err
+		}
+		items.s = s
+		s.parallel(rows*a.kvHeads, 1, items)
+		a.out.parts[0].dst = out.f32(s)
+		a.out.run(s, a.x.floatsOf(a.y), rows)
+		return nil
+	}, nil
+}
+
+func (a *attention) bindState(b *Bind) error {
+	if b.Ins.State == plan.NoState {
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "attention without a cache is not supported on the CPU yet")
+	}
+	d := &a.x.states[a.state]
+	a.pageTokens = int(d.PageTokens)
+	if len(d.Sections) != 2 || d.Sections[0].Name != "k" || d.Sections[1].Name != "v" {
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a kv state needs the sections k and v")
+	}
+	a.elem = d.Sections[0].DType
+	var err error
+	if a.headBytes, err = a.elem.RowBytes(a.dim); err != nil {
+		return fmt.Errorf("cache rows of one head: %w; choose another cache type", err)
+	}
+	a.rowBytes = a.kvHeads * a.headBytes
+	layer := int(a.p.Layer) * int(d.LayerStride)
+	a.keyOff, a.valueOff = layer+int(d.Sections[0].Offset), layer+int(d.Sections[1].Offset)
+	if need := uint64(a.rowBytes * a.pageTokens); d.Sections[0].Bytes != need || d.Sections[1].Bytes != need {
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "kv sections hold %d and %d bytes, a page of this layer needs %d", d.Sections[0].Bytes, d.Sections[1].Bytes, need)
+	}
+	return nil
+}
+
+func (a *attention) bindWeights(b *Bind) error {
+	width := int(b.In[0].cols)
+	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
+	a.qkv, a.out = b.linear(width), b.linear(qd)
+	for _, w := range []struct {
+		l          *linear
+		slot, bias string
+		rows       int
+	}{{a.qkv, "q", "q_bias", qd}, {a.qkv, "k", "k_bias", kd}, {a.qkv, "v", "v_bias", kd}, {a.out, "o", "o_bias", int(b.Out[0].cols)}} {
+		if err := b.add(w.l, w.slot, w.bias, w.rows); err != nil {
+			return err
+		}
+	}
+	var err error
+	if a.p.QKNormKind != 0 {
+		if a.qNorm, err = b.vector("q_norm", a.dim); err != nil {
+			return err
+		}
+		if a.kNorm, err = b.vector("k_norm", a.dim); err != nil {
+			return err
+		}
+	}
+	if a.sinks, err = b.vector("sinks", a.heads); err != nil {
+		return err
+	}
+	a.rope, err = b.rope(a.p)
+	return err
+}
+
+// storeRows normalises, rotates and scales the queries of rows lo to hi, and
+// puts their keys and values into the cache.
+func (a *attention) storeRows(s *Step, _, lo, hi int) {
+	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
+	for r := lo; r < hi; r++ {
+		run := &s.Runs[s.rowRun[r]]
+		pos := run.Pos + r - run.First
+		qr := q[r*a.heads*a.dim : (r+1)*a.heads*a.dim]
+		a.turn(qr, a.qNorm, r)
+		if a.p.TempBeta != 0 {
+			kernel.Scale(qr, a.temperature(pos))
+		}
+		kr := k[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim]
+		vr := v[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim]
+		a.turn(kr, a.kNorm, r)
+		page := run.Pages[a.state][pos/a.pageTokens]
+		at := pos % a.pageTokens * a.rowBytes
+		kernel.StoreRow(page[a.keyOff+at:a.keyOff+at+a.rowBytes], a.elem, kr)
+		kernel.StoreRow(page[a.valueOff+at:a.valueOff+at+a.rowBytes], a.elem, vr)
+	}
+}
+
+// turn applies the per-head norm and the rotation of row r to every head in x.
+func (a *attention) turn(x, norm []float32, r int) {
+	for h := 0; h < len(x); h += a.dim {
+		head := x[h : h+a.dim]
+		if a.p.QKNormKind != 0 {
+			kernel.RMSNorm(head, head, norm, a.p.QKNormEps, a.p.QKNormOff)
+		}
+		if a.rope != nil {
+			n := len(a.rope.inv)
+			kernel.Rope(head, a.rope.cos[r*n:(r+1)*n], a.rope.sin[r*n:(r+1)*n], a.p.RopeStyle == plan.RopeInterleaved)
+		}
+	}
+}
+
+// temperature returns the factor on queries at a position (ministral 3).
+func (a *attention) temperature(pos int) float32 {
+	steps := math.Floor(float64(pos) / float64(a.p.TempOrigLen))
+	return float32(1 + float64(a.p.TempBeta)*math.Log1p(steps))
+}
+
+// attendItems computes the outputs of items lo to hi; an item is one row and
+// one key head with its group of query heads.
+func (a *attention) attendItems(s *Step, worker, lo, hi int) {
+	n := a.group * a.scoreStride
+	scores := a.x.floatsOf(a.scores)[worker*n : (worker+1)*n]
+	for i := lo; i < hi; i++ {
+		a.attendOne(s, scores, i/a.kvHeads, i%a.kvHeads)
+	}
+}
+
+func (a *attention) attendOne(s *Step, scores []float32, r, kv int) {
+	run := &s.Runs[s.rowRun[r]]
+	pos := run.Pos + r - run.First
+	first := 0
+	if a.p.Window > 0 {
+		first = max(0, pos-int(a.p.Window)+1)
+	}
+	at := (r*a.heads + kv*a.group) * a.dim
+	q := a.x.floatsOf(a.q)[at : at+a.group*a.dim]
+	y := a.x.floatsOf(a.y)[at : at+a.group*a.dim]
+	pages := run.Pages[a.state]
+	for p := first; p <= pos; {
+		rows, next := a.rows(pages, p, pos, kv, a.keyOff)
+		kernel.Scores(scores[p-first:], a.scoreStride, q, a.group, rows, a.p.Scale)
+		p = next
+	}
+	count := pos - first + 1
+	for h := range a.group {
+		line := scores[h*a.scoreStride : h*a.scoreStride+count]
+		if a.p.Softcap != 0 {
+			kernel.Softcap(line, a.p.Softcap)
+		}
+		if a.sinks != nil { // a sink takes its share of the sum and gives no value
+			line = line[:count+1]
+			line[count] = a.sinks[kv*a.group+h]
+		}
+		kernel.Softmax(line)
+	}
+	clear(y)
+	for p := first; p <= pos; {
+		rows, next := a.rows(pages, p, pos, kv, a.valueOff)
+		kernel.Weighted(y, scores[p-first:], a.scoreStride, a.group, rows)
+		p = next
+	}
+}
+
+// rows returns the cached rows of one key head from position p to the end of
+// its page or to pos, and the position after them.
+func (a *attention) rows(pages [][]byte, p, pos, kv, off int) (kernel.Rows, int) {
+	next := min((p/a.pageTokens+1)*a.pageTokens, pos+1)
+	off += p%a.pageTokens*a.rowBytes + kv*a.headBytes
+	end := off + (next-p-1)*a.rowBytes + a.headBytes
+	return kernel.Rows{
+		DType: a.elem, Data: pages[p/a.pageTokens][off:end],
+		Stride: a.rowBytes, N: next - p, Dim: a.dim,
+	}, next
+}

@@ -1,0 +1,152 @@
+package exec
+
+import (
+	"fmt"
+	"unsafe"
+
+	"atenia/internal/kernel"
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// A register is where one value of a plan lives. Its rows are symbolic; f32
+// cuts the slice for the rows of a step.
+type register struct {
+	rows plan.RowKind
+	cols uint32
+	buf  []float32
+}
+
+// count returns the register's rows in a step.
+func (r *register) count(s *Step) int {
+	if r.rows == plan.RowsRequested {
+		return s.requested
+	}
+	return s.rows
+}
+
+// f32 returns the register's values in a step, [count, cols].
+func (r *register) f32(s *Step) []float32 { return r.buf[:r.count(s)*int(r.cols)] }
+
+// A scratch is a piece of the work arena that all instructions of an executor
+// share: its content does not outlive the instruction.
+type scratch struct{ off, n int }
+
+// Bind is what an adapter sees of one instruction. Adapters reserve scratch
+// while they bind; the arena exists once all of them have.
+type Bind struct {
+	Ins     *plan.Instruction
+	Spec    *plan.OpSpec
+	Params  plan.Params
+	In, Out []*register
+
+	x       *Executor
+	weights []tensor.View // by slot; zero View = absent
+	names   []string      // by slot, for errors
+	used    int           // bytes of scratch this instruction reserved
+	maxRows int
+}
+
+// A WeightError says why a weight cannot be used by an instruction. It matches
+// [plan.ErrWeightBinding].
+type WeightError struct {
+	Name, Slot string
+	Op         plan.Opcode
+	Why        string
+}
+
+func (e *WeightError) Error() string {
+	return fmt.Sprintf("%v: %s, slot %s of %s: %s", plan.ErrWeightBinding, e.Name, e.Slot, e.Op, e.Why)
+}
+
+// Unwrap returns [plan.ErrWeightBinding].
+func (e *WeightError) Unwrap() error { return plan.ErrWeightBinding }
+
+func (b *Bind) slot(name string) int {
+	i, ok := b.Spec.SlotIndex(name)
+	if !ok {
+		panic("exec: " + b.Spec.Name + " has no slot " + name) // a typo in an adapter
+	}
+	return i
+}
+
+func (b *Bind) weightErr(slot int, format string, args ...any) error {
+	name, _ := b.Spec.Slot(slot)
+	return &WeightError{b.names[slot], name, b.Ins.Op, fmt.Sprintf(format, args...)}
+}
+
+// has reports whether the model fills the slot.
+func (b *Bind) has(name string) bool { return b.weights[b.slot(name)].Data != nil }
+
+// matrix returns the weight in a slot as a matrix of the given size, or nil
+// when the slot is optional and empty.
+func (b *Bind) matrix(name string, rows, cols int) (*kernel.Matrix, error) {
+	i := b.slot(name)
+	v := b.weights[i]
+	if v.Data == nil {
+		return nil, b.absent(i)
+	}
+	if want := (tensor.Shape{rows, cols}); !v.Shape.Equal(want) {
+		return nil, b.weightErr(i, "shape %v, want %v", v.Shape, want)
+	}
+	if !kernel.Supports(v.DType) {
+		return nil, b.weightErr(i, "no kernel for element type %s", v.DType)
+	}
+	return &kernel.Matrix{DType: v.DType, Rows: rows, Cols: cols, Data: v.Data}, nil
+}
+
+// vector returns the weight in a slot as n floats, or nil when the slot is
+// optional and empty.
+func (b *Bind) vector(name string, n int) ([]float32, error) {
+	i := b.slot(name)
+	v := b.weights[i]
+	if v.Data == nil {
+		return nil, b.absent(i)
+	}
+	f, ok := v.F32()
+	if !ok {
+		return nil, b.weightErr(i, "%s %v is not an aligned vector of F32", v.DType, v.Shape)
+	}
+	if len(f) != n {
+		return nil, b.weightErr(i, "%d values, want %d", len(f), n)
+	}
+	return f, nil
+}
+
+func (b *Bind) absent(slot int) error {
+	if _, optional := b.Spec.Slot(slot); optional {
+		return nil
+	}
+	return b.weightErr(slot, "absent")
+}
+
+// floats reserves n floats of scratch for this instruction.
+func (b *Bind) floats(n int) scratch { return b.bytes(4 * n) }
+
+// bytes reserves n bytes of scratch, aligned to a cache line.
+func (b *Bind) bytes(n int) scratch {
+	s := scratch{b.used, n}
+	b.used += (n + 63) &^ 63
+	b.x.workBytes = max(b.x.workBytes, b.used)
+	return s
+}
+
+func (x *Executor) bytesOf(s scratch) []byte { return x.work[s.off : s.off+s.n : s.off+s.n] }
+
+func (x *Executor) floatsOf(s scratch) []float32 {
+	b := x.work[s.off : s.off+s.n]
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+// alignedBytes returns zeroed memory that starts on a cache line.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+63)
+	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
+	return b[off : off+n : off+n]
+}
+
+// alignedFloats returns zeroed floats that start on a cache line.
+func alignedFloats(n int) []float32 {
+	b := alignedBytes(4 * n)
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}

@@ -1,0 +1,40 @@
+package exec
+
+import (
+	"sync/atomic"
+
+	"atenia/plan"
+)
+
+// Counters count what steps do. They cost atomics, so production steps carry
+// none; the bench command and tests hand one in.
+type Counters struct {
+	perOp    [256]atomic.Uint64
+	total    atomic.Uint64
+	launches atomic.Uint64
+}
+
+func (c *Counters) dispatch(op plan.Opcode) {
+	c.perOp[op].Add(1)
+	c.total.Add(1)
+}
+
+// Op returns how many instructions of an opcode were run.
+func (c *Counters) Op(op plan.Opcode) uint64 { return c.perOp[op].Load() }
+
+// Total returns how many instructions were run.
+func (c *Counters) Total() uint64 { return c.total.Load() }
+
+// Launches returns how many times work was handed to the worker pool. It must
+// not grow with the number of rows: a kernel that loops over rows on its own
+// shows here.
+func (c *Counters) Launches() uint64 { return c.launches.Load() }
+
+// Reset sets all counts to zero.
+func (c *Counters) Reset() {
+	for i := range c.perOp {
+		c.perOp[i].Store(0)
+	}
+	c.total.Store(0)
+	c.launches.Store(0)
+}

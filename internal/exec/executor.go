@@ -1,0 +1,253 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"atenia/internal/pool"
+	"atenia/plan"
+	"atenia/plan/pass"
+	"atenia/tensor"
+)
+
+// A Config sizes an executor. The zero value works.
+type Config struct {
+	Threads   int // workers; 0 = one
+	MaxTokens int // rows of one step; 0 = 512
+	MaxLogits int // rows of one step whose logits may be requested; 0 = 8, at most MaxTokens
+	Context   int // largest position plus one; 0 = 4096
+	// Precise keeps activations in float32 where a product of quantised
+	// weights would round them to 8 bits: slower, and within float32 rounding
+	// of the dequantised weights.
+	Precise bool
+}
+
+func (c Config) withDefaults() Config {
+	set := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&c.Threads, 1)
+	set(&c.MaxTokens, 512)
+	set(&c.MaxLogits, 8)
+	set(&c.Context, 4096)
+	c.MaxLogits = min(c.MaxLogits, c.MaxTokens)
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"Threads", c.Threads}, {"MaxTokens", c.MaxTokens}, {"MaxLogits", c.MaxLogits}, {"Context", c.Context}} {
+		if f.value < 1 {
+			errs = append(errs, fmt.Errorf("exec config: %s is %d, want at least 1", f.name, f.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// An Executor holds the bound plans of one model. One goroutine at a time may
+// use it.
+type Executor struct {
+	cfg    Config
+	pool   *pool.Pool
+	states []plan.StateDescriptor
+	vocab  int
+
+	prefill, decode *program
+	ropes           []*ropeTable
+	work            []byte
+	workBytes       int
+	linearTask      linearTask
+	all             []int32 // 0, 1, 2, …: the requested rows of a decode step
+}
+
+// A program is one bound plan.
+type program struct {
+	bound   []Bound
+	logits  *register
+	scratch uint64 // bytes of register buffers
+}
+
+// Weights are bound by the canonical names of [plan.WeightBinding].
+type Weights map[string]tensor.View
+
+// New binds the plans of a model to its weights. It fails with an error that
+// matches [plan.ErrUnsupportedOpcode], [plan.ErrWeightBinding] or another
+// sentinel of package plan before any weight is read.
+func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if plans.Prefill == nil || plans.Decode == nil {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a text model needs a prefill and a decode plan")
+	}
+	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States}
+	for _, c := range []*plan.CompiledPlan{plans.Prefill, plans.Decode} {
+		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.bindAll(plans, w); err != nil {
+		return nil, err
+	}
+	x.work = alignedBytes(x.workBytes)
+	x.all = make([]int32, cfg.MaxTokens)
+	for i := range x.all {
+		x.all[i] = int32(i)
+	}
+	x.pool = pool.New(cfg.Threads)
+	return x, nil
+}
+
+// bindAll maps the registers of both plans onto one set of buffers and binds
+// every instruction.
+func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
+	pre, dec := plans.Prefill, plans.Decode
+	preMap := pass.Map(pre, plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, external(pre))
+	decMap := pass.Map(dec, plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, external(dec))
+	var sizes []uint64
+	for _, m := range []*plan.PhysicalMapping{&preMap, &decMap} {
+		for i, b := range m.Buffers {
+			if i == len(sizes) {
+				sizes = append(sizes, 0)
+			}
+			sizes[i] = max(sizes[i], b.Size)
+		}
+	}
+	buffers := make([][]float32, len(sizes))
+	for i, n := range sizes {
+		buffers[i] = alignedFloats(int(n / 4))
+	}
+	var err error
+	if x.prefill, err = x.bindPlan(pre, &preMap, buffers, w); err != nil {
+		return fmt.Errorf("prefill plan: %w", err)
+	}
+	if x.decode, err = x.bindPlan(dec, &decMap, buffers, w); err != nil {
+		return fmt.Errorf("decode plan: %w", err)
+	}
+	return nil
+}
+
+// external lists the registers that have no buffer: the kernels read plan
+// inputs straight from the step.
+func external(c *plan.CompiledPlan) map[plan.RegisterRef]bool {
+	m := map[plan.RegisterRef]bool{}
+	for _, r := range c.Plan.Inputs {
+		m[r] = true
+	}
+	return m
+}
+
+func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, w Weights) (*program, error) {
+	p := &c.Plan
+	regs := make([]*register, len(p.Registers))
+	for r, spec := range p.Registers {
+		regs[r] = &register{rows: spec.Rows, cols: spec.Cols}
+		if b := m.ToPhysical[r]; b != plan.NoBuffer {
+			regs[r].buf = buffers[b]
+		}
+	}
+	if len(p.Outputs) != 1 {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d outputs, want the logits alone", len(p.Outputs))
+	}
+	prog := &program{logits: regs[p.Outputs[0]], scratch: m.Bytes}
+	for i := range p.Instructions {
+		bound, err := x.bind(p, i, regs, w)
+		if err != nil {
+			return nil, fmt.Errorf("instruction %d: %w", i, err)
+		}
+		prog.bound = append(prog.bound, bound)
+	}
+	return prog, nil
+}
+
+func (x *Executor) bind(p *plan.ExecutionPlan, i int, regs []*register, w Weights) (Bound, error) {
+	ins := &p.Instructions[i]
+	b := &Bind{Ins: ins, Spec: plan.Specs.Get(ins.Op), x: x, maxRows: x.cfg.MaxTokens}
+	var err error
+	if b.Params, err = p.Params[ins.Param].Decode(); err != nil {
+		return Bound{}, err
+	}
+	for _, r := range ins.In {
+		b.In = append(b.In, regs[r])
+	}
+	for _, r := range ins.Out {
+		b.Out = append(b.Out, regs[r])
+	}
+	b.weights = make([]tensor.View, len(ins.Weights))
+	b.names = make([]string, len(ins.Weights))
+	for j, ref := range ins.Weights {
+		if ref == plan.NoWeight {
+			continue
+		}
+		b.names[j] = p.Weights[ref].Name
+		v, ok := w[b.names[j]]
+		if !ok {
+			return Bound{}, b.weightErr(j, "no such tensor was loaded")
+		}
+		b.weights[j] = v
+	}
+	run, err := cpuTable[ins.Op](b)
+	if err != nil {
+		return Bound{}, err
+	}
+	return Bound{run: run, ins: ins, out: b.Out}, nil
+}
+
+// Step runs one batch. On return [Executor.Logits] holds the requested rows.
+// A step whose runs all have one row, each requested, runs the decode plan;
+// any other runs the prefill plan. Both give the same values.
+func (x *Executor) Step(s *Step) error {
+	if err := s.check(x); err != nil {
+		return err
+	}
+	s.x = x
+	s.requested = len(s.Requested)
+	s.rowRun = s.rowRun[:0]
+	for i := range s.Runs {
+		for range s.Runs[i].Len {
+			s.rowRun = append(s.rowRun, int32(i))
+		}
+	}
+	for _, t := range x.ropes {
+		t.fill(s)
+	}
+	return execute(x.program(s).bound, s)
+}
+
+func (x *Executor) program(s *Step) *program {
+	if len(s.Runs) == s.rows && s.requested == s.rows && s.rows <= x.cfg.MaxLogits {
+		return x.decode
+	}
+	return x.prefill
+}
+
+// Logits returns the logits of requested row i of the last step, valid until
+// the next one. The caller may change them.
+func (x *Executor) Logits(s *Step, i int) []float32 {
+	r := x.program(s).logits
+	return r.buf[i*int(r.cols) : (i+1)*int(r.cols)]
+}
+
+// Vocab returns the number of logits per row.
+func (x *Executor) Vocab() int { return x.vocab }
+
+// States describes the states whose pages each [Run] brings, in order.
+func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
+
+// Config returns the configuration in force, defaults filled in.
+func (x *Executor) Config() Config { return x.cfg }
+
+// ScratchBytes returns the memory of register buffers and work arena.
+func (x *Executor) ScratchBytes() int64 {
+	return int64(max(x.prefill.scratch, x.decode.scratch)) + int64(len(x.work))
+}
+
+// Close stops the workers. The executor must not be used afterwards.
+func (x *Executor) Close() { x.pool.Close() }

@@ -1,0 +1,122 @@
+package exec
+
+import (
+	"atenia/internal/kernel"
+	"atenia/plan"
+)
+
+// A rowTask applies a function to ranges of rows through the worker pool.
+type rowTask struct {
+	s   *Step
+	run func(s *Step, worker, lo, hi int)
+}
+
+// Range implements [pool.Ranger].
+func (t *rowTask) Range(worker, lo, hi int) { t.run(t.s, worker, lo, hi) }
+
+// overRows returns a kernel that runs f over the rows of a register, cost
+// being the arithmetic of one row.
+func overRows(of *register, cost int, f func(s *Step, worker, lo, hi int)) Kernel {
+	t := &rowTask{run: f}
+	grain := grainFor(cost)
+	return func(s *Step) error {
+		t.s = s
+		if n := of.count(s); n > 0 {
+			s.parallel(n, grain, t)
+		}
+		return nil
+	}
+}
+
+// bindEmbedding binds a table lookup.
+func bindEmbedding(b *Bind) (Kernel, error) {
+	p := b.Params.(*plan.EmbedParams)
+	table, err := b.matrix("table", int(p.Vocab), int(p.Dim))
+	if err != nil {
+		return nil, err
+	}
+	if b.has("pos") || b.has("type") {
+		return nil, b.weightErr(b.slot("pos"), "learned positions and token types are not supported on the CPU yet")
+	}
+	out, dim := b.Out[0], int(p.Dim)
+	row := len(table.Data) / table.Rows
+	return overRows(out, dim, func(s *Step, _, lo, hi int) {
+		y := out.f32(s)
+		for r := lo; r < hi; r++ {
+			t, dst := int(s.Tokens[r]), y[r*dim:(r+1)*dim]
+			kernel.LoadRow(dst, table.DType, table.Data[t*row:(t+1)*row])
+			if p.Scale != 1 {
+				kernel.Scale(dst, p.Scale)
+			}
+		}
+	}), nil
+}
+
+// bindNorm binds a root-mean-square or layer norm over whole rows.
+func bindNorm(b *Bind) (Kernel, error) {
+	p := b.Params.(*plan.NormParams)
+	dim := int(p.Dim)
+	w, err := b.vector("weight", dim)
+	if err != nil {
+		return nil, err
+	}
+	bias, err := b.vector("bias", dim)
+	if err != nil {
+		return nil, err
+	}
+	if p.Groups > 1 {
+		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "norm over %d groups is not supported on the CPU yet", p.Groups)
+	}
+	in, out := b.In[0], b.Out[0]
+	return overRows(in, 4*dim, func(s *Step, _, lo, hi int) {
+		x, y := in.f32(s), out.f32(s)
+		for r := lo; r < hi; r++ {
+			src, dst := x[r*dim:(r+1)*dim], y[r*dim:(r+1)*dim]
+			if p.Kind == plan.NormLayer {
+				kernel.LayerNorm(dst, src, w, bias, p.Eps)
+			} else {
+				kernel.RMSNorm(dst, src, w, p.Eps, p.Offset)
+			}
+		}
+	}), nil
+}
+
+// bindResidualAdd binds out = in0 + scale·in1, with the norm of the sum as a
+// second output where the compiler fused it.
+func bindResidualAdd(b *Bind) (Kernel, error) {
+	p := b.Params.(*plan.AddParams)
+	in0, in1, out := b.In[0], b.In[1], b.Out[0]
+	dim := int(out.cols)
+	if p.Norm == 0 {
+		return overRows(out, 2*dim, func(s *Step, _, lo, hi int) {
+			lo, hi = lo*dim, hi*dim
+			kernel.Add(out.f32(s)[lo:hi], in0.f32(s)[lo:hi], in1.f32(s)[lo:hi], p.Scale)
+		}), nil
+	}
+	w, err := b.vector("norm", dim)
+	if err != nil {
+		return nil, err
+	}
+	normed := b.Out[1]
+	return overRows(out, 6*dim, func(s *Step, _, lo, hi int) {
+		a, d, y, n := in0.f32(s), in1.f32(s), out.f32(s), normed.f32(s)
+		for r := lo; r < hi; r++ {
+			i, j := r*dim, (r+1)*dim
+			kernel.Add(y[i:j], a[i:j], d[i:j], p.Scale)
+			kernel.RMSNorm(n[i:j], y[i:j], w, p.NormEps, p.NormOff)
+		}
+	}), nil
+}
+
+// bindGatherRows binds the copy of the requested rows.
+func bindGatherRows(b *Bind) (Kernel, error) {
+	in, out := b.In[0], b.Out[0]
+	dim := int(out.cols)
+	return func(s *Step) error {
+		x, y := in.f32(s), out.f32(s)
+		for i, r := range s.Requested {
+			copy(y[i*dim:(i+1)*dim], x[int(r)*dim:(int(r)+1)*dim])
+		}
+		return nil
+	}, nil
+}

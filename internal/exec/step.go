@@ -1,0 +1,112 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"atenia/plan"
+)
+
+// A Run is one sequence's share of a step: rows [First, First+Len) of the
+// batch, at positions Pos, Pos+1, … of that sequence.
+type Run struct {
+	First, Len, Pos int
+	// Span is the length the sequence was admitted for, prompt and answer
+	// together. Rope scalings that depend on length go by it, so that the
+	// cached keys of a sequence all carry the same rotation.
+	Span int
+	// Pages holds, for every state of the plan in order, the pages of this
+	// sequence; page p covers positions p·PageTokens onwards. The pages of
+	// positions Pos … Pos+Len−1 must be there and writable; those wholly
+	// behind a window may be nil.
+	Pages [][][]byte
+}
+
+// A Step is one pass of a batch through the model. The caller keeps it and
+// changes its fields between calls; the executor owns nothing in it.
+type Step struct {
+	Runs      []Run
+	Tokens    []int32 // one per row
+	Requested []int32 // rows whose logits are wanted, ascending
+	Counters  *Counters
+	// Trace, when set, sees every instruction's outputs: the values of output
+	// j, rows × cols. It is for tests and explanations.
+	Trace func(ins *plan.Instruction, j int, values []float32, cols int)
+
+	rows, requested int
+	rowRun          []int32 // row → run
+	x               *Executor
+}
+
+// ErrStep matches errors about the form of a [Step].
+var ErrStep = errors.New("invalid step")
+
+func stepErrorf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrStep, fmt.Sprintf(format, args...))
+}
+
+// check verifies everything kernels rely on, so that they need no checks of
+// their own.
+func (s *Step) check(x *Executor) error {
+	s.rows = len(s.Tokens)
+	if s.rows == 0 || s.rows > x.cfg.MaxTokens {
+		return stepErrorf("%d rows, want 1 to %d", s.rows, x.cfg.MaxTokens)
+	}
+	next := 0
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if r.First != next || r.Len < 1 || r.First+r.Len > s.rows {
+			return stepErrorf("run %d covers rows %d to %d of %d", i, r.First, r.First+r.Len, s.rows)
+		}
+		next += r.Len
+		if r.Pos < 0 || r.Pos+r.Len > x.cfg.Context {
+			return stepErrorf("run %d ends at position %d, the context holds %d", i, r.Pos+r.Len, x.cfg.Context)
+		}
+		if err := x.checkPages(i, r); err != nil {
+			return err
+		}
+	}
+	if next != s.rows {
+		return stepErrorf("runs cover %d of %d rows", next, s.rows)
+	}
+	for i, t := range s.Tokens {
+		if t < 0 || int(t) >= x.vocab {
+			return stepErrorf("token %d of row %d is outside the vocabulary of %d", t, i, x.vocab)
+		}
+	}
+	if len(s.Requested) > x.cfg.MaxLogits {
+		return stepErrorf("logits of %d rows requested, at most %d", len(s.Requested), x.cfg.MaxLogits)
+	}
+	last := int32(-1)
+	for _, r := range s.Requested {
+		if r <= last || int(r) >= s.rows {
+			return stepErrorf("requested rows must ascend within %d rows, got %d after %d", s.rows, r, last)
+		}
+		last = r
+	}
+	return nil
+}
+
+// checkPages verifies that a run brings the pages it reads and writes.
+func (x *Executor) checkPages(i int, r *Run) error {
+	if len(r.Pages) != len(x.states) {
+		return stepErrorf("run %d has %d states, the plan %d", i, len(r.Pages), len(x.states))
+	}
+	for g := range x.states {
+		d := &x.states[g]
+		first := 0
+		if d.Window > 0 {
+			first = max(0, r.Pos-int(d.Window)+1) / int(d.PageTokens)
+		}
+		last := (r.Pos + r.Len - 1) / int(d.PageTokens)
+		if last >= len(r.Pages[g]) {
+			return stepErrorf("run %d: state %d needs page %d, got %d pages", i, g, last, len(r.Pages[g]))
+		}
+		for p := first; p <= last; p++ {
+			if uint64(len(r.Pages[g][p])) < d.SizeBytes {
+				return stepErrorf("run %d: page %d of state %d has %d bytes, want %d", i, p, g, len(r.Pages[g][p]), d.SizeBytes)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package atenia_test
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The size budget: code is split by noun or by step before it outgrows it.
+const (
+	maxFileLines     = 600
+	maxFunctionLines = 120
+	maxPackageLines  = 3000 // without tests and generated files
+)
+
+// sizeExempt are files that are plain tables, whatever their length.
+var sizeExempt = map[string]bool{}
+
+// TestSize holds every file, function and package to the size budget.
+// Generated files (z*) and the tables named above are exempt.
+func TestSize(t *testing.T) {
+	packages := map[string]int{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if name == "testdata" || name != "." && (name[0] == '.' || name[0] == '_') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "z") || sizeExempt[filepath.ToSlash(file)] {
+			return nil
+		}
+		n, err := countLines(file)
+		if err != nil {
+			return err
+		}
+		if n > maxFileLines {
+			t.Errorf("%s has %d lines, at most %d: split it by noun or by step", file, n, maxFileLines)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			packages[filepath.Dir(file)] += n
+		}
+		return checkFunctions(t, file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) == 0 {
+		t.Fatal("no packages found")
+	}
+	for dir, n := range packages {
+		if n > maxPackageLines {
+			t.Errorf("package %s has %d lines, at most %d", dir, n, maxPackageLines)
+		}
+	}
+}
+
+func countLines(file string) (n int, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		n++
+	}
+	return n, sc.Err()
+}
+
+func checkFunctions(t *testing.T, file string) error {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, file, nil, 0)
+	if err != nil {
+		return err
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Body == nil {
+			continue
+		}
+		if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+			t.Errorf("%s: function %s has %d lines, at most %d", file, fn.Name.Name, n, maxFunctionLines)
+		}
+	}
+	return nil
+}
