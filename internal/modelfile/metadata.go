@@ -237,9 +237,11 @@ func (m Metadata) Strings(key string) ([]string, bool, error) {
 	for _, e := range v.All() {
 		text.Write(e.raw)
 	}
-	all, xs := text.String(), make([]string, v.n)
-	for i, e := range v.All() {
-		xs[i], all = all[:len(e.raw)], all[len(e.raw):]
+	all, rest, xs := text.String(), v.raw, make([]string, v.n)
+	for i := range xs {
+		s, _ := nextString(rest) // whole: the list was checked when it was read
+		xs[i], all = all[:len(s)], all[len(s):]
+		rest = rest[valueTypes[String].size+len(s):]
 	}
 	return xs, true, nil
 }

@@ -156,7 +156,15 @@ func (p *parser) array(depth int) (Value, error) {
 	}
 	v, start := Value{kind: Array, elem: elem, n: n}, p.off
 	switch elem {
-	case String, Array, Bool:
+	case String: // vocabularies: the one list whose length is felt
+		for range n {
+			if s, ok := nextString(p.b[p.off:]); ok {
+				p.off += valueTypes[String].size + len(s)
+			} else if _, err := p.bytes("string"); err != nil {
+				return Value{}, err
+			}
+		}
+	case Array, Bool:
 		for range n {
 			if _, err := p.value(elem, depth); err != nil {
 				return Value{}, err
@@ -169,6 +177,19 @@ func (p *parser) array(depth int) (Value, error) {
 	}
 	v.raw = p.b[start:p.off:p.off]
 	return v, nil
+}
+
+// nextString returns the string that b begins with, if it is whole.
+func nextString(b []byte) ([]byte, bool) {
+	const size = 8 // of the length
+	if len(b) < size {
+		return nil, false
+	}
+	n := binary.LittleEndian.Uint64(b)
+	if n > uint64(len(b)-size) {
+		return nil, false
+	}
+	return b[size : size+int(n)], true
 }
 
 // own returns the value with a string of its own, so that short values live
