@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/parser"
+	goparser "go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -63,7 +63,7 @@ func TestContractShape(t *testing.T) {
 func opcodeConstants(t *testing.T) map[string]Opcode {
 	t.Helper()
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, "opcode.go", nil, 0)
+	f, err := goparser.ParseFile(fset, "opcode.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (t *texter) relative(i int, runs []layerRun, made map[RegisterRef]origin, u
 	}
 	bare := texter{c: &CompiledPlan{Plan: t.c.Plan, Live: t.c.Live}}
 	line := bare.instruction(i, reg)
-	_, line, _ = strings.Cut(line, " ") // without the layer
+	_, line, _ = strings.Cut(line, " ")                 // without the layer
 	for ahead, mark := range []string{".#.", ".#+1."} { // a fused norm has the next layer's weight
 		line = strings.ReplaceAll(line, "."+strconv.Itoa(int(in.Layer)+ahead)+".", mark)
 	}
