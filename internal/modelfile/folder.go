@@ -16,6 +16,10 @@ import (
 const (
 	singleName = "model.safetensors"
 	indexName  = "model.safetensors.index.json"
+
+	// maxText bounds the small files; the largest published tokenizer.json
+	// has some 35 MB.
+	maxText = 1 << 30
 )
 
 // companions are the small files of a Hugging Face folder that some part of
@@ -84,6 +88,9 @@ func readSmall(dir, name string) ([]byte, error) {
 	}
 	if !st.Mode().IsRegular() {
 		return nil, &FormatError{File: path, Want: "a regular file", Got: st.Mode().Type().String()}
+	}
+	if st.Size() > maxText {
+		return nil, &FormatError{File: path, Want: fmt.Sprintf("a text of at most %d bytes", maxText), Got: fmt.Sprint(st.Size()), Fix: fixDamage}
 	}
 	b := make([]byte, st.Size())
 	if _, err := io.ReadFull(f, b); err != nil {
