@@ -10,12 +10,14 @@
 //
 // Opening maps the files and reads their headers. A tensor's bytes are a slice
 // of the mapping, so nothing is read from the disk before it is touched and
-// nothing is ever copied to be looked at; a file that is cut short is noticed
-// nevertheless, because its size is known. (A file that is cut short while it is
-// mapped ends the process when the missing part is touched, as with every
-// mapping; [WriteGGUF] and others replace files and never shorten them.) What must outlive the mapping, names
+// nothing is ever copied to be looked at; a file that was cut short is noticed
+// nevertheless, because its size is known. What must outlive the mapping, names
 // and single values, is copied; views and metadata arrays end with
 // [Description.Close].
+//
+// A file that is cut short while it is mapped ends the process when the missing
+// part is touched, as with every mapping. [WriteGGUF] and [WriteSafetensors]
+// therefore replace files and never shorten them.
 //
 // # Formats
 //
