@@ -1,0 +1,199 @@
+package exec_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"atenia/internal/compile"
+	"atenia/internal/exec"
+	"atenia/internal/golden"
+	"atenia/internal/modelfile"
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// Models whose features meet every path of the executor: grouped heads and
+// scaled rope, windows with soft caps, per-head norms, and quantised weights.
+var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf"}
+
+func openCase(t testing.TB, name string, opt compile.Options) *model {
+	t.Helper()
+	d, err := modelfile.Open(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return load(t, d, opt)
+}
+
+func randomTokens(seed uint64, n, vocab int) []int32 {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = rng.Int32N(int32(vocab))
+	}
+	return ids
+}
+
+func sameRows(t *testing.T, what string, got, want [][]float32) {
+	t.Helper()
+	for r := range want {
+		if !slices.Equal(got[r], want[r]) {
+			t.Fatalf("%s: row %d differs", what, r)
+		}
+	}
+}
+
+var small = exec.Config{Threads: 1, MaxLogits: 128, MaxTokens: 128, Context: 256}
+
+// Chunks of any size, threads of any number, and prefill or decode plan give
+// the same bytes.
+func TestChunksAndThreads(t *testing.T) {
+	for _, name := range invariant {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			tokens := randomTokens(3, 41, m.Config.Vocab)
+			want := m.lane(t, small).all(tokens, len(tokens))
+			for _, chunks := range [][]int{{1}, {40, 1}, {7}, {16}, {3, 17, 5, 1}} {
+				sameRows(t, "chunks", m.lane(t, small).all(tokens, chunks...), want)
+			}
+			for _, threads := range []int{2, 4} {
+				cfg := small
+				cfg.Threads = threads
+				sameRows(t, "threads", m.lane(t, cfg).all(tokens, 23, 1), want)
+			}
+		})
+	}
+}
+
+// A ragged batch gives each sequence what it gets alone.
+func TestBatchEqualsSingles(t *testing.T) {
+	for _, name := range invariant {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			var prompts, want = [][]int32{}, [][][]float32{}
+			for i, n := range []int{19, 1, 7, 30} {
+				prompts = append(prompts, randomTokens(uint64(i), n+4, m.Config.Vocab))
+				want = append(want, m.lane(t, small).all(prompts[i], n, 1))
+			}
+			cfg := small
+			cfg.Threads = 2
+			l := m.lane(t, cfg)
+			var feeds []feed
+			for _, p := range prompts {
+				feeds = append(feeds, feed{l.sequence(len(p)), p[:len(p)-4]})
+			}
+			done := make([]int, len(prompts))
+			for step := range 5 {
+				rows := l.run(&exec.Step{}, feeds...)
+				for i := range feeds {
+					n := len(feeds[i].tokens)
+					sameRows(t, "batch", rows[:n], want[i][done[i]:done[i]+n])
+					rows, done[i] = rows[n:], done[i]+n
+					if step < 4 {
+						feeds[i].tokens = prompts[i][done[i] : done[i]+1]
+					}
+				}
+			}
+		})
+	}
+}
+
+// The page size does not show in the result, and a cache of halves or of 8-bit
+// blocks stays near it.
+func TestPagesAndCacheTypes(t *testing.T) {
+	for _, name := range invariant[:3] {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			tokens := randomTokens(5, 70, m.Config.Vocab)
+			want := m.lane(t, small).all(tokens, 50, 1)
+			for _, page := range []int{1, 32, 64} {
+				got := openCase(t, name, compile.Options{PageTokens: page}).lane(t, small).all(tokens, 50, 1)
+				sameRows(t, "page size", got, want)
+			}
+			half := openCase(t, name, compile.Options{KVType: tensor.F16}).lane(t, small).all(tokens, 50, 1)
+			if worst, _ := distance(half, want); worst > 0.05 {
+				t.Errorf("f16 cache: off by %g", worst)
+			}
+		})
+	}
+}
+
+// Forked sequences share what they have and then go their own way.
+func TestForkDiverges(t *testing.T) {
+	m := openCase(t, "parity/gemma3", compile.Options{})
+	prompt := randomTokens(1, 21, m.Config.Vocab)
+	tails := [][]int32{randomTokens(2, 6, m.Config.Vocab), randomTokens(3, 6, m.Config.Vocab)}
+	l := m.lane(t, small)
+	a := l.sequence(64)
+	l.run(&exec.Step{}, feed{a, prompt})
+	b := a.fork()
+	for i := range 6 {
+		rows := l.run(&exec.Step{}, feed{a, tails[0][i : i+1]}, feed{b, tails[1][i : i+1]})
+		for k, tail := range tails {
+			fresh := m.lane(t, small).all(append(slices.Clone(prompt), tail[:i+1]...), 27)
+			sameRows(t, "fork", rows[k:k+1], fresh[len(fresh)-1:])
+		}
+	}
+}
+
+// Fusing instructions changes no bit: what is fused does the same arithmetic.
+func TestFuseOnOff(t *testing.T) {
+	for _, name := range invariant {
+		t.Run(name, func(t *testing.T) {
+			fused, plain := openCase(t, name, compile.Options{}), openCase(t, name, compile.Options{NoFuse: true})
+			if a, b := len(fused.Plans.Decode.Plan.Instructions), len(plain.Plans.Decode.Plan.Instructions); a >= b {
+				t.Fatalf("%d instructions fused, %d without", a, b)
+			}
+			tokens := randomTokens(9, 33, fused.Config.Vocab)
+			sameRows(t, "fuse", fused.lane(t, small).all(tokens, 30, 1), plain.lane(t, small).all(tokens, 30, 1))
+		})
+	}
+}
+
+// A step dispatches each instruction of its plan once.
+func TestDispatchCountEqualsPlan(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	l := m.lane(t, small)
+	q := l.sequence(64)
+	l.run(&exec.Step{}, feed{q, []int32{1, 2, 3}})
+	c := &exec.Counters{}
+	l.run(&exec.Step{Counters: c}, feed{q, []int32{4}})
+	want := map[plan.Opcode]uint64{}
+	for _, ins := range m.Plans.Decode.Plan.Instructions {
+		want[ins.Op]++
+	}
+	for op, n := range want {
+		if c.Op(op) != n {
+			t.Errorf("%s: %d dispatches, want %d", op, c.Op(op), n)
+		}
+	}
+	if c.Total() != uint64(len(m.Plans.Decode.Plan.Instructions)) {
+		t.Errorf("%d dispatches for %d instructions", c.Total(), len(m.Plans.Decode.Plan.Instructions))
+	}
+}
+
+// Work is handed to the pool once per stage, however many rows there are: a
+// loop over rows in an adapter would show as a count that grows.
+func TestLaunchesIndependentOfBatch(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	launches := func(rows, seqs int) uint64 {
+		l := m.lane(t, small)
+		c := &exec.Counters{}
+		var feeds []feed
+		for i := range seqs {
+			feeds = append(feeds, feed{l.sequence(64), randomTokens(uint64(i), rows, m.Config.Vocab)})
+		}
+		l.run(&exec.Step{Counters: c}, feeds...)
+		return c.Launches()
+	}
+	one := launches(1, 1)
+	if n := launches(1, 8); n != one {
+		t.Errorf("a decode step of 8 sequences launches %d times, of one %d", n, one)
+	}
+	if a, b := launches(2, 1), launches(100, 1); a != b {
+		t.Errorf("a prompt of 100 tokens launches %d times, of 2 %d", b, a)
+	}
+}
