@@ -16,7 +16,7 @@ func Sigmoid(dst, src []float32) { apply(opSigmoid, dst, src) }
 // Tanh is within 6 ulp.
 func Tanh(dst, src []float32) { apply(opTanh, dst, src) }
 
-// SiLU is x·Sigmoid(x), within 5 ulp.
+// SiLU is x·Sigmoid(x), within 5 ulp, or 0 for magnitudes below 2⁻¹²⁰.
 func SiLU(dst, src []float32) { apply(opSiLU, dst, src) }
 
 // GELUTanh is ½x(1+tanh(√(2/π)(x+0.044715x³))), within 4·10⁻⁷·|x|.

@@ -1,11 +1,149 @@
 package kerneltest
 
-import "testing"
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
 
-// Run checks every function of package kernel, under every variant.
+	"atenia/internal/kernel"
+	"atenia/tensor"
+)
+
+// Run checks every function of package kernel under every variant.
 func Run(t *testing.T) {
+	t.Run("portable", func(t *testing.T) {
+		all := kernel.Variants()
+		defer use(t, all[len(all)-1])
+		use(t, "portable")
+		suite(t)
+	})
+	Variants(t, suite)
+	t.Run("variants", func(t *testing.T) {
+		if err := kernel.SetVariant("abacus"); err == nil {
+			t.Error("an unknown variant was accepted")
+		}
+	})
+}
+
+func suite(t *testing.T) {
 	t.Run("products", Products)
-	Variants(t, func(t *testing.T) {
-		t.Run("products", Products)
+	t.Run("vectors", Vectors)
+	t.Run("attention", Attention)
+	t.Run("allocations", Allocations)
+}
+
+// Allocations checks that no function allocates.
+func Allocations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	none := func(name string, f func()) {
+		if n := testing.AllocsPerRun(3, f); n != 0 {
+			t.Errorf("%s, %s: %v allocations", name, kernel.Variant(), n)
+		}
+	}
+	const cols, rows = 512, 70
+	x, dst := Floats(r, rows*cols), make([]float32, rows*8)
+	for _, d := range DTypes() {
+		w, form := Matrix(r, d, 8, cols), kernel.FormOf(d)
+		p := make([]byte, rows*form.RowBytes(cols))
+		none("Prepare", func() { form.Prepare(p, x[:cols]) })
+		for _, n := range []int{1, 5, rows} {
+			if kernel.Variant() == "portable" && n == rows {
+				continue
+			}
+			none(fmt.Sprintf("MatMul %v, %d rows", d, n), func() { kernel.MatMul(dst, 8, w, 0, 7, x, cols, n) })
+			none(fmt.Sprintf("MatMulQ %v, %d rows", d, n), func() { kernel.MatMulQ(dst, 8, w, 0, 7, p[:n*form.RowBytes(cols)], n) })
+		}
+		none("LoadRow", func() { kernel.LoadRow(x[:cols], d, w.Data) })
+	}
+	for _, f := range vectorFuncs {
+		if f.name != "Prepare" { // whose wrapper here makes a row
+			none(f.name, func() { f.f(dst[:100], x[:100], x[100:200], x[200:300]) })
+		}
+	}
+	for _, d := range RowTypes {
+		k, _ := cached(r, d, 20, 64)
+		none("Scores", func() { kernel.Scores(dst, 20, x[:7*64], 7, k, 1) })
+		none("Weighted", func() { kernel.Weighted(dst[:7*64], x, 20, 7, k) })
+		none("StoreRow", func() { kernel.StoreRow(k.Data, d, x[:64]) })
+	}
+}
+
+// FuzzProducts compares products under every variant with portable ones, for
+// weights of any bits at any address.
+func FuzzProducts(f *testing.F) {
+	types := DTypes()
+	for i := range types {
+		f.Add(uint8(i), uint8(3), uint8(5), uint8(2), uint64(i), false)
+		f.Add(uint8(i), uint8(40), uint8(2), uint8(1), uint64(i), true)
+	}
+	f.Fuzz(func(t *testing.T, kind, blocks, outs, rows uint8, seed uint64, wild bool) {
+		d := types[int(kind)%len(types)]
+		values, _ := d.Block()
+		cols := values * (1 + int(blocks)%(1+1500/values))
+		n, m := 1+int(outs)%9, 1+int(rows)%9
+		r := rand.New(rand.NewPCG(seed, 1))
+		w, x := Matrix(r, d, n, cols), Floats(r, m*cols)
+		shift := make([]byte, len(w.Data)+int(seed%13))
+		copy(shift[seed%13:], w.Data)
+		w.Data = shift[seed%13:]
+		if wild { // any bits at all, infinities and NaN included
+			for i := range w.Data {
+				w.Data[i] = byte(r.Uint32())
+			}
+			x[r.IntN(len(x))] = odd[r.IntN(len(odd))]
+			x[r.IntN(len(x))] = odd[r.IntN(len(odd))]
+		}
+		for name, p := range map[string]product{"MatMul": matMul, "MatMulQ": matMulQ} {
+			want := make([]float32, m*n)
+			portably(t, func() { p(want, n, w, 0, n, x, m) })
+			for _, v := range kernel.Variants()[1:] {
+				use(t, v)
+				got := make([]float32, m*n)
+				p(got, n, w, 0, n, x, m)
+				same(t, fmt.Sprintf("%s %v %d×%d×%d", name, d, n, cols, m), got, want)
+			}
+		}
+	})
+}
+
+// FuzzVectors compares the functions of values, for any bits.
+func FuzzVectors(f *testing.F) {
+	for i := range vectorFuncs {
+		f.Add(uint8(i), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, bits []byte) {
+		fn := vectorFuncs[int(kind)%len(vectorFuncs)]
+		n := min(len(bits)/12, 400)
+		var abc [3][]float32
+		for k := range abc {
+			for i := range n {
+				b := bits[4*(k*n+i):]
+				v := math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
+				abc[k] = append(abc[k], v)
+			}
+		}
+		for _, v := range kernel.Variants()[1:] {
+			use(t, v)
+			checkVector(t, fn, abc[0], abc[1], abc[2])
+		}
+	})
+}
+
+// FuzzAttention compares scores and weighted sums.
+func FuzzAttention(f *testing.F) {
+	f.Add(uint8(0), uint8(64), uint8(4), uint8(16), uint64(1))
+	f.Add(uint8(1), uint8(80), uint8(7), uint8(5), uint64(2))
+	f.Add(uint8(2), uint8(3), uint8(1), uint8(33), uint64(3))
+	f.Fuzz(func(t *testing.T, kind, dim, heads, n uint8, seed uint64) {
+		d := RowTypes[int(kind)%len(RowTypes)]
+		width := 1 + int(dim)
+		if d == tensor.Q8_0 {
+			width = 32 * (1 + int(dim)%10)
+		}
+		for _, v := range kernel.Variants()[1:] {
+			use(t, v)
+			checkAttention(t, rand.New(rand.NewPCG(seed, 2)), d, width, 1+int(heads)%10, 1+int(n)%50)
+		}
 	})
 }

@@ -8,4 +8,8 @@ import (
 
 func TestKernels(t *testing.T) { kerneltest.Run(t) }
 
+func FuzzProducts(f *testing.F)  { kerneltest.FuzzProducts(f) }
+func FuzzVectors(f *testing.F)   { kerneltest.FuzzVectors(f) }
+func FuzzAttention(f *testing.F) { kerneltest.FuzzAttention(f) }
+
 func BenchmarkKernels(b *testing.B) { kerneltest.Bench(b) }

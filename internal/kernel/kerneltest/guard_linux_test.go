@@ -1,0 +1,67 @@
+package kerneltest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"atenia/internal/kernel"
+	"atenia/internal/kernel/kerneltest"
+)
+
+// guarded returns n bytes whose end is the end of readable memory.
+func guarded(t *testing.T, n int) []byte {
+	page := unix.Getpagesize()
+	size := (n + page - 1) / page * page
+	b, err := unix.Mmap(-1, 0, size+page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = unix.Munmap(b) })
+	if err := unix.Mprotect(b[size:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	return b[size-n : size : size]
+}
+
+// Weights and cached rows at the very end of a mapped file are read without
+// touching what lies beyond; a mistake here is a crash.
+func TestGuard(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, v := range kernel.Variants() {
+		if err := kernel.SetVariant(v); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range kerneltest.DTypes() {
+			values, _ := d.Block()
+			for _, blocks := range []int{1, 2, 3, 7, 9} {
+				cols := values * blocks
+				w := kerneltest.Matrix(r, d, 5, cols)
+				g := guarded(t, len(w.Data))
+				copy(g, w.Data)
+				w.Data = g
+				x, dst := kerneltest.Floats(r, 5*cols), make([]float32, 25)
+				form := kernel.FormOf(d)
+				p := guarded(t, 5*form.RowBytes(cols))
+				for i := range 5 {
+					form.Prepare(p[i*form.RowBytes(cols):], x[i*cols:(i+1)*cols])
+				}
+				for _, rows := range []int{1, 5} {
+					kernel.MatMul(dst, 5, w, 0, 5, x, cols, rows)
+					kernel.MatMulQ(dst, 5, w, 0, 5, p[:rows*form.RowBytes(cols)], rows)
+				}
+				kernel.LoadRow(x[:cols], d, g[len(g)-len(g)/5:])
+			}
+		}
+		for _, d := range kerneltest.RowTypes {
+			for _, dim := range []int{32, 64, 96, 160} {
+				size, _ := d.RowBytes(dim)
+				k := kernel.Rows{DType: d, Data: guarded(t, 5*size), Stride: size, N: 5, Dim: dim}
+				q, p := kerneltest.Floats(r, 5*dim), make([]float32, 25)
+				kernel.Scores(p, 5, q, 5, k, 1)
+				kernel.Weighted(q, p, 5, 5, k)
+			}
+		}
+	}
+}
