@@ -62,7 +62,7 @@ func ruleFFN(s *Site) error {
 		rowWise(s, p.Dim),
 		positive("hidden", p.Hidden),
 		below("act", p.Act, ActQuickGELU+1),
-		flag("gated", p.Gated, s.Has("gate"), "weight slot gate"),
+		agrees("gated", p.Gated, s.Has("gate"), "weight slot gate"),
 		floats(s),
 	)
 }
@@ -106,7 +106,7 @@ func ruleMLA(s *Site) error {
 		positive("kv_rank", p.KVRank),
 		positive("v", p.V),
 		divides("2, half of a rotated pair,", 2, p.Rope),
-		flag("q_rank", min(p.QRank, 1), s.Has("q_a"), "weight slot q_a"),
+		agrees("q_rank", min(p.QRank, 1), s.Has("q_a"), "weight slot q_a"),
 		ordinal(s, p.Layer),
 		floats(s),
 	)
@@ -142,8 +142,8 @@ func ruleAdd(s *Site) error {
 		rowWise(s, s.In[0].Cols),
 		same("width of input 1", s.In[1].Cols, s.In[0].Cols),
 		sameRowKind("input 1", s.In[1].Rows, s.In[0].Rows),
-		flag("norm", p.Norm, len(s.Out) == 2, "second output"),
-		flag("norm", p.Norm, s.Has("norm"), "weight slot norm"),
+		agrees("norm", p.Norm, len(s.Out) == 2, "second output"),
+		agrees("norm", p.Norm, s.Has("norm"), "weight slot norm"),
 		floats(s),
 	)
 	if err != nil || len(s.Out) == 1 {
@@ -265,8 +265,8 @@ func divides(what string, d, n uint32) error {
 	return nil
 }
 
-// flag: a yes-or-no field of the payload and what must be there when it is 1.
-func flag(what string, v uint32, there bool, thing string) error {
+// agrees: a yes-or-no field of the payload and what must be there when it is 1.
+func agrees(what string, v uint32, there bool, thing string) error {
 	switch {
 	case v > 1:
 		return fmt.Errorf("%s is %d, want 0 or 1", what, v)
