@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// spinFor is how long a waiter polls before it parks: about what a park and a
-// wake cost together (see BenchmarkWake), so waiting never costs more than
-// twice the better choice.
+// spinFor is how long a waiter polls before it parks: of the order of what a
+// park and a wake cost together (BenchmarkWake), so that waiting costs no more
+// than about twice the better choice, and far below a time slice (milliseconds),
+// so that a partner off its core gets this one soon (BenchmarkShared).
 const spinFor = 50 * time.Microsecond
 
 // A Task is work in as many shares as the pool has workers.

@@ -3,9 +3,11 @@ package pool
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -349,16 +351,11 @@ func TestNoAllocations(t *testing.T) {
 // work spins for about d without sleeping.
 type work struct {
 	d    time.Duration
-	sink [64]line
+	sink [2]line
 }
 
-func (w *work) Run(worker, _ int) { w.spin(worker, w.d) }
-func (w *work) Range(worker, lo, hi int) {
-	w.spin(worker, w.d*time.Duration(hi-lo))
-}
-
-func (w *work) spin(worker int, d time.Duration) {
-	for start := time.Now(); time.Since(start) < d; {
+func (w *work) Run(worker, _ int) {
+	for start := time.Now(); time.Since(start) < w.d; {
 		w.sink[worker][0]++
 	}
 }
@@ -375,18 +372,44 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// What a section costs beyond its work, when every share has some.
+// The two halves of a barrier, as medians, which other load on the machine
+// hardly moves: from Do to the worker's first instruction, and from the end of
+// the last share to Do's return.
 func BenchmarkBarrier(b *testing.B) {
-	for _, d := range []time.Duration{time.Microsecond, 5 * time.Microsecond, 50 * time.Microsecond} {
-		for threads := 1; threads <= 2; threads++ {
-			b.Run(fmt.Sprintf("work=%v/threads=%d", d, threads), func(b *testing.B) {
-				p, f := newPool(b, threads), &work{d: d}
-				for b.Loop() {
-					p.Do(f)
+	for _, d := range []time.Duration{2 * time.Microsecond, 20 * time.Microsecond} {
+		b.Run(fmt.Sprintf("work=%v", d), func(b *testing.B) {
+			p := newPool(b, 2)
+			w := &work{d: d}
+			var ends [2]time.Time
+			var began time.Time
+			f := taskFunc(func(worker, workers int) {
+				if worker == 1 {
+					began = time.Now()
 				}
-				b.ReportMetric(float64(b.Elapsed())/float64(b.N)-float64(d), "overhead-ns/op")
+				w.Run(worker, workers)
+				ends[worker] = time.Now()
 			})
-		}
+			var begin, join []time.Duration
+			for b.Loop() {
+				start := time.Now()
+				p.Do(f)
+				end := time.Now()
+				if took := began.Sub(start); took < d { // else the caller ran both
+					begin = append(begin, took)
+					join = append(join, min(end.Sub(ends[0]), end.Sub(ends[1])))
+				}
+			}
+			median := func(x []time.Duration) float64 {
+				if len(x) == 0 {
+					return math.NaN()
+				}
+				slices.Sort(x)
+				return float64(x[len(x)/2])
+			}
+			b.ReportMetric(median(begin), "begin-ns")
+			b.ReportMetric(median(join), "join-ns")
+			b.ReportMetric(100*float64(len(begin))/float64(b.N), "%parallel")
+		})
 	}
 }
 
