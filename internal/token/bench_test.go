@@ -73,4 +73,3 @@ func BenchmarkStream(b *testing.B) {
 		})
 	}
 }
-

@@ -16,32 +16,24 @@ import (
 // batches and have no effect here. Errors are [*FormatError] and, for parts
 // that this package does not have, [*UnknownError].
 func Load(data []byte) (*Tokenizer, error) {
-	var file struct {
-		Version       *string         `json:"version"`
-		AddedTokens   json.RawMessage `json:"added_tokens"`
-		Normalizer    json.RawMessage `json:"normalizer"`
-		PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
-		PostProcessor json.RawMessage `json:"post_processor"`
-		Decoder       json.RawMessage `json:"decoder"`
-		Model         json.RawMessage `json:"model"`
-	}
-	if err := unmarshal(data, "", &file); err != nil {
+	file, err := sections(section{data, 0}, "$")
+	if err != nil {
 		return nil, err
 	}
-	if file.Version != nil && *file.Version != "1.0" {
-		return nil, &UnknownError{"version", "version", *file.Version}
+	l := &loader{}
+	if v := file["version"]; !isNull(v.RawMessage) && string(v.RawMessage) != `"1.0"` {
+		return nil, &UnknownError{"version", "version", clip(string(v.RawMessage))}
 	}
-	l := &loader{limit: len(data)}
 	t := &Tokenizer{}
-	t.lex, t.model = l.model(file.Model)
-	t.normalizer = l.normalizer(file.Normalizer, "normalizer", 0)
-	t.cutter = flatten(l.preTokenizer(file.PreTokenizer, "pre_tokenizer", 0))
-	t.added = l.addedTokens(file.AddedTokens, t.lex)
+	t.lex, t.model = l.model(file["model"])
+	t.normalizer = l.normalizer(file["normalizer"].RawMessage, "normalizer", 0)
+	t.cutter = flatten(l.preTokenizer(file["pre_tokenizer"].RawMessage, "pre_tokenizer", 0))
+	t.added = l.addedTokens(file["added_tokens"].RawMessage, t.lex)
 	if m, ok := t.model.(*bpe); ok && l.unk != nil {
 		m.unk = l.unknownToken(t.lex, l.unk)
 	}
-	t.post = l.postProcessor(file.PostProcessor, "post_processor", t.lex, 0)
-	t.decoder = l.decoder(file.Decoder, "decoder", 0)
+	t.post = l.postProcessor(file["post_processor"].RawMessage, "post_processor", t.lex, 0)
+	t.decoder = l.decoder(file["decoder"].RawMessage, "decoder", 0)
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -104,7 +96,7 @@ func flatten(p preTokenizer) preTokenizers {
 
 // A loader reads components and keeps the first error.
 type loader struct {
-	limit int // ids must be below: bounds memory by the size of the file
+	limit int // ids must be below: bounds memory by the size of the vocabulary
 	err   error
 	unk   *string // BPE's unknown token, which may be an added one
 }
@@ -133,37 +125,26 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// unmarshal decodes JSON into v. Fields that v lacks are an [*UnknownError]
-// when path is not empty: an option this package ignored would change tokens.
+// unmarshal decodes a component. Fields that v lacks are an [*UnknownError]:
+// an option this package ignored would change tokens.
 func unmarshal(raw []byte, path string, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	if path != "" {
-		d.DisallowUnknownFields()
-	}
+	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil {
-		if _, extra := d.Token(); path == "" && extra == nil {
-			return &FormatError{Path: "$", Offset: d.InputOffset(), Want: "end of file", Got: "more JSON"}
-		}
 		return nil
-	}
-	if path == "" {
-		path = "$"
 	}
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if t.Field != "" {
 			path += "." + t.Field
 		}
-		return &FormatError{Path: path, Offset: t.Offset, Want: t.Type.String(), Got: "JSON " + t.Value}
-	}
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return &FormatError{Path: path, Offset: s.Offset, Want: "JSON", Got: s.Error()}
+		return &FormatError{Path: path, Want: t.Type.String(), Got: "JSON " + t.Value}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		name, _ = strconv.Unquote(name)
 		return &UnknownError{path, "option", name}
 	}
-	return &FormatError{Path: path, Offset: d.InputOffset(), Want: "JSON", Got: err.Error()}
+	return &FormatError{Path: path, Want: "JSON", Got: err.Error()}
 }
 
 // read is unmarshal for components.
@@ -192,40 +173,36 @@ func (l *loader) kind(raw json.RawMessage, path string) string {
 	return *head.Type
 }
 
-func (l *loader) model(raw json.RawMessage) (*lexicon, model) {
+func (l *loader) model(raw section) (*lexicon, model) {
 	empty := newLexicon(0)
-	if isNull(raw) {
+	if isNull(raw.RawMessage) {
 		l.wrong("model", "an object", "nothing")
 		return empty, nil
 	}
-	var head struct {
-		Type   *string         `json:"type"`
-		Merges json.RawMessage `json:"merges"`
-		Vocab  json.RawMessage `json:"vocab"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		l.wrong("model", "an object", err)
+	f, err := sections(raw, "model")
+	if err != nil {
+		l.fail(err)
 		return empty, nil
 	}
 	// Old files leave the type out; the fields then say which model it is.
-	kind := ""
-	switch {
-	case head.Type != nil:
-		kind = *head.Type
-	case head.Merges != nil:
+	var kind string
+	switch vocab := f["vocab"].RawMessage; {
+	case !isNull(f["type"].RawMessage):
+		l.read(f["type"].RawMessage, "model.type", &kind)
+	case f["merges"].RawMessage != nil:
 		kind = "BPE"
-	case len(head.Vocab) > 0 && head.Vocab[0] == '[':
+	case len(vocab) > 0 && vocab[0] == '[':
 		kind = "Unigram"
 	default:
 		l.wrong("model.type", "a model's name", "nothing")
 	}
 	switch kind {
 	case "BPE":
-		return l.bpe(raw)
+		return l.bpe(f)
 	case "Unigram":
-		return l.unigram(raw)
+		return l.unigram(f)
 	case "WordPiece":
-		return l.wordPiece(raw)
+		return l.wordPiece(f)
 	case "":
 	default:
 		l.fail(&UnknownError{"model.type", "model", kind})
@@ -234,22 +211,46 @@ func (l *loader) model(raw json.RawMessage) (*lexicon, model) {
 }
 
 // vocab reads {"token": id, …}.
-func (l *loader) vocab(tokens map[string]int64) *lexicon {
-	lex := newLexicon(len(tokens))
-	for token, id := range tokens {
-		path := fmt.Sprintf("model.vocab[%s]", clip(token))
+func (l *loader) vocab(raw section) *lexicon {
+	type entry struct {
+		token string
+		id    int64
+	}
+	var entries []entry
+	r := raw.reader("model.vocab")
+	err := r.object(func(token string) error {
+		id, err := r.integer()
+		entries = append(entries, entry{token, id})
+		return err
+	})
+	lex := newLexicon(len(entries))
+	if err != nil {
+		l.fail(err)
+		return lex
+	}
+	l.limit = idLimit(len(entries))
+	for _, e := range entries {
+		path := func() string { return fmt.Sprintf("model.vocab[%s]", clip(e.token)) }
 		switch {
-		case id < 0 || id >= int64(l.limit):
-			l.wrong(path, fmt.Sprintf("an id from 0 to %d", l.limit-1), id)
+		case e.id < 0 || e.id >= int64(l.limit):
+			l.wrong(path(), fmt.Sprintf("an id from 0 to %d", l.limit-1), e.id)
 			return lex
-		case int(id) < len(lex.tokens) && lex.known[id]:
-			l.wrong(path, "an id of its own", fmt.Sprintf("%d, as %q has", id, lex.tokens[id]))
+		case int(e.id) < len(lex.tokens) && lex.known[e.id]:
+			l.wrong(path(), "an id of its own", fmt.Sprintf("%d, as %q has", e.id, lex.tokens[e.id]))
 			return lex
 		}
-		lex.add(token, int32(id))
+		if _, twice := lex.ids[e.token]; twice {
+			l.wrong(path(), "each token once", "two of it")
+			return lex
+		}
+		lex.add(e.token, int32(e.id))
 	}
 	return lex
 }
+
+// idLimit is how high ids may be for a vocabulary of n entries: files leave
+// holes, but a table by id must not outgrow the file.
+func idLimit(n int) int { return 4*n + 1<<12 }
 
 // unknownToken returns the id of the token for the unknown, or none.
 func (l *loader) unknownToken(lex *lexicon, token *string) int32 {
@@ -264,26 +265,24 @@ func (l *loader) unknownToken(lex *lexicon, token *string) int32 {
 	return id
 }
 
-func (l *loader) bpe(raw json.RawMessage) (*lexicon, model) {
+func (l *loader) bpe(fields map[string]section) (*lexicon, model) {
 	var f struct {
-		Type         string           `json:"type"`
-		Dropout      *float64         `json:"dropout"`
-		UnkToken     *string          `json:"unk_token"`
-		Prefix       *string          `json:"continuing_subword_prefix"`
-		Suffix       *string          `json:"end_of_word_suffix"`
-		FuseUnk      bool             `json:"fuse_unk"`
-		ByteFallback bool             `json:"byte_fallback"`
-		IgnoreMerges bool             `json:"ignore_merges"`
-		Vocab        map[string]int64 `json:"vocab"`
-		Merges       json.RawMessage  `json:"merges"`
+		Type         string   `json:"type"`
+		Dropout      *float64 `json:"dropout"`
+		UnkToken     *string  `json:"unk_token"`
+		Prefix       *string  `json:"continuing_subword_prefix"`
+		Suffix       *string  `json:"end_of_word_suffix"`
+		FuseUnk      bool     `json:"fuse_unk"`
+		ByteFallback bool     `json:"byte_fallback"`
+		IgnoreMerges bool     `json:"ignore_merges"`
 	}
-	if !l.read(raw, "model", &f) {
+	if !l.read(without(fields, "vocab", "merges"), "model", &f) {
 		return newLexicon(0), nil
 	}
 	if f.Dropout != nil && *f.Dropout != 0 {
 		l.fail(&UnknownError{"model.dropout", "option", "dropout: tokens at random"})
 	}
-	lex := l.vocab(f.Vocab)
+	lex := l.vocab(fields["vocab"])
 	m := &bpe{lex: lex, unk: none, fuseUnk: f.FuseUnk, byteFallback: f.ByteFallback, ignoreMerges: f.IgnoreMerges}
 	l.unk = f.UnkToken
 	if f.Prefix != nil {
@@ -293,25 +292,40 @@ func (l *loader) bpe(raw json.RawMessage) (*lexicon, model) {
 		m.suffix = *f.Suffix
 	}
 	m.bytes, m.allBytes = lex.byteTokens()
-
-	var pairs [][]string
-	if !isNull(f.Merges) && json.Unmarshal(f.Merges, &pairs) != nil {
-		pairs = nil
-		var lines []string
-		if !l.read(f.Merges, "model.merges", &lines) {
-			return lex, m
-		}
-		for _, line := range lines {
-			if !strings.HasPrefix(line, "#version") {
-				pairs = append(pairs, strings.Split(line, " "))
-			}
-		}
-	}
-	if err := m.setMerges(pairs); err != nil {
+	if pairs, err := readMerges(fields["merges"]); err != nil {
+		l.fail(err)
+	} else if err := m.setMerges(pairs); err != nil {
 		err.Path = "model.merges" + err.Path
 		l.fail(err)
 	}
 	return lex, m
+}
+
+// readMerges reads ["a b", …] or [["a", "b"], …].
+func readMerges(raw section) ([][]string, error) {
+	var pairs [][]string
+	if isNull(raw.RawMessage) {
+		return nil, nil
+	}
+	r := raw.reader("model.merges")
+	err := r.array(func() error {
+		if r.next() == '"' {
+			line, err := r.text()
+			if !strings.HasPrefix(line, "#version") {
+				pairs = append(pairs, strings.Split(line, " "))
+			}
+			return nth(err, len(pairs))
+		}
+		pair := make([]string, 0, 2)
+		err := r.array(func() error {
+			token, err := r.text()
+			pair = append(pair, token)
+			return err
+		})
+		pairs = append(pairs, pair)
+		return nth(err, len(pairs)-1)
+	})
+	return pairs, err
 }
 
 // setMerges fills the merge table. The path of an error begins at the list.
@@ -347,34 +361,50 @@ func (m *bpe) setMerges(pairs [][]string) *FormatError {
 	return nil
 }
 
-func (l *loader) unigram(raw json.RawMessage) (*lexicon, model) {
+func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
 	var f struct {
-		Type         string              `json:"type"`
-		UnkID        *int64              `json:"unk_id"`
-		Vocab        [][]json.RawMessage `json:"vocab"`
-		ByteFallback bool                `json:"byte_fallback"`
-		Alpha        *float64            `json:"alpha"`
-		NBestSize    *int64              `json:"nbest_size"`
+		Type         string   `json:"type"`
+		UnkID        *int64   `json:"unk_id"`
+		ByteFallback bool     `json:"byte_fallback"`
+		Alpha        *float64 `json:"alpha"`
+		NBestSize    *int64   `json:"nbest_size"`
 	}
 	lex := newLexicon(0)
-	if !l.read(raw, "model", &f) {
+	if !l.read(without(fields, "vocab"), "model", &f) {
 		return lex, nil
 	}
 	if f.Alpha != nil && *f.Alpha != 0 {
 		l.fail(&UnknownError{"model.alpha", "option", "alpha: tokens at random"})
 	}
-	scores := make([]float64, len(f.Vocab))
-	for i, entry := range f.Vocab {
-		var token string
-		if len(entry) != 2 || json.Unmarshal(entry[0], &token) != nil || json.Unmarshal(entry[1], &scores[i]) != nil {
-			l.wrong(fmt.Sprintf("model.vocab[%d]", i), "[token, score]", fmt.Sprintf("%s", entry))
-			return lex, nil
+	var scores []float64
+	r := fields["vocab"].reader("model.vocab")
+	err := r.array(func() error {
+		token, err := "", r.take('[')
+		if err == nil {
+			token, err = r.text()
 		}
-		lex.add(token, int32(i))
+		if err == nil {
+			err = r.take(',')
+		}
+		score := 0.0
+		if err == nil {
+			score, err = r.float()
+		}
+		if err == nil {
+			err = r.take(']')
+		}
+		lex.add(token, int32(len(scores)))
+		scores = append(scores, score)
+		return nth(err, len(scores)-1)
+	})
+	if err != nil {
+		l.fail(err)
+		return lex, nil
 	}
+	l.limit = idLimit(len(scores))
 	unk := none
 	if f.UnkID != nil {
-		if *f.UnkID < 0 || *f.UnkID >= int64(len(f.Vocab)) {
+		if *f.UnkID < 0 || *f.UnkID >= int64(len(scores)) {
 			l.wrong("model.unk_id", "an id of model.vocab", *f.UnkID)
 			return lex, nil
 		}
@@ -383,18 +413,17 @@ func (l *loader) unigram(raw json.RawMessage) (*lexicon, model) {
 	return lex, newUnigram(lex, scores, unk, f.ByteFallback)
 }
 
-func (l *loader) wordPiece(raw json.RawMessage) (*lexicon, model) {
+func (l *loader) wordPiece(fields map[string]section) (*lexicon, model) {
 	f := struct {
-		Type     string           `json:"type"`
-		UnkToken string           `json:"unk_token"`
-		Prefix   string           `json:"continuing_subword_prefix"`
-		MaxChars int              `json:"max_input_chars_per_word"`
-		Vocab    map[string]int64 `json:"vocab"`
+		Type     string `json:"type"`
+		UnkToken string `json:"unk_token"`
+		Prefix   string `json:"continuing_subword_prefix"`
+		MaxChars int    `json:"max_input_chars_per_word"`
 	}{UnkToken: "[UNK]", Prefix: "##", MaxChars: 100}
-	if !l.read(raw, "model", &f) {
+	if !l.read(without(fields, "vocab"), "model", &f) {
 		return newLexicon(0), nil
 	}
-	lex := l.vocab(f.Vocab)
+	lex := l.vocab(fields["vocab"])
 	unk := l.unknownToken(lex, &f.UnkToken)
 	if l.err != nil {
 		return lex, nil
@@ -407,6 +436,7 @@ func (l *loader) addedTokens(raw json.RawMessage, lex *lexicon) []addedToken {
 	if isNull(raw) || !l.read(raw, "added_tokens", &list) {
 		return nil
 	}
+	l.limit += len(list)
 	out := list[:0]
 	for i, a := range list {
 		path := fmt.Sprintf("added_tokens[%d]", i)

@@ -158,17 +158,8 @@ var byteChar, charByte = func() (c [256]rune, b [0x144]int16) {
 	return c, b
 }()
 
-// byteChars writes bytes as the characters that stand for them.
-func byteChars(s string) string {
-	out := make([]rune, len(s))
-	for i := range len(s) {
-		out[i] = byteChar[s[i]]
-	}
-	return string(out)
-}
-
-// bytesOf is the inverse of byteChars; ok is false if a character of s stands
-// for no byte.
+// bytesOf returns the bytes that the characters of s stand for; ok is false
+// if one stands for none.
 func bytesOf(s string) (out []byte, ok bool) {
 	out = make([]byte, 0, len(s))
 	for _, r := range s {

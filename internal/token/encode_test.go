@@ -1,0 +1,163 @@
+package token
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"atenia/internal/golden"
+)
+
+// TestLongWord: a single word of 100 kB must not take quadratic time.
+func TestLongWord(t *testing.T) {
+	dir := golden.Family(t, "tokenizers")
+	for _, kind := range goldenKinds(t, dir) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			tok := goldenLoad(t, dir, kind)
+			for _, unit := range []string{"ab", " ", "é", "\n", "1", "."} {
+				start := time.Now()
+				tok.Encode(strings.Repeat(unit, 100_000/len(unit)), false)
+				if d := time.Since(start); d > 5*time.Second {
+					t.Errorf("100 kB of %q took %v", unit, d)
+				}
+			}
+		})
+	}
+}
+
+// TestMergeShortAndLong: both ways to merge give the same tokens.
+func TestMergeShortAndLong(t *testing.T) {
+	tok := goldenLoad(t, golden.Family(t, "tokenizers"), "gpt2")
+	m := tok.model.(*bpe)
+	for _, s := range strings.Fields(plainText(t, 1<<14)) {
+		var short, long scratch
+		for i := range len(s) {
+			short.syms = append(short.syms, symbol{id: m.first[s[i]], size: 1})
+		}
+		long.syms = slices.Clone(short.syms)
+		m.mergeShort(&short)
+		m.mergeLong(&long)
+		ids := func(syms []symbol) (out []int32) {
+			for _, x := range syms {
+				if x.size > 0 {
+					out = append(out, x.id)
+				}
+			}
+			return out
+		}
+		if !slices.Equal(ids(short.syms), ids(long.syms)) {
+			t.Errorf("%q: %v with a scan, %v with a heap", s, ids(short.syms), ids(long.syms))
+		}
+	}
+}
+
+// TestConcurrent runs one tokenizer from many goroutines; the race detector
+// does the rest.
+func TestConcurrent(t *testing.T) {
+	dir := golden.Family(t, "tokenizers")
+	text := plainText(t, 1<<12)
+	for _, kind := range []string{"gpt2", "llama2", "bert", "t5"} {
+		tok := goldenLoad(t, dir, kind)
+		want := tok.Encode(text, true)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 3 {
+					if !slices.Equal(tok.Encode(text, true), want) {
+						t.Errorf("%s: different ids in parallel", kind)
+					}
+					tok.Decode(want, true)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestInvalidUTF8 reads bytes that are no text as U+FFFD.
+func TestInvalidUTF8(t *testing.T) {
+	dir := golden.Family(t, "tokenizers")
+	for _, kind := range goldenKinds(t, dir) {
+		tok := goldenLoad(t, dir, kind)
+		for _, s := range []string{"\xff", "a\xe2\x82b", "\xf0\x9f\x98", "\xed\xa0\x80x"} {
+			clean := lossy([]byte(s))
+			ids, off := tok.EncodeWithOffsets(s, true)
+			if want := tok.Encode(clean, true); !slices.Equal(ids, want) || len(off) != len(ids) {
+				t.Errorf("%s: %q: got %v %v, want %v", kind, s, ids, off, want)
+			}
+		}
+	}
+}
+
+func TestLossy(t *testing.T) {
+	for in, want := range map[string]string{
+		"abc": "abc", "\xff": "\uFFFD", "\xe2\x82": "\uFFFD", "\xe2\x82a": "\uFFFDa", "\xe2\xff": "\uFFFD\uFFFD",
+		"\xf0\x9f\x98": "\uFFFD", "\xf0\x8f\x98": "\uFFFD\uFFFD\uFFFD", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD",
+		"\xf4\x90\x80\x80": "\uFFFD\uFFFD\uFFFD\uFFFD", "\xc0\xaf": "\uFFFD\uFFFD", "é\x80": "é\uFFFD",
+	} {
+		if got := lossy([]byte(in)); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestGraphemes checks the cases of UAX 29 that the short-cluster rule of the
+// precompiled normalizer can meet.
+func TestGraphemes(t *testing.T) {
+	for _, clusters := range [][]string{
+		{"\r\n", "a", "\u0301\u0302"[:0] + "b\u0301", "\n", "c"},
+		{"🇩🇪", "🇫🇷", "🇯"},
+		{"👩\u200d🚀", "👍🏽", "x"},
+		{"각", "가", "ᄀ"},
+		{"क्ष", "त्रि"},
+		{"\u0600a", "b"},
+		{"©\u200d©", "é"},
+	} {
+		s := strings.Join(clusters, "")
+		for i := 0; i < len(s); {
+			end := graphemeEnd(s, i)
+			if s[i:end] != clusters[0] {
+				t.Errorf("%q: got %q, want %q", s, s[i:end], clusters[0])
+			}
+			i, clusters = end, clusters[1:]
+		}
+	}
+}
+
+// TestStreamGoesOn: when bytes that were said turn out to belong to an
+// invalid run, the stream keeps speaking.
+func TestStreamGoesOn(t *testing.T) {
+	dir := golden.Family(t, "tokenizers")
+	tok := goldenLoad(t, dir, "llama2")
+	at := func(s string) int32 {
+		id, ok := tok.ID(s)
+		if !ok {
+			t.Fatalf("no %s", s)
+		}
+		return id
+	}
+	s := tok.NewStream(false)
+	var said string
+	for _, id := range []int32{at("<0xC3>"), at("<0xA9>"), at("<0xC3>"), at("▁a"), at("b"), at("<0xE2>")} {
+		part := s.Next(id)
+		if !utf8.ValidString(part) {
+			t.Errorf("%q is not UTF-8", part)
+		}
+		said += part
+	}
+	if said += s.Flush(); said != "é\uFFFD ab\uFFFD" {
+		t.Errorf("got %q", said)
+	}
+	// A window never grows without bound.
+	s = tok.NewStream(false)
+	for range 5 * heldTokens {
+		s.Next(at("<0xFF>"))
+		if len(s.ids) > 2*heldTokens {
+			t.Fatalf("the stream holds %d tokens", len(s.ids))
+		}
+	}
+}
