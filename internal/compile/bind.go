@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ var prefixes = []prefix{
 // ignorable reports whether a tensor may stay unused: tables that older
 // releases saved although they follow from the configuration.
 func ignorable(name string) bool {
-	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached"} {
+	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
 			return true
 		}
@@ -67,14 +68,14 @@ type binder struct {
 func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
 	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
 	b.prefix = prefix{body: "model."}
-	if len(tensors) > 0 && c.Source == HuggingFace {
-		if err := b.findPrefix(); err != nil {
-			return nil, nil, err
-		}
-	}
 	ids, err := b.ids()
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(tensors) > 0 && c.Source == HuggingFace {
+		if err := b.findPrefix(ids); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, id := range ids {
 		b.weight(id.spec, id.layer)
@@ -130,18 +131,17 @@ func (b *binder) ids() ([]weightID, error) {
 // findPrefix chooses the longest prefix under which everything that the first
 // layer must have is there. Without one it keeps the prefix that comes
 // closest, so that the errors name what is missing.
-func (b *binder) findPrefix() error {
+func (b *binder) findPrefix(ids []weightID) error {
 	best, bestHits := b.prefix, -1
 	found := ""
 	for _, p := range prefixes {
 		b.prefix = p
 		hits, all := 0, true
-		for i := range b.fam.Weights {
-			s := &b.fam.Weights[i]
-			if b.c.presence(s.If) != Present || s.ID == "output" || b.c.Layers[0].Mixer == "" {
+		for _, id := range ids {
+			if id.layer > 0 || b.c.presence(id.spec.If) != Present || id.spec.ID == "output" {
 				continue
 			}
-			if _, _, ok := b.origin(s, 0); ok {
+			if _, _, ok := b.origin(id.spec, id.layer); ok {
 				hits++
 			} else {
 				all = false
@@ -151,7 +151,7 @@ func (b *binder) findPrefix() error {
 		case all && found != "" && len(found) == len(p.body):
 			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the checkpoint holds two whole models, under %q and %q", found, p.body)}
 		case all && found == "":
-			best, bestHits, found = p, len(b.fam.Weights)+1, p.body
+			best, bestHits, found = p, math.MaxInt, p.body
 		case hits > bestHits && hits > 0:
 			best, bestHits = p, hits
 		}

@@ -51,6 +51,7 @@ type Model struct {
 	Provenance  map[string]string // field of the configuration → "file KEY", "default" or "derived"
 
 	family *Family
+	reg    *registry
 }
 
 // Compile turns a model file into plans. It reads names, shapes and the
@@ -61,7 +62,9 @@ type Model struct {
 // Its errors are [*UnsupportedModelError], [*ConfigError],
 // [*WeightBindingError], [*Faults] of these, those of package modelfile, and
 // those of package plan.
-func Compile(d *modelfile.Description, opt Options) (*Model, error) {
+func Compile(d *modelfile.Description, opt Options) (*Model, error) { return published.compile(d, opt) }
+
+func (r *registry) compile(d *modelfile.Description, opt Options) (*Model, error) {
 	opt, err := opt.fill(d)
 	if err != nil {
 		return nil, err
@@ -70,39 +73,46 @@ func Compile(d *modelfile.Description, opt Options) (*Model, error) {
 	for i := range d.Tensors {
 		tensors[d.Tensors[i].Name] = &d.Tensors[i]
 	}
-	fam, c, prov, err := normalise(d, tensors)
+	n, err := r.normalise(d, tensors)
 	if err != nil {
 		return nil, err
 	}
-	weights, notes, err := bind(c, fam, tensors)
+	fam := n.fam
+	weights, notes, err := bind(n.c, fam, tensors)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Family: fam.ID, Config: *c, Weights: weights, Diagnostics: notes, Provenance: prov, family: fam}
-	r := &resolver{c: &m.Config, weights: weights, groups: groupLayers(c.Layers)}
-	states, err := kvStates(c, r.groups, opt)
+	m := &Model{Family: fam.ID, Config: *n.c, Weights: weights, Diagnostics: append(n.notes, notes...), Provenance: n.prov, family: fam, reg: r}
+	res := &resolver{c: &m.Config, weights: weights, groups: groupLayers(n.c.Layers)}
+	states, err := kvStates(n.c, res.groups, opt)
 	if err != nil {
 		return nil, err
 	}
-	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, r, states, opt); err != nil {
+	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
 	}
-	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, r, states, opt); err != nil {
+	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, res, states, opt); err != nil {
 		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
 	}
 	return m, nil
 }
 
-func normalise(d *modelfile.Description, tensors map[string]*modelfile.Tensor) (fam *Family, c *Config, prov map[string]string, err error) {
+// normalised is what the first step hands on.
+type normalised struct {
+	fam   *Family
+	c     *Config
+	prov  map[string]string
+	notes []plan.PlanDiagnostic
+}
+
+func (r *registry) normalise(d *modelfile.Description, tensors map[string]*modelfile.Tensor) (*normalised, error) {
 	switch d.Format {
 	case modelfile.HuggingFace:
-		fam, c, prov, err = normaliseHF(d)
+		return r.normaliseHF(d)
 	case modelfile.GGUF:
-		fam, c, prov, err = normaliseGGUF(d, tensors)
-	default:
-		err = fmt.Errorf("%s: a file of format %q has no configuration to compile", d.Path, d.Format)
+		return r.normaliseGGUF(d, tensors)
 	}
-	return fam, c, prov, err
+	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{modelfile.GGUF, modelfile.HuggingFace}}
 }
 
 // lower builds the plan of one mode and runs the passes over it.

@@ -64,8 +64,8 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	Ropes  []Rope `json:",omitempty"`
-	Layers []Layer
+	Ropes  []Rope  `json:",omitempty"`
+	Layers []Layer `json:",omitempty"`
 }
 
 // A Layer is what may differ between the layers of a model.
@@ -101,7 +101,8 @@ var actAliases = map[string]string{
 const (
 	maxLayers = 1024
 	maxHeads  = 1 << 14
-	maxWidth  = 1 << 20 // hidden, head and feed-forward widths
+	maxWidth  = 1 << 20 // hidden and feed-forward widths
+	maxHead   = 1 << 12 // head width
 	maxVocab  = 1 << 24
 	maxLength = 1 << 30 // positions
 )
@@ -128,7 +129,7 @@ func (c *Config) check(file string, f *Faults) {
 		got, max int
 	}{
 		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
-		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxWidth},
+		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
 		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
 		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
 	} {

@@ -32,13 +32,13 @@ func (m *Model) GGUF() (*Export, error) {
 		return nil, err
 	}
 	x.Tensors = append(x.Tensors, ts...)
-	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys()...)
-	back, err := x.readBack()
+	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys(m.reg.archs[c.Arch])...)
+	back, err := m.reg.readBack(x)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
 	}
 	x.Meta = append(x.Meta, c.ownKeys(back)...)
-	if back, err = x.readBack(); err != nil {
+	if back, err = m.reg.readBack(x); err != nil {
 		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
 	}
 	if left := c.ownKeys(back); len(left) > 0 {
@@ -48,7 +48,7 @@ func (m *Model) GGUF() (*Export, error) {
 }
 
 // readBack normalises the header as if it came from a file.
-func (x *Export) readBack() (*Config, error) {
+func (r *registry) readBack(x *Export) (*Config, error) {
 	d := &modelfile.Description{Path: "export", Format: modelfile.GGUF}
 	for _, kv := range x.Meta {
 		d.Meta.Set(kv.Key, kv.Value)
@@ -62,12 +62,19 @@ func (x *Export) readBack() (*Config, error) {
 		}
 		tensors[w.Name] = t
 	}
-	_, c, _, err := normaliseGGUF(d, tensors)
-	return c, err
+	n, err := r.normaliseGGUF(d, tensors)
+	if err != nil {
+		return nil, err
+	}
+	return n.c, nil
 }
 
 // standardKeys are the keys that llama.cpp knows, where they say something.
-func (c *Config) standardKeys() []KV {
+// reader is the family that will read them.
+func (c *Config) standardKeys(reader *Family) []KV {
+	if reader == nil {
+		reader = &Family{}
+	}
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(uint32(v))}) }
 	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(v)}) }
@@ -81,17 +88,21 @@ func (c *Config) standardKeys() []KV {
 	u32("attention.value_length", c.HeadDim)
 	f32("attention.layer_norm_rms_epsilon", c.NormEps)
 	u32("vocab_size", c.Vocab)
-	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && c.archFamily().StatesWindow {
+	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
 	}
 	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
+	embed := float32(1)
+	if reader.Defaults.EmbedSqrt {
+		embed = float32(math.Sqrt(float64(c.Hidden)))
+	}
 	for _, x := range []struct {
 		key        string
 		v, implied float32
 	}{
-		{"embedding_scale", c.EmbedMul, impliedEmbed(c)}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", 1 / c.LogitMul, 1},
+		{"embedding_scale", c.EmbedMul, embed}, {"residual_scale", c.BranchMul, 1}, {"logit_scale", 1 / c.LogitMul, 1},
 		{"attn_logit_softcapping", c.AttnCap, 0}, {"final_logit_softcapping", c.LogitCap, 0}, {"attention.temperature_scale", c.TempBeta, 0},
 	} {
 		if x.v != x.implied {
@@ -99,21 +110,6 @@ func (c *Config) standardKeys() []KV {
 		}
 	}
 	return append(kvs, c.ropeKeys()...)
-}
-
-// archFamily is the family that reads the architecture's files.
-func (c *Config) archFamily() *Family {
-	if f := byArch[c.Arch]; f != nil {
-		return f
-	}
-	return &Family{}
-}
-
-func impliedEmbed(c *Config) float32 {
-	if c.archFamily().Defaults.EmbedSqrt {
-		return float32(math.Sqrt(float64(c.Hidden)))
-	}
-	return 1
 }
 
 func (c *Config) ropeKeys() []KV {

@@ -44,14 +44,13 @@ type Defaults struct {
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
 
-// families is the registry. lookups are made from it once.
+// families is the list of what compiles.
 var families = []*Family{
 	&llama, &mistral, &ministral3, &qwen2, &qwen3, &gemma, &gemma2, &gemma3, &phi3, &granite, &smollm3,
 }
 
-// A later says why a name that is known is not compiled yet, and refusals name
-// what never will be.
-var (
+// Why a name that is known is not compiled yet, or never will be.
+const (
 	needsMoE       = "known, but mixture-of-experts layers are not supported yet"
 	needsRecurrent = "known, but recurrent layers are not supported yet"
 	needsMLA       = "known, but latent attention is not supported yet"
@@ -80,12 +79,18 @@ var knownArchs = map[string]string{
 	"gemma-embedding": needsEncoder, "bert": needsEncoder, "phi2": otherNetwork,
 }
 
-var byModelType, byArch = index(families)
+// A registry finds families by the names that files use.
+type registry struct {
+	types map[string]*Family // by model_type
+	archs map[string]*Family // by general.architecture
+}
 
-// index panics on a name with two families: the registry is a literal, and a
+var published = index(families)
+
+// index panics on a name with two families: the list is a literal, and every
 // test builds it.
-func index(fs []*Family) (types, archs map[string]*Family) {
-	types, archs = map[string]*Family{}, map[string]*Family{}
+func index(fs []*Family) *registry {
+	types, archs := map[string]*Family{}, map[string]*Family{}
 	for _, f := range fs {
 		for _, t := range f.ModelTypes {
 			if types[t] != nil || knownModelTypes[t] != "" {
@@ -100,7 +105,7 @@ func index(fs []*Family) (types, archs map[string]*Family) {
 			archs[f.Arch] = f
 		}
 	}
-	return types, archs
+	return &registry{types, archs}
 }
 
 // choose finds the family for a name, or says why there is none.

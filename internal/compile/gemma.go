@@ -55,7 +55,7 @@ var gemma3 = Family{
 	},
 	HF: func(o *object, c *Config) {
 		if o.bool("bidirectional", false, "use_bidirectional_attention") {
-			o.bad("use_bidirectional_attention", "false: attention in both directions is not supported yet", true)
+			o.faults.add(&UnsupportedModelError{Key: o.prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
 		}
 		delete(o.prov, "bidirectional")
 		o.gemmaScores(c, 0, 0)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"atenia/internal/modelfile"
+	"atenia/plan"
 	"atenia/tensor"
 )
 
@@ -21,15 +22,31 @@ type header struct {
 	tensors map[string]*modelfile.Tensor
 	faults  *Faults
 	prov    map[string]string
+	asked   map[string]bool // full names of keys
 }
 
 const ateniaKeys = "atenia."
 
+// key returns the full name of a key, and notes that somebody asked.
 func (h *header) key(key string) string {
-	if strings.HasPrefix(key, ateniaKeys) {
-		return key
+	if !strings.HasPrefix(key, ateniaKeys) {
+		key = h.arch + "." + key
 	}
-	return h.arch + "." + key
+	h.asked[key] = true
+	return key
+}
+
+// unasked notes the keys of the architecture that had no part in the
+// configuration.
+func (h *header) unasked() (notes []plan.PlanDiagnostic) {
+	const most = 32
+	for key := range h.meta.All() {
+		ours := strings.HasPrefix(key, h.arch+".") || strings.HasPrefix(key, ateniaKeys)
+		if ours && !h.asked[key] && len(notes) < most {
+			notes = append(notes, plan.PlanDiagnostic{Code: "unknown_key", Text: clip(key)})
+		}
+	}
+	return notes
 }
 
 func (h *header) bad(key, want string, got any) {
@@ -132,25 +149,25 @@ func (h *header) vector(name string) ([]float32, bool) {
 }
 
 // normaliseGGUF reads the header of a GGUF file.
-func normaliseGGUF(d *modelfile.Description, tensors map[string]*modelfile.Tensor) (*Family, *Config, map[string]string, error) {
+func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*modelfile.Tensor) (*normalised, error) {
 	arch, _, err := d.Meta.String("general.architecture")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	fam, err := choose("general.architecture", arch, byArch, knownArchs)
+	fam, err := choose("general.architecture", arch, r.archs, knownArchs)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	h := &header{file: d.Path, arch: arch, meta: d.Meta, tensors: tensors, faults: &Faults{}, prov: map[string]string{}}
+	h := &header{file: d.Path, arch: arch, meta: d.Meta, tensors: tensors, faults: &Faults{}, prov: map[string]string{}, asked: map[string]bool{}}
 	if n := h.int("experts", 0, math.MaxInt32, "expert_count"); n > 0 {
-		return nil, nil, nil, &UnsupportedModelError{Key: "expert_count", Name: fmt.Sprint(n), Why: needsMoE, Supported: []string{"0"}}
+		return nil, &UnsupportedModelError{Key: "expert_count", Name: fmt.Sprint(n), Why: needsMoE, Supported: []string{"0"}}
 	}
 	delete(h.prov, "experts")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: GGUF, Interleaved: fam.Reorders}
 	h.readSizes(c)
 	n := h.int("layers", 0, maxLayers, "block_count")
 	if err := h.faults.err(); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	c.Layers = make([]Layer, n)
 	for i := range c.Layers {
@@ -165,9 +182,9 @@ func normaliseGGUF(d *modelfile.Description, tensors map[string]*modelfile.Tenso
 	c.settle()
 	c.check(h.file, h.faults)
 	if err := h.faults.err(); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	return fam, c, h.prov, nil
+	return &normalised{fam, c, h.prov, h.unasked()}, nil
 }
 
 func (h *header) readSizes(c *Config) {
@@ -230,6 +247,7 @@ func (h *header) readRope(name string, c *Config) Rope {
 	}
 	original := h.int(field+"original", c.Context, maxLength, "rope.scaling.original_context_length")
 	attn := h.float(field+"scale", 1, "rope.scaling.attn_factor")
+	kind := h.text(field+"scaling", ropeLinear, "rope.scaling.type")
 	if div, ok := h.vector(ropeFreqs); ok {
 		t.Scaling, t.Short = ropeDivisors, div
 		return t
@@ -244,7 +262,7 @@ func (h *header) readRope(name string, c *Config) Rope {
 		}
 		return t
 	}
-	switch kind := h.text(field+"scaling", ropeLinear, "rope.scaling.type"); {
+	switch {
 	case kind == "none" || kind == ropeLinear && (factor == 0 || factor == 1):
 	case kind == ropeLinear:
 		t.Scaling, t.Factor = ropeLinear, factor

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 
 	"atenia/internal/modelfile"
 )
@@ -14,20 +15,20 @@ var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"
 
 // normaliseHF reads a config.json. The steps are in the order of what they
 // need: sizes before rope, rope before layers.
-func normaliseHF(d *modelfile.Description) (*Family, *Config, map[string]string, error) {
+func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	m, err := parseConfig("config.json", d.Config)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	prov := map[string]string{}
 	top := &object{file: "config.json", m: m, faults: &Faults{}, prov: prov}
-	o, fam, err := textConfig(top)
+	o, fam, err := r.textConfig(top)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if q := top.sub("quantization_config"); q != nil {
 		how := q.text("quantization", "an unnamed method", "quant_method")
-		return nil, nil, nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
+		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
 			Why: "weights quantised this way cannot be read: use the original checkpoint or a GGUF file", Supported: []string{"none"}}
 	}
 	delete(prov, "quantization")
@@ -36,7 +37,7 @@ func normaliseHF(d *modelfile.Description) (*Family, *Config, map[string]string,
 	readScalars(o, top, &fam.Defaults, c)
 	n := o.int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
 	if top.faults.err() != nil { // what follows would repeat them
-		return nil, nil, nil, top.faults
+		return nil, top.faults
 	}
 	c.Layers = make([]Layer, n)
 	for i := range c.Layers {
@@ -46,18 +47,19 @@ func normaliseHF(d *modelfile.Description) (*Family, *Config, map[string]string,
 	if fam.HF != nil {
 		fam.HF(o, c)
 	}
+	readSlidingRope(o, &fam.Defaults, c)
 	c.settle()
 	c.check("config.json", top.faults)
 	if err := top.faults.err(); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	return fam, c, prov, nil
+	return &normalised{fam: fam, c: c, prov: prov}, nil
 }
 
 // textConfig finds the object that describes the text decoder and its family.
 // Wrappers of text alone are read through; those with image or audio parts
 // are refused by their own name.
-func textConfig(top *object) (*object, *Family, error) {
+func (r *registry) textConfig(top *object) (*object, *Family, error) {
 	outer := top.text("model", "", "model_type")
 	if err := top.faults.err(); err != nil {
 		return nil, nil, err
@@ -69,7 +71,7 @@ func textConfig(top *object) (*object, *Family, error) {
 	if err := top.faults.err(); err != nil {
 		return nil, nil, err
 	}
-	fam, err := choose("model_type", name, byModelType, knownModelTypes)
+	fam, err := choose("model_type", name, r.types, knownModelTypes)
 	return o, fam, err
 }
 
@@ -199,6 +201,23 @@ func readRopes(o *object, d *Defaults, c *Config) {
 	}
 }
 
+// readSlidingRope reads the table of layers with a window where the file gives
+// every kind of layer its own.
+func readSlidingRope(o *object, d *Defaults, c *Config) {
+	r, perKind := o.ropeObject("sliding_attention")
+	if !perKind || r == nil || c.rope("sliding") != nil {
+		return
+	}
+	t := o.readRope("sliding", r, d.Theta, d.Original, c)
+	if full := *c.rope("full"); full.Name != "" {
+		full.Name = t.Name
+		if reflect.DeepEqual(t, full) {
+			return
+		}
+	}
+	c.slidingRope(t)
+}
+
 // addRope replaces the table of the same name or adds one.
 func (c *Config) addRope(r Rope) {
 	if old := c.rope(r.Name); old != nil {
@@ -253,6 +272,9 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 	t.Factor = r.float(field+"factor", stretch, "factor")
 	if t.Original == 0 {
 		t.Original, stretch = c.Context, float64(t.Factor)
+	}
+	if t.Scaling == ropeLinear {
+		t.Original = 0 // has no part in it
 	}
 	r.readScaling(&t, field, stretch, c)
 	return t

@@ -29,7 +29,7 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 	case plan.OpResidualAdd:
 		return &plan.AddParams{Scale: c.BranchMul}, nil
 	case plan.OpLMHead:
-		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: flag(c.TiedHead)}, nil
+		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
 	case plan.OpGatherRows:
 		return nil, nil
 	}
@@ -67,7 +67,7 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	return p
 }
 
-func flag(b bool) uint32 {
+func toFlag(b bool) uint32 {
 	if b {
 		return 1
 	}

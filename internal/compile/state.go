@@ -73,4 +73,4 @@ func kvStates(c *Config, g groups, opt Options) ([]plan.StateDescriptor, error) 
 }
 
 // kvTypes are the element types a cache may have.
-var kvTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0}
+var kvTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}
