@@ -27,7 +27,7 @@ func (o Options) fill(d *modelfile.Description) (Options, error) {
 		o.PageTokens = defaultPage
 	}
 	if o.PageTokens < 1 || o.PageTokens > maxPage {
-		return o, fmt.Errorf("page size: want 1 to %d tokens, got %d", maxPage, o.PageTokens)
+		return o, &ConfigError{File: "options", Field: "page size", Want: fmt.Sprintf("1 to %d tokens", maxPage), Got: fmt.Sprint(o.PageTokens)}
 	}
 	if o.KVType == tensor.Invalid {
 		o.KVType = tensor.F32
@@ -36,7 +36,7 @@ func (o Options) fill(d *modelfile.Description) (Options, error) {
 		}
 	}
 	if !slices.Contains(kvTypes, o.KVType) {
-		return o, fmt.Errorf("key/value cache: want elements of %v, got %s", kvTypes, o.KVType)
+		return o, &ConfigError{File: "options", Field: "key/value cache", Want: fmt.Sprintf("elements of %v", kvTypes), Got: o.KVType.String()}
 	}
 	return o, nil
 }

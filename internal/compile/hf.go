@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"reflect"
 
 	"atenia/internal/modelfile"
@@ -16,12 +17,13 @@ var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"
 // normaliseHF reads a config.json. The steps are in the order of what they
 // need: sizes before rope, rope before layers.
 func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
-	m, err := parseConfig("config.json", d.Config)
+	file := filepath.Join(d.Path, "config.json")
+	m, err := parseConfig(file, d.Config)
 	if err != nil {
 		return nil, err
 	}
 	prov := map[string]string{}
-	top := &object{file: "config.json", m: m, faults: &Faults{}, prov: prov}
+	top := &object{file: file, m: m, faults: &Faults{}, prov: prov}
 	o, fam, err := r.textConfig(top)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	}
 	readSlidingRope(o, &fam.Defaults, c)
 	c.settle()
-	c.check("config.json", top.faults)
+	c.check(file, top.faults)
 	if err := top.faults.err(); err != nil {
 		return nil, err
 	}
@@ -113,6 +115,7 @@ func readScalars(o, top *object, d *Defaults, c *Config) {
 	c.EmbedMul, c.BranchMul, c.LogitMul = 1, 1, 1
 	if d.EmbedSqrt {
 		c.EmbedMul = float32(math.Sqrt(float64(c.Hidden)))
+		o.prov["embed_mul"] = "derived"
 	}
 	if c.HeadDim > 0 {
 		c.AttnScale = float32(1 / math.Sqrt(float64(c.HeadDim)))
