@@ -4,6 +4,8 @@ package token
 // characters or bytes, and the adjacent pair of lowest rank merges until no
 // pair has one; of equal pairs the leftmost goes first.
 
+import "unicode/utf8"
+
 // bpe is a model. Words arrive as characters, or as raw bytes if raw is set.
 type bpe struct {
 	lex    *lexicon
@@ -19,10 +21,9 @@ type bpe struct {
 	bytes          [256]int32 // of <0x00> … <0xFF>, for byteFallback
 	allBytes       bool
 
-	raw      bool
-	first    [256]int32 // byte-level: the token of each byte
-	last     [256]int32 // … and of each at the end of a word
-	rawWords map[string]int32
+	raw   bool
+	first [256]int32 // byte-level: the token of each byte
+	last  [256]int32 // … and of each at the end of a word
 }
 
 // useRaw prepares the model for raw bytes. It reports false, and changes
@@ -39,14 +40,6 @@ func (m *bpe) useRaw() bool {
 			return false
 		}
 		m.first[b], m.last[b] = first, last
-	}
-	if m.ignoreMerges {
-		m.rawWords = make(map[string]int32, len(m.lex.ids))
-		for token, id := range m.lex.ids {
-			if b, ok := bytesOf(token); ok {
-				m.rawWords[string(b)] = id
-			}
-		}
 	}
 	m.raw = true
 	return true
@@ -74,11 +67,7 @@ func (m *bpe) tokenize(p piece, sc *scratch) {
 
 func (m *bpe) merge(word string, sc *scratch) {
 	if m.ignoreMerges {
-		whole := m.lex.ids
-		if m.raw {
-			whole = m.rawWords
-		}
-		if id, ok := whole[word]; ok {
+		if id, ok := m.whole(word, sc); ok {
 			sc.toks = append(sc.toks, tok{id, 0, int32(len(word))})
 			return
 		}
@@ -104,6 +93,20 @@ func (m *bpe) merge(word string, sc *scratch) {
 			at += s.size
 		}
 	}
+}
+
+// whole returns the token that is all of word.
+func (m *bpe) whole(word string, sc *scratch) (int32, bool) {
+	if !m.raw {
+		id, ok := m.lex.ids[word]
+		return id, ok
+	}
+	sc.text = sc.text[:0]
+	for i := range len(word) {
+		sc.text = utf8.AppendRune(sc.text, byteChar[word[i]])
+	}
+	id, ok := m.lex.ids[string(sc.text)]
+	return id, ok
 }
 
 // characters fills sc.syms with the tokens of word's characters, or what the

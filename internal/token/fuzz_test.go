@@ -100,3 +100,36 @@ func FuzzEncodeDecode(f *testing.F) {
 		}
 	})
 }
+
+// FuzzFromVocab: no vocabulary makes FromVocab panic.
+func FuzzFromVocab(f *testing.F) {
+	f.Add("gpt2", "gpt-2", "a\nb\nab", "a b", []byte{1, 1, 3}, []byte("x"))
+	f.Add("llama", "", "<unk>\n▁\na\n▁a\n<0x0A>", "", []byte{2, 1, 1, 1, 6}, []byte(nil))
+	f.Add("t5", "default", "<unk>\n▁\na", "", []byte{2, 1, 1}, []byte{8, 0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0, 'a', 0})
+	f.Add("bert", "", "[UNK]\n[CLS]\n▁a\nb", "", []byte{3, 3, 1, 1}, []byte(nil))
+	f.Fuzz(func(t *testing.T, model, pre, tokens, merges string, types, charsmap []byte) {
+		v := Vocab{Model: model, Pre: pre, Tokens: strings.Split(tokens, "\n"), PrecompiledCharsmap: charsmap, Special: map[string]int32{}}
+		if merges != "" {
+			v.Merges = strings.Split(merges, "\n")
+		}
+		for i, k := range types {
+			v.Types = append(v.Types, int32(k))
+			v.Scores = append(v.Scores, -float32(i))
+			if k > 100 {
+				v.Special["bos"] = int32(k) - 100
+			}
+		}
+		tok, err := FromVocab(v)
+		if err != nil {
+			_, format := errors.AsType[*FormatError](err)
+			_, unknown := errors.AsType[*UnknownError](err)
+			if !format && !unknown {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		ids := tok.Encode(tokens+" ab é", true)
+		tok.Decode(ids, false)
+		tok.ToGGUF()
+	})
+}

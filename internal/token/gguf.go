@@ -94,6 +94,8 @@ var pres = []pre{
 	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm"}, cut: cuts(reDigits3, reCJK, reDeepSeek)},
 	{names: []string{"deepseek-coder"}, cut: cuts(reLineEnd, reLetters, rePunct, reCJKWide, `\p{N}`)},
 	{names: []string{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, cut: digitsCut},
+	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(reBloom)},
+	{names: []string{"viking"}, cut: cuts(reBloom, `\p{N}`)},
 	{names: []string{"falcon"}, cut: falconCut},
 	{names: []string{"default", ""}, cut: cuts(reFalconP, reGPT2, reNumbers, reTriples)},
 }
@@ -132,7 +134,14 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id, kind := range v.Types {
+	types := v.Types
+	if types == nil { // old files: the ids that have a role are all there is
+		types = make([]int32, len(v.Tokens))
+		for _, id := range v.Special {
+			types[id] = TypeControl
+		}
+	}
+	for id, kind := range types {
 		if kind == TypeUnknown || kind == TypeControl || kind == TypeUserDefined {
 			if s := t.lex.tokens[id]; s != "" && t.lex.ids[s] == int32(id) {
 				t.added = append(t.added, addedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})

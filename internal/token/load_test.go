@@ -160,24 +160,6 @@ func TestSmallModels(t *testing.T) {
 	}
 }
 
-// TestEveryBehavior compares the ways to split with what the reference
-// documents for "the-final--countdown".
-func TestEveryBehavior(t *testing.T) {
-	for how, want := range map[behavior]string{
-		removed:            "the|final|countdown",
-		isolated:           "the|-|final|-|-|countdown",
-		mergedWithPrevious: "the-|final-|-|countdown",
-		mergedWithNext:     "the|-final|-|-countdown",
-		contiguous:         "the|-|final|--|countdown",
-	} {
-		var parts []string
-		(&splitter{match: literal("-"), how: how}).cut(newPiece("the-final--countdown", true), func(p piece) { parts = append(parts, p.s) })
-		if got := strings.Join(parts, "|"); got != want {
-			t.Errorf("%s: got %s, want %s", how, got, want)
-		}
-	}
-}
-
 func TestVocabulary(t *testing.T) {
 	tok, err := Load([]byte(tiny(nil)))
 	if err != nil {

@@ -73,10 +73,21 @@ type scratch struct {
 	heap  []merge
 	ranks []uint64
 	path  []step
+	text  []byte
 	words []remembered
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// keptSymbols bounds what a scratch keeps of a long text's buffers.
+const keptSymbols = 1 << 14
+
+func (sc *scratch) release() {
+	if cap(sc.toks) > keptSymbols || cap(sc.syms) > keptSymbols || cap(sc.heap) > keptSymbols || cap(sc.path) > keptSymbols || cap(sc.text) > keptSymbols {
+		*sc = scratch{words: sc.words}
+	}
+	scratches.Put(sc)
+}
 
 const (
 	rememberedWords  = 1 << 12

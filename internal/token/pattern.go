@@ -287,6 +287,23 @@ func spaceBefore(c class) matcher {
 	}
 }
 
+// bloomWord is a space and what is neither white space nor one of some marks.
+func bloomWord(s string, i int) int {
+	j := i
+	if s[i] == ' ' {
+		j++
+	}
+	k := j
+	for k < len(s) {
+		r, n := decodeRune(s[k:])
+		if isSpace(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
+			break
+		}
+		k += n
+	}
+	return positive(k, j)
+}
+
 // threeDigits is [0-9][0-9][0-9].
 func threeDigits(s string, i int) int {
 	if i+3 > len(s) {
@@ -350,6 +367,7 @@ const (
 	reNumbers  = `\p{N}+`
 	reFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
 	reSpaces   = ` {2,}`
+	reBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 )
 
 // scanners lists every expression this package runs.
@@ -383,24 +401,27 @@ var scanners = map[string]matcher{
 	reFalconP: severalOf(func(r rune) bool {
 		return classOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
 	}),
-	reTriples:      threeDigits,
-	reLetters:      spaceBefore(classL),
-	rePunct:        spaceBefore(classP),
-	`\p{L}+`:       some(classL),
-	reNumbers:      some(classN),
-	`\p{N}`:        upTo(classN, 1),
-	`\s+`:          some(classSpace),
-	`\s`:           upTo(classSpace, 1),
-	`\S+`:          func(s string, i int) int { return positive(run(s, i, classSpace, true), i) },
-	reLineEnd:      oneOf(isNewline),
-	`[\r\n]+`:      severalOf(isNewline),
-	`\n`:           literal("\n"),
-	`\n+`:          atLeast('\n', 1),
-	` `:            literal(" "),
-	` +`:           atLeast(' ', 1),
-	reSpaces:       atLeast(' ', 2),
-	`[0-9]`:        oneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
-	`[^\n]+|[\n]+`: anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
+	// BLOOM, as its file and as llama.cpp write it.
+	` ?[^(\s|[.,!?…。，、।۔،])]+`: bloomWord,
+	reBloom:                    bloomWord,
+	reTriples:                  threeDigits,
+	reLetters:                  spaceBefore(classL),
+	rePunct:                    spaceBefore(classP),
+	`\p{L}+`:                   some(classL),
+	reNumbers:                  some(classN),
+	`\p{N}`:                    upTo(classN, 1),
+	`\s+`:                      some(classSpace),
+	`\s`:                       upTo(classSpace, 1),
+	`\S+`:                      func(s string, i int) int { return positive(run(s, i, classSpace, true), i) },
+	reLineEnd:                  oneOf(isNewline),
+	`[\r\n]+`:                  severalOf(isNewline),
+	`\n`:                       literal("\n"),
+	`\n+`:                      atLeast('\n', 1),
+	` `:                        literal(" "),
+	` +`:                       atLeast(' ', 1),
+	reSpaces:                   atLeast(' ', 2),
+	`[0-9]`:                    oneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
+	`[^\n]+|[\n]+`:             anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
 }
 
 // positive returns j, or -1 for an empty match.

@@ -26,7 +26,7 @@ type Stream struct {
 
 // heldTokens bounds the window: after so many tokens without a sound
 // character the stream speaks anyway.
-const heldTokens = 1024
+const heldTokens = 256
 
 // NewStream returns a decoder for the ids of one text.
 func (t *Tokenizer) NewStream(skipSpecial bool) *Stream {

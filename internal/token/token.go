@@ -80,7 +80,7 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 		return e
 	}
 	sc := scratches.Get().(*scratch)
-	defer scratches.Put(sc)
+	defer sc.release()
 
 	var points []int32
 	if offsets {
