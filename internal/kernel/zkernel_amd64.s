@@ -27,10 +27,10 @@ TEXT ·tileF32x1AVX2(SB), NOSPLIT, $0-40
 loop1:
 	CMPQ        BX, $0x10
 	JL          done2
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Y8
 	VFMADD231PS (SI), Y8, Y0
 	VFMADD231PS (DI), Y8, Y2
@@ -84,10 +84,10 @@ TEXT ·tileF16x1AVX2(SB), NOSPLIT, $0-40
 loop3:
 	CMPQ        BX, $0x10
 	JL          done4
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Y8
 	VCVTPH2PS   (SI), Y9
 	VFMADD231PS Y9, Y8, Y0
@@ -149,10 +149,10 @@ TEXT ·tileBF16x1AVX2(SB), NOSPLIT, $0-40
 loop5:
 	CMPQ        BX, $0x10
 	JL          done6
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Y8
 	VPMOVZXWD   (SI), Y9
 	VPSLLD      $0x10, Y9, Y9
@@ -661,122 +661,131 @@ row10:
 	MOVQ   BX, R9
 
 block11:
-	CMPQ         R9, $0x00000100
-	JL           tail12
-	PREFETCHT0   4096(SI)
-	PREFETCHT0   4160(SI)
-	PREFETCHT0   4224(SI)
-	PREFETCHT0   4288(SI)
-	PREFETCHT0   4352(SI)
-	LEAQ         256(DI), R8
-	VPBROADCASTW (SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      2(SI), Y4
-	VMOVDQU      (DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS (R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VPBROADCASTW 34(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      36(SI), Y4
-	VMOVDQU      32(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 4(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y2
-	VPBROADCASTW 68(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      70(SI), Y4
-	VMOVDQU      64(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 8(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VPBROADCASTW 102(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      104(SI), Y4
-	VMOVDQU      96(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 12(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y2
-	VPBROADCASTW 136(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      138(SI), Y4
-	VMOVDQU      128(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 16(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VPBROADCASTW 170(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      172(SI), Y4
-	VMOVDQU      160(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 20(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y2
-	VPBROADCASTW 204(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      206(SI), Y4
-	VMOVDQU      192(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 24(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VPBROADCASTW 238(SI), X3
-	VCVTPH2PS    X3, Y3
-	VMOVDQU      240(SI), Y4
-	VMOVDQU      224(DI), Y5
-	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 28(R8), Y6
-	VMULPS       Y6, Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x00000110, SI
-	ADDQ         $0x00000160, DI
-	SUBQ         $0x00000100, R9
-	JMP          block11
+	CMPQ        R9, $0x00000100
+	JL          tail12
+	PREFETCHT0  8192(SI)
+	PREFETCHT0  8256(SI)
+	PREFETCHT0  8320(SI)
+	PREFETCHT0  8384(SI)
+	PREFETCHT0  8448(SI)
+	LEAQ        256(DI), R8
+	MOVWQZX     (SI), R10
+	MOVWQZX     34(SI), R11
+	SHLQ        $0x10, R11
+	ORQ         R11, R10
+	MOVWQZX     68(SI), R11
+	SHLQ        $0x20, R11
+	ORQ         R11, R10
+	MOVWQZX     102(SI), R11
+	SHLQ        $0x30, R11
+	ORQ         R11, R10
+	VMOVQ       R10, X3
+	MOVWQZX     136(SI), R10
+	MOVWQZX     170(SI), R11
+	SHLQ        $0x10, R11
+	ORQ         R11, R10
+	MOVWQZX     204(SI), R11
+	SHLQ        $0x20, R11
+	ORQ         R11, R10
+	MOVWQZX     238(SI), R11
+	SHLQ        $0x30, R11
+	ORQ         R11, R10
+	VMOVQ       R10, X4
+	VPUNPCKLQDQ X4, X3, X3
+	VCVTPH2PS   X3, Y3
+	VMULPS      (R8), Y3, Y3
+	VMOVUPS     order00000000<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     2(SI), Y5
+	VMOVDQU     (DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     order11111111<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     36(SI), Y5
+	VMOVDQU     32(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     order22222222<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     70(SI), Y5
+	VMOVDQU     64(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     order33333333<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     104(SI), Y5
+	VMOVDQU     96(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     order44444444<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     138(SI), Y5
+	VMOVDQU     128(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     order55555555<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     172(SI), Y5
+	VMOVDQU     160(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y2
+	VMOVUPS     order66666666<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     206(SI), Y5
+	VMOVDQU     192(DI), Y6
+	VPXOR       flip<>+0(SB), Y6, Y6
+	VPABSB      Y5, Y7
+	VPSIGNB     Y5, Y6, Y5
+	VPMADDUBSW  Y5, Y7, Y5
+	VPMADDWD    Y0, Y5, Y5
+	VCVTDQ2PS   Y5, Y5
+	VFMADD231PS Y4, Y5, Y1
+	VMOVUPS     order77777777<>+0(SB), Y4
+	VPERMPS     Y3, Y4, Y4
+	VMOVDQU     240(SI), Y3
+	VMOVDQU     224(DI), Y5
+	VPXOR       flip<>+0(SB), Y5, Y5
+	VPABSB      Y3, Y6
+	VPSIGNB     Y3, Y5, Y3
+	VPMADDUBSW  Y3, Y6, Y3
+	VPMADDWD    Y0, Y3, Y3
+	VCVTDQ2PS   Y3, Y3
+	VFMADD231PS Y4, Y3, Y2
+	ADDQ        $0x00000110, SI
+	ADDQ        $0x00000160, DI
+	SUBQ        $0x00000100, R9
+	JMP         block11
 
 tail12:
 	LEAQ 256(DI), R8
@@ -786,11 +795,11 @@ tailLoop15:
 	JL           half13
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
+	VBROADCASTSS (R8), Y4
+	VMULPS       Y4, Y3, Y3
 	VMOVDQU      2(SI), Y4
 	VMOVDQU      (DI), Y5
 	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS (R8), Y6
-	VMULPS       Y6, Y3, Y3
 	VPABSB       Y4, Y6
 	VPSIGNB      Y4, Y5, Y4
 	VPMADDUBSW   Y4, Y6, Y4
@@ -799,11 +808,11 @@ tailLoop15:
 	VFMADD231PS  Y3, Y4, Y1
 	VPBROADCASTW 34(SI), X3
 	VCVTPH2PS    X3, Y3
+	VBROADCASTSS 4(R8), Y4
+	VMULPS       Y4, Y3, Y3
 	VMOVDQU      36(SI), Y4
 	VMOVDQU      32(DI), Y5
 	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS 4(R8), Y6
-	VMULPS       Y6, Y3, Y3
 	VPABSB       Y4, Y6
 	VPSIGNB      Y4, Y5, Y4
 	VPMADDUBSW   Y4, Y6, Y4
@@ -821,11 +830,11 @@ half13:
 	JZ           end14
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
+	VBROADCASTSS (R8), Y4
+	VMULPS       Y4, Y3, Y3
 	VMOVDQU      2(SI), Y4
 	VMOVDQU      (DI), Y5
 	VPXOR        flip<>+0(SB), Y5, Y5
-	VBROADCASTSS (R8), Y6
-	VMULPS       Y6, Y3, Y3
 	VPABSB       Y4, Y6
 	VPSIGNB      Y4, Y5, Y4
 	VPMADDUBSW   Y4, Y6, Y4
@@ -846,468 +855,6 @@ end14:
 	JNZ          row10
 	VZEROUPPER
 	RET
-
-// func vecQ40AVX2(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         rows+16(FP), CX
-	MOVQ         x+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         w+8(FP), SI
-	VBROADCASTSS words1<>+0(SB), Y0
-	VMOVUPS      halves8<>+0(SB), Y1
-	VBROADCASTSS nibbles<>+0(SB), Y3
-	VBROADCASTSS eights<>+0(SB), Y4
-	VMOVDQU      shift04<>+0(SB), Y5
-
-row16:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   DX, DI
-	MOVQ   BX, R9
-
-block17:
-	CMPQ           R9, $0x00000100
-	JL             tail18
-	PREFETCHT0     4096(SI)
-	PREFETCHT0     4160(SI)
-	PREFETCHT0     4224(SI)
-	LEAQ           256(DI), R8
-	VPBROADCASTW   (SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 2(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        (DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   (R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   18(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 20(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        32(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   4(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y2
-	VPBROADCASTW   36(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 38(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        64(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   8(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   54(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 56(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        96(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   12(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y2
-	VPBROADCASTW   72(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 74(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        128(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   16(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   90(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 92(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        160(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   20(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y2
-	VPBROADCASTW   108(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 110(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        192(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   24(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   126(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 128(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        224(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   28(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y2
-	ADDQ           $0x00000090, SI
-	ADDQ           $0x00000160, DI
-	SUBQ           $0x00000100, R9
-	JMP            block17
-
-tail18:
-	LEAQ 256(DI), R8
-
-tailLoop21:
-	CMPQ           R9, $0x40
-	JL             half19
-	VPBROADCASTW   (SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 2(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        (DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   (R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   18(SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 20(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        32(DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   4(R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y2
-	ADDQ           $0x00000024, SI
-	ADDQ           $0x40, DI
-	ADDQ           $0x08, R8
-	SUBQ           $0x40, R9
-	JMP            tailLoop21
-
-half19:
-	TESTQ          R9, R9
-	JZ             end20
-	VPBROADCASTW   (SI), X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTI128 2(SI), Y7
-	VPSRLVD        Y5, Y7, Y7
-	VPAND          Y3, Y7, Y7
-	VPSUBB         Y4, Y7, Y7
-	VMOVDQU        (DI), Y8
-	VPXOR          flip<>+0(SB), Y8, Y8
-	VBROADCASTSS   (R8), Y9
-	VMULPS         Y9, Y6, Y6
-	VPABSB         Y7, Y9
-	VPSIGNB        Y7, Y8, Y7
-	VPMADDUBSW     Y7, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y1
-	ADDQ           $0x00000012, SI
-
-end20:
-	VADDPS       Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPS       X2, X1, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
-	VMOVSS       X2, (AX)
-	ADDQ         $0x04, AX
-	DECQ         CX
-	JNZ          row16
-	VZEROUPPER
-	RET
-
-DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
-GLOBL nibbles<>(SB), RODATA|NOPTR, $4
-
-DATA eights<>+0(SB)/4, $0x08080808
-GLOBL eights<>(SB), RODATA|NOPTR, $4
-
-DATA shift04<>+0(SB)/4, $0x00000000
-DATA shift04<>+4(SB)/4, $0x00000000
-DATA shift04<>+8(SB)/4, $0x00000000
-DATA shift04<>+12(SB)/4, $0x00000000
-DATA shift04<>+16(SB)/4, $0x00000004
-DATA shift04<>+20(SB)/4, $0x00000004
-DATA shift04<>+24(SB)/4, $0x00000004
-DATA shift04<>+28(SB)/4, $0x00000004
-DATA shift04<>+32(SB)/4, $0x00000000
-DATA shift04<>+36(SB)/4, $0x00000000
-DATA shift04<>+40(SB)/4, $0x00000000
-DATA shift04<>+44(SB)/4, $0x00000000
-DATA shift04<>+48(SB)/4, $0x00000004
-DATA shift04<>+52(SB)/4, $0x00000004
-DATA shift04<>+56(SB)/4, $0x00000004
-DATA shift04<>+60(SB)/4, $0x00000004
-GLOBL shift04<>(SB), RODATA|NOPTR, $64
-
-// func vecQ4KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         rows+16(FP), CX
-	MOVQ         x+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         w+8(FP), SI
-	VBROADCASTSS words1<>+0(SB), Y0
-	VMOVUPS      halves8<>+0(SB), Y1
-	VBROADCASTSS nibbles<>+0(SB), Y3
-
-row22:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   DX, DI
-	MOVQ   BX, R9
-
-block23:
-	CMPQ         R9, $0x00000100
-	JL           tail24
-	PREFETCHT0   4096(SI)
-	PREFETCHT0   4160(SI)
-	PREFETCHT0   4224(SI)
-	LEAQ         256(DI), R8
-	MOVL         4(SI), R10
-	MOVL         8(SI), R11
-	MOVL         12(SI), R12
-	MOVL         R10, R13
-	SHRL         $0x06, R13
-	ANDL         $0x03030303, R13
-	SHLL         $0x04, R13
-	MOVL         R11, R14
-	SHRL         $0x06, R14
-	ANDL         $0x03030303, R14
-	SHLL         $0x04, R14
-	MOVL         R12, R15
-	ANDL         $0x0f0f0f0f, R15
-	ORL          R15, R13
-	SHRL         $0x04, R12
-	ANDL         $0x0f0f0f0f, R12
-	ORL          R12, R14
-	ANDL         $0x3f3f3f3f, R10
-	ANDL         $0x3f3f3f3f, R11
-	VMOVD        R10, X4
-	VPINSRD      $0x01, R13, X4, X4
-	VPMOVZXBD    X4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VPBROADCASTW (SI), X5
-	VCVTPH2PS    X5, Y5
-	VMULPS       Y5, Y4, Y4
-	VMOVD        R11, X5
-	VPINSRD      $0x01, R14, X5, X5
-	VPMOVZXBD    X5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VPBROADCASTW 2(SI), X6
-	VCVTPH2PS    X6, Y6
-	VMULPS       Y6, Y5, Y5
-	VMOVDQU      twice<>+0(SB), Y6
-	VPERMPS      Y5, Y6, Y6
-	VFNMADD231PS 288(DI), Y6, Y1
-	VMOVDQU      twice<>+32(SB), Y6
-	VPERMPS      Y5, Y6, Y5
-	VFNMADD231PS 320(DI), Y5, Y2
-	VMOVUPS      order00000000<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      16(SI), Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      (DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS (R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VMOVUPS      order11111111<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      16(SI), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      32(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 4(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VMOVUPS      order22222222<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      48(SI), Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      64(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 8(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VMOVUPS      order33333333<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      48(SI), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      96(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 12(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VMOVUPS      order44444444<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      80(SI), Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      128(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 16(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VMOVUPS      order55555555<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      80(SI), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      160(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 20(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VMOVUPS      order66666666<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      112(SI), Y6
-	VPAND        Y3, Y6, Y6
-	VMOVDQU      192(DI), Y7
-	VPXOR        flip<>+0(SB), Y7, Y7
-	VBROADCASTSS 24(R8), Y8
-	VMULPS       Y8, Y5, Y5
-	VPMADDUBSW   Y7, Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VMOVUPS      order77777777<>+0(SB), Y5
-	VPERMPS      Y4, Y5, Y5
-	VMOVDQU      112(SI), Y4
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y3, Y4, Y4
-	VMOVDQU      224(DI), Y6
-	VPXOR        flip<>+0(SB), Y6, Y6
-	VBROADCASTSS 28(R8), Y7
-	VMULPS       Y7, Y5, Y5
-	VPMADDUBSW   Y6, Y4, Y4
-	VPMADDWD     Y0, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
-	ADDQ         $0x00000090, SI
-	ADDQ         $0x00000160, DI
-	SUBQ         $0x00000100, R9
-	JMP          block23
-
-tail24:
-	VADDPS       Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPS       X2, X1, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
-	VMOVSS       X2, (AX)
-	ADDQ         $0x04, AX
-	DECQ         CX
-	JNZ          row22
-	VZEROUPPER
-	RET
-
-DATA twice<>+0(SB)/4, $0x00000000
-DATA twice<>+4(SB)/4, $0x00000000
-DATA twice<>+8(SB)/4, $0x00000001
-DATA twice<>+12(SB)/4, $0x00000001
-DATA twice<>+16(SB)/4, $0x00000002
-DATA twice<>+20(SB)/4, $0x00000002
-DATA twice<>+24(SB)/4, $0x00000003
-DATA twice<>+28(SB)/4, $0x00000003
-DATA twice<>+32(SB)/4, $0x00000004
-DATA twice<>+36(SB)/4, $0x00000004
-DATA twice<>+40(SB)/4, $0x00000005
-DATA twice<>+44(SB)/4, $0x00000005
-DATA twice<>+48(SB)/4, $0x00000006
-DATA twice<>+52(SB)/4, $0x00000006
-DATA twice<>+56(SB)/4, $0x00000007
-DATA twice<>+60(SB)/4, $0x00000007
-GLOBL twice<>(SB), RODATA|NOPTR, $64
 
 DATA order00000000<>+0(SB)/4, $0x00000000
 DATA order00000000<>+4(SB)/4, $0x00000000
@@ -1389,6 +936,464 @@ DATA order77777777<>+24(SB)/4, $0x00000007
 DATA order77777777<>+28(SB)/4, $0x00000007
 GLOBL order77777777<>(SB), RODATA|NOPTR, $32
 
+// func vecQ40AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+	VBROADCASTSS eights<>+0(SB), Y4
+	VMOVDQU      shift04<>+0(SB), Y5
+
+row16:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block17:
+	CMPQ           R9, $0x00000100
+	JL             tail18
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        18(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        36(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        54(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X6
+	MOVWQZX        72(SI), R10
+	MOVWQZX        90(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        108(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        126(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VMULPS         (R8), Y6, Y6
+	VMOVUPS        order00000000<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 2(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        (DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order11111111<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 20(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        32(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order22222222<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 38(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        64(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order33333333<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 56(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        96(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order44444444<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 74(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        128(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order55555555<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 92(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        160(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order66666666<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 110(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y4, Y8, Y8
+	VMOVDQU        192(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order77777777<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 128(SI), Y6
+	VPSRLVD        Y5, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPSUBB         Y4, Y6, Y6
+	VMOVDQU        224(DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y6, Y9
+	VPSIGNB        Y6, Y8, Y6
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y7, Y6, Y2
+	ADDQ           $0x00000090, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block17
+
+tail18:
+	LEAQ 256(DI), R8
+
+tailLoop21:
+	CMPQ           R9, $0x40
+	JL             half19
+	VPBROADCASTW   (SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   (R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 2(SI), Y7
+	VPSRLVD        Y5, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSUBB         Y4, Y7, Y7
+	VMOVDQU        (DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y1
+	VPBROADCASTW   18(SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   4(R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 20(SI), Y7
+	VPSRLVD        Y5, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSUBB         Y4, Y7, Y7
+	VMOVDQU        32(DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y2
+	ADDQ           $0x00000024, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop21
+
+half19:
+	TESTQ          R9, R9
+	JZ             end20
+	VPBROADCASTW   (SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   (R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 2(SI), Y7
+	VPSRLVD        Y5, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSUBB         Y4, Y7, Y7
+	VMOVDQU        (DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y1
+	ADDQ           $0x00000012, SI
+
+end20:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row16
+	VZEROUPPER
+	RET
+
+DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
+GLOBL nibbles<>(SB), RODATA|NOPTR, $4
+
+DATA eights<>+0(SB)/4, $0x08080808
+GLOBL eights<>(SB), RODATA|NOPTR, $4
+
+DATA shift04<>+0(SB)/4, $0x00000000
+DATA shift04<>+4(SB)/4, $0x00000000
+DATA shift04<>+8(SB)/4, $0x00000000
+DATA shift04<>+12(SB)/4, $0x00000000
+DATA shift04<>+16(SB)/4, $0x00000004
+DATA shift04<>+20(SB)/4, $0x00000004
+DATA shift04<>+24(SB)/4, $0x00000004
+DATA shift04<>+28(SB)/4, $0x00000004
+DATA shift04<>+32(SB)/4, $0x00000000
+DATA shift04<>+36(SB)/4, $0x00000000
+DATA shift04<>+40(SB)/4, $0x00000000
+DATA shift04<>+44(SB)/4, $0x00000000
+DATA shift04<>+48(SB)/4, $0x00000004
+DATA shift04<>+52(SB)/4, $0x00000004
+DATA shift04<>+56(SB)/4, $0x00000004
+DATA shift04<>+60(SB)/4, $0x00000004
+GLOBL shift04<>(SB), RODATA|NOPTR, $64
+
+// func vecQ4KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+
+row22:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block23:
+	CMPQ         R9, $0x00000100
+	JL           tail24
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	PREFETCHT0   8320(SI)
+	LEAQ         256(DI), R8
+	MOVL         4(SI), R10
+	MOVL         8(SI), R11
+	MOVL         12(SI), R12
+	VPBROADCASTD (SI), X4
+	VCVTPH2PS    X4, Y4
+	VMOVSLDUP    Y4, Y5
+	VMOVSHDUP    Y4, Y4
+	MOVL         R10, R13
+	SHRL         $0x06, R13
+	ANDL         $0x03030303, R13
+	SHLL         $0x04, R13
+	MOVL         R11, R14
+	SHRL         $0x06, R14
+	ANDL         $0x03030303, R14
+	SHLL         $0x04, R14
+	MOVL         R12, R15
+	ANDL         $0x0f0f0f0f, R15
+	ORL          R15, R13
+	SHRL         $0x04, R12
+	ANDL         $0x0f0f0f0f, R12
+	ORL          R12, R14
+	ANDL         $0x3f3f3f3f, R10
+	ANDL         $0x3f3f3f3f, R11
+	SHLQ         $0x20, R13
+	ORQ          R10, R13
+	VMOVQ        R13, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	SHLQ         $0x20, R14
+	ORQ          R11, R14
+	VMOVQ        R14, X5
+	VPMOVZXBD    X5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVDQU      twice<>+0(SB), Y4
+	VPERMPS      Y5, Y4, Y4
+	VFNMADD231PS 288(DI), Y4, Y1
+	VMOVDQU      twice<>+32(SB), Y4
+	VPERMPS      Y5, Y4, Y4
+	VFNMADD231PS 320(DI), Y4, Y2
+	VMULPS       (R8), Y6, Y6
+	VMOVUPS      order00000000<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      (DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order11111111<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      32(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order22222222<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      64(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order33333333<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      96(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order44444444<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      80(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      128(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order55555555<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      80(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      160(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order66666666<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      112(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      192(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order77777777<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      112(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      224(DI), Y6
+	VPXOR        flip<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         $0x00000090, SI
+	ADDQ         $0x00000160, DI
+	SUBQ         $0x00000100, R9
+	JMP          block23
+
+tail24:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row22
+	VZEROUPPER
+	RET
+
+DATA twice<>+0(SB)/4, $0x00000000
+DATA twice<>+4(SB)/4, $0x00000000
+DATA twice<>+8(SB)/4, $0x00000001
+DATA twice<>+12(SB)/4, $0x00000001
+DATA twice<>+16(SB)/4, $0x00000002
+DATA twice<>+20(SB)/4, $0x00000002
+DATA twice<>+24(SB)/4, $0x00000003
+DATA twice<>+28(SB)/4, $0x00000003
+DATA twice<>+32(SB)/4, $0x00000004
+DATA twice<>+36(SB)/4, $0x00000004
+DATA twice<>+40(SB)/4, $0x00000005
+DATA twice<>+44(SB)/4, $0x00000005
+DATA twice<>+48(SB)/4, $0x00000006
+DATA twice<>+52(SB)/4, $0x00000006
+DATA twice<>+56(SB)/4, $0x00000007
+DATA twice<>+60(SB)/4, $0x00000007
+GLOBL twice<>(SB), RODATA|NOPTR, $64
+
 // func vecQ6KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·vecQ6KAVX2(SB), NOSPLIT, $0-40
@@ -1412,10 +1417,10 @@ row27:
 block28:
 	CMPQ         R9, $0x00000100
 	JL           tail29
-	PREFETCHT0   4096(SI)
-	PREFETCHT0   4160(SI)
-	PREFETCHT0   4224(SI)
-	PREFETCHT0   4288(SI)
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	PREFETCHT0   8320(SI)
+	PREFETCHT0   8384(SI)
 	LEAQ         256(DI), R8
 	VPBROADCASTW 208(SI), X6
 	VCVTPH2PS    X6, Y6
@@ -1424,6 +1429,12 @@ block28:
 	VMULPS       Y6, Y7, Y7
 	VPMOVSXBD    200(SI), Y8
 	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VMOVDQU      twice<>+0(SB), Y6
+	VPERMPS      (R8), Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VMOVDQU      twice<>+32(SB), Y6
+	VPERMPS      (R8), Y6, Y6
 	VMULPS       Y6, Y8, Y8
 	VMOVUPS      order00001111<>+0(SB), Y6
 	VPERMPS      Y7, Y6, Y6
@@ -1436,8 +1447,6 @@ block28:
 	VPSUBB       Y5, Y9, Y9
 	VMOVDQU      (DI), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
-	VBROADCASTSS (R8), Y11
-	VMULPS       Y11, Y6, Y6
 	VPABSB       Y9, Y11
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y11, Y9
@@ -1455,8 +1464,6 @@ block28:
 	VPSUBB       Y5, Y9, Y9
 	VMOVDQU      32(DI), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
-	VBROADCASTSS 4(R8), Y11
-	VMULPS       Y11, Y6, Y6
 	VPABSB       Y9, Y11
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y11, Y9
@@ -1474,8 +1481,6 @@ block28:
 	VPSUBB       Y5, Y9, Y9
 	VMOVDQU      64(DI), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
-	VBROADCASTSS 8(R8), Y11
-	VMULPS       Y11, Y6, Y6
 	VPABSB       Y9, Y11
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y11, Y9
@@ -1494,8 +1499,6 @@ block28:
 	VPSUBB       Y5, Y7, Y7
 	VMOVDQU      96(DI), Y9
 	VPXOR        flip<>+0(SB), Y9, Y9
-	VBROADCASTSS 12(R8), Y10
-	VMULPS       Y10, Y6, Y6
 	VPABSB       Y7, Y10
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y10, Y7
@@ -1513,8 +1516,6 @@ block28:
 	VPSUBB       Y5, Y7, Y7
 	VMOVDQU      128(DI), Y9
 	VPXOR        flip<>+0(SB), Y9, Y9
-	VBROADCASTSS 16(R8), Y10
-	VMULPS       Y10, Y6, Y6
 	VPABSB       Y7, Y10
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y10, Y7
@@ -1532,8 +1533,6 @@ block28:
 	VPSUBB       Y5, Y7, Y7
 	VMOVDQU      160(DI), Y9
 	VPXOR        flip<>+0(SB), Y9, Y9
-	VBROADCASTSS 20(R8), Y10
-	VMULPS       Y10, Y6, Y6
 	VPABSB       Y7, Y10
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y10, Y7
@@ -1551,8 +1550,6 @@ block28:
 	VPSUBB       Y5, Y7, Y7
 	VMOVDQU      192(DI), Y9
 	VPXOR        flip<>+0(SB), Y9, Y9
-	VBROADCASTSS 24(R8), Y10
-	VMULPS       Y10, Y6, Y6
 	VPABSB       Y7, Y10
 	VPSIGNB      Y7, Y9, Y7
 	VPMADDUBSW   Y7, Y10, Y7
@@ -1571,8 +1568,6 @@ block28:
 	VPSUBB       Y5, Y7, Y7
 	VMOVDQU      224(DI), Y8
 	VPXOR        flip<>+0(SB), Y8, Y8
-	VBROADCASTSS 28(R8), Y9
-	VMULPS       Y9, Y6, Y6
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
@@ -1950,10 +1945,10 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 loop40:
 	CMPQ        BX, $0x10
 	JL          done41
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Z4
 	VFMADD231PS (SI), Z4, Z0
 	VFMADD231PS (DI), Z4, Z1
@@ -2081,10 +2076,10 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 loop44:
 	CMPQ        BX, $0x10
 	JL          done45
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Z4
 	VCVTPH2PS   (SI), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -2216,10 +2211,10 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 loop48:
 	CMPQ        BX, $0x10
 	JL          done49
-	PREFETCHT0  1024(SI)
-	PREFETCHT0  1024(DI)
-	PREFETCHT0  1024(R8)
-	PREFETCHT0  1024(CX)
+	PREFETCHT0  2048(SI)
+	PREFETCHT0  2048(DI)
+	PREFETCHT0  2048(R8)
+	PREFETCHT0  2048(CX)
 	VMOVUPS     (DX), Z4
 	VPMOVZXWD   (SI), Z5
 	VPSLLD      $0x10, Z5, Z5
@@ -3145,7 +3140,7 @@ done57:
 	RET
 
 // func vecQ80AVX512(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
 TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVQ    dst+0(FP), AX
 	MOVQ    rows+16(FP), CX
@@ -3166,76 +3161,85 @@ row58:
 block59:
 	CMPQ         R9, $0x00000100
 	JL           tail60
-	PREFETCHT0   4096(SI)
-	PREFETCHT0   4160(SI)
-	PREFETCHT0   4224(SI)
-	PREFETCHT0   4288(SI)
-	PREFETCHT0   4352(SI)
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	PREFETCHT0   8320(SI)
+	PREFETCHT0   8384(SI)
+	PREFETCHT0   8448(SI)
 	LEAQ         256(DI), R8
-	VPBROADCASTW (SI), Y3
-	VPBROADCASTW 34(SI), K1, Y3
-	VCVTPH2PS    Y3, Z9
-	VMOVDQU      2(SI), Y3
-	VINSERTI64X4 $0x01, 36(SI), Z3, Z3
+	MOVWQZX      (SI), R10
+	MOVWQZX      34(SI), R11
+	SHLQ         $0x10, R11
+	ORQ          R11, R10
+	MOVWQZX      68(SI), R11
+	SHLQ         $0x20, R11
+	ORQ          R11, R10
+	MOVWQZX      102(SI), R11
+	SHLQ         $0x30, R11
+	ORQ          R11, R10
+	VMOVQ        R10, X3
+	MOVWQZX      136(SI), R10
+	MOVWQZX      170(SI), R11
+	SHLQ         $0x10, R11
+	ORQ          R11, R10
+	MOVWQZX      204(SI), R11
+	SHLQ         $0x20, R11
+	ORQ          R11, R10
+	MOVWQZX      238(SI), R11
+	SHLQ         $0x30, R11
+	ORQ          R11, R10
+	VMOVQ        R10, X4
+	VPUNPCKLQDQ  X4, X3, X3
+	VCVTPH2PS    X3, Y3
+	VMULPS       (R8), Y3, Y3
+	VMOVUPS      order0000000011111111<>+0(SB), Z9
+	VPERMPS      Z3, Z9, Z9
+	VMOVDQU      2(SI), Y4
+	VINSERTI64X4 $0x01, 36(SI), Z4, Z4
 	VMOVDQU8     (DI), Z10
-	VXORPS       Z12, Z12, Z12
-	VXORPS       Z11, Z11, Z11
-	VPDPBUSD     Z3, Z0, Z12
-	VPSUBD       Z12, Z11, Z11
-	VPDPBUSD     Z3, Z10, Z11
-	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD (R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
-	VPBROADCASTW 68(SI), Y3
-	VPBROADCASTW 102(SI), K1, Y3
-	VCVTPH2PS    Y3, Z9
-	VMOVDQU      70(SI), Y4
-	VINSERTI64X4 $0x01, 104(SI), Z4, Z4
-	VMOVDQU8     64(DI), Z10
 	VXORPS       Z12, Z12, Z12
 	VXORPS       Z11, Z11, Z11
 	VPDPBUSD     Z4, Z0, Z12
 	VPSUBD       Z12, Z11, Z11
 	VPDPBUSD     Z4, Z10, Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD 8(R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
-	VPBROADCASTW 136(SI), Y3
-	VPBROADCASTW 170(SI), K1, Y3
-	VCVTPH2PS    Y3, Z9
-	VMOVDQU      138(SI), Y5
-	VINSERTI64X4 $0x01, 172(SI), Z5, Z5
-	VMOVDQU8     128(DI), Z10
+	VFMADD231PS  Z9, Z11, Z2
+	VMOVUPS      order2222222233333333<>+0(SB), Z9
+	VPERMPS      Z3, Z9, Z9
+	VMOVDQU      70(SI), Y5
+	VINSERTI64X4 $0x01, 104(SI), Z5, Z5
+	VMOVDQU8     64(DI), Z10
 	VXORPS       Z12, Z12, Z12
 	VXORPS       Z11, Z11, Z11
 	VPDPBUSD     Z5, Z0, Z12
 	VPSUBD       Z12, Z11, Z11
 	VPDPBUSD     Z5, Z10, Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD 16(R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
-	VPBROADCASTW 204(SI), Y3
-	VPBROADCASTW 238(SI), K1, Y3
-	VCVTPH2PS    Y3, Z9
-	VMOVDQU      206(SI), Y6
-	VINSERTI64X4 $0x01, 240(SI), Z6, Z6
-	VMOVDQU8     192(DI), Z10
+	VFMADD231PS  Z9, Z11, Z2
+	VMOVUPS      order4444444455555555<>+0(SB), Z9
+	VPERMPS      Z3, Z9, Z9
+	VMOVDQU      138(SI), Y6
+	VINSERTI64X4 $0x01, 172(SI), Z6, Z6
+	VMOVDQU8     128(DI), Z10
 	VXORPS       Z12, Z12, Z12
 	VXORPS       Z11, Z11, Z11
 	VPDPBUSD     Z6, Z0, Z12
 	VPSUBD       Z12, Z11, Z11
 	VPDPBUSD     Z6, Z10, Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD 24(R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z2
+	VMOVUPS      order6666666677777777<>+0(SB), Z9
+	VPERMPS      Z3, Z9, Z9
+	VMOVDQU      206(SI), Y7
+	VINSERTI64X4 $0x01, 240(SI), Z7, Z7
+	VMOVDQU8     192(DI), Z10
+	VXORPS       Z12, Z12, Z12
+	VXORPS       Z11, Z11, Z11
+	VPDPBUSD     Z7, Z0, Z12
+	VPSUBD       Z12, Z11, Z11
+	VPDPBUSD     Z7, Z10, Z11
+	VCVTDQ2PS    Z11, Z11
+	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
@@ -3250,19 +3254,19 @@ tailLoop63:
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
-	VMOVDQU      2(SI), Y7
-	VINSERTI64X4 $0x01, 36(SI), Z7, Z7
+	VBROADCASTSD (R8), Z10
+	VPERMPS      Z10, Z1, Z10
+	VMULPS       Z10, Z9, Z9
+	VMOVDQU      2(SI), Y8
+	VINSERTI64X4 $0x01, 36(SI), Z8, Z8
 	VMOVDQU8     (DI), Z10
 	VXORPS       Z12, Z12, Z12
 	VXORPS       Z11, Z11, Z11
-	VPDPBUSD     Z7, Z0, Z12
+	VPDPBUSD     Z8, Z0, Z12
 	VPSUBD       Z12, Z11, Z11
-	VPDPBUSD     Z7, Z10, Z11
+	VPDPBUSD     Z8, Z10, Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD (R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000044, SI
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
@@ -3274,18 +3278,18 @@ half61:
 	JZ           end62
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
-	VMOVDQU      2(SI), Y8
+	VBROADCASTSD (R8), Z10
+	VPERMPS      Z10, Z1, Z10
+	VMULPS       Z10, Z9, Z9
+	VMOVDQU      2(SI), Y3
 	VMOVDQU8     (DI), Z10
 	VXORPS       Z12, Z12, Z12
 	VXORPS       Z11, Z11, Z11
-	VPDPBUSD     Z8, Z0, Z12
+	VPDPBUSD     Z3, Z0, Z12
 	VPSUBD       Z12, Z11, Z11
-	VPDPBUSD     Z8, Z10, Z11
+	VPDPBUSD     Z3, Z10, Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSD (R8), Z10
-	VPERMPS      Z10, Z1, Z10
-	VMULPS       Z10, Z9, Z10
-	VFMADD231PS  Z10, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
 end62:
@@ -3301,339 +3305,6 @@ end62:
 	JNZ           row58
 	VZEROUPPER
 	RET
-
-// func vecQ40AVX512(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         rows+16(FP), CX
-	MOVQ         x+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         w+8(FP), SI
-	VMOVUPS      flip<>+0(SB), Z0
-	VMOVUPS      halves16<>+0(SB), Z1
-	VMOVUPS      quarters16<>+0(SB), Z2
-	MOVL         $0x0000ff00, DI
-	KMOVD        DI, K1
-	VBROADCASTSS nibbles<>+0(SB), Z9
-	VBROADCASTSS eights<>+0(SB), Z10
-	VMOVDQU64    shift04<>+0(SB), Z11
-
-row64:
-	VXORPS Z2, Z2, Z2
-	MOVQ   DX, DI
-	MOVQ   BX, R9
-
-block65:
-	CMPQ           R9, $0x00000100
-	JL             tail66
-	PREFETCHT0     4096(SI)
-	PREFETCHT0     4160(SI)
-	PREFETCHT0     4224(SI)
-	LEAQ           256(DI), R8
-	VPBROADCASTW   (SI), Y3
-	VPBROADCASTW   18(SI), K1, Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 2(SI), Y3
-	VBROADCASTI128 20(SI), Y4
-	VINSERTI64X4   $0x01, Y4, Z3, Z3
-	VPSRLVD        Z11, Z3, Z3
-	VPANDD         Z9, Z3, Z3
-	VPSUBB         Z10, Z3, Z3
-	VMOVDQU8       (DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z3, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z3, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   (R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	VPBROADCASTW   36(SI), Y3
-	VPBROADCASTW   54(SI), K1, Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 38(SI), Y4
-	VBROADCASTI128 56(SI), Y3
-	VINSERTI64X4   $0x01, Y3, Z4, Z4
-	VPSRLVD        Z11, Z4, Z4
-	VPANDD         Z9, Z4, Z4
-	VPSUBB         Z10, Z4, Z4
-	VMOVDQU8       64(DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z4, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z4, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   8(R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	VPBROADCASTW   72(SI), Y3
-	VPBROADCASTW   90(SI), K1, Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 74(SI), Y5
-	VBROADCASTI128 92(SI), Y3
-	VINSERTI64X4   $0x01, Y3, Z5, Z5
-	VPSRLVD        Z11, Z5, Z5
-	VPANDD         Z9, Z5, Z5
-	VPSUBB         Z10, Z5, Z5
-	VMOVDQU8       128(DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z5, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z5, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   16(R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	VPBROADCASTW   108(SI), Y3
-	VPBROADCASTW   126(SI), K1, Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 110(SI), Y6
-	VBROADCASTI128 128(SI), Y3
-	VINSERTI64X4   $0x01, Y3, Z6, Z6
-	VPSRLVD        Z11, Z6, Z6
-	VPANDD         Z9, Z6, Z6
-	VPSUBB         Z10, Z6, Z6
-	VMOVDQU8       192(DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z6, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z6, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   24(R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	ADDQ           $0x00000090, SI
-	ADDQ           $0x00000160, DI
-	SUBQ           $0x00000100, R9
-	JMP            block65
-
-tail66:
-	LEAQ 256(DI), R8
-
-tailLoop69:
-	CMPQ           R9, $0x40
-	JL             half67
-	VPBROADCASTW   (SI), Y3
-	VPBROADCASTW   18(SI), K1, Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 2(SI), Y7
-	VBROADCASTI128 20(SI), Y3
-	VINSERTI64X4   $0x01, Y3, Z7, Z7
-	VPSRLVD        Z11, Z7, Z7
-	VPANDD         Z9, Z7, Z7
-	VPSUBB         Z10, Z7, Z7
-	VMOVDQU8       (DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z7, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z7, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   (R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	ADDQ           $0x00000024, SI
-	ADDQ           $0x40, DI
-	ADDQ           $0x08, R8
-	SUBQ           $0x40, R9
-	JMP            tailLoop69
-
-half67:
-	TESTQ          R9, R9
-	JZ             end68
-	VPBROADCASTW   (SI), Y3
-	VCVTPH2PS      Y3, Z12
-	VBROADCASTI128 2(SI), Y8
-	VPSRLVD        Z11, Z8, Z8
-	VPANDD         Z9, Z8, Z8
-	VPSUBB         Z10, Z8, Z8
-	VMOVDQU8       (DI), Z13
-	VXORPS         Z15, Z15, Z15
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       Z8, Z0, Z15
-	VPSUBD         Z15, Z14, Z14
-	VPDPBUSD       Z8, Z13, Z14
-	VCVTDQ2PS      Z14, Z14
-	VBROADCASTSD   (R8), Z13
-	VPERMPS        Z13, Z1, Z13
-	VMULPS         Z13, Z12, Z13
-	VFMADD231PS    Z13, Z14, Z2
-	ADDQ           $0x00000012, SI
-
-end68:
-	VEXTRACTF64X4 $0x01, Z2, Y3
-	VADDPS        Y3, Y2, Y3
-	VEXTRACTF128  $0x01, Y3, X2
-	VADDPS        X2, X3, X2
-	VHADDPS       X2, X2, X2
-	VHADDPS       X2, X2, X2
-	VMOVSS        X2, (AX)
-	ADDQ          $0x04, AX
-	DECQ          CX
-	JNZ           row64
-	VZEROUPPER
-	RET
-
-// func vecQ4KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, MMX+
-TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         rows+16(FP), CX
-	MOVQ         x+24(FP), DX
-	MOVQ         n+32(FP), BX
-	MOVQ         w+8(FP), SI
-	VMOVUPS      flip<>+0(SB), Z0
-	VMOVUPS      halves16<>+0(SB), Z1
-	VMOVUPS      quarters16<>+0(SB), Z2
-	VBROADCASTSS nibbles<>+0(SB), Z5
-	VMOVDQU64    shift0044<>+0(SB), Z6
-	VMOVDQU64    twice<>+0(SB), Z7
-
-row70:
-	VXORPS Z2, Z2, Z2
-	MOVQ   DX, DI
-	MOVQ   BX, R9
-
-block71:
-	CMPQ            R9, $0x00000100
-	JL              tail72
-	PREFETCHT0      4096(SI)
-	PREFETCHT0      4160(SI)
-	PREFETCHT0      4224(SI)
-	LEAQ            256(DI), R8
-	MOVL            4(SI), R10
-	MOVL            8(SI), R11
-	MOVL            12(SI), R12
-	MOVL            R10, R13
-	SHRL            $0x06, R13
-	ANDL            $0x03030303, R13
-	SHLL            $0x04, R13
-	MOVL            R11, R14
-	SHRL            $0x06, R14
-	ANDL            $0x03030303, R14
-	SHLL            $0x04, R14
-	MOVL            R12, R15
-	ANDL            $0x0f0f0f0f, R15
-	ORL             R15, R13
-	SHRL            $0x04, R12
-	ANDL            $0x0f0f0f0f, R12
-	ORL             R12, R14
-	ANDL            $0x3f3f3f3f, R10
-	ANDL            $0x3f3f3f3f, R11
-	VMOVD           R10, X3
-	VPINSRD         $0x01, R13, X3, X3
-	VPMOVZXBD       X3, Y3
-	VCVTDQ2PS       Y3, Y3
-	VPBROADCASTW    (SI), X4
-	VCVTPH2PS       X4, Y4
-	VMULPS          Y4, Y3, Y3
-	VMOVD           R11, X4
-	VPINSRD         $0x01, R14, X4, X4
-	VPMOVZXBD       X4, Y4
-	VCVTDQ2PS       Y4, Y4
-	VPBROADCASTW    2(SI), X8
-	VCVTPH2PS       X8, Y8
-	VMULPS          Y8, Y4, Y4
-	VPERMPS         Z4, Z7, Z8
-	VFNMADD231PS    288(DI), Z8, Z2
-	VMOVUPS         order0000000011111111<>+0(SB), Z8
-	VPERMPS         Z3, Z8, Z8
-	VBROADCASTI64X4 16(SI), Z9
-	VPSRLVW         Z6, Z9, Z9
-	VPANDD          Z5, Z9, Z9
-	VPXORD          (DI), Z0, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        Z10, Z9, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSD    (R8), Z9
-	VPERMPS         Z9, Z1, Z9
-	VMULPS          Z9, Z8, Z9
-	VFMADD231PS     Z9, Z11, Z2
-	VMOVUPS         order2222222233333333<>+0(SB), Z8
-	VPERMPS         Z3, Z8, Z8
-	VBROADCASTI64X4 48(SI), Z9
-	VPSRLVW         Z6, Z9, Z9
-	VPANDD          Z5, Z9, Z9
-	VPXORD          64(DI), Z0, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        Z10, Z9, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSD    8(R8), Z9
-	VPERMPS         Z9, Z1, Z9
-	VMULPS          Z9, Z8, Z9
-	VFMADD231PS     Z9, Z11, Z2
-	VMOVUPS         order4444444455555555<>+0(SB), Z8
-	VPERMPS         Z3, Z8, Z8
-	VBROADCASTI64X4 80(SI), Z9
-	VPSRLVW         Z6, Z9, Z9
-	VPANDD          Z5, Z9, Z9
-	VPXORD          128(DI), Z0, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        Z10, Z9, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSD    16(R8), Z9
-	VPERMPS         Z9, Z1, Z9
-	VMULPS          Z9, Z8, Z9
-	VFMADD231PS     Z9, Z11, Z2
-	VMOVUPS         order6666666677777777<>+0(SB), Z8
-	VPERMPS         Z3, Z8, Z8
-	VBROADCASTI64X4 112(SI), Z9
-	VPSRLVW         Z6, Z9, Z9
-	VPANDD          Z5, Z9, Z9
-	VPXORD          192(DI), Z0, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        Z10, Z9, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSD    24(R8), Z9
-	VPERMPS         Z9, Z1, Z9
-	VMULPS          Z9, Z8, Z9
-	VFMADD231PS     Z9, Z11, Z2
-	ADDQ            $0x00000090, SI
-	ADDQ            $0x00000160, DI
-	SUBQ            $0x00000100, R9
-	JMP             block71
-
-tail72:
-	VEXTRACTF64X4 $0x01, Z2, Y3
-	VADDPS        Y3, Y2, Y3
-	VEXTRACTF128  $0x01, Y3, X2
-	VADDPS        X2, X3, X2
-	VHADDPS       X2, X2, X2
-	VHADDPS       X2, X2, X2
-	VMOVSS        X2, (AX)
-	ADDQ          $0x04, AX
-	DECQ          CX
-	JNZ           row70
-	VZEROUPPER
-	RET
-
-DATA shift0044<>+0(SB)/4, $0x00000000
-DATA shift0044<>+4(SB)/4, $0x00000000
-DATA shift0044<>+8(SB)/4, $0x00000000
-DATA shift0044<>+12(SB)/4, $0x00000000
-DATA shift0044<>+16(SB)/4, $0x00000000
-DATA shift0044<>+20(SB)/4, $0x00000000
-DATA shift0044<>+24(SB)/4, $0x00000000
-DATA shift0044<>+28(SB)/4, $0x00000000
-DATA shift0044<>+32(SB)/4, $0x00040004
-DATA shift0044<>+36(SB)/4, $0x00040004
-DATA shift0044<>+40(SB)/4, $0x00040004
-DATA shift0044<>+44(SB)/4, $0x00040004
-DATA shift0044<>+48(SB)/4, $0x00040004
-DATA shift0044<>+52(SB)/4, $0x00040004
-DATA shift0044<>+56(SB)/4, $0x00040004
-DATA shift0044<>+60(SB)/4, $0x00040004
-GLOBL shift0044<>(SB), RODATA|NOPTR, $64
 
 DATA order0000000011111111<>+0(SB)/4, $0x00000000
 DATA order0000000011111111<>+4(SB)/4, $0x00000000
@@ -3707,6 +3378,339 @@ DATA order6666666677777777<>+56(SB)/4, $0x00000007
 DATA order6666666677777777<>+60(SB)/4, $0x00000007
 GLOBL order6666666677777777<>(SB), RODATA|NOPTR, $64
 
+// func vecQ40AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z2
+	MOVL         $0x0000ff00, DI
+	KMOVD        DI, K1
+	VBROADCASTSS nibbles<>+0(SB), Z10
+	VBROADCASTSS eights<>+0(SB), Z11
+	VMOVDQU64    shift04<>+0(SB), Z12
+
+row64:
+	VXORPS Z2, Z2, Z2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block65:
+	CMPQ           R9, $0x00000100
+	JL             tail66
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        18(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        36(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        54(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X3
+	MOVWQZX        72(SI), R10
+	MOVWQZX        90(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        108(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        126(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMULPS         (R8), Y3, Y3
+	VMOVUPS        order0000000011111111<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 2(SI), Y4
+	VBROADCASTI128 20(SI), Y5
+	VINSERTI64X4   $0x01, Y5, Z4, Z4
+	VPSRLVD        Z12, Z4, Z4
+	VPANDD         Z10, Z4, Z4
+	VPSUBB         Z11, Z4, Z4
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z4, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z4, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order2222222233333333<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 38(SI), Y5
+	VBROADCASTI128 56(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z5, Z5
+	VPSRLVD        Z12, Z5, Z5
+	VPANDD         Z10, Z5, Z5
+	VPSUBB         Z11, Z5, Z5
+	VMOVDQU8       64(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z5, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z5, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order4444444455555555<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 74(SI), Y6
+	VBROADCASTI128 92(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z6, Z6
+	VPSRLVD        Z12, Z6, Z6
+	VPANDD         Z10, Z6, Z6
+	VPSUBB         Z11, Z6, Z6
+	VMOVDQU8       128(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z6, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z6, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order6666666677777777<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 110(SI), Y7
+	VBROADCASTI128 128(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z7, Z7
+	VPSRLVD        Z12, Z7, Z7
+	VPANDD         Z10, Z7, Z7
+	VPSUBB         Z11, Z7, Z7
+	VMOVDQU8       192(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z7, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z7, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000090, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block65
+
+tail66:
+	LEAQ 256(DI), R8
+
+tailLoop69:
+	CMPQ           R9, $0x40
+	JL             half67
+	VPBROADCASTW   (SI), Y3
+	VPBROADCASTW   18(SI), K1, Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	VBROADCASTI128 2(SI), Y8
+	VBROADCASTI128 20(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z8, Z8
+	VPSRLVD        Z12, Z8, Z8
+	VPANDD         Z10, Z8, Z8
+	VPSUBB         Z11, Z8, Z8
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z8, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z8, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000024, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop69
+
+half67:
+	TESTQ          R9, R9
+	JZ             end68
+	VPBROADCASTW   (SI), Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	VBROADCASTI128 2(SI), Y9
+	VPSRLVD        Z12, Z9, Z9
+	VPANDD         Z10, Z9, Z9
+	VPSUBB         Z11, Z9, Z9
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z9, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z9, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000012, SI
+
+end68:
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y3
+	VEXTRACTF128  $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VHADDPS       X2, X2, X2
+	VHADDPS       X2, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row64
+	VZEROUPPER
+	RET
+
+// func vecQ4KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z1
+	VBROADCASTSS nibbles<>+0(SB), Z4
+	VMOVDQU64    shift0044<>+0(SB), Z5
+	VMOVDQU64    twice<>+0(SB), Z6
+
+row70:
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block71:
+	CMPQ            R9, $0x00000100
+	JL              tail72
+	PREFETCHT0      8192(SI)
+	PREFETCHT0      8256(SI)
+	PREFETCHT0      8320(SI)
+	LEAQ            256(DI), R8
+	MOVL            4(SI), R10
+	MOVL            8(SI), R11
+	MOVL            12(SI), R12
+	VPBROADCASTD    (SI), X2
+	VCVTPH2PS       X2, Y2
+	VMOVSLDUP       Y2, Y3
+	VMOVSHDUP       Y2, Y7
+	MOVL            R10, R13
+	SHRL            $0x06, R13
+	ANDL            $0x03030303, R13
+	SHLL            $0x04, R13
+	MOVL            R11, R14
+	SHRL            $0x06, R14
+	ANDL            $0x03030303, R14
+	SHLL            $0x04, R14
+	MOVL            R12, R15
+	ANDL            $0x0f0f0f0f, R15
+	ORL             R15, R13
+	SHRL            $0x04, R12
+	ANDL            $0x0f0f0f0f, R12
+	ORL             R12, R14
+	ANDL            $0x3f3f3f3f, R10
+	ANDL            $0x3f3f3f3f, R11
+	SHLQ            $0x20, R13
+	ORQ             R10, R13
+	VMOVQ           R13, X2
+	VPMOVZXBD       X2, Y2
+	VCVTDQ2PS       Y2, Y2
+	VMULPS          Y3, Y2, Y2
+	SHLQ            $0x20, R14
+	ORQ             R11, R14
+	VMOVQ           R14, X3
+	VPMOVZXBD       X3, Y3
+	VCVTDQ2PS       Y3, Y3
+	VMULPS          Y7, Y3, Y3
+	VPERMPS         Z3, Z6, Z7
+	VFNMADD231PS    288(DI), Z7, Z1
+	VMULPS          (R8), Y2, Y2
+	VMOVUPS         order0000000011111111<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 16(SI), Z8
+	VPSRLVW         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPXORD          (DI), Z0, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order2222222233333333<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 48(SI), Z8
+	VPSRLVW         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPXORD          64(DI), Z0, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order4444444455555555<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 80(SI), Z8
+	VPSRLVW         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPXORD          128(DI), Z0, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order6666666677777777<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 112(SI), Z8
+	VPSRLVW         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPXORD          192(DI), Z0, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	ADDQ            $0x00000090, SI
+	ADDQ            $0x00000160, DI
+	SUBQ            $0x00000100, R9
+	JMP             block71
+
+tail72:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y2
+	VEXTRACTF128  $0x01, Y2, X1
+	VADDPS        X1, X2, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row70
+	VZEROUPPER
+	RET
+
+DATA shift0044<>+0(SB)/4, $0x00000000
+DATA shift0044<>+4(SB)/4, $0x00000000
+DATA shift0044<>+8(SB)/4, $0x00000000
+DATA shift0044<>+12(SB)/4, $0x00000000
+DATA shift0044<>+16(SB)/4, $0x00000000
+DATA shift0044<>+20(SB)/4, $0x00000000
+DATA shift0044<>+24(SB)/4, $0x00000000
+DATA shift0044<>+28(SB)/4, $0x00000000
+DATA shift0044<>+32(SB)/4, $0x00040004
+DATA shift0044<>+36(SB)/4, $0x00040004
+DATA shift0044<>+40(SB)/4, $0x00040004
+DATA shift0044<>+44(SB)/4, $0x00040004
+DATA shift0044<>+48(SB)/4, $0x00040004
+DATA shift0044<>+52(SB)/4, $0x00040004
+DATA shift0044<>+56(SB)/4, $0x00040004
+DATA shift0044<>+60(SB)/4, $0x00040004
+GLOBL shift0044<>(SB), RODATA|NOPTR, $64
+
 // func vecQ6KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
@@ -3717,126 +3721,113 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	MOVQ         w+8(FP), SI
 	VMOVUPS      flip<>+0(SB), Z0
 	VMOVUPS      halves16<>+0(SB), Z1
-	VMOVUPS      quarters16<>+0(SB), Z2
-	VBROADCASTSS nibbles<>+0(SB), Z3
-	VBROADCASTSS pairs<>+0(SB), Z4
-	VBROADCASTSS thirtytwos<>+0(SB), Z5
-	VMOVDQU64    shiftL42<>+0(SB), Z6
-	VMOVDQU64    shiftR02<>+0(SB), Z7
+	VMOVUPS      quarters16<>+0(SB), Z1
+	VBROADCASTSS nibbles<>+0(SB), Z2
+	VBROADCASTSS pairs<>+0(SB), Z3
+	VBROADCASTSS thirtytwos<>+0(SB), Z4
+	VMOVDQU64    shiftL42<>+0(SB), Z5
+	VMOVDQU64    shiftR02<>+0(SB), Z6
 
 row75:
-	VXORPS Z2, Z2, Z2
+	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
 block76:
 	CMPQ            R9, $0x00000100
 	JL              tail77
-	PREFETCHT0      4096(SI)
-	PREFETCHT0      4160(SI)
-	PREFETCHT0      4224(SI)
-	PREFETCHT0      4288(SI)
+	PREFETCHT0      8192(SI)
+	PREFETCHT0      8256(SI)
+	PREFETCHT0      8320(SI)
+	PREFETCHT0      8384(SI)
 	LEAQ            256(DI), R8
-	VPBROADCASTW    208(SI), Y8
-	VCVTPH2PS       Y8, Z8
-	VPMOVSXBD       192(SI), Z9
-	VCVTDQ2PS       Z9, Z9
-	VMULPS          Z8, Z9, Z9
-	VMOVUPS         order0000111122223333<>+0(SB), Z8
-	VPERMPS         Z9, Z8, Z8
-	VMOVDQU64       (SI), Z10
-	VBROADCASTI64X4 128(SI), Z11
-	VPSLLVW         Z6, Z11, Z11
+	VPBROADCASTW    208(SI), Y7
+	VCVTPH2PS       Y7, Z7
+	VPMOVSXBD       192(SI), Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z7, Z8, Z8
+	VMOVUPS         twice<>+0(SB), Z7
+	VPERMPS         (R8), Z7, Z7
+	VMULPS          Z7, Z8, Z8
+	VMOVUPS         order0000111122223333<>+0(SB), Z7
+	VPERMPS         Z8, Z7, Z7
+	VMOVDQU64       (SI), Z9
+	VBROADCASTI64X4 128(SI), Z10
+	VPSLLVW         Z5, Z10, Z10
 	VPANDD          Z3, Z10, Z10
-	VPANDD          Z4, Z11, Z11
-	VPORD           Z11, Z10, Z10
-	VPSUBB          Z5, Z10, Z10
-	VMOVDQU8        (DI), Z11
-	VXORPS          Z13, Z13, Z13
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        Z10, Z0, Z13
-	VPSUBD          Z13, Z12, Z12
-	VPDPBUSD        Z10, Z11, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSD    (R8), Z10
-	VPERMPS         Z10, Z1, Z10
-	VMULPS          Z10, Z8, Z10
-	VFMADD231PS     Z10, Z12, Z2
-	VMOVUPS         order4444555566667777<>+0(SB), Z8
-	VPERMPS         Z9, Z8, Z8
-	VMOVDQU64       (SI), Z10
-	VBROADCASTI64X4 128(SI), Z11
-	VPSRLW          $0x04, Z10, Z10
-	VPSRLVW         Z7, Z11, Z11
-	VPANDD          Z3, Z10, Z10
-	VPANDD          Z4, Z11, Z11
-	VPORD           Z11, Z10, Z10
-	VPSUBB          Z5, Z10, Z10
-	VMOVDQU8        64(DI), Z11
-	VXORPS          Z13, Z13, Z13
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        Z10, Z0, Z13
-	VPSUBD          Z13, Z12, Z12
-	VPDPBUSD        Z10, Z11, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSD    8(R8), Z10
-	VPERMPS         Z10, Z1, Z10
-	VMULPS          Z10, Z8, Z10
-	VFMADD231PS     Z10, Z12, Z2
-	VMOVUPS         order88889999aaaabbbb<>+0(SB), Z8
-	VPERMPS         Z9, Z8, Z8
-	VMOVDQU64       64(SI), Z10
-	VBROADCASTI64X4 160(SI), Z11
-	VPSLLVW         Z6, Z11, Z11
-	VPANDD          Z3, Z10, Z10
-	VPANDD          Z4, Z11, Z11
-	VPORD           Z11, Z10, Z10
-	VPSUBB          Z5, Z10, Z10
-	VMOVDQU8        128(DI), Z11
-	VXORPS          Z13, Z13, Z13
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        Z10, Z0, Z13
-	VPSUBD          Z13, Z12, Z12
-	VPDPBUSD        Z10, Z11, Z12
-	VCVTDQ2PS       Z12, Z12
-	VBROADCASTSD    16(R8), Z10
-	VPERMPS         Z10, Z1, Z10
-	VMULPS          Z10, Z8, Z10
-	VFMADD231PS     Z10, Z12, Z2
-	VMOVUPS         orderccccddddeeeeffff<>+0(SB), Z8
-	VPERMPS         Z9, Z8, Z8
-	VMOVDQU64       64(SI), Z9
-	VBROADCASTI64X4 160(SI), Z10
-	VPSRLW          $0x04, Z9, Z9
-	VPSRLVW         Z7, Z10, Z10
-	VPANDD          Z3, Z9, Z9
-	VPANDD          Z4, Z10, Z10
-	VPORD           Z10, Z9, Z9
-	VPSUBB          Z5, Z9, Z9
-	VMOVDQU8        192(DI), Z10
+	VPTERNLOGD      $0xf8, Z2, Z9, Z10
+	VPSUBB          Z4, Z10, Z10
+	VMOVDQU8        (DI), Z9
 	VXORPS          Z12, Z12, Z12
 	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        Z9, Z0, Z12
+	VPDPBUSD        Z10, Z0, Z12
 	VPSUBD          Z12, Z11, Z11
-	VPDPBUSD        Z9, Z10, Z11
+	VPDPBUSD        Z10, Z9, Z11
 	VCVTDQ2PS       Z11, Z11
-	VBROADCASTSD    24(R8), Z9
-	VPERMPS         Z9, Z1, Z9
-	VMULPS          Z9, Z8, Z9
-	VFMADD231PS     Z9, Z11, Z2
+	VFMADD231PS     Z7, Z11, Z1
+	VMOVUPS         order4444555566667777<>+0(SB), Z7
+	VPERMPS         Z8, Z7, Z7
+	VMOVDQU64       (SI), Z9
+	VBROADCASTI64X4 128(SI), Z10
+	VPSRLW          $0x04, Z9, Z9
+	VPSRLVW         Z6, Z10, Z10
+	VPANDD          Z3, Z10, Z10
+	VPTERNLOGD      $0xf8, Z2, Z9, Z10
+	VPSUBB          Z4, Z10, Z10
+	VMOVDQU8        64(DI), Z9
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        Z10, Z0, Z12
+	VPSUBD          Z12, Z11, Z11
+	VPDPBUSD        Z10, Z9, Z11
+	VCVTDQ2PS       Z11, Z11
+	VFMADD231PS     Z7, Z11, Z1
+	VMOVUPS         order88889999aaaabbbb<>+0(SB), Z7
+	VPERMPS         Z8, Z7, Z7
+	VMOVDQU64       64(SI), Z9
+	VBROADCASTI64X4 160(SI), Z10
+	VPSLLVW         Z5, Z10, Z10
+	VPANDD          Z3, Z10, Z10
+	VPTERNLOGD      $0xf8, Z2, Z9, Z10
+	VPSUBB          Z4, Z10, Z10
+	VMOVDQU8        128(DI), Z9
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        Z10, Z0, Z12
+	VPSUBD          Z12, Z11, Z11
+	VPDPBUSD        Z10, Z9, Z11
+	VCVTDQ2PS       Z11, Z11
+	VFMADD231PS     Z7, Z11, Z1
+	VMOVUPS         orderccccddddeeeeffff<>+0(SB), Z7
+	VPERMPS         Z8, Z7, Z7
+	VMOVDQU64       64(SI), Z8
+	VBROADCASTI64X4 160(SI), Z9
+	VPSRLW          $0x04, Z8, Z8
+	VPSRLVW         Z6, Z9, Z9
+	VPANDD          Z3, Z9, Z9
+	VPTERNLOGD      $0xf8, Z2, Z8, Z9
+	VPSUBB          Z4, Z9, Z9
+	VMOVDQU8        192(DI), Z8
+	VXORPS          Z11, Z11, Z11
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z9, Z0, Z11
+	VPSUBD          Z11, Z10, Z10
+	VPDPBUSD        Z9, Z8, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
 	JMP             block76
 
 tail77:
-	VEXTRACTF64X4 $0x01, Z2, Y8
-	VADDPS        Y8, Y2, Y8
-	VEXTRACTF128  $0x01, Y8, X2
-	VADDPS        X2, X8, X2
-	VHADDPS       X2, X2, X2
-	VHADDPS       X2, X2, X2
-	VMOVSS        X2, (AX)
+	VEXTRACTF64X4 $0x01, Z1, Y7
+	VADDPS        Y7, Y1, Y7
+	VEXTRACTF128  $0x01, Y7, X1
+	VADDPS        X1, X7, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
 	JNZ           row75
@@ -4442,43 +4433,57 @@ GLOBL infinity<>(SB), RODATA|NOPTR, $4
 // func unpackQ80AVX2(dst *byte, src *byte)
 // Requires: AVX, AVX2, F16C
 TEXT ·unpackQ80AVX2(SB), NOSPLIT, $0-16
-	MOVQ      dst+0(FP), AX
-	MOVQ      src+8(FP), CX
-	VXORPS    Y0, Y0, Y0
-	VMOVUPS   Y0, 320(AX)
-	VMOVUPS   Y0, 352(AX)
-	VPXOR     X0, X0, X0
-	VPINSRW   $0x00, (CX), X0, X0
-	VPINSRW   $0x01, 34(CX), X0, X0
-	VPINSRW   $0x02, 68(CX), X0, X0
-	VPINSRW   $0x03, 102(CX), X0, X0
-	VPINSRW   $0x04, 136(CX), X0, X0
-	VPINSRW   $0x05, 170(CX), X0, X0
-	VPINSRW   $0x06, 204(CX), X0, X0
-	VPINSRW   $0x07, 238(CX), X0, X0
-	VCVTPH2PS X0, Y0
-	VMOVDQU   twice<>+0(SB), Y1
-	VPERMPS   Y0, Y1, Y1
-	VMOVUPS   Y1, 256(AX)
-	VMOVDQU   twice<>+32(SB), Y1
-	VPERMPS   Y0, Y1, Y0
-	VMOVUPS   Y0, 288(AX)
-	VMOVDQU   2(CX), Y0
-	VMOVDQU   Y0, (AX)
-	VMOVDQU   36(CX), Y0
-	VMOVDQU   Y0, 32(AX)
-	VMOVDQU   70(CX), Y0
-	VMOVDQU   Y0, 64(AX)
-	VMOVDQU   104(CX), Y0
-	VMOVDQU   Y0, 96(AX)
-	VMOVDQU   138(CX), Y0
-	VMOVDQU   Y0, 128(AX)
-	VMOVDQU   172(CX), Y0
-	VMOVDQU   Y0, 160(AX)
-	VMOVDQU   206(CX), Y0
-	VMOVDQU   Y0, 192(AX)
-	VMOVDQU   240(CX), Y0
-	VMOVDQU   Y0, 224(AX)
+	MOVQ        dst+0(FP), AX
+	MOVQ        src+8(FP), CX
+	VXORPS      Y0, Y0, Y0
+	VMOVUPS     Y0, 320(AX)
+	VMOVUPS     Y0, 352(AX)
+	MOVWQZX     (CX), DX
+	MOVWQZX     34(CX), BX
+	SHLQ        $0x10, BX
+	ORQ         BX, DX
+	MOVWQZX     68(CX), BX
+	SHLQ        $0x20, BX
+	ORQ         BX, DX
+	MOVWQZX     102(CX), BX
+	SHLQ        $0x30, BX
+	ORQ         BX, DX
+	VMOVQ       DX, X0
+	MOVWQZX     136(CX), DX
+	MOVWQZX     170(CX), BX
+	SHLQ        $0x10, BX
+	ORQ         BX, DX
+	MOVWQZX     204(CX), BX
+	SHLQ        $0x20, BX
+	ORQ         BX, DX
+	MOVWQZX     238(CX), BX
+	SHLQ        $0x30, BX
+	ORQ         BX, DX
+	VMOVQ       DX, X1
+	VPUNPCKLQDQ X1, X0, X0
+	VCVTPH2PS   X0, Y0
+	VMOVDQU     twice<>+0(SB), Y1
+	VPERMPS     Y0, Y1, Y1
+	VMOVUPS     Y1, 256(AX)
+	VMOVDQU     twice<>+32(SB), Y1
+	VPERMPS     Y0, Y1, Y0
+	VMOVUPS     Y0, 288(AX)
+	VMOVDQU     2(CX), Y0
+	VMOVDQU     Y0, (AX)
+	VMOVDQU     36(CX), Y0
+	VMOVDQU     Y0, 32(AX)
+	VMOVDQU     70(CX), Y0
+	VMOVDQU     Y0, 64(AX)
+	VMOVDQU     104(CX), Y0
+	VMOVDQU     Y0, 96(AX)
+	VMOVDQU     138(CX), Y0
+	VMOVDQU     Y0, 128(AX)
+	VMOVDQU     172(CX), Y0
+	VMOVDQU     Y0, 160(AX)
+	VMOVDQU     206(CX), Y0
+	VMOVDQU     Y0, 192(AX)
+	VMOVDQU     240(CX), Y0
+	VMOVDQU     Y0, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -4490,15 +4495,29 @@ TEXT ·unpackQ40AVX2(SB), NOSPLIT, $0-16
 	VXORPS         Y0, Y0, Y0
 	VMOVUPS        Y0, 320(AX)
 	VMOVUPS        Y0, 352(AX)
-	VPXOR          X0, X0, X0
-	VPINSRW        $0x00, (CX), X0, X0
-	VPINSRW        $0x01, 18(CX), X0, X0
-	VPINSRW        $0x02, 36(CX), X0, X0
-	VPINSRW        $0x03, 54(CX), X0, X0
-	VPINSRW        $0x04, 72(CX), X0, X0
-	VPINSRW        $0x05, 90(CX), X0, X0
-	VPINSRW        $0x06, 108(CX), X0, X0
-	VPINSRW        $0x07, 126(CX), X0, X0
+	MOVWQZX        (CX), DX
+	MOVWQZX        18(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        36(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        54(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X0
+	MOVWQZX        72(CX), DX
+	MOVWQZX        90(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        108(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        126(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X1
+	VPUNPCKLQDQ    X1, X0, X0
 	VCVTPH2PS      X0, Y0
 	VMOVDQU        twice<>+0(SB), Y1
 	VPERMPS        Y0, Y1, Y1
@@ -4560,6 +4579,10 @@ TEXT ·unpackQ4KAVX2(SB), NOSPLIT, $0-16
 	MOVL         4(CX), DX
 	MOVL         8(CX), BX
 	MOVL         12(CX), SI
+	VPBROADCASTD (CX), X0
+	VCVTPH2PS    X0, Y0
+	VMOVSLDUP    Y0, Y1
+	VMOVSHDUP    Y0, Y0
 	MOVL         DX, DI
 	SHRL         $0x06, DI
 	ANDL         $0x03030303, DI
@@ -4576,28 +4599,26 @@ TEXT ·unpackQ4KAVX2(SB), NOSPLIT, $0-16
 	ORL          SI, R8
 	ANDL         $0x3f3f3f3f, DX
 	ANDL         $0x3f3f3f3f, BX
-	VMOVD        DX, X0
-	VPINSRD      $0x01, DI, X0, X0
-	VPMOVZXBD    X0, Y0
-	VCVTDQ2PS    Y0, Y0
-	VPBROADCASTW (CX), X1
-	VCVTPH2PS    X1, Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVD        BX, X1
-	VPINSRD      $0x01, R8, X1, X1
+	SHLQ         $0x20, DI
+	ORQ          DX, DI
+	VMOVQ        DI, X2
+	VPMOVZXBD    X2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	SHLQ         $0x20, R8
+	ORQ          BX, R8
+	VMOVQ        R8, X1
 	VPMOVZXBD    X1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VPBROADCASTW 2(CX), X2
-	VCVTPH2PS    X2, Y2
-	VMULPS       Y2, Y1, Y1
-	VMOVDQU      twice<>+0(SB), Y2
-	VPERMPS      Y0, Y2, Y2
-	VMOVUPS      Y2, 256(AX)
-	VMOVDQU      twice<>+0(SB), Y2
-	VPERMPS      Y1, Y2, Y2
-	VMOVUPS      Y2, 320(AX)
-	VMOVDQU      twice<>+32(SB), Y2
-	VPERMPS      Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y1
+	VMOVDQU      twice<>+0(SB), Y0
+	VPERMPS      Y2, Y0, Y0
+	VMOVUPS      Y0, 256(AX)
+	VMOVDQU      twice<>+0(SB), Y0
+	VPERMPS      Y1, Y0, Y0
+	VMOVUPS      Y0, 320(AX)
+	VMOVDQU      twice<>+32(SB), Y0
+	VPERMPS      Y2, Y0, Y0
 	VMOVUPS      Y0, 288(AX)
 	VMOVDQU      twice<>+32(SB), Y0
 	VPERMPS      Y1, Y0, Y0
@@ -5732,16 +5753,16 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ n+8(FP), CX
 
 loop114:
-	PREFETCHT0 4096(AX)
+	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
-	PREFETCHT0 4160(AX)
+	PREFETCHT0 8256(AX)
 	VMOVDQU    64(AX), Y0
 	VMOVDQU    96(AX), Y0
-	PREFETCHT0 4224(AX)
+	PREFETCHT0 8320(AX)
 	VMOVDQU    128(AX), Y0
 	VMOVDQU    160(AX), Y0
-	PREFETCHT0 4288(AX)
+	PREFETCHT0 8384(AX)
 	VMOVDQU    192(AX), Y0
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX

@@ -16,19 +16,22 @@ type format struct {
 	blocks int  // how many blocks those are
 	tail   bool // rows may end within 256 columns
 	begin  func(v *vecState)
-	header func(v *vecState) // scales of a block of 256
 
-	// The weights, as bytes, and scales of step s: 64 columns, or (AVX2) the
-	// half h of them.
-	weights, scale func(v *vecState, s, h int) reg.VecVirtual
-	unsigned       bool
+	// header leaves the scales of 256 columns in v.scales, in one register for
+	// each 32 columns (AVX2, of 16: two registers).
+	header func(v *vecState)
+	per16  bool // scales are for 16 columns
+
+	// weights loads bytes of step s: 64 columns, or (AVX2) the half h of them.
+	weights  func(v *vecState, s, h int) reg.VecVirtual
+	unsigned bool // from 0 to 127
 }
 
 var formats = []format{
-	{name: "Q80", bytes: 272, blocks: 8, tail: true, begin: beginQ80, scale: scaleQ80, weights: weightsQ80},
-	{name: "Q40", bytes: 144, blocks: 8, tail: true, begin: beginQ40, scale: scaleQ40, weights: weightsQ40},
-	{name: "Q4K", bytes: 144, blocks: 1, begin: beginQ4K, header: headerQ4K, scale: scaleQ4K, weights: weightsQ4K, unsigned: true},
-	{name: "Q6K", bytes: 210, blocks: 1, begin: beginQ6K, header: headerQ6K, scale: scaleQ6K, weights: weightsQ6K},
+	{name: "Q80", bytes: 272, blocks: 8, tail: true, begin: beginQ80, header: headerHalves(34), weights: weightsQ80},
+	{name: "Q40", bytes: 144, blocks: 8, tail: true, begin: beginQ40, header: headerHalves(18), weights: weightsQ40},
+	{name: "Q4K", bytes: 144, blocks: 1, begin: beginQ4K, header: headerQ4K, weights: weightsQ4K, unsigned: true},
+	{name: "Q6K", bytes: 210, blocks: 1, begin: beginQ6K, header: headerQ6K, per16: true, weights: weightsQ6K},
 }
 
 // vecState is what the steps of one product share.
@@ -64,12 +67,11 @@ func matVec(i isa, f format) {
 		PREFETCHT0(at(v.w, prefetchAhead+64*k))
 	}
 	LEAQ(at(v.xq, xScales), v.xd)
-	if f.header != nil {
-		f.header(v)
-	}
+	f.header(v)
+	v.timesX(f)
 	for s := range 4 {
 		for h := range i.parts() {
-			v.step(f, s, h)
+			v.step(f, v.spread(f, s, h), s, h)
 		}
 	}
 	ADDQ(U32(uint32(f.bytes)), v.w)
@@ -84,7 +86,7 @@ func matVec(i isa, f format) {
 		CMPQ(left, Imm(64))
 		JL(LabelRef(half))
 		for h := range i.parts() {
-			v.step(f, 0, h)
+			v.step(f, v.tailScale(f, h), 0, h)
 		}
 		ADDQ(U32(uint32(f.bytes/4)), v.w)
 		ADDQ(Imm(64), v.xq)
@@ -95,7 +97,7 @@ func matVec(i isa, f format) {
 		TESTQ(left, left)
 		JZ(LabelRef(end))
 		v.half = true
-		v.step(f, 0, 0)
+		v.step(f, v.tailScale(f, 0), 0, 0)
 		v.half = false
 		ADDQ(U32(uint32(f.bytes/8)), v.w)
 		Label(end)
@@ -107,78 +109,138 @@ func matVec(i isa, f format) {
 	ret()
 }
 
-// step accumulates 64 columns, or (AVX2) half of them.
-func (v *vecState) step(f format, s, h int) {
-	scale := f.scale(v, s, h)
-	w := f.weights(v, s, h)
-	if f.unsigned {
-		v.unsigned(w, scale, s, h)
+// timesX multiplies the scales of a block with those of the activations.
+func (v *vecState) timesX(f format) {
+	for k, sc := range v.scales {
+		switch {
+		case !f.per16:
+			VMULPS(at(v.xd, 0), sc, sc)
+		case v.i == avx512:
+			x := ZMM()
+			VMOVUPS(table("twice", twice...), x)
+			VPERMPS(at(v.xd, 0), x, x) // reads 64 bytes, uses 32
+			VMULPS(x, sc, sc)
+		default:
+			x := v.twiceMem(k)
+			VPERMPS(at(v.xd, 0), x, x)
+			VMULPS(x, sc, sc)
+		}
+	}
+}
+
+// spread puts the scales of step s (AVX2: its half h) in the lanes of their
+// columns, four to a lane.
+func (v *vecState) spread(f format, s, h int) reg.VecVirtual {
+	k, i := 0, uint32(2*s)
+	var order []uint32
+	switch {
+	case v.i == avx512 && f.per16:
+		order = repeat(4, 2*i, 2*i+1, 2*i+2, 2*i+3)
+	case v.i == avx512:
+		order = repeat(8, i, i+1)
+	case f.per16:
+		k, i = s/2, (2*i+uint32(2*h))%8
+		order = repeat(4, i, i+1)
+	default:
+		order = repeat(8, i+uint32(h))
+	}
+	name := "order"
+	for _, o := range order {
+		name += fmt.Sprintf("%x", o)
+	}
+	scale := v.i.vec()
+	VMOVUPS(table(name, order...), scale)
+	if v.i == avx512 {
+		VPERMPS(v.scales[k].AsZ(), scale, scale)
 	} else {
-		v.signed(w, scale, s, h)
+		VPERMPS(v.scales[k], scale, scale)
 	}
+	return scale
 }
 
-// signed accumulates signed weights w of step s (AVX2: its half h), times
-// scale, which does not hold the activation's scale yet.
-func (v *vecState) signed(w, scale reg.VecVirtual, s, h int) {
+// tailScale reads the scales of two blocks of 32 (AVX2, or half: of one) at
+// the start of the weights, times the activations'.
+func (v *vecState) tailScale(f format, h int) reg.VecVirtual {
+	scale := v.halfPair(f.bytes/8, h)
 	if v.i == avx512 {
-		x, t := ZMM(), ZMM()
-		VMOVDQU8(at(v.xq, 64*s), x)
-		negatedSum(v.intConsts, w, t)
-		VPDPBUSD(w, x, t)
-		v.finish512(t, scale, s)
-		return
+		d := v.xScale512(at(v.xd, 0))
+		VMULPS(d, scale, scale)
+		return scale
 	}
-	x := v.x256(scale, s, h)
-	v.signedDot256(w, x, scale, v.acc[h])
+	d := YMM()
+	VBROADCASTSS(at(v.xd, 4*h), d)
+	VMULPS(d, scale, scale)
+	return scale
 }
 
-// unsigned is signed for weights of 0 to 127.
-func (v *vecState) unsigned(w, scale reg.VecVirtual, s, h int) {
-	if v.i == avx512 {
+// step accumulates 64 columns, or (AVX2) half of them, times scale.
+func (v *vecState) step(f format, scale reg.VecVirtual, s, h int) {
+	w := f.weights(v, s, h)
+	switch {
+	case v.i == avx512 && f.unsigned:
 		x, t := ZMM(), ZMM()
 		VPXORD(at(v.xq, 64*s), v.u128, x)
 		v.i.zero(t)
 		VPDPBUSD(x, w, t)
-		v.finish512(t, scale, s)
-		return
+		VCVTDQ2PS(t, t)
+		VFMADD231PS(scale, t, v.acc[0])
+	case v.i == avx512:
+		x, t := ZMM(), ZMM()
+		VMOVDQU8(at(v.xq, 64*s), x)
+		negatedSum(v.intConsts, w, t)
+		VPDPBUSD(w, x, t)
+		VCVTDQ2PS(t, t)
+		VFMADD231PS(scale, t, v.acc[0])
+	default:
+		x := YMM()
+		VMOVDQU(at(v.xq, 64*s+32*h), x)
+		VPXOR(v.flip, x, x)
+		if f.unsigned {
+			VPMADDUBSW(x, w, w)
+			v.finish256(w, scale, v.acc[h])
+		} else {
+			v.signedDot256(w, x, scale, v.acc[h])
+		}
 	}
-	x := v.x256(scale, s, h)
-	VPMADDUBSW(x, w, w)
-	v.finish256(w, scale, v.acc[h])
 }
 
-func (v *vecState) finish512(t, scale reg.VecVirtual, s int) {
-	VCVTDQ2PS(t, t)
-	d := v.xScale512(at(v.xd, 8*s))
-	VMULPS(d, scale, d)
-	VFMADD231PS(d, t, v.acc[0])
-}
-
-// x256 loads 32 activations and multiplies the scale by theirs.
-func (v *vecState) x256(scale reg.VecVirtual, s, h int) reg.VecVirtual {
-	x, d := YMM(), YMM()
-	VMOVDQU(at(v.xq, 64*s+32*h), x)
-	VPXOR(v.flip, x, x)
-	VBROADCASTSS(at(v.xd, 8*s+4*h), d)
-	VMULPS(d, scale, scale)
-	return x
+// headerHalves makes a header of formats whose blocks of 32 columns start with
+// a half: eight, joined in general registers, whose ports are idle.
+func headerHalves(blockBytes int) func(v *vecState) {
+	return func(v *vecState) {
+		x := [2]reg.VecVirtual{XMM(), XMM()}
+		for k := range x {
+			all := GP64()
+			MOVWQZX(at(v.w, 4*k*blockBytes), all)
+			for b := 1; b < 4; b++ {
+				one := GP64()
+				MOVWQZX(at(v.w, (4*k+b)*blockBytes), one)
+				SHLQ(Imm(uint64(16*b)), one)
+				ORQ(one, all)
+			}
+			VMOVQ(all, x[k])
+		}
+		VPUNPCKLQDQ(x[1], x[0], x[0])
+		y := YMM()
+		VCVTPH2PS(x[0], y)
+		v.scales = []reg.VecVirtual{y}
+	}
 }
 
 // halfPair loads the half-precision scales of two neighbouring blocks (AVX2
 // and a lone block: of one) as float32.
-func (v *vecState) halfPair(disp, blockBytes, h int) reg.VecVirtual {
+func (v *vecState) halfPair(blockBytes, h int) reg.VecVirtual {
 	if v.i == avx512 {
 		y, z := YMM(), ZMM()
-		VPBROADCASTW(at(v.w, disp), y)
+		VPBROADCASTW(at(v.w, 0), y)
 		if !v.half {
-			VPBROADCASTW(at(v.w, disp+blockBytes), v.k1, y)
+			VPBROADCASTW(at(v.w, blockBytes), v.k1, y)
 		}
 		VCVTPH2PS(y, z)
 		return z
 	}
 	x, y := XMM(), YMM()
-	VPBROADCASTW(at(v.w, disp+h*blockBytes), x)
+	VPBROADCASTW(at(v.w, h*blockBytes), x)
 	VCVTPH2PS(x, y)
 	return y
 }
@@ -194,8 +256,6 @@ func (v *vecState) upperWords() {
 }
 
 func beginQ80(v *vecState) { v.upperWords() }
-
-func scaleQ80(v *vecState, s, h int) reg.VecVirtual { return v.halfPair(68*s, 34, h) }
 
 func weightsQ80(v *vecState, s, h int) reg.VecVirtual {
 	base, w := 68*s, v.i.vec()
@@ -226,8 +286,6 @@ func beginQ40(v *vecState) {
 	}
 }
 
-func scaleQ40(v *vecState, s, h int) reg.VecVirtual { return v.halfPair(36*s, 18, h) }
-
 func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
 	base, w := 36*s, v.i.vec()
 	if v.i == avx512 {
@@ -254,7 +312,7 @@ func beginQ4K(v *vecState) {
 	if v.i == avx512 {
 		v.masks = append(v.masks, ZMM(), ZMM())
 		VMOVDQU64(table("shift0044", append(repeat(8, 0), repeat(8, 0x40004)...)...), v.masks[1])
-		VMOVDQU64(table("twice", repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)...), v.masks[2])
+		VMOVDQU64(table("twice", twice...), v.masks[2])
 	}
 }
 
@@ -276,10 +334,13 @@ func headerQ4K(v *vecState) {
 	v.scales = []reg.VecVirtual{scales}
 }
 
+// twice doubles each of eight lanes.
+var twice = repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)
+
 // twiceMem loads the permutation that doubles four of eight lanes.
 func (v *vecState) twiceMem(h int) reg.VecVirtual {
 	y := YMM()
-	t := table("twice", repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)...)
+	t := table("twice", twice...)
 	VMOVDQU(t.Offset(32*h), y)
 	return y
 }
@@ -291,16 +352,19 @@ func (v *vecState) sixBits() (scales, mins reg.VecVirtual) {
 	MOVL(at(v.w, 4), a)
 	MOVL(at(v.w, 8), b)
 	MOVL(at(v.w, 12), c)
-	join := func(lower, upper reg.GPVirtual, dAt int) reg.VecVirtual {
+	both, d, m := YMM(), YMM(), YMM() // d and dmin in turn
+	VPBROADCASTD(at(v.w, 0), both.AsX())
+	VCVTPH2PS(both.AsX(), both)
+	VMOVSLDUP(both, d)
+	VMOVSHDUP(both, m)
+	join := func(lower, upper reg.GPVirtual, d reg.VecVirtual) reg.VecVirtual {
 		// lower: 6 bits of blocks 0 to 3, upper: of 4 to 7
 		x, y := XMM(), YMM()
-		VMOVD(lower, x)
-		VPINSRD(Imm(1), upper, x, x)
+		SHLQ(Imm(32), upper.As64())
+		ORQ(lower.As64(), upper.As64())
+		VMOVQ(upper.As64(), x)
 		VPMOVZXBD(x, y)
 		VCVTDQ2PS(y, y)
-		d := YMM()
-		VPBROADCASTW(at(v.w, dAt), d.AsX())
-		VCVTPH2PS(d.AsX(), d)
 		VMULPS(d, y, y)
 		return y
 	}
@@ -321,7 +385,7 @@ func (v *vecState) sixBits() (scales, mins reg.VecVirtual) {
 	ORL(c, mHigh)
 	ANDL(U32(low6), a)
 	ANDL(U32(low6), b)
-	return join(a, sHigh, 0), join(b, mHigh, 2)
+	return join(a, sHigh, d), join(b, mHigh, m)
 }
 
 // A step of Q4_K is 32 bytes: low nibbles are 32 columns, high ones the next.
@@ -339,29 +403,6 @@ func weightsQ4K(v *vecState, s, h int) reg.VecVirtual {
 	}
 	VPAND(v.masks[0], w, w)
 	return w
-}
-
-func scaleQ4K(v *vecState, s, h int) reg.VecVirtual {
-	if v.i == avx512 {
-		return v.spread(0, repeat(8, uint32(2*s), uint32(2*s+1)))
-	}
-	return v.spread(0, repeat(8, uint32(2*s+h)))
-}
-
-// spread permutes the lanes of one register of scales.
-func (v *vecState) spread(k int, order []uint32) reg.VecVirtual {
-	scale := v.i.vec()
-	name := "order"
-	for _, o := range order {
-		name += fmt.Sprintf("%x", o)
-	}
-	VMOVUPS(table(name, order...), scale)
-	var from Op = v.scales[k]
-	if v.i == avx512 {
-		from = v.scales[k].AsZ()
-	}
-	VPERMPS(from, scale, scale)
-	return scale
 }
 
 const q6High, q6Scales, q6D = 128, 192, 208
@@ -414,11 +455,10 @@ func weightsQ6K(v *vecState, s, h int) reg.VecVirtual {
 		} else {
 			VPSLLVW(v.masks[3], high, high)
 		}
-		VPANDD(v.masks[0], w, w)
 		VPANDD(v.masks[1], high, high)
-		VPORD(high, w, w)
-		VPSUBB(v.masks[2], w, w)
-		return w
+		VPTERNLOGD(Imm(0xf8), v.masks[0], w, high) // high | w&nibbles
+		VPSUBB(v.masks[2], high, high)
+		return high
 	}
 	VMOVDQU(at(v.w, low+32*h), w)
 	VMOVDQU(at(v.w, pairs), high)
@@ -436,13 +476,4 @@ func weightsQ6K(v *vecState, s, h int) reg.VecVirtual {
 	VPOR(high, w, w)
 	VPSUBB(v.masks[2], w, w)
 	return w
-}
-
-func scaleQ6K(v *vecState, s, h int) reg.VecVirtual {
-	if v.i == avx512 {
-		i := uint32(4 * s)
-		return v.spread(0, repeat(4, i, i+1, i+2, i+3))
-	}
-	i := uint32(4*s+2*h) % 8
-	return v.spread(s/2, repeat(4, i, i+1))
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // prefetchAhead is how far ahead of the reads of a row memory is asked for.
-const prefetchAhead = 4096
+const prefetchAhead = 8192
 
 var elementBytes = map[string]int{"F32": 4, "F16": 2, "BF16": 2}
 

@@ -123,7 +123,7 @@ func unpackers() {
 func unpack(f format) {
 	dst := arg("dst")
 	v := &vecState{intConsts: &intConsts{i: avx2}, w: arg("src")}
-	if f.name == "Q4K" {
+	if f.unsigned {
 		scales, mins := v.sixBits()
 		for h := range 2 {
 			for k, x := range []reg.VecVirtual{scales, mins} {
@@ -138,22 +138,16 @@ func unpack(f format) {
 		VMOVUPS(z, at(dst, wMins))
 		VMOVUPS(z, at(dst, wMins+32))
 	}
-	if f.name == "Q6K" {
-		headerQ6K(v)
+	if f.per16 {
+		f.header(v)
 		VMOVUPS(v.scales[0], at(dst, wScales))
 		VMOVUPS(v.scales[1], at(dst, wScales+32))
 	}
 	if f.blocks == 8 {
-		// Scales: gather eight halves, convert, double.
-		x, y := XMM(), YMM()
-		VPXOR(x, x, x)
-		for b := range 8 {
-			VPINSRW(Imm(uint64(b)), at(v.w, b*f.bytes/8), x, x)
-		}
-		VCVTPH2PS(x, y)
+		f.header(v)
 		for h := range 2 {
 			t := YMM()
-			VPERMPS(y, v.twiceMem(h), t)
+			VPERMPS(v.scales[0], v.twiceMem(h), t)
 			VMOVUPS(t, at(dst, wScales+32*h))
 		}
 	}

@@ -38,7 +38,26 @@ func Bench(b *testing.B) {
 			b.Run("matmul/prefill/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 128, threads) })
 		}
 	}
+	for _, d := range DTypes() {
+		b.Run("matmul/cached/128x5632/"+strings.ToLower(d.String()), func(b *testing.B) { benchCached(b, d) })
+	}
 	benchOthers(b)
+}
+
+// benchCached is decoding with weights in the second-level cache: what the
+// instructions alone take.
+func benchCached(b *testing.B, d tensor.DType) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const outs, cols = 128, 5632
+	w, form := Matrix(r, d, outs, cols), kernel.FormOf(d)
+	x, dst := make([]byte, form.RowBytes(cols)), make([]float32, outs)
+	form.Prepare(x, Floats(r, cols))
+	for b.Loop() {
+		kernel.MatMulQ(dst, outs, w, 0, outs, x, 1)
+	}
+	per := b.Elapsed().Seconds() / float64(b.N)
+	b.ReportMetric(float64(len(w.Data))/per/1e9, "GB/s")
+	b.ReportMetric(outs*cols/per/1e9, "Gvalue/s")
 }
 
 func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
