@@ -182,3 +182,23 @@ func TestOptions(t *testing.T) {
 		t.Errorf("quantised weights: %v", err)
 	}
 }
+
+// BenchmarkCompile compiles a model of 48 layers with all its tensors.
+func BenchmarkCompile(b *testing.B) {
+	config := `{"model_type": "llama", "num_hidden_layers": 48, "hidden_size": 4096}`
+	m, err := fromJSON(config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := &modelfile.Description{Format: modelfile.HuggingFace, Config: []byte(config)}
+	for _, w := range m.Weights {
+		if len(w.Sources) > 0 {
+			d.Tensors = append(d.Tensors, modelfile.Tensor{Name: w.Sources[0], View: tensor.View{DType: tensor.F32, Shape: w.Shape}})
+		}
+	}
+	for b.Loop() {
+		if _, err := Compile(d, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

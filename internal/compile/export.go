@@ -32,16 +32,29 @@ func (m *Model) GGUF() (*Export, error) {
 		return nil, err
 	}
 	x.Tensors = append(x.Tensors, ts...)
-	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys(m.reg.archs[c.Arch])...)
+	reader := m.reg.archs[c.Arch]
+	if reader == nil {
+		reader = &Family{} // the header will not be read back, and the error says so
+	}
+	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys(reader)...)
+	// Each step corrects what the header so far would be read as. Layers come
+	// before tables, because a table that no layer uses is not read.
+	for _, step := range []func(*Config) []KV{
+		func(back *Config) []KV { return c.patternKey(reader, back) },
+		c.layerKeys,
+		c.ownKeys,
+	} {
+		back, err := m.reg.readBack(x)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
+		}
+		x.Meta = append(x.Meta, step(back)...)
+	}
 	back, err := m.reg.readBack(x)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
 	}
-	x.Meta = append(x.Meta, c.ownKeys(back)...)
-	if back, err = m.reg.readBack(x); err != nil {
-		return nil, fmt.Errorf("%s: the header to write: %w", m.Family, err)
-	}
-	if left := c.ownKeys(back); len(left) > 0 {
+	if left := append(c.layerKeys(back), c.ownKeys(back)...); len(left) > 0 {
 		return nil, fmt.Errorf("%s: GGUF cannot hold %q of this model", m.Family, left[0].Key)
 	}
 	return x, nil
@@ -72,9 +85,6 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 // standardKeys are the keys that llama.cpp knows, where they say something.
 // reader is the family that will read them.
 func (c *Config) standardKeys(reader *Family) []KV {
-	if reader == nil {
-		reader = &Family{}
-	}
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(uint32(v))}) }
 	f32 := func(key string, v float32) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(v)}) }
@@ -149,8 +159,40 @@ func (c *Config) ropeKeys() []KV {
 	return kvs
 }
 
-// ownKeys returns keys for everything in which back, the model that the
-// header says so far, differs from c.
+// patternKey returns llama.cpp's key for the layers with a window, where the
+// family that reads it has one and its usual pattern is not meant.
+func (c *Config) patternKey(reader *Family, back *Config) []KV {
+	if !reader.StatesPattern || slices.EqualFunc(c.Layers, back.Layers, func(a, b Layer) bool { return a.Window == b.Window }) {
+		return nil
+	}
+	slides := make([]bool, len(c.Layers))
+	for i, l := range c.Layers {
+		slides[i] = l.Window > 0
+	}
+	return []KV{{c.Arch + "." + windowPattern, modelfile.ArrayOf(slides)}}
+}
+
+// layerKeys returns keys for the windows and tables of layers, where back, the
+// model that the header says so far, has others.
+func (c *Config) layerKeys(back *Config) []KV {
+	var kvs []KV
+	windows, ropes := make([]uint32, len(c.Layers)), make([]string, len(c.Layers))
+	otherWindow, otherRope := false, false
+	for i, l := range c.Layers {
+		windows[i], ropes[i] = uint32(l.Window), l.Rope
+		otherWindow = otherWindow || l.Window != back.Layers[i].Window
+		otherRope = otherRope || l.Rope != back.Layers[i].Rope
+	}
+	if otherWindow {
+		kvs = append(kvs, KV{ownWindows, modelfile.ArrayOf(windows)})
+	}
+	if otherRope {
+		kvs = append(kvs, KV{ownRopes, modelfile.ArrayOf(ropes)})
+	}
+	return kvs
+}
+
+// ownKeys returns keys for everything else in which back differs from c.
 func (c *Config) ownKeys(back *Config) []KV {
 	var kvs []KV
 	mine, theirs := ownFloats(c), ownFloats(back)
@@ -169,19 +211,6 @@ func (c *Config) ownKeys(back *Config) []KV {
 		if r := &c.Ropes[i]; !r.same(back.rope(r.Name)) {
 			kvs = append(kvs, ownRopeKeys(r)...)
 		}
-	}
-	windows, ropes := make([]uint32, len(c.Layers)), make([]string, len(c.Layers))
-	otherWindow, otherRope := false, false
-	for i, l := range c.Layers {
-		windows[i], ropes[i] = uint32(l.Window), l.Rope
-		otherWindow = otherWindow || l.Window != back.Layers[i].Window
-		otherRope = otherRope || l.Rope != back.Layers[i].Rope
-	}
-	if otherWindow {
-		kvs = append(kvs, KV{ownWindows, modelfile.ArrayOf(windows)})
-	}
-	if otherRope {
-		kvs = append(kvs, KV{ownRopes, modelfile.ArrayOf(ropes)})
 	}
 	return kvs
 }

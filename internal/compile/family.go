@@ -10,13 +10,14 @@ import (
 // A Family is everything that tells one architecture from another, as data.
 // Adding one is adding a literal to families and a golden case.
 type Family struct {
-	ID           string
-	ModelTypes   []string // model_type of a Hugging Face configuration
-	Arch         string   // general.architecture of a GGUF file that stores it
-	ReadsArch    bool     // GGUF files of Arch are read as this family
-	Reorders     bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
-	StatesWindow bool     // files of Arch have the key attention.sliding_window
-	Defaults     Defaults
+	ID            string
+	ModelTypes    []string // model_type of a Hugging Face configuration
+	Arch          string   // general.architecture of a GGUF file that stores it
+	ReadsArch     bool     // GGUF files of Arch are read as this family
+	Reorders      bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
+	StatesWindow  bool     // files of Arch have the key attention.sliding_window
+	StatesPattern bool     // and may list the layers it holds for
+	Defaults      Defaults
 
 	// What a configuration says in a way that only this family has. They set
 	// fields of the Config and nothing else.

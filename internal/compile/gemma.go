@@ -1,6 +1,10 @@
 package compile
 
-import "math"
+import (
+	"math"
+
+	"atenia/internal/modelfile"
+)
 
 // The gemma families multiply embeddings by √hidden and keep norm weights
 // less one in Hugging Face files.
@@ -26,7 +30,7 @@ var gemma = Family{
 // other layer a window.
 var gemma2 = Family{
 	ID: "gemma2", ModelTypes: []string{"gemma2"},
-	Arch: "gemma2", ReadsArch: true, StatesWindow: true,
+	Arch: "gemma2", ReadsArch: true, StatesWindow: true, StatesPattern: true,
 	Defaults: Defaults{
 		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 256000, Context: 8192,
 		NormEps: 1e-6, Theta: 1e4, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, FFNBias: Absent,
@@ -48,7 +52,7 @@ var gemma2 = Family{
 // rotary table of their own, which no scaling touches.
 var gemma3 = Family{
 	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
-	Arch: "gemma3", ReadsArch: true, StatesWindow: true,
+	Arch: "gemma3", ReadsArch: true, StatesWindow: true, StatesPattern: true,
 	Defaults: Defaults{
 		Hidden: 2304, Layers: 26, Heads: 8, KVHeads: 4, HeadDim: 256, FFN: 9216, Vocab: 262208, Context: 131072,
 		NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
@@ -124,18 +128,21 @@ func (h *header) gemmaScale(c *Config, largest int) {
 	}
 }
 
+// windowPattern is the key of a list of layers with a window, or of how often
+// one comes without.
+const windowPattern = "attention.sliding_window_pattern"
+
 // setWindows gives a window to all but every n-th layer, or to those that the
 // file lists.
 func (h *header) setWindows(c *Config, window, n int) {
-	const key = "attention.sliding_window_pattern"
 	slides := make([]bool, len(c.Layers))
-	if v, ok := h.meta.Get(h.key(key)); ok && v.Len() == len(slides) && len(slides) > 1 {
-		bools, found, err := h.meta.Bools(h.key(key))
-		if h.note("windows", key, found, err) {
+	if v, ok := h.meta.Get(h.key(windowPattern)); ok && v.Type() == modelfile.Array && v.Elem() == modelfile.Bool {
+		bools, found, err := h.meta.Bools(h.key(windowPattern))
+		if h.note("windows", windowPattern, found, err) && h.perLayer(windowPattern, len(bools), c) {
 			slides = bools
 		}
 	} else {
-		n = h.int("window_pattern", n, maxLayers, key)
+		n = h.int("window_pattern", n, maxLayers, windowPattern)
 		for i := range slides {
 			slides[i] = n > 0 && (i+1)%n != 0
 		}

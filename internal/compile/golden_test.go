@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +123,20 @@ func TestGGUFCompiles(t *testing.T) {
 			}
 			for _, d := range m.Diagnostics {
 				t.Error(d)
+			}
+			x, err := m.GGUF()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range x.Tensors { // written again, the file is what it was
+				if len(w.Transform) > 0 || w.Const == nil && !slices.Equal(w.Sources, []string{w.Name}) {
+					t.Errorf("tensor %s is made of %v by %v", w.Name, w.Sources, w.Transform)
+				}
+			}
+			for _, kv := range x.Meta {
+				if strings.HasPrefix(kv.Key, ateniaKeys) {
+					t.Errorf("%s = %v", kv.Key, kv.Value)
+				}
 			}
 		})
 	}
