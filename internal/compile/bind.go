@@ -180,7 +180,11 @@ func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok boo
 }
 
 func (b *binder) name(template string, layer int) string {
-	return strings.NewReplacer("{p}", b.prefix.body, "{q}", b.prefix.head, "{l}", strconv.Itoa(layer)).Replace(template)
+	// Three passes: building a strings.Replacer costs more than a fifth of a
+	// whole compilation.
+	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
+	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
+	return strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
 }
 
 // canonical is a weight's name in plans.
