@@ -4,7 +4,12 @@ package token
 // characters or bytes, and the adjacent pair of lowest rank merges until no
 // pair has one; of equal pairs the leftmost goes first.
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // bpe is a model. Words arrive as characters, or as raw bytes if raw is set.
 type bpe struct {
@@ -330,4 +335,82 @@ func (t *pairTable) get(a, b int32) uint64 {
 		return t.values[i]
 	}
 	return noMerge
+}
+
+// reachesAll reports whether merging alone finds every token of the
+// vocabulary, so that ignore_merges makes no difference.
+func (m *bpe) reachesAll() bool {
+	plain := *m
+	plain.ignoreMerges = false
+	var sc scratch
+	for id, s := range m.lex.tokens {
+		if m.raw {
+			b, ok := bytesOf(s)
+			if !ok {
+				continue // only added tokens
+			}
+			s = string(b)
+		}
+		if s == "" {
+			continue
+		}
+		sc.toks = sc.toks[:0]
+		plain.merge(s, &sc)
+		if len(sc.toks) != 1 || sc.toks[0].id != int32(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// scores makes scores of ranks, for programs that merge by score: the earlier
+// a token can be made, the higher.
+func (m *bpe) scores() []float32 {
+	scores := make([]float32, len(m.lex.tokens))
+	for i := range scores {
+		scores[i] = -float32(len(m.pairs) + 1)
+	}
+	for rank, p := range slices.Backward(m.pairs) {
+		if r := m.merges.get(p[0], p[1]); r != noMerge {
+			scores[int32(uint32(r))] = -float32(rank)
+		}
+	}
+	return scores
+}
+
+// A mergeError says which merge of a list is wrong.
+type mergeError struct {
+	rank      int
+	want, got string
+}
+
+func (e *mergeError) Error() string {
+	return fmt.Sprintf("merge %d: want %s, got %q", e.rank, e.want, e.got)
+}
+
+// setMerges fills the merge table. Errors are [*mergeError].
+func (m *bpe) setMerges(pairs [][]string) error {
+	m.merges = newPairTable(len(pairs))
+	m.pairs = make([][2]int32, 0, len(pairs))
+	for rank, p := range pairs {
+		bad := func(want string) error { return &mergeError{rank, want, strings.Join(p, " ")} }
+		if len(p) != 2 {
+			return bad("two tokens")
+		}
+		a, ok := m.lex.ids[p[0]]
+		b, ok2 := m.lex.ids[p[1]]
+		if !ok || !ok2 {
+			return bad("tokens of the vocabulary")
+		}
+		if len(p[1]) < len(m.prefix) {
+			return bad("a second token that begins with the prefix")
+		}
+		result, ok := m.lex.ids[p[0]+p[1][len(m.prefix):]]
+		if !ok {
+			return bad("tokens whose join is in the vocabulary")
+		}
+		m.merges.set(a, b, rank, result)
+		m.pairs = append(m.pairs, [2]int32{a, b})
+	}
+	return nil
 }

@@ -29,32 +29,6 @@ func TestLongWord(t *testing.T) {
 	}
 }
 
-// TestMergeShortAndLong: both ways to merge give the same tokens.
-func TestMergeShortAndLong(t *testing.T) {
-	tok := goldenLoad(t, golden.Family(t, "tokenizers"), "gpt2")
-	m := tok.model.(*bpe)
-	for _, s := range strings.Fields(plainText(t, 1<<14)) {
-		var short, long scratch
-		for i := range len(s) {
-			short.syms = append(short.syms, symbol{id: m.first[s[i]], size: 1})
-		}
-		long.syms = slices.Clone(short.syms)
-		m.mergeShort(&short)
-		m.mergeLong(&long)
-		ids := func(syms []symbol) (out []int32) {
-			for _, x := range syms {
-				if x.size > 0 {
-					out = append(out, x.id)
-				}
-			}
-			return out
-		}
-		if !slices.Equal(ids(short.syms), ids(long.syms)) {
-			t.Errorf("%q: %v with a scan, %v with a heap", s, ids(short.syms), ids(long.syms))
-		}
-	}
-}
-
 // TestConcurrent runs one tokenizer from many goroutines; the race detector
 // does the rest.
 func TestConcurrent(t *testing.T) {

@@ -105,47 +105,6 @@ func (t *Tokenizer) exportPre(v *Vocab, m *bpe) error {
 	return &InexpressibleError{"pre_tokenizer", fmt.Sprintf("no name of tokenizer.ggml.pre stands for %s after %s with ignore_merges %v", cut, sketch(t.normalizer), m.ignoreMerges)}
 }
 
-// reachesAll reports whether merging alone finds every token of the
-// vocabulary, so that ignore_merges makes no difference.
-func (m *bpe) reachesAll() bool {
-	plain := *m
-	plain.ignoreMerges = false
-	var sc scratch
-	for id, s := range m.lex.tokens {
-		if m.raw {
-			b, ok := bytesOf(s)
-			if !ok {
-				continue // only added tokens
-			}
-			s = string(b)
-		}
-		if s == "" {
-			continue
-		}
-		sc.toks = sc.toks[:0]
-		plain.merge(s, &sc)
-		if len(sc.toks) != 1 || sc.toks[0].id != int32(id) {
-			return false
-		}
-	}
-	return true
-}
-
-// scores makes scores of ranks, for programs that merge by score: the earlier
-// a token can be made, the higher.
-func (m *bpe) scores() []float32 {
-	scores := make([]float32, len(m.lex.tokens))
-	for i := range scores {
-		scores[i] = -float32(len(m.pairs) + 1)
-	}
-	for rank, p := range slices.Backward(m.pairs) {
-		if r := m.merges.get(p[0], p[1]); r != noMerge {
-			scores[int32(uint32(r))] = -float32(rank)
-		}
-	}
-	return scores
-}
-
 func (t *Tokenizer) exportTokens(v *Vocab) {
 	v.Tokens, v.Types = make([]string, len(t.lex.tokens)), make([]int32, len(t.lex.tokens))
 	for id, s := range t.lex.tokens {

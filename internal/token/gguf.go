@@ -214,13 +214,11 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	return template{around(0, bos), append(around(0, bos), around(1, bos && v.Model != "bert")...)}, nil
 }
 
-// merges reads v.Merges; a token that begins with a space is no trouble, as
-// byte-level tokens never contain one.
-func (m *bpe) readMerges(v *Vocab) error {
+// fill reads the merges into m. The space that separates two tokens is not
+// the first character: vocabularies write spaces otherwise.
+func (v *Vocab) fill(m *bpe) error {
 	pairs := make([][]string, len(v.Merges))
 	for i, line := range v.Merges {
-		// The space that separates is not the first character: SentencePiece
-		// and byte-level tokens write spaces otherwise.
 		if k := strings.IndexByte(line[min(1, len(line)):], ' '); k >= 0 {
 			pairs[i] = []string{line[:k+1], line[k+2:]}
 		} else {
@@ -228,9 +226,7 @@ func (m *bpe) readMerges(v *Vocab) error {
 		}
 	}
 	if err := m.setMerges(pairs); err != nil {
-		err.Path = "tokenizer.ggml.merges" + err.Path
-		err.Want = strings.ReplaceAll(err.Want, "model.vocab", "tokenizer.ggml.tokens")
-		return err
+		return badMerge("tokenizer.ggml.merges", err)
 	}
 	return nil
 }
@@ -251,7 +247,7 @@ func (t *Tokenizer) fromGPT2(v Vocab) (bos bool, err error) {
 					}
 				}
 			}
-			return p.bos, m.readMerges(&v)
+			return p.bos, v.fill(m)
 		}
 	}
 	return false, &UnknownError{"tokenizer.ggml.pre", "pre-tokenizer", v.Pre}
@@ -271,7 +267,7 @@ func (t *Tokenizer) fromLlama(v Vocab) error {
 		m := &bpe{lex: t.lex, unk: unk, fuseUnk: true, byteFallback: true}
 		m.bytes, m.allBytes = t.lex.byteTokens()
 		t.model = m
-		return m.readMerges(&v)
+		return v.fill(m)
 	}
 	m := &spm{lex: t.lex, scores: v.Scores, unk: unk}
 	m.bytes, m.allBytes = t.lex.byteTokens()

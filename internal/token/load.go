@@ -295,8 +295,7 @@ func (l *loader) bpe(fields map[string]section) (*lexicon, model) {
 	if pairs, err := readMerges(fields["merges"]); err != nil {
 		l.fail(err)
 	} else if err := m.setMerges(pairs); err != nil {
-		err.Path = "model.merges" + err.Path
-		l.fail(err)
+		l.fail(badMerge("model.merges", err))
 	}
 	return lex, m
 }
@@ -328,37 +327,12 @@ func readMerges(raw section) ([][]string, error) {
 	return pairs, err
 }
 
-// setMerges fills the merge table. The path of an error begins at the list.
-func (m *bpe) setMerges(pairs [][]string) *FormatError {
-	m.merges = newPairTable(len(pairs))
-	m.pairs = make([][2]int32, 0, len(pairs))
-	for rank, p := range pairs {
-		bad := func(want string) *FormatError {
-			return &FormatError{Path: fmt.Sprintf("[%d]", rank), Want: want, Got: clip(strings.Join(p, " "))}
-		}
-		if len(p) != 2 {
-			return bad("two tokens")
-		}
-		a, ok := m.lex.ids[p[0]]
-		b, ok2 := m.lex.ids[p[1]]
-		if !ok || !ok2 {
-			return bad("tokens of model.vocab")
-		}
-		joined := p[0] + strings.TrimPrefix(p[1], m.prefix)
-		if len(p[1]) < len(m.prefix) {
-			return bad("a second token that begins with the prefix")
-		}
-		if m.prefix != "" {
-			joined = p[0] + p[1][len(m.prefix):]
-		}
-		result, ok := m.lex.ids[joined]
-		if !ok {
-			return bad("tokens whose join is in model.vocab")
-		}
-		m.merges.set(a, b, rank, result)
-		m.pairs = append(m.pairs, [2]int32{a, b})
+// badMerge gives an error of a merge its place.
+func badMerge(path string, err error) error {
+	if e, ok := errors.AsType[*mergeError](err); ok {
+		return &FormatError{Path: fmt.Sprintf("%s[%d]", path, e.rank), Want: e.want, Got: clip(e.got)}
 	}
-	return nil
+	return err
 }
 
 func (l *loader) unigram(fields map[string]section) (*lexicon, model) {

@@ -82,6 +82,9 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // keptSymbols bounds what a scratch keeps of a long text's buffers.
 const keptSymbols = 1 << 14
 
+// borrow returns memory for one call; release gives it back.
+func borrow() *scratch { return scratches.Get().(*scratch) }
+
 func (sc *scratch) release() {
 	if cap(sc.toks) > keptSymbols || cap(sc.syms) > keptSymbols || cap(sc.heap) > keptSymbols || cap(sc.path) > keptSymbols || cap(sc.text) > keptSymbols {
 		*sc = scratch{words: sc.words}

@@ -79,7 +79,7 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 	if text == "" {
 		return e
 	}
-	sc := scratches.Get().(*scratch)
+	sc := borrow()
 	defer sc.release()
 
 	var points []int32
