@@ -1,0 +1,53 @@
+// Package plan is the contract between what describes a model and what runs it:
+// a typed program per mode, with nothing in it that knows a family, a file
+// format or a machine.
+//
+//	Program ──Builder──▶ ExecutionPlan ──plan/pass──▶ CompiledPlan
+//	   ▲                      │                            │
+//	family                    ├ Instructions  op, in → out, weights, payload, state
+//	(data)                    ├ Registers     symbolic rows × columns, written once
+//	                          ├ Weights       names only
+//	                          ├ States        bytes per slot or page, and their life
+//	                          └ Params        versioned little-endian payloads
+//
+// A model has up to four plans ([ModelPlans]): vision_encode → scatter → prefill
+// or decode. Each covers the whole model, embedding and head included, so an
+// executor is one loop over one array.
+//
+// # One instruction
+//
+//	2 L0  attention  r3! -> r4:L0.a[tokens,64] s0 q=blk.0.attn_q … {heads=4 …}
+//	│ │   │          │      │  │    │          │  │                │
+//	│ │   opcode     │      │  name rows,cols  │  weights by slot  payload
+//	│ layer          │      register written   state it owns
+//	position         register read; "!": dead afterwards
+//
+// # The rules everything rests on
+//
+//   - A register is written once. Reusing memory is the business of a mapping
+//     ([PhysicalMapping]), never of a plan.
+//   - Row counts are symbolic ([RowKind]); one plan serves every batch, and only
+//     the [Sizing] differs.
+//   - [Specs] is the one description of an opcode: arity, weight slots, states,
+//     modes, payload, in-place rule and shape rule ([Site]). The builder, the
+//     validator, the printer, the generated adapter table and the documentation
+//     read it and repeat nothing of it. Numbers are never reused.
+//   - Numbers that a kernel needs are in the payload, encoded once and decoded
+//     once, when a plan is bound. A program holds no numbers: they come from the
+//     configuration through a [Resolver].
+//   - What outlives a step is a state with a descriptor that owns the real
+//     bytes; what a scheduler may do with it is [Matrix], and a forbidden action
+//     is an error.
+//
+// # Text
+//
+// Everything here prints and reads back: plans as text ([Print], [ParseText])
+// and as JSON ([MarshalPlans], [ParseJSON]), programs ([Program.String],
+// [ParseProgram]), every enumeration. [Diff] compares two plans, and
+// [ModelPlans.ID] is the hash that log lines, benchmark records and prefix
+// caches carry. A plan that was parsed must be checked before use: package pass
+// has the loaders that do both.
+//
+// testdata/mlp.txtar shows a model becoming a plan and a mapping without any
+// code; testdata/opcodes.txt is the opcode table.
+package plan
