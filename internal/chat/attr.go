@@ -1,0 +1,303 @@
+package chat
+
+import (
+	"math/big"
+	"strings"
+	"unicode/utf8"
+)
+
+// getattr is x.name: an attribute first, then an item, else undefined.
+func (m *machine) getattr(x Value, name string) (Value, error) {
+	v, ok, err := m.attribute(x, name)
+	if err != nil || ok {
+		return v, err
+	}
+	if v, ok, err := m.item(x, name); err != nil || ok {
+		return v, err
+	}
+	return noAttribute(x, name), nil
+}
+
+// getitem is x[key]: an item first, then an attribute, else undefined.
+func (m *machine) getitem(x, key Value) (Value, error) {
+	v, ok, err := m.item(x, key)
+	if err != nil || ok {
+		return v, err
+	}
+	name, ok := text(key)
+	if !ok {
+		s, err := m.reprOf(key)
+		if err != nil {
+			return nil, err
+		}
+		return &undefined{kind: KindUndefined, msg: objectName(x) + " has no element " + s}, nil
+	}
+	if v, ok, err := m.attribute(x, name); err != nil || ok {
+		return v, err
+	}
+	return noAttribute(x, name), nil
+}
+
+func noAttribute(x Value, name string) *undefined {
+	return &undefined{kind: KindUndefined, msg: repr(objectName(x)) + " has no attribute " + repr(name)}
+}
+
+// item is Python's x[key]; ok is false where that raises TypeError or LookupError.
+func (m *machine) item(x, key Value) (v Value, ok bool, err error) {
+	switch x := x.(type) {
+	case *undefined:
+		return nil, false, x.err()
+	case *Map:
+		if _, err := hashKey(key); err != nil {
+			return nil, false, nil
+		}
+		v, ok = x.Get(key)
+		return v, ok, nil
+	case *templateRef:
+		if name, isText := text(key); isText {
+			if b := m.blocks[name]; b != nil {
+				return &blockRef{b, x.f.ctx}, true, nil
+			}
+		}
+		return nil, false, nil
+	}
+	i, isInt := smallInt(key)
+	n, sized := length(x)
+	if !isInt || !sized {
+		return nil, false, nil
+	}
+	if i < 0 {
+		i += int64(n)
+	}
+	if i < 0 || i >= int64(n) {
+		return nil, false, nil
+	}
+	switch x := x.(type) {
+	case *List:
+		return x.Items[i], true, nil
+	case *Tuple:
+		return x.Items[i], true, nil
+	case *rng:
+		return x.start + i*x.step, true, nil
+	case string, markup:
+		s, _ := text(x)
+		c := s[runeOffset(s, int(i)):]
+		_, size := utf8.DecodeRuneInString(c)
+		return like(x, c[:size]), true, m.step(len(s) / 32)
+	}
+	return nil, false, nil
+}
+
+// runeOffset is the byte offset of code point i, at most len(s).
+func runeOffset(s string, i int) int {
+	if i <= 0 {
+		return 0
+	}
+	for off := range s {
+		if i == 0 {
+			return off
+		}
+		i--
+	}
+	return len(s)
+}
+
+// objectAttrs are attributes that every Python object has; the sandbox hides them.
+var objectAttrs = map[string]bool{}
+
+func init() {
+	for name := range strings.FieldsSeq(`__class__ __doc__ __init__ __new__ __repr__ __str__ __hash__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+		__getattribute__ __setattr__ __delattr__ __dir__ __format__ __reduce__ __reduce_ex__ __sizeof__ __subclasshook__ __init_subclass__ __getstate__`) {
+		objectAttrs[name] = true
+	}
+}
+
+// extraAttrs are the dunder names of the types templates get hold of, with
+// the types that have them.
+var extraAttrs = map[string]string{
+	"__len__": "str list tuple dict range", "__iter__": "str list tuple dict range generator", "__contains__": "str list tuple dict range",
+	"__getitem__": "str list tuple dict range", "__add__": "str list tuple int float", "__mul__": "str list tuple int float", "__mod__": "str int float",
+	"__setitem__": "list dict", "__delitem__": "list dict", "__dict__": "Macro function", "__globals__": "function", "__code__": "function",
+	"__call__": "Macro function builtin_function_or_method", "__self__": "builtin_function_or_method", "__name__": "builtin_function_or_method function",
+	"__module__": "Macro builtin_function_or_method", "__int__": "int float bool", "__float__": "int float bool", "__bool__": "int float bool NoneType", "__next__": "generator",
+}
+
+// mutators are the methods that an immutable sandbox refuses.
+var mutators = map[string]string{
+	"append": "list", "insert": "list", "sort": "list", "reverse": "list", "extend": "list", "remove": "list",
+	"clear": "list dict", "pop": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
+}
+
+func listed(table map[string]string, name, typ string) bool {
+	for t := range strings.FieldsSeq(table[name]) {
+		if t == typ {
+			return true
+		}
+	}
+	return false
+}
+
+// attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
+func (m *machine) attribute(x Value, name string) (v Value, ok bool, err error) {
+	typ := typeName(x)
+	if _, ok := x.(*namespace); !ok {
+		if objectAttrs[name] || listed(extraAttrs, name, typ) || listed(mutators, name, typ) {
+			return &undefined{kind: KindSecurity, msg: "access to attribute " + repr(name) + " of " + repr(typ) + " object is unsafe."}, true, nil
+		}
+	}
+	switch x := x.(type) {
+	case *undefined:
+		return nil, false, x.err()
+	case string, markup:
+		f, ok := stringMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case *List:
+		f, ok := listMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case *Tuple:
+		for i, field := range x.fields {
+			if field == name {
+				return x.Items[i], true, nil
+			}
+		}
+		f, ok := tupleMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case *Map:
+		f, ok := dictMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case bool, int64, *big.Int, float64:
+		return m.numberAttr(x, name)
+	case *namespace:
+		v, ok := x.attrs.Get(name)
+		return v, ok, nil
+	case *loop:
+		return x.attr(m, name)
+	case *macro:
+		v, ok := x.attr(name)
+		return v, ok, nil
+	case *cycler:
+		v, ok := x.attr(name)
+		return v, ok, nil
+	case *rng:
+		return x.attr(m, name)
+	}
+	return nil, false, nil
+}
+
+// boundMethod binds a method to its object.
+func boundMethod(_ *machine, name string, x Value, f *filter) Value {
+	if f == nil {
+		return nil
+	}
+	return &function{name: name, method: true, call: func(m *machine, a *callArgs) (Value, error) { return f.apply(m, name, x, a) }}
+}
+
+// slice is x[start:stop:step].
+func (m *machine) slice(x Value, bounds [3]Value) (Value, error) {
+	n, ok := length(x)
+	if u, isU := x.(*undefined); isU {
+		return nil, u.err()
+	}
+	switch x.(type) {
+	case string, markup, *List, *Tuple, *rng:
+	case *Map:
+		return nil, typeError("unhashable type: 'slice'")
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil, typeError("'%s' object is not subscriptable", typeName(x))
+	}
+	start, step, count, err := sliceBounds(n, bounds)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := x.(*rng); ok {
+		return &rng{start: r.start + int64(start)*r.step, step: r.step * int64(step), n: int64(count)}, nil
+	}
+	if s, ok := text(x); ok {
+		if err := m.alloc(len(s)); err != nil {
+			return nil, err
+		}
+		return like(x, sliceString(s, start, step, count)), nil
+	}
+	if err := m.alloc(16 * count); err != nil {
+		return nil, err
+	}
+	var from []Value
+	switch x := x.(type) {
+	case *List:
+		from = x.Items
+	case *Tuple:
+		from = x.Items
+	}
+	items := make([]Value, count)
+	for i := range items {
+		items[i] = from[start+i*step]
+	}
+	if _, ok := x.(*Tuple); ok {
+		return &Tuple{Items: items}, nil
+	}
+	return &List{Items: items}, nil
+}
+
+func sliceString(s string, start, step, count int) string {
+	if count == 0 {
+		return ""
+	}
+	if step == 1 {
+		from := runeOffset(s, start)
+		return s[from : from+runeOffset(s[from:], count)]
+	}
+	runes := []rune(s)
+	out := make([]rune, count)
+	for i := range out {
+		out[i] = runes[start+i*step]
+	}
+	return string(out)
+}
+
+// sliceBounds follows slice.indices: count elements from start by step.
+func sliceBounds(n int, b [3]Value) (start, step, count int, err error) {
+	var v [3]int64
+	var set [3]bool
+	for i, x := range b {
+		if x == nil {
+			continue
+		}
+		if v[i], set[i] = smallInt(x); !set[i] {
+			return 0, 0, 0, typeError("slice indices must be integers or None or have an __index__ method")
+		}
+	}
+	if !set[2] {
+		v[2] = 1
+	}
+	if v[2] == 0 {
+		return 0, 0, 0, valueError("slice step cannot be zero")
+	}
+	lo, hi := int64(0), int64(n)
+	if v[2] < 0 {
+		lo, hi = -1, int64(n)-1
+	}
+	for i := range 2 {
+		if !set[i] {
+			v[i] = lo
+			if (i == 0) == (v[2] < 0) {
+				v[i] = hi
+			}
+			continue
+		}
+		if v[i] < 0 {
+			v[i] += int64(n)
+		}
+		v[i] = min(max(v[i], lo), hi)
+	}
+	step64 := min(max(v[2], -int64(n)-1), int64(n)+1)
+	d := v[1] - v[0]
+	if step64 > 0 && d > 0 {
+		count = int((d-1)/step64) + 1
+	} else if step64 < 0 && d < 0 {
+		count = int((-d-1)/-step64) + 1
+	}
+	return int(v[0]), int(step64), count, nil
+}
