@@ -16,8 +16,11 @@ func (k *Rows) row(j int) []byte {
 	return k.Data[j*k.Stride:][:typeRowBytes(k.DType, k.Dim)]
 }
 
-// attentionDim is how many columns of quantised rows are dequantised at once.
-const attentionDim = 256
+// attentionDim columns of attentionRows quantised rows are dequantised at once.
+const (
+	attentionDim  = 256
+	attentionRows = 16
+)
 
 // Scores writes the scaled products of queries [heads, k.Dim] and keys:
 //
@@ -25,36 +28,71 @@ const attentionDim = 256
 //
 // Additions are those of [MatMul].
 func Scores(dst []float32, dstStride int, q []float32, heads int, k Rows, scale float32) {
+	if k.N == 0 || heads == 0 {
+		return
+	}
+	_ = dst[(heads-1)*dstStride+k.N-1]
+	_ = k.row(k.N - 1)
+	q = q[:heads*k.Dim]
+	if !k.DType.Quantised() {
+		scoreRows(dst, dstStride, q, heads, &k, scale, 0)
+		return
+	}
+	if k.Dim > attentionDim {
+		scoreWide(dst, dstStride, q, heads, &k, scale)
+		return
+	}
+	var panel [attentionRows * attentionDim]float32
+	for j := 0; j < k.N; j += attentionRows {
+		n := min(attentionRows, k.N-j)
+		for i := range n {
+			loadCols(panel[i*k.Dim:(i+1)*k.Dim], k.DType, k.row(j+i), 0)
+		}
+		part := Rows{tensor.F32, bytesOf(panel[:n*k.Dim]), 4 * k.Dim, n, k.Dim}
+		scoreRows(dst[j:], dstStride, q, heads, &part, scale, 0)
+	}
+}
+
+// scoreRowsGeneric scores plain rows from j on, four at a time.
+func scoreRowsGeneric(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
+	var sums [1]tile
+	for ; j < k.N; j += 4 {
+		n := min(4, k.N-j)
+		var rows [4][]byte
+		for i := range rows {
+			rows[i] = k.row(j + min(i, n-1))
+		}
+		for h := range heads {
+			sums[0] = tile{}
+			tileFloat(sums[:], k.DType, &rows, q[h*k.Dim:(h+1)*k.Dim], k.Dim, k.Dim)
+			fold(sums[:], dst[h*dstStride+j:], dstStride, n, scale)
+		}
+	}
+}
+
+// scoreWide is for quantised rows of more than attentionDim columns, which are
+// dequantised in pieces.
+func scoreWide(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32) {
 	var (
-		sums  [8]tile
+		sums  [1]tile
 		panel [4][attentionDim]float32
 	)
-	for h := 0; h < heads; h += len(sums) {
-		acc := sums[:min(len(sums), heads-h)]
-		qs, out := q[h*k.Dim:(h+len(acc))*k.Dim], dst[h*dstStride:]
-		for j := 0; j < k.N; j += 4 {
-			clear(acc)
-			n := min(4, k.N-j)
-			var rows [4][]byte
-			for i := range rows {
-				rows[i] = k.row(j + min(i, n-1))
-			}
-			if !k.DType.Quantised() {
-				tileFloat(acc, k.DType, &rows, qs, k.Dim, k.Dim)
-			} else {
-				for c := 0; c < k.Dim; c += attentionDim {
-					cols := min(attentionDim, k.Dim-c)
-					var chunk [4][]byte
-					for i := range chunk {
-						if i < n {
-							loadCols(panel[i][:cols], k.DType, rows[i], c)
-						}
-						chunk[i] = bytesOf(panel[i][:cols])
+	for j := 0; j < k.N; j += 4 {
+		n := min(4, k.N-j)
+		for h := range heads {
+			sums[0] = tile{}
+			for c := 0; c < k.Dim; c += attentionDim {
+				cols := min(attentionDim, k.Dim-c)
+				var chunk [4][]byte
+				for i := range chunk {
+					if i < n {
+						loadCols(panel[i][:cols], k.DType, k.row(j+i), c)
 					}
-					tileFloat(acc, tensor.F32, &chunk, qs[c:], k.Dim, cols)
+					chunk[i] = bytesOf(panel[i][:cols])
 				}
+				tileFloat(sums[:], tensor.F32, &chunk, q[h*k.Dim+c:], k.Dim, cols)
 			}
-			fold(acc, out[j:], dstStride, n, scale)
+			fold(sums[:], dst[h*dstStride+j:], dstStride, n, scale)
 		}
 	}
 }
@@ -76,9 +114,9 @@ func Weighted(dst []float32, p []float32, pStride, heads int, v Rows) {
 		axpyRows(dst, p, pStride, heads, &v, 0)
 		return
 	}
-	var panel [16 * attentionDim]float32
-	for j := 0; j < v.N; j += 16 {
-		n := min(16, v.N-j)
+	var panel [attentionRows * attentionDim]float32
+	for j := 0; j < v.N; j += attentionRows {
+		n := min(attentionRows, v.N-j)
 		for c := 0; c < v.Dim; c += attentionDim {
 			cols := min(attentionDim, v.Dim-c)
 			for i := range n {

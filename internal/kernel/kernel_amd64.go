@@ -346,12 +346,55 @@ func loadBF16(dst []float32, src []byte) {
 	loadBF16Generic(dst[n:], src[2*n:])
 }
 
+func loadQ8(dst []float32, src []byte) {
+	if n := whole(len(dst), 32); n > 0 {
+		loadQ80AVX2(&dst[0], &src[:n/32*34][0], n/32)
+		return
+	}
+	loadQ8Generic(dst, src)
+}
+
 func storeF16(dst []byte, src []float32) {
 	n := whole(len(src), 8)
 	if n > 0 {
 		storeF16AVX2(&dst[:2*n][0], &src[0], n)
 	}
 	storeF16Generic(dst[2*n:], src[n:])
+}
+
+// scoreRows gives assembly groups of four rows whose width is a multiple of
+// 16, for four heads at a time or one.
+func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
+	groups := whole(k.N-j, 4) / 4
+	if groups == 0 || k.Dim%16 != 0 {
+		scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
+		return
+	}
+	ks, ds, qs, f16 := &k.Data[j*k.Stride], 4*dstStride, 4*k.Dim, k.DType == tensor.F16
+	wide := level.Load() == levelAVX512
+	for h := 0; h < heads; {
+		d, x := &dst[h*dstStride+j], &q[h*k.Dim]
+		switch {
+		case wide && heads-h >= 4:
+			if f16 {
+				scoresF16x4AVX512(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+			} else {
+				scoresF32x4AVX512(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+			}
+			h += 4
+			continue
+		case wide && f16:
+			scoresF16x1AVX512(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+		case wide:
+			scoresF32x1AVX512(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+		case f16:
+			scoresF16x1AVX2(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+		default:
+			scoresF32x1AVX2(d, ds, x, qs, ks, k.Stride, groups, k.Dim, scale)
+		}
+		h++
+	}
+	scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j+4*groups)
 }
 
 // axpyRows gives assembly as many heads and columns as its registers hold,

@@ -67,3 +67,9 @@ func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
 func maxOf(x []float32) float32 { return maxGeneric(x) }
 
 func loadBF16(dst []float32, src []byte) { loadBF16Generic(dst, src) }
+
+func loadQ8(dst []float32, src []byte) { loadQ8Generic(dst, src) }
+
+func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
+	scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
+}

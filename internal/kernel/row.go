@@ -29,6 +29,8 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 		loadF16(dst, row[2*c:])
 	case tensor.BF16:
 		loadBF16(dst, row[2*c:])
+	case tensor.Q8_0:
+		loadQ8(dst, row[c/32*34:])
 	case tensor.F64:
 		row = row[8*c:]
 		for i := range dst {
@@ -47,6 +49,16 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 func loadF16Generic(dst []float32, src []byte) {
 	for i := range dst {
 		dst[i] = tensor.F16ToF32(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+func loadQ8Generic(dst []float32, src []byte) {
+	for i := 0; i < len(dst); i += 32 {
+		d := half(src)
+		for k, q := range src[2:34] {
+			dst[i+k] = d * float32(int8(q))
+		}
+		src = src[34:]
 	}
 }
 

@@ -19,6 +19,16 @@ func tileF16x1AVX2(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
 //go:noescape
 func tileBF16x1AVX2(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
 
+// scoresF32x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF32x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresF16x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF16x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
 // tileIntx1AVX2 does tileIntGeneric for 1 activation rows; strides are in bytes.
 //
 //go:noescape
@@ -113,6 +123,26 @@ func tileBF16x1AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int
 //
 //go:noescape
 func tileBF16x4AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+
+// scoresF32x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF32x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresF32x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF32x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresF16x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF16x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresF16x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
+//
+//go:noescape
+func scoresF16x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
 
 // tileIntx1AVX512 does tileIntGeneric for 1 activation rows; strides are in bytes.
 //
@@ -253,6 +283,11 @@ func loadF16AVX2(dst *float32, src *byte, n int)
 //
 //go:noescape
 func loadBF16AVX2(dst *float32, src *byte, n int)
+
+// loadQ80AVX2 dequantises blocks of Q8_0.
+//
+//go:noescape
+func loadQ80AVX2(dst *float32, src *byte, blocks int)
 
 // storeF16AVX2 does storeF16Generic for a multiple of 8.
 //

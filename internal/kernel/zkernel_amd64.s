@@ -9,12 +9,13 @@
 TEXT ·tileF32x1AVX2(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -25,28 +26,28 @@ TEXT ·tileF32x1AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS 224(AX), Y7
 
 loop1:
-	CMPQ        BX, $0x10
+	CMPQ        DX, $0x10
 	JL          done2
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Y8
-	VFMADD231PS (SI), Y8, Y0
-	VFMADD231PS (DI), Y8, Y2
-	VFMADD231PS (R8), Y8, Y4
+	VMOVUPS     (R8), Y8
+	VFMADD231PS (BX), Y8, Y0
+	VFMADD231PS (SI), Y8, Y2
+	VFMADD231PS (DI), Y8, Y4
 	VFMADD231PS (CX), Y8, Y6
-	VMOVUPS     32(DX), Y8
-	VFMADD231PS 32(SI), Y8, Y1
-	VFMADD231PS 32(DI), Y8, Y3
-	VFMADD231PS 32(R8), Y8, Y5
+	VMOVUPS     32(R8), Y8
+	VFMADD231PS 32(BX), Y8, Y1
+	VFMADD231PS 32(SI), Y8, Y3
+	VFMADD231PS 32(DI), Y8, Y5
 	VFMADD231PS 32(CX), Y8, Y7
+	ADDQ        $0x40, BX
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
-	ADDQ        $0x40, R8
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
 	JMP         loop1
 
 done2:
@@ -66,12 +67,13 @@ done2:
 TEXT ·tileF16x1AVX2(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -82,36 +84,36 @@ TEXT ·tileF16x1AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS 224(AX), Y7
 
 loop3:
-	CMPQ        BX, $0x10
+	CMPQ        DX, $0x10
 	JL          done4
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Y8
-	VCVTPH2PS   (SI), Y9
+	VMOVUPS     (R8), Y8
+	VCVTPH2PS   (BX), Y9
 	VFMADD231PS Y9, Y8, Y0
-	VCVTPH2PS   (DI), Y9
+	VCVTPH2PS   (SI), Y9
 	VFMADD231PS Y9, Y8, Y2
-	VCVTPH2PS   (R8), Y9
+	VCVTPH2PS   (DI), Y9
 	VFMADD231PS Y9, Y8, Y4
 	VCVTPH2PS   (CX), Y9
 	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     32(DX), Y8
-	VCVTPH2PS   16(SI), Y9
+	VMOVUPS     32(R8), Y8
+	VCVTPH2PS   16(BX), Y9
 	VFMADD231PS Y9, Y8, Y1
-	VCVTPH2PS   16(DI), Y9
+	VCVTPH2PS   16(SI), Y9
 	VFMADD231PS Y9, Y8, Y3
-	VCVTPH2PS   16(R8), Y9
+	VCVTPH2PS   16(DI), Y9
 	VFMADD231PS Y9, Y8, Y5
 	VCVTPH2PS   16(CX), Y9
 	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
 	JMP         loop3
 
 done4:
@@ -131,12 +133,13 @@ done4:
 TEXT ·tileBF16x1AVX2(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -147,44 +150,44 @@ TEXT ·tileBF16x1AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS 224(AX), Y7
 
 loop5:
-	CMPQ        BX, $0x10
+	CMPQ        DX, $0x10
 	JL          done6
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Y8
-	VPMOVZXWD   (SI), Y9
+	VMOVUPS     (R8), Y8
+	VPMOVZXWD   (BX), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y0
-	VPMOVZXWD   (DI), Y9
+	VPMOVZXWD   (SI), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y2
-	VPMOVZXWD   (R8), Y9
+	VPMOVZXWD   (DI), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y4
 	VPMOVZXWD   (CX), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y6
-	VMOVUPS     32(DX), Y8
-	VPMOVZXWD   16(SI), Y9
+	VMOVUPS     32(R8), Y8
+	VPMOVZXWD   16(BX), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y1
-	VPMOVZXWD   16(DI), Y9
+	VPMOVZXWD   16(SI), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y3
-	VPMOVZXWD   16(R8), Y9
+	VPMOVZXWD   16(DI), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y5
 	VPMOVZXWD   16(CX), Y9
 	VPSLLD      $0x10, Y9, Y9
 	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
 	JMP         loop5
 
 done6:
@@ -196,6 +199,160 @@ done6:
 	VMOVUPS Y5, 160(AX)
 	VMOVUPS Y6, 192(AX)
 	VMOVUPS Y7, 224(AX)
+	VZEROUPPER
+	RET
+
+// func scoresF32x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, FMA3
+TEXT ·scoresF32x1AVX2(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group7:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   dim+56(FP), R10
+
+loop8:
+	CMPQ        R10, $0x10
+	JL          done9
+	VMOVUPS     (R9), Y8
+	VFMADD231PS (BX), Y8, Y0
+	VFMADD231PS (SI), Y8, Y2
+	VFMADD231PS (DI), Y8, Y4
+	VFMADD231PS (R8), Y8, Y6
+	VMOVUPS     32(R9), Y8
+	VFMADD231PS 32(BX), Y8, Y1
+	VFMADD231PS 32(SI), Y8, Y3
+	VFMADD231PS 32(DI), Y8, Y5
+	VFMADD231PS 32(R8), Y8, Y7
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, SI
+	ADDQ        $0x40, DI
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x10, R10
+	JMP         loop8
+
+done9:
+	VBROADCASTSS scale+64(FP), X8
+	MOVQ         AX, BX
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VADDPS       Y3, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X2, X0, X2
+	VADDPS       Y5, Y4, Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X3, X0, X3
+	VADDPS       Y7, Y6, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X4
+	VHADDPS      X2, X1, X1
+	VHADDPS      X4, X3, X3
+	VHADDPS      X3, X1, X1
+	VMULPS       X8, X1, X1
+	VMOVUPS      X1, (BX)
+	ADDQ         $0x10, AX
+	DECQ         DX
+	JNZ          group7
+	VZEROUPPER
+	RET
+
+// func scoresF16x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, F16C, FMA3
+TEXT ·scoresF16x1AVX2(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group10:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   dim+56(FP), R10
+
+loop11:
+	CMPQ        R10, $0x10
+	JL          done12
+	VMOVUPS     (R9), Y8
+	VCVTPH2PS   (BX), Y9
+	VFMADD231PS Y9, Y8, Y0
+	VCVTPH2PS   (SI), Y9
+	VFMADD231PS Y9, Y8, Y2
+	VCVTPH2PS   (DI), Y9
+	VFMADD231PS Y9, Y8, Y4
+	VCVTPH2PS   (R8), Y9
+	VFMADD231PS Y9, Y8, Y6
+	VMOVUPS     32(R9), Y8
+	VCVTPH2PS   16(BX), Y9
+	VFMADD231PS Y9, Y8, Y1
+	VCVTPH2PS   16(SI), Y9
+	VFMADD231PS Y9, Y8, Y3
+	VCVTPH2PS   16(DI), Y9
+	VFMADD231PS Y9, Y8, Y5
+	VCVTPH2PS   16(R8), Y9
+	VFMADD231PS Y9, Y8, Y7
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x10, R10
+	JMP         loop11
+
+done12:
+	VBROADCASTSS scale+64(FP), X8
+	MOVQ         AX, BX
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VADDPS       Y3, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X2, X0, X2
+	VADDPS       Y5, Y4, Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X3, X0, X3
+	VADDPS       Y7, Y6, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X4
+	VHADDPS      X2, X1, X1
+	VHADDPS      X4, X3, X3
+	VHADDPS      X3, X1, X1
+	VMULPS       X8, X1, X1
+	VMOVUPS      X1, (BX)
+	ADDQ         $0x10, AX
+	DECQ         DX
+	JNZ          group10
 	VZEROUPPER
 	RET
 
@@ -221,9 +378,9 @@ TEXT ·tileIntx1AVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS words1<>+0(SB), Y8
 	VMOVUPS      halves8<>+0(SB), Y9
 
-block7:
+block13:
 	TESTQ        R8, R8
-	JZ           steps8
+	JZ           steps14
 	VMOVUPS      320(CX), Y10
 	VFNMADD231PS 288(BX), Y10, Y0
 	VMOVUPS      352(CX), Y10
@@ -241,7 +398,7 @@ block7:
 	VMOVUPS      352(DI), Y10
 	VFNMADD231PS 320(BX), Y10, Y7
 
-steps8:
+steps14:
 	VMOVDQU      (BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 256(BX), Y11
@@ -329,7 +486,7 @@ steps8:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000040
-	JLE          done9
+	JLE          done15
 	VMOVDQU      64(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 264(BX), Y11
@@ -417,7 +574,7 @@ steps8:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000080
-	JLE          done9
+	JLE          done15
 	VMOVDQU      128(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 272(BX), Y11
@@ -505,7 +662,7 @@ steps8:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x000000c0
-	JLE          done9
+	JLE          done15
 	VMOVDQU      192(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 280(BX), Y11
@@ -593,14 +750,14 @@ steps8:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000100
-	JLE          done9
+	JLE          done15
 	ADDQ         $0x00000180, CX
 	ADDQ         $0x00000180, DI
 	ADDQ         $0x00000160, BX
 	SUBQ         $0x00000100, SI
-	JMP          block7
+	JMP          block13
 
-done9:
+done15:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -654,15 +811,15 @@ TEXT ·vecQ80AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS words1<>+0(SB), Y0
 	VMOVUPS      halves8<>+0(SB), Y1
 
-row10:
+row16:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block11:
+block17:
 	CMPQ        R9, $0x00000100
-	JL          tail12
+	JL          tail18
 	PREFETCHT0  8192(SI)
 	PREFETCHT0  8256(SI)
 	PREFETCHT0  8320(SI)
@@ -785,14 +942,14 @@ block11:
 	ADDQ        $0x00000110, SI
 	ADDQ        $0x00000160, DI
 	SUBQ        $0x00000100, R9
-	JMP         block11
+	JMP         block17
 
-tail12:
+tail18:
 	LEAQ 256(DI), R8
 
-tailLoop15:
+tailLoop21:
 	CMPQ         R9, $0x40
-	JL           half13
+	JL           half19
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
 	VBROADCASTSS (R8), Y4
@@ -823,11 +980,11 @@ tailLoop15:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop15
+	JMP          tailLoop21
 
-half13:
+half19:
 	TESTQ        R9, R9
-	JZ           end14
+	JZ           end20
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
 	VBROADCASTSS (R8), Y4
@@ -843,7 +1000,7 @@ half13:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000022, SI
 
-end14:
+end20:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -852,7 +1009,7 @@ end14:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row10
+	JNZ          row16
 	VZEROUPPER
 	RET
 
@@ -950,15 +1107,15 @@ TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Y4
 	VMOVDQU      shift04<>+0(SB), Y5
 
-row16:
+row22:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block17:
+block23:
 	CMPQ           R9, $0x00000100
-	JL             tail18
+	JL             tail24
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -1103,14 +1260,14 @@ block17:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block17
+	JMP            block23
 
-tail18:
+tail24:
 	LEAQ 256(DI), R8
 
-tailLoop21:
+tailLoop27:
 	CMPQ           R9, $0x40
-	JL             half19
+	JL             half25
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -1147,11 +1304,11 @@ tailLoop21:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop21
+	JMP            tailLoop27
 
-half19:
+half25:
 	TESTQ          R9, R9
-	JZ             end20
+	JZ             end26
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -1170,7 +1327,7 @@ half19:
 	VFMADD231PS    Y6, Y7, Y1
 	ADDQ           $0x00000012, SI
 
-end20:
+end26:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1179,7 +1336,7 @@ end20:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row16
+	JNZ          row22
 	VZEROUPPER
 	RET
 
@@ -1219,15 +1376,15 @@ TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      halves8<>+0(SB), Y1
 	VBROADCASTSS nibbles<>+0(SB), Y3
 
-row22:
+row28:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block23:
+block29:
 	CMPQ         R9, $0x00000100
-	JL           tail24
+	JL           tail30
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -1361,9 +1518,9 @@ block23:
 	ADDQ         $0x00000090, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block23
+	JMP          block29
 
-tail24:
+tail30:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1372,7 +1529,7 @@ tail24:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row22
+	JNZ          row28
 	VZEROUPPER
 	RET
 
@@ -1408,15 +1565,15 @@ TEXT ·vecQ6KAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS pairs<>+0(SB), Y4
 	VBROADCASTSS thirtytwos<>+0(SB), Y5
 
-row27:
+row33:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block28:
+block34:
 	CMPQ         R9, $0x00000100
-	JL           tail29
+	JL           tail35
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -1577,9 +1734,9 @@ block28:
 	ADDQ         $0x000000d2, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block28
+	JMP          block34
 
-tail29:
+tail35:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1588,7 +1745,7 @@ tail29:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row27
+	JNZ          row33
 	VZEROUPPER
 	RET
 
@@ -1657,7 +1814,7 @@ TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop32:
+loop38:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VMOVUPS      (DX), Y10
@@ -1675,7 +1832,7 @@ loop32:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop32
+	JNZ          loop38
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1702,7 +1859,7 @@ TEXT ·weightedF32h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop33:
+loop39:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VMOVUPS      (DX), Y6
@@ -1714,7 +1871,7 @@ loop33:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop33
+	JNZ          loop39
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -1735,7 +1892,7 @@ TEXT ·weightedF32h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop34:
+loop40:
 	VBROADCASTSS (CX), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1748,7 +1905,7 @@ loop34:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop34
+	JNZ          loop40
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1767,7 +1924,7 @@ TEXT ·weightedF32h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop35:
+loop41:
 	VBROADCASTSS (CX), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -1776,7 +1933,7 @@ loop35:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop35
+	JNZ          loop41
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -1801,7 +1958,7 @@ TEXT ·weightedF16h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop36:
+loop42:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VCVTPH2PS    (DX), Y10
@@ -1819,7 +1976,7 @@ loop36:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop36
+	JNZ          loop42
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1846,7 +2003,7 @@ TEXT ·weightedF16h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop37:
+loop43:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VCVTPH2PS    (DX), Y6
@@ -1858,7 +2015,7 @@ loop37:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop37
+	JNZ          loop43
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -1879,7 +2036,7 @@ TEXT ·weightedF16h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop38:
+loop44:
 	VBROADCASTSS (CX), Y4
 	VCVTPH2PS    (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1892,7 +2049,7 @@ loop38:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop38
+	JNZ          loop44
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1911,7 +2068,7 @@ TEXT ·weightedF16h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop39:
+loop45:
 	VBROADCASTSS (CX), Y2
 	VCVTPH2PS    (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -1920,7 +2077,7 @@ loop39:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop39
+	JNZ          loop45
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -1931,38 +2088,39 @@ loop39:
 TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop40:
-	CMPQ        BX, $0x10
-	JL          done41
+loop46:
+	CMPQ        DX, $0x10
+	JL          done47
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Z4
-	VFMADD231PS (SI), Z4, Z0
-	VFMADD231PS (DI), Z4, Z1
-	VFMADD231PS (R8), Z4, Z2
+	VMOVUPS     (R8), Z4
+	VFMADD231PS (BX), Z4, Z0
+	VFMADD231PS (SI), Z4, Z1
+	VFMADD231PS (DI), Z4, Z2
 	VFMADD231PS (CX), Z4, Z3
+	ADDQ        $0x40, BX
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
-	ADDQ        $0x40, R8
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
-	JMP         loop40
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
+	JMP         loop46
 
-done41:
+done47:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -1975,14 +2133,14 @@ done41:
 TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
 	MOVQ    xStride+24(FP), R9
-	LEAQ    (DX)(R9*2), R10
+	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
@@ -2001,24 +2159,24 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop42:
-	CMPQ        BX, $0x10
-	JL          done43
-	VMOVUPS     (DX), Z16
-	VMOVUPS     (DX)(R9*1), Z17
-	VMOVUPS     (DX)(R9*2), Z18
+loop48:
+	CMPQ        DX, $0x10
+	JL          done49
+	VMOVUPS     (R8), Z16
+	VMOVUPS     (R8)(R9*1), Z17
+	VMOVUPS     (R8)(R9*2), Z18
 	VMOVUPS     (R10), Z19
-	VMOVUPS     (SI), Z20
+	VMOVUPS     (BX), Z20
 	VFMADD231PS Z20, Z16, Z0
 	VFMADD231PS Z20, Z17, Z4
 	VFMADD231PS Z20, Z18, Z8
 	VFMADD231PS Z20, Z19, Z12
-	VMOVUPS     (DI), Z20
+	VMOVUPS     (SI), Z20
 	VFMADD231PS Z20, Z16, Z1
 	VFMADD231PS Z20, Z17, Z5
 	VFMADD231PS Z20, Z18, Z9
 	VFMADD231PS Z20, Z19, Z13
-	VMOVUPS     (R8), Z20
+	VMOVUPS     (DI), Z20
 	VFMADD231PS Z20, Z16, Z2
 	VFMADD231PS Z20, Z17, Z6
 	VFMADD231PS Z20, Z18, Z10
@@ -2028,16 +2186,16 @@ loop42:
 	VFMADD231PS Z20, Z17, Z7
 	VFMADD231PS Z20, Z18, Z11
 	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, BX
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
-	ADDQ        $0x40, R8
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, DX
+	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
-	SUBQ        $0x10, BX
-	JMP         loop42
+	SUBQ        $0x10, DX
+	JMP         loop48
 
-done43:
+done49:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2062,42 +2220,43 @@ done43:
 TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop44:
-	CMPQ        BX, $0x10
-	JL          done45
+loop50:
+	CMPQ        DX, $0x10
+	JL          done51
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Z4
-	VCVTPH2PS   (SI), Z5
+	VMOVUPS     (R8), Z4
+	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
-	VCVTPH2PS   (DI), Z5
+	VCVTPH2PS   (SI), Z5
 	VFMADD231PS Z5, Z4, Z1
-	VCVTPH2PS   (R8), Z5
+	VCVTPH2PS   (DI), Z5
 	VFMADD231PS Z5, Z4, Z2
 	VCVTPH2PS   (CX), Z5
 	VFMADD231PS Z5, Z4, Z3
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
-	JMP         loop44
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
+	JMP         loop50
 
-done45:
+done51:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2110,14 +2269,14 @@ done45:
 TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
 	MOVQ    xStride+24(FP), R9
-	LEAQ    (DX)(R9*2), R10
+	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
@@ -2136,24 +2295,24 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop46:
-	CMPQ        BX, $0x10
-	JL          done47
-	VMOVUPS     (DX), Z16
-	VMOVUPS     (DX)(R9*1), Z17
-	VMOVUPS     (DX)(R9*2), Z18
+loop52:
+	CMPQ        DX, $0x10
+	JL          done53
+	VMOVUPS     (R8), Z16
+	VMOVUPS     (R8)(R9*1), Z17
+	VMOVUPS     (R8)(R9*2), Z18
 	VMOVUPS     (R10), Z19
-	VCVTPH2PS   (SI), Z20
+	VCVTPH2PS   (BX), Z20
 	VFMADD231PS Z20, Z16, Z0
 	VFMADD231PS Z20, Z17, Z4
 	VFMADD231PS Z20, Z18, Z8
 	VFMADD231PS Z20, Z19, Z12
-	VCVTPH2PS   (DI), Z20
+	VCVTPH2PS   (SI), Z20
 	VFMADD231PS Z20, Z16, Z1
 	VFMADD231PS Z20, Z17, Z5
 	VFMADD231PS Z20, Z18, Z9
 	VFMADD231PS Z20, Z19, Z13
-	VCVTPH2PS   (R8), Z20
+	VCVTPH2PS   (DI), Z20
 	VFMADD231PS Z20, Z16, Z2
 	VFMADD231PS Z20, Z17, Z6
 	VFMADD231PS Z20, Z18, Z10
@@ -2163,16 +2322,16 @@ loop46:
 	VFMADD231PS Z20, Z17, Z7
 	VFMADD231PS Z20, Z18, Z11
 	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
+	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
-	SUBQ        $0x10, BX
-	JMP         loop46
+	SUBQ        $0x10, DX
+	JMP         loop52
 
-done47:
+done53:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2197,46 +2356,47 @@ done47:
 TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
+	MOVQ    xStride+24(FP), R9
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop48:
-	CMPQ        BX, $0x10
-	JL          done49
+loop54:
+	CMPQ        DX, $0x10
+	JL          done55
+	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
-	PREFETCHT0  2048(R8)
 	PREFETCHT0  2048(CX)
-	VMOVUPS     (DX), Z4
-	VPMOVZXWD   (SI), Z5
+	VMOVUPS     (R8), Z4
+	VPMOVZXWD   (BX), Z5
 	VPSLLD      $0x10, Z5, Z5
 	VFMADD231PS Z5, Z4, Z0
-	VPMOVZXWD   (DI), Z5
+	VPMOVZXWD   (SI), Z5
 	VPSLLD      $0x10, Z5, Z5
 	VFMADD231PS Z5, Z4, Z1
-	VPMOVZXWD   (R8), Z5
+	VPMOVZXWD   (DI), Z5
 	VPSLLD      $0x10, Z5, Z5
 	VFMADD231PS Z5, Z4, Z2
 	VPMOVZXWD   (CX), Z5
 	VPSLLD      $0x10, Z5, Z5
 	VFMADD231PS Z5, Z4, Z3
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
-	SUBQ        $0x10, BX
-	JMP         loop48
+	ADDQ        $0x40, R8
+	SUBQ        $0x10, DX
+	JMP         loop54
 
-done49:
+done55:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2249,14 +2409,14 @@ done49:
 TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	MOVQ    acc+0(FP), AX
 	MOVQ    w+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+32(FP), BX
-	MOVQ    (CX), SI
-	MOVQ    24(CX), DI
-	MOVQ    48(CX), R8
+	MOVQ    n+32(FP), DX
+	MOVQ    (CX), BX
+	MOVQ    24(CX), SI
+	MOVQ    48(CX), DI
 	MOVQ    72(CX), CX
+	MOVQ    x+16(FP), R8
 	MOVQ    xStride+24(FP), R9
-	LEAQ    (DX)(R9*2), R10
+	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
@@ -2275,26 +2435,26 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop50:
-	CMPQ        BX, $0x10
-	JL          done51
-	VMOVUPS     (DX), Z16
-	VMOVUPS     (DX)(R9*1), Z17
-	VMOVUPS     (DX)(R9*2), Z18
+loop56:
+	CMPQ        DX, $0x10
+	JL          done57
+	VMOVUPS     (R8), Z16
+	VMOVUPS     (R8)(R9*1), Z17
+	VMOVUPS     (R8)(R9*2), Z18
 	VMOVUPS     (R10), Z19
-	VPMOVZXWD   (SI), Z20
+	VPMOVZXWD   (BX), Z20
 	VPSLLD      $0x10, Z20, Z20
 	VFMADD231PS Z20, Z16, Z0
 	VFMADD231PS Z20, Z17, Z4
 	VFMADD231PS Z20, Z18, Z8
 	VFMADD231PS Z20, Z19, Z12
-	VPMOVZXWD   (DI), Z20
+	VPMOVZXWD   (SI), Z20
 	VPSLLD      $0x10, Z20, Z20
 	VFMADD231PS Z20, Z16, Z1
 	VFMADD231PS Z20, Z17, Z5
 	VFMADD231PS Z20, Z18, Z9
 	VFMADD231PS Z20, Z19, Z13
-	VPMOVZXWD   (R8), Z20
+	VPMOVZXWD   (DI), Z20
 	VPSLLD      $0x10, Z20, Z20
 	VFMADD231PS Z20, Z16, Z2
 	VFMADD231PS Z20, Z17, Z6
@@ -2306,16 +2466,16 @@ loop50:
 	VFMADD231PS Z20, Z17, Z7
 	VFMADD231PS Z20, Z18, Z11
 	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x20, BX
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
-	ADDQ        $0x20, R8
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, DX
+	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
-	SUBQ        $0x10, BX
-	JMP         loop50
+	SUBQ        $0x10, DX
+	JMP         loop56
 
-done51:
+done57:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2332,6 +2492,482 @@ done51:
 	VMOVUPS Z13, 832(AX)
 	VMOVUPS Z14, 896(AX)
 	VMOVUPS Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func scoresF32x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group58:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   dim+56(FP), R10
+
+loop59:
+	CMPQ        R10, $0x10
+	JL          done60
+	VMOVUPS     (R9), Z4
+	VFMADD231PS (BX), Z4, Z0
+	VFMADD231PS (SI), Z4, Z1
+	VFMADD231PS (DI), Z4, Z2
+	VFMADD231PS (R8), Z4, Z3
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, SI
+	ADDQ        $0x40, DI
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x10, R10
+	JMP         loop59
+
+done60:
+	VBROADCASTSS  scale+64(FP), X4
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VADDPS        Y5, Y0, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X0
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y5
+	VEXTRACTF32X4 $0x01, Y5, X1
+	VADDPS        X1, X5, X1
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y5
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y5
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X4, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group58
+	VZEROUPPER
+	RET
+
+// func scoresF32x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group61:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R11
+	LEAQ   (R9)(R11*2), R12
+	ADDQ   R11, R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   dim+56(FP), R10
+
+loop62:
+	CMPQ        R10, $0x10
+	JL          done63
+	VMOVUPS     (R9), Z16
+	VMOVUPS     (R9)(R11*1), Z17
+	VMOVUPS     (R9)(R11*2), Z18
+	VMOVUPS     (R12), Z19
+	VMOVUPS     (BX), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z4
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z20, Z19, Z12
+	VMOVUPS     (SI), Z20
+	VFMADD231PS Z20, Z16, Z1
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z9
+	VFMADD231PS Z20, Z19, Z13
+	VMOVUPS     (DI), Z20
+	VFMADD231PS Z20, Z16, Z2
+	VFMADD231PS Z20, Z17, Z6
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z14
+	VMOVUPS     (R8), Z20
+	VFMADD231PS Z20, Z16, Z3
+	VFMADD231PS Z20, Z17, Z7
+	VFMADD231PS Z20, Z18, Z11
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, SI
+	ADDQ        $0x40, DI
+	ADDQ        $0x40, R8
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R12
+	SUBQ        $0x10, R10
+	JMP         loop62
+
+done63:
+	VBROADCASTSS  scale+64(FP), X16
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y17
+	VADDPS        Y17, Y0, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPS        X0, X17, X0
+	VEXTRACTF64X4 $0x01, Z1, Y17
+	VADDPS        Y17, Y1, Y17
+	VEXTRACTF32X4 $0x01, Y17, X1
+	VADDPS        X1, X17, X1
+	VEXTRACTF64X4 $0x01, Z2, Y17
+	VADDPS        Y17, Y2, Y17
+	VEXTRACTF32X4 $0x01, Y17, X2
+	VADDPS        X2, X17, X2
+	VEXTRACTF64X4 $0x01, Z3, Y17
+	VADDPS        Y17, Y3, Y17
+	VEXTRACTF32X4 $0x01, Y17, X3
+	VADDPS        X3, X17, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X16, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z9, Y0
+	VADDPS        Y0, Y9, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VADDPS        Y0, Y14, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group61
+	VZEROUPPER
+	RET
+
+// func scoresF16x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group64:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   dim+56(FP), R10
+
+loop65:
+	CMPQ        R10, $0x10
+	JL          done66
+	VMOVUPS     (R9), Z4
+	VCVTPH2PS   (BX), Z5
+	VFMADD231PS Z5, Z4, Z0
+	VCVTPH2PS   (SI), Z5
+	VFMADD231PS Z5, Z4, Z1
+	VCVTPH2PS   (DI), Z5
+	VFMADD231PS Z5, Z4, Z2
+	VCVTPH2PS   (R8), Z5
+	VFMADD231PS Z5, Z4, Z3
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x40, R9
+	SUBQ        $0x10, R10
+	JMP         loop65
+
+done66:
+	VBROADCASTSS  scale+64(FP), X4
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VADDPS        Y5, Y0, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X0
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y5
+	VEXTRACTF32X4 $0x01, Y5, X1
+	VADDPS        X1, X5, X1
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y5
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y5
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X4, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group64
+	VZEROUPPER
+	RET
+
+// func scoresF16x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group67:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R11
+	LEAQ   (R9)(R11*2), R12
+	ADDQ   R11, R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   dim+56(FP), R10
+
+loop68:
+	CMPQ        R10, $0x10
+	JL          done69
+	VMOVUPS     (R9), Z16
+	VMOVUPS     (R9)(R11*1), Z17
+	VMOVUPS     (R9)(R11*2), Z18
+	VMOVUPS     (R12), Z19
+	VCVTPH2PS   (BX), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z4
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z20, Z19, Z12
+	VCVTPH2PS   (SI), Z20
+	VFMADD231PS Z20, Z16, Z1
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z9
+	VFMADD231PS Z20, Z19, Z13
+	VCVTPH2PS   (DI), Z20
+	VFMADD231PS Z20, Z16, Z2
+	VFMADD231PS Z20, Z17, Z6
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z14
+	VCVTPH2PS   (R8), Z20
+	VFMADD231PS Z20, Z16, Z3
+	VFMADD231PS Z20, Z17, Z7
+	VFMADD231PS Z20, Z18, Z11
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	ADDQ        $0x20, R8
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R12
+	SUBQ        $0x10, R10
+	JMP         loop68
+
+done69:
+	VBROADCASTSS  scale+64(FP), X16
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y17
+	VADDPS        Y17, Y0, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPS        X0, X17, X0
+	VEXTRACTF64X4 $0x01, Z1, Y17
+	VADDPS        Y17, Y1, Y17
+	VEXTRACTF32X4 $0x01, Y17, X1
+	VADDPS        X1, X17, X1
+	VEXTRACTF64X4 $0x01, Z2, Y17
+	VADDPS        Y17, Y2, Y17
+	VEXTRACTF32X4 $0x01, Y17, X2
+	VADDPS        X2, X17, X2
+	VEXTRACTF64X4 $0x01, Z3, Y17
+	VADDPS        Y17, Y3, Y17
+	VEXTRACTF32X4 $0x01, Y17, X3
+	VADDPS        X3, X17, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X16, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z9, Y0
+	VADDPS        Y0, Y9, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VADDPS        Y0, Y14, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group67
 	VZEROUPPER
 	RET
 
@@ -2354,9 +2990,9 @@ TEXT ·tileIntx1AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z5
 	VMOVUPS quarters16<>+0(SB), Z6
 
-block52:
+block70:
 	TESTQ        R8, R8
-	JZ           steps53
+	JZ           steps71
 	VMOVUPS      320(CX), Z7
 	VFNMADD231PS 288(BX), Z7, Z0
 	VMOVUPS      320(CX)(DX*1), Z7
@@ -2366,7 +3002,7 @@ block52:
 	VMOVUPS      320(DI), Z7
 	VFNMADD231PS 288(BX), Z7, Z3
 
-steps53:
+steps71:
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        (CX), Z4, Z8
@@ -2411,7 +3047,7 @@ steps53:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000040
-	JLE             done54
+	JLE             done72
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        64(CX), Z4, Z8
@@ -2456,7 +3092,7 @@ steps53:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000080
-	JLE             done54
+	JLE             done72
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        128(CX), Z4, Z8
@@ -2501,7 +3137,7 @@ steps53:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x000000c0
-	JLE             done54
+	JLE             done72
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        192(CX), Z4, Z8
@@ -2546,14 +3182,14 @@ steps53:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000100
-	JLE             done54
+	JLE             done72
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	SUBQ            $0x00000100, SI
-	JMP             block52
+	JMP             block70
 
-done54:
+done72:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2631,9 +3267,9 @@ TEXT ·tileIntx4AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z17
 	VMOVUPS quarters16<>+0(SB), Z18
 
-block55:
+block73:
 	TESTQ        R8, R8
-	JZ           steps56
+	JZ           steps74
 	VMOVUPS      320(CX), Z19
 	VFNMADD231PS 288(BX), Z19, Z0
 	VFNMADD231PS 288(BX)(R9*1), Z19, Z4
@@ -2655,7 +3291,7 @@ block55:
 	VFNMADD231PS 288(BX)(R9*2), Z19, Z11
 	VFNMADD231PS 288(R10), Z19, Z15
 
-steps56:
+steps74:
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        (CX), Z16, Z20
@@ -2769,7 +3405,7 @@ steps56:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000040
-	JLE             done57
+	JLE             done75
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        64(CX), Z16, Z20
@@ -2883,7 +3519,7 @@ steps56:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000080
-	JLE             done57
+	JLE             done75
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        128(CX), Z16, Z20
@@ -2997,7 +3633,7 @@ steps56:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x000000c0
-	JLE             done57
+	JLE             done75
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        192(CX), Z16, Z20
@@ -3111,15 +3747,15 @@ steps56:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000100
-	JLE             done57
+	JLE             done75
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	ADDQ            $0x00000160, R10
 	SUBQ            $0x00000100, SI
-	JMP             block55
+	JMP             block73
 
-done57:
+done75:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3153,14 +3789,14 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVL    $0x0000ff00, DI
 	KMOVD   DI, K1
 
-row58:
+row76:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block59:
+block77:
 	CMPQ         R9, $0x00000100
-	JL           tail60
+	JL           tail78
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -3243,14 +3879,14 @@ block59:
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block59
+	JMP          block77
 
-tail60:
+tail78:
 	LEAQ 256(DI), R8
 
-tailLoop63:
+tailLoop81:
 	CMPQ         R9, $0x40
-	JL           half61
+	JL           half79
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
@@ -3271,11 +3907,11 @@ tailLoop63:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop63
+	JMP          tailLoop81
 
-half61:
+half79:
 	TESTQ        R9, R9
-	JZ           end62
+	JZ           end80
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
 	VBROADCASTSD (R8), Z10
@@ -3292,17 +3928,17 @@ half61:
 	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
-end62:
+end80:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
-	VEXTRACTF128  $0x01, Y3, X2
+	VEXTRACTF32X4 $0x01, Y3, X2
 	VADDPS        X2, X3, X2
 	VHADDPS       X2, X2, X2
 	VHADDPS       X2, X2, X2
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row58
+	JNZ           row76
 	VZEROUPPER
 	RET
 
@@ -3395,14 +4031,14 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Z11
 	VMOVDQU64    shift04<>+0(SB), Z12
 
-row64:
+row82:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block65:
+block83:
 	CMPQ           R9, $0x00000100
-	JL             tail66
+	JL             tail84
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -3499,14 +4135,14 @@ block65:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block65
+	JMP            block83
 
-tail66:
+tail84:
 	LEAQ 256(DI), R8
 
-tailLoop69:
+tailLoop87:
 	CMPQ           R9, $0x40
-	JL             half67
+	JL             half85
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -3531,11 +4167,11 @@ tailLoop69:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop69
+	JMP            tailLoop87
 
-half67:
+half85:
 	TESTQ          R9, R9
-	JZ             end68
+	JZ             end86
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -3555,22 +4191,22 @@ half67:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end68:
+end86:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
-	VEXTRACTF128  $0x01, Y3, X2
+	VEXTRACTF32X4 $0x01, Y3, X2
 	VADDPS        X2, X3, X2
 	VHADDPS       X2, X2, X2
 	VHADDPS       X2, X2, X2
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row64
+	JNZ           row82
 	VZEROUPPER
 	RET
 
 // func vecQ4KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
 TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         rows+16(FP), CX
@@ -3584,14 +4220,14 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift0044<>+0(SB), Z5
 	VMOVDQU64    twice<>+0(SB), Z6
 
-row70:
+row88:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block71:
+block89:
 	CMPQ            R9, $0x00000100
-	JL              tail72
+	JL              tail90
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -3677,19 +4313,19 @@ block71:
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block71
+	JMP             block89
 
-tail72:
+tail90:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
-	VEXTRACTF128  $0x01, Y2, X1
+	VEXTRACTF32X4 $0x01, Y2, X1
 	VADDPS        X1, X2, X1
 	VHADDPS       X1, X1, X1
 	VHADDPS       X1, X1, X1
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row70
+	JNZ           row88
 	VZEROUPPER
 	RET
 
@@ -3712,7 +4348,7 @@ DATA shift0044<>+60(SB)/4, $0x00040004
 GLOBL shift0044<>(SB), RODATA|NOPTR, $64
 
 // func vecQ6KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
 TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         rows+16(FP), CX
@@ -3728,14 +4364,14 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shiftL42<>+0(SB), Z5
 	VMOVDQU64    shiftR02<>+0(SB), Z6
 
-row75:
+row93:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block76:
+block94:
 	CMPQ            R9, $0x00000100
-	JL              tail77
+	JL              tail95
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -3818,19 +4454,19 @@ block76:
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block76
+	JMP             block94
 
-tail77:
+tail95:
 	VEXTRACTF64X4 $0x01, Z1, Y7
 	VADDPS        Y7, Y1, Y7
-	VEXTRACTF128  $0x01, Y7, X1
+	VEXTRACTF32X4 $0x01, Y7, X1
 	VADDPS        X1, X7, X1
 	VHADDPS       X1, X1, X1
 	VHADDPS       X1, X1, X1
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row75
+	JNZ           row93
 	VZEROUPPER
 	RET
 
@@ -3971,7 +4607,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop80:
+loop98:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -3999,7 +4635,7 @@ loop80:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop80
+	JNZ          loop98
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4036,7 +4672,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop81:
+loop99:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -4049,7 +4685,7 @@ loop81:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop81
+	JNZ          loop99
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -4070,7 +4706,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop82:
+loop100:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -4083,7 +4719,7 @@ loop82:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop82
+	JNZ          loop100
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4101,14 +4737,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop83:
+loop101:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop83
+	JNZ          loop101
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -4142,7 +4778,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop84:
+loop102:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -4170,7 +4806,7 @@ loop84:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop84
+	JNZ          loop102
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4207,7 +4843,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop85:
+loop103:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -4220,7 +4856,7 @@ loop85:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop85
+	JNZ          loop103
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -4241,7 +4877,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop86:
+loop104:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -4254,7 +4890,7 @@ loop86:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop86
+	JNZ          loop104
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4272,14 +4908,14 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop87:
+loop105:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop87
+	JNZ          loop105
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -4293,7 +4929,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop88:
+loop106:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -4322,7 +4958,7 @@ loop88:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop88
+	JNZ          loop106
 	VZEROUPPER
 	RET
 
@@ -4339,7 +4975,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop89:
+loop107:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -4404,7 +5040,7 @@ loop89:
 	ADDQ         $0x04, DX
 	ADDQ         $0x08, BX
 	DECQ         SI
-	JNZ          loop89
+	JNZ          loop107
 	VZEROUPPER
 	RET
 
@@ -4753,7 +5389,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop90:
+loop108:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -4770,7 +5406,7 @@ loop90:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop90
+	JNZ          loop108
 	VZEROUPPER
 	RET
 
@@ -4783,7 +5419,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop91:
+loop109:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -4791,7 +5427,7 @@ loop91:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop91
+	JNZ     loop109
 	VZEROUPPER
 	RET
 
@@ -4803,7 +5439,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop92:
+loop110:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -4811,7 +5447,7 @@ loop92:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop92
+	JNZ     loop110
 	VZEROUPPER
 	RET
 
@@ -4822,12 +5458,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop93:
+loop111:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop93
+	JNZ     loop111
 	VZEROUPPER
 	RET
 
@@ -4840,7 +5476,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop94:
+loop112:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -4858,7 +5494,7 @@ loop94:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop94
+	JNZ     loop112
 	VZEROUPPER
 	RET
 
@@ -4870,7 +5506,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop95:
+loop113:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -4885,7 +5521,7 @@ loop95:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop95
+	JNZ       loop113
 	VZEROUPPER
 	RET
 
@@ -4896,13 +5532,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop96:
+loop114:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop96
+	JNZ       loop114
 	VZEROUPPER
 	RET
 
@@ -4913,14 +5549,47 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop97:
+loop115:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop97
+	JNZ       loop115
+	VZEROUPPER
+	RET
+
+// func loadQ80AVX2(dst *float32, src *byte, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ blocks+16(FP), DX
+
+loop116:
+	VPBROADCASTW (CX), X0
+	VCVTPH2PS    X0, Y0
+	VPMOVSXBD    2(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VPMOVSXBD    10(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VPMOVSXBD    18(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VPMOVSXBD    26(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	ADDQ         $0x22, CX
+	ADDQ         $0x00000080, AX
+	DECQ         DX
+	JNZ          loop116
 	VZEROUPPER
 	RET
 
@@ -4931,13 +5600,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop98:
+loop117:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop98
+	JNZ       loop117
 	VZEROUPPER
 	RET
 
@@ -4952,7 +5621,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop99:
+loop118:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -4963,7 +5632,7 @@ loop99:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop99
+	JNZ       loop118
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -4983,7 +5652,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop100:
+loop119:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -5002,7 +5671,7 @@ loop100:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop100
+	JNZ       loop119
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -5022,28 +5691,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop101:
+loop120:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain102
+	JZ      plain121
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain102:
+plain121:
 	TESTQ  BX, BX
-	JZ     unbiased103
+	JZ     unbiased122
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased103:
+unbiased122:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop101
+	JNZ     loop120
 	VZEROUPPER
 	RET
 
@@ -5054,7 +5723,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop104:
+loop123:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -5105,7 +5774,7 @@ loop104:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop104
+	JNZ          loop123
 	VZEROUPPER
 	RET
 
@@ -5155,7 +5824,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop105:
+loop124:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
 	VBROADCASTSS signBit<>+0(SB), Y2
@@ -5212,7 +5881,7 @@ loop105:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop105
+	JNZ          loop124
 	VZEROUPPER
 	RET
 
@@ -5226,7 +5895,7 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop106:
+loop125:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS absMask<>+0(SB), Y1
 	VANDPS       Y1, Y0, Y1
@@ -5273,7 +5942,7 @@ loop106:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop106
+	JNZ          loop125
 	VZEROUPPER
 	RET
 
@@ -5326,7 +5995,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop107:
+loop126:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS signBit<>+0(SB), Y1
 	VXORPS       Y1, Y0, Y1
@@ -5382,7 +6051,7 @@ loop107:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop107
+	JNZ          loop126
 	VZEROUPPER
 	RET
 
@@ -5393,7 +6062,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop108:
+loop127:
 	VMOVUPS      (CX), Y0
 	VMULPS       Y0, Y0, Y1
 	VMULPS       Y1, Y0, Y1
@@ -5452,7 +6121,7 @@ loop108:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop108
+	JNZ          loop127
 	VZEROUPPER
 	RET
 
@@ -5469,7 +6138,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop109:
+loop128:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
 	VMULPS       Y0, Y1, Y1
@@ -5521,7 +6190,7 @@ loop109:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop109
+	JNZ          loop128
 	VZEROUPPER
 	RET
 
@@ -5577,7 +6246,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop110:
+loop129:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -5586,7 +6255,7 @@ loop110:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop110
+	JNZ     loop129
 	VZEROUPPER
 	RET
 
@@ -5597,7 +6266,7 @@ TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop111:
+loop130:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -5607,7 +6276,7 @@ loop111:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop111
+	JNZ     loop130
 	VZEROUPPER
 	RET
 
@@ -5621,7 +6290,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 
-loop112:
+loop131:
 	VMOVUPS      (CX), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
@@ -5722,7 +6391,7 @@ loop112:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop112
+	JNZ          loop131
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
@@ -5736,12 +6405,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop113:
+loop132:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop113
+	JNZ     loop132
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -5752,7 +6421,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop114:
+loop133:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -5767,7 +6436,7 @@ loop114:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop114
+	JNZ        loop133
 	VZEROUPPER
 	RET
 
@@ -5789,7 +6458,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop115:
+loop134:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -5803,7 +6472,7 @@ loop115:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop115
+	JNZ         loop134
 	VZEROUPPER
 	RET
 
@@ -5825,7 +6494,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop116:
+loop135:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -5839,6 +6508,6 @@ loop116:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop116
+	JNZ         loop135
 	VZEROUPPER
 	RET

@@ -124,10 +124,11 @@ func quarter(i isa, acc []reg.VecVirtual) reg.VecVirtual {
 	if i == avx512 {
 		VEXTRACTF64X4(Imm(1), acc[0], y)
 		VADDPS(y, acc[0].AsY(), y)
+		VEXTRACTF32X4(Imm(1), y, x)
 	} else {
 		VADDPS(acc[1], acc[0], y)
+		VEXTRACTF128(Imm(1), y, x)
 	}
-	VEXTRACTF128(Imm(1), y, x)
 	VADDPS(x, y.AsX(), x)
 	return x
 }

@@ -20,6 +20,12 @@ func main() {
 				tileFloat(i, d, 4)
 			}
 		}
+		for _, d := range []string{"F32", "F16"} {
+			scores(i, d, 1)
+			if i == avx512 {
+				scores(i, d, 4)
+			}
+		}
 		tileInt2(i)
 		for _, f := range formats {
 			matVec(i, f)

@@ -19,8 +19,12 @@ const (
 	xMins       = 288
 )
 
-// prefetchAhead is how far ahead of the reads of a row memory is asked for.
-const prefetchAhead = 8192
+// How far ahead of the reads memory is asked for: of one row, and of each of
+// four rows at once.
+const (
+	prefetchAhead = 8192
+	prefetchTile  = 2048
+)
 
 var elementBytes = map[string]int{"F32": 4, "F16": 2, "BF16": 2}
 
@@ -37,80 +41,156 @@ func loadFloat(d string, m Mem, v reg.VecVirtual) {
 	}
 }
 
+// A floatTile is the state of four weight rows by some activation rows.
+type floatTile struct {
+	i         isa
+	d         string
+	rows      int
+	w         [4]reg.GPVirtual
+	x, stride reg.GPVirtual // activations and the bytes between their rows
+	x3        reg.GPVirtual // the fourth
+	acc       []reg.VecVirtual
+}
+
+// xAt addresses an activation row.
+func (t *floatTile) xAt(r, disp int) Mem {
+	switch r {
+	case 0:
+		return at(t.x, disp)
+	case 3:
+		return at(t.x3, disp)
+	}
+	return Mem{Base: t.x, Index: t.stride, Scale: uint8(r), Disp: disp}
+}
+
+// begin takes the activations' address and stride.
+func (t *floatTile) begin(x, stride reg.GPVirtual) {
+	t.x, t.stride = x, stride
+	if t.rows > 1 {
+		t.x3 = GP64()
+		LEAQ(Mem{Base: x, Index: stride, Scale: 2}, t.x3)
+		ADDQ(stride, t.x3)
+	}
+	t.acc = t.i.vecs(t.rows * 4 * t.i.parts()) // [rows][4][parts]
+}
+
+// loop adds n columns, a multiple of 16.
+func (t *floatTile) loop(n reg.GPVirtual, prefetch bool) {
+	p, step := t.i.parts(), 16*elementBytes[t.d]
+	loop, done := label("loop"), label("done")
+	Label(loop)
+	CMPQ(n, Imm(16))
+	JL(LabelRef(done))
+	if prefetch {
+		for j := range t.w {
+			PREFETCHT0(at(t.w[j], prefetchTile))
+		}
+	}
+	for part := range p {
+		xs := t.i.vecs(t.rows)
+		for r := range xs {
+			VMOVUPS(t.xAt(r, part*t.i.width()), xs[r])
+		}
+		for j := range t.w {
+			m := at(t.w[j], part*step/p)
+			if t.d == "F32" && t.rows == 1 {
+				VFMADD231PS(m, xs[0], t.acc[j*p+part])
+				continue
+			}
+			v := t.i.vec()
+			loadFloat(t.d, m, v)
+			for r := range xs {
+				VFMADD231PS(v, xs[r], t.acc[(r*4+j)*p+part])
+			}
+		}
+	}
+	for j := range t.w {
+		ADDQ(Imm(uint64(step)), t.w[j])
+	}
+	ADDQ(Imm(64), t.x)
+	if t.rows > 1 {
+		ADDQ(Imm(64), t.x3)
+	}
+	SUBQ(Imm(16), n)
+	JMP(LabelRef(loop))
+	Label(done)
+}
+
 // tileFloat adds products of n columns, a multiple of 16, of four weight rows
 // with some activation rows, xStride bytes apart.
 func tileFloat(i isa, d string, rows int) {
 	text(fmt.Sprintf("tile%sx%d%s", d, rows, i), "func(acc *float32, w *[4][]byte, x *float32, xStride, n int)")
 	Doc(fmt.Sprintf("tile%sx%d%s does tileFloatGeneric for %d activation rows.", d, rows, i, rows))
-	acc, ws, x, n := arg("acc"), arg("w"), arg("x"), arg("n")
-	var w [4]reg.GPVirtual
-	for j := range w {
-		w[j] = GP64()
-		MOVQ(at(ws, 24*j), w[j])
+	t := &floatTile{i: i, d: d, rows: rows}
+	acc, ws, n := arg("acc"), arg("w"), arg("n")
+	for j := range t.w {
+		t.w[j] = GP64()
+		MOVQ(at(ws, 24*j), t.w[j])
 	}
-	var stride, x3 reg.GPVirtual
-	if rows > 1 {
-		stride, x3 = arg("xStride"), GP64()
-		LEAQ(Mem{Base: x, Index: stride, Scale: 2}, x3)
-		ADDQ(stride, x3)
+	t.begin(arg("x"), arg("xStride"))
+	for k := range t.acc {
+		VMOVUPS(at(acc, k*i.width()), t.acc[k])
 	}
-	xAt := func(r, disp int) Mem {
-		switch r {
-		case 0:
-			return at(x, disp)
-		case 3:
-			return at(x3, disp)
-		}
-		return Mem{Base: x, Index: stride, Scale: uint8(r), Disp: disp}
-	}
-	p := i.parts()
-	a := make([]reg.VecVirtual, rows*4*p) // [rows][4][parts]
-	for k := range a {
-		a[k] = i.vec()
-		VMOVUPS(at(acc, k*i.width()), a[k])
-	}
-	loop, done := label("loop"), label("done")
-	step := 16 * elementBytes[d]
-	Label(loop)
-	CMPQ(n, Imm(16))
-	JL(LabelRef(done))
-	if rows == 1 {
-		for j := range w {
-			PREFETCHT0(at(w[j], prefetchAhead/4))
-		}
-	}
-	for part := range p {
-		xs := i.vecs(rows)
-		for r := range xs {
-			VMOVUPS(xAt(r, part*i.width()), xs[r])
-		}
-		for j := range w {
-			m := at(w[j], part*step/p)
-			if d == "F32" && rows == 1 {
-				VFMADD231PS(m, xs[0], a[j*p+part])
-				continue
-			}
-			v := i.vec()
-			loadFloat(d, m, v)
-			for r := range xs {
-				VFMADD231PS(v, xs[r], a[(r*4+j)*p+part])
-			}
-		}
-	}
-	for j := range w {
-		ADDQ(Imm(uint64(step)), w[j])
-	}
-	ADDQ(Imm(64), x)
-	if rows > 1 {
-		ADDQ(Imm(64), x3)
-	}
-	SUBQ(Imm(16), n)
-	JMP(LabelRef(loop))
-	Label(done)
-	for k := range a {
-		VMOVUPS(a[k], at(acc, k*i.width()))
+	t.loop(n, rows == 1)
+	for k := range t.acc {
+		VMOVUPS(t.acc[k], at(acc, k*i.width()))
 	}
 	ret()
+}
+
+// scores multiplies groups of four keys, n of them in all and kStride bytes
+// apart, with some queries, without going through memory for the sums.
+func scores(i isa, d string, heads int) {
+	text(fmt.Sprintf("scores%sx%d%s", d, heads, i), "func(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride, groups, dim int, scale float32)")
+	Doc(fmt.Sprintf("scores%sx%d%s scores groups of four rows for %d heads; strides are in bytes.", d, heads, i, heads))
+	t := &floatTile{i: i, d: d, rows: heads}
+	dst, k, groups := arg("dst"), arg("k"), arg("groups")
+	for j := range t.w {
+		t.w[j] = GP64()
+	}
+	x, n := GP64(), GP64()
+	loop := label("group")
+	Label(loop)
+	MOVQ(NewParamAddr("kStride", 40), n)
+	MOVQ(k, t.w[0])
+	for j := 1; j < 4; j++ {
+		LEAQ(Mem{Base: t.w[j-1], Index: n, Scale: 1}, t.w[j])
+	}
+	LEAQ(Mem{Base: t.w[3], Index: n, Scale: 1}, k)
+	MOVQ(NewParamAddr("q", 16), x)
+	stride := GP64()
+	MOVQ(NewParamAddr("qStride", 24), stride)
+	t.begin(x, stride)
+	i.zero(t.acc...)
+	MOVQ(NewParamAddr("dim", 56), n)
+	t.loop(n, false)
+	scale, out := XMM(), GP64()
+	VBROADCASTSS(NewParamAddr("scale", 64), scale)
+	MOVQ(dst, out)
+	p := i.parts()
+	for h := range heads {
+		var s [4]reg.VecVirtual
+		for j := range s {
+			s[j] = quarter(i, t.acc[(h*4+j)*p:][:p])
+		}
+		fold4(s, scale, out)
+		if h+1 < heads {
+			ADDQ(NewParamAddr("dstStride", 8), out)
+		}
+	}
+	ADDQ(Imm(16), dst)
+	DECQ(groups)
+	JNZ(LabelRef(loop))
+	ret()
+}
+
+// fold4 folds and stores four sums that are quarters.
+func fold4(x [4]reg.VecVirtual, scale reg.VecVirtual, out reg.GPVirtual) {
+	VHADDPS(x[1], x[0], x[0])
+	VHADDPS(x[3], x[2], x[2])
+	VHADDPS(x[2], x[0], x[0])
+	VMULPS(scale, x[0], x[0])
+	VMOVUPS(x[0], at(out, 0))
 }
 
 // tileInt2 makes tileInt for one activation row and, in AVX-512, for four.
@@ -312,11 +392,7 @@ func fold() {
 		VMOVUPS(at(acc, 64*j+32), hi)
 		x[j] = quarter(avx2, []reg.VecVirtual{lo, hi})
 	}
-	VHADDPS(x[1], x[0], x[0])
-	VHADDPS(x[3], x[2], x[2])
-	VHADDPS(x[2], x[0], x[0])
-	VMULPS(scale, x[0], x[0])
-	VMOVUPS(x[0], at(dst, 0))
+	fold4(x, scale, dst)
 	ADDQ(U32(tileBytes), acc)
 	ADDQ(stride, dst)
 	DECQ(rows)
