@@ -61,8 +61,16 @@ func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 			unpackQ80AVX2(out, in)
 		case tensor.Q4_0:
 			unpackQ40AVX2(out, in)
+		case tensor.Q5_0:
+			unpackQ50AVX2(out, in)
+		case tensor.IQ4_NL:
+			unpackIQ4NLAVX2(out, in)
+		case tensor.Q2_K:
+			unpackQ2KAVX2(out, in)
 		case tensor.Q4_K:
 			unpackQ4KAVX2(out, in)
+		case tensor.Q5_K:
+			unpackQ5KAVX2(out, in)
 		case tensor.Q6_K:
 			unpackQ6KAVX2(out, in)
 		}
@@ -82,7 +90,8 @@ func expand(dst []float32, w *wBlock) {
 // hasFused reports whether matVec knows the type.
 func hasFused(d tensor.DType) bool {
 	switch d {
-	case tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K:
+	case tensor.Q8_0, tensor.Q4_0, tensor.Q5_0, tensor.IQ4_NL,
+		tensor.Q2_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
 		return level.Load() > 0
 	}
 	return false
@@ -98,8 +107,16 @@ func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
 			vecQ80AVX512(out, in, n, xs, w.Cols)
 		case tensor.Q4_0:
 			vecQ40AVX512(out, in, n, xs, w.Cols)
+		case tensor.Q5_0:
+			vecQ50AVX512(out, in, n, xs, w.Cols)
+		case tensor.IQ4_NL:
+			vecIQ4NLAVX512(out, in, n, xs, w.Cols)
+		case tensor.Q2_K:
+			vecQ2KAVX512(out, in, n, xs, w.Cols)
 		case tensor.Q4_K:
 			vecQ4KAVX512(out, in, n, xs, w.Cols)
+		case tensor.Q5_K:
+			vecQ5KAVX512(out, in, n, xs, w.Cols)
 		case tensor.Q6_K:
 			vecQ6KAVX512(out, in, n, xs, w.Cols)
 		}
@@ -110,8 +127,16 @@ func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
 		vecQ80AVX2(out, in, n, xs, w.Cols)
 	case tensor.Q4_0:
 		vecQ40AVX2(out, in, n, xs, w.Cols)
+	case tensor.Q5_0:
+		vecQ50AVX2(out, in, n, xs, w.Cols)
+	case tensor.IQ4_NL:
+		vecIQ4NLAVX2(out, in, n, xs, w.Cols)
+	case tensor.Q2_K:
+		vecQ2KAVX2(out, in, n, xs, w.Cols)
 	case tensor.Q4_K:
 		vecQ4KAVX2(out, in, n, xs, w.Cols)
+	case tensor.Q5_K:
+		vecQ5KAVX2(out, in, n, xs, w.Cols)
 	case tensor.Q6_K:
 		vecQ6KAVX2(out, in, n, xs, w.Cols)
 	}

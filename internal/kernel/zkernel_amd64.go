@@ -54,6 +54,26 @@ func vecQ4KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
 //go:noescape
 func vecQ6KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
 
+// vecQ50AVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ50AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecIQ4NLAVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecQ5KAVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ5KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecQ2KAVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ2KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
 // weightedF32h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
 //
 //go:noescape
@@ -174,6 +194,26 @@ func vecQ4KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
 //go:noescape
 func vecQ6KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
 
+// vecQ50AVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ50AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecIQ4NLAVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecQ5KAVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ5KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecQ2KAVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ2KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
 // weightedF32h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
 //
 //go:noescape
@@ -243,6 +283,26 @@ func unpackQ4KAVX2(dst *byte, src *byte)
 //
 //go:noescape
 func unpackQ6KAVX2(dst *byte, src *byte)
+
+// unpackQ50AVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ50AVX2(dst *byte, src *byte)
+
+// unpackIQ4NLAVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackIQ4NLAVX2(dst *byte, src *byte)
+
+// unpackQ5KAVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ5KAVX2(dst *byte, src *byte)
+
+// unpackQ2KAVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ2KAVX2(dst *byte, src *byte)
 
 // expandAVX2 does expandGeneric for groups of 16 values.
 //

@@ -1425,11 +1425,11 @@ block29:
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
 	VMOVDQU      twice<>+0(SB), Y4
+	VMOVDQU      twice<>+32(SB), Y7
 	VPERMPS      Y5, Y4, Y4
+	VPERMPS      Y5, Y7, Y7
 	VFNMADD231PS 288(DI), Y4, Y1
-	VMOVDQU      twice<>+32(SB), Y4
-	VPERMPS      Y5, Y4, Y4
-	VFNMADD231PS 320(DI), Y4, Y2
+	VFNMADD231PS 320(DI), Y7, Y2
 	VMULPS       (R8), Y6, Y6
 	VMOVUPS      order00000000<>+0(SB), Y4
 	VPERMPS      Y6, Y4, Y4
@@ -1795,6 +1795,973 @@ DATA order66667777<>+24(SB)/4, $0x00000007
 DATA order66667777<>+28(SB)/4, $0x00000007
 GLOBL order66667777<>(SB), RODATA|NOPTR, $32
 
+// func vecQ50AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ50AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+	VBROADCASTSS eights<>+0(SB), Y4
+	VMOVDQU      shift04<>+0(SB), Y5
+	VBROADCASTSS sixteens<>+0(SB), Y4
+	VMOVDQU      byteOf<>+0(SB), Y6
+	VMOVDQU      bitOf<>+0(SB), Y7
+
+row38:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block39:
+	CMPQ           R9, $0x00000100
+	JL             tail40
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        22(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        44(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        66(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X8
+	MOVWQZX        88(SI), R10
+	MOVWQZX        110(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        132(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        154(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X9
+	VPUNPCKLQDQ    X9, X8, X8
+	VCVTPH2PS      X8, Y8
+	VMULPS         (R8), Y8, Y8
+	VMOVUPS        order00000000<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   2(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 6(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        (DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VMOVUPS        order11111111<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   24(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 28(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        32(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VMOVUPS        order22222222<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   46(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 50(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        64(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VMOVUPS        order33333333<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   68(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 72(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        96(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VMOVUPS        order44444444<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   90(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 94(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        128(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VMOVUPS        order55555555<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   112(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 116(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        160(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y2
+	VMOVUPS        order66666666<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   134(SI), Y11
+	VPSHUFB        Y6, Y11, Y11
+	VPAND          Y7, Y11, Y11
+	VPCMPEQB       Y7, Y11, Y11
+	VPANDN         Y4, Y11, Y11
+	VBROADCASTI128 138(SI), Y10
+	VPSRLVD        Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPSUBB         Y11, Y10, Y10
+	VMOVDQU        192(DI), Y11
+	VPXOR          flip<>+0(SB), Y11, Y11
+	VPABSB         Y10, Y12
+	VPSIGNB        Y10, Y11, Y10
+	VPMADDUBSW     Y10, Y12, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VFMADD231PS    Y9, Y10, Y1
+	VMOVUPS        order77777777<>+0(SB), Y9
+	VPERMPS        Y8, Y9, Y9
+	VPBROADCASTD   156(SI), Y10
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPANDN         Y4, Y10, Y10
+	VBROADCASTI128 160(SI), Y8
+	VPSRLVD        Y5, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSUBB         Y10, Y8, Y8
+	VMOVDQU        224(DI), Y10
+	VPXOR          flip<>+0(SB), Y10, Y10
+	VPABSB         Y8, Y11
+	VPSIGNB        Y8, Y10, Y8
+	VPMADDUBSW     Y8, Y11, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y9, Y8, Y2
+	ADDQ           $0x000000b0, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block39
+
+tail40:
+	LEAQ 256(DI), R8
+
+tailLoop43:
+	CMPQ           R9, $0x40
+	JL             half41
+	VPBROADCASTW   (SI), X8
+	VCVTPH2PS      X8, Y8
+	VBROADCASTSS   (R8), Y9
+	VMULPS         Y9, Y8, Y8
+	VPBROADCASTD   2(SI), Y10
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPANDN         Y4, Y10, Y10
+	VBROADCASTI128 6(SI), Y9
+	VPSRLVD        Y5, Y9, Y9
+	VPAND          Y3, Y9, Y9
+	VPSUBB         Y10, Y9, Y9
+	VMOVDQU        (DI), Y10
+	VPXOR          flip<>+0(SB), Y10, Y10
+	VPABSB         Y9, Y11
+	VPSIGNB        Y9, Y10, Y9
+	VPMADDUBSW     Y9, Y11, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VFMADD231PS    Y8, Y9, Y1
+	VPBROADCASTW   22(SI), X8
+	VCVTPH2PS      X8, Y8
+	VBROADCASTSS   4(R8), Y9
+	VMULPS         Y9, Y8, Y8
+	VPBROADCASTD   24(SI), Y10
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPANDN         Y4, Y10, Y10
+	VBROADCASTI128 28(SI), Y9
+	VPSRLVD        Y5, Y9, Y9
+	VPAND          Y3, Y9, Y9
+	VPSUBB         Y10, Y9, Y9
+	VMOVDQU        32(DI), Y10
+	VPXOR          flip<>+0(SB), Y10, Y10
+	VPABSB         Y9, Y11
+	VPSIGNB        Y9, Y10, Y9
+	VPMADDUBSW     Y9, Y11, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VFMADD231PS    Y8, Y9, Y2
+	ADDQ           $0x0000002c, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop43
+
+half41:
+	TESTQ          R9, R9
+	JZ             end42
+	VPBROADCASTW   (SI), X8
+	VCVTPH2PS      X8, Y8
+	VBROADCASTSS   (R8), Y9
+	VMULPS         Y9, Y8, Y8
+	VPBROADCASTD   2(SI), Y10
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPANDN         Y4, Y10, Y10
+	VBROADCASTI128 6(SI), Y9
+	VPSRLVD        Y5, Y9, Y9
+	VPAND          Y3, Y9, Y9
+	VPSUBB         Y10, Y9, Y9
+	VMOVDQU        (DI), Y10
+	VPXOR          flip<>+0(SB), Y10, Y10
+	VPABSB         Y9, Y11
+	VPSIGNB        Y9, Y10, Y9
+	VPMADDUBSW     Y9, Y11, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VFMADD231PS    Y8, Y9, Y1
+	ADDQ           $0x00000016, SI
+
+end42:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row38
+	VZEROUPPER
+	RET
+
+DATA sixteens<>+0(SB)/4, $0x10101010
+GLOBL sixteens<>(SB), RODATA|NOPTR, $4
+
+DATA byteOf<>+0(SB)/4, $0x00000000
+DATA byteOf<>+4(SB)/4, $0x00000000
+DATA byteOf<>+8(SB)/4, $0x01010101
+DATA byteOf<>+12(SB)/4, $0x01010101
+DATA byteOf<>+16(SB)/4, $0x02020202
+DATA byteOf<>+20(SB)/4, $0x02020202
+DATA byteOf<>+24(SB)/4, $0x03030303
+DATA byteOf<>+28(SB)/4, $0x03030303
+GLOBL byteOf<>(SB), RODATA|NOPTR, $32
+
+DATA bitOf<>+0(SB)/4, $0x08040201
+DATA bitOf<>+4(SB)/4, $0x80402010
+DATA bitOf<>+8(SB)/4, $0x08040201
+DATA bitOf<>+12(SB)/4, $0x80402010
+DATA bitOf<>+16(SB)/4, $0x08040201
+DATA bitOf<>+20(SB)/4, $0x80402010
+DATA bitOf<>+24(SB)/4, $0x08040201
+DATA bitOf<>+28(SB)/4, $0x80402010
+GLOBL bitOf<>(SB), RODATA|NOPTR, $32
+
+// func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecIQ4NLAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+	VBROADCASTSS eights<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y4
+	VMOVDQU      iq4Values<>+0(SB), Y5
+
+row44:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block45:
+	CMPQ           R9, $0x00000100
+	JL             tail46
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        18(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        36(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        54(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X6
+	MOVWQZX        72(SI), R10
+	MOVWQZX        90(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        108(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        126(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VMULPS         (R8), Y6, Y6
+	VMOVUPS        order00000000<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 2(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        (DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order11111111<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 20(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        32(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order22222222<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 38(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        64(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order33333333<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 56(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        96(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order44444444<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 74(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        128(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order55555555<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 92(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        160(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order66666666<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 110(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        192(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order77777777<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 128(SI), Y6
+	VPSRLVD        Y4, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPSHUFB        Y6, Y5, Y6
+	VMOVDQU        224(DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y6, Y9
+	VPSIGNB        Y6, Y8, Y6
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y7, Y6, Y2
+	ADDQ           $0x00000090, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block45
+
+tail46:
+	LEAQ 256(DI), R8
+
+tailLoop49:
+	CMPQ           R9, $0x40
+	JL             half47
+	VPBROADCASTW   (SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   (R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 2(SI), Y7
+	VPSRLVD        Y4, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSHUFB        Y7, Y5, Y7
+	VMOVDQU        (DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y1
+	VPBROADCASTW   18(SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   4(R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 20(SI), Y7
+	VPSRLVD        Y4, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSHUFB        Y7, Y5, Y7
+	VMOVDQU        32(DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y2
+	ADDQ           $0x00000024, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop49
+
+half47:
+	TESTQ          R9, R9
+	JZ             end48
+	VPBROADCASTW   (SI), X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   (R8), Y7
+	VMULPS         Y7, Y6, Y6
+	VBROADCASTI128 2(SI), Y7
+	VPSRLVD        Y4, Y7, Y7
+	VPAND          Y3, Y7, Y7
+	VPSHUFB        Y7, Y5, Y7
+	VMOVDQU        (DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y7, Y9
+	VPSIGNB        Y7, Y8, Y7
+	VPMADDUBSW     Y7, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y1
+	ADDQ           $0x00000012, SI
+
+end48:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row44
+	VZEROUPPER
+	RET
+
+DATA iq4Values<>+0(SB)/4, $0xbfad9881
+DATA iq4Values<>+4(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+8(SB)/4, $0x26190d01
+DATA iq4Values<>+12(SB)/4, $0x71594535
+DATA iq4Values<>+16(SB)/4, $0xbfad9881
+DATA iq4Values<>+20(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+24(SB)/4, $0x26190d01
+DATA iq4Values<>+28(SB)/4, $0x71594535
+DATA iq4Values<>+32(SB)/4, $0xbfad9881
+DATA iq4Values<>+36(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+40(SB)/4, $0x26190d01
+DATA iq4Values<>+44(SB)/4, $0x71594535
+DATA iq4Values<>+48(SB)/4, $0xbfad9881
+DATA iq4Values<>+52(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+56(SB)/4, $0x26190d01
+DATA iq4Values<>+60(SB)/4, $0x71594535
+GLOBL iq4Values<>(SB), RODATA|NOPTR, $64
+
+// func vecQ5KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ5KAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+	VBROADCASTSS sixteens<>+0(SB), Y4
+
+row50:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block51:
+	CMPQ         R9, $0x00000100
+	JL           tail52
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	PREFETCHT0   8320(SI)
+	LEAQ         256(DI), R8
+	MOVL         4(SI), R10
+	MOVL         8(SI), R11
+	MOVL         12(SI), R12
+	VPBROADCASTD (SI), X5
+	VCVTPH2PS    X5, Y5
+	VMOVSLDUP    Y5, Y6
+	VMOVSHDUP    Y5, Y5
+	MOVL         R10, R13
+	SHRL         $0x06, R13
+	ANDL         $0x03030303, R13
+	SHLL         $0x04, R13
+	MOVL         R11, R14
+	SHRL         $0x06, R14
+	ANDL         $0x03030303, R14
+	SHLL         $0x04, R14
+	MOVL         R12, R15
+	ANDL         $0x0f0f0f0f, R15
+	ORL          R15, R13
+	SHRL         $0x04, R12
+	ANDL         $0x0f0f0f0f, R12
+	ORL          R12, R14
+	ANDL         $0x3f3f3f3f, R10
+	ANDL         $0x3f3f3f3f, R11
+	SHLQ         $0x20, R13
+	ORQ          R10, R13
+	VMOVQ        R13, X7
+	VPMOVZXBD    X7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	SHLQ         $0x20, R14
+	ORQ          R11, R14
+	VMOVQ        R14, X6
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VMOVDQU      twice<>+0(SB), Y5
+	VMOVDQU      twice<>+32(SB), Y8
+	VPERMPS      Y6, Y5, Y5
+	VPERMPS      Y6, Y8, Y8
+	VFNMADD231PS 288(DI), Y5, Y1
+	VFNMADD231PS 320(DI), Y8, Y2
+	VMULPS       (R8), Y7, Y7
+	VMOVUPS      order00000000<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      48(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSLLW       $0x04, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      (DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      order11111111<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      48(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSRLW       $0x04, Y6, Y6
+	VPSLLW       $0x03, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      32(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      order22222222<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      80(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSLLW       $0x02, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      64(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      order33333333<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      80(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSRLW       $0x04, Y6, Y6
+	VPSLLW       $0x01, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      96(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      order44444444<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      112(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      128(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      order55555555<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      112(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSRLW       $0x04, Y6, Y6
+	VPSRLW       $0x01, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      160(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VMOVUPS      order66666666<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      144(SI), Y6
+	VMOVDQU      16(SI), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VMOVDQU      192(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVUPS      order77777777<>+0(SB), Y5
+	VPERMPS      Y7, Y5, Y5
+	VMOVDQU      144(SI), Y6
+	VMOVDQU      16(SI), Y7
+	VPSRLW       $0x04, Y6, Y6
+	VPSRLW       $0x03, Y7, Y7
+	VPAND        Y3, Y6, Y6
+	VPAND        Y4, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      224(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         $0x000000b0, SI
+	ADDQ         $0x00000160, DI
+	SUBQ         $0x00000100, R9
+	JMP          block51
+
+tail52:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row50
+	VZEROUPPER
+	RET
+
+// func vecQ2KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ2KAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS threes<>+0(SB), Y3
+
+row55:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block56:
+	CMPQ         R9, $0x00000100
+	JL           tail57
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	LEAQ         256(DI), R8
+	VPBROADCASTD 80(SI), X5
+	VCVTPH2PS    X5, X5
+	VMOVDQU      nibbles4<>+0(SB), X4
+	VMOVDQU      (SI), X6
+	VPSRLW       $0x04, X6, X7
+	VPAND        X4, X6, X6
+	VPAND        X4, X7, X7
+	VMOVSLDUP    X5, X8
+	VPMOVZXBD    X6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS X8, Y4
+	VMULPS       Y4, Y9, Y9
+	VPSRLDQ      $0x08, X6, X4
+	VPMOVZXBD    X4, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS X8, Y4
+	VMULPS       Y4, Y6, Y6
+	VMOVSHDUP    X5, X5
+	VPMOVZXBD    X7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS X5, Y4
+	VMULPS       Y4, Y8, Y8
+	VPSRLDQ      $0x08, X7, X4
+	VPMOVZXBD    X4, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS X5, Y4
+	VMULPS       Y4, Y7, Y7
+	VFNMADD231PS 288(DI), Y8, Y1
+	VFNMADD231PS 320(DI), Y7, Y2
+	VMOVDQU      twice<>+0(SB), Y4
+	VPERMPS      (R8), Y4, Y4
+	VMULPS       Y4, Y9, Y9
+	VMOVDQU      twice<>+32(SB), Y4
+	VPERMPS      (R8), Y4, Y4
+	VMULPS       Y4, Y6, Y6
+	VMOVUPS      order00001111<>+0(SB), Y4
+	VPERMPS      Y9, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      (DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order22223333<>+0(SB), Y4
+	VPERMPS      Y9, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      32(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order44445555<>+0(SB), Y4
+	VPERMPS      Y9, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      64(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order66667777<>+0(SB), Y4
+	VPERMPS      Y9, Y4, Y4
+	VMOVDQU      16(SI), Y5
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      96(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order00001111<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      128(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order22223333<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      160(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VMOVUPS      order44445555<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      192(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VMOVUPS      order66667777<>+0(SB), Y4
+	VPERMPS      Y6, Y4, Y4
+	VMOVDQU      48(SI), Y5
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      224(DI), Y6
+	VPXOR        flip<>+0(SB), Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	ADDQ         $0x00000054, SI
+	ADDQ         $0x00000160, DI
+	SUBQ         $0x00000100, R9
+	JMP          block56
+
+tail57:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row55
+	VZEROUPPER
+	RET
+
+DATA threes<>+0(SB)/4, $0x03030303
+GLOBL threes<>(SB), RODATA|NOPTR, $4
+
+DATA nibbles4<>+0(SB)/4, $0x0f0f0f0f
+DATA nibbles4<>+4(SB)/4, $0x0f0f0f0f
+DATA nibbles4<>+8(SB)/4, $0x0f0f0f0f
+DATA nibbles4<>+12(SB)/4, $0x0f0f0f0f
+GLOBL nibbles4<>(SB), RODATA|NOPTR, $16
+
 // func weightedF32h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 // Requires: AVX, FMA3
 TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
@@ -1814,7 +2781,7 @@ TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop38:
+loop60:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VMOVUPS      (DX), Y10
@@ -1832,7 +2799,7 @@ loop38:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop38
+	JNZ          loop60
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1859,7 +2826,7 @@ TEXT ·weightedF32h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop39:
+loop61:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VMOVUPS      (DX), Y6
@@ -1871,7 +2838,7 @@ loop39:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop39
+	JNZ          loop61
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -1892,7 +2859,7 @@ TEXT ·weightedF32h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop40:
+loop62:
 	VBROADCASTSS (CX), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1905,7 +2872,7 @@ loop40:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop40
+	JNZ          loop62
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1924,7 +2891,7 @@ TEXT ·weightedF32h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop41:
+loop63:
 	VBROADCASTSS (CX), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -1933,7 +2900,7 @@ loop41:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop41
+	JNZ          loop63
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -1958,7 +2925,7 @@ TEXT ·weightedF16h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop42:
+loop64:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VCVTPH2PS    (DX), Y10
@@ -1976,7 +2943,7 @@ loop42:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop42
+	JNZ          loop64
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -2003,7 +2970,7 @@ TEXT ·weightedF16h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop43:
+loop65:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VCVTPH2PS    (DX), Y6
@@ -2015,7 +2982,7 @@ loop43:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop43
+	JNZ          loop65
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -2036,7 +3003,7 @@ TEXT ·weightedF16h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop44:
+loop66:
 	VBROADCASTSS (CX), Y4
 	VCVTPH2PS    (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2049,7 +3016,7 @@ loop44:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop44
+	JNZ          loop66
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -2068,7 +3035,7 @@ TEXT ·weightedF16h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop45:
+loop67:
 	VBROADCASTSS (CX), Y2
 	VCVTPH2PS    (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -2077,7 +3044,7 @@ loop45:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop45
+	JNZ          loop67
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -2100,9 +3067,9 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop46:
+loop68:
 	CMPQ        DX, $0x10
-	JL          done47
+	JL          done69
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -2118,9 +3085,9 @@ loop46:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop46
+	JMP         loop68
 
-done47:
+done69:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2159,9 +3126,9 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop48:
+loop70:
 	CMPQ        DX, $0x10
-	JL          done49
+	JL          done71
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -2193,9 +3160,9 @@ loop48:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop48
+	JMP         loop70
 
-done49:
+done71:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2232,9 +3199,9 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop50:
+loop72:
 	CMPQ        DX, $0x10
-	JL          done51
+	JL          done73
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -2254,9 +3221,9 @@ loop50:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop50
+	JMP         loop72
 
-done51:
+done73:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2295,9 +3262,9 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop52:
+loop74:
 	CMPQ        DX, $0x10
-	JL          done53
+	JL          done75
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -2329,9 +3296,9 @@ loop52:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop52
+	JMP         loop74
 
-done53:
+done75:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2368,9 +3335,9 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop54:
+loop76:
 	CMPQ        DX, $0x10
-	JL          done55
+	JL          done77
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -2394,9 +3361,9 @@ loop54:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop54
+	JMP         loop76
 
-done55:
+done77:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2435,9 +3402,9 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop56:
+loop78:
 	CMPQ        DX, $0x10
-	JL          done57
+	JL          done79
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -2473,9 +3440,9 @@ loop56:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop56
+	JMP         loop78
 
-done57:
+done79:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -2502,7 +3469,7 @@ TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group58:
+group80:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -2517,9 +3484,9 @@ group58:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop59:
+loop81:
 	CMPQ        R10, $0x10
-	JL          done60
+	JL          done82
 	VMOVUPS     (R9), Z4
 	VFMADD231PS (BX), Z4, Z0
 	VFMADD231PS (SI), Z4, Z1
@@ -2531,9 +3498,9 @@ loop59:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop59
+	JMP         loop81
 
-done60:
+done82:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -2559,7 +3526,7 @@ done60:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group58
+	JNZ           group80
 	VZEROUPPER
 	RET
 
@@ -2570,7 +3537,7 @@ TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group61:
+group83:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -2599,9 +3566,9 @@ group61:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop62:
+loop84:
 	CMPQ        R10, $0x10
-	JL          done63
+	JL          done85
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -2633,9 +3600,9 @@ loop62:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop62
+	JMP         loop84
 
-done63:
+done85:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -2727,7 +3694,7 @@ done63:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group61
+	JNZ           group83
 	VZEROUPPER
 	RET
 
@@ -2738,7 +3705,7 @@ TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group64:
+group86:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -2753,9 +3720,9 @@ group64:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop65:
+loop87:
 	CMPQ        R10, $0x10
-	JL          done66
+	JL          done88
 	VMOVUPS     (R9), Z4
 	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -2771,9 +3738,9 @@ loop65:
 	ADDQ        $0x20, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop65
+	JMP         loop87
 
-done66:
+done88:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -2799,7 +3766,7 @@ done66:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group64
+	JNZ           group86
 	VZEROUPPER
 	RET
 
@@ -2810,7 +3777,7 @@ TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group67:
+group89:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -2839,9 +3806,9 @@ group67:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop68:
+loop90:
 	CMPQ        R10, $0x10
-	JL          done69
+	JL          done91
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -2873,9 +3840,9 @@ loop68:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop68
+	JMP         loop90
 
-done69:
+done91:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -2967,7 +3934,7 @@ done69:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group67
+	JNZ           group89
 	VZEROUPPER
 	RET
 
@@ -2990,9 +3957,9 @@ TEXT ·tileIntx1AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z5
 	VMOVUPS quarters16<>+0(SB), Z6
 
-block70:
+block92:
 	TESTQ        R8, R8
-	JZ           steps71
+	JZ           steps93
 	VMOVUPS      320(CX), Z7
 	VFNMADD231PS 288(BX), Z7, Z0
 	VMOVUPS      320(CX)(DX*1), Z7
@@ -3002,7 +3969,7 @@ block70:
 	VMOVUPS      320(DI), Z7
 	VFNMADD231PS 288(BX), Z7, Z3
 
-steps71:
+steps93:
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        (CX), Z4, Z8
@@ -3047,7 +4014,7 @@ steps71:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000040
-	JLE             done72
+	JLE             done94
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        64(CX), Z4, Z8
@@ -3092,7 +4059,7 @@ steps71:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000080
-	JLE             done72
+	JLE             done94
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        128(CX), Z4, Z8
@@ -3137,7 +4104,7 @@ steps71:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x000000c0
-	JLE             done72
+	JLE             done94
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        192(CX), Z4, Z8
@@ -3182,14 +4149,14 @@ steps71:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000100
-	JLE             done72
+	JLE             done94
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	SUBQ            $0x00000100, SI
-	JMP             block70
+	JMP             block92
 
-done72:
+done94:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3267,9 +4234,9 @@ TEXT ·tileIntx4AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z17
 	VMOVUPS quarters16<>+0(SB), Z18
 
-block73:
+block95:
 	TESTQ        R8, R8
-	JZ           steps74
+	JZ           steps96
 	VMOVUPS      320(CX), Z19
 	VFNMADD231PS 288(BX), Z19, Z0
 	VFNMADD231PS 288(BX)(R9*1), Z19, Z4
@@ -3291,7 +4258,7 @@ block73:
 	VFNMADD231PS 288(BX)(R9*2), Z19, Z11
 	VFNMADD231PS 288(R10), Z19, Z15
 
-steps74:
+steps96:
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        (CX), Z16, Z20
@@ -3405,7 +4372,7 @@ steps74:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000040
-	JLE             done75
+	JLE             done97
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        64(CX), Z16, Z20
@@ -3519,7 +4486,7 @@ steps74:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000080
-	JLE             done75
+	JLE             done97
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        128(CX), Z16, Z20
@@ -3633,7 +4600,7 @@ steps74:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x000000c0
-	JLE             done75
+	JLE             done97
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        192(CX), Z16, Z20
@@ -3747,15 +4714,15 @@ steps74:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000100
-	JLE             done75
+	JLE             done97
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	ADDQ            $0x00000160, R10
 	SUBQ            $0x00000100, SI
-	JMP             block73
+	JMP             block95
 
-done75:
+done97:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3789,14 +4756,14 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVL    $0x0000ff00, DI
 	KMOVD   DI, K1
 
-row76:
+row98:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block77:
+block99:
 	CMPQ         R9, $0x00000100
-	JL           tail78
+	JL           tail100
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -3879,14 +4846,14 @@ block77:
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block77
+	JMP          block99
 
-tail78:
+tail100:
 	LEAQ 256(DI), R8
 
-tailLoop81:
+tailLoop103:
 	CMPQ         R9, $0x40
-	JL           half79
+	JL           half101
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
@@ -3907,11 +4874,11 @@ tailLoop81:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop81
+	JMP          tailLoop103
 
-half79:
+half101:
 	TESTQ        R9, R9
-	JZ           end80
+	JZ           end102
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
 	VBROADCASTSD (R8), Z10
@@ -3928,7 +4895,7 @@ half79:
 	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
-end80:
+end102:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -3938,7 +4905,7 @@ end80:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row76
+	JNZ           row98
 	VZEROUPPER
 	RET
 
@@ -4031,14 +4998,14 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Z11
 	VMOVDQU64    shift04<>+0(SB), Z12
 
-row82:
+row104:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block83:
+block105:
 	CMPQ           R9, $0x00000100
-	JL             tail84
+	JL             tail106
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -4135,14 +5102,14 @@ block83:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block83
+	JMP            block105
 
-tail84:
+tail106:
 	LEAQ 256(DI), R8
 
-tailLoop87:
+tailLoop109:
 	CMPQ           R9, $0x40
-	JL             half85
+	JL             half107
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -4167,11 +5134,11 @@ tailLoop87:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop87
+	JMP            tailLoop109
 
-half85:
+half107:
 	TESTQ          R9, R9
-	JZ             end86
+	JZ             end108
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -4191,7 +5158,7 @@ half85:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end86:
+end108:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -4201,7 +5168,7 @@ end86:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row82
+	JNZ           row104
 	VZEROUPPER
 	RET
 
@@ -4218,16 +5185,15 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS      quarters16<>+0(SB), Z1
 	VBROADCASTSS nibbles<>+0(SB), Z4
 	VMOVDQU64    shift0044<>+0(SB), Z5
-	VMOVDQU64    twice<>+0(SB), Z6
 
-row88:
+row110:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block89:
+block111:
 	CMPQ            R9, $0x00000100
-	JL              tail90
+	JL              tail112
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -4238,7 +5204,7 @@ block89:
 	VPBROADCASTD    (SI), X2
 	VCVTPH2PS       X2, Y2
 	VMOVSLDUP       Y2, Y3
-	VMOVSHDUP       Y2, Y7
+	VMOVSHDUP       Y2, Y6
 	MOVL            R10, R13
 	SHRL            $0x06, R13
 	ANDL            $0x03030303, R13
@@ -4266,56 +5232,57 @@ block89:
 	VMOVQ           R14, X3
 	VPMOVZXBD       X3, Y3
 	VCVTDQ2PS       Y3, Y3
-	VMULPS          Y7, Y3, Y3
-	VPERMPS         Z3, Z6, Z7
-	VFNMADD231PS    288(DI), Z7, Z1
+	VMULPS          Y6, Y3, Y3
+	VMOVUPS         twice<>+0(SB), Z6
+	VPERMPS         Z3, Z6, Z6
+	VFNMADD231PS    288(DI), Z6, Z1
 	VMULPS          (R8), Y2, Y2
-	VMOVUPS         order0000000011111111<>+0(SB), Z7
-	VPERMPS         Z2, Z7, Z7
-	VBROADCASTI64X4 16(SI), Z8
-	VPSRLVW         Z5, Z8, Z8
-	VPANDD          Z4, Z8, Z8
-	VPXORD          (DI), Z0, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        Z9, Z8, Z10
-	VCVTDQ2PS       Z10, Z10
-	VFMADD231PS     Z7, Z10, Z1
-	VMOVUPS         order2222222233333333<>+0(SB), Z7
-	VPERMPS         Z2, Z7, Z7
-	VBROADCASTI64X4 48(SI), Z8
-	VPSRLVW         Z5, Z8, Z8
-	VPANDD          Z4, Z8, Z8
-	VPXORD          64(DI), Z0, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        Z9, Z8, Z10
-	VCVTDQ2PS       Z10, Z10
-	VFMADD231PS     Z7, Z10, Z1
-	VMOVUPS         order4444444455555555<>+0(SB), Z7
-	VPERMPS         Z2, Z7, Z7
-	VBROADCASTI64X4 80(SI), Z8
-	VPSRLVW         Z5, Z8, Z8
-	VPANDD          Z4, Z8, Z8
-	VPXORD          128(DI), Z0, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        Z9, Z8, Z10
-	VCVTDQ2PS       Z10, Z10
-	VFMADD231PS     Z7, Z10, Z1
-	VMOVUPS         order6666666677777777<>+0(SB), Z7
-	VPERMPS         Z2, Z7, Z7
-	VBROADCASTI64X4 112(SI), Z8
-	VPSRLVW         Z5, Z8, Z8
-	VPANDD          Z4, Z8, Z8
-	VPXORD          192(DI), Z0, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        Z9, Z8, Z10
-	VCVTDQ2PS       Z10, Z10
-	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order0000000011111111<>+0(SB), Z6
+	VPERMPS         Z2, Z6, Z6
+	VBROADCASTI64X4 16(SI), Z7
+	VPSRLVW         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPXORD          (DI), Z0, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        Z8, Z7, Z9
+	VCVTDQ2PS       Z9, Z9
+	VFMADD231PS     Z6, Z9, Z1
+	VMOVUPS         order2222222233333333<>+0(SB), Z6
+	VPERMPS         Z2, Z6, Z6
+	VBROADCASTI64X4 48(SI), Z7
+	VPSRLVW         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPXORD          64(DI), Z0, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        Z8, Z7, Z9
+	VCVTDQ2PS       Z9, Z9
+	VFMADD231PS     Z6, Z9, Z1
+	VMOVUPS         order4444444455555555<>+0(SB), Z6
+	VPERMPS         Z2, Z6, Z6
+	VBROADCASTI64X4 80(SI), Z7
+	VPSRLVW         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPXORD          128(DI), Z0, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        Z8, Z7, Z9
+	VCVTDQ2PS       Z9, Z9
+	VFMADD231PS     Z6, Z9, Z1
+	VMOVUPS         order6666666677777777<>+0(SB), Z6
+	VPERMPS         Z2, Z6, Z6
+	VBROADCASTI64X4 112(SI), Z7
+	VPSRLVW         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPXORD          192(DI), Z0, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        Z8, Z7, Z9
+	VCVTDQ2PS       Z9, Z9
+	VFMADD231PS     Z6, Z9, Z1
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block89
+	JMP             block111
 
-tail90:
+tail112:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -4325,7 +5292,7 @@ tail90:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row88
+	JNZ           row110
 	VZEROUPPER
 	RET
 
@@ -4364,14 +5331,14 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shiftL42<>+0(SB), Z5
 	VMOVDQU64    shiftR02<>+0(SB), Z6
 
-row93:
+row115:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block94:
+block116:
 	CMPQ            R9, $0x00000100
-	JL              tail95
+	JL              tail117
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -4454,9 +5421,9 @@ block94:
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block94
+	JMP             block116
 
-tail95:
+tail117:
 	VEXTRACTF64X4 $0x01, Z1, Y7
 	VADDPS        Y7, Y1, Y7
 	VEXTRACTF32X4 $0x01, Y7, X1
@@ -4466,7 +5433,7 @@ tail95:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row93
+	JNZ           row115
 	VZEROUPPER
 	RET
 
@@ -4578,6 +5545,772 @@ DATA orderccccddddeeeeffff<>+56(SB)/4, $0x0000000f
 DATA orderccccddddeeeeffff<>+60(SB)/4, $0x0000000f
 GLOBL orderccccddddeeeeffff<>(SB), RODATA|NOPTR, $64
 
+// func vecQ50AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z2
+	MOVL         $0x0000ff00, DI
+	KMOVD        DI, K1
+	VBROADCASTSS nibbles<>+0(SB), Z10
+	VBROADCASTSS eights<>+0(SB), Z11
+	VMOVDQU64    shift04<>+0(SB), Z12
+	VBROADCASTSS sixteens<>+0(SB), Z11
+
+row120:
+	VXORPS Z2, Z2, Z2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block121:
+	CMPQ           R9, $0x00000100
+	JL             tail122
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        22(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        44(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        66(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X3
+	MOVWQZX        88(SI), R10
+	MOVWQZX        110(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        132(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        154(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMULPS         (R8), Y3, Y3
+	VMOVUPS        order0000000011111111<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	MOVL           2(SI), R8
+	VBROADCASTI128 6(SI), Y4
+	MOVL           24(SI), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R8
+	VBROADCASTI128 28(SI), Y5
+	VINSERTI64X4   $0x01, Y5, Z4, Z4
+	KMOVQ          R8, K2
+	VPSRLVD        Z12, Z4, Z4
+	VPANDD         Z10, Z4, Z4
+	VPSUBB         Z11, Z4, Z4
+	VPADDB         Z11, Z4, K2, Z4
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z4, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z4, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order2222222233333333<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	MOVL           46(SI), R8
+	VBROADCASTI128 50(SI), Y5
+	MOVL           68(SI), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R8
+	VBROADCASTI128 72(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z5, Z5
+	KMOVQ          R8, K2
+	VPSRLVD        Z12, Z5, Z5
+	VPANDD         Z10, Z5, Z5
+	VPSUBB         Z11, Z5, Z5
+	VPADDB         Z11, Z5, K2, Z5
+	VMOVDQU8       64(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z5, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z5, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order4444444455555555<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	MOVL           90(SI), R8
+	VBROADCASTI128 94(SI), Y6
+	MOVL           112(SI), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R8
+	VBROADCASTI128 116(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z6, Z6
+	KMOVQ          R8, K2
+	VPSRLVD        Z12, Z6, Z6
+	VPANDD         Z10, Z6, Z6
+	VPSUBB         Z11, Z6, Z6
+	VPADDB         Z11, Z6, K2, Z6
+	VMOVDQU8       128(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z6, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z6, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order6666666677777777<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	MOVL           134(SI), R8
+	VBROADCASTI128 138(SI), Y7
+	MOVL           156(SI), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R8
+	VBROADCASTI128 160(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z7, Z7
+	KMOVQ          R8, K2
+	VPSRLVD        Z12, Z7, Z7
+	VPANDD         Z10, Z7, Z7
+	VPSUBB         Z11, Z7, Z7
+	VPADDB         Z11, Z7, K2, Z7
+	VMOVDQU8       192(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z7, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z7, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x000000b0, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block121
+
+tail122:
+	LEAQ 256(DI), R8
+
+tailLoop125:
+	CMPQ           R9, $0x40
+	JL             half123
+	VPBROADCASTW   (SI), Y3
+	VPBROADCASTW   22(SI), K1, Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	MOVL           2(SI), R10
+	VBROADCASTI128 6(SI), Y8
+	MOVL           24(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	VBROADCASTI128 28(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z8, Z8
+	KMOVQ          R10, K2
+	VPSRLVD        Z12, Z8, Z8
+	VPANDD         Z10, Z8, Z8
+	VPSUBB         Z11, Z8, Z8
+	VPADDB         Z11, Z8, K2, Z8
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z8, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z8, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x0000002c, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop125
+
+half123:
+	TESTQ          R9, R9
+	JZ             end124
+	VPBROADCASTW   (SI), Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	MOVL           2(SI), R8
+	VBROADCASTI128 6(SI), Y9
+	KMOVQ          R8, K2
+	VPSRLVD        Z12, Z9, Z9
+	VPANDD         Z10, Z9, Z9
+	VPSUBB         Z11, Z9, Z9
+	VPADDB         Z11, Z9, K2, Z9
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z9, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z9, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000016, SI
+
+end124:
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y3
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VHADDPS       X2, X2, X2
+	VHADDPS       X2, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row120
+	VZEROUPPER
+	RET
+
+// func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z2
+	MOVL         $0x0000ff00, DI
+	KMOVD        DI, K1
+	VBROADCASTSS nibbles<>+0(SB), Z10
+	VBROADCASTSS eights<>+0(SB), Z2
+	VMOVDQU64    shift04<>+0(SB), Z11
+	VMOVDQU64    iq4Values<>+0(SB), Z12
+
+row126:
+	VXORPS Z2, Z2, Z2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block127:
+	CMPQ           R9, $0x00000100
+	JL             tail128
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        (SI), R10
+	MOVWQZX        18(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        36(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        54(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X3
+	MOVWQZX        72(SI), R10
+	MOVWQZX        90(SI), R11
+	SHLQ           $0x10, R11
+	ORQ            R11, R10
+	MOVWQZX        108(SI), R11
+	SHLQ           $0x20, R11
+	ORQ            R11, R10
+	MOVWQZX        126(SI), R11
+	SHLQ           $0x30, R11
+	ORQ            R11, R10
+	VMOVQ          R10, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMULPS         (R8), Y3, Y3
+	VMOVUPS        order0000000011111111<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 2(SI), Y4
+	VBROADCASTI128 20(SI), Y5
+	VINSERTI64X4   $0x01, Y5, Z4, Z4
+	VPSRLVD        Z11, Z4, Z4
+	VPANDD         Z10, Z4, Z4
+	VPSHUFB        Z4, Z12, Z4
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z4, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z4, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order2222222233333333<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 38(SI), Y5
+	VBROADCASTI128 56(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z5, Z5
+	VPSRLVD        Z11, Z5, Z5
+	VPANDD         Z10, Z5, Z5
+	VPSHUFB        Z5, Z12, Z5
+	VMOVDQU8       64(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z5, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z5, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order4444444455555555<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 74(SI), Y6
+	VBROADCASTI128 92(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z6, Z6
+	VPSRLVD        Z11, Z6, Z6
+	VPANDD         Z10, Z6, Z6
+	VPSHUFB        Z6, Z12, Z6
+	VMOVDQU8       128(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z6, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z6, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	VMOVUPS        order6666666677777777<>+0(SB), Z13
+	VPERMPS        Z3, Z13, Z13
+	VBROADCASTI128 110(SI), Y7
+	VBROADCASTI128 128(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z7, Z7
+	VPSRLVD        Z11, Z7, Z7
+	VPANDD         Z10, Z7, Z7
+	VPSHUFB        Z7, Z12, Z7
+	VMOVDQU8       192(DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z7, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z7, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000090, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block127
+
+tail128:
+	LEAQ 256(DI), R8
+
+tailLoop131:
+	CMPQ           R9, $0x40
+	JL             half129
+	VPBROADCASTW   (SI), Y3
+	VPBROADCASTW   18(SI), K1, Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	VBROADCASTI128 2(SI), Y8
+	VBROADCASTI128 20(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z8, Z8
+	VPSRLVD        Z11, Z8, Z8
+	VPANDD         Z10, Z8, Z8
+	VPSHUFB        Z8, Z12, Z8
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z8, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z8, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000024, SI
+	ADDQ           $0x40, DI
+	ADDQ           $0x08, R8
+	SUBQ           $0x40, R9
+	JMP            tailLoop131
+
+half129:
+	TESTQ          R9, R9
+	JZ             end130
+	VPBROADCASTW   (SI), Y3
+	VCVTPH2PS      Y3, Z13
+	VBROADCASTSD   (R8), Z14
+	VPERMPS        Z14, Z1, Z14
+	VMULPS         Z14, Z13, Z13
+	VBROADCASTI128 2(SI), Y9
+	VPSRLVD        Z11, Z9, Z9
+	VPANDD         Z10, Z9, Z9
+	VPSHUFB        Z9, Z12, Z9
+	VMOVDQU8       (DI), Z14
+	VXORPS         Z16, Z16, Z16
+	VXORPS         Z15, Z15, Z15
+	VPDPBUSD       Z9, Z0, Z16
+	VPSUBD         Z16, Z15, Z15
+	VPDPBUSD       Z9, Z14, Z15
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z13, Z15, Z2
+	ADDQ           $0x00000012, SI
+
+end130:
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y3
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VHADDPS       X2, X2, X2
+	VHADDPS       X2, X2, X2
+	VMOVSS        X2, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row126
+	VZEROUPPER
+	RET
+
+// func vecQ5KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z1
+	VBROADCASTSS nibbles<>+0(SB), Z4
+	VMOVDQU64    shift0044<>+0(SB), Z5
+	VBROADCASTSS sixteens<>+0(SB), Z6
+
+row132:
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block133:
+	CMPQ            R9, $0x00000100
+	JL              tail134
+	PREFETCHT0      8192(SI)
+	PREFETCHT0      8256(SI)
+	PREFETCHT0      8320(SI)
+	LEAQ            256(DI), R8
+	MOVL            4(SI), R10
+	MOVL            8(SI), R11
+	MOVL            12(SI), R12
+	VPBROADCASTD    (SI), X2
+	VCVTPH2PS       X2, Y2
+	VMOVSLDUP       Y2, Y3
+	VMOVSHDUP       Y2, Y7
+	MOVL            R10, R13
+	SHRL            $0x06, R13
+	ANDL            $0x03030303, R13
+	SHLL            $0x04, R13
+	MOVL            R11, R14
+	SHRL            $0x06, R14
+	ANDL            $0x03030303, R14
+	SHLL            $0x04, R14
+	MOVL            R12, R15
+	ANDL            $0x0f0f0f0f, R15
+	ORL             R15, R13
+	SHRL            $0x04, R12
+	ANDL            $0x0f0f0f0f, R12
+	ORL             R12, R14
+	ANDL            $0x3f3f3f3f, R10
+	ANDL            $0x3f3f3f3f, R11
+	SHLQ            $0x20, R13
+	ORQ             R10, R13
+	VMOVQ           R13, X2
+	VPMOVZXBD       X2, Y2
+	VCVTDQ2PS       Y2, Y2
+	VMULPS          Y3, Y2, Y2
+	SHLQ            $0x20, R14
+	ORQ             R11, R14
+	VMOVQ           R14, X3
+	VPMOVZXBD       X3, Y3
+	VCVTDQ2PS       Y3, Y3
+	VMULPS          Y7, Y3, Y3
+	VMOVUPS         twice<>+0(SB), Z7
+	VPERMPS         Z3, Z7, Z7
+	VFNMADD231PS    288(DI), Z7, Z1
+	VMULPS          (R8), Y2, Y2
+	VMOVUPS         order0000000011111111<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 48(SI), Z8
+	VBROADCASTI64X4 16(SI), Z9
+	VPSRLVW         Z5, Z8, Z8
+	VPROLVD         rotate0<>+0(SB), Z9, Z9
+	VPANDD          Z6, Z9, Z9
+	VPTERNLOGD      $0xf8, Z4, Z8, Z9
+	VPXORD          (DI), Z0, Z8
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z8, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order2222222233333333<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 80(SI), Z8
+	VBROADCASTI64X4 16(SI), Z9
+	VPSRLVW         Z5, Z8, Z8
+	VPROLVD         rotate1<>+0(SB), Z9, Z9
+	VPANDD          Z6, Z9, Z9
+	VPTERNLOGD      $0xf8, Z4, Z8, Z9
+	VPXORD          64(DI), Z0, Z8
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z8, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order4444444455555555<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 112(SI), Z8
+	VBROADCASTI64X4 16(SI), Z9
+	VPSRLVW         Z5, Z8, Z8
+	VPROLVD         rotate2<>+0(SB), Z9, Z9
+	VPANDD          Z6, Z9, Z9
+	VPTERNLOGD      $0xf8, Z4, Z8, Z9
+	VPXORD          128(DI), Z0, Z8
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z8, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	VMOVUPS         order6666666677777777<>+0(SB), Z7
+	VPERMPS         Z2, Z7, Z7
+	VBROADCASTI64X4 144(SI), Z8
+	VBROADCASTI64X4 16(SI), Z9
+	VPSRLVW         Z5, Z8, Z8
+	VPROLVD         rotate3<>+0(SB), Z9, Z9
+	VPANDD          Z6, Z9, Z9
+	VPTERNLOGD      $0xf8, Z4, Z8, Z9
+	VPXORD          192(DI), Z0, Z8
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z8, Z9, Z10
+	VCVTDQ2PS       Z10, Z10
+	VFMADD231PS     Z7, Z10, Z1
+	ADDQ            $0x000000b0, SI
+	ADDQ            $0x00000160, DI
+	SUBQ            $0x00000100, R9
+	JMP             block133
+
+tail134:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y2
+	VEXTRACTF32X4 $0x01, Y2, X1
+	VADDPS        X1, X2, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row132
+	VZEROUPPER
+	RET
+
+DATA rotate0<>+0(SB)/4, $0x00000004
+DATA rotate0<>+4(SB)/4, $0x00000004
+DATA rotate0<>+8(SB)/4, $0x00000004
+DATA rotate0<>+12(SB)/4, $0x00000004
+DATA rotate0<>+16(SB)/4, $0x00000004
+DATA rotate0<>+20(SB)/4, $0x00000004
+DATA rotate0<>+24(SB)/4, $0x00000004
+DATA rotate0<>+28(SB)/4, $0x00000004
+DATA rotate0<>+32(SB)/4, $0x00000003
+DATA rotate0<>+36(SB)/4, $0x00000003
+DATA rotate0<>+40(SB)/4, $0x00000003
+DATA rotate0<>+44(SB)/4, $0x00000003
+DATA rotate0<>+48(SB)/4, $0x00000003
+DATA rotate0<>+52(SB)/4, $0x00000003
+DATA rotate0<>+56(SB)/4, $0x00000003
+DATA rotate0<>+60(SB)/4, $0x00000003
+GLOBL rotate0<>(SB), RODATA|NOPTR, $64
+
+DATA rotate1<>+0(SB)/4, $0x00000002
+DATA rotate1<>+4(SB)/4, $0x00000002
+DATA rotate1<>+8(SB)/4, $0x00000002
+DATA rotate1<>+12(SB)/4, $0x00000002
+DATA rotate1<>+16(SB)/4, $0x00000002
+DATA rotate1<>+20(SB)/4, $0x00000002
+DATA rotate1<>+24(SB)/4, $0x00000002
+DATA rotate1<>+28(SB)/4, $0x00000002
+DATA rotate1<>+32(SB)/4, $0x00000001
+DATA rotate1<>+36(SB)/4, $0x00000001
+DATA rotate1<>+40(SB)/4, $0x00000001
+DATA rotate1<>+44(SB)/4, $0x00000001
+DATA rotate1<>+48(SB)/4, $0x00000001
+DATA rotate1<>+52(SB)/4, $0x00000001
+DATA rotate1<>+56(SB)/4, $0x00000001
+DATA rotate1<>+60(SB)/4, $0x00000001
+GLOBL rotate1<>(SB), RODATA|NOPTR, $64
+
+DATA rotate2<>+0(SB)/4, $0x00000000
+DATA rotate2<>+4(SB)/4, $0x00000000
+DATA rotate2<>+8(SB)/4, $0x00000000
+DATA rotate2<>+12(SB)/4, $0x00000000
+DATA rotate2<>+16(SB)/4, $0x00000000
+DATA rotate2<>+20(SB)/4, $0x00000000
+DATA rotate2<>+24(SB)/4, $0x00000000
+DATA rotate2<>+28(SB)/4, $0x00000000
+DATA rotate2<>+32(SB)/4, $0x0000001f
+DATA rotate2<>+36(SB)/4, $0x0000001f
+DATA rotate2<>+40(SB)/4, $0x0000001f
+DATA rotate2<>+44(SB)/4, $0x0000001f
+DATA rotate2<>+48(SB)/4, $0x0000001f
+DATA rotate2<>+52(SB)/4, $0x0000001f
+DATA rotate2<>+56(SB)/4, $0x0000001f
+DATA rotate2<>+60(SB)/4, $0x0000001f
+GLOBL rotate2<>(SB), RODATA|NOPTR, $64
+
+DATA rotate3<>+0(SB)/4, $0x0000001e
+DATA rotate3<>+4(SB)/4, $0x0000001e
+DATA rotate3<>+8(SB)/4, $0x0000001e
+DATA rotate3<>+12(SB)/4, $0x0000001e
+DATA rotate3<>+16(SB)/4, $0x0000001e
+DATA rotate3<>+20(SB)/4, $0x0000001e
+DATA rotate3<>+24(SB)/4, $0x0000001e
+DATA rotate3<>+28(SB)/4, $0x0000001e
+DATA rotate3<>+32(SB)/4, $0x0000001d
+DATA rotate3<>+36(SB)/4, $0x0000001d
+DATA rotate3<>+40(SB)/4, $0x0000001d
+DATA rotate3<>+44(SB)/4, $0x0000001d
+DATA rotate3<>+48(SB)/4, $0x0000001d
+DATA rotate3<>+52(SB)/4, $0x0000001d
+DATA rotate3<>+56(SB)/4, $0x0000001d
+DATA rotate3<>+60(SB)/4, $0x0000001d
+GLOBL rotate3<>(SB), RODATA|NOPTR, $64
+
+// func vecQ2KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z1
+	VBROADCASTSS threes<>+0(SB), Z2
+
+row137:
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block138:
+	CMPQ            R9, $0x00000100
+	JL              tail139
+	PREFETCHT0      8192(SI)
+	PREFETCHT0      8256(SI)
+	LEAQ            256(DI), R8
+	VPBROADCASTD    80(SI), X4
+	VCVTPH2PS       X4, X4
+	VMOVDQU         nibbles4<>+0(SB), X3
+	VMOVDQU         (SI), X6
+	VPSRLW          $0x04, X6, X5
+	VPAND           X3, X6, X6
+	VPAND           X3, X5, X5
+	VMOVSLDUP       X4, X3
+	VPMOVZXBD       X6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VBROADCASTSS    X3, Z3
+	VMULPS          Z3, Z6, Z6
+	VMOVSHDUP       X4, X3
+	VPMOVZXBD       X5, Z4
+	VCVTDQ2PS       Z4, Z4
+	VBROADCASTSS    X3, Z3
+	VMULPS          Z3, Z4, Z4
+	VFNMADD231PS    288(DI), Z4, Z1
+	VMOVUPS         twice<>+0(SB), Z3
+	VPERMPS         (R8), Z3, Z3
+	VMULPS          Z3, Z6, Z6
+	VMOVUPS         order0000111122223333<>+0(SB), Z3
+	VPERMPS         Z6, Z3, Z3
+	VBROADCASTI64X4 16(SI), Z4
+	VPSRLVW         shiftR0<>+0(SB), Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VPXORD          (DI), Z0, Z5
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z5, Z4, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD231PS     Z3, Z7, Z1
+	VMOVUPS         order4444555566667777<>+0(SB), Z3
+	VPERMPS         Z6, Z3, Z3
+	VBROADCASTI64X4 16(SI), Z4
+	VPSRLVW         shiftR40004<>+0(SB), Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VPXORD          64(DI), Z0, Z5
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z5, Z4, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD231PS     Z3, Z7, Z1
+	VMOVUPS         order88889999aaaabbbb<>+0(SB), Z3
+	VPERMPS         Z6, Z3, Z3
+	VBROADCASTI64X4 48(SI), Z4
+	VPSRLVW         shiftR0<>+0(SB), Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VPXORD          128(DI), Z0, Z5
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z5, Z4, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD231PS     Z3, Z7, Z1
+	VMOVUPS         orderccccddddeeeeffff<>+0(SB), Z3
+	VPERMPS         Z6, Z3, Z3
+	VBROADCASTI64X4 48(SI), Z4
+	VPSRLVW         shiftR40004<>+0(SB), Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VPXORD          192(DI), Z0, Z5
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z5, Z4, Z6
+	VCVTDQ2PS       Z6, Z6
+	VFMADD231PS     Z3, Z6, Z1
+	ADDQ            $0x00000054, SI
+	ADDQ            $0x00000160, DI
+	SUBQ            $0x00000100, R9
+	JMP             block138
+
+tail139:
+	VEXTRACTF64X4 $0x01, Z1, Y3
+	VADDPS        Y3, Y1, Y3
+	VEXTRACTF32X4 $0x01, Y3, X1
+	VADDPS        X1, X3, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row137
+	VZEROUPPER
+	RET
+
+DATA shiftR0<>+0(SB)/4, $0x00000000
+DATA shiftR0<>+4(SB)/4, $0x00000000
+DATA shiftR0<>+8(SB)/4, $0x00000000
+DATA shiftR0<>+12(SB)/4, $0x00000000
+DATA shiftR0<>+16(SB)/4, $0x00000000
+DATA shiftR0<>+20(SB)/4, $0x00000000
+DATA shiftR0<>+24(SB)/4, $0x00000000
+DATA shiftR0<>+28(SB)/4, $0x00000000
+DATA shiftR0<>+32(SB)/4, $0x00020002
+DATA shiftR0<>+36(SB)/4, $0x00020002
+DATA shiftR0<>+40(SB)/4, $0x00020002
+DATA shiftR0<>+44(SB)/4, $0x00020002
+DATA shiftR0<>+48(SB)/4, $0x00020002
+DATA shiftR0<>+52(SB)/4, $0x00020002
+DATA shiftR0<>+56(SB)/4, $0x00020002
+DATA shiftR0<>+60(SB)/4, $0x00020002
+GLOBL shiftR0<>(SB), RODATA|NOPTR, $64
+
+DATA shiftR40004<>+0(SB)/4, $0x00040004
+DATA shiftR40004<>+4(SB)/4, $0x00040004
+DATA shiftR40004<>+8(SB)/4, $0x00040004
+DATA shiftR40004<>+12(SB)/4, $0x00040004
+DATA shiftR40004<>+16(SB)/4, $0x00040004
+DATA shiftR40004<>+20(SB)/4, $0x00040004
+DATA shiftR40004<>+24(SB)/4, $0x00040004
+DATA shiftR40004<>+28(SB)/4, $0x00040004
+DATA shiftR40004<>+32(SB)/4, $0x00060006
+DATA shiftR40004<>+36(SB)/4, $0x00060006
+DATA shiftR40004<>+40(SB)/4, $0x00060006
+DATA shiftR40004<>+44(SB)/4, $0x00060006
+DATA shiftR40004<>+48(SB)/4, $0x00060006
+DATA shiftR40004<>+52(SB)/4, $0x00060006
+DATA shiftR40004<>+56(SB)/4, $0x00060006
+DATA shiftR40004<>+60(SB)/4, $0x00060006
+GLOBL shiftR40004<>(SB), RODATA|NOPTR, $64
+
 // func weightedF32h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 // Requires: AVX, AVX512F
 TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
@@ -4607,7 +6340,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop98:
+loop142:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -4635,7 +6368,7 @@ loop98:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop98
+	JNZ          loop142
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4672,7 +6405,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop99:
+loop143:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -4685,7 +6418,7 @@ loop99:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop99
+	JNZ          loop143
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -4706,7 +6439,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop100:
+loop144:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -4719,7 +6452,7 @@ loop100:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop100
+	JNZ          loop144
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4737,14 +6470,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop101:
+loop145:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop101
+	JNZ          loop145
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -4778,7 +6511,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop102:
+loop146:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -4806,7 +6539,7 @@ loop102:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop102
+	JNZ          loop146
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4843,7 +6576,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop103:
+loop147:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -4856,7 +6589,7 @@ loop103:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop103
+	JNZ          loop147
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -4877,7 +6610,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop104:
+loop148:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -4890,7 +6623,7 @@ loop104:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop104
+	JNZ          loop148
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -4908,14 +6641,14 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop105:
+loop149:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop105
+	JNZ          loop149
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -4929,7 +6662,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop106:
+loop150:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -4958,7 +6691,7 @@ loop106:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop106
+	JNZ          loop150
 	VZEROUPPER
 	RET
 
@@ -4975,7 +6708,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop107:
+loop151:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -5040,7 +6773,7 @@ loop107:
 	ADDQ         $0x04, DX
 	ADDQ         $0x08, BX
 	DECQ         SI
-	JNZ          loop107
+	JNZ          loop151
 	VZEROUPPER
 	RET
 
@@ -5071,9 +6804,6 @@ GLOBL infinity<>(SB), RODATA|NOPTR, $4
 TEXT ·unpackQ80AVX2(SB), NOSPLIT, $0-16
 	MOVQ        dst+0(FP), AX
 	MOVQ        src+8(FP), CX
-	VXORPS      Y0, Y0, Y0
-	VMOVUPS     Y0, 320(AX)
-	VMOVUPS     Y0, 352(AX)
 	MOVWQZX     (CX), DX
 	MOVWQZX     34(CX), BX
 	SHLQ        $0x10, BX
@@ -5099,11 +6829,14 @@ TEXT ·unpackQ80AVX2(SB), NOSPLIT, $0-16
 	VPUNPCKLQDQ X1, X0, X0
 	VCVTPH2PS   X0, Y0
 	VMOVDQU     twice<>+0(SB), Y1
+	VMOVDQU     twice<>+32(SB), Y2
 	VPERMPS     Y0, Y1, Y1
+	VPERMPS     Y0, Y2, Y2
+	VXORPS      Y0, Y0, Y0
 	VMOVUPS     Y1, 256(AX)
-	VMOVDQU     twice<>+32(SB), Y1
-	VPERMPS     Y0, Y1, Y0
-	VMOVUPS     Y0, 288(AX)
+	VMOVUPS     Y0, 320(AX)
+	VMOVUPS     Y2, 288(AX)
+	VMOVUPS     Y0, 352(AX)
 	VMOVDQU     2(CX), Y0
 	VMOVDQU     Y0, (AX)
 	VMOVDQU     36(CX), Y0
@@ -5128,9 +6861,9 @@ TEXT ·unpackQ80AVX2(SB), NOSPLIT, $0-16
 TEXT ·unpackQ40AVX2(SB), NOSPLIT, $0-16
 	MOVQ           dst+0(FP), AX
 	MOVQ           src+8(FP), CX
-	VXORPS         Y0, Y0, Y0
-	VMOVUPS        Y0, 320(AX)
-	VMOVUPS        Y0, 352(AX)
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VBROADCASTSS   eights<>+0(SB), Y1
+	VMOVDQU        shift04<>+0(SB), Y2
 	MOVWQZX        (CX), DX
 	MOVWQZX        18(CX), BX
 	SHLQ           $0x10, BX
@@ -5141,7 +6874,7 @@ TEXT ·unpackQ40AVX2(SB), NOSPLIT, $0-16
 	MOVWQZX        54(CX), BX
 	SHLQ           $0x30, BX
 	ORQ            BX, DX
-	VMOVQ          DX, X0
+	VMOVQ          DX, X3
 	MOVWQZX        72(CX), DX
 	MOVWQZX        90(CX), BX
 	SHLQ           $0x10, BX
@@ -5152,18 +6885,18 @@ TEXT ·unpackQ40AVX2(SB), NOSPLIT, $0-16
 	MOVWQZX        126(CX), BX
 	SHLQ           $0x30, BX
 	ORQ            BX, DX
-	VMOVQ          DX, X1
-	VPUNPCKLQDQ    X1, X0, X0
-	VCVTPH2PS      X0, Y0
-	VMOVDQU        twice<>+0(SB), Y1
-	VPERMPS        Y0, Y1, Y1
-	VMOVUPS        Y1, 256(AX)
-	VMOVDQU        twice<>+32(SB), Y1
-	VPERMPS        Y0, Y1, Y0
-	VMOVUPS        Y0, 288(AX)
-	VBROADCASTSS   nibbles<>+0(SB), Y0
-	VBROADCASTSS   eights<>+0(SB), Y1
-	VMOVDQU        shift04<>+0(SB), Y2
+	VMOVQ          DX, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMOVDQU        twice<>+0(SB), Y4
+	VMOVDQU        twice<>+32(SB), Y5
+	VPERMPS        Y3, Y4, Y4
+	VPERMPS        Y3, Y5, Y5
+	VXORPS         Y3, Y3, Y3
+	VMOVUPS        Y4, 256(AX)
+	VMOVUPS        Y3, 320(AX)
+	VMOVUPS        Y5, 288(AX)
+	VMOVUPS        Y3, 352(AX)
 	VBROADCASTI128 2(CX), Y3
 	VPSRLVD        Y2, Y3, Y3
 	VPAND          Y0, Y3, Y3
@@ -5212,13 +6945,14 @@ TEXT ·unpackQ40AVX2(SB), NOSPLIT, $0-16
 TEXT ·unpackQ4KAVX2(SB), NOSPLIT, $0-16
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
+	VBROADCASTSS nibbles<>+0(SB), Y0
 	MOVL         4(CX), DX
 	MOVL         8(CX), BX
 	MOVL         12(CX), SI
-	VPBROADCASTD (CX), X0
-	VCVTPH2PS    X0, Y0
-	VMOVSLDUP    Y0, Y1
-	VMOVSHDUP    Y0, Y0
+	VPBROADCASTD (CX), X1
+	VCVTPH2PS    X1, Y1
+	VMOVSLDUP    Y1, Y2
+	VMOVSHDUP    Y1, Y1
 	MOVL         DX, DI
 	SHRL         $0x06, DI
 	ANDL         $0x03030303, DI
@@ -5237,29 +6971,28 @@ TEXT ·unpackQ4KAVX2(SB), NOSPLIT, $0-16
 	ANDL         $0x3f3f3f3f, BX
 	SHLQ         $0x20, DI
 	ORQ          DX, DI
-	VMOVQ        DI, X2
+	VMOVQ        DI, X3
+	VPMOVZXBD    X3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	SHLQ         $0x20, R8
+	ORQ          BX, R8
+	VMOVQ        R8, X2
 	VPMOVZXBD    X2, Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y1, Y2, Y2
-	SHLQ         $0x20, R8
-	ORQ          BX, R8
-	VMOVQ        R8, X1
-	VPMOVZXBD    X1, Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVDQU      twice<>+0(SB), Y0
-	VPERMPS      Y2, Y0, Y0
-	VMOVUPS      Y0, 256(AX)
-	VMOVDQU      twice<>+0(SB), Y0
-	VPERMPS      Y1, Y0, Y0
-	VMOVUPS      Y0, 320(AX)
-	VMOVDQU      twice<>+32(SB), Y0
-	VPERMPS      Y2, Y0, Y0
-	VMOVUPS      Y0, 288(AX)
-	VMOVDQU      twice<>+32(SB), Y0
-	VPERMPS      Y1, Y0, Y0
-	VMOVUPS      Y0, 352(AX)
-	VBROADCASTSS nibbles<>+0(SB), Y0
+	VMOVDQU      twice<>+0(SB), Y1
+	VMOVDQU      twice<>+32(SB), Y4
+	VPERMPS      Y2, Y1, Y1
+	VPERMPS      Y2, Y4, Y4
+	VMOVDQU      twice<>+0(SB), Y2
+	VMOVDQU      twice<>+32(SB), Y5
+	VPERMPS      Y3, Y2, Y2
+	VPERMPS      Y3, Y5, Y5
+	VMOVUPS      Y2, 256(AX)
+	VMOVUPS      Y1, 320(AX)
+	VMOVUPS      Y5, 288(AX)
+	VMOVUPS      Y4, 352(AX)
 	VMOVDQU      16(CX), Y1
 	VPAND        Y0, Y1, Y1
 	VMOVDQU      Y1, (AX)
@@ -5296,22 +7029,22 @@ TEXT ·unpackQ4KAVX2(SB), NOSPLIT, $0-16
 TEXT ·unpackQ6KAVX2(SB), NOSPLIT, $0-16
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
-	VXORPS       Y0, Y0, Y0
-	VMOVUPS      Y0, 320(AX)
-	VMOVUPS      Y0, 352(AX)
-	VPBROADCASTW 208(CX), X0
-	VCVTPH2PS    X0, Y0
-	VPMOVSXBD    192(CX), Y1
-	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VPMOVSXBD    200(CX), Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y1, 256(AX)
-	VMOVUPS      Y2, 288(AX)
 	VBROADCASTSS nibbles<>+0(SB), Y0
 	VBROADCASTSS pairs<>+0(SB), Y1
 	VBROADCASTSS thirtytwos<>+0(SB), Y2
+	VPBROADCASTW 208(CX), X3
+	VCVTPH2PS    X3, Y3
+	VPMOVSXBD    192(CX), Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VPMOVSXBD    200(CX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VXORPS       Y3, Y3, Y3
+	VMOVUPS      Y4, 256(AX)
+	VMOVUPS      Y3, 320(AX)
+	VMOVUPS      Y5, 288(AX)
+	VMOVUPS      Y3, 352(AX)
 	VMOVDQU      (CX), Y3
 	VMOVDQU      128(CX), Y4
 	VPSLLW       $0x04, Y4, Y4
@@ -5381,6 +7114,404 @@ TEXT ·unpackQ6KAVX2(SB), NOSPLIT, $0-16
 	VZEROUPPER
 	RET
 
+// func unpackQ50AVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ50AVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VBROADCASTSS   eights<>+0(SB), Y1
+	VMOVDQU        shift04<>+0(SB), Y2
+	VBROADCASTSS   sixteens<>+0(SB), Y1
+	VMOVDQU        byteOf<>+0(SB), Y3
+	VMOVDQU        bitOf<>+0(SB), Y4
+	MOVWQZX        (CX), DX
+	MOVWQZX        22(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        44(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        66(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X5
+	MOVWQZX        88(CX), DX
+	MOVWQZX        110(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        132(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        154(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VMOVDQU        twice<>+0(SB), Y6
+	VMOVDQU        twice<>+32(SB), Y7
+	VPERMPS        Y5, Y6, Y6
+	VPERMPS        Y5, Y7, Y7
+	VXORPS         Y5, Y5, Y5
+	VMOVUPS        Y6, 256(AX)
+	VMOVUPS        Y5, 320(AX)
+	VMOVUPS        Y7, 288(AX)
+	VMOVUPS        Y5, 352(AX)
+	VPBROADCASTD   2(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 6(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, (AX)
+	VPBROADCASTD   24(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 28(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 32(AX)
+	VPBROADCASTD   46(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 50(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 64(AX)
+	VPBROADCASTD   68(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 72(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 96(AX)
+	VPBROADCASTD   90(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 94(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 128(AX)
+	VPBROADCASTD   112(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 116(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 160(AX)
+	VPBROADCASTD   134(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPANDN         Y1, Y6, Y6
+	VBROADCASTI128 138(CX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPSUBB         Y6, Y5, Y5
+	VMOVDQU        Y5, 192(AX)
+	VPBROADCASTD   156(CX), Y5
+	VPSHUFB        Y3, Y5, Y5
+	VPAND          Y4, Y5, Y5
+	VPCMPEQB       Y4, Y5, Y5
+	VPANDN         Y1, Y5, Y5
+	VBROADCASTI128 160(CX), Y1
+	VPSRLVD        Y2, Y1, Y1
+	VPAND          Y0, Y1, Y1
+	VPSUBB         Y5, Y1, Y1
+	VMOVDQU        Y1, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackIQ4NLAVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackIQ4NLAVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VBROADCASTSS   eights<>+0(SB), Y1
+	VMOVDQU        shift04<>+0(SB), Y1
+	VMOVDQU        iq4Values<>+0(SB), Y2
+	MOVWQZX        (CX), DX
+	MOVWQZX        18(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        36(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        54(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X3
+	MOVWQZX        72(CX), DX
+	MOVWQZX        90(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        108(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        126(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMOVDQU        twice<>+0(SB), Y4
+	VMOVDQU        twice<>+32(SB), Y5
+	VPERMPS        Y3, Y4, Y4
+	VPERMPS        Y3, Y5, Y5
+	VXORPS         Y3, Y3, Y3
+	VMOVUPS        Y4, 256(AX)
+	VMOVUPS        Y3, 320(AX)
+	VMOVUPS        Y5, 288(AX)
+	VMOVUPS        Y3, 352(AX)
+	VBROADCASTI128 2(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, (AX)
+	VBROADCASTI128 20(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 32(AX)
+	VBROADCASTI128 38(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 64(AX)
+	VBROADCASTI128 56(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 96(AX)
+	VBROADCASTI128 74(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 128(AX)
+	VBROADCASTI128 92(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 160(AX)
+	VBROADCASTI128 110(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 192(AX)
+	VBROADCASTI128 128(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackQ5KAVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ5KAVX2(SB), NOSPLIT, $0-16
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	VBROADCASTSS nibbles<>+0(SB), Y0
+	VBROADCASTSS sixteens<>+0(SB), Y1
+	MOVL         4(CX), DX
+	MOVL         8(CX), BX
+	MOVL         12(CX), SI
+	VPBROADCASTD (CX), X2
+	VCVTPH2PS    X2, Y2
+	VMOVSLDUP    Y2, Y3
+	VMOVSHDUP    Y2, Y2
+	MOVL         DX, DI
+	SHRL         $0x06, DI
+	ANDL         $0x03030303, DI
+	SHLL         $0x04, DI
+	MOVL         BX, R8
+	SHRL         $0x06, R8
+	ANDL         $0x03030303, R8
+	SHLL         $0x04, R8
+	MOVL         SI, R9
+	ANDL         $0x0f0f0f0f, R9
+	ORL          R9, DI
+	SHRL         $0x04, SI
+	ANDL         $0x0f0f0f0f, SI
+	ORL          SI, R8
+	ANDL         $0x3f3f3f3f, DX
+	ANDL         $0x3f3f3f3f, BX
+	SHLQ         $0x20, DI
+	ORQ          DX, DI
+	VMOVQ        DI, X4
+	VPMOVZXBD    X4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	SHLQ         $0x20, R8
+	ORQ          BX, R8
+	VMOVQ        R8, X3
+	VPMOVZXBD    X3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVDQU      twice<>+0(SB), Y2
+	VMOVDQU      twice<>+32(SB), Y5
+	VPERMPS      Y3, Y2, Y2
+	VPERMPS      Y3, Y5, Y5
+	VMOVDQU      twice<>+0(SB), Y3
+	VMOVDQU      twice<>+32(SB), Y6
+	VPERMPS      Y4, Y3, Y3
+	VPERMPS      Y4, Y6, Y6
+	VMOVUPS      Y3, 256(AX)
+	VMOVUPS      Y2, 320(AX)
+	VMOVUPS      Y6, 288(AX)
+	VMOVUPS      Y5, 352(AX)
+	VMOVDQU      48(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSLLW       $0x04, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, (AX)
+	VMOVDQU      48(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSRLW       $0x04, Y2, Y2
+	VPSLLW       $0x03, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 32(AX)
+	VMOVDQU      80(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 64(AX)
+	VMOVDQU      80(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSRLW       $0x04, Y2, Y2
+	VPSLLW       $0x01, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 96(AX)
+	VMOVDQU      112(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 128(AX)
+	VMOVDQU      112(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 160(AX)
+	VMOVDQU      144(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 192(AX)
+	VMOVDQU      144(CX), Y2
+	VMOVDQU      16(CX), Y3
+	VPSRLW       $0x04, Y2, Y2
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMOVDQU      Y2, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackQ2KAVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ2KAVX2(SB), NOSPLIT, $0-16
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	VBROADCASTSS threes<>+0(SB), Y0
+	VPBROADCASTD 80(CX), X2
+	VCVTPH2PS    X2, X2
+	VMOVDQU      nibbles4<>+0(SB), X1
+	VMOVDQU      (CX), X3
+	VPSRLW       $0x04, X3, X4
+	VPAND        X1, X3, X3
+	VPAND        X1, X4, X4
+	VMOVSLDUP    X2, X5
+	VPMOVZXBD    X3, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS X5, Y1
+	VMULPS       Y1, Y6, Y6
+	VPSRLDQ      $0x08, X3, X1
+	VPMOVZXBD    X1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS X5, Y1
+	VMULPS       Y1, Y3, Y3
+	VMOVSHDUP    X2, X2
+	VPMOVZXBD    X4, Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS X2, Y1
+	VMULPS       Y1, Y5, Y5
+	VPSRLDQ      $0x08, X4, X1
+	VPMOVZXBD    X1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS X2, Y1
+	VMULPS       Y1, Y4, Y4
+	VMOVUPS      Y6, 256(AX)
+	VMOVUPS      Y5, 320(AX)
+	VMOVUPS      Y3, 288(AX)
+	VMOVUPS      Y4, 352(AX)
+	VMOVDQU      16(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, (AX)
+	VMOVDQU      16(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 32(AX)
+	VMOVDQU      16(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 64(AX)
+	VMOVDQU      16(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 96(AX)
+	VMOVDQU      48(CX), Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 128(AX)
+	VMOVDQU      48(CX), Y1
+	VPSRLW       $0x02, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 160(AX)
+	VMOVDQU      48(CX), Y1
+	VPSRLW       $0x04, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 192(AX)
+	VMOVDQU      48(CX), Y1
+	VPSRLW       $0x06, Y1, Y1
+	VPAND        Y0, Y1, Y1
+	VMOVDQU      Y1, 224(AX)
+	VZEROUPPER
+	RET
+
 // func expandAVX2(dst *float32, w *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·expandAVX2(SB), NOSPLIT, $0-24
@@ -5389,7 +7520,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop108:
+loop152:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -5406,7 +7537,7 @@ loop108:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop108
+	JNZ          loop152
 	VZEROUPPER
 	RET
 
@@ -5419,7 +7550,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop109:
+loop153:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -5427,7 +7558,7 @@ loop109:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop109
+	JNZ     loop153
 	VZEROUPPER
 	RET
 
@@ -5439,7 +7570,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop110:
+loop154:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -5447,7 +7578,7 @@ loop110:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop110
+	JNZ     loop154
 	VZEROUPPER
 	RET
 
@@ -5458,12 +7589,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop111:
+loop155:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop111
+	JNZ     loop155
 	VZEROUPPER
 	RET
 
@@ -5476,7 +7607,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop112:
+loop156:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -5494,7 +7625,7 @@ loop112:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop112
+	JNZ     loop156
 	VZEROUPPER
 	RET
 
@@ -5506,7 +7637,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop113:
+loop157:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -5521,7 +7652,7 @@ loop113:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop113
+	JNZ       loop157
 	VZEROUPPER
 	RET
 
@@ -5532,13 +7663,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop114:
+loop158:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop114
+	JNZ       loop158
 	VZEROUPPER
 	RET
 
@@ -5549,14 +7680,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop115:
+loop159:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop115
+	JNZ       loop159
 	VZEROUPPER
 	RET
 
@@ -5567,7 +7698,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop116:
+loop160:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -5589,7 +7720,7 @@ loop116:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop116
+	JNZ          loop160
 	VZEROUPPER
 	RET
 
@@ -5600,13 +7731,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop117:
+loop161:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop117
+	JNZ       loop161
 	VZEROUPPER
 	RET
 
@@ -5621,7 +7752,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop118:
+loop162:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -5632,7 +7763,7 @@ loop118:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop118
+	JNZ       loop162
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -5652,7 +7783,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop119:
+loop163:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -5671,7 +7802,7 @@ loop119:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop119
+	JNZ       loop163
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -5691,28 +7822,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop120:
+loop164:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain121
+	JZ      plain165
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain121:
+plain165:
 	TESTQ  BX, BX
-	JZ     unbiased122
+	JZ     unbiased166
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased122:
+unbiased166:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop120
+	JNZ     loop164
 	VZEROUPPER
 	RET
 
@@ -5723,7 +7854,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop123:
+loop167:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -5774,7 +7905,7 @@ loop123:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop123
+	JNZ          loop167
 	VZEROUPPER
 	RET
 
@@ -5824,7 +7955,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop124:
+loop168:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
 	VBROADCASTSS signBit<>+0(SB), Y2
@@ -5881,7 +8012,7 @@ loop124:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop124
+	JNZ          loop168
 	VZEROUPPER
 	RET
 
@@ -5895,7 +8026,7 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop125:
+loop169:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS absMask<>+0(SB), Y1
 	VANDPS       Y1, Y0, Y1
@@ -5942,7 +8073,7 @@ loop125:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop125
+	JNZ          loop169
 	VZEROUPPER
 	RET
 
@@ -5995,7 +8126,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop126:
+loop170:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS signBit<>+0(SB), Y1
 	VXORPS       Y1, Y0, Y1
@@ -6051,7 +8182,7 @@ loop126:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop126
+	JNZ          loop170
 	VZEROUPPER
 	RET
 
@@ -6062,7 +8193,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop127:
+loop171:
 	VMOVUPS      (CX), Y0
 	VMULPS       Y0, Y0, Y1
 	VMULPS       Y1, Y0, Y1
@@ -6121,7 +8252,7 @@ loop127:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop127
+	JNZ          loop171
 	VZEROUPPER
 	RET
 
@@ -6138,7 +8269,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop128:
+loop172:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
 	VMULPS       Y0, Y1, Y1
@@ -6190,7 +8321,7 @@ loop128:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop128
+	JNZ          loop172
 	VZEROUPPER
 	RET
 
@@ -6246,7 +8377,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop129:
+loop173:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -6255,7 +8386,7 @@ loop129:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop129
+	JNZ     loop173
 	VZEROUPPER
 	RET
 
@@ -6266,7 +8397,7 @@ TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop130:
+loop174:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -6276,7 +8407,7 @@ loop130:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop130
+	JNZ     loop174
 	VZEROUPPER
 	RET
 
@@ -6290,7 +8421,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 
-loop131:
+loop175:
 	VMOVUPS      (CX), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
@@ -6391,7 +8522,7 @@ loop131:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop131
+	JNZ          loop175
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
@@ -6405,12 +8536,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop132:
+loop176:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop132
+	JNZ     loop176
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -6421,7 +8552,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop133:
+loop177:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -6436,7 +8567,7 @@ loop133:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop133
+	JNZ        loop177
 	VZEROUPPER
 	RET
 
@@ -6458,7 +8589,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop134:
+loop178:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -6472,7 +8603,7 @@ loop134:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop134
+	JNZ         loop178
 	VZEROUPPER
 	RET
 
@@ -6494,7 +8625,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop135:
+loop179:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -6508,6 +8639,6 @@ loop135:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop135
+	JNZ         loop179
 	VZEROUPPER
 	RET

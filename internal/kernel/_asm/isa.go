@@ -97,6 +97,14 @@ func repeat(n int, words ...uint32) (out []uint32) {
 	return out
 }
 
+// repeatAll makes a table of the whole sequence n times.
+func repeatAll(n int, words ...uint32) (out []uint32) {
+	for range n {
+		out = append(out, words...)
+	}
+	return out
+}
+
 // constF returns one float32 in memory.
 func constF(f float32) Mem {
 	b := math.Float32bits(f)

@@ -18,7 +18,8 @@ type format struct {
 	begin  func(v *vecState)
 
 	// header leaves the scales of 256 columns in v.scales, in one register for
-	// each 32 columns (AVX2, of 16: two registers).
+	// each 32 columns (AVX2, of 16: two registers), and minima, for each 16
+	// columns, in v.mins.
 	header func(v *vecState)
 	per16  bool // scales are for 16 columns
 
@@ -32,6 +33,10 @@ var formats = []format{
 	{name: "Q40", bytes: 144, blocks: 8, tail: true, begin: beginQ40, header: headerHalves(18), weights: weightsQ40},
 	{name: "Q4K", bytes: 144, blocks: 1, begin: beginQ4K, header: headerQ4K, weights: weightsQ4K, unsigned: true},
 	{name: "Q6K", bytes: 210, blocks: 1, begin: beginQ6K, header: headerQ6K, per16: true, weights: weightsQ6K},
+	{name: "Q50", bytes: 176, blocks: 8, tail: true, begin: beginQ50, header: headerHalves(22), weights: weightsQ50},
+	{name: "IQ4NL", bytes: 144, blocks: 8, tail: true, begin: beginIQ4NL, header: headerHalves(18), weights: weightsQ40},
+	{name: "Q5K", bytes: 176, blocks: 1, begin: beginQ5K, header: headerQ4K, weights: weightsQ5K, unsigned: true},
+	{name: "Q2K", bytes: 84, blocks: 1, begin: beginQ2K, header: headerQ2K, per16: true, weights: weightsQ2K, unsigned: true},
 }
 
 // vecState is what the steps of one product share.
@@ -41,8 +46,10 @@ type vecState struct {
 	acc       []reg.VecVirtual
 	half      bool // AVX-512: only the first 32 of 64 columns exist
 	masks     []reg.VecVirtual
-	scales    []reg.VecVirtual // of the block, spread differently by format
-	k1        reg.OpmaskVirtual
+	scales    []reg.VecVirtual
+	mins      []reg.VecVirtual
+	table     reg.VecVirtual // values of nibbles, if not what they are less 8
+	k1, k2    reg.OpmaskVirtual
 }
 
 // matVec makes the product of consecutive rows with one activation row.
@@ -68,6 +75,9 @@ func matVec(i isa, f format) {
 	}
 	LEAQ(at(v.xq, xScales), v.xd)
 	f.header(v)
+	for h, m := range v.mins {
+		VFNMADD231PS(at(v.xq, xMins+i.width()*h), m, v.acc[h])
+	}
 	v.timesX(f)
 	for s := range 4 {
 		for h := range i.parts() {
@@ -302,7 +312,69 @@ func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
 		VPSRLVD(v.masks[2], w, w)
 		VPAND(v.masks[0], w, w)
 	}
-	VPSUBB(v.masks[1], w, w)
+	if v.table != nil {
+		VPSHUFB(w, v.table, w)
+	} else {
+		VPSUBB(v.masks[1], w, w)
+	}
+	return w
+}
+
+func beginIQ4NL(v *vecState) {
+	beginQ40(v)
+	v.table = v.i.vec()
+	words := table("iq4Values", repeatAll(4, 0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535)...)
+	if v.i == avx512 {
+		VMOVDQU64(words, v.table)
+	} else {
+		VMOVDQU(words, v.table)
+	}
+}
+
+// Q5_0 is Q4_0 with 32 fifth bits before the nibbles.
+func beginQ50(v *vecState) {
+	beginQ40(v)
+	VBROADCASTSS(table("sixteens", 0x10101010), v.masks[1])
+	if v.i == avx512 {
+		v.k2 = K()
+		return
+	}
+	v.masks = append(v.masks, YMM(), YMM())
+	VMOVDQU(table("byteOf", append(append(repeat(2, 0), repeat(2, 0x01010101)...), append(repeat(2, 0x02020202), repeat(2, 0x03030303)...)...)...), v.masks[3])
+	VMOVDQU(table("bitOf", repeatAll(4, 0x08040201, 0x80402010)...), v.masks[4])
+}
+
+func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
+	base, w := 44*s+22*h, v.i.vec()
+	if v.i == avx512 {
+		bits := GP64()
+		MOVL(at(v.w, base+2), bits.As32())
+		VBROADCASTI128(at(v.w, base+6), w.AsY())
+		if !v.half {
+			upper, hi := GP64(), YMM()
+			MOVL(at(v.w, base+24), upper.As32())
+			SHLQ(Imm(32), upper)
+			ORQ(upper, bits)
+			VBROADCASTI128(at(v.w, base+28), hi)
+			VINSERTI64X4(Imm(1), hi, w, w)
+		}
+		KMOVQ(bits, v.k2)
+		VPSRLVD(v.masks[2], w, w)
+		VPANDD(v.masks[0], w, w)
+		VPSUBB(v.masks[1], w, w)
+		VPADDB(v.masks[1], w, v.k2, w)
+		return w
+	}
+	bits := YMM()
+	VPBROADCASTD(at(v.w, base+2), bits)
+	VPSHUFB(v.masks[3], bits, bits)
+	VPAND(v.masks[4], bits, bits)
+	VPCMPEQB(v.masks[4], bits, bits)
+	VPANDN(v.masks[1], bits, bits) // 16 where the bit is clear
+	VBROADCASTI128(at(v.w, base+6), w)
+	VPSRLVD(v.masks[2], w, w)
+	VPAND(v.masks[0], w, w)
+	VPSUBB(bits, w, w)
 	return w
 }
 
@@ -310,28 +382,30 @@ func beginQ4K(v *vecState) {
 	v.masks = v.i.vecs(1)
 	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
 	if v.i == avx512 {
-		v.masks = append(v.masks, ZMM(), ZMM())
+		v.masks = append(v.masks, ZMM())
 		VMOVDQU64(table("shift0044", append(repeat(8, 0), repeat(8, 0x40004)...)...), v.masks[1])
-		VMOVDQU64(table("twice", twice...), v.masks[2])
 	}
 }
 
-// headerQ4K reads d, dmin and eight pairs of 6 bits (ggml: get_scale_min_k4),
-// subtracts the minima's part and leaves eight scales.
+// headerQ4K reads d, dmin and eight pairs of 6 bits (ggml: get_scale_min_k4).
 func headerQ4K(v *vecState) {
 	scales, mins := v.sixBits()
+	v.scales, v.mins = []reg.VecVirtual{scales}, v.expand8(mins)
+}
+
+// expand8 doubles eight lanes.
+func (v *vecState) expand8(y reg.VecVirtual) []reg.VecVirtual {
 	if v.i == avx512 {
-		m := ZMM()
-		VPERMPS(mins.AsZ(), v.masks[2], m)
-		VFNMADD231PS(at(v.xq, xMins), m, v.acc[0])
-	} else {
-		for h := range 2 {
-			m := YMM()
-			VPERMPS(mins, v.twiceMem(h), m)
-			VFNMADD231PS(at(v.xq, xMins+32*h), m, v.acc[h])
-		}
+		z := ZMM()
+		VMOVUPS(table("twice", twice...), z)
+		VPERMPS(y.AsZ(), z, z)
+		return []reg.VecVirtual{z}
 	}
-	v.scales = []reg.VecVirtual{scales}
+	out := []reg.VecVirtual{v.twiceMem(0), v.twiceMem(1)}
+	for _, o := range out {
+		VPERMPS(y, o, o)
+	}
+	return out
 }
 
 // twice doubles each of eight lanes.
@@ -400,6 +474,99 @@ func weightsQ4K(v *vecState, s, h int) reg.VecVirtual {
 	VMOVDQU(at(v.w, 16+32*s), w)
 	if h == 1 {
 		VPSRLW(Imm(4), w, w)
+	}
+	VPAND(v.masks[0], w, w)
+	return w
+}
+
+// Q5_K is Q4_K with 32 bytes of fifth bits before the nibbles: bit b for the
+// columns from 32b on. A rotation brings it to bit 4.
+func beginQ5K(v *vecState) {
+	beginQ4K(v)
+	v.masks = append(v.masks, v.i.vec())
+	VBROADCASTSS(table("sixteens", 0x10101010), v.masks[len(v.masks)-1])
+}
+
+func weightsQ5K(v *vecState, s, h int) reg.VecVirtual {
+	w, high, bit := v.i.vec(), v.i.vec(), v.masks[len(v.masks)-1]
+	if v.i == avx512 {
+		VBROADCASTI64X4(at(v.w, 48+32*s), w)
+		VBROADCASTI64X4(at(v.w, 16), high)
+		VPSRLVW(v.masks[1], w, w)
+		left := uint32(36-2*s) % 32
+		VPROLVD(table(fmt.Sprintf("rotate%d", s), append(repeat(8, left), repeat(8, (left+31)%32)...)...), high, high)
+		VPANDD(bit, high, high)
+		VPTERNLOGD(Imm(0xf8), v.masks[0], w, high) // high | w&nibbles
+		return high
+	}
+	VMOVDQU(at(v.w, 48+32*s), w)
+	VMOVDQU(at(v.w, 16), high)
+	if h == 1 {
+		VPSRLW(Imm(4), w, w)
+	}
+	switch b := 2*s + h; {
+	case b < 4:
+		VPSLLW(Imm(uint64(4-b)), high, high)
+	case b > 4:
+		VPSRLW(Imm(uint64(b-4)), high, high)
+	}
+	VPAND(v.masks[0], w, w)
+	VPAND(bit, high, high)
+	VPOR(high, w, w)
+	return w
+}
+
+// Q2_K: 16 bytes of scale (low nibble) and minimum, 64 of quants, d, dmin.
+func beginQ2K(v *vecState) {
+	v.masks = v.i.vecs(1)
+	VBROADCASTSS(table("threes", 0x03030303), v.masks[0])
+}
+
+func headerQ2K(v *vecState) {
+	both := v.i.vec()
+	x, lo, hi := XMM(), XMM(), XMM()
+	VPBROADCASTD(at(v.w, 80), x)
+	VCVTPH2PS(x, x)
+	spread := func(dup func(Op, Op), nibbles Op) (out []reg.VecVirtual) {
+		d := XMM()
+		dup(x, d)
+		for k := range v.i.parts() {
+			f, n := v.i.vec(), nibbles
+			if k == 1 {
+				upper := XMM()
+				VPSRLDQ(Imm(8), n, upper)
+				n = upper
+			}
+			VPMOVZXBD(n, f)
+			VCVTDQ2PS(f, f)
+			VBROADCASTSS(d, both)
+			VMULPS(both, f, f)
+			out = append(out, f)
+		}
+		return out
+	}
+	mask := XMM()
+	VMOVDQU(table("nibbles4", repeat(4, 0x0f0f0f0f)...), mask)
+	VMOVDQU(at(v.w, 0), lo)
+	VPSRLW(Imm(4), lo, hi)
+	VPAND(mask, lo, lo)
+	VPAND(mask, hi, hi)
+	v.scales = spread(func(a, b Op) { VMOVSLDUP(a, b) }, lo)
+	v.mins = spread(func(a, b Op) { VMOVSHDUP(a, b) }, hi)
+}
+
+func weightsQ2K(v *vecState, s, h int) reg.VecVirtual {
+	w, from, shift := v.i.vec(), at(v.w, 16+32*(s/2)), uint32(4*(s%2))
+	if v.i == avx512 {
+		VBROADCASTI64X4(from, w)
+		lo, hi := shift<<16|shift, (shift+2)<<16|(shift+2)
+		VPSRLVW(table(fmt.Sprintf("shiftR%x", lo), append(repeat(8, lo), repeat(8, hi)...)...), w, w)
+		VPANDD(v.masks[0], w, w)
+		return w
+	}
+	VMOVDQU(from, w)
+	if n := shift + 2*uint32(h); n > 0 {
+		VPSRLW(Imm(uint64(n)), w, w)
 	}
 	VPAND(v.masks[0], w, w)
 	return w

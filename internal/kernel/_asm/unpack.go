@@ -123,35 +123,21 @@ func unpackers() {
 func unpack(f format) {
 	dst := arg("dst")
 	v := &vecState{intConsts: &intConsts{i: avx2}, w: arg("src")}
-	if f.unsigned {
-		scales, mins := v.sixBits()
-		for h := range 2 {
-			for k, x := range []reg.VecVirtual{scales, mins} {
-				y := YMM()
-				VPERMPS(x, v.twiceMem(h), y)
-				VMOVUPS(y, at(dst, wScales+64*k+32*h))
-			}
-		}
-	} else {
+	f.begin(v)
+	f.header(v)
+	scales, mins := v.scales, v.mins
+	if !f.per16 {
+		scales = v.expand8(scales[0])
+	}
+	if mins == nil {
 		z := YMM()
 		avx2.zero(z)
-		VMOVUPS(z, at(dst, wMins))
-		VMOVUPS(z, at(dst, wMins+32))
+		mins = []reg.VecVirtual{z, z}
 	}
-	if f.per16 {
-		f.header(v)
-		VMOVUPS(v.scales[0], at(dst, wScales))
-		VMOVUPS(v.scales[1], at(dst, wScales+32))
+	for h := range 2 {
+		VMOVUPS(scales[h], at(dst, wScales+32*h))
+		VMOVUPS(mins[h], at(dst, wMins+32*h))
 	}
-	if f.blocks == 8 {
-		f.header(v)
-		for h := range 2 {
-			t := YMM()
-			VPERMPS(v.scales[0], v.twiceMem(h), t)
-			VMOVUPS(t, at(dst, wScales+32*h))
-		}
-	}
-	f.begin(v)
 	for s := range 4 {
 		for h := range 2 {
 			VMOVDQU(f.weights(v, s, h), at(dst, 64*s+32*h))
