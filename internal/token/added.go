@@ -5,6 +5,8 @@ package token
 // characters around it.
 
 import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
 	"slices"
 	"unicode/utf8"
 )
@@ -24,7 +26,7 @@ type addedToken struct {
 // longest.
 type finder struct {
 	tokens []addedToken
-	trie   *trie
+	trie   *subword.Trie
 }
 
 // newFinder looks for texts[i] as tokens[i]. Of equal texts the first wins,
@@ -43,24 +45,24 @@ func newFinder(tokens []addedToken, texts []string) *finder {
 	}
 	slices.Reverse(keys) // a trie keeps the last of equal keys
 	slices.Reverse(values)
-	f.trie = newTrie(keys, values)
+	f.trie = subword.NewTrie(keys, values)
 	return f
 }
 
 // split calls text for what lies between added tokens and token for each of
 // them, in order.
-func (f *finder) split(p piece, text func(piece), token func(piece, int32)) {
+func (f *finder) split(p segment.Piece, text func(segment.Piece), token func(segment.Piece, int32)) {
 	if len(f.tokens) == 0 {
 		text(p)
 		return
 	}
-	s, done := p.s, 0
+	s, done := p.S, 0
 	for i := 0; i < len(s); {
-		if f.trie.roots[s[i]] < 0 {
+		if f.trie.Roots[s[i]] < 0 {
 			i++
 			continue
 		}
-		end, value := f.trie.longest(s, i, 0)
+		end, value := f.trie.Longest(s, i, 0)
 		if end < 0 {
 			i++
 			continue
@@ -74,7 +76,7 @@ func (f *finder) split(p piece, text func(piece), token func(piece, int32)) {
 		if t.LStrip {
 			for a > done {
 				r, n := utf8.DecodeLastRuneInString(s[:a])
-				if !isSpace(r) {
+				if !segment.IsSpace(r) {
 					break
 				}
 				a -= n
@@ -82,25 +84,25 @@ func (f *finder) split(p piece, text func(piece), token func(piece, int32)) {
 			a = max(a, done)
 		}
 		if t.RStrip {
-			b = run(s, b, classSpace, false)
+			b = segment.Run(s, b, segment.ClassSpace, false)
 		}
 		if done < a {
-			text(p.slice(done, a))
+			text(p.Slice(done, a))
 		}
-		token(p.slice(a, b), t.ID)
+		token(p.Slice(a, b), t.ID)
 		done = b
 	}
 	if done < len(s) {
-		text(p.slice(done, len(s)))
+		text(p.Slice(done, len(s)))
 	}
 }
 
 func wordBefore(s string, i int) bool {
 	r, n := utf8.DecodeLastRuneInString(s[:i])
-	return n > 0 && classOf(r)&classWord != 0
+	return n > 0 && segment.ClassOf(r)&segment.ClassWord != 0
 }
 
 func wordAfter(s string, i int) bool {
 	r, n := utf8.DecodeRuneInString(s[i:])
-	return n > 0 && classOf(r)&classWord != 0
+	return n > 0 && segment.ClassOf(r)&segment.ClassWord != 0
 }

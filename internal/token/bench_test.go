@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func plainText(b testing.TB, n int) string {
 	var s strings.Builder
 	for s.Len() < n {
 		for _, t := range texts {
-			if len(t) > 60 && strings.Count(t, " ") > len(t)/12 && isASCII(t) && !strings.Contains(t, "   ") {
+			if len(t) > 60 && strings.Count(t, " ") > len(t)/12 && segment.IsASCII(t) && !strings.Contains(t, "   ") {
 				s.WriteString(t)
 				s.WriteByte('\n')
 			}

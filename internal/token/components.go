@@ -4,6 +4,8 @@ package token
 // case per component. What is not a case is refused.
 
 import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,13 +23,13 @@ type pattern struct {
 	Regex  *string `json:"Regex"`
 }
 
-// matcher returns the pattern's text and what runs it.
-func (l *loader) matcher(p pattern, path string) (string, matcher) {
+// Matcher returns the pattern's text and what runs it.
+func (l *loader) matcher(p pattern, path string) (string, segment.Matcher) {
 	switch {
 	case p.String != nil && p.Regex == nil:
-		return *p.String, literal(*p.String)
+		return *p.String, segment.Literal(*p.String)
 	case p.Regex != nil && p.String == nil:
-		m, ok := scanners[canonical(*p.Regex)]
+		m, ok := segment.Scanners[canonical(*p.Regex)]
 		if !ok {
 			l.fail(&UnknownError{path + ".Regex", "split pattern", *p.Regex})
 		}
@@ -104,35 +106,35 @@ func (l *loader) bare(raw json.RawMessage, path string) {
 	l.read(raw, path, &f)
 }
 
-func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normalizer {
+func (l *loader) normalizer(raw json.RawMessage, path string, depth int) segment.Normalizer {
 	if isNull(raw) {
 		return nil
 	}
 	switch kind := l.kind(raw, path); kind {
 	case "Sequence":
-		return normalizers(nested(l, raw, path, "normalizers", depth, l.normalizer))
+		return segment.Normalizers(nested(l, raw, path, "normalizers", depth, l.normalizer))
 	case "NFC", "NFD", "NFKC", "NFKD":
 		l.bare(raw, path)
-		return unicodeForm{map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}[kind]}
+		return segment.UnicodeForm{Form: map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}[kind]}
 	case "Lowercase":
 		l.bare(raw, path)
-		return lowercase{}
+		return segment.Lowercase{}
 	case "StripAccents":
 		l.bare(raw, path)
-		return stripAccents{}
+		return segment.StripAccents{}
 	case "Nmt":
 		l.bare(raw, path)
-		return nmt{}
+		return segment.NMT{}
 	case "ByteLevel":
 		l.bare(raw, path)
-		return byteText{}
+		return segment.ByteText{}
 	case "Prepend":
 		var f struct {
 			Type    string `json:"type"`
 			Prepend string `json:"prepend"`
 		}
 		l.read(raw, path, &f)
-		return prefixText{f.Prepend}
+		return segment.PrefixText{Text: f.Prepend}
 	case "Strip":
 		var f struct {
 			Type  string `json:"type"`
@@ -140,7 +142,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normali
 			Right bool   `json:"strip_right"`
 		}
 		l.read(raw, path, &f)
-		return strip{f.Left, f.Right}
+		return segment.Strip{Left: f.Left, Right: f.Right}
 	case "Replace":
 		return l.replacement(raw, path)
 	case "BertNormalizer":
@@ -152,9 +154,9 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normali
 			Lower   bool   `json:"lowercase"`
 		}{}
 		l.read(raw, path, &f)
-		n := bertText{f.Clean, f.Chinese, f.Lower, f.Lower}
+		n := segment.BertText{Clean: f.Clean, Chinese: f.Chinese, Accents: f.Lower, Lower: f.Lower}
 		if f.Accents != nil {
-			n.accents = *f.Accents
+			n.Accents = *f.Accents
 		}
 		return n
 	case "Precompiled":
@@ -163,9 +165,9 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normali
 			Map  *[]byte `json:"precompiled_charsmap"`
 		}
 		if !l.read(raw, path, &f) || f.Map == nil || len(*f.Map) == 0 {
-			return &charsmap{} // an empty map changes nothing
+			return &segment.Charsmap{} // an empty map changes nothing
 		}
-		m, ok := newCharsmap(*f.Map)
+		m, ok := segment.NewCharsmap(*f.Map)
 		if !ok {
 			l.wrong(path+".precompiled_charsmap", "a size, a trie of that size and UTF-8 text", fmt.Sprintf("%d bytes", len(*f.Map)))
 		}
@@ -177,56 +179,56 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) normali
 	return nil
 }
 
-func (l *loader) replacement(raw json.RawMessage, path string) replacement {
+func (l *loader) replacement(raw json.RawMessage, path string) segment.Replacement {
 	var f struct {
 		Type    string  `json:"type"`
 		Pattern pattern `json:"pattern"`
 		Content string  `json:"content"`
 	}
 	if !l.read(raw, path, &f) {
-		return replacement{}
+		return segment.Replacement{}
 	}
 	name, m := l.matcher(f.Pattern, path+".pattern")
-	return replacement{name, m, f.Content}
+	return segment.Replacement{Name: name, Match: m, Content: f.Content}
 }
 
-func (l *loader) behavior(b *behavior, path string) behavior {
+func (l *loader) behavior(b *segment.Behavior, path string) segment.Behavior {
 	if b == nil {
-		return isolated
+		return segment.Isolated
 	}
 	switch *b {
-	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
+	case segment.Removed, segment.Isolated, segment.MergedWithPrevious, segment.MergedWithNext, segment.Contiguous:
 	default:
 		l.fail(&UnknownError{path + ".behavior", "behavior", string(*b)})
 	}
 	return *b
 }
 
-func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTokenizer {
+func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) segment.PreTokenizer {
 	if isNull(raw) {
 		return nil
 	}
 	switch kind := l.kind(raw, path); kind {
 	case "Sequence":
-		return preTokenizers(nested(l, raw, path, "pretokenizers", depth, l.preTokenizer))
+		return segment.PreTokenizers(nested(l, raw, path, "pretokenizers", depth, l.preTokenizer))
 	case "ByteLevel":
 		f := l.byteLevel(raw, path)
-		return byteLevel{prefixSpace: f.PrefixSpace, regex: f.Regex}
+		return segment.ByteLevel{PrefixSpace: f.PrefixSpace, Regex: f.Regex}
 	case "Split":
 		var f struct {
-			Type     string    `json:"type"`
-			Pattern  pattern   `json:"pattern"`
-			Behavior *behavior `json:"behavior"`
-			Invert   bool      `json:"invert"`
+			Type     string            `json:"type"`
+			Pattern  pattern           `json:"pattern"`
+			Behavior *segment.Behavior `json:"behavior"`
+			Invert   bool              `json:"invert"`
 		}
 		if !l.read(raw, path, &f) {
 			return nil
 		}
 		name, m := l.matcher(f.Pattern, path+".pattern")
-		return &splitter{name, m, l.behavior(f.Behavior, path), f.Invert}
+		return &segment.Splitter{Name: name, Match: m, How: l.behavior(f.Behavior, path), Invert: f.Invert}
 	case "Metaspace":
 		mark, prepend, split := l.metaspace(raw, path)
-		return metaspace{mark, prepend, split}
+		return segment.Metaspace{Mark: mark, Prepend: prepend, Split: split}
 	case "Digits":
 		var f struct {
 			Type       string `json:"type"`
@@ -234,25 +236,25 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTo
 		}
 		l.read(raw, path, &f)
 		if f.Individual {
-			return &splitter{name: kind, match: oneOf(isNumeric), how: isolated}
+			return &segment.Splitter{Name: kind, Match: segment.OneOf(segment.IsNumeric), How: segment.Isolated}
 		}
-		return &splitter{name: kind, match: oneOf(isNumeric), how: contiguous}
+		return &segment.Splitter{Name: kind, Match: segment.OneOf(segment.IsNumeric), How: segment.Contiguous}
 	case "Punctuation":
 		var f struct {
-			Type     string    `json:"type"`
-			Behavior *behavior `json:"behavior"`
+			Type     string            `json:"type"`
+			Behavior *segment.Behavior `json:"behavior"`
 		}
 		l.read(raw, path, &f)
-		return &splitter{name: kind, match: oneOf(isBertPunctuation), how: l.behavior(f.Behavior, path)}
+		return &segment.Splitter{Name: kind, Match: segment.OneOf(segment.IsBertPunctuation), How: l.behavior(f.Behavior, path)}
 	case "BertPreTokenizer":
 		l.bare(raw, path)
-		return bertWords
+		return segment.BertWords
 	case "Whitespace":
 		l.bare(raw, path)
-		return &splitter{name: kind, match: words, how: removed, invert: true}
+		return &segment.Splitter{Name: kind, Match: segment.Words, How: segment.Removed, Invert: true}
 	case "WhitespaceSplit":
 		l.bare(raw, path)
-		return &splitter{name: kind, match: oneOf(isSpace), how: removed}
+		return &segment.Splitter{Name: kind, Match: segment.OneOf(segment.IsSpace), How: segment.Removed}
 	case "CharDelimiterSplit":
 		var f struct {
 			Type      string `json:"type"`
@@ -260,7 +262,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) preTo
 		}
 		l.read(raw, path, &f)
 		l.char(f.Delimiter, path+".delimiter")
-		return &splitter{name: kind, match: literal(f.Delimiter), how: removed}
+		return &segment.Splitter{Name: kind, Match: segment.Literal(f.Delimiter), How: segment.Removed}
 	case "":
 	default:
 		l.fail(&UnknownError{path + ".type", "pre-tokenizer", kind})
@@ -289,7 +291,7 @@ func (l *loader) byteLevel(raw json.RawMessage, path string) byteLevelOptions {
 	return f
 }
 
-// metaspace reads the options that pre-tokenizer and decoder share, in their
+// Metaspace reads the options that pre-tokenizer and decoder share, in their
 // new and old forms.
 func (l *loader) metaspace(raw json.RawMessage, path string) (mark, prepend string, split bool) {
 	f := struct {
@@ -315,7 +317,7 @@ func (l *loader) metaspace(raw json.RawMessage, path string) (mark, prepend stri
 	return f.Replacement, f.Prepend, f.Split == nil || *f.Split
 }
 
-func (l *loader) postProcessor(raw json.RawMessage, path string, lex *lexicon, depth int) postProcessor {
+func (l *loader) postProcessor(raw json.RawMessage, path string, lex *subword.Lexicon, depth int) postProcessor {
 	if isNull(raw) {
 		return nil
 	}
@@ -359,7 +361,7 @@ func (l *loader) postProcessor(raw json.RawMessage, path string, lex *lexicon, d
 }
 
 // namedToken reads ["[SEP]", 102].
-func (l *loader) namedToken(raw json.RawMessage, path string, lex *lexicon) int32 {
+func (l *loader) namedToken(raw json.RawMessage, path string, lex *subword.Lexicon) int32 {
 	var pair []json.RawMessage
 	var name string
 	var id int32
@@ -371,13 +373,13 @@ func (l *loader) namedToken(raw json.RawMessage, path string, lex *lexicon) int3
 	return id
 }
 
-func (l *loader) inVocab(id int32, path string, lex *lexicon) {
-	if _, ok := lex.token(id); !ok && l.err == nil {
+func (l *loader) inVocab(id int32, path string, lex *subword.Lexicon) {
+	if _, ok := lex.Token(id); !ok && l.err == nil {
 		l.wrong(path, "an id of the vocabulary", id)
 	}
 }
 
-func (l *loader) template(raw json.RawMessage, path string, lex *lexicon) postProcessor {
+func (l *loader) template(raw json.RawMessage, path string, lex *subword.Lexicon) postProcessor {
 	type place struct {
 		ID     string `json:"id"`
 		TypeID int32  `json:"type_id"`

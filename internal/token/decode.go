@@ -3,6 +3,7 @@ package token
 // Decoders turn tokens back into text.
 
 import (
+	"atenia/internal/token/segment"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,7 +26,7 @@ type (
 	fuse struct{}
 
 	// replaceDecoder is "Replace".
-	replaceDecoder struct{ replacement }
+	replaceDecoder struct{ segment.Replacement }
 
 	// trimDecoder is "Strip": up to start and stop times content, at the ends.
 	trimDecoder struct {
@@ -55,15 +56,15 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	if _, ok := t.decoder.(byteDecoder); ok {
 		var b []byte
 		for _, id := range ids {
-			if s, ok := t.lex.token(id); ok && !(skipSpecial && t.special[id]) {
+			if s, ok := t.lex.Token(id); ok && !(skipSpecial && t.special[id]) {
 				b = appendBytes(b, s)
 			}
 		}
-		return lossy(b)
+		return segment.Lossy(b)
 	}
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if s, ok := t.lex.token(id); ok && !(skipSpecial && t.special[id]) {
+		if s, ok := t.lex.Token(id); ok && !(skipSpecial && t.special[id]) {
 			tokens = append(tokens, s)
 		}
 	}
@@ -78,10 +79,10 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 func appendBytes(b []byte, token string) []byte {
 	n := len(b)
 	for _, r := range token {
-		if r >= rune(len(charByte)) || charByte[r] < 0 {
+		if r >= rune(len(segment.CharByte)) || segment.CharByte[r] < 0 {
 			return append(b[:n], token...)
 		}
-		b = append(b, byte(charByte[r]))
+		b = append(b, byte(segment.CharByte[r]))
 	}
 	return b
 }
@@ -98,7 +99,7 @@ func (byteDecoder) decode(tokens []string) []string {
 	for _, s := range tokens {
 		b = appendBytes(b, s)
 	}
-	return []string{lossy(b)}
+	return []string{segment.Lossy(b)}
 }
 
 // decode makes a run of byte tokens text if all of it is UTF-8; otherwise
@@ -160,7 +161,7 @@ func (fuse) decode(tokens []string) []string { return []string{strings.Join(toke
 func (d replaceDecoder) decode(tokens []string) []string {
 	out := make([]string, len(tokens))
 	for i, s := range tokens {
-		out[i] = d.normalize(piece{s: s}).s
+		out[i] = d.Normalize(segment.Piece{S: s}).S
 	}
 	return out
 }

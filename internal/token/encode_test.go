@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func TestInvalidUTF8(t *testing.T) {
 	for _, kind := range goldenKinds(t, dir) {
 		tok := goldenLoad(t, dir, kind)
 		for _, s := range []string{"\xff", "a\xe2\x82b", "\xf0\x9f\x98", "\xed\xa0\x80x"} {
-			clean := lossy([]byte(s))
+			clean := segment.Lossy([]byte(s))
 			ids, off := tok.EncodeWithOffsets(s, true)
 			if want := tok.Encode(clean, true); !slices.Equal(ids, want) || len(off) != len(ids) {
 				t.Errorf("%s: %q: got %v %v, want %v", kind, s, ids, off, want)

@@ -5,6 +5,8 @@ package token
 // GGUF cannot hold is lost in silence.
 
 import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,23 +37,23 @@ func (t *Tokenizer) ToGGUF() (Vocab, error) {
 func (t *Tokenizer) exportModel(v *Vocab) error {
 	no, yes := false, true
 	unknown := func(id int32) {
-		if id != none {
+		if id != subword.None {
 			v.Special["unknown"] = id
 		}
 	}
 	switch m := t.model.(type) {
-	case *bpe:
-		v.Merges = make([]string, len(m.pairs))
-		for i, p := range m.pairs {
-			v.Merges[i] = m.lex.tokens[p[0]] + " " + m.lex.tokens[p[1]]
+	case *subword.BPE:
+		v.Merges = make([]string, len(m.Pairs))
+		for i, p := range m.Pairs {
+			v.Merges[i] = m.Lex.Tokens[p[0]] + " " + m.Lex.Tokens[p[1]]
 		}
-		if m.byteFallback {
-			v.Model, v.Pre, v.Scores = "llama", "default", m.scores()
+		if m.ByteFallback {
+			v.Model, v.Pre, v.Scores = "llama", "default", m.Scores()
 			v.AddSpacePrefix = &no
 			if strings.Contains(sketch(t.normalizer), "Prepend") {
 				v.AddSpacePrefix = &yes
 			}
-			unknown(m.unk)
+			unknown(m.Unk)
 			return nil
 		}
 		v.Model = "gpt2"
@@ -59,57 +61,57 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 			v.AddSpacePrefix = &yes
 		}
 		return t.exportPre(v, m)
-	case *spm:
-		v.Model, v.Pre, v.Scores = "llama", "default", m.scores
+	case *subword.SPM:
+		v.Model, v.Pre, v.Scores = "llama", "default", m.Scores
 		v.AddSpacePrefix = &no
 		if strings.Contains(sketch(t.normalizer), "Prepend") {
 			v.AddSpacePrefix = &yes
 		}
-		unknown(m.unk)
-	case *unigram:
+		unknown(m.Unk)
+	case *subword.Unigram:
 		v.Model, v.Pre = "t5", "default"
-		for _, s := range m.scores {
+		for _, s := range m.Scores {
 			v.Scores = append(v.Scores, float32(s))
 		}
-		if n, ok := t.normalizer.(*charsmap); ok {
-			v.PrecompiledCharsmap = n.blob
+		if n, ok := t.normalizer.(*segment.Charsmap); ok {
+			v.PrecompiledCharsmap = n.Blob
 		}
 		v.AddSpacePrefix = &yes
 		if strings.Contains(sketch(t.cutter), "never") {
 			v.AddSpacePrefix = &no
 		}
 		v.RemoveExtraWhitespaces = len(t.cutter) > 1
-		unknown(m.unk)
-	case *wordPiece:
+		unknown(m.Unk)
+	case *subword.WordPiece:
 		v.Model, v.Pre = "bert", "default"
-		unknown(m.unk)
+		unknown(m.Unk)
 	}
 	return nil
 }
 
 // exportPre finds the name that stands for the way t cuts words.
-func (t *Tokenizer) exportPre(v *Vocab, m *bpe) error {
+func (t *Tokenizer) exportPre(v *Vocab, m *subword.BPE) error {
 	cut := strings.ReplaceAll(sketch(t.cutter), "prefix ", "")
 	whole := false // a name with the other rule for whole tokens will do
 	for _, any := range []bool{false, true} {
 		if any {
-			whole = m.reachesAll()
+			whole = m.ReachesAll()
 		}
 		for _, p := range pres {
-			if sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.ignoreMerges || whole) {
+			if sketch(p.cut()) == cut && sketch(p.form) == sketch(t.normalizer) && (p.ignore == m.IgnoreMerges || whole) {
 				v.Pre = p.names[0]
 				return nil
 			}
 		}
 	}
-	return &InexpressibleError{"pre_tokenizer", fmt.Sprintf("no name of tokenizer.ggml.pre stands for %s after %s with ignore_merges %v", cut, sketch(t.normalizer), m.ignoreMerges)}
+	return &InexpressibleError{"pre_tokenizer", fmt.Sprintf("no name of tokenizer.ggml.pre stands for %s after %s with ignore_merges %v", cut, sketch(t.normalizer), m.IgnoreMerges)}
 }
 
 func (t *Tokenizer) exportTokens(v *Vocab) {
-	v.Tokens, v.Types = make([]string, len(t.lex.tokens)), make([]int32, len(t.lex.tokens))
-	for id, s := range t.lex.tokens {
+	v.Tokens, v.Types = make([]string, len(t.lex.Tokens)), make([]int32, len(t.lex.Tokens))
+	for id, s := range t.lex.Tokens {
 		v.Tokens[id], v.Types[id] = s, TypeNormal
-		if !t.lex.known[id] {
+		if !t.lex.Known[id] {
 			v.Tokens[id], v.Types[id] = fmt.Sprintf("[PAD%d]", id), TypeUnused
 			continue
 		}
@@ -210,8 +212,8 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 			return &InexpressibleError{part.path, fmt.Sprintf("%s would become %s", part.want, part.have)}
 		}
 	}
-	for id, s := range t.lex.tokens {
-		if got, _ := back.lex.token(int32(id)); t.lex.known[id] && (got != s || back.lex.ids[s] != t.lex.ids[s]) {
+	for id, s := range t.lex.Tokens {
+		if got, _ := back.lex.Token(int32(id)); t.lex.Known[id] && (got != s || back.lex.IDs[s] != t.lex.IDs[s]) {
 			return &InexpressibleError{fmt.Sprintf("model.vocab[%q]", s), fmt.Sprintf("it would become %q", got)}
 		}
 	}
@@ -223,9 +225,9 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 			return &InexpressibleError{fmt.Sprintf("added_tokens[%q]", a.Content), "it is found in normalized text"}
 		}
 	}
-	m, ok := t.model.(*unigram)
+	m, ok := t.model.(*subword.Unigram)
 	if ok {
-		for id, s := range m.scores {
+		for id, s := range m.Scores {
 			if float64(float32(s)) != s {
 				return &InexpressibleError{fmt.Sprintf("model.vocab[%d]", id), fmt.Sprintf("score %v is not a 32-bit number", s)}
 			}
@@ -238,18 +240,18 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 	switch path {
 	case "model":
-		a, ok := t.model.(*bpe)
-		b, ok2 := back.model.(*bpe)
-		if !ok || !ok2 || a.ignoreMerges == b.ignoreMerges {
+		a, ok := t.model.(*subword.BPE)
+		b, ok2 := back.model.(*subword.BPE)
+		if !ok || !ok2 || a.IgnoreMerges == b.IgnoreMerges {
 			return false
 		}
 		same := *b
-		same.ignoreMerges = a.ignoreMerges
-		return sketch(a) == sketch(&same) && a.reachesAll()
+		same.IgnoreMerges = a.IgnoreMerges
+		return sketch(a) == sketch(&same) && a.ReachesAll()
 	case "pre_tokenizer":
 		// Splitting at spaces that the normalizer has replaced does nothing.
-		n, ok := t.normalizer.(replacement)
-		return ok && n.name == " " && !strings.Contains(n.content, " ") && len(back.cutter) == 0 &&
+		n, ok := t.normalizer.(segment.Replacement)
+		return ok && n.Name == " " && !strings.Contains(n.Content, " ") && len(back.cutter) == 0 &&
 			len(t.cutter) == 1 && strings.HasPrefix(sketch(t.cutter[0]), `Split(" "`)
 	}
 	return false
@@ -261,39 +263,39 @@ func sketch(c any) string {
 	switch c := c.(type) {
 	case nil:
 		return "nothing"
-	case normalizers:
+	case segment.Normalizers:
 		return sketches(c)
-	case preTokenizers:
+	case segment.PreTokenizers:
 		return sketches(c)
 	case decoders:
 		return sketches(c)
-	case unicodeForm:
-		return [...]string{"NFC", "NFD", "NFKC", "NFKD"}[c.form]
-	case prefixText:
-		return fmt.Sprintf("Prepend(%q)", c.text)
-	case replacement:
-		return fmt.Sprintf("Replace(%q, %q)", c.name, c.content)
+	case segment.UnicodeForm:
+		return [...]string{"NFC", "NFD", "NFKC", "NFKD"}[c.Form]
+	case segment.PrefixText:
+		return fmt.Sprintf("Prepend(%q)", c.Text)
+	case segment.Replacement:
+		return fmt.Sprintf("Replace(%q, %q)", c.Name, c.Content)
 	case replaceDecoder:
-		return sketch(c.replacement)
-	case *charsmap:
-		return fmt.Sprintf("Precompiled(%x)", c.blob)
-	case *splitter:
-		return fmt.Sprintf("Split(%q, %s, %v)", c.name, c.how, c.invert)
-	case byteLevel:
+		return sketch(c.Replacement)
+	case *segment.Charsmap:
+		return fmt.Sprintf("Precompiled(%x)", c.Blob)
+	case *segment.Splitter:
+		return fmt.Sprintf("Split(%q, %s, %v)", c.Name, c.How, c.Invert)
+	case segment.ByteLevel:
 		s := "ByteLevel("
-		if c.prefixSpace {
+		if c.PrefixSpace {
 			s += "prefix "
 		}
-		return fmt.Sprintf("%sregex %v)", s, c.regex)
-	case *bpe:
+		return fmt.Sprintf("%sregex %v)", s, c.Regex)
+	case *subword.BPE:
 		return fmt.Sprintf("BPE(%d merges, unk %d, prefix %q, suffix %q, fuse %v, bytes %v, ignore %v)",
-			len(c.pairs), c.unk, c.prefix, c.suffix, c.fuseUnk, c.byteFallback, c.ignoreMerges)
-	case *spm:
-		return fmt.Sprintf("SPM(unk %d)", c.unk)
-	case *unigram:
-		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.unk, c.byteFallback)
-	case *wordPiece:
-		return fmt.Sprintf("WordPiece(%q, unk %d, %d characters)", c.prefix, c.unk, c.maxChars)
+			len(c.Pairs), c.Unk, c.Prefix, c.Suffix, c.FuseUnk, c.ByteFallback, c.IgnoreMerges)
+	case *subword.SPM:
+		return fmt.Sprintf("SPM(unk %d)", c.Unk)
+	case *subword.Unigram:
+		return fmt.Sprintf("Unigram(unk %d, bytes %v)", c.Unk, c.ByteFallback)
+	case *subword.WordPiece:
+		return fmt.Sprintf("WordPiece(%q, unk %d, %d characters)", c.Prefix, c.Unk, c.MaxChars)
 	}
 	return fmt.Sprintf("%T%+v", c, c)
 }

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"errors"
 	"os"
 	"path/filepath"
@@ -77,7 +78,7 @@ func FuzzEncodeDecode(f *testing.F) {
 		for _, tok := range toks {
 			want := s
 			if !utf8.ValidString(s) {
-				want = lossy([]byte(s))
+				want = segment.Lossy([]byte(s))
 			}
 			ids, off := tok.EncodeWithOffsets(s, false)
 			if got := tok.Decode(ids, false); got != want {

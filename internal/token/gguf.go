@@ -5,6 +5,8 @@ package token
 // specification; what the names mean is defined by llama.cpp.
 
 import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
 	"fmt"
 	"strings"
 
@@ -44,60 +46,60 @@ const (
 // A pre is what tokenizer.ggml.pre stands for.
 type pre struct {
 	names  []string // the first is the one to write
-	cut    func() preTokenizers
-	form   normalizer
+	cut    func() segment.PreTokenizers
+	form   segment.Normalizer
 	ignore bool // tokens of the vocabulary are taken whole, whatever the merges
 	bos    bool // AddBOS, if the file does not say
 }
 
 // cuts returns the pre-tokenizers that isolate known expressions in turn and
 // then go byte by byte.
-func cuts(res ...string) func() preTokenizers {
-	return func() (ps preTokenizers) {
+func cuts(res ...string) func() segment.PreTokenizers {
+	return func() (ps segment.PreTokenizers) {
 		for _, re := range res {
-			ps = append(ps, &splitter{name: re, match: scanners[re], how: isolated})
+			ps = append(ps, &segment.Splitter{Name: re, Match: segment.Scanners[re], How: segment.Isolated})
 		}
-		return append(ps, byteLevel{})
+		return append(ps, segment.ByteLevel{})
 	}
 }
 
-func gpt2Cut() preTokenizers { return preTokenizers{byteLevel{regex: true}} }
+func gpt2Cut() segment.PreTokenizers { return segment.PreTokenizers{segment.ByteLevel{Regex: true}} }
 
-func digitsCut() preTokenizers {
-	return preTokenizers{&splitter{name: "Digits", match: oneOf(isNumeric), how: isolated}, byteLevel{regex: true}}
+func digitsCut() segment.PreTokenizers {
+	return segment.PreTokenizers{&segment.Splitter{Name: "Digits", Match: segment.OneOf(segment.IsNumeric), How: segment.Isolated}, segment.ByteLevel{Regex: true}}
 }
 
 // falconCut looks at digits after bytes became characters, as the published
 // tokenizer does.
-func falconCut() preTokenizers {
-	return preTokenizers{
-		&splitter{name: "Punctuation", match: oneOf(isBertPunctuation), how: contiguous},
-		byteLevel{regex: true},
-		&splitter{name: "Digits", match: oneOf(isNumeric), how: contiguous},
-		&splitter{name: reTriples, match: threeDigits, how: isolated},
+func falconCut() segment.PreTokenizers {
+	return segment.PreTokenizers{
+		&segment.Splitter{Name: "Punctuation", Match: segment.OneOf(segment.IsBertPunctuation), How: segment.Contiguous},
+		segment.ByteLevel{Regex: true},
+		&segment.Splitter{Name: "Digits", Match: segment.OneOf(segment.IsNumeric), How: segment.Contiguous},
+		&segment.Splitter{Name: segment.ReTriples, Match: segment.ThreeDigits, How: segment.Isolated},
 	}
 }
 
-var nfc = unicodeForm{norm.NFC}
+var nfc = segment.UnicodeForm{Form: norm.NFC}
 
 // pres lists the names this package knows, after llama.cpp's. Qwen's text is
 // composed first, as in its own tokenizer.json, which GGUF does not mention.
 var pres = []pre{
 	{names: []string{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "gigachat", "a.x-4.0", "mellum", "roberta-bpe", "jina-v1-en", "jina-v2-code"}, cut: gpt2Cut},
-	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, cut: cuts(reLlama3), ignore: true, bos: true},
-	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, cut: cuts(reLlama3)},
-	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo"}, cut: cuts(reQwen2), form: nfc},
-	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(reQwen2)},
-	{names: []string{"qwen35"}, cut: cuts(reQwen35), form: nfc},
-	{names: []string{"tekken"}, cut: cuts(reTekken), ignore: true, bos: true},
-	{names: []string{"gpt-4o", "llama4", "minimax-m2"}, cut: cuts(reO200k)},
-	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm"}, cut: cuts(reDigits3, reCJK, reDeepSeek)},
-	{names: []string{"deepseek-coder"}, cut: cuts(reLineEnd, reLetters, rePunct, reCJKWide, `\p{N}`)},
+	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, cut: cuts(segment.ReLlama3), ignore: true, bos: true},
+	{names: []string{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, cut: cuts(segment.ReLlama3)},
+	{names: []string{"qwen2", "deepseek-r1-qwen", "megrez", "kormo"}, cut: cuts(segment.ReQwen2), form: nfc},
+	{names: []string{"stablelm2", "hunyuan", "solar-open", "grok-2", "bailingmoe", "bailingmoe2", "llada-moe"}, cut: cuts(segment.ReQwen2)},
+	{names: []string{"qwen35"}, cut: cuts(segment.ReQwen35), form: nfc},
+	{names: []string{"tekken"}, cut: cuts(segment.ReTekken), ignore: true, bos: true},
+	{names: []string{"gpt-4o", "llama4", "minimax-m2"}, cut: cuts(segment.ReO200k)},
+	{names: []string{"deepseek-v3", "hunyuan-dense", "joyai-llm"}, cut: cuts(segment.ReDigits3, segment.ReCJK, segment.ReDeepSeek)},
+	{names: []string{"deepseek-coder"}, cut: cuts(segment.ReLineEnd, segment.ReLetters, segment.RePunct, segment.ReCJKWide, `\p{N}`)},
 	{names: []string{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, cut: digitsCut},
-	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(reBloom)},
-	{names: []string{"viking"}, cut: cuts(reBloom, `\p{N}`)},
+	{names: []string{"bloom", "gpt3-finnish", "poro-chat"}, cut: cuts(segment.ReBloom)},
+	{names: []string{"viking"}, cut: cuts(segment.ReBloom, `\p{N}`)},
 	{names: []string{"falcon"}, cut: falconCut},
-	{names: []string{"default", ""}, cut: cuts(reFalconP, reGPT2, reNumbers, reTriples)},
+	{names: []string{"default", ""}, cut: cuts(segment.ReFalconP, segment.ReGPT2, segment.ReNumbers, segment.ReTriples)},
 }
 
 // metaMark is the character SentencePiece writes for a space.
@@ -110,9 +112,9 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{lex: newLexicon(len(v.Tokens))}
+	t := &Tokenizer{lex: subword.NewLexicon(len(v.Tokens))}
 	for id, s := range v.Tokens {
-		t.lex.add(s, int32(id))
+		t.lex.Add(s, int32(id))
 	}
 	bos, eos := false, false
 	var err error
@@ -143,7 +145,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	}
 	for id, kind := range types {
 		if kind == TypeUnknown || kind == TypeControl || kind == TypeUserDefined {
-			if s := t.lex.tokens[id]; s != "" && t.lex.ids[s] == int32(id) {
+			if s := t.lex.Tokens[id]; s != "" && t.lex.IDs[s] == int32(id) {
 				t.added = append(t.added, addedToken{ID: int32(id), Content: s, Special: kind != TypeUserDefined})
 			}
 		}
@@ -187,7 +189,7 @@ func (v *Vocab) id(names ...string) int32 {
 			return id
 		}
 	}
-	return none
+	return subword.None
 }
 
 // frame is the template of one text and of two. A token that only the
@@ -197,16 +199,16 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	if v.Model == "bert" {
 		first, last = v.id("cls", "bos"), v.id("seperator", "sep", "eos")
 	}
-	if bos && first == none && bosSet || eos && last == none && eosSet {
+	if bos && first == subword.None && bosSet || eos && last == subword.None && eosSet {
 		return nil, &FormatError{Path: "tokenizer.ggml.bos_token_id, eos_token_id", Want: "the tokens that add_bos_token and add_eos_token ask for", Got: "none"}
 	}
 	around := func(text int, bos bool) (slots []slot) {
 		kind := int32(text)
-		if bos && first != none {
+		if bos && first != subword.None {
 			slots = append(slots, slot{ids: []int32{first}, types: kind})
 		}
 		slots = append(slots, slot{text: text, types: kind})
-		if eos && last != none {
+		if eos && last != subword.None {
 			slots = append(slots, slot{ids: []int32{last}, types: kind})
 		}
 		return slots
@@ -216,7 +218,7 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 
 // fill reads the merges into m. The space that separates two tokens is not
 // the first character: vocabularies write spaces otherwise.
-func (v *Vocab) fill(m *bpe) error {
+func (v *Vocab) fill(m *subword.BPE) error {
 	pairs := make([][]string, len(v.Merges))
 	for i, line := range v.Merges {
 		if k := strings.IndexByte(line[min(1, len(line)):], ' '); k >= 0 {
@@ -225,7 +227,7 @@ func (v *Vocab) fill(m *bpe) error {
 			pairs[i] = []string{line}
 		}
 	}
-	if err := m.setMerges(pairs); err != nil {
+	if err := m.SetMerges(pairs); err != nil {
 		return badMerge("tokenizer.ggml.merges", err)
 	}
 	return nil
@@ -237,12 +239,12 @@ func (t *Tokenizer) fromGPT2(v Vocab) (bos bool, err error) {
 			if name != v.Pre {
 				continue
 			}
-			m := &bpe{lex: t.lex, unk: none, ignoreMerges: p.ignore}
+			m := &subword.BPE{Lex: t.lex, Unk: subword.None, IgnoreMerges: p.ignore}
 			t.model, t.normalizer, t.cutter, t.decoder = m, p.form, p.cut(), byteDecoder{}
 			if v.AddSpacePrefix != nil && *v.AddSpacePrefix {
 				for i, c := range t.cutter {
-					if b, ok := c.(byteLevel); ok {
-						b.prefixSpace = true
+					if b, ok := c.(segment.ByteLevel); ok {
+						b.PrefixSpace = true
 						t.cutter[i] = b
 					}
 				}
@@ -254,30 +256,30 @@ func (t *Tokenizer) fromGPT2(v Vocab) (bos bool, err error) {
 }
 
 func (t *Tokenizer) fromLlama(v Vocab) error {
-	spaces := replacement{name: " ", match: literal(" "), content: metaMark}
-	back := replaceDecoder{replacement{name: metaMark, match: literal(metaMark), content: " "}}
+	spaces := segment.Replacement{Name: " ", Match: segment.Literal(" "), Content: metaMark}
+	back := replaceDecoder{segment.Replacement{Name: metaMark, Match: segment.Literal(metaMark), Content: " "}}
 	t.decoder = decoders{back, byteFallback{}, fuse{}}
 	t.normalizer = spaces
 	if v.AddSpacePrefix == nil || *v.AddSpacePrefix {
-		t.normalizer = normalizers{prefixText{metaMark}, spaces}
+		t.normalizer = segment.Normalizers{segment.PrefixText{Text: metaMark}, spaces}
 		t.decoder = decoders{back, byteFallback{}, fuse{}, trimDecoder{' ', 1, 0}}
 	}
 	unk := v.id("unknown", "unk")
 	if v.Merges != nil {
-		m := &bpe{lex: t.lex, unk: unk, fuseUnk: true, byteFallback: true}
-		m.bytes, m.allBytes = t.lex.byteTokens()
+		m := &subword.BPE{Lex: t.lex, Unk: unk, FuseUnk: true, ByteFallback: true}
+		m.Bytes, m.AllBytes = t.lex.ByteTokens()
 		t.model = m
 		return v.fill(m)
 	}
-	m := &spm{lex: t.lex, scores: v.Scores, unk: unk}
-	m.bytes, m.allBytes = t.lex.byteTokens()
+	m := &subword.SPM{Lex: t.lex, Scores: v.Scores, Unk: unk}
+	m.Bytes, m.AllBytes = t.lex.ByteTokens()
 	t.model = m
 	return nil
 }
 
 func (t *Tokenizer) fromT5(v Vocab) error {
 	if len(v.PrecompiledCharsmap) > 0 {
-		m, ok := newCharsmap(v.PrecompiledCharsmap)
+		m, ok := segment.NewCharsmap(v.PrecompiledCharsmap)
 		if !ok {
 			return &FormatError{Path: "tokenizer.ggml.precompiled_charsmap", Want: "a size, a trie of that size and UTF-8 text", Got: fmt.Sprintf("%d bytes", len(v.PrecompiledCharsmap))}
 		}
@@ -288,46 +290,46 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 		prepend = "never"
 	}
 	if v.RemoveExtraWhitespaces {
-		t.cutter = preTokenizers{&splitter{name: "WhitespaceSplit", match: oneOf(isSpace), how: removed}}
+		t.cutter = segment.PreTokenizers{&segment.Splitter{Name: "WhitespaceSplit", Match: segment.OneOf(segment.IsSpace), How: segment.Removed}}
 	}
-	t.cutter = append(t.cutter, metaspace{metaMark, prepend, true})
+	t.cutter = append(t.cutter, segment.Metaspace{Mark: metaMark, Prepend: prepend, Split: true})
 	t.decoder = metaspaceDecoder{metaMark, prepend}
 	scores := make([]float64, len(v.Scores))
 	for i, s := range v.Scores {
 		scores[i] = float64(s)
 	}
 	unk := v.id("unknown", "unk")
-	if unk == none {
+	if unk == subword.None {
 		for id, kind := range v.Types {
 			if kind == TypeUnknown {
 				unk = int32(id)
 			}
 		}
 	}
-	t.model = newUnigram(t.lex, scores, unk, false)
+	t.model = subword.NewUnigram(t.lex, scores, unk, false)
 	return nil
 }
 
 // fromBert turns the tokens back: GGUF writes ▁word and rest for WordPiece's
 // word and ##rest, and leaves [CLS] and the like alone.
 func (t *Tokenizer) fromBert(v Vocab) error {
-	lex := newLexicon(len(v.Tokens))
+	lex := subword.NewLexicon(len(v.Tokens))
 	for id, s := range v.Tokens {
-		lex.add(wordPieceForm(s), int32(id))
+		lex.Add(wordPieceForm(s), int32(id))
 	}
 	unk := v.id("unknown", "unk")
-	if unk == none {
-		id, ok := lex.ids["[UNK]"]
+	if unk == subword.None {
+		id, ok := lex.IDs["[UNK]"]
 		if !ok {
 			return &FormatError{Path: "tokenizer.ggml.unknown_token_id", Want: "an id", Got: "none, and no token [UNK]"}
 		}
 		unk = id
 	}
 	t.lex = lex
-	t.normalizer = bertText{true, true, true, true}
-	t.cutter = flatten(bertWords)
+	t.normalizer = segment.BertText{Clean: true, Chinese: true, Accents: true, Lower: true}
+	t.cutter = flatten(segment.BertWords)
 	t.decoder = pieceDecoder{"##", true}
-	t.model = newWordPiece(lex, "##", unk, 100)
+	t.model = subword.NewWordPiece(lex, "##", unk, 100)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -98,7 +99,7 @@ func TestScoresAlone(t *testing.T) {
 func tinyVocab() Vocab {
 	v := Vocab{Model: "gpt2", Pre: "gpt-2", Special: map[string]int32{"eos": 257}}
 	for b := range 256 {
-		v.Tokens, v.Types = append(v.Tokens, string(byteChar[b])), append(v.Types, TypeNormal)
+		v.Tokens, v.Types = append(v.Tokens, string(segment.ByteChar[b])), append(v.Types, TypeNormal)
 	}
 	v.Tokens, v.Types = append(v.Tokens, "ab", "<end>"), append(v.Types, TypeNormal, TypeControl)
 	v.Merges = []string{"a b"}

@@ -4,6 +4,8 @@ package token
 // components in components.go.
 
 import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -29,8 +31,8 @@ func Load(data []byte) (*Tokenizer, error) {
 	t.normalizer = l.normalizer(file["normalizer"].RawMessage, "normalizer", 0)
 	t.cutter = flatten(l.preTokenizer(file["pre_tokenizer"].RawMessage, "pre_tokenizer", 0))
 	t.added = l.addedTokens(file["added_tokens"].RawMessage, t.lex)
-	if m, ok := t.model.(*bpe); ok && l.unk != nil {
-		m.unk = l.unknownToken(t.lex, l.unk)
+	if m, ok := t.model.(*subword.BPE); ok && l.unk != nil {
+		m.Unk = l.unknownToken(t.lex, l.unk)
 	}
 	t.post = l.postProcessor(file["post_processor"].RawMessage, "post_processor", t.lex, 0)
 	t.decoder = l.decoder(file["decoder"].RawMessage, "decoder", 0)
@@ -43,12 +45,12 @@ func Load(data []byte) (*Tokenizer, error) {
 
 // complete derives what the parts of a tokenizer imply.
 func (t *Tokenizer) complete() {
-	t.special = make([]bool, len(t.lex.tokens))
+	t.special = make([]bool, len(t.lex.Tokens))
 	var plain, norm []addedToken
 	var plainTexts, normTexts []string
 	for _, a := range t.added {
 		if a.Special {
-			t.special[t.lex.ids[a.Content]] = true
+			t.special[t.lex.IDs[a.Content]] = true
 		}
 		if !a.Normalized {
 			plain, plainTexts = append(plain, a), append(plainTexts, a.Content)
@@ -56,38 +58,38 @@ func (t *Tokenizer) complete() {
 		}
 		text := a.Content
 		if t.normalizer != nil {
-			text = t.normalizer.normalize(piece{s: text}).s
+			text = t.normalizer.Normalize(segment.Piece{S: text}).S
 		}
 		norm, normTexts = append(norm, a), append(normTexts, text)
 	}
 	t.original, t.normalized = newFinder(plain, plainTexts), newFinder(norm, normTexts)
 
 	for i, c := range t.cutter {
-		m, ok := c.(metaspace)
-		t.origins = t.origins || ok && m.prepend == "first" && (t.normalizer != nil || i > 0)
+		m, ok := c.(segment.Metaspace)
+		t.origins = t.origins || ok && m.Prepend == "first" && (t.normalizer != nil || i > 0)
 	}
 	// A byte-level stage at the end and a model that has every byte skip the
 	// detour over characters.
 	if n := len(t.cutter) - 1; n >= 0 {
-		last, ok := t.cutter[n].(byteLevel)
-		m, isBPE := t.model.(*bpe)
-		if ok && isBPE && m.useRaw() {
-			last.raw = true
+		last, ok := t.cutter[n].(segment.ByteLevel)
+		m, isBPE := t.model.(*subword.BPE)
+		if ok && isBPE && m.UseRaw() {
+			last.Raw = true
 			t.cutter[n] = last
 		}
 	}
 }
 
 // flatten makes one list of nested sequences.
-func flatten(p preTokenizer) preTokenizers {
-	seq, ok := p.(preTokenizers)
+func flatten(p segment.PreTokenizer) segment.PreTokenizers {
+	seq, ok := p.(segment.PreTokenizers)
 	if !ok {
 		if p == nil {
 			return nil
 		}
-		return preTokenizers{p}
+		return segment.PreTokenizers{p}
 	}
-	var out preTokenizers
+	var out segment.PreTokenizers
 	for _, q := range seq {
 		out = append(out, flatten(q)...)
 	}
@@ -173,8 +175,8 @@ func (l *loader) kind(raw json.RawMessage, path string) string {
 	return *head.Type
 }
 
-func (l *loader) model(raw section) (*lexicon, model) {
-	empty := newLexicon(0)
+func (l *loader) model(raw section) (*subword.Lexicon, subword.Model) {
+	empty := subword.NewLexicon(0)
 	if isNull(raw.RawMessage) {
 		l.wrong("model", "an object", "nothing")
 		return empty, nil
@@ -211,7 +213,7 @@ func (l *loader) model(raw section) (*lexicon, model) {
 }
 
 // vocab reads {"token": id, …}.
-func (l *loader) vocab(raw section) *lexicon {
+func (l *loader) vocab(raw section) *subword.Lexicon {
 	type entry struct {
 		token string
 		id    int64
@@ -223,7 +225,7 @@ func (l *loader) vocab(raw section) *lexicon {
 		entries = append(entries, entry{token, id})
 		return err
 	})
-	lex := newLexicon(len(entries))
+	lex := subword.NewLexicon(len(entries))
 	if err != nil {
 		l.fail(err)
 		return lex
@@ -235,15 +237,15 @@ func (l *loader) vocab(raw section) *lexicon {
 		case e.id < 0 || e.id >= int64(l.limit):
 			l.wrong(path(), fmt.Sprintf("an id from 0 to %d", l.limit-1), e.id)
 			return lex
-		case int(e.id) < len(lex.tokens) && lex.known[e.id]:
-			l.wrong(path(), "an id of its own", fmt.Sprintf("%d, as %q has", e.id, lex.tokens[e.id]))
+		case int(e.id) < len(lex.Tokens) && lex.Known[e.id]:
+			l.wrong(path(), "an id of its own", fmt.Sprintf("%d, as %q has", e.id, lex.Tokens[e.id]))
 			return lex
 		}
-		if _, twice := lex.ids[e.token]; twice {
+		if _, twice := lex.IDs[e.token]; twice {
 			l.wrong(path(), "each token once", "two of it")
 			return lex
 		}
-		lex.add(e.token, int32(e.id))
+		lex.Add(e.token, int32(e.id))
 	}
 	return lex
 }
@@ -253,19 +255,19 @@ func (l *loader) vocab(raw section) *lexicon {
 func idLimit(n int) int { return 4*n + 1<<12 }
 
 // unknownToken returns the id of the token for the unknown, or none.
-func (l *loader) unknownToken(lex *lexicon, token *string) int32 {
+func (l *loader) unknownToken(lex *subword.Lexicon, token *string) int32 {
 	if token == nil {
-		return none
+		return subword.None
 	}
-	id, ok := lex.ids[*token]
+	id, ok := lex.IDs[*token]
 	if !ok {
 		l.wrong("model.unk_token", "a token of the vocabulary", *token)
-		return none
+		return subword.None
 	}
 	return id
 }
 
-func (l *loader) bpe(fields map[string]section) (*lexicon, model) {
+func (l *loader) bpe(fields map[string]section) (*subword.Lexicon, subword.Model) {
 	var f struct {
 		Type         string   `json:"type"`
 		Dropout      *float64 `json:"dropout"`
@@ -277,24 +279,24 @@ func (l *loader) bpe(fields map[string]section) (*lexicon, model) {
 		IgnoreMerges bool     `json:"ignore_merges"`
 	}
 	if !l.read(without(fields, "vocab", "merges"), "model", &f) {
-		return newLexicon(0), nil
+		return subword.NewLexicon(0), nil
 	}
 	if f.Dropout != nil && *f.Dropout != 0 {
 		l.fail(&UnknownError{"model.dropout", "option", "dropout: tokens at random"})
 	}
 	lex := l.vocab(fields["vocab"])
-	m := &bpe{lex: lex, unk: none, fuseUnk: f.FuseUnk, byteFallback: f.ByteFallback, ignoreMerges: f.IgnoreMerges}
+	m := &subword.BPE{Lex: lex, Unk: subword.None, FuseUnk: f.FuseUnk, ByteFallback: f.ByteFallback, IgnoreMerges: f.IgnoreMerges}
 	l.unk = f.UnkToken
 	if f.Prefix != nil {
-		m.prefix = *f.Prefix
+		m.Prefix = *f.Prefix
 	}
 	if f.Suffix != nil {
-		m.suffix = *f.Suffix
+		m.Suffix = *f.Suffix
 	}
-	m.bytes, m.allBytes = lex.byteTokens()
+	m.Bytes, m.AllBytes = lex.ByteTokens()
 	if pairs, err := readMerges(fields["merges"]); err != nil {
 		l.fail(err)
-	} else if err := m.setMerges(pairs); err != nil {
+	} else if err := m.SetMerges(pairs); err != nil {
 		l.fail(badMerge("model.merges", err))
 	}
 	return lex, m
@@ -329,13 +331,13 @@ func readMerges(raw section) ([][]string, error) {
 
 // badMerge gives an error of a merge its place.
 func badMerge(path string, err error) error {
-	if e, ok := errors.AsType[*mergeError](err); ok {
-		return &FormatError{Path: fmt.Sprintf("%s[%d]", path, e.rank), Want: e.want, Got: clip(e.got)}
+	if e, ok := errors.AsType[*subword.MergeError](err); ok {
+		return &FormatError{Path: fmt.Sprintf("%s[%d]", path, e.Rank), Want: e.Want, Got: clip(e.Got)}
 	}
 	return err
 }
 
-func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
+func (l *loader) unigram(fields map[string]section) (*subword.Lexicon, subword.Model) {
 	var f struct {
 		Type         string   `json:"type"`
 		UnkID        *int64   `json:"unk_id"`
@@ -343,7 +345,7 @@ func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
 		Alpha        *float64 `json:"alpha"`
 		NBestSize    *int64   `json:"nbest_size"`
 	}
-	lex := newLexicon(0)
+	lex := subword.NewLexicon(0)
 	if !l.read(without(fields, "vocab"), "model", &f) {
 		return lex, nil
 	}
@@ -367,7 +369,7 @@ func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
 		if err == nil {
 			err = r.take(']')
 		}
-		lex.add(token, int32(len(scores)))
+		lex.Add(token, int32(len(scores)))
 		scores = append(scores, score)
 		return nth(err, len(scores)-1)
 	})
@@ -376,7 +378,7 @@ func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
 		return lex, nil
 	}
 	l.limit = idLimit(len(scores))
-	unk := none
+	unk := subword.None
 	if f.UnkID != nil {
 		if *f.UnkID < 0 || *f.UnkID >= int64(len(scores)) {
 			l.wrong("model.unk_id", "an id of model.vocab", *f.UnkID)
@@ -384,10 +386,10 @@ func (l *loader) unigram(fields map[string]section) (*lexicon, model) {
 		}
 		unk = int32(*f.UnkID)
 	}
-	return lex, newUnigram(lex, scores, unk, f.ByteFallback)
+	return lex, subword.NewUnigram(lex, scores, unk, f.ByteFallback)
 }
 
-func (l *loader) wordPiece(fields map[string]section) (*lexicon, model) {
+func (l *loader) wordPiece(fields map[string]section) (*subword.Lexicon, subword.Model) {
 	f := struct {
 		Type     string `json:"type"`
 		UnkToken string `json:"unk_token"`
@@ -395,17 +397,17 @@ func (l *loader) wordPiece(fields map[string]section) (*lexicon, model) {
 		MaxChars int    `json:"max_input_chars_per_word"`
 	}{UnkToken: "[UNK]", Prefix: "##", MaxChars: 100}
 	if !l.read(without(fields, "vocab"), "model", &f) {
-		return newLexicon(0), nil
+		return subword.NewLexicon(0), nil
 	}
 	lex := l.vocab(fields["vocab"])
 	unk := l.unknownToken(lex, &f.UnkToken)
 	if l.err != nil {
 		return lex, nil
 	}
-	return lex, newWordPiece(lex, f.Prefix, unk, f.MaxChars)
+	return lex, subword.NewWordPiece(lex, f.Prefix, unk, f.MaxChars)
 }
 
-func (l *loader) addedTokens(raw json.RawMessage, lex *lexicon) []addedToken {
+func (l *loader) addedTokens(raw json.RawMessage, lex *subword.Lexicon) []addedToken {
 	var list []addedToken
 	if isNull(raw) || !l.read(raw, "added_tokens", &list) {
 		return nil
@@ -417,8 +419,8 @@ func (l *loader) addedTokens(raw json.RawMessage, lex *lexicon) []addedToken {
 		if a.Content == "" {
 			continue
 		}
-		have, ok := lex.token(a.ID)
-		id, known := lex.ids[a.Content]
+		have, ok := lex.Token(a.ID)
+		id, known := lex.IDs[a.Content]
 		switch {
 		case a.ID < 0 || int(a.ID) >= l.limit:
 			l.wrong(path+".id", fmt.Sprintf("an id from 0 to %d", l.limit-1), a.ID)
@@ -431,7 +433,7 @@ func (l *loader) addedTokens(raw json.RawMessage, lex *lexicon) []addedToken {
 			return nil
 		}
 		if !known {
-			lex.add(a.Content, a.ID)
+			lex.Add(a.Content, a.ID)
 		}
 		out = append(out, a)
 	}

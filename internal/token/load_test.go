@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -12,7 +13,7 @@ import (
 func tiny(change map[string]string) string {
 	vocab := map[string]int{"ab": 256}
 	for b := range 256 {
-		vocab[string(byteChar[b])] = b
+		vocab[string(segment.ByteChar[b])] = b
 	}
 	v, _ := json.Marshal(vocab)
 	model := map[string]json.RawMessage{"type": json.RawMessage(`"BPE"`), "vocab": v, "merges": json.RawMessage(`["a b"]`)}
@@ -117,7 +118,7 @@ func TestLoadRefuses(t *testing.T) {
 // TestEquivalentPatterns: the same expression, written with line ends as
 // characters or with escaped quotes.
 func TestEquivalentPatterns(t *testing.T) {
-	for _, re := range []string{reDeepSeek, strings.ReplaceAll(reDeepSeek, `\r\n`, "\r\n"), strings.Replace(reDeepSeek, `"`, `\"`, 1)} {
+	for _, re := range []string{segment.ReDeepSeek, strings.ReplaceAll(segment.ReDeepSeek, `\r\n`, "\r\n"), strings.Replace(segment.ReDeepSeek, `"`, `\"`, 1)} {
 		q, _ := json.Marshal(re)
 		if _, err := Load([]byte(tiny(map[string]string{"pre_tokenizer": `{"type":"Split","pattern":{"Regex":` + string(q) + `},"behavior":"Isolated","invert":false}`}))); err != nil {
 			t.Error(err)

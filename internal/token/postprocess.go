@@ -4,6 +4,7 @@ package token
 // texts, and the trimming of offsets.
 
 import (
+	"atenia/internal/token/segment"
 	"unicode"
 	"unicode/utf8"
 )
@@ -12,20 +13,20 @@ import (
 // texts are nil when offsets are not wanted.
 type encoding struct {
 	ids   []int32
-	types []int32  // 0 or 1: which text of a pair, as the template has it
-	off   []span   // in code points of the original
-	texts []string // what each token looks like, for trimming
+	types []int32        // 0 or 1: which text of a pair, as the template has it
+	off   []segment.Span // in code points of the original
+	texts []string       // what each token looks like, for trimming
 }
 
-func (e *encoding) add(id, kind int32) {
+func (e *encoding) Add(id, kind int32) {
 	e.ids, e.types = append(e.ids, id), append(e.types, kind)
 }
 
 // addSpecial appends a token that no text stands behind.
 func (e *encoding) addSpecial(id, kind int32, offsets bool) {
-	e.add(id, kind)
+	e.Add(id, kind)
 	if offsets {
-		e.off, e.texts = append(e.off, span{}), append(e.texts, "")
+		e.off, e.texts = append(e.off, segment.Span{}), append(e.texts, "")
 	}
 }
 
@@ -86,14 +87,14 @@ func (t trimmer) process(parts []encoding, _, _ bool) []encoding {
 		for i := range e.off {
 			lead, trail := spaces(e.texts[i])
 			o := &e.off[i]
-			if lead == 1 && t.prefixSpace && (i == 0 || o.a == 0) {
+			if lead == 1 && t.prefixSpace && (i == 0 || o.A == 0) {
 				lead = 0 // the space was ours
 			}
 			if lead > 0 {
-				o.a = min(o.a+lead, o.b)
+				o.A = min(o.A+lead, o.B)
 			}
-			if trail > 0 && o.b >= trail {
-				o.b = max(o.b-trail, o.a)
+			if trail > 0 && o.B >= trail {
+				o.B = max(o.B-trail, o.A)
 			}
 		}
 	}
@@ -103,7 +104,7 @@ func (t trimmer) process(parts []encoding, _, _ bool) []encoding {
 // spaces counts the white space at the start and at the end of a token, as
 // characters or as the byte-level form of a space.
 func spaces(s string) (lead, trail int32) {
-	white := func(r rune) bool { return r == byteChar[' '] || unicode.IsSpace(r) }
+	white := func(r rune) bool { return r == segment.ByteChar[' '] || unicode.IsSpace(r) }
 	for _, r := range s {
 		if !white(r) {
 			break

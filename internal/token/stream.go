@@ -1,6 +1,7 @@
 package token
 
 import (
+	"atenia/internal/token/segment"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ func (t *Tokenizer) NewStream(skipSpecial bool) *Stream {
 
 // Next takes the next id and returns the text that is now certain, often "".
 func (s *Stream) Next(id int32) string {
-	token, ok := s.t.lex.token(id)
+	token, ok := s.t.lex.Token(id)
 	if !ok || s.skip && s.t.special[id] {
 		return ""
 	}
@@ -91,7 +92,7 @@ func (s *Stream) fresh(text string) string {
 }
 
 func (s *Stream) take() string {
-	text := lossy(s.pending)
+	text := segment.Lossy(s.pending)
 	s.pending = s.pending[:0]
 	return text
 }

@@ -1,19 +1,24 @@
 package token
 
+import (
+	"atenia/internal/token/segment"
+	"atenia/internal/token/subword"
+)
+
 import "unicode/utf8"
 
 // A Tokenizer maps text to token ids and back. It never changes once made,
 // and any number of goroutines may use it.
 type Tokenizer struct {
-	lex   *lexicon
-	model model
+	lex   *subword.Lexicon
+	model subword.Model
 
 	added      []addedToken
 	special    []bool  // by id: left out when special tokens are skipped
 	original   *finder // added tokens found before normalization …
 	normalized *finder // … and after it
-	normalizer normalizer
-	cutter     preTokenizers
+	normalizer segment.Normalizer
+	cutter     segment.PreTokenizers
 	post       postProcessor // may be nil
 	decoder    decoder       // may be nil
 
@@ -40,7 +45,7 @@ func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Off
 	e := t.finish(special, true, t.encode(text, 0, true))
 	off := make([]Offset, len(e.off))
 	for i, o := range e.off {
-		off[i] = Offset{int(o.a), int(o.b)}
+		off[i] = Offset{int(o.A), int(o.B)}
 	}
 	return e.ids, off
 }
@@ -71,7 +76,7 @@ func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
 // encode runs text through added tokens, normalizer, cutter and model.
 func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 	if !utf8.ValidString(text) {
-		text = lossy([]byte(text))
+		text = segment.Lossy([]byte(text))
 	}
 	var e encoding
 	e.ids = make([]int32, 0, len(text)/3+4)
@@ -79,43 +84,43 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 	if text == "" {
 		return e
 	}
-	sc := borrow()
-	defer sc.release()
+	sc := subword.Borrow()
+	defer sc.Release()
 
 	var points []int32
 	if offsets {
 		points = codePoints(text)
 	}
-	place := func(p piece, a, b int32, shown string) {
-		e.off = append(e.off, toPoints(points, span{p.at[a].a, p.at[b-1].b}))
+	place := func(p segment.Piece, a, b int32, shown string) {
+		e.off = append(e.off, toPoints(points, segment.Span{A: p.At[a].A, B: p.At[b-1].B}))
 		e.texts = append(e.texts, shown)
 	}
-	word := func(p piece) {
-		sc.toks = sc.toks[:0]
-		t.model.tokenize(p, sc)
-		for _, k := range sc.toks {
-			e.add(k.id, kind)
+	word := func(p segment.Piece) {
+		sc.Toks = sc.Toks[:0]
+		t.model.Tokenize(p, sc)
+		for _, k := range sc.Toks {
+			e.Add(k.ID, kind)
 			if offsets {
-				place(p, k.a, min(k.b, int32(len(p.at))), t.lex.tokens[k.id])
+				place(p, k.A, min(k.B, int32(len(p.At))), t.lex.Tokens[k.ID])
 			}
 		}
 	}
-	token := func(p piece, id int32) {
-		e.add(id, kind)
+	token := func(p segment.Piece, id int32) {
+		e.Add(id, kind)
 		if offsets {
-			place(p, 0, int32(len(p.s)), p.s)
+			place(p, 0, int32(len(p.S)), p.S)
 		}
 	}
-	cut := func(p piece) {
-		if p.s != "" {
-			t.cutter.cut(p, word)
+	cut := func(p segment.Piece) {
+		if p.S != "" {
+			t.cutter.Cut(p, word)
 		}
 	}
-	t.original.split(newPiece(text, offsets || t.origins), func(p piece) {
+	t.original.split(segment.NewPiece(text, offsets || t.origins), func(p segment.Piece) {
 		if t.normalizer != nil {
-			p = t.normalizer.normalize(p)
+			p = t.normalizer.Normalize(p)
 		}
-		if p.s != "" {
+		if p.S != "" {
 			t.normalized.split(p, cut, token)
 		}
 	}, token)
@@ -135,28 +140,28 @@ func codePoints(s string) []int32 {
 }
 
 // toPoints turns a range of bytes into one of code points.
-func toPoints(points []int32, o span) span {
+func toPoints(points []int32, o segment.Span) segment.Span {
 	n := int32(len(points))
 	switch {
-	case o.a >= n:
+	case o.A >= n:
 		return o
-	case o.b < n:
-		return span{points[o.a], points[o.b]}
-	case o.b > 0 && o.b <= n:
-		return span{points[o.a], points[o.b-1] + 1}
+	case o.B < n:
+		return segment.Span{A: points[o.A], B: points[o.B]}
+	case o.B > 0 && o.B <= n:
+		return segment.Span{A: points[o.A], B: points[o.B-1] + 1}
 	}
-	return span{points[o.a], points[o.a] + 2}
+	return segment.Span{A: points[o.A], B: points[o.A] + 2}
 }
 
 // VocabSize returns one more than the highest id.
-func (t *Tokenizer) VocabSize() int { return len(t.lex.tokens) }
+func (t *Tokenizer) VocabSize() int { return len(t.lex.Tokens) }
 
 // Token returns the vocabulary's form of id: not what it decodes to.
-func (t *Tokenizer) Token(id int32) (string, bool) { return t.lex.token(id) }
+func (t *Tokenizer) Token(id int32) (string, bool) { return t.lex.Token(id) }
 
 // ID returns the id of a token in the vocabulary's form.
 func (t *Tokenizer) ID(token string) (int32, bool) {
-	id, ok := t.lex.ids[token]
+	id, ok := t.lex.IDs[token]
 	return id, ok
 }
 

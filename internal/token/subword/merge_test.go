@@ -1,4 +1,4 @@
-package token
+package subword
 
 import (
 	"math/rand/v2"
@@ -9,24 +9,24 @@ import (
 // TestMergeShortAndLong: the scan and the heap merge alike.
 func TestMergeShortAndLong(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	lex := newLexicon(0)
+	lex := NewLexicon(0)
 	for _, c := range "abc" {
-		lex.add(string(c), int32(len(lex.tokens)))
+		lex.Add(string(c), int32(len(lex.Tokens)))
 	}
 	var pairs [][]string
-	for len(lex.tokens) < 60 {
-		a, b := lex.tokens[r.IntN(len(lex.tokens))], lex.tokens[r.IntN(len(lex.tokens))]
-		if _, ok := lex.ids[a+b]; !ok {
-			lex.add(a+b, int32(len(lex.tokens)))
+	for len(lex.Tokens) < 60 {
+		a, b := lex.Tokens[r.IntN(len(lex.Tokens))], lex.Tokens[r.IntN(len(lex.Tokens))]
+		if _, ok := lex.IDs[a+b]; !ok {
+			lex.Add(a+b, int32(len(lex.Tokens)))
 			pairs = append(pairs, []string{a, b})
 		}
 	}
-	m := &bpe{lex: lex, unk: none}
-	if err := m.setMerges(pairs); err != nil {
+	m := &BPE{Lex: lex, Unk: None}
+	if err := m.SetMerges(pairs); err != nil {
 		t.Fatal(err)
 	}
 	for range 2000 {
-		var short, long scratch
+		var short, long Scratch
 		for range 1 + r.IntN(60) {
 			short.syms = append(short.syms, symbol{id: r.Int32N(3), size: 1})
 		}

@@ -1,4 +1,4 @@
-package token
+package subword
 
 // A trie over byte strings, built once from all of them: the children of a
 // node lie side by side, in byte order.
@@ -9,16 +9,17 @@ import (
 	"sort"
 )
 
-type trie struct {
-	first []int32 // children of node n are first[n] … first[n+1]-1
-	label []byte  // the byte that leads to a node
-	value []int32 // of the key that ends at a node, or none
-	roots [256]int32
+// A Trie finds keys that a text begins with.
+type Trie struct {
+	first []int32    // children of node n are first[n] … first[n+1]-1
+	label []byte     // the byte that leads to a node
+	value []int32    // of the key that ends at a node, or None
+	Roots [256]int32 // the root's children by byte, or None
 }
 
-// newTrie holds keys with their values; of equal keys the last wins. Empty
+// NewTrie holds keys with their values; of equal keys the last wins. Empty
 // keys are left out.
-func newTrie(keys []string, values []int32) *trie {
+func NewTrie(keys []string, values []int32) *Trie {
 	order := make([]int32, 0, len(keys))
 	for i, k := range keys {
 		if k != "" {
@@ -29,7 +30,7 @@ func newTrie(keys []string, values []int32) *trie {
 		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b))
 	})
 	type group struct{ lo, hi, depth int }
-	t := &trie{label: []byte{0}, value: []int32{none}}
+	t := &Trie{label: []byte{0}, value: []int32{None}}
 	queue := []group{{0, len(order), 0}}
 	for len(queue) > 0 {
 		g := queue[0]
@@ -44,25 +45,25 @@ func newTrie(keys []string, values []int32) *trie {
 		for i < g.hi {
 			c := keys[order[i]][g.depth]
 			j := i + sort.Search(g.hi-i, func(k int) bool { return keys[order[i+k]][g.depth] > c })
-			t.label, t.value = append(t.label, c), append(t.value, none)
+			t.label, t.value = append(t.label, c), append(t.value, None)
 			queue = append(queue, group{i, j, g.depth + 1})
 			i = j
 		}
 	}
 	t.first = append(t.first, int32(len(t.label)))
-	for i := range t.roots {
-		t.roots[i] = none
+	for i := range t.Roots {
+		t.Roots[i] = None
 	}
 	for n := t.first[0]; n < t.first[1]; n++ {
-		t.roots[t.label[n]] = n
+		t.Roots[t.label[n]] = n
 	}
 	return t
 }
 
-// step returns the child of node for c, or none. The root is node 0.
-func (t *trie) step(node int32, c byte) int32 {
+// step returns the child of node for c, or None. The root is node 0.
+func (t *Trie) step(node int32, c byte) int32 {
 	if node == 0 {
-		return t.roots[c]
+		return t.Roots[c]
 	}
 	lo, hi := t.first[node], t.first[node+1]
 	for lo+8 < hi {
@@ -78,26 +79,26 @@ func (t *trie) step(node int32, c byte) int32 {
 			return lo
 		}
 	}
-	return none
+	return None
 }
 
-// longest returns the end and value of the longest key that s has at i, from
+// Longest returns the end and value of the longest key that s has at i, from
 // the given node on. end is -1 if there is none.
-func (t *trie) longest(s string, i int, node int32) (end int, value int32) {
-	end, value = -1, none
+func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
+	end, value = -1, None
 	for ; i < len(s); i++ {
 		if node = t.step(node, s[i]); node < 0 {
 			break
 		}
-		if v := t.value[node]; v != none {
+		if v := t.value[node]; v != None {
 			end, value = i+1, v
 		}
 	}
 	return end, value
 }
 
-// find returns the node that key leads to, or none.
-func (t *trie) find(key string) int32 {
+// find returns the node that key leads to, or None.
+func (t *Trie) find(key string) int32 {
 	node := int32(0)
 	for i := range len(key) {
 		if node = t.step(node, key[i]); node < 0 {

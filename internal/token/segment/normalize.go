@@ -1,4 +1,4 @@
-package token
+package segment
 
 // Normalizers: what happens to text before it is cut. Each does what the
 // component of the same name in tokenizer.json does, to the character.
@@ -11,70 +11,74 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A normalizer rewrites a piece.
-type normalizer interface {
-	normalize(p piece) piece
+// A Normalizer rewrites a piece.
+type Normalizer interface {
+	Normalize(p Piece) Piece
 }
 
 type (
-	// unicodeForm is NFC, NFD, NFKC or NFKD.
-	unicodeForm struct{ form norm.Form }
+	// UnicodeForm is NFC, NFD, NFKC or NFKD.
+	UnicodeForm struct{ Form norm.Form }
 
-	// lowercase maps every character by itself: no final sigma.
-	lowercase struct{}
+	// Lowercase maps every character by itself: no final sigma.
+	Lowercase struct{}
 
-	// prefixText is "Prepend".
-	prefixText struct{ text string }
+	// PrefixText is "Prepend".
+	PrefixText struct{ Text string }
 
-	// replacement is "Replace": every match becomes content.
-	replacement struct {
-		name    string // the pattern as the file has it
-		match   matcher
-		content string
+	// Replacement is "Replace": every match becomes content.
+	Replacement struct {
+		Name    string // the pattern as the file has it
+		Match   Matcher
+		Content string
 	}
 
-	// strip is "Strip": white space at the ends.
-	strip struct{ left, right bool }
+	// Strip is "Strip": white space at the ends.
+	Strip struct{ Left, Right bool }
 
-	// stripAccents drops combining marks.
-	stripAccents struct{}
+	// StripAccents drops combining marks.
+	StripAccents struct{}
 
-	// nmt is the clean-up of Google's neural machine translation.
-	nmt struct{}
+	// NMT is the clean-up of Google's neural machine translation.
+	NMT struct{}
 
-	// bertText is "BertNormalizer".
-	bertText struct{ clean, chinese, accents, lower bool }
+	// BertText is "BertNormalizer": drop control characters, space out Chinese,
+	// strip accents, lower case.
+	BertText struct{ Clean, Chinese, Accents, Lower bool }
 
-	// byteText is "ByteLevel" as a normalizer: bytes become characters.
-	byteText struct{}
+	// ByteText is "ByteLevel" as a normalizer: bytes become characters.
+	ByteText struct{}
 
-	// normalizers is "Sequence".
-	normalizers []normalizer
+	// Normalizers is "Sequence".
+	Normalizers []Normalizer
 )
 
-func (ns normalizers) normalize(p piece) piece {
+// Normalize implements [Normalizer].
+func (ns Normalizers) Normalize(p Piece) Piece {
 	for _, n := range ns {
-		p = n.normalize(p)
+		p = n.Normalize(p)
 	}
 	return p
 }
 
-func (n prefixText) normalize(p piece) piece {
-	if p.s == "" {
+// Normalize implements [Normalizer].
+func (n PrefixText) Normalize(p Piece) Piece {
+	if p.S == "" {
 		return p
 	}
-	return p.prepend(n.text)
+	return p.prepend(n.Text)
 }
 
-func (n replacement) normalize(p piece) piece {
-	if p.at == nil && utf8.RuneCountInString(n.name) == 1 {
-		p.s = strings.ReplaceAll(p.s, n.name, n.content)
+// Normalize implements [Normalizer].
+func (n Replacement) Normalize(p Piece) Piece {
+	if p.At == nil && utf8.RuneCountInString(n.Name) == 1 {
+		p.S = strings.ReplaceAll(p.S, n.Name, n.Content)
 		return p
 	}
 	w := rewrite(p)
-	segments(p.s, n.match, func(i, j int, match bool) {
+	segments(p.S, n.Match, func(i, j int, match bool) {
 		if match {
-			w.insert(n.content, j-1)
+			w.insert(n.Content, j-1)
 		} else {
 			w.copy(i, j)
 		}
@@ -82,30 +86,32 @@ func (n replacement) normalize(p piece) piece {
 	return w.piece()
 }
 
-func (n strip) normalize(p piece) piece {
-	i, j := 0, len(p.s)
-	if n.left {
-		i = run(p.s, 0, classSpace, false)
+// Normalize implements [Normalizer].
+func (n Strip) Normalize(p Piece) Piece {
+	i, j := 0, len(p.S)
+	if n.Left {
+		i = Run(p.S, 0, ClassSpace, false)
 	}
-	for n.right && j > i {
-		r, size := utf8.DecodeLastRuneInString(p.s[:j])
-		if !isSpace(r) {
+	for n.Right && j > i {
+		r, size := utf8.DecodeLastRuneInString(p.S[:j])
+		if !IsSpace(r) {
 			break
 		}
 		j -= size
 	}
-	q := p.slice(i, j)
+	q := p.Slice(i, j)
 	q.start = p.start
 	return q
 }
 
-func (lowercase) normalize(p piece) piece {
-	if p.at == nil && isASCII(p.s) {
-		p.s = strings.ToLower(p.s)
+// Normalize implements [Normalizer].
+func (Lowercase) Normalize(p Piece) Piece {
+	if p.At == nil && IsASCII(p.S) {
+		p.S = strings.ToLower(p.S)
 		return p
 	}
 	w := rewrite(p)
-	for _, r := range p.s {
+	for _, r := range p.S {
 		first, second := lowerRune(r)
 		w.put(first, 0)
 		if second != 0 {
@@ -116,13 +122,13 @@ func (lowercase) normalize(p piece) piece {
 }
 
 // keep drops the characters that ok refuses.
-func keep(p piece, ok func(rune) bool) piece {
-	if strings.IndexFunc(p.s, func(r rune) bool { return !ok(r) }) < 0 {
+func keep(p Piece, ok func(rune) bool) Piece {
+	if strings.IndexFunc(p.S, func(r rune) bool { return !ok(r) }) < 0 {
 		return p
 	}
 	w := rewrite(p)
 	last, any, removed := rune(0), false, 0
-	for _, r := range p.s {
+	for _, r := range p.S {
 		if !ok(r) {
 			removed++
 			continue
@@ -141,19 +147,21 @@ func keep(p piece, ok func(rune) bool) piece {
 }
 
 // each maps every character to one character.
-func each(p piece, f func(rune) rune) piece {
+func each(p Piece, f func(rune) rune) Piece {
 	w := rewrite(p)
-	for _, r := range p.s {
+	for _, r := range p.S {
 		w.put(f(r), 0)
 	}
 	return w.piece()
 }
 
-func (stripAccents) normalize(p piece) piece {
-	return keep(p, func(r rune) bool { return classOf(r)&classM == 0 })
+// Normalize implements [Normalizer].
+func (StripAccents) Normalize(p Piece) Piece {
+	return keep(p, func(r rune) bool { return ClassOf(r)&classM == 0 })
 }
 
-func (nmt) normalize(p piece) piece {
+// Normalize implements [Normalizer].
+func (NMT) Normalize(p Piece) Piece {
 	p = keep(p, func(r rune) bool {
 		return !(r >= 1 && r <= 8 || r == 0x0b || r >= 0x0e && r <= 0x1f || r == 0x7f || r == 0x8f || r == 0x9f)
 	})
@@ -167,19 +175,20 @@ func (nmt) normalize(p piece) piece {
 	})
 }
 
-func (n bertText) normalize(p piece) piece {
-	if n.clean {
+// Normalize implements [Normalizer].
+func (n BertText) Normalize(p Piece) Piece {
+	if n.Clean {
 		p = keep(p, func(r rune) bool { return r != 0 && r != 0xfffd && !isBertControl(r) })
 		p = each(p, func(r rune) rune {
-			if isSpace(r) {
+			if IsSpace(r) {
 				return ' '
 			}
 			return r
 		})
 	}
-	if n.chinese && strings.IndexFunc(p.s, isChinese) >= 0 {
+	if n.Chinese && strings.IndexFunc(p.S, isChinese) >= 0 {
 		w := rewrite(p)
-		for _, r := range p.s {
+		for _, r := range p.S {
 			if isChinese(r) {
 				w.put(' ', 0)
 				w.put(r, 1)
@@ -190,12 +199,12 @@ func (n bertText) normalize(p piece) piece {
 		}
 		p = w.piece()
 	}
-	if n.accents {
-		p = unicodeForm{norm.NFD}.normalize(p)
+	if n.Accents {
+		p = UnicodeForm{norm.NFD}.Normalize(p)
 		p = keep(p, func(r rune) bool { return !inRanges(mn8Ranges[:], r) })
 	}
-	if n.lower {
-		p = lowercase{}.normalize(p)
+	if n.Lower {
+		p = Lowercase{}.Normalize(p)
 	}
 	return p
 }
@@ -209,18 +218,20 @@ func isChinese(r rune) bool {
 		r >= 0xf900 && r <= 0xfaff || r >= 0x2f800 && r <= 0x2fa1f
 }
 
-func (byteText) normalize(p piece) piece {
+// Normalize implements [Normalizer].
+func (ByteText) Normalize(p Piece) Piece {
 	w := rewrite(p)
-	for i, n := 0, 0; i < len(p.s); i += n {
-		_, n = decodeRune(p.s[i:])
+	for i, n := 0, 0; i < len(p.S); i += n {
+		_, n = DecodeRune(p.S[i:])
 		for k := range n {
-			w.put(byteChar[p.s[i+k]], min(k, 1))
+			w.put(ByteChar[p.S[i+k]], min(k, 1))
 		}
 	}
 	return w.piece()
 }
 
-func isASCII(s string) bool {
+// IsASCII reports whether s has no byte above 127.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
@@ -237,16 +248,16 @@ type change struct {
 	ccc uint8 // canonical combining class, while sorting
 }
 
-// normalize follows UAX 15. Text that is already normal stays as it is; the
+// Normalize follows UAX 15. Text that is already normal stays as it is; the
 // rest is decomposed, sorted and, for the composed forms, recomposed here,
 // because origins must be tracked and because the reference library stopped
 // at Unicode 9: younger characters neither decompose nor combine.
-func (f unicodeForm) normalize(p piece) piece {
-	if isASCII(p.s) || f.form.IsNormalString(p.s) {
+func (f UnicodeForm) Normalize(p Piece) Piece {
+	if IsASCII(p.S) || f.Form.IsNormalString(p.S) {
 		return p
 	}
-	cs := f.decompose(p.s)
-	if f.form == norm.NFC || f.form == norm.NFKC {
+	cs := f.decompose(p.S)
+	if f.Form == norm.NFC || f.Form == norm.NFKC {
 		cs = recompose(cs)
 	}
 	w := rewrite(p)
@@ -257,9 +268,9 @@ func (f unicodeForm) normalize(p piece) piece {
 }
 
 // decompose returns the fully decomposed characters of s in canonical order.
-func (f unicodeForm) decompose(s string) []change {
+func (f UnicodeForm) decompose(s string) []change {
 	form := norm.NFD
-	if f.form == norm.NFKC || f.form == norm.NFKD {
+	if f.Form == norm.NFKC || f.Form == norm.NFKD {
 		form = norm.NFKD
 	}
 	out, sorted := make([]change, 0, len(s)), 0

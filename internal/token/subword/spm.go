@@ -1,15 +1,20 @@
-package token
+package subword
+
+import (
+	"atenia/internal/token/segment"
+)
 
 // SentencePiece BPE as GGUF files of model "llama" define it: no list of
 // merges, but a score for every token. Two neighbours merge when their text
 // is a token; the highest score goes first, of equal ones the leftmost.
 
-type spm struct {
-	lex      *lexicon
-	scores   []float32
-	unk      int32 // or none
-	bytes    [256]int32
-	allBytes bool
+// SPM is the model.
+type SPM struct {
+	Lex      *Lexicon
+	Scores   []float32
+	Unk      int32 // or None
+	Bytes    [256]int32
+	AllBytes bool
 }
 
 // A bigram is a heap entry: two neighbours whose joined text is a token.
@@ -26,25 +31,26 @@ func (a bigram) less(b bigram) bool {
 	return a.left < b.left
 }
 
-func (m *spm) tokenize(p piece, sc *scratch) {
-	s := p.s
+// Tokenize implements [Model].
+func (m *SPM) Tokenize(p segment.Piece, sc *Scratch) {
+	s := p.S
 	syms := sc.syms[:0]
 	starts := make([]int32, 0, len(s))
 	for i, n := 0, 0; i < len(s); i += n {
-		_, n = decodeRune(s[i:])
+		_, n = segment.DecodeRune(s[i:])
 		k := int32(len(syms))
 		syms = append(syms, symbol{size: int32(n), prev: k - 1, next: k + 1})
 		starts = append(starts, int32(i))
 	}
-	syms[len(syms)-1].next = none
+	syms[len(syms)-1].next = None
 	var heap []bigram
 	push := func(l, r int32) {
 		if l < 0 || r < 0 {
 			return
 		}
 		size := syms[l].size + syms[r].size
-		if id, ok := m.lex.ids[s[starts[l]:starts[l]+size]]; ok {
-			heap = heapPush(heap, bigram{m.scores[id], l, r, size})
+		if id, ok := m.Lex.IDs[s[starts[l]:starts[l]+size]]; ok {
+			heap = heapPush(heap, bigram{m.Scores[id], l, r, size})
 		}
 	}
 	for i := int32(1); i < int32(len(syms)); i++ {
@@ -67,16 +73,16 @@ func (m *spm) tokenize(p piece, sc *scratch) {
 	}
 	for i := int32(0); i >= 0; i = syms[i].next {
 		a, b := starts[i], starts[i]+syms[i].size
-		id, ok := m.lex.ids[s[a:b]]
+		id, ok := m.Lex.IDs[s[a:b]]
 		switch {
 		case ok:
-			sc.toks = append(sc.toks, tok{id, a, b})
-		case m.allBytes:
+			sc.Toks = append(sc.Toks, tok{id, a, b})
+		case m.AllBytes:
 			for k := a; k < b; k++ {
-				sc.toks = append(sc.toks, tok{m.bytes[s[k]], k, k + 1})
+				sc.Toks = append(sc.Toks, tok{m.Bytes[s[k]], k, k + 1})
 			}
-		case m.unk != none:
-			sc.toks = append(sc.toks, tok{m.unk, a, b})
+		case m.Unk != None:
+			sc.Toks = append(sc.Toks, tok{m.Unk, a, b})
 		}
 	}
 	sc.syms = syms

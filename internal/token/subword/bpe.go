@@ -1,46 +1,47 @@
-package token
+package subword
 
 // Byte-pair encoding (Sennrich et al., arXiv:1508.07909): a word starts as
 // characters or bytes, and the adjacent pair of lowest rank merges until no
 // pair has one; of equal pairs the leftmost goes first.
 
 import (
+	"atenia/internal/token/segment"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// bpe is a model. Words arrive as characters, or as raw bytes if raw is set.
-type bpe struct {
-	lex    *lexicon
+// BPE is the model. Words arrive as characters, or as raw bytes after UseRaw.
+type BPE struct {
+	Lex    *Lexicon
 	merges pairTable
-	// pairs lists the merges in rank order, for writers.
-	pairs [][2]int32
+	// Pairs lists the merges in rank order, for writers.
+	Pairs [][2]int32
 
-	unk            int32 // or none
-	prefix, suffix string
-	fuseUnk        bool
-	byteFallback   bool
-	ignoreMerges   bool
-	bytes          [256]int32 // of <0x00> … <0xFF>, for byteFallback
-	allBytes       bool
+	Unk            int32 // or None
+	Prefix, Suffix string
+	FuseUnk        bool
+	ByteFallback   bool
+	IgnoreMerges   bool
+	Bytes          [256]int32 // of <0x00> … <0xFF>, for ByteFallback
+	AllBytes       bool
 
 	raw   bool
 	first [256]int32 // byte-level: the token of each byte
 	last  [256]int32 // … and of each at the end of a word
 }
 
-// useRaw prepares the model for raw bytes. It reports false, and changes
+// UseRaw prepares the model for raw bytes. It reports false, and changes
 // nothing, when the vocabulary does not have every byte.
-func (m *bpe) useRaw() bool {
-	if m.prefix != "" {
+func (m *BPE) UseRaw() bool {
+	if m.Prefix != "" {
 		return false
 	}
 	for b := range m.first {
-		char := string(byteChar[b])
-		first, ok := m.lex.ids[char]
-		last, ok2 := m.lex.ids[char+m.suffix]
+		char := string(segment.ByteChar[b])
+		first, ok := m.Lex.IDs[char]
+		last, ok2 := m.Lex.IDs[char+m.Suffix]
 		if !ok || !ok2 {
 			return false
 		}
@@ -57,23 +58,24 @@ type symbol struct {
 	prev, next int32
 }
 
-func (m *bpe) tokenize(p piece, sc *scratch) {
-	e, hit := sc.recall(m, p.s)
+// Tokenize implements [Model].
+func (m *BPE) Tokenize(p segment.Piece, sc *Scratch) {
+	e, hit := sc.recall(m, p.S)
 	if hit {
-		sc.toks = e.tokens(sc.toks)
+		sc.Toks = e.tokens(sc.Toks)
 		return
 	}
-	before := len(sc.toks)
-	m.merge(p.s, sc)
+	before := len(sc.Toks)
+	m.merge(p.S, sc)
 	if e != nil {
-		e.store(m, p.s, sc.toks[before:])
+		e.store(m, p.S, sc.Toks[before:])
 	}
 }
 
-func (m *bpe) merge(word string, sc *scratch) {
-	if m.ignoreMerges {
+func (m *BPE) merge(word string, sc *Scratch) {
+	if m.IgnoreMerges {
 		if id, ok := m.whole(word, sc); ok {
-			sc.toks = append(sc.toks, tok{id, 0, int32(len(word))})
+			sc.Toks = append(sc.Toks, tok{id, 0, int32(len(word))})
 			return
 		}
 	}
@@ -94,59 +96,59 @@ func (m *bpe) merge(word string, sc *scratch) {
 	at := int32(0)
 	for _, s := range sc.syms {
 		if s.size > 0 {
-			sc.toks = append(sc.toks, tok{s.id, at, at + s.size})
+			sc.Toks = append(sc.Toks, tok{s.id, at, at + s.size})
 			at += s.size
 		}
 	}
 }
 
 // whole returns the token that is all of word.
-func (m *bpe) whole(word string, sc *scratch) (int32, bool) {
+func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
 	if !m.raw {
-		id, ok := m.lex.ids[word]
+		id, ok := m.Lex.IDs[word]
 		return id, ok
 	}
 	sc.text = sc.text[:0]
 	for i := range len(word) {
-		sc.text = utf8.AppendRune(sc.text, byteChar[word[i]])
+		sc.text = utf8.AppendRune(sc.text, segment.ByteChar[word[i]])
 	}
-	id, ok := m.lex.ids[string(sc.text)]
+	id, ok := m.Lex.IDs[string(sc.text)]
 	return id, ok
 }
 
 // characters fills sc.syms with the tokens of word's characters, or what the
 // model has in their place: bytes, an unknown token, nothing.
-func (m *bpe) characters(word string, sc *scratch) {
+func (m *BPE) characters(word string, sc *Scratch) {
 	unknown := int32(0) // bytes of a pending unknown token
 	flush := func() {
 		if unknown > 0 {
-			sc.syms = append(sc.syms, symbol{id: m.unk, size: unknown})
+			sc.syms = append(sc.syms, symbol{id: m.Unk, size: unknown})
 			unknown = 0
 		}
 	}
 	for i, n := 0, 0; i < len(word); i += n {
-		_, n = decodeRune(word[i:])
+		_, n = segment.DecodeRune(word[i:])
 		char := word[i : i+n]
-		if i > 0 && m.prefix != "" {
-			char = m.prefix + char
+		if i > 0 && m.Prefix != "" {
+			char = m.Prefix + char
 		}
-		if i+n == len(word) && m.suffix != "" {
-			char += m.suffix
+		if i+n == len(word) && m.Suffix != "" {
+			char += m.Suffix
 		}
-		if id, ok := m.lex.ids[char]; ok {
+		if id, ok := m.Lex.IDs[char]; ok {
 			flush()
 			sc.syms = append(sc.syms, symbol{id: id, size: int32(n)})
 			continue
 		}
-		if m.byteFallback && m.hasBytes(char) {
+		if m.ByteFallback && m.hasBytes(char) {
 			// A pending unknown token stays pending, as in the reference.
 			for k := range len(char) {
-				sc.syms = append(sc.syms, symbol{id: m.bytes[char[k]], size: 1})
+				sc.syms = append(sc.syms, symbol{id: m.Bytes[char[k]], size: 1})
 			}
 			continue
 		}
-		if m.unk != none {
-			if !m.fuseUnk {
+		if m.Unk != None {
+			if !m.FuseUnk {
 				flush()
 			}
 			unknown += int32(n)
@@ -155,12 +157,12 @@ func (m *bpe) characters(word string, sc *scratch) {
 	flush()
 }
 
-func (m *bpe) hasBytes(s string) bool {
-	if m.allBytes {
+func (m *BPE) hasBytes(s string) bool {
+	if m.AllBytes {
 		return true
 	}
 	for i := range len(s) {
-		if m.bytes[s[i]] == none {
+		if m.Bytes[s[i]] == None {
 			return false
 		}
 	}
@@ -172,7 +174,7 @@ func (m *bpe) hasBytes(s string) bool {
 const shortWord = 48
 
 // mergeShort merges sc.syms in place and drops what was merged away.
-func (m *bpe) mergeShort(sc *scratch) {
+func (m *BPE) mergeShort(sc *Scratch) {
 	syms, ranks := sc.syms, sc.ranks[:0]
 	for i := 1; i < len(syms); i++ {
 		ranks = append(ranks, m.merges.get(syms[i-1].id, syms[i].id))
@@ -216,13 +218,13 @@ func (a merge) less(b merge) bool {
 
 // mergeLong merges sc.syms with a heap over a linked list: n log n, for words
 // of any length. Merged symbols keep their place with size 0.
-func (m *bpe) mergeLong(sc *scratch) {
+func (m *BPE) mergeLong(sc *Scratch) {
 	syms := sc.syms
 	sc.heap = sc.heap[:0]
 	for i := range syms {
 		syms[i].prev, syms[i].next = int32(i-1), int32(i+1)
 	}
-	syms[len(syms)-1].next = none
+	syms[len(syms)-1].next = None
 	push := func(i, j int32) {
 		if i >= 0 && j >= 0 {
 			if r := m.merges.get(syms[i].id, syms[j].id); r != noMerge {
@@ -337,15 +339,15 @@ func (t *pairTable) get(a, b int32) uint64 {
 	return noMerge
 }
 
-// reachesAll reports whether merging alone finds every token of the
+// ReachesAll reports whether merging alone finds every token of the
 // vocabulary, so that ignore_merges makes no difference.
-func (m *bpe) reachesAll() bool {
+func (m *BPE) ReachesAll() bool {
 	plain := *m
-	plain.ignoreMerges = false
-	var sc scratch
-	for id, s := range m.lex.tokens {
+	plain.IgnoreMerges = false
+	var sc Scratch
+	for id, s := range m.Lex.Tokens {
 		if m.raw {
-			b, ok := bytesOf(s)
+			b, ok := segment.BytesOf(s)
 			if !ok {
 				continue // only added tokens
 			}
@@ -354,23 +356,23 @@ func (m *bpe) reachesAll() bool {
 		if s == "" {
 			continue
 		}
-		sc.toks = sc.toks[:0]
+		sc.Toks = sc.Toks[:0]
 		plain.merge(s, &sc)
-		if len(sc.toks) != 1 || sc.toks[0].id != int32(id) {
+		if len(sc.Toks) != 1 || sc.Toks[0].ID != int32(id) {
 			return false
 		}
 	}
 	return true
 }
 
-// scores makes scores of ranks, for programs that merge by score: the earlier
+// Scores makes scores of ranks, for programs that merge by score: the earlier
 // a token can be made, the higher.
-func (m *bpe) scores() []float32 {
-	scores := make([]float32, len(m.lex.tokens))
+func (m *BPE) Scores() []float32 {
+	scores := make([]float32, len(m.Lex.Tokens))
 	for i := range scores {
-		scores[i] = -float32(len(m.pairs) + 1)
+		scores[i] = -float32(len(m.Pairs) + 1)
 	}
-	for rank, p := range slices.Backward(m.pairs) {
+	for rank, p := range slices.Backward(m.Pairs) {
 		if r := m.merges.get(p[0], p[1]); r != noMerge {
 			scores[int32(uint32(r))] = -float32(rank)
 		}
@@ -378,39 +380,40 @@ func (m *bpe) scores() []float32 {
 	return scores
 }
 
-// A mergeError says which merge of a list is wrong.
-type mergeError struct {
-	rank      int
-	want, got string
+// A MergeError says which merge of a list is wrong.
+type MergeError struct {
+	Rank      int
+	Want, Got string
 }
 
-func (e *mergeError) Error() string {
-	return fmt.Sprintf("merge %d: want %s, got %q", e.rank, e.want, e.got)
+func (e *MergeError) Error() string {
+	return fmt.Sprintf("merge %d: want %s, got %q", e.Rank, e.Want, e.Got)
 }
 
-// setMerges fills the merge table. Errors are [*mergeError].
-func (m *bpe) setMerges(pairs [][]string) error {
+// SetMerges fills the merge table from pairs of tokens in rank order. Errors
+// are [*MergeError].
+func (m *BPE) SetMerges(pairs [][]string) error {
 	m.merges = newPairTable(len(pairs))
-	m.pairs = make([][2]int32, 0, len(pairs))
+	m.Pairs = make([][2]int32, 0, len(pairs))
 	for rank, p := range pairs {
-		bad := func(want string) error { return &mergeError{rank, want, strings.Join(p, " ")} }
+		bad := func(want string) error { return &MergeError{rank, want, strings.Join(p, " ")} }
 		if len(p) != 2 {
 			return bad("two tokens")
 		}
-		a, ok := m.lex.ids[p[0]]
-		b, ok2 := m.lex.ids[p[1]]
+		a, ok := m.Lex.IDs[p[0]]
+		b, ok2 := m.Lex.IDs[p[1]]
 		if !ok || !ok2 {
 			return bad("tokens of the vocabulary")
 		}
-		if len(p[1]) < len(m.prefix) {
+		if len(p[1]) < len(m.Prefix) {
 			return bad("a second token that begins with the prefix")
 		}
-		result, ok := m.lex.ids[p[0]+p[1][len(m.prefix):]]
+		result, ok := m.Lex.IDs[p[0]+p[1][len(m.Prefix):]]
 		if !ok {
 			return bad("tokens whose join is in the vocabulary")
 		}
 		m.merges.set(a, b, rank, result)
-		m.pairs = append(m.pairs, [2]int32{a, b})
+		m.Pairs = append(m.Pairs, [2]int32{a, b})
 	}
 	return nil
 }

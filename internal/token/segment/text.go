@@ -1,4 +1,4 @@
-package token
+package segment
 
 // Text on its way to the model: a piece knows, for every byte, which bytes of
 // the original it came from, if anyone asked. Normalizers rewrite pieces
@@ -7,47 +7,47 @@ package token
 
 import "unicode/utf8"
 
-// A span is a range of byte positions in the original text.
-type span struct{ a, b int32 }
+// A Span is a range of byte positions in the original text.
+type Span struct{ A, B int32 }
 
-// A piece is a stretch of normalized text. at is nil when offsets are not
+// A Piece is a stretch of normalized text. At is nil when offsets are not
 // wanted; start is then exact only as long as nothing was rewritten.
-type piece struct {
-	s     string
-	at    []span // one for each byte of s
+type Piece struct {
+	S     string
+	At    []Span // one for each byte of s
 	start int    // where the piece begins in the original, in bytes
 }
 
-// newPiece returns text as one piece.
-func newPiece(text string, offsets bool) piece {
-	p := piece{s: text}
+// NewPiece returns text as one piece.
+func NewPiece(text string, offsets bool) Piece {
+	p := Piece{S: text}
 	if !offsets {
 		return p
 	}
-	p.at = make([]span, 0, len(text))
+	p.At = make([]Span, 0, len(text))
 	for i := 0; i < len(text); {
-		_, n := decodeRune(text[i:])
+		_, n := DecodeRune(text[i:])
 		for range n {
-			p.at = append(p.at, span{int32(i), int32(i + n)})
+			p.At = append(p.At, Span{int32(i), int32(i + n)})
 		}
 		i += n
 	}
 	return p
 }
 
-// slice returns bytes i to j of p.
-func (p piece) slice(i, j int) piece {
+// Slice returns bytes i to j of p.
+func (p Piece) Slice(i, j int) Piece {
 	if i == j {
-		return piece{start: p.start}
+		return Piece{start: p.start}
 	}
-	if p.at == nil {
-		return piece{s: p.s[i:j], start: p.start + i}
+	if p.At == nil {
+		return Piece{S: p.S[i:j], start: p.start + i}
 	}
-	return piece{s: p.s[i:j], at: p.at[i:j], start: int(p.at[i].a)}
+	return Piece{S: p.S[i:j], At: p.At[i:j], start: int(p.At[i].A)}
 }
 
-// decodeRune is utf8.DecodeRuneInString with a short cut for ASCII.
-func decodeRune(s string) (rune, int) {
+// DecodeRune is utf8.DecodeRuneInString with a short cut for ASCII.
+func DecodeRune(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1
 	}
@@ -56,16 +56,16 @@ func decodeRune(s string) (rune, int) {
 
 // A rewriter builds the normalized form of a piece, one character at a time.
 type rewriter struct {
-	in  piece
+	in  Piece
 	pos int // byte of in.s that the next replacing character replaces
 	out []byte
-	at  []span
+	at  []Span
 }
 
-func rewrite(p piece) *rewriter {
-	w := &rewriter{in: p, out: make([]byte, 0, len(p.s)+8)}
-	if p.at != nil {
-		w.at = make([]span, 0, len(p.s)+8)
+func rewrite(p Piece) *rewriter {
+	w := &rewriter{in: p, out: make([]byte, 0, len(p.S)+8)}
+	if p.At != nil {
+		w.at = make([]Span, 0, len(p.S)+8)
 	}
 	return w
 }
@@ -75,15 +75,15 @@ func rewrite(p piece) *rewriter {
 func (w *rewriter) put(r rune, change int) {
 	before := len(w.out)
 	w.out = utf8.AppendRune(w.out, r)
-	if w.in.at == nil {
+	if w.in.At == nil {
 		return
 	}
-	at := span{int32(w.in.start), int32(w.in.start)}
+	at := Span{int32(w.in.start), int32(w.in.start)}
 	switch {
 	case change > 0 && w.pos > 0:
-		at = w.in.at[w.pos-1]
+		at = w.in.At[w.pos-1]
 	case change <= 0:
-		at = w.in.at[min(w.pos, len(w.in.at)-1)]
+		at = w.in.At[min(w.pos, len(w.in.At)-1)]
 		w.skip(1 - change)
 	}
 	for range len(w.out) - before {
@@ -93,51 +93,51 @@ func (w *rewriter) put(r rune, change int) {
 
 // skip passes over n characters of the input.
 func (w *rewriter) skip(n int) {
-	for ; n > 0 && w.pos < len(w.in.s); n-- {
-		_, size := decodeRune(w.in.s[w.pos:])
+	for ; n > 0 && w.pos < len(w.in.S); n-- {
+		_, size := DecodeRune(w.in.S[w.pos:])
 		w.pos += size
 	}
 }
 
 // copy appends bytes i to j of the input as they are.
 func (w *rewriter) copy(i, j int) {
-	w.out = append(w.out, w.in.s[i:j]...)
-	if w.in.at != nil {
-		w.at = append(w.at, w.in.at[i:j]...)
+	w.out = append(w.out, w.in.S[i:j]...)
+	if w.in.At != nil {
+		w.at = append(w.at, w.in.At[i:j]...)
 	}
 }
 
 // insert appends s, all of it standing for the input's byte at.
 func (w *rewriter) insert(s string, at int) {
 	w.out = append(w.out, s...)
-	if w.in.at != nil {
+	if w.in.At != nil {
 		for range len(s) {
-			w.at = append(w.at, w.in.at[at])
+			w.at = append(w.at, w.in.At[at])
 		}
 	}
 }
 
-func (w *rewriter) piece() piece {
-	return piece{s: string(w.out), at: w.at, start: w.in.start}
+func (w *rewriter) piece() Piece {
+	return Piece{S: string(w.out), At: w.at, start: w.in.start}
 }
 
 // prepend puts s in front of a piece that is not empty; the new text shares
 // the origin of the first character.
-func (p piece) prepend(s string) piece {
-	if p.at == nil {
-		return piece{s: s + p.s, start: p.start}
+func (p Piece) prepend(s string) Piece {
+	if p.At == nil {
+		return Piece{S: s + p.S, start: p.start}
 	}
-	at := make([]span, 0, len(s)+len(p.at))
+	at := make([]Span, 0, len(s)+len(p.At))
 	for range len(s) {
-		at = append(at, p.at[0])
+		at = append(at, p.At[0])
 	}
-	return piece{s: s + p.s, at: append(at, p.at...), start: p.start}
+	return Piece{S: s + p.S, At: append(at, p.At...), start: p.start}
 }
 
-// lossy returns b as UTF-8, one U+FFFD for each maximal invalid part (the
+// Lossy returns b as UTF-8, one U+FFFD for each maximal invalid part (the
 // practice the Unicode standard recommends in section 3.9, and the reference
 // library's; Go's own conversions differ).
-func lossy(b []byte) string {
+func Lossy(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}

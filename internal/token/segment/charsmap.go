@@ -1,4 +1,4 @@
-package token
+package segment
 
 // The precompiled normalizer of SentencePiece: a double-array trie over byte
 // strings whose values are offsets of NUL-terminated replacements. Layout:
@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// A charsmap replaces grapheme clusters or characters.
-type charsmap struct {
-	blob  []byte // as stored
+// A Charsmap replaces grapheme clusters or characters.
+type Charsmap struct {
+	Blob  []byte // as stored
 	units []uint32
 	texts string
 }
 
-// newCharsmap reads a precompiled_charsmap. ok is false when the sizes do not
+// NewCharsmap reads a precompiled_charsmap. ok is false when the sizes do not
 // fit or the texts are not UTF-8.
-func newCharsmap(blob []byte) (m *charsmap, ok bool) {
+func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
 	if len(blob) < 4 {
 		return nil, false
 	}
@@ -27,7 +27,7 @@ func newCharsmap(blob []byte) (m *charsmap, ok bool) {
 	if n < 1 || n > len(rest)/4 || !utf8.Valid(rest[4*n:]) {
 		return nil, false
 	}
-	m = &charsmap{blob: blob, units: make([]uint32, n), texts: string(rest[4*n:])}
+	m = &Charsmap{Blob: blob, units: make([]uint32, n), texts: string(rest[4*n:])}
 	for i := range m.units {
 		m.units[i] = binary.LittleEndian.Uint32(rest[4*i:])
 	}
@@ -38,7 +38,7 @@ func unitOffset(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 
 // lookup returns the replacement of the shortest key that key begins with:
 // not of the longest, as one would expect; the reference does the same.
-func (m *charsmap) lookup(key string) (string, bool) {
+func (m *Charsmap) lookup(key string) (string, bool) {
 	pos := unitOffset(m.units[0])
 	for i := range len(key) {
 		c := uint32(key[i])
@@ -70,11 +70,13 @@ func (m *charsmap) lookup(key string) (string, bool) {
 	return "", false
 }
 
-func (m *charsmap) normalize(p piece) piece {
-	if m.blob == nil {
+// Normalize applies the map to clusters of up to five bytes, and to the
+// characters of longer ones.
+func (m *Charsmap) Normalize(p Piece) Piece {
+	if m.Blob == nil {
 		return p
 	}
-	cs, modified := make([]change, 0, len(p.s)), false
+	cs, modified := make([]change, 0, len(p.S)), false
 	replace := func(old, text string) {
 		modified = true
 		before := len(cs)
@@ -90,9 +92,9 @@ func (m *charsmap) normalize(p piece) piece {
 			cs[len(cs)-1].n += more
 		}
 	}
-	for i := 0; i < len(p.s); {
-		end := graphemeEnd(p.s, i)
-		cluster := p.s[i:end]
+	for i := 0; i < len(p.S); {
+		end := graphemeEnd(p.S, i)
+		cluster := p.S[i:end]
 		i = end
 		// Only short clusters are looked up whole, as in the reference.
 		if len(cluster) < 6 {

@@ -1,4 +1,4 @@
-package token
+package segment
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ func TestLossy(t *testing.T) {
 		"\xf0\x9f\x98": "\uFFFD", "\xf0\x8f\x98": "\uFFFD\uFFFD\uFFFD", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD",
 		"\xf4\x90\x80\x80": "\uFFFD\uFFFD\uFFFD\uFFFD", "\xc0\xaf": "\uFFFD\uFFFD", "é\x80": "é\uFFFD",
 	} {
-		if got := lossy([]byte(in)); got != want {
+		if got := Lossy([]byte(in)); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
@@ -43,15 +43,15 @@ func TestGraphemes(t *testing.T) {
 // TestEveryBehavior compares the ways to split with what the reference
 // documents for "the-final--countdown".
 func TestEveryBehavior(t *testing.T) {
-	for how, want := range map[behavior]string{
-		removed:            "the|final|countdown",
-		isolated:           "the|-|final|-|-|countdown",
-		mergedWithPrevious: "the-|final-|-|countdown",
-		mergedWithNext:     "the|-final|-|-countdown",
-		contiguous:         "the|-|final|--|countdown",
+	for how, want := range map[Behavior]string{
+		Removed:            "the|final|countdown",
+		Isolated:           "the|-|final|-|-|countdown",
+		MergedWithPrevious: "the-|final-|-|countdown",
+		MergedWithNext:     "the|-final|-|-countdown",
+		Contiguous:         "the|-|final|--|countdown",
 	} {
 		var parts []string
-		(&splitter{match: literal("-"), how: how}).cut(newPiece("the-final--countdown", true), func(p piece) { parts = append(parts, p.s) })
+		(&Splitter{Match: Literal("-"), How: how}).Cut(NewPiece("the-final--countdown", true), func(p Piece) { parts = append(parts, p.S) })
 		if got := strings.Join(parts, "|"); got != want {
 			t.Errorf("%s: got %s, want %s", how, got, want)
 		}

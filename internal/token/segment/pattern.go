@@ -1,4 +1,4 @@
-package token
+package segment
 
 // Split patterns. Published tokenizers cut text with regular expressions that
 // Go's package regexp cannot run (lookahead) or would run slowly. Each known
@@ -8,11 +8,12 @@ package token
 
 import "strings"
 
-// A matcher returns the end of its match of s at i, which must be > i, or -1.
-type matcher func(s string, i int) int
+// A Matcher returns the end of its match of s at i, which is > i, or -1 for
+// none.
+type Matcher func(s string, i int) int
 
 // anyOf tries alternatives in order.
-func anyOf(ms ...matcher) matcher {
+func anyOf(ms ...Matcher) Matcher {
 	return func(s string, i int) int {
 		for _, m := range ms {
 			if j := m(s, i); j >= 0 {
@@ -23,12 +24,12 @@ func anyOf(ms ...matcher) matcher {
 	}
 }
 
-// run returns the end of the longest run of characters from i with any of the
+// Run returns the end of the longest run of characters from i with any of the
 // classes (or none of them, if not is set).
-func run(s string, i int, c class, not bool) int {
+func Run(s string, i int, c Class, not bool) int {
 	for i < len(s) {
-		r, n := decodeRune(s[i:])
-		if (classOf(r)&c == 0) != not {
+		r, n := DecodeRune(s[i:])
+		if (ClassOf(r)&c == 0) != not {
 			return i
 		}
 		i += n
@@ -37,9 +38,9 @@ func run(s string, i int, c class, not bool) int {
 }
 
 // some is [classes]+.
-func some(c class) matcher {
+func some(c Class) Matcher {
 	return func(s string, i int) int {
-		if j := run(s, i, c, false); j > i {
+		if j := Run(s, i, c, false); j > i {
 			return j
 		}
 		return -1
@@ -47,12 +48,12 @@ func some(c class) matcher {
 }
 
 // upTo is [classes]{1,n}.
-func upTo(c class, n int) matcher {
+func upTo(c Class, n int) Matcher {
 	return func(s string, i int) int {
 		j := i
 		for k := 0; k < n && j < len(s); k++ {
-			r, size := decodeRune(s[j:])
-			if classOf(r)&c == 0 {
+			r, size := DecodeRune(s[j:])
+			if ClassOf(r)&c == 0 {
 				break
 			}
 			j += size
@@ -65,13 +66,13 @@ func upTo(c class, n int) matcher {
 }
 
 // spaced is " ?[classes]+", or with other set " ?[^classes]+"; then tail*.
-func spaced(c class, other bool, tail string) matcher {
+func spaced(c Class, other bool, tail string) Matcher {
 	return func(s string, i int) int {
 		j := i
 		if s[i] == ' ' {
 			j++
 		}
-		k := run(s, j, c, other)
+		k := Run(s, j, c, other)
 		if k == j {
 			return -1
 		}
@@ -84,15 +85,15 @@ func spaced(c class, other bool, tail string) matcher {
 
 // ledBy is "[^\r\n lead]?[classes]+": one character that may come first, then
 // a run.
-func ledBy(lead, c class) matcher {
+func ledBy(lead, c Class) Matcher {
 	return func(s string, i int) int {
-		r, n := decodeRune(s[i:])
-		if r != '\r' && r != '\n' && classOf(r)&lead == 0 {
-			if j := run(s, i+n, c, false); j > i+n {
+		r, n := DecodeRune(s[i:])
+		if r != '\r' && r != '\n' && ClassOf(r)&lead == 0 {
+			if j := Run(s, i+n, c, false); j > i+n {
 				return j
 			}
 		}
-		if j := run(s, i, c, false); j > i {
+		if j := Run(s, i, c, false); j > i {
 			return j
 		}
 		return -1
@@ -101,7 +102,7 @@ func ledBy(lead, c class) matcher {
 
 // contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds
 // to s.
-func contraction(fold bool) matcher {
+func contraction(fold bool) Matcher {
 	return func(s string, i int) int {
 		if s[i] != '\'' || i+1 == len(s) {
 			return -1
@@ -138,8 +139,8 @@ func contraction(fold bool) matcher {
 func newlines(s string, i int) int {
 	end := -1
 	for i < len(s) {
-		r, n := decodeRune(s[i:])
-		if !isSpace(r) {
+		r, n := DecodeRune(s[i:])
+		if !IsSpace(r) {
 			break
 		}
 		i += n
@@ -155,8 +156,8 @@ func newlines(s string, i int) int {
 func trailingSpace(s string, i int) int {
 	j, last := i, i
 	for j < len(s) {
-		r, n := decodeRune(s[j:])
-		if !isSpace(r) {
+		r, n := DecodeRune(s[j:])
+		if !IsSpace(r) {
 			if last > i {
 				return last
 			}
@@ -176,7 +177,7 @@ func trailingSpace(s string, i int) int {
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
 //
 // and then, perhaps, a contraction. lower says which half must not be empty.
-func cased(lower, contractions bool) matcher {
+func cased(lower, contractions bool) Matcher {
 	const upper, low = classLu | classLt | classLm | classLo | classM, classLl | classLm | classLo | classM
 	tail := contraction(true)
 	word := func(s string, i int) int {
@@ -184,8 +185,8 @@ func cased(lower, contractions bool) matcher {
 		// lower class has too: where a greedy run gives back what is needed.
 		shared, j := -1, i
 		for j < len(s) {
-			r, n := decodeRune(s[j:])
-			c := classOf(r)
+			r, n := DecodeRune(s[j:])
+			c := ClassOf(r)
 			if c&upper == 0 {
 				break
 			}
@@ -194,7 +195,7 @@ func cased(lower, contractions bool) matcher {
 				shared = j
 			}
 		}
-		k := run(s, j, low, false)
+		k := Run(s, j, low, false)
 		switch {
 		case lower && k > j, !lower && j > i:
 			return k
@@ -205,8 +206,8 @@ func cased(lower, contractions bool) matcher {
 	}
 	return func(s string, i int) int {
 		end := -1
-		r, n := decodeRune(s[i:])
-		if r != '\r' && r != '\n' && classOf(r)&(classL|classN) == 0 && i+n < len(s) {
+		r, n := DecodeRune(s[i:])
+		if r != '\r' && r != '\n' && ClassOf(r)&(classL|classN) == 0 && i+n < len(s) {
 			end = word(s, i+n)
 		}
 		if end < 0 {
@@ -221,21 +222,22 @@ func cased(lower, contractions bool) matcher {
 	}
 }
 
-// oneOf is a single character that f accepts; severalOf is f+.
-func oneOf(f func(rune) bool) matcher {
+// OneOf is a single character that f accepts.
+func OneOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
-		if r, n := decodeRune(s[i:]); f(r) {
+		if r, n := DecodeRune(s[i:]); f(r) {
 			return i + n
 		}
 		return -1
 	}
 }
 
-func severalOf(f func(rune) bool) matcher {
+// severalOf is one or more characters that f accepts.
+func severalOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
 		j := i
 		for j < len(s) {
-			r, n := decodeRune(s[j:])
+			r, n := DecodeRune(s[j:])
 			if !f(r) {
 				break
 			}
@@ -248,8 +250,8 @@ func severalOf(f func(rune) bool) matcher {
 	}
 }
 
-// literal matches the text itself.
-func literal(text string) matcher {
+// Literal matches the text itself.
+func Literal(text string) Matcher {
 	return func(s string, i int) int {
 		if text != "" && strings.HasPrefix(s[i:], text) {
 			return i + len(text)
@@ -274,13 +276,13 @@ func punctuatedWord(s string, i int) int {
 }
 
 // spaceBefore is \s?[classes]+.
-func spaceBefore(c class) matcher {
+func spaceBefore(c Class) Matcher {
 	return func(s string, i int) int {
 		j := i
-		if r, n := decodeRune(s[i:]); isSpace(r) {
+		if r, n := DecodeRune(s[i:]); IsSpace(r) {
 			j += n
 		}
-		if k := run(s, j, c, false); k > j {
+		if k := Run(s, j, c, false); k > j {
 			return k
 		}
 		return -1
@@ -295,8 +297,8 @@ func bloomWord(s string, i int) int {
 	}
 	k := j
 	for k < len(s) {
-		r, n := decodeRune(s[k:])
-		if isSpace(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
+		r, n := DecodeRune(s[k:])
+		if IsSpace(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
 			break
 		}
 		k += n
@@ -304,8 +306,8 @@ func bloomWord(s string, i int) int {
 	return positive(k, j)
 }
 
-// threeDigits is [0-9][0-9][0-9].
-func threeDigits(s string, i int) int {
+// ThreeDigits is [0-9][0-9][0-9].
+func ThreeDigits(s string, i int) int {
 	if i+3 > len(s) {
 		return -1
 	}
@@ -318,7 +320,7 @@ func threeDigits(s string, i int) int {
 }
 
 // atLeast is c{n,} for one ASCII character.
-func atLeast(c byte, n int) matcher {
+func atLeast(c byte, n int) Matcher {
 	return func(s string, i int) int {
 		j := i
 		for j < len(s) && s[j] == c {
@@ -335,92 +337,92 @@ func isNewline(r rune) bool { return r == '\r' || r == '\n' }
 
 // modern builds the expressions of the cl100k line, which differ in how many
 // digits stay together and whether marks count as letters.
-func modern(digits int, letters class) matcher {
+func modern(digits int, letters Class) Matcher {
 	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
-		spaced(classSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(classSpace))
+		spaced(ClassSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(ClassSpace))
 }
 
-func caseAware(digits int, contractions bool) matcher {
+func caseAware(digits int, contractions bool) Matcher {
 	return anyOf(cased(true, contractions), cased(false, contractions), upTo(classN, digits),
-		spaced(classSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(classSpace))
+		spaced(ClassSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(ClassSpace))
 }
 
 var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(classN, false, ""),
-	spaced(classSpace|classL|classN, true, ""), trailingSpace, some(classSpace))
+	spaced(ClassSpace|classL|classN, true, ""), trailingSpace, some(ClassSpace))
 
-// Expressions that name tokenizers elsewhere in this package.
+// Expressions that tokenizers are known by.
 const (
-	reGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	reLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	reQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	reQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	reO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	reTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	reDigits3  = `\p{N}{1,3}`
-	reCJK      = `[一-龥぀-ゟ゠-ヿ]+`
-	reDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-	reTriples  = `[0-9][0-9][0-9]`
-	reLineEnd  = `[\r\n]`
-	reLetters  = `\s?\p{L}+`
-	rePunct    = `\s?\p{P}+`
-	reCJKWide  = `[一-龥ࠀ-一가-퟿]+`
-	reNumbers  = `\p{N}+`
-	reFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
+	ReGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	ReLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReDigits3  = `\p{N}{1,3}`
+	ReCJK      = `[一-龥぀-ゟ゠-ヿ]+`
+	ReDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+	ReTriples  = `[0-9][0-9][0-9]`
+	ReLineEnd  = `[\r\n]`
+	ReLetters  = `\s?\p{L}+`
+	RePunct    = `\s?\p{P}+`
+	ReCJKWide  = `[一-龥ࠀ-一가-퟿]+`
+	ReNumbers  = `\p{N}+`
+	ReFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
 	reSpaces   = ` {2,}`
-	reBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
+	ReBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 )
 
-// scanners lists every expression this package runs.
-var scanners = map[string]matcher{
-	reGPT2:   gpt2Scanner,
-	reLlama3: modern(3, classL),
-	reQwen2:  modern(1, classL),
-	reQwen35: modern(1, classL|classM),
+// Scanners lists every expression this package runs.
+var Scanners = map[string]Matcher{
+	ReGPT2:   gpt2Scanner,
+	ReLlama3: modern(3, classL),
+	ReQwen2:  modern(1, classL),
+	ReQwen35: modern(1, classL|classM),
 	// The form of cl100k that tiktoken publishes, and its one-digit variant:
 	// possessive quantifiers and a single line end change no match.
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`: modern(3, classL),
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:      modern(1, classL),
-	reO200k:   caseAware(3, true),
-	reTekken:  caseAware(1, false),
-	reDigits3: upTo(classN, 3),
-	reCJK: severalOf(func(r rune) bool {
+	ReO200k:   caseAware(3, true),
+	ReTekken:  caseAware(1, false),
+	ReDigits3: upTo(classN, 3),
+	ReCJK: severalOf(func(r rune) bool {
 		return r >= '一' && r <= '龥' || r >= 0x3040 && r <= 0x30ff
 	}),
-	reDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
-		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(classSpace)),
+	ReDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
+		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(ClassSpace)),
 	`'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`: anyOf(contraction(false), some(classL), upTo(classN, 1),
 		func(s string, i int) int {
-			if j := run(s, i, classSpace|classL|classN, true); j > i {
+			if j := Run(s, i, ClassSpace|classL|classN, true); j > i {
 				return j
 			}
 			return -1
 		}),
-	reCJKWide: severalOf(func(r rune) bool {
+	ReCJKWide: severalOf(func(r rune) bool {
 		return r >= 0x800 && r <= '龥' || r >= '가' && r <= 0xd7ff
 	}),
-	reFalconP: severalOf(func(r rune) bool {
-		return classOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
+	ReFalconP: severalOf(func(r rune) bool {
+		return ClassOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
 	}),
 	// BLOOM, as its file and as llama.cpp write it.
 	` ?[^(\s|[.,!?…。，、।۔،])]+`: bloomWord,
-	reBloom:                    bloomWord,
-	reTriples:                  threeDigits,
-	reLetters:                  spaceBefore(classL),
-	rePunct:                    spaceBefore(classP),
+	ReBloom:                    bloomWord,
+	ReTriples:                  ThreeDigits,
+	ReLetters:                  spaceBefore(classL),
+	RePunct:                    spaceBefore(classP),
 	`\p{L}+`:                   some(classL),
-	reNumbers:                  some(classN),
+	ReNumbers:                  some(classN),
 	`\p{N}`:                    upTo(classN, 1),
-	`\s+`:                      some(classSpace),
-	`\s`:                       upTo(classSpace, 1),
-	`\S+`:                      func(s string, i int) int { return positive(run(s, i, classSpace, true), i) },
-	reLineEnd:                  oneOf(isNewline),
+	`\s+`:                      some(ClassSpace),
+	`\s`:                       upTo(ClassSpace, 1),
+	`\S+`:                      func(s string, i int) int { return positive(Run(s, i, ClassSpace, true), i) },
+	ReLineEnd:                  OneOf(isNewline),
 	`[\r\n]+`:                  severalOf(isNewline),
-	`\n`:                       literal("\n"),
+	`\n`:                       Literal("\n"),
 	`\n+`:                      atLeast('\n', 1),
-	` `:                        literal(" "),
+	` `:                        Literal(" "),
 	` +`:                       atLeast(' ', 1),
 	reSpaces:                   atLeast(' ', 2),
-	`[0-9]`:                    oneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
+	`[0-9]`:                    OneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
 	`[^\n]+|[\n]+`:             anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
 }
 
@@ -434,12 +436,12 @@ func positive(j, i int) int {
 
 // segments calls yield for every stretch of s in order, matches and what lies
 // between them.
-func segments(s string, m matcher, yield func(i, j int, match bool)) {
+func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 	prev := 0
 	for i := 0; i < len(s); {
 		j := m(s, i)
 		if j < 0 {
-			_, n := decodeRune(s[i:])
+			_, n := DecodeRune(s[i:])
 			i += n
 			continue
 		}

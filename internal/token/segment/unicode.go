@@ -1,4 +1,4 @@
-package token
+package segment
 
 // Character classes. Tokenizers were trained with the tables of the library
 // that made them, not with Go's: split patterns see Unicode 16, BERT's
@@ -11,13 +11,13 @@ import (
 	"unicode"
 )
 
-//go:generate go run ../gen/unicode -o zunicode.go
+//go:generate go run ../../gen/unicode -o zunicode.go
 
-// A class is a set of character properties.
-type class uint16
+// A Class is a set of character properties.
+type Class uint16
 
 const (
-	classLu class = 1 << iota
+	classLu Class = 1 << iota
 	classLl
 	classLt
 	classLm
@@ -26,8 +26,8 @@ const (
 	classM
 	classP
 	classS
-	classSpace
-	classWord
+	ClassSpace
+	ClassWord
 	classBits = iota
 
 	classL = classLu | classLl | classLt | classLm | classLo
@@ -54,13 +54,13 @@ func newRunTable(runs []uint32, bits int) *runTable {
 			v := value(i)
 			n, ok := uniform[v]
 			if !ok {
-				n = t.add(func(rune) uint16 { return v })
+				n = t.Add(func(rune) uint16 { return v })
 				uniform[v] = n
 			}
 			t.index[page] = n
 			continue
 		}
-		t.index[page] = t.add(func(low rune) uint16 {
+		t.index[page] = t.Add(func(low rune) uint16 {
 			for i+1 < len(runs) && rune(runs[i+1]>>bits) <= first|low {
 				i++
 			}
@@ -70,7 +70,7 @@ func newRunTable(runs []uint32, bits int) *runTable {
 	return t
 }
 
-func (t *runTable) add(value func(low rune) uint16) uint16 {
+func (t *runTable) Add(value func(low rune) uint16) uint16 {
 	t.pages = append(t.pages, [256]uint16{})
 	p := &t.pages[len(t.pages)-1]
 	for low := range p {
@@ -86,24 +86,27 @@ func (t *runTable) at(r rune) uint16 { return t.pages[t.index[r>>8]][r&0xff] }
 // character of every text, so it must not be behind a lock.
 var (
 	classes    = newRunTable(classRuns[:], classBits)
-	asciiClass = func() (t [128]class) {
+	asciiClass = func() (t [128]Class) {
 		for c := range t {
-			t[c] = class(classes.at(rune(c)))
+			t[c] = Class(classes.at(rune(c)))
 		}
 		return t
 	}()
 )
 
-// classOf returns the classes of r.
-func classOf(r rune) class {
+// ClassOf returns the classes of r.
+func ClassOf(r rune) Class {
 	if r < 128 {
 		return asciiClass[r]
 	}
-	return class(classes.at(r))
+	return Class(classes.at(r))
 }
 
-func isSpace(r rune) bool   { return classOf(r)&classSpace != 0 }
-func isNumeric(r rune) bool { return classOf(r)&classN != 0 }
+// IsSpace is \s: Unicode white space.
+func IsSpace(r rune) bool { return ClassOf(r)&ClassSpace != 0 }
+
+// IsNumeric is \p{N}.
+func IsNumeric(r rune) bool { return ClassOf(r)&classN != 0 }
 
 // inRanges reports whether r is in t, first and last code points in turn.
 func inRanges(t []rune, r rune) bool {
@@ -111,8 +114,8 @@ func inRanges(t []rune, r rune) bool {
 	return found || i%2 == 1
 }
 
-// isBertPunctuation is BERT's: ASCII punctuation and symbols, and category P.
-func isBertPunctuation(r rune) bool {
+// IsBertPunctuation is BERT's: ASCII punctuation and symbols, and category P.
+func IsBertPunctuation(r rune) bool {
 	if r < 128 {
 		return asciiClass[r]&(classP|classS) != 0
 	}
@@ -180,7 +183,7 @@ var breaks = sync.OnceValue(func() *runTable { return newRunTable(breakRuns[:], 
 // begins at i (UAX 29, rules GB3 to GB13 and GB9c).
 func graphemeEnd(s string, i int) int {
 	t := breaks()
-	r, n := decodeRune(s[i:])
+	r, n := DecodeRune(s[i:])
 	prev, j := t.at(r), i+n
 	regional := prev == gbRegional  // an odd number of them ends here
 	pict := prev == gbPictographic  // GB11: a pictograph, then Extend*
@@ -188,7 +191,7 @@ func graphemeEnd(s string, i int) int {
 	conjunct := isIndicConsonant(r) // GB9c: a consonant, then marks
 	linked := false                 // … with a linker among them
 	for j < len(s) {
-		r, n := decodeRune(s[j:])
+		r, n := DecodeRune(s[j:])
 		cur := t.at(r)
 		together := false
 		switch {

@@ -1,0 +1,177 @@
+package segment
+
+// Pre-tokenizers cut text into words, which the model then tokenizes one by
+// one. They are chained: each piece a stage emits is cut further by the next.
+
+import (
+	"slices"
+	"strings"
+)
+
+// A PreTokenizer cuts p and hands on pieces that are not empty, in order.
+type PreTokenizer interface {
+	Cut(p Piece, emit func(Piece))
+}
+
+// A Behavior says what becomes of the text a pattern matched.
+type Behavior string
+
+// What Split can do with a match.
+const (
+	Removed            Behavior = "Removed"
+	Isolated           Behavior = "Isolated"
+	MergedWithPrevious Behavior = "MergedWithPrevious"
+	MergedWithNext     Behavior = "MergedWithNext"
+	Contiguous         Behavior = "Contiguous"
+)
+
+type (
+	// Splitter is every pre-tokenizer that cuts by a pattern. Invert swaps
+	// matches with what lies between them.
+	Splitter struct {
+		Name   string // the pattern as the file has it, or the component's type
+		Match  Matcher
+		How    Behavior
+		Invert bool
+	}
+
+	// ByteLevel writes bytes as characters, with a word pattern of its own if
+	// Regex is set. Raw leaves the bytes as they are: the last stage before a
+	// model that reads bytes itself.
+	ByteLevel struct {
+		PrefixSpace, Regex, Raw bool
+	}
+
+	// Metaspace writes spaces as another character.
+	Metaspace struct {
+		Mark    string
+		Prepend string // always, first or never
+		Split   bool
+	}
+
+	// PreTokenizers is "Sequence".
+	PreTokenizers []PreTokenizer
+)
+
+// Cut implements [PreTokenizer].
+func (ps PreTokenizers) Cut(p Piece, emit func(Piece)) {
+	if len(ps) == 0 {
+		emit(p)
+		return
+	}
+	ps[0].Cut(p, func(q Piece) { ps[1:].Cut(q, emit) })
+}
+
+// Cut implements [PreTokenizer].
+func (c *Splitter) Cut(p Piece, emit func(Piece)) {
+	switch c.How {
+	case Isolated, Removed:
+		segments(p.S, c.Match, func(i, j int, match bool) {
+			if c.How == Isolated || match == c.Invert {
+				emit(p.Slice(i, j))
+			}
+		})
+		return
+	}
+	type part struct {
+		i, j  int
+		match bool
+	}
+	var parts []part
+	segments(p.S, c.Match, func(i, j int, match bool) { parts = append(parts, part{i, j, match != c.Invert}) })
+	if c.How == MergedWithNext {
+		slices.Reverse(parts)
+	}
+	merged, previous := parts[:0], false
+	for _, s := range parts {
+		join := s.match && !previous
+		if c.How == Contiguous {
+			join = s.match == previous
+		}
+		previous = s.match
+		if join && len(merged) > 0 {
+			last := &merged[len(merged)-1]
+			last.i, last.j = min(last.i, s.i), max(last.j, s.j)
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	if c.How == MergedWithNext {
+		slices.Reverse(merged)
+	}
+	for _, s := range merged {
+		emit(p.Slice(s.i, s.j))
+	}
+}
+
+// Cut implements [PreTokenizer].
+func (c ByteLevel) Cut(p Piece, emit func(Piece)) {
+	if c.PrefixSpace && !strings.HasPrefix(p.S, " ") {
+		p = p.prepend(" ")
+	}
+	if !c.Raw {
+		out := emit
+		emit = func(q Piece) { out(ByteText{}.Normalize(q)) }
+	}
+	if !c.Regex {
+		emit(p)
+		return
+	}
+	segments(p.S, gpt2Scanner, func(i, j int, _ bool) { emit(p.Slice(i, j)) })
+}
+
+// Cut implements [PreTokenizer].
+func (c Metaspace) Cut(p Piece, emit func(Piece)) {
+	first := p.start == 0
+	p = Replacement{Name: " ", Match: Literal(" "), Content: c.Mark}.Normalize(p)
+	if !strings.HasPrefix(p.S, c.Mark) && (c.Prepend == "always" || c.Prepend == "first" && first) {
+		p = p.prepend(c.Mark)
+	}
+	if !c.Split {
+		emit(p)
+		return
+	}
+	(&Splitter{Match: Literal(c.Mark), How: MergedWithNext}).Cut(p, emit)
+}
+
+// Words is \w+|[^\w\s]+, the pattern of "Whitespace".
+var Words = anyOf(some(ClassWord), func(s string, i int) int {
+	return positive(Run(s, i, ClassWord|ClassSpace, true), i)
+})
+
+// BertWords is "BertPreTokenizer".
+var BertWords = PreTokenizers{
+	&Splitter{Name: "BertPreTokenizer", Match: OneOf(IsSpace), How: Removed},
+	&Splitter{Name: "BertPreTokenizer", Match: OneOf(IsBertPunctuation), How: Isolated},
+}
+
+// ByteChar is the character that stands for each byte in byte-level
+// vocabularies: itself if it is printable Latin-1, one from U+0100 otherwise.
+// CharByte is the inverse, for characters below 0x144.
+var ByteChar, CharByte = func() (c [256]rune, b [0x144]int16) {
+	for i := range b {
+		b[i] = -1
+	}
+	next := rune(256)
+	for i := range c {
+		r := rune(i)
+		if !(r >= '!' && r <= '~' || r >= 0xa1 && r <= 0xac || r >= 0xae) {
+			r, next = next, next+1
+		}
+		c[i], b[r] = r, int16(i)
+	}
+	return c, b
+}()
+
+// BytesOf returns the bytes that the characters of s stand for; ok is false
+// if one stands for none.
+func BytesOf(s string) (out []byte, ok bool) {
+	out = make([]byte, 0, len(s))
+	for _, r := range s {
+		if r >= rune(len(CharByte)) || CharByte[r] < 0 {
+			return nil, false
+		}
+		out = append(out, byte(CharByte[r]))
+	}
+	return out, true
+}

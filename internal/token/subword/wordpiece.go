@@ -1,0 +1,55 @@
+package subword
+
+// WordPiece (Schuster and Nakajima, 2012), as BERT uses it: the longest token
+// first, then the longest continuation, until the word is used up; a word
+// with a rest is unknown as a whole.
+
+import (
+	"atenia/internal/token/segment"
+)
+
+import "unicode/utf8"
+
+// WordPiece is the model.
+type WordPiece struct {
+	lex      *Lexicon
+	trie     *Trie
+	Prefix   string
+	rest     int32 // Trie node of the prefix of continuations, or none
+	Unk      int32
+	MaxChars int
+}
+
+// NewWordPiece returns the model of a vocabulary; words of more than maxChars
+// characters are unknown.
+func NewWordPiece(lex *Lexicon, prefix string, unk int32, maxChars int) *WordPiece {
+	ids := make([]int32, len(lex.Tokens))
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	t := NewTrie(lex.Tokens, ids)
+	return &WordPiece{lex: lex, trie: t, Prefix: prefix, rest: t.find(prefix), Unk: unk, MaxChars: maxChars}
+}
+
+// Tokenize implements [Model].
+func (m *WordPiece) Tokenize(p segment.Piece, sc *Scratch) {
+	before := len(sc.Toks)
+	if utf8.RuneCountInString(p.S) <= m.MaxChars {
+		node := int32(0)
+		for i := 0; ; {
+			end, id := -1, None
+			if node >= 0 {
+				end, id = m.trie.Longest(p.S, i, node)
+			}
+			if end < 0 {
+				break
+			}
+			sc.Toks = append(sc.Toks, tok{id, int32(i), int32(end)})
+			if end == len(p.S) {
+				return
+			}
+			i, node = end, m.rest
+		}
+	}
+	sc.Toks = append(sc.Toks[:before], tok{m.Unk, 0, int32(len(p.S))})
+}
