@@ -29,8 +29,7 @@
 //   - Row counts are symbolic ([RowKind]); one plan serves every batch, and only
 //     the [Sizing] differs.
 //   - [Specs] is the one description of an opcode: arity, weight slots, states,
-//     modes, payload, in-place rule and shape rule ([Site]). The builder, the
-//     validator, the printer, the generated adapter table and the documentation
+//     modes, payload and in-place rule. The builder, the validator, the printer, the generated adapter table and the documentation
 //     read it and repeat nothing of it. Numbers are never reused.
 //   - Numbers that a kernel needs are in the payload, encoded once and decoded
 //     once, when a plan is bound. A program holds no numbers: they come from the

@@ -11,8 +11,6 @@ import (
 	"math/bits"
 	"reflect"
 	"strconv"
-
-	"atenia/tensor"
 )
 
 // SchemaJSON is the version of the JSON form.
@@ -108,15 +106,16 @@ func ParseJSON(data []byte) (*ModelPlans, error) {
 	return m, nil
 }
 
-// The types below are the schema. Field order is the order in the file.
+// The types below are the schema, with those of the contract that have tags.
+// Field order is the order in the file.
 type (
 	jsonDocument struct {
 		Schema      int                     `json:"schema"`
 		ID          string                  `json:"id,omitempty"`
 		Model       json.RawMessage         `json:"model,omitempty"`
 		Plans       map[string]*jsonPlan    `json:"plans"`
-		States      []jsonState             `json:"states"`
-		Handoffs    []jsonHandoff           `json:"handoffs"`
+		States      []StateDescriptor       `json:"states"`
+		Handoffs    []Handoff               `json:"handoffs"`
 		Mapping     map[string]*jsonMapping `json:"mapping,omitempty"`
 		Diagnostics []jsonDiagnostic        `json:"diagnostics,omitempty"`
 	}
@@ -125,16 +124,8 @@ type (
 		States       []int             `json:"states"` // a plan's states as indices into the document's
 		Inputs       []RegisterRef     `json:"inputs"`
 		Outputs      []RegisterRef     `json:"outputs"`
-		Registers    []jsonRegister    `json:"registers"`
+		Registers    []RegSpec         `json:"registers"`
 		Instructions []jsonInstruction `json:"instructions"`
-	}
-	jsonRegister struct {
-		Name   string       `json:"name"`
-		DType  tensor.DType `json:"dtype"`
-		Rank   uint8        `json:"rank"`
-		Rows   RowKind      `json:"rows"`
-		Cols   uint32       `json:"cols"`
-		Layout Layout       `json:"layout"`
 	}
 	jsonInstruction struct {
 		I       int                        `json:"i"`
@@ -147,36 +138,6 @@ type (
 		Params  map[string]json.RawMessage `json:"params,omitempty"`
 		State   *StateRef                  `json:"state,omitempty"`
 		Kills   []RegisterRef              `json:"kills,omitempty"`
-	}
-	jsonState struct {
-		Kind        StateKind     `json:"kind"`
-		Group       uint8         `json:"group"`
-		Lifecycle   Lifecycle     `json:"lifecycle"`
-		SizeBytes   uint64        `json:"size_bytes"`
-		AlignBytes  uint16        `json:"align_bytes"`
-		ZeroInit    bool          `json:"zero_init"`
-		Layers      uint16        `json:"layers"`
-		LayerStride uint64        `json:"layer_stride"`
-		PageTokens  uint32        `json:"page_tokens"`
-		Window      uint32        `json:"window"`
-		Sections    []jsonSection `json:"sections,omitempty"`
-	}
-	jsonSection struct {
-		Name   string       `json:"name"`
-		Offset uint64       `json:"offset"`
-		Bytes  uint64       `json:"bytes"`
-		DType  tensor.DType `json:"dtype"`
-	}
-	jsonHandoff struct {
-		From         Mode         `json:"from"`
-		To           Mode         `json:"to"`
-		FromReg      RegisterRef  `json:"from_reg"`
-		ToReg        RegisterRef  `json:"to_reg"`
-		DType        tensor.DType `json:"dtype"`
-		Layout       Layout       `json:"layout"`
-		Cols         uint32       `json:"cols"`
-		Sync         bool         `json:"sync"`
-		ReleaseAfter uint32       `json:"release_after"`
 	}
 	jsonMapping struct {
 		Buffers    []jsonBuffer `json:"buffers"`
@@ -206,10 +167,7 @@ var adrNames = map[Opcode]string{
 }
 
 func document(m *ModelPlans) (*jsonDocument, error) {
-	d := &jsonDocument{Schema: SchemaJSON, Plans: make(map[string]*jsonPlan), States: []jsonState{}, Handoffs: []jsonHandoff{}}
-	for _, h := range m.Handoffs {
-		d.Handoffs = append(d.Handoffs, jsonHandoff(h))
-	}
+	d := &jsonDocument{Schema: SchemaJSON, Plans: make(map[string]*jsonPlan), States: []StateDescriptor{}, Handoffs: append([]Handoff{}, m.Handoffs...)}
 	for mode := range NumModes {
 		c := m.ByMode(mode)
 		if c == nil {
@@ -229,12 +187,9 @@ func document(m *ModelPlans) (*jsonDocument, error) {
 
 func (d *jsonDocument) plan(c *CompiledPlan) (*jsonPlan, error) {
 	p := &c.Plan
-	j := &jsonPlan{Peak: c.PeakRegisters, States: []int{}, Inputs: list(p.Inputs), Outputs: list(p.Outputs), Registers: []jsonRegister{}, Instructions: []jsonInstruction{}}
+	j := &jsonPlan{Peak: c.PeakRegisters, States: []int{}, Inputs: list(p.Inputs), Outputs: list(p.Outputs), Registers: append([]RegSpec{}, p.Registers...), Instructions: []jsonInstruction{}}
 	for i := range p.States {
-		j.States = append(j.States, d.state(&p.States[i]))
-	}
-	for _, r := range p.Registers {
-		j.Registers = append(j.Registers, jsonRegister(r))
+		j.States = append(j.States, d.state(p.States[i]))
 	}
 	for i := range p.Instructions {
 		in, err := instructionJSON(c, i)
@@ -248,17 +203,14 @@ func (d *jsonDocument) plan(c *CompiledPlan) (*jsonPlan, error) {
 
 // state returns the index of a descriptor, adding it if it is new: the plans of
 // a model share their states.
-func (d *jsonDocument) state(s *StateDescriptor) int {
-	j := jsonState{s.Kind, s.Group, s.Lifecycle, s.SizeBytes, s.AlignBytes, s.ZeroInit, s.Layers, s.LayerStride, s.PageTokens, s.Window, nil}
-	for _, sec := range s.Sections {
-		j.Sections = append(j.Sections, jsonSection(sec))
-	}
+func (d *jsonDocument) state(s StateDescriptor) int {
+	s.ID = 0 // its position in a plan
 	for i := range d.States {
-		if reflect.DeepEqual(d.States[i], j) {
+		if reflect.DeepEqual(d.States[i], s) {
 			return i
 		}
 	}
-	d.States = append(d.States, j)
+	d.States = append(d.States, s)
 	return len(d.States) - 1
 }
 

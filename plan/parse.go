@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"atenia/plan/internal/scan"
 	"atenia/tensor"
 )
 
@@ -39,37 +40,43 @@ const maxLine = 1 << 16
 // the plan means something, and is what a program should call. Errors are
 // [*SyntaxError], or what r returns.
 func ParseText(r io.Reader) (*CompiledPlan, error) {
+	c, err := parseText(r)
+	if e, ok := errors.AsType[*scan.Error](err); ok {
+		return nil, (*SyntaxError)(e)
+	}
+	return c, err
+}
+
+func parseText(r io.Reader) (*CompiledPlan, error) {
 	t := parser{weights: make(map[string]WeightRef)}
 	sc := bufio.NewScanner(r)
 	sc.Buffer(make([]byte, 0, 4096), maxLine)
 	for sc.Scan() {
-		t.line++
-		t.s, t.pos = sc.Text(), 0
+		t.N++
+		t.S, t.Pos = sc.Text(), 0
 		if err := t.parseLine(); err != nil {
 			return nil, err
 		}
 	}
 	if err := sc.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
-			return nil, &SyntaxError{t.line + 1, maxLine, "the line is too long"}
+			return nil, &scan.Error{Line: t.N + 1, Column: maxLine, Why: "the line is too long"}
 		}
 		return nil, err
 	}
-	t.line++
-	t.s, t.pos = "", 0
+	t.N++
+	t.S, t.Pos = "", 0
 	return t.finish()
 }
 
-// parser reads a plan text line by line; s is the line and pos how far it got.
+// parser reads a plan text line by line.
 type parser struct {
+	scan.Line
 	c       CompiledPlan
 	weights map[string]WeightRef
 	kills   []kill
 	counts  *[4]uint64 // what the header promises: instructions, registers, states, weights
 	output  bool       // the output line was read: only diagnostics may follow
-	s       string
-	line    int
-	pos     int
 }
 
 // A kill is a "!" mark: the register dies after the instruction.
@@ -79,21 +86,21 @@ type kill struct {
 }
 
 func (t *parser) parseLine() error {
-	t.spaces()
-	if t.pos == len(t.s) || t.s[t.pos] == '#' {
+	t.Spaces()
+	if t.Pos == len(t.S) || t.S[t.Pos] == '#' {
 		return nil // an empty line or a comment
 	}
 	if t.counts == nil {
 		return t.header()
 	}
-	start := t.pos
-	switch w := t.bare(); {
+	start := t.Pos
+	switch w := t.Bare(); {
 	case t.output && w != "note" && w != "warn":
-		return t.errorAt(start, "only notes and warnings follow the output line")
+		return t.ErrorAt(start, "only notes and warnings follow the output line")
 	case w == "state":
 		return t.state()
 	case w == "buffer":
-		t.pos = len(t.s)
+		t.Pos = len(t.S)
 		return nil
 	case w == "input":
 		return t.input()
@@ -104,14 +111,14 @@ func (t *parser) parseLine() error {
 	case w == strconv.Itoa(len(t.c.Plan.Instructions)):
 		return t.instruction()
 	default:
-		return t.errorAt(start, "want a state, an input, an output, or instruction %d", len(t.c.Plan.Instructions))
+		return t.ErrorAt(start, "want a state, an input, an output, or instruction %d", len(t.c.Plan.Instructions))
 	}
 }
 
 func (t *parser) header() error {
-	start := t.pos
-	if t.bare() != "plan" {
-		return t.errorAt(start, `want "plan"`)
+	start := t.Pos
+	if t.Bare() != "plan" {
+		return t.ErrorAt(start, `want "plan"`)
 	}
 	var n [5]uint64
 	err := t.key("mode", &t.c.Plan.Mode)
@@ -124,20 +131,20 @@ func (t *parser) header() error {
 	case err != nil:
 		return err
 	case n[2] > MaxRegisters:
-		return t.errorf("peak of %d registers", n[2])
+		return t.Errorf("peak of %d registers", n[2])
 	}
 	t.c.PeakRegisters = uint16(n[2])
 	t.counts = &[4]uint64{n[0], n[1], n[3], n[4]}
-	return t.end()
+	return t.End()
 }
 
 func (t *parser) state() error {
 	d := StateDescriptor{ID: uint8(len(t.c.Plan.States))}
 	if len(t.c.Plan.States) > 255 {
-		return t.errorf("more than 256 states")
+		return t.Errorf("more than 256 states")
 	}
-	if !t.lit(" s" + strconv.Itoa(int(d.ID)) + " kind=") {
-		return t.errorf("want state s%d and its kind", d.ID)
+	if !t.Lit(" s" + strconv.Itoa(int(d.ID)) + " kind=") {
+		return t.Errorf("want state s%d and its kind", d.ID)
 	}
 	if err := t.kindAndGroup(&d); err != nil {
 		return err
@@ -164,12 +171,12 @@ func (t *parser) state() error {
 		f.set(n)
 	}
 	switch {
-	case t.lit(" zero=true"):
+	case t.Lit(" zero=true"):
 		d.ZeroInit = true
-	case !t.lit(" zero=false"):
-		return t.errorf("want zero=true or zero=false")
+	case !t.Lit(" zero=false"):
+		return t.Errorf("want zero=true or zero=false")
 	}
-	for t.lit(" ") {
+	for t.Lit(" ") {
 		s, err := t.section()
 		if err != nil {
 			return err
@@ -177,16 +184,16 @@ func (t *parser) state() error {
 		d.Sections = append(d.Sections, s)
 	}
 	t.c.Plan.States = append(t.c.Plan.States, d)
-	return t.end()
+	return t.End()
 }
 
 // kindAndGroup reads "kv.1".
 func (t *parser) kindAndGroup(d *StateDescriptor) error {
-	start := t.pos
-	kind, group, _ := strings.Cut(t.bare(), ".")
+	start := t.Pos
+	kind, group, _ := strings.Cut(t.Bare(), ".")
 	n, err := strconv.ParseUint(group, 10, 8)
 	if d.Kind.UnmarshalText([]byte(kind)) != nil || err != nil {
-		return t.errorAt(start, "want a kind and a group, as in kv.0")
+		return t.ErrorAt(start, "want a kind and a group, as in kv.0")
 	}
 	d.Group = uint8(n)
 	return nil
@@ -194,50 +201,50 @@ func (t *parser) kindAndGroup(d *StateDescriptor) error {
 
 // section reads "k:F16[0+1024]".
 func (t *parser) section() (s Section, err error) {
-	if s.Name, err = t.word(); err != nil {
+	if s.Name, err = t.Word(); err != nil {
 		return s, err
 	}
-	if !t.lit(":") {
-		return s, t.errorf("want : and an element type")
+	if !t.Lit(":") {
+		return s, t.Errorf("want : and an element type")
 	}
-	start := t.pos
-	if err := s.DType.UnmarshalText([]byte(t.bare())); err != nil {
-		return s, t.errorAt(start, "%v", err)
+	start := t.Pos
+	if err := s.DType.UnmarshalText([]byte(t.Bare())); err != nil {
+		return s, t.ErrorAt(start, "%v", err)
 	}
-	if !t.lit("[") {
-		return s, t.errorf("want [offset+bytes]")
+	if !t.Lit("[") {
+		return s, t.Errorf("want [offset+bytes]")
 	}
-	if s.Offset, err = t.number(64); err != nil {
+	if s.Offset, err = t.Number(64); err != nil {
 		return s, err
 	}
-	if !t.lit("+") {
-		return s, t.errorf("want +bytes")
+	if !t.Lit("+") {
+		return s, t.Errorf("want +bytes")
 	}
-	if s.Bytes, err = t.number(64); err != nil {
+	if s.Bytes, err = t.Number(64); err != nil {
 		return s, err
 	}
-	if !t.lit("]") {
-		return s, t.errorf("want ]")
+	if !t.Lit("]") {
+		return s, t.Errorf("want ]")
 	}
 	return s, nil
 }
 
 func (t *parser) input() error {
 	if len(t.c.Plan.Instructions) > 0 {
-		return t.errorf("inputs come before instructions")
+		return t.Errorf("inputs come before instructions")
 	}
-	t.spaces()
+	t.Spaces()
 	r, err := t.madeRegister()
 	if err != nil {
 		return err
 	}
 	t.c.Plan.Inputs = append(t.c.Plan.Inputs, r)
-	return t.end()
+	return t.End()
 }
 
 func (t *parser) outputs() error {
 	t.output = true
-	for t.spaces() && t.pos < len(t.s) {
+	for t.Spaces() && t.Pos < len(t.S) {
 		r, err := t.readRegister()
 		if err != nil {
 			return err
@@ -249,23 +256,23 @@ func (t *parser) outputs() error {
 
 func (t *parser) diagnostic(warn bool) error {
 	d := PlanDiagnostic{Warn: warn}
-	t.spaces()
+	t.Spaces()
 	var err error
-	if d.Code, err = t.word(); err != nil {
+	if d.Code, err = t.Word(); err != nil {
 		return err
 	}
-	if !t.lit(": ") {
-		return t.errorf("want : and a text")
+	if !t.Lit(": ") {
+		return t.Errorf("want : and a text")
 	}
-	if d.Text = t.s[t.pos:]; strings.HasPrefix(d.Text, `"`) {
-		if d.Text, err = t.word(); err != nil {
+	if d.Text = t.S[t.Pos:]; strings.HasPrefix(d.Text, `"`) {
+		if d.Text, err = t.Word(); err != nil {
 			return err
 		}
 	} else {
-		t.pos = len(t.s)
+		t.Pos = len(t.S)
 	}
 	t.c.Diagnostics = append(t.c.Diagnostics, d)
-	return t.end()
+	return t.End()
 }
 
 // finish builds what follows from the lines and compares with the header, so
@@ -273,15 +280,15 @@ func (t *parser) diagnostic(warn bool) error {
 func (t *parser) finish() (*CompiledPlan, error) {
 	p := &t.c.Plan
 	if t.counts == nil {
-		return nil, t.errorf("no plan")
+		return nil, t.Errorf("no plan")
 	}
 	if !t.output {
-		return nil, t.errorf("the output line is missing")
+		return nil, t.Errorf("the output line is missing")
 	}
 	have := [4]int{len(p.Instructions), len(p.Registers), len(p.States), len(p.Weights)}
 	for i, what := range []string{"instructions", "registers", "states", "weights"} {
 		if uint64(have[i]) != t.counts[i] {
-			return nil, t.errorf("%d %s, the header promises %d", have[i], what, t.counts[i])
+			return nil, t.Errorf("%d %s, the header promises %d", have[i], what, t.counts[i])
 		}
 	}
 	t.c.Live = liveness(p, t.kills)

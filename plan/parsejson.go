@@ -8,8 +8,8 @@ import (
 // plans builds what the document describes.
 func (d *jsonDocument) plans() (*ModelPlans, error) {
 	m := new(ModelPlans)
-	for _, h := range d.Handoffs {
-		m.Handoffs = append(m.Handoffs, Handoff(h))
+	if len(d.Handoffs) > 0 {
+		m.Handoffs = d.Handoffs
 	}
 	for name := range d.Plans {
 		if _, err := ParseMode(name); err != nil {
@@ -69,14 +69,14 @@ func (d *jsonDocument) compiled(mode Mode, j *jsonPlan) (*CompiledPlan, error) {
 	p := &c.Plan
 	p.Mode = mode
 	p.Inputs, p.Outputs = some(j.Inputs), some(j.Outputs)
-	for _, r := range j.Registers {
-		p.Registers = append(p.Registers, RegSpec(r))
-	}
+	p.Registers = j.Registers
 	for id, i := range j.States {
 		if i < 0 || i >= len(d.States) {
 			return nil, Errorf(ErrInvalidPlan, Whole, "state %d of %d", i, len(d.States))
 		}
-		p.States = append(p.States, d.States[i].descriptor(uint8(id)))
+		s := d.States[i]
+		s.ID = uint8(id)
+		p.States = append(p.States, s)
 	}
 	var kills []kill
 	weights := make(map[string]WeightRef)
@@ -97,17 +97,6 @@ func (d *jsonDocument) compiled(mode Mode, j *jsonPlan) (*CompiledPlan, error) {
 	}
 	c.Live = liveness(p, kills)
 	return c, nil
-}
-
-func (s *jsonState) descriptor(id uint8) StateDescriptor {
-	d := StateDescriptor{
-		ID: id, Kind: s.Kind, Group: s.Group, Lifecycle: s.Lifecycle, SizeBytes: s.SizeBytes, AlignBytes: s.AlignBytes,
-		ZeroInit: s.ZeroInit, Layers: s.Layers, LayerStride: s.LayerStride, PageTokens: s.PageTokens, Window: s.Window,
-	}
-	for _, sec := range s.Sections {
-		d.Sections = append(d.Sections, Section(sec))
-	}
-	return d
 }
 
 // add appends one instruction with its payload and weights.

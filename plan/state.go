@@ -105,27 +105,27 @@ func (a Action) String() string {
 // paged state SizeBytes is the size of a page over all its layers; for a fixed
 // one it covers all layers. Either way Layers·LayerStride = SizeBytes.
 type StateDescriptor struct {
-	ID          uint8
-	Kind        StateKind
-	Group       uint8
-	SizeBytes   uint64
-	AlignBytes  uint16
-	ZeroInit    bool
-	Lifecycle   Lifecycle
-	Layers      uint16
-	LayerStride uint64
-	PageTokens  uint32 // 0 = fixed size
-	Window      uint32 // 0 = all positions, else only the last Window are kept
-	Sections    []Section
+	ID          uint8     `json:"-"`
+	Kind        StateKind `json:"kind"`
+	Group       uint8     `json:"group"`
+	SizeBytes   uint64    `json:"size_bytes"`
+	AlignBytes  uint16    `json:"align_bytes"`
+	ZeroInit    bool      `json:"zero_init"`
+	Lifecycle   Lifecycle `json:"lifecycle"`
+	Layers      uint16    `json:"layers"`
+	LayerStride uint64    `json:"layer_stride"`
+	PageTokens  uint32    `json:"page_tokens"` // 0 = fixed size
+	Window      uint32    `json:"window"`      // 0 = all positions, else only the last Window are kept
+	Sections    []Section `json:"sections,omitempty"`
 }
 
 // A Section names one part of a layer's stride ("k", "v", "conv", "ssm"), so
 // that snapshot, fork and dump need no kernel knowledge.
 type Section struct {
-	Name   string
-	Offset uint64 // inside a layer's stride
-	Bytes  uint64
-	DType  tensor.DType
+	Name   string       `json:"name"`
+	Offset uint64       `json:"offset"` // inside a layer's stride
+	Bytes  uint64       `json:"bytes"`
+	DType  tensor.DType `json:"dtype"`
 }
 
 // An Effect is what one action does to states of one lifecycle.

@@ -4,8 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
+
+	"atenia/plan/internal/scan"
 )
 
 // PrintOptions choose how a plan is printed. The zero value prints what
@@ -77,7 +78,7 @@ func (t *texter) header(b *bufio.Writer) {
 		fmt.Fprintf(b, "state s%d kind=%s.%d class=%s bytes=%d align=%d layers=%d stride=%d page=%d window=%d zero=%t",
 			d.ID, d.Kind, d.Group, d.Lifecycle, d.SizeBytes, d.AlignBytes, d.Layers, d.LayerStride, d.PageTokens, d.Window, d.ZeroInit)
 		for _, s := range d.Sections {
-			fmt.Fprintf(b, " %s:%s[%d+%d]", word(s.Name), s.DType, s.Offset, s.Bytes)
+			fmt.Fprintf(b, " %s:%s[%d+%d]", scan.Word(s.Name), s.DType, s.Offset, s.Bytes)
 		}
 		b.WriteByte('\n')
 	}
@@ -102,7 +103,7 @@ func (t *texter) trailer(b *bufio.Writer) {
 		if d.Warn {
 			level = "warn"
 		}
-		fmt.Fprintf(b, "%s %s: %s\n", level, word(d.Code), sentence(d.Text))
+		fmt.Fprintf(b, "%s %s: %s\n", level, scan.Word(d.Code), scan.Sentence(d.Text))
 	}
 }
 
@@ -137,7 +138,7 @@ func (t *texter) register(r RegisterRef, made bool) string {
 	fmt.Fprintf(&b, "r%d", r)
 	if made && int(r) < len(t.c.Plan.Registers) {
 		s := &t.c.Plan.Registers[r]
-		b.WriteString(":" + word(s.Name) + s.shape())
+		b.WriteString(":" + scan.Word(s.Name) + s.shape())
 	}
 	if t.m != nil && int(r) < len(t.m.ToPhysical) && t.m.ToPhysical[r] != NoBuffer {
 		fmt.Fprintf(&b, "@b%d", t.m.ToPhysical[r])
@@ -171,7 +172,7 @@ func (t *texter) dead(i int, r RegisterRef) string {
 func (t *texter) weight(op Opcode, slot int, w WeightRef) string {
 	name := fmt.Sprintf("w%d", w)
 	if uint64(w) < uint64(len(t.c.Plan.Weights)) {
-		name = word(t.c.Plan.Weights[w].Name)
+		name = scan.Word(t.c.Plan.Weights[w].Name)
 	}
 	if s := Specs.Get(op); s != nil && slot < len(s.Weights) {
 		n, _ := s.Slot(slot)
@@ -198,30 +199,4 @@ func (t *texter) params(in *Instruction) string {
 		}
 	}
 	return " {" + strings.Join(words, " ") + "}"
-}
-
-// word returns a name as it stands, or quoted if it is not plain.
-func word(s string) string {
-	if s == "" {
-		return `""`
-	}
-	for i := range len(s) {
-		if !plain(s[i]) {
-			return strconv.QuoteToASCII(s)
-		}
-	}
-	return s
-}
-
-// plain reports whether a byte may stand in an unquoted name.
-func plain(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' || c == '/'
-}
-
-// sentence returns the text of a diagnostic on one line, quoted if it needs to be.
-func sentence(s string) string {
-	if s == "" || s[0] == '"' || strings.TrimSpace(s) != s || strconv.QuoteToASCII(s) != `"`+s+`"` {
-		return strconv.QuoteToASCII(s)
-	}
-	return s
 }

@@ -74,12 +74,12 @@ func (r RowKind) String() string {
 
 // A RegSpec is the logical shape of a register: Rows × Cols elements.
 type RegSpec struct {
-	Name   string
-	DType  tensor.DType // F32 for activations, I32 for indices
-	Rank   uint8
-	Rows   RowKind
-	Cols   uint32
-	Layout Layout
+	Name   string       `json:"name"`
+	DType  tensor.DType `json:"dtype"` // F32 for activations, I32 for indices
+	Rank   uint8        `json:"rank"`
+	Rows   RowKind      `json:"rows"`
+	Cols   uint32       `json:"cols"`
+	Layout Layout       `json:"layout"`
 }
 
 // An Instruction applies one opcode.
@@ -168,11 +168,13 @@ func (m *ModelPlans) ByMode(mode Mode) *CompiledPlan {
 // A Handoff pins one stage boundary: which register leaves, which receives it,
 // whether the producer must be synchronised, and when its buffer is free again.
 type Handoff struct {
-	From, To       Mode
-	FromReg, ToReg RegisterRef
-	DType          tensor.DType
-	Layout         Layout
-	Cols           uint32
-	Sync           bool
-	ReleaseAfter   uint32 // instruction of the consumer after which the buffer is free
+	From         Mode         `json:"from"`
+	To           Mode         `json:"to"`
+	FromReg      RegisterRef  `json:"from_reg"`
+	ToReg        RegisterRef  `json:"to_reg"`
+	DType        tensor.DType `json:"dtype"`
+	Layout       Layout       `json:"layout"`
+	Cols         uint32       `json:"cols"`
+	Sync         bool         `json:"sync"`
+	ReleaseAfter uint32       `json:"release_after"` // instruction of the consumer after which the buffer is free
 }

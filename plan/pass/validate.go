@@ -132,14 +132,14 @@ func (v *validator) instruction(i int) error {
 	if err != nil {
 		return err
 	}
-	site := plan.Site{Spec: s, Params: params, Weights: in.Weights, State: d}
+	at := site{spec: s, params: params, weights: in.Weights, state: d}
 	for _, r := range in.In {
-		site.In = append(site.In, v.p.Registers[r])
+		at.in = append(at.in, v.p.Registers[r])
 	}
 	for _, r := range in.Out {
-		site.Out = append(site.Out, v.p.Registers[r])
+		at.out = append(at.out, v.p.Registers[r])
 	}
-	if err := s.Rule(&site); err != nil {
+	if err := rules[in.Op](&at); err != nil {
 		return invalid(i, "%s: %v", s.Name, err)
 	}
 	return nil
