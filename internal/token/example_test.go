@@ -15,7 +15,7 @@ func Example() {
 		Types:  []int32{token.TypeUnknown, token.TypeControl, 1, 1, 1, 1, 1, 1},
 		Scores: []float32{0, 0, -9, -9, -9, -1, -2, -9},
 		Special: map[string]int32{
-			"bos": 1, "unknown": 0,
+			"bos": 1, "unk": 0,
 		},
 	}
 	t, err := token.FromVocab(v)

@@ -38,7 +38,7 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 	no, yes := false, true
 	unknown := func(id int32) {
 		if id != subword.None {
-			v.Special["unknown"] = id
+			v.Special["unk"] = id
 		}
 	}
 	switch m := t.model.(type) {
@@ -126,7 +126,7 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 		v.Types[a.ID] = TypeUserDefined
 		if a.Special {
 			v.Types[a.ID] = TypeControl
-			if id, ok := v.Special["unknown"]; ok && id == a.ID {
+			if id, ok := v.Special["unk"]; ok && id == a.ID {
 				v.Types[a.ID] = TypeUnknown
 			}
 		}
@@ -146,7 +146,7 @@ func (t *Tokenizer) exportFrame(v *Vocab) error {
 	v.AddBOS, v.AddEOS = &bos, &eos
 	first, last := "bos", "eos"
 	if v.Model == "bert" {
-		first, last = "cls", "seperator"
+		first, last = "cls", "sep"
 	}
 	if bos {
 		v.Special[first] = front[0]

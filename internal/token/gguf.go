@@ -23,9 +23,8 @@ type Vocab struct {
 	Types  []int32   // by id: the Type constants
 	Merges []string  // "left right", in rank order: gpt2; and llama, where scores alone leave ties open
 
-	// Special holds the ids of tokenizer.ggml.*_token_id by the * in the key,
-	// such as bos, eos, unknown, padding, seperator (which the format spells
-	// so), cls, mask, eot.
+	// Special holds the ids of tokenizer.ggml.*_token_id by short names: bos,
+	// eos, unk, sep, pad, cls, mask, eot, eom.
 	Special map[string]int32
 
 	AddBOS, AddEOS, AddSpacePrefix *bool // nil: the model's default
@@ -176,10 +175,19 @@ func (v *Vocab) check() error {
 	}
 	for name, id := range v.Special {
 		if id < 0 || int(id) >= n {
-			return &FormatError{Path: "tokenizer.ggml." + name + "_token_id", Want: fmt.Sprintf("an id below %d", n), Got: fmt.Sprint(id)}
+			return &FormatError{Path: specialKey(name), Want: fmt.Sprintf("an id below %d", n), Got: fmt.Sprint(id)}
 		}
 	}
 	return nil
+}
+
+// specialKey returns the GGUF key of a special token; the format spells some
+// names out, one of them wrong.
+func specialKey(name string) string {
+	if long, ok := map[string]string{"unk": "unknown", "sep": "seperator", "pad": "padding"}[name]; ok {
+		name = long
+	}
+	return "tokenizer.ggml." + name + "_token_id"
 }
 
 // id returns the first special token of the given names, or none.
@@ -197,7 +205,7 @@ func (v *Vocab) id(names ...string) int32 {
 func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	first, last := v.id("bos"), v.id("eos")
 	if v.Model == "bert" {
-		first, last = v.id("cls", "bos"), v.id("seperator", "sep", "eos")
+		first, last = v.id("cls", "bos"), v.id("sep", "eos")
 	}
 	if bos && first == subword.None && bosSet || eos && last == subword.None && eosSet {
 		return nil, &FormatError{Path: "tokenizer.ggml.bos_token_id, eos_token_id", Want: "the tokens that add_bos_token and add_eos_token ask for", Got: "none"}
@@ -264,7 +272,7 @@ func (t *Tokenizer) fromLlama(v Vocab) error {
 		t.normalizer = segment.Normalizers{segment.PrefixText{Text: metaMark}, spaces}
 		t.decoder = decoders{back, byteFallback{}, fuse{}, trimDecoder{' ', 1, 0}}
 	}
-	unk := v.id("unknown", "unk")
+	unk := v.id("unk")
 	if v.Merges != nil {
 		m := &subword.BPE{Lex: t.lex, Unk: unk, FuseUnk: true, ByteFallback: true}
 		m.Bytes, m.AllBytes = t.lex.ByteTokens()
@@ -298,7 +306,7 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 	for i, s := range v.Scores {
 		scores[i] = float64(s)
 	}
-	unk := v.id("unknown", "unk")
+	unk := v.id("unk")
 	if unk == subword.None {
 		for id, kind := range v.Types {
 			if kind == TypeUnknown {
@@ -317,7 +325,7 @@ func (t *Tokenizer) fromBert(v Vocab) error {
 	for id, s := range v.Tokens {
 		lex.Add(wordPieceForm(s), int32(id))
 	}
-	unk := v.id("unknown", "unk")
+	unk := v.id("unk")
 	if unk == subword.None {
 		id, ok := lex.IDs["[UNK]"]
 		if !ok {
