@@ -309,9 +309,32 @@ func ropeInterleaved(x, cos, sin []float32) {
 }
 
 func apply(op unary, dst, src []float32) {
+	dst = dst[:len(src)]
+	if n := whole(len(src), 16); n > 0 && level.Load() == levelAVX512 {
+		d, s := &dst[0], &src[0]
+		switch op {
+		case opExp:
+			expAVX512(d, s, n)
+		case opSigmoid:
+			sigmoidAVX512(d, s, n)
+		case opTanh:
+			tanhAVX512(d, s, n)
+		case opSiLU:
+			siluAVX512(d, s, n)
+		case opGELUTanh:
+			geluTanhAVX512(d, s, n)
+		case opGELUErf:
+			geluErfAVX512(d, s, n)
+		case opReLU:
+			reluAVX512(d, s, n)
+		case opReLU2:
+			relu2AVX512(d, s, n)
+		}
+		dst, src = dst[n:], src[n:]
+	}
 	n := whole(len(src), 8)
 	if n > 0 {
-		d, s := &dst[:n][0], &src[0]
+		d, s := &dst[0], &src[0]
 		switch op {
 		case opExp:
 			expAVX2(d, s, n)
@@ -349,7 +372,9 @@ func maxOf(x []float32) float32 {
 
 func expSum(a *lanes, x []float32, top float32) {
 	n := whole(len(x), 16)
-	if n > 0 {
+	if n > 0 && level.Load() == levelAVX512 {
+		expSumAVX512(&a[0], &x[0], n, top)
+	} else if n > 0 {
 		expSumAVX2(&a[0], &x[0], n, top)
 	}
 	expSumGeneric(a, x[n:], top)

@@ -114,6 +114,51 @@ func weightedF16h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, 
 //go:noescape
 func weightedF16h1c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 
+// expAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func expAVX2(dst *float32, src *float32, n int)
+
+// sigmoidAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func sigmoidAVX2(dst *float32, src *float32, n int)
+
+// tanhAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func tanhAVX2(dst *float32, src *float32, n int)
+
+// siluAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func siluAVX2(dst *float32, src *float32, n int)
+
+// geluTanhAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func geluTanhAVX2(dst *float32, src *float32, n int)
+
+// geluErfAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func geluErfAVX2(dst *float32, src *float32, n int)
+
+// reluAVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func reluAVX2(dst *float32, src *float32, n int)
+
+// relu2AVX2 applies the function to a multiple of 8 values.
+//
+//go:noescape
+func relu2AVX2(dst *float32, src *float32, n int)
+
+// expSumAVX2 does expSumGeneric for a multiple of 16.
+//
+//go:noescape
+func expSumAVX2(acc *float32, x *float32, n int, top float32)
+
 // tileF32x1AVX512 does tileFloatGeneric for 1 activation rows.
 //
 //go:noescape
@@ -254,6 +299,51 @@ func weightedF16h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int
 //go:noescape
 func weightedF16h1c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 
+// expAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func expAVX512(dst *float32, src *float32, n int)
+
+// sigmoidAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func sigmoidAVX512(dst *float32, src *float32, n int)
+
+// tanhAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func tanhAVX512(dst *float32, src *float32, n int)
+
+// siluAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func siluAVX512(dst *float32, src *float32, n int)
+
+// geluTanhAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func geluTanhAVX512(dst *float32, src *float32, n int)
+
+// geluErfAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func geluErfAVX512(dst *float32, src *float32, n int)
+
+// reluAVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func reluAVX512(dst *float32, src *float32, n int)
+
+// relu2AVX512 applies the function to a multiple of 16 values.
+//
+//go:noescape
+func relu2AVX512(dst *float32, src *float32, n int)
+
+// expSumAVX512 does expSumGeneric for a multiple of 16.
+//
+//go:noescape
+func expSumAVX512(acc *float32, x *float32, n int, top float32)
+
 // foldAVX2 writes four sums for each tile, dstStride bytes apart.
 //
 //go:noescape
@@ -368,51 +458,6 @@ func sumSquaresLanesAVX2(acc *float64, x *float32, n int, mean float64)
 //
 //go:noescape
 func normaliseAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
-
-// expAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func expAVX2(dst *float32, src *float32, n int)
-
-// sigmoidAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func sigmoidAVX2(dst *float32, src *float32, n int)
-
-// tanhAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func tanhAVX2(dst *float32, src *float32, n int)
-
-// siluAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func siluAVX2(dst *float32, src *float32, n int)
-
-// geluTanhAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func geluTanhAVX2(dst *float32, src *float32, n int)
-
-// geluErfAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func geluErfAVX2(dst *float32, src *float32, n int)
-
-// reluAVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func reluAVX2(dst *float32, src *float32, n int)
-
-// relu2AVX2 applies the function to a multiple of 8 values.
-//
-//go:noescape
-func relu2AVX2(dst *float32, src *float32, n int)
-
-// expSumAVX2 does expSumGeneric for a multiple of 16.
-//
-//go:noescape
-func expSumAVX2(acc *float32, x *float32, n int, top float32)
 
 // maxAVX2 raises eight maxima; numbers win over NaN.
 //

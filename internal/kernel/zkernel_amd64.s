@@ -3050,6 +3050,690 @@ loop67:
 	VZEROUPPER
 	RET
 
+// func expAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·expAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop68:
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VBROADCASTSS f32_42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y1
+	VMULPS       Y0, Y1, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VBROADCASTSS f32_3f318000<>+0(SB), Y2
+	VMULPS       Y1, Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS f32_b95e8083<>+0(SB), Y2
+	VMULPS       Y1, Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS f32_39506967<>+0(SB), Y2
+	VMULPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VMULPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3c088908<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VMULPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VMULPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VMULPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3f000000<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VMULPS       Y0, Y0, Y3
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y2, Y0, Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VADDPS       Y0, Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VBROADCASTSS bias<>+0(SB), Y3
+	VPADDD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VBROADCASTSS bias<>+0(SB), Y3
+	VPADDD       Y3, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop68
+	VZEROUPPER
+	RET
+
+DATA f32_c2d00000<>+0(SB)/4, $0xc2d00000
+GLOBL f32_c2d00000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_42b20000<>+0(SB)/4, $0x42b20000
+GLOBL f32_42b20000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL f32_3fb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3f318000<>+0(SB)/4, $0x3f318000
+GLOBL f32_3f318000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_b95e8083<>+0(SB)/4, $0xb95e8083
+GLOBL f32_b95e8083<>(SB), RODATA|NOPTR, $4
+
+DATA f32_39506967<>+0(SB)/4, $0x39506967
+GLOBL f32_39506967<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3ab743ce<>+0(SB)/4, $0x3ab743ce
+GLOBL f32_3ab743ce<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3c088908<>+0(SB)/4, $0x3c088908
+GLOBL f32_3c088908<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+GLOBL f32_3d2aa9c1<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+GLOBL f32_3e2aaaaa<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3f000000<>+0(SB)/4, $0x3f000000
+GLOBL f32_3f000000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
+
+DATA bias<>+0(SB)/4, $0x0000007f
+GLOBL bias<>(SB), RODATA|NOPTR, $4
+
+// func sigmoidAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop69:
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VBROADCASTSS signBit<>+0(SB), Y2
+	VXORPS       Y2, Y0, Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VBROADCASTSS f32_42b20000<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y3
+	VMULPS       Y0, Y3, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VBROADCASTSS f32_3f318000<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y0, Y0
+	VBROADCASTSS f32_b95e8083<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y0, Y0
+	VBROADCASTSS f32_39506967<>+0(SB), Y4
+	VMULPS       Y4, Y0, Y4
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y0, Y4
+	VBROADCASTSS f32_3c088908<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y0, Y4
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y0, Y4
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y0, Y4
+	VBROADCASTSS f32_3f000000<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y0, Y0, Y5
+	VMULPS       Y4, Y5, Y4
+	VADDPS       Y4, Y0, Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VADDPS       Y0, Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VBROADCASTSS bias<>+0(SB), Y5
+	VPADDD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VBROADCASTSS bias<>+0(SB), Y5
+	VPADDD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y0, Y4, Y0
+	VMULPS       Y0, Y3, Y0
+	VADDPS       Y2, Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop69
+	VZEROUPPER
+	RET
+
+DATA signBit<>+0(SB)/4, $0x80000000
+GLOBL signBit<>(SB), RODATA|NOPTR, $4
+
+// func tanhAVX2(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop70:
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS absMask<>+0(SB), Y1
+	VANDPS       Y1, Y0, Y1
+	VBROADCASTSS f32_c1100000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y2
+	VBROADCASTSS f32_41100000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VBROADCASTSS f32_a59f25c0<>+0(SB), Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_2a61337e<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_aebd37ff<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_335c0041<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_3779434a<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_3a270ded<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_3ba059dc<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y2, Y4, Y2
+	VBROADCASTSS f32_35a0d3d8<>+0(SB), Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_38f895d6<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y4
+	VBROADCASTSS f32_3b14aa05<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS f32_3ba059dd<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VDIVPS       Y3, Y2, Y2
+	VBROADCASTSS f32_39d1b717<>+0(SB), Y3
+	VCMPPS       $0x01, Y3, Y1, Y1
+	VBLENDVPS    Y1, Y0, Y2, Y2
+	VMOVUPS      Y2, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop70
+	VZEROUPPER
+	RET
+
+DATA absMask<>+0(SB)/4, $0x7fffffff
+GLOBL absMask<>(SB), RODATA|NOPTR, $4
+
+DATA f32_c1100000<>+0(SB)/4, $0xc1100000
+GLOBL f32_c1100000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_41100000<>+0(SB)/4, $0x41100000
+GLOBL f32_41100000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_a59f25c0<>+0(SB)/4, $0xa59f25c0
+GLOBL f32_a59f25c0<>(SB), RODATA|NOPTR, $4
+
+DATA f32_2a61337e<>+0(SB)/4, $0x2a61337e
+GLOBL f32_2a61337e<>(SB), RODATA|NOPTR, $4
+
+DATA f32_aebd37ff<>+0(SB)/4, $0xaebd37ff
+GLOBL f32_aebd37ff<>(SB), RODATA|NOPTR, $4
+
+DATA f32_335c0041<>+0(SB)/4, $0x335c0041
+GLOBL f32_335c0041<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3779434a<>+0(SB)/4, $0x3779434a
+GLOBL f32_3779434a<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3a270ded<>+0(SB)/4, $0x3a270ded
+GLOBL f32_3a270ded<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3ba059dc<>+0(SB)/4, $0x3ba059dc
+GLOBL f32_3ba059dc<>(SB), RODATA|NOPTR, $4
+
+DATA f32_35a0d3d8<>+0(SB)/4, $0x35a0d3d8
+GLOBL f32_35a0d3d8<>(SB), RODATA|NOPTR, $4
+
+DATA f32_38f895d6<>+0(SB)/4, $0x38f895d6
+GLOBL f32_38f895d6<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3b14aa05<>+0(SB)/4, $0x3b14aa05
+GLOBL f32_3b14aa05<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3ba059dd<>+0(SB)/4, $0x3ba059dd
+GLOBL f32_3ba059dd<>(SB), RODATA|NOPTR, $4
+
+DATA f32_39d1b717<>+0(SB)/4, $0x39d1b717
+GLOBL f32_39d1b717<>(SB), RODATA|NOPTR, $4
+
+// func siluAVX2(dst *float32, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·siluAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop71:
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS signBit<>+0(SB), Y1
+	VXORPS       Y1, Y0, Y1
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VBROADCASTSS f32_42b20000<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y3
+	VMULPS       Y1, Y3, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VBROADCASTSS f32_3f318000<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y1, Y1
+	VBROADCASTSS f32_b95e8083<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y1, Y1
+	VBROADCASTSS f32_39506967<>+0(SB), Y4
+	VMULPS       Y4, Y1, Y4
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y4
+	VBROADCASTSS f32_3c088908<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y4
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y4
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y4
+	VBROADCASTSS f32_3f000000<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VMULPS       Y1, Y1, Y5
+	VMULPS       Y4, Y5, Y4
+	VADDPS       Y4, Y1, Y1
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VADDPS       Y1, Y4, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VBROADCASTSS bias<>+0(SB), Y5
+	VPADDD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VBROADCASTSS bias<>+0(SB), Y5
+	VPADDD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y1, Y3, Y1
+	VADDPS       Y2, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop71
+	VZEROUPPER
+	RET
+
+// func geluTanhAVX2(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop72:
+	VMOVUPS      (CX), Y0
+	VMULPS       Y0, Y0, Y1
+	VMULPS       Y1, Y0, Y1
+	VBROADCASTSS f32_3f4c422a<>+0(SB), Y2
+	VBROADCASTSS f32_3d372713<>+0(SB), Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VBROADCASTSS absMask<>+0(SB), Y2
+	VANDPS       Y2, Y1, Y2
+	VBROADCASTSS f32_c1100000<>+0(SB), Y3
+	VMAXPS       Y1, Y3, Y3
+	VBROADCASTSS f32_41100000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VBROADCASTSS f32_a59f25c0<>+0(SB), Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_2a61337e<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_aebd37ff<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_335c0041<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_3779434a<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_3a270ded<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_3ba059dc<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y3, Y5, Y3
+	VBROADCASTSS f32_35a0d3d8<>+0(SB), Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_38f895d6<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y5
+	VBROADCASTSS f32_3b14aa05<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y4, Y4
+	VBROADCASTSS f32_3ba059dd<>+0(SB), Y5
+	VADDPS       Y4, Y5, Y4
+	VDIVPS       Y4, Y3, Y3
+	VBROADCASTSS f32_39d1b717<>+0(SB), Y4
+	VCMPPS       $0x01, Y4, Y2, Y2
+	VBLENDVPS    Y2, Y1, Y3, Y3
+	VBROADCASTSS f32_3f000000<>+0(SB), Y1
+	VMULPS       Y1, Y0, Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y1
+	VADDPS       Y1, Y3, Y1
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop72
+	VZEROUPPER
+	RET
+
+DATA f32_3f4c422a<>+0(SB)/4, $0x3f4c422a
+GLOBL f32_3f4c422a<>(SB), RODATA|NOPTR, $4
+
+DATA f32_3d372713<>+0(SB)/4, $0x3d372713
+GLOBL f32_3d372713<>(SB), RODATA|NOPTR, $4
+
+// func geluErfAVX2(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop73:
+	VMOVUPS      (CX), Y0
+	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS f32_c0800000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VBROADCASTSS f32_40800000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VBROADCASTSS f32_af95df0b<>+0(SB), Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_32edffee<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_b60cff51<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_b86ec2d2<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_ba40ac63<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_bb41a1f6<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_bc83dbd4<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y1, Y3, Y1
+	VBROADCASTSS f32_b77460cd<>+0(SB), Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_b95fbd29<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_badc924e<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS f32_bbf19bf8<>+0(SB), Y4
+	VADDPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VBROADCASTSS f32_bc69b6a7<>+0(SB), Y3
+	VADDPS       Y2, Y3, Y2
+	VDIVPS       Y2, Y1, Y1
+	VBROADCASTSS f32_3f000000<>+0(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	VBROADCASTSS f32_3f800000<>+0(SB), Y2
+	VADDPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNZ          loop73
+	VZEROUPPER
+	RET
+
+DATA f32_3f3504f3<>+0(SB)/4, $0x3f3504f3
+GLOBL f32_3f3504f3<>(SB), RODATA|NOPTR, $4
+
+DATA f32_c0800000<>+0(SB)/4, $0xc0800000
+GLOBL f32_c0800000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_40800000<>+0(SB)/4, $0x40800000
+GLOBL f32_40800000<>(SB), RODATA|NOPTR, $4
+
+DATA f32_af95df0b<>+0(SB)/4, $0xaf95df0b
+GLOBL f32_af95df0b<>(SB), RODATA|NOPTR, $4
+
+DATA f32_32edffee<>+0(SB)/4, $0x32edffee
+GLOBL f32_32edffee<>(SB), RODATA|NOPTR, $4
+
+DATA f32_b60cff51<>+0(SB)/4, $0xb60cff51
+GLOBL f32_b60cff51<>(SB), RODATA|NOPTR, $4
+
+DATA f32_b86ec2d2<>+0(SB)/4, $0xb86ec2d2
+GLOBL f32_b86ec2d2<>(SB), RODATA|NOPTR, $4
+
+DATA f32_ba40ac63<>+0(SB)/4, $0xba40ac63
+GLOBL f32_ba40ac63<>(SB), RODATA|NOPTR, $4
+
+DATA f32_bb41a1f6<>+0(SB)/4, $0xbb41a1f6
+GLOBL f32_bb41a1f6<>(SB), RODATA|NOPTR, $4
+
+DATA f32_bc83dbd4<>+0(SB)/4, $0xbc83dbd4
+GLOBL f32_bc83dbd4<>(SB), RODATA|NOPTR, $4
+
+DATA f32_b77460cd<>+0(SB)/4, $0xb77460cd
+GLOBL f32_b77460cd<>(SB), RODATA|NOPTR, $4
+
+DATA f32_b95fbd29<>+0(SB)/4, $0xb95fbd29
+GLOBL f32_b95fbd29<>(SB), RODATA|NOPTR, $4
+
+DATA f32_badc924e<>+0(SB)/4, $0xbadc924e
+GLOBL f32_badc924e<>(SB), RODATA|NOPTR, $4
+
+DATA f32_bbf19bf8<>+0(SB)/4, $0xbbf19bf8
+GLOBL f32_bbf19bf8<>(SB), RODATA|NOPTR, $4
+
+DATA f32_bc69b6a7<>+0(SB)/4, $0xbc69b6a7
+GLOBL f32_bc69b6a7<>(SB), RODATA|NOPTR, $4
+
+// func reluAVX2(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·reluAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop74:
+	VMOVUPS (CX), Y0
+	VXORPS  Y1, Y1, Y1
+	VCMPPS  $0x16, Y1, Y0, Y1
+	VANDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNZ     loop74
+	VZEROUPPER
+	RET
+
+// func relu2AVX2(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop75:
+	VMOVUPS (CX), Y0
+	VXORPS  Y1, Y1, Y1
+	VCMPPS  $0x16, Y1, Y0, Y1
+	VANDPS  Y0, Y1, Y1
+	VMULPS  Y1, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNZ     loop75
+	VZEROUPPER
+	RET
+
+// func expSumAVX2(acc *float32, x *float32, n int, top float32)
+// Requires: AVX, AVX2
+TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
+	MOVQ         acc+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS top+24(FP), Y0
+	VMOVUPS      (AX), Y1
+	VMOVUPS      32(AX), Y2
+
+loop76:
+	VMOVUPS      (CX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VBROADCASTSS f32_42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VBROADCASTSS f32_3f318000<>+0(SB), Y5
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VBROADCASTSS f32_b95e8083<>+0(SB), Y5
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VBROADCASTSS f32_39506967<>+0(SB), Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3c088908<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3f000000<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y3, Y3, Y6
+	VMULPS       Y5, Y6, Y5
+	VADDPS       Y5, Y3, Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y5
+	VADDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VBROADCASTSS bias<>+0(SB), Y6
+	VPADDD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VBROADCASTSS bias<>+0(SB), Y6
+	VPADDD       Y6, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y3, Y5, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      Y3, (CX)
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      32(CX), Y3
+	VSUBPS       Y0, Y3, Y3
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VBROADCASTSS f32_42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VBROADCASTSS f32_3f318000<>+0(SB), Y5
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VBROADCASTSS f32_b95e8083<>+0(SB), Y5
+	VMULPS       Y4, Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VBROADCASTSS f32_39506967<>+0(SB), Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3c088908<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y5, Y3, Y5
+	VBROADCASTSS f32_3f000000<>+0(SB), Y6
+	VADDPS       Y5, Y6, Y5
+	VMULPS       Y3, Y3, Y6
+	VMULPS       Y5, Y6, Y5
+	VADDPS       Y5, Y3, Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y5
+	VADDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VBROADCASTSS bias<>+0(SB), Y6
+	VPADDD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VBROADCASTSS bias<>+0(SB), Y6
+	VPADDD       Y6, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y3, Y5, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      Y3, 32(CX)
+	VADDPS       Y3, Y2, Y2
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop76
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VZEROUPPER
+	RET
+
 // func tileF32x1AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
@@ -3067,9 +3751,9 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop68:
+loop77:
 	CMPQ        DX, $0x10
-	JL          done69
+	JL          done78
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -3085,9 +3769,9 @@ loop68:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop68
+	JMP         loop77
 
-done69:
+done78:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3126,9 +3810,9 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop70:
+loop79:
 	CMPQ        DX, $0x10
-	JL          done71
+	JL          done80
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -3160,9 +3844,9 @@ loop70:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop70
+	JMP         loop79
 
-done71:
+done80:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3199,9 +3883,9 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop72:
+loop81:
 	CMPQ        DX, $0x10
-	JL          done73
+	JL          done82
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -3221,9 +3905,9 @@ loop72:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop72
+	JMP         loop81
 
-done73:
+done82:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3262,9 +3946,9 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop74:
+loop83:
 	CMPQ        DX, $0x10
-	JL          done75
+	JL          done84
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -3296,9 +3980,9 @@ loop74:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop74
+	JMP         loop83
 
-done75:
+done84:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3335,9 +4019,9 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop76:
+loop85:
 	CMPQ        DX, $0x10
-	JL          done77
+	JL          done86
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -3361,9 +4045,9 @@ loop76:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop76
+	JMP         loop85
 
-done77:
+done86:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3402,9 +4086,9 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop78:
+loop87:
 	CMPQ        DX, $0x10
-	JL          done79
+	JL          done88
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -3440,9 +4124,9 @@ loop78:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop78
+	JMP         loop87
 
-done79:
+done88:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3469,7 +4153,7 @@ TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group80:
+group89:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -3484,9 +4168,9 @@ group80:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop81:
+loop90:
 	CMPQ        R10, $0x10
-	JL          done82
+	JL          done91
 	VMOVUPS     (R9), Z4
 	VFMADD231PS (BX), Z4, Z0
 	VFMADD231PS (SI), Z4, Z1
@@ -3498,9 +4182,9 @@ loop81:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop81
+	JMP         loop90
 
-done82:
+done91:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -3526,7 +4210,7 @@ done82:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group80
+	JNZ           group89
 	VZEROUPPER
 	RET
 
@@ -3537,7 +4221,7 @@ TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group83:
+group92:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -3566,9 +4250,9 @@ group83:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop84:
+loop93:
 	CMPQ        R10, $0x10
-	JL          done85
+	JL          done94
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -3600,9 +4284,9 @@ loop84:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop84
+	JMP         loop93
 
-done85:
+done94:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -3694,7 +4378,7 @@ done85:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group83
+	JNZ           group92
 	VZEROUPPER
 	RET
 
@@ -3705,7 +4389,7 @@ TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group86:
+group95:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -3720,9 +4404,9 @@ group86:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop87:
+loop96:
 	CMPQ        R10, $0x10
-	JL          done88
+	JL          done97
 	VMOVUPS     (R9), Z4
 	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -3738,9 +4422,9 @@ loop87:
 	ADDQ        $0x20, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop87
+	JMP         loop96
 
-done88:
+done97:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -3766,7 +4450,7 @@ done88:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group86
+	JNZ           group95
 	VZEROUPPER
 	RET
 
@@ -3777,7 +4461,7 @@ TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group89:
+group98:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -3806,9 +4490,9 @@ group89:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop90:
+loop99:
 	CMPQ        R10, $0x10
-	JL          done91
+	JL          done100
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -3840,9 +4524,9 @@ loop90:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop90
+	JMP         loop99
 
-done91:
+done100:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -3934,7 +4618,7 @@ done91:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group89
+	JNZ           group98
 	VZEROUPPER
 	RET
 
@@ -3957,9 +4641,9 @@ TEXT ·tileIntx1AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z5
 	VMOVUPS quarters16<>+0(SB), Z6
 
-block92:
+block101:
 	TESTQ        R8, R8
-	JZ           steps93
+	JZ           steps102
 	VMOVUPS      320(CX), Z7
 	VFNMADD231PS 288(BX), Z7, Z0
 	VMOVUPS      320(CX)(DX*1), Z7
@@ -3969,7 +4653,7 @@ block92:
 	VMOVUPS      320(DI), Z7
 	VFNMADD231PS 288(BX), Z7, Z3
 
-steps93:
+steps102:
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        (CX), Z4, Z8
@@ -4014,7 +4698,7 @@ steps93:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000040
-	JLE             done94
+	JLE             done103
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        64(CX), Z4, Z8
@@ -4059,7 +4743,7 @@ steps93:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000080
-	JLE             done94
+	JLE             done103
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        128(CX), Z4, Z8
@@ -4104,7 +4788,7 @@ steps93:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x000000c0
-	JLE             done94
+	JLE             done103
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        192(CX), Z4, Z8
@@ -4149,14 +4833,14 @@ steps93:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000100
-	JLE             done94
+	JLE             done103
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	SUBQ            $0x00000100, SI
-	JMP             block92
+	JMP             block101
 
-done94:
+done103:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4234,9 +4918,9 @@ TEXT ·tileIntx4AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z17
 	VMOVUPS quarters16<>+0(SB), Z18
 
-block95:
+block104:
 	TESTQ        R8, R8
-	JZ           steps96
+	JZ           steps105
 	VMOVUPS      320(CX), Z19
 	VFNMADD231PS 288(BX), Z19, Z0
 	VFNMADD231PS 288(BX)(R9*1), Z19, Z4
@@ -4258,7 +4942,7 @@ block95:
 	VFNMADD231PS 288(BX)(R9*2), Z19, Z11
 	VFNMADD231PS 288(R10), Z19, Z15
 
-steps96:
+steps105:
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        (CX), Z16, Z20
@@ -4372,7 +5056,7 @@ steps96:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000040
-	JLE             done97
+	JLE             done106
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        64(CX), Z16, Z20
@@ -4486,7 +5170,7 @@ steps96:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000080
-	JLE             done97
+	JLE             done106
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        128(CX), Z16, Z20
@@ -4600,7 +5284,7 @@ steps96:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x000000c0
-	JLE             done97
+	JLE             done106
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        192(CX), Z16, Z20
@@ -4714,15 +5398,15 @@ steps96:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000100
-	JLE             done97
+	JLE             done106
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	ADDQ            $0x00000160, R10
 	SUBQ            $0x00000100, SI
-	JMP             block95
+	JMP             block104
 
-done97:
+done106:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4756,14 +5440,14 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVL    $0x0000ff00, DI
 	KMOVD   DI, K1
 
-row98:
+row107:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block99:
+block108:
 	CMPQ         R9, $0x00000100
-	JL           tail100
+	JL           tail109
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -4846,14 +5530,14 @@ block99:
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block99
+	JMP          block108
 
-tail100:
+tail109:
 	LEAQ 256(DI), R8
 
-tailLoop103:
+tailLoop112:
 	CMPQ         R9, $0x40
-	JL           half101
+	JL           half110
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
@@ -4874,11 +5558,11 @@ tailLoop103:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop103
+	JMP          tailLoop112
 
-half101:
+half110:
 	TESTQ        R9, R9
-	JZ           end102
+	JZ           end111
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
 	VBROADCASTSD (R8), Z10
@@ -4895,7 +5579,7 @@ half101:
 	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
-end102:
+end111:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -4905,7 +5589,7 @@ end102:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row98
+	JNZ           row107
 	VZEROUPPER
 	RET
 
@@ -4998,14 +5682,14 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Z11
 	VMOVDQU64    shift04<>+0(SB), Z12
 
-row104:
+row113:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block105:
+block114:
 	CMPQ           R9, $0x00000100
-	JL             tail106
+	JL             tail115
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -5102,14 +5786,14 @@ block105:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block105
+	JMP            block114
 
-tail106:
+tail115:
 	LEAQ 256(DI), R8
 
-tailLoop109:
+tailLoop118:
 	CMPQ           R9, $0x40
-	JL             half107
+	JL             half116
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -5134,11 +5818,11 @@ tailLoop109:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop109
+	JMP            tailLoop118
 
-half107:
+half116:
 	TESTQ          R9, R9
-	JZ             end108
+	JZ             end117
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -5158,7 +5842,7 @@ half107:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end108:
+end117:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -5168,7 +5852,7 @@ end108:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row104
+	JNZ           row113
 	VZEROUPPER
 	RET
 
@@ -5186,14 +5870,14 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS nibbles<>+0(SB), Z4
 	VMOVDQU64    shift0044<>+0(SB), Z5
 
-row110:
+row119:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block111:
+block120:
 	CMPQ            R9, $0x00000100
-	JL              tail112
+	JL              tail121
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -5280,9 +5964,9 @@ block111:
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block111
+	JMP             block120
 
-tail112:
+tail121:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -5292,7 +5976,7 @@ tail112:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row110
+	JNZ           row119
 	VZEROUPPER
 	RET
 
@@ -5331,14 +6015,14 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shiftL42<>+0(SB), Z5
 	VMOVDQU64    shiftR02<>+0(SB), Z6
 
-row115:
+row124:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block116:
+block125:
 	CMPQ            R9, $0x00000100
-	JL              tail117
+	JL              tail126
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -5421,9 +6105,9 @@ block116:
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block116
+	JMP             block125
 
-tail117:
+tail126:
 	VEXTRACTF64X4 $0x01, Z1, Y7
 	VADDPS        Y7, Y1, Y7
 	VEXTRACTF32X4 $0x01, Y7, X1
@@ -5433,7 +6117,7 @@ tail117:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row115
+	JNZ           row124
 	VZEROUPPER
 	RET
 
@@ -5563,14 +6247,14 @@ TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z12
 	VBROADCASTSS sixteens<>+0(SB), Z11
 
-row120:
+row129:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block121:
+block130:
 	CMPQ           R9, $0x00000100
-	JL             tail122
+	JL             tail131
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -5691,14 +6375,14 @@ block121:
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block121
+	JMP            block130
 
-tail122:
+tail131:
 	LEAQ 256(DI), R8
 
-tailLoop125:
+tailLoop134:
 	CMPQ           R9, $0x40
-	JL             half123
+	JL             half132
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   22(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -5729,11 +6413,11 @@ tailLoop125:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop125
+	JMP            tailLoop134
 
-half123:
+half132:
 	TESTQ          R9, R9
-	JZ             end124
+	JZ             end133
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -5756,7 +6440,7 @@ half123:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000016, SI
 
-end124:
+end133:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -5766,7 +6450,7 @@ end124:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row120
+	JNZ           row129
 	VZEROUPPER
 	RET
 
@@ -5788,14 +6472,14 @@ TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z11
 	VMOVDQU64    iq4Values<>+0(SB), Z12
 
-row126:
+row135:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block127:
+block136:
 	CMPQ           R9, $0x00000100
-	JL             tail128
+	JL             tail137
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -5892,14 +6576,14 @@ block127:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block127
+	JMP            block136
 
-tail128:
+tail137:
 	LEAQ 256(DI), R8
 
-tailLoop131:
+tailLoop140:
 	CMPQ           R9, $0x40
-	JL             half129
+	JL             half138
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -5924,11 +6608,11 @@ tailLoop131:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop131
+	JMP            tailLoop140
 
-half129:
+half138:
 	TESTQ          R9, R9
-	JZ             end130
+	JZ             end139
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -5948,7 +6632,7 @@ half129:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end130:
+end139:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -5958,7 +6642,7 @@ end130:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row126
+	JNZ           row135
 	VZEROUPPER
 	RET
 
@@ -5977,14 +6661,14 @@ TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift0044<>+0(SB), Z5
 	VBROADCASTSS sixteens<>+0(SB), Z6
 
-row132:
+row141:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block133:
+block142:
 	CMPQ            R9, $0x00000100
-	JL              tail134
+	JL              tail143
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -6083,9 +6767,9 @@ block133:
 	ADDQ            $0x000000b0, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block133
+	JMP             block142
 
-tail134:
+tail143:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -6095,7 +6779,7 @@ tail134:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row132
+	JNZ           row141
 	VZEROUPPER
 	RET
 
@@ -6184,14 +6868,14 @@ TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS      quarters16<>+0(SB), Z1
 	VBROADCASTSS threes<>+0(SB), Z2
 
-row137:
+row146:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block138:
+block147:
 	CMPQ            R9, $0x00000100
-	JL              tail139
+	JL              tail148
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	LEAQ            256(DI), R8
@@ -6259,9 +6943,9 @@ block138:
 	ADDQ            $0x00000054, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block138
+	JMP             block147
 
-tail139:
+tail148:
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VADDPS        Y3, Y1, Y3
 	VEXTRACTF32X4 $0x01, Y3, X1
@@ -6271,7 +6955,7 @@ tail139:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row137
+	JNZ           row146
 	VZEROUPPER
 	RET
 
@@ -6340,7 +7024,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop142:
+loop151:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -6368,7 +7052,7 @@ loop142:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop142
+	JNZ          loop151
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -6405,7 +7089,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop143:
+loop152:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -6418,7 +7102,7 @@ loop143:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop143
+	JNZ          loop152
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -6439,7 +7123,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop144:
+loop153:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -6452,7 +7136,7 @@ loop144:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop144
+	JNZ          loop153
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -6470,14 +7154,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop145:
+loop154:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop145
+	JNZ          loop154
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -6511,7 +7195,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop146:
+loop155:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -6539,7 +7223,7 @@ loop146:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop146
+	JNZ          loop155
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -6576,7 +7260,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop147:
+loop156:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -6589,7 +7273,7 @@ loop147:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop147
+	JNZ          loop156
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -6610,7 +7294,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop148:
+loop157:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -6623,7 +7307,7 @@ loop148:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop148
+	JNZ          loop157
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -6641,15 +7325,510 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop149:
+loop158:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop149
+	JNZ          loop158
 	VMOVUPS      Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func expAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·expAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop159:
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VBROADCASTSS f32_42b20000<>+0(SB), Z1
+	VMINPS       Z0, Z1, Z0
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z1
+	VMULPS       Z0, Z1, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VBROADCASTSS f32_3f318000<>+0(SB), Z2
+	VMULPS       Z1, Z2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VBROADCASTSS f32_b95e8083<>+0(SB), Z2
+	VMULPS       Z1, Z2, Z2
+	VSUBPS       Z2, Z0, Z0
+	VBROADCASTSS f32_39506967<>+0(SB), Z2
+	VMULPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VMULPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3c088908<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VMULPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VMULPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VMULPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3f000000<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VMULPS       Z0, Z0, Z3
+	VMULPS       Z2, Z3, Z2
+	VADDPS       Z2, Z0, Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VADDPS       Z0, Z2, Z0
+	VCVTPS2DQ    Z1, Z1
+	VPSRAD       $0x01, Z1, Z2
+	VPSUBD       Z2, Z1, Z1
+	VBROADCASTSS bias<>+0(SB), Z3
+	VPADDD       Z3, Z2, Z2
+	VPSLLD       $0x17, Z2, Z2
+	VBROADCASTSS bias<>+0(SB), Z3
+	VPADDD       Z3, Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VMULPS       Z0, Z2, Z0
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop159
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop160:
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VBROADCASTSS signBit<>+0(SB), Z2
+	VXORPS       Z2, Z0, Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
+	VMAXPS       Z0, Z3, Z0
+	VBROADCASTSS f32_42b20000<>+0(SB), Z3
+	VMINPS       Z0, Z3, Z0
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z3
+	VMULPS       Z0, Z3, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VBROADCASTSS f32_3f318000<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z0, Z0
+	VBROADCASTSS f32_b95e8083<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z0, Z0
+	VBROADCASTSS f32_39506967<>+0(SB), Z4
+	VMULPS       Z4, Z0, Z4
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z0, Z4
+	VBROADCASTSS f32_3c088908<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z0, Z4
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z0, Z4
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z0, Z4
+	VBROADCASTSS f32_3f000000<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z0, Z0, Z5
+	VMULPS       Z4, Z5, Z4
+	VADDPS       Z4, Z0, Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z0, Z4, Z0
+	VCVTPS2DQ    Z3, Z3
+	VPSRAD       $0x01, Z3, Z4
+	VPSUBD       Z4, Z3, Z3
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z0, Z3, Z0
+	VADDPS       Z2, Z0, Z0
+	VDIVPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop160
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop161:
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS absMask<>+0(SB), Z1
+	VANDPS       Z1, Z0, Z1
+	VBROADCASTSS f32_c1100000<>+0(SB), Z2
+	VMAXPS       Z0, Z2, Z2
+	VBROADCASTSS f32_41100000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VMULPS       Z2, Z2, Z3
+	VBROADCASTSS f32_a59f25c0<>+0(SB), Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_2a61337e<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_aebd37ff<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_335c0041<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_3779434a<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_3a270ded<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_3ba059dc<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z2, Z4, Z2
+	VBROADCASTSS f32_35a0d3d8<>+0(SB), Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_38f895d6<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z4
+	VBROADCASTSS f32_3b14aa05<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z3, Z3
+	VBROADCASTSS f32_3ba059dd<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VDIVPS       Z3, Z2, Z2
+	VBROADCASTSS f32_39d1b717<>+0(SB), Z3
+	VCMPPS       $0x01, Z3, Z1, K1
+	VMOVAPS      Z0, K1, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop161
+	VZEROUPPER
+	RET
+
+// func siluAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·siluAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop162:
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS signBit<>+0(SB), Z1
+	VXORPS       Z1, Z0, Z1
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z1
+	VBROADCASTSS f32_42b20000<>+0(SB), Z3
+	VMINPS       Z1, Z3, Z1
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z3
+	VMULPS       Z1, Z3, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VBROADCASTSS f32_3f318000<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z1, Z1
+	VBROADCASTSS f32_b95e8083<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z1, Z1
+	VBROADCASTSS f32_39506967<>+0(SB), Z4
+	VMULPS       Z4, Z1, Z4
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z1, Z4
+	VBROADCASTSS f32_3c088908<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z1, Z4
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z1, Z4
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z1, Z4
+	VBROADCASTSS f32_3f000000<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z1, Z1, Z5
+	VMULPS       Z4, Z5, Z4
+	VADDPS       Z4, Z1, Z1
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z1, Z4, Z1
+	VCVTPS2DQ    Z3, Z3
+	VPSRAD       $0x01, Z3, Z4
+	VPSUBD       Z4, Z3, Z3
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VMULPS       Z1, Z4, Z1
+	VMULPS       Z1, Z3, Z1
+	VADDPS       Z2, Z1, Z1
+	VDIVPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop162
+	VZEROUPPER
+	RET
+
+// func geluTanhAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop163:
+	VMOVUPS      (CX), Z0
+	VMULPS       Z0, Z0, Z1
+	VMULPS       Z1, Z0, Z1
+	VBROADCASTSS f32_3f4c422a<>+0(SB), Z2
+	VBROADCASTSS f32_3d372713<>+0(SB), Z3
+	VMULPS       Z3, Z1, Z1
+	VADDPS       Z0, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VBROADCASTSS absMask<>+0(SB), Z2
+	VANDPS       Z2, Z1, Z2
+	VBROADCASTSS f32_c1100000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z3
+	VBROADCASTSS f32_41100000<>+0(SB), Z4
+	VMINPS       Z3, Z4, Z3
+	VMULPS       Z3, Z3, Z4
+	VBROADCASTSS f32_a59f25c0<>+0(SB), Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_2a61337e<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_aebd37ff<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_335c0041<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_3779434a<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_3a270ded<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_3ba059dc<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z3, Z5, Z3
+	VBROADCASTSS f32_35a0d3d8<>+0(SB), Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_38f895d6<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z5
+	VBROADCASTSS f32_3b14aa05<>+0(SB), Z6
+	VADDPS       Z5, Z6, Z5
+	VMULPS       Z5, Z4, Z4
+	VBROADCASTSS f32_3ba059dd<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VDIVPS       Z4, Z3, Z3
+	VBROADCASTSS f32_39d1b717<>+0(SB), Z4
+	VCMPPS       $0x01, Z4, Z2, K1
+	VMOVAPS      Z1, K1, Z3
+	VBROADCASTSS f32_3f000000<>+0(SB), Z1
+	VMULPS       Z1, Z0, Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z1
+	VADDPS       Z1, Z3, Z1
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop163
+	VZEROUPPER
+	RET
+
+// func geluErfAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop164:
+	VMOVUPS      (CX), Z0
+	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
+	VMULPS       Z0, Z1, Z1
+	VBROADCASTSS f32_c0800000<>+0(SB), Z2
+	VMAXPS       Z1, Z2, Z1
+	VBROADCASTSS f32_40800000<>+0(SB), Z2
+	VMINPS       Z1, Z2, Z1
+	VMULPS       Z1, Z1, Z2
+	VBROADCASTSS f32_af95df0b<>+0(SB), Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_32edffee<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_b60cff51<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_b86ec2d2<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_ba40ac63<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_bb41a1f6<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_bc83dbd4<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z1, Z3, Z1
+	VBROADCASTSS f32_b77460cd<>+0(SB), Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_b95fbd29<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_badc924e<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z3
+	VBROADCASTSS f32_bbf19bf8<>+0(SB), Z4
+	VADDPS       Z3, Z4, Z3
+	VMULPS       Z3, Z2, Z2
+	VBROADCASTSS f32_bc69b6a7<>+0(SB), Z3
+	VADDPS       Z2, Z3, Z2
+	VDIVPS       Z2, Z1, Z1
+	VBROADCASTSS f32_3f000000<>+0(SB), Z2
+	VMULPS       Z2, Z0, Z0
+	VBROADCASTSS f32_3f800000<>+0(SB), Z2
+	VADDPS       Z2, Z1, Z1
+	VMULPS       Z0, Z1, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop164
+	VZEROUPPER
+	RET
+
+// func reluAVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·reluAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop165:
+	VMOVUPS   (CX), Z0
+	VXORPS    Z1, Z1, Z1
+	VCMPPS    $0x16, Z1, Z0, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JNZ       loop165
+	VZEROUPPER
+	RET
+
+// func relu2AVX512(dst *float32, src *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop166:
+	VMOVUPS   (CX), Z0
+	VXORPS    Z1, Z1, Z1
+	VCMPPS    $0x16, Z1, Z0, K1
+	VMOVAPS.Z Z0, K1, Z0
+	VMULPS    Z0, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JNZ       loop166
+	VZEROUPPER
+	RET
+
+// func expSumAVX512(acc *float32, x *float32, n int, top float32)
+// Requires: AVX, AVX512F
+TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
+	MOVQ         acc+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS top+24(FP), Z0
+	VMOVUPS      (AX), Z1
+
+loop167:
+	VMOVUPS      (CX), Z2
+	VSUBPS       Z0, Z2, Z2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z2
+	VBROADCASTSS f32_42b20000<>+0(SB), Z3
+	VMINPS       Z2, Z3, Z2
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z3
+	VMULPS       Z2, Z3, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VBROADCASTSS f32_3f318000<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z2, Z2
+	VBROADCASTSS f32_b95e8083<>+0(SB), Z4
+	VMULPS       Z3, Z4, Z4
+	VSUBPS       Z4, Z2, Z2
+	VBROADCASTSS f32_39506967<>+0(SB), Z4
+	VMULPS       Z4, Z2, Z4
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z2, Z4
+	VBROADCASTSS f32_3c088908<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z2, Z4
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z2, Z4
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z4, Z2, Z4
+	VBROADCASTSS f32_3f000000<>+0(SB), Z5
+	VADDPS       Z4, Z5, Z4
+	VMULPS       Z2, Z2, Z5
+	VMULPS       Z4, Z5, Z4
+	VADDPS       Z4, Z2, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VADDPS       Z2, Z4, Z2
+	VCVTPS2DQ    Z3, Z3
+	VPSRAD       $0x01, Z3, Z4
+	VPSUBD       Z4, Z3, Z3
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z4, Z4
+	VPSLLD       $0x17, Z4, Z4
+	VBROADCASTSS bias<>+0(SB), Z5
+	VPADDD       Z5, Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VMULPS       Z2, Z4, Z2
+	VMULPS       Z2, Z3, Z2
+	VMOVUPS      Z2, (CX)
+	VADDPS       Z2, Z1, Z1
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, DX
+	JNZ          loop167
+	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
 
@@ -6662,7 +7841,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop150:
+loop168:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -6691,7 +7870,7 @@ loop150:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop150
+	JNZ          loop168
 	VZEROUPPER
 	RET
 
@@ -6708,7 +7887,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop151:
+loop169:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -6773,12 +7952,9 @@ loop151:
 	ADDQ         $0x04, DX
 	ADDQ         $0x08, BX
 	DECQ         SI
-	JNZ          loop151
+	JNZ          loop169
 	VZEROUPPER
 	RET
-
-DATA absMask<>+0(SB)/4, $0x7fffffff
-GLOBL absMask<>(SB), RODATA|NOPTR, $4
 
 DATA f32_42fe0000<>+0(SB)/4, $0x42fe0000
 GLOBL f32_42fe0000<>(SB), RODATA|NOPTR, $4
@@ -7520,7 +8696,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop152:
+loop170:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -7537,7 +8713,7 @@ loop152:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop152
+	JNZ          loop170
 	VZEROUPPER
 	RET
 
@@ -7550,7 +8726,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop153:
+loop171:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -7558,7 +8734,7 @@ loop153:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop153
+	JNZ     loop171
 	VZEROUPPER
 	RET
 
@@ -7570,7 +8746,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop154:
+loop172:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -7578,7 +8754,7 @@ loop154:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop154
+	JNZ     loop172
 	VZEROUPPER
 	RET
 
@@ -7589,12 +8765,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop155:
+loop173:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop155
+	JNZ     loop173
 	VZEROUPPER
 	RET
 
@@ -7607,7 +8783,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop156:
+loop174:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -7625,7 +8801,7 @@ loop156:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop156
+	JNZ     loop174
 	VZEROUPPER
 	RET
 
@@ -7637,7 +8813,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop157:
+loop175:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -7652,7 +8828,7 @@ loop157:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop157
+	JNZ       loop175
 	VZEROUPPER
 	RET
 
@@ -7663,13 +8839,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop158:
+loop176:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop158
+	JNZ       loop176
 	VZEROUPPER
 	RET
 
@@ -7680,14 +8856,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop159:
+loop177:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop159
+	JNZ       loop177
 	VZEROUPPER
 	RET
 
@@ -7698,7 +8874,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop160:
+loop178:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -7720,7 +8896,7 @@ loop160:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop160
+	JNZ          loop178
 	VZEROUPPER
 	RET
 
@@ -7731,13 +8907,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop161:
+loop179:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop161
+	JNZ       loop179
 	VZEROUPPER
 	RET
 
@@ -7752,7 +8928,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop162:
+loop180:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -7763,7 +8939,7 @@ loop162:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop162
+	JNZ       loop180
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -7783,7 +8959,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop163:
+loop181:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -7802,7 +8978,7 @@ loop163:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop163
+	JNZ       loop181
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -7822,709 +8998,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop164:
+loop182:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain165
+	JZ      plain183
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain165:
+plain183:
 	TESTQ  BX, BX
-	JZ     unbiased166
+	JZ     unbiased184
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased166:
+unbiased184:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop164
-	VZEROUPPER
-	RET
-
-// func expAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·expAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop167:
-	VMOVUPS      (CX), Y0
-	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
-	VMAXPS       Y0, Y1, Y0
-	VBROADCASTSS f32_42b20000<>+0(SB), Y1
-	VMINPS       Y0, Y1, Y0
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y1
-	VMULPS       Y0, Y1, Y1
-	VROUNDPS     $0x08, Y1, Y1
-	VBROADCASTSS f32_3f318000<>+0(SB), Y2
-	VMULPS       Y1, Y2, Y2
-	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS f32_b95e8083<>+0(SB), Y2
-	VMULPS       Y1, Y2, Y2
-	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS f32_39506967<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS f32_3ab743ce<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS f32_3c088908<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VMULPS       Y2, Y0, Y2
-	VBROADCASTSS f32_3f000000<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VMULPS       Y0, Y0, Y3
-	VMULPS       Y2, Y3, Y2
-	VADDPS       Y2, Y0, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y2
-	VADDPS       Y0, Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSUBD       Y2, Y1, Y1
-	VBROADCASTSS bias<>+0(SB), Y3
-	VPADDD       Y3, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VBROADCASTSS bias<>+0(SB), Y3
-	VPADDD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop167
-	VZEROUPPER
-	RET
-
-DATA f32_c2d00000<>+0(SB)/4, $0xc2d00000
-GLOBL f32_c2d00000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_42b20000<>+0(SB)/4, $0x42b20000
-GLOBL f32_42b20000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-GLOBL f32_3fb8aa3b<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3f318000<>+0(SB)/4, $0x3f318000
-GLOBL f32_3f318000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_b95e8083<>+0(SB)/4, $0xb95e8083
-GLOBL f32_b95e8083<>(SB), RODATA|NOPTR, $4
-
-DATA f32_39506967<>+0(SB)/4, $0x39506967
-GLOBL f32_39506967<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3ab743ce<>+0(SB)/4, $0x3ab743ce
-GLOBL f32_3ab743ce<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3c088908<>+0(SB)/4, $0x3c088908
-GLOBL f32_3c088908<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
-GLOBL f32_3d2aa9c1<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
-GLOBL f32_3e2aaaaa<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3f000000<>+0(SB)/4, $0x3f000000
-GLOBL f32_3f000000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3f800000<>+0(SB)/4, $0x3f800000
-GLOBL f32_3f800000<>(SB), RODATA|NOPTR, $4
-
-DATA bias<>+0(SB)/4, $0x0000007f
-GLOBL bias<>(SB), RODATA|NOPTR, $4
-
-// func sigmoidAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop168:
-	VMOVUPS      (CX), Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VBROADCASTSS signBit<>+0(SB), Y2
-	VXORPS       Y2, Y0, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y2
-	VBROADCASTSS f32_c2d00000<>+0(SB), Y3
-	VMAXPS       Y0, Y3, Y0
-	VBROADCASTSS f32_42b20000<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y3
-	VMULPS       Y0, Y3, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VBROADCASTSS f32_3f318000<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y0, Y0
-	VBROADCASTSS f32_b95e8083<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y0, Y0
-	VBROADCASTSS f32_39506967<>+0(SB), Y4
-	VMULPS       Y4, Y0, Y4
-	VBROADCASTSS f32_3ab743ce<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y0, Y4
-	VBROADCASTSS f32_3c088908<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y0, Y4
-	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y0, Y4
-	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y0, Y4
-	VBROADCASTSS f32_3f000000<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y0, Y0, Y5
-	VMULPS       Y4, Y5, Y4
-	VADDPS       Y4, Y0, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VADDPS       Y0, Y4, Y0
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VBROADCASTSS bias<>+0(SB), Y5
-	VPADDD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VBROADCASTSS bias<>+0(SB), Y5
-	VPADDD       Y5, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y0, Y4, Y0
-	VMULPS       Y0, Y3, Y0
-	VADDPS       Y2, Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop168
-	VZEROUPPER
-	RET
-
-DATA signBit<>+0(SB)/4, $0x80000000
-GLOBL signBit<>(SB), RODATA|NOPTR, $4
-
-// func tanhAVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop169:
-	VMOVUPS      (CX), Y0
-	VBROADCASTSS absMask<>+0(SB), Y1
-	VANDPS       Y1, Y0, Y1
-	VBROADCASTSS f32_39d1b717<>+0(SB), Y2
-	VCMPPS       $0x01, Y2, Y1, Y1
-	VBROADCASTSS f32_c1100000<>+0(SB), Y2
-	VMAXPS       Y0, Y2, Y2
-	VBROADCASTSS f32_41100000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y2
-	VMULPS       Y2, Y2, Y3
-	VBROADCASTSS f32_a59f25c0<>+0(SB), Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_2a61337e<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_aebd37ff<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_335c0041<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_3779434a<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_3a270ded<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_3ba059dc<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y2, Y4, Y2
-	VBROADCASTSS f32_35a0d3d8<>+0(SB), Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_38f895d6<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y4
-	VBROADCASTSS f32_3b14aa05<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y3, Y3
-	VBROADCASTSS f32_3ba059dd<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VDIVPS       Y3, Y2, Y2
-	VBLENDVPS    Y1, Y0, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop169
-	VZEROUPPER
-	RET
-
-DATA f32_39d1b717<>+0(SB)/4, $0x39d1b717
-GLOBL f32_39d1b717<>(SB), RODATA|NOPTR, $4
-
-DATA f32_c1100000<>+0(SB)/4, $0xc1100000
-GLOBL f32_c1100000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_41100000<>+0(SB)/4, $0x41100000
-GLOBL f32_41100000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_a59f25c0<>+0(SB)/4, $0xa59f25c0
-GLOBL f32_a59f25c0<>(SB), RODATA|NOPTR, $4
-
-DATA f32_2a61337e<>+0(SB)/4, $0x2a61337e
-GLOBL f32_2a61337e<>(SB), RODATA|NOPTR, $4
-
-DATA f32_aebd37ff<>+0(SB)/4, $0xaebd37ff
-GLOBL f32_aebd37ff<>(SB), RODATA|NOPTR, $4
-
-DATA f32_335c0041<>+0(SB)/4, $0x335c0041
-GLOBL f32_335c0041<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3779434a<>+0(SB)/4, $0x3779434a
-GLOBL f32_3779434a<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3a270ded<>+0(SB)/4, $0x3a270ded
-GLOBL f32_3a270ded<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3ba059dc<>+0(SB)/4, $0x3ba059dc
-GLOBL f32_3ba059dc<>(SB), RODATA|NOPTR, $4
-
-DATA f32_35a0d3d8<>+0(SB)/4, $0x35a0d3d8
-GLOBL f32_35a0d3d8<>(SB), RODATA|NOPTR, $4
-
-DATA f32_38f895d6<>+0(SB)/4, $0x38f895d6
-GLOBL f32_38f895d6<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3b14aa05<>+0(SB)/4, $0x3b14aa05
-GLOBL f32_3b14aa05<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3ba059dd<>+0(SB)/4, $0x3ba059dd
-GLOBL f32_3ba059dd<>(SB), RODATA|NOPTR, $4
-
-// func siluAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·siluAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop170:
-	VMOVUPS      (CX), Y0
-	VBROADCASTSS signBit<>+0(SB), Y1
-	VXORPS       Y1, Y0, Y1
-	VBROADCASTSS f32_3f800000<>+0(SB), Y2
-	VBROADCASTSS f32_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VBROADCASTSS f32_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y3
-	VMULPS       Y1, Y3, Y3
-	VROUNDPS     $0x08, Y3, Y3
-	VBROADCASTSS f32_3f318000<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y1, Y1
-	VBROADCASTSS f32_b95e8083<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y1, Y1
-	VBROADCASTSS f32_39506967<>+0(SB), Y4
-	VMULPS       Y4, Y1, Y4
-	VBROADCASTSS f32_3ab743ce<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y4
-	VBROADCASTSS f32_3c088908<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y4
-	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y4
-	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y4
-	VBROADCASTSS f32_3f000000<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VMULPS       Y1, Y1, Y5
-	VMULPS       Y4, Y5, Y4
-	VADDPS       Y4, Y1, Y1
-	VBROADCASTSS f32_3f800000<>+0(SB), Y4
-	VADDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSUBD       Y4, Y3, Y3
-	VBROADCASTSS bias<>+0(SB), Y5
-	VPADDD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VBROADCASTSS bias<>+0(SB), Y5
-	VPADDD       Y5, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y1, Y4, Y1
-	VMULPS       Y1, Y3, Y1
-	VADDPS       Y2, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop170
-	VZEROUPPER
-	RET
-
-// func geluTanhAVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop171:
-	VMOVUPS      (CX), Y0
-	VMULPS       Y0, Y0, Y1
-	VMULPS       Y1, Y0, Y1
-	VBROADCASTSS f32_3f4c422a<>+0(SB), Y2
-	VBROADCASTSS f32_3d372713<>+0(SB), Y3
-	VMULPS       Y3, Y1, Y1
-	VADDPS       Y0, Y1, Y1
-	VMULPS       Y2, Y1, Y1
-	VBROADCASTSS absMask<>+0(SB), Y2
-	VANDPS       Y2, Y1, Y2
-	VBROADCASTSS f32_39d1b717<>+0(SB), Y3
-	VCMPPS       $0x01, Y3, Y2, Y2
-	VBROADCASTSS f32_c1100000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y3
-	VBROADCASTSS f32_41100000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMULPS       Y3, Y3, Y4
-	VBROADCASTSS f32_a59f25c0<>+0(SB), Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_2a61337e<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_aebd37ff<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_335c0041<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_3779434a<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_3a270ded<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_3ba059dc<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y3, Y5, Y3
-	VBROADCASTSS f32_35a0d3d8<>+0(SB), Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_38f895d6<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y5
-	VBROADCASTSS f32_3b14aa05<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y4, Y4
-	VBROADCASTSS f32_3ba059dd<>+0(SB), Y5
-	VADDPS       Y4, Y5, Y4
-	VDIVPS       Y4, Y3, Y3
-	VBLENDVPS    Y2, Y1, Y3, Y3
-	VBROADCASTSS f32_3f000000<>+0(SB), Y1
-	VMULPS       Y1, Y0, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y1
-	VADDPS       Y1, Y3, Y1
-	VMULPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop171
-	VZEROUPPER
-	RET
-
-DATA f32_3f4c422a<>+0(SB)/4, $0x3f4c422a
-GLOBL f32_3f4c422a<>(SB), RODATA|NOPTR, $4
-
-DATA f32_3d372713<>+0(SB)/4, $0x3d372713
-GLOBL f32_3d372713<>(SB), RODATA|NOPTR, $4
-
-// func geluErfAVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop172:
-	VMOVUPS      (CX), Y0
-	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS f32_c0800000<>+0(SB), Y2
-	VMAXPS       Y1, Y2, Y1
-	VBROADCASTSS f32_40800000<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       Y1, Y1, Y2
-	VBROADCASTSS f32_af95df0b<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_32edffee<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_b60cff51<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_b86ec2d2<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_ba40ac63<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_bb41a1f6<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_bc83dbd4<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y1, Y3, Y1
-	VBROADCASTSS f32_b77460cd<>+0(SB), Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_b95fbd29<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_badc924e<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS f32_bbf19bf8<>+0(SB), Y4
-	VADDPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y2
-	VBROADCASTSS f32_bc69b6a7<>+0(SB), Y3
-	VADDPS       Y2, Y3, Y2
-	VDIVPS       Y2, Y1, Y1
-	VBROADCASTSS f32_3f000000<>+0(SB), Y2
-	VMULPS       Y2, Y0, Y0
-	VBROADCASTSS f32_3f800000<>+0(SB), Y2
-	VADDPS       Y2, Y1, Y1
-	VMULPS       Y0, Y1, Y0
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x08, DX
-	JNZ          loop172
-	VZEROUPPER
-	RET
-
-DATA f32_3f3504f3<>+0(SB)/4, $0x3f3504f3
-GLOBL f32_3f3504f3<>(SB), RODATA|NOPTR, $4
-
-DATA f32_c0800000<>+0(SB)/4, $0xc0800000
-GLOBL f32_c0800000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_40800000<>+0(SB)/4, $0x40800000
-GLOBL f32_40800000<>(SB), RODATA|NOPTR, $4
-
-DATA f32_af95df0b<>+0(SB)/4, $0xaf95df0b
-GLOBL f32_af95df0b<>(SB), RODATA|NOPTR, $4
-
-DATA f32_32edffee<>+0(SB)/4, $0x32edffee
-GLOBL f32_32edffee<>(SB), RODATA|NOPTR, $4
-
-DATA f32_b60cff51<>+0(SB)/4, $0xb60cff51
-GLOBL f32_b60cff51<>(SB), RODATA|NOPTR, $4
-
-DATA f32_b86ec2d2<>+0(SB)/4, $0xb86ec2d2
-GLOBL f32_b86ec2d2<>(SB), RODATA|NOPTR, $4
-
-DATA f32_ba40ac63<>+0(SB)/4, $0xba40ac63
-GLOBL f32_ba40ac63<>(SB), RODATA|NOPTR, $4
-
-DATA f32_bb41a1f6<>+0(SB)/4, $0xbb41a1f6
-GLOBL f32_bb41a1f6<>(SB), RODATA|NOPTR, $4
-
-DATA f32_bc83dbd4<>+0(SB)/4, $0xbc83dbd4
-GLOBL f32_bc83dbd4<>(SB), RODATA|NOPTR, $4
-
-DATA f32_b77460cd<>+0(SB)/4, $0xb77460cd
-GLOBL f32_b77460cd<>(SB), RODATA|NOPTR, $4
-
-DATA f32_b95fbd29<>+0(SB)/4, $0xb95fbd29
-GLOBL f32_b95fbd29<>(SB), RODATA|NOPTR, $4
-
-DATA f32_badc924e<>+0(SB)/4, $0xbadc924e
-GLOBL f32_badc924e<>(SB), RODATA|NOPTR, $4
-
-DATA f32_bbf19bf8<>+0(SB)/4, $0xbbf19bf8
-GLOBL f32_bbf19bf8<>(SB), RODATA|NOPTR, $4
-
-DATA f32_bc69b6a7<>+0(SB)/4, $0xbc69b6a7
-GLOBL f32_bc69b6a7<>(SB), RODATA|NOPTR, $4
-
-// func reluAVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·reluAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop173:
-	VMOVUPS (CX), Y0
-	VXORPS  Y1, Y1, Y1
-	VCMPPS  $0x16, Y1, Y0, Y1
-	VANDPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, DX
-	JNZ     loop173
-	VZEROUPPER
-	RET
-
-// func relu2AVX2(dst *float32, src *float32, n int)
-// Requires: AVX
-TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop174:
-	VMOVUPS (CX), Y0
-	VXORPS  Y1, Y1, Y1
-	VCMPPS  $0x16, Y1, Y0, Y1
-	VANDPS  Y0, Y1, Y1
-	VMULPS  Y1, Y1, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, DX
-	JNZ     loop174
-	VZEROUPPER
-	RET
-
-// func expSumAVX2(acc *float32, x *float32, n int, top float32)
-// Requires: AVX, AVX2
-TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
-	MOVQ         acc+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS top+24(FP), Y0
-	VMOVUPS      (AX), Y1
-	VMOVUPS      32(AX), Y2
-
-loop175:
-	VMOVUPS      (CX), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VBROADCASTSS f32_42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VBROADCASTSS f32_3f318000<>+0(SB), Y5
-	VMULPS       Y4, Y5, Y5
-	VSUBPS       Y5, Y3, Y3
-	VBROADCASTSS f32_b95e8083<>+0(SB), Y5
-	VMULPS       Y4, Y5, Y5
-	VSUBPS       Y5, Y3, Y3
-	VBROADCASTSS f32_39506967<>+0(SB), Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3ab743ce<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3c088908<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3f000000<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y3, Y3, Y6
-	VMULPS       Y5, Y6, Y5
-	VADDPS       Y5, Y3, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y5
-	VADDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VBROADCASTSS bias<>+0(SB), Y6
-	VPADDD       Y6, Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VBROADCASTSS bias<>+0(SB), Y6
-	VPADDD       Y6, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y3
-	VMULPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (CX)
-	VADDPS       Y3, Y1, Y1
-	VMOVUPS      32(CX), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VBROADCASTSS f32_42b20000<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y4
-	VMULPS       Y3, Y4, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VBROADCASTSS f32_3f318000<>+0(SB), Y5
-	VMULPS       Y4, Y5, Y5
-	VSUBPS       Y5, Y3, Y3
-	VBROADCASTSS f32_b95e8083<>+0(SB), Y5
-	VMULPS       Y4, Y5, Y5
-	VSUBPS       Y5, Y3, Y3
-	VBROADCASTSS f32_39506967<>+0(SB), Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3ab743ce<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3c088908<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y5, Y3, Y5
-	VBROADCASTSS f32_3f000000<>+0(SB), Y6
-	VADDPS       Y5, Y6, Y5
-	VMULPS       Y3, Y3, Y6
-	VMULPS       Y5, Y6, Y5
-	VADDPS       Y5, Y3, Y3
-	VBROADCASTSS f32_3f800000<>+0(SB), Y5
-	VADDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VBROADCASTSS bias<>+0(SB), Y6
-	VPADDD       Y6, Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VBROADCASTSS bias<>+0(SB), Y6
-	VPADDD       Y6, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y3
-	VMULPS       Y3, Y4, Y3
-	VMOVUPS      Y3, 32(CX)
-	VADDPS       Y3, Y2, Y2
-	ADDQ         $0x40, CX
-	SUBQ         $0x10, DX
-	JNZ          loop175
-	VMOVUPS      Y1, (AX)
-	VMOVUPS      Y2, 32(AX)
+	JNZ     loop182
 	VZEROUPPER
 	RET
 
@@ -8536,12 +9031,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop176:
+loop185:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop176
+	JNZ     loop185
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -8552,7 +9047,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop177:
+loop186:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -8567,7 +9062,7 @@ loop177:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop177
+	JNZ        loop186
 	VZEROUPPER
 	RET
 
@@ -8589,7 +9084,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop178:
+loop187:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -8603,7 +9098,7 @@ loop178:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop178
+	JNZ         loop187
 	VZEROUPPER
 	RET
 
@@ -8625,7 +9120,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop179:
+loop188:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -8639,6 +9134,6 @@ loop179:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop179
+	JNZ         loop188
 	VZEROUPPER
 	RET

@@ -140,3 +140,10 @@ func quarter(i isa, acc []reg.VecVirtual) reg.VecVirtual {
 	VADDPS(x, y.AsX(), x)
 	return x
 }
+
+// bits loads one word into every lane.
+func (i isa) bits(name string, word uint32) reg.VecVirtual {
+	v := i.vec()
+	VBROADCASTSS(table(name, word), v)
+	return v
+}

@@ -31,13 +31,14 @@ func main() {
 			matVec(i, f)
 		}
 		weightedRows(i)
+		activations(i)
 	}
 	fold()
 	quantise()
 	unpackers()
 	elementwise()
 	norms()
-	activations()
+	maximum()
 	roof()
 	Generate()
 }

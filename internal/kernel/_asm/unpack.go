@@ -15,7 +15,7 @@ func quantise() {
 	LEAQ(at(dst, xScales), dp)
 	LEAQ(at(dst, xMins), mp)
 	MOVQ(U32(8), n)
-	abs, full := broadcastBits("absMask", 0x7fffffff), broadcastF(avx2, 127)
+	abs, full := avx2.bits("absMask", 0x7fffffff), broadcastF(avx2, 127)
 	order, words := YMM(), YMM()
 	VMOVDQU(table("packOrder", 0, 4, 1, 5, 2, 6, 3, 7), order)
 	VBROADCASTSS(table("words1", 0x00010001), words)
@@ -44,7 +44,7 @@ func quantise() {
 	VDIVPS(full, top, d)
 	VDIVPS(top, full, inv)
 	// ok where 2^-120 ≤ amax < ∞
-	VPCMPGTD(broadcastBits("tinyLess1", 7<<23-1), top, ok)
+	VPCMPGTD(avx2.bits("tinyLess1", 7<<23-1), top, ok)
 	VBROADCASTSS(table("infinity", 0x7f800000), bound)
 	VPCMPGTD(top, bound, bound)
 	VPAND(bound, ok, ok)
@@ -79,12 +79,6 @@ func quantise() {
 	DECQ(n)
 	JNZ(LabelRef(loop))
 	ret()
-}
-
-func broadcastBits(name string, bits uint32) reg.VecVirtual {
-	v := YMM()
-	VBROADCASTSS(table(name, bits), v)
-	return v
 }
 
 // unpackers make wBlocks of whole blocks of 256 columns, and expand one.
