@@ -2,6 +2,7 @@ package token
 
 import (
 	"atenia/internal/token/segment"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func BenchmarkLongWord(b *testing.B) {
 	tok := goldenLoad(b, dir, goldenKinds(b, dir)[0])
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		word := strings.Repeat("abcdefghij", n/10)
-		b.Run(strings.Repeat("0", len(word)/50_000)+"bytes", func(b *testing.B) {
+		b.Run(fmt.Sprintf("%dkB", n/1000), func(b *testing.B) {
 			b.SetBytes(int64(n))
 			for b.Loop() {
 				tok.Encode(word, false)

@@ -15,21 +15,22 @@ import (
 // ToGGUF returns what a GGUF file stores for t: a tokenizer made from it by
 // [FromVocab] encodes every text as t does, and decodes alike. What pairs of
 // texts look like is not stored. If GGUF has no place for a part of t, the
-// error is an [*InexpressibleError]; the Vocab beside it, unless it is empty,
-// holds the rest. (A file can then carry the whole tokenizer.json as
-// tokenizer.huggingface.json, a key of the GGUF specification.)
+// error is an [*InexpressibleError]; the Vocab beside it holds the rest. (A
+// file can then carry the whole tokenizer.json as tokenizer.huggingface.json,
+// a key of the GGUF specification.)
 func (t *Tokenizer) ToGGUF() (Vocab, error) {
 	v := Vocab{Special: map[string]int32{}}
-	if err := t.exportModel(&v); err != nil {
-		return Vocab{}, err
-	}
+	err := t.exportModel(&v)
 	t.exportTokens(&v)
-	if err := t.exportFrame(&v); err != nil {
-		return Vocab{}, err
+	if frame := t.exportFrame(&v); err == nil {
+		err = frame
+	}
+	if err != nil {
+		return v, err
 	}
 	back, err := FromVocab(v)
 	if err != nil {
-		return Vocab{}, fmt.Errorf("reading back: %w", err)
+		return v, &InexpressibleError{"model", err.Error()}
 	}
 	return v, t.compare(back)
 }

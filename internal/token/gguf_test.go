@@ -41,6 +41,9 @@ func TestGGUFRoundTrip(t *testing.T) {
 				if !ok || !strings.HasPrefix(e.Part, lost) {
 					t.Fatalf("got %v, want that %s cannot be expressed", err, lost)
 				}
+				if len(v.Tokens) != tok.VocabSize() || len(v.Types) != len(v.Tokens) {
+					t.Errorf("%d tokens, %d types of %d", len(v.Tokens), len(v.Types), tok.VocabSize())
+				}
 				return
 			}
 			if err != nil {

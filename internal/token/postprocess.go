@@ -18,13 +18,13 @@ type encoding struct {
 	texts []string       // what each token looks like, for trimming
 }
 
-func (e *encoding) Add(id, kind int32) {
+func (e *encoding) add(id, kind int32) {
 	e.ids, e.types = append(e.ids, id), append(e.types, kind)
 }
 
 // addSpecial appends a token that no text stands behind.
 func (e *encoding) addSpecial(id, kind int32, offsets bool) {
-	e.Add(id, kind)
+	e.add(id, kind)
 	if offsets {
 		e.off, e.texts = append(e.off, segment.Span{}), append(e.texts, "")
 	}

@@ -99,23 +99,19 @@ func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 		sc.Toks = sc.Toks[:0]
 		t.model.Tokenize(p, sc)
 		for _, k := range sc.Toks {
-			e.Add(k.ID, kind)
+			e.add(k.ID, kind)
 			if offsets {
 				place(p, k.A, min(k.B, int32(len(p.At))), t.lex.Tokens[k.ID])
 			}
 		}
 	}
 	token := func(p segment.Piece, id int32) {
-		e.Add(id, kind)
+		e.add(id, kind)
 		if offsets {
 			place(p, 0, int32(len(p.S)), p.S)
 		}
 	}
-	cut := func(p segment.Piece) {
-		if p.S != "" {
-			t.cutter.Cut(p, word)
-		}
-	}
+	cut := t.cutter.Chain(word)
 	t.original.split(segment.NewPiece(text, offsets || t.origins), func(p segment.Piece) {
 		if t.normalizer != nil {
 			p = t.normalizer.Normalize(p)
