@@ -15,6 +15,9 @@
 //	                                  ▼
 //	                            bound records                                   internal/exec
 //
+// What an opcode asks of the widths, rows and numbers around it is one row of
+// the table in rules.go; what joins instructions is in validate.go.
+//
 // Two facts carry the package. Registers are written once, so the life of a
 // value is one interval and "last reader" is one number. And everything that a
 // step claims is verified by a second piece of code that shares nothing with

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"encoding/binary"
 	"math"
 	"reflect"
 
@@ -33,6 +34,7 @@ func Validate(p *plan.ExecutionPlan) error {
 type validator struct {
 	p       *plan.ExecutionPlan
 	written []bool // register → has a producer so far
+	site    site   // of the instruction at hand; its slices are used again
 }
 
 // header checks what does not belong to one instruction.
@@ -132,14 +134,15 @@ func (v *validator) instruction(i int) error {
 	if err != nil {
 		return err
 	}
-	at := site{spec: s, params: params, weights: in.Weights, state: d}
+	at := &v.site
+	*at = site{spec: s, params: params, weights: in.Weights, state: d, in: at.in[:0], out: at.out[:0]}
 	for _, r := range in.In {
 		at.in = append(at.in, v.p.Registers[r])
 	}
 	for _, r := range in.Out {
 		at.out = append(at.out, v.p.Registers[r])
 	}
-	if err := rules[in.Op](&at); err != nil {
+	if err := rules[in.Op](at); err != nil {
 		return invalid(i, "%s: %v", s.Name, err)
 	}
 	return nil
@@ -194,21 +197,36 @@ func (v *validator) params(i int, s *plan.OpSpec) (plan.Params, error) {
 	if err := b.Check(in.Op); err != nil {
 		return nil, err
 	}
-	params, err := b.Decode()
-	if err != nil || params == nil {
-		return nil, err
-	}
-	fields := reflect.ValueOf(params).Elem()
-	for k := range fields.NumField() {
-		f, name := fields.Field(k), fields.Type().Field(k).Name
+	for k, f := range payloads[in.Op] {
+		word := binary.LittleEndian.Uint32(b.Data[4*k:])
 		switch {
-		case f.CanFloat() && math.IsNaN(f.Float()):
-			return nil, invalid(i, "%s: parameter %s is not a number", s.Name, name)
-		case name == "Pad" && !f.IsZero():
+		case f.float && math.IsNaN(float64(math.Float32frombits(word))):
+			return nil, invalid(i, "%s: parameter %s is not a number", s.Name, f.name)
+		case f.name == "Pad" && word != 0:
 			return nil, &plan.ParamABIError{Op: in.Op, Why: "padding is not zero"}
 		}
 	}
-	return params, nil
+	return b.Decode()
+}
+
+// payloads lists the fields of each opcode's payload, all four bytes wide.
+var payloads = func() (t [256][]payloadField) {
+	for op, s := range plan.Specs {
+		if s == nil || s.Params == nil {
+			continue
+		}
+		typ := reflect.TypeOf(s.Params()).Elem()
+		for k := range typ.NumField() {
+			f := typ.Field(k)
+			t[op] = append(t[op], payloadField{f.Name, f.Type.Kind() == reflect.Float32})
+		}
+	}
+	return t
+}()
+
+type payloadField struct {
+	name  string
+	float bool
 }
 
 func (v *validator) outputs() error {
