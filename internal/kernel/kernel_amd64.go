@@ -65,8 +65,12 @@ func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 			unpackQ50AVX2(out, in)
 		case tensor.IQ4_NL:
 			unpackIQ4NLAVX2(out, in)
+		case tensor.IQ4_XS:
+			unpackIQ4XSAVX2(out, in)
 		case tensor.Q2_K:
 			unpackQ2KAVX2(out, in)
+		case tensor.Q3_K:
+			unpackQ3KAVX2(out, in)
 		case tensor.Q4_K:
 			unpackQ4KAVX2(out, in)
 		case tensor.Q5_K:
@@ -91,7 +95,7 @@ func expand(dst []float32, w *wBlock) {
 func hasFused(d tensor.DType) bool {
 	switch d {
 	case tensor.Q8_0, tensor.Q4_0, tensor.Q5_0, tensor.IQ4_NL,
-		tensor.Q2_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
+		tensor.IQ4_XS, tensor.Q2_K, tensor.Q3_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
 		return level.Load() > 0
 	}
 	return false
@@ -111,8 +115,12 @@ func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
 			vecQ50AVX512(out, in, n, xs, w.Cols)
 		case tensor.IQ4_NL:
 			vecIQ4NLAVX512(out, in, n, xs, w.Cols)
+		case tensor.IQ4_XS:
+			vecIQ4XSAVX512(out, in, n, xs, w.Cols)
 		case tensor.Q2_K:
 			vecQ2KAVX512(out, in, n, xs, w.Cols)
+		case tensor.Q3_K:
+			vecQ3KAVX512(out, in, n, xs, w.Cols)
 		case tensor.Q4_K:
 			vecQ4KAVX512(out, in, n, xs, w.Cols)
 		case tensor.Q5_K:
@@ -131,8 +139,12 @@ func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
 		vecQ50AVX2(out, in, n, xs, w.Cols)
 	case tensor.IQ4_NL:
 		vecIQ4NLAVX2(out, in, n, xs, w.Cols)
+	case tensor.IQ4_XS:
+		vecIQ4XSAVX2(out, in, n, xs, w.Cols)
 	case tensor.Q2_K:
 		vecQ2KAVX2(out, in, n, xs, w.Cols)
+	case tensor.Q3_K:
+		vecQ3KAVX2(out, in, n, xs, w.Cols)
 	case tensor.Q4_K:
 		vecQ4KAVX2(out, in, n, xs, w.Cols)
 	case tensor.Q5_K:

@@ -74,6 +74,16 @@ func vecQ5KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
 //go:noescape
 func vecQ2KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
 
+// vecQ3KAVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ3KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecIQ4XSAVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+
 // weightedF32h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
 //
 //go:noescape
@@ -259,6 +269,16 @@ func vecQ5KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
 //go:noescape
 func vecQ2KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
 
+// vecQ3KAVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ3KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
+// vecIQ4XSAVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+
 // weightedF32h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
 //
 //go:noescape
@@ -393,6 +413,16 @@ func unpackQ5KAVX2(dst *byte, src *byte)
 //
 //go:noescape
 func unpackQ2KAVX2(dst *byte, src *byte)
+
+// unpackQ3KAVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ3KAVX2(dst *byte, src *byte)
+
+// unpackIQ4XSAVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackIQ4XSAVX2(dst *byte, src *byte)
 
 // expandAVX2 does expandGeneric for groups of 16 values.
 //

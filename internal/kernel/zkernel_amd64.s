@@ -2762,6 +2762,438 @@ DATA nibbles4<>+8(SB)/4, $0x0f0f0f0f
 DATA nibbles4<>+12(SB)/4, $0x0f0f0f0f
 GLOBL nibbles4<>(SB), RODATA|NOPTR, $16
 
+// func vecQ3KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ3KAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS threes<>+0(SB), Y3
+	VBROADCASTSS fours<>+0(SB), Y4
+
+row60:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block61:
+	CMPQ         R9, $0x00000100
+	JL           tail62
+	PREFETCHT0   8192(SI)
+	PREFETCHT0   8256(SI)
+	LEAQ         256(DI), R8
+	MOVQ         96(SI), R10
+	MOVL         104(SI), R11
+	MOVQ         R11, R12
+	SHRQ         $0x02, R12
+	SHLQ         $0x20, R12
+	ORQ          R12, R11
+	MOVQ         R10, R12
+	MOVQ         R11, R13
+	SHRQ         $0x04, R12
+	SHLQ         $0x04, R13
+	MOVQ         $0x0f0f0f0f0f0f0f0f, R14
+	ANDQ         R14, R10
+	MOVQ         $0x0f0f0f0f0f0f0f0f, R14
+	ANDQ         R14, R12
+	MOVQ         $0x3030303030303030, R14
+	ANDQ         R14, R13
+	MOVQ         $0x3030303030303030, R14
+	ANDQ         R14, R11
+	ORQ          R13, R10
+	ORQ          R11, R12
+	VMOVQ        R10, X5
+	VMOVQ        R12, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VPBROADCASTW 108(SI), X6
+	VCVTPH2PS    X6, Y6
+	VBROADCASTSS thirtyTwo<>+0(SB), Y7
+	VPMOVZXBD    X5, Y8
+	VPSUBD       Y7, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VPSRLDQ      $0x08, X5, X5
+	VPMOVZXBD    X5, Y5
+	VPSUBD       Y7, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VMOVDQU      twice<>+0(SB), Y6
+	VPERMPS      (R8), Y6, Y6
+	VMULPS       Y6, Y8, Y8
+	VMOVDQU      twice<>+32(SB), Y6
+	VPERMPS      (R8), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      order00001111<>+0(SB), Y6
+	VPERMPS      Y8, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y9
+	VPSLLW       $0x02, Y9, Y9
+	VPAND        Y4, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      (DI), Y9
+	VPXOR        flip<>+0(SB), Y9, Y9
+	VPABSB       Y7, Y10
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      order22223333<>+0(SB), Y6
+	VPERMPS      Y8, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y9
+	VPSLLW       $0x01, Y9, Y9
+	VPAND        Y4, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      32(DI), Y9
+	VPXOR        flip<>+0(SB), Y9, Y9
+	VPABSB       Y7, Y10
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVUPS      order44445555<>+0(SB), Y6
+	VPERMPS      Y8, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y9
+	VPAND        Y4, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      64(DI), Y9
+	VPXOR        flip<>+0(SB), Y9, Y9
+	VPABSB       Y7, Y10
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y10, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      order66667777<>+0(SB), Y6
+	VPERMPS      Y8, Y6, Y6
+	VMOVDQU      32(SI), Y7
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLW       $0x01, Y8, Y8
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      96(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVUPS      order00001111<>+0(SB), Y6
+	VPERMPS      Y5, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      128(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      order22223333<>+0(SB), Y6
+	VPERMPS      Y5, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLW       $0x03, Y8, Y8
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      160(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VMOVUPS      order44445555<>+0(SB), Y6
+	VPERMPS      Y5, Y6, Y6
+	VMOVDQU      64(SI), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y3, Y7, Y7
+	VMOVDQU      (SI), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y4, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       Y4, Y7, Y7
+	VMOVDQU      192(DI), Y8
+	VPXOR        flip<>+0(SB), Y8, Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVUPS      order66667777<>+0(SB), Y6
+	VPERMPS      Y5, Y6, Y6
+	VMOVDQU      64(SI), Y5
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        Y3, Y5, Y5
+	VMOVDQU      (SI), Y7
+	VPSRLW       $0x05, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSUBB       Y4, Y5, Y5
+	VMOVDQU      224(DI), Y7
+	VPXOR        flip<>+0(SB), Y7, Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
+	VPMADDUBSW   Y5, Y8, Y5
+	VPMADDWD     Y0, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	ADDQ         $0x0000006e, SI
+	ADDQ         $0x00000160, DI
+	SUBQ         $0x00000100, R9
+	JMP          block61
+
+tail62:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row60
+	VZEROUPPER
+	RET
+
+DATA fours<>+0(SB)/4, $0x04040404
+GLOBL fours<>(SB), RODATA|NOPTR, $4
+
+DATA thirtyTwo<>+0(SB)/4, $0x00000020
+GLOBL thirtyTwo<>(SB), RODATA|NOPTR, $4
+
+// func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VBROADCASTSS words1<>+0(SB), Y0
+	VMOVUPS      halves8<>+0(SB), Y1
+	VBROADCASTSS nibbles<>+0(SB), Y3
+	VBROADCASTSS eights<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y4
+	VMOVDQU      iq4Values<>+0(SB), Y5
+
+row65:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block66:
+	CMPQ           R9, $0x00000100
+	JL             tail67
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        2(SI), R10
+	MOVL           4(SI), R11
+	MOVQ           R11, R12
+	SHLQ           $0x10, R12
+	ORQ            R12, R11
+	MOVQ           $0x0000ffff0000ffff, R12
+	ANDQ           R12, R11
+	MOVQ           R11, R12
+	SHLQ           $0x08, R12
+	ORQ            R12, R11
+	MOVQ           $0x00ff00ff00ff00ff, R12
+	ANDQ           R12, R11
+	MOVQ           R11, R12
+	SHLQ           $0x04, R12
+	ORQ            R12, R11
+	MOVQ           $0x0f0f0f0f0f0f0f0f, R12
+	ANDQ           R12, R11
+	MOVQ           R10, R12
+	SHLQ           $0x18, R12
+	ORQ            R12, R10
+	MOVQ           $0x000000ff000000ff, R12
+	ANDQ           R12, R10
+	MOVQ           R10, R12
+	SHLQ           $0x0c, R12
+	ORQ            R12, R10
+	MOVQ           $0x000f000f000f000f, R12
+	ANDQ           R12, R10
+	MOVQ           R10, R12
+	SHLQ           $0x06, R12
+	ORQ            R12, R10
+	MOVQ           $0x0303030303030303, R12
+	ANDQ           R12, R10
+	SHLQ           $0x04, R10
+	ORQ            R10, R11
+	VMOVQ          R11, X6
+	VPMOVZXBD      X6, Y6
+	VBROADCASTSS   thirtyTwo<>+0(SB), Y7
+	VPSUBD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VPBROADCASTW   (SI), X7
+	VCVTPH2PS      X7, Y7
+	VMULPS         Y7, Y6, Y6
+	VMULPS         (R8), Y6, Y6
+	VMOVUPS        order00000000<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 8(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        (DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order11111111<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 24(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        32(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order22222222<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 40(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        64(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order33333333<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 56(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        96(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order44444444<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 72(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        128(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order55555555<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 88(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        160(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y2
+	VMOVUPS        order66666666<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 104(SI), Y8
+	VPSRLVD        Y4, Y8, Y8
+	VPAND          Y3, Y8, Y8
+	VPSHUFB        Y8, Y5, Y8
+	VMOVDQU        192(DI), Y9
+	VPXOR          flip<>+0(SB), Y9, Y9
+	VPABSB         Y8, Y10
+	VPSIGNB        Y8, Y9, Y8
+	VPMADDUBSW     Y8, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y1
+	VMOVUPS        order77777777<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VBROADCASTI128 120(SI), Y6
+	VPSRLVD        Y4, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPSHUFB        Y6, Y5, Y6
+	VMOVDQU        224(DI), Y8
+	VPXOR          flip<>+0(SB), Y8, Y8
+	VPABSB         Y6, Y9
+	VPSIGNB        Y6, Y8, Y6
+	VPMADDUBSW     Y6, Y9, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y7, Y6, Y2
+	ADDQ           $0x00000088, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block66
+
+tail67:
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (AX)
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNZ          row65
+	VZEROUPPER
+	RET
+
 // func weightedF32h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 // Requires: AVX, FMA3
 TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
@@ -2781,7 +3213,7 @@ TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop60:
+loop70:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VMOVUPS      (DX), Y10
@@ -2799,7 +3231,7 @@ loop60:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop60
+	JNZ          loop70
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -2826,7 +3258,7 @@ TEXT ·weightedF32h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop61:
+loop71:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VMOVUPS      (DX), Y6
@@ -2838,7 +3270,7 @@ loop61:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop61
+	JNZ          loop71
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -2859,7 +3291,7 @@ TEXT ·weightedF32h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop62:
+loop72:
 	VBROADCASTSS (CX), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2872,7 +3304,7 @@ loop62:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop62
+	JNZ          loop72
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -2891,7 +3323,7 @@ TEXT ·weightedF32h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop63:
+loop73:
 	VBROADCASTSS (CX), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -2900,7 +3332,7 @@ loop63:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop63
+	JNZ          loop73
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -2925,7 +3357,7 @@ TEXT ·weightedF16h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop64:
+loop74:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VCVTPH2PS    (DX), Y10
@@ -2943,7 +3375,7 @@ loop64:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop64
+	JNZ          loop74
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -2970,7 +3402,7 @@ TEXT ·weightedF16h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop65:
+loop75:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VCVTPH2PS    (DX), Y6
@@ -2982,7 +3414,7 @@ loop65:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop65
+	JNZ          loop75
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -3003,7 +3435,7 @@ TEXT ·weightedF16h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop66:
+loop76:
 	VBROADCASTSS (CX), Y4
 	VCVTPH2PS    (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3016,7 +3448,7 @@ loop66:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop66
+	JNZ          loop76
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -3035,7 +3467,7 @@ TEXT ·weightedF16h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop67:
+loop77:
 	VBROADCASTSS (CX), Y2
 	VCVTPH2PS    (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -3044,7 +3476,7 @@ loop67:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop67
+	JNZ          loop77
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -3057,7 +3489,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop68:
+loop78:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -3108,7 +3540,7 @@ loop68:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop68
+	JNZ          loop78
 	VZEROUPPER
 	RET
 
@@ -3158,7 +3590,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop69:
+loop79:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
 	VBROADCASTSS signBit<>+0(SB), Y2
@@ -3215,7 +3647,7 @@ loop69:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop69
+	JNZ          loop79
 	VZEROUPPER
 	RET
 
@@ -3229,7 +3661,7 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop70:
+loop80:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS absMask<>+0(SB), Y1
 	VANDPS       Y1, Y0, Y1
@@ -3276,7 +3708,7 @@ loop70:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop70
+	JNZ          loop80
 	VZEROUPPER
 	RET
 
@@ -3332,7 +3764,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop71:
+loop81:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS signBit<>+0(SB), Y1
 	VXORPS       Y1, Y0, Y1
@@ -3388,7 +3820,7 @@ loop71:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop71
+	JNZ          loop81
 	VZEROUPPER
 	RET
 
@@ -3399,7 +3831,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop72:
+loop82:
 	VMOVUPS      (CX), Y0
 	VMULPS       Y0, Y0, Y1
 	VMULPS       Y1, Y0, Y1
@@ -3458,7 +3890,7 @@ loop72:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop72
+	JNZ          loop82
 	VZEROUPPER
 	RET
 
@@ -3475,7 +3907,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop73:
+loop83:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
 	VMULPS       Y0, Y1, Y1
@@ -3527,7 +3959,7 @@ loop73:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop73
+	JNZ          loop83
 	VZEROUPPER
 	RET
 
@@ -3583,7 +4015,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop74:
+loop84:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -3592,7 +4024,7 @@ loop74:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop74
+	JNZ     loop84
 	VZEROUPPER
 	RET
 
@@ -3603,7 +4035,7 @@ TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop75:
+loop85:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -3613,7 +4045,7 @@ loop75:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop75
+	JNZ     loop85
 	VZEROUPPER
 	RET
 
@@ -3627,7 +4059,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 
-loop76:
+loop86:
 	VMOVUPS      (CX), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
@@ -3728,7 +4160,7 @@ loop76:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop76
+	JNZ          loop86
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
@@ -3751,9 +4183,9 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop77:
+loop87:
 	CMPQ        DX, $0x10
-	JL          done78
+	JL          done88
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -3769,9 +4201,9 @@ loop77:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop77
+	JMP         loop87
 
-done78:
+done88:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3810,9 +4242,9 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop79:
+loop89:
 	CMPQ        DX, $0x10
-	JL          done80
+	JL          done90
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -3844,9 +4276,9 @@ loop79:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop79
+	JMP         loop89
 
-done80:
+done90:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3883,9 +4315,9 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop81:
+loop91:
 	CMPQ        DX, $0x10
-	JL          done82
+	JL          done92
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -3905,9 +4337,9 @@ loop81:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop81
+	JMP         loop91
 
-done82:
+done92:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -3946,9 +4378,9 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop83:
+loop93:
 	CMPQ        DX, $0x10
-	JL          done84
+	JL          done94
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -3980,9 +4412,9 @@ loop83:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop83
+	JMP         loop93
 
-done84:
+done94:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4019,9 +4451,9 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop85:
+loop95:
 	CMPQ        DX, $0x10
-	JL          done86
+	JL          done96
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -4045,9 +4477,9 @@ loop85:
 	ADDQ        $0x20, CX
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, DX
-	JMP         loop85
+	JMP         loop95
 
-done86:
+done96:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4086,9 +4518,9 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop87:
+loop97:
 	CMPQ        DX, $0x10
-	JL          done88
+	JL          done98
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -4124,9 +4556,9 @@ loop87:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R10
 	SUBQ        $0x10, DX
-	JMP         loop87
+	JMP         loop97
 
-done88:
+done98:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4153,7 +4585,7 @@ TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group89:
+group99:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4168,9 +4600,9 @@ group89:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop90:
+loop100:
 	CMPQ        R10, $0x10
-	JL          done91
+	JL          done101
 	VMOVUPS     (R9), Z4
 	VFMADD231PS (BX), Z4, Z0
 	VFMADD231PS (SI), Z4, Z1
@@ -4182,9 +4614,9 @@ loop90:
 	ADDQ        $0x40, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop90
+	JMP         loop100
 
-done91:
+done101:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -4210,7 +4642,7 @@ done91:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group89
+	JNZ           group99
 	VZEROUPPER
 	RET
 
@@ -4221,7 +4653,7 @@ TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group92:
+group102:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4250,9 +4682,9 @@ group92:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop93:
+loop103:
 	CMPQ        R10, $0x10
-	JL          done94
+	JL          done104
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -4284,9 +4716,9 @@ loop93:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop93
+	JMP         loop103
 
-done94:
+done104:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -4378,7 +4810,7 @@ done94:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group92
+	JNZ           group102
 	VZEROUPPER
 	RET
 
@@ -4389,7 +4821,7 @@ TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group95:
+group105:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4404,9 +4836,9 @@ group95:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop96:
+loop106:
 	CMPQ        R10, $0x10
-	JL          done97
+	JL          done107
 	VMOVUPS     (R9), Z4
 	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -4422,9 +4854,9 @@ loop96:
 	ADDQ        $0x20, R8
 	ADDQ        $0x40, R9
 	SUBQ        $0x10, R10
-	JMP         loop96
+	JMP         loop106
 
-done97:
+done107:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -4450,7 +4882,7 @@ done97:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group95
+	JNZ           group105
 	VZEROUPPER
 	RET
 
@@ -4461,7 +4893,7 @@ TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group98:
+group108:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4490,9 +4922,9 @@ group98:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop99:
+loop109:
 	CMPQ        R10, $0x10
-	JL          done100
+	JL          done110
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -4524,9 +4956,9 @@ loop99:
 	ADDQ        $0x40, R9
 	ADDQ        $0x40, R12
 	SUBQ        $0x10, R10
-	JMP         loop99
+	JMP         loop109
 
-done100:
+done110:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -4618,7 +5050,7 @@ done100:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group98
+	JNZ           group108
 	VZEROUPPER
 	RET
 
@@ -4641,9 +5073,9 @@ TEXT ·tileIntx1AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z5
 	VMOVUPS quarters16<>+0(SB), Z6
 
-block101:
+block111:
 	TESTQ        R8, R8
-	JZ           steps102
+	JZ           steps112
 	VMOVUPS      320(CX), Z7
 	VFNMADD231PS 288(BX), Z7, Z0
 	VMOVUPS      320(CX)(DX*1), Z7
@@ -4653,7 +5085,7 @@ block101:
 	VMOVUPS      320(DI), Z7
 	VFNMADD231PS 288(BX), Z7, Z3
 
-steps102:
+steps112:
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        (CX), Z4, Z8
@@ -4698,7 +5130,7 @@ steps102:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000040
-	JLE             done103
+	JLE             done113
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        64(CX), Z4, Z8
@@ -4743,7 +5175,7 @@ steps102:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000080
-	JLE             done103
+	JLE             done113
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        128(CX), Z4, Z8
@@ -4788,7 +5220,7 @@ steps102:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x000000c0
-	JLE             done103
+	JLE             done113
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        192(CX), Z4, Z8
@@ -4833,14 +5265,14 @@ steps102:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000100
-	JLE             done103
+	JLE             done113
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	SUBQ            $0x00000100, SI
-	JMP             block101
+	JMP             block111
 
-done103:
+done113:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4918,9 +5350,9 @@ TEXT ·tileIntx4AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z17
 	VMOVUPS quarters16<>+0(SB), Z18
 
-block104:
+block114:
 	TESTQ        R8, R8
-	JZ           steps105
+	JZ           steps115
 	VMOVUPS      320(CX), Z19
 	VFNMADD231PS 288(BX), Z19, Z0
 	VFNMADD231PS 288(BX)(R9*1), Z19, Z4
@@ -4942,7 +5374,7 @@ block104:
 	VFNMADD231PS 288(BX)(R9*2), Z19, Z11
 	VFNMADD231PS 288(R10), Z19, Z15
 
-steps105:
+steps115:
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        (CX), Z16, Z20
@@ -5056,7 +5488,7 @@ steps105:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000040
-	JLE             done106
+	JLE             done116
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        64(CX), Z16, Z20
@@ -5170,7 +5602,7 @@ steps105:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000080
-	JLE             done106
+	JLE             done116
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        128(CX), Z16, Z20
@@ -5284,7 +5716,7 @@ steps105:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x000000c0
-	JLE             done106
+	JLE             done116
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        192(CX), Z16, Z20
@@ -5398,15 +5830,15 @@ steps105:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000100
-	JLE             done106
+	JLE             done116
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	ADDQ            $0x00000160, R10
 	SUBQ            $0x00000100, SI
-	JMP             block104
+	JMP             block114
 
-done106:
+done116:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5440,14 +5872,14 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVL    $0x0000ff00, DI
 	KMOVD   DI, K1
 
-row107:
+row117:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block108:
+block118:
 	CMPQ         R9, $0x00000100
-	JL           tail109
+	JL           tail119
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -5530,14 +5962,14 @@ block108:
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block108
+	JMP          block118
 
-tail109:
+tail119:
 	LEAQ 256(DI), R8
 
-tailLoop112:
+tailLoop122:
 	CMPQ         R9, $0x40
-	JL           half110
+	JL           half120
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
@@ -5558,11 +5990,11 @@ tailLoop112:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop112
+	JMP          tailLoop122
 
-half110:
+half120:
 	TESTQ        R9, R9
-	JZ           end111
+	JZ           end121
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
 	VBROADCASTSD (R8), Z10
@@ -5579,7 +6011,7 @@ half110:
 	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
-end111:
+end121:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -5589,7 +6021,7 @@ end111:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row107
+	JNZ           row117
 	VZEROUPPER
 	RET
 
@@ -5682,14 +6114,14 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Z11
 	VMOVDQU64    shift04<>+0(SB), Z12
 
-row113:
+row123:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block114:
+block124:
 	CMPQ           R9, $0x00000100
-	JL             tail115
+	JL             tail125
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -5786,14 +6218,14 @@ block114:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block114
+	JMP            block124
 
-tail115:
+tail125:
 	LEAQ 256(DI), R8
 
-tailLoop118:
+tailLoop128:
 	CMPQ           R9, $0x40
-	JL             half116
+	JL             half126
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -5818,11 +6250,11 @@ tailLoop118:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop118
+	JMP            tailLoop128
 
-half116:
+half126:
 	TESTQ          R9, R9
-	JZ             end117
+	JZ             end127
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -5842,7 +6274,7 @@ half116:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end117:
+end127:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -5852,7 +6284,7 @@ end117:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row113
+	JNZ           row123
 	VZEROUPPER
 	RET
 
@@ -5870,14 +6302,14 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS nibbles<>+0(SB), Z4
 	VMOVDQU64    shift0044<>+0(SB), Z5
 
-row119:
+row129:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block120:
+block130:
 	CMPQ            R9, $0x00000100
-	JL              tail121
+	JL              tail131
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -5964,9 +6396,9 @@ block120:
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block120
+	JMP             block130
 
-tail121:
+tail131:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -5976,7 +6408,7 @@ tail121:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row119
+	JNZ           row129
 	VZEROUPPER
 	RET
 
@@ -6015,14 +6447,14 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shiftL42<>+0(SB), Z5
 	VMOVDQU64    shiftR02<>+0(SB), Z6
 
-row124:
+row134:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block125:
+block135:
 	CMPQ            R9, $0x00000100
-	JL              tail126
+	JL              tail136
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -6105,9 +6537,9 @@ block125:
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block125
+	JMP             block135
 
-tail126:
+tail136:
 	VEXTRACTF64X4 $0x01, Z1, Y7
 	VADDPS        Y7, Y1, Y7
 	VEXTRACTF32X4 $0x01, Y7, X1
@@ -6117,7 +6549,7 @@ tail126:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row124
+	JNZ           row134
 	VZEROUPPER
 	RET
 
@@ -6247,14 +6679,14 @@ TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z12
 	VBROADCASTSS sixteens<>+0(SB), Z11
 
-row129:
+row139:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block130:
+block140:
 	CMPQ           R9, $0x00000100
-	JL             tail131
+	JL             tail141
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -6375,14 +6807,14 @@ block130:
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block130
+	JMP            block140
 
-tail131:
+tail141:
 	LEAQ 256(DI), R8
 
-tailLoop134:
+tailLoop144:
 	CMPQ           R9, $0x40
-	JL             half132
+	JL             half142
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   22(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -6413,11 +6845,11 @@ tailLoop134:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop134
+	JMP            tailLoop144
 
-half132:
+half142:
 	TESTQ          R9, R9
-	JZ             end133
+	JZ             end143
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -6440,7 +6872,7 @@ half132:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000016, SI
 
-end133:
+end143:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -6450,7 +6882,7 @@ end133:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row129
+	JNZ           row139
 	VZEROUPPER
 	RET
 
@@ -6472,14 +6904,14 @@ TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z11
 	VMOVDQU64    iq4Values<>+0(SB), Z12
 
-row135:
+row145:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block136:
+block146:
 	CMPQ           R9, $0x00000100
-	JL             tail137
+	JL             tail147
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -6576,14 +7008,14 @@ block136:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block136
+	JMP            block146
 
-tail137:
+tail147:
 	LEAQ 256(DI), R8
 
-tailLoop140:
+tailLoop150:
 	CMPQ           R9, $0x40
-	JL             half138
+	JL             half148
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -6608,11 +7040,11 @@ tailLoop140:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop140
+	JMP            tailLoop150
 
-half138:
+half148:
 	TESTQ          R9, R9
-	JZ             end139
+	JZ             end149
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -6632,7 +7064,7 @@ half138:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end139:
+end149:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -6642,7 +7074,7 @@ end139:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row135
+	JNZ           row145
 	VZEROUPPER
 	RET
 
@@ -6661,14 +7093,14 @@ TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift0044<>+0(SB), Z5
 	VBROADCASTSS sixteens<>+0(SB), Z6
 
-row141:
+row151:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block142:
+block152:
 	CMPQ            R9, $0x00000100
-	JL              tail143
+	JL              tail153
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -6767,9 +7199,9 @@ block142:
 	ADDQ            $0x000000b0, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block142
+	JMP             block152
 
-tail143:
+tail153:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -6779,7 +7211,7 @@ tail143:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row141
+	JNZ           row151
 	VZEROUPPER
 	RET
 
@@ -6868,14 +7300,14 @@ TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS      quarters16<>+0(SB), Z1
 	VBROADCASTSS threes<>+0(SB), Z2
 
-row146:
+row156:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block147:
+block157:
 	CMPQ            R9, $0x00000100
-	JL              tail148
+	JL              tail158
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	LEAQ            256(DI), R8
@@ -6943,9 +7375,9 @@ block147:
 	ADDQ            $0x00000054, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block147
+	JMP             block157
 
-tail148:
+tail158:
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VADDPS        Y3, Y1, Y3
 	VEXTRACTF32X4 $0x01, Y3, X1
@@ -6955,7 +7387,7 @@ tail148:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row146
+	JNZ           row156
 	VZEROUPPER
 	RET
 
@@ -6995,6 +7427,383 @@ DATA shiftR40004<>+56(SB)/4, $0x00060006
 DATA shiftR40004<>+60(SB)/4, $0x00060006
 GLOBL shiftR40004<>(SB), RODATA|NOPTR, $64
 
+// func vecQ3KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·vecQ3KAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z1
+	VBROADCASTSS threes<>+0(SB), Z2
+	VBROADCASTSS fours<>+0(SB), Z3
+
+row161:
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block162:
+	CMPQ            R9, $0x00000100
+	JL              tail163
+	PREFETCHT0      8192(SI)
+	PREFETCHT0      8256(SI)
+	LEAQ            256(DI), R8
+	MOVQ            96(SI), R10
+	MOVL            104(SI), R11
+	MOVQ            R11, R12
+	SHRQ            $0x02, R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVQ            R10, R12
+	MOVQ            R11, R13
+	SHRQ            $0x04, R12
+	SHLQ            $0x04, R13
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R14
+	ANDQ            R14, R10
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R14
+	ANDQ            R14, R12
+	MOVQ            $0x3030303030303030, R14
+	ANDQ            R14, R13
+	MOVQ            $0x3030303030303030, R14
+	ANDQ            R14, R11
+	ORQ             R13, R10
+	ORQ             R11, R12
+	VMOVQ           R10, X4
+	VMOVQ           R12, X5
+	VPUNPCKLQDQ     X5, X4, X4
+	VPBROADCASTW    108(SI), Y5
+	VCVTPH2PS       Y5, Z5
+	VBROADCASTSS    thirtyTwo<>+0(SB), Z6
+	VPMOVZXBD       X4, Z4
+	VPSUBD          Z6, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VMULPS          Z5, Z4, Z4
+	VMOVUPS         twice<>+0(SB), Z5
+	VPERMPS         (R8), Z5, Z5
+	VMULPS          Z5, Z4, Z4
+	VMOVUPS         order0000111122223333<>+0(SB), Z5
+	VPERMPS         Z4, Z5, Z5
+	VBROADCASTI64X4 32(SI), Z6
+	VPSRLVW         shiftR0<>+0(SB), Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI64X4 (SI), Z7
+	VPROLVD         rotateBy2<>+0(SB), Z7, Z7
+	VPANDD          Z3, Z7, Z7
+	VPORD           Z7, Z6, Z6
+	VPSUBB          Z3, Z6, Z6
+	VMOVDQU8        (DI), Z7
+	VXORPS          Z9, Z9, Z9
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        Z6, Z0, Z9
+	VPSUBD          Z9, Z8, Z8
+	VPDPBUSD        Z6, Z7, Z8
+	VCVTDQ2PS       Z8, Z8
+	VFMADD231PS     Z5, Z8, Z1
+	VMOVUPS         order4444555566667777<>+0(SB), Z5
+	VPERMPS         Z4, Z5, Z5
+	VBROADCASTI64X4 32(SI), Z6
+	VPSRLVW         shiftR40004<>+0(SB), Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI64X4 (SI), Z7
+	VPROLVD         rotateBy0<>+0(SB), Z7, Z7
+	VPANDD          Z3, Z7, Z7
+	VPORD           Z7, Z6, Z6
+	VPSUBB          Z3, Z6, Z6
+	VMOVDQU8        64(DI), Z7
+	VXORPS          Z9, Z9, Z9
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        Z6, Z0, Z9
+	VPSUBD          Z9, Z8, Z8
+	VPDPBUSD        Z6, Z7, Z8
+	VCVTDQ2PS       Z8, Z8
+	VFMADD231PS     Z5, Z8, Z1
+	VMOVUPS         order88889999aaaabbbb<>+0(SB), Z5
+	VPERMPS         Z4, Z5, Z5
+	VBROADCASTI64X4 64(SI), Z6
+	VPSRLVW         shiftR0<>+0(SB), Z6, Z6
+	VPANDD          Z2, Z6, Z6
+	VBROADCASTI64X4 (SI), Z7
+	VPROLVD         rotateBy30<>+0(SB), Z7, Z7
+	VPANDD          Z3, Z7, Z7
+	VPORD           Z7, Z6, Z6
+	VPSUBB          Z3, Z6, Z6
+	VMOVDQU8        128(DI), Z7
+	VXORPS          Z9, Z9, Z9
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        Z6, Z0, Z9
+	VPSUBD          Z9, Z8, Z8
+	VPDPBUSD        Z6, Z7, Z8
+	VCVTDQ2PS       Z8, Z8
+	VFMADD231PS     Z5, Z8, Z1
+	VMOVUPS         orderccccddddeeeeffff<>+0(SB), Z5
+	VPERMPS         Z4, Z5, Z5
+	VBROADCASTI64X4 64(SI), Z4
+	VPSRLVW         shiftR40004<>+0(SB), Z4, Z4
+	VPANDD          Z2, Z4, Z4
+	VBROADCASTI64X4 (SI), Z6
+	VPROLVD         rotateBy28<>+0(SB), Z6, Z6
+	VPANDD          Z3, Z6, Z6
+	VPORD           Z6, Z4, Z4
+	VPSUBB          Z3, Z4, Z4
+	VMOVDQU8        192(DI), Z6
+	VXORPS          Z8, Z8, Z8
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z4, Z0, Z8
+	VPSUBD          Z8, Z7, Z7
+	VPDPBUSD        Z4, Z6, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD231PS     Z5, Z7, Z1
+	ADDQ            $0x0000006e, SI
+	ADDQ            $0x00000160, DI
+	SUBQ            $0x00000100, R9
+	JMP             block162
+
+tail163:
+	VEXTRACTF64X4 $0x01, Z1, Y4
+	VADDPS        Y4, Y1, Y4
+	VEXTRACTF32X4 $0x01, Y4, X1
+	VADDPS        X1, X4, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row161
+	VZEROUPPER
+	RET
+
+DATA rotateBy2<>+0(SB)/4, $0x00000002
+DATA rotateBy2<>+4(SB)/4, $0x00000002
+DATA rotateBy2<>+8(SB)/4, $0x00000002
+DATA rotateBy2<>+12(SB)/4, $0x00000002
+DATA rotateBy2<>+16(SB)/4, $0x00000002
+DATA rotateBy2<>+20(SB)/4, $0x00000002
+DATA rotateBy2<>+24(SB)/4, $0x00000002
+DATA rotateBy2<>+28(SB)/4, $0x00000002
+DATA rotateBy2<>+32(SB)/4, $0x00000001
+DATA rotateBy2<>+36(SB)/4, $0x00000001
+DATA rotateBy2<>+40(SB)/4, $0x00000001
+DATA rotateBy2<>+44(SB)/4, $0x00000001
+DATA rotateBy2<>+48(SB)/4, $0x00000001
+DATA rotateBy2<>+52(SB)/4, $0x00000001
+DATA rotateBy2<>+56(SB)/4, $0x00000001
+DATA rotateBy2<>+60(SB)/4, $0x00000001
+GLOBL rotateBy2<>(SB), RODATA|NOPTR, $64
+
+DATA rotateBy0<>+0(SB)/4, $0x00000000
+DATA rotateBy0<>+4(SB)/4, $0x00000000
+DATA rotateBy0<>+8(SB)/4, $0x00000000
+DATA rotateBy0<>+12(SB)/4, $0x00000000
+DATA rotateBy0<>+16(SB)/4, $0x00000000
+DATA rotateBy0<>+20(SB)/4, $0x00000000
+DATA rotateBy0<>+24(SB)/4, $0x00000000
+DATA rotateBy0<>+28(SB)/4, $0x00000000
+DATA rotateBy0<>+32(SB)/4, $0x0000001f
+DATA rotateBy0<>+36(SB)/4, $0x0000001f
+DATA rotateBy0<>+40(SB)/4, $0x0000001f
+DATA rotateBy0<>+44(SB)/4, $0x0000001f
+DATA rotateBy0<>+48(SB)/4, $0x0000001f
+DATA rotateBy0<>+52(SB)/4, $0x0000001f
+DATA rotateBy0<>+56(SB)/4, $0x0000001f
+DATA rotateBy0<>+60(SB)/4, $0x0000001f
+GLOBL rotateBy0<>(SB), RODATA|NOPTR, $64
+
+DATA rotateBy30<>+0(SB)/4, $0x0000001e
+DATA rotateBy30<>+4(SB)/4, $0x0000001e
+DATA rotateBy30<>+8(SB)/4, $0x0000001e
+DATA rotateBy30<>+12(SB)/4, $0x0000001e
+DATA rotateBy30<>+16(SB)/4, $0x0000001e
+DATA rotateBy30<>+20(SB)/4, $0x0000001e
+DATA rotateBy30<>+24(SB)/4, $0x0000001e
+DATA rotateBy30<>+28(SB)/4, $0x0000001e
+DATA rotateBy30<>+32(SB)/4, $0x0000001d
+DATA rotateBy30<>+36(SB)/4, $0x0000001d
+DATA rotateBy30<>+40(SB)/4, $0x0000001d
+DATA rotateBy30<>+44(SB)/4, $0x0000001d
+DATA rotateBy30<>+48(SB)/4, $0x0000001d
+DATA rotateBy30<>+52(SB)/4, $0x0000001d
+DATA rotateBy30<>+56(SB)/4, $0x0000001d
+DATA rotateBy30<>+60(SB)/4, $0x0000001d
+GLOBL rotateBy30<>(SB), RODATA|NOPTR, $64
+
+DATA rotateBy28<>+0(SB)/4, $0x0000001c
+DATA rotateBy28<>+4(SB)/4, $0x0000001c
+DATA rotateBy28<>+8(SB)/4, $0x0000001c
+DATA rotateBy28<>+12(SB)/4, $0x0000001c
+DATA rotateBy28<>+16(SB)/4, $0x0000001c
+DATA rotateBy28<>+20(SB)/4, $0x0000001c
+DATA rotateBy28<>+24(SB)/4, $0x0000001c
+DATA rotateBy28<>+28(SB)/4, $0x0000001c
+DATA rotateBy28<>+32(SB)/4, $0x0000001b
+DATA rotateBy28<>+36(SB)/4, $0x0000001b
+DATA rotateBy28<>+40(SB)/4, $0x0000001b
+DATA rotateBy28<>+44(SB)/4, $0x0000001b
+DATA rotateBy28<>+48(SB)/4, $0x0000001b
+DATA rotateBy28<>+52(SB)/4, $0x0000001b
+DATA rotateBy28<>+56(SB)/4, $0x0000001b
+DATA rotateBy28<>+60(SB)/4, $0x0000001b
+GLOBL rotateBy28<>(SB), RODATA|NOPTR, $64
+
+// func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         rows+16(FP), CX
+	MOVQ         x+24(FP), DX
+	MOVQ         n+32(FP), BX
+	MOVQ         w+8(FP), SI
+	VMOVUPS      flip<>+0(SB), Z0
+	VMOVUPS      halves16<>+0(SB), Z1
+	VMOVUPS      quarters16<>+0(SB), Z1
+	MOVL         $0x0000ff00, DI
+	KMOVD        DI, K1
+	VBROADCASTSS nibbles<>+0(SB), Z7
+	VBROADCASTSS eights<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z8
+	VMOVDQU64    iq4Values<>+0(SB), Z9
+
+row166:
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, DI
+	MOVQ   BX, R9
+
+block167:
+	CMPQ           R9, $0x00000100
+	JL             tail168
+	PREFETCHT0     8192(SI)
+	PREFETCHT0     8256(SI)
+	PREFETCHT0     8320(SI)
+	LEAQ           256(DI), R8
+	MOVWQZX        2(SI), R10
+	MOVL           4(SI), R11
+	MOVQ           R11, R12
+	SHLQ           $0x10, R12
+	ORQ            R12, R11
+	MOVQ           $0x0000ffff0000ffff, R12
+	ANDQ           R12, R11
+	MOVQ           R11, R12
+	SHLQ           $0x08, R12
+	ORQ            R12, R11
+	MOVQ           $0x00ff00ff00ff00ff, R12
+	ANDQ           R12, R11
+	MOVQ           R11, R12
+	SHLQ           $0x04, R12
+	ORQ            R12, R11
+	MOVQ           $0x0f0f0f0f0f0f0f0f, R12
+	ANDQ           R12, R11
+	MOVQ           R10, R12
+	SHLQ           $0x18, R12
+	ORQ            R12, R10
+	MOVQ           $0x000000ff000000ff, R12
+	ANDQ           R12, R10
+	MOVQ           R10, R12
+	SHLQ           $0x0c, R12
+	ORQ            R12, R10
+	MOVQ           $0x000f000f000f000f, R12
+	ANDQ           R12, R10
+	MOVQ           R10, R12
+	SHLQ           $0x06, R12
+	ORQ            R12, R10
+	MOVQ           $0x0303030303030303, R12
+	ANDQ           R12, R10
+	SHLQ           $0x04, R10
+	ORQ            R10, R11
+	VMOVQ          R11, X2
+	VPMOVZXBD      X2, Y2
+	VBROADCASTSS   thirtyTwo<>+0(SB), Y3
+	VPSUBD         Y3, Y2, Y2
+	VCVTDQ2PS      Y2, Y2
+	VPBROADCASTW   (SI), X3
+	VCVTPH2PS      X3, Y3
+	VMULPS         Y3, Y2, Y2
+	VMULPS         (R8), Y2, Y2
+	VMOVUPS        order0000000011111111<>+0(SB), Z10
+	VPERMPS        Z2, Z10, Z10
+	VBROADCASTI128 8(SI), Y3
+	VBROADCASTI128 24(SI), Y4
+	VINSERTI64X4   $0x01, Y4, Z3, Z3
+	VPSRLVD        Z8, Z3, Z3
+	VPANDD         Z7, Z3, Z3
+	VPSHUFB        Z3, Z9, Z3
+	VMOVDQU8       (DI), Z11
+	VXORPS         Z13, Z13, Z13
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       Z3, Z0, Z13
+	VPSUBD         Z13, Z12, Z12
+	VPDPBUSD       Z3, Z11, Z12
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z10, Z12, Z1
+	VMOVUPS        order2222222233333333<>+0(SB), Z10
+	VPERMPS        Z2, Z10, Z10
+	VBROADCASTI128 40(SI), Y4
+	VBROADCASTI128 56(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z4, Z4
+	VPSRLVD        Z8, Z4, Z4
+	VPANDD         Z7, Z4, Z4
+	VPSHUFB        Z4, Z9, Z4
+	VMOVDQU8       64(DI), Z11
+	VXORPS         Z13, Z13, Z13
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       Z4, Z0, Z13
+	VPSUBD         Z13, Z12, Z12
+	VPDPBUSD       Z4, Z11, Z12
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z10, Z12, Z1
+	VMOVUPS        order4444444455555555<>+0(SB), Z10
+	VPERMPS        Z2, Z10, Z10
+	VBROADCASTI128 72(SI), Y5
+	VBROADCASTI128 88(SI), Y3
+	VINSERTI64X4   $0x01, Y3, Z5, Z5
+	VPSRLVD        Z8, Z5, Z5
+	VPANDD         Z7, Z5, Z5
+	VPSHUFB        Z5, Z9, Z5
+	VMOVDQU8       128(DI), Z11
+	VXORPS         Z13, Z13, Z13
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       Z5, Z0, Z13
+	VPSUBD         Z13, Z12, Z12
+	VPDPBUSD       Z5, Z11, Z12
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z10, Z12, Z1
+	VMOVUPS        order6666666677777777<>+0(SB), Z10
+	VPERMPS        Z2, Z10, Z10
+	VBROADCASTI128 104(SI), Y6
+	VBROADCASTI128 120(SI), Y2
+	VINSERTI64X4   $0x01, Y2, Z6, Z6
+	VPSRLVD        Z8, Z6, Z6
+	VPANDD         Z7, Z6, Z6
+	VPSHUFB        Z6, Z9, Z6
+	VMOVDQU8       192(DI), Z11
+	VXORPS         Z13, Z13, Z13
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       Z6, Z0, Z13
+	VPSUBD         Z13, Z12, Z12
+	VPDPBUSD       Z6, Z11, Z12
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z10, Z12, Z1
+	ADDQ           $0x00000088, SI
+	ADDQ           $0x00000160, DI
+	SUBQ           $0x00000100, R9
+	JMP            block167
+
+tail168:
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y2
+	VEXTRACTF32X4 $0x01, Y2, X1
+	VADDPS        X1, X2, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $0x04, AX
+	DECQ          CX
+	JNZ           row166
+	VZEROUPPER
+	RET
+
 // func weightedF32h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 // Requires: AVX, AVX512F
 TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
@@ -7024,7 +7833,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop151:
+loop171:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -7052,7 +7861,7 @@ loop151:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop151
+	JNZ          loop171
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7089,7 +7898,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop152:
+loop172:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -7102,7 +7911,7 @@ loop152:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop152
+	JNZ          loop172
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -7123,7 +7932,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop153:
+loop173:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -7136,7 +7945,7 @@ loop153:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop153
+	JNZ          loop173
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7154,14 +7963,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop154:
+loop174:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop154
+	JNZ          loop174
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -7195,7 +8004,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop155:
+loop175:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -7223,7 +8032,7 @@ loop155:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop155
+	JNZ          loop175
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7260,7 +8069,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop156:
+loop176:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -7273,7 +8082,7 @@ loop156:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop156
+	JNZ          loop176
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -7294,7 +8103,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop157:
+loop177:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -7307,7 +8116,7 @@ loop157:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop157
+	JNZ          loop177
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7325,14 +8134,14 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop158:
+loop178:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop158
+	JNZ          loop178
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -7344,7 +8153,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop159:
+loop179:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
@@ -7395,7 +8204,7 @@ loop159:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop159
+	JNZ          loop179
 	VZEROUPPER
 	RET
 
@@ -7406,7 +8215,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop160:
+loop180:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -7463,7 +8272,7 @@ loop160:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop160
+	JNZ          loop180
 	VZEROUPPER
 	RET
 
@@ -7474,7 +8283,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop161:
+loop181:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -7521,7 +8330,7 @@ loop161:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop161
+	JNZ          loop181
 	VZEROUPPER
 	RET
 
@@ -7532,7 +8341,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop162:
+loop182:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -7588,7 +8397,7 @@ loop162:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop162
+	JNZ          loop182
 	VZEROUPPER
 	RET
 
@@ -7599,7 +8408,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop163:
+loop183:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -7658,7 +8467,7 @@ loop163:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop163
+	JNZ          loop183
 	VZEROUPPER
 	RET
 
@@ -7669,7 +8478,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop164:
+loop184:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -7721,7 +8530,7 @@ loop164:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop164
+	JNZ          loop184
 	VZEROUPPER
 	RET
 
@@ -7732,7 +8541,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop165:
+loop185:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -7741,7 +8550,7 @@ loop165:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop165
+	JNZ       loop185
 	VZEROUPPER
 	RET
 
@@ -7752,7 +8561,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop166:
+loop186:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -7762,7 +8571,7 @@ loop166:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop166
+	JNZ       loop186
 	VZEROUPPER
 	RET
 
@@ -7775,7 +8584,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop167:
+loop187:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -7827,7 +8636,7 @@ loop167:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop167
+	JNZ          loop187
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -7841,7 +8650,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop168:
+loop188:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -7870,7 +8679,7 @@ loop168:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop168
+	JNZ          loop188
 	VZEROUPPER
 	RET
 
@@ -7887,7 +8696,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop169:
+loop189:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -7952,7 +8761,7 @@ loop169:
 	ADDQ         $0x04, DX
 	ADDQ         $0x08, BX
 	DECQ         SI
-	JNZ          loop169
+	JNZ          loop189
 	VZEROUPPER
 	RET
 
@@ -8688,6 +9497,228 @@ TEXT ·unpackQ2KAVX2(SB), NOSPLIT, $0-16
 	VZEROUPPER
 	RET
 
+// func unpackQ3KAVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ3KAVX2(SB), NOSPLIT, $0-16
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	VBROADCASTSS threes<>+0(SB), Y0
+	VBROADCASTSS fours<>+0(SB), Y1
+	MOVQ         96(CX), DX
+	MOVL         104(CX), BX
+	MOVQ         BX, SI
+	SHRQ         $0x02, SI
+	SHLQ         $0x20, SI
+	ORQ          SI, BX
+	MOVQ         DX, SI
+	MOVQ         BX, DI
+	SHRQ         $0x04, SI
+	SHLQ         $0x04, DI
+	MOVQ         $0x0f0f0f0f0f0f0f0f, R8
+	ANDQ         R8, DX
+	MOVQ         $0x0f0f0f0f0f0f0f0f, R8
+	ANDQ         R8, SI
+	MOVQ         $0x3030303030303030, R8
+	ANDQ         R8, DI
+	MOVQ         $0x3030303030303030, R8
+	ANDQ         R8, BX
+	ORQ          DI, DX
+	ORQ          BX, SI
+	VMOVQ        DX, X2
+	VMOVQ        SI, X3
+	VPUNPCKLQDQ  X3, X2, X2
+	VPBROADCASTW 108(CX), X3
+	VCVTPH2PS    X3, Y3
+	VBROADCASTSS thirtyTwo<>+0(SB), Y4
+	VPMOVZXBD    X2, Y5
+	VPSUBD       Y4, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y3, Y5, Y5
+	VPSRLDQ      $0x08, X2, X2
+	VPMOVZXBD    X2, Y2
+	VPSUBD       Y4, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VMOVUPS      Y5, 256(AX)
+	VMOVUPS      Y3, 320(AX)
+	VMOVUPS      Y2, 288(AX)
+	VMOVUPS      Y3, 352(AX)
+	VMOVDQU      32(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSLLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, (AX)
+	VMOVDQU      32(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSLLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 32(AX)
+	VMOVDQU      32(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 64(AX)
+	VMOVDQU      32(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 96(AX)
+	VMOVDQU      64(CX), Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 128(AX)
+	VMOVDQU      64(CX), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 160(AX)
+	VMOVDQU      64(CX), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 192(AX)
+	VMOVDQU      64(CX), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      (CX), Y0
+	VPSRLW       $0x05, Y0, Y0
+	VPAND        Y1, Y0, Y0
+	VPOR         Y0, Y2, Y2
+	VPSUBB       Y1, Y2, Y2
+	VMOVDQU      Y2, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackIQ4XSAVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackIQ4XSAVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VBROADCASTSS   eights<>+0(SB), Y1
+	VMOVDQU        shift04<>+0(SB), Y1
+	VMOVDQU        iq4Values<>+0(SB), Y2
+	MOVWQZX        2(CX), DX
+	MOVL           4(CX), BX
+	MOVQ           BX, SI
+	SHLQ           $0x10, SI
+	ORQ            SI, BX
+	MOVQ           $0x0000ffff0000ffff, SI
+	ANDQ           SI, BX
+	MOVQ           BX, SI
+	SHLQ           $0x08, SI
+	ORQ            SI, BX
+	MOVQ           $0x00ff00ff00ff00ff, SI
+	ANDQ           SI, BX
+	MOVQ           BX, SI
+	SHLQ           $0x04, SI
+	ORQ            SI, BX
+	MOVQ           $0x0f0f0f0f0f0f0f0f, SI
+	ANDQ           SI, BX
+	MOVQ           DX, SI
+	SHLQ           $0x18, SI
+	ORQ            SI, DX
+	MOVQ           $0x000000ff000000ff, SI
+	ANDQ           SI, DX
+	MOVQ           DX, SI
+	SHLQ           $0x0c, SI
+	ORQ            SI, DX
+	MOVQ           $0x000f000f000f000f, SI
+	ANDQ           SI, DX
+	MOVQ           DX, SI
+	SHLQ           $0x06, SI
+	ORQ            SI, DX
+	MOVQ           $0x0303030303030303, SI
+	ANDQ           SI, DX
+	SHLQ           $0x04, DX
+	ORQ            DX, BX
+	VMOVQ          BX, X3
+	VPMOVZXBD      X3, Y3
+	VBROADCASTSS   thirtyTwo<>+0(SB), Y4
+	VPSUBD         Y4, Y3, Y3
+	VCVTDQ2PS      Y3, Y3
+	VPBROADCASTW   (CX), X4
+	VCVTPH2PS      X4, Y4
+	VMULPS         Y4, Y3, Y3
+	VMOVDQU        twice<>+0(SB), Y4
+	VMOVDQU        twice<>+32(SB), Y5
+	VPERMPS        Y3, Y4, Y4
+	VPERMPS        Y3, Y5, Y5
+	VXORPS         Y3, Y3, Y3
+	VMOVUPS        Y4, 256(AX)
+	VMOVUPS        Y3, 320(AX)
+	VMOVUPS        Y5, 288(AX)
+	VMOVUPS        Y3, 352(AX)
+	VBROADCASTI128 8(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, (AX)
+	VBROADCASTI128 24(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 32(AX)
+	VBROADCASTI128 40(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 64(AX)
+	VBROADCASTI128 56(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 96(AX)
+	VBROADCASTI128 72(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 128(AX)
+	VBROADCASTI128 88(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 160(AX)
+	VBROADCASTI128 104(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 192(AX)
+	VBROADCASTI128 120(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 224(AX)
+	VZEROUPPER
+	RET
+
 // func expandAVX2(dst *float32, w *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·expandAVX2(SB), NOSPLIT, $0-24
@@ -8696,7 +9727,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop170:
+loop190:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -8713,7 +9744,7 @@ loop170:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop170
+	JNZ          loop190
 	VZEROUPPER
 	RET
 
@@ -8726,7 +9757,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop171:
+loop191:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -8734,7 +9765,7 @@ loop171:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop171
+	JNZ     loop191
 	VZEROUPPER
 	RET
 
@@ -8746,7 +9777,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop172:
+loop192:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -8754,7 +9785,7 @@ loop172:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop172
+	JNZ     loop192
 	VZEROUPPER
 	RET
 
@@ -8765,12 +9796,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop173:
+loop193:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop173
+	JNZ     loop193
 	VZEROUPPER
 	RET
 
@@ -8783,7 +9814,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop174:
+loop194:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -8801,7 +9832,7 @@ loop174:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop174
+	JNZ     loop194
 	VZEROUPPER
 	RET
 
@@ -8813,7 +9844,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop175:
+loop195:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -8828,7 +9859,7 @@ loop175:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop175
+	JNZ       loop195
 	VZEROUPPER
 	RET
 
@@ -8839,13 +9870,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop176:
+loop196:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop176
+	JNZ       loop196
 	VZEROUPPER
 	RET
 
@@ -8856,14 +9887,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop177:
+loop197:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop177
+	JNZ       loop197
 	VZEROUPPER
 	RET
 
@@ -8874,7 +9905,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop178:
+loop198:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -8896,7 +9927,7 @@ loop178:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop178
+	JNZ          loop198
 	VZEROUPPER
 	RET
 
@@ -8907,13 +9938,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop179:
+loop199:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop179
+	JNZ       loop199
 	VZEROUPPER
 	RET
 
@@ -8928,7 +9959,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop180:
+loop200:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -8939,7 +9970,7 @@ loop180:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop180
+	JNZ       loop200
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -8959,7 +9990,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop181:
+loop201:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -8978,7 +10009,7 @@ loop181:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop181
+	JNZ       loop201
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -8998,28 +10029,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop182:
+loop202:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain183
+	JZ      plain203
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain183:
+plain203:
 	TESTQ  BX, BX
-	JZ     unbiased184
+	JZ     unbiased204
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased184:
+unbiased204:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop182
+	JNZ     loop202
 	VZEROUPPER
 	RET
 
@@ -9031,12 +10062,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop185:
+loop205:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop185
+	JNZ     loop205
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -9047,7 +10078,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop186:
+loop206:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -9062,7 +10093,7 @@ loop186:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop186
+	JNZ        loop206
 	VZEROUPPER
 	RET
 
@@ -9084,7 +10115,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop187:
+loop207:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -9098,7 +10129,7 @@ loop187:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop187
+	JNZ         loop207
 	VZEROUPPER
 	RET
 
@@ -9120,7 +10151,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop188:
+loop208:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -9134,6 +10165,6 @@ loop188:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop188
+	JNZ         loop208
 	VZEROUPPER
 	RET

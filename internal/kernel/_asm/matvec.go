@@ -37,6 +37,8 @@ var formats = []format{
 	{name: "IQ4NL", bytes: 144, blocks: 8, tail: true, begin: beginIQ4NL, header: headerHalves(18), weights: weightsQ40},
 	{name: "Q5K", bytes: 176, blocks: 1, begin: beginQ5K, header: headerQ4K, weights: weightsQ5K, unsigned: true},
 	{name: "Q2K", bytes: 84, blocks: 1, begin: beginQ2K, header: headerQ2K, per16: true, weights: weightsQ2K, unsigned: true},
+	{name: "Q3K", bytes: 110, blocks: 1, begin: beginQ3K, header: headerQ3K, per16: true, weights: weightsQ3K},
+	{name: "IQ4XS", bytes: 136, blocks: 1, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS},
 }
 
 // vecState is what the steps of one product share.
@@ -297,18 +299,23 @@ func beginQ40(v *vecState) {
 }
 
 func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
-	base, w := 36*s, v.i.vec()
+	return v.nibbles(36*s+2, 18, h)
+}
+
+// nibbles loads two blocks (AVX2: block h) of 16 bytes, some bytes apart.
+func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
+	w := v.i.vec()
 	if v.i == avx512 {
-		VBROADCASTI128(at(v.w, base+2), w.AsY())
+		VBROADCASTI128(at(v.w, base), w.AsY())
 		if !v.half {
 			hi := YMM()
-			VBROADCASTI128(at(v.w, base+20), hi)
+			VBROADCASTI128(at(v.w, base+apart), hi)
 			VINSERTI64X4(Imm(1), hi, w, w)
 		}
 		VPSRLVD(v.masks[2], w, w)
 		VPANDD(v.masks[0], w, w)
 	} else {
-		VBROADCASTI128(at(v.w, base+18*h+2), w)
+		VBROADCASTI128(at(v.w, base+apart*h), w)
 		VPSRLVD(v.masks[2], w, w)
 		VPAND(v.masks[0], w, w)
 	}
@@ -555,8 +562,11 @@ func headerQ2K(v *vecState) {
 	v.mins = spread(func(a, b Op) { VMOVSHDUP(a, b) }, hi)
 }
 
-func weightsQ2K(v *vecState, s, h int) reg.VecVirtual {
-	w, from, shift := v.i.vec(), at(v.w, 16+32*(s/2)), uint32(4*(s%2))
+func weightsQ2K(v *vecState, s, h int) reg.VecVirtual { return weightsQ2KAt(v, 16, s, h) }
+
+// weightsQ2KAt loads pairs of bits: 32 bytes are 128 columns, from low bits up.
+func weightsQ2KAt(v *vecState, disp, s, h int) reg.VecVirtual {
+	w, from, shift := v.i.vec(), at(v.w, disp+32*(s/2)), uint32(4*(s%2))
 	if v.i == avx512 {
 		VBROADCASTI64X4(from, w)
 		lo, hi := shift<<16|shift, (shift+2)<<16|(shift+2)
@@ -571,6 +581,130 @@ func weightsQ2K(v *vecState, s, h int) reg.VecVirtual {
 	VPAND(v.masks[0], w, w)
 	return w
 }
+
+// Q3_K: 32 bytes of third bits (bit b for the columns from 32b on), 64 of
+// quants, 12 of 6-bit scales, d.
+func beginQ3K(v *vecState) {
+	v.masks = v.i.vecs(2)
+	VBROADCASTSS(table("threes", 0x03030303), v.masks[0])
+	VBROADCASTSS(table("fours", 0x04040404), v.masks[1])
+}
+
+// Packed scales are taken apart in general registers, whose ports are idle.
+func and64(r reg.GPVirtual, mask uint64) {
+	m := GP64()
+	MOVQ(U64(mask), m)
+	ANDQ(m, r)
+}
+
+func copy64(r reg.GPVirtual) reg.GPVirtual {
+	c := GP64()
+	MOVQ(r, c)
+	return c
+}
+
+func headerQ3K(v *vecState) {
+	const low4, high2 = 0x0f0f0f0f0f0f0f0f, 0x3030303030303030
+	first, pairs := GP64(), GP64()
+	MOVQ(at(v.w, 96), first)
+	MOVL(at(v.w, 104), pairs.As32())
+	t := copy64(pairs)
+	SHRQ(Imm(2), t)
+	SHLQ(Imm(32), t)
+	ORQ(t, pairs)
+	second, t2 := copy64(first), copy64(pairs)
+	SHRQ(Imm(4), second)
+	SHLQ(Imm(4), t2)
+	and64(first, low4)
+	and64(second, low4)
+	and64(t2, high2)
+	and64(pairs, high2)
+	ORQ(t2, first)
+	ORQ(pairs, second)
+	x, y := XMM(), XMM()
+	VMOVQ(first, x)
+	VMOVQ(second, y)
+	VPUNPCKLQDQ(y, x, x)
+	d, bias := v.i.vec(), v.i.vec()
+	v.broadcastHalf(108, d)
+	v.scales = v.i.vecs(v.i.parts())
+	VBROADCASTSS(table("thirtyTwo", 32), bias)
+	for k, sc := range v.scales {
+		if k == 1 {
+			VPSRLDQ(Imm(8), x, x)
+		}
+		VPMOVZXBD(x, sc)
+		VPSUBD(bias, sc, sc)
+		VCVTDQ2PS(sc, sc)
+		VMULPS(d, sc, sc)
+	}
+}
+
+// broadcastHalf loads a half into all lanes.
+func (v *vecState) broadcastHalf(disp int, d reg.VecVirtual) {
+	if v.i == avx512 && d.Size() == 64 {
+		VPBROADCASTW(at(v.w, disp), d.AsY())
+		VCVTPH2PS(d.AsY(), d)
+		return
+	}
+	VPBROADCASTW(at(v.w, disp), d.AsX())
+	VCVTPH2PS(d.AsX(), d)
+}
+
+func weightsQ3K(v *vecState, s, h int) reg.VecVirtual {
+	w := weightsQ2KAt(v, 32, s, h)
+	high := v.i.vec()
+	b := uint32(2*s + h) // of the first 32 columns
+	if v.i == avx512 {
+		VBROADCASTI64X4(at(v.w, 0), high)
+		left := (34 - b) % 32
+		VPROLVD(table(fmt.Sprintf("rotateBy%d", left), append(repeat(8, left), repeat(8, (left+31)%32)...)...), high, high)
+		VPANDD(v.masks[1], high, high)
+		VPORD(high, w, w)
+	} else {
+		VMOVDQU(at(v.w, 0), high)
+		switch {
+		case b < 2:
+			VPSLLW(Imm(uint64(2-b)), high, high)
+		case b > 2:
+			VPSRLW(Imm(uint64(b-2)), high, high)
+		}
+		VPAND(v.masks[1], high, high)
+		VPOR(high, w, w)
+	}
+	VPSUBB(v.masks[1], w, w)
+	return w
+}
+
+// headerIQ4XS reads d, 8 pairs of high bits and 8 nibbles, less 32.
+func headerIQ4XS(v *vecState) {
+	pairs, nibbles := GP64(), GP64()
+	MOVWQZX(at(v.w, 2), pairs)
+	MOVL(at(v.w, 4), nibbles.As32())
+	spread := func(r reg.GPVirtual, shifts [3]uint64, masks [3]uint64) {
+		for k, n := range shifts {
+			t := copy64(r)
+			SHLQ(Imm(n), t)
+			ORQ(t, r)
+			and64(r, masks[k])
+		}
+	}
+	spread(nibbles, [3]uint64{16, 8, 4}, [3]uint64{0x0000ffff0000ffff, 0x00ff00ff00ff00ff, 0x0f0f0f0f0f0f0f0f})
+	spread(pairs, [3]uint64{24, 12, 6}, [3]uint64{0x000000ff000000ff, 0x000f000f000f000f, 0x0303030303030303})
+	SHLQ(Imm(4), pairs)
+	ORQ(pairs, nibbles)
+	x, y, d, bias := XMM(), YMM(), YMM(), YMM()
+	VMOVQ(nibbles, x)
+	VPMOVZXBD(x, y)
+	VBROADCASTSS(table("thirtyTwo", 32), bias)
+	VPSUBD(bias, y, y)
+	VCVTDQ2PS(y, y)
+	v.broadcastHalf(0, d)
+	VMULPS(d, y, y)
+	v.scales = []reg.VecVirtual{y}
+}
+
+func weightsIQ4XS(v *vecState, s, h int) reg.VecVirtual { return v.nibbles(8+32*s, 16, h) }
 
 const q6High, q6Scales, q6D = 128, 192, 208
 
@@ -589,8 +723,7 @@ func beginQ6K(v *vecState) {
 func headerQ6K(v *vecState) {
 	if v.i == avx512 {
 		d, sc := ZMM(), ZMM()
-		VPBROADCASTW(at(v.w, q6D), d.AsY())
-		VCVTPH2PS(d.AsY(), d)
+		v.broadcastHalf(q6D, d)
 		VPMOVSXBD(at(v.w, q6Scales), sc)
 		VCVTDQ2PS(sc, sc)
 		VMULPS(d, sc, sc)
@@ -598,8 +731,7 @@ func headerQ6K(v *vecState) {
 		return
 	}
 	d := YMM()
-	VPBROADCASTW(at(v.w, q6D), d.AsX())
-	VCVTPH2PS(d.AsX(), d)
+	v.broadcastHalf(q6D, d)
 	v.scales = v.i.vecs(2)
 	for k, sc := range v.scales {
 		VPMOVSXBD(at(v.w, q6Scales+8*k), sc)
