@@ -208,12 +208,12 @@ func (m *machine) slice(x Value, bounds [3]Value) (Value, error) {
 	if !ok {
 		return nil, typeError("'%s' object is not subscriptable", typeName(x))
 	}
-	start, step, count, err := sliceBounds(n, bounds)
+	start, stop, step, count, err := sliceBounds(n, bounds)
 	if err != nil {
 		return nil, err
 	}
 	if r, ok := x.(*rng); ok {
-		return &rng{start: r.start + int64(start)*r.step, step: r.step * int64(step), n: int64(count)}, nil
+		return &rng{start: r.start + int64(start)*r.step, stop: r.start + int64(stop)*r.step, step: r.step * int64(step), n: int64(count)}, nil
 	}
 	if s, ok := text(x); ok {
 		if err := m.alloc(len(s)); err != nil {
@@ -257,8 +257,9 @@ func sliceString(s string, start, step, count int) string {
 	return string(out)
 }
 
-// sliceBounds follows slice.indices: count elements from start by step.
-func sliceBounds(n int, b [3]Value) (start, step, count int, err error) {
+// sliceBounds follows slice.indices: count elements from start, before stop,
+// by step.
+func sliceBounds(n int, b [3]Value) (start, stop, step, count int, err error) {
 	var v [3]int64
 	var set [3]bool
 	for i, x := range b {
@@ -266,14 +267,14 @@ func sliceBounds(n int, b [3]Value) (start, step, count int, err error) {
 			continue
 		}
 		if v[i], set[i] = smallInt(x); !set[i] {
-			return 0, 0, 0, typeError("slice indices must be integers or None or have an __index__ method")
+			return 0, 0, 0, 0, typeError("slice indices must be integers or None or have an __index__ method")
 		}
 	}
 	if !set[2] {
 		v[2] = 1
 	}
 	if v[2] == 0 {
-		return 0, 0, 0, valueError("slice step cannot be zero")
+		return 0, 0, 0, 0, valueError("slice step cannot be zero")
 	}
 	lo, hi := int64(0), int64(n)
 	if v[2] < 0 {
@@ -299,5 +300,5 @@ func sliceBounds(n int, b [3]Value) (start, step, count int, err error) {
 	} else if step64 < 0 && d < 0 {
 		count = int((-d-1)/-step64) + 1
 	}
-	return int(v[0]), int(step64), count, nil
+	return int(v[0]), int(v[1]), int(step64), count, nil
 }

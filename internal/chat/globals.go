@@ -41,7 +41,7 @@ func rangeFunc(_ *machine, a *callArgs) (Value, error) {
 			return nil, fail(KindOverflow, "range argument out of bounds")
 		}
 	}
-	r := &rng{start: v[0], step: v[2]}
+	r := &rng{start: v[0], stop: v[1], step: v[2]}
 	if v[2] > 0 && v[1] > v[0] {
 		r.n = (v[1]-v[0]-1)/v[2] + 1
 	} else if v[2] < 0 && v[1] < v[0] {

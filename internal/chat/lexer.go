@@ -185,6 +185,9 @@ func (l *lexer) root() error {
 	default:
 		j := strings.Index(l.src[l.off:], "#}")
 		if j < 0 {
+			if l.off == len(l.src) { // as in Jinja: nothing is missed
+				return nil
+			}
 			return l.errorf(start+i, "comment", "missing end of comment tag")
 		}
 		var c byte
@@ -224,6 +227,9 @@ func (l *lexer) raw(start, i int, m []string) error {
 	body := l.src[l.off:]
 	e := rawEnd.FindStringSubmatchIndex(body)
 	if e == nil {
+		if body == "" { // as in Jinja: nothing is missed
+			return nil
+		}
 		return l.errorf(start+i, "raw", "missing end of raw directive")
 	}
 	l.data(l.off, l.strip(body[:e[0]], sign(body[e[2]:e[3]]), false))

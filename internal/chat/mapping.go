@@ -152,7 +152,7 @@ func hashWithin(v Value, left *int) (any, error) {
 	case *List, *Map:
 		return nil, typeError("unhashable type: '%s'", typeName(v))
 	case *rng:
-		return *v, nil
+		return rng{start: v.start, step: v.step, n: v.n}, nil
 	case *namespace, *view, *iterator, *macro, *loop, *cycler, *joiner, *function, *templateRef, *blockRef:
 		return v, nil
 	}

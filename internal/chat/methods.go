@@ -9,12 +9,12 @@ var listMethods, tupleMethods, dictMethods map[string]*filter
 
 func defineMethods() {
 	listMethods = map[string]*filter{
-		"index": def("value start? stop?", indexMethod), "count": def("value", countItems),
-		"copy": def("", func(_ *machine, x Value, _ []Value) (Value, error) { return &List{Items: x.(*List).Items}, nil }),
+		"index": method("value start? stop?", indexMethod), "count": method("value", countItems),
+		"copy": method("", func(_ *machine, x Value, _ []Value) (Value, error) { return &List{Items: x.(*List).Items}, nil }),
 	}
 	tupleMethods = map[string]*filter{"index": listMethods["index"], "count": listMethods["count"]}
 	dictMethods = map[string]*filter{
-		"get": def("key default?", func(m *machine, x Value, a []Value) (Value, error) {
+		"get": method("key default?", func(m *machine, x Value, a []Value) (Value, error) {
 			if _, err := hashKey(a[0]); err != nil {
 				return nil, err
 			}
@@ -27,10 +27,10 @@ func defineMethods() {
 			return a[1], nil
 		}),
 		"keys": viewMethod("keys"), "values": viewMethod("values"), "items": viewMethod("items"),
-		"copy": def("", func(m *machine, x Value, _ []Value) (Value, error) {
+		"copy": method("", func(m *machine, x Value, _ []Value) (Value, error) {
 			return x.(*Map).clone(), m.alloc(64 * x.(*Map).Len())
 		}),
-		"fromkeys": def("iterable value?", fromKeys),
+		"fromkeys": method("iterable value?", fromKeys),
 	}
 }
 
@@ -59,7 +59,7 @@ func indexMethod(m *machine, x Value, a []Value) (Value, error) {
 			bounds[i] = a[i+1]
 		}
 	}
-	start, _, n, err := sliceBounds(len(items), bounds)
+	start, _, _, n, err := sliceBounds(len(items), bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *rng) attr(_ *machine, name string) (Value, bool, error) {
 	case "step":
 		return r.step, true, nil
 	case "stop":
-		return r.start + r.n*r.step, true, nil
+		return r.stop, true, nil
 	case "index":
 		return &function{name: name, method: true, call: func(m *machine, a *callArgs) (Value, error) {
 			return listMethods["index"].apply(m, name, r, &callArgs{pos: append(a.pos[:len(a.pos):len(a.pos)], nil, nil)[:max(len(a.pos), 1)], kw: a.kw})

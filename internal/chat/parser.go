@@ -230,15 +230,6 @@ func (p *parser) forTag(at pos) ([]stmt, error) {
 	if s.target, err = p.target("in", false); err != nil {
 		return nil, err
 	}
-	bad := (*target)(nil)
-	s.target.names(func(t *target) {
-		if t.name == "loop" {
-			bad = t
-		}
-	})
-	if bad != nil {
-		return nil, p.errorAt(bad.pos, "loop", "cannot assign to the special variable loop")
-	}
 	if ok, err := p.acceptName("in"); err != nil {
 		return nil, err
 	} else if !ok {

@@ -97,9 +97,17 @@ func (p *printer) value(v Value, depth int) error {
 		return p.write("Undefined")
 	case *rng:
 		if v.step == 1 {
-			return p.write(fmt.Sprintf("range(%d, %d)", v.start, v.start+v.n))
+			return p.write(fmt.Sprintf("range(%d, %d)", v.start, v.stop))
 		}
-		return p.write(fmt.Sprintf("range(%d, %d, %d)", v.start, v.start+v.n*v.step, v.step))
+		return p.write(fmt.Sprintf("range(%d, %d, %d)", v.start, v.stop, v.step))
+	case *loop:
+		n, err := v.length(p.m)
+		if err != nil {
+			return err
+		}
+		return p.write(fmt.Sprintf("<LoopContext %d/%d>", v.index0+1, n))
+	case *templateRef:
+		return p.write("<TemplateReference None>")
 	}
 	return p.write(opaque(v))
 }

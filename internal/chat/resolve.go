@@ -260,6 +260,7 @@ func (r *resolver) forLoop(p place, s *forStmt) {
 		s.fn = newFunc(fn)
 		fn = s.fn
 	}
+	r.keepLoop(s)
 	extended := s.recursive || undeclared(s.body, "loop")["loop"] || hasScopedBlock(s)
 	q := place{sym: newSymbols(p.sym, fn), loop: true}
 	if extended {
@@ -290,6 +291,28 @@ func (r *resolver) forLoop(p place, s *forStmt) {
 		r.body(e, s.els)
 		s.els0 = entryOf(e.sym)
 	}
+}
+
+// keepLoop refuses assignments to loop anywhere in a for.
+func (r *resolver) keepLoop(s *forStmt) {
+	check := func(t *target) {
+		if t.name == "loop" {
+			r.errorAt(t.pos, "loop", "cannot assign to the special variable loop inside a for")
+		}
+	}
+	var visit func(any)
+	visit = func(n any) {
+		switch n := n.(type) {
+		case *forStmt:
+			n.target.names(check)
+		case *assignStmt:
+			n.target.names(check)
+		case *assignBlockStmt:
+			n.target.names(check)
+		}
+		children(n, visit)
+	}
+	visit(s)
 }
 
 func hasScopedBlock(s *forStmt) bool {

@@ -10,6 +10,7 @@ import (
 // x.name(args).
 type filter struct {
 	params []string // a final "?" marks an optional one; see callArgs.bind
+	noKw   bool     // the parameters cannot be named
 	fn     func(m *machine, x Value, a []Value) (Value, error)
 	raw    func(m *machine, x Value, a *callArgs) (Value, error) // instead of fn
 }
@@ -17,6 +18,9 @@ type filter struct {
 func (f *filter) apply(m *machine, name string, x Value, a *callArgs) (Value, error) {
 	if f.raw != nil {
 		return f.raw(m, x, a)
+	}
+	if f.noKw && len(a.kw) > 0 {
+		return nil, typeError("%s() takes no keyword arguments", name)
 	}
 	vals, err := a.bind(name, f.params...)
 	if err != nil {
@@ -27,6 +31,13 @@ func (f *filter) apply(m *machine, name string, x Value, a *callArgs) (Value, er
 
 func def(params string, fn func(m *machine, x Value, a []Value) (Value, error)) *filter {
 	return &filter{params: strings.Fields(params), fn: fn}
+}
+
+// method is def for methods that CPython writes in C.
+func method(params string, fn func(m *machine, x Value, a []Value) (Value, error)) *filter {
+	f := def(params, fn)
+	f.noKw = true
+	return f
 }
 
 func raw(fn func(m *machine, x Value, a *callArgs) (Value, error)) *filter { return &filter{raw: fn} }
@@ -61,17 +72,17 @@ func defineStringMethods() {
 		"isdecimal": asks(every(isDecimal)), "isdigit": asks(every(isDigit)), "isnumeric": asks(every(isNumeric)),
 		"isidentifier": asks(isIdentifier), "islower": asks(isLower), "isupper": asks(isUpper), "istitle": asks(isTitle),
 		"isspace": asks(every(isSpace)), "isprintable": asks(isPrintable),
-		"strip": def("chars?", stripper(true, true)), "lstrip": def("chars?", stripper(true, false)), "rstrip": def("chars?", stripper(false, true)),
+		"strip": method("chars?", stripper(true, true)), "lstrip": method("chars?", stripper(true, false)), "rstrip": method("chars?", stripper(false, true)),
 		"split": def("sep? maxsplit?", splitMethod), "rsplit": def("sep? maxsplit?", rsplitMethod), "splitlines": def("keepends?", splitlinesMethod),
-		"partition": def("sep", partition), "rpartition": def("sep", rpartition),
-		"startswith": def("prefix start? end?", affix(strings.HasPrefix)), "endswith": def("suffix start? end?", affix(strings.HasSuffix)),
-		"removeprefix": def("prefix", remover(strings.TrimPrefix)), "removesuffix": def("suffix", remover(strings.TrimSuffix)),
-		"find": def("sub start? end?", finder(strings.Index, false)), "rfind": def("sub start? end?", finder(strings.LastIndex, false)),
-		"index": def("sub start? end?", finder(strings.Index, true)), "rindex": def("sub start? end?", finder(strings.LastIndex, true)),
-		"count": def("sub start? end?", countMethod), "replace": def("old new count?", replaceMethod), "join": def("iterable", joinMethod),
-		"center": def("width fillchar?", padder('^')), "ljust": def("width fillchar?", padder('<')), "rjust": def("width fillchar?", padder('>')),
-		"zfill": def("width", zfill), "expandtabs": def("tabsize?", expandtabs),
-		"format": raw(formatMethod), "format_map": def("mapping", formatMap),
+		"partition": method("sep", partition), "rpartition": method("sep", rpartition),
+		"startswith": method("prefix start? end?", affix(strings.HasPrefix)), "endswith": method("suffix start? end?", affix(strings.HasSuffix)),
+		"removeprefix": method("prefix", remover(strings.TrimPrefix)), "removesuffix": method("suffix", remover(strings.TrimSuffix)),
+		"find": method("sub start? end?", finder(strings.Index, false)), "rfind": method("sub start? end?", finder(strings.LastIndex, false)),
+		"index": method("sub start? end?", finder(strings.Index, true)), "rindex": method("sub start? end?", finder(strings.LastIndex, true)),
+		"count": method("sub start? end?", countMethod), "replace": method("old new count?", replaceMethod), "join": method("iterable", joinMethod),
+		"center": method("width fillchar?", padder('^')), "ljust": method("width fillchar?", padder('<')), "rjust": method("width fillchar?", padder('>')),
+		"zfill": method("width", zfill), "expandtabs": def("tabsize?", expandtabs),
+		"format": raw(formatMethod), "format_map": method("mapping", formatMap),
 	}
 }
 
@@ -175,9 +186,6 @@ func splitMethod(m *machine, x Value, a []Value) (Value, error) {
 	for s = strings.TrimLeftFunc(s, isSpace); s != ""; s = strings.TrimLeftFunc(s, isSpace) {
 		i := strings.IndexFunc(s, isSpace)
 		if len(parts) == limit || i < 0 {
-			if len(parts) == limit {
-				s = strings.TrimRightFunc(s, isSpace)
-			}
 			parts = append(parts, s)
 			break
 		}
@@ -207,7 +215,7 @@ func rsplitMethod(m *machine, x Value, a []Value) (Value, error) {
 		for s = strings.TrimRightFunc(s, isSpace); s != ""; s = strings.TrimRightFunc(s, isSpace) {
 			i := strings.LastIndexFunc(s, isSpace)
 			if len(parts) == limit || i < 0 {
-				parts = append(parts, strings.TrimLeftFunc(s, isSpace))
+				parts = append(parts, s)
 				break
 			}
 			_, n := utf8.DecodeRuneInString(s[i:])
@@ -306,7 +314,7 @@ func window(x Value, start, end Value) (s string, offset int, ok bool, err error
 	if i, isInt := smallInt(start); isInt && i > int64(n) {
 		return "", 0, false, nil
 	}
-	from, _, count, err := sliceBounds(n, [3]Value{start, end, nil})
+	from, _, _, count, err := sliceBounds(n, [3]Value{start, end, nil})
 	if err != nil {
 		return "", 0, false, err
 	}

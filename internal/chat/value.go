@@ -56,8 +56,8 @@ var missing Value = missingType{}
 // A namespace is the one kind of value whose attributes templates may set.
 type namespace struct{ attrs *Map }
 
-// A rng is Python's range: n values from start by step.
-type rng struct{ start, step, n int64 }
+// A rng is Python's range: n values from start by step; stop only prints.
+type rng struct{ start, stop, step, n int64 }
 
 // A view is what keys(), values() and items() of a dict return.
 type view struct {
