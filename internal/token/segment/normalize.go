@@ -36,7 +36,7 @@ type (
 	// Strip is "Strip": white space at the ends.
 	Strip struct{ Left, Right bool }
 
-	// StripAccents drops combining marks.
+	// StripAccents drops the combining marks of Unicode 9.
 	StripAccents struct{}
 
 	// NMT is the clean-up of Google's neural machine translation.
@@ -157,7 +157,7 @@ func each(p Piece, f func(rune) rune) Piece {
 
 // Normalize implements [Normalizer].
 func (StripAccents) Normalize(p Piece) Piece {
-	return keep(p, func(r rune) bool { return ClassOf(r)&classM == 0 })
+	return keep(p, func(r rune) bool { return ClassOf(r)&classM == 0 || !inRanges(assigned9Ranges[:], r) })
 }
 
 // Normalize implements [Normalizer].

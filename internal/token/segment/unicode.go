@@ -122,13 +122,13 @@ func IsBertPunctuation(r rune) bool {
 	return inRanges(punct8Ranges[:], r)
 }
 
-// isBertControl is BERT's: categories Cc, Cf and Co, but of the private use
-// areas only the ends, which is all that UnicodeData.txt names.
+// isBertControl is BERT's: categories Cc, Cf and Co, less three that count as
+// white space.
 func isBertControl(r rune) bool {
-	switch r {
-	case '\t', '\n', '\r':
+	switch {
+	case r == '\t', r == '\n', r == '\r':
 		return false
-	case 0xe000, 0xf8ff, 0xf0000, 0xffffd, 0x100000, 0x10fffd:
+	case r >= 0xe000 && r <= 0xf8ff, r >= 0xf0000 && r <= 0xffffd, r >= 0x100000 && r <= 0x10fffd:
 		return true
 	}
 	return r < 0x20 || r >= 0x7f && r < 0xa0 || inRanges(cf8Ranges[:], r)
