@@ -27,7 +27,8 @@ func roofOf(threads int) roof {
 
 // Bench runs every benchmark for one and for two threads. Decoding reports
 // GB/s and its share of the measured memory bandwidth; weights come from
-// memory, since a set of matrices larger than the caches takes turns.
+// memory, since a set of matrices larger than the caches takes turns; an operation is
+// one pass over the set.
 // Prefill reports GFLOP/s and its share of the measured float32 roof.
 func Bench(b *testing.B) {
 	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K, tensor.Q5_0, tensor.Q5_K} {
@@ -78,20 +79,22 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 		form.Prepare(x[i*form.RowBytes(cols):], Floats(r, cols))
 	}
 	dst := make([]float32, rows*outs)
-	n := 0
 	rf := roofOf(threads)
+	share := func(t int) {
+		for _, w := range set {
+			kernel.MatMulQ(dst, outs, w, outs*t/threads, outs*(t+1)/threads, x, rows)
+		}
+	}
 	b.ResetTimer()
-	for b.Loop() {
-		n++
-		w := set[n%len(set)]
+	for b.Loop() { // threads meet after each set, a layer's worth of matrices or more
 		var wg sync.WaitGroup
 		for t := 1; t < threads; t++ {
-			wg.Go(func() { kernel.MatMulQ(dst, outs, w, outs*t/threads, outs*(t+1)/threads, x, rows) })
+			wg.Go(func() { share(t) })
 		}
-		kernel.MatMulQ(dst, outs, w, 0, outs/threads, x, rows)
+		share(0)
 		wg.Wait()
 	}
-	per := b.Elapsed().Seconds() / float64(b.N)
+	per := b.Elapsed().Seconds() / float64(b.N*len(set))
 	if rows == 1 {
 		rate := float64(total) / per
 		b.ReportMetric(rate/1e9, "GB/s")

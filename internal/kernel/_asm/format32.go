@@ -1,0 +1,127 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Formats of 32 columns a block: how their bytes become weights.
+
+func beginQ80(v *vecState) { v.upperWords() }
+
+func weightsQ80(v *vecState, s, h int) reg.VecVirtual {
+	base, w := 68*s, v.i.vec()
+	if v.i == avx512 {
+		VMOVDQU(at(v.w, base+2), w.AsY())
+		if !v.half {
+			VINSERTI64X4(Imm(1), at(v.w, base+36), w, w)
+		}
+	} else {
+		VMOVDQU(at(v.w, base+34*h+2), w)
+	}
+	return w
+}
+
+// A block of nibbles holds columns 0 to 15 low and 16 to 31 high: the same 16
+// bytes are needed twice, the second time shifted.
+func beginQ40(v *vecState) {
+	v.upperWords()
+	v.masks = v.i.vecs(2)
+	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
+	VBROADCASTSS(table("eights", 0x08080808), v.masks[1])
+	shifts := table("shift04", append(append(repeat(4, 0), repeat(4, 4)...), append(repeat(4, 0), repeat(4, 4)...)...)...)
+	v.masks = append(v.masks, v.i.vec())
+	if v.i == avx512 {
+		VMOVDQU64(shifts, v.masks[2])
+	} else {
+		VMOVDQU(shifts, v.masks[2])
+	}
+}
+
+func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
+	return v.nibbles(36*s+2, 18, h)
+}
+
+// nibbles loads two blocks (AVX2: block h) of 16 bytes, some bytes apart.
+func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
+	w := v.i.vec()
+	if v.i == avx512 {
+		VBROADCASTI128(at(v.w, base), w.AsY())
+		if !v.half {
+			hi := YMM()
+			VBROADCASTI128(at(v.w, base+apart), hi)
+			VINSERTI64X4(Imm(1), hi, w, w)
+		}
+		VPSRLVD(v.masks[2], w, w)
+		VPANDD(v.masks[0], w, w)
+	} else {
+		VBROADCASTI128(at(v.w, base+apart*h), w)
+		VPSRLVD(v.masks[2], w, w)
+		VPAND(v.masks[0], w, w)
+	}
+	if v.table != nil {
+		VPSHUFB(w, v.table, w)
+	} else {
+		VPSUBB(v.masks[1], w, w)
+	}
+	return w
+}
+
+func beginIQ4NL(v *vecState) {
+	beginQ40(v)
+	v.table = v.i.vec()
+	words := table("iq4Values", repeatAll(4, 0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535)...)
+	if v.i == avx512 {
+		VMOVDQU64(words, v.table)
+	} else {
+		VMOVDQU(words, v.table)
+	}
+}
+
+// Q5_0 is Q4_0 with 32 fifth bits before the nibbles.
+func beginQ50(v *vecState) {
+	beginQ40(v)
+	VBROADCASTSS(table("sixteens", 0x10101010), v.masks[1])
+	if v.i == avx512 {
+		v.k2 = K()
+		return
+	}
+	v.masks = append(v.masks, YMM(), YMM())
+	VMOVDQU(table("byteOf", append(append(repeat(2, 0), repeat(2, 0x01010101)...), append(repeat(2, 0x02020202), repeat(2, 0x03030303)...)...)...), v.masks[3])
+	VMOVDQU(table("bitOf", repeatAll(4, 0x08040201, 0x80402010)...), v.masks[4])
+}
+
+func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
+	base, w := 44*s+22*h, v.i.vec()
+	if v.i == avx512 {
+		bits := GP64()
+		MOVL(at(v.w, base+2), bits.As32())
+		VBROADCASTI128(at(v.w, base+6), w.AsY())
+		if !v.half {
+			upper, hi := GP64(), YMM()
+			MOVL(at(v.w, base+24), upper.As32())
+			SHLQ(Imm(32), upper)
+			ORQ(upper, bits)
+			VBROADCASTI128(at(v.w, base+28), hi)
+			VINSERTI64X4(Imm(1), hi, w, w)
+		}
+		KMOVQ(bits, v.k2)
+		VPSRLVD(v.masks[2], w, w)
+		VPANDD(v.masks[0], w, w)
+		VPSUBB(v.masks[1], w, w)
+		VPADDB(v.masks[1], w, v.k2, w)
+		return w
+	}
+	bits := YMM()
+	VPBROADCASTD(at(v.w, base+2), bits)
+	VPSHUFB(v.masks[3], bits, bits)
+	VPAND(v.masks[4], bits, bits)
+	VPCMPEQB(v.masks[4], bits, bits)
+	VPANDN(v.masks[1], bits, bits) // 16 where the bit is clear
+	VBROADCASTI128(at(v.w, base+6), w)
+	VPSRLVD(v.masks[2], w, w)
+	VPAND(v.masks[0], w, w)
+	VPSUBB(bits, w, w)
+	return w
+}
