@@ -133,20 +133,9 @@ func (b *Bind) bytes(n int) scratch {
 
 func (x *Executor) bytesOf(s scratch) []byte { return x.work[s.off : s.off+s.n : s.off+s.n] }
 
-func (x *Executor) floatsOf(s scratch) []float32 {
-	b := x.work[s.off : s.off+s.n]
+func (x *Executor) floatsOf(s scratch) []float32 { return floats(x.work[s.off : s.off+s.n]) }
+
+// floats views aligned bytes as floats.
+func floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
-}
-
-// alignedBytes returns zeroed memory that starts on a cache line.
-func alignedBytes(n int) []byte {
-	b := make([]byte, n+63)
-	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
-	return b[off : off+n : off+n]
-}
-
-// alignedFloats returns zeroed floats that start on a cache line.
-func alignedFloats(n int) []float32 {
-	b := alignedBytes(4 * n)
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), n)
 }

@@ -1,6 +1,6 @@
 package exec
 
-//go:generate go run atenia/internal/gen/adapters
+//go:generate go run atenia/internal/gen/adapters -o zadapters.go -package exec
 
 import (
 	"atenia/plan"

@@ -3,8 +3,10 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"atenia/internal/arena"
 	"atenia/internal/pool"
 	"atenia/plan"
 	"atenia/plan/pass"
@@ -60,7 +62,8 @@ type Executor struct {
 
 	prefill, decode *program
 	ropes           []*ropeTable
-	work            []byte
+	buffers, arena  arena.Block // registers; work
+	work            []byte      // the bytes of arena
 	workBytes       int
 	linearTask      linearTask
 	all             []int32 // 0, 1, 2, …: the requested rows of a decode step
@@ -94,9 +97,15 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 		}
 	}
 	if err := x.bindAll(plans, w); err != nil {
+		x.buffers.Release()
 		return nil, err
 	}
-	x.work = alignedBytes(x.workBytes)
+	var err error
+	if x.arena, err = arena.New(x.workBytes); err != nil {
+		x.buffers.Release()
+		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
+	}
+	x.work = x.arena.Bytes
 	x.all = make([]int32, cfg.MaxTokens)
 	for i := range x.all {
 		x.all[i] = int32(i)
@@ -120,11 +129,10 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 			sizes[i] = max(sizes[i], b.Size)
 		}
 	}
-	buffers := make([][]float32, len(sizes))
-	for i, n := range sizes {
-		buffers[i] = alignedFloats(int(n / 4))
+	buffers, err := x.allocate(sizes)
+	if err != nil {
+		return err
 	}
-	var err error
 	if x.prefill, err = x.bindPlan(pre, &preMap, buffers, w); err != nil {
 		return fmt.Errorf("prefill plan: %w", err)
 	}
@@ -132,6 +140,24 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 		return fmt.Errorf("decode plan: %w", err)
 	}
 	return nil
+}
+
+// allocate gets one block for all buffers and cuts it.
+func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
+	total := uint64(0)
+	for _, n := range sizes {
+		total += n
+	}
+	var err error
+	if x.buffers, err = arena.New(int(min(total, math.MaxInt))); err != nil {
+		return nil, fmt.Errorf("register buffers: %w; fewer tokens a step need less", err)
+	}
+	all := floats(x.buffers.Bytes)
+	buffers := make([][]float32, len(sizes))
+	for i, n := range sizes {
+		buffers[i], all = all[:n/4:n/4], all[n/4:]
+	}
+	return buffers, nil
 }
 
 // external lists the registers that have no buffer: the kernels read plan
@@ -249,5 +275,10 @@ func (x *Executor) ScratchBytes() int64 {
 	return int64(max(x.prefill.scratch, x.decode.scratch)) + int64(len(x.work))
 }
 
-// Close stops the workers. The executor must not be used afterwards.
-func (x *Executor) Close() { x.pool.Close() }
+// Close stops the workers and gives the memory back. The executor, and the
+// logits it returned, must not be used afterwards. It is idempotent.
+func (x *Executor) Close() {
+	x.pool.Close()
+	x.buffers.Release()
+	x.arena.Release()
+}

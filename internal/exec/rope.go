@@ -44,7 +44,7 @@ func (b *Bind) rope(p *plan.AttentionParams) (*ropeTable, error) {
 	}
 	t := &ropeTable{
 		x: b.x, inv: inv, long: long, p: *p,
-		cos: alignedFloats(half * b.maxRows), sin: alignedFloats(half * b.maxRows),
+		cos: make([]float32, half*b.maxRows), sin: make([]float32, half*b.maxRows),
 		dynamic: make([]float32, half),
 	}
 	b.x.ropes = append(b.x.ropes, t)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"atenia/internal/arena"
 	"atenia/internal/invariant"
 )
 
@@ -39,7 +40,7 @@ type Cache struct {
 	stride int // bytes from page to page in a slab: PageBytes, aligned
 	limit  int // pages the budget allows
 
-	slabs   []slab
+	slabs   []arena.Block
 	perSlab int
 	carved  int      // pages that slabs were cut into so far
 	refs    []int32  // [carved] owners of page id, at index id−1
@@ -86,8 +87,8 @@ func (c *Cache) Config() Config { return c.cfg }
 func (c *Cache) Close() {
 	invariant.Check(c.closed || c.seqs == 0, "kv: cache closed under a live sequence")
 	c.closed = true
-	for _, s := range c.slabs {
-		s.release()
+	for i := range c.slabs {
+		c.slabs[i].Release()
 	}
 	c.slabs = nil
 }
@@ -144,7 +145,7 @@ func (c *Cache) ensure(n int) error {
 // carve gets a slab, cuts it into pages and puts them on the free list.
 func (c *Cache) carve() error {
 	n := min(c.perSlab, c.limit-c.carved)
-	s, err := newSlab(n * c.stride)
+	s, err := arena.New(n * c.stride)
 	if err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func poison(b []byte) {
 func (c *Cache) page(id pageID) []byte {
 	i := int(id - 1)
 	at := i % c.perSlab * c.stride
-	return c.slabs[i/c.perSlab].bytes[at : at+c.cfg.PageBytes : at+c.cfg.PageBytes]
+	return c.slabs[i/c.perSlab].Bytes[at : at+c.cfg.PageBytes : at+c.cfg.PageBytes]
 }
 
 // bytes returns what n pages cost, saturated.
