@@ -175,10 +175,7 @@ func dictSort(m *machine, x Value, a []Value) (Value, error) {
 }
 
 func uniqueFilter(m *machine, x Value, a []Value) (Value, error) {
-	it, err := m.iterate(x)
-	if err != nil {
-		return nil, err
-	}
+	it := m.later(x)
 	path, seen := attrPath(a[1]), map[any]bool{}
 	return generator(func() (Value, bool, error) {
 		for {
@@ -275,10 +272,7 @@ func groupBy(m *machine, x Value, a []Value) (Value, error) {
 }
 
 func batchFilter(m *machine, x Value, a []Value) (Value, error) {
-	it, err := m.iterate(x)
-	if err != nil {
-		return nil, err
-	}
+	it := m.later(x)
 	n, err := argInt("batch", a[0], 0)
 	if err != nil {
 		return nil, err
@@ -487,8 +481,20 @@ func itemsFilter(m *machine, x Value, _ []Value) (Value, error) {
 	return generator(func() (Value, bool, error) { return nil, false, failed }), nil
 }
 
+// later iterates over x once the first value is asked for; what cannot be
+// iterated over fails only then.
+func (m *machine) later(x Value) *iterator {
+	return lazily(func() (func() (Value, bool, error), error) {
+		it, err := m.iterate(x)
+		if err != nil {
+			return nil, err
+		}
+		return it.next, nil
+	})
+}
+
 // lazily is the generator that f yields on first use.
-func lazily(f func() (func() (Value, bool, error), error)) Value {
+func lazily(f func() (func() (Value, bool, error), error)) *iterator {
 	var next func() (Value, bool, error)
 	return generator(func() (_ Value, _ bool, err error) {
 		if next == nil {

@@ -60,6 +60,9 @@ func newDict(m *machine, a *callArgs) (*Map, error) {
 		return nil, typeError("dict expected at most 1 argument, got %d", len(a.pos))
 	}
 	if len(a.pos) == 1 {
+		if u, ok := a.pos[0].(*undefined); ok {
+			return nil, u.err()
+		}
 		if src, ok := a.pos[0].(*Map); ok {
 			for k, v := range src.All() {
 				if err := m.put(d, k, v); err != nil {

@@ -77,32 +77,66 @@ func TestGoldenChat(t *testing.T) {
 	}
 	for _, c := range cases {
 		c := c.(*Map)
-		str := func(key string) string { v, _ := c.Get(key); s, _ := v.(string); return s }
-		t.Run(str("name"), func(t *testing.T) {
+		t.Run(str(c, "name"), func(t *testing.T) {
 			ctx, _ := c.Get("context")
-			got, err := render(str("name"), str("template"), contextOf(ctx.(*Map)))
-			if kind := kindOf(err); kind != str("error_kind") {
-				t.Fatalf("error %v (%s), want kind %q with %q", err, kind, str("error_kind"), str("error"))
-			}
-			if err != nil {
-				if str("error_kind") == "raise" && err.Error() != str("error") {
-					t.Fatalf("message %q, want %q", err, str("error"))
-				}
-				return
-			}
-			if got.Text != str("expected") {
-				t.Errorf("got  %q\nwant %q", got.Text, str("expected"))
-			}
-			var want [][2]int
-			if spans, ok := c.Get("assistant"); ok {
-				for _, s := range spans.(*List).Items {
-					p := s.(*List).Items
-					want = append(want, [2]int{int(p[0].(int64)), int(p[1].(int64))})
-				}
-			}
-			if !slices.Equal(got.Assistant, want) {
-				t.Errorf("assistant %v, want %v", got.Assistant, want)
-			}
+			check(t, c, ctx.(*Map))
 		})
+	}
+}
+
+func str(c *Map, key string) string {
+	v, _ := c.Get(key)
+	s, _ := v.(string)
+	return s
+}
+
+// check renders one case and compares text, spans or the kind of error.
+func check(t *testing.T, c, vars *Map) {
+	t.Helper()
+	got, err := render(str(c, "name"), str(c, "template"), contextOf(vars))
+	want := str(c, "error_kind")
+	if kind := kindOf(err); kind != want {
+		t.Fatalf("error %v (%s), want kind %q %s", err, kind, want, str(c, "error"))
+	}
+	if err != nil {
+		if want == "raise" && err.Error() != str(c, "error") {
+			t.Fatalf("message %q, want %q", err, str(c, "error"))
+		}
+		return
+	}
+	if got.Text != str(c, "expected") {
+		t.Errorf("got  %q\nwant %q", got.Text, str(c, "expected"))
+	}
+	var spans [][2]int
+	if v, ok := c.Get("assistant"); ok {
+		for _, s := range v.(*List).Items {
+			p := s.(*List).Items
+			spans = append(spans, [2]int{int(p[0].(int64)), int(p[1].(int64))})
+		}
+	}
+	if !slices.Equal(got.Assistant, spans) {
+		t.Errorf("assistant %v, want %v", got.Assistant, spans)
+	}
+}
+
+// TestLanguage holds the interpreter to Jinja 3.1.6 on Python 3.11, one
+// construct of the language at a time; testdata/language.json was rendered
+// there, in the environment that doc.go describes.
+func TestLanguage(t *testing.T) {
+	data, err := os.ReadFile("testdata/language.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := DecodeJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars, _ := v.(*Map).Get("vars")
+	cases, _ := v.(*Map).Get("cases")
+	if len(cases.(*List).Items) == 0 {
+		t.Fatal("no cases")
+	}
+	for _, c := range cases.(*List).Items {
+		t.Run(str(c.(*Map), "template"), func(t *testing.T) { check(t, c.(*Map), vars.(*Map)) })
 	}
 }

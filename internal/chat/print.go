@@ -40,8 +40,9 @@ func (m *machine) reprOf(v Value) (string, error) {
 }
 
 type printer struct {
-	m *machine
-	b strings.Builder
+	m      *machine
+	b      strings.Builder
+	active map[*Map]bool // namespaces being printed: one may hold itself
 }
 
 func (p *printer) write(s string) error {
@@ -87,9 +88,17 @@ func (p *printer) value(v Value, depth int) error {
 		if err := p.write("<Namespace "); err != nil {
 			return err
 		}
+		if p.active[v.attrs] {
+			return p.write("{...}>")
+		}
+		if p.active == nil {
+			p.active = map[*Map]bool{}
+		}
+		p.active[v.attrs] = true
 		if err := p.dict(v.attrs, depth); err != nil {
 			return err
 		}
+		delete(p.active, v.attrs)
 		return p.write(">")
 	case *view:
 		return p.view(v, depth)

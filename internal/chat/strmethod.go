@@ -105,9 +105,6 @@ func argInt(fn string, v Value, def int) (int, error) {
 	if i, ok := smallInt(v); ok {
 		return int(i), nil
 	}
-	if u, ok := v.(*undefined); ok {
-		return 0, u.err()
-	}
 	return 0, typeError("%s(): '%s' object cannot be interpreted as an integer", fn, typeName(v))
 }
 
