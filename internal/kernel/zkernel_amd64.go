@@ -29,6 +29,11 @@ func scoresF32x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *by
 //go:noescape
 func scoresF16x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
 
+// scoresQ80x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresQ80x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
 // tileIntx1AVX2 does tileIntGeneric for 1 activation rows; strides are in bytes.
 //
 //go:noescape
@@ -124,6 +129,16 @@ func weightedF16h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, 
 //go:noescape
 func weightedF16h1c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 
+// weightedQ80h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
+// weightedQ80h1c32AVX2 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
 // expAVX2 applies the function to a multiple of 8 values.
 //
 //go:noescape
@@ -218,6 +233,16 @@ func scoresF16x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *
 //
 //go:noescape
 func scoresF16x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresQ80x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
+//
+//go:noescape
+func scoresQ80x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+
+// scoresQ80x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
+//
+//go:noescape
+func scoresQ80x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
 
 // tileIntx1AVX512 does tileIntGeneric for 1 activation rows; strides are in bytes.
 //
@@ -318,6 +343,26 @@ func weightedF16h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int
 //
 //go:noescape
 func weightedF16h1c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
+// weightedQ80h4c32AVX512 adds n rows of 32 values, weighted, for 4 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h4c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
+// weightedQ80h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
+// weightedQ80h1c32AVX512 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h1c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+
+// weightedQ80h1c64AVX512 adds n rows of 64 values, weighted, for 1 heads; strides are in bytes.
+//
+//go:noescape
+func weightedQ80h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
 
 // expAVX512 applies the function to a multiple of 16 values.
 //

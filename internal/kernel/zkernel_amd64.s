@@ -46,7 +46,7 @@ loop1:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
 	JMP         loop1
 
@@ -112,7 +112,7 @@ loop3:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
 	JMP         loop3
 
@@ -186,7 +186,7 @@ loop5:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
 	JMP         loop5
 
@@ -245,7 +245,7 @@ loop8:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
 	JMP         loop8
 
@@ -326,7 +326,7 @@ loop11:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
 	JMP         loop11
 
@@ -356,6 +356,145 @@ done12:
 	VZEROUPPER
 	RET
 
+// func scoresQ80x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·scoresQ80x1AVX2(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group13:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   dim+56(FP), R10
+
+loop14:
+	CMPQ         R10, $0x20
+	JL           done15
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VMOVUPS      64(R9), Y10
+	VMOVUPS      96(R9), Y11
+	VPBROADCASTW (BX), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(BX), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y0
+	VPMOVSXBD    10(BX), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y1
+	VPMOVSXBD    18(BX), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y10, Y0
+	VPMOVSXBD    26(BX), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y11, Y1
+	VPBROADCASTW (SI), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(SI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y2
+	VPMOVSXBD    10(SI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y3
+	VPMOVSXBD    18(SI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y10, Y2
+	VPMOVSXBD    26(SI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VPBROADCASTW (DI), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(DI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y4
+	VPMOVSXBD    10(DI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y9, Y5
+	VPMOVSXBD    18(DI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y10, Y4
+	VPMOVSXBD    26(DI), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VPBROADCASTW (R8), X12
+	VCVTPH2PS    X12, Y12
+	VPMOVSXBD    2(R8), Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y12, Y13, Y13
+	VFMADD231PS  Y13, Y8, Y6
+	VPMOVSXBD    10(R8), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y7
+	VPMOVSXBD    18(R8), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y10, Y6
+	VPMOVSXBD    26(R8), Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VFMADD231PS  Y8, Y11, Y7
+	ADDQ         $0x22, BX
+	ADDQ         $0x22, SI
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JMP          loop14
+
+done15:
+	VBROADCASTSS scale+64(FP), X8
+	MOVQ         AX, BX
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VADDPS       Y3, Y2, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X2, X0, X2
+	VADDPS       Y5, Y4, Y0
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X3, X0, X3
+	VADDPS       Y7, Y6, Y0
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X4, X0, X4
+	VHADDPS      X2, X1, X1
+	VHADDPS      X4, X3, X3
+	VHADDPS      X3, X1, X1
+	VMULPS       X8, X1, X1
+	VMOVUPS      X1, (BX)
+	ADDQ         $0x10, AX
+	DECQ         DX
+	JNZ          group13
+	VZEROUPPER
+	RET
+
 // func tileIntx1AVX2(acc *float32, w *byte, wStride int, x *byte, xStride int, n int, mins int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·tileIntx1AVX2(SB), NOSPLIT, $0-56
@@ -378,9 +517,9 @@ TEXT ·tileIntx1AVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS words1<>+0(SB), Y8
 	VMOVUPS      halves8<>+0(SB), Y9
 
-block13:
+block16:
 	TESTQ        R8, R8
-	JZ           steps14
+	JZ           steps17
 	VMOVUPS      320(CX), Y10
 	VFNMADD231PS 288(BX), Y10, Y0
 	VMOVUPS      352(CX), Y10
@@ -398,7 +537,7 @@ block13:
 	VMOVUPS      352(DI), Y10
 	VFNMADD231PS 320(BX), Y10, Y7
 
-steps14:
+steps17:
 	VMOVDQU      (BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 256(BX), Y11
@@ -486,7 +625,7 @@ steps14:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000040
-	JLE          done15
+	JLE          done18
 	VMOVDQU      64(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 264(BX), Y11
@@ -574,7 +713,7 @@ steps14:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000080
-	JLE          done15
+	JLE          done18
 	VMOVDQU      128(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 272(BX), Y11
@@ -662,7 +801,7 @@ steps14:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x000000c0
-	JLE          done15
+	JLE          done18
 	VMOVDQU      192(BX), Y10
 	VPXOR        flip<>+0(SB), Y10, Y10
 	VBROADCASTSS 280(BX), Y11
@@ -750,14 +889,14 @@ steps14:
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y13, Y12, Y7
 	CMPQ         SI, $0x00000100
-	JLE          done15
+	JLE          done18
 	ADDQ         $0x00000180, CX
 	ADDQ         $0x00000180, DI
 	ADDQ         $0x00000160, BX
 	SUBQ         $0x00000100, SI
-	JMP          block13
+	JMP          block16
 
-done15:
+done18:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -811,15 +950,15 @@ TEXT ·vecQ80AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS words1<>+0(SB), Y0
 	VMOVUPS      halves8<>+0(SB), Y1
 
-row16:
+row19:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block17:
+block20:
 	CMPQ        R9, $0x00000100
-	JL          tail18
+	JL          tail21
 	PREFETCHT0  8192(SI)
 	PREFETCHT0  8256(SI)
 	PREFETCHT0  8320(SI)
@@ -942,14 +1081,14 @@ block17:
 	ADDQ        $0x00000110, SI
 	ADDQ        $0x00000160, DI
 	SUBQ        $0x00000100, R9
-	JMP         block17
+	JMP         block20
 
-tail18:
+tail21:
 	LEAQ 256(DI), R8
 
-tailLoop21:
+tailLoop24:
 	CMPQ         R9, $0x40
-	JL           half19
+	JL           half22
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
 	VBROADCASTSS (R8), Y4
@@ -980,11 +1119,11 @@ tailLoop21:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop21
+	JMP          tailLoop24
 
-half19:
+half22:
 	TESTQ        R9, R9
-	JZ           end20
+	JZ           end23
 	VPBROADCASTW (SI), X3
 	VCVTPH2PS    X3, Y3
 	VBROADCASTSS (R8), Y4
@@ -1000,7 +1139,7 @@ half19:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000022, SI
 
-end20:
+end23:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1009,7 +1148,7 @@ end20:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row16
+	JNZ          row19
 	VZEROUPPER
 	RET
 
@@ -1107,15 +1246,15 @@ TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Y4
 	VMOVDQU      shift04<>+0(SB), Y5
 
-row22:
+row25:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block23:
+block26:
 	CMPQ           R9, $0x00000100
-	JL             tail24
+	JL             tail27
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -1260,14 +1399,14 @@ block23:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block23
+	JMP            block26
 
-tail24:
+tail27:
 	LEAQ 256(DI), R8
 
-tailLoop27:
+tailLoop30:
 	CMPQ           R9, $0x40
-	JL             half25
+	JL             half28
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -1304,11 +1443,11 @@ tailLoop27:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop27
+	JMP            tailLoop30
 
-half25:
+half28:
 	TESTQ          R9, R9
-	JZ             end26
+	JZ             end29
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -1327,7 +1466,7 @@ half25:
 	VFMADD231PS    Y6, Y7, Y1
 	ADDQ           $0x00000012, SI
 
-end26:
+end29:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1336,7 +1475,7 @@ end26:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row22
+	JNZ          row25
 	VZEROUPPER
 	RET
 
@@ -1376,15 +1515,15 @@ TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      halves8<>+0(SB), Y1
 	VBROADCASTSS nibbles<>+0(SB), Y3
 
-row28:
+row31:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block29:
+block32:
 	CMPQ         R9, $0x00000100
-	JL           tail30
+	JL           tail33
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -1518,9 +1657,9 @@ block29:
 	ADDQ         $0x00000090, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block29
+	JMP          block32
 
-tail30:
+tail33:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1529,7 +1668,7 @@ tail30:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row28
+	JNZ          row31
 	VZEROUPPER
 	RET
 
@@ -1565,15 +1704,15 @@ TEXT ·vecQ6KAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS pairs<>+0(SB), Y4
 	VBROADCASTSS thirtytwos<>+0(SB), Y5
 
-row33:
+row36:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block34:
+block37:
 	CMPQ         R9, $0x00000100
-	JL           tail35
+	JL           tail38
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -1734,9 +1873,9 @@ block34:
 	ADDQ         $0x000000d2, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block34
+	JMP          block37
 
-tail35:
+tail38:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -1745,7 +1884,7 @@ tail35:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row33
+	JNZ          row36
 	VZEROUPPER
 	RET
 
@@ -1812,15 +1951,15 @@ TEXT ·vecQ50AVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      byteOf<>+0(SB), Y6
 	VMOVDQU      bitOf<>+0(SB), Y7
 
-row38:
+row41:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block39:
+block42:
 	CMPQ           R9, $0x00000100
-	JL             tail40
+	JL             tail43
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -2005,14 +2144,14 @@ block39:
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block39
+	JMP            block42
 
-tail40:
+tail43:
 	LEAQ 256(DI), R8
 
-tailLoop43:
+tailLoop46:
 	CMPQ           R9, $0x40
-	JL             half41
+	JL             half44
 	VPBROADCASTW   (SI), X8
 	VCVTPH2PS      X8, Y8
 	VBROADCASTSS   (R8), Y9
@@ -2059,11 +2198,11 @@ tailLoop43:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop43
+	JMP            tailLoop46
 
-half41:
+half44:
 	TESTQ          R9, R9
-	JZ             end42
+	JZ             end45
 	VPBROADCASTW   (SI), X8
 	VCVTPH2PS      X8, Y8
 	VBROADCASTSS   (R8), Y9
@@ -2087,7 +2226,7 @@ half41:
 	VFMADD231PS    Y8, Y9, Y1
 	ADDQ           $0x00000016, SI
 
-end42:
+end45:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -2096,7 +2235,7 @@ end42:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row38
+	JNZ          row41
 	VZEROUPPER
 	RET
 
@@ -2138,15 +2277,15 @@ TEXT ·vecIQ4NLAVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      shift04<>+0(SB), Y4
 	VMOVDQU      iq4Values<>+0(SB), Y5
 
-row44:
+row47:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block45:
+block48:
 	CMPQ           R9, $0x00000100
-	JL             tail46
+	JL             tail49
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -2291,14 +2430,14 @@ block45:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block45
+	JMP            block48
 
-tail46:
+tail49:
 	LEAQ 256(DI), R8
 
-tailLoop49:
+tailLoop52:
 	CMPQ           R9, $0x40
-	JL             half47
+	JL             half50
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -2335,11 +2474,11 @@ tailLoop49:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop49
+	JMP            tailLoop52
 
-half47:
+half50:
 	TESTQ          R9, R9
-	JZ             end48
+	JZ             end51
 	VPBROADCASTW   (SI), X6
 	VCVTPH2PS      X6, Y6
 	VBROADCASTSS   (R8), Y7
@@ -2358,7 +2497,7 @@ half47:
 	VFMADD231PS    Y6, Y7, Y1
 	ADDQ           $0x00000012, SI
 
-end48:
+end51:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -2367,7 +2506,7 @@ end48:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row44
+	JNZ          row47
 	VZEROUPPER
 	RET
 
@@ -2402,15 +2541,15 @@ TEXT ·vecQ5KAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS nibbles<>+0(SB), Y3
 	VBROADCASTSS sixteens<>+0(SB), Y4
 
-row50:
+row53:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block51:
+block54:
 	CMPQ         R9, $0x00000100
-	JL           tail52
+	JL           tail55
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -2575,9 +2714,9 @@ block51:
 	ADDQ         $0x000000b0, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block51
+	JMP          block54
 
-tail52:
+tail55:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -2586,7 +2725,7 @@ tail52:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row50
+	JNZ          row53
 	VZEROUPPER
 	RET
 
@@ -2602,15 +2741,15 @@ TEXT ·vecQ2KAVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      halves8<>+0(SB), Y1
 	VBROADCASTSS threes<>+0(SB), Y3
 
-row55:
+row58:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block56:
+block59:
 	CMPQ         R9, $0x00000100
-	JL           tail57
+	JL           tail60
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	LEAQ         256(DI), R8
@@ -2738,9 +2877,9 @@ block56:
 	ADDQ         $0x00000054, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block56
+	JMP          block59
 
-tail57:
+tail60:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -2749,7 +2888,7 @@ tail57:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row55
+	JNZ          row58
 	VZEROUPPER
 	RET
 
@@ -2775,15 +2914,15 @@ TEXT ·vecQ3KAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS threes<>+0(SB), Y3
 	VBROADCASTSS fours<>+0(SB), Y4
 
-row60:
+row63:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block61:
+block64:
 	CMPQ         R9, $0x00000100
-	JL           tail62
+	JL           tail65
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	LEAQ         256(DI), R8
@@ -2972,9 +3111,9 @@ block61:
 	ADDQ         $0x0000006e, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block61
+	JMP          block64
 
-tail62:
+tail65:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -2983,7 +3122,7 @@ tail62:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row60
+	JNZ          row63
 	VZEROUPPER
 	RET
 
@@ -3008,15 +3147,15 @@ TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-40
 	VMOVDQU      shift04<>+0(SB), Y4
 	VMOVDQU      iq4Values<>+0(SB), Y5
 
-row65:
+row68:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block66:
+block69:
 	CMPQ           R9, $0x00000100
-	JL             tail67
+	JL             tail70
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -3179,9 +3318,9 @@ block66:
 	ADDQ           $0x00000088, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block66
+	JMP            block69
 
-tail67:
+tail70:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X2, X1, X2
@@ -3190,7 +3329,7 @@ tail67:
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	DECQ         CX
-	JNZ          row65
+	JNZ          row68
 	VZEROUPPER
 	RET
 
@@ -3213,7 +3352,7 @@ TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop70:
+loop73:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VMOVUPS      (DX), Y10
@@ -3231,7 +3370,7 @@ loop70:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop70
+	JNZ          loop73
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -3258,7 +3397,7 @@ TEXT ·weightedF32h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop71:
+loop74:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VMOVUPS      (DX), Y6
@@ -3270,7 +3409,7 @@ loop71:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop71
+	JNZ          loop74
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -3291,7 +3430,7 @@ TEXT ·weightedF32h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop72:
+loop75:
 	VBROADCASTSS (CX), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3304,7 +3443,7 @@ loop72:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop72
+	JNZ          loop75
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -3323,7 +3462,7 @@ TEXT ·weightedF32h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop73:
+loop76:
 	VBROADCASTSS (CX), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -3332,7 +3471,7 @@ loop73:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop73
+	JNZ          loop76
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -3357,7 +3496,7 @@ TEXT ·weightedF16h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop74:
+loop77:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VCVTPH2PS    (DX), Y10
@@ -3375,7 +3514,7 @@ loop74:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop74
+	JNZ          loop77
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -3402,7 +3541,7 @@ TEXT ·weightedF16h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop75:
+loop78:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VCVTPH2PS    (DX), Y6
@@ -3414,7 +3553,7 @@ loop75:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop75
+	JNZ          loop78
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -3435,7 +3574,7 @@ TEXT ·weightedF16h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop76:
+loop79:
 	VBROADCASTSS (CX), Y4
 	VCVTPH2PS    (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -3448,7 +3587,7 @@ loop76:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop76
+	JNZ          loop79
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -3467,7 +3606,7 @@ TEXT ·weightedF16h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop77:
+loop80:
 	VBROADCASTSS (CX), Y2
 	VCVTPH2PS    (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -3476,9 +3615,112 @@ loop77:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop77
+	JNZ          loop80
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·weightedQ80h2c32AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	MOVQ    dstStride+8(FP), DI
+	MOVQ    pStride+24(FP), R8
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+	VMOVUPS (AX)(DI*1), Y4
+	VMOVUPS 32(AX)(DI*1), Y5
+	VMOVUPS 64(AX)(DI*1), Y6
+	VMOVUPS 96(AX)(DI*1), Y7
+
+loop81:
+	VBROADCASTSS (CX), Y8
+	VBROADCASTSS (CX)(R8*1), Y9
+	VPBROADCASTW (DX), X11
+	VCVTPH2PS    X11, Y11
+	VPMOVSXBD    2(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y4
+	VPMOVSXBD    10(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y1
+	VFMADD231PS  Y10, Y9, Y5
+	VPMOVSXBD    18(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y6
+	VPMOVSXBD    26(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  Y10, Y8, Y3
+	VFMADD231PS  Y10, Y9, Y7
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop81
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(DI*1)
+	VMOVUPS      Y5, 32(AX)(DI*1)
+	VMOVUPS      Y6, 64(AX)(DI*1)
+	VMOVUPS      Y7, 96(AX)(DI*1)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·weightedQ80h1c32AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
+
+loop82:
+	VBROADCASTSS (CX), Y4
+	VPBROADCASTW (DX), X6
+	VCVTPH2PS    X6, Y6
+	VPMOVSXBD    2(DX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VPMOVSXBD    10(DX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VPMOVSXBD    18(DX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPMOVSXBD    26(DX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop82
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
 	VZEROUPPER
 	RET
 
@@ -3489,7 +3731,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop78:
+loop83:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -3540,7 +3782,7 @@ loop78:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop78
+	JNZ          loop83
 	VZEROUPPER
 	RET
 
@@ -3590,7 +3832,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop79:
+loop84:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
 	VBROADCASTSS signBit<>+0(SB), Y2
@@ -3647,7 +3889,7 @@ loop79:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop79
+	JNZ          loop84
 	VZEROUPPER
 	RET
 
@@ -3661,7 +3903,7 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop80:
+loop85:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS absMask<>+0(SB), Y1
 	VANDPS       Y1, Y0, Y1
@@ -3708,7 +3950,7 @@ loop80:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop80
+	JNZ          loop85
 	VZEROUPPER
 	RET
 
@@ -3764,7 +4006,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop81:
+loop86:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS signBit<>+0(SB), Y1
 	VXORPS       Y1, Y0, Y1
@@ -3820,7 +4062,7 @@ loop81:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop81
+	JNZ          loop86
 	VZEROUPPER
 	RET
 
@@ -3831,7 +4073,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop82:
+loop87:
 	VMOVUPS      (CX), Y0
 	VMULPS       Y0, Y0, Y1
 	VMULPS       Y1, Y0, Y1
@@ -3890,7 +4132,7 @@ loop82:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop82
+	JNZ          loop87
 	VZEROUPPER
 	RET
 
@@ -3907,7 +4149,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop83:
+loop88:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
 	VMULPS       Y0, Y1, Y1
@@ -3959,7 +4201,7 @@ loop83:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop83
+	JNZ          loop88
 	VZEROUPPER
 	RET
 
@@ -4015,7 +4257,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop84:
+loop89:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -4024,7 +4266,7 @@ loop84:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop84
+	JNZ     loop89
 	VZEROUPPER
 	RET
 
@@ -4035,7 +4277,7 @@ TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop85:
+loop90:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -4045,7 +4287,7 @@ loop85:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop85
+	JNZ     loop90
 	VZEROUPPER
 	RET
 
@@ -4059,7 +4301,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 
-loop86:
+loop91:
 	VMOVUPS      (CX), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
@@ -4160,7 +4402,7 @@ loop86:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop86
+	JNZ          loop91
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
@@ -4183,9 +4425,9 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop87:
+loop92:
 	CMPQ        DX, $0x10
-	JL          done88
+	JL          done93
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -4199,11 +4441,11 @@ loop87:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop87
+	JMP         loop92
 
-done88:
+done93:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4242,9 +4484,9 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop89:
+loop94:
 	CMPQ        DX, $0x10
-	JL          done90
+	JL          done95
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -4273,12 +4515,12 @@ loop89:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, CX
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop89
+	JMP         loop94
 
-done90:
+done95:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4315,9 +4557,9 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop91:
+loop96:
 	CMPQ        DX, $0x10
-	JL          done92
+	JL          done97
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -4335,11 +4577,11 @@ loop91:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop91
+	JMP         loop96
 
-done92:
+done97:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4378,9 +4620,9 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop93:
+loop98:
 	CMPQ        DX, $0x10
-	JL          done94
+	JL          done99
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -4409,12 +4651,12 @@ loop93:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop93
+	JMP         loop98
 
-done94:
+done99:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4451,9 +4693,9 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop95:
+loop100:
 	CMPQ        DX, $0x10
-	JL          done96
+	JL          done101
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -4475,11 +4717,11 @@ loop95:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
+	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop95
+	JMP         loop100
 
-done96:
+done101:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4518,9 +4760,9 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop97:
+loop102:
 	CMPQ        DX, $0x10
-	JL          done98
+	JL          done103
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -4553,12 +4795,12 @@ loop97:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
-	ADDQ        $0x40, R8
-	ADDQ        $0x40, R10
+	ADDQ        $0x00000040, R8
+	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop97
+	JMP         loop102
 
-done98:
+done103:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -4585,7 +4827,7 @@ TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group99:
+group104:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4600,9 +4842,9 @@ group99:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop100:
+loop105:
 	CMPQ        R10, $0x10
-	JL          done101
+	JL          done106
 	VMOVUPS     (R9), Z4
 	VFMADD231PS (BX), Z4, Z0
 	VFMADD231PS (SI), Z4, Z1
@@ -4612,11 +4854,11 @@ loop100:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
-	JMP         loop100
+	JMP         loop105
 
-done101:
+done106:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -4642,7 +4884,7 @@ done101:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group99
+	JNZ           group104
 	VZEROUPPER
 	RET
 
@@ -4653,7 +4895,7 @@ TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group102:
+group107:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4682,9 +4924,9 @@ group102:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop103:
+loop108:
 	CMPQ        R10, $0x10
-	JL          done104
+	JL          done109
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -4713,12 +4955,12 @@ loop103:
 	ADDQ        $0x40, SI
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	ADDQ        $0x40, R9
-	ADDQ        $0x40, R12
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R12
 	SUBQ        $0x10, R10
-	JMP         loop103
+	JMP         loop108
 
-done104:
+done109:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -4810,7 +5052,7 @@ done104:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group102
+	JNZ           group107
 	VZEROUPPER
 	RET
 
@@ -4821,7 +5063,7 @@ TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group105:
+group110:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4836,9 +5078,9 @@ group105:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop106:
+loop111:
 	CMPQ        R10, $0x10
-	JL          done107
+	JL          done112
 	VMOVUPS     (R9), Z4
 	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -4852,11 +5094,11 @@ loop106:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
-	ADDQ        $0x40, R9
+	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
-	JMP         loop106
+	JMP         loop111
 
-done107:
+done112:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -4882,7 +5124,7 @@ done107:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group105
+	JNZ           group110
 	VZEROUPPER
 	RET
 
@@ -4893,7 +5135,7 @@ TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group108:
+group113:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -4922,9 +5164,9 @@ group108:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop109:
+loop114:
 	CMPQ        R10, $0x10
-	JL          done110
+	JL          done115
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -4953,12 +5195,12 @@ loop109:
 	ADDQ        $0x20, SI
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
-	ADDQ        $0x40, R9
-	ADDQ        $0x40, R12
+	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R12
 	SUBQ        $0x10, R10
-	JMP         loop109
+	JMP         loop114
 
-done110:
+done115:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -5050,7 +5292,328 @@ done110:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group108
+	JNZ           group113
+	VZEROUPPER
+	RET
+
+// func scoresQ80x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresQ80x1AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group116:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   dim+56(FP), R10
+
+loop117:
+	CMPQ         R10, $0x20
+	JL           done118
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	VPBROADCASTW (BX), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(BX), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z4, Z0
+	VPMOVSXBD    18(BX), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z5, Z0
+	VPBROADCASTW (SI), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(SI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z4, Z1
+	VPMOVSXBD    18(SI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z5, Z1
+	VPBROADCASTW (DI), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z4, Z2
+	VPMOVSXBD    18(DI), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z5, Z2
+	VPBROADCASTW (R8), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(R8), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z7, Z4, Z3
+	VPMOVSXBD    18(R8), Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z6, Z4, Z4
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         $0x22, BX
+	ADDQ         $0x22, SI
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JMP          loop117
+
+done118:
+	VBROADCASTSS  scale+64(FP), X4
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y5
+	VADDPS        Y5, Y0, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X0
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y5
+	VEXTRACTF32X4 $0x01, Y5, X1
+	VADDPS        X1, X5, X1
+	VEXTRACTF64X4 $0x01, Z2, Y5
+	VADDPS        Y5, Y2, Y5
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VEXTRACTF64X4 $0x01, Z3, Y5
+	VADDPS        Y5, Y3, Y5
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X4, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group116
+	VZEROUPPER
+	RET
+
+// func scoresQ80x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scoresQ80x4AVX512(SB), NOSPLIT, $0-68
+	MOVQ dst+0(FP), AX
+	MOVQ k+32(FP), CX
+	MOVQ groups+48(FP), DX
+
+group119:
+	MOVQ   kStride+40(FP), R10
+	MOVQ   CX, BX
+	LEAQ   (BX)(R10*1), SI
+	LEAQ   (SI)(R10*1), DI
+	LEAQ   (DI)(R10*1), R8
+	LEAQ   (R8)(R10*1), CX
+	MOVQ   q+16(FP), R9
+	MOVQ   qStride+24(FP), R11
+	LEAQ   (R9)(R11*2), R12
+	ADDQ   R11, R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   dim+56(FP), R10
+
+loop120:
+	CMPQ         R10, $0x20
+	JL           done121
+	VMOVUPS      (R9), Z16
+	VMOVUPS      64(R9), Z17
+	VMOVUPS      (R9)(R11*1), Z18
+	VMOVUPS      64(R9)(R11*1), Z19
+	VMOVUPS      (R9)(R11*2), Z20
+	VMOVUPS      64(R9)(R11*2), Z21
+	VMOVUPS      (R12), Z22
+	VMOVUPS      64(R12), Z23
+	VPBROADCASTW (BX), Y24
+	VCVTPH2PS    Y24, Z24
+	VPMOVSXBD    2(BX), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z16, Z0
+	VFMADD231PS  Z25, Z18, Z4
+	VFMADD231PS  Z25, Z20, Z8
+	VFMADD231PS  Z25, Z22, Z12
+	VPMOVSXBD    18(BX), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z17, Z0
+	VFMADD231PS  Z25, Z19, Z4
+	VFMADD231PS  Z25, Z21, Z8
+	VFMADD231PS  Z25, Z23, Z12
+	VPBROADCASTW (SI), Y24
+	VCVTPH2PS    Y24, Z24
+	VPMOVSXBD    2(SI), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z16, Z1
+	VFMADD231PS  Z25, Z18, Z5
+	VFMADD231PS  Z25, Z20, Z9
+	VFMADD231PS  Z25, Z22, Z13
+	VPMOVSXBD    18(SI), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z17, Z1
+	VFMADD231PS  Z25, Z19, Z5
+	VFMADD231PS  Z25, Z21, Z9
+	VFMADD231PS  Z25, Z23, Z13
+	VPBROADCASTW (DI), Y24
+	VCVTPH2PS    Y24, Z24
+	VPMOVSXBD    2(DI), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z16, Z2
+	VFMADD231PS  Z25, Z18, Z6
+	VFMADD231PS  Z25, Z20, Z10
+	VFMADD231PS  Z25, Z22, Z14
+	VPMOVSXBD    18(DI), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z17, Z2
+	VFMADD231PS  Z25, Z19, Z6
+	VFMADD231PS  Z25, Z21, Z10
+	VFMADD231PS  Z25, Z23, Z14
+	VPBROADCASTW (R8), Y24
+	VCVTPH2PS    Y24, Z24
+	VPMOVSXBD    2(R8), Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z24, Z25, Z25
+	VFMADD231PS  Z25, Z16, Z3
+	VFMADD231PS  Z25, Z18, Z7
+	VFMADD231PS  Z25, Z20, Z11
+	VFMADD231PS  Z25, Z22, Z15
+	VPMOVSXBD    18(R8), Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z24, Z16, Z16
+	VFMADD231PS  Z16, Z17, Z3
+	VFMADD231PS  Z16, Z19, Z7
+	VFMADD231PS  Z16, Z21, Z11
+	VFMADD231PS  Z16, Z23, Z15
+	ADDQ         $0x22, BX
+	ADDQ         $0x22, SI
+	ADDQ         $0x22, DI
+	ADDQ         $0x22, R8
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x00000080, R12
+	SUBQ         $0x20, R10
+	JMP          loop120
+
+done121:
+	VBROADCASTSS  scale+64(FP), X16
+	MOVQ          AX, BX
+	VEXTRACTF64X4 $0x01, Z0, Y17
+	VADDPS        Y17, Y0, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPS        X0, X17, X0
+	VEXTRACTF64X4 $0x01, Z1, Y17
+	VADDPS        Y17, Y1, Y17
+	VEXTRACTF32X4 $0x01, Y17, X1
+	VADDPS        X1, X17, X1
+	VEXTRACTF64X4 $0x01, Z2, Y17
+	VADDPS        Y17, Y2, Y17
+	VEXTRACTF32X4 $0x01, Y17, X2
+	VADDPS        X2, X17, X2
+	VEXTRACTF64X4 $0x01, Z3, Y17
+	VADDPS        Y17, Y3, Y17
+	VEXTRACTF32X4 $0x01, Y17, X3
+	VADDPS        X3, X17, X3
+	VHADDPS       X1, X0, X0
+	VHADDPS       X3, X2, X2
+	VHADDPS       X2, X0, X0
+	VMULPS        X16, X0, X0
+	VMOVUPS       X0, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z9, Y0
+	VADDPS        Y0, Y9, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          dstStride+8(FP), BX
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y0
+	VEXTRACTF32X4 $0x01, Y0, X1
+	VADDPS        X1, X0, X1
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y0
+	VEXTRACTF32X4 $0x01, Y0, X2
+	VADDPS        X2, X0, X2
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VADDPS        Y0, Y14, Y0
+	VEXTRACTF32X4 $0x01, Y0, X3
+	VADDPS        X3, X0, X3
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y0
+	VEXTRACTF32X4 $0x01, Y0, X4
+	VADDPS        X4, X0, X4
+	VHADDPS       X2, X1, X1
+	VHADDPS       X4, X3, X3
+	VHADDPS       X3, X1, X1
+	VMULPS        X16, X1, X1
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x10, AX
+	DECQ          DX
+	JNZ           group119
 	VZEROUPPER
 	RET
 
@@ -5073,9 +5636,9 @@ TEXT ·tileIntx1AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z5
 	VMOVUPS quarters16<>+0(SB), Z6
 
-block111:
+block122:
 	TESTQ        R8, R8
-	JZ           steps112
+	JZ           steps123
 	VMOVUPS      320(CX), Z7
 	VFNMADD231PS 288(BX), Z7, Z0
 	VMOVUPS      320(CX)(DX*1), Z7
@@ -5085,7 +5648,7 @@ block111:
 	VMOVUPS      320(DI), Z7
 	VFNMADD231PS 288(BX), Z7, Z3
 
-steps112:
+steps123:
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        (CX), Z4, Z8
@@ -5130,7 +5693,7 @@ steps112:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000040
-	JLE             done113
+	JLE             done124
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        64(CX), Z4, Z8
@@ -5175,7 +5738,7 @@ steps112:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000080
-	JLE             done113
+	JLE             done124
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        128(CX), Z4, Z8
@@ -5220,7 +5783,7 @@ steps112:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x000000c0
-	JLE             done113
+	JLE             done124
 	VXORPS          Z8, Z8, Z8
 	VXORPS          Z7, Z7, Z7
 	VPDPBUSD        192(CX), Z4, Z8
@@ -5265,14 +5828,14 @@ steps112:
 	VMULPS          Z14, Z16, Z7
 	VFMADD231PS     Z7, Z10, Z3
 	CMPQ            SI, $0x00000100
-	JLE             done113
+	JLE             done124
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	SUBQ            $0x00000100, SI
-	JMP             block111
+	JMP             block122
 
-done113:
+done124:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5350,9 +5913,9 @@ TEXT ·tileIntx4AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS halves16<>+0(SB), Z17
 	VMOVUPS quarters16<>+0(SB), Z18
 
-block114:
+block125:
 	TESTQ        R8, R8
-	JZ           steps115
+	JZ           steps126
 	VMOVUPS      320(CX), Z19
 	VFNMADD231PS 288(BX), Z19, Z0
 	VFNMADD231PS 288(BX)(R9*1), Z19, Z4
@@ -5374,7 +5937,7 @@ block114:
 	VFNMADD231PS 288(BX)(R9*2), Z19, Z11
 	VFNMADD231PS 288(R10), Z19, Z15
 
-steps115:
+steps126:
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        (CX), Z16, Z20
@@ -5488,7 +6051,7 @@ steps115:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000040
-	JLE             done116
+	JLE             done127
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        64(CX), Z16, Z20
@@ -5602,7 +6165,7 @@ steps115:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000080
-	JLE             done116
+	JLE             done127
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        128(CX), Z16, Z20
@@ -5716,7 +6279,7 @@ steps115:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x000000c0
-	JLE             done116
+	JLE             done127
 	VXORPS          Z20, Z20, Z20
 	VXORPS          Z19, Z19, Z19
 	VPDPBUSD        192(CX), Z16, Z20
@@ -5830,15 +6393,15 @@ steps115:
 	VMULPS          Z26, Z28, Z19
 	VFMADD231PS     Z19, Z22, Z15
 	CMPQ            SI, $0x00000100
-	JLE             done116
+	JLE             done127
 	ADDQ            $0x00000180, CX
 	ADDQ            $0x00000180, DI
 	ADDQ            $0x00000160, BX
 	ADDQ            $0x00000160, R10
 	SUBQ            $0x00000100, SI
-	JMP             block114
+	JMP             block125
 
-done116:
+done127:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5872,14 +6435,14 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-40
 	MOVL    $0x0000ff00, DI
 	KMOVD   DI, K1
 
-row117:
+row128:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block118:
+block129:
 	CMPQ         R9, $0x00000100
-	JL           tail119
+	JL           tail130
 	PREFETCHT0   8192(SI)
 	PREFETCHT0   8256(SI)
 	PREFETCHT0   8320(SI)
@@ -5962,14 +6525,14 @@ block118:
 	ADDQ         $0x00000110, SI
 	ADDQ         $0x00000160, DI
 	SUBQ         $0x00000100, R9
-	JMP          block118
+	JMP          block129
 
-tail119:
+tail130:
 	LEAQ 256(DI), R8
 
-tailLoop122:
+tailLoop133:
 	CMPQ         R9, $0x40
-	JL           half120
+	JL           half131
 	VPBROADCASTW (SI), Y3
 	VPBROADCASTW 34(SI), K1, Y3
 	VCVTPH2PS    Y3, Z9
@@ -5990,11 +6553,11 @@ tailLoop122:
 	ADDQ         $0x40, DI
 	ADDQ         $0x08, R8
 	SUBQ         $0x40, R9
-	JMP          tailLoop122
+	JMP          tailLoop133
 
-half120:
+half131:
 	TESTQ        R9, R9
-	JZ           end121
+	JZ           end132
 	VPBROADCASTW (SI), Y3
 	VCVTPH2PS    Y3, Z9
 	VBROADCASTSD (R8), Z10
@@ -6011,7 +6574,7 @@ half120:
 	VFMADD231PS  Z9, Z11, Z2
 	ADDQ         $0x00000022, SI
 
-end121:
+end132:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -6021,7 +6584,7 @@ end121:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row117
+	JNZ           row128
 	VZEROUPPER
 	RET
 
@@ -6114,14 +6677,14 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS eights<>+0(SB), Z11
 	VMOVDQU64    shift04<>+0(SB), Z12
 
-row123:
+row134:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block124:
+block135:
 	CMPQ           R9, $0x00000100
-	JL             tail125
+	JL             tail136
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -6218,14 +6781,14 @@ block124:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block124
+	JMP            block135
 
-tail125:
+tail136:
 	LEAQ 256(DI), R8
 
-tailLoop128:
+tailLoop139:
 	CMPQ           R9, $0x40
-	JL             half126
+	JL             half137
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -6250,11 +6813,11 @@ tailLoop128:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop128
+	JMP            tailLoop139
 
-half126:
+half137:
 	TESTQ          R9, R9
-	JZ             end127
+	JZ             end138
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -6274,7 +6837,7 @@ half126:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end127:
+end138:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -6284,7 +6847,7 @@ end127:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row123
+	JNZ           row134
 	VZEROUPPER
 	RET
 
@@ -6302,14 +6865,14 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS nibbles<>+0(SB), Z4
 	VMOVDQU64    shift0044<>+0(SB), Z5
 
-row129:
+row140:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block130:
+block141:
 	CMPQ            R9, $0x00000100
-	JL              tail131
+	JL              tail142
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -6396,9 +6959,9 @@ block130:
 	ADDQ            $0x00000090, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block130
+	JMP             block141
 
-tail131:
+tail142:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -6408,7 +6971,7 @@ tail131:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row129
+	JNZ           row140
 	VZEROUPPER
 	RET
 
@@ -6447,14 +7010,14 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shiftL42<>+0(SB), Z5
 	VMOVDQU64    shiftR02<>+0(SB), Z6
 
-row134:
+row145:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block135:
+block146:
 	CMPQ            R9, $0x00000100
-	JL              tail136
+	JL              tail147
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -6537,9 +7100,9 @@ block135:
 	ADDQ            $0x000000d2, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block135
+	JMP             block146
 
-tail136:
+tail147:
 	VEXTRACTF64X4 $0x01, Z1, Y7
 	VADDPS        Y7, Y1, Y7
 	VEXTRACTF32X4 $0x01, Y7, X1
@@ -6549,7 +7112,7 @@ tail136:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row134
+	JNZ           row145
 	VZEROUPPER
 	RET
 
@@ -6679,14 +7242,14 @@ TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z12
 	VBROADCASTSS sixteens<>+0(SB), Z11
 
-row139:
+row150:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block140:
+block151:
 	CMPQ           R9, $0x00000100
-	JL             tail141
+	JL             tail152
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -6807,14 +7370,14 @@ block140:
 	ADDQ           $0x000000b0, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block140
+	JMP            block151
 
-tail141:
+tail152:
 	LEAQ 256(DI), R8
 
-tailLoop144:
+tailLoop155:
 	CMPQ           R9, $0x40
-	JL             half142
+	JL             half153
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   22(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -6845,11 +7408,11 @@ tailLoop144:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop144
+	JMP            tailLoop155
 
-half142:
+half153:
 	TESTQ          R9, R9
-	JZ             end143
+	JZ             end154
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -6872,7 +7435,7 @@ half142:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000016, SI
 
-end143:
+end154:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -6882,7 +7445,7 @@ end143:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row139
+	JNZ           row150
 	VZEROUPPER
 	RET
 
@@ -6904,14 +7467,14 @@ TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z11
 	VMOVDQU64    iq4Values<>+0(SB), Z12
 
-row145:
+row156:
 	VXORPS Z2, Z2, Z2
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block146:
+block157:
 	CMPQ           R9, $0x00000100
-	JL             tail147
+	JL             tail158
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -7008,14 +7571,14 @@ block146:
 	ADDQ           $0x00000090, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block146
+	JMP            block157
 
-tail147:
+tail158:
 	LEAQ 256(DI), R8
 
-tailLoop150:
+tailLoop161:
 	CMPQ           R9, $0x40
-	JL             half148
+	JL             half159
 	VPBROADCASTW   (SI), Y3
 	VPBROADCASTW   18(SI), K1, Y3
 	VCVTPH2PS      Y3, Z13
@@ -7040,11 +7603,11 @@ tailLoop150:
 	ADDQ           $0x40, DI
 	ADDQ           $0x08, R8
 	SUBQ           $0x40, R9
-	JMP            tailLoop150
+	JMP            tailLoop161
 
-half148:
+half159:
 	TESTQ          R9, R9
-	JZ             end149
+	JZ             end160
 	VPBROADCASTW   (SI), Y3
 	VCVTPH2PS      Y3, Z13
 	VBROADCASTSD   (R8), Z14
@@ -7064,7 +7627,7 @@ half148:
 	VFMADD231PS    Z13, Z15, Z2
 	ADDQ           $0x00000012, SI
 
-end149:
+end160:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -7074,7 +7637,7 @@ end149:
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row145
+	JNZ           row156
 	VZEROUPPER
 	RET
 
@@ -7093,14 +7656,14 @@ TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift0044<>+0(SB), Z5
 	VBROADCASTSS sixteens<>+0(SB), Z6
 
-row151:
+row162:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block152:
+block163:
 	CMPQ            R9, $0x00000100
-	JL              tail153
+	JL              tail164
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	PREFETCHT0      8320(SI)
@@ -7199,9 +7762,9 @@ block152:
 	ADDQ            $0x000000b0, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block152
+	JMP             block163
 
-tail153:
+tail164:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -7211,7 +7774,7 @@ tail153:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row151
+	JNZ           row162
 	VZEROUPPER
 	RET
 
@@ -7300,14 +7863,14 @@ TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS      quarters16<>+0(SB), Z1
 	VBROADCASTSS threes<>+0(SB), Z2
 
-row156:
+row167:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block157:
+block168:
 	CMPQ            R9, $0x00000100
-	JL              tail158
+	JL              tail169
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	LEAQ            256(DI), R8
@@ -7375,9 +7938,9 @@ block157:
 	ADDQ            $0x00000054, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block157
+	JMP             block168
 
-tail158:
+tail169:
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VADDPS        Y3, Y1, Y3
 	VEXTRACTF32X4 $0x01, Y3, X1
@@ -7387,7 +7950,7 @@ tail158:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row156
+	JNZ           row167
 	VZEROUPPER
 	RET
 
@@ -7441,14 +8004,14 @@ TEXT ·vecQ3KAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS threes<>+0(SB), Z2
 	VBROADCASTSS fours<>+0(SB), Z3
 
-row161:
+row172:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block162:
+block173:
 	CMPQ            R9, $0x00000100
-	JL              tail163
+	JL              tail174
 	PREFETCHT0      8192(SI)
 	PREFETCHT0      8256(SI)
 	LEAQ            256(DI), R8
@@ -7560,9 +8123,9 @@ block162:
 	ADDQ            $0x0000006e, SI
 	ADDQ            $0x00000160, DI
 	SUBQ            $0x00000100, R9
-	JMP             block162
+	JMP             block173
 
-tail163:
+tail174:
 	VEXTRACTF64X4 $0x01, Z1, Y4
 	VADDPS        Y4, Y1, Y4
 	VEXTRACTF32X4 $0x01, Y4, X1
@@ -7572,7 +8135,7 @@ tail163:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row161
+	JNZ           row172
 	VZEROUPPER
 	RET
 
@@ -7666,14 +8229,14 @@ TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-40
 	VMOVDQU64    shift04<>+0(SB), Z8
 	VMOVDQU64    iq4Values<>+0(SB), Z9
 
-row166:
+row177:
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   BX, R9
 
-block167:
+block178:
 	CMPQ           R9, $0x00000100
-	JL             tail168
+	JL             tail179
 	PREFETCHT0     8192(SI)
 	PREFETCHT0     8256(SI)
 	PREFETCHT0     8320(SI)
@@ -7788,9 +8351,9 @@ block167:
 	ADDQ           $0x00000088, SI
 	ADDQ           $0x00000160, DI
 	SUBQ           $0x00000100, R9
-	JMP            block167
+	JMP            block178
 
-tail168:
+tail179:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -7800,7 +8363,7 @@ tail168:
 	VMOVSS        X1, (AX)
 	ADDQ          $0x04, AX
 	DECQ          CX
-	JNZ           row166
+	JNZ           row177
 	VZEROUPPER
 	RET
 
@@ -7833,7 +8396,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop171:
+loop182:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -7861,7 +8424,7 @@ loop171:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop171
+	JNZ          loop182
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7898,7 +8461,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop172:
+loop183:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -7911,7 +8474,7 @@ loop172:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop172
+	JNZ          loop183
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -7932,7 +8495,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop173:
+loop184:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -7945,7 +8508,7 @@ loop173:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop173
+	JNZ          loop184
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -7963,14 +8526,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop174:
+loop185:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop174
+	JNZ          loop185
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -8004,7 +8567,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop175:
+loop186:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -8032,7 +8595,7 @@ loop175:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop175
+	JNZ          loop186
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -8069,7 +8632,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop176:
+loop187:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -8082,7 +8645,7 @@ loop176:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop176
+	JNZ          loop187
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -8103,7 +8666,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop177:
+loop188:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -8116,7 +8679,7 @@ loop177:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop177
+	JNZ          loop188
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -8134,15 +8697,239 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop178:
+loop189:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop178
+	JNZ          loop189
 	VMOVUPS      Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h4c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·weightedQ80h4c32AVX512(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	MOVQ    dstStride+8(FP), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    pStride+24(FP), R9
+	LEAQ    (R9)(R9*2), R10
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS (AX)(DI*1), Z2
+	VMOVUPS 64(AX)(DI*1), Z3
+	VMOVUPS (AX)(DI*2), Z4
+	VMOVUPS 64(AX)(DI*2), Z5
+	VMOVUPS (AX)(R8*1), Z6
+	VMOVUPS 64(AX)(R8*1), Z7
+
+loop190:
+	VBROADCASTSS (CX), Z8
+	VBROADCASTSS (CX)(R9*1), Z9
+	VBROADCASTSS (CX)(R9*2), Z10
+	VBROADCASTSS (CX)(R10*1), Z11
+	VPBROADCASTW (DX), Y13
+	VCVTPH2PS    Y13, Z13
+	VPMOVSXBD    2(DX), Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z13, Z12, Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z2
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z6
+	VPMOVSXBD    18(DX), Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z13, Z12, Z12
+	VFMADD231PS  Z12, Z8, Z1
+	VFMADD231PS  Z12, Z9, Z3
+	VFMADD231PS  Z12, Z10, Z5
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop190
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, (AX)(DI*1)
+	VMOVUPS      Z3, 64(AX)(DI*1)
+	VMOVUPS      Z4, (AX)(DI*2)
+	VMOVUPS      Z5, 64(AX)(DI*2)
+	VMOVUPS      Z6, (AX)(R8*1)
+	VMOVUPS      Z7, 64(AX)(R8*1)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·weightedQ80h4c64AVX512(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	MOVQ    dstStride+8(FP), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    pStride+24(FP), R9
+	LEAQ    (R9)(R9*2), R10
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS (AX)(DI*1), Z4
+	VMOVUPS 64(AX)(DI*1), Z5
+	VMOVUPS 128(AX)(DI*1), Z6
+	VMOVUPS 192(AX)(DI*1), Z7
+	VMOVUPS (AX)(DI*2), Z8
+	VMOVUPS 64(AX)(DI*2), Z9
+	VMOVUPS 128(AX)(DI*2), Z10
+	VMOVUPS 192(AX)(DI*2), Z11
+	VMOVUPS (AX)(R8*1), Z12
+	VMOVUPS 64(AX)(R8*1), Z13
+	VMOVUPS 128(AX)(R8*1), Z14
+	VMOVUPS 192(AX)(R8*1), Z15
+
+loop191:
+	VBROADCASTSS (CX), Z16
+	VBROADCASTSS (CX)(R9*1), Z17
+	VBROADCASTSS (CX)(R9*2), Z18
+	VBROADCASTSS (CX)(R10*1), Z19
+	VPBROADCASTW (DX), Y21
+	VCVTPH2PS    Y21, Z21
+	VPMOVSXBD    2(DX), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z21, Z20, Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z4
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z12
+	VPMOVSXBD    18(DX), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z21, Z20, Z20
+	VFMADD231PS  Z20, Z16, Z1
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z9
+	VFMADD231PS  Z20, Z19, Z13
+	VPBROADCASTW 34(DX), Y21
+	VCVTPH2PS    Y21, Z21
+	VPMOVSXBD    36(DX), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z21, Z20, Z20
+	VFMADD231PS  Z20, Z16, Z2
+	VFMADD231PS  Z20, Z17, Z6
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z14
+	VPMOVSXBD    52(DX), Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z21, Z20, Z20
+	VFMADD231PS  Z20, Z16, Z3
+	VFMADD231PS  Z20, Z17, Z7
+	VFMADD231PS  Z20, Z18, Z11
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop191
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
+	VMOVUPS      Z4, (AX)(DI*1)
+	VMOVUPS      Z5, 64(AX)(DI*1)
+	VMOVUPS      Z6, 128(AX)(DI*1)
+	VMOVUPS      Z7, 192(AX)(DI*1)
+	VMOVUPS      Z8, (AX)(DI*2)
+	VMOVUPS      Z9, 64(AX)(DI*2)
+	VMOVUPS      Z10, 128(AX)(DI*2)
+	VMOVUPS      Z11, 192(AX)(DI*2)
+	VMOVUPS      Z12, (AX)(R8*1)
+	VMOVUPS      Z13, 64(AX)(R8*1)
+	VMOVUPS      Z14, 128(AX)(R8*1)
+	VMOVUPS      Z15, 192(AX)(R8*1)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h1c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·weightedQ80h1c32AVX512(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+
+loop192:
+	VBROADCASTSS (CX), Z2
+	VPBROADCASTW (DX), Y4
+	VCVTPH2PS    Y4, Z4
+	VPMOVSXBD    2(DX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z4, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPMOVSXBD    18(DX), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z4, Z3, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop192
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func weightedQ80h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·weightedQ80h1c64AVX512(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    p+16(FP), CX
+	MOVQ    v+32(FP), DX
+	MOVQ    vStride+40(FP), BX
+	MOVQ    n+48(FP), SI
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+
+loop193:
+	VBROADCASTSS (CX), Z4
+	VPBROADCASTW (DX), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    2(DX), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VPMOVSXBD    18(DX), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VPBROADCASTW 34(DX), Y6
+	VCVTPH2PS    Y6, Z6
+	VPMOVSXBD    36(DX), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPMOVSXBD    52(DX), Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z6, Z5, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         $0x04, CX
+	ADDQ         BX, DX
+	DECQ         SI
+	JNZ          loop193
+	VMOVUPS      Z0, (AX)
+	VMOVUPS      Z1, 64(AX)
+	VMOVUPS      Z2, 128(AX)
+	VMOVUPS      Z3, 192(AX)
 	VZEROUPPER
 	RET
 
@@ -8153,7 +8940,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop179:
+loop194:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
@@ -8204,7 +8991,7 @@ loop179:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop179
+	JNZ          loop194
 	VZEROUPPER
 	RET
 
@@ -8215,7 +9002,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop180:
+loop195:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -8272,7 +9059,7 @@ loop180:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop180
+	JNZ          loop195
 	VZEROUPPER
 	RET
 
@@ -8283,7 +9070,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop181:
+loop196:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -8330,7 +9117,7 @@ loop181:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop181
+	JNZ          loop196
 	VZEROUPPER
 	RET
 
@@ -8341,7 +9128,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop182:
+loop197:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -8397,7 +9184,7 @@ loop182:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop182
+	JNZ          loop197
 	VZEROUPPER
 	RET
 
@@ -8408,7 +9195,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop183:
+loop198:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -8467,7 +9254,7 @@ loop183:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop183
+	JNZ          loop198
 	VZEROUPPER
 	RET
 
@@ -8478,7 +9265,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop184:
+loop199:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -8530,7 +9317,7 @@ loop184:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop184
+	JNZ          loop199
 	VZEROUPPER
 	RET
 
@@ -8541,7 +9328,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop185:
+loop200:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -8550,7 +9337,7 @@ loop185:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop185
+	JNZ       loop200
 	VZEROUPPER
 	RET
 
@@ -8561,7 +9348,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop186:
+loop201:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -8571,7 +9358,7 @@ loop186:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop186
+	JNZ       loop201
 	VZEROUPPER
 	RET
 
@@ -8584,7 +9371,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop187:
+loop202:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -8636,7 +9423,7 @@ loop187:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop187
+	JNZ          loop202
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -8650,7 +9437,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop188:
+loop203:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -8679,7 +9466,7 @@ loop188:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop188
+	JNZ          loop203
 	VZEROUPPER
 	RET
 
@@ -8696,7 +9483,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop189:
+loop204:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -8761,7 +9548,7 @@ loop189:
 	ADDQ         $0x04, DX
 	ADDQ         $0x08, BX
 	DECQ         SI
-	JNZ          loop189
+	JNZ          loop204
 	VZEROUPPER
 	RET
 
@@ -9727,7 +10514,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop190:
+loop205:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -9744,7 +10531,7 @@ loop190:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop190
+	JNZ          loop205
 	VZEROUPPER
 	RET
 
@@ -9757,7 +10544,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop191:
+loop206:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -9765,7 +10552,7 @@ loop191:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop191
+	JNZ     loop206
 	VZEROUPPER
 	RET
 
@@ -9777,7 +10564,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop192:
+loop207:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -9785,7 +10572,7 @@ loop192:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop192
+	JNZ     loop207
 	VZEROUPPER
 	RET
 
@@ -9796,12 +10583,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop193:
+loop208:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop193
+	JNZ     loop208
 	VZEROUPPER
 	RET
 
@@ -9814,7 +10601,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop194:
+loop209:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -9832,7 +10619,7 @@ loop194:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop194
+	JNZ     loop209
 	VZEROUPPER
 	RET
 
@@ -9844,7 +10631,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop195:
+loop210:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -9859,7 +10646,7 @@ loop195:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop195
+	JNZ       loop210
 	VZEROUPPER
 	RET
 
@@ -9870,13 +10657,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop196:
+loop211:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop196
+	JNZ       loop211
 	VZEROUPPER
 	RET
 
@@ -9887,14 +10674,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop197:
+loop212:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop197
+	JNZ       loop212
 	VZEROUPPER
 	RET
 
@@ -9905,7 +10692,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop198:
+loop213:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -9927,7 +10714,7 @@ loop198:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop198
+	JNZ          loop213
 	VZEROUPPER
 	RET
 
@@ -9938,13 +10725,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop199:
+loop214:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop199
+	JNZ       loop214
 	VZEROUPPER
 	RET
 
@@ -9959,7 +10746,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop200:
+loop215:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -9970,7 +10757,7 @@ loop200:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop200
+	JNZ       loop215
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -9990,7 +10777,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop201:
+loop216:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -10009,7 +10796,7 @@ loop201:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop201
+	JNZ       loop216
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -10029,28 +10816,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop202:
+loop217:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain203
+	JZ      plain218
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain203:
+plain218:
 	TESTQ  BX, BX
-	JZ     unbiased204
+	JZ     unbiased219
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased204:
+unbiased219:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop202
+	JNZ     loop217
 	VZEROUPPER
 	RET
 
@@ -10062,12 +10849,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop205:
+loop220:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop205
+	JNZ     loop220
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -10078,7 +10865,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop206:
+loop221:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -10093,7 +10880,7 @@ loop206:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop206
+	JNZ        loop221
 	VZEROUPPER
 	RET
 
@@ -10115,7 +10902,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop207:
+loop222:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -10129,7 +10916,7 @@ loop207:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop207
+	JNZ         loop222
 	VZEROUPPER
 	RET
 
@@ -10151,7 +10938,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop208:
+loop223:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -10165,6 +10952,6 @@ loop208:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop208
+	JNZ         loop223
 	VZEROUPPER
 	RET

@@ -20,7 +20,7 @@ func main() {
 				tileFloat(i, d, 4)
 			}
 		}
-		for _, d := range []string{"F32", "F16"} {
+		for _, d := range []string{"F32", "F16", "Q80"} {
 			scores(i, d, 1)
 			if i == avx512 {
 				scores(i, d, 4)

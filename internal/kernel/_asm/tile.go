@@ -76,16 +76,39 @@ func (t *floatTile) begin(x, stride reg.GPVirtual) {
 
 // loop adds n columns, a multiple of 16.
 func (t *floatTile) loop(n reg.GPVirtual, prefetch bool) {
-	p, step := t.i.parts(), 16*elementBytes[t.d]
+	cols, step := 16, 16*elementBytes[t.d]
+	if t.d == "Q80" {
+		cols, step = 32, 34
+	}
 	loop, done := label("loop"), label("done")
 	Label(loop)
-	CMPQ(n, Imm(16))
+	CMPQ(n, Imm(uint64(cols)))
 	JL(LabelRef(done))
 	if prefetch {
 		for j := range t.w {
 			PREFETCHT0(at(t.w[j], prefetchTile))
 		}
 	}
+	if t.d == "Q80" {
+		t.block()
+	} else {
+		t.columns(step)
+	}
+	for j := range t.w {
+		ADDQ(Imm(uint64(step)), t.w[j])
+	}
+	ADDQ(U32(uint32(4*cols)), t.x)
+	if t.rows > 1 {
+		ADDQ(U32(uint32(4*cols)), t.x3)
+	}
+	SUBQ(Imm(uint64(cols)), n)
+	JMP(LabelRef(loop))
+	Label(done)
+}
+
+// columns adds 16 columns of plain floats.
+func (t *floatTile) columns(step int) {
+	p := t.i.parts()
 	for part := range p {
 		xs := t.i.vecs(t.rows)
 		for r := range xs {
@@ -104,16 +127,48 @@ func (t *floatTile) loop(n reg.GPVirtual, prefetch bool) {
 			}
 		}
 	}
+}
+
+// block adds 32 columns of Q8_0.
+func (t *floatTile) block() {
+	p := t.i.parts()
+	xs := make([][]reg.VecVirtual, t.rows)
+	for r := range xs {
+		xs[r] = t.i.vecs(2 * p)
+		for k := range xs[r] {
+			VMOVUPS(t.xAt(r, k*t.i.width()), xs[r][k])
+		}
+	}
 	for j := range t.w {
-		ADDQ(Imm(uint64(step)), t.w[j])
+		scale := t.i.blockScale(at(t.w[j], 0))
+		for k := range 2 * p {
+			v := t.i.vec()
+			loadScaled(at(t.w[j], 2+k*t.i.width()/4), scale, v)
+			for r := range xs {
+				VFMADD231PS(v, xs[r][k], t.acc[(r*4+j)*p+k%p])
+			}
+		}
 	}
-	ADDQ(Imm(64), t.x)
-	if t.rows > 1 {
-		ADDQ(Imm(64), t.x3)
+}
+
+// blockScale loads a half into all lanes.
+func (i isa) blockScale(m Mem) reg.VecVirtual {
+	d := i.vec()
+	if i == avx512 {
+		VPBROADCASTW(m, d.AsY())
+		VCVTPH2PS(d.AsY(), d)
+	} else {
+		VPBROADCASTW(m, d.AsX())
+		VCVTPH2PS(d.AsX(), d)
 	}
-	SUBQ(Imm(16), n)
-	JMP(LabelRef(loop))
-	Label(done)
+	return d
+}
+
+// loadScaled loads bytes as float32 values times scale.
+func loadScaled(m Mem, scale, v reg.VecVirtual) {
+	VPMOVSXBD(m, v)
+	VCVTDQ2PS(v, v)
+	VMULPS(scale, v, v)
 }
 
 // tileFloat adds products of n columns, a multiple of 16, of four weight rows

@@ -22,6 +22,12 @@ func weightedRows(i isa) {
 			}
 		}
 	}
+	for _, h := range []int{heads, 1} {
+		weighted(i, "Q80", h, 32)
+		if i == avx512 {
+			weighted(i, "Q80", h, 64)
+		}
+	}
 }
 
 func weighted(i isa, d string, heads, cols int) {
@@ -63,9 +69,18 @@ func weighted(i isa, d string, heads, cols int) {
 		weights[h] = i.vec()
 		VBROADCASTSS(pAt(h, 0), weights[h])
 	}
+	var scale reg.VecVirtual
 	for k := range parts {
-		x := i.vec()
-		loadFloat(d, at(v, k*lanesBytes), x)
+		x, lanes := i.vec(), i.width()/4
+		if d == "Q80" {
+			block := k * lanes / 32 * 34
+			if k*lanes%32 == 0 {
+				scale = i.blockScale(at(v, block))
+			}
+			loadScaled(at(v, block+2+k*lanes%32), scale, x)
+		} else {
+			loadFloat(d, at(v, k*lanesBytes), x)
+		}
 		for h := range weights {
 			VFMADD231PS(x, weights[h], acc[h*parts+k])
 		}
