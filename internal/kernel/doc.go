@@ -34,11 +34,32 @@
 //
 // Every block format is Σ s·q − m with q in int8, so one function for each
 // format, unpack, writes those three for 256 columns, and all products are
-// made of it. A few formats also have a fused assembly product for single
-// activation rows, where memory is the limit and unpacking would cost.
+// made of it: four weight rows are unpacked into L1 and multiplied with up to
+// 64 activation rows. Decoding has one activation row, memory is the limit,
+// and unpacking would cost: formats with a fused assembly product, matVec,
+// unpack in registers instead and ask for memory 8 KiB ahead, which is worth
+// half as much bandwidth again. A layout packed at load would be one more
+// source of wBlocks and one more matVec.
+//
+//	            fused row   unpacked by   attention
+//	F32 F16     assembly    –             assembly
+//	BF16        assembly    –             –
+//	Q8_0        assembly    assembly      assembly
+//	Q4_0 Q5_0 IQ4_NL IQ4_XS
+//	Q2_K Q3_K Q4_K Q5_K Q6_K
+//	            assembly    assembly      –
+//	Q4_1 Q5_1 Q8_K MXFP4 F64
+//	            –           Go            –
 //
 // Functions do not allocate and may be called from many goroutines at once.
 // Slices that are too short fail a bounds check before anything is read; a
-// type that [Supports] denies is such a mistake of the caller too. Regenerate
-// the assembly with go generate.
+// type that [Supports] denies is such a mistake of the caller too.
+//
+// # Where things are
+//
+// matmul.go drives products, tile.go says how they add, unpack.go how formats
+// unpack, form.go how activations become int8. kernel_amd64.go gives whole
+// vectors to assembly, made by _asm (go generate), and the rest to the
+// functions named Generic. To add a format in Go: a case in unpackGeneric and
+// in [Supports]; in assembly: an entry of formats in _asm/matvec.go.
 package kernel

@@ -11,7 +11,11 @@ const (
 	panelCols   = panelBlocks * blockCols
 	// fusedRows is up to how many activation rows go one by one through a
 	// fused product instead.
-	fusedRows = 2
+	fusedRows = 3
+	// fusedOutputs is how many weight rows one call of assembly reads: few
+	// enough that they are still in L2 for the next activation row, and that a
+	// collection of garbage, which assembly keeps waiting, does not wait long.
+	fusedOutputs = 32
 )
 
 // MatMul multiplies weights of any supported type, dequantised on the fly,
@@ -107,8 +111,10 @@ func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows
 	_ = w.Data[:hi*w.rowBytes()]
 	xs, stride := xBlocks(x), blocks(w.Cols)
 	if rows <= fusedRows && hasFused(w.DType) {
-		for r := range rows {
-			matVec(dst[r*dstStride:], w, lo, hi, xs[r*stride:(r+1)*stride])
+		for j := lo; j < hi; j += fusedOutputs {
+			for r := range rows {
+				matVec(dst[r*dstStride:], w, j, min(j+fusedOutputs, hi), xs[r*stride:(r+1)*stride])
+			}
 		}
 		return
 	}

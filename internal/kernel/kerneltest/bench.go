@@ -35,6 +35,7 @@ func Bench(b *testing.B) {
 		for _, threads := range []int{1, 2} {
 			name := fmt.Sprintf("2048x5632/%s/threads=%d", strings.ToLower(d.String()), threads)
 			b.Run("matmul/decode/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads) })
+			b.Run("matmul/batch2/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 2, threads) })
 			b.Run("matmul/batch4/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 4, threads) })
 			b.Run("matmul/prefill/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 128, threads) })
 		}
@@ -66,7 +67,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 	w := Matrix(r, d, outs, cols)
 	total := len(w.Data)
 	set := []*kernel.Matrix{w}
-	if rows == 1 { // enough copies that the caches do not hold them
+	if rows < 8 { // enough copies that the caches do not hold them
 		for len(set)*total < 512<<20 {
 			c := *w
 			c.Data = append([]byte(nil), w.Data...)
@@ -95,7 +96,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 		wg.Wait()
 	}
 	per := b.Elapsed().Seconds() / float64(b.N*len(set))
-	if rows == 1 {
+	if rows < 8 {
 		rate := float64(total) / per
 		b.ReportMetric(rate/1e9, "GB/s")
 		b.ReportMetric(100*rate/rf.bytes, "%bandwidth")
