@@ -1,0 +1,262 @@
+package exec_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/internal/compile"
+	"atenia/internal/exec"
+	"atenia/internal/golden"
+	"atenia/plan"
+	"atenia/plan/pass"
+	"atenia/tensor"
+)
+
+// fields checks that a struct has fields of the given types.
+func fields(t *testing.T, typ reflect.Type, want map[string]reflect.Type) {
+	t.Helper()
+	for name, w := range want {
+		if f, ok := typ.FieldByName(name); !ok || f.Type != w {
+			t.Errorf("%v.%s: have %v, want %v", typ, name, f.Type, w)
+		}
+	}
+}
+
+// Every opcode is bound through one signature: an instruction with its
+// description, payload and registers goes in, what runs comes out, and both
+// report errors.
+func TestAdapterSignature(t *testing.T) {
+	for _, c := range [][2]reflect.Type{
+		{reflect.TypeFor[exec.Adapter](), reflect.TypeFor[func(*exec.Bind) (exec.Kernel, error)]()},
+		{reflect.TypeFor[exec.Kernel](), reflect.TypeFor[func(*exec.Step) error]()},
+	} {
+		if !c[1].ConvertibleTo(c[0]) {
+			t.Errorf("%v is no %v", c[0], c[1])
+		}
+	}
+	bind := reflect.TypeFor[exec.Bind]()
+	fields(t, bind, map[string]reflect.Type{
+		"Ins": reflect.TypeFor[*plan.Instruction](), "Spec": reflect.TypeFor[*plan.OpSpec](), "Params": reflect.TypeFor[plan.Params](),
+	})
+	in, _ := bind.FieldByName("In")
+	fields(t, bind, map[string]reflect.Type{"Out": in.Type})
+	table := reflect.TypeFor[exec.AdapterTable]()
+	if table.Len() != 256 || table.Elem() != reflect.TypeFor[exec.Adapter]() {
+		t.Errorf("the adapter table is %v", table)
+	}
+	constructor := reflect.TypeOf(exec.NewAdapterTable)
+	opcodes := 0
+	for _, s := range plan.Specs {
+		if s != nil {
+			opcodes++
+		}
+	}
+	if constructor.NumIn() != opcodes {
+		t.Errorf("the constructor of the table takes %d adapters for %d opcodes", constructor.NumIn(), opcodes)
+	}
+}
+
+// What a step carries: the batch, how long each sequence is and where its
+// pages are, and which sequences take part. Nothing else is kept for it.
+func TestContextFields(t *testing.T) {
+	t.Run("fields", func(t *testing.T) {
+		fields(t, reflect.TypeFor[exec.Step](), map[string]reflect.Type{
+			"Runs": reflect.TypeFor[[]exec.Run](), "Tokens": reflect.TypeFor[[]int32](), "Requested": reflect.TypeFor[[]int32](),
+			"Counters": reflect.TypeFor[*exec.Counters](),
+		})
+		fields(t, reflect.TypeFor[exec.Run](), map[string]reflect.Type{
+			"First": reflect.TypeFor[int](), "Len": reflect.TypeFor[int](), "Pos": reflect.TypeFor[int](), "Span": reflect.TypeFor[int](),
+			"Pages": reflect.TypeFor[[][][]byte](),
+		})
+		if new(exec.Step).Counters != nil {
+			t.Error("a new step counts")
+		}
+	})
+	// Sequences leave and others go on, in another order: who sits where does
+	// not show.
+	t.Run("holes", func(t *testing.T) {
+		m := openCase(t, "parity/gemma3", compile.Options{})
+		l := m.lane(t, small)
+		var seqs []*sequence
+		var texts [][]int32
+		for i := range 4 {
+			text := randomTokens(uint64(40+i), 12+i, m.Config.Vocab)
+			q := l.sequence(64)
+			l.run(&exec.Step{}, feed{q, text[:9]})
+			seqs, texts = append(seqs, q), append(texts, text)
+		}
+		for _, s := range seqs[1].seqs {
+			s.Release()
+		}
+		rows := l.run(&exec.Step{}, feed{seqs[3], texts[3][9:10]}, feed{seqs[0], texts[0][9:10]}, feed{seqs[2], texts[2][9:10]})
+		for k, i := range []int{3, 0, 2} {
+			alone := m.lane(t, small).all(texts[i][:10], 10)
+			sameRows(t, "holes", rows[k:k+1], alone[9:10])
+		}
+	})
+}
+
+// loadPlan reads one of the plans that package pass keeps as text.
+func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
+	t.Helper()
+	f, err := os.Open(filepath.Join(golden.Root(t), "plan", "testdata", "plans", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c, err := pass.LoadText(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A plan with an opcode that the CPU lacks is refused by name, before any
+// weight is looked at: there are none here.
+func TestUnsupportedBeforeWeights(t *testing.T) {
+	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpMamba2, "mla.prefill.plan": plan.OpMLA} {
+		c := loadPlan(t, name)
+		_, err := exec.New(&plan.ModelPlans{Prefill: c, Decode: c}, nil, small)
+		e, ok := errors.AsType[*plan.OpcodeError](err)
+		if !ok || e.Op != lacks || e.Backend != exec.CPU.Name() || c.Plan.Instructions[e.Index].Op != lacks {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// bound are models that together fill every weight slot of the opcodes the CPU
+// runs, except those that only other families have.
+var bound = []string{"parity/llama3", "parity/gemma3", "parity/qwen2", "parity/llama_tied_bias", "parity/phi3_longrope_long"}
+
+// Whatever does not fit an instruction is refused when the plan is bound, with
+// an error that names the weight: absent, of another shape, of another type.
+// None is left for a step to find.
+func TestAdapterContract(t *testing.T) {
+	spoil := map[string]func(tensor.View) tensor.View{
+		"longer": func(v tensor.View) tensor.View {
+			s := slices.Clone(v.Shape)
+			s[0]++
+			n, _ := s.Bytes(v.DType)
+			return tensor.View{DType: v.DType, Shape: s, Data: make([]byte, n)}
+		},
+		"of integers": func(v tensor.View) tensor.View {
+			n, _ := v.Shape.Bytes(tensor.I32)
+			return tensor.View{DType: tensor.I32, Shape: v.Shape, Data: make([]byte, n)}
+		},
+	}
+	seen := map[string]bool{}
+	for _, name := range bound {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			p := &m.Plans.Prefill.Plan
+			for w, b := range p.Weights {
+				i := slices.IndexFunc(p.Instructions, func(in plan.Instruction) bool { return slices.Contains(in.Weights, plan.WeightRef(w)) })
+				key := p.Instructions[i].Op.String() + "." + b.Slot
+				if seen[key] {
+					continue // a layer is like the others
+				}
+				seen[key] = true
+				wrong := map[string]exec.Weights{"absent": maps.Clone(m.weights)}
+				delete(wrong["absent"], b.Name)
+				for how, f := range spoil {
+					wrong[how] = maps.Clone(m.weights)
+					wrong[how][b.Name] = f(m.weights[b.Name])
+				}
+				for how, ws := range wrong {
+					_, err := exec.New(&m.Plans, ws, small)
+					if e, ok := errors.AsType[*exec.WeightError](err); !ok || !errors.Is(err, plan.ErrWeightBinding) || e.Name != b.Name {
+						t.Errorf("%s, %s %s: %v", key, b.Name, how, err)
+					}
+				}
+			}
+		})
+	}
+	for _, slot := range []string{"embedding.table", "norm.weight", "attention.q", "attention.o", "attention.q_norm", "attention.q_bias", "attention.inv_freq", "attention.inv_freq_long", "ffn.gate", "ffn.up", "ffn.down", "residual_add.norm", "lm_head.weight"} {
+		if !seen[slot] {
+			t.Errorf("no model fills %s", slot)
+		}
+	}
+	t.Run("states", stateContract)
+}
+
+func stateContract(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	for name, edit := range map[string]func(*plan.StateDescriptor){
+		"sections missing": func(d *plan.StateDescriptor) { d.Sections = d.Sections[:1] },
+		"another section":  func(d *plan.StateDescriptor) { d.Sections[1].Name = "ssm" },
+		"wider elements":   func(d *plan.StateDescriptor) { d.Sections[0].DType = tensor.F64 },
+		"short section":    func(d *plan.StateDescriptor) { d.Sections[0].Bytes -= 64 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			pre, dec := *m.Plans.Prefill, *m.Plans.Decode
+			for _, c := range []*plan.CompiledPlan{&pre, &dec} {
+				c.Plan.States = slices.Clone(c.Plan.States)
+				c.Plan.States[0].Sections = slices.Clone(c.Plan.States[0].Sections)
+				edit(&c.Plan.States[0])
+			}
+			if _, err := exec.New(&plan.ModelPlans{Prefill: &pre, Decode: &dec}, m.weights, small); !errors.Is(err, plan.ErrInvalidPlan) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What the CPU claims to run is run by the models of the tests that compare a
+// batch with singles: no claim is untested, and each claims batches.
+func TestCapabilityTruth(t *testing.T) {
+	run := map[plan.Opcode]bool{}
+	for _, name := range invariant {
+		m := openCase(t, name, compile.Options{})
+		for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+			for _, in := range m.Plans.ByMode(mode).Plan.Instructions {
+				run[in.Op] = true
+			}
+		}
+	}
+	claims := 0
+	for _, s := range plan.Specs {
+		if s == nil {
+			continue
+		}
+		c, ok := exec.CPU.Capability(s.Op)
+		if !ok {
+			continue
+		}
+		claims++
+		if !run[s.Op] || !c.Batch || c.MaxBatch != 0 {
+			t.Errorf("%s: claimed as %+v, tested %t", s.Name, c, run[s.Op])
+		}
+	}
+	if claims == 0 {
+		t.Error("the CPU claims nothing")
+	}
+}
+
+// A tracer sees every instruction once, in order, with all rows of its outputs.
+func TestTrace(t *testing.T) {
+	m := openCase(t, "parity/gemma3", compile.Options{})
+	p := &m.Plans.Prefill.Plan
+	var got []string
+	next := 0
+	s := &exec.Step{Trace: func(ins *plan.Instruction, j int, values []float32, cols int) {
+		r := p.Registers[ins.Out[j]]
+		if ins.Op != p.Instructions[next].Op || cols != int(r.Cols) || len(values) != 6*cols {
+			t.Errorf("instruction %d: %s traced with %d values of %d columns", next, ins.Op, len(values), cols)
+		}
+		got = append(got, r.Name)
+		if j == len(ins.Out)-1 {
+			next++
+		}
+	}}
+	l := m.lane(t, small)
+	l.run(s, feed{l.sequence(8), []int32{1, 2, 3, 4, 5, 6}})
+	if next != len(p.Instructions) || strings.Join(got[len(got)-1:], "") != p.Registers[p.Outputs[0]].Name {
+		t.Errorf("%d of %d instructions traced", next, len(p.Instructions))
+	}
+}
