@@ -35,7 +35,8 @@ internal/quant:      tensor
 internal/kernel:     tensor internal/cpu internal/quant internal/invariant
 internal/kernel/*:   tensor internal/cpu internal/kernel
 internal/modelfile:  tensor internal/durable
-internal/compile:    tensor plan plan/pass internal/modelfile
+internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
+internal/compile/*:
 internal/weights:    tensor plan internal/modelfile internal/compile internal/quant
 internal/text:       internal/modelfile internal/token internal/chat internal/sample
 internal/convert:    tensor internal/modelfile internal/compile internal/weights internal/quant internal/token internal/text internal/sample internal/durable

@@ -263,7 +263,7 @@ func (b *binder) constants() {
 				b.used[name] = true
 			}
 		}
-		inv, long := r.tables()
+		inv, long := r.Frequencies()
 		b.constant(ropeName(r.Name), inv)
 		if long != nil {
 			b.constant(ropeName(r.Name)+".long", long)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"atenia/internal/compile/rotary"
 	"atenia/plan"
 )
 
@@ -64,8 +65,8 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
-	Ropes  []Rope  `json:",omitempty"`
-	Layers []Layer `json:",omitempty"`
+	Ropes  []rotary.Table `json:",omitempty"`
+	Layers []Layer        `json:",omitempty"`
 }
 
 // A Layer is what may differ between the layers of a model.
@@ -113,7 +114,7 @@ func (c *Config) settle() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
-	c.Ropes = slices.DeleteFunc(c.Ropes, func(r Rope) bool {
+	c.Ropes = slices.DeleteFunc(c.Ropes, func(r rotary.Table) bool {
 		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
 	})
 }
@@ -168,7 +169,8 @@ func (c *Config) check(file string, f *Faults) {
 		bad("original context length", "above 0, because queries are scaled by position", c.TempOrig)
 	}
 	for i := range c.Ropes {
-		c.Ropes[i].check(file, c.HeadDim, f)
+		r := &c.Ropes[i]
+		r.Check(c.HeadDim, maxLength, func(field, want string, got any) { bad("rope "+r.Name+": "+field, want, got) })
 	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
@@ -181,7 +183,7 @@ func (c *Config) check(file string, f *Faults) {
 }
 
 // rope returns the named rotary table, or nil.
-func (c *Config) rope(name string) *Rope {
+func (c *Config) rope(name string) *rotary.Table {
 	for i := range c.Ropes {
 		if c.Ropes[i].Name == name {
 			return &c.Ropes[i]

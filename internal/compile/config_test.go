@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 	"atenia/plan"
 )
@@ -73,8 +74,8 @@ func TestConfigTraps(t *testing.T) {
 		{"gemma is tied", `{"model_type": "gemma", "num_key_value_heads": 1, ` + small + `}`, func(c Config) any { return c.TiedHead }, true},
 		{"the outer tie wins", `{"model_type": "gemma3", "tie_word_embeddings": false, "text_config": {"tie_word_embeddings": true, ` + small + `}}`, func(c Config) any { return c.TiedHead }, false},
 		{"the inner tie alone", `{"model_type": "mistral3", "text_config": {"tie_word_embeddings": true, "num_key_value_heads": 2, ` + small + `}}`, func(c Config) any { return c.TiedHead }, true},
-		{"rope in release 4", `{"model_type": "llama", "rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 2}, ` + small + `}`, func(c Config) any { return c.Ropes[0] }, Rope{Name: "full", Dim: 16, Theta: 5e5, Scaling: "linear", Factor: 2, Scale: 1}},
-		{"rope in release 5", `{"model_type": "llama", "rope_parameters": {"rope_theta": 5e5, "rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}, ` + small + `}`, func(c Config) any { return c.Ropes[0] }, Rope{Name: "full", Dim: 8, Theta: 5e5, Scaling: "linear", Factor: 2, Scale: 1}},
+		{"rope in release 4", `{"model_type": "llama", "rope_theta": 5e5, "rope_scaling": {"type": "linear", "factor": 2}, ` + small + `}`, func(c Config) any { return c.Ropes[0] }, rotary.Table{Name: "full", Dim: 16, Theta: 5e5, Scaling: "linear", Factor: 2, Scale: 1}},
+		{"rope in release 5", `{"model_type": "llama", "rope_parameters": {"rope_theta": 5e5, "rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}, ` + small + `}`, func(c Config) any { return c.Ropes[0] }, rotary.Table{Name: "full", Dim: 8, Theta: 5e5, Scaling: "linear", Factor: 2, Scale: 1}},
 		{"rope by kind of layer", `{"model_type": "gemma3_text", "rope_parameters": {"full_attention": {"rope_theta": 100, "rope_type": "default"}, "sliding_attention": {"rope_theta": 50}}, "sliding_window_pattern": 2, ` + small + `}`, func(c Config) any { return []float32{c.Ropes[0].Theta, c.Ropes[1].Theta} }, []float32{100, 50}},
 		{"theta outside rope_parameters", `{"model_type": "llama", "rope_theta": 77, "rope_parameters": {"rope_type": "default"}, ` + small + `}`, theta, float32(77)},
 		{"partly rotated", `{"model_type": "phi3", "partial_rotary_factor": 0.75, ` + small + `}`, func(c Config) any { return c.Ropes[0].Dim }, 12},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 	"atenia/tensor"
 )
@@ -135,24 +136,24 @@ func (c *Config) ropeKeys() []KV {
 	put("rope.dimension_count", modelfile.ValueOf(uint32(r.Dim)))
 	put("rope.freq_base", modelfile.ValueOf(r.Theta))
 	switch r.Scaling {
-	case ropeLinear:
-		put("rope.scaling.type", modelfile.ValueOf(ropeLinear))
+	case rotary.Linear:
+		put("rope.scaling.type", modelfile.ValueOf(rotary.Linear))
 		put("rope.scaling.factor", modelfile.ValueOf(r.Factor))
-	case ropeYarn:
-		put("rope.scaling.type", modelfile.ValueOf(ropeYarn))
+	case rotary.Yarn:
+		put("rope.scaling.type", modelfile.ValueOf(rotary.Yarn))
 		put("rope.scaling.factor", modelfile.ValueOf(r.Factor))
 		put("rope.scaling.original_context_length", modelfile.ValueOf(uint32(r.Original)))
 		put("rope.scaling.yarn_beta_fast", modelfile.ValueOf(r.BetaFast))
 		put("rope.scaling.yarn_beta_slow", modelfile.ValueOf(r.BetaSlow))
-		switch a := mscale(float64(r.Factor), 1); {
+		switch a := rotary.Strength(float64(r.Factor), 1); {
 		case r.Scale == float32(a):
 		case r.Scale == 1: // both strengths are one and cancel
 			put("rope.scaling.yarn_log_multiplier", modelfile.ValueOf(float32(1)))
 		default:
 			put("rope.scaling.attn_factor", modelfile.ValueOf(float32(float64(r.Scale)/a)))
 		}
-	case ropeLong:
-		put("rope.scaling.type", modelfile.ValueOf(ropeLong))
+	case rotary.Long:
+		put("rope.scaling.type", modelfile.ValueOf(rotary.Long))
 		put("rope.scaling.original_context_length", modelfile.ValueOf(uint32(r.Original)))
 		put("rope.scaling.attn_factor", modelfile.ValueOf(r.Scale))
 	}
@@ -208,27 +209,11 @@ func (c *Config) ownKeys(back *Config) []KV {
 		kvs = append(kvs, KV{ownAct, modelfile.ValueOf(c.Act)})
 	}
 	for i := range c.Ropes {
-		if r := &c.Ropes[i]; !r.same(back.rope(r.Name)) {
+		if r := &c.Ropes[i]; !r.Same(back.rope(r.Name)) {
 			kvs = append(kvs, ownRopeKeys(r)...)
 		}
 	}
 	return kvs
-}
-
-// same reports whether two tables rotate alike, whatever they were made from.
-func (r *Rope) same(o *Rope) bool {
-	if o == nil || r.Dim != o.Dim || r.Scale != o.Scale || (r.Scaling == ropeDynamic) != (o.Scaling == ropeDynamic) || (r.Scaling == ropeLong) != (o.Scaling == ropeLong) {
-		return false
-	}
-	if r.Scaling == ropeDynamic && (r.Theta != o.Theta || r.Factor != o.Factor) {
-		return false
-	}
-	if (r.Scaling == ropeDynamic || r.Scaling == ropeLong) && r.Original != o.Original {
-		return false
-	}
-	inv, long := r.tables()
-	inv2, long2 := o.tables()
-	return slices.Equal(inv, inv2) && slices.Equal(long, long2)
 }
 
 // ropeTensors are the frequency divisors that the format keeps as tensors.
@@ -241,40 +226,14 @@ func (m *Model) ropeTensors() []Weight {
 		return Weight{Name: name, Shape: tensor.Shape{len(v)}, Const: v}
 	}
 	switch r.Scaling {
-	case ropeLlama3:
-		return []Weight{vector(ropeFreqs, r.divisors())}
-	case ropeDivisors:
+	case rotary.Llama3:
+		return []Weight{vector(ropeFreqs, r.Divisors())}
+	case rotary.Divided:
 		return []Weight{vector(ropeFreqs, r.Short)}
-	case ropeLong:
+	case rotary.Long:
 		return []Weight{vector(ropeLongF, r.Long), vector(ropeShort, r.Short)}
 	}
 	return nil
-}
-
-// divisors returns what the plain frequencies are divided by to give the
-// scaled ones. Of the neighbours of a quotient it takes the one that divides
-// back to the same frequency, so that reading the file changes nothing.
-func (r *Rope) divisors() []float32 {
-	inv, _ := r.tables()
-	plain, _ := (&Rope{Dim: r.Dim, Theta: r.Theta, Scaling: ropePlain}).tables()
-	out := make([]float32, len(inv))
-	for i := range inv {
-		d := plain[i] / inv[i]
-		out[i] = d
-		lo, hi := d, d
-		for range 4 {
-			if plain[i]/lo == inv[i] {
-				out[i] = lo
-				break
-			}
-			if plain[i]/hi == inv[i] {
-				out[i] = hi
-				break
-			}
-			lo, hi = math.Nextafter32(lo, 0), math.Nextafter32(hi, math.MaxFloat32)
-		}
-	}
-	return out
 }
 
 // exportTensors lists the tensors in the order of the weight map, layer after

@@ -3,6 +3,7 @@ package compile
 import (
 	"math"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 )
 
@@ -71,7 +72,7 @@ var gemma3 = Family{
 		h.gemmaScale(c, 62)
 		c.LogitCap = h.float("logit_cap", 0, "final_logit_softcapping")
 		h.setWindows(c, h.int("window", 0, maxLength, "attention.sliding_window"), 6)
-		local := Rope{Name: "sliding", Dim: c.rope("full").Dim, Scaling: ropePlain, Scale: 1}
+		local := rotary.Table{Name: "sliding", Dim: c.rope("full").Dim, Scaling: rotary.Plain, Scale: 1}
 		local.Theta = h.float("rope.sliding.theta", 10000, "rope.freq_base_swa")
 		c.slidingRope(local)
 	},
@@ -100,7 +101,7 @@ func (o *object) cap(field string, def float64, key string) float32 {
 
 // gemma3Ropes reads the second table, in either dialect.
 func (o *object) gemma3Ropes(c *Config) {
-	local := Rope{Name: "sliding", Dim: c.HeadDim, Scaling: ropePlain, Scale: 1}
+	local := rotary.Table{Name: "sliding", Dim: c.HeadDim, Scaling: rotary.Plain, Scale: 1}
 	if r, perKind := o.ropeObject("sliding_attention"); perKind {
 		local = o.readRope("sliding", r, 1e4, 0, c)
 	} else {
@@ -110,7 +111,7 @@ func (o *object) gemma3Ropes(c *Config) {
 }
 
 // slidingRope gives the table to the layers with a window.
-func (c *Config) slidingRope(r Rope) {
+func (c *Config) slidingRope(r rotary.Table) {
 	c.addRope(r)
 	for i := range c.Layers {
 		if c.Layers[i].Window > 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 	"atenia/plan"
 	"atenia/tensor"
@@ -236,9 +237,9 @@ func (h *header) readScalars(d *Defaults, c *Config) {
 }
 
 // readRope reads the keys "rope.…". Frequency divisors are tensors.
-func (h *header) readRope(name string, c *Config) Rope {
+func (h *header) readRope(name string, c *Config) rotary.Table {
 	field := "rope." + name + "."
-	t := Rope{Name: name, Scaling: ropePlain, Scale: 1}
+	t := rotary.Table{Name: name, Scaling: rotary.Plain, Scale: 1}
 	t.Dim = h.int(field+"dim", c.HeadDim, maxWidth, "rope.dimension_count")
 	t.Theta = h.float(field+"theta", 10000, "rope.freq_base")
 	factor := h.float(field+"factor", 0, "rope.scaling.factor")
@@ -247,35 +248,35 @@ func (h *header) readRope(name string, c *Config) Rope {
 	}
 	original := h.int(field+"original", c.Context, maxLength, "rope.scaling.original_context_length")
 	attn := h.float(field+"scale", 1, "rope.scaling.attn_factor")
-	kind := h.text(field+"scaling", ropeLinear, "rope.scaling.type")
+	kind := h.text(field+"scaling", rotary.Linear, "rope.scaling.type")
 	if div, ok := h.vector(ropeFreqs); ok {
-		t.Scaling, t.Short = ropeDivisors, div
+		t.Scaling, t.Short = rotary.Divided, div
 		return t
 	}
 	short, isLong := h.vector(ropeShort)
 	if isLong {
-		t.Scaling, t.Short, t.Original = ropeLong, short, original
+		t.Scaling, t.Short, t.Original = rotary.Long, short, original
 		t.Long, _ = h.vector(ropeLongF)
 		t.Scale = attn
 		if !h.has("rope.scaling.attn_factor") {
-			t.Scale = float32(longScale(float64(c.Context)/float64(max(original, 1)), original))
+			t.Scale = float32(rotary.LongScale(float64(c.Context)/float64(max(original, 1)), original))
 		}
 		return t
 	}
 	switch {
-	case kind == "none" || kind == ropeLinear && (factor == 0 || factor == 1):
-	case kind == ropeLinear:
-		t.Scaling, t.Factor = ropeLinear, factor
-	case kind == ropeYarn:
-		t.Scaling, t.Factor, t.Original = ropeYarn, factor, original
+	case kind == "none" || kind == rotary.Linear && (factor == 0 || factor == 1):
+	case kind == rotary.Linear:
+		t.Scaling, t.Factor = rotary.Linear, factor
+	case kind == rotary.Yarn:
+		t.Scaling, t.Factor, t.Original = rotary.Yarn, factor, original
 		t.BetaFast = h.float(field+"beta_fast", 32, "rope.scaling.yarn_beta_fast")
 		t.BetaSlow = h.float(field+"beta_slow", 1, "rope.scaling.yarn_beta_slow")
-		a := mscale(float64(factor), 1)
+		a := rotary.Strength(float64(factor), 1)
 		if all := h.float(field+"mscale_all", 0, "rope.scaling.yarn_log_multiplier"); all != 0 {
-			a /= mscale(float64(factor), float64(all))
+			a /= rotary.Strength(float64(factor), float64(all))
 		}
 		t.Scale = float32(a * float64(attn))
-	case kind == ropeLong: // without its tensors there is nothing to scale by
+	case kind == rotary.Long: // without its tensors there is nothing to scale by
 		h.bad("rope.scaling.type", "the tensors rope_factors_short and rope_factors_long", "neither")
 	default:
 		h.bad("rope.scaling.type", "none, linear, yarn or longrope", kind)

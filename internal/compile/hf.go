@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 )
 
@@ -222,7 +223,7 @@ func readSlidingRope(o *object, d *Defaults, c *Config) {
 }
 
 // addRope replaces the table of the same name or adds one.
-func (c *Config) addRope(r Rope) {
+func (c *Config) addRope(r rotary.Table) {
 	if old := c.rope(r.Name); old != nil {
 		*old = r
 		return
@@ -232,7 +233,7 @@ func (c *Config) addRope(r Rope) {
 
 // readRope reads one table. r may be nil; o is where release 4 keeps what
 // release 5 has inside. theta and original are the family's defaults.
-func (o *object) readRope(name string, r *object, theta float64, original int, c *Config) Rope {
+func (o *object) readRope(name string, r *object, theta float64, original int, c *Config) rotary.Table {
 	if r == nil {
 		r = &object{o.file, o.prefix, map[string]any{}, o.faults, o.prov}
 	}
@@ -243,7 +244,7 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 		}
 		return o
 	}
-	t := Rope{Name: name, Scaling: ropePlain, Scale: 1}
+	t := rotary.Table{Name: name, Scaling: rotary.Plain, Scale: 1}
 	t.Theta = from("rope_theta").float(field+"theta", theta, "rope_theta")
 	part := from("partial_rotary_factor").float(field+"dim", 1, "partial_rotary_factor")
 	if part < 0 || part > 1 {
@@ -251,20 +252,20 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 		part = 1
 	}
 	t.Dim = int(float64(c.HeadDim) * float64(part))
-	switch kind := r.text(field+"scaling", ropePlain, "rope_type", "type"); kind {
+	switch kind := r.text(field+"scaling", rotary.Plain, "rope_type", "type"); kind {
 	case "su": // phi-3 before its scaling had a common name
-		t.Scaling = ropeLong
-	case ropeYarn:
-		t.Scaling = ropeYarn
+		t.Scaling = rotary.Long
+	case rotary.Yarn:
+		t.Scaling = rotary.Yarn
 		if r.m["long_factor"] != nil { // likewise
-			t.Scaling = ropeLong
+			t.Scaling = rotary.Long
 		}
-	case ropeTable, ropeDivisors: // forms of GGUF files
+	case rotary.Listed, rotary.Divided: // forms of GGUF files
 		r.bad("rope_type", "default, linear, dynamic, llama3, yarn or longrope", kind)
 	default:
 		t.Scaling = kind
 	}
-	if t.Scaling == ropePlain {
+	if t.Scaling == rotary.Plain {
 		return t
 	}
 	t.Original = from("original_max_position_embeddings").int(field+"original", original, maxLength, "original_max_position_embeddings")
@@ -276,7 +277,7 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 	if t.Original == 0 {
 		t.Original, stretch = c.Context, float64(t.Factor)
 	}
-	if t.Scaling == ropeLinear {
+	if t.Scaling == rotary.Linear {
 		t.Original = 0 // has no part in it
 	}
 	r.readScaling(&t, field, stretch, c)
@@ -285,28 +286,28 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 
 // readScaling reads what only one kind of scaling has. stretch is how much
 // longer the context is than the original one.
-func (r *object) readScaling(t *Rope, field string, stretch float64, c *Config) {
+func (r *object) readScaling(t *rotary.Table, field string, stretch float64, c *Config) {
 	switch t.Scaling {
-	case ropeDynamic:
+	case rotary.Dynamic:
 		t.Original = c.Context // the reference ignores other lengths
-	case ropeLlama3:
+	case rotary.Llama3:
 		t.Low = r.float(field+"low", 1, "low_freq_factor")
 		t.High = r.float(field+"high", 4, "high_freq_factor")
-	case ropeYarn:
+	case rotary.Yarn:
 		t.BetaFast = r.float(field+"beta_fast", 32, "beta_fast")
 		t.BetaSlow = r.float(field+"beta_slow", 1, "beta_slow")
 		t.Exact = !r.bool(field+"exact", true, "truncate")
 		s := float64(t.Factor)
-		a := mscale(s, 1)
+		a := rotary.Strength(s, 1)
 		m, all := r.float(field+"mscale", 0, "mscale"), r.float(field+"mscale_all", 0, "mscale_all_dim")
 		if m != 0 && all != 0 {
-			a = mscale(s, float64(m)) / mscale(s, float64(all))
+			a = rotary.Strength(s, float64(m)) / rotary.Strength(s, float64(all))
 		}
 		t.Scale = r.float(field+"scale", a, "attention_factor")
-	case ropeLong:
+	case rotary.Long:
 		t.Short = r.floats(field+"short", "short_factor")
 		t.Long = r.floats(field+"long", "long_factor")
-		t.Scale = r.float(field+"scale", longScale(stretch, t.Original), "attention_factor")
+		t.Scale = r.float(field+"scale", rotary.LongScale(stretch, t.Original), "attention_factor")
 		t.Factor = 0 // said by the context lengths
 	}
 }

@@ -1,5 +1,7 @@
 package compile
 
+import "atenia/internal/compile/rotary"
+
 // llama is also yi, tinyllama, vicuna and smollm2: one network under many
 // names. GGUF files of mistral are read as llama, too.
 var llama = Family{
@@ -39,7 +41,7 @@ var ministral3 = Family{
 		o.setWindows(c, o.int("window", 0, maxLength, "sliding_window"), everyLayer)
 		r, _ := o.ropeObject("full_attention")
 		if r == nil { // the class has a whole object as default
-			c.addRope(Rope{Name: "full", Dim: c.HeadDim, Theta: 1e6, Scaling: ropeYarn, Factor: 16, Original: 16384, BetaFast: 32, BetaSlow: 1, Scale: 1})
+			c.addRope(rotary.Table{Name: "full", Dim: c.HeadDim, Theta: 1e6, Scaling: rotary.Yarn, Factor: 16, Original: 16384, BetaFast: 32, BetaSlow: 1, Scale: 1})
 			c.TempBeta, c.TempOrig = 0.1, 16384
 			return
 		}

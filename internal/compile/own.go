@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 )
 
@@ -82,7 +83,7 @@ func (h *header) perLayer(key string, n int, c *Config) bool {
 func (h *header) readOwnRope(name string, c *Config) {
 	field := "rope." + name + "."
 	if h.has(ownRope(name, "scaling")) {
-		t := Rope{Name: name, Scale: 1}
+		t := rotary.Table{Name: name, Scale: 1}
 		if r := c.rope(name); r != nil {
 			t.Dim, t.Theta = r.Dim, r.Theta
 		}
@@ -103,7 +104,7 @@ func (h *header) readOwnRope(name string, c *Config) {
 
 // ownRopeKeys is what readOwnRope reads back: the frequencies themselves
 // where the length of a request does not change them.
-func ownRopeKeys(r *Rope) []KV {
+func ownRopeKeys(r *rotary.Table) []KV {
 	key := func(k string, v modelfile.Value) KV { return KV{ownRope(r.Name, k), v} }
 	kvs := []KV{
 		key("dim", modelfile.ValueOf(uint32(r.Dim))),
@@ -111,14 +112,14 @@ func ownRopeKeys(r *Rope) []KV {
 		key("scale", modelfile.ValueOf(r.Scale)),
 	}
 	switch r.Scaling {
-	case ropeDynamic:
+	case rotary.Dynamic:
 		kvs = append(kvs, key("scaling", modelfile.ValueOf(r.Scaling)), key("factor", modelfile.ValueOf(r.Factor)), key("original", modelfile.ValueOf(uint32(r.Original))))
-	case ropeLong:
+	case rotary.Long:
 		kvs = append(kvs, key("scaling", modelfile.ValueOf(r.Scaling)), key("original", modelfile.ValueOf(uint32(r.Original))),
 			key("short", modelfile.ArrayOf(r.Short)), key("long", modelfile.ArrayOf(r.Long)))
 	default:
-		inv, _ := r.tables()
-		kvs = append(kvs, key("scaling", modelfile.ValueOf(ropeTable)), key("table", modelfile.ArrayOf(inv)))
+		inv, _ := r.Frequencies()
+		kvs = append(kvs, key("scaling", modelfile.ValueOf(rotary.Listed)), key("table", modelfile.ArrayOf(inv)))
 	}
 	return kvs
 }

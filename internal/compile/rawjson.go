@@ -1,85 +1,21 @@
 package compile
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"strconv"
+
+	"atenia/internal/compile/pyjson"
 )
 
-// parseConfig reads a config.json. Python writes Infinity and NaN where JSON
-// has no such numbers; they are accepted and become numbers out of range.
+// parseConfig reads a config.json.
 func parseConfig(file string, b []byte) (map[string]any, error) {
-	d := json.NewDecoder(bytes.NewReader(plainNumbers(b)))
-	d.UseNumber()
-	var m map[string]any
-	err := d.Decode(&m)
-	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
-			if m == nil {
-				return nil, &ConfigError{File: file, Want: "a JSON object", Got: "null"}
-			}
-			return m, nil
-		}
-		err = errors.New("more text after the object")
+	m, err := pyjson.Parse(b)
+	if s, ok := errors.AsType[*pyjson.SyntaxError](err); ok {
+		return nil, &ConfigError{File: file, Line: s.Line, Column: s.Column, Want: "a JSON object", Got: s.Msg}
 	}
-	e := &ConfigError{File: file, Want: "a JSON object", Got: err.Error()}
-	at := d.InputOffset()
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = s.Offset
-	}
-	before := b[:min(int(at), len(b))]
-	e.Line = 1 + bytes.Count(before, []byte("\n"))
-	e.Column = 1 + len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
-	return nil, e
-}
-
-// pythonNumbers are Python's spellings and what replaces them: text of the
-// same length, so that positions in errors stay right. The number is beyond
-// every float; "N" is a string and no number accepts it.
-var pythonNumbers = []struct{ from, to string }{{"Infinity", "1e999999"}, {"NaN", `"N"`}}
-
-func plainNumbers(b []byte) []byte {
-	if !bytes.Contains(b, []byte("Infinity")) && !bytes.Contains(b, []byte("NaN")) {
-		return b
-	}
-	out := bytes.Clone(b)
-	inString := false
-	for i := 0; i < len(out); i++ {
-		switch {
-		case inString && out[i] == '\\':
-			i++
-		case out[i] == '"':
-			inString = !inString
-		case !inString:
-			for _, n := range pythonNumbers {
-				if bytes.HasPrefix(out[i:], []byte(n.from)) {
-					copy(out[i:], n.to)
-					i += len(n.to) - 1
-					break
-				}
-			}
-		}
-	}
-	return out
-}
-
-// number reads a JSON number, or the object that transformers 5 writes for
-// infinities.
-func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case json.Number:
-		f, err := strconv.ParseFloat(string(v), 64)
-		return f, err == nil || math.IsInf(f, 0)
-	case map[string]any:
-		s, _ := v["__float__"].(string)
-		f, err := strconv.ParseFloat(s, 64)
-		return f, err == nil
-	}
-	return 0, false
+	return m, err
 }
 
 // An object reads one JSON object of a configuration. Keys may have aliases:
@@ -140,7 +76,7 @@ func (o *object) int(field string, def, max int, keys ...string) int {
 	if v == nil {
 		return 0
 	}
-	f, ok := number(v)
+	f, ok := pyjson.Number(v)
 	if !ok || f != math.Trunc(f) || f < 0 || f > float64(max) {
 		o.bad(key, fmt.Sprintf("a whole number from 0 to %d", max), v)
 		return def
@@ -155,7 +91,7 @@ func (o *object) float(field string, def float64, keys ...string) float32 {
 		o.prov[field] = "default"
 		return float32(def)
 	}
-	f, ok := number(v)
+	f, ok := pyjson.Number(v)
 	if !ok || math.Abs(f) > math.MaxFloat32 {
 		o.bad(key, "a number", v)
 		return float32(def)
@@ -223,7 +159,7 @@ func (o *object) strings(field, key string) ([]string, bool) {
 
 func (o *object) floats(field, key string) []float32 {
 	xs, _ := list(o, field, key, "a number", func(v any) (float32, bool) {
-		f, ok := number(v)
+		f, ok := pyjson.Number(v)
 		return float32(f), ok
 	})
 	return xs

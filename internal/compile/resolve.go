@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 
+	"atenia/internal/compile/rotary"
 	"atenia/plan"
 )
 
@@ -59,9 +60,9 @@ func (r *resolver) attention(layer int) *plan.AttentionParams {
 	}
 	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
 	switch rope.Scaling {
-	case ropeDynamic:
+	case rotary.Dynamic:
 		p.RopeKind, p.RopeBase, p.RopeFactor, p.RopeLimit = plan.RopeDynamic, rope.Theta, rope.Factor, uint32(rope.Original)
-	case ropeLong:
+	case rotary.Long:
 		p.RopeKind, p.RopeLimit = plan.RopeLong, uint32(rope.Original)
 	}
 	return p
