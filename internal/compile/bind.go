@@ -84,7 +84,7 @@ func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[str
 	if len(tensors) > 0 {
 		b.unused()
 	}
-	if err := b.faults.err(); err != nil {
+	if err := b.faults.Err(); err != nil {
 		return nil, nil, err
 	}
 	b.settle()
@@ -206,7 +206,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 	}
 	want, err := b.c.shape(s.Shape)
 	if err != nil {
-		b.faults.add(err)
+		b.faults.Add(err)
 		return
 	}
 	has := b.c.presence(s.If)
@@ -218,14 +218,14 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		if s.ID == "output" {
 			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
 		}
-		b.faults.add(e)
+		b.faults.Add(e)
 		return
 	}
 	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: []string{name}}
 	inFile := want
 	if o.Of != "" {
 		if inFile, err = b.c.shape(o.Of); err != nil {
-			b.faults.add(err)
+			b.faults.Add(err)
 			return
 		}
 	}
@@ -233,7 +233,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		lo, err1 := b.c.eval(o.Rows[0])
 		hi, err2 := b.c.eval(o.Rows[1])
 		if err1 != nil || err2 != nil {
-			b.faults.add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
+			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
 			return
 		}
 		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
@@ -243,7 +243,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		b.used[name] = true
 		if have := b.tensors[name].View.Shape; !have.Equal(inFile) {
 			if !seen { // a fused tensor is reported once
-				b.faults.add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: inFile, Have: slices.Clone(have)})
+				b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: inFile, Have: slices.Clone(have)})
 			}
 			return
 		}
@@ -291,7 +291,7 @@ func (b *binder) unused() {
 		if shape == nil {
 			shape = tensor.Shape{}
 		}
-		b.faults.add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
+		b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *Config) settle() {
 // configuration in errors.
 func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
-		f.add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
+		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
 	}
 	for _, x := range []struct {
 		field    string

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"atenia/internal/compile/faults"
 	"atenia/plan"
 	"atenia/tensor"
 )
@@ -18,7 +19,7 @@ type UnsupportedModelError struct {
 }
 
 func (e *UnsupportedModelError) Error() string {
-	return fmt.Sprintf("%s %q: %s (supported: %s)", e.Key, clip(e.Name), e.Why, strings.Join(e.Supported, ", "))
+	return fmt.Sprintf("%s %q: %s (supported: %s)", e.Key, faults.Clip(e.Name), e.Why, strings.Join(e.Supported, ", "))
 }
 
 // A ConfigError says which entry of a configuration cannot be used.
@@ -36,11 +37,11 @@ func (e *ConfigError) Error() string {
 		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
 	}
 	if e.Field != "" {
-		b.WriteString(": " + clip(e.Field))
+		b.WriteString(": " + faults.Clip(e.Field))
 	}
 	b.WriteString(": want " + e.Want)
 	if e.Got != "" {
-		b.WriteString(", got " + clip(e.Got))
+		b.WriteString(", got " + faults.Clip(e.Got))
 	}
 	return b.String()
 }
@@ -58,7 +59,7 @@ type WeightBindingError struct {
 
 func (e *WeightBindingError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: tensor %q", e.Family, clip(e.Tensor))
+	fmt.Fprintf(&b, "%s: tensor %q", e.Family, faults.Clip(e.Tensor))
 	switch {
 	case e.Want == nil && e.Have != nil:
 		fmt.Fprintf(&b, " of shape %v is not part of the model", e.Have)
@@ -76,50 +77,5 @@ func (e *WeightBindingError) Error() string {
 // Unwrap returns [plan.ErrWeightBinding].
 func (e *WeightBindingError) Unwrap() error { return plan.ErrWeightBinding }
 
-// Faults are all the errors one step found, in the order it met them. Beyond
-// maxFaults they are only counted, so that a hostile file cannot make an error
-// of any size.
-type Faults struct {
-	Errs []error
-	More int
-}
-
-const maxFaults = 32
-
-func (f *Faults) add(err error) {
-	if len(f.Errs) >= maxFaults {
-		f.More++
-		return
-	}
-	f.Errs = append(f.Errs, err)
-}
-
-func (f *Faults) err() error {
-	if len(f.Errs) == 0 {
-		return nil
-	}
-	return f
-}
-
-func (f *Faults) Error() string {
-	lines := make([]string, 0, len(f.Errs)+1)
-	for _, e := range f.Errs {
-		lines = append(lines, e.Error())
-	}
-	if f.More > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", f.More))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Unwrap returns the errors.
-func (f *Faults) Unwrap() []error { return slices.Clone(f.Errs) }
-
-// clip shortens text from hostile files.
-func clip(s string) string {
-	const most = 160
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+// Faults are all the errors that one step found.
+type Faults = faults.List

@@ -60,7 +60,7 @@ var gemma3 = Family{
 	},
 	HF: func(o *object, c *Config) {
 		if o.bool("bidirectional", false, "use_bidirectional_attention") {
-			o.faults.add(&UnsupportedModelError{Key: o.prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
+			o.faults.Add(&UnsupportedModelError{Key: o.prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
 		}
 		delete(o.prov, "bidirectional")
 		o.gemmaScores(c, 0, 0)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"atenia/internal/compile/faults"
 	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 	"atenia/plan"
@@ -44,20 +45,20 @@ func (h *header) unasked() (notes []plan.PlanDiagnostic) {
 	for key := range h.meta.All() {
 		ours := strings.HasPrefix(key, h.arch+".") || strings.HasPrefix(key, ateniaKeys)
 		if ours && !h.asked[key] && len(notes) < most {
-			notes = append(notes, plan.PlanDiagnostic{Code: "unknown_key", Text: clip(key)})
+			notes = append(notes, plan.PlanDiagnostic{Code: "unknown_key", Text: faults.Clip(key)})
 		}
 	}
 	return notes
 }
 
 func (h *header) bad(key, want string, got any) {
-	h.faults.add(&ConfigError{File: h.file, Field: h.key(key), Want: want, Got: fmt.Sprint(got)})
+	h.faults.Add(&ConfigError{File: h.file, Field: h.key(key), Want: want, Got: fmt.Sprint(got)})
 }
 
 func (h *header) note(field, key string, found bool, err error) bool {
 	h.prov[field] = "default"
 	if err != nil {
-		h.faults.add(err)
+		h.faults.Add(err)
 		return false
 	}
 	if found {
@@ -139,7 +140,7 @@ func (h *header) vector(name string) ([]float32, bool) {
 		return nil, false
 	}
 	if t.View.DType != tensor.F32 || len(t.View.Shape) != 1 {
-		h.faults.add(&ConfigError{File: h.file, Field: name, Want: "a vector of F32", Got: fmt.Sprintf("%s %v", t.View.DType, t.View.Shape)})
+		h.faults.Add(&ConfigError{File: h.file, Field: name, Want: "a vector of F32", Got: fmt.Sprintf("%s %v", t.View.DType, t.View.Shape)})
 		return nil, false
 	}
 	out := make([]float32, len(t.View.Data)/4)
@@ -167,7 +168,7 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: GGUF, Interleaved: fam.Reorders}
 	h.readSizes(c)
 	n := h.int("layers", 0, maxLayers, "block_count")
-	if err := h.faults.err(); err != nil {
+	if err := h.faults.Err(); err != nil {
 		return nil, err
 	}
 	c.Layers = make([]Layer, n)
@@ -182,7 +183,7 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 	h.readOwn(c)
 	c.settle()
 	c.check(h.file, h.faults)
-	if err := h.faults.err(); err != nil {
+	if err := h.faults.Err(); err != nil {
 		return nil, err
 	}
 	return &normalised{fam, c, h.prov, h.unasked()}, nil

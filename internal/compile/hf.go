@@ -39,7 +39,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
 	n := o.int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
-	if top.faults.err() != nil { // what follows would repeat them
+	if top.faults.Err() != nil { // what follows would repeat them
 		return nil, top.faults
 	}
 	c.Layers = make([]Layer, n)
@@ -53,7 +53,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	readSlidingRope(o, &fam.Defaults, c)
 	c.settle()
 	c.check(file, top.faults)
-	if err := top.faults.err(); err != nil {
+	if err := top.faults.Err(); err != nil {
 		return nil, err
 	}
 	return &normalised{fam: fam, c: c, prov: prov}, nil
@@ -64,14 +64,14 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 // are refused by their own name.
 func (r *registry) textConfig(top *object) (*object, *Family, error) {
 	outer := top.text("model", "", "model_type")
-	if err := top.faults.err(); err != nil {
+	if err := top.faults.Err(); err != nil {
 		return nil, nil, err
 	}
 	o, name := top, outer
 	if text := top.sub("text_config"); text != nil && !top.has("vision_config") && !top.has("audio_config") {
 		o, name = text, text.text("model", textTypes[outer], "model_type")
 	}
-	if err := top.faults.err(); err != nil {
+	if err := top.faults.Err(); err != nil {
 		return nil, nil, err
 	}
 	fam, err := choose("model_type", name, r.types, knownModelTypes)

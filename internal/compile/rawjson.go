@@ -48,7 +48,7 @@ func (o *object) bad(key, want string, got any) {
 	if err != nil {
 		b = []byte("something else")
 	}
-	o.faults.add(&ConfigError{File: o.file, Field: o.prefix + key, Want: want, Got: string(b)})
+	o.faults.Add(&ConfigError{File: o.file, Field: o.prefix + key, Want: want, Got: string(b)})
 }
 
 // find returns the value of the first key that is there. found is false when

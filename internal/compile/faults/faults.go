@@ -1,0 +1,60 @@
+// Package faults collects the errors of one step, so that a person is told
+// everything that is wrong at once.
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A List holds all the errors one step found, in the order it met them. Beyond
+// maxList they are only counted, so that a hostile file cannot make an error
+// of any size.
+type List struct {
+	Errs []error
+	More int
+}
+
+const maxList = 32
+
+// Add appends an error.
+func (f *List) Add(err error) {
+	if len(f.Errs) >= maxList {
+		f.More++
+		return
+	}
+	f.Errs = append(f.Errs, err)
+}
+
+// Err returns the list, or nil when it is empty.
+func (f *List) Err() error {
+	if len(f.Errs) == 0 {
+		return nil
+	}
+	return f
+}
+
+// Error prints one error a line.
+func (f *List) Error() string {
+	lines := make([]string, 0, len(f.Errs)+1)
+	for _, e := range f.Errs {
+		lines = append(lines, e.Error())
+	}
+	if f.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", f.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the errors.
+func (f *List) Unwrap() []error { return slices.Clone(f.Errs) }
+
+// Clip shortens text from hostile files.
+func Clip(s string) string {
+	const most = 160
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
