@@ -1,0 +1,173 @@
+package sample
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// compare puts the more likely token first, the lower id among equals. No two
+// candidates are equal, so what a stage keeps does not depend on their order.
+func compare(a, b candidate) int {
+	if c := cmp.Compare(b.logit, a.logit); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.id, b.id)
+}
+
+// less reports whether a is less likely than b.
+func less(a, b candidate) bool {
+	return a.logit < b.logit || a.logit == b.logit && a.id > b.id
+}
+
+// best returns the index of the most likely candidate.
+func best(c []candidate) int {
+	b := 0
+	for i := range c {
+		if less(c[b], c[i]) {
+			b = i
+		}
+	}
+	return b
+}
+
+// topK keeps the K most likely candidates, in order. A heap whose root is the
+// least likely of the K found so far sees each candidate once; nearly all fail
+// the comparison with the root.
+func (s *Sampler) topK() {
+	if len(s.c) <= s.p.TopK {
+		return
+	}
+	s.dense = false
+	h := s.c[:s.p.TopK]
+	heapify(h)
+	for _, x := range s.c[len(h):] {
+		if less(h[0], x) {
+			h[0] = x
+			siftDown(h, 0)
+		}
+	}
+	slices.SortFunc(h, compare)
+	s.c = h
+}
+
+// heapify makes h a heap with its least likely candidate at the root.
+func heapify(h []candidate) {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
+}
+
+func siftDown(h []candidate, i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			return
+		}
+		if child+1 < len(h) && less(h[child+1], h[child]) {
+			child++
+		}
+		if !less(h[child], h[i]) {
+			return
+		}
+		h[i], h[child] = h[child], h[i]
+		i = child
+	}
+}
+
+// topP keeps the most likely candidates until they have the mass p.
+func (s *Sampler) topP() {
+	high := float64(s.c[best(s.c)].logit)
+	norm := logSumExp(s.c, high)
+	s.keepMass(float64(s.p.TopP), norm, func(l float32) float64 { return high - float64(l) })
+}
+
+// typical keeps the candidates whose surprise is nearest to its expectation,
+// the entropy, until they have the mass p (Meister et al., arXiv:2202.00666).
+func (s *Sampler) typical() {
+	norm := logSumExp(s.c, float64(s.c[best(s.c)].logit))
+	entropy := 0.0
+	for i := range s.c {
+		if w := math.Exp(float64(s.c[i].logit) - norm); w > 0 {
+			entropy += w * (norm - float64(s.c[i].logit))
+		}
+	}
+	s.keepMass(float64(s.p.Typical), norm, func(l float32) float64 {
+		return math.Abs(norm - float64(l) - entropy)
+	})
+}
+
+// minP keeps the candidates with at least p times the probability of the first.
+func (s *Sampler) minP() {
+	low := float64(s.c[best(s.c)].logit) + math.Log(float64(s.p.MinP))
+	s.keep(func(l float32) bool { return float64(l) >= low })
+}
+
+// keep drops the candidates whose logit fails.
+func (s *Sampler) keep(ok func(logit float32) bool) {
+	kept := s.c[:0]
+	for _, x := range s.c {
+		if ok(x.logit) {
+			kept = append(kept, x)
+		}
+	}
+	s.c, s.dense = kept, false
+}
+
+// The histogram of keepMass: buckets of 1/8 nat, 32 nats in all.
+const (
+	massBuckets   = 256
+	massPerNat    = 8
+	lastMassStart = massBuckets - 1
+)
+
+func massBucket(key float64) int {
+	return int(min(key*massPerNat, lastMassStart)) // also of +Inf
+}
+
+// keepMass keeps candidates, smallest key first, until their probability
+// exp(logit − norm) reaches mass; keys are at least 0. It does not sort them
+// all: a histogram of the mass over the keys says in which bucket the end
+// lies, and only that one is sorted.
+func (s *Sampler) keepMass(mass, norm float64, key func(logit float32) float64) {
+	var hist [massBuckets]float64
+	for i := range s.c {
+		l := s.c[i].logit
+		hist[massBucket(key(l))] += math.Exp(float64(l) - norm)
+	}
+	end, before := 0, 0.0
+	for end < lastMassStart && before+hist[end] < mass {
+		before += hist[end]
+		end++
+	}
+	s.keep(func(l float32) bool { return massBucket(key(l)) <= end && l != negInf })
+
+	c, sure := s.c, 0
+	for i := range c {
+		if massBucket(key(c[i].logit)) < end {
+			c[i], c[sure] = c[sure], c[i]
+			sure++
+		}
+	}
+	slices.SortFunc(c[sure:], func(a, b candidate) int {
+		if d := cmp.Compare(key(a.logit), key(b.logit)); d != 0 {
+			return d
+		}
+		return compare(a, b)
+	})
+	for n := sure; n < len(c); n++ {
+		before += math.Exp(float64(c[n].logit) - norm)
+		if before >= mass {
+			s.c = c[:n+1]
+			return
+		}
+	}
+}
+
+// temperature divides the logits.
+func (s *Sampler) temperature() {
+	t := float64(s.p.Temperature)
+	for i := range s.c {
+		s.c[i].logit = clamp(float64(s.c[i].logit)/t, s.c[i].logit)
+	}
+}

@@ -1,0 +1,19 @@
+package sample
+
+import "math"
+
+// mirostatChoose chooses by Mirostat 2: candidates with a surprise above mu
+// bits are dropped, all but the most likely if need be, and mu follows the
+// difference between the surprise of the choice and its target.
+func (s *Sampler) mirostatChoose() int32 {
+	first := s.c[best(s.c)]
+	norm := logSumExp(s.c, float64(first.logit))
+	s.keep(func(l float32) bool { return (norm-float64(l))/math.Ln2 <= s.mu })
+	if len(s.c) == 0 {
+		s.c = append(s.c, first)
+	}
+	chosen := s.c[s.pick()]
+	surprise := (logSumExp(s.c, float64(first.logit)) - float64(chosen.logit)) / math.Ln2
+	s.mu -= float64(s.p.Mirostat.Eta) * (surprise - float64(s.p.Mirostat.Tau))
+	return chosen.id
+}

@@ -1,0 +1,205 @@
+package sample
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A LogProb is a token with its natural log-probability under the model's own
+// distribution: that of the logits as given, before bias and stages.
+type LogProb struct {
+	ID      int32
+	LogProb float32
+}
+
+// A Choice is a chosen token.
+type Choice struct {
+	ID int32
+	// LogProb is the log-probability of ID under the model's own distribution.
+	// It costs a pass over the vocabulary and is 0 unless Params.LogProbs ≥ 1.
+	LogProb float32
+	// Top has the Params.LogProbs most likely tokens, most likely first, lower
+	// id first among equals. The caller owns it. Tokens of probability 0 are
+	// left out.
+	Top []LogProb
+}
+
+// A candidate is a token that may still be chosen.
+type candidate struct {
+	id    int32
+	logit float32
+}
+
+// A Sampler chooses the tokens of one sequence. It is not for concurrent use.
+// Once its buffers have grown, which they do in [New], choosing does not
+// allocate, except for Choice.Top, which the caller keeps, and where a history
+// without bound grows (RepeatLast < 0, DRY.Range ≤ 0).
+type Sampler struct {
+	p     Params // defaults filled in
+	vocab int
+	bias  []bias
+	steps []func(*Sampler)
+	rng   *rand.PCG
+
+	greedy bool
+	plain  bool        // greedy, and nothing changes the logits
+	c      []candidate // what is left; a prefix of buf
+	buf    []candidate // [vocab]
+	dense  bool        // c[i].id == i
+
+	past   history
+	recent penaltyWindow
+	rep    dryState
+	mu     float64 // Mirostat's current bound on surprise, bits
+	top    []candidate
+}
+
+// New returns a sampler for a vocabulary of vocab tokens. It keeps nothing of
+// p's that the caller might change.
+func New(p Params, vocab int) (*Sampler, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if vocab < 1 || vocab > math.MaxInt32 {
+		return nil, &ParamError{"vocabulary", vocab, "at least one token"}
+	}
+	p = p.withDefaults()
+	s := &Sampler{p: p, vocab: vocab, bias: p.biases(), greedy: p.Temperature == 0}
+	if n := len(s.bias); n > 0 && int(s.bias[n-1].id) >= vocab {
+		return nil, &ParamError{"LogitBias", s.bias[n-1].id, "token ids inside the vocabulary"}
+	}
+	s.p.LogitBias = nil // s.bias is the copy
+	s.p.LogProbs = min(p.LogProbs, vocab)
+	s.rng = rand.NewPCG(p.Seed, pcgStream)
+	s.mu = 2 * float64(p.Mirostat.Tau)
+
+	for _, st := range p.Order {
+		r := &stages[st]
+		skip := s.greedy && (r.truncates || st == Temperature) || s.mirostat() && r.truncates
+		if skip || !r.on(&s.p, vocab) {
+			continue
+		}
+		s.steps = append(s.steps, r.run)
+		switch st {
+		case Penalties:
+			s.recent = newPenaltyWindow(p.RepeatLast, vocab)
+			s.past.keep(p.RepeatLast)
+		case DryStage:
+			s.rep = newDryState(p.DRY, vocab)
+			s.past.keep(p.DRY.Range)
+		}
+	}
+	s.past.grow()
+	s.plain = s.greedy && len(s.steps) == 0 && len(s.bias) == 0
+	if !s.plain {
+		s.buf = make([]candidate, vocab)
+	}
+	if p.LogProbs > 0 {
+		s.top = make([]candidate, s.p.LogProbs)
+	}
+	return s, nil
+}
+
+// pcgStream makes the stream of a seed its own, apart from other users of PCG.
+const pcgStream = 0x9e3779b97f4a7c15
+
+func (s *Sampler) mirostat() bool { return s.p.Mirostat.Tau > 0 && !s.greedy }
+
+// Accept tells the sampler a token of the sequence: of the prompt, or one that
+// [Sampler.Sample] chose, which does not accept it by itself. Ids outside the
+// vocabulary are ignored.
+func (s *Sampler) Accept(id int32) {
+	if id < 0 || int(id) >= s.vocab {
+		return
+	}
+	s.recent.push(id, &s.past)
+	s.past.push(id)
+}
+
+// Sample chooses a token. logits [vocab] are only read. It returns a
+// [LogitsError] for NaN or positive infinity, [ErrNoToken] when nothing is left
+// to choose; negative infinity means probability 0.
+func (s *Sampler) Sample(logits []float32) (Choice, error) {
+	if len(logits) != s.vocab {
+		return Choice{}, &LengthError{len(logits), s.vocab}
+	}
+	var ch Choice
+	var err error
+	if s.plain {
+		ch.ID, err = argmaxLogits(logits)
+	} else {
+		ch.ID, err = s.choose(logits)
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	if s.p.LogProbs > 0 {
+		s.logProbs(logits, &ch)
+	}
+	return ch, nil
+}
+
+// choose runs the stages over a copy of the logits.
+func (s *Sampler) choose(logits []float32) (int32, error) {
+	buf := s.buf[:len(logits)]
+	for i, l := range logits {
+		if !(l <= math.MaxFloat32) {
+			return 0, &LogitsError{i, l}
+		}
+		buf[i] = candidate{int32(i), l}
+	}
+	s.c, s.dense = buf, true
+	for _, b := range s.bias {
+		s.c[b.id].logit = clamp(float64(s.c[b.id].logit)+float64(b.bias), s.c[b.id].logit, b.bias)
+	}
+	if s.c[best(s.c)].logit == negInf {
+		return 0, ErrNoToken
+	}
+	for _, step := range s.steps {
+		step(s)
+	}
+	switch {
+	case s.greedy:
+		return s.c[best(s.c)].id, nil
+	case s.mirostat():
+		return s.mirostatChoose(), nil
+	}
+	return s.c[s.pick()].id, nil
+}
+
+var negInf = float32(math.Inf(-1))
+
+// clamp makes a logit of v. Only what was forbidden, by an operand of negative
+// infinity, has probability 0: a penalty too large for float32 does not forbid.
+func clamp(v float64, operands ...float32) float32 {
+	if slices.Contains(operands, negInf) {
+		return negInf
+	}
+	return float32(max(-math.MaxFloat32, min(v, math.MaxFloat32)))
+}
+
+// logProbs fills in what the model's own distribution says. The logits have
+// been checked.
+func (s *Sampler) logProbs(logits []float32, ch *Choice) {
+	norm := logNorm(logits)
+	ch.LogProb = float32(float64(logits[ch.ID]) - norm)
+	top := s.top
+	for i := range top {
+		top[i] = candidate{int32(i), logits[i]}
+	}
+	heapify(top)
+	for i := len(top); i < len(logits); i++ {
+		if l := logits[i]; l > top[0].logit { // an equal one has the higher id
+			top[0] = candidate{int32(i), l}
+			siftDown(top, 0)
+		}
+	}
+	slices.SortFunc(top, compare)
+	ch.Top = make([]LogProb, 0, len(top))
+	for _, t := range top {
+		if t.logit != negInf {
+			ch.Top = append(ch.Top, LogProb{t.id, float32(float64(t.logit) - norm)})
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package sample
+
+import "slices"
+
+// Stops looks for stop strings in a text that arrives in pieces. It holds back
+// whatever may begin one, so that no part of a stop string is ever shown.
+//
+// The text ends where the first stop string to be complete begins; of several
+// that end at the same byte the longest counts. How the text was cut into
+// pieces makes no difference.
+type Stops struct {
+	list    []stop
+	held    string // a suffix of the text that begins a stop string
+	stopped bool
+}
+
+// A stop is a string with its Knuth-Morris-Pratt automaton.
+type stop struct {
+	s     string
+	back  []int // back[n]: longest proper border of s[:n+1]
+	state int   // bytes of s that the text so far ends in
+}
+
+// NewStops returns a matcher for the strings. Empty ones are ignored.
+func NewStops(list []string) *Stops {
+	s := &Stops{}
+	for _, text := range slices.Compact(slices.Sorted(slices.Values(list))) {
+		if text != "" {
+			s.list = append(s.list, newStop(text))
+		}
+	}
+	return s
+}
+
+func newStop(s string) stop {
+	back := make([]int, len(s))
+	for i, n := 1, 0; i < len(s); i++ {
+		for n > 0 && s[i] != s[n] {
+			n = back[n-1]
+		}
+		if s[i] == s[n] {
+			n++
+		}
+		back[i] = n
+	}
+	return stop{s: s, back: back}
+}
+
+// next takes a byte and reports whether the text now ends in the stop string.
+func (p *stop) next(b byte) bool {
+	for p.state > 0 && p.s[p.state] != b {
+		p.state = p.back[p.state-1]
+	}
+	if p.s[p.state] == b {
+		p.state++
+	}
+	return p.state == len(p.s)
+}
+
+// Feed takes the next piece of text and returns what may be shown now. When
+// stopped is true, a stop string was found: the text is at its end, and later
+// pieces are dropped.
+func (s *Stops) Feed(text string) (emit string, stopped bool) {
+	if s.stopped {
+		return "", true
+	}
+	all := s.held + text
+	for i := len(s.held); i < len(all); i++ {
+		longest := 0
+		for j := range s.list {
+			if s.list[j].next(all[i]) {
+				longest = max(longest, len(s.list[j].s))
+			}
+		}
+		if longest > 0 {
+			s.stopped, s.held = true, ""
+			return all[:i+1-longest], true
+		}
+	}
+	n := 0
+	for j := range s.list {
+		n = max(n, s.list[j].state)
+	}
+	s.held = all[len(all)-n:]
+	return all[:len(all)-n], false
+}
+
+// Flush returns what was held back when the text ends without a stop string,
+// and makes the matcher ready for another text.
+func (s *Stops) Flush() string {
+	held := s.held
+	s.held, s.stopped = "", false
+	for j := range s.list {
+		s.list[j].state = 0
+	}
+	return held
+}
