@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/compile/faults"
 	"atenia/internal/modelfile"
 	"atenia/plan"
 	"atenia/tensor"
@@ -108,7 +109,7 @@ func TestFaultsAreBounded(t *testing.T) {
 		d = &modelfile.Description{Format: d.Format, Config: d.Config, Tensors: append(d.Tensors, modelfile.Tensor{Name: strings.Repeat("x", i+1000)})}
 	}
 	_, err := Compile(d, Options{})
-	if f, ok := errors.AsType[*Faults](err); !ok || f.More != 1000-maxFaults || len(err.Error()) > 20000 {
+	if f, ok := errors.AsType[*Faults](err); !ok || f.More != 1000-faults.Max || len(err.Error()) > 20000 {
 		t.Errorf("%d bytes of error, %T", len(err.Error()), err)
 	}
 }

@@ -9,18 +9,19 @@ import (
 )
 
 // A List holds all the errors one step found, in the order it met them. Beyond
-// maxList they are only counted, so that a hostile file cannot make an error
+// Max they are only counted, so that a hostile file cannot make an error
 // of any size.
 type List struct {
 	Errs []error
 	More int
 }
 
-const maxList = 32
+// Max is how many errors a List keeps.
+const Max = 32
 
 // Add appends an error.
 func (f *List) Add(err error) {
-	if len(f.Errs) >= maxList {
+	if len(f.Errs) >= Max {
 		f.More++
 		return
 	}

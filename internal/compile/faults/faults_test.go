@@ -18,10 +18,10 @@ func TestList(t *testing.T) {
 		f.Add(fmt.Errorf("fault %d", i+1))
 	}
 	err := f.Err()
-	if !errors.Is(err, last) || len(f.Errs) != maxFaults || f.More != 101-maxFaults {
+	if !errors.Is(err, last) || len(f.Errs) != Max || f.More != 101-Max {
 		t.Fatalf("%d kept, %d more", len(f.Errs), f.More)
 	}
-	if n := strings.Count(err.Error(), "\n"); n != maxFaults {
+	if n := strings.Count(err.Error(), "\n"); n != Max {
 		t.Fatalf("%d lines", n)
 	}
 	if len(Clip(strings.Repeat("x", 1000))) > 200 {
