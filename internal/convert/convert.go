@@ -1,0 +1,287 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atenia/internal/compile"
+	"atenia/internal/modelfile"
+	"atenia/internal/quant"
+	"atenia/internal/weights"
+	"atenia/tensor"
+)
+
+// Options choose how a model is written. The zero value works: float32.
+type Options struct {
+	Mix     quant.Mix
+	Threads int // 0 = GOMAXPROCS
+	// Progress, if set, is called after every slab of rows with the bytes of
+	// tensor data written so far, their total, and the tensor at work.
+	Progress func(done, total int64, tensor string)
+}
+
+// A Report says what was written.
+type Report struct {
+	Arch        string
+	Mix         quant.Mix
+	Tensors     int
+	Copied      int         // tensors whose values were written as they were
+	SourceBytes int64       // of the tensors that were read
+	TensorBytes int64       // of the tensors that were written
+	FileBytes   int64       // size of the file
+	Types       []TypeCount // most bytes first
+	Warnings    []string    // what may matter to the user, in sentences
+}
+
+// A TypeCount says what got an element type.
+type TypeCount struct {
+	DType      tensor.DType
+	Tensors    int
+	Parameters int64
+	Bytes      int64
+}
+
+// A PathError says that the output would replace a part of the input.
+type PathError struct{ Path string }
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%s belongs to the model to convert: choose another output", e.Path)
+}
+
+// Convert writes the model as a GGUF file. When anything fails or ctx ends, an
+// older file of that name stays and nothing else is left behind.
+//
+// Besides the errors of packages compile, weights, text, quant and modelfile
+// there is [*PathError].
+func Convert(ctx context.Context, d *modelfile.Description, out string, o Options) (Report, error) {
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if err := apart(d, out); err != nil {
+		return Report{}, err
+	}
+	j := &job{d: d, o: o, report: Report{Mix: o.Mix}}
+	prepare := j.fromModel
+	if d.Format == modelfile.GGUF {
+		prepare = j.fromGGUF
+	}
+	if err := prepare(); err != nil {
+		return Report{}, err
+	}
+	if err := j.plan(); err != nil {
+		return Report{}, err
+	}
+	if err := modelfile.WriteGGUF(out, j.meta, j.writers(ctx)); err != nil {
+		return Report{}, err
+	}
+	st, err := os.Stat(out)
+	if err != nil {
+		return Report{}, err
+	}
+	j.report.FileBytes = st.Size()
+	return j.report, nil
+}
+
+// apart refuses an output that is one of the files to read: they are mapped,
+// and the user would lose the original.
+func apart(d *modelfile.Description, out string) error {
+	st, err := os.Stat(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	inputs := []string{d.Path}
+	for _, p := range d.Parts {
+		inputs = append(inputs, p.Path)
+	}
+	if d.Format == modelfile.HuggingFace {
+		inputs = append(inputs, filepath.Join(d.Path, "config.json"))
+		for name := range d.Files {
+			inputs = append(inputs, filepath.Join(d.Path, filepath.FromSlash(name)))
+		}
+	}
+	for _, in := range inputs {
+		if is, err := os.Stat(in); err == nil && os.SameFile(st, is) {
+			return &PathError{out}
+		}
+	}
+	return nil
+}
+
+// A job is one conversion: first what the file will hold is found, then it is
+// written.
+type job struct {
+	d      *modelfile.Description
+	o      Options
+	meta   modelfile.Metadata
+	items  []item
+	report Report
+}
+
+// An item is a tensor to write.
+type item struct {
+	name    string
+	shape   tensor.Shape
+	sources []*modelfile.Tensor
+	from    tensor.DType // of the values that view returns
+	to      tensor.DType
+	view    func() (tensor.View, error)
+}
+
+// fromModel follows the recipes that package compile gives for a GGUF file.
+func (j *job) fromModel() error {
+	m, err := compile.Compile(j.d, compile.Options{})
+	if err != nil {
+		return err
+	}
+	x, err := m.GGUF()
+	if err != nil {
+		return err
+	}
+	j.report.Arch = x.Arch
+	find := func(name string) (tensor.View, bool) {
+		t, ok := j.d.Tensor(name)
+		if !ok {
+			return tensor.View{}, false
+		}
+		return t.View, true
+	}
+	for _, w := range x.Tensors {
+		it := item{name: w.Name, shape: w.Shape, from: tensor.F32}
+		it.view = func() (tensor.View, error) { return weights.Make(w, find) }
+		for _, s := range w.Sources {
+			x, ok := j.d.Tensor(s)
+			if !ok { // compiled from the same description
+				return fmt.Errorf("tensor %q is gone", s)
+			}
+			it.sources = append(it.sources, x)
+			it.from = x.View.DType
+		}
+		if slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return !t.RowWise() }) {
+			it.from = tensor.F32
+		}
+		j.items = append(j.items, it)
+	}
+	return j.modelHeader(m, x)
+}
+
+// fromGGUF takes tensors and keys as they are.
+func (j *job) fromGGUF() error {
+	for i := range j.d.Tensors {
+		t := &j.d.Tensors[i]
+		j.items = append(j.items, item{
+			name: t.Name, shape: t.View.Shape, from: t.View.DType, sources: []*modelfile.Tensor{t},
+			view: func() (tensor.View, error) { return t.View, nil },
+		})
+	}
+	return j.copyHeader()
+}
+
+// plan chooses the element type of every tensor and fills the report.
+func (j *job) plan() error {
+	tied := !slices.ContainsFunc(j.items, func(it item) bool { return it.name == "output.weight" })
+	layers := j.layers()
+	types := map[tensor.DType]*TypeCount{}
+	again, other := 0, 0
+	for i := range j.items {
+		it := &j.items[i]
+		it.to = j.wanted(it, tied, layers)
+		n, err := it.shape.Bytes(it.to)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", it.name, err)
+		}
+		if it.from == it.to {
+			j.report.Copied++
+		} else if it.from.Quantised() && it.to.Quantised() {
+			again++
+		}
+		if wide := (item{name: it.name, shape: widened(it.shape), from: it.from}); j.wanted(&wide, tied, layers) != it.to {
+			other++
+		}
+		t := types[it.to]
+		if t == nil {
+			t = &TypeCount{DType: it.to}
+			types[it.to] = t
+		}
+		values, _ := it.shape.Size()
+		t.Tensors++
+		t.Parameters += int64(values)
+		t.Bytes += int64(n)
+		j.report.TensorBytes += int64(n)
+		for _, x := range it.sources {
+			j.report.SourceBytes += int64(len(x.View.Data))
+		}
+	}
+	j.report.Tensors = len(j.items)
+	for _, t := range types {
+		j.report.Types = append(j.report.Types, *t)
+	}
+	slices.SortFunc(j.report.Types, func(a, b TypeCount) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.DType, b.DType))
+	})
+	if again > 0 {
+		j.warn("%d tensors were quantised already and are quantised again: converting the original model loses less", again)
+	}
+	if other > 0 {
+		j.warn("%d tensors have rows that are not whole blocks of %s and get types that fit", other, j.o.Mix)
+	}
+	return nil
+}
+
+func (j *job) warn(format string, args ...any) {
+	j.report.Warnings = append(j.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// wanted is the type that the mix gives a tensor. Whole numbers stay: they are
+// indices, not weights.
+func (j *job) wanted(it *item, tied bool, layers int) tensor.DType {
+	if !it.from.Float() && !it.from.Quantised() {
+		return it.from
+	}
+	name := it.name
+	if tied && name == "token_embd.weight" { // used as both
+		name = "output.weight"
+	}
+	return j.o.Mix.TypeFor(name, it.shape, layerOf(name), layers)
+}
+
+// widened is the shape with columns that every block format divides.
+func widened(s tensor.Shape) tensor.Shape {
+	const values = 256 // of the largest blocks
+	s = slices.Clone(s)
+	if n := len(s); n > 0 {
+		s[n-1] = (s[n-1] + values - 1) / values * values
+	}
+	return s
+}
+
+// layerOf returns the layer in a GGUF name, "blk.7.attn_q.weight", or 0.
+func layerOf(name string) int {
+	rest, ok := strings.CutPrefix(name, "blk.")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+// layers counts the layers that tensors are named for.
+func (j *job) layers() int {
+	n := 0
+	for _, it := range j.items {
+		n = max(n, layerOf(it.name)+1)
+	}
+	return n
+}
