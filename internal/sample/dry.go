@@ -1,11 +1,15 @@
 package sample
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A dryState has the buffers of the DRY stage.
 type dryState struct {
 	longest []int32 // [vocab]: repetition that the token would extend, else 0
 	z       []int32 // see repeats
+	exempt  []int32 // tokens that are breakers by themselves
 }
 
 func newDryState(d DRY, vocab int) dryState {
@@ -13,13 +17,19 @@ func newDryState(d DRY, vocab int) dryState {
 	if d.Range > 0 {
 		st.z = make([]int32, 0, min(d.Range, ringLimit))
 	}
+	for _, b := range d.Breakers {
+		if len(b) == 1 {
+			st.exempt = append(st.exempt, b[0])
+		}
+	}
 	return st
 }
 
 // dry is the stage [DryStage]. It follows the sampler by p-e-w
 // (text-generation-webui, pull request 5677): if the last n tokens also stand
 // somewhere earlier, the token that followed them there would make the
-// repetition n+1 long, and its logit is lowered exponentially in n.
+// repetition n+1 long, and its logit is lowered exponentially in n. Like
+// llama.cpp, it spares tokens that break a repetition by themselves.
 func (s *Sampler) dry() {
 	d := &s.p.DRY
 	n := s.past.n
@@ -32,8 +42,8 @@ func (s *Sampler) dry() {
 	}
 	z := s.repeats(n)
 	for k := 1; k < n; k++ {
-		if m := min(int(z[k]), limit); m >= d.AllowedLength {
-			id := s.past.back(k - 1)
+		m := min(int(z[k]), limit)
+		if id := s.past.back(k - 1); m >= d.AllowedLength && !slices.Contains(s.rep.exempt, id) {
 			s.rep.longest[id] = max(s.rep.longest[id], int32(m))
 		}
 	}

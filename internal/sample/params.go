@@ -61,7 +61,7 @@ type Params struct {
 type DRY struct {
 	Multiplier    float32   // 0 is off
 	Base          float32   // 0 is 1.75
-	AllowedLength int       // longest repetition that costs nothing, plus one; 0 is 2
+	AllowedLength int       // shortest repetition that has a price; 0 is 2
 	Range         int       // how many recent tokens are searched; 0 or less is all
 	Breakers      [][]int32 // token sequences that no repetition reaches across
 }
