@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"atenia/internal/compile"
+	"atenia/internal/convert"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/modelfile"
+	"atenia/internal/quant"
 	"atenia/plan"
 )
 
@@ -48,7 +50,7 @@ var notYet = map[string]bool{
 }
 
 // TestGoldenParity runs every case from its Hugging Face folder, with both
-// spellings of the configuration, and compares each row of logits with
+// spellings of the configuration, and from a GGUF file, and compares each row of logits with
 // PyTorch's: prefill of several prefixes, the rest token by token.
 func TestGoldenParity(t *testing.T) {
 	dir := golden.Family(t, "parity")
@@ -74,8 +76,36 @@ func TestGoldenParity(t *testing.T) {
 					parity(t, load(t, d, compile.Options{}), folder, &f)
 				})
 			}
+			t.Run("gguf", func(t *testing.T) {
+				d := converted(t, folder)
+				defer d.Close()
+				parity(t, load(t, d, compile.Options{}), folder, &f)
+			})
 		})
 	}
+}
+
+// converted opens the folder's model as the GGUF file of F32 that the quantize
+// command writes of it.
+func converted(t *testing.T, folder string) *modelfile.Description {
+	from, err := modelfile.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	mix, err := quant.ParseMix("f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "model.gguf")
+	if _, err := convert.Convert(t.Context(), from, file, convert.Options{Mix: mix}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := modelfile.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // unsupported reports whether a case is refused as a whole. Cases in the
