@@ -78,8 +78,7 @@ func siftDown(h []candidate, i int) {
 // topP keeps the most likely candidates until they have the mass p.
 func (s *Sampler) topP() {
 	high := float64(s.c[best(s.c)].logit)
-	norm := logSumExp(s.c, high)
-	s.keepMass(float64(s.p.TopP), norm, func(l float32) float64 { return high - float64(l) })
+	s.keepMass(float64(s.p.TopP), high, func(l float32) float64 { return high - float64(l) })
 }
 
 // typical keeps the candidates whose surprise is nearest to its expectation,
@@ -125,16 +124,22 @@ func massBucket(key float64) int {
 	return int(min(key*massPerNat, lastMassStart)) // also of +Inf
 }
 
-// keepMass keeps candidates, smallest key first, until their probability
-// exp(logit − norm) reaches mass; keys are at least 0. It does not sort them
-// all: a histogram of the mass over the keys says in which bucket the end
-// lies, and only that one is sorted.
-func (s *Sampler) keepMass(mass, norm float64, key func(logit float32) float64) {
+// keepMass keeps candidates, smallest key first, until they have the given
+// share of all probability; keys are at least 0. It does not sort them all: a
+// histogram of the mass over the keys says in which bucket the end lies, and
+// only that one is sorted. A candidate counts exp(logit − base), where base is
+// near the largest logit.
+func (s *Sampler) keepMass(share, base float64, key func(logit float32) float64) {
 	var hist [massBuckets]float64
 	for i := range s.c {
 		l := s.c[i].logit
-		hist[massBucket(key(l))] += math.Exp(float64(l) - norm)
+		hist[massBucket(key(l))] += math.Exp(float64(l) - base)
 	}
+	mass := 0.0
+	for _, m := range hist {
+		mass += m
+	}
+	mass *= share
 	end, before := 0, 0.0
 	for end < lastMassStart && before+hist[end] < mass {
 		before += hist[end]
@@ -156,7 +161,7 @@ func (s *Sampler) keepMass(mass, norm float64, key func(logit float32) float64) 
 		return compare(a, b)
 	})
 	for n := sure; n < len(c); n++ {
-		before += math.Exp(float64(c[n].logit) - norm)
+		before += math.Exp(float64(c[n].logit) - base)
 		if before >= mass {
 			s.c = c[:n+1]
 			return
