@@ -1,0 +1,194 @@
+package text
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"atenia/internal/modelfile"
+	"atenia/internal/sample"
+	"atenia/internal/token"
+)
+
+// A tokenText is a token in a configuration: its text, or an object with it.
+type tokenText string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *tokenText) UnmarshalJSON(b []byte) error {
+	var s *string
+	if json.Unmarshal(b, &s) == nil {
+		if s != nil {
+			*t = tokenText(*s)
+		}
+		return nil
+	}
+	var o struct{ Content string }
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	*t = tokenText(o.Content)
+	return nil
+}
+
+// A oneOrMore is a number or a list of numbers.
+type oneOrMore []int32
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (o *oneOrMore) UnmarshalJSON(b []byte) error {
+	var one *int32
+	if json.Unmarshal(b, &one) == nil {
+		if one != nil {
+			*o = oneOrMore{*one}
+		}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]int32)(o))
+}
+
+// tokenizerConfig is what is used of tokenizer_config.json.
+type tokenizerConfig struct {
+	ChatTemplate json.RawMessage `json:"chat_template"`
+	BOS          tokenText       `json:"bos_token"`
+	EOS          tokenText       `json:"eos_token"`
+	UNK          tokenText       `json:"unk_token"`
+	PAD          tokenText       `json:"pad_token"`
+}
+
+// generationConfig is what is used of generation_config.json and config.json.
+type generationConfig struct {
+	EOS         oneOrMore `json:"eos_token_id"`
+	DoSample    *bool     `json:"do_sample"`
+	Temperature *float32  `json:"temperature"`
+	TopK        *int      `json:"top_k"`
+	TopP        *float32  `json:"top_p"`
+	MinP        *float32  `json:"min_p"`
+	Typical     *float32  `json:"typical_p"`
+	Repeat      *float32  `json:"repetition_penalty"`
+}
+
+func fromFolder(d *modelfile.Description) (*Text, error) {
+	t := &Text{Sampling: Usual, Vars: map[string]string{}}
+	data, ok := d.Files["tokenizer.json"]
+	if !ok {
+		return t, &AbsentError{"tokenizer", "tokenizer.json"}
+	}
+	var err error
+	if t.Tokenizer, err = token.Load(data); err != nil {
+		return nil, fmt.Errorf("tokenizer.json: %w", err)
+	}
+	var tc tokenizerConfig
+	if err := decode(d, "tokenizer_config.json", &tc); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]tokenText{"bos_token": tc.BOS, "eos_token": tc.EOS, "unk_token": tc.UNK, "pad_token": tc.PAD} {
+		if text != "" {
+			t.Vars[name] = string(text)
+		}
+	}
+	t.BOS = string(tc.BOS)
+	var gen generationConfig
+	if err := decode(d, "generation_config.json", &gen); err != nil {
+		return nil, err
+	}
+	t.Sampling = gen.sampling()
+	named := gen.EOS
+	var conf generationConfig
+	if json.Unmarshal(d.Config, &conf) == nil { // bare Infinity and the like: the other files suffice
+		named = append(named, conf.EOS...)
+	}
+	if id, ok := t.Tokenizer.ID(string(tc.EOS)); ok && tc.EOS != "" {
+		named = append(named, id)
+	}
+	t.Stop = stops(t.Tokenizer, named)
+	source, err := templateSource(d, tc.ChatTemplate)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.template("chat_template", source)
+}
+
+// templateSource returns the chat template of a folder, by the order in which
+// its places took precedence over each other.
+func templateSource(d *modelfile.Description, inConfig json.RawMessage) (string, error) {
+	if b, ok := d.Files["chat_template.jinja"]; ok {
+		return string(b), nil
+	}
+	if b, ok := d.Files["chat_template.json"]; ok {
+		var f struct {
+			ChatTemplate string `json:"chat_template"`
+		}
+		if err := json.Unmarshal(b, &f); err != nil {
+			return "", fmt.Errorf("chat_template.json: %w", err)
+		}
+		return f.ChatTemplate, nil
+	}
+	if len(inConfig) == 0 || string(inConfig) == "null" {
+		return "", nil
+	}
+	var one string
+	if json.Unmarshal(inConfig, &one) == nil {
+		return one, nil
+	}
+	var named []struct{ Name, Template string }
+	if err := json.Unmarshal(inConfig, &named); err != nil {
+		return "", fmt.Errorf("tokenizer_config.json: chat_template: %w", err)
+	}
+	for _, n := range named {
+		if n.Name == "default" {
+			return n.Template, nil
+		}
+	}
+	return "", nil
+}
+
+// decode reads a small JSON file of the folder, leaving v as it is when the
+// folder has no such file.
+func decode(d *modelfile.Description, name string, v any) error {
+	b, ok := d.Files[name]
+	if !ok {
+		return nil
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// sampling turns a recommendation into parameters. Files that recommend
+// nothing get the usual; do_sample false means greedy.
+func (g *generationConfig) sampling() sample.Params {
+	p := Usual
+	if g.DoSample != nil && !*g.DoSample {
+		return sample.Params{}
+	}
+	if g.Temperature == nil && g.TopK == nil && g.TopP == nil {
+		return p
+	}
+	p = sample.Params{Temperature: 1}
+	set(&p.Temperature, g.Temperature)
+	set(&p.TopK, g.TopK)
+	set(&p.TopP, g.TopP)
+	set(&p.MinP, g.MinP)
+	set(&p.Typical, g.Typical)
+	set(&p.RepeatPenalty, g.Repeat)
+	return p
+}
+
+func set[T any](dst *T, v *T) {
+	if v != nil {
+		*dst = *v
+	}
+}
+
+// LoadFile reads a bare tokenizer.json.
+func LoadFile(path string) (*token.Tokenizer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := token.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
