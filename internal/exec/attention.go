@@ -24,7 +24,7 @@ type attention struct {
 	elem                         tensor.DType
 	rowBytes, headBytes          int // of one token's keys, and of one head's
 	keyOff, valueOff, pageTokens int
-	store, attend                Kernel
+	store                        Kernel
 }
 
 // bindAttention binds grouped-query attention with a paged cache.

@@ -52,6 +52,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
+// pageAlign is what the pages of states are aligned to, a cache line.
+const pageAlign = 64
+
 // An Executor holds the bound plans of one model. One goroutine at a time may
 // use it.
 type Executor struct {
@@ -94,6 +97,11 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	for _, c := range []*plan.CompiledPlan{plans.Prefill, plans.Decode} {
 		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
 			return nil, err
+		}
+	}
+	for i := range x.states {
+		if a := x.states[i].AlignBytes; a > pageAlign {
+			return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "state %d wants pages aligned to %d bytes; they are aligned to %d", i, a, pageAlign)
 		}
 	}
 	if err := x.bindAll(plans, w); err != nil {

@@ -97,6 +97,21 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+// A state that asks for more than pages have is refused, not misplaced.
+func TestStateAlignment(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	for align, ok := range map[uint16]bool{16: true, 64: true, 128: false} {
+		m.Plans.Prefill.Plan.States[0].AlignBytes = align
+		x, err := exec.New(&m.Plans, m.weights, small)
+		if (err == nil) != ok || err != nil && !errors.Is(err, plan.ErrInvalidPlan) {
+			t.Errorf("alignment %d: %v", align, err)
+		}
+		if err == nil {
+			x.Close()
+		}
+	}
+}
+
 // BenchmarkDecode is one token of a model so small that overhead shows.
 func BenchmarkDecode(b *testing.B) {
 	m := openCase(b, "parity/llama3", compile.Options{})
