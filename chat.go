@@ -1,0 +1,86 @@
+package atenia
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"atenia/internal/chat"
+)
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Role    string // "system", "user", "assistant", "tool"
+	Content string
+}
+
+// A Conversation is what was said so far. The model answers as the assistant.
+type Conversation struct {
+	Messages []Message
+	// Variables are further variables of the model's chat template, such as
+	// "enable_thinking". Values are strings, numbers, bools, nil, and slices
+	// and maps of them.
+	Variables map[string]any
+	Options
+}
+
+// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
+// template: use [Model.Generate] with text in the form the model knows.
+var ErrNoTemplate = errors.New("the model has no chat template")
+
+// Chat answers a conversation through the model's own chat template. The
+// sequence is as that of [Model.Generate]. A conversation that continues an
+// earlier one computes only what is new.
+func (m *Model) Chat(ctx context.Context, c Conversation) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		prompt, err := m.Render(c)
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		m.generate(ctx, m.text.Tokenizer.Encode(prompt, false), &c.Options, yield)
+	}
+}
+
+// Render returns the text that the model's chat template makes of a
+// conversation, ending where the assistant's answer begins.
+func (m *Model) Render(c Conversation) (string, error) {
+	if m.text.Tokenizer == nil {
+		return "", m.textErr
+	}
+	if m.text.Template == nil {
+		if m.textErr != nil {
+			return "", m.textErr
+		}
+		return "", ErrNoTemplate
+	}
+	ctx := chat.Context{AddGenerationPrompt: true, Vars: chat.NewMap()}
+	messages := make([]any, len(c.Messages))
+	for i, msg := range c.Messages {
+		o := chat.NewMap()
+		o.Set("role", msg.Role)
+		o.Set("content", msg.Content)
+		messages[i] = o
+	}
+	ctx.Messages = messages
+	for name, v := range m.text.Vars {
+		ctx.Vars.Set(name, v)
+	}
+	for name, v := range c.Variables {
+		ctx.Vars.Set(name, v)
+	}
+	r, err := m.text.Template.Render(&ctx)
+	return r.Text, err
+}
+
+// HasChat reports whether the model has a chat template that can be run, and
+// why not.
+func (m *Model) HasChat() (bool, error) {
+	if m.text.Tokenizer != nil && m.text.Template != nil {
+		return true, nil
+	}
+	if m.textErr != nil {
+		return false, m.textErr
+	}
+	return false, ErrNoTemplate
+}

@@ -1,0 +1,104 @@
+package atenia
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"atenia/internal/cpu"
+	"atenia/internal/kernel"
+)
+
+// A Health is what [Doctor] found.
+type Health struct {
+	Go, OS, Arch string
+	Processor    string
+	Features     []string
+	Variant      string // kernels in use: "avx512", "avx2" or "portable"
+	Cores        int    // physical cores this process may use
+	Allowed      int    // processors this process may run on
+	Quota        float64
+	Threads      int // what a Config with Threads 0 uses
+	L1, L2, L3   int // bytes of data cache
+	Bandwidth    float64
+	FLOPS        float64 // float32 multiply-adds count two
+	// The embedded model, opened and asked for a token.
+	OpenTime, FirstToken time.Duration
+	Checks               []Check
+}
+
+// A Check is one thing that is well or not.
+type Check struct {
+	Name string
+	OK   bool
+	// Vital is set where a failure means wrong results, not slow ones.
+	Vital bool
+	Text  string // what was seen, and what to do when it is not well
+}
+
+// Doctor looks at the machine and runs the embedded model once.
+func Doctor(ctx context.Context) (*Health, error) {
+	info := cpu.Detect()
+	h := &Health{
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Processor: info.Name, Features: info.Features, Variant: kernel.Variant(),
+		Cores: info.Cores, Allowed: info.Allowed, Quota: info.Quota, Threads: cpu.Threads(),
+		L1: info.L1, L2: info.L2, L3: info.L3,
+	}
+	h.Bandwidth = kernel.MeasureBandwidth(h.Threads)
+	h.FLOPS = kernel.MeasureFMA(h.Threads)
+	h.check("assembly kernels", false, h.Variant != "portable", h.Variant+" kernels are in use", "no assembly for this processor: everything works, slowly")
+	h.check("processors", false, info.Quota == 0 || info.Quota >= float64(info.Cores),
+		"no quota below the number of cores", "a control group limits this process below its cores; threads were reduced to match")
+	return h, h.tryModel(ctx)
+}
+
+func (h *Health) check(name string, vital, ok bool, good, bad string) {
+	c := Check{Name: name, OK: ok, Vital: vital, Text: good}
+	if !ok {
+		c.Text = bad
+	}
+	h.Checks = append(h.Checks, c)
+}
+
+// tryModel opens the embedded model and generates a few tokens with it.
+func (h *Health) tryModel(ctx context.Context) error {
+	start := time.Now()
+	m, err := Open(ctx, "", nil)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	h.OpenTime = time.Since(start)
+	text := ""
+	for t, err := range m.Generate(ctx, Prompt{Text: "Once upon a time", Options: Options{MaxTokens: 16}}) {
+		if err != nil {
+			return err
+		}
+		if text == "" {
+			h.FirstToken = time.Since(start)
+		}
+		text += t.Text
+	}
+	h.check("embedded model", true, text != "", "continues \"Once upon a time\" with "+text, "the embedded model said nothing")
+	same, err := m.oneByOne(ctx)
+	h.check("arithmetic", true, same, "a text gives the same logits at once and token by token, bit for bit",
+		"a text gives other logits at once than token by token: do not trust this machine's results; please report it with this output")
+	return err
+}
+
+// oneByOne computes a text at once and token by token, through other kernels,
+// and reports whether all logits agree to the last bit.
+func (m *Model) oneByOne(ctx context.Context) (bool, error) {
+	ids, err := m.Tokenize("Once upon a time, there was a little girl who liked to look at the moon.")
+	if err != nil {
+		return false, err
+	}
+	whole, err := m.Logits(ctx, ids, LogitsOptions{All: true})
+	if err != nil {
+		return false, err
+	}
+	single, err := m.Logits(ctx, ids, LogitsOptions{All: true, Step: 1})
+	return slices.EqualFunc(whole, single, slices.Equal), err
+}

@@ -1,0 +1,145 @@
+package atenia_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"atenia"
+)
+
+// Three lines continue a text. The zero [atenia.Options] are greedy, so the
+// story is always the same.
+func Example() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil) // "" = the embedded model
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	for t, err := range m.Generate(ctx, atenia.Prompt{Text: "Once upon a time", Options: atenia.Options{MaxTokens: 12}}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(t.Text)
+	}
+	// Output:
+	// , there was a curious little boy named Otto. He lived
+}
+
+// A conversation goes through the model's own chat template.
+func ExampleModel_Chat() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	talk := atenia.Conversation{Messages: []atenia.Message{{Role: "user", Content: "Hello!"}}}
+	for t, err := range m.Chat(ctx, talk) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(t.Text)
+		if t.Finish != "" {
+			fmt.Printf(" [%s]\n", t.Finish)
+		}
+	}
+	// Output:
+	// Hello! Would you like to hear a story? [stop]
+}
+
+// Sampling with a seed gives the same answer every time, too. A stop string is
+// not part of the answer.
+func ExampleModel_Generate() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	p := atenia.Prompt{Text: "Once upon a time", Options: atenia.Options{
+		Sampling: atenia.Sampling{Temperature: 0.8, TopP: 0.95, Seed: 7},
+		Stop:     []string{"."},
+	}}
+	for t, err := range m.Generate(ctx, p) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(t.Text)
+	}
+	// Output:
+	// , there was a stubborn little bear named Pip
+}
+
+// Tokens are ids of the model's vocabulary.
+func ExampleModel_Tokenize() {
+	m, err := atenia.Open(context.Background(), "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	ids, err := m.Tokenize("Once upon a time")
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := m.Detokenize(ids)
+	fmt.Println(ids, text, err)
+	// Output:
+	// [469 497 262 415] Once upon a time <nil>
+}
+
+// Logits say what the model thinks of every token of its vocabulary; here, the
+// one it would choose after a text.
+func ExampleModel_Logits() {
+	ctx := context.Background()
+	m, err := atenia.Open(ctx, "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	ids, err := m.Tokenize("Once upon a")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rows, err := m.Logits(ctx, ids, atenia.LogitsOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	best := 0
+	for id, logit := range rows[0] {
+		if logit > rows[0][best] {
+			best = id
+		}
+	}
+	next, _ := m.Detokenize([]int32{int32(best)})
+	fmt.Printf("%d logits, %q is the most likely\n", len(rows[0]), next)
+	// Output:
+	// 4096 logits, " time" is the most likely
+}
+
+// The plan of a model is compiled from its header alone.
+func ExampleOpenPlan() {
+	p, err := atenia.OpenPlan("", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fixed, perToken := p.StateBytes()
+	fmt.Printf("%s, %d instructions to decode a token, state %d + %d bytes a token\n",
+		p.Family, len(p.Plans.Decode.Plan.Instructions), fixed, perToken)
+	// Output:
+	// llama, 19 instructions to decode a token, state 0 + 4096 bytes a token
+}
+
+// Inspect says what is in a file, whether or not the model can run.
+func ExampleInspect() {
+	f, err := atenia.Inspect("")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, %d tensors, %d parameters\n", f.Format, len(f.Tensors), f.Totals.Parameters)
+	fmt.Println(f.Tensors[0].Name, f.Tensors[0].DType, f.Tensors[0].Shape)
+	// Output:
+	// gguf, 39 tensors, 1901696 parameters
+	// token_embd.weight BF16 [4096, 128]
+}

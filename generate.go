@@ -1,0 +1,173 @@
+package atenia
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"atenia/internal/sample"
+	"atenia/internal/sched"
+)
+
+// ErrClosed is returned by a model that was closed, and ends the requests that
+// were running then.
+var ErrClosed = sched.ErrClosed
+
+// A ContextError says that a prompt is longer than the model's context. It
+// tells both lengths in tokens.
+type ContextError = sched.ContextError
+
+// A Prompt is text or token ids to continue.
+type Prompt struct {
+	Text   string
+	Tokens []int32 // used instead of Text when not nil
+	Options
+}
+
+// Options bound and shape an answer. The zero value generates greedily until
+// the model ends by itself or the context is full.
+type Options struct {
+	MaxTokens int // 0 = up to the context
+	Sampling  Sampling
+	Stop      []string // texts that end the answer; they are not part of it
+	IgnoreEnd bool     // go on past the tokens with which the model ends
+}
+
+// A Token is a piece of an answer. Text is what may be shown now: bytes of an
+// unfinished character and what may become a stop string are held back and
+// come with a later token.
+//
+// The last one of an answer has Finish set. It stands for no token; its Text
+// is what was held back.
+type Token struct {
+	ID      int32
+	Text    string
+	LogProb float32   // natural logarithm, under the unmodified distribution; 0 unless Sampling.LogProbs is set
+	Top     []LogProb // the Sampling.LogProbs most likely tokens
+	Finish  string    // "stop", or "length" when MaxTokens or the context was reached
+}
+
+// Generate continues a prompt. The sequence is single-use: it starts when it
+// is ranged over and ends with a token whose Finish is set, or with an error.
+// Breaking out of the loop, or cancelling ctx, ends the request.
+func (m *Model) Generate(ctx context.Context, p Prompt) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		ids := p.Tokens
+		if ids == nil {
+			var err error
+			if ids, err = m.Tokenize(p.Text); err != nil {
+				yield(Token{}, err)
+				return
+			}
+			if len(ids) == 0 { // an empty prompt starts a document
+				ids = m.start()
+			}
+		}
+		m.generate(ctx, ids, &p.Options, yield)
+	}
+}
+
+// start returns the token that begins a document, for an empty prompt.
+func (m *Model) start() []int32 {
+	if id, ok := m.text.Tokenizer.ID(m.text.BOS); ok && m.text.BOS != "" {
+		return []int32{id}
+	}
+	return m.text.Stop[:min(1, len(m.text.Stop))]
+}
+
+func (m *Model) generate(ctx context.Context, ids []int32, o *Options, yield func(Token, error) bool) {
+	room := m.context() - len(ids)
+	r := sched.Request{Prompt: ids, MaxTokens: room, Sampling: o.Sampling}
+	if o.MaxTokens > 0 {
+		r.MaxTokens = min(o.MaxTokens, room)
+	}
+	if m.text.Tokenizer != nil && !o.IgnoreEnd {
+		r.Stop = m.text.Stop
+	}
+	st, err := m.sched.Submit(ctx, r)
+	if err != nil {
+		yield(Token{}, err)
+		return
+	}
+	defer st.Close()
+	w := m.writer(o)
+	for {
+		t, ok := st.Next()
+		if !ok {
+			break
+		}
+		if ctx.Err() != nil { // tokens that came before it may still wait
+			yield(Token{}, context.Cause(ctx))
+			return
+		}
+		if slices.Contains(r.Stop, t.ID) {
+			continue // the scheduler ends after it
+		}
+		text, stopped := w.add(t.ID)
+		if !yield(Token{ID: t.ID, Text: text, LogProb: t.LogProb, Top: t.Top}, nil) {
+			return
+		}
+		if stopped {
+			yield(Token{Finish: string(sched.FinishStop)}, nil)
+			return
+		}
+	}
+	if err := st.Err(); err != nil {
+		yield(Token{}, err)
+		return
+	}
+	text, stopped := w.flush()
+	finish := st.Finish()
+	if stopped {
+		finish = sched.FinishStop
+	}
+	yield(Token{Text: text, Finish: string(finish)}, nil)
+}
+
+// A writer turns token ids into text that may be shown.
+type writer struct {
+	stream interface {
+		Next(id int32) string
+		Flush() string
+	}
+	stops *sample.Stops
+}
+
+func (m *Model) writer(o *Options) *writer {
+	w := &writer{}
+	if m.text.Tokenizer != nil {
+		w.stream = m.text.Tokenizer.NewStream(true)
+	}
+	if len(o.Stop) > 0 {
+		w.stops = sample.NewStops(o.Stop)
+	}
+	return w
+}
+
+// add returns the text that a token completes, and whether a stop string
+// ended the answer.
+func (w *writer) add(id int32) (text string, stopped bool) {
+	if w.stream == nil {
+		return "", false
+	}
+	text = w.stream.Next(id)
+	if w.stops != nil {
+		return w.stops.Feed(text)
+	}
+	return text, false
+}
+
+// flush returns what was held back at the end of an answer.
+func (w *writer) flush() (text string, stopped bool) {
+	if w.stream == nil {
+		return "", false
+	}
+	text = w.stream.Flush()
+	if w.stops == nil {
+		return text, false
+	}
+	if text, stopped = w.stops.Feed(text); !stopped {
+		text += w.stops.Flush()
+	}
+	return text, stopped
+}

@@ -1,0 +1,207 @@
+package atenia
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"atenia/internal/compile"
+	"atenia/internal/embedded"
+	"atenia/internal/exec"
+	"atenia/internal/modelfile"
+	"atenia/internal/sched"
+	"atenia/internal/text"
+	"atenia/internal/token"
+	"atenia/internal/weights"
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// A Model is an open model. Its methods may be called from any goroutine.
+type Model struct {
+	cfg   Config
+	desc  *modelfile.Description
+	model *compile.Model
+	text  *text.Text
+	// textErr says why text is incomplete: no tokenizer, or a chat template
+	// that cannot be run. It is returned by what needs the missing part.
+	textErr error
+	sched   *sched.Scheduler
+	totals  modelfile.Summary // of the file
+	scratch int64
+	// tokenBytes is what one decoded token reads of the weights.
+	tokenBytes int64
+	close      sync.Once
+}
+
+// Open opens a .gguf file, a Hugging Face folder, or the embedded model for
+// the path "". Weights are mapped, not read; the first tokens bring them in.
+//
+// Errors say what is damaged and where: they name the tensor or the file
+// offset, what was expected, and what to do.
+func Open(ctx context.Context, path string, c *Config) (*Model, error) {
+	cfg, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	desc, err := describe(path, cfg.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{cfg: cfg, desc: desc, totals: desc.Summary()}
+	if err := m.load(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), desc.Close())
+	}
+	return m, nil
+}
+
+// describe opens the files of a model.
+func describe(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
+	if path == "" {
+		return modelfile.OpenBytes("embedded.gguf", embedded.Story())
+	}
+	if configFile != "" {
+		opts = append(opts, modelfile.ConfigName(configFile))
+	}
+	return modelfile.Open(path, opts...)
+}
+
+func display(path string) string {
+	if path == "" {
+		return "embedded model"
+	}
+	return path
+}
+
+func (m *Model) load(ctx context.Context) (err error) {
+	if m.model, err = compile.Compile(m.desc, m.cfg.compileOptions()); err != nil {
+		return err
+	}
+	if err := m.loadText(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w, err := weights.Materialise(m.model, m.desc)
+	if err != nil {
+		return err
+	}
+	x, err := exec.New(&m.model.Plans, exec.Weights(w), exec.Config{
+		Threads: m.cfg.Threads, MaxTokens: m.cfg.BatchTokens, MaxLogits: max(m.cfg.Slots, allRows),
+		Context: m.context(), Precise: m.cfg.Precise,
+	})
+	if err != nil {
+		return err
+	}
+	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
+	m.sched, err = sched.New(x, sched.Config{Slots: m.cfg.Slots, CacheBytes: m.cfg.CacheBytes})
+	if err != nil {
+		x.Close()
+		return err
+	}
+	m.cfg.Logger.Info("model open", "path", display(m.desc.Path), "family", m.model.Family,
+		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch)
+	return nil
+}
+
+// loadText loads what the model needs for text. Without it, or with a
+// tokenizer that cannot be run, a model still computes with token ids; what
+// needs text returns the reason. Damage is an error.
+func (m *Model) loadText() (err error) {
+	if m.text, err = text.Load(m.desc); err == nil {
+		return nil
+	}
+	_, unknown := errors.AsType[*token.UnknownError](err)
+	// The vocabulary of a GGUF file was made from the model's own tokenizer, and
+	// not every converter leaves one that can be run.
+	_, unfit := errors.AsType[*token.FormatError](err)
+	switch {
+	case text.Partial(err):
+	case unknown, unfit && m.desc.Format == modelfile.GGUF:
+		m.text = &text.Text{Sampling: text.Usual}
+	default:
+		return err
+	}
+	m.textErr = fmt.Errorf("%s: %w", display(m.Path()), err)
+	m.cfg.Logger.Warn("text is incomplete", "err", m.textErr)
+	return nil
+}
+
+// tokenBytes adds up the weights that a decode step reads whole: all but a
+// table that is only looked up.
+func tokenBytes(p *plan.ExecutionPlan, w map[string]tensor.View) int64 {
+	whole := map[string]bool{}
+	for i := range p.Instructions {
+		ins := &p.Instructions[i]
+		for _, ref := range ins.Weights {
+			if ref != plan.NoWeight && ins.Op != plan.OpEmbedding {
+				whole[p.Weights[ref].Name] = true
+			}
+		}
+	}
+	var n int64
+	for name := range whole {
+		n += int64(len(w[name].Data))
+	}
+	return n
+}
+
+// allRows is how many rows of logits a step may hold when every row's are
+// wanted.
+const allRows = 16
+
+// usualContext bounds the context when none is asked for: long contexts cost
+// memory that most uses never need.
+const usualContext = 4096
+
+func (m *Model) context() int {
+	made := m.model.Config.Context
+	switch {
+	case m.cfg.Context > 0:
+		return m.cfg.Context
+	case made > 0:
+		return min(made, usualContext)
+	}
+	return usualContext
+}
+
+func (c *Config) compileOptions() compile.Options {
+	kv, _ := cacheType(c.CacheType) // checked by withDefaults
+	return compile.Options{KVType: kv, PageTokens: c.PageTokens, NoFuse: c.NoFuse}
+}
+
+// Close ends all requests, waits for the step in flight and unmaps the
+// weights. It is idempotent.
+func (m *Model) Close() error {
+	var err error
+	m.close.Do(func() {
+		m.sched.Close()
+		err = m.desc.Close()
+	})
+	return err
+}
+
+// Path returns the path the model was opened with, "" for the embedded one.
+func (m *Model) Path() string {
+	if m.desc.Path == "embedded.gguf" {
+		return ""
+	}
+	return m.desc.Path
+}
+
+// Context returns how many tokens a sequence may have.
+func (m *Model) Context() int { return m.context() }
+
+// Vocab returns the number of tokens, the width of a row of logits.
+func (m *Model) Vocab() int { return m.model.Config.Vocab }
+
+// Family returns the name of the model's family, such as "llama".
+func (m *Model) Family() string { return m.model.Family }
+
+// Memory returns the bytes of mapped weights, of cached keys and values, and
+// of scratch.
+func (m *Model) Memory() (weights, cache, scratch int64) {
+	return m.totals.Bytes, m.sched.CacheBytes(), m.scratch
+}

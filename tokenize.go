@@ -1,0 +1,86 @@
+package atenia
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"atenia/internal/modelfile"
+	"atenia/internal/text"
+	"atenia/internal/token"
+)
+
+// Tokenize returns the ids of a text, with the special tokens that the model
+// expects around a prompt. Special tokens written in the text are recognised.
+func (m *Model) Tokenize(s string) ([]int32, error) {
+	if m.text.Tokenizer == nil {
+		return nil, m.textErr
+	}
+	return m.text.Tokenizer.Encode(s, true), nil
+}
+
+// Detokenize returns the text of ids, special tokens included.
+func (m *Model) Detokenize(ids []int32) (string, error) {
+	if m.text.Tokenizer == nil {
+		return "", m.textErr
+	}
+	return m.text.Tokenizer.Decode(ids, false), nil
+}
+
+// Tokenizer returns the model's tokenizer, or why there is none.
+func (m *Model) Tokenizer() (*Tokenizer, error) {
+	if m.text.Tokenizer == nil {
+		return nil, m.textErr
+	}
+	return &Tokenizer{m.text.Tokenizer}, nil
+}
+
+// Sampling returns what the model's makers recommend, or the usual:
+// temperature 0.8, top-k 40, top-p 0.95.
+func (m *Model) Sampling() Sampling { return m.text.Sampling }
+
+// A Tokenizer turns text into ids and back, without a model.
+type Tokenizer struct{ t *token.Tokenizer }
+
+// OpenTokenizer opens the tokenizer of a model, or a bare tokenizer.json. The
+// path "" means the embedded model.
+func OpenTokenizer(path string) (*Tokenizer, error) {
+	if filepath.Ext(path) == ".json" {
+		t, err := text.LoadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return &Tokenizer{t}, nil
+	}
+	if bare := filepath.Join(path, "tokenizer.json"); path != "" && isFile(bare) && !isFile(filepath.Join(path, "config.json")) {
+		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
+	}
+	d, err := describe(path, "", modelfile.HeaderOnly())
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	t, err := text.Load(d)
+	if t == nil || t.Tokenizer == nil {
+		return nil, fmt.Errorf("%s: %w", display(path), err)
+	}
+	return &Tokenizer{t.Tokenizer}, nil
+}
+
+func isFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}
+
+// Encode returns the ids of a text; with special set, between the special
+// tokens that the tokenizer puts around a prompt.
+func (t *Tokenizer) Encode(s string, special bool) []int32 { return t.t.Encode(s, special) }
+
+// Decode returns the text of ids. Special tokens are left out if skip is set.
+func (t *Tokenizer) Decode(ids []int32, skip bool) string { return t.t.Decode(ids, skip) }
+
+// Token returns the text of one id as the vocabulary spells it.
+func (t *Tokenizer) Token(id int32) (string, bool) { return t.t.Token(id) }
+
+// Size returns the number of tokens in the vocabulary.
+func (t *Tokenizer) Size() int { return t.t.VocabSize() }
