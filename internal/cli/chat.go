@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) chat() *cobra.Command {
+	var mf modelFlags
+	var sf samplingFlags
+	var system string
+	c := &cobra.Command{
+		Use:   "chat [MODEL]",
+		Short: "Talk with a model",
+		Long:  "Chat talks with a model in the terminal, through the model's own chat template.\nCtrl-C stops an answer, not the program; /help lists the commands. Lines from a pipe are answered one by one.\n\n" + samplingHelp,
+		Example: "  atenia chat\n" +
+			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
+		Args: cobra.MaximumNArgs(1),
+	}
+	mf.register(c.Flags())
+	sf.register(c.Flags())
+	c.Flags().StringVar(&system, "system", "", "what the model is told first")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		m, err := mf.open(c.Context(), optionalModel(args))
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		if ok, err := m.HasChat(); !ok {
+			return fmt.Errorf("%w; \"atenia run\" continues plain text", err)
+		}
+		o, err := sf.options(m)
+		if err != nil {
+			return err
+		}
+		t := &talk{a: a, m: m, opt: o, system: system, lines: newLineReader(a.in, a.out)}
+		t.reset()
+		return t.loop()
+	}
+	return c
+}
+
+// A talk is one conversation in the terminal, or with a pipe.
+type talk struct {
+	a        *app
+	m        *atenia.Model
+	opt      atenia.Options
+	system   string
+	lines    *lineReader
+	messages []atenia.Message
+}
+
+func (t *talk) reset() {
+	t.messages = nil
+	if t.system != "" {
+		t.messages = append(t.messages, atenia.Message{Role: "system", Content: t.system})
+	}
+}
+
+// note tells a person at a terminal something that is not part of an answer.
+func (t *talk) note(format string, args ...any) {
+	if t.lines.terminal {
+		fmt.Fprintf(t.a.err, format+"\n", args...)
+	}
+}
+
+// loop reads lines until the end of input or /bye.
+func (t *talk) loop() error {
+	name := t.m.Path()
+	if name == "" {
+		name = "the embedded model"
+	}
+	t.note("%s (%s, %d tokens of context). /help for help, Ctrl-D to leave.", name, t.m.Family(), t.m.Context())
+	for {
+		line, err := t.lines.Read("> ")
+		switch {
+		case errors.Is(err, errInterrupted):
+			t.note("(Ctrl-D or /bye to leave)")
+			continue
+		case err == io.EOF:
+			t.note("")
+			return nil
+		case err != nil:
+			return err
+		}
+		leave, err := t.take(strings.TrimSpace(line))
+		switch {
+		case err != nil && !t.lines.terminal:
+			return err
+		case err != nil:
+			t.note("atenia: %v", err)
+		case leave:
+			return nil
+		}
+	}
+}
+
+const chatHelp = `/bye            leave
+/clear          forget the conversation
+/system [TEXT]  tell the model TEXT first, and forget the conversation
+/undo           forget the last question and its answer
+/retry          answer the last question again
+/history        print the conversation
+/help           this
+
+Ctrl-C stops an answer, or abandons a line. Arrow keys edit and bring back
+lines. A paste of several lines is one message.`
+
+// take does what one line asks for, and reports whether that is to leave.
+func (t *talk) take(line string) (leave bool, err error) {
+	name, rest, _ := strings.Cut(line, " ")
+	switch {
+	case line == "":
+		return false, nil
+	case line[0] != '/' || strings.ContainsAny(name, "\n"):
+		return false, t.answer(line)
+	}
+	switch name {
+	case "/bye", "/exit", "/quit":
+		return true, nil
+	case "/clear":
+		t.reset()
+	case "/system":
+		t.system = strings.TrimSpace(rest)
+		t.reset()
+	case "/undo":
+		if t.undo() == "" {
+			t.note("there is nothing to undo")
+		}
+	case "/retry":
+		question := t.undo()
+		if question == "" {
+			t.note("there is no question to answer again")
+			return false, nil
+		}
+		t.opt.Sampling.Seed = randomSeed()
+		return false, t.answer(question)
+	case "/history":
+		for _, m := range t.messages {
+			fmt.Fprintf(t.a.out, "%s: %s\n", m.Role, m.Content)
+		}
+	case "/help", "/?":
+		fmt.Fprintln(t.a.err, chatHelp)
+	default:
+		return false, usagef("no command %s; /help lists them", name)
+	}
+	return false, nil
+}
+
+// undo forgets the last exchange and returns its question.
+func (t *talk) undo() string {
+	for i := len(t.messages) - 1; i >= 0; i-- {
+		if t.messages[i].Role == "user" {
+			question := t.messages[i].Content
+			t.messages = t.messages[:i]
+			return question
+		}
+	}
+	return ""
+}
+
+// forget drops the oldest question and what followed it, up to the next one.
+// The last question stays.
+func (t *talk) forget() bool {
+	isQuestion := func(m atenia.Message) bool { return m.Role == "user" }
+	first := slices.IndexFunc(t.messages, isQuestion)
+	if first < 0 {
+		return false
+	}
+	n := slices.IndexFunc(t.messages[first+1:], isQuestion)
+	if n < 0 {
+		return false
+	}
+	t.messages = slices.Delete(t.messages, first, first+1+n)
+	return true
+}
+
+// fit forgets what is oldest until a good part of the context is left for the
+// answer.
+func (t *talk) fit() error {
+	const reserved = 4 // a quarter
+	for forgot := false; ; forgot = true {
+		text, err := t.m.Render(atenia.Conversation{Messages: t.messages})
+		if err != nil {
+			return err
+		}
+		ids, err := t.m.Tokenize(text)
+		if err != nil {
+			return err
+		}
+		if len(ids) <= t.m.Context()-t.m.Context()/reserved || !t.forget() {
+			if forgot {
+				t.note("(the oldest part of the conversation no longer fits and was forgotten)")
+			}
+			return nil
+		}
+	}
+}
+
+// answer asks the model and prints its answer as it comes. In a terminal
+// Ctrl-C ends the answer; what was said stays in the conversation.
+func (t *talk) answer(question string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	before := slices.Clone(t.messages)
+	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})
+	err := t.fit()
+	var said strings.Builder
+	finish := ""
+	if err == nil {
+		finish, err = t.say(ctx, &said)
+	}
+	if ctx.Err() != nil && t.lines.terminal {
+		finish, err = "interrupted", nil
+	}
+	if err != nil {
+		t.messages = before // the question was not answered
+		return err
+	}
+	t.messages = append(t.messages, atenia.Message{Role: "assistant", Content: said.String()})
+	if t.a.json {
+		return t.a.printJSON(map[string]string{"role": "assistant", "content": said.String(), "finish": finish})
+	}
+	if _, err := fmt.Fprintln(t.a.out); err != nil {
+		return err
+	}
+	if finish == "length" {
+		t.note("(the answer was cut off at the most tokens it may have)")
+	}
+	return nil
+}
+
+// say generates the answer to the conversation, and returns why it ended.
+func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, err error) {
+	for tok, err := range t.m.Chat(ctx, atenia.Conversation{Messages: t.messages, Options: t.opt}) {
+		if err != nil {
+			return "", err
+		}
+		said.WriteString(tok.Text)
+		if !t.a.json {
+			if _, err := io.WriteString(t.a.out, tok.Text); err != nil {
+				return "", err
+			}
+		}
+		finish = tok.Finish
+	}
+	return finish, nil
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes.
+const (
+	exitOK = iota
+	exitFailure
+	exitUsage
+	exitVerify
+)
+
+// A usageError is a mistake in how a command was called.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// errVerify says that a check found wrong results.
+var errVerify = errors.New("verification failed")
+
+// An app is one run of the command line.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	json     bool
+	args     []string // as they were given
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, in io.Reader, out, errw io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	a := &app{in: in, out: out, err: errw, args: args}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		fmt.Fprintln(errw, "atenia: interrupted")
+		return exitFailure
+	}
+	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
+	code := exitCode(err)
+	if code == exitUsage {
+		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
+	}
+	return code
+}
+
+// shorten cuts a list of faults to what a person reads: a configuration that
+// is wrong for its tensors has one for each of them.
+func shorten(s string) string {
+	const most = 10
+	lines := strings.Split(s, "\n")
+	if len(lines) <= most+1 {
+		return s
+	}
+	return strings.Join(append(lines[:most:most], fmt.Sprintf("… and %d more", len(lines)-most)), "\n")
+}
+
+// exitCode tells bad usage, which includes values that cannot be, and failed
+// verifications from everything else.
+func exitCode(err error) int {
+	if errors.Is(err, errVerify) {
+		return exitVerify
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func (a *app) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:           "atenia",
+		Short:         "Run language models on this machine",
+		Long:          "Atenia runs language models: no Python, no compiler, nothing to download.\n\nMODEL is a .gguf file, a Hugging Face folder, or nothing for the embedded model.",
+		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          unknownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{a.unknownFlag(c, err)} })
+	c.SetHelpCommand(&cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Say how a command is called",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(help *cobra.Command, args []string) error {
+			sub, rest, err := c.Find(args)
+			if err != nil || sub == c {
+				if err := unknownCommand(c, rest); err != nil {
+					return err
+				}
+			}
+			return sub.Help()
+		},
+	})
+	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench())
+	for _, sub := range c.Commands() {
+		check := sub.Args
+		sub.Args = func(c *cobra.Command, args []string) error {
+			if check(c, args) != nil {
+				return usagef("%d arguments do not fit %q", len(args), c.UseLine())
+			}
+			return nil
+		}
+	}
+	return c
+}
+
+// printJSON writes a result as JSON.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// progress returns where to show progress: standard error if it is a
+// terminal, nowhere otherwise.
+func (a *app) progress() io.Writer {
+	if isTerminal(a.err) {
+		return a.err
+	}
+	return io.Discard
+}
+
+func isTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia"
+	"atenia/internal/golden"
+
+	"github.com/spf13/cobra"
+)
+
+// call runs a command that must succeed and say nothing on standard error.
+func call(t *testing.T, args ...string) []byte {
+	t.Helper()
+	var out, errw bytes.Buffer
+	if code := Main(args, strings.NewReader(""), &out, &errw); code != exitOK || errw.Len() > 0 {
+		t.Fatalf("%q: exit %d, %s", args, code, errw.String())
+	}
+	return out.Bytes()
+}
+
+// callJSON decodes what a command prints, into exactly the fields of v.
+func callJSON(t *testing.T, v any, args ...string) {
+	t.Helper()
+	b := call(t, append(args, "--json")...)
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%q: %v\n%s", args, err, b)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		t.Errorf("%q prints more than one value", args)
+	}
+}
+
+// TestLogitsJSON compares what logits prints, bit for bit, with the library.
+func TestLogitsJSON(t *testing.T) {
+	dir := filepath.Join(golden.Root(t), "testdata", "golden", "parity", "qwen3")
+	m, err := atenia.Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	want, err := m.Logits(t.Context(), []int32{3, 1, 4, 1, 5}, atenia.LogitsOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want [][]float32
+	}{{nil, want[4:]}, {[]string{"--all"}, want}, {[]string{"--all", "--step", "2"}, want}, {[]string{"--step", "5"}, want[4:]}} {
+		var got struct {
+			Vocab  int
+			Logits [][]float32
+		}
+		callJSON(t, &got, append([]string{"logits", dir, "--tokens", "3, 1,4,1,5"}, c.args...)...)
+		if got.Vocab != m.Vocab() || !slices.EqualFunc(got.Logits, c.want, slices.Equal) {
+			t.Errorf("%v: other logits than the library's", c.args)
+		}
+	}
+	plain := string(call(t, "logits", dir, "--tokens", "3,1,4,1,5", "--all"))
+	if strings.Count(plain, "\n") != 5 || len(strings.Fields(plain)) != 5*m.Vocab() {
+		t.Error("the plain form is not a line of numbers for each token")
+	}
+}
+
+// TestBench checks the fields that scripts read.
+func TestBench(t *testing.T) {
+	var r benchResult
+	callJSON(t, &r, "bench", "-p", "16", "-n", "4", "-r", "1", "-t", "1")
+	if r.PrefillSpeed <= 0 || r.DecodeSpeed <= 0 || r.Bandwidth <= 0 || r.Share <= 0 || r.Prefill.Tokens != 16 || r.Decode.Tokens != 4 || r.Threads != 1 {
+		t.Errorf("%+v", r)
+	}
+	callJSON(t, &r, "bench", "-p", "0", "-n", "4", "-r", "1")
+	text := string(call(t, "bench", "-p", "16", "-n", "0", "-r", "1"))
+	if !strings.Contains(text, "prefill 16") || strings.Contains(text, "decode") {
+		t.Errorf("bench of a prompt alone:\n%s", text)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the machine")
+	}
+	var r struct {
+		Threads int
+		Checks  []struct {
+			Name  string
+			OK    bool
+			Vital bool
+			Text  string
+		}
+	}
+	if err := json.Unmarshal(call(t, "doctor", "--json"), &r); err != nil {
+		t.Fatal(err)
+	}
+	vital := 0
+	for _, c := range r.Checks {
+		if c.Vital {
+			vital++
+			if !c.OK {
+				t.Errorf("%s: %s", c.Name, c.Text)
+			}
+		}
+	}
+	if vital < 2 || r.Threads < 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestExitCodes covers the ones that no scenario can show.
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{fmt.Errorf("doctor: %w", errVerify), exitVerify},
+		{usagef("no"), exitUsage},
+		{fmt.Errorf("x: %w", &atenia.ConfigError{Field: "Threads"}), exitUsage},
+		{fmt.Errorf("x: %w", &atenia.SamplingError{Field: "TopP"}), exitUsage},
+		{atenia.ErrClosed, exitFailure},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%v: exit %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// TestHelp wants help with an example, and --json, of every command.
+func TestHelp(t *testing.T) {
+	root := (&app{}).root()
+	for _, name := range []string{"run", "chat", "plan", "inspect", "logits", "tokenize", "quantize", "doctor", "bench"} {
+		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+		if i < 0 {
+			t.Errorf("no command %s", name)
+			continue
+		}
+		if c := root.Commands()[i]; c.Example == "" || c.Short == "" || c.Long == "" {
+			t.Errorf("%s: no example, or nothing said about it", name)
+		}
+		for _, args := range [][]string{{name, "--help"}, {"help", name}} {
+			if text := string(call(t, args...)); !strings.Contains(text, "Examples:") || !strings.Contains(text, "--json") {
+				t.Errorf("%q: no example or no --json:\n%s", args, text)
+			}
+		}
+	}
+	if !strings.Contains(string(call(t)), "atenia run") {
+		t.Error("nothing is said without a command")
+	}
+}
+
+// failing is an output that cannot be written.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestBrokenPipe: a reader that went away ends a command with an error, not
+// with work for nothing.
+func TestBrokenPipe(t *testing.T) {
+	for _, args := range [][]string{{"run", "Once", "--ignore-eos"}, {"logits", "--tokens", "1", "--json"}, {"tokenize", "--text", "a", "--json"}, {"plan"}, {"inspect"}} {
+		if code := Main(args, strings.NewReader(""), failing{}, io.Discard); code != exitFailure {
+			t.Errorf("%q: exit %d", args, code)
+		}
+	}
+}
+
+// TestChatForgets keeps asking until the context is full: what is oldest goes.
+func TestChatForgets(t *testing.T) {
+	questions := strings.Repeat("Tell me a story about a dog and a cat, please.\n", 12)
+	var out, errw bytes.Buffer
+	code := Main([]string{"chat", "--temp", "0", "--ctx", "160", "-n", "12", "--json"}, strings.NewReader(questions), &out, &errw)
+	if code != exitOK || strings.Count(out.String(), `"role":"assistant"`) != 12 {
+		t.Errorf("exit %d, %s\n%s", code, errw.String(), out.String())
+	}
+}

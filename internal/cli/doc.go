@@ -1,0 +1,11 @@
+// Package cli is the command line: one file per command, each a thin layer
+// over the public API of package atenia.
+//
+// Results go to standard output and nothing else does; progress goes to
+// standard error, and only to a terminal. Every command has --json. Exit codes
+// are 0 for success, 1 for failure, 2 for bad usage, 3 for a failed
+// verification. MODEL is a .gguf file, a Hugging Face folder, or nothing for
+// the embedded model.
+//
+// Read cli.go first.
+package cli

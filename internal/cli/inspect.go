@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) inspect() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "inspect [FILE]",
+		Short:   "Print what a model file holds",
+		Long:    "Inspect prints a model file's header: metadata, tensors and totals. It reads no tensor data and\nworks for any architecture.",
+		Example: "  atenia inspect model.gguf\n  atenia inspect path/to/folder --json",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		f, err := atenia.Inspect(optionalModel(args))
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(fileJSON(f))
+		}
+		return a.printFile(f)
+	}
+	return c
+}
+
+func (a *app) printFile(f *atenia.File) error {
+	fmt.Fprintf(a.out, "%s: %s, %d tensors, %s parameters, %s (%.2f bits each)\n",
+		f.Path, f.Format, len(f.Tensors), count(f.Totals.Parameters), size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+	if len(f.Metadata) > 0 {
+		fmt.Fprintln(a.out, "\nmetadata")
+		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+		for _, e := range f.Metadata {
+			kind := e.Type
+			if e.Elements > 0 {
+				kind = fmt.Sprintf("%s ×%d", e.Type, e.Elements)
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", e.Key, kind, oneLine(e.Value))
+		}
+		w.Flush()
+	}
+	fmt.Fprintln(a.out, "\ntensors")
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	for _, t := range f.Tensors {
+		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", t.Name, t.DType, t.Shape, size(t.Bytes), t.Offset)
+	}
+	w.Flush()
+	fmt.Fprintln(a.out, "\ntypes")
+	w = tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	for _, t := range f.Totals.Types {
+		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), size(t.Bytes))
+	}
+	return w.Flush()
+}
+
+// oneLine cuts a value to what fits beside its key.
+func oneLine(s string) string {
+	s = strings.ReplaceAll(s, "\n", `\n`)
+	const width = 80
+	if r := []rune(s); len(r) > width {
+		return string(r[:width]) + "…"
+	}
+	return s
+}
+
+// size prints bytes as a person reads them.
+func size(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}
+
+// count prints a number of parameters as a person reads it.
+func count(n int64) string {
+	v, unit := float64(n), ""
+	for _, u := range []string{"K", "M", "B", "T"} {
+		if v < 1000 {
+			break
+		}
+		v, unit = v/1000, u
+	}
+	if unit == "" {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%.2f%s", v, unit)
+}
+
+func fileJSON(f *atenia.File) any {
+	type entry struct {
+		Key      string `json:"key"`
+		Type     string `json:"type"`
+		Value    string `json:"value"`
+		Elements int    `json:"elements,omitempty"`
+	}
+	type tensorInfo struct {
+		Name   string `json:"name"`
+		DType  string `json:"dtype"`
+		Shape  []int  `json:"shape"`
+		Bytes  int64  `json:"bytes"`
+		File   string `json:"file,omitempty"`
+		Offset int64  `json:"offset"`
+	}
+	type typeTotals struct {
+		DType      string `json:"dtype"`
+		Tensors    int    `json:"tensors"`
+		Parameters int64  `json:"parameters"`
+		Bytes      int64  `json:"bytes"`
+	}
+	out := struct {
+		Path             string       `json:"path"`
+		Format           string       `json:"format"`
+		Parameters       int64        `json:"parameters"`
+		Bytes            int64        `json:"bytes"`
+		FileBytes        int64        `json:"file_bytes"`
+		BitsPerParameter float64      `json:"bits_per_parameter"`
+		Metadata         []entry      `json:"metadata"`
+		Tensors          []tensorInfo `json:"tensors"`
+		Types            []typeTotals `json:"types"`
+	}{
+		Path: f.Path, Format: f.Format, Parameters: f.Totals.Parameters, Bytes: f.Totals.Bytes, FileBytes: f.Totals.FileBytes,
+		BitsPerParameter: f.Totals.BitsPerParameter, Metadata: []entry{}, Tensors: []tensorInfo{}, Types: []typeTotals{},
+	}
+	for _, e := range f.Metadata {
+		out.Metadata = append(out.Metadata, entry(e))
+	}
+	for _, t := range f.Tensors {
+		shape := append([]int{}, t.Shape...) // a scalar's is [], not null
+		out.Tensors = append(out.Tensors, tensorInfo{t.Name, t.DType.String(), shape, t.Bytes, t.File, t.Offset})
+	}
+	for _, t := range f.Totals.Types {
+		out.Types = append(out.Types, typeTotals{t.DType.String(), t.Tensors, t.Parameters, t.Bytes})
+	}
+	return out
+}

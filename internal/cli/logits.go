@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) logits() *cobra.Command {
+	var mf modelFlags
+	var o atenia.LogitsOptions
+	var list, text string
+	c := &cobra.Command{
+		Use:   "logits [MODEL]",
+		Short: "Print the logits after tokens",
+		Long:  "Logits prints what the model thinks of every token of its vocabulary after the given ones:\none row after the last token, or one after each with --all.",
+		Example: "  atenia logits model.gguf --tokens 1,2,3 --all --json\n" +
+			"  atenia logits model.gguf --text \"Hello\"",
+		Args: cobra.MaximumNArgs(1),
+	}
+	mf.register(c.Flags())
+	c.Flags().StringVar(&list, "tokens", "", "token ids, separated by commas")
+	c.Flags().StringVar(&text, "text", "", "text instead of token ids")
+	c.Flags().BoolVar(&o.All, "all", false, "a row after every token")
+	c.Flags().IntVar(&o.Step, "step", 0, "compute the first N tokens together and the others one by one")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if (list == "") == (text == "") {
+			return usagef("logits: give either --tokens or --text")
+		}
+		tokens, err := parseTokens(list)
+		if err != nil {
+			return err
+		}
+		m, err := mf.open(c.Context(), optionalModel(args))
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		if text != "" {
+			if tokens, err = m.Tokenize(text); err != nil {
+				return err
+			}
+		}
+		return a.printLogits(m.Vocab(), func(row func(int, []float32)) error {
+			return m.EachLogits(c.Context(), tokens, o, row)
+		})
+	}
+	return c
+}
+
+func parseTokens(list string) ([]int32, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ids []int32
+	for f := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(f), 10, 32)
+		if err != nil {
+			return nil, usagef("--tokens: %q is not a token id", f)
+		}
+		ids = append(ids, int32(n))
+	}
+	return ids, nil
+}
+
+// printLogits writes rows as they come: a vocabulary of 128,000 times a long
+// prompt is too much to hold. Nothing is written when the first row fails.
+func (a *app) printLogits(vocab int, each func(row func(int, []float32)) error) error {
+	w := bufio.NewWriterSize(a.out, 1<<16)
+	separator, rows := byte(' '), 0
+	if a.json {
+		separator = ','
+	}
+	var bad error
+	var b []byte
+	err := each(func(at int, row []float32) {
+		b = b[:0]
+		if a.json {
+			if rows++; rows == 1 {
+				b = fmt.Appendf(b, `{"vocab":%d,"logits":[[`, vocab)
+			} else {
+				b = append(b, ",["...)
+			}
+		}
+		for i, v := range row {
+			if i > 0 {
+				b = append(b, separator)
+			}
+			if x := float64(v); bad == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
+				bad = fmt.Errorf("logit %d after token %d is %v: a weight of the model is damaged, or its numbers overflow", i, at, v)
+			}
+			b = appendFloat(b, v)
+		}
+		if a.json {
+			b = append(b, ']')
+		} else {
+			b = append(b, '\n')
+		}
+		if bad == nil {
+			_, bad = w.Write(b)
+		}
+	})
+	if err = cmp.Or(err, bad); err != nil {
+		return err
+	}
+	if a.json {
+		w.WriteString("]}\n")
+	}
+	return w.Flush()
+}
+
+// appendFloat writes the shortest form that reads back to the same float32,
+// in JSON's syntax.
+func appendFloat(b []byte, v float32) []byte { return strconv.AppendFloat(b, float64(v), 'g', -1, 32) }

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"atenia"
+
+	"github.com/spf13/pflag"
+)
+
+// modelFlags are the flags of every command that opens a model.
+type modelFlags struct{ cfg atenia.Config }
+
+func (m *modelFlags) register(f *pflag.FlagSet) {
+	f.IntVarP(&m.cfg.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
+	f.IntVarP(&m.cfg.Context, "ctx", "c", 0, "longest sequence in tokens (0 = the model's, at most 4096)")
+	f.StringVar(&m.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
+	f.IntVar(&m.cfg.BatchTokens, "batch", 0, "tokens computed in one step (0 = 512)")
+	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
+	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
+	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+}
+
+func (m *modelFlags) open(ctx context.Context, path string) (*atenia.Model, error) {
+	return atenia.Open(ctx, path, &m.cfg)
+}
+
+// modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A
+// single argument is a model if it looks like one: it ends in .gguf, or is a
+// folder. Of two, the first is the model whatever it looks like.
+func modelAndText(args []string) (model, text string, given bool) {
+	switch len(args) {
+	case 2:
+		return args[0], args[1], true
+	case 1:
+		if looksLikeModel(args[0]) {
+			return args[0], "", false
+		}
+		return "", args[0], true
+	}
+	return "", "", false
+}
+
+func looksLikeModel(s string) bool {
+	if strings.HasSuffix(strings.ToLower(s), ".gguf") {
+		return true
+	}
+	fi, err := os.Stat(s)
+	return err == nil && fi.IsDir()
+}
+
+// optionalModel returns the model path of a command with at most one argument.
+func optionalModel(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) plan() *cobra.Command {
+	var mf modelFlags
+	var view atenia.PlanView
+	var backend, diff string
+	c := &cobra.Command{
+		Use:   "plan [MODEL]",
+		Short: "Print what runs for a model",
+		Long:  "Plan compiles a model from its header alone and prints the typed program: \"!\" marks where a value\ndies, \"@b2\" the buffer it lives in. No weight is read.",
+		Example: "  atenia plan model.gguf\n" +
+			"  atenia plan model.gguf --mode decode --explain\n" +
+			"  atenia plan a.gguf --diff b.gguf",
+		Args: cobra.MaximumNArgs(1),
+	}
+	f := c.Flags()
+	f.StringVar(&view.Mode, "mode", "", "prefill or decode (default: both)")
+	f.BoolVar(&view.Unfold, "unfold", false, "print every layer")
+	f.BoolVar(&view.Explain, "explain", false, "where each scalar came from and what the compiler did")
+	f.StringVar(&backend, "backend", "cpu", "check that this backend runs it")
+	f.StringVar(&diff, "diff", "", "print how the plan of another model differs")
+	f.IntVar(&mf.cfg.Slots, "slots", 0, "sequences in flight (0 = 4)")
+	f.IntVar(&mf.cfg.BatchTokens, "chunk", 0, "tokens computed in one step (0 = 512)")
+	f.IntVar(&mf.cfg.Context, "ctx", 0, "longest sequence in tokens")
+	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
+	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "leave instructions as the family wrote them")
+	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		p, err := atenia.OpenPlan(optionalModel(args), &mf.cfg)
+		if err != nil {
+			return err
+		}
+		if err := p.CheckBackend(backend); err != nil {
+			return err
+		}
+		if diff != "" {
+			return a.planDiff(p, diff, &mf.cfg)
+		}
+		if a.json {
+			return a.printJSON(p)
+		}
+		return p.WriteText(a.out, view)
+	}
+	return c
+}
+
+func (a *app) planDiff(p *atenia.Plan, other string, cfg *atenia.Config) error {
+	q, err := atenia.OpenPlan(other, cfg)
+	if err != nil {
+		return err
+	}
+	lines := p.Diff(q)
+	if a.json {
+		if lines == nil {
+			lines = []string{}
+		}
+		return a.printJSON(lines)
+	}
+	for _, l := range lines {
+		fmt.Fprintln(a.out, l)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"atenia"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) run() *cobra.Command {
+	var mf modelFlags
+	var sf samplingFlags
+	c := &cobra.Command{
+		Use:   "run [MODEL] [PROMPT]",
+		Short: "Continue a text",
+		Long:  "Run continues PROMPT and prints the continuation as it comes. Without PROMPT it reads standard input.\nThe text is given to the model as it is; \"atenia chat\" applies the model's chat template.\n\n" + samplingHelp,
+		Example: "  atenia run \"Once upon a time\"\n" +
+			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
+			"  echo \"Dear Sir\" | atenia run model.gguf --json",
+		Args: cobra.MaximumNArgs(2),
+	}
+	mf.register(c.Flags())
+	sf.register(c.Flags())
+	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		path, prompt, given := modelAndText(args)
+		if !given {
+			if isTerminal(a.in) {
+				return usagef("run: no prompt: give one as the last argument or on standard input")
+			}
+			b, err := io.ReadAll(a.in)
+			if err != nil {
+				return err
+			}
+			prompt = strings.TrimSuffix(string(b), "\n")
+		}
+		m, err := mf.open(c.Context(), path)
+		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) {
+			return fmt.Errorf("%w; a prompt of several words needs quotes", err)
+		}
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		o, err := sf.options(m)
+		if err != nil {
+			return err
+		}
+		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet)
+	}
+	return c
+}
+
+// runResult is what run prints with --json.
+type runResult struct {
+	Prompt  string       `json:"prompt"`
+	Text    string       `json:"text"`
+	Finish  string       `json:"finish"`
+	Tokens  int          `json:"tokens"`
+	Seed    uint64       `json:"seed"`
+	Seconds float64      `json:"seconds"`
+	IDs     []int32      `json:"ids"`
+	Logs    []tokenProbs `json:"logprobs,omitempty"`
+}
+
+// tokenProbs are the log-probabilities of one generated token.
+type tokenProbs struct {
+	ID      int32     `json:"id"`
+	LogProb float32   `json:"logprob"`
+	Top     []topProb `json:"top"`
+}
+
+type topProb struct {
+	ID      int32   `json:"id"`
+	LogProb float32 `json:"logprob"`
+}
+
+func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo bool) error {
+	start := time.Now()
+	res := runResult{Prompt: p.Text, Seed: p.Sampling.Seed, IDs: []int32{}}
+	var text strings.Builder
+	started := false
+	for t, err := range m.Generate(c.Context(), p) {
+		if err != nil {
+			if started && !a.json {
+				fmt.Fprintln(a.out)
+			}
+			return err
+		}
+		text.WriteString(t.Text)
+		if !a.json {
+			show := t.Text
+			if echo && !started { // together with the first token, when nothing can be wrong any more
+				show = p.Text + show
+			}
+			if _, err := io.WriteString(a.out, show); err != nil {
+				return err
+			}
+		}
+		started = true
+		if t.Finish != "" {
+			res.Finish = t.Finish
+			continue
+		}
+		res.IDs = append(res.IDs, t.ID)
+		if p.Sampling.LogProbs > 0 {
+			res.Logs = append(res.Logs, probs(t))
+		}
+	}
+	if !a.json {
+		if !strings.HasSuffix(text.String(), "\n") {
+			fmt.Fprintln(a.out)
+		}
+		return nil
+	}
+	res.Text, res.Tokens, res.Seconds = text.String(), len(res.IDs), time.Since(start).Seconds()
+	return a.printJSON(res)
+}
+
+func probs(t atenia.Token) tokenProbs {
+	p := tokenProbs{ID: t.ID, LogProb: t.LogProb, Top: []topProb{}}
+	for _, l := range t.Top {
+		p.Top = append(p.Top, topProb{l.ID, l.LogProb})
+	}
+	return p
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"atenia"
+
+	"github.com/spf13/pflag"
+)
+
+// samplingHelp is part of the help of every command that generates.
+const samplingHelp = `Tokens are chosen by stages, in this order: penalties (--repeat-penalty, --frequency-penalty,
+--presence-penalty), dry, top-k, typical, top-p, min-p, temperature; --logit-bias comes first of all.
+--samplers names other stages or another order. --temp 0 takes the most likely token after penalties
+and dry; --mirostat-tau replaces top-k, typical, top-p and min-p. What is not given is as the model's
+makers recommend.`
+
+// samplingFlags are the flags that choose tokens. Flags that are not given
+// keep what the model's makers recommend.
+type samplingFlags struct {
+	opt      atenia.Options
+	numbers  *pflag.FlagSet // those that point into opt.Sampling
+	bias     []string
+	order    []string
+	breakers []string
+}
+
+func (s *samplingFlags) register(f *pflag.FlagSet) {
+	f.IntVarP(&s.opt.MaxTokens, "max-tokens", "n", 0, "longest answer in tokens (0 = up to the context)")
+	f.StringArrayVar(&s.opt.Stop, "stop", nil, "text that ends the answer (may be repeated)")
+	f.BoolVar(&s.opt.IgnoreEnd, "ignore-eos", false, "go on past the end the model chooses")
+	f.StringSliceVar(&s.order, "samplers", nil, "stages that may run, in order, separated by commas")
+	f.StringArrayVar(&s.bias, "logit-bias", nil, "ID=VALUE added to a token's logit, -inf forbids it (may be repeated)")
+	f.StringArrayVar(&s.breakers, "dry-breaker", nil, "text that no repetition reaches across, instead of the usual (may be repeated)")
+
+	p, n := &s.opt.Sampling, pflag.NewFlagSet("", pflag.ContinueOnError)
+	n.Float32Var(&p.Temperature, "temp", 0, "temperature; 0 takes the most likely token")
+	n.IntVar(&p.TopK, "top-k", 0, "keep the k most likely tokens (0 = all)")
+	n.Float32Var(&p.TopP, "top-p", 0, "keep the fewest tokens with this probability together")
+	n.Float32Var(&p.MinP, "min-p", 0, "drop tokens less likely than this share of the best")
+	n.Float32Var(&p.Typical, "typical", 0, "keep tokens of nearly the expected surprise, with this probability together")
+	n.Float32Var(&p.RepeatPenalty, "repeat-penalty", 0, "divide the logits of recent tokens (1 = off)")
+	n.Float32Var(&p.FrequencyPenalty, "frequency-penalty", 0, "subtract for each recent occurrence")
+	n.Float32Var(&p.PresencePenalty, "presence-penalty", 0, "subtract once for recent tokens")
+	n.IntVar(&p.RepeatLast, "repeat-last-n", 0, "how many tokens are recent (0 = 64, -1 = all)")
+	n.Float32Var(&p.DRY.Multiplier, "dry-multiplier", 0, "penalise tokens that continue a repetition (0 = off)")
+	n.Float32Var(&p.DRY.Base, "dry-base", 0, "growth of that penalty with each token (0 = 1.75)")
+	n.IntVar(&p.DRY.AllowedLength, "dry-allowed-length", 0, "repetitions shorter than this are free (0 = 2)")
+	n.IntVar(&p.DRY.Range, "dry-range", 0, "how many recent tokens are searched (0 = all)")
+	n.Float32Var(&p.Mirostat.Tau, "mirostat-tau", 0, "mirostat 2: surprise to keep, in bits (0 = off)")
+	n.Float32Var(&p.Mirostat.Eta, "mirostat-eta", 0, "mirostat 2: learning rate (0 = 0.1)")
+	n.Uint64VarP(&p.Seed, "seed", "s", 0, "seed of the random choice (default: another one each time)")
+	n.IntVar(&p.LogProbs, "logprobs", 0, "report this many most likely tokens for each (with --json)")
+	s.numbers = n
+	f.AddFlagSet(n)
+}
+
+// options joins the flags that were given with the model's recommendation.
+func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
+	p := &s.opt.Sampling
+	given := map[*pflag.Flag]string{}
+	s.numbers.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			given[f] = f.Value.String()
+		}
+	})
+	*p = m.Sampling()
+	p.Seed = randomSeed()
+	for f, v := range given { // each sets its own field again
+		if err := f.Value.Set(v); err != nil {
+			return s.opt, err
+		}
+	}
+	for _, name := range s.order {
+		st, err := atenia.ParseStage(strings.TrimSpace(name))
+		if err != nil {
+			return s.opt, usagef("--samplers: %w", err)
+		}
+		p.Order = append(p.Order, st)
+	}
+	for _, b := range s.bias {
+		id, value, ok := strings.Cut(b, "=")
+		n, err1 := strconv.ParseInt(id, 10, 32)
+		v, err2 := strconv.ParseFloat(value, 32)
+		if !ok || err1 != nil || err2 != nil {
+			return s.opt, usagef("--logit-bias %q: want ID=VALUE, for example 42=-1.5", b)
+		}
+		if p.LogitBias == nil {
+			p.LogitBias = map[int32]float32{}
+		}
+		p.LogitBias[int32(n)] = float32(v)
+	}
+	if p.DRY.Multiplier != 0 {
+		t, err := m.Tokenizer()
+		if err != nil {
+			return s.opt, err
+		}
+		if s.breakers == nil {
+			s.breakers = []string{"\n", ":", "\"", "*"} // llama.cpp's
+		}
+		for _, b := range s.breakers {
+			if ids := t.Encode(b, false); len(ids) > 0 {
+				p.DRY.Breakers = append(p.DRY.Breakers, ids)
+			}
+		}
+	}
+	return s.opt, p.Validate()
+}
+
+func randomSeed() uint64 { return rand.Uint64() }

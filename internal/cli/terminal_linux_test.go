@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A screen is a terminal without a person: what is written to it is kept.
+type screen struct {
+	t      *testing.T
+	master *os.File
+	tty    *os.File
+	mu     sync.Mutex
+	seen   bytes.Buffer
+}
+
+func newScreen(t *testing.T) *screen {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no pseudo-terminals here: ", err)
+	}
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)); err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, master: master, tty: tty}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.seen.Write(buf[:n])
+			s.mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { tty.Close(); master.Close() })
+	return s
+}
+
+func (s *screen) press(keys string) {
+	s.t.Helper()
+	if _, err := s.master.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wait returns what was written since the last wait, once it contains text.
+func (s *screen) wait(text string) string {
+	s.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		s.mu.Lock()
+		all := s.seen.String()
+		if i := strings.Index(all, text); i >= 0 {
+			s.seen.Next(i + len(text))
+			s.mu.Unlock()
+			return all[:i+len(text)]
+		}
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.t.Fatalf("%q does not come; there is %q", text, s.seen.String())
+	return ""
+}
+
+// TestTerminalChat talks with the embedded model as a person would.
+func TestTerminalChat(t *testing.T) {
+	s := newScreen(t)
+	code := make(chan int)
+	go func() {
+		code <- Main([]string{"chat", "--temp", "0", "--ctx", "60000", "--ignore-eos"}, s.tty, s.tty, s.tty)
+	}()
+	s.wait("/help for help")
+	s.wait("> ")
+
+	// Ctrl-C during an answer stops the answer. (Here it is a signal.)
+	s.press("Hello!\r")
+	s.wait("Hello!\r\n")
+	s.wait("e")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	s.wait("> ")
+
+	// At the prompt it abandons the line; the program stays.
+	s.press("not asked\x03")
+	s.wait("^C")
+	s.wait("leave)")
+	s.wait("> ")
+
+	// History brings lines back, without the abandoned one.
+	s.press("/undo\r")
+	s.wait("> ")
+	s.press("\x1b[A\x1b[A!\x7f")
+	s.wait("Hello!")
+	s.press("\x15/system Be kind.\r") // Ctrl-U clears the line
+	s.wait("> ")
+	s.press("/history\r")
+	s.wait("system: Be kind.")
+	s.wait("> ")
+	s.press("/hlep\r")
+	s.wait("no command /hlep")
+	s.wait("> ")
+	s.press("/help\r")
+	s.wait("/retry")
+	s.wait("> ")
+
+	// A paste of several lines is one message.
+	s.press(pasteStart + "/history\n/bye" + pasteEnd)
+	s.wait("[paste 1: 2 lines, 13 bytes]")
+	s.press("\x03")
+	s.wait("leave)")
+	s.wait("> ")
+
+	s.press("\x04")
+	select {
+	case c := <-code:
+		if c != exitOK {
+			t.Errorf("exit %d", c)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Ctrl-D does not leave")
+	}
+	state, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
+	if err != nil || state.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {
+		t.Errorf("the terminal is left raw: %+v (%v)", state, err)
+	}
+}
