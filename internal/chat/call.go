@@ -2,72 +2,55 @@ package chat
 
 import (
 	"slices"
-	"strings"
+
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
 )
 
-// callArgs are the evaluated arguments of a call.
-type callArgs struct {
-	pos []Value
-	kw  []keyword
-}
-
-type keyword struct {
-	name string
-	v    Value
-}
-
-func (a *callArgs) add(name string, v Value) error {
-	if slices.ContainsFunc(a.kw, func(k keyword) bool { return k.name == name }) {
-		return typeError("got multiple values for keyword argument '%s'", name)
-	}
-	a.kw = append(a.kw, keyword{name, v})
-	return nil
-}
-
-func (a *argsExpr) values(m *machine, f *frame) (*callArgs, error) {
-	pos, err := m.evalAll(f, a.pos)
+func (m *interp) args(f *frame, a *syntax.ArgsExpr) (*object.Args, error) {
+	pos, err := m.evalAll(f, a.Pos)
 	if err != nil {
 		return nil, err
 	}
-	c := &callArgs{pos: pos}
-	for _, k := range a.kw {
-		v, err := m.eval(f, k.x)
+	c := &object.Args{Pos: pos}
+	for _, k := range a.Named {
+		v, err := m.eval(f, k.X)
 		if err != nil {
 			return nil, err
 		}
-		c.kw = append(c.kw, keyword{k.name, v})
+		c.Named = append(c.Named, object.Keyword{Name: k.Name, Value: v})
 	}
-	if a.star != nil {
-		v, err := m.eval(f, a.star)
+	if a.Star != nil {
+		v, err := m.eval(f, a.Star)
 		if err != nil {
 			return nil, err
 		}
-		items, err := m.collect(v)
+		items, err := m.Collect(v)
 		if err != nil {
 			return nil, err
 		}
-		if c.pos, err = m.join(c.pos, items); err != nil {
+		if c.Pos, err = m.Join(c.Pos, items); err != nil {
 			return nil, err
 		}
 	}
-	if a.dstar != nil {
-		v, err := m.eval(f, a.dstar)
+	if a.Dstar != nil {
+		v, err := m.eval(f, a.Dstar)
 		if err != nil {
 			return nil, err
 		}
 		d, ok := v.(*Map)
 		if !ok {
-			return nil, typeError("argument after ** must be a mapping, not %s", typeName(v))
+			return nil, object.TypeError("argument after ** must be a mapping, not %s", object.TypeName(v))
 		}
 		if d.Len() > 1000 {
-			return nil, fail(KindLimit, "more than 1000 keyword arguments")
+			return nil, object.Fail(KindLimit, "more than 1000 keyword arguments")
 		}
 		for k, v := range d.All() {
-			name, ok := text(k)
+			name, ok := object.Text(k)
 			if !ok {
-				return nil, typeError("keywords must be strings")
+				return nil, object.TypeError("keywords must be strings")
 			}
-			if err := c.add(name, v); err != nil {
+			if err := c.Add(name, v); err != nil {
 				return nil, err
 			}
 		}
@@ -75,102 +58,41 @@ func (a *argsExpr) values(m *machine, f *frame) (*callArgs, error) {
 	return c, nil
 }
 
-// bind matches the arguments with parameters; one whose name ends in "?" may
-// be absent and is then missing.
-func (a *callArgs) bind(fn string, params ...string) ([]Value, error) {
-	out := make([]Value, len(params))
-	if len(a.pos) > len(params) {
-		return nil, typeError("%s() takes at most %d arguments, got %d", fn, len(params), len(a.pos))
-	}
-	for i := range out {
-		out[i] = missing
-	}
-	copy(out, a.pos)
-	for _, k := range a.kw {
-		i := slices.IndexFunc(params, func(p string) bool { return strings.TrimSuffix(p, "?") == k.name })
-		if i < 0 {
-			return nil, typeError("%s() got an unexpected keyword argument '%s'", fn, k.name)
-		}
-		if out[i] != missing {
-			return nil, typeError("%s() got multiple values for argument '%s'", fn, k.name)
-		}
-		out[i] = k.v
-	}
-	for i, p := range params {
-		if out[i] == missing && !strings.HasSuffix(p, "?") {
-			return nil, typeError("%s() is missing the argument '%s'", fn, p)
-		}
-	}
-	return out, nil
-}
-
-// call calls any value.
-func (m *machine) call(fn Value, a *callArgs) (Value, error) {
-	switch fn := fn.(type) {
-	case *function:
-		return fn.call(m, a)
-	case *macro:
-		return fn.call(m, a)
-	case *loop:
-		return fn.call(m, a)
-	case *joiner:
-		if _, err := a.bind("joiner"); err != nil {
-			return nil, err
-		}
-		if !fn.used {
-			fn.used = true
-			return "", nil
-		}
-		return fn.sep, nil
-	case *blockRef:
-		return m.capture(func() error { return fn.b.render(m, fn.ctx) })
-	case *undefined:
-		return nil, fn.err()
-	}
-	return nil, typeError("'%s' object is not callable", typeName(fn))
-}
-
-func callable(v Value) bool {
-	switch v.(type) {
-	case *function, *macro, *loop, *joiner, *blockRef, *undefined:
-		return true
-	}
-	return false
-}
-
 // A macro is a macroDef with the frame it was defined in.
 type macro struct {
-	def *macroDef
+	in  *interp
+	def *syntax.MacroDef
 	f   *frame
 }
 
 func (c *macro) usesCaller() bool {
-	return c.def.caller >= 0 || c.def.explicitCaller
+	return c.def.Caller >= 0 || c.def.ExplicitCaller
 }
 
-func (c *macro) call(m *machine, a *callArgs) (Value, error) {
-	d := c.def
+// Call calls the object.
+func (c *macro) Call(_ *object.Machine, a *object.Args) (Value, error) {
+	m, d := c.in, c.def
 	if err := m.enterCall(); err != nil {
 		return nil, err
 	}
 	defer m.leaveCall()
-	if err := m.alloc(16 * d.fn.slots); err != nil {
+	if err := m.Alloc(16 * d.Fn.Slots); err != nil {
 		return nil, err
 	}
-	f := &frame{slots: newSlots(d.fn), up: c.f, ctx: c.f.ctx}
+	f := &frame{slots: newSlots(d.Fn), up: c.f, ctx: c.f.ctx}
 	if err := c.bind(f, a); err != nil {
 		return nil, err
 	}
-	m.open(f, d.scope)
-	required := len(d.params) - len(d.defaults)
-	for i, p := range d.params {
-		slot := &f.slots[p.ref.slot]
+	m.open(f, d.Scope)
+	required := len(d.Params) - len(d.Defaults)
+	for i, p := range d.Params {
+		slot := &f.slots[p.Ref.Slot]
 		switch {
-		case *slot != missing:
+		case *slot != object.Missing:
 		case i < required:
-			*slot = &undefined{kind: KindUndefined, msg: "parameter " + repr(p.name) + " was not provided"}
+			*slot = &object.Undefined{Kind: KindUndefined, Msg: "parameter " + object.Repr(p.Name) + " was not provided"}
 		default:
-			v, err := m.eval(f, d.defaults[i-required])
+			v, err := m.eval(f, d.Defaults[i-required])
 			if err != nil {
 				return nil, err
 			}
@@ -178,84 +100,100 @@ func (c *macro) call(m *machine, a *callArgs) (Value, error) {
 		}
 	}
 	return m.capture(func() error {
-		_, err := m.run(f, d.body)
+		_, err := m.run(f, d.Body)
 		return err
 	})
 }
 
 // bind fills the parameters and the special variables caller, kwargs and
 // varargs, by the rules of jinja2.runtime.Macro.
-func (c *macro) bind(f *frame, a *callArgs) error {
+func (c *macro) bind(f *frame, a *object.Args) error {
 	d := c.def
-	n := min(len(a.pos), len(d.params))
-	for i, p := range d.params[:n] {
-		f.slots[p.ref.slot] = a.pos[i]
+	n := min(len(a.Pos), len(d.Params))
+	for i, p := range d.Params[:n] {
+		f.slots[p.Ref.Slot] = a.Pos[i]
 	}
-	kw := slices.Clone(a.kw)
+	kw := slices.Clone(a.Named)
 	take := func(name string) (Value, bool) {
-		i := slices.IndexFunc(kw, func(k keyword) bool { return k.name == name })
+		i := slices.IndexFunc(kw, func(k object.Keyword) bool { return k.Name == name })
 		if i < 0 {
 			return nil, false
 		}
-		v := kw[i].v
+		v := kw[i].Value
 		kw = slices.Delete(kw, i, i+1)
 		return v, true
 	}
-	for _, p := range d.params[n:] {
-		if v, ok := take(p.name); ok {
-			f.slots[p.ref.slot] = v
+	for _, p := range d.Params[n:] {
+		if v, ok := take(p.Name); ok {
+			f.slots[p.Ref.Slot] = v
 		}
 	}
-	if d.caller >= 0 {
+	if d.Caller >= 0 {
 		v, ok := take("caller")
 		if !ok || v == nil {
-			v = &undefined{kind: KindUndefined, msg: "No caller defined"}
+			v = &object.Undefined{Kind: KindUndefined, Msg: "No caller defined"}
 		}
-		f.slots[d.caller] = v
+		f.slots[d.Caller] = v
 	}
 	switch {
-	case d.kwargs >= 0:
+	case d.Kwargs >= 0:
 		rest := &Map{}
 		for _, k := range kw {
-			if err := rest.Set(k.name, k.v); err != nil {
+			if err := rest.Set(k.Name, k.Value); err != nil {
 				return err
 			}
 		}
-		f.slots[d.kwargs] = rest
+		f.slots[d.Kwargs] = rest
 	case len(kw) > 0:
-		return typeError("macro %s takes no keyword argument %s", repr(d.name), repr(kw[0].name))
+		return object.TypeError("macro %s takes no keyword argument %s", object.Repr(d.Name), object.Repr(kw[0].Name))
 	}
 	switch {
-	case d.varArg >= 0:
-		f.slots[d.varArg] = &Tuple{Items: a.pos[n:]}
-	case len(a.pos) > n:
-		return typeError("macro %s takes not more than %d argument(s)", repr(d.name), len(d.params))
+	case d.VarArg >= 0:
+		f.slots[d.VarArg] = &Tuple{Items: a.Pos[n:]}
+	case len(a.Pos) > n:
+		return object.TypeError("macro %s takes not more than %d argument(s)", object.Repr(d.Name), len(d.Params))
 	}
 	return nil
 }
 
-// attr returns an attribute of a macro.
-func (c *macro) attr(name string) (Value, bool) {
+// Attr returns an attribute of a macro.
+func (c *macro) Attr(_ *object.Machine, name string) (Value, bool, error) {
+	v, ok := c.field(name)
+	return v, ok, nil
+}
+
+// TypeName names the type as Python does.
+func (c *macro) TypeName() string { return "Macro" }
+
+// Repr is Python's repr().
+func (c *macro) Repr(*object.Machine) (string, error) {
+	if c.def.Name == "" {
+		return "<Macro anonymous>", nil
+	}
+	return "<Macro " + object.Repr(c.def.Name) + ">", nil
+}
+
+func (c *macro) field(name string) (Value, bool) {
 	switch name {
 	case "name":
-		if c.def.name == "" {
+		if c.def.Name == "" {
 			return nil, true
 		}
-		return c.def.name, true
+		return c.def.Name, true
 	case "arguments":
 		t := &Tuple{}
-		for _, p := range c.def.params {
-			t.Items = append(t.Items, p.name)
+		for _, p := range c.def.Params {
+			t.Items = append(t.Items, p.Name)
 		}
 		return t, true
 	case "catch_kwargs":
-		return c.def.kwargs >= 0, true
+		return c.def.Kwargs >= 0, true
 	case "catch_varargs":
-		return c.def.varArg >= 0, true
+		return c.def.VarArg >= 0, true
 	case "caller":
 		return c.usesCaller(), true
 	case "explicit_caller":
-		return c.def.explicitCaller, true
+		return c.def.ExplicitCaller, true
 	}
 	return nil, false
 }

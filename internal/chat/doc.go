@@ -3,8 +3,13 @@
 //
 // A template is parsed once and rendered for each conversation:
 //
-//	Parse ─ lexer.go ─▶ tokens ─ parser.go ─▶ tree ─ resolve.go ─▶ Template
-//	Render: Context ─▶ machine ─ exec.go, eval.go ─▶ Result | RaiseError | RuntimeError
+//	Parse:  source ─ syntax.Parse ─▶ tree ─ syntax.Resolve ─▶ Template
+//	Render: Context ─ interp: exec.go, eval.go ─▶ Result | RaiseError | RuntimeError
+//
+//	chat ─▶ syntax   what templates say: lexer, parser, scopes
+//	     ─▶ filter   their filters and tests
+//	     ─▶ method   attributes, operators, methods of values
+//	     ─▶ object   the values: Python's, as far as text shows them
 //
 // The language is that of the environment that Hugging Face transformers
 // renders with: Jinja 3.1, sandboxed and immutable, with trim_blocks,
@@ -16,9 +21,9 @@
 //	tags     if for (else, recursive, filter) set (also blocks) macro call filter
 //	         with block (scoped, self) raw print generation break continue
 //	         autoescape false
-//	filters  all of Jinja's (filters.go) but random, urlize and pprint
-//	tests    all of Jinja's (tests.go)
-//	methods  of str, list, tuple, dict, range, int and float (strmethod.go, methods.go)
+//	filters  all of Jinja's (package filter) but random, urlize and pprint
+//	tests    all of Jinja's (package filter)
+//	methods  of str, list, tuple, dict, range, int and float (package method)
 //	globals  range dict namespace cycler joiner raise_exception strftime_now
 //
 // The tags include, import, from and extends, which need other templates, are
@@ -28,6 +33,6 @@
 // address prints without.
 //
 // Variables follow Jinja's compile-time scoping, not a search at run time:
-// see symbols.go. A template is code from a stranger; [Limits] bound its work,
+// see syntax/symbols.go. A template is code from a stranger; [Limits] bound its work,
 // memory, output and recursion, and it can reach nothing but its arguments.
 package chat

@@ -1,22 +1,67 @@
 package chat
 
-import "strings"
+import (
+	"strings"
+
+	"atenia/internal/chat/filter"
+	"atenia/internal/chat/method"
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
+)
 
 // eval evaluates an expression; errors get the position of the innermost node.
-func (m *machine) eval(f *frame, x expr) (Value, error) {
+func (m *interp) eval(f *frame, x syntax.Expr) (Value, error) {
 	if err := m.enter(); err != nil {
-		return nil, m.at(nodePos(x), err)
+		return nil, m.at(syntax.PosOf(x), err)
 	}
-	v, err := x.eval(m, f)
+	v, err := m.dispatch(f, x)
 	m.leave()
 	if err != nil {
-		return nil, m.at(nodePos(x), err)
+		return nil, m.at(syntax.PosOf(x), err)
 	}
 	return v, nil
 }
 
-func (m *machine) evalAll(f *frame, list []expr) ([]Value, error) {
-	if err := m.alloc(16 * len(list)); err != nil {
+func (m *interp) dispatch(f *frame, x syntax.Expr) (Value, error) {
+	switch x := x.(type) {
+	case *syntax.ConstExpr:
+		return x.Value, nil
+	case *syntax.NameExpr:
+		return m.evalName(f, x)
+	case *syntax.SeqExpr:
+		return m.evalSeq(f, x)
+	case *syntax.DictExpr:
+		return m.evalDict(f, x)
+	case *syntax.UnaryExpr:
+		return m.evalUnary(f, x)
+	case *syntax.BinaryExpr:
+		return m.evalBinary(f, x)
+	case *syntax.LogicExpr:
+		return m.evalLogic(f, x)
+	case *syntax.CompareExpr:
+		return m.evalCompare(f, x)
+	case *syntax.ConcatExpr:
+		return m.evalConcat(f, x)
+	case *syntax.CondExpr:
+		return m.evalCond(f, x)
+	case *syntax.AttrExpr:
+		return m.evalAttr(f, x)
+	case *syntax.ItemExpr:
+		return m.evalItem(f, x)
+	case *syntax.SliceExpr:
+		return m.evalSlice(f, x)
+	case *syntax.CallExpr:
+		return m.evalCall(f, x)
+	case *syntax.FilterExpr:
+		return m.evalFilter(f, x)
+	case *syntax.TestExpr:
+		return m.evalTest(f, x)
+	}
+	return nil, object.TypeError("expression %T", x)
+}
+
+func (m *interp) evalAll(f *frame, list []syntax.Expr) ([]Value, error) {
+	if err := m.Alloc(16 * len(list)); err != nil {
 		return nil, err
 	}
 	vals := make([]Value, len(list))
@@ -30,99 +75,85 @@ func (m *machine) evalAll(f *frame, list []expr) ([]Value, error) {
 	return vals, nil
 }
 
-func (x *constExpr) eval(*machine, *frame) (Value, error) { return x.v, nil }
-
-func (x *nameExpr) eval(_ *machine, f *frame) (Value, error) {
-	v := *f.at(x.ref)
-	if v == missing {
-		return undefinedName(x.name), nil
+func (m *interp) evalName(f *frame, x *syntax.NameExpr) (Value, error) {
+	v := *f.at(x.Ref)
+	if v == object.Missing {
+		return object.UndefinedName(x.Name), nil
 	}
 	return v, nil
 }
 
-func (x *seqExpr) eval(m *machine, f *frame) (Value, error) {
-	items, err := m.evalAll(f, x.items)
+func (m *interp) evalSeq(f *frame, x *syntax.SeqExpr) (Value, error) {
+	items, err := m.evalAll(f, x.Items)
 	if err != nil {
 		return nil, err
 	}
-	if x.tuple {
+	if x.Tuple {
 		return &Tuple{Items: items}, nil
 	}
 	return &List{Items: items}, nil
 }
 
-func (x *dictExpr) eval(m *machine, f *frame) (Value, error) {
+func (m *interp) evalDict(f *frame, x *syntax.DictExpr) (Value, error) {
 	d := &Map{}
-	for i := range x.keys {
-		k, err := m.eval(f, x.keys[i])
+	for i := range x.Keys {
+		k, err := m.eval(f, x.Keys[i])
 		if err != nil {
 			return nil, err
 		}
-		v, err := m.eval(f, x.vals[i])
+		v, err := m.eval(f, x.Vals[i])
 		if err != nil {
 			return nil, err
 		}
-		if err := m.put(d, k, v); err != nil {
+		if err := m.Put(d, k, v); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-// put is Map.Set, charged for.
-func (m *machine) put(d *Map, k, v Value) error {
-	n := 64
-	if s, ok := text(k); ok {
-		n += len(s)
-	}
-	if err := m.alloc(n); err != nil {
-		return err
-	}
-	return d.Set(k, v)
-}
-
-func (x *unaryExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
+func (m *interp) evalUnary(f *frame, x *syntax.UnaryExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	switch x.op {
+	switch x.Op {
 	case "not":
-		return !truth(v), nil
+		return !object.Truth(v), nil
 	case "-":
-		return negate(v)
+		return object.Negate(v)
 	}
-	if i, ok := asInt(v); ok {
+	if i, ok := object.AsInt(v); ok {
 		return i, nil
 	}
 	if _, ok := v.(float64); ok {
 		return v, nil
 	}
-	if u, ok := v.(*undefined); ok {
-		return nil, u.err()
+	if u, ok := v.(*object.Undefined); ok {
+		return nil, u.Err()
 	}
-	return nil, typeError("bad operand type for unary +: '%s'", typeName(v))
+	return nil, object.TypeError("bad operand type for unary +: '%s'", object.TypeName(v))
 }
 
-func (x *logicExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
-	if err != nil || truth(v) != x.and {
+func (m *interp) evalLogic(f *frame, x *syntax.LogicExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
+	if err != nil || object.Truth(v) != x.And {
 		return v, err
 	}
-	return m.eval(f, x.y)
+	return m.eval(f, x.Y)
 }
 
-func (x *compareExpr) eval(m *machine, f *frame) (Value, error) {
-	a, err := m.eval(f, x.x)
+func (m *interp) evalCompare(f *frame, x *syntax.CompareExpr) (Value, error) {
+	a, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	for i, op := range x.ops {
-		b, err := m.eval(f, x.ys[i])
+	for i, op := range x.Ops {
+		b, err := m.eval(f, x.Ys[i])
 		if err != nil {
 			return nil, err
 		}
-		ok, err := m.compare(op, a, b)
+		ok, err := m.Compare(op, a, b)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -131,18 +162,18 @@ func (x *compareExpr) eval(m *machine, f *frame) (Value, error) {
 	return true, nil
 }
 
-func (x *concatExpr) eval(m *machine, f *frame) (Value, error) {
+func (m *interp) evalConcat(f *frame, x *syntax.ConcatExpr) (Value, error) {
 	var b strings.Builder
-	vals, err := m.evalAll(f, x.items)
+	vals, err := m.evalAll(f, x.Items)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range vals {
-		s, err := m.str(v)
+		s, err := m.Str(v)
 		if err != nil {
 			return nil, err
 		}
-		if err := m.alloc(len(s)); err != nil {
+		if err := m.Alloc(len(s)); err != nil {
 			return nil, err
 		}
 		b.WriteString(s)
@@ -150,178 +181,58 @@ func (x *concatExpr) eval(m *machine, f *frame) (Value, error) {
 	return b.String(), nil
 }
 
-func (x *condExpr) eval(m *machine, f *frame) (Value, error) {
-	t, err := m.eval(f, x.test)
+func (m *interp) evalCond(f *frame, x *syntax.CondExpr) (Value, error) {
+	t, err := m.eval(f, x.Test)
 	switch {
 	case err != nil:
 		return nil, err
-	case truth(t):
-		return m.eval(f, x.x)
-	case x.y != nil:
-		return m.eval(f, x.y)
+	case object.Truth(t):
+		return m.eval(f, x.X)
+	case x.Y != nil:
+		return m.eval(f, x.Y)
 	}
-	return &undefined{kind: KindUndefined, msg: "the inline if-expression evaluated to false and no else section was defined."}, nil
+	return &object.Undefined{Kind: KindUndefined, Msg: "the inline if-expression evaluated to false and no else section was defined."}, nil
 }
 
-func (x *binaryExpr) eval(m *machine, f *frame) (Value, error) {
-	a, err := m.eval(f, x.x)
+func (m *interp) evalBinary(f *frame, x *syntax.BinaryExpr) (Value, error) {
+	a, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	b, err := m.eval(f, x.y)
+	b, err := m.eval(f, x.Y)
 	if err != nil {
 		return nil, err
 	}
-	return m.binary(x.op, a, b)
+	return method.Binary(m.Machine, x.Op, a, b)
 }
 
-// binary computes a op b as Python does, Markup and undefined values included.
-func (m *machine) binary(op string, a, b Value) (Value, error) {
-	if isNumber(a) && isNumber(b) {
-		return arith(op, a, b)
-	}
-	if u, ok := a.(*undefined); ok {
-		return nil, u.err()
-	}
-	if s, ok := text(a); ok && op == "%" {
-		return m.percent(a, s, b)
-	}
-	if u, ok := b.(*undefined); ok {
-		return nil, u.err()
-	}
-	switch op {
-	case "+":
-		if v, ok, err := m.add(a, b); ok || err != nil {
-			return v, err
-		}
-	case "*":
-		if n, ok := smallInt(b); ok {
-			if v, ok, err := m.repeat(a, n); ok || err != nil {
-				return v, err
-			}
-		}
-		if n, ok := smallInt(a); ok {
-			if v, ok, err := m.repeat(b, n); ok || err != nil {
-				return v, err
-			}
-		}
-	}
-	return nil, typeError("unsupported operand type(s) for %s: '%s' and '%s'", op, typeName(a), typeName(b))
-}
-
-// add concatenates strings, lists or tuples.
-func (m *machine) add(a, b Value) (v Value, ok bool, err error) {
-	switch x := a.(type) {
-	case string, markup:
-		s, _ := text(a)
-		t, ok := text(b)
-		if !ok {
-			return nil, false, typeError(`can only concatenate str (not "%s") to str`, typeName(b))
-		}
-		_, aSafe := a.(markup)
-		_, bSafe := b.(markup)
-		if err := m.alloc(len(s) + len(t)); err != nil {
-			return nil, false, err
-		}
-		switch {
-		case aSafe && !bSafe:
-			t = htmlEscaper.Replace(t)
-		case bSafe && !aSafe:
-			s = htmlEscaper.Replace(s)
-		}
-		if aSafe || bSafe {
-			return markup(s + t), true, nil
-		}
-		return s + t, true, nil
-	case *List:
-		if y, ok := b.(*List); ok {
-			items, err := m.join(x.Items, y.Items)
-			return &List{Items: items}, true, err
-		}
-	case *Tuple:
-		if y, ok := b.(*Tuple); ok {
-			items, err := m.join(x.Items, y.Items)
-			return &Tuple{Items: items}, true, err
-		}
-	}
-	return nil, false, nil
-}
-
-func (m *machine) join(a, b []Value) ([]Value, error) {
-	if err := m.alloc(16 * (len(a) + len(b))); err != nil {
-		return nil, err
-	}
-	return append(append(make([]Value, 0, len(a)+len(b)), a...), b...), nil
-}
-
-// repeat is a sequence times n.
-func (m *machine) repeat(a Value, n int64) (v Value, ok bool, err error) {
-	n = max(n, 0)
-	size := func(unit int) error {
-		if unit > 0 && n > m.lim.Bytes/int64(unit) {
-			return fail(KindLimit, "more than %d bytes of intermediate values", m.lim.Bytes)
-		}
-		return m.alloc(unit * int(n))
-	}
-	switch x := a.(type) {
-	case string, markup:
-		s, _ := text(a)
-		if err := size(len(s)); err != nil || s == "" {
-			return like(a, ""), true, err
-		}
-		return like(a, strings.Repeat(s, int(n))), true, nil
-	case *List:
-		if err := size(16 * len(x.Items)); err != nil {
-			return nil, false, err
-		}
-		return &List{Items: repeatItems(x.Items, n)}, true, nil
-	case *Tuple:
-		if err := size(16 * len(x.Items)); err != nil {
-			return nil, false, err
-		}
-		return &Tuple{Items: repeatItems(x.Items, n)}, true, nil
-	}
-	return nil, false, nil
-}
-
-func repeatItems(items []Value, n int64) []Value {
-	if len(items) == 0 {
-		return nil
-	}
-	out := make([]Value, 0, len(items)*int(n))
-	for range n {
-		out = append(out, items...)
-	}
-	return out
-}
-
-func (x *attrExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
+func (m *interp) evalAttr(f *frame, x *syntax.AttrExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	return m.getattr(v, x.name)
+	return method.Attr(m.Machine, v, x.Name)
 }
 
-func (x *itemExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
+func (m *interp) evalItem(f *frame, x *syntax.ItemExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	k, err := m.eval(f, x.key)
+	k, err := m.eval(f, x.Key)
 	if err != nil {
 		return nil, err
 	}
-	return m.getitem(v, k)
+	return method.Item(m.Machine, v, k)
 }
 
-func (x *sliceExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
+func (m *interp) evalSlice(f *frame, x *syntax.SliceExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
 	var bounds [3]Value
-	for i, b := range []expr{x.start, x.stop, x.step} {
+	for i, b := range []syntax.Expr{x.Start, x.Stop, x.Step} {
 		if b == nil {
 			continue
 		}
@@ -329,75 +240,77 @@ func (x *sliceExpr) eval(m *machine, f *frame) (Value, error) {
 			return nil, err
 		}
 	}
-	return m.slice(v, bounds)
+	return method.Slice(m.Machine, v, bounds)
 }
 
-func (x *filterExpr) eval(m *machine, f *frame) (Value, error) {
-	if x.x == nil { // only inside a set or filter block, which calls apply
-		return nil, typeError("a filter without a value")
+func (m *interp) evalFilter(f *frame, x *syntax.FilterExpr) (Value, error) {
+	if x.X == nil { // only inside a set or filter block, which calls apply
+		return nil, object.TypeError("a filter without a value")
 	}
-	v, err := m.eval(f, x.x)
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	return x.call(m, f, v)
+	return m.filter(f, x, v)
 }
 
-func (x *filterExpr) call(m *machine, f *frame, v Value) (Value, error) {
-	if x.fn == nil {
-		return nil, fail(KindName, "%s", unknownName("filter", x.name))
+func (m *interp) filter(f *frame, x *syntax.FilterExpr, v Value) (Value, error) {
+	if x.Fn == nil {
+		return nil, object.Fail(KindName, "%s", filter.Unknown("filter", x.Name))
 	}
-	a, err := x.args.values(m, f)
+	a, err := m.args(f, &x.Args)
 	if err != nil {
 		return nil, err
 	}
-	return x.fn.apply(m, x.name, v, a)
+	return x.Fn.Apply(m.Machine, x.Name, v, a)
 }
 
 // apply runs a chain of filters that starts without a value on a text.
-func (x *filterExpr) apply(m *machine, f *frame, in string) (v Value, err error) {
+func (m *interp) filterText(f *frame, x *syntax.FilterExpr, in string) (v Value, err error) {
 	v = in
-	if inner, ok := x.x.(*filterExpr); ok {
-		if v, err = inner.apply(m, f, in); err != nil {
+	if inner, ok := x.X.(*syntax.FilterExpr); ok {
+		if v, err = m.filterText(f, inner, in); err != nil {
 			return nil, err
 		}
 	}
-	v, err = x.call(m, f, v)
-	return v, m.at(x.pos, err)
+	v, err = m.filter(f, x, v)
+	return v, m.at(x.Pos, err)
 }
 
-func (x *testExpr) eval(m *machine, f *frame) (Value, error) {
-	v, err := m.eval(f, x.x)
+func (m *interp) evalTest(f *frame, x *syntax.TestExpr) (Value, error) {
+	v, err := m.eval(f, x.X)
 	if err != nil {
 		return nil, err
 	}
-	if x.fn == nil {
-		return nil, fail(KindName, "%s", unknownName("test", x.name))
+	if x.Fn == nil {
+		return nil, object.Fail(KindName, "%s", filter.Unknown("test", x.Name))
 	}
-	a, err := x.args.values(m, f)
+	a, err := m.args(f, &x.Args)
 	if err != nil {
 		return nil, err
 	}
-	return x.fn.apply(m, x.name, v, a)
+	return x.Fn.Apply(m.Machine, x.Name, v, a)
 }
 
-func (x *callExpr) eval(m *machine, f *frame) (Value, error) { return x.run(m, f, nil) }
+func (m *interp) evalCall(f *frame, x *syntax.CallExpr) (Value, error) {
+	return m.runCall(f, x, nil)
+}
 
 // run evaluates a call; caller, if not nil, is passed along for a call block.
-func (x *callExpr) run(m *machine, f *frame, caller *macro) (Value, error) {
-	fn, err := m.eval(f, x.fn)
+func (m *interp) runCall(f *frame, x *syntax.CallExpr, caller *macro) (Value, error) {
+	fn, err := m.eval(f, x.Fn)
 	if err != nil {
 		return nil, err
 	}
-	a, err := x.args.values(m, f)
+	a, err := m.args(f, &x.Args)
 	if err != nil {
 		return nil, err
 	}
 	if caller != nil {
-		if err := a.add("caller", caller); err != nil {
+		if err := a.Add("caller", caller); err != nil {
 			return nil, err
 		}
 	}
-	v, err := m.call(fn, a)
-	return v, m.at(x.pos, err)
+	v, err := m.Machine.Call(fn, a)
+	return v, m.at(x.Pos, err)
 }

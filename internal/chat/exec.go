@@ -1,255 +1,253 @@
 package chat
 
-import "strings"
+import (
+	"strings"
 
-func (m *machine) run(f *frame, body []stmt) (flow, error) {
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
+)
+
+func (m *interp) run(f *frame, body []syntax.Stmt) (syntax.Flow, error) {
 	if err := m.enter(); err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
 	defer m.leave()
 	for _, s := range body {
-		if err := m.step(1); err != nil {
-			return flowNext, m.at(nodePos(s), err)
+		if err := m.Step(1); err != nil {
+			return syntax.FlowNext, m.at(syntax.PosOf(s), err)
 		}
-		fl, err := s.exec(m, f)
-		if err != nil || fl != flowNext {
-			return fl, m.at(nodePos(s), err)
+		fl, err := m.exec(f, s)
+		if err != nil || fl != syntax.FlowNext {
+			return fl, m.at(syntax.PosOf(s), err)
 		}
 	}
-	return flowNext, nil
+	return syntax.FlowNext, nil
 }
 
-func (s *outputStmt) exec(m *machine, f *frame) (flow, error) {
-	if s.x == nil {
-		return flowNext, m.write(s.text)
+// exec runs one statement.
+func (m *interp) exec(f *frame, s syntax.Stmt) (syntax.Flow, error) {
+	switch s := s.(type) {
+	case *syntax.OutputStmt:
+		return m.execOutput(f, s)
+	case *syntax.IfStmt:
+		return m.execIf(f, s)
+	case *syntax.ForStmt:
+		return m.execFor(f, s)
+	case *syntax.AssignStmt:
+		return m.execAssign(f, s)
+	case *syntax.AssignBlockStmt:
+		return m.execAssignBlock(f, s)
+	case *syntax.FilterBlockStmt:
+		return m.execFilterBlock(f, s)
+	case *syntax.WithStmt:
+		return m.execWith(f, s)
+	case *syntax.MacroStmt:
+		return m.execMacro(f, s)
+	case *syntax.CallStmt:
+		return m.execCall(f, s)
+	case *syntax.GenerationStmt:
+		return m.execGeneration(f, s)
+	case *syntax.BlockStmt:
+		return m.execBlock(f, s)
+	case *syntax.ScopeStmt:
+		return m.execScope(f, s)
+	case *syntax.LoopCtlStmt:
+		return s.Flow, nil
 	}
-	v, err := m.eval(f, s.x)
-	if err != nil {
-		return flowNext, err
-	}
-	t, err := m.str(v)
-	if err != nil {
-		return flowNext, err
-	}
-	return flowNext, m.write(t)
+	return syntax.FlowNext, object.TypeError("statement %T", s)
 }
 
-func (s *ifStmt) exec(m *machine, f *frame) (flow, error) {
-	for i, t := range s.tests {
+func (m *interp) execOutput(f *frame, s *syntax.OutputStmt) (syntax.Flow, error) {
+	if s.X == nil {
+		return syntax.FlowNext, m.write(s.Text)
+	}
+	v, err := m.eval(f, s.X)
+	if err != nil {
+		return syntax.FlowNext, err
+	}
+	t, err := m.Str(v)
+	if err != nil {
+		return syntax.FlowNext, err
+	}
+	return syntax.FlowNext, m.write(t)
+}
+
+func (m *interp) execIf(f *frame, s *syntax.IfStmt) (syntax.Flow, error) {
+	for i, t := range s.Tests {
 		v, err := m.eval(f, t)
 		if err != nil {
-			return flowNext, err
+			return syntax.FlowNext, err
 		}
-		if truth(v) {
-			return m.run(f, s.bodies[i])
+		if object.Truth(v) {
+			return m.run(f, s.Bodies[i])
 		}
 	}
-	if len(s.bodies) > len(s.tests) {
-		return m.run(f, s.bodies[len(s.tests)])
+	if len(s.Bodies) > len(s.Tests) {
+		return m.run(f, s.Bodies[len(s.Tests)])
 	}
-	return flowNext, nil
+	return syntax.FlowNext, nil
 }
 
-func (s *assignStmt) exec(m *machine, f *frame) (flow, error) {
-	if err := m.checkNamespaces(f, s.target); err != nil {
-		return flowNext, err
+func (m *interp) execAssign(f *frame, s *syntax.AssignStmt) (syntax.Flow, error) {
+	if err := m.checkNamespaces(f, s.Target); err != nil {
+		return syntax.FlowNext, err
 	}
-	v, err := m.eval(f, s.x)
+	v, err := m.eval(f, s.X)
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	return flowNext, m.assign(f, s.target, v, s.export)
+	return syntax.FlowNext, m.assign(f, s.Target, v, s.Export)
 }
 
 // checkNamespaces refuses attributes of anything else before the value is computed.
-func (m *machine) checkNamespaces(f *frame, t *target) (err error) {
-	t.refs(func(t *target) {
-		if _, ok := (*f.at(t.ref)).(*namespace); !ok && err == nil {
-			err = m.at(t.pos, typeError("cannot assign attribute on non-namespace object"))
+func (m *interp) checkNamespaces(f *frame, t *syntax.Target) (err error) {
+	t.Refs(func(t *syntax.Target) {
+		if _, ok := (*f.at(t.Ref)).(*object.Namespace); !ok && err == nil {
+			err = m.at(t.Pos, object.TypeError("cannot assign attribute on non-namespace object"))
 		}
 	})
 	return err
 }
 
 // assign stores v; export also shows top-level names to blocks.
-func (m *machine) assign(f *frame, t *target, v Value, export bool) error {
+func (m *interp) assign(f *frame, t *syntax.Target, v Value, export bool) error {
 	switch {
-	case t.items != nil:
+	case t.Items != nil:
 		n := 0
-		err := m.each(v, func(x Value) (bool, error) {
-			if n == len(t.items) {
-				return false, valueError("too many values to unpack (expected %d)", len(t.items))
+		err := m.Each(v, func(x Value) (bool, error) {
+			if n == len(t.Items) {
+				return false, object.ValueError("too many values to unpack (expected %d)", len(t.Items))
 			}
 			n++
-			return true, m.assign(f, t.items[n-1], x, export)
+			return true, m.assign(f, t.Items[n-1], x, export)
 		})
-		if err == nil && n < len(t.items) {
-			err = valueError("not enough values to unpack (expected %d, got %d)", len(t.items), n)
+		if err == nil && n < len(t.Items) {
+			err = object.ValueError("not enough values to unpack (expected %d, got %d)", len(t.Items), n)
 		}
-		return m.at(t.pos, err)
-	case t.attr != "":
-		ns, ok := (*f.at(t.ref)).(*namespace)
+		return m.at(t.Pos, err)
+	case t.Attr != "":
+		ns, ok := (*f.at(t.Ref)).(*object.Namespace)
 		if !ok {
-			return m.at(t.pos, typeError("cannot assign attribute on non-namespace object"))
+			return m.at(t.Pos, object.TypeError("cannot assign attribute on non-namespace object"))
 		}
-		if err := m.alloc(32); err != nil {
+		if err := m.Alloc(32); err != nil {
 			return err
 		}
-		return ns.attrs.Set(t.attr, v)
+		return ns.Attrs.Set(t.Attr, v)
 	}
-	*f.at(t.ref) = v
+	*f.at(t.Ref) = v
 	if export {
 		if f.ctx.set == nil {
 			f.ctx.set = map[string]Value{}
 		}
-		f.ctx.set[t.name] = v
+		f.ctx.set[t.Name] = v
 	}
 	return nil
 }
 
-func (s *assignBlockStmt) exec(m *machine, f *frame) (flow, error) {
-	m.open(f, s.scope)
-	fl := flowNext
+func (m *interp) execAssignBlock(f *frame, s *syntax.AssignBlockStmt) (syntax.Flow, error) {
+	m.open(f, s.Scope)
+	fl := syntax.FlowNext
 	text, err := m.capture(func() (err error) {
-		fl, err = m.run(f, s.body)
+		fl, err = m.run(f, s.Body)
 		return err
 	})
-	if err != nil || fl != flowNext {
+	if err != nil || fl != syntax.FlowNext {
 		return fl, err
 	}
 	v := Value(text)
-	if s.filter != nil {
-		if v, err = s.filter.apply(m, f, text); err != nil {
-			return flowNext, err
+	if s.Filter != nil {
+		if v, err = m.filterText(f, s.Filter, text); err != nil {
+			return syntax.FlowNext, err
 		}
 	}
-	if err := m.checkNamespaces(f, s.target); err != nil {
-		return flowNext, err
+	if err := m.checkNamespaces(f, s.Target); err != nil {
+		return syntax.FlowNext, err
 	}
-	if err := m.assign(f, s.target, v, s.export); err != nil {
-		return flowNext, err
+	if err := m.assign(f, s.Target, v, s.Export); err != nil {
+		return syntax.FlowNext, err
 	}
-	m.close(f, s.scope)
-	return flowNext, nil
+	m.close(f, s.Scope)
+	return syntax.FlowNext, nil
 }
 
-func (s *filterBlockStmt) exec(m *machine, f *frame) (flow, error) {
-	m.open(f, s.scope)
-	fl := flowNext
+func (m *interp) execFilterBlock(f *frame, s *syntax.FilterBlockStmt) (syntax.Flow, error) {
+	m.open(f, s.Scope)
+	fl := syntax.FlowNext
 	text, err := m.capture(func() (err error) {
-		fl, err = m.run(f, s.body)
+		fl, err = m.run(f, s.Body)
 		return err
 	})
-	if err != nil || fl != flowNext {
+	if err != nil || fl != syntax.FlowNext {
 		return fl, err
 	}
-	v, err := s.filter.apply(m, f, text)
+	v, err := m.filterText(f, s.Filter, text)
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	m.close(f, s.scope)
-	return flowNext, m.writeString(v)
+	m.close(f, s.Scope)
+	return syntax.FlowNext, m.writeString(v)
 }
 
 // writeString writes what a block produced, which must be a string.
-func (m *machine) writeString(v Value) error {
-	t, ok := text(v)
+func (m *interp) writeString(v Value) error {
+	t, ok := object.Text(v)
 	if !ok {
-		return typeError("sequence item 0: expected str instance, %s found", typeName(v))
+		return object.TypeError("sequence item 0: expected str instance, %s found", object.TypeName(v))
 	}
 	return m.write(t)
 }
 
-func (s *withStmt) exec(m *machine, f *frame) (flow, error) {
-	m.open(f, s.scope)
-	for i, t := range s.targets {
-		v, err := m.eval(f, s.values[i])
+func (m *interp) execWith(f *frame, s *syntax.WithStmt) (syntax.Flow, error) {
+	m.open(f, s.Scope)
+	for i, t := range s.Targets {
+		v, err := m.eval(f, s.Values[i])
 		if err != nil {
-			return flowNext, err
+			return syntax.FlowNext, err
 		}
 		if err := m.assign(f, t, v, false); err != nil {
-			return flowNext, err
+			return syntax.FlowNext, err
 		}
 	}
-	fl, err := m.run(f, s.body)
-	m.close(f, s.scope)
+	fl, err := m.run(f, s.Body)
+	m.close(f, s.Scope)
 	return fl, err
 }
 
-func (s *scopeStmt) exec(m *machine, f *frame) (flow, error) {
-	m.open(f, s.scope)
-	fl, err := m.run(f, s.body)
-	m.close(f, s.scope)
+func (m *interp) execScope(f *frame, s *syntax.ScopeStmt) (syntax.Flow, error) {
+	m.open(f, s.Scope)
+	fl, err := m.run(f, s.Body)
+	m.close(f, s.Scope)
 	return fl, err
 }
 
-func (s *macroStmt) exec(m *machine, f *frame) (flow, error) {
-	v := &macro{def: s.def, f: f}
-	*f.at(s.ref) = v
-	if s.export {
+func (m *interp) execMacro(f *frame, s *syntax.MacroStmt) (syntax.Flow, error) {
+	v := &macro{in: m, def: s.Def, f: f}
+	*f.at(s.Ref) = v
+	if s.Export {
 		if f.ctx.set == nil {
 			f.ctx.set = map[string]Value{}
 		}
-		f.ctx.set[s.def.name] = v
+		f.ctx.set[s.Def.Name] = v
 	}
-	return flowNext, nil
+	return syntax.FlowNext, nil
 }
 
-func (s *callStmt) exec(m *machine, f *frame) (flow, error) {
-	v, err := s.call.run(m, f, &macro{def: s.def, f: f})
+func (m *interp) execCall(f *frame, s *syntax.CallStmt) (syntax.Flow, error) {
+	v, err := m.runCall(f, s.Call, &macro{in: m, def: s.Def, f: f})
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	return flowNext, m.writeString(v)
+	return syntax.FlowNext, m.writeString(v)
 }
 
-func (s *generationStmt) exec(m *machine, f *frame) (flow, error) {
-	v, err := (&macro{def: s.def, f: f}).call(m, &callArgs{})
+func (m *interp) execGeneration(f *frame, s *syntax.GenerationStmt) (syntax.Flow, error) {
+	v, err := (&macro{in: m, def: s.Def, f: f}).Call(m.Machine, &object.Args{})
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
 	text := v.(string)
 	start := m.written()
 	m.spans = append(m.spans, [2]int{start, start + strings.Count(text, "") - 1})
-	return flowNext, m.write(text)
-}
-
-func (s *loopCtlStmt) exec(*machine, *frame) (flow, error) { return s.flow, nil }
-
-func (s *blockStmt) exec(m *machine, f *frame) (flow, error) {
-	ctx := f.ctx
-	if s.scoped {
-		ctx = &scope{vars: map[string]Value{}}
-		if err := m.alloc(32 * (len(f.ctx.vars) + len(f.ctx.set) + len(s.locals))); err != nil {
-			return flowNext, err
-		}
-		for _, layer := range []map[string]Value{f.ctx.vars, f.ctx.set} {
-			for k, v := range layer {
-				ctx.vars[k] = v
-			}
-		}
-		for name, ref := range s.locals {
-			if v := *f.at(ref); v != missing {
-				ctx.vars[name] = v
-			}
-		}
-	}
-	return flowNext, s.render(m, ctx)
-}
-
-func (s *blockStmt) render(m *machine, ctx *scope) error {
-	if err := m.enterCall(); err != nil {
-		return err
-	}
-	defer m.leaveCall()
-	f := &frame{slots: newSlots(s.fn), ctx: ctx}
-	if s.self >= 0 {
-		f.slots[s.self] = &templateRef{f}
-	}
-	if s.super >= 0 {
-		f.slots[s.super] = &undefined{kind: KindUndefined, msg: "there is no parent block called " + repr(s.name) + "."}
-	}
-	m.open(f, s.scope)
-	_, err := m.run(f, s.body)
-	return err
+	return syntax.FlowNext, m.write(text)
 }

@@ -1,5 +1,10 @@
 package chat
 
+import (
+	"atenia/internal/chat/method"
+	"atenia/internal/chat/object"
+)
+
 // globals are the functions every template sees; a variable of the same name
 // hides one. The function lipsum is left out: its text is random.
 var globals map[string]Value
@@ -7,90 +12,92 @@ var globals map[string]Value
 // maxRange is the sandbox's limit on the length of a range.
 const maxRange = 100_000
 
+func init() { defineGlobals() }
+
 func defineGlobals() {
 	globals = map[string]Value{}
-	for name, f := range map[string]func(m *machine, a *callArgs) (Value, error){
+	for name, f := range map[string]func(m *object.Machine, a *object.Args) (Value, error){
 		"range": rangeFunc, "dict": dictFunc, "namespace": namespaceFunc, "cycler": cyclerFunc, "joiner": joinerFunc,
-		"raise_exception": raiseException, "strftime_now": strftimeNow,
+		"raise_exception": raiseException,
 	} {
-		globals[name] = &function{name: name, call: f}
+		globals[name] = &object.Function{Name: name, Call: f}
 	}
 }
 
-func rangeFunc(_ *machine, a *callArgs) (Value, error) {
-	if len(a.kw) > 0 || len(a.pos) == 0 || len(a.pos) > 3 {
-		return nil, typeError("range expected 1 to 3 arguments without names")
+func rangeFunc(_ *object.Machine, a *object.Args) (Value, error) {
+	if len(a.Named) > 0 || len(a.Pos) == 0 || len(a.Pos) > 3 {
+		return nil, object.TypeError("range expected 1 to 3 arguments without names")
 	}
 	v := [3]int64{0, 0, 1}
-	for i, x := range a.pos {
-		n, err := argInt("range", x, 0)
+	for i, x := range a.Pos {
+		n, err := method.IntArg("range", x, 0)
 		if err != nil {
 			return nil, err
 		}
 		v[i] = int64(n)
 	}
-	if len(a.pos) == 1 {
+	if len(a.Pos) == 1 {
 		v[0], v[1] = 0, v[0]
 	}
 	if v[2] == 0 {
-		return nil, valueError("range() arg 3 must not be zero")
+		return nil, object.ValueError("range() arg 3 must not be zero")
 	}
 	const bound = 1 << 60 // keeps the arithmetic below within int64
 	for _, x := range v {
 		if x > bound || x < -bound {
-			return nil, fail(KindOverflow, "range argument out of bounds")
+			return nil, object.Fail(KindOverflow, "range argument out of bounds")
 		}
 	}
-	r := &rng{start: v[0], stop: v[1], step: v[2]}
+	r := &object.Range{Start: v[0], Stop: v[1], Step: v[2]}
 	if v[2] > 0 && v[1] > v[0] {
-		r.n = (v[1]-v[0]-1)/v[2] + 1
+		r.N = (v[1]-v[0]-1)/v[2] + 1
 	} else if v[2] < 0 && v[1] < v[0] {
-		r.n = (v[0]-v[1]-1)/-v[2] + 1
+		r.N = (v[0]-v[1]-1)/-v[2] + 1
 	}
-	if r.n > maxRange {
-		return nil, fail(KindOverflow, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
+	if r.N > maxRange {
+		return nil, object.Fail(KindOverflow, "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 	}
 	return r, nil
 }
 
 // newDict is Python's dict(mapping or pairs, **kw).
-func newDict(m *machine, a *callArgs) (*Map, error) {
+func newDict(m *object.Machine, a *object.Args) (*Map, error) {
 	d := &Map{}
-	if len(a.pos) > 1 {
-		return nil, typeError("dict expected at most 1 argument, got %d", len(a.pos))
+	if len(a.Pos) > 1 {
+		return nil, object.TypeError("dict expected at most 1 argument, got %d", len(a.Pos))
 	}
-	if len(a.pos) == 1 {
-		if u, ok := a.pos[0].(*undefined); ok {
-			return nil, u.err()
+	if len(a.Pos) == 1 {
+		if u, ok := a.Pos[0].(*object.Undefined); ok {
+			return nil, u.Err()
 		}
-		if src, ok := a.pos[0].(*Map); ok {
+		if src, ok := a.Pos[0].(*Map); ok {
 			for k, v := range src.All() {
-				if err := m.put(d, k, v); err != nil {
+				if err := m.Put(d, k, v); err != nil {
 					return nil, err
 				}
 			}
-		} else if err := m.each(a.pos[0], func(p Value) (bool, error) {
-			kv, err := m.collect(p)
+		} else if err := m.Each(a.Pos[0], func(p Value) (bool, error) {
+			kv, err := m.Collect(p)
 			if err == nil && len(kv) != 2 {
-				err = valueError("dictionary update sequence element has length %d; 2 is required", len(kv))
+				err = object.ValueError("dictionary update sequence element has length %d; 2 is required", len(kv))
 			}
 			if err != nil {
 				return false, err
 			}
-			return true, m.put(d, kv[0], kv[1])
+			return true, m.Put(d, kv[0], kv[1])
 		}); err != nil {
 			return nil, err
 		}
 	}
-	for _, k := range a.kw {
-		if err := m.put(d, k.name, k.v); err != nil {
+	for _, k := range a.Named {
+		if err := m.Put(d, k.Name, k.Value); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func dictFunc(m *machine, a *callArgs) (Value, error) {
+func dictFunc(m *object.Machine, a *object.Args) (Value, error) {
 	d, err := newDict(m, a)
 	if err != nil {
 		return nil, err
@@ -98,62 +105,129 @@ func dictFunc(m *machine, a *callArgs) (Value, error) {
 	return d, nil
 }
 
-func namespaceFunc(m *machine, a *callArgs) (Value, error) {
+func namespaceFunc(m *object.Machine, a *object.Args) (Value, error) {
 	d, err := newDict(m, a)
 	if err != nil {
 		return nil, err
 	}
-	return &namespace{attrs: d}, nil
+	return &object.Namespace{Attrs: d}, nil
 }
 
-func cyclerFunc(_ *machine, a *callArgs) (Value, error) {
-	if len(a.kw) > 0 {
-		return nil, typeError("cycler() takes no keyword arguments")
+func cyclerFunc(_ *object.Machine, a *object.Args) (Value, error) {
+	if len(a.Named) > 0 {
+		return nil, object.TypeError("cycler() takes no keyword arguments")
 	}
-	if len(a.pos) == 0 {
-		return nil, valueError("at least one item has to be provided")
+	if len(a.Pos) == 0 {
+		return nil, object.ValueError("at least one item has to be provided")
 	}
-	return &cycler{items: a.pos}, nil
+	return &cycler{items: a.Pos}, nil
 }
 
-func joinerFunc(_ *machine, a *callArgs) (Value, error) {
-	v, err := a.bind("joiner", "sep?")
+func joinerFunc(_ *object.Machine, a *object.Args) (Value, error) {
+	v, err := a.Bind("joiner", "sep?")
 	if err != nil {
 		return nil, err
 	}
-	if v[0] == missing {
+	if v[0] == object.Missing {
 		v[0] = ", "
 	}
 	return &joiner{sep: v[0]}, nil
 }
 
-func raiseException(m *machine, a *callArgs) (Value, error) {
-	v, err := a.bind("raise_exception", "message")
+func raiseException(m *object.Machine, a *object.Args) (Value, error) {
+	v, err := a.Bind("raise_exception", "message")
 	if err != nil {
 		return nil, err
 	}
-	s, err := m.str(v[0])
+	s, err := m.Str(v[0])
 	if err != nil {
 		return nil, err
 	}
 	return nil, &RaiseError{Message: s}
 }
 
-func strftimeNow(m *machine, a *callArgs) (Value, error) {
-	v, err := a.bind("strftime_now", "format")
+func (in *interp) strftimeNow(m *object.Machine, a *object.Args) (Value, error) {
+	v, err := a.Bind("strftime_now", "format")
 	if err != nil {
 		return nil, err
 	}
-	f, ok := text(v[0])
+	f, ok := object.Text(v[0])
 	if !ok {
-		return nil, typeError("strftime() argument 1 must be str, not %s", typeName(v[0]))
+		return nil, object.TypeError("strftime() argument 1 must be str, not %s", object.TypeName(v[0]))
 	}
-	if m.now.IsZero() {
-		m.now = clock()
+	if in.now.IsZero() {
+		in.now = clock()
 	}
-	s, err := m.strftime(m.now, f)
+	s, err := strftime(m, in.now, f)
 	if err != nil {
 		return nil, err
 	}
-	return s, m.alloc(len(s))
+	return s, m.Alloc(len(s))
+}
+
+// A cycler hands out its items in turn.
+type cycler struct {
+	items []Value
+	pos   int
+}
+
+// TypeName names the type as Python does.
+func (c *cycler) TypeName() string { return "Cycler" }
+
+// Attr returns an attribute.
+func (c *cycler) Attr(_ *object.Machine, name string) (Value, bool, error) {
+	switch name {
+	case "items":
+		return &Tuple{Items: c.items}, true, nil
+	case "pos":
+		return int64(c.pos), true, nil
+	case "current":
+		return c.items[c.pos], true, nil
+	case "next", "reset":
+		return &object.Function{Name: name, Method: true, Call: func(_ *object.Machine, a *object.Args) (Value, error) {
+			if _, err := a.Bind(name); err != nil {
+				return nil, err
+			}
+			if name == "reset" {
+				c.pos = 0
+				return nil, nil
+			}
+			v := c.items[c.pos]
+			c.pos = (c.pos + 1) % len(c.items)
+			return v, nil
+		}}, true, nil
+	}
+	return nil, false, nil
+}
+
+// A joiner is empty when first called and its separator after that.
+type joiner struct {
+	sep  Value
+	used bool
+}
+
+// TypeName names the type as Python does.
+func (j *joiner) TypeName() string { return "Joiner" }
+
+// Attr returns an attribute.
+func (j *joiner) Attr(_ *object.Machine, name string) (Value, bool, error) {
+	switch name {
+	case "sep":
+		return j.sep, true, nil
+	case "used":
+		return j.used, true, nil
+	}
+	return nil, false, nil
+}
+
+// Call calls the object.
+func (j *joiner) Call(_ *object.Machine, a *object.Args) (Value, error) {
+	if _, err := a.Bind("joiner"); err != nil {
+		return nil, err
+	}
+	if !j.used {
+		j.used = true
+		return "", nil
+	}
+	return j.sep, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"atenia/internal/golden"
+
+	"atenia/internal/chat/object"
 )
 
 // goldenNow is the time at which the cases were made.
@@ -26,7 +28,7 @@ func contextOf(m *Map) *Context {
 		case "documents":
 			c.Documents = v
 		case "add_generation_prompt":
-			c.AddGenerationPrompt = truth(v)
+			c.AddGenerationPrompt = object.Truth(v)
 		default:
 			c.Vars.Set(k, v)
 		}

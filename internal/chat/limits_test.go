@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/chat/object"
 )
 
 // hostile templates try to hang, to eat memory or to overflow the stack.
@@ -111,7 +113,7 @@ func TestErrorPositions(t *testing.T) {
 	}
 	for _, c := range []struct {
 		template  string
-		kind      Kind
+		kind      object.Kind
 		line, col int
 	}{
 		{"x\n{{ a.b.c }}", KindUndefined, 2, 6},

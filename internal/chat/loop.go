@@ -1,21 +1,28 @@
 package chat
 
+import (
+	"fmt"
+
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
+)
+
 // A loop is the variable loop inside a for.
 type loop struct {
-	it     *iterator
-	size   int // of the whole iteration, or -1
+	it     *object.Iterator
+	n      int // of the whole iteration, or -1
 	index0 int
 	depth0 int
 
 	before, current, after Value // missing where there is none
 	changed                []Value
 	hasChanged             bool
-	recurse                func(m *machine, v Value, depth int) (Value, error) // nil: not recursive
+	recurse                func(v Value, depth int) (Value, error) // nil: not recursive
 }
 
-func (l *loop) peek(m *machine) (Value, error) {
-	if l.after == missing {
-		v, ok, err := l.it.next()
+func (l *loop) peek(m *object.Machine) (Value, error) {
+	if l.after == object.Missing {
+		v, ok, err := l.it.Next()
 		if err != nil {
 			return nil, err
 		}
@@ -23,27 +30,36 @@ func (l *loop) peek(m *machine) (Value, error) {
 			l.after = v
 		}
 	}
-	return l.after, m.step(1)
+	return l.after, m.Step(1)
 }
 
-// length reads a lazy iteration to its end to learn its length, as Jinja does.
-func (l *loop) length(m *machine) (int, error) {
-	if l.size < 0 {
-		rest, err := m.collect(l.it)
+// Size reads a lazy iteration to its end to learn its length, as Jinja does.
+func (l *loop) Size(m *object.Machine) (int, error) {
+	if l.n < 0 {
+		rest, err := m.Collect(l.it)
 		if err != nil {
 			return 0, err
 		}
-		l.it = sliceIterator(rest)
-		l.size = len(rest) + l.index0 + 1
-		if l.after != missing {
-			l.size++
+		l.it = object.IterateOver(rest)
+		l.n = len(rest) + l.index0 + 1
+		if l.after != object.Missing {
+			l.n++
 		}
 	}
-	return l.size, nil
+	return l.n, nil
 }
 
-// attr returns an attribute of the loop variable.
-func (l *loop) attr(m *machine, name string) (Value, bool, error) {
+// TypeName names the type as Python does.
+func (l *loop) TypeName() string { return "LoopContext" }
+
+// Repr is Python's repr().
+func (l *loop) Repr(m *object.Machine) (string, error) {
+	n, err := l.Size(m)
+	return fmt.Sprintf("<LoopContext %d/%d>", l.index0+1, n), err
+}
+
+// Attr returns an attribute of the loop variable.
+func (l *loop) Attr(m *object.Machine, name string) (Value, bool, error) {
 	switch name {
 	case "index":
 		return int64(l.index0 + 1), true, nil
@@ -56,7 +72,7 @@ func (l *loop) attr(m *machine, name string) (Value, bool, error) {
 	case "depth0":
 		return int64(l.depth0), true, nil
 	case "length", "revindex", "revindex0":
-		n, err := l.length(m)
+		n, err := l.Size(m)
 		switch name {
 		case "revindex":
 			n -= l.index0
@@ -66,163 +82,164 @@ func (l *loop) attr(m *machine, name string) (Value, bool, error) {
 		return int64(n), true, err
 	case "last":
 		v, err := l.peek(m)
-		return v == missing, true, err
+		return v == object.Missing, true, err
 	case "previtem":
 		if l.index0 == 0 {
-			return &undefined{kind: KindUndefined, msg: "there is no previous item"}, true, nil
+			return &object.Undefined{Kind: KindUndefined, Msg: "there is no previous item"}, true, nil
 		}
 		return l.before, true, nil
 	case "nextitem":
 		v, err := l.peek(m)
-		if v == missing {
-			v = &undefined{kind: KindUndefined, msg: "there is no next item"}
+		if v == object.Missing {
+			v = &object.Undefined{Kind: KindUndefined, Msg: "there is no next item"}
 		}
 		return v, true, err
 	case "cycle":
-		return &function{name: name, method: true, call: l.cycle}, true, nil
+		return &object.Function{Name: name, Method: true, Call: l.cycle}, true, nil
 	case "changed":
-		return &function{name: name, method: true, call: l.isChanged}, true, nil
+		return &object.Function{Name: name, Method: true, Call: l.isChanged}, true, nil
 	}
 	return nil, false, nil
 }
 
-func (l *loop) cycle(_ *machine, a *callArgs) (Value, error) {
-	if len(a.pos) == 0 || len(a.kw) > 0 {
-		return nil, typeError("no items for cycling given")
+func (l *loop) cycle(_ *object.Machine, a *object.Args) (Value, error) {
+	if len(a.Pos) == 0 || len(a.Named) > 0 {
+		return nil, object.TypeError("no items for cycling given")
 	}
-	return a.pos[l.index0%len(a.pos)], nil
+	return a.Pos[l.index0%len(a.Pos)], nil
 }
 
-func (l *loop) isChanged(m *machine, a *callArgs) (Value, error) {
-	if len(a.kw) > 0 {
-		return nil, typeError("changed() takes no keyword arguments")
+func (l *loop) isChanged(m *object.Machine, a *object.Args) (Value, error) {
+	if len(a.Named) > 0 {
+		return nil, object.TypeError("changed() takes no keyword arguments")
 	}
 	if l.hasChanged {
-		eq, err := m.equalItems(l.changed, a.pos, 0)
+		eq, err := m.EqualItems(l.changed, a.Pos, 0)
 		if err != nil || eq {
 			return false, err
 		}
 	}
-	l.changed, l.hasChanged = a.pos, true
+	l.changed, l.hasChanged = a.Pos, true
 	return true, nil
 }
 
-func (l *loop) call(m *machine, a *callArgs) (Value, error) {
-	v, err := a.bind("loop", "iterable")
+// Call calls the object.
+func (l *loop) Call(_ *object.Machine, a *object.Args) (Value, error) {
+	v, err := a.Bind("loop", "iterable")
 	if err != nil {
 		return nil, err
 	}
 	if l.recurse == nil {
-		return nil, typeError("the loop must have the 'recursive' marker to be called recursively")
+		return nil, object.TypeError("the loop must have the 'recursive' marker to be called recursively")
 	}
-	return l.recurse(m, v[0], l.depth0+1)
+	return l.recurse(v[0], l.depth0+1)
 }
 
-func (s *forStmt) exec(m *machine, f *frame) (flow, error) {
-	v, err := m.eval(f, s.iter)
+func (m *interp) execFor(f *frame, s *syntax.ForStmt) (syntax.Flow, error) {
+	v, err := m.eval(f, s.Iter)
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	if !s.recursive {
-		return s.loop(m, f, f, v, 0, nil)
+	if !s.Recursive {
+		return m.loop(f, f, s, v, 0, nil)
 	}
-	text, err := s.recurse(m, f, v, 0)
+	text, err := m.recurse(f, s, v, 0)
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	return flowNext, m.write(text)
+	return syntax.FlowNext, m.write(text)
 }
 
 // recurse runs a recursive loop at some depth; f is the frame around it.
-func (s *forStmt) recurse(m *machine, f *frame, v Value, depth int) (string, error) {
+func (m *interp) recurse(f *frame, s *syntax.ForStmt, v Value, depth int) (string, error) {
 	if err := m.enterCall(); err != nil {
 		return "", err
 	}
 	defer m.leaveCall()
-	again := func(m *machine, v Value, depth int) (Value, error) { return s.recurse(m, f, v, depth) }
+	again := func(v Value, depth int) (Value, error) { return m.recurse(f, s, v, depth) }
 	return m.capture(func() error {
-		_, err := s.loop(m, &frame{slots: newSlots(s.fn), up: f, ctx: f.ctx}, f, v, depth, again)
+		_, err := m.loop(&frame{slots: newSlots(s.Fn), up: f, ctx: f.ctx}, f, s, v, depth, again)
 		return err
 	})
 }
 
 // loop runs the body in the frame f for each value of v. The loop's test is a
 // function of the frame outer.
-func (s *forStmt) loop(m *machine, f, outer *frame, v Value, depth int, recurse func(*machine, Value, int) (Value, error)) (flow, error) {
-	it, err := m.iterate(v)
+func (m *interp) loop(f, outer *frame, s *syntax.ForStmt, v Value, depth int, recurse func(Value, int) (Value, error)) (syntax.Flow, error) {
+	it, err := m.Iterate(v)
 	if err != nil {
-		return flowNext, err
+		return syntax.FlowNext, err
 	}
-	if s.test != nil {
-		it = s.filtered(m, outer, it)
+	if s.Test != nil {
+		it = m.filtered(outer, s, it)
 	}
-	l := &loop{it: it, size: -1, index0: -1, depth0: depth, before: missing, current: missing, after: missing, recurse: recurse}
-	if _, ok := v.(*iterator); !ok && s.test == nil {
-		l.size = it.rest
+	l := &loop{it: it, n: -1, index0: -1, depth0: depth, before: object.Missing, current: object.Missing, after: object.Missing, recurse: recurse}
+	if _, ok := v.(*object.Iterator); !ok && s.Test == nil {
+		l.n = it.Rest
 	}
-	if s.loopSlot >= 0 {
-		f.slots[s.loopSlot] = l
+	if s.LoopSlot >= 0 {
+		f.slots[s.LoopSlot] = l
 	}
 	ran := false
 	for {
-		x, err := l.peek(m)
+		x, err := l.peek(m.Machine)
 		if err != nil {
-			return flowNext, err
+			return syntax.FlowNext, err
 		}
-		if x == missing {
+		if x == object.Missing {
 			break
 		}
-		l.after = missing
+		l.after = object.Missing
 		l.index0++
 		l.before, l.current = l.current, x
-		if err := m.assign(f, s.target, x, false); err != nil {
-			return flowNext, err
+		if err := m.assign(f, s.Target, x, false); err != nil {
+			return syntax.FlowNext, err
 		}
-		m.open(f, s.body0)
-		fl, err := m.run(f, s.body)
+		m.open(f, s.Body0)
+		fl, err := m.run(f, s.Body)
 		if err != nil {
-			return flowNext, err
+			return syntax.FlowNext, err
 		}
-		if fl == flowBreak {
+		if fl == syntax.FlowBreak {
 			break
 		}
-		ran = ran || fl == flowNext // as in Jinja: an iteration cut short does not count
+		ran = ran || fl == syntax.FlowNext // as in Jinja: an iteration cut short does not count
 	}
-	m.close(f, s.body0)
-	if s.els != nil && !ran {
-		m.open(f, s.els0)
-		fl, err := m.run(f, s.els)
-		m.close(f, s.els0)
+	m.close(f, s.Body0)
+	if s.Els != nil && !ran {
+		m.open(f, s.Els0)
+		fl, err := m.run(f, s.Els)
+		m.close(f, s.Els0)
 		return fl, err
 	}
-	return flowNext, nil
+	return syntax.FlowNext, nil
 }
 
 // filtered is the iteration over those values of it that pass the test.
-func (s *forStmt) filtered(m *machine, outer *frame, it *iterator) *iterator {
-	f := &frame{slots: newSlots(s.testFn), up: outer, ctx: outer.ctx}
+func (m *interp) filtered(outer *frame, s *syntax.ForStmt, it *object.Iterator) *object.Iterator {
+	f := &frame{slots: newSlots(s.TestFn), up: outer, ctx: outer.ctx}
 	opened := false
-	return generator(func() (Value, bool, error) {
+	return object.Generator(func() (Value, bool, error) {
 		if !opened {
-			m.open(f, s.testEntry)
+			m.open(f, s.TestEntry)
 			opened = true
 		}
 		for {
-			x, ok, err := it.next()
+			x, ok, err := it.Next()
 			if err != nil || !ok {
 				return nil, false, err
 			}
-			if err := m.step(1); err != nil {
+			if err := m.Step(1); err != nil {
 				return nil, false, err
 			}
-			if err := m.assign(f, s.testTarget, x, false); err != nil {
+			if err := m.assign(f, s.TestTarget, x, false); err != nil {
 				return nil, false, err
 			}
-			v, err := m.eval(f, s.test)
+			v, err := m.eval(f, s.Test)
 			if err != nil {
 				return nil, false, err
 			}
-			if truth(v) {
+			if object.Truth(v) {
 				return x, true, nil
 			}
 		}

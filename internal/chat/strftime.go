@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"atenia/internal/chat/method"
+	"atenia/internal/chat/object"
 )
 
 // clock is what strftime_now reads when the context sets no time.
@@ -12,7 +15,7 @@ var clock = time.Now
 
 // strftime formats t as C's strftime does in the C locale, with the flags of
 // glibc. The time has no zone, like datetime.now(): %z and %Z are empty.
-func (m *machine) strftime(t time.Time, format string) (string, error) {
+func strftime(m *object.Machine, t time.Time, format string) (string, error) {
 	var b strings.Builder
 	for format != "" {
 		i := strings.IndexByte(format, '%')
@@ -34,12 +37,12 @@ func (m *machine) strftime(t time.Time, format string) (string, error) {
 				flag = s[0]
 			}
 		}
-		width, rest, err := number(s)
+		width, rest, err := method.LeadingInt(s)
 		if err != nil {
 			return "", err
 		}
 		if rest == "" {
-			return "", valueError("strftime format ends with raw %%")
+			return "", object.ValueError("strftime format ends with raw %%")
 		}
 		field, ok := timeField(t, rest[0])
 		format = rest[1:]
@@ -47,7 +50,7 @@ func (m *machine) strftime(t time.Time, format string) (string, error) {
 			b.WriteString(full[:len(full)-len(format)])
 			continue
 		}
-		if err := m.alloc(max(width, 0) + len(field.text) + 8); err != nil {
+		if err := m.Alloc(max(width, 0) + len(field.text) + 8); err != nil {
 			return "", err
 		}
 		b.WriteString(field.format(flag, width, up, swap))

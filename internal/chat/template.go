@@ -3,23 +3,27 @@ package chat
 import (
 	"maps"
 	"time"
+
+	"atenia/internal/chat/filter"
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
 )
 
 // A Template is a parsed chat template. It does not change and may be used
 // from several goroutines at once.
 type Template struct {
 	name string
-	prog *program
+	prog *syntax.Program
 }
 
 // Parse reads a template; name is for messages. What it refuses it reports as
 // a [*SyntaxError] with line and column.
 func Parse(name, source string) (*Template, error) {
-	body, err := parse(name, source)
+	body, err := syntax.Parse(name, source)
 	if err != nil {
 		return nil, err
 	}
-	p, err := resolve(name, body)
+	p, err := syntax.Resolve(name, body, &syntax.Library{Filters: filter.Table, Tests: filter.Tests, Unknown: filter.Unknown})
 	if err != nil {
 		return nil, err
 	}
@@ -36,30 +40,6 @@ type Context struct {
 	Vars                *Map      // further variables by name: bos_token, enable_thinking …
 	Now                 time.Time // for strftime_now; zero: the clock
 	Limits              Limits    // zero: the defaults
-}
-
-// Limits bound a rendering. A field that is zero has its default.
-type Limits struct {
-	Steps  int64 // nodes visited and 32-byte pieces of text touched; 20 million
-	Bytes  int64 // text and lists created in all, alive or not; 256 MiB
-	Output int64 // bytes of the result; 32 MiB
-	Calls  int   // macros and recursive loops inside each other; 200
-}
-
-func (l Limits) withDefaults() Limits {
-	if l.Steps == 0 {
-		l.Steps = 20_000_000
-	}
-	if l.Bytes == 0 {
-		l.Bytes = 256 << 20
-	}
-	if l.Output == 0 {
-		l.Output = 32 << 20
-	}
-	if l.Calls == 0 {
-		l.Calls = 200
-	}
-	return l
 }
 
 // A Result is a rendered conversation.
@@ -81,18 +61,15 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 		return Result{}, err
 	}
 	root := &sink{root: true}
-	m := &machine{
-		name: t.name, lim: ctx.Limits.withDefaults(), now: ctx.Now, out: root, root: root,
-		blocks: t.prog.blocks,
+	m := &interp{Machine: object.NewMachine(ctx.Limits), name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
+	vars["strftime_now"] = &object.Function{Name: "strftime_now", Call: m.strftimeNow}
+	f := &frame{slots: newSlots(t.prog.Fn), ctx: &scope{vars: vars}}
+	if t.prog.Self >= 0 {
+		f.slots[t.prog.Self] = &templateRef{m, f}
 	}
-	m.steps, m.bytes = m.lim.Steps, m.lim.Bytes
-	f := &frame{slots: newSlots(t.prog.fn), ctx: &scope{vars: vars}}
-	if t.prog.self >= 0 {
-		f.slots[t.prog.self] = &templateRef{f}
-	}
-	m.open(f, t.prog.scope)
-	if _, err := m.run(f, t.prog.body); err != nil {
-		return Result{}, m.at(pos{1, 1}, err)
+	m.open(f, t.prog.Scope)
+	if _, err := m.run(f, t.prog.Body); err != nil {
+		return Result{}, m.at(syntax.Pos{Line: 1, Col: 1}, err)
 	}
 	return Result{Text: root.b.String(), Assistant: m.spans}, nil
 }
@@ -102,7 +79,7 @@ func (c *Context) variables() (map[string]Value, error) {
 	for k, v := range c.Vars.All() {
 		name, ok := k.(string)
 		if !ok {
-			return nil, typeError("variable name of type %s", typeName(k))
+			return nil, object.TypeError("variable name of type %s", object.TypeName(k))
 		}
 		vars[name] = v
 	}

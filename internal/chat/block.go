@@ -1,0 +1,86 @@
+package chat
+
+import (
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
+)
+
+func (m *interp) execBlock(f *frame, s *syntax.BlockStmt) (syntax.Flow, error) {
+	ctx := f.ctx
+	if s.Scoped {
+		ctx = &scope{vars: map[string]Value{}}
+		if err := m.Alloc(32 * (len(f.ctx.vars) + len(f.ctx.set) + len(s.Locals))); err != nil {
+			return syntax.FlowNext, err
+		}
+		for _, layer := range []map[string]Value{f.ctx.vars, f.ctx.set} {
+			for k, v := range layer {
+				ctx.vars[k] = v
+			}
+		}
+		for name, ref := range s.Locals {
+			if v := *f.at(ref); v != object.Missing {
+				ctx.vars[name] = v
+			}
+		}
+	}
+	return syntax.FlowNext, m.renderBlock(s, ctx)
+}
+
+func (m *interp) renderBlock(s *syntax.BlockStmt, ctx *scope) error {
+	if err := m.enterCall(); err != nil {
+		return err
+	}
+	defer m.leaveCall()
+	f := &frame{slots: newSlots(s.Fn), ctx: ctx}
+	if s.Self >= 0 {
+		f.slots[s.Self] = &templateRef{m, f}
+	}
+	if s.Super >= 0 {
+		f.slots[s.Super] = &object.Undefined{Kind: KindUndefined, Msg: "there is no parent block called " + object.Repr(s.Name) + "."}
+	}
+	m.open(f, s.Scope)
+	_, err := m.run(f, s.Body)
+	return err
+}
+
+// templateRef is self, blockRef one block of it.
+type templateRef struct {
+	in *interp
+	f  *frame
+}
+
+type blockRef struct {
+	in  *interp
+	b   *syntax.BlockStmt
+	ctx *scope
+}
+
+// TypeName names the type as Python does.
+func (*templateRef) TypeName() string { return "TemplateReference" }
+
+// TypeName names the type as Python does.
+func (*blockRef) TypeName() string { return "BlockReference" }
+
+// Attr returns an attribute.
+func (*templateRef) Attr(*object.Machine, string) (Value, bool, error) { return nil, false, nil }
+
+// Attr returns an attribute.
+func (*blockRef) Attr(*object.Machine, string) (Value, bool, error) { return nil, false, nil }
+
+// Repr is Python's repr().
+func (*templateRef) Repr(*object.Machine) (string, error) { return "<TemplateReference None>", nil }
+
+// Item returns the item under a key.
+func (t *templateRef) Item(key Value) (Value, bool) {
+	if name, ok := object.Text(key); ok {
+		if b := t.in.blocks[name]; b != nil {
+			return &blockRef{t.in, b, t.f.ctx}, true
+		}
+	}
+	return nil, false
+}
+
+// Call calls the object.
+func (r *blockRef) Call(*object.Machine, *object.Args) (Value, error) {
+	return r.in.capture(func() error { return r.in.renderBlock(r.b, r.ctx) })
+}

@@ -1,0 +1,184 @@
+package filter
+
+import (
+	"html"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"atenia/internal/chat/method"
+	"atenia/internal/chat/object"
+)
+
+func unescapeHTML(s string) string { return html.UnescapeString(s) }
+
+// wordWrap is textwrap.wrap on every line of the text.
+func wordWrap(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+	s, ok := object.Text(x)
+	if !ok {
+		if u, ok := x.(*object.Undefined); ok {
+			return nil, u.Err()
+		}
+		return nil, object.TypeError("'%s' object has no attribute 'splitlines'", object.TypeName(x))
+	}
+	width, err := method.IntArg("wordwrap", a[0], 79)
+	if err != nil {
+		return nil, err
+	}
+	if width <= 0 {
+		return nil, object.ValueError("invalid width %d (must be > 0)", width)
+	}
+	sep := "\n"
+	if a[2] != object.Missing && a[2] != nil {
+		if sep, ok = object.Text(a[2]); !ok {
+			return nil, object.TypeError("wrapstring must be str, not %s", object.TypeName(a[2]))
+		}
+	}
+	w := wrapper{width: width, breakLong: a[1] == object.Missing || object.Truth(a[1]), hyphens: a[3] == object.Missing || object.Truth(a[3])}
+	if err := m.Alloc(8 * len(s)); err != nil {
+		return nil, err
+	}
+	var out []string
+	total := 0
+	for _, l := range method.Lines(s, false) {
+		p := strings.Join(w.wrap(l), sep)
+		total += len(p) + len(sep)
+		out = append(out, p)
+	}
+	return strings.Join(out, sep), m.Alloc(total)
+}
+
+type wrapper struct {
+	width              int
+	breakLong, hyphens bool
+}
+
+const asciiSpace = "\t\n\x0b\x0c\r "
+
+// A chunk is a piece of text that is not broken unless it is too long; n are
+// its code points.
+type chunk struct {
+	s string
+	n int
+}
+
+func (c chunk) space() bool { return strings.Trim(c.s, asciiSpace) == "" }
+
+// wrap fills lines of at most width code points, as textwrap.TextWrapper does
+// with expand_tabs and replace_whitespace off.
+func (w wrapper) wrap(s string) []string {
+	chunks := w.chunks(s)
+	var out []string
+	for len(chunks) > 0 {
+		if chunks[0].space() && len(out) > 0 {
+			chunks = chunks[1:]
+		}
+		var line []chunk
+		n := 0
+		for len(chunks) > 0 && n+chunks[0].n <= w.width {
+			line, n = append(line, chunks[0]), n+chunks[0].n
+			chunks = chunks[1:]
+		}
+		if len(chunks) > 0 && chunks[0].n > w.width {
+			switch c := &chunks[0]; {
+			case w.breakLong:
+				if head := w.head(*c, w.width-n); head.n > 0 {
+					line = append(line, head)
+					c.s, c.n = c.s[len(head.s):], c.n-head.n
+				}
+			case len(line) == 0:
+				line = append(line, *c)
+				chunks = chunks[1:]
+			}
+		}
+		if len(line) > 0 && line[len(line)-1].space() {
+			line = line[:len(line)-1]
+		}
+		if len(line) > 0 {
+			var b strings.Builder
+			for _, c := range line {
+				b.WriteString(c.s)
+			}
+			out = append(out, b.String())
+		}
+	}
+	return out
+}
+
+// head is what of a chunk that is too long goes on a line with room for so many
+// code points; it ends behind a hyphen where there is one.
+func (w wrapper) head(c chunk, room int) chunk {
+	end := method.RuneOffset(c.s, room)
+	if w.hyphens && c.n > room {
+		if h := strings.LastIndexByte(c.s[:end], '-'); h > 0 && strings.Trim(c.s[:h], "-") != "" {
+			end = h + 1
+		}
+	}
+	return chunk{c.s[:end], utf8.RuneCountInString(c.s[:end])}
+}
+
+// chunks splits text into words and white space; words may end behind hyphens.
+func (w wrapper) chunks(s string) []chunk {
+	var out []chunk
+	add := func(s string) { out = append(out, chunk{s, utf8.RuneCountInString(s)}) }
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(asciiSpace, r) })
+		if n != 0 {
+			if n < 0 {
+				n = len(s)
+			}
+			add(s[:n])
+			s = s[n:]
+			continue
+		}
+		if n = strings.IndexAny(s, asciiSpace); n < 0 {
+			n = len(s)
+		}
+		if w.hyphens {
+			for _, part := range hyphenated(s[:n]) {
+				add(part)
+			}
+		} else {
+			add(s[:n])
+		}
+		s = s[n:]
+	}
+	return out
+}
+
+// hyphenated splits a word behind hyphens between letters, and around dashes,
+// by the rules of textwrap's wordsep_re.
+func hyphenated(word string) []string {
+	var out []string
+	runes := []rune(word)
+	letter := func(i int) bool { return i >= 0 && i < len(runes) && isWord(runes[i]) && !unicode.IsNumber(runes[i]) }
+	punct := func(i int) bool {
+		return i >= 0 && (isWord(runes[i]) || strings.ContainsRune("!\"'&.,?", runes[i]))
+	}
+	start := 0
+	for i := 0; i < len(runes); i++ {
+		if runes[i] != '-' {
+			continue
+		}
+		end := i
+		for end < len(runes) && runes[end] == '-' {
+			end++
+		}
+		switch {
+		case end-i >= 2 && punct(i-1) && end < len(runes) && isWord(runes[end]): // a dash
+			if i > start {
+				out = append(out, string(runes[start:i]))
+			}
+			out = append(out, string(runes[i:end]))
+			start = end
+		case end-i == 1 && (letter(i-1) && letter(i-2) || letter(i-1) && i-2 >= 0 && runes[i-2] == '-') && letter(i+1) && (letter(i+2) || i+2 < len(runes) && runes[i+2] == '-' && letter(i+3)):
+			out = append(out, string(runes[start:end]))
+			start = end
+		}
+		i = end - 1
+	}
+	if start < len(runes) {
+		out = append(out, string(runes[start:]))
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package chat
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"atenia/internal/chat/object"
+	"atenia/internal/chat/syntax"
+)
+
+// An interp renders one conversation.
+type interp struct {
+	*object.Machine
+	name  string
+	calls int
+	depth int
+	now   time.Time
+
+	out, root *sink
+	blocks    map[string]*syntax.BlockStmt
+	spans     [][2]int
+}
+
+// A frame holds the variables of a running function.
+type frame struct {
+	slots []Value
+	up    *frame // of the enclosing function
+	ctx   *scope
+}
+
+// A scope is what names that no function has resolve to.
+type scope struct {
+	vars map[string]Value
+	set  map[string]Value // assigned at the template's top level
+}
+
+func (s *scope) resolve(name string) Value {
+	if v, ok := s.set[name]; ok {
+		return v
+	}
+	if v, ok := s.vars[name]; ok {
+		return v
+	}
+	return object.Missing
+}
+
+func newSlots(fn *syntax.FuncInfo) []Value {
+	s := make([]Value, fn.Slots)
+	for i := range s {
+		s[i] = object.Missing
+	}
+	return s
+}
+
+func (f *frame) at(r syntax.SlotRef) *Value {
+	for range r.Hops {
+		f = f.up
+	}
+	return &f.slots[r.Slot]
+}
+
+// open gives the variables of a scope their first values.
+func (m *interp) open(f *frame, e syntax.Entry) {
+	for _, l := range e.Loads {
+		switch l.Kind {
+		case syntax.LoadResolve:
+			f.slots[l.Slot] = f.ctx.resolve(l.Name)
+		case syntax.LoadAlias:
+			f.slots[l.Slot] = *f.at(l.From)
+		default:
+			f.slots[l.Slot] = object.Missing
+		}
+	}
+}
+
+func (m *interp) close(f *frame, e syntax.Entry) {
+	for _, s := range e.Clear {
+		f.slots[s] = object.Missing
+	}
+}
+
+// A sink collects text: the result, or what a macro or block captures.
+type sink struct {
+	b       strings.Builder
+	root    bool
+	counted int // bytes whose code points are in points
+	points  int
+}
+
+func (m *interp) write(s string) error {
+	if m.out.root {
+		if int64(m.out.b.Len()+len(s)) > m.Limits.Output {
+			return object.Fail(KindLimit, "more than %d bytes of output", m.Limits.Output)
+		}
+	}
+	if err := m.Alloc(len(s)); err != nil {
+		return err
+	}
+	m.out.b.WriteString(s)
+	return nil
+}
+
+// capture runs f and returns what it wrote.
+func (m *interp) capture(f func() error) (string, error) {
+	outer := m.out
+	m.out = &sink{}
+	err := f()
+	s := m.out.b.String()
+	m.out = outer
+	return s, err
+}
+
+// written is the length of the result so far, in code points.
+func (m *interp) written() int {
+	s := m.root.b.String()
+	m.root.points += utf8.RuneCountInString(s[m.root.counted:])
+	m.root.counted = len(s)
+	return m.root.points
+}
+
+// maxEval bounds the evaluation of nodes inside each other, through all calls.
+const maxEval = 20000
+
+func (m *interp) enter() error {
+	if m.depth++; m.depth > maxEval {
+		return object.Fail(KindLimit, "evaluation nested deeper than %d", maxEval)
+	}
+	return m.Step(1)
+}
+
+func (m *interp) leave() { m.depth-- }
+
+// call guards the depth of calls; each is paired with uncall.
+func (m *interp) enterCall() error {
+	if m.calls++; m.calls > m.Limits.Calls {
+		return object.Fail(KindLimit, "more than %d calls inside each other", m.Limits.Calls)
+	}
+	return nil
+}
+
+func (m *interp) leaveCall() { m.calls-- }
+
+// at gives an error the position of the innermost node it passed through.
+func (m *interp) at(p syntax.Pos, err error) error {
+	if r, ok := err.(*RuntimeError); ok && r.Line == 0 {
+		r.Line, r.Col, r.Name = int(p.Line), int(p.Col), m.name
+	}
+	return err
+}

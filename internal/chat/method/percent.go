@@ -1,0 +1,260 @@
+package method
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+
+	"atenia/internal/chat/object"
+)
+
+// Percent is Python's s % args.
+func Percent(m *object.Machine, model object.Value, s string, args object.Value) (object.Value, error) {
+	tuple, isTuple := args.(*object.Tuple)
+	list := []object.Value{args}
+	if isTuple {
+		list = tuple.Items
+	}
+	_, safe := model.(object.Markup)
+	used := 0
+	var b strings.Builder
+	next := func() (object.Value, error) {
+		if used >= len(list) {
+			return nil, object.TypeError("not enough arguments for format string")
+		}
+		used++
+		return list[used-1], nil
+	}
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			i = len(s)
+		}
+		b.WriteString(s[:i])
+		if err := m.Alloc(i); err != nil {
+			return nil, err
+		}
+		if s = s[i:]; s == "" {
+			break
+		}
+		t, rest, err := directive(m, s[1:], args, next, safe)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(t)
+		s = rest
+	}
+	if _, isMap := args.(*object.Map); used < len(list) && !isMap {
+		switch args.(type) {
+		case *object.List, *object.Undefined: // Python takes these for mappings
+		default:
+			return nil, object.TypeError("not all arguments converted during string formatting")
+		}
+	}
+	return object.Like(model, b.String()), nil
+}
+
+// directive formats one %-directive, s starting behind the %.
+func directive(m *object.Machine, s string, args object.Value, next func() (object.Value, error), safe bool) (out, rest string, err error) {
+	var named object.Value = object.Missing
+	if strings.HasPrefix(s, "(") {
+		level, end := 1, 1
+		for ; end < len(s) && level > 0; end++ {
+			switch s[end] {
+			case '(':
+				level++
+			case ')':
+				level--
+			}
+		}
+		if level > 0 {
+			return "", "", object.ValueError("incomplete format key")
+		}
+		d, ok := args.(*object.Map)
+		if !ok {
+			return "", "", object.TypeError("format requires a mapping")
+		}
+		if named, ok = d.Get(s[1 : end-1]); !ok {
+			return "", "", object.ValueError("%s", object.Repr(s[1:end-1]))
+		}
+		s = s[end:]
+	}
+	p := spec{fill: " ", width: -1, prec: -1, align: '>'}
+	for ; s != "" && strings.IndexByte("#0- +", s[0]) >= 0; s = s[1:] {
+		switch s[0] {
+		case '#':
+			p.alt = true
+		case '0':
+			p.zero = true
+		case '-':
+			p.align = '<'
+		case ' ':
+			if p.sign == 0 {
+				p.sign = ' '
+			}
+		case '+':
+			p.sign = '+'
+		}
+	}
+	star := func() (int, error) {
+		v, err := next()
+		if err != nil {
+			return 0, err
+		}
+		n, ok := object.SmallInt(v)
+		if !ok {
+			return 0, object.TypeError("* wants int")
+		}
+		if n > MaxWidth || n < -MaxWidth {
+			return 0, object.Fail(object.KindLimit, "width or precision above %d", MaxWidth)
+		}
+		return int(n), nil
+	}
+	if strings.HasPrefix(s, "*") {
+		if p.width, err = star(); err != nil {
+			return "", "", err
+		}
+		if p.width < 0 {
+			p.width, p.align = -p.width, '<'
+		}
+		s = s[1:]
+	} else if p.width, s, err = LeadingInt(s); err != nil {
+		return "", "", err
+	}
+	if strings.HasPrefix(s, ".") {
+		s = s[1:]
+		if strings.HasPrefix(s, "*") {
+			if p.prec, err = star(); err != nil {
+				return "", "", err
+			}
+			p.prec = max(p.prec, 0)
+			s = s[1:]
+		} else if p.prec, s, err = LeadingInt(s); err != nil {
+			return "", "", err
+		}
+		p.prec = max(p.prec, 0)
+	}
+	s = strings.TrimLeft(s, "hlL")
+	if s == "" {
+		return "", "", object.ValueError("incomplete format")
+	}
+	c, n := utf8.DecodeRuneInString(s)
+	rest = s[n:]
+	if c == '%' {
+		return "%", rest, nil
+	}
+	v := named
+	if v == object.Missing {
+		if v, err = next(); err != nil {
+			return "", "", err
+		}
+	}
+	out, err = convertArg(m, v, c, p, safe)
+	return out, rest, err
+}
+
+// convert formats one argument of %.
+func convertArg(m *object.Machine, v object.Value, c rune, p spec, safe bool) (out string, err error) {
+	switch c {
+	case 's', 'r', 'a':
+		if c == 's' {
+			out, err = m.Str(v)
+		} else {
+			out, err = m.Repr(v)
+		}
+		if _, ok := v.(object.Markup); err == nil && safe && !ok {
+			out = object.HTMLEscaper.Replace(out)
+		}
+		if err == nil && p.prec >= 0 {
+			out = out[:RuneOffset(out, p.prec)]
+		}
+	case 'c':
+		if t, ok := object.Text(v); ok && utf8.RuneCountInString(t) == 1 {
+			out = t
+			break
+		}
+		i, ok := object.SmallInt(v)
+		if !ok || i < 0 || i > utf8.MaxRune {
+			return "", object.TypeError("%%c requires int or char")
+		}
+		out = string(rune(i))
+	case 'd', 'i', 'u', 'o', 'x', 'X':
+		if f, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
+			if v, err = FloatToInt(f); err != nil {
+				return "", err
+			}
+		}
+		i, ok := object.AsInt(v)
+		if !ok {
+			if u, ok := v.(*object.Undefined); ok {
+				return "", u.Err()
+			}
+			return "", object.TypeError("%%%c format: a real number is required, not %s", c, object.TypeName(v))
+		}
+		p.typ = 'd'
+		if c == 'o' || c == 'x' || c == 'X' {
+			p.typ = byte(c)
+		}
+		minDigits := p.prec
+		p.prec = -1
+		return convertNumber(m, i, p, minDigits)
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		f, ok := object.AsFloat(v)
+		if !ok {
+			if u, ok := v.(*object.Undefined); ok {
+				return "", u.Err()
+			}
+			return "", object.TypeError("must be real number, not %s", object.TypeName(v))
+		}
+		p.typ = byte(c)
+		return convertNumber(m, f, p, -1)
+	default:
+		return "", object.ValueError("unsupported format character '%c'", c)
+	}
+	if err != nil {
+		return "", err
+	}
+	return padSpec(m, out, p)
+}
+
+func convertNumber(m *object.Machine, v object.Value, p spec, minDigits int) (string, error) {
+	if minDigits >= 0 {
+		q := p
+		q.width, q.fill, q.align = -1, " ", '>'
+		s, err := formatNumber(m, v, q)
+		if err != nil {
+			return "", err
+		}
+		cut := 0
+		for cut < len(s) && (s[cut] < '0' || s[cut] > '9') {
+			cut++
+		}
+		if n := minDigits - (len(s) - cut); n > 0 {
+			s = s[:cut] + strings.Repeat("0", n) + s[cut:]
+		}
+		if p.zero && p.align == '>' {
+			p.fill = "0"
+		}
+		return padSpec(m, s, p)
+	}
+	if p.zero && p.align == '>' {
+		p.fill, p.align = "0", '='
+	}
+	return formatNumber(m, v, p)
+}
+
+// FloatToInt is int(f).
+func FloatToInt(f float64) (object.Value, error) {
+	if math.IsNaN(f) {
+		return nil, object.ValueError("cannot convert float NaN to integer")
+	}
+	if math.IsInf(f, 0) {
+		return nil, object.Fail(object.KindOverflow, "cannot convert float infinity to integer")
+	}
+	if math.Abs(f) < 1<<62 {
+		return int64(f), nil
+	}
+	b, _ := big.NewFloat(f).Int(nil)
+	return object.FromBig(b)
+}
