@@ -1,0 +1,118 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+
+	"atenia/internal/kv"
+)
+
+// makeCaches makes one cache per state and shares the budget out among them,
+// in proportion to what a sequence that fills the context takes of each: a
+// state with a window takes little. 0 means no budget.
+func (s *Scheduler) makeCaches(budget int64) error {
+	ec := s.x.Config()
+	var configs []kv.Config
+	var weights []float64
+	var total float64
+	for i, d := range s.x.States() {
+		if d.PageTokens == 0 {
+			return fmt.Errorf("sched: state %d (%s) has no pages", i, d.Kind)
+		}
+		c := kv.Config{
+			PageTokens: int(d.PageTokens), PageBytes: int(d.SizeBytes),
+			Window: int(d.Window), Zero: d.ZeroInit,
+		}
+		w := float64(pages(&c, ec.Context, ec.MaxTokens)) * float64(c.PageBytes)
+		configs, weights, total = append(configs, c), append(weights, w), total+w
+	}
+	for i, cfg := range configs {
+		if budget > 0 {
+			cfg.MaxBytes = max(1, int64(float64(budget)*(weights[i]/total)))
+		}
+		c, err := kv.New(cfg)
+		if err != nil {
+			return err
+		}
+		s.caches = append(s.caches, c)
+		s.limits = append(s.limits, c.Stats().Limit)
+	}
+	return nil
+}
+
+// pages returns how many pages a sequence of n tokens holds at most while it
+// is computed in chunks.
+func pages(c *kv.Config, n, chunk int) int {
+	p := (n + c.PageTokens - 1) / c.PageTokens
+	if c.Window > 0 {
+		// So many positions, beginning anywhere in a page.
+		seen := c.Window - 1 + chunk
+		p = min(p, (seen+c.PageTokens-2)/c.PageTokens+1)
+	}
+	return p
+}
+
+// fits refuses a sequence of n tokens that no eviction can make room for. It
+// reads only what never changes, so any goroutine may call it.
+func (s *Scheduler) fits(n int) error {
+	for i, c := range s.caches {
+		cfg := c.Config()
+		if need, have := pages(&cfg, n, 1), s.limits[i]; need > have {
+			bytes := int64(cfg.PageBytes)
+			return fmt.Errorf("a prompt of %d tokens: %w", n, &kv.MemoryError{Need: int64(need) * bytes, Have: int64(have) * bytes})
+		}
+	}
+	return nil
+}
+
+// room makes room for n more tokens of a slot, or for fewer; it returns for
+// how many. It costs idle slots their pages first, then sequences that began
+// later. If those that began earlier have the rest the slot is parked, and 0
+// returned; if it is the oldest it fails.
+func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
+	for {
+		err := sl.extend(n)
+		if err == nil {
+			return n, nil
+		}
+		if _, ok := errors.AsType[*kv.MemoryError](err); !ok {
+			return 0, err
+		}
+		switch {
+		case s.evictIdle(), s.setAside(sl):
+		case !oldest:
+			sl.parked = true
+			return 0, nil
+		case n > 1:
+			n /= 2 // windows slide between chunks, so shorter ones take less
+		default:
+			return 0, fmt.Errorf("no memory for keys and values after %d tokens: %w", sl.done, err)
+		}
+	}
+}
+
+// evictIdle takes the pages of the idle slot that was admitted longest ago.
+func (s *Scheduler) evictIdle() bool {
+	for _, sl := range s.slots {
+		if sl.idle() && sl.holds() {
+			sl.clear()
+			return true
+		}
+	}
+	return false
+}
+
+// setAside takes the pages of the running sequence that began last, if that
+// was after sl. The sequence keeps its tokens and the state of its sampler;
+// what it had computed is computed again, with the same bits, once there is
+// room. It has no rows in the step being filled, which goes by age.
+func (s *Scheduler) setAside(sl *slot) bool {
+	for i := len(s.slots) - 1; s.slots[i] != sl; i-- {
+		if o := s.slots[i]; !o.idle() && o.holds() {
+			o.clear()
+			o.parked = true
+			return true
+		}
+	}
+	return false
+}

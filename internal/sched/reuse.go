@@ -1,0 +1,82 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+)
+
+// place chooses the idle slot for a request and gives it the longest computed
+// beginning of the prompt that any slot has, sharing the pages if it is
+// another one's. Of the idle slots the one is taken that loses least.
+func (s *Scheduler) place(r *Request) *slot {
+	var from, to *slot
+	keep := 0
+	for _, sl := range s.slots {
+		if n := sl.shares(r); n > keep {
+			from, keep = sl, n
+		}
+	}
+	least := 0
+	for _, sl := range s.slots {
+		if !sl.idle() {
+			continue
+		}
+		lost := sl.done
+		if sl == from {
+			lost -= keep
+		}
+		if to == nil || lost < least || lost == least && sl == from {
+			to, least = sl, lost
+		}
+	}
+	to.adopt(from, keep)
+	return to
+}
+
+// shares returns how many computed tokens of the slot the request can begin
+// with. The last token of a prompt is always computed, since its logits are
+// wanted.
+func (sl *slot) shares(r *Request) int {
+	if r.All { // the logits of all tokens are wanted
+		return 0
+	}
+	// Keys carry the rotation of the length they were computed for.
+	if x := sl.s.x; x.RopeClass(sl.span) != x.RopeClass(r.span()) {
+		return 0
+	}
+	most := min(len(r.Prompt)-1, sl.done)
+	n := 0
+	for n < most && sl.tokens[n] == r.Prompt[n] {
+		n++
+	}
+	for _, q := range sl.seqs {
+		if !q.Resumable(n) { // behind a window
+			return 0
+		}
+	}
+	return n
+}
+
+// adopt makes the slot's sequence the first keep tokens of from.
+func (sl *slot) adopt(from *slot, keep int) {
+	if keep == 0 {
+		sl.clear()
+		return
+	}
+	for i := range sl.seqs {
+		if from != sl {
+			sl.seqs[i].Release()
+			sl.seqs[i] = from.seqs[i].Fork()
+		}
+		// shares asked whether it can be resumed there.
+		_ = sl.seqs[i].Truncate(keep)
+	}
+	sl.done = keep
+}
+
+// youngest makes the slot the one that began last.
+func (s *Scheduler) youngest(sl *slot) {
+	s.clock++
+	sl.began = s.clock
+	slices.SortFunc(s.slots, func(a, b *slot) int { return cmp.Compare(a.began, b.began) })
+}

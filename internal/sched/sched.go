@@ -1,0 +1,192 @@
+package sched
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"atenia/internal/exec"
+	"atenia/internal/kv"
+)
+
+// A Config sizes a scheduler. The zero value works.
+type Config struct {
+	Slots      int   // sequences in flight; 0 = 4
+	CacheBytes int64 // memory for keys and values, all states together; 0 = no limit
+}
+
+// A Scheduler serves requests with one executor, which it takes over.
+type Scheduler struct {
+	x       *exec.Executor
+	context int
+	caches  []*kv.Cache // one per state
+	limits  []int       // pages that each cache may have
+	slots   []*slot     // in the order of their last admission
+	clock   uint64      // counts admissions
+	ended   bool        // a request ended since the last step was filled
+	step    exec.Step
+	owners  []*slot      // who each run of the step belongs to
+	rows    []rowOwner   // who gets the logits of each requested row
+	held    atomic.Int64 // bytes of all caches, for other goroutines
+
+	mu      sync.Mutex
+	queue   []*Stream // oldest first
+	closed  bool
+	wake    chan struct{} // holds one: something changed since the last look
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// New starts a scheduler on an executor, which [Scheduler.Close] will close
+// too. When New fails the executor still is the caller's.
+func New(x *exec.Executor, cfg Config) (*Scheduler, error) {
+	s, err := newScheduler(x, cfg)
+	if err != nil {
+		return nil, err
+	}
+	go s.loop()
+	return s, nil
+}
+
+func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
+	if cfg.Slots == 0 {
+		cfg.Slots = 4
+	}
+	// Every running sequence must find room for its row in every step.
+	ec := x.Config()
+	if most := min(ec.MaxTokens, ec.MaxLogits); cfg.Slots < 1 || cfg.Slots > most {
+		return nil, fmt.Errorf("sched config: Slots is %d, the executor takes 1 to %d", cfg.Slots, most)
+	}
+	if cfg.CacheBytes < 0 {
+		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
+	}
+	s := &Scheduler{
+		x: x, context: ec.Context,
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
+	}
+	if err := s.makeCaches(cfg.CacheBytes); err != nil {
+		return nil, err
+	}
+	for range cfg.Slots {
+		s.slots = append(s.slots, s.newSlot())
+	}
+	return s, nil
+}
+
+// Close ends all requests with [ErrClosed], waits for the step in flight and
+// closes the executor. It is idempotent.
+func (s *Scheduler) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.kick()
+	<-s.stopped
+}
+
+// CacheBytes returns the memory that keys and values hold now.
+func (s *Scheduler) CacheBytes() int64 { return s.held.Load() }
+
+// loop is the goroutine that owns everything but the queue.
+func (s *Scheduler) loop() {
+	defer close(s.stopped)
+	for !s.isClosed() {
+		if !s.turn() {
+			<-s.wake
+		}
+	}
+	s.shutdown()
+}
+
+// kick makes the loop look around once more.
+func (s *Scheduler) kick() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Scheduler) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+func (s *Scheduler) enqueue(st *Stream) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.queue = append(s.queue, st)
+	s.kick()
+	return true
+}
+
+// dequeue returns the request that waited longest, nil if none waits.
+func (s *Scheduler) dequeue() *Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return nil
+	}
+	st := s.queue[0]
+	s.queue = slices.Delete(s.queue, 0, 1)
+	return st
+}
+
+// dropCancelled ends the requests that were given up, running or waiting.
+func (s *Scheduler) dropCancelled() {
+	for _, sl := range s.slots {
+		if sl.st == nil {
+			continue
+		}
+		if why := sl.st.dropped.Load(); why != nil {
+			sl.finish("", *why)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(st *Stream) bool {
+		why := st.dropped.Load()
+		if why != nil {
+			st.end("", *why)
+		}
+		return why != nil
+	})
+}
+
+// admit moves waiting requests into idle slots.
+func (s *Scheduler) admit() {
+	for slices.ContainsFunc(s.slots, (*slot).idle) {
+		st := s.dequeue()
+		if st == nil {
+			return
+		}
+		if err := s.begin(st); err != nil {
+			st.end("", err)
+		}
+	}
+}
+
+// shutdown ends every request and gives everything back.
+func (s *Scheduler) shutdown() {
+	for _, sl := range s.slots {
+		if sl.st != nil {
+			sl.finish("", ErrClosed)
+		}
+		for _, q := range sl.seqs {
+			q.Release()
+		}
+	}
+	for _, c := range s.caches {
+		c.Close()
+	}
+	s.held.Store(0)
+	s.x.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.queue {
+		st.end("", ErrClosed)
+	}
+	s.queue = nil
+}

@@ -1,0 +1,119 @@
+package sched
+
+import (
+	"atenia/internal/kv"
+	"atenia/internal/sample"
+)
+
+// A slot holds one sequence: the request it serves, or the pages that the last
+// one left.
+type slot struct {
+	s       *Scheduler
+	st      *Stream // nil = idle
+	sampler *sample.Sampler
+	began   uint64 // admission count: the largest began last
+	parked  bool   // waits for memory until another request ends
+
+	tokens []int32 // every token of the sequence; an idle slot has use for the first done
+	done   int     // tokens whose keys and values are in the pages
+	want   int     // first token whose logits are still wanted, and all after it
+	span   int     // length the sequence was admitted for
+	seqs   []*kv.Seq
+	pages  [][][]byte // per state, for exec.Run
+}
+
+func (s *Scheduler) newSlot() *slot {
+	sl := &slot{s: s, pages: make([][][]byte, len(s.caches))}
+	for _, c := range s.caches {
+		sl.seqs = append(sl.seqs, c.NewSeq())
+	}
+	return sl
+}
+
+func (sl *slot) idle() bool { return sl.st == nil }
+
+// left returns how many tokens of a running sequence are still to be computed:
+// one while it decodes, more while it has a prompt to do, never none.
+func (sl *slot) left() int { return len(sl.tokens) - sl.done }
+
+// begin starts a request in an idle slot, of which there must be one.
+func (s *Scheduler) begin(st *Stream) error {
+	r := &st.req
+	var sampler *sample.Sampler
+	if r.MaxTokens > 0 {
+		var err error
+		if sampler, err = sample.New(r.Sampling, s.x.Vocab()); err != nil {
+			return err
+		}
+		for _, t := range r.Prompt {
+			sampler.Accept(t)
+		}
+	}
+	sl := s.place(r)
+	sl.st, sl.sampler, sl.span, sl.parked = st, sampler, r.span(), false
+	sl.want = len(r.Prompt) - 1
+	if r.All {
+		sl.want = 0
+	}
+	// With room for the whole span, decoding allocates nothing.
+	if cap(sl.tokens) < sl.span {
+		sl.tokens = make([]int32, 0, sl.span)
+	}
+	sl.tokens = append(sl.tokens[:0], r.Prompt...)
+	for _, q := range sl.seqs {
+		q.Reserve(sl.span)
+	}
+	s.youngest(sl)
+	return nil
+}
+
+// finish ends the slot's request; its pages stay for a prompt that begins
+// alike.
+func (sl *slot) finish(f Finish, err error) {
+	st := sl.st
+	sl.st, sl.sampler = nil, nil
+	st.end(f, err)
+	sl.s.ended = true
+	sl.s.kick() // the queue may wait for the slot, parked sequences for its pages
+}
+
+// clear gives the slot's pages back; nothing is left to share.
+func (sl *slot) clear() {
+	for _, q := range sl.seqs {
+		// Position 0 can always be resumed, so the only error there is, a
+		// released sequence, cannot be.
+		_ = q.Truncate(0)
+	}
+	sl.done = 0
+}
+
+// holds reports whether the slot has pages.
+func (sl *slot) holds() bool {
+	for _, q := range sl.seqs {
+		if q.Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// extend makes room in every state for n more tokens. A state that has room
+// keeps it when another has none; the next attempt counts it in.
+func (sl *slot) extend(n int) error {
+	for i, q := range sl.seqs {
+		if need := sl.done + n - q.Len(); need > 0 {
+			if err := q.Extend(need); err != nil {
+				return err
+			}
+		}
+		sl.pages[i] = q.Pages()
+	}
+	return nil
+}
+
+// slide frees the pages that fell behind windows.
+func (sl *slot) slide() {
+	for _, q := range sl.seqs {
+		q.SlideTo(sl.done)
+	}
+}

@@ -1,0 +1,160 @@
+package sched
+
+import (
+	"slices"
+
+	"atenia/internal/exec"
+)
+
+// turn is one round of the scheduler. It reports false when there was nothing
+// to compute.
+func (s *Scheduler) turn() bool {
+	s.dropCancelled()
+	s.admit()
+	if !s.fill() {
+		return false
+	}
+	if err := s.x.Step(&s.step); err != nil {
+		s.fail(err)
+	} else {
+		s.deliver()
+	}
+	s.count()
+	return true
+}
+
+// A rowOwner says which token of which slot a requested row belongs to.
+type rowOwner struct {
+	sl    *slot
+	token int // index into sl.tokens
+}
+
+// fill composes the next step and reports whether it has any rows.
+//
+// Sequences that decode need one row each, and somebody waits for it, so those
+// rows are laid aside before prompts get any. Then the oldest sequence goes
+// first: it takes memory from younger ones, which therefore cannot have rows
+// in the step yet, and nobody takes memory from it, so there is always one
+// that goes on.
+func (s *Scheduler) fill() bool {
+	s.step.Runs, s.step.Tokens, s.step.Requested = s.step.Runs[:0], s.step.Tokens[:0], s.step.Requested[:0]
+	s.owners, s.rows = s.owners[:0], s.rows[:0]
+	ec := s.x.Config()
+	rows, logits := ec.MaxTokens, ec.MaxLogits
+	for _, sl := range s.slots {
+		if s.ended {
+			sl.parked = false // what that one holds can be had now
+		}
+		if !sl.idle() && !sl.parked && sl.left() == 1 {
+			rows, logits = rows-1, logits-1
+		}
+	}
+	s.ended = false
+	oldest := true
+	for _, sl := range s.slots {
+		if sl.idle() {
+			continue
+		}
+		if !sl.parked {
+			if sl.left() == 1 { // its row was laid aside
+				rows, logits = rows+1, logits+1
+			}
+			n, asked := s.add(sl, rows, logits, oldest)
+			rows, logits = rows-n, logits-asked
+		}
+		oldest = false
+	}
+	return len(s.step.Tokens) > 0
+}
+
+// add puts the next tokens of a slot into the step: as many as rows allow, and
+// as the logits allow that they want. It returns how many of both it took.
+func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) {
+	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits)
+	if n == 0 {
+		return 0, 0
+	}
+	n, err := s.room(sl, n, oldest)
+	if err != nil {
+		sl.finish("", err)
+		return 0, 0
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	first := len(s.step.Tokens)
+	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages})
+	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
+	s.owners = append(s.owners, sl)
+	for t := max(sl.want, sl.done); t < sl.done+n; t++ {
+		s.step.Requested = append(s.step.Requested, int32(first+t-sl.done))
+		s.rows = append(s.rows, rowOwner{sl, t})
+		asked++
+	}
+	return n, asked
+}
+
+// deliver hands the logits of the finished step to those who asked for them.
+func (s *Scheduler) deliver() {
+	for i, sl := range s.owners {
+		sl.done += s.step.Runs[i].Len
+		sl.slide()
+	}
+	for i, o := range s.rows {
+		o.sl.take(o.token, s.x.Logits(&s.step, i))
+	}
+}
+
+// take uses the logits after one token: shows them, and when the sequence
+// continues there, appends its next token or ends it.
+func (sl *slot) take(token int, logits []float32) {
+	r := &sl.st.req
+	sl.want = token + 1
+	if r.OnLogits != nil {
+		r.OnLogits(token, logits)
+	}
+	if token != len(sl.tokens)-1 {
+		return
+	}
+	made := len(sl.tokens) - len(r.Prompt)
+	switch {
+	case made < len(r.Forced):
+		sl.tokens = append(sl.tokens, r.Forced[made])
+		return
+	case sl.sampler == nil:
+		sl.finish(FinishLength, nil)
+		return
+	}
+	c, err := sl.sampler.Sample(logits)
+	if err != nil {
+		sl.finish("", err)
+		return
+	}
+	sl.sampler.Accept(c.ID)
+	sl.st.tokens <- Token{ID: c.ID, LogProb: c.LogProb, Top: c.Top}
+	switch {
+	case slices.Contains(r.Stop, c.ID):
+		sl.finish(FinishStop, nil)
+	case made+1 == r.MaxTokens:
+		sl.finish(FinishLength, nil)
+	default:
+		sl.tokens = append(sl.tokens, c.ID)
+	}
+}
+
+// fail ends the requests that had rows in a step that failed. What it wrote
+// lies behind the tokens that count as done, where it will be written again.
+func (s *Scheduler) fail(err error) {
+	for _, sl := range s.owners {
+		sl.finish("", err)
+	}
+}
+
+// count publishes how much memory the caches hold.
+func (s *Scheduler) count() {
+	var n int64
+	for _, c := range s.caches {
+		n += c.Stats().HeldBytes
+	}
+	s.held.Store(n)
+}

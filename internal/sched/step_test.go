@@ -1,0 +1,115 @@
+package sched
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"atenia/internal/exec"
+)
+
+// Sequences that decode get their row in every step, and a long prompt gets
+// all that is left, so neither holds the other up.
+func TestStepSharesRows(t *testing.T) {
+	m := open(t, "llama3")
+	cfg := exec.Config{Threads: 1, MaxTokens: 8, MaxLogits: 4, Context: 256}
+	s := m.still(cfg, Config{Slots: 4})
+	var answers []*answer
+	for i := range 3 {
+		answers = append(answers, submit(t, s, Request{Prompt: m.tokens(uint64(i), 2), MaxTokens: 100}))
+	}
+	for range 3 {
+		s.turn()
+	}
+	long := submit(t, s, Request{Prompt: m.tokens(9, 101), MaxTokens: 2})
+	for step := range 21 { // 5 rows each for the prompt, which takes 101
+		if len(long.rows) > 0 {
+			t.Fatalf("logits of the prompt after %d steps", step)
+		}
+		had := len(answers[0].rows) + len(answers[1].rows) + len(answers[2].rows)
+		s.turn()
+		if got := len(answers[0].rows) + len(answers[1].rows) + len(answers[2].rows); got != had+3 {
+			t.Fatalf("step %d: %d of 3 sequences went on", step, got-had)
+		}
+	}
+	if len(long.rows) != 1 {
+		t.Errorf("no logits of the prompt after 21 steps")
+	}
+	turns(t, s, nil, append(answers, long)...)
+}
+
+// As many sequences as a step has rows, and as it has logits, all go on.
+func TestAsManySlotsAsRows(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(exec.Config{Threads: 1, MaxTokens: 4, MaxLogits: 4, Context: 64}, Config{Slots: 4})
+	var answers, want []*answer
+	for i := range 9 {
+		r := Request{Prompt: m.tokens(uint64(i), 3+i), MaxTokens: 6, All: i%3 == 0}
+		answers, want = append(answers, submit(t, s, r)), append(want, m.alone(r))
+	}
+	turns(t, s, nil, answers...)
+	for i := range answers {
+		same(t, "request", answers[i], want[i])
+	}
+}
+
+func TestDecodeDoesNotAllocate(t *testing.T) {
+	for _, name := range kinds {
+		m := open(t, name)
+		var n float64
+		for range 3 { // the runtime itself allocates now and then
+			if n = decodeAllocs(t, m); n == 0 {
+				break
+			}
+		}
+		if n != 0 {
+			t.Errorf("%s: %g allocations in 95 steps", name, n)
+		}
+	}
+}
+
+// decodeAllocs counts the allocations of 95 steps of two sequences.
+func decodeAllocs(t *testing.T, m *model) float64 {
+	s := m.still(small, Config{Slots: 3})
+	a := submit(t, s, Request{Prompt: m.tokens(1, 30), MaxTokens: 220})
+	a.st.req.OnLogits = nil // the test's own allocates
+	b := submit(t, s, Request{Prompt: m.tokens(2, 3), MaxTokens: 220})
+	b.st.req.OnLogits = nil
+	b.st.req.Sampling.Temperature = 0.8
+	for range 20 { // into the decode, past the first windows
+		s.turn()
+	}
+	// In one run, since the average would round a rare one down.
+	return testing.AllocsPerRun(1, func() {
+		for range 95 {
+			if !s.turn() || len(s.step.Tokens) != 2 {
+				t.Fatal("not a step of two decode rows")
+			}
+		}
+	})
+}
+
+// A step that fails ends the requests in it, and no other.
+func TestStepFailure(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 2})
+	r := Request{Prompt: m.tokens(1, 20), MaxTokens: 4}
+	want := m.alone(r)
+	bad := submit(t, s, r)
+	s.turn()
+	s.slots[1].tokens[20] = -1 // which the executor refuses
+	waiting := submit(t, s, Request{Prompt: m.tokens(2, 20), MaxTokens: 4})
+	s.turn()
+	if err := bad.collect().st.Err(); !errors.Is(err, exec.ErrStep) {
+		t.Errorf("ended with %v", err)
+	}
+	if err := waiting.collect().st.Err(); !errors.Is(err, exec.ErrStep) {
+		t.Errorf("its neighbour ended with %v", err)
+	}
+	again := submit(t, s, r)
+	turns(t, s, nil, again)
+	same(t, "again", again, want)
+	if i := slices.IndexFunc(s.slots, func(sl *slot) bool { return !sl.idle() }); i >= 0 {
+		t.Errorf("slot %d is not idle", i)
+	}
+}
