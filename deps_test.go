@@ -28,7 +28,8 @@ internal/embedded:
 internal/golden:
 internal/token:      internal/token/*
 internal/token/*:    internal/token/segment
-internal/chat:
+internal/chat:       internal/chat/*
+internal/chat/*:     internal/chat/object internal/chat/method
 internal/sample:
 internal/pool:       internal/cpu internal/invariant
 internal/quant:      tensor
