@@ -59,7 +59,7 @@ type generationConfig struct {
 	EOS         oneOrMore `json:"eos_token_id"`
 	DoSample    *bool     `json:"do_sample"`
 	Temperature *float32  `json:"temperature"`
-	TopK        *int      `json:"top_k"`
+	TopK        *float32  `json:"top_k"` // some files say 50.0
 	TopP        *float32  `json:"top_p"`
 	MinP        *float32  `json:"min_p"`
 	Typical     *float32  `json:"typical_p"`
@@ -166,7 +166,9 @@ func (g *generationConfig) sampling() sample.Params {
 	}
 	p = sample.Params{Temperature: 1}
 	set(&p.Temperature, g.Temperature)
-	set(&p.TopK, g.TopK)
+	if g.TopK != nil {
+		p.TopK = int(*g.TopK)
+	}
 	set(&p.TopP, g.TopP)
 	set(&p.MinP, g.MinP)
 	set(&p.Typical, g.Typical)

@@ -200,12 +200,9 @@ func (r *keyReader) sampling() sample.Params {
 		Temperature: r.number("general.sampling.temp"),
 		TopP:        r.number("general.sampling.top_p"),
 		MinP:        r.number("general.sampling.min_p"),
+		TopK:        r.number("general.sampling.top_k"),
 		Typical:     r.number(KeyTypical),
 		Repeat:      r.number("general.sampling.penalty_repeat"),
-	}
-	if k := r.number("general.sampling.top_k"); k != nil {
-		n := int(*k)
-		g.TopK = &n
 	}
 	return g.sampling()
 }
