@@ -1,6 +1,8 @@
 package atenia
 
 import (
+	"path/filepath"
+
 	"atenia/internal/modelfile"
 	"atenia/tensor"
 )
@@ -48,11 +50,15 @@ type TypeTotals struct {
 	Parameters, Bytes int64
 }
 
-// Inspect reads the header of a .gguf file or a Hugging Face folder; "" means
-// the embedded model. It works for any architecture, supported or not, and
+// Inspect reads the header of a .gguf or .safetensors file or a Hugging Face
+// folder; "" means the embedded model. It works for any architecture, supported or not, and
 // reports damage as [Open] does.
 func Inspect(path string) (*File, error) {
-	d, err := describe(path, "")
+	open := func() (*modelfile.Description, error) { return describe(path, "") }
+	if filepath.Ext(path) == ".safetensors" && isFile(path) {
+		open = func() (*modelfile.Description, error) { return modelfile.OpenSafetensors(path) }
+	}
+	d, err := open()
 	if err != nil {
 		return nil, err
 	}

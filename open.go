@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"atenia/internal/compile"
@@ -35,8 +36,8 @@ type Model struct {
 	close      sync.Once
 }
 
-// Open opens a .gguf file, a Hugging Face folder, or the embedded model for
-// the path "". Weights are mapped, not read; the first tokens bring them in.
+// Open opens a .gguf file, a Hugging Face folder or its configuration, or the
+// embedded model for the path "". Weights are mapped, not read; the first tokens bring them in.
 //
 // Errors say what is damaged and where: they name the tensor or the file
 // offset, what was expected, and what to do.
@@ -60,6 +61,10 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 func describe(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
 	if path == "" {
 		return modelfile.OpenBytes("embedded.gguf", embedded.Story())
+	}
+	if configFile == "" && filepath.Ext(path) == ".json" && isFile(path) { // a configuration stands for its folder
+		path, configFile = filepath.Split(path)
+		path = filepath.Clean(path)
 	}
 	if configFile != "" {
 		opts = append(opts, modelfile.ConfigName(configFile))

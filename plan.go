@@ -114,7 +114,7 @@ func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
 }
 
 func (p *Plan) summary(w io.Writer) {
-	fmt.Fprintf(w, "parameters       %d\n", p.totals.Parameters)
+	fmt.Fprintf(w, "parameters       %d\n", p.parameters())
 	for _, t := range p.totals.Types {
 		fmt.Fprintf(w, "weights %-8s %d bytes in %d tensors\n", t.DType, t.Bytes, t.Tensors)
 	}
@@ -127,6 +127,20 @@ func (p *Plan) summary(w io.Writer) {
 				mode, len(c.Plan.Instructions), len(m.Buffers), m.Bytes, m.NaiveBytes)
 		}
 	}
+}
+
+// parameters returns how many numbers the model's files hold; without files,
+// how many they must hold.
+func (p *Plan) parameters() (n int64) {
+	if p.totals.Parameters > 0 {
+		return p.totals.Parameters
+	}
+	for _, w := range p.model.Weights {
+		if size, ok := w.Shape.Size(); ok && len(w.Sources) > 0 {
+			n += int64(size)
+		}
+	}
+	return n
 }
 
 // StateBytes returns what one sequence keeps: a fixed part, and bytes for each
@@ -184,7 +198,7 @@ func scalar(c *compile.Config, field string) string {
 // MarshalJSON returns the plans in the JSON form of package plan, schema 1.
 func (p *Plan) MarshalJSON() ([]byte, error) {
 	o := plan.JSONOptions{
-		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.totals.Parameters, "config": p.model.Config},
+		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.parameters(), "config": p.model.Config},
 		Mapping: map[plan.Mode]*plan.PhysicalMapping{},
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 
 	"atenia"
@@ -49,7 +50,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	defer stop()
 	a := &app{in: in, out: out, err: errw, args: args}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
@@ -107,6 +108,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
+		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
@@ -136,6 +138,14 @@ func (a *app) root() *cobra.Command {
 		}
 	}
 	return c
+}
+
+// version is that of the module, as the Go toolchain recorded it.
+func version() string {
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
+		return b.Main.Version
+	}
+	return "(unknown)"
 }
 
 // printJSON writes a result as JSON.

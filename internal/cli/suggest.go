@@ -25,7 +25,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 // unknownFlag adds the flag that was probably meant to an error about one that
 // does not exist.
 func (a *app) unknownFlag(c *cobra.Command, err error) error {
-	if c == c.Root() && !strings.HasPrefix(a.args[0], "-") { // the flags are of a command that does not exist
+	if c == c.Root() && len(a.args) > 0 && !strings.HasPrefix(a.args[0], "-") { // the flags are of a command that does not exist
 		return unknownCommand(c, a.args)
 	}
 	e, ok := errors.AsType[*pflag.NotExistError](err)
