@@ -288,6 +288,22 @@ func TestContextOverflow(t *testing.T) {
 	}
 }
 
+// TestDynamicContext: dynamic rope takes a model beyond its trained context,
+// by its factor.
+func TestDynamicContext(t *testing.T) {
+	m, err := atenia.Open(t.Context(), filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama_dynamic_rope"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.Context() != 64 { // 32 positions, factor 2
+		t.Errorf("a context of %d, want 64", m.Context())
+	}
+	if _, err := m.Logits(t.Context(), slices.Repeat([]int32{5}, 64), atenia.LogitsOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPrompts covers prompts at the edge of what can be asked.
 func TestPrompts(t *testing.T) {
 	m := open(t, nil)

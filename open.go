@@ -163,6 +163,11 @@ const usualContext = 4096
 
 func (m *Model) context() int {
 	made := m.model.Config.Context
+	for _, r := range m.model.Config.Ropes {
+		if r.Scaling == "dynamic" { // made to go beyond what it was trained for
+			made = max(made, int(float64(m.model.Config.Context)*float64(r.Factor)))
+		}
+	}
 	switch {
 	case m.cfg.Context > 0:
 		return m.cfg.Context
