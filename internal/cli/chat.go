@@ -240,19 +240,43 @@ func (t *talk) answer(question string) error {
 	return nil
 }
 
-// say generates the answer to the conversation, and returns why it ended.
+// say generates the answer to the conversation, and returns why it ended. It
+// returns as soon as ctx ends; the model may need longer to notice, since it
+// computes a long question in large steps.
 func (t *talk) say(ctx context.Context, said *strings.Builder) (finish string, err error) {
-	for tok, err := range t.m.Chat(ctx, atenia.Conversation{Messages: t.messages, Options: t.opt}) {
-		if err != nil {
-			return "", err
-		}
-		said.WriteString(tok.Text)
-		if !t.a.json {
-			if _, err := io.WriteString(t.a.out, tok.Text); err != nil {
-				return "", err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type event struct {
+		tok atenia.Token
+		err error
+	}
+	events := make(chan event)
+	c := atenia.Conversation{Messages: slices.Clone(t.messages), Options: t.opt}
+	go func() {
+		defer close(events)
+		for tok, err := range t.m.Chat(ctx, c) {
+			select {
+			case events <- event{tok, err}:
+			case <-ctx.Done():
+				return
 			}
 		}
-		finish = tok.Finish
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case e, more := <-events:
+			if !more || e.err != nil {
+				return finish, e.err
+			}
+			said.WriteString(e.tok.Text)
+			if !t.a.json {
+				if _, err := io.WriteString(t.a.out, e.tok.Text); err != nil {
+					return "", err
+				}
+			}
+			finish = e.tok.Finish
+		}
 	}
-	return finish, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"atenia"
 
@@ -54,7 +55,17 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
-	c, err := root.ExecuteContextC(ctx)
+	c, err := root, error(nil)
+	patient := isPatient(root, args)
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		c, err = root.ExecuteContextC(ctx)
+	}()
+	if !wait(ctx, done, patient) {
+		fmt.Fprintln(errw, "atenia: interrupted")
+		return exitFailure
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -68,6 +79,35 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
 	}
 	return code
+}
+
+// isPatient reports whether a command must be waited for after Ctrl-C: one
+// cleans up, the other goes on.
+func isPatient(root *cobra.Command, args []string) bool {
+	c, _, err := root.Find(args)
+	return err == nil && (c.Name() == "quantize" || c.Name() == "chat")
+}
+
+// wait waits for a command to be done. Once ctx has ended, it gives an
+// impatient one a moment to say so itself: a model that computes a long prompt
+// notices only seconds later.
+func wait(ctx context.Context, done <-chan bool, patient bool) bool {
+	const moment = 200 * time.Millisecond
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	late := time.After(moment)
+	if patient {
+		late = nil
+	}
+	select {
+	case <-done:
+		return true
+	case <-late:
+		return false
+	}
 }
 
 // shorten cuts a list of faults to what a person reads: a configuration that
