@@ -28,7 +28,6 @@ var notCalledYet = map[string]string{
 	"internal/exec Counters.Launches":            "the bench command",
 	"internal/exec Counters.Reset":               "the bench command",
 	"internal/modelfile NestedOf":                "metadata of arrays of arrays is read; no writer makes it yet",
-	"internal/modelfile OpenSafetensors":         "adapters of fine-tuning are single files without a configuration",
 	"internal/modelfile SourceOf":                "checkpoints of training are written from memory",
 	"internal/modelfile WriteSafetensors":        "checkpoints of training are safetensors files",
 	"internal/token Tokenizer.EncodePair":        "rerankers and encoders take pairs",
