@@ -19,27 +19,39 @@
 //
 // One output is the sum over the columns of one weight row and one activation
 // row, and its value never depends on how many rows were asked for, on which
-// outputs, or on the thread that did it. Every product adds in 16 lanes and
-// then folds them, [lanes.sum]:
+// outputs, or on the thread that did it. Products add in lanes and then fold
+// them, [lanes.sum]:
 //
-//	float   lane l adds w[16i+l]·x[16i+l] by fused multiply-add, i ascending
-//	int8    lane l adds float(Σ of 4 products, exact in int32)·(sw·sx),
-//	        where the 4 columns are 64i+4l … 64i+4l+3, i ascending
+//	float   lane l of 16 adds w[16i+l]·x[16i+l] by fused multiply-add, i ascending
+//	int8    lane b of 8 adds, for the 32 columns from 256i+32b on,
+//	        −m·Σx if the format has minima, then
+//	        float(Σ w·x, exact in int32)·(sw·sx), i ascending to 7;
+//	        the folds of every 2048 columns are added in order
 //
+// Formats with a scale for every 16 columns have 16 such lanes, [dotChunk].
 // The portable Go functions say so and are the specification: the assembly
 // for AVX2 and AVX-512 yields the same bits, which package kerneltest checks.
 // A portable fused multiply-add is [fma32], exact on every machine.
 //
-// # Unpacking
+// # Few rows and many
 //
 // Every block format is Σ s·q − m with q in int8, so one function for each
-// format, unpack, writes those three for 256 columns, and all products are
-// made of it: four weight rows are unpacked into L1 and multiplied with up to
-// 64 activation rows. Decoding has one activation row, memory is the limit,
-// and unpacking would cost: formats with a fused assembly product, matVec,
-// unpack in registers instead and ask for memory 8 KiB ahead, which is worth
-// half as much bandwidth again. A layout packed at load would be one more
-// source of wBlocks and one more matVec.
+// format, unpack, writes those three for 256 columns, and products are made of
+// it. With few activation rows memory is the limit, and unpacking would cost:
+// formats with a fused product, matVec, unpack in registers instead and ask
+// for memory 8 KiB ahead, which is worth half as much bandwidth again. With
+// more, 16 weight rows by 2048 columns become a panel, which stays in L2 while
+// all activation rows pass:
+//
+//	row 0   c0 c1 c2 c3 │ c4 …         one vector: c0 c1 c2 c3 of row 0, of row 1,
+//	row 1   c0 c1 c2 c3 │ c4 …    ──▶              … of row 15
+//	…                                  next vector: c4 c5 c6 c7 of row 0, …
+//
+// A lane of the accumulator is then an output: four activations are broadcast
+// to all lanes by the load of the multiplication itself, nothing is added
+// across lanes, and one vector of scales serves 16 outputs. The lanes of the
+// definition above become passes: all blocks for b = 0, then for b = 1, and
+// their sums are folded at the end.
 //
 //	            fused row   unpacked by   attention
 //	F32 F16     assembly    –             assembly
@@ -57,9 +69,10 @@
 //
 // # Where things are
 //
-// matmul.go drives products, tile.go says how they add, unpack.go how formats
-// unpack, form.go how activations become int8. kernel_amd64.go gives whole
-// vectors to assembly, made by _asm (go generate), and the rest to the
-// functions named Generic. To add a format in Go: a case in unpackGeneric and
-// in [Supports]; in assembly: an entry of formats in _asm/matvec.go.
+// matmul.go drives products, tile.go and product.go say how they add, unpack.go
+// how formats unpack, form.go how activations become int8. product_amd64.go
+// chooses between rows and panels, kernel_amd64.go gives whole vectors to
+// assembly, made by _asm (go generate), and the rest to the functions named
+// Generic. To add a format in Go: a case in unpackGeneric and in [Supports]; in
+// assembly: an entry of formats in _asm/matvec.go.
 package kernel

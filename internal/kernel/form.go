@@ -38,11 +38,17 @@ func FormOf(d tensor.DType) Form {
 // blockCols is how many columns one xBlock and one wBlock hold.
 const blockCols = 256
 
-// An xBlock is 256 activations of FormQ8: value i is d[i/32]·(q[i]-128).
+// An xBlock is 256 activations of FormQ8: value i is d[i/32]·q[i]. The sums
+// spare products the work of knowing them: n starts the integer sum of weights
+// that are stored plus 128, m is what a minimum multiplies. Those of 16 columns
+// are [half of 32 columns][which 32].
 type xBlock struct {
-	q [256]uint8 // plus 128, because vector units multiply unsigned by signed
-	d [8]float32
-	m [16]float32 // m[g] = d·Σ(q-128) over 16 columns, what a minimum multiplies
+	q   [256]int8
+	d   [8]float32
+	n   [8]int32      // -128·Σq over 32 columns
+	m   [8]float32    // d·Σq
+	n16 [2][8]int32   // -128·Σq over 16 columns
+	m16 [2][8]float32 // d·Σq
 }
 
 const (
@@ -107,17 +113,20 @@ func quantiseGeneric(dst *xBlock, src *[256]float32) {
 			inv = 127 / amax
 		}
 		dst.d[b] = d
-		for g := range 2 {
+		all := int32(0)
+		for h := range 2 {
 			sum := int32(0)
-			for i := 16 * g; i < 16*g+16; i++ {
+			for i := 16 * h; i < 16*h+16; i++ {
 				q := int32(0)
 				if inv != 0 {
 					q = int32(math.RoundToEven(float64(x[i] * inv)))
 				}
-				dst.q[32*b+i] = uint8(q + 128)
+				dst.q[32*b+i] = int8(q)
 				sum += q
 			}
-			dst.m[2*b+g] = d * float32(sum)
+			dst.n16[h][b], dst.m16[h][b] = -128*sum, d*float32(sum)
+			all += sum
 		}
+		dst.n[b], dst.m[b] = -128*all, d*float32(all)
 	}
 }

@@ -91,69 +91,6 @@ func expand(dst []float32, w *wBlock) {
 	expandGeneric(dst, w)
 }
 
-// hasFused reports whether matVec knows the type.
-func hasFused(d tensor.DType) bool {
-	switch d {
-	case tensor.Q8_0, tensor.Q4_0, tensor.Q5_0, tensor.IQ4_NL,
-		tensor.IQ4_XS, tensor.Q2_K, tensor.Q3_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
-		return level.Load() > 0
-	}
-	return false
-}
-
-// matVec multiplies rows [lo, hi) with one prepared activation row.
-func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
-	out, in := &dst[lo], &w.Data[lo*w.rowBytes()]
-	xs, n := (*byte)(unsafe.Pointer(&x[0])), hi-lo
-	if level.Load() == levelAVX512 {
-		switch w.DType {
-		case tensor.Q8_0:
-			vecQ80AVX512(out, in, n, xs, w.Cols)
-		case tensor.Q4_0:
-			vecQ40AVX512(out, in, n, xs, w.Cols)
-		case tensor.Q5_0:
-			vecQ50AVX512(out, in, n, xs, w.Cols)
-		case tensor.IQ4_NL:
-			vecIQ4NLAVX512(out, in, n, xs, w.Cols)
-		case tensor.IQ4_XS:
-			vecIQ4XSAVX512(out, in, n, xs, w.Cols)
-		case tensor.Q2_K:
-			vecQ2KAVX512(out, in, n, xs, w.Cols)
-		case tensor.Q3_K:
-			vecQ3KAVX512(out, in, n, xs, w.Cols)
-		case tensor.Q4_K:
-			vecQ4KAVX512(out, in, n, xs, w.Cols)
-		case tensor.Q5_K:
-			vecQ5KAVX512(out, in, n, xs, w.Cols)
-		case tensor.Q6_K:
-			vecQ6KAVX512(out, in, n, xs, w.Cols)
-		}
-		return
-	}
-	switch w.DType {
-	case tensor.Q8_0:
-		vecQ80AVX2(out, in, n, xs, w.Cols)
-	case tensor.Q4_0:
-		vecQ40AVX2(out, in, n, xs, w.Cols)
-	case tensor.Q5_0:
-		vecQ50AVX2(out, in, n, xs, w.Cols)
-	case tensor.IQ4_NL:
-		vecIQ4NLAVX2(out, in, n, xs, w.Cols)
-	case tensor.IQ4_XS:
-		vecIQ4XSAVX2(out, in, n, xs, w.Cols)
-	case tensor.Q2_K:
-		vecQ2KAVX2(out, in, n, xs, w.Cols)
-	case tensor.Q3_K:
-		vecQ3KAVX2(out, in, n, xs, w.Cols)
-	case tensor.Q4_K:
-		vecQ4KAVX2(out, in, n, xs, w.Cols)
-	case tensor.Q5_K:
-		vecQ5KAVX2(out, in, n, xs, w.Cols)
-	case tensor.Q6_K:
-		vecQ6KAVX2(out, in, n, xs, w.Cols)
-	}
-}
-
 func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
 	m := whole(n, 16)
 	if d == tensor.F64 {
@@ -204,32 +141,6 @@ func tileFloatRow(a *float32, d tensor.DType, w *[4][]byte, x *float32, n int) {
 		tileF16x1AVX2(a, w, x, 0, n)
 	case tensor.BF16:
 		tileBF16x1AVX2(a, w, x, 0, n)
-	}
-}
-
-func tileInt(acc []tile, w []wBlock, wStride int, x []xBlock, xStride, n int, mins bool) {
-	l := level.Load()
-	if l == 0 {
-		tileIntGeneric(acc, w, wStride, x, xStride, n, mins)
-		return
-	}
-	ws, m := (*byte)(unsafe.Pointer(&w[0])), 0
-	if mins {
-		m = 1
-	}
-	for r := 0; r < len(acc); {
-		a, xs := &acc[r][0][0], (*byte)(unsafe.Pointer(&x[r*xStride]))
-		switch {
-		case l == levelAVX2:
-			tileIntx1AVX2(a, ws, wStride*wBlockBytes, xs, 0, n, m)
-			r++
-		case len(acc)-r >= 4:
-			tileIntx4AVX512(a, ws, wStride*wBlockBytes, xs, xStride*xBlockBytes, n, m)
-			r += 4
-		default:
-			tileIntx1AVX512(a, ws, wStride*wBlockBytes, xs, 0, n, m)
-			r++
-		}
 	}
 }
 

@@ -8,9 +8,9 @@ import "atenia/tensor"
 
 var variants = []string{"portable"}
 
-func hasFused(tensor.DType) bool { return false }
-
-func matVec([]float32, *Matrix, int, int, []xBlock) {}
+func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+	matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
+}
 
 func quantise(dst *xBlock, src *[256]float32) { quantiseGeneric(dst, src) }
 
@@ -20,10 +20,6 @@ func expand(dst []float32, w *wBlock) { expandGeneric(dst, w) }
 
 func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
 	tileFloatGeneric(acc, d, w, x, xStride, n)
-}
-
-func tileInt(acc []tile, w []wBlock, wStride int, x []xBlock, xStride, n int, mins bool) {
-	tileIntGeneric(acc, w, wStride, x, xStride, n, mins)
 }
 
 func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }

@@ -15,6 +15,15 @@ func (a *lanes) sum() float32 {
 	return float32(b[0]+b[1]) + float32(b[2]+b[3])
 }
 
+// sum8 folds the first eight lanes, which are all there are.
+func (a *lanes) sum8() float32 {
+	var b [4]float32
+	for i := range b {
+		b[i] = a[i] + a[i+4]
+	}
+	return float32(b[0]+b[1]) + float32(b[2]+b[3])
+}
+
 // fmaSlow is a·b+c rounded once. The product is exact in float64; rounding the
 // sum to odd there makes the second rounding, to float32, the only one
 // (Boldo and Melquiond, "When double rounding is odd").

@@ -3,19 +3,11 @@ package kernel
 import "atenia/tensor"
 
 const (
-	// tileRows is how many activation rows share one reading of the weights:
+	// tileRows is how many activation rows share one reading of float weights:
 	// their partial sums for four weight rows (256 bytes a row) stay in L1.
 	tileRows = 64
-	// panelBlocks of 256 columns of four weight rows are unpacked at a time.
-	panelBlocks = 4
-	panelCols   = panelBlocks * blockCols
-	// fusedRows is up to how many activation rows go one by one through a
-	// fused product instead.
-	fusedRows = 3
-	// fusedOutputs is how many weight rows one call of assembly reads: few
-	// enough that they are still in L2 for the next activation row, and that a
-	// collection of garbage, which assembly keeps waiting, does not wait long.
-	fusedOutputs = 32
+	// panelCols columns of four weight rows are dequantised at a time.
+	panelCols = 1024
 )
 
 // MatMul multiplies weights of any supported type, dequantised on the fly,
@@ -109,41 +101,5 @@ func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows
 	}
 	_ = dst[(rows-1)*dstStride+hi-1]
 	_ = w.Data[:hi*w.rowBytes()]
-	xs, stride := xBlocks(x), blocks(w.Cols)
-	if rows <= fusedRows && hasFused(w.DType) {
-		for j := lo; j < hi; j += fusedOutputs {
-			for r := range rows {
-				matVec(dst[r*dstStride:], w, j, min(j+fusedOutputs, hi), xs[r*stride:(r+1)*stride])
-			}
-		}
-		return
-	}
-	for r := 0; r < rows; r += tileRows {
-		n := min(tileRows, rows-r)
-		matMulInt(dst[r*dstStride:], dstStride, w, lo, hi, xs[r*stride:(r+n)*stride], n)
-	}
-}
-
-// matMulInt unpacks four rows of panelCols columns at a time.
-func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
-	var (
-		sums  [tileRows]tile
-		panel [4 * panelBlocks]wBlock
-	)
-	acc, stride, mins := sums[:rows], blocks(w.Cols), hasMins(w.DType)
-	for j := lo; j < hi; j += 4 {
-		clear(acc)
-		ws := w.rows4(j, hi)
-		for b := 0; b < stride; b += panelBlocks {
-			for i := range min(4, hi-j) {
-				for k := range min(panelBlocks, stride-b) {
-					c := (b + k) * blockCols
-					unpack(&panel[i*panelBlocks+k], w.DType, ws[i], c, min(blockCols, w.Cols-c))
-				}
-			}
-			n := min(panelCols, w.Cols-b*blockCols)
-			tileInt(acc, panel[:], panelBlocks, x[b:], stride, n, mins)
-		}
-		fold(acc, dst[j:], dstStride, min(4, hi-j), 1)
-	}
+	matMulInt(dst, dstStride, w, lo, hi, xBlocks(x), rows)
 }

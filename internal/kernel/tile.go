@@ -57,39 +57,6 @@ func dotLanes(a *lanes, d tensor.DType, w []byte, x []float32, n int) {
 	}
 }
 
-// tileIntGeneric adds the products of n columns of four rows of unpacked
-// weights, wStride blocks apart, with len(acc) rows of prepared activations,
-// xStride blocks apart. mins says whether the weights have minima.
-func tileIntGeneric(acc []tile, w []wBlock, wStride int, x []xBlock, xStride, n int, mins bool) {
-	for r := range acc {
-		for j := range 4 {
-			for b := 0; b*blockCols < n; b++ {
-				dotBlock(&acc[r][j], &w[j*wStride+b], &x[r*xStride+b], min(blockCols, n-b*blockCols), mins)
-			}
-		}
-	}
-}
-
-// dotBlock adds the products of n of 256 columns: minima first, one lane for
-// each 16 columns, then 64 columns at a time, 4 columns to a lane.
-func dotBlock(a *lanes, w *wBlock, x *xBlock, n int, mins bool) {
-	if mins {
-		for l := range a {
-			a[l] = fma32(-w.m[l], x.m[l], a[l])
-		}
-	}
-	for i := 0; i < n; i += 64 {
-		wq, xq := (*[64]int8)(w.q[i:]), (*[64]uint8)(x.q[i:])
-		for l := range a {
-			sum := int32(wq[4*l])*(int32(xq[4*l])-128) +
-				int32(wq[4*l+1])*(int32(xq[4*l+1])-128) +
-				int32(wq[4*l+2])*(int32(xq[4*l+2])-128) +
-				int32(wq[4*l+3])*(int32(xq[4*l+3])-128)
-			a[l] = fma32(float32(sum), w.s[i/16+l/4]*x.d[i/32+l/8], a[l])
-		}
-	}
-}
-
 // expandGeneric writes the first len(dst) values of a block in float32.
 func expandGeneric(dst []float32, w *wBlock) {
 	for i := range dst {

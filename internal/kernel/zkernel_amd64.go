@@ -34,60 +34,80 @@ func scoresF16x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *by
 //go:noescape
 func scoresQ80x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
 
-// tileIntx1AVX2 does tileIntGeneric for 1 activation rows; strides are in bytes.
+// interleaveAVX2 writes one block of a panel from 16 unpacked rows.
 //
 //go:noescape
-func tileIntx1AVX2(acc *float32, w *byte, wStride int, x *byte, xStride int, n int, mins int)
+func interleaveAVX2(q *uint8, s *float32, part *int8, mins int)
+
+// panel32x1AVX2 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel32x1AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel32x4AVX2 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel32x4AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel16x1AVX2 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel16x1AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel16x4AVX2 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel16x4AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
 
 // vecQ80AVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ80AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ80AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ40AVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ40AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ40AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ4KAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ4KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ4KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ6KAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ6KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ6KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ50AVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ50AVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ50AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecIQ4NLAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ5KAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ5KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ5KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ2KAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ2KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ3KAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ3KAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecIQ4XSAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *byte, n int)
+func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // weightedF32h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
 //
@@ -244,65 +264,90 @@ func scoresQ80x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *
 //go:noescape
 func scoresQ80x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
 
-// tileIntx1AVX512 does tileIntGeneric for 1 activation rows; strides are in bytes.
+// interleaveAVX512 writes one block of a panel from 16 unpacked rows.
 //
 //go:noescape
-func tileIntx1AVX512(acc *float32, w *byte, wStride int, x *byte, xStride int, n int, mins int)
+func interleaveAVX512(q *uint8, s *float32, part *int8, mins int)
 
-// tileIntx4AVX512 does tileIntGeneric for 4 activation rows; strides are in bytes.
+// panel32x1AVX512 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileIntx4AVX512(acc *float32, w *byte, wStride int, x *byte, xStride int, n int, mins int)
+func panel32x1AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel32x4AVX512 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel32x4AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel32x12AVX512 adds the product of a panel with 12 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel32x12AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel16x1AVX512 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel16x1AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel16x4AVX512 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel16x4AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
+
+// panel16x12AVX512 adds the product of a panel with 12 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func panel16x12AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
 
 // vecQ80AVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ80AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ80AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ40AVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ40AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ40AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ4KAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ4KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ4KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ6KAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ6KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ6KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ50AVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ50AVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ50AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecIQ4NLAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ5KAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ5KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ5KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ2KAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ2KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecQ3KAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecQ3KAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // vecIQ4XSAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
-func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *byte, n int)
+func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // weightedF32h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
 //

@@ -22,33 +22,7 @@ func beginQ4K(v *vecState) {
 // headerQ4K reads d, dmin and eight pairs of 6 bits (ggml: get_scale_min_k4).
 func headerQ4K(v *vecState) {
 	scales, mins := v.sixBits()
-	v.scales, v.mins = []reg.VecVirtual{scales}, v.expand8(mins)
-}
-
-// expand8 doubles eight lanes.
-func (v *vecState) expand8(y reg.VecVirtual) []reg.VecVirtual {
-	if v.i == avx512 {
-		z := ZMM()
-		VMOVUPS(table("twice", twice...), z)
-		VPERMPS(y.AsZ(), z, z)
-		return []reg.VecVirtual{z}
-	}
-	out := []reg.VecVirtual{v.twiceMem(0), v.twiceMem(1)}
-	for _, o := range out {
-		VPERMPS(y, o, o)
-	}
-	return out
-}
-
-// twice doubles each of eight lanes.
-var twice = repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)
-
-// twiceMem loads the permutation that doubles four of eight lanes.
-func (v *vecState) twiceMem(h int) reg.VecVirtual {
-	y := YMM()
-	t := table("twice", twice...)
-	VMOVDQU(t.Offset(32*h), y)
-	return y
+	v.scales, v.mins = []reg.VecVirtual{scales}, []reg.VecVirtual{mins}
 }
 
 // sixBits returns d·scales and dmin·minima, eight lanes each.
@@ -155,36 +129,22 @@ func beginQ2K(v *vecState) {
 }
 
 func headerQ2K(v *vecState) {
-	both := v.i.vec()
-	x, lo, hi := XMM(), XMM(), XMM()
+	x, lo, hi, mask := XMM(), XMM(), XMM(), XMM()
 	VPBROADCASTD(at(v.w, 80), x)
 	VCVTPH2PS(x, x)
-	spread := func(dup func(Op, Op), nibbles Op) (out []reg.VecVirtual) {
-		d := XMM()
-		dup(x, d)
-		for k := range v.i.parts() {
-			f, n := v.i.vec(), nibbles
-			if k == 1 {
-				upper := XMM()
-				VPSRLDQ(Imm(8), n, upper)
-				n = upper
-			}
-			VPMOVZXBD(n, f)
-			VCVTDQ2PS(f, f)
-			VBROADCASTSS(d, both)
-			VMULPS(both, f, f)
-			out = append(out, f)
-		}
-		return out
-	}
-	mask := XMM()
+	d, dmin := v.i.vec(), v.i.vec()
+	VBROADCASTSS(x, d)
+	VMOVSHDUP(x, x)
+	VBROADCASTSS(x, dmin)
 	VMOVDQU(table("nibbles4", repeat(4, 0x0f0f0f0f)...), mask)
 	VMOVDQU(at(v.w, 0), lo)
+	v.evenFirst(lo)
 	VPSRLW(Imm(4), lo, hi)
 	VPAND(mask, lo, lo)
 	VPAND(mask, hi, hi)
-	v.scales = spread(func(a, b Op) { VMOVSLDUP(a, b) }, lo)
-	v.mins = spread(func(a, b Op) { VMOVSHDUP(a, b) }, hi)
+	none := func(reg.VecVirtual) {}
+	v.scales = v.widen16(lo, d, VPMOVZXBD, none)
+	v.mins = v.widen16(hi, dmin, VPMOVZXBD, none)
 }
 
 func weightsQ2K(v *vecState, s, h int) reg.VecVirtual { return weightsQ2KAt(v, 16, s, h) }
@@ -250,19 +210,11 @@ func headerQ3K(v *vecState) {
 	VMOVQ(first, x)
 	VMOVQ(second, y)
 	VPUNPCKLQDQ(y, x, x)
+	v.evenFirst(x)
 	d, bias := v.i.vec(), v.i.vec()
 	v.broadcastHalf(108, d)
-	v.scales = v.i.vecs(v.i.parts())
 	VBROADCASTSS(table("thirtyTwo", 32), bias)
-	for k, sc := range v.scales {
-		if k == 1 {
-			VPSRLDQ(Imm(8), x, x)
-		}
-		VPMOVZXBD(x, sc)
-		VPSUBD(bias, sc, sc)
-		VCVTDQ2PS(sc, sc)
-		VMULPS(d, sc, sc)
-	}
+	v.scales = v.widen16(x, d, VPMOVZXBD, func(f reg.VecVirtual) { VPSUBD(bias, f, f) })
 }
 
 // broadcastHalf loads a half into all lanes.
@@ -297,7 +249,6 @@ func weightsQ3K(v *vecState, s, h int) reg.VecVirtual {
 		VPAND(v.masks[1], high, high)
 		VPOR(high, w, w)
 	}
-	VPSUBB(v.masks[1], w, w)
 	return w
 }
 
@@ -334,35 +285,22 @@ func weightsIQ4XS(v *vecState, s, h int) reg.VecVirtual { return v.nibbles(8+32*
 const q6High, q6Scales, q6D = 128, 192, 208
 
 func beginQ6K(v *vecState) {
-	v.masks = v.i.vecs(3)
+	v.masks = v.i.vecs(2)
 	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
 	VBROADCASTSS(table("pairs", 0x30303030), v.masks[1])
-	VBROADCASTSS(table("thirtytwos", 0x20202020), v.masks[2])
 	if v.i == avx512 {
 		v.masks = append(v.masks, ZMM(), ZMM())
-		VMOVDQU64(table("shiftL42", append(repeat(8, 0x40004), repeat(8, 0x20002)...)...), v.masks[3])
-		VMOVDQU64(table("shiftR02", append(repeat(8, 0), repeat(8, 0x20002)...)...), v.masks[4])
+		VMOVDQU64(table("shiftL42", append(repeat(8, 0x40004), repeat(8, 0x20002)...)...), v.masks[2])
+		VMOVDQU64(table("shiftR02", append(repeat(8, 0), repeat(8, 0x20002)...)...), v.masks[3])
 	}
 }
 
 func headerQ6K(v *vecState) {
-	if v.i == avx512 {
-		d, sc := ZMM(), ZMM()
-		v.broadcastHalf(q6D, d)
-		VPMOVSXBD(at(v.w, q6Scales), sc)
-		VCVTDQ2PS(sc, sc)
-		VMULPS(d, sc, sc)
-		v.scales = []reg.VecVirtual{sc}
-		return
-	}
-	d := YMM()
+	x, d := XMM(), v.i.vec()
+	VMOVDQU(at(v.w, q6Scales), x)
+	v.evenFirst(x)
 	v.broadcastHalf(q6D, d)
-	v.scales = v.i.vecs(2)
-	for k, sc := range v.scales {
-		VPMOVSXBD(at(v.w, q6Scales+8*k), sc)
-		VCVTDQ2PS(sc, sc)
-		VMULPS(d, sc, sc)
-	}
+	v.scales = v.widen16(x, d, VPMOVSXBD, func(reg.VecVirtual) {})
 }
 
 // A step is half of 128 columns: the first takes low nibbles of 64 bytes and
@@ -375,13 +313,12 @@ func weightsQ6K(v *vecState, s, h int) reg.VecVirtual {
 		VBROADCASTI64X4(at(v.w, pairs), high)
 		if second {
 			VPSRLW(Imm(4), w, w)
-			VPSRLVW(v.masks[4], high, high)
+			VPSRLVW(v.masks[3], high, high)
 		} else {
-			VPSLLVW(v.masks[3], high, high)
+			VPSLLVW(v.masks[2], high, high)
 		}
 		VPANDD(v.masks[1], high, high)
 		VPTERNLOGD(Imm(0xf8), v.masks[0], w, high) // high | w&nibbles
-		VPSUBB(v.masks[2], high, high)
 		return high
 	}
 	VMOVDQU(at(v.w, low+32*h), w)
@@ -398,6 +335,5 @@ func weightsQ6K(v *vecState, s, h int) reg.VecVirtual {
 	VPAND(v.masks[0], w, w)
 	VPAND(v.masks[1], high, high)
 	VPOR(high, w, w)
-	VPSUBB(v.masks[2], w, w)
 	return w
 }

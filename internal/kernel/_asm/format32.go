@@ -8,15 +8,11 @@ import (
 
 // Formats of 32 columns a block: how their bytes become weights.
 
-func beginQ80(v *vecState) { v.upperWords() }
-
 func weightsQ80(v *vecState, s, h int) reg.VecVirtual {
 	base, w := 68*s, v.i.vec()
 	if v.i == avx512 {
 		VMOVDQU(at(v.w, base+2), w.AsY())
-		if !v.half {
-			VINSERTI64X4(Imm(1), at(v.w, base+36), w, w)
-		}
+		VINSERTI64X4(Imm(1), at(v.w, base+36), w, w)
 	} else {
 		VMOVDQU(at(v.w, base+34*h+2), w)
 	}
@@ -26,17 +22,10 @@ func weightsQ80(v *vecState, s, h int) reg.VecVirtual {
 // A block of nibbles holds columns 0 to 15 low and 16 to 31 high: the same 16
 // bytes are needed twice, the second time shifted.
 func beginQ40(v *vecState) {
-	v.upperWords()
 	v.masks = v.i.vecs(2)
 	VBROADCASTSS(table("nibbles", 0x0f0f0f0f), v.masks[0])
-	VBROADCASTSS(table("eights", 0x08080808), v.masks[1])
-	shifts := table("shift04", append(append(repeat(4, 0), repeat(4, 4)...), append(repeat(4, 0), repeat(4, 4)...)...)...)
-	v.masks = append(v.masks, v.i.vec())
-	if v.i == avx512 {
-		VMOVDQU64(shifts, v.masks[2])
-	} else {
-		VMOVDQU(shifts, v.masks[2])
-	}
+	shifts := table("shift04", repeatAll(2, append(repeat(4, 0), repeat(4, 4)...)...)...)
+	v.i.load(shifts, v.masks[1])
 }
 
 func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
@@ -47,23 +36,19 @@ func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
 func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
 	w := v.i.vec()
 	if v.i == avx512 {
+		hi := YMM()
 		VBROADCASTI128(at(v.w, base), w.AsY())
-		if !v.half {
-			hi := YMM()
-			VBROADCASTI128(at(v.w, base+apart), hi)
-			VINSERTI64X4(Imm(1), hi, w, w)
-		}
-		VPSRLVD(v.masks[2], w, w)
+		VBROADCASTI128(at(v.w, base+apart), hi)
+		VINSERTI64X4(Imm(1), hi, w, w)
+		VPSRLVD(v.masks[1], w, w)
 		VPANDD(v.masks[0], w, w)
 	} else {
 		VBROADCASTI128(at(v.w, base+apart*h), w)
-		VPSRLVD(v.masks[2], w, w)
+		VPSRLVD(v.masks[1], w, w)
 		VPAND(v.masks[0], w, w)
 	}
 	if v.table != nil {
 		VPSHUFB(w, v.table, w)
-	} else {
-		VPSUBB(v.masks[1], w, w)
 	}
 	return w
 }
@@ -71,18 +56,15 @@ func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
 func beginIQ4NL(v *vecState) {
 	beginQ40(v)
 	v.table = v.i.vec()
-	words := table("iq4Values", repeatAll(4, 0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535)...)
-	if v.i == avx512 {
-		VMOVDQU64(words, v.table)
-	} else {
-		VMOVDQU(words, v.table)
-	}
+	v.i.load(table("iq4Values", repeatAll(4, 0xbfad9881, 0xf6eaddcf, 0x26190d01, 0x71594535)...), v.table)
 }
 
 // Q5_0 is Q4_0 with 32 fifth bits before the nibbles.
 func beginQ50(v *vecState) {
 	beginQ40(v)
-	VBROADCASTSS(table("sixteens", 0x10101010), v.masks[1])
+	sixteens := v.i.vec()
+	VBROADCASTSS(table("sixteens", 0x10101010), sixteens)
+	v.masks = append(v.masks, sixteens)
 	if v.i == avx512 {
 		v.k2 = K()
 		return
@@ -93,24 +75,16 @@ func beginQ50(v *vecState) {
 }
 
 func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
-	base, w := 44*s+22*h, v.i.vec()
+	base := 44*s + 22*h
+	w := v.nibbles(44*s+6, 22, h)
 	if v.i == avx512 {
-		bits := GP64()
+		bits, upper := GP64(), GP64()
 		MOVL(at(v.w, base+2), bits.As32())
-		VBROADCASTI128(at(v.w, base+6), w.AsY())
-		if !v.half {
-			upper, hi := GP64(), YMM()
-			MOVL(at(v.w, base+24), upper.As32())
-			SHLQ(Imm(32), upper)
-			ORQ(upper, bits)
-			VBROADCASTI128(at(v.w, base+28), hi)
-			VINSERTI64X4(Imm(1), hi, w, w)
-		}
+		MOVL(at(v.w, base+24), upper.As32())
+		SHLQ(Imm(32), upper)
+		ORQ(upper, bits)
 		KMOVQ(bits, v.k2)
-		VPSRLVD(v.masks[2], w, w)
-		VPANDD(v.masks[0], w, w)
-		VPSUBB(v.masks[1], w, w)
-		VPADDB(v.masks[1], w, v.k2, w)
+		VPADDB(v.masks[2], w, v.k2, w)
 		return w
 	}
 	bits := YMM()
@@ -118,10 +92,7 @@ func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
 	VPSHUFB(v.masks[3], bits, bits)
 	VPAND(v.masks[4], bits, bits)
 	VPCMPEQB(v.masks[4], bits, bits)
-	VPANDN(v.masks[1], bits, bits) // 16 where the bit is clear
-	VBROADCASTI128(at(v.w, base+6), w)
-	VPSRLVD(v.masks[2], w, w)
-	VPAND(v.masks[0], w, w)
-	VPSUBB(bits, w, w)
+	VPAND(v.masks[2], bits, bits)
+	VPOR(bits, w, w)
 	return w
 }

@@ -147,3 +147,21 @@ func (i isa) bits(name string, word uint32) reg.VecVirtual {
 	VBROADCASTSS(table(name, word), v)
 	return v
 }
+
+// load reads a whole vector.
+func (i isa) load(m Mem, v reg.VecVirtual) {
+	if i == avx512 {
+		VMOVDQU64(m, v)
+	} else {
+		VMOVDQU(m, v)
+	}
+}
+
+// store writes a whole vector.
+func (i isa) store(v reg.VecVirtual, m Mem) {
+	if i == avx512 {
+		VMOVDQU64(v, m)
+	} else {
+		VMOVDQU(v, m)
+	}
+}

@@ -26,7 +26,14 @@ func main() {
 				scores(i, d, 4)
 			}
 		}
-		tileInt2(i)
+		interleave(i)
+		for _, per16 := range []bool{false, true} {
+			for _, rows := range []int{1, 4, 12} {
+				if rows < 12 || i == avx512 {
+					panelDot(i, per16, rows)
+				}
+			}
+		}
 		for _, f := range formats {
 			matVec(i, f)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -9,211 +10,313 @@ import (
 )
 
 // A format is a block format with a fused product: unpacked in registers and
-// multiplied with one activation row, as dotBlock would the unpacked weights.
+// multiplied with one activation row, as dotChunk would the unpacked weights.
 type format struct {
-	name   string
-	bytes  int  // of 256 columns
-	blocks int  // how many blocks those are
-	tail   bool // rows may end within 256 columns
-	begin  func(v *vecState)
+	name  string
+	bytes int  // of 256 columns
+	tail  bool // rows may end within 256 columns
+	begin func(v *vecState)
 
 	// header leaves the scales of 256 columns in v.scales, in one register for
-	// each 32 columns (AVX2, of 16: two registers), and minima, for each 16
-	// columns, in v.mins.
+	// each 32 columns; of 16: for each 16, even ones first, in two (AVX2). The
+	// minima are left in v.mins alike.
 	header func(v *vecState)
 	per16  bool // scales are for 16 columns
 
 	// weights loads bytes of step s: 64 columns, or (AVX2) the half h of them.
-	weights  func(v *vecState, s, h int) reg.VecVirtual
-	unsigned bool // from 0 to 127
+	weights func(v *vecState, s, h int) reg.VecVirtual
+	bias    int  // bytes are weights plus this, from 0 to 127, or
+	signed  bool // bytes are signed in AVX2, and plus 128 in AVX-512
 }
 
 var formats = []format{
-	{name: "Q80", bytes: 272, blocks: 8, tail: true, begin: beginQ80, header: headerHalves(34), weights: weightsQ80},
-	{name: "Q40", bytes: 144, blocks: 8, tail: true, begin: beginQ40, header: headerHalves(18), weights: weightsQ40},
-	{name: "Q4K", bytes: 144, blocks: 1, begin: beginQ4K, header: headerQ4K, weights: weightsQ4K, unsigned: true},
-	{name: "Q6K", bytes: 210, blocks: 1, begin: beginQ6K, header: headerQ6K, per16: true, weights: weightsQ6K},
-	{name: "Q50", bytes: 176, blocks: 8, tail: true, begin: beginQ50, header: headerHalves(22), weights: weightsQ50},
-	{name: "IQ4NL", bytes: 144, blocks: 8, tail: true, begin: beginIQ4NL, header: headerHalves(18), weights: weightsQ40},
-	{name: "Q5K", bytes: 176, blocks: 1, begin: beginQ5K, header: headerQ4K, weights: weightsQ5K, unsigned: true},
-	{name: "Q2K", bytes: 84, blocks: 1, begin: beginQ2K, header: headerQ2K, per16: true, weights: weightsQ2K, unsigned: true},
-	{name: "Q3K", bytes: 110, blocks: 1, begin: beginQ3K, header: headerQ3K, per16: true, weights: weightsQ3K},
-	{name: "IQ4XS", bytes: 136, blocks: 1, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS},
+	{name: "Q80", bytes: 272, tail: true, begin: nothing, header: headerHalves(34), weights: weightsQ80, signed: true},
+	{name: "Q40", bytes: 144, tail: true, begin: beginQ40, header: headerHalves(18), weights: weightsQ40, bias: 8},
+	{name: "Q4K", bytes: 144, begin: beginQ4K, header: headerQ4K, weights: weightsQ4K},
+	{name: "Q6K", bytes: 210, begin: beginQ6K, header: headerQ6K, per16: true, weights: weightsQ6K, bias: 32},
+	{name: "Q50", bytes: 176, tail: true, begin: beginQ50, header: headerHalves(22), weights: weightsQ50, bias: 16},
+	{name: "IQ4NL", bytes: 144, tail: true, begin: beginIQ4NL, header: headerHalves(18), weights: weightsQ40, signed: true},
+	{name: "Q5K", bytes: 176, begin: beginQ5K, header: headerQ4K, weights: weightsQ5K},
+	{name: "Q2K", bytes: 84, begin: beginQ2K, header: headerQ2K, per16: true, weights: weightsQ2K},
+	{name: "Q3K", bytes: 110, begin: beginQ3K, header: headerQ3K, per16: true, weights: weightsQ3K, bias: 4},
+	{name: "IQ4XS", bytes: 136, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS, signed: true},
 }
+
+func nothing(*vecState) {}
 
 // vecState is what the steps of one product share.
 type vecState struct {
-	*intConsts
-	w, xq, xd reg.GPVirtual // weights, activation bytes, activation scales
-	acc       []reg.VecVirtual
-	half      bool // AVX-512: only the first 32 of 64 columns exist
-	masks     []reg.VecVirtual
-	scales    []reg.VecVirtual
-	mins      []reg.VecVirtual
-	table     reg.VecVirtual // values of nibbles, if not what they are less 8
-	k1, k2    reg.OpmaskVirtual
+	i       isa
+	ones    reg.VecVirtual // AVX2: words of 1
+	flip    reg.VecVirtual // AVX-512: bytes of 128
+	w, x    reg.GPVirtual  // weights and activations
+	acc     []reg.VecVirtual
+	masks   []reg.VecVirtual
+	scales  []reg.VecVirtual
+	mins    []reg.VecVirtual
+	table   reg.VecVirtual    // values of nibbles
+	keep    reg.VecVirtual    // AVX2: which blocks of 32 columns the row has
+	keepK   reg.OpmaskVirtual // AVX-512: the same
+	k2      reg.OpmaskVirtual
+	natural bool // groups of 16 columns in their order, not even ones first
 }
 
-// matVec makes the product of consecutive rows with one activation row.
+// matVec makes the product of consecutive rows, stride bytes apart, with one
+// activation row. Blocks are read whole; last is the last row's end.
 func matVec(i isa, f format) {
-	text(fmt.Sprintf("vec%s%s", f.name, i), "func(dst *float32, w *byte, rows int, x *byte, n int)")
+	text(fmt.Sprintf("vec%s%s", f.name, i), "func(dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte)")
 	Doc(fmt.Sprintf("vec%s%s multiplies consecutive rows of n weights with one activation row.", f.name, i))
-	dst, rows, x, n := arg("dst"), arg("rows"), arg("x"), arg("n")
-	v := &vecState{w: arg("w"), xq: GP64(), xd: GP64()}
-	v.intConsts = newIntConsts(i)
-	v.acc = i.vecs(i.parts())
+	dst, row, rows := arg("dst"), arg("w"), arg("rows")
+	v := &vecState{i: i, w: GP64(), x: GP64()}
+	if i == avx2 {
+		v.ones = YMM()
+		VBROADCASTSS(table("words1", 0x00010001), v.ones)
+	}
+	if i == avx512 && f.signed {
+		v.flip = i.bits("flip", 0x80808080)
+	}
 	f.begin(v)
-	left := GP64()
-	row, block, tail, half, end := label("row"), label("block"), label("tail"), label("half"), label("end")
-	Label(row)
+	parts := 1
+	if i == avx2 && f.per16 {
+		parts = 2
+	}
+	v.acc = i.vecs(parts)
+	if !f.per16 {
+		v.acc[0] = YMM()
+	}
+	total, left, steps := XMM(), GP64(), GP64()
+	rowLoop, chunk, block, whole := label("row"), label("chunk"), label("block"), label("whole")
+	Label(rowLoop)
+	MOVQ(row, v.w)
+	MOVQ(NewParamAddr("x", 24), v.x)
+	MOVQ(NewParamAddr("n", 32), left)
+	VXORPS(total, total, total)
+	if f.tail {
+		v.keepAll()
+	}
+	Label(chunk)
 	i.zero(v.acc...)
-	MOVQ(x, v.xq)
-	MOVQ(n, left)
+	MOVQ(U32(chunkBlocks), steps)
 	Label(block)
-	CMPQ(left, U32(256))
-	JL(LabelRef(tail))
+	if f.tail {
+		CMPQ(left, U32(256))
+		JGE(LabelRef(whole))
+		v.keepSome(left)
+		CMPQ(rows, Imm(1))
+		JNE(LabelRef(whole))
+		MOVQ(NewParamAddr("last", 48), v.w)
+		Label(whole)
+	}
 	for k := range (f.bytes + 63) / 64 {
 		PREFETCHT0(at(v.w, prefetchAhead+64*k))
 	}
-	LEAQ(at(v.xq, xScales), v.xd)
-	f.header(v)
-	for h, m := range v.mins {
-		VFNMADD231PS(at(v.xq, xMins+i.width()*h), m, v.acc[h])
-	}
-	v.timesX(f)
-	for s := range 4 {
-		for h := range i.parts() {
-			v.step(f, v.spread(f, s, h), s, h)
-		}
-	}
+	v.block(f)
 	ADDQ(U32(uint32(f.bytes)), v.w)
-	ADDQ(U32(xBlockBytes), v.xq)
+	ADDQ(U32(xBlockBytes), v.x)
+	end := label("end")
 	SUBQ(U32(256), left)
-	JMP(LabelRef(block))
-	Label(tail)
-	if f.tail {
-		LEAQ(at(v.xq, xScales), v.xd)
-		loop := label("tailLoop")
-		Label(loop)
-		CMPQ(left, Imm(64))
-		JL(LabelRef(half))
-		for h := range i.parts() {
-			v.step(f, v.tailScale(f, h), 0, h)
-		}
-		ADDQ(U32(uint32(f.bytes/4)), v.w)
-		ADDQ(Imm(64), v.xq)
-		ADDQ(Imm(8), v.xd)
-		SUBQ(Imm(64), left)
-		JMP(LabelRef(loop))
-		Label(half)
-		TESTQ(left, left)
-		JZ(LabelRef(end))
-		v.half = true
-		v.step(f, v.tailScale(f, 0), 0, 0)
-		v.half = false
-		ADDQ(U32(uint32(f.bytes/8)), v.w)
-		Label(end)
-	}
-	VMOVSS(foldLanes(i, v.acc).AsX(), at(dst, 0))
+	JLE(LabelRef(end))
+	DECQ(steps)
+	JNZ(LabelRef(block))
+	Label(end)
+	VADDSS(v.foldGroups(f).AsX(), total, total)
+	TESTQ(left, left)
+	JG(LabelRef(chunk))
+	VMOVSS(total, at(dst, 0))
 	ADDQ(Imm(4), dst)
+	ADDQ(NewParamAddr("stride", 40), row)
 	DECQ(rows)
-	JNZ(LabelRef(row))
+	JNZ(LabelRef(rowLoop))
 	ret()
 }
 
-// timesX multiplies the scales of a block with those of the activations.
-func (v *vecState) timesX(f format) {
-	for k, sc := range v.scales {
-		switch {
-		case !f.per16:
-			VMULPS(at(v.xd, 0), sc, sc)
-		case v.i == avx512:
-			x := ZMM()
-			VMOVUPS(table("twice", twice...), x)
-			VPERMPS(at(v.xd, 0), x, x) // reads 64 bytes, uses 32
-			VMULPS(x, sc, sc)
-		default:
-			x := v.twiceMem(k)
-			VPERMPS(at(v.xd, 0), x, x)
-			VMULPS(x, sc, sc)
+// block adds 256 columns.
+func (v *vecState) block(f format) {
+	v.scales, v.mins = nil, nil
+	f.header(v)
+	xm := xMins
+	if f.per16 {
+		xm = xMins16
+	}
+	for k, m := range v.mins {
+		VFNMADD231PS(at(v.x, xm+v.width(m)*k), m, v.acc[k])
+	}
+	for _, sc := range v.scales {
+		v.timesX(f, sc)
+	}
+	for k, sum := range v.groups(f) {
+		VCVTDQ2PS(sum, sum)
+		VFMADD231PS(v.scales[k], sum, v.acc[k])
+	}
+}
+
+func (v *vecState) width(r reg.VecVirtual) int { return int(r.Size()) }
+
+// timesX multiplies scales with those of the activations, and makes those of
+// columns that the row does not have zeros.
+func (v *vecState) timesX(f format, sc reg.VecVirtual) {
+	switch {
+	case v.width(sc) == 64:
+		x := ZMM()
+		VBROADCASTF64X4(at(v.x, xScales), x)
+		VMULPS(x, sc, sc)
+	case !f.tail:
+		VMULPS(at(v.x, xScales), sc, sc)
+	case v.i == avx512:
+		VMULPS_Z(at(v.x, xScales), sc, v.keepK, sc)
+	default:
+		VMULPS(at(v.x, xScales), sc, sc)
+		VANDPS(v.keep, sc, sc)
+	}
+}
+
+// keepAll and keepSome select scales: all eight, or those of n columns.
+func (v *vecState) keepAll() {
+	if v.i == avx512 {
+		r := GP32()
+		v.keepK = K()
+		MOVL(U32(0xff), r)
+		KMOVD(r, v.keepK)
+		return
+	}
+	v.keep = YMM()
+	VPCMPEQD(v.keep, v.keep, v.keep)
+}
+
+func (v *vecState) keepSome(n reg.GPVirtual) {
+	blocks := GP64()
+	MOVQ(n, blocks)
+	SHRQ(Imm(5), blocks)
+	if v.i == avx512 {
+		r, all := GP32(), GP32()
+		MOVL(U32(0xff), all)
+		BZHIL(blocks.As32(), all, r)
+		KMOVD(r, v.keepK)
+		return
+	}
+	t := GP64()
+	LEAQ(table("keep", append(repeat(8, 0xffffffff), repeat(8, 0)...)...), t)
+	SHLQ(Imm(2), blocks)
+	SUBQ(blocks, t)
+	VMOVDQU(at(t, 32), v.keep)
+}
+
+// groups returns the integer sums of 32 columns each, or of 16, even ones
+// first (AVX2: in two registers).
+func (v *vecState) groups(f format) []reg.VecVirtual {
+	if v.i == avx512 {
+		return []reg.VecVirtual{v.groups512(f)}
+	}
+	var quads [2]reg.VecVirtual // sums of 16: [half][block]
+	for k := range quads {
+		var t [4]reg.VecVirtual
+		for b := range t {
+			t[b] = v.dot256(f, 2*k+b/2, b%2)
+		}
+		quads[k] = v.transposeSum(t)
+	}
+	even, odd := YMM(), YMM()
+	VPERM2I128(Imm(0x20), quads[1], quads[0], even)
+	VPERM2I128(Imm(0x31), quads[1], quads[0], odd)
+	sums, starts := []reg.VecVirtual{even, odd}, xStarts16
+	if !f.per16 {
+		VPADDD(odd, even, even)
+		sums, starts = sums[:1], xStarts
+	}
+	if f.bias > 0 {
+		for k, sum := range sums {
+			start := YMM()
+			VMOVDQU(at(v.x, starts+32*k), start)
+			VPSRAD(Imm(f.shift()), start, start)
+			VPADDD(start, sum, sum)
 		}
 	}
+	return sums
 }
 
-// spread puts the scales of step s (AVX2: its half h) in the lanes of their
-// columns, four to a lane.
-func (v *vecState) spread(f format, s, h int) reg.VecVirtual {
-	k, i := 0, uint32(2*s)
-	var order []uint32
+func (v *vecState) groups512(f format) reg.VecVirtual {
+	var t [4]reg.VecVirtual
+	for s := range t {
+		w := f.weights(v, s, 0)
+		if f.signed {
+			VPXORD(v.flip, w, w)
+		}
+		t[s] = ZMM()
+		v.i.zero(t[s])
+		VPDPBUSD(at(v.x, 64*s), w, t[s])
+	}
+	quads, order, sum := v.transposeSum(t), ZMM(), ZMM()
+	// lane 4l+s is group 4s+l
+	VMOVDQU32(table("evenFirst", 0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15), order)
+	VPERMD(quads, order, sum)
+	starts := xStarts16
+	if !f.per16 {
+		upper := YMM()
+		VEXTRACTI64X4(Imm(1), sum, upper)
+		VPADDD(upper, sum.AsY(), upper)
+		sum, starts = upper, xStarts
+	}
 	switch {
-	case v.i == avx512 && f.per16:
-		order = repeat(4, 2*i, 2*i+1, 2*i+2, 2*i+3)
-	case v.i == avx512:
-		order = repeat(8, i, i+1)
-	case f.per16:
-		k, i = s/2, (2*i+uint32(2*h))%8
-		order = repeat(4, i, i+1)
-	default:
-		order = repeat(8, i+uint32(h))
+	case f.signed:
+		VPADDD(at(v.x, starts), sum, sum)
+	case f.bias > 0:
+		start := YMM()
+		if f.per16 {
+			start = ZMM()
+		}
+		VPSRAD(Imm(f.shift()), at(v.x, starts), start)
+		VPADDD(start, sum, sum)
 	}
-	name := "order"
-	for _, o := range order {
-		name += fmt.Sprintf("%x", o)
-	}
-	scale := v.i.vec()
-	VMOVUPS(table(name, order...), scale)
-	if v.i == avx512 {
-		VPERMPS(v.scales[k].AsZ(), scale, scale)
-	} else {
-		VPERMPS(v.scales[k], scale, scale)
-	}
-	return scale
+	return sum
 }
 
-// tailScale reads the scales of two blocks of 32 (AVX2, or half: of one) at
-// the start of the weights, times the activations'.
-func (v *vecState) tailScale(f format, h int) reg.VecVirtual {
-	scale := v.halfPair(f.bytes/8, h)
-	if v.i == avx512 {
-		d := v.xScale512(at(v.xd, 0))
-		VMULPS(d, scale, scale)
-		return scale
+// shift brings a start for weights plus 128 down to the format's bias.
+func (f format) shift() uint64 { return uint64(7 - bits.TrailingZeros(uint(f.bias))) }
+
+// transposeSum adds the four lanes of every 128 bits: lane k is of t[k].
+func (v *vecState) transposeSum(t [4]reg.VecVirtual) reg.VecVirtual {
+	pair := func(unpackLow, unpackHigh func(...Op), a, b reg.VecVirtual) reg.VecVirtual {
+		lo, hi := v.i.vec(), v.i.vec()
+		unpackLow(b, a, lo)
+		unpackHigh(b, a, hi)
+		VPADDD(hi, lo, lo)
+		return lo
 	}
-	d := YMM()
-	VBROADCASTSS(at(v.xd, 4*h), d)
-	VMULPS(d, scale, scale)
-	return scale
+	low := pair(VPUNPCKLDQ, VPUNPCKHDQ, t[0], t[1])
+	high := pair(VPUNPCKLDQ, VPUNPCKHDQ, t[2], t[3])
+	return pair(VPUNPCKLQDQ, VPUNPCKHQDQ, low, high)
 }
 
-// step accumulates 64 columns, or (AVX2) half of them, times scale.
-func (v *vecState) step(f format, scale reg.VecVirtual, s, h int) {
+// dot256 adds products of 32 columns, 4 to a lane. Two products fit a word,
+// where bytes are signed because their sign moves to the activation: |w| ≤ 128
+// and |x| ≤ 127.
+func (v *vecState) dot256(f format, s, h int) reg.VecVirtual {
 	w := f.weights(v, s, h)
-	switch {
-	case v.i == avx512 && f.unsigned:
-		x, t := ZMM(), ZMM()
-		VPXORD(at(v.xq, 64*s), v.u128, x)
-		v.i.zero(t)
-		VPDPBUSD(x, w, t)
-		VCVTDQ2PS(t, t)
-		VFMADD231PS(scale, t, v.acc[0])
-	case v.i == avx512:
-		x, t := ZMM(), ZMM()
-		VMOVDQU8(at(v.xq, 64*s), x)
-		negatedSum(v.intConsts, w, t)
-		VPDPBUSD(w, x, t)
-		VCVTDQ2PS(t, t)
-		VFMADD231PS(scale, t, v.acc[0])
-	default:
-		x := YMM()
-		VMOVDQU(at(v.xq, 64*s+32*h), x)
-		VPXOR(v.flip, x, x)
-		if f.unsigned {
-			VPMADDUBSW(x, w, w)
-			v.finish256(w, scale, v.acc[h])
-		} else {
-			v.signedDot256(w, x, scale, v.acc[h])
-		}
+	x := at(v.x, 64*s+32*h)
+	if f.signed {
+		u, y := YMM(), YMM()
+		VPABSB(w, u)
+		VMOVDQU(x, y)
+		VPSIGNB(w, y, y)
+		VPMADDUBSW(y, u, w)
+	} else {
+		VPMADDUBSW(x, w, w)
 	}
+	VPMADDWD(v.ones, w, w)
+	return w
+}
+
+// foldGroups adds the lanes of a chunk into lane 0.
+func (v *vecState) foldGroups(f format) reg.VecVirtual {
+	if f.per16 {
+		return foldLanes(v.i, v.acc)
+	}
+	x := XMM()
+	VEXTRACTF128(Imm(1), v.acc[0].AsY(), x)
+	VADDPS(x, v.acc[0].AsX(), x)
+	VHADDPS(x, x, x)
+	VHADDPS(x, x, x)
+	return x
 }
 
 // headerHalves makes a header of formats whose blocks of 32 columns start with
@@ -239,30 +342,27 @@ func headerHalves(blockBytes int) func(v *vecState) {
 	}
 }
 
-// halfPair loads the half-precision scales of two neighbouring blocks (AVX2
-// and a lone block: of one) as float32.
-func (v *vecState) halfPair(blockBytes, h int) reg.VecVirtual {
-	if v.i == avx512 {
-		y, z := YMM(), ZMM()
-		VPBROADCASTW(at(v.w, 0), y)
-		if !v.half {
-			VPBROADCASTW(at(v.w, blockBytes), v.k1, y)
-		}
-		VCVTPH2PS(y, z)
-		return z
+// evenFirst reorders 16 bytes of scales.
+func (v *vecState) evenFirst(x reg.VecVirtual) {
+	if !v.natural {
+		VPSHUFB(table("evenBytes", 0x06040200, 0x0e0c0a08, 0x07050301, 0x0f0d0b09), x, x)
 	}
-	x, y := XMM(), YMM()
-	VPBROADCASTW(at(v.w, h*blockBytes), x)
-	VCVTPH2PS(x, y)
-	return y
 }
 
-// upperWords makes k1 select the words 8 to 15.
-func (v *vecState) upperWords() {
-	if v.i == avx512 {
-		r := GP32()
-		v.k1 = K()
-		MOVL(U32(0xff00), r)
-		KMOVD(r, v.k1)
+// widen16 makes 16 bytes float32 numbers, times d.
+func (v *vecState) widen16(x, d reg.VecVirtual, widen func(...Op), then func(reg.VecVirtual)) (out []reg.VecVirtual) {
+	for k := range v.i.parts() {
+		f := v.i.vec()
+		if k == 1 {
+			upper := XMM()
+			VPSRLDQ(Imm(8), x, upper)
+			x = upper
+		}
+		widen(x, f)
+		then(f)
+		VCVTDQ2PS(f, f)
+		VMULPS(d, f, f)
+		out = append(out, f)
 	}
+	return out
 }

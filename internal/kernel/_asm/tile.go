@@ -12,11 +12,14 @@ import (
 const (
 	tileBytes   = 256
 	wBlockBytes = 256 + 64 + 64
-	xBlockBytes = 256 + 32 + 64
 	wScales     = 256
 	wMins       = 320
 	xScales     = 256
-	xMins       = 288
+	xStarts     = 288
+	xMins       = 320
+	xStarts16   = 352
+	xMins16     = 416
+	xBlockBytes = 480
 )
 
 // How far ahead of the reads memory is asked for: of one row, and of each of
@@ -246,189 +249,6 @@ func fold4(x [4]reg.VecVirtual, scale reg.VecVirtual, out reg.GPVirtual) {
 	VHADDPS(x[2], x[0], x[0])
 	VMULPS(scale, x[0], x[0])
 	VMOVUPS(x[0], at(out, 0))
-}
-
-// tileInt2 makes tileInt for one activation row and, in AVX-512, for four.
-func tileInt2(i isa) {
-	tileInt(i, 1)
-	if i == avx512 {
-		tileInt(i, 4)
-	}
-}
-
-func tileInt(i isa, rows int) {
-	text(fmt.Sprintf("tileIntx%d%s", rows, i), "func(acc *float32, w *byte, wStride int, x *byte, xStride, n, mins int)")
-	Doc(fmt.Sprintf("tileIntx%d%s does tileIntGeneric for %d activation rows; strides are in bytes.", rows, i, rows))
-	acc, w, ws, x, n := arg("acc"), arg("w"), arg("wStride"), arg("x"), arg("n")
-	w3, mins := GP64(), arg("mins")
-	LEAQ(Mem{Base: w, Index: ws, Scale: 2}, w3)
-	ADDQ(ws, w3)
-	strided := func(b0, stride, b3 reg.Register, k, disp int) Mem {
-		switch k {
-		case 0:
-			return at(b0, disp)
-		case 3:
-			return at(b3, disp)
-		}
-		return Mem{Base: b0, Index: stride, Scale: uint8(k), Disp: disp}
-	}
-	wAt := func(j, disp int) Mem { return strided(w, ws, w3, j, disp) }
-	xs, x3 := reg.GPVirtual(nil), reg.GPVirtual(nil)
-	if rows > 1 {
-		xs, x3 = arg("xStride"), GP64()
-		LEAQ(Mem{Base: x, Index: xs, Scale: 2}, x3)
-		ADDQ(xs, x3)
-	}
-	xAt := func(r, disp int) Mem { return strided(x, xs, x3, r, disp) }
-
-	p := i.parts()
-	a := make([]reg.VecVirtual, rows*4*p)
-	for k := range a {
-		a[k] = i.vec()
-		VMOVUPS(at(acc, k*i.width()), a[k])
-	}
-	consts := newIntConsts(i)
-	block, steps, done := label("block"), label("steps"), label("done")
-	Label(block)
-	TESTQ(mins, mins)
-	JZ(LabelRef(steps))
-	for j := range 4 {
-		for part := range p {
-			m := i.vec()
-			VMOVUPS(wAt(j, wMins+part*i.width()), m)
-			for r := range rows {
-				VFNMADD231PS(xAt(r, xMins+part*i.width()), m, a[(r*4+j)*p+part])
-			}
-		}
-	}
-	Label(steps)
-	for s := range 4 {
-		if i == avx512 {
-			tileStep512(consts, rows, s, wAt, xAt, a)
-		} else {
-			tileStep256(consts, s, wAt, xAt, a)
-		}
-		CMPQ(n, U32(64*(s+1)))
-		JLE(LabelRef(done))
-	}
-	ADDQ(U32(wBlockBytes), w)
-	ADDQ(U32(wBlockBytes), w3)
-	ADDQ(U32(xBlockBytes), x)
-	if rows > 1 {
-		ADDQ(U32(xBlockBytes), x3)
-	}
-	SUBQ(U32(256), n)
-	JMP(LabelRef(block))
-	Label(done)
-	for k := range a {
-		VMOVUPS(a[k], at(acc, k*i.width()))
-	}
-	ret()
-}
-
-// intConsts are registers that the integer products keep.
-type intConsts struct {
-	i     isa
-	flip  Mem            // 64 bytes of 128
-	u128  reg.VecVirtual // AVX-512: the same
-	ones  reg.VecVirtual // AVX2: words of 1
-	xPerm reg.VecVirtual // spreads scales: lanes of 32 columns
-	wPerm reg.VecVirtual // spreads scales: lanes of 16 columns
-}
-
-func newIntConsts(i isa) *intConsts {
-	c := &intConsts{i: i, flip: table("flip", repeat(16, 0x80808080)...)}
-	if i == avx512 {
-		c.u128, c.xPerm, c.wPerm = ZMM(), ZMM(), ZMM()
-		VMOVUPS(c.flip, c.u128)
-		VMOVUPS(table("halves16", repeat(8, 0, 1)...), c.xPerm)
-		VMOVUPS(table("quarters16", repeat(4, 0, 1, 2, 3)...), c.wPerm)
-		return c
-	}
-	c.ones, c.wPerm = YMM(), YMM()
-	VBROADCASTSS(table("words1", 0x00010001), c.ones)
-	VMOVUPS(table("halves8", repeat(4, 0, 1)...), c.wPerm)
-	return c
-}
-
-// xScale512 loads two scales, one for each 32 columns, spread over 16 lanes.
-func (c *intConsts) xScale512(m Mem) reg.VecVirtual {
-	d := ZMM()
-	VBROADCASTSD(m, d)
-	VPERMPS(d, c.xPerm, d)
-	return d
-}
-
-// tileStep512 adds 64 columns. Activations are unsigned, plus 128, so the sum
-// of products starts at −128·Σw, which all activation rows share.
-func tileStep512(c *intConsts, rows, s int, wAt, xAt func(int, int) Mem, a []reg.VecVirtual) {
-	start, scale := c.i.vecs(4), c.i.vecs(4)
-	for j := range 4 {
-		negatedSum(c, wAt(j, 64*s), start[j])
-		VBROADCASTF32X4(wAt(j, wScales+16*s), scale[j])
-		VPERMILPS(c.wPerm, scale[j], scale[j])
-	}
-	for r := range rows {
-		x := ZMM()
-		VMOVDQU8(xAt(r, 64*s), x)
-		d := c.xScale512(xAt(r, xScales+8*s))
-		for j := range 4 {
-			t, f := start[j], ZMM()
-			if r < rows-1 {
-				t = ZMM()
-				VMOVDQA64(start[j], t)
-			}
-			VPDPBUSD(wAt(j, 64*s), x, t)
-			VCVTDQ2PS(t, t)
-			VMULPS(scale[j], d, f)
-			VFMADD231PS(f, t, a[r*4+j])
-		}
-	}
-}
-
-// negatedSum sets v to −128·(sums of 4 bytes of w).
-func negatedSum(c *intConsts, w Op, v reg.VecVirtual) {
-	t := ZMM()
-	c.i.zero(t, v)
-	VPDPBUSD(w, c.u128, t)
-	VPSUBD(t, v, v)
-}
-
-// tileStep256 adds 64 columns, 32 at a time. The multiplication by signed
-// bytes moves the weight's sign to the activation: |w| ≤ 128 and |x| ≤ 127, so
-// two products fit a word.
-func tileStep256(c *intConsts, s int, wAt, xAt func(int, int) Mem, a []reg.VecVirtual) {
-	for h := range 2 {
-		x, d := YMM(), YMM()
-		VMOVDQU(xAt(0, 64*s+32*h), x)
-		VPXOR(c.flip, x, x)
-		VBROADCASTSS(xAt(0, xScales+8*s+4*h), d)
-		for j := range 4 {
-			w := YMM()
-			VMOVDQU(wAt(j, 64*s+32*h), w)
-			scale := YMM()
-			VBROADCASTSD(wAt(j, wScales+16*s+8*h), scale)
-			VPERMPS(scale, c.wPerm, scale)
-			VMULPS(d, scale, scale)
-			c.signedDot256(w, x, scale, a[j*2+h])
-		}
-	}
-}
-
-// signedDot256 adds the products of 32 signed bytes, 4 to a lane, times scale.
-func (c *intConsts) signedDot256(w, x, scale, acc reg.VecVirtual) {
-	u := YMM()
-	VPABSB(w, u)
-	VPSIGNB(w, x, w)
-	VPMADDUBSW(w, u, w)
-	c.finish256(w, scale, acc)
-}
-
-// finish256 adds pairs of words and accumulates.
-func (c *intConsts) finish256(t, scale, acc reg.VecVirtual) {
-	VPMADDWD(c.ones, t, t)
-	VCVTDQ2PS(t, t)
-	VFMADD231PS(scale, t, acc)
 }
 
 // fold writes the sums of four weight rows of each tile, times scale.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,9 +13,8 @@ func quantise() {
 	text("quantiseAVX2", "func(dst *byte, src *float32)")
 	Doc("quantiseAVX2 does quantiseGeneric.")
 	dst, src := arg("dst"), arg("src")
-	dp, mp, n := GP64(), GP64(), GP64()
+	dp, n := GP64(), GP64()
 	LEAQ(at(dst, xScales), dp)
-	LEAQ(at(dst, xMins), mp)
 	MOVQ(U32(8), n)
 	abs, full := avx2.bits("absMask", 0x7fffffff), broadcastF(avx2, 127)
 	order, words := YMM(), YMM()
@@ -57,25 +58,34 @@ func quantise() {
 	VPACKSSDW(x[1], x[0], x[0])
 	VPACKSSDW(x[3], x[2], x[2])
 	// sums of 16: words of both halves are of the same 16 columns
-	for k := range 2 {
-		s, hi := YMM(), XMM()
+	sums := [2]reg.VecVirtual{XMM(), XMM()}
+	for k, hi := range sums {
+		s := YMM()
 		VPMADDWD(words, x[2*k], s)
 		VEXTRACTI128(Imm(1), s, hi)
 		VPADDD(hi, s.AsX(), hi)
-		VPHADDD(hi, hi, hi)
-		VPHADDD(hi, hi, hi)
-		VCVTDQ2PS(hi, hi)
-		VMULSS(d.AsX(), hi, hi)
-		VMOVSS(hi, at(mp, 4*k))
+	}
+	pair, both, start, scaled := XMM(), XMM(), XMM(), XMM()
+	VPHADDD(sums[1], sums[0], pair)
+	VPHADDD(pair, pair, pair) // of the first 16, of the second, and again
+	VPHADDD(pair, pair, both)
+	VPBLENDD(Imm(0b0100), both, pair, pair)
+	VPXOR(start, start, start)
+	VPSUBD(pair, start, start)
+	VPSLLD(Imm(7), start, start)
+	VCVTDQ2PS(pair, scaled)
+	VBROADCASTSS(d.AsX(), d.AsX())
+	VMULPS(d.AsX(), scaled, scaled)
+	for k, disp := range [][2]int{{xStarts16, xMins16}, {xStarts16 + 32, xMins16 + 32}, {xStarts, xMins}} {
+		VPEXTRD(Imm(uint64(k)), start, at(dp, disp[0]-xScales))
+		VEXTRACTPS(Imm(uint64(k)), scaled, at(dp, disp[1]-xScales))
 	}
 	VPACKSSWB(x[2], x[0], x[0])
 	VPERMD(x[0], order, x[0])
-	VPXOR(table("flip", repeat(16, 0x80808080)...), x[0], x[0])
 	VMOVDQU(x[0], at(dst, 0))
 	ADDQ(U32(128), src)
 	ADDQ(Imm(32), dst)
 	ADDQ(Imm(4), dp)
-	ADDQ(Imm(8), mp)
 	DECQ(n)
 	JNZ(LabelRef(loop))
 	ret()
@@ -116,25 +126,47 @@ func unpackers() {
 
 func unpack(f format) {
 	dst := arg("dst")
-	v := &vecState{intConsts: &intConsts{i: avx2}, w: arg("src")}
+	v := &vecState{i: avx2, w: arg("src"), natural: true}
 	f.begin(v)
 	f.header(v)
 	scales, mins := v.scales, v.mins
 	if !f.per16 {
-		scales = v.expand8(scales[0])
+		scales = twice(scales[0])
 	}
-	if mins == nil {
+	switch {
+	case mins == nil:
 		z := YMM()
 		avx2.zero(z)
 		mins = []reg.VecVirtual{z, z}
+	case !f.per16:
+		mins = twice(mins[0])
 	}
 	for h := range 2 {
 		VMOVUPS(scales[h], at(dst, wScales+32*h))
 		VMOVUPS(mins[h], at(dst, wMins+32*h))
 	}
+	var bias reg.VecVirtual
+	if f.bias > 0 {
+		bias = avx2.bits(fmt.Sprintf("bytes%d", f.bias), uint32(f.bias)*0x01010101)
+	}
 	for s := range 4 {
 		for h := range 2 {
-			VMOVDQU(f.weights(v, s, h), at(dst, 64*s+32*h))
+			w := f.weights(v, s, h)
+			if f.bias > 0 {
+				VPSUBB(bias, w, w)
+			}
+			VMOVDQU(w, at(dst, 64*s+32*h))
 		}
 	}
+}
+
+// twice doubles each of eight lanes.
+func twice(y reg.VecVirtual) []reg.VecVirtual {
+	out := avx2.vecs(2)
+	t := table("twice", repeat(2, 0, 1, 2, 3, 4, 5, 6, 7)...)
+	for h, o := range out {
+		VMOVDQU(t.Offset(32*h), o)
+		VPERMPS(y, o, o)
+	}
+	return out
 }

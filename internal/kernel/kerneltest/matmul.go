@@ -164,12 +164,14 @@ func Products(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(d), 7))
 				values, _ := d.Block()
+				rounded := name == "MatMulQ" && d.Quantised()
 				for _, cols := range []int{values, 3 * values, 1280 + values} {
-					testProduct(t, r, f, d, cols, name == "MatMulQ" && d.Quantised())
+					testProduct(t, r, f, d, 7, cols, 6, rounded)
 				}
+				testProduct(t, r, f, d, 37, 2304+values, 19, rounded)
 				if values == 1 {
 					for _, cols := range []int{15, 17, 100, 1027} {
-						testProduct(t, r, f, d, cols, false)
+						testProduct(t, r, f, d, 7, cols, 6, false)
 					}
 				}
 			})
@@ -177,8 +179,7 @@ func Products(t *testing.T) {
 	}
 }
 
-func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, cols int, rounded bool) {
-	const outs, rows = 7, 6
+func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, outs, cols, rows int, rounded bool) {
 	w, x := Matrix(r, d, outs, cols), Floats(r, rows*cols)
 	dst := make([]float32, rows*outs)
 	f(dst, outs, w, 0, outs, x, rows)
@@ -201,8 +202,8 @@ func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, cols int
 	}
 	// One row and one output at a time.
 	for i := range rows {
-		for lo := 0; lo < outs; lo += 3 {
-			hi := min(lo+3, outs)
+		for lo := 0; lo < outs; lo += 3 + outs/3 {
+			hi := min(lo+3+outs/3, outs)
 			one := make([]float32, outs)
 			f(one, outs, w, lo, hi, x[i*cols:(i+1)*cols], 1)
 			same(t, "one row alone", one[lo:hi], dst[i*outs+lo:i*outs+hi])

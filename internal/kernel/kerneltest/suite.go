@@ -76,12 +76,13 @@ func FuzzProducts(f *testing.F) {
 	for i := range types {
 		f.Add(uint8(i), uint8(3), uint8(5), uint8(2), uint64(i), false)
 		f.Add(uint8(i), uint8(40), uint8(2), uint8(1), uint64(i), true)
+		f.Add(uint8(i), uint8(9), uint8(17), uint8(16), uint64(i), true)
 	}
 	f.Fuzz(func(t *testing.T, kind, blocks, outs, rows uint8, seed uint64, wild bool) {
 		d := types[int(kind)%len(types)]
 		values, _ := d.Block()
-		cols := values * (1 + int(blocks)%(1+1500/values))
-		n, m := 1+int(outs)%9, 1+int(rows)%9
+		cols := values * (1 + int(blocks)%(1+2500/values))
+		n, m := 1+int(outs)%40, 1+int(rows)%30
 		r := rand.New(rand.NewPCG(seed, 1))
 		w, x := Matrix(r, d, n, cols), Floats(r, m*cols)
 		shift := make([]byte, len(w.Data)+int(seed%13))
