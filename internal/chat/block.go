@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"maps"
+
 	"atenia/internal/chat/object"
 	"atenia/internal/chat/syntax"
 )
@@ -8,15 +10,11 @@ import (
 func (m *interp) execBlock(f *frame, s *syntax.BlockStmt) (syntax.Flow, error) {
 	ctx := f.ctx
 	if s.Scoped {
-		ctx = &scope{vars: map[string]Value{}}
 		if err := m.Alloc(32 * (len(f.ctx.vars) + len(f.ctx.set) + len(s.Locals))); err != nil {
 			return syntax.FlowNext, err
 		}
-		for _, layer := range []map[string]Value{f.ctx.vars, f.ctx.set} {
-			for k, v := range layer {
-				ctx.vars[k] = v
-			}
-		}
+		ctx = &scope{vars: maps.Clone(f.ctx.vars)}
+		maps.Copy(ctx.vars, f.ctx.set)
 		for name, ref := range s.Locals {
 			if v := *f.at(ref); v != object.Missing {
 				ctx.vars[name] = v
@@ -31,15 +29,17 @@ func (m *interp) renderBlock(s *syntax.BlockStmt, ctx *scope) error {
 		return err
 	}
 	defer m.leaveCall()
-	f := &frame{slots: newSlots(s.Fn), ctx: ctx}
+	f, err := m.newFrame(s.Fn, nil, ctx)
+	if err != nil {
+		return err
+	}
 	if s.Self >= 0 {
 		f.slots[s.Self] = &templateRef{m, f}
 	}
 	if s.Super >= 0 {
 		f.slots[s.Super] = &object.Undefined{Kind: KindUndefined, Msg: "there is no parent block called " + object.Repr(s.Name) + "."}
 	}
-	m.open(f, s.Scope)
-	_, err := m.run(f, s.Body)
+	_, err = m.within(f, s.Scope, s.Body)
 	return err
 }
 

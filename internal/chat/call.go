@@ -55,7 +55,7 @@ func (m *interp) args(f *frame, a *syntax.ArgsExpr) (*object.Args, error) {
 			}
 		}
 	}
-	return c, nil
+	return c, m.Step(len(c.Named) * len(c.Named) / 8) // names are compared one by one
 }
 
 // A macro is a macroDef with the frame it was defined in.
@@ -76,14 +76,16 @@ func (c *macro) Call(_ *object.Machine, a *object.Args) (Value, error) {
 		return nil, err
 	}
 	defer m.leaveCall()
-	if err := m.Alloc(16 * d.Fn.Slots); err != nil {
+	f, err := m.newFrame(d.Fn, c.f, c.f.ctx)
+	if err != nil {
 		return nil, err
 	}
-	f := &frame{slots: newSlots(d.Fn), up: c.f, ctx: c.f.ctx}
 	if err := c.bind(f, a); err != nil {
 		return nil, err
 	}
-	m.open(f, d.Scope)
+	if err := m.open(f, d.Scope); err != nil {
+		return nil, err
+	}
 	required := len(d.Params) - len(d.Defaults)
 	for i, p := range d.Params {
 		slot := &f.slots[p.Ref.Slot]

@@ -11,11 +11,11 @@ import (
 
 // eval evaluates an expression; errors get the position of the innermost node.
 func (m *interp) eval(f *frame, x syntax.Expr) (Value, error) {
-	if err := m.enter(); err != nil {
+	if err := m.Enter(); err != nil {
 		return nil, m.at(syntax.PosOf(x), err)
 	}
 	v, err := m.dispatch(f, x)
-	m.leave()
+	m.Leave()
 	if err != nil {
 		return nil, m.at(syntax.PosOf(x), err)
 	}

@@ -8,10 +8,10 @@ import (
 )
 
 func (m *interp) run(f *frame, body []syntax.Stmt) (syntax.Flow, error) {
-	if err := m.enter(); err != nil {
+	if err := m.Enter(); err != nil {
 		return syntax.FlowNext, err
 	}
-	defer m.leave()
+	defer m.Leave()
 	for _, s := range body {
 		if err := m.Step(1); err != nil {
 			return syntax.FlowNext, m.at(syntax.PosOf(s), err)
@@ -130,10 +130,7 @@ func (m *interp) assign(f *frame, t *syntax.Target, v Value, export bool) error 
 		if !ok {
 			return m.at(t.Pos, object.TypeError("cannot assign attribute on non-namespace object"))
 		}
-		if err := m.Alloc(32); err != nil {
-			return err
-		}
-		return ns.Attrs.Set(t.Attr, v)
+		return m.Put(ns.Attrs, t.Attr, v)
 	}
 	*f.at(t.Ref) = v
 	if export {
@@ -145,13 +142,20 @@ func (m *interp) assign(f *frame, t *syntax.Target, v Value, export bool) error 
 	return nil
 }
 
+// captured runs the body of a block in its scope, which stays open, and returns
+// its text. A break or continue ends the block early.
+func (m *interp) captured(f *frame, e syntax.Entry, body []syntax.Stmt) (text string, fl syntax.Flow, err error) {
+	if err = m.open(f, e); err == nil {
+		text, err = m.capture(func() (err error) {
+			fl, err = m.run(f, body)
+			return err
+		})
+	}
+	return text, fl, err
+}
+
 func (m *interp) execAssignBlock(f *frame, s *syntax.AssignBlockStmt) (syntax.Flow, error) {
-	m.open(f, s.Scope)
-	fl := syntax.FlowNext
-	text, err := m.capture(func() (err error) {
-		fl, err = m.run(f, s.Body)
-		return err
-	})
+	text, fl, err := m.captured(f, s.Scope, s.Body)
 	if err != nil || fl != syntax.FlowNext {
 		return fl, err
 	}
@@ -172,12 +176,7 @@ func (m *interp) execAssignBlock(f *frame, s *syntax.AssignBlockStmt) (syntax.Fl
 }
 
 func (m *interp) execFilterBlock(f *frame, s *syntax.FilterBlockStmt) (syntax.Flow, error) {
-	m.open(f, s.Scope)
-	fl := syntax.FlowNext
-	text, err := m.capture(func() (err error) {
-		fl, err = m.run(f, s.Body)
-		return err
-	})
+	text, fl, err := m.captured(f, s.Scope, s.Body)
 	if err != nil || fl != syntax.FlowNext {
 		return fl, err
 	}
@@ -199,7 +198,9 @@ func (m *interp) writeString(v Value) error {
 }
 
 func (m *interp) execWith(f *frame, s *syntax.WithStmt) (syntax.Flow, error) {
-	m.open(f, s.Scope)
+	if err := m.open(f, s.Scope); err != nil {
+		return syntax.FlowNext, err
+	}
 	for i, t := range s.Targets {
 		v, err := m.eval(f, s.Values[i])
 		if err != nil {
@@ -215,10 +216,7 @@ func (m *interp) execWith(f *frame, s *syntax.WithStmt) (syntax.Flow, error) {
 }
 
 func (m *interp) execScope(f *frame, s *syntax.ScopeStmt) (syntax.Flow, error) {
-	m.open(f, s.Scope)
-	fl, err := m.run(f, s.Body)
-	m.close(f, s.Scope)
-	return fl, err
+	return m.within(f, s.Scope, s.Body)
 }
 
 func (m *interp) execMacro(f *frame, s *syntax.MacroStmt) (syntax.Flow, error) {

@@ -23,8 +23,10 @@ func seeds(f *testing.F) {
 			f.Add(s.(string))
 		}
 	}
-	for _, s := range hostile {
-		f.Add(s.template)
+	for _, h := range hostile {
+		if len(h.template) < 2000 { // the longer ones have a test of their own
+			f.Add(h.template)
+		}
 	}
 }
 

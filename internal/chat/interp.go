@@ -14,7 +14,6 @@ type interp struct {
 	*object.Machine
 	name  string
 	calls int
-	depth int
 	now   time.Time
 
 	out, root *sink
@@ -45,12 +44,15 @@ func (s *scope) resolve(name string) Value {
 	return object.Missing
 }
 
-func newSlots(fn *syntax.FuncInfo) []Value {
-	s := make([]Value, fn.Slots)
-	for i := range s {
-		s[i] = object.Missing
+func (m *interp) newFrame(fn *syntax.FuncInfo, up *frame, ctx *scope) (*frame, error) {
+	if err := m.Alloc(16 * fn.Slots); err != nil {
+		return nil, err
 	}
-	return s
+	f := &frame{slots: make([]Value, fn.Slots), up: up, ctx: ctx}
+	for i := range f.slots {
+		f.slots[i] = object.Missing
+	}
+	return f, nil
 }
 
 func (f *frame) at(r syntax.SlotRef) *Value {
@@ -61,7 +63,7 @@ func (f *frame) at(r syntax.SlotRef) *Value {
 }
 
 // open gives the variables of a scope their first values.
-func (m *interp) open(f *frame, e syntax.Entry) {
+func (m *interp) open(f *frame, e syntax.Entry) error {
 	for _, l := range e.Loads {
 		switch l.Kind {
 		case syntax.LoadResolve:
@@ -72,12 +74,23 @@ func (m *interp) open(f *frame, e syntax.Entry) {
 			f.slots[l.Slot] = object.Missing
 		}
 	}
+	return m.Step(len(e.Clear) / 8)
 }
 
 func (m *interp) close(f *frame, e syntax.Entry) {
 	for _, s := range e.Clear {
 		f.slots[s] = object.Missing
 	}
+}
+
+// within runs a body in a scope of its own.
+func (m *interp) within(f *frame, e syntax.Entry, body []syntax.Stmt) (syntax.Flow, error) {
+	if err := m.open(f, e); err != nil {
+		return syntax.FlowNext, err
+	}
+	fl, err := m.run(f, body)
+	m.close(f, e)
+	return fl, err
 }
 
 // A sink collects text: the result, or what a macro or block captures.
@@ -118,18 +131,6 @@ func (m *interp) written() int {
 	m.root.counted = len(s)
 	return m.root.points
 }
-
-// maxEval bounds the evaluation of nodes inside each other, through all calls.
-const maxEval = 20000
-
-func (m *interp) enter() error {
-	if m.depth++; m.depth > maxEval {
-		return object.Fail(KindLimit, "evaluation nested deeper than %d", maxEval)
-	}
-	return m.Step(1)
-}
-
-func (m *interp) leave() { m.depth-- }
 
 // call guards the depth of calls; each is paired with uncall.
 func (m *interp) enterCall() error {

@@ -22,7 +22,7 @@ type loop struct {
 
 func (l *loop) peek(m *object.Machine) (Value, error) {
 	if l.after == object.Missing {
-		v, ok, err := l.it.Next()
+		v, ok, err := l.it.Next(m)
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,10 @@ func (m *interp) recurse(f *frame, s *syntax.ForStmt, v Value, depth int) (strin
 	defer m.leaveCall()
 	again := func(v Value, depth int) (Value, error) { return m.recurse(f, s, v, depth) }
 	return m.capture(func() error {
-		_, err := m.loop(&frame{slots: newSlots(s.Fn), up: f, ctx: f.ctx}, f, s, v, depth, again)
+		inner, err := m.newFrame(s.Fn, f, f.ctx)
+		if err == nil {
+			_, err = m.loop(inner, f, s, v, depth, again)
+		}
 		return err
 	})
 }
@@ -171,7 +174,9 @@ func (m *interp) loop(f, outer *frame, s *syntax.ForStmt, v Value, depth int, re
 		return syntax.FlowNext, err
 	}
 	if s.Test != nil {
-		it = m.filtered(outer, s, it)
+		if it, err = m.filtered(outer, s, it); err != nil {
+			return syntax.FlowNext, err
+		}
 	}
 	l := &loop{it: it, n: -1, index0: -1, depth0: depth, before: object.Missing, current: object.Missing, after: object.Missing, recurse: recurse}
 	if _, ok := v.(*object.Iterator); !ok && s.Test == nil {
@@ -195,7 +200,9 @@ func (m *interp) loop(f, outer *frame, s *syntax.ForStmt, v Value, depth int, re
 		if err := m.assign(f, s.Target, x, false); err != nil {
 			return syntax.FlowNext, err
 		}
-		m.open(f, s.Body0)
+		if err := m.open(f, s.Body0); err != nil {
+			return syntax.FlowNext, err
+		}
 		fl, err := m.run(f, s.Body)
 		if err != nil {
 			return syntax.FlowNext, err
@@ -207,29 +214,28 @@ func (m *interp) loop(f, outer *frame, s *syntax.ForStmt, v Value, depth int, re
 	}
 	m.close(f, s.Body0)
 	if s.Els != nil && !ran {
-		m.open(f, s.Els0)
-		fl, err := m.run(f, s.Els)
-		m.close(f, s.Els0)
-		return fl, err
+		return m.within(f, s.Els0, s.Els)
 	}
 	return syntax.FlowNext, nil
 }
 
 // filtered is the iteration over those values of it that pass the test.
-func (m *interp) filtered(outer *frame, s *syntax.ForStmt, it *object.Iterator) *object.Iterator {
-	f := &frame{slots: newSlots(s.TestFn), up: outer, ctx: outer.ctx}
+func (m *interp) filtered(outer *frame, s *syntax.ForStmt, it *object.Iterator) (*object.Iterator, error) {
+	f, err := m.newFrame(s.TestFn, outer, outer.ctx)
+	if err != nil {
+		return nil, err
+	}
 	opened := false
 	return object.Generator(func() (Value, bool, error) {
 		if !opened {
-			m.open(f, s.TestEntry)
 			opened = true
-		}
-		for {
-			x, ok, err := it.Next()
-			if err != nil || !ok {
+			if err := m.open(f, s.TestEntry); err != nil {
 				return nil, false, err
 			}
-			if err := m.Step(1); err != nil {
+		}
+		for {
+			x, ok, err := it.Next(m.Machine)
+			if err != nil || !ok {
 				return nil, false, err
 			}
 			if err := m.assign(f, s.TestTarget, x, false); err != nil {
@@ -243,5 +249,5 @@ func (m *interp) filtered(outer *frame, s *syntax.ForStmt, it *object.Iterator) 
 				return x, true, nil
 			}
 		}
-	})
+	}), nil
 }

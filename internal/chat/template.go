@@ -63,15 +63,22 @@ func (t *Template) Render(ctx *Context) (Result, error) {
 	root := &sink{root: true}
 	m := &interp{Machine: object.NewMachine(ctx.Limits), name: t.name, now: ctx.Now, out: root, root: root, blocks: t.prog.Blocks}
 	vars["strftime_now"] = &object.Function{Name: "strftime_now", Call: m.strftimeNow}
-	f := &frame{slots: newSlots(t.prog.Fn), ctx: &scope{vars: vars}}
-	if t.prog.Self >= 0 {
-		f.slots[t.prog.Self] = &templateRef{m, f}
-	}
-	m.open(f, t.prog.Scope)
-	if _, err := m.run(f, t.prog.Body); err != nil {
+	if err := m.template(t.prog, &scope{vars: vars}); err != nil {
 		return Result{}, m.at(syntax.Pos{Line: 1, Col: 1}, err)
 	}
 	return Result{Text: root.b.String(), Assistant: m.spans}, nil
+}
+
+func (m *interp) template(p *syntax.Program, ctx *scope) error {
+	f, err := m.newFrame(p.Fn, nil, ctx)
+	if err != nil {
+		return err
+	}
+	if p.Self >= 0 {
+		f.slots[p.Self] = &templateRef{m, f}
+	}
+	_, err = m.within(f, p.Scope, p.Body)
+	return err
 }
 
 func (c *Context) variables() (map[string]Value, error) {

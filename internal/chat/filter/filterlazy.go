@@ -10,7 +10,7 @@ func later(m *object.Machine, x object.Value) *object.Iterator {
 		if err != nil {
 			return nil, err
 		}
-		return it.Next, nil
+		return func() (object.Value, bool, error) { return it.Next(m) }, nil
 	})
 }
 
@@ -27,10 +27,12 @@ func lazily(f func() (func() (object.Value, bool, error), error)) *object.Iterat
 	})
 }
 
+func nothing() (object.Value, bool, error) { return nil, false, nil }
+
 func mapFilter(m *object.Machine, x object.Value, a *object.Args) (object.Value, error) {
 	return lazily(func() (func() (object.Value, bool, error), error) {
 		if !object.Truth(x) {
-			return object.IterateOver(nil).Next, nil
+			return nothing, nil
 		}
 		var apply func(v object.Value) (object.Value, error)
 		attr := object.Missing
@@ -61,11 +63,8 @@ func mapFilter(m *object.Machine, x object.Value, a *object.Args) (object.Value,
 			return nil, err
 		}
 		return func() (object.Value, bool, error) {
-			v, ok, err := it.Next()
+			v, ok, err := it.Next(m)
 			if err != nil || !ok {
-				return nil, false, err
-			}
-			if err := m.Step(1); err != nil {
 				return nil, false, err
 			}
 			v, err = apply(v)
@@ -80,7 +79,7 @@ func selector(keep, byAttr bool) func(*object.Machine, object.Value, *object.Arg
 	return func(m *object.Machine, x object.Value, a *object.Args) (object.Value, error) {
 		return lazily(func() (func() (object.Value, bool, error), error) {
 			if !object.Truth(x) {
-				return object.IterateOver(nil).Next, nil
+				return nothing, nil
 			}
 			args := a.Pos
 			var path []object.Value
@@ -109,11 +108,8 @@ func selector(keep, byAttr bool) func(*object.Machine, object.Value, *object.Arg
 			}
 			return func() (object.Value, bool, error) {
 				for {
-					item, ok, err := it.Next()
+					item, ok, err := it.Next(m)
 					if err != nil || !ok {
-						return nil, false, err
-					}
-					if err := m.Step(1); err != nil {
 						return nil, false, err
 					}
 					v, err := follow(m, item, path, nil)

@@ -175,7 +175,7 @@ func parseFloat(s string) (float64, bool) {
 	return f, err == nil || math.IsInf(f, 0)
 }
 
-func intFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+func intFilter(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 	def := given(a[0], int64(0))
 	if i, ok := object.AsInt(x); ok {
 		return i, nil
@@ -201,6 +201,9 @@ func intFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Valu
 	if err != nil {
 		return nil, err
 	}
+	if err := m.Read(s); err != nil {
+		return nil, err
+	}
 	if i, ok := parseInt(s, base); ok {
 		return i, nil
 	}
@@ -212,7 +215,7 @@ func intFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Valu
 	return def, nil
 }
 
-func floatFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+func floatFilter(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 	if f, ok := object.AsFloat(x); ok {
 		return f, nil
 	}
@@ -220,6 +223,9 @@ func floatFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Va
 		return nil, u.Err()
 	}
 	if s, ok := object.Text(x); ok {
+		if err := m.Read(s); err != nil {
+			return nil, err
+		}
 		if f, ok := parseFloat(s); ok {
 			return f, nil
 		}

@@ -87,6 +87,10 @@ func lengthFilter(m *object.Machine, x object.Value, _ []object.Value) (object.V
 		n, err := o.Size(m)
 		return int64(n), err
 	}
+	s, _ := object.Text(x)
+	if err := m.Read(s); err != nil {
+		return nil, err
+	}
 	n, ok := object.Length(x)
 	if !ok {
 		return nil, object.TypeError("object of type '%s' has no len()", object.TypeName(x))

@@ -9,14 +9,6 @@ import (
 	"atenia/internal/chat/object"
 )
 
-// ignoreCase lowers strings, for comparisons.
-func ignoreCase(v object.Value) object.Value {
-	if s, ok := object.Text(v); ok {
-		return object.Lower(s)
-	}
-	return v
-}
-
 // attrPath splits "a.0.b" into keys; numbers become ints.
 func attrPath(attr object.Value) []object.Value {
 	if attr == object.Missing || attr == nil {
@@ -40,6 +32,9 @@ func attrPath(attr object.Value) []object.Value {
 // follow looks up a path; def, unless nil or missing, replaces what is undefined.
 func follow(m *object.Machine, x object.Value, path []object.Value, def object.Value) (object.Value, error) {
 	for _, p := range path {
+		if err := m.Step(1); err != nil {
+			return nil, err
+		}
 		v, err := method.Item(m, x, p)
 		if err != nil {
 			return nil, err
@@ -58,12 +53,12 @@ func keyOf(m *object.Machine, x object.Value, path []object.Value, caseSensitive
 	if err != nil {
 		return nil, err
 	}
-	if !caseSensitive {
-		if s, ok := object.Text(v); ok {
-			if err := m.Alloc(len(s)); err != nil {
-				return nil, err
-			}
-			v = ignoreCase(v)
+	if s, ok := object.Text(v); ok {
+		if err := m.Alloc(len(s)); err != nil {
+			return nil, err
+		}
+		if !caseSensitive {
+			v = object.Lower(s)
 		}
 	}
 	return v, nil
@@ -182,7 +177,7 @@ func uniqueFilter(m *object.Machine, x object.Value, a []object.Value) (object.V
 	path, seen := attrPath(a[1]), map[any]bool{}
 	return object.Generator(func() (object.Value, bool, error) {
 		for {
-			v, ok, err := it.Next()
+			v, ok, err := it.Next(m)
 			if err != nil || !ok {
 				return nil, false, err
 			}
@@ -190,7 +185,7 @@ func uniqueFilter(m *object.Machine, x object.Value, a []object.Value) (object.V
 			if err != nil {
 				return nil, false, err
 			}
-			h, err := object.HashKey(k)
+			h, err := m.Hash(k)
 			if err != nil {
 				return nil, false, err
 			}
@@ -287,7 +282,7 @@ func batchFilter(m *object.Machine, x object.Value, a []object.Value) (object.Va
 			row.Items, carry = append(row.Items, carry), object.Missing
 		}
 		for !done {
-			v, ok, err := it.Next()
+			v, ok, err := it.Next(m)
 			if err != nil {
 				return nil, false, err
 			}
@@ -363,7 +358,7 @@ func firstFilter(m *object.Machine, x object.Value, _ []object.Value) (object.Va
 	if err != nil {
 		return nil, err
 	}
-	v, ok, err := it.Next()
+	v, ok, err := it.Next(m)
 	if err == nil && !ok {
 		v = &object.Undefined{Kind: object.KindUndefined, Msg: "No first item, sequence was empty."}
 	}
@@ -472,13 +467,9 @@ func sumFilter(m *object.Machine, x object.Value, a []object.Value) (object.Valu
 func itemsFilter(m *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
 	switch v := x.(type) {
 	case *object.Undefined:
-		return object.Generator(object.IterateOver(nil).Next), nil
+		return object.Generator(nothing), nil
 	case *object.Map:
-		it, err := m.Iterate(&object.View{M: v, Kind: "items"})
-		if err != nil {
-			return nil, err
-		}
-		return object.Generator(it.Next), nil
+		return later(m, &object.View{M: v, Kind: "items"}), nil
 	}
 	failed := object.TypeError("Can only get item pairs from a mapping.")
 	return object.Generator(func() (object.Value, bool, error) { return nil, false, failed }), nil

@@ -195,6 +195,10 @@ func truncateFilter(m *object.Machine, x object.Value, a []object.Value) (object
 	if leeway < 0 {
 		return nil, object.ValueError("expected leeway >= 0, got %d", leeway)
 	}
+	s, isText := object.Text(x)
+	if err := m.Read(s); err != nil {
+		return nil, err
+	}
 	n, ok := object.Length(x)
 	if !ok {
 		return nil, object.TypeError("object of type '%s' has no len()", object.TypeName(x))
@@ -202,8 +206,7 @@ func truncateFilter(m *object.Machine, x object.Value, a []object.Value) (object
 	if n <= size+leeway {
 		return x, nil
 	}
-	s, ok := object.Text(x)
-	if !ok {
+	if !isText {
 		return nil, object.TypeError("'%s' cannot be truncated", object.TypeName(x))
 	}
 	s = s[:method.RuneOffset(s, cut)]
@@ -212,7 +215,7 @@ func truncateFilter(m *object.Machine, x object.Value, a []object.Value) (object
 			s = s[:i]
 		}
 	}
-	return object.Like(x, s+end), m.Alloc(len(s))
+	return object.Like(x, s+end), m.Alloc(len(s) + len(end))
 }
 
 func isWord(r rune) bool {

@@ -28,12 +28,15 @@ func defineTests() {
 	cased := func(f func(string) bool) *object.Func {
 		return object.NewFunc("", func(m *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
 			s, err := m.Str(x)
-			return f(s), err
+			if err != nil {
+				return nil, err
+			}
+			return f(s), m.Read(s)
 		})
 	}
 	named := func(table *map[string]*object.Func) *object.Func {
-		return object.NewFunc("", func(_ *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
-			if _, err := object.HashKey(x); err != nil {
+		return object.NewFunc("", func(m *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
+			if _, err := m.Hash(x); err != nil {
 				return nil, err
 			}
 			s, _ := object.Text(x)
@@ -63,8 +66,9 @@ func defineTests() {
 		"escaped": is(func(x object.Value) bool { _, ok := x.(object.Markup); return ok }),
 		"lower":   cased(object.IsLower), "upper": cased(object.IsUpper),
 		"filter": named(&Table), "test": named(&Tests),
-		"sameas": object.NewFunc("other", func(_ *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
-			return object.Is(x, a[0]), nil
+		"sameas": object.NewFunc("other", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+			is, err := m.Is(x, a[0])
+			return is, err
 		}),
 		"in": object.NewFunc("seq", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 			ok, err := m.Contains(a[0], x)

@@ -39,13 +39,11 @@ func wordWrap(m *object.Machine, x object.Value, a []object.Value) (object.Value
 		return nil, err
 	}
 	var out []string
-	total := 0
 	for _, l := range method.Lines(s, false) {
-		p := strings.Join(w.wrap(l), sep)
-		total += len(p) + len(sep)
-		out = append(out, p)
+		out = append(out, strings.Join(w.wrap(l), "\n"))
 	}
-	return strings.Join(out, sep), m.Alloc(total)
+	s, err = method.Replace(m, strings.Join(out, "\n"), "\n", sep, -1)
+	return s, err
 }
 
 type wrapper struct {

@@ -51,11 +51,11 @@ func itemOf(m *object.Machine, x, key object.Value) (v object.Value, ok bool, er
 	case *object.Undefined:
 		return nil, false, x.Err()
 	case *object.Map:
-		if _, err := object.HashKey(key); err != nil {
-			return nil, false, nil
+		v, ok, err := m.Lookup(x, key)
+		if r, bad := err.(*object.RuntimeError); bad && r.Kind == object.KindType {
+			err = nil // what cannot be a key is not there
 		}
-		v, ok = x.Get(key)
-		return v, ok, nil
+		return v, ok, err
 	case object.Keyed:
 		v, ok = x.Item(key)
 		return v, ok, nil
@@ -138,6 +138,9 @@ func listed(table map[string]string, name, typ string) bool {
 
 // attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
 func Attribute(m *object.Machine, x object.Value, name string) (v object.Value, ok bool, err error) {
+	if err := m.Alloc(len(name)); err != nil { // for looking it up, or for the message
+		return nil, false, err
+	}
 	typ := object.TypeName(x)
 	if _, ok := x.(*object.Namespace); !ok {
 		if objectAttrs[name] || listed(extraAttrs, name, typ) || listed(mutators, name, typ) {

@@ -24,11 +24,8 @@ func defineMethods() {
 	tupleMethods = map[string]*object.Func{"index": listMethods["index"], "count": listMethods["count"]}
 	dictMethods = map[string]*object.Func{
 		"get": object.NewPositional("key default?", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
-			if _, err := object.HashKey(a[0]); err != nil {
-				return nil, err
-			}
-			if v, ok := x.(*object.Map).Get(a[0]); ok {
-				return v, nil
+			if v, ok, err := m.Lookup(x.(*object.Map), a[0]); ok || err != nil {
+				return v, err
 			}
 			if a[1] == object.Missing {
 				return nil, nil

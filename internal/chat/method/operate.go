@@ -1,6 +1,8 @@
 package method
 
 import (
+	"math/big"
+	"slices"
 	"strings"
 
 	"atenia/internal/chat/object"
@@ -9,7 +11,11 @@ import (
 // Binary computes a op b as Python does, Markup and undefined values included.
 func Binary(m *object.Machine, op string, a, b object.Value) (object.Value, error) {
 	if object.IsNumber(a) && object.IsNumber(b) {
-		return object.Arith(op, a, b)
+		v, err := object.Arith(op, a, b)
+		if err != nil {
+			return nil, err
+		}
+		return v, m.Step(bigWork(a) + bigWork(b) + bigWork(v))
 	}
 	if u, ok := a.(*object.Undefined); ok {
 		return nil, u.Err()
@@ -26,21 +32,18 @@ func Binary(m *object.Machine, op string, a, b object.Value) (object.Value, erro
 			return v, err
 		}
 	case "*":
-		if n, ok := object.SmallInt(b); ok {
-			if v, ok, err := repeatValue(m, a, n); ok || err != nil {
-				return v, err
-			}
-		}
-		if n, ok := object.SmallInt(a); ok {
-			if v, ok, err := repeatValue(m, b, n); ok || err != nil {
-				return v, err
+		for _, p := range [2][2]object.Value{{a, b}, {b, a}} {
+			if n, ok := object.SmallInt(p[1]); ok {
+				if v, ok, err := repeatValue(m, p[0], n); ok || err != nil {
+					return v, err
+				}
 			}
 		}
 	}
 	return nil, object.TypeError("unsupported operand type(s) for %s: '%s' and '%s'", op, object.TypeName(a), object.TypeName(b))
 }
 
-// add concatenates strings, lists or tuples.
+// addValues concatenates strings, lists or tuples.
 func addValues(m *object.Machine, a, b object.Value) (v object.Value, ok bool, err error) {
 	switch x := a.(type) {
 	case string, object.Markup:
@@ -56,9 +59,12 @@ func addValues(m *object.Machine, a, b object.Value) (v object.Value, ok bool, e
 		}
 		switch {
 		case aSafe && !bSafe:
-			t = object.HTMLEscaper.Replace(t)
+			t, err = m.EscapeText(t)
 		case bSafe && !aSafe:
-			s = object.HTMLEscaper.Replace(s)
+			s, err = m.EscapeText(s)
+		}
+		if err != nil {
+			return nil, false, err
 		}
 		if aSafe || bSafe {
 			return object.Markup(s + t), true, nil
@@ -78,43 +84,37 @@ func addValues(m *object.Machine, a, b object.Value) (v object.Value, ok bool, e
 	return nil, false, nil
 }
 
-// repeat is a sequence times n.
+// bigWork is what computing with an integer beyond int64 costs.
+func bigWork(v object.Value) int {
+	if b, ok := v.(*big.Int); ok {
+		return b.BitLen() / 8
+	}
+	return 0
+}
+
+// repeatValue is a sequence times n.
 func repeatValue(m *object.Machine, a object.Value, n int64) (v object.Value, ok bool, err error) {
 	n = max(n, 0)
-	size := func(unit int) error {
-		if unit > 0 && n > m.Limits.Bytes/int64(unit) {
-			return object.Fail(object.KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
-		}
-		return m.Alloc(unit * int(n))
-	}
 	switch x := a.(type) {
 	case string, object.Markup:
 		s, _ := object.Text(a)
-		if err := size(len(s)); err != nil || s == "" {
+		if err := m.AllocEach(n, len(s)); err != nil || s == "" {
 			return object.Like(a, ""), true, err
 		}
 		return object.Like(a, strings.Repeat(s, int(n))), true, nil
 	case *object.List:
-		if err := size(16 * len(x.Items)); err != nil {
-			return nil, false, err
-		}
-		return &object.List{Items: repeatItems(x.Items, n)}, true, nil
+		items, err := repeatItems(m, x.Items, n)
+		return &object.List{Items: items}, true, err
 	case *object.Tuple:
-		if err := size(16 * len(x.Items)); err != nil {
-			return nil, false, err
-		}
-		return &object.Tuple{Items: repeatItems(x.Items, n)}, true, nil
+		items, err := repeatItems(m, x.Items, n)
+		return &object.Tuple{Items: items}, true, err
 	}
 	return nil, false, nil
 }
 
-func repeatItems(items []object.Value, n int64) []object.Value {
-	if len(items) == 0 {
-		return nil
+func repeatItems(m *object.Machine, items []object.Value, n int64) ([]object.Value, error) {
+	if err := m.AllocEach(n, 16*len(items)); err != nil || len(items) == 0 {
+		return nil, err
 	}
-	out := make([]object.Value, 0, len(items)*int(n))
-	for range n {
-		out = append(out, items...)
-	}
-	return out
+	return slices.Repeat(items, int(n)), nil
 }

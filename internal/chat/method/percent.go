@@ -164,7 +164,7 @@ func convertArg(m *object.Machine, v object.Value, c rune, p spec, safe bool) (o
 			out, err = m.Repr(v)
 		}
 		if _, ok := v.(object.Markup); err == nil && safe && !ok {
-			out = object.HTMLEscaper.Replace(out)
+			out, err = m.EscapeText(out)
 		}
 		if err == nil && p.prec >= 0 {
 			out = out[:RuneOffset(out, p.prec)]

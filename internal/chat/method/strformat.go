@@ -233,8 +233,12 @@ func grouped(s, sep string, every, width int) string {
 	if i := strings.IndexFunc(s, func(r rune) bool { return r == '.' || r == 'e' || r == 'E' || r == '%' }); i >= 0 {
 		whole, rest = s[:i], s[i:]
 	}
-	for len(whole)+(len(whole)-1)/every+len(rest) < width {
-		whole = "0" + whole
+	if n := width - len(rest); len(whole)+(len(whole)-1)/every < n {
+		digits := n - n/(every+1) // in n places, one separator to so many digits
+		if n%(every+1) == 0 {     // where a separator would come first
+			digits++
+		}
+		whole = strings.Repeat("0", digits-len(whole)) + whole
 	}
 	var b strings.Builder
 	for i, c := range whole {
@@ -452,7 +456,7 @@ func (f *formatter) field(s string, depth int) (string, error) {
 	t, err := formatValue(f.m, v, spec)
 	if err == nil && f.safe {
 		if _, ok := v.(object.Markup); !ok {
-			t = object.HTMLEscaper.Replace(t)
+			t, err = f.m.EscapeText(t)
 		}
 	}
 	return t, err
@@ -492,6 +496,9 @@ func (f *formatter) value(name string) (object.Value, error) {
 		}
 	}
 	for rest != "" {
+		if err := f.m.Step(1); err != nil {
+			return nil, err
+		}
 		if rest[0] == '.' {
 			end := strings.IndexAny(rest[1:], ".[") + 1
 			if end == 0 {

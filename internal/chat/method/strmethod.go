@@ -263,8 +263,11 @@ func rpartition(m *object.Machine, x object.Value, a []object.Value) (object.Val
 
 // window applies the optional start and end of find, count, startswith; ok is
 // false when start is behind the end of the string.
-func window(x object.Value, start, end object.Value) (s string, offset int, ok bool, err error) {
+func window(m *object.Machine, x object.Value, start, end object.Value) (s string, offset int, ok bool, err error) {
 	s, _ = object.Text(x)
+	if err := m.Read(s); err != nil {
+		return "", 0, false, err
+	}
 	if start == object.Missing && end == object.Missing {
 		return s, 0, true, nil
 	}
@@ -294,7 +297,7 @@ func window(x object.Value, start, end object.Value) (s string, offset int, ok b
 
 func affix(has func(s, affix string) bool) func(*object.Machine, object.Value, []object.Value) (object.Value, error) {
 	return func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
-		s, _, ok, err := window(x, a[1], a[2])
+		s, _, ok, err := window(m, x, a[1], a[2])
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +305,7 @@ func affix(has func(s, affix string) bool) func(*object.Machine, object.Value, [
 		if t, ok := a[0].(*object.Tuple); ok {
 			all = t.Items
 		}
-		if err := m.Step(len(s)/32 + len(all)); err != nil {
+		if err := m.Step((len(s)/32 + 1) * len(all)); err != nil {
 			return nil, err
 		}
 		for _, v := range all {
@@ -325,7 +328,7 @@ func remover(trim func(s, affix string) string) func(*object.Machine, object.Val
 		if !ok {
 			return nil, object.TypeError("removeprefix() argument must be str, not %s", object.TypeName(a[0]))
 		}
-		return object.Like(x, trim(s, t)), nil
+		return object.Like(x, trim(s, t)), m.Read(t)
 	}
 }
 
@@ -335,11 +338,8 @@ func finder(index func(s, sub string) int, must bool) func(*object.Machine, obje
 		if !isText {
 			return nil, object.TypeError("must be str, not %s", object.TypeName(a[0]))
 		}
-		s, offset, ok, err := window(x, a[1], a[2])
+		s, offset, ok, err := window(m, x, a[1], a[2])
 		if err != nil {
-			return nil, err
-		}
-		if err := m.Step(len(s) / 32); err != nil {
 			return nil, err
 		}
 		i := -1
@@ -361,11 +361,11 @@ func countMethod(m *object.Machine, x object.Value, a []object.Value) (object.Va
 	if !isText {
 		return nil, object.TypeError("must be str, not %s", object.TypeName(a[0]))
 	}
-	s, _, ok, err := window(x, a[1], a[2])
+	s, _, ok, err := window(m, x, a[1], a[2])
 	if err != nil || !ok {
 		return int64(0), err
 	}
-	return int64(strings.Count(s, sub)), m.Step(len(s) / 32)
+	return int64(strings.Count(s, sub)), nil
 }
 
 func replaceMethod(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
@@ -392,17 +392,14 @@ func replaceMethod(m *object.Machine, x object.Value, a []object.Value) (object.
 
 // Replace replaces the first n occurrences, all if n is negative.
 func Replace(m *object.Machine, s, old, with string, n int) (string, error) {
-	if err := m.Step(len(s) / 32); err != nil {
+	if err := m.Alloc(len(s)); err != nil {
 		return "", err
 	}
 	k := strings.Count(s, old)
 	if n >= 0 {
 		k = min(k, n)
 	}
-	if int64(k)*int64(len(with)) > m.Limits.Bytes {
-		return "", object.Fail(object.KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
-	}
-	if err := m.Alloc(len(s) + k*len(with)); err != nil {
+	if err := m.AllocEach(int64(k), len(with)); err != nil {
 		return "", err
 	}
 	return strings.Replace(s, old, with, n), nil
@@ -442,12 +439,12 @@ func joinMethod(m *object.Machine, x object.Value, a []object.Value) (object.Val
 func padText(m *object.Machine, s string, width int, align rune, fill string) (string, error) {
 	n := width - utf8.RuneCountInString(s)
 	if n <= 0 {
-		return s, nil
+		return s, m.Read(s)
 	}
-	if int64(n) > m.Limits.Bytes {
-		return "", object.Fail(object.KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
+	if err := m.Alloc(len(s)); err != nil {
+		return "", err
 	}
-	if err := m.Alloc(n*len(fill) + len(s)); err != nil {
+	if err := m.AllocEach(int64(n), len(fill)); err != nil {
 		return "", err
 	}
 	left := 0

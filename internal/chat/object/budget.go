@@ -29,6 +29,7 @@ type Machine struct {
 	Limits Limits
 	steps  int64 // left
 	bytes  int64 // left
+	depth  int
 }
 
 // NewMachine returns a machine with full budgets.
@@ -45,10 +46,34 @@ func (m *Machine) Step(n int) error {
 	return nil
 }
 
+// Read charges for looking through a text.
+func (m *Machine) Read(s string) error { return m.Step(len(s) / 32) }
+
 // Alloc charges n bytes of memory and the work of filling them.
-func (m *Machine) Alloc(n int) error {
-	if m.bytes -= int64(n); m.bytes < 0 {
+func (m *Machine) Alloc(n int) error { return m.AllocEach(1, n) }
+
+// AllocEach is Alloc(count*size), however large the product.
+func (m *Machine) AllocEach(count int64, size int) error {
+	if size > 0 && count > m.bytes/int64(size) {
 		return Fail(KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
 	}
-	return m.Step(1 + n/32)
+	n := count * int64(size)
+	m.bytes -= n
+	return m.Step(1 + int(n/32))
 }
+
+// maxDepth bounds what runs inside each other: expressions, statements, calls
+// and lazy sequences.
+const maxDepth = 20000
+
+// Enter charges for one step into something nested, which [Machine.Leave] ends.
+// After an error nothing need be left: the rendering is over.
+func (m *Machine) Enter() error {
+	if m.depth++; m.depth > maxDepth {
+		return Fail(KindLimit, "evaluation nested deeper than %d", maxDepth)
+	}
+	return m.Step(1)
+}
+
+// Leave ends what Enter began.
+func (m *Machine) Leave() { m.depth-- }

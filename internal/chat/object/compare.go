@@ -46,7 +46,7 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 	case bool, int64, float64:
 		return false, nil
 	}
-	return Is(a, b), nil
+	return m.Is(a, b)
 }
 
 // EqualItems compares two lists item by item; depth counts nesting.
@@ -67,9 +67,9 @@ func (m *Machine) equalMaps(a, b *Map, depth int) (bool, error) {
 		return false, nil
 	}
 	for k, v := range a.All() {
-		w, ok := b.Get(k)
-		if !ok {
-			return false, nil
+		w, ok, err := m.Lookup(b, k)
+		if !ok || err != nil {
+			return false, err
 		}
 		if eq, err := m.Equal(v, w, depth+1); !eq || err != nil {
 			return false, err
@@ -80,24 +80,18 @@ func (m *Machine) equalMaps(a, b *Map, depth int) (bool, error) {
 
 // Is is Python's "is". Equal numbers and strings count as one object, as
 // CPython's small integers and interned strings do.
-func Is(a, b Value) bool {
-	if TypeName(a) != TypeName(b) {
-		return false
-	}
-	ha, err := hashIdentity(a)
-	if err != nil {
-		return false
-	}
-	hb, err := hashIdentity(b)
-	return err == nil && ha == hb
+func (m *Machine) Is(a, b Value) (bool, error) {
+	s, _ := Text(a)
+	return TypeName(a) == TypeName(b) && identity(a) == identity(b), m.Read(s)
 }
 
-func hashIdentity(v Value) (any, error) {
+func identity(v Value) any {
 	switch v := v.(type) {
 	case *List, *Tuple, *Map, *Range, *Undefined:
-		return v, nil
+		return v
 	}
-	return HashKey(v)
+	k, _ := hashKey(v) // an error is for lists, maps and tuples alone
+	return k
 }
 
 // Order compares two values for < and sorting; kinds that Python does not

@@ -8,14 +8,25 @@ import (
 // An Iterator is a lazy sequence that can be read once, like the generators
 // that map, select and other filters return in Python.
 type Iterator struct {
-	Next func() (v Value, ok bool, err error)
+	next func() (v Value, ok bool, err error)
 	Rest int // values still to come, where known from the start; else -1
+}
+
+// Next returns the next value. Lazy sequences made of lazy sequences, or that
+// yield themselves, are followed only so deep.
+func (it *Iterator) Next(m *Machine) (v Value, ok bool, err error) {
+	if err := m.Enter(); err != nil {
+		return nil, false, err
+	}
+	v, ok, err = it.next()
+	m.Leave()
+	return v, ok, err
 }
 
 // IterateOver is the iterator over a list.
 func IterateOver(items []Value) *Iterator {
 	i := 0
-	return &Iterator{Rest: len(items), Next: func() (Value, bool, error) {
+	return &Iterator{Rest: len(items), next: func() (Value, bool, error) {
 		if i >= len(items) {
 			return nil, false, nil
 		}
@@ -26,7 +37,7 @@ func IterateOver(items []Value) *Iterator {
 
 // Generator hides the length of it, as a Python generator does.
 func Generator(next func() (Value, bool, error)) *Iterator {
-	return &Iterator{Rest: -1, Next: next}
+	return &Iterator{Rest: -1, next: next}
 }
 
 // Iterate is Python's iter().
@@ -37,9 +48,9 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 	case *Tuple:
 		return IterateOver(v.Items), nil
 	case string:
-		return runes(v), nil
+		return runes(v), m.Read(v)
 	case Markup:
-		return runes(string(v)), nil
+		return runes(string(v)), m.Read(string(v))
 	case *Map:
 		return IterateOver(v.Keys), nil
 	case *View:
@@ -50,7 +61,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 			return IterateOver(v.M.Vals), nil
 		}
 		i := 0
-		return &Iterator{Rest: v.M.Len(), Next: func() (Value, bool, error) {
+		return &Iterator{Rest: v.M.Len(), next: func() (Value, bool, error) {
 			if i >= v.M.Len() {
 				return nil, false, nil
 			}
@@ -59,7 +70,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 		}}, nil
 	case *Range:
 		i := int64(0)
-		return &Iterator{Rest: int(v.N), Next: func() (Value, bool, error) {
+		return &Iterator{Rest: int(v.N), next: func() (Value, bool, error) {
 			if i >= v.N {
 				return nil, false, nil
 			}
@@ -75,7 +86,7 @@ func (m *Machine) Iterate(v Value) (*Iterator, error) {
 }
 
 func runes(s string) *Iterator {
-	return &Iterator{Rest: utf8.RuneCountInString(s), Next: func() (Value, bool, error) {
+	return &Iterator{Rest: utf8.RuneCountInString(s), next: func() (Value, bool, error) {
 		if s == "" {
 			return nil, false, nil
 		}
@@ -93,10 +104,7 @@ func (m *Machine) Each(v Value, f func(Value) (bool, error)) error {
 		return err
 	}
 	for {
-		if err := m.Step(1); err != nil {
-			return err
-		}
-		x, ok, err := it.Next()
+		x, ok, err := it.Next(m)
 		if err != nil || !ok {
 			return err
 		}
@@ -133,10 +141,11 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 		}
 		return strings.Contains(s, t), m.Step(len(s) / 32)
 	case *Map:
-		return m.hasKey(v, x)
+		_, ok, err := m.Lookup(v, x)
+		return ok, err
 	case *View:
 		if v.Kind == "keys" {
-			return m.hasKey(v.M, x)
+			return m.Contains(v.M, x)
 		}
 	case *Range:
 		if i, ok := AsInt(x); ok {
@@ -160,24 +169,28 @@ func (m *Machine) Contains(v, x Value) (bool, error) {
 	return found, err
 }
 
-func (m *Machine) hasKey(d *Map, k Value) (bool, error) {
-	if _, err := HashKey(k); err != nil {
-		return false, err
+// Lookup is Map.Get, charged for; what cannot be a key is an error.
+func (m *Machine) Lookup(d *Map, key Value) (Value, bool, error) {
+	k, err := m.Hash(key)
+	if err != nil {
+		return nil, false, err
 	}
-	_, ok := d.Get(k)
-	return ok, nil
+	v, ok := d.get(k)
+	return v, ok, nil
 }
 
 // Put is Map.Set, charged for.
-func (m *Machine) Put(d *Map, k, v Value) error {
-	n := 64
-	if s, ok := Text(k); ok {
-		n += len(s)
-	}
-	if err := m.Alloc(n); err != nil {
+func (m *Machine) Put(d *Map, key, v Value) error {
+	k, err := m.Hash(key)
+	if err != nil {
 		return err
 	}
-	return d.Set(k, v)
+	s, _ := Text(key)
+	if err := m.Alloc(64 + len(s)); err != nil {
+		return err
+	}
+	d.set(k, key, v)
+	return nil
 }
 
 // Join concatenates two lists.

@@ -41,20 +41,25 @@ func (m *Map) Len() int {
 
 // Set stores v under key. Lists and maps cannot be keys.
 func (m *Map) Set(key, v Value) error {
-	k, err := HashKey(key)
+	k, err := hashKey(key)
 	if err != nil {
 		return err
 	}
+	m.set(k, key, v)
+	return nil
+}
+
+// set stores an entry whose key has the normal form k.
+func (m *Map) set(k any, key, v Value) {
 	if i, ok := m.index[k]; ok {
 		m.Vals[i] = v
-		return nil
+		return
 	}
 	if m.index == nil {
 		m.index = map[any]int{}
 	}
 	m.index[k] = len(m.Keys)
 	m.Keys, m.Vals = append(m.Keys, key), append(m.Vals, v)
-	return nil
 }
 
 // Get returns the value under key.
@@ -62,10 +67,14 @@ func (m *Map) Get(key Value) (Value, bool) {
 	if m == nil {
 		return nil, false
 	}
-	k, err := HashKey(key)
+	k, err := hashKey(key)
 	if err != nil {
 		return nil, false
 	}
+	return m.get(k)
+}
+
+func (m *Map) get(k any) (Value, bool) {
 	i, ok := m.index[k]
 	if !ok {
 		return nil, false
@@ -102,13 +111,24 @@ type (
 	deepKey  string // tuples and big integers
 )
 
-// maxKey bounds the values inside a tuple that is a key.
+// maxKey bounds a tuple that is a key: its values and 64-byte pieces of text.
 const maxKey = 4096
 
-// HashKey maps keys that are equal in Python to one comparable Go value.
-func HashKey(v Value) (any, error) {
+// hashKey maps keys that are equal in Python to one comparable Go value.
+func hashKey(v Value) (any, error) {
 	left := maxKey
 	return hashWithin(v, &left)
+}
+
+// Hash is hashKey, charged for.
+func (m *Machine) Hash(v Value) (any, error) {
+	left := maxKey
+	k, err := hashWithin(v, &left)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := Text(v)
+	return k, m.Step(len(s)/32 + 4*(maxKey-left))
 }
 
 func hashWithin(v Value, left *int) (any, error) {
@@ -142,6 +162,9 @@ func hashWithin(v Value, left *int) (any, error) {
 	case *Tuple:
 		var b strings.Builder
 		for _, it := range v.Items {
+			if s, ok := Text(it); ok {
+				*left -= len(s) / 64
+			}
 			k, err := hashWithin(it, left)
 			if err != nil {
 				return nil, err

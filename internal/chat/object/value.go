@@ -157,8 +157,10 @@ func Truth(v Value) bool {
 		return v.Sign() != 0
 	case float64:
 		return v != 0
-	case *Undefined:
-		return false
+	case string:
+		return v != ""
+	case Markup:
+		return v != ""
 	}
 	if n, ok := Length(v); ok {
 		return n > 0
@@ -208,8 +210,8 @@ func Like(model Value, s string) Value {
 	return s
 }
 
-// HTMLEscaper replaces what HTML reserves.
-var HTMLEscaper = strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;")
+// htmlEscaper replaces what HTML reserves.
+var htmlEscaper = strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;")
 
 // Escape is markupsafe.escape: Markup stays as it is.
 func (m *Machine) Escape(v Value) (Markup, error) {
@@ -217,9 +219,16 @@ func (m *Machine) Escape(v Value) (Markup, error) {
 		return s, nil
 	}
 	s, err := m.Str(v)
-	if err != nil {
+	if err == nil {
+		s, err = m.EscapeText(s)
+	}
+	return Markup(s), err
+}
+
+// EscapeText replaces what HTML reserves.
+func (m *Machine) EscapeText(s string) (string, error) {
+	if err := m.Alloc(5 * len(s)); err != nil {
 		return "", err
 	}
-	r := HTMLEscaper.Replace(s)
-	return Markup(r), m.Alloc(len(r))
+	return htmlEscaper.Replace(s), nil
 }

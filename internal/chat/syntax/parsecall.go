@@ -35,6 +35,9 @@ func (p *parser) callArgs() (a ArgsExpr, err error) {
 				if a.Dstar != nil {
 					return bad()
 				}
+				if len(a.Named) == maxParams {
+					return p.errorAt(t.pos, "call", "more than %d keyword arguments", maxParams)
+				}
 				if slices.ContainsFunc(a.Named, func(k kwExpr) bool { return k.Name == t.text }) {
 					return p.errorAt(t.pos, t.text, "keyword argument %q is repeated", t.text)
 				}

@@ -11,6 +11,7 @@ import (
 const (
 	maxSource = 4 << 20 // bytes
 	maxNest   = 200     // brackets and blocks inside each other
+	maxParams = 1000    // of a macro, or named in a call
 )
 
 // A parser builds the tree, as jinja2.parser does; the grammar of expressions
@@ -335,6 +336,9 @@ func (p *parser) signature(d *MacroDef) error {
 			d.Defaults = append(d.Defaults, x)
 		} else if len(d.Defaults) > 0 {
 			return p.errorAt(t.pos, t.text, "the parameter %q without default follows one with a default", t.text)
+		}
+		if len(d.Params) == maxParams {
+			return p.errorAt(t.pos, "parameters", "more than %d parameters", maxParams)
 		}
 		for _, q := range d.Params {
 			if q.Name == t.text {

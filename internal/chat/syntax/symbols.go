@@ -180,5 +180,10 @@ func (r *resolver) scanIf(s *symbols, tests []Expr, bodies [][]Stmt) {
 			r.scan(branches[2], n)
 		}
 	}
-	s.join(branches[:]...)
+	for _, b := range branches {
+		r.work += len(b.refs) // merged
+	}
+	if r.work <= maxWork {
+		s.join(branches[:]...)
+	}
 }
