@@ -130,6 +130,17 @@ func TestStack(t *testing.T) {
 	}
 }
 
+// TestFound holds what fuzzing found.
+func TestFound(t *testing.T) {
+	for template, want := range map[string]string{
+		"{{ '0xF' | int(0, 16) }} {{ '0b1' | int(0, 0) }} {{ '0x' | int(7, 16) }} {{ '0' | int(7, 16) }} {{ '0X_f' | int(7, 0) }}": "15 1 7 0 15",
+	} {
+		if r, err := render("found", template, nil); err != nil || r.Text != want {
+			t.Errorf("%s: %q, %v, want %q", template, r.Text, err, want)
+		}
+	}
+}
+
 func TestErrorPositions(t *testing.T) {
 	for _, c := range []struct {
 		template, construct string

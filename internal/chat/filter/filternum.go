@@ -115,10 +115,9 @@ func parseInt(s string, base int) (object.Value, bool) {
 		return nil, false
 	}
 	if len(s) > 1 && s[0] == '0' {
-		for prefix, b := range map[string]int{"0x": 16, "0o": 8, "0b": 2} {
-			if strings.EqualFold(s[:2], prefix) && (base == b || base == 0) {
-				s, base = strings.TrimPrefix(s[2:], "_"), b
-			}
+		b := map[byte]int{'x': 16, 'o': 8, 'b': 2}[s[1]|0x20]
+		if b != 0 && (base == b || base == 0) {
+			s, base = strings.TrimPrefix(s[2:], "_"), b
 		}
 	}
 	if base == 0 {
