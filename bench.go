@@ -16,6 +16,9 @@ type BenchConfig struct {
 	Prompt  int // tokens of a prompt; 0 = 512, negative = leave out
 	Decode  int // tokens of an answer; 0 = 128, negative = leave out
 	Repeats int // 0 = 5
+	// Counters asks for [BenchReport.Counters]. Counting is done apart from
+	// timing, which it would slow down.
+	Counters bool
 }
 
 // A BenchReport is what a model does in a second. Rates are medians over the
@@ -29,12 +32,15 @@ type BenchReport struct {
 	Bandwidth, Share float64
 	Threads          int
 	Variant          string // of the kernels, for example "avx512"
+	// Counters is nil when they were not asked for.
+	Counters *BenchCounters
 }
 
 // A Rate is tokens a second.
 type Rate struct {
 	Tokens           int
 	Median, Min, Max float64
+	Samples          []float64 // in the order they were taken
 }
 
 // Bench measures prefill and decode with random tokens, one sequence at a
@@ -58,13 +64,18 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 	}
 	r := &BenchReport{TokenBytes: m.tokenBytes, Threads: m.cfg.Threads, Variant: kernel.Variant()}
 	var err error
+	if c.Counters {
+		if r.Counters, err = m.count(ctx, c.Prompt, c.Decode > 0); err != nil {
+			return nil, err
+		}
+	}
 	if c.Prompt > 0 {
-		if r.Prefill, err = m.rate(ctx, c.Repeats, c.Prompt, m.timePrefill); err != nil {
+		if r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) }); err != nil {
 			return nil, err
 		}
 	}
 	if c.Decode > 0 {
-		if r.Decode, err = m.rate(ctx, c.Repeats, c.Decode, m.timeDecode); err != nil {
+		if r.Decode, err = rate(c.Repeats, c.Decode, func() (float64, error) { return m.decode(ctx, c.Decode) }); err != nil {
 			return nil, err
 		}
 		r.Bandwidth = kernel.MeasureBandwidth(m.cfg.Threads)
@@ -73,50 +84,55 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 	return r, nil
 }
 
-func (m *Model) rate(ctx context.Context, repeats, tokens int, run func(context.Context, []int32) (time.Duration, error)) (Rate, error) {
-	var rates []float64
+// rate takes samples, of which the first is a warm-up.
+func rate(repeats, tokens int, sample func() (float64, error)) (Rate, error) {
+	r := Rate{Tokens: tokens}
 	for i := range repeats + 1 {
-		// Other tokens each time, so that no cached beginning is used again.
-		d, err := run(ctx, m.randomTokens(uint64(i), tokens+1))
+		speed, err := sample()
 		if err != nil {
 			return Rate{}, err
 		}
 		if i > 0 {
-			rates = append(rates, float64(tokens)/d.Seconds())
+			r.Samples = append(r.Samples, speed)
 		}
 	}
-	slices.Sort(rates)
-	n := len(rates)
-	return Rate{tokens, (rates[(n-1)/2] + rates[n/2]) / 2, rates[0], rates[n-1]}, nil
+	r.Median, r.Min, r.Max = spread(r.Samples)
+	return r, nil
 }
 
-func (m *Model) randomTokens(seed uint64, n int) []int32 {
-	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+func spread(samples []float64) (median, low, high float64) {
+	s := slices.Sorted(slices.Values(samples))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2, s[0], s[n-1]
+}
+
+// randomTokens returns n tokens that, but for chance, no sequence began with
+// yet: nothing that was computed before can be used again.
+func (m *Model) randomTokens(n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
-		ids[i] = rng.Int32N(int32(m.Vocab()))
+		ids[i] = rand.Int32N(int32(m.Vocab()))
 	}
-	ids[0] = int32(seed) % int32(m.Vocab())
 	return ids
 }
 
-// timePrefill times a prompt of all but one of the tokens.
-func (m *Model) timePrefill(ctx context.Context, ids []int32) (time.Duration, error) {
+// prefill returns the speed of a prompt of n tokens.
+func (m *Model) prefill(ctx context.Context, n int) (float64, error) {
 	start := time.Now()
 	var d time.Duration
-	err := m.EachLogits(ctx, ids[:len(ids)-1], LogitsOptions{}, func(int, []float32) { d = time.Since(start) })
-	return d, err
+	err := m.EachLogits(ctx, m.randomTokens(n), LogitsOptions{}, func(int, []float32) { d = time.Since(start) })
+	return float64(n) / d.Seconds(), err
 }
 
-// timeDecode times feeding all tokens but the first one by one.
-func (m *Model) timeDecode(ctx context.Context, ids []int32) (time.Duration, error) {
+// decode returns the speed of feeding n tokens one by one.
+func (m *Model) decode(ctx context.Context, n int) (float64, error) {
 	var start time.Time
 	var d time.Duration
-	err := m.EachLogits(ctx, ids, LogitsOptions{All: true, Step: 1}, func(row int, _ []float32) {
+	err := m.EachLogits(ctx, m.randomTokens(n+1), LogitsOptions{All: true, Step: 1}, func(row int, _ []float32) {
 		if row == 0 {
 			start = time.Now()
 		}
 		d = time.Since(start)
 	})
-	return d, err
+	return float64(n) / d.Seconds(), err
 }

@@ -23,10 +23,6 @@ var calledFromOutside = map[string]bool{
 // notCalledYet are functions that only tests call so far, and what will.
 var notCalledYet = map[string]string{
 	"internal/chat DecodeJSON":                   "messages and tools as JSON arrive with the server",
-	"internal/exec Counters.Op":                  "the bench command reads what a step counted",
-	"internal/exec Counters.Total":               "the bench command",
-	"internal/exec Counters.Launches":            "the bench command",
-	"internal/exec Counters.Reset":               "the bench command",
 	"internal/modelfile NestedOf":                "metadata of arrays of arrays is read; no writer makes it yet",
 	"internal/modelfile SourceOf":                "checkpoints of training are written from memory",
 	"internal/modelfile WriteSafetensors":        "checkpoints of training are safetensors files",

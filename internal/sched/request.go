@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"atenia/internal/exec"
 	"atenia/internal/sample"
 )
 
@@ -27,6 +28,9 @@ type Request struct {
 	// two steps and must not wait for the scheduler.
 	OnLogits func(row int, logits []float32)
 	All      bool
+	// Counters, when set, count the steps that the request has rows in, the
+	// rows of other requests included. They cost atomics.
+	Counters *exec.Counters
 }
 
 // span returns the length of the sequence that the request may become.

@@ -38,7 +38,7 @@ type rowOwner struct {
 // that goes on.
 func (s *Scheduler) fill() bool {
 	s.step.Runs, s.step.Tokens, s.step.Requested = s.step.Runs[:0], s.step.Tokens[:0], s.step.Requested[:0]
-	s.owners, s.rows = s.owners[:0], s.rows[:0]
+	s.owners, s.rows, s.step.Counters = s.owners[:0], s.rows[:0], nil
 	ec := s.x.Config()
 	rows, logits := ec.MaxTokens, ec.MaxLogits
 	for _, sl := range s.slots {
@@ -86,6 +86,9 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	s.step.Runs = append(s.step.Runs, exec.Run{First: first, Len: n, Pos: sl.done, Span: sl.span, Pages: sl.pages})
 	s.step.Tokens = append(s.step.Tokens, sl.tokens[sl.done:sl.done+n]...)
 	s.owners = append(s.owners, sl)
+	if c := sl.st.req.Counters; c != nil {
+		s.step.Counters = c
+	}
 	for t := max(sl.want, sl.done); t < sl.done+n; t++ {
 		s.step.Requested = append(s.step.Requested, int32(first+t-sl.done))
 		s.rows = append(s.rows, rowOwner{sl, t})
