@@ -65,10 +65,6 @@ type macro struct {
 	f   *frame
 }
 
-func (c *macro) usesCaller() bool {
-	return c.def.Caller >= 0 || c.def.ExplicitCaller
-}
-
 // Call calls the object.
 func (c *macro) Call(_ *object.Machine, a *object.Args) (Value, error) {
 	m, d := c.in, c.def
@@ -158,12 +154,6 @@ func (c *macro) bind(f *frame, a *object.Args) error {
 	return nil
 }
 
-// Attr returns an attribute of a macro.
-func (c *macro) Attr(_ *object.Machine, name string) (Value, bool, error) {
-	v, ok := c.field(name)
-	return v, ok, nil
-}
-
 // TypeName names the type as Python does.
 func (c *macro) TypeName() string { return "Macro" }
 
@@ -175,27 +165,28 @@ func (c *macro) Repr(*object.Machine) (string, error) {
 	return "<Macro " + object.Repr(c.def.Name) + ">", nil
 }
 
-func (c *macro) field(name string) (Value, bool) {
+// Attr returns an attribute of a macro.
+func (c *macro) Attr(_ *object.Machine, name string) (Value, bool, error) {
 	switch name {
 	case "name":
 		if c.def.Name == "" {
-			return nil, true
+			return nil, true, nil
 		}
-		return c.def.Name, true
+		return c.def.Name, true, nil
 	case "arguments":
 		t := &Tuple{}
 		for _, p := range c.def.Params {
 			t.Items = append(t.Items, p.Name)
 		}
-		return t, true
+		return t, true, nil
 	case "catch_kwargs":
-		return c.def.Kwargs >= 0, true
+		return c.def.Kwargs >= 0, true, nil
 	case "catch_varargs":
-		return c.def.VarArg >= 0, true
+		return c.def.VarArg >= 0, true, nil
 	case "caller":
-		return c.usesCaller(), true
+		return c.def.Caller >= 0 || c.def.ExplicitCaller, true, nil
 	case "explicit_caller":
-		return c.def.ExplicitCaller, true
+		return c.def.ExplicitCaller, true, nil
 	}
-	return nil, false
+	return nil, false, nil
 }

@@ -51,7 +51,7 @@ func (m *interp) dispatch(f *frame, x syntax.Expr) (Value, error) {
 	case *syntax.SliceExpr:
 		return m.evalSlice(f, x)
 	case *syntax.CallExpr:
-		return m.evalCall(f, x)
+		return m.runCall(f, x, nil)
 	case *syntax.FilterExpr:
 		return m.evalFilter(f, x)
 	case *syntax.TestExpr:
@@ -73,6 +73,13 @@ func (m *interp) evalAll(f *frame, list []syntax.Expr) ([]Value, error) {
 		vals[i] = v
 	}
 	return vals, nil
+}
+
+func (m *interp) evalTwo(f *frame, x, y syntax.Expr) (a, b Value, err error) {
+	if a, err = m.eval(f, x); err == nil {
+		b, err = m.eval(f, y)
+	}
+	return a, b, err
 }
 
 func (m *interp) evalName(f *frame, x *syntax.NameExpr) (Value, error) {
@@ -97,11 +104,7 @@ func (m *interp) evalSeq(f *frame, x *syntax.SeqExpr) (Value, error) {
 func (m *interp) evalDict(f *frame, x *syntax.DictExpr) (Value, error) {
 	d := &Map{}
 	for i := range x.Keys {
-		k, err := m.eval(f, x.Keys[i])
-		if err != nil {
-			return nil, err
-		}
-		v, err := m.eval(f, x.Vals[i])
+		k, v, err := m.evalTwo(f, x.Keys[i], x.Vals[i])
 		if err != nil {
 			return nil, err
 		}
@@ -117,22 +120,10 @@ func (m *interp) evalUnary(f *frame, x *syntax.UnaryExpr) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch x.Op {
-	case "not":
+	if x.Op == "not" {
 		return !object.Truth(v), nil
-	case "-":
-		return object.Negate(v)
 	}
-	if i, ok := object.AsInt(v); ok {
-		return i, nil
-	}
-	if _, ok := v.(float64); ok {
-		return v, nil
-	}
-	if u, ok := v.(*object.Undefined); ok {
-		return nil, u.Err()
-	}
-	return nil, object.TypeError("bad operand type for unary +: '%s'", object.TypeName(v))
+	return object.Signed(x.Op, v)
 }
 
 func (m *interp) evalLogic(f *frame, x *syntax.LogicExpr) (Value, error) {
@@ -195,11 +186,7 @@ func (m *interp) evalCond(f *frame, x *syntax.CondExpr) (Value, error) {
 }
 
 func (m *interp) evalBinary(f *frame, x *syntax.BinaryExpr) (Value, error) {
-	a, err := m.eval(f, x.X)
-	if err != nil {
-		return nil, err
-	}
-	b, err := m.eval(f, x.Y)
+	a, b, err := m.evalTwo(f, x.X, x.Y)
 	if err != nil {
 		return nil, err
 	}
@@ -215,11 +202,7 @@ func (m *interp) evalAttr(f *frame, x *syntax.AttrExpr) (Value, error) {
 }
 
 func (m *interp) evalItem(f *frame, x *syntax.ItemExpr) (Value, error) {
-	v, err := m.eval(f, x.X)
-	if err != nil {
-		return nil, err
-	}
-	k, err := m.eval(f, x.Key)
+	v, k, err := m.evalTwo(f, x.X, x.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -251,21 +234,22 @@ func (m *interp) evalFilter(f *frame, x *syntax.FilterExpr) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.filter(f, x, v)
+	return m.apply(f, "filter", v, x.Name, x.Fn, &x.Args)
 }
 
-func (m *interp) filter(f *frame, x *syntax.FilterExpr, v Value) (Value, error) {
-	if x.Fn == nil {
-		return nil, object.Fail(KindName, "%s", filter.Unknown("filter", x.Name))
+// apply runs a filter or test, which the resolver has looked up.
+func (m *interp) apply(f *frame, kind string, v Value, name string, fn *object.Func, args *syntax.ArgsExpr) (Value, error) {
+	if fn == nil {
+		return nil, object.Fail(KindName, "%s", filter.Unknown(kind, name))
 	}
-	a, err := m.args(f, &x.Args)
+	a, err := m.args(f, args)
 	if err != nil {
 		return nil, err
 	}
-	return x.Fn.Apply(m.Machine, x.Name, v, a)
+	return fn.Apply(m.Machine, name, v, a)
 }
 
-// apply runs a chain of filters that starts without a value on a text.
+// filterText runs a chain of filters that starts without a value on a text.
 func (m *interp) filterText(f *frame, x *syntax.FilterExpr, in string) (v Value, err error) {
 	v = in
 	if inner, ok := x.X.(*syntax.FilterExpr); ok {
@@ -273,7 +257,7 @@ func (m *interp) filterText(f *frame, x *syntax.FilterExpr, in string) (v Value,
 			return nil, err
 		}
 	}
-	v, err = m.filter(f, x, v)
+	v, err = m.apply(f, "filter", v, x.Name, x.Fn, &x.Args)
 	return v, m.at(x.Pos, err)
 }
 
@@ -282,21 +266,10 @@ func (m *interp) evalTest(f *frame, x *syntax.TestExpr) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.Fn == nil {
-		return nil, object.Fail(KindName, "%s", filter.Unknown("test", x.Name))
-	}
-	a, err := m.args(f, &x.Args)
-	if err != nil {
-		return nil, err
-	}
-	return x.Fn.Apply(m.Machine, x.Name, v, a)
+	return m.apply(f, "test", v, x.Name, x.Fn, &x.Args)
 }
 
-func (m *interp) evalCall(f *frame, x *syntax.CallExpr) (Value, error) {
-	return m.runCall(f, x, nil)
-}
-
-// run evaluates a call; caller, if not nil, is passed along for a call block.
+// runCall evaluates a call; caller, if not nil, is passed along for a call block.
 func (m *interp) runCall(f *frame, x *syntax.CallExpr, caller *macro) (Value, error) {
 	fn, err := m.eval(f, x.Fn)
 	if err != nil {

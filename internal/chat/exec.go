@@ -49,8 +49,6 @@ func (m *interp) exec(f *frame, s syntax.Stmt) (syntax.Flow, error) {
 		return m.execGeneration(f, s)
 	case *syntax.BlockStmt:
 		return m.execBlock(f, s)
-	case *syntax.ScopeStmt:
-		return m.execScope(f, s)
 	case *syntax.LoopCtlStmt:
 		return s.Flow, nil
 	}
@@ -134,10 +132,7 @@ func (m *interp) assign(f *frame, t *syntax.Target, v Value, export bool) error 
 	}
 	*f.at(t.Ref) = v
 	if export {
-		if f.ctx.set == nil {
-			f.ctx.set = map[string]Value{}
-		}
-		f.ctx.set[t.Name] = v
+		f.ctx.export(t.Name, v)
 	}
 	return nil
 }
@@ -215,18 +210,11 @@ func (m *interp) execWith(f *frame, s *syntax.WithStmt) (syntax.Flow, error) {
 	return fl, err
 }
 
-func (m *interp) execScope(f *frame, s *syntax.ScopeStmt) (syntax.Flow, error) {
-	return m.within(f, s.Scope, s.Body)
-}
-
 func (m *interp) execMacro(f *frame, s *syntax.MacroStmt) (syntax.Flow, error) {
 	v := &macro{in: m, def: s.Def, f: f}
 	*f.at(s.Ref) = v
 	if s.Export {
-		if f.ctx.set == nil {
-			f.ctx.set = map[string]Value{}
-		}
-		f.ctx.set[s.Def.Name] = v
+		f.ctx.export(s.Def.Name, v)
 	}
 	return syntax.FlowNext, nil
 }

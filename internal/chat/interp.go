@@ -44,6 +44,15 @@ func (s *scope) resolve(name string) Value {
 	return object.Missing
 }
 
+// export shows a variable of the template's top level to blocks.
+func (s *scope) export(name string, v Value) {
+	if s.set == nil {
+		s.set = map[string]Value{}
+	}
+	s.set[name] = v
+}
+
+// newFrame returns the frame of a call, its variables without values.
 func (m *interp) newFrame(fn *syntax.FuncInfo, up *frame, ctx *scope) (*frame, error) {
 	if err := m.Alloc(16 * fn.Slots); err != nil {
 		return nil, err

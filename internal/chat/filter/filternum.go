@@ -21,7 +21,7 @@ func absFilter(_ *object.Machine, x object.Value, _ []object.Value) (object.Valu
 		return nil, object.TypeError("bad operand type for abs(): '%s'", object.TypeName(x))
 	}
 	if object.ToBig(i).Sign() < 0 {
-		return object.Negate(i)
+		return object.Signed("-", i)
 	}
 	return i, nil
 }

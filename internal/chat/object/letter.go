@@ -159,22 +159,17 @@ func IsIdentifier(s string) bool {
 }
 
 // IsLower is str.islower.
-func IsLower(s string) bool {
-	cased := false
-	for _, r := range s {
-		if unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.Is(unicode.Other_Uppercase, r) {
-			return false
-		}
-		cased = cased || isCased(r)
-	}
-	return cased
-}
+func IsLower(s string) bool { return casedWithout(s, unicode.Upper, unicode.Other_Uppercase) }
 
 // IsUpper is str.isupper.
-func IsUpper(s string) bool {
+func IsUpper(s string) bool { return casedWithout(s, unicode.Lower, unicode.Other_Lowercase) }
+
+// casedWithout reports whether s has cased characters, none of them in title
+// case or in two tables.
+func casedWithout(s string, a, b *unicode.RangeTable) bool {
 	cased := false
 	for _, r := range s {
-		if unicode.IsLower(r) || unicode.IsTitle(r) || unicode.Is(unicode.Other_Lowercase, r) {
+		if unicode.In(r, a, b, unicode.Title) {
 			return false
 		}
 		cased = cased || isCased(r)

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"math/bits"
@@ -90,13 +91,7 @@ func numCompare(a, b Value) (c int, ok bool) {
 		x, ok1 := ai.(int64)
 		y, ok2 := bi.(int64)
 		if ok1 && ok2 {
-			switch {
-			case x < y:
-				return -1, true
-			case x > y:
-				return 1, true
-			}
-			return 0, true
+			return cmp.Compare(x, y), true
 		}
 		return ToBig(ai).Cmp(ToBig(bi)), true
 	}
@@ -108,13 +103,7 @@ func numCompare(a, b Value) (c int, ok bool) {
 	if (aInt || bInt) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
 		return exact(a).Cmp(exact(b)), true
 	}
-	switch {
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	return cmp.Compare(x, y), true
 }
 
 func exact(v Value) *big.Float {
@@ -315,16 +304,20 @@ func intPow(p, q *big.Int) (Value, error) {
 	return FromBig(new(big.Int).Exp(p, q, nil))
 }
 
-// Negate is -v.
-func Negate(v Value) (Value, error) {
+// Signed is +v or -v.
+func Signed(op string, v Value) (Value, error) {
 	switch v := v.(type) {
 	case float64:
-		return -v, nil
+		if op == "-" {
+			return -v, nil
+		}
+		return v, nil
 	case *Undefined:
 		return nil, v.Err()
 	}
-	if i, ok := AsInt(v); ok {
-		return intArith("-", int64(0), i)
+	i, ok := AsInt(v)
+	if !ok {
+		return nil, TypeError("bad operand type for unary %s: '%s'", op, TypeName(v))
 	}
-	return nil, TypeError("bad operand type for unary -: '%s'", TypeName(v))
+	return intArith(op, int64(0), i)
 }

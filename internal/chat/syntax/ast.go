@@ -190,7 +190,7 @@ type (
 		Body   []Stmt
 		Scope  Entry
 	}
-	// WithStmt is {% with %}.
+	// WithStmt is {% with %}; autoescape false is one without targets.
 	WithStmt struct {
 		Pos
 		Targets []*Target
@@ -229,12 +229,6 @@ type (
 		Self   int                // slot of self, or -1
 		Super  int                // slot of super, or -1
 		Locals map[string]SlotRef // what a scoped block sees
-	}
-	// ScopeStmt is autoescape false.
-	ScopeStmt struct {
-		Pos
-		Body  []Stmt
-		Scope Entry
 	}
 	// LoopCtlStmt is {% break %}, {% continue %}.
 	LoopCtlStmt struct {
@@ -367,5 +361,4 @@ func (*MacroStmt) isStmt()       {}
 func (*CallStmt) isStmt()        {}
 func (*GenerationStmt) isStmt()  {}
 func (*BlockStmt) isStmt()       {}
-func (*ScopeStmt) isStmt()       {}
 func (*LoopCtlStmt) isStmt()     {}

@@ -462,7 +462,7 @@ func (p *parser) autoescapeTag(at Pos) ([]Stmt, error) {
 	if c, ok := x.(*ConstExpr); !ok || object.Truth(c.Value) {
 		return nil, p.errorAt(at, "autoescape", "the tag %q is only supported with false: prompts are not HTML", "autoescape")
 	}
-	s := &ScopeStmt{Pos: at}
+	s := &WithStmt{Pos: at}
 	s.Body, _, err = p.block("endautoescape")
 	return []Stmt{s}, err
 }

@@ -242,11 +242,6 @@ func (r *resolver) stmt(p place, s Stmt) {
 				}
 			}
 		}
-	case *ScopeStmt:
-		q := p.inner(newSymbols(p.sym, p.sym.fn))
-		r.scanAll(q.sym, s.Body)
-		r.body(q, s.Body)
-		s.Scope = entryOf(q.sym)
 	case *LoopCtlStmt:
 		if !p.loop {
 			name := "break"

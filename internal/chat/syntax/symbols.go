@@ -156,7 +156,7 @@ func (r *resolver) scan(s *symbols, n any) {
 		for _, v := range n.Values {
 			r.scan(s, v)
 		}
-	case *GenerationStmt, *BlockStmt, *ScopeStmt:
+	case *GenerationStmt, *BlockStmt:
 	default:
 		children(n, func(c any) { r.scan(s, c) })
 	}

@@ -125,8 +125,6 @@ func stmtChildren(n Stmt, f func(any)) {
 		f(n.Def)
 	case *BlockStmt:
 		each(n.Body, f)
-	case *ScopeStmt:
-		each(n.Body, f)
 	}
 }
 
