@@ -1,6 +1,7 @@
 package atenia
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -16,6 +17,12 @@ type BenchConfig struct {
 	Prompt  int // tokens of a prompt; 0 = 512, negative = leave out
 	Decode  int // tokens of an answer; 0 = 128, negative = leave out
 	Repeats int // 0 = 5
+	// Depths asks for the speed of answers, too, that come after so many
+	// tokens.
+	Depths []int
+	// Batch is how many sequences decode at once, at most the model's Slots.
+	// Speeds are then those of all together. 0 = 1.
+	Batch int
 	// Counters asks for [BenchReport.Counters]. Counting is done apart from
 	// timing, which it would slow down.
 	Counters bool
@@ -25,10 +32,12 @@ type BenchConfig struct {
 // repeats after one warm-up.
 type BenchReport struct {
 	Prefill, Decode Rate
-	// TokenBytes is how many bytes of weights one decoded token reads.
+	Depths          []DepthRate // as they were asked for
+	Batch           int
+	// TokenBytes is how many bytes of weights one step of decoding reads.
 	TokenBytes int64
 	// Bandwidth is the measured memory bandwidth in bytes a second, and Share
-	// the part of it that decoding uses.
+	// the part of it with which decoding reads weights.
 	Bandwidth, Share float64
 	Threads          int
 	Variant          string // of the kernels, for example "avx512"
@@ -43,26 +52,19 @@ type Rate struct {
 	Samples          []float64 // in the order they were taken
 }
 
-// Bench measures prefill and decode with random tokens, one sequence at a
-// time, on this machine as it is now.
+// A DepthRate is the speed of an answer after Depth tokens.
+type DepthRate struct {
+	Depth int
+	Rate
+}
+
+// Bench measures prefill and decode with random tokens on this machine as it
+// is now. Other requests to the model would slow it down.
 func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) {
-	set := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
+	if err := m.completeBench(&c); err != nil {
+		return nil, err
 	}
-	set(&c.Prompt, 512)
-	set(&c.Decode, 128)
-	set(&c.Repeats, 5)
-	switch context := m.Context(); {
-	case c.Prompt > context:
-		return nil, &ConfigError{"Prompt", c.Prompt, fmt.Sprintf("at most the context of %d tokens", context)}
-	case c.Decode >= context:
-		return nil, &ConfigError{"Decode", c.Decode, fmt.Sprintf("less than the context of %d tokens", context)}
-	case c.Repeats < 1:
-		return nil, &ConfigError{"Repeats", c.Repeats, "1 or more"}
-	}
-	r := &BenchReport{TokenBytes: m.tokenBytes, Threads: m.cfg.Threads, Variant: kernel.Variant()}
+	r := &BenchReport{TokenBytes: m.tokenBytes, Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
 	var err error
 	if c.Counters {
 		if r.Counters, err = m.count(ctx, c.Prompt, c.Decode > 0); err != nil {
@@ -70,18 +72,57 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 		}
 	}
 	if c.Prompt > 0 {
-		if r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) }); err != nil {
+		r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) })
+		if err != nil {
 			return nil, err
 		}
 	}
-	if c.Decode > 0 {
-		if r.Decode, err = rate(c.Repeats, c.Decode, func() (float64, error) { return m.decode(ctx, c.Decode) }); err != nil {
+	if c.Decode < 0 {
+		return r, nil
+	}
+	for _, depth := range append([]int{0}, c.Depths...) {
+		d := m.newDecoding(c.Decode, depth, c.Batch)
+		speed, err := rate(c.Repeats, c.Decode, func() (float64, error) { return d.sample(ctx) })
+		if err != nil {
 			return nil, err
 		}
-		r.Bandwidth = kernel.MeasureBandwidth(m.cfg.Threads)
-		r.Share = r.Decode.Median * float64(m.tokenBytes) / r.Bandwidth
+		r.Depths = append(r.Depths, DepthRate{depth, speed})
 	}
+	r.Decode, r.Depths = r.Depths[0].Rate, r.Depths[1:]
+	r.Bandwidth = kernel.MeasureBandwidth(m.cfg.Threads)
+	r.Share = r.Decode.Median / float64(c.Batch) * float64(m.tokenBytes) / r.Bandwidth
 	return r, nil
+}
+
+// completeBench fills in defaults and refuses what does not fit the model.
+func (m *Model) completeBench(c *BenchConfig) error {
+	c.Prompt, c.Decode = cmp.Or(c.Prompt, 512), cmp.Or(c.Decode, 128)
+	c.Repeats, c.Batch = cmp.Or(c.Repeats, 5), cmp.Or(c.Batch, 1)
+	context := m.Context()
+	switch {
+	case c.Prompt > context:
+		return &ConfigError{"Prompt", c.Prompt, fmt.Sprintf("at most the context of %d tokens", context)}
+	case c.Repeats < 1:
+		return &ConfigError{"Repeats", c.Repeats, "1 or more"}
+	case c.Batch < 1 || c.Batch > m.cfg.Slots:
+		return &ConfigError{"Batch", c.Batch, fmt.Sprintf("1 to %d, the model's slots", m.cfg.Slots)}
+	case c.Decode < 0 && len(c.Depths) > 0:
+		return &ConfigError{"Depths", c.Depths, "an answer to measure there"}
+	case c.Decode < 0:
+		return nil
+	}
+	for i, depth := range append([]int{0}, c.Depths...) {
+		over := m.decodingTokens(c.Decode, depth, c.Batch) - context
+		switch {
+		case depth < 0:
+			return &ConfigError{"Depths", depth, "0 or more"}
+		case over > 0 && i == 0:
+			return &ConfigError{"Decode", c.Decode, fmt.Sprintf("at most %d: the context is %d tokens", c.Decode-over, context)}
+		case over > 0:
+			return &ConfigError{"Depths", depth, fmt.Sprintf("a context of %d tokens or more, this one is %d", context+over, context)}
+		}
+	}
+	return nil
 }
 
 // rate takes samples, of which the first is a warm-up.
@@ -121,18 +162,5 @@ func (m *Model) prefill(ctx context.Context, n int) (float64, error) {
 	start := time.Now()
 	var d time.Duration
 	err := m.EachLogits(ctx, m.randomTokens(n), LogitsOptions{}, func(int, []float32) { d = time.Since(start) })
-	return float64(n) / d.Seconds(), err
-}
-
-// decode returns the speed of feeding n tokens one by one.
-func (m *Model) decode(ctx context.Context, n int) (float64, error) {
-	var start time.Time
-	var d time.Duration
-	err := m.EachLogits(ctx, m.randomTokens(n+1), LogitsOptions{All: true, Step: 1}, func(row int, _ []float32) {
-		if row == 0 {
-			start = time.Now()
-		}
-		d = time.Since(start)
-	})
 	return float64(n) / d.Seconds(), err
 }

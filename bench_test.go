@@ -1,9 +1,14 @@
 package atenia_test
 
 import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
 	"testing"
 
 	"atenia"
+	"atenia/internal/golden"
 )
 
 // bench measures the embedded model as little as can be.
@@ -42,5 +47,47 @@ func TestBenchCounters(t *testing.T) {
 	}
 	if r := bench(t, m, atenia.BenchConfig{Prompt: -1, Decode: 2}); r.Counters != nil || r.Prefill.Tokens != 0 {
 		t.Errorf("%+v: not asked for", r)
+	}
+}
+
+// TestBenchDecode measures answers at depths and of several sequences, in
+// chunks that keep the sequences apart, with and without windows.
+func TestBenchDecode(t *testing.T) {
+	for _, path := range []string{"", "mistral_window"} {
+		if path != "" {
+			path = filepath.Join(golden.Root(t), "testdata", "golden", "parity", path)
+		}
+		m, err := atenia.Open(t.Context(), path, &atenia.Config{Slots: 5, BatchTokens: 16, Context: 512})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		r := bench(t, m, atenia.BenchConfig{Prompt: -1, Decode: 6, Depths: []int{40, 0, 100}, Batch: 5})
+		rates := []atenia.Rate{r.Decode}
+		for i, d := range r.Depths {
+			if d.Depth != []int{40, 0, 100}[i] {
+				t.Errorf("depth %d", d.Depth)
+			}
+			rates = append(rates, d.Rate)
+		}
+		for i, speed := range rates {
+			if len(rates) != 4 || speed.Tokens != 6 || len(speed.Samples) != 1 || !(speed.Median > 0) || math.IsInf(speed.Median, 0) {
+				t.Errorf("%d: %+v", i, speed)
+			}
+		}
+		if r.Batch != 5 || r.Share <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	m := open(t, nil)
+	for _, c := range []atenia.BenchConfig{{Batch: 5}, {Depths: []int{-1}}, {Depths: []int{400}}, {Decode: 512}, {Repeats: -1}, {Prompt: 513}, {Decode: -1, Depths: []int{1}}} {
+		if _, err := m.Bench(t.Context(), c); err == nil {
+			t.Errorf("%+v is not refused", c)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Bench(ctx, atenia.BenchConfig{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
 }

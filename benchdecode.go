@@ -1,0 +1,98 @@
+package atenia
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atenia/internal/sched"
+)
+
+// A decoding is sequences that all have a context and then go on token by
+// token, in step with each other.
+type decoding struct {
+	m        *Model
+	steps    int       // to be timed
+	contexts [][]int32 // [sequences][depth], the same in each sample, so that it is found computed
+}
+
+func (m *Model) newDecoding(steps, depth, batch int) *decoding {
+	d := &decoding{m: m, steps: steps}
+	for range batch {
+		d.contexts = append(d.contexts, m.randomTokens(max(depth, 1)))
+	}
+	return d
+}
+
+// decodingTokens returns how long sequences of a decoding become. Those of a
+// batch go on for longer than they are timed: the first ones decode already
+// while the context of the last one is computed.
+func (m *Model) decodingTokens(steps, depth, batch int) int {
+	depth = max(depth, 1)
+	if batch > 1 {
+		steps += 2 + (batch-1)*depth/(m.cfg.BatchTokens-batch+1)
+	}
+	return depth + steps
+}
+
+// errTimed ends sequences that have been timed.
+var errTimed = errors.New("timed")
+
+// sample returns tokens a second of all sequences together.
+func (d *decoding) sample(ctx context.Context) (float64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := clock{sequences: len(d.contexts), rows: len(d.contexts) * d.steps}
+	forced := d.m.decodingTokens(d.steps, len(d.contexts[0]), len(d.contexts)) - len(d.contexts[0])
+	submitted := make(chan struct{})
+	var streams []*sched.Stream
+	var err error
+	for _, prefix := range d.contexts {
+		var st *sched.Stream
+		st, err = d.m.sched.Submit(ctx, sched.Request{
+			Prompt: prefix, Forced: d.m.randomTokens(forced),
+			OnLogits: func(row int, _ []float32) {
+				<-submitted // or the first would run ahead
+				if c.row(row == len(prefix)-1) {
+					cancel(errTimed)
+				}
+			},
+		})
+		if err != nil {
+			cancel(err)
+			break
+		}
+		streams = append(streams, st)
+	}
+	close(submitted)
+	for _, st := range streams {
+		st.Next()
+		if e := st.Err(); err == nil && !errors.Is(e, errTimed) {
+			err = e
+		}
+	}
+	return float64(c.seen) / c.end.Sub(c.start).Seconds(), err
+}
+
+// A clock times rows from the moment all sequences have begun. Then each step
+// has a row of every one. It is used between steps alone.
+type clock struct {
+	sequences, begun int
+	rows, seen       int // to be timed, and seen so far
+	start, end       time.Time
+}
+
+// row notes a row of logits, the first one of its sequence or a later one, and
+// reports whether it is the last to be timed.
+func (c *clock) row(first bool) bool {
+	now := time.Now()
+	switch {
+	case first:
+		c.begun++
+		c.start = now
+	case c.begun == c.sequences && c.seen < c.rows:
+		c.seen++
+		c.end = now
+	}
+	return c.seen == c.rows
+}

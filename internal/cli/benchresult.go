@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"atenia"
+)
+
+// benchResult is what bench prints with --json.
+type benchResult struct {
+	Model        string         `json:"model"`
+	Family       string         `json:"family"`
+	WeightBytes  int64          `json:"weight_bytes"`
+	Threads      int            `json:"threads"`
+	Variant      string         `json:"variant"`
+	Batch        int            `json:"batch"`
+	Prefill      rate           `json:"prefill"`
+	Decode       rate           `json:"decode"`
+	Depths       []depthRate    `json:"depths,omitempty"`
+	PrefillSpeed float64        `json:"prefill_tokens_per_second"`
+	DecodeSpeed  float64        `json:"decode_tokens_per_second"`
+	TokenBytes   int64          `json:"bytes_per_token"`
+	Bandwidth    float64        `json:"bandwidth_bytes_per_second"`
+	Share        float64        `json:"bandwidth_share"`
+	Counters     *benchCounters `json:"counters,omitempty"`
+}
+
+// A rate is tokens a second.
+type rate struct {
+	Tokens  int       `json:"tokens"`
+	Median  float64   `json:"median"`
+	Min     float64   `json:"min"`
+	Max     float64   `json:"max"`
+	Samples []float64 `json:"samples,omitempty"`
+}
+
+type depthRate struct {
+	Depth int `json:"depth"`
+	rate
+}
+
+// benchCounters are what bench adds with --counters.
+type benchCounters struct {
+	Prefill *stepCounts `json:"prefill,omitempty"`
+	Decode  *stepCounts `json:"decode,omitempty"`
+}
+
+type stepCounts struct {
+	Tokens       int               `json:"tokens"`
+	Instructions uint64            `json:"instructions"`
+	Launches     uint64            `json:"launches"`
+	Ops          map[string]uint64 `json:"ops"`
+}
+
+func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult {
+	if path == "" {
+		path = "embedded"
+	}
+	weights, _, _ := m.Memory()
+	res := &benchResult{
+		Model: path, Family: m.Family(), WeightBytes: weights, Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
+		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
+		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
+		TokenBytes: r.TokenBytes, Bandwidth: r.Bandwidth, Share: r.Share, Counters: countersOf(r.Counters),
+	}
+	for _, d := range r.Depths {
+		res.Depths = append(res.Depths, depthRate{d.Depth, rate(d.Rate)})
+	}
+	return res
+}
+
+func countersOf(c *atenia.BenchCounters) *benchCounters {
+	if c == nil {
+		return nil
+	}
+	part := func(s *atenia.StepCounts) *stepCounts {
+		if s.Tokens == 0 {
+			return nil
+		}
+		ops := map[string]uint64{}
+		for _, o := range s.Ops {
+			ops[o.Op] = o.Count
+		}
+		return &stepCounts{s.Tokens, s.Instructions, s.Launches, ops}
+	}
+	return &benchCounters{part(&c.Prefill), part(&c.Decode)}
+}
+
+// A benchRow is one line of bench's tables.
+type benchRow struct {
+	name string
+	rate
+}
+
+// rows returns what was measured. Equal names are the same test.
+func (r *benchResult) rows() (rows []benchRow) {
+	if r.Prefill.Tokens > 0 {
+		rows = append(rows, benchRow{fmt.Sprintf("prefill %d", r.Prefill.Tokens), r.Prefill})
+	}
+	if r.Decode.Tokens == 0 {
+		return rows
+	}
+	for _, d := range append([]depthRate{{0, r.Decode}}, r.Depths...) {
+		name := fmt.Sprintf("decode %d", d.Tokens)
+		if r.Batch > 1 {
+			name += fmt.Sprintf(" × %d", r.Batch)
+		}
+		if d.Depth > 0 {
+			name += fmt.Sprintf(" after %d", d.Depth)
+		}
+		rows = append(rows, benchRow{name, d.rate})
+	}
+	return rows
+}
+
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
+
+func (a *app) printBench(r *benchResult) error {
+	fmt.Fprintf(a.out, "%s: %s, %s, %d threads, %s kernels\n", r.Model, r.Family, size(r.WeightBytes), r.Threads, r.Variant)
+	w := table(a.out)
+	fmt.Fprintln(w, "test\ttokens/s\tmin\tmax")
+	for _, t := range r.rows() {
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\n", t.name, t.Median, t.Min, t.Max)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Decode.Tokens > 0 {
+		steps, what := r.DecodeSpeed, "token"
+		if r.Batch > 1 {
+			steps, what = steps/float64(r.Batch), fmt.Sprintf("step of %d tokens", r.Batch)
+		}
+		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s, %.0f %% of the %.1f GB/s this machine reads\n",
+			size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9, 100*r.Share, r.Bandwidth/1e9)
+	}
+	if r.Counters != nil {
+		return a.printCounters(r.Counters)
+	}
+	return nil
+}
+
+// printCounters prints a column for the prompt and one for a token.
+func (a *app) printCounters(c *benchCounters) error {
+	w := table(a.out)
+	var columns []*stepCounts
+	ops := map[string]bool{}
+	fmt.Fprint(w, "\ncounts")
+	for _, part := range []struct {
+		name string
+		c    *stepCounts
+	}{{"prefill", c.Prefill}, {"decode", c.Decode}} {
+		if part.c != nil {
+			columns = append(columns, part.c)
+			fmt.Fprintf(w, "\t%s %d", part.name, part.c.Tokens)
+			for op := range part.c.Ops {
+				ops[op] = true
+			}
+		}
+	}
+	row := func(name string, value func(*stepCounts) uint64) {
+		fmt.Fprint(w, "\n"+name)
+		for _, c := range columns {
+			fmt.Fprintf(w, "\t%d", value(c))
+		}
+	}
+	for _, op := range slices.Sorted(maps.Keys(ops)) {
+		row(op, func(c *stepCounts) uint64 { return c.Ops[op] })
+	}
+	row("instructions", func(c *stepCounts) uint64 { return c.Instructions })
+	row("launches", func(c *stepCounts) uint64 { return c.Launches })
+	fmt.Fprintln(w)
+	return w.Flush()
+}
