@@ -46,7 +46,7 @@ internal/kv:         tensor internal/arena internal/invariant
 internal/exec:       tensor plan plan/pass internal/kernel internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel
-internal/cli:        .
+internal/cli:        . internal/durable
 cmd/*:               internal/cli
 internal/gen/*:      tensor plan
 `
