@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"atenia"
@@ -11,10 +12,12 @@ import (
 
 // A benchRun is one call of bench.
 type benchRun struct {
-	mf    modelFlags
-	bc    atenia.BenchConfig
-	path  string
-	given func(flag string) bool
+	mf   modelFlags
+	bc   atenia.BenchConfig
+	path string
+	// before is a file with an earlier result, out one for the new one.
+	before, out string
+	given       func(flag string) bool
 }
 
 func (a *app) bench() *cobra.Command {
@@ -27,7 +30,9 @@ func (a *app) bench() *cobra.Command {
 		Example: "  atenia bench model.gguf -p 512 -n 128 -r 3 -t 2\n" +
 			"  atenia bench model.gguf -d 1024,3072          # answers that come after so many tokens, too\n" +
 			"  atenia bench model.gguf -p 0 -b 8             # eight sequences decode at once\n" +
-			"  atenia bench model.gguf --counters            # instructions and hand-outs to workers for a token",
+			"  atenia bench model.gguf --counters            # instructions and hand-outs to workers for a token\n" +
+			"  atenia bench model.gguf --out before.json     # and later:\n" +
+			"  atenia bench model.gguf --compare before.json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
@@ -38,23 +43,33 @@ func (a *app) bench() *cobra.Command {
 	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "sequences that decode at once; speeds are of all together")
 	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "how often; medians are printed")
 	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and hand-outs to the workers for a prompt and for one token")
+	f.StringVar(&b.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
+	f.StringVar(&b.out, "out", "", "write the result as JSON to `FILE`, too")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		b.path, b.given = optionalModel(args), c.Flags().Changed
 		r, err := b.run(c.Context(), a)
 		if err != nil {
 			return err
 		}
+		print := a.printBench
 		if a.json {
-			return a.printJSON(r)
+			print = func(r *benchResult) error { return a.printJSON(r) }
 		}
-		return a.printBench(r)
+		return errors.Join(print(r), saveJSON(b.out, r))
 	}
 	return c
 }
 
 func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
-	if err := b.check(); err != nil {
+	if err := errors.Join(b.check(), checkOut(b.out)); err != nil {
 		return nil, err
+	}
+	var before *benchResult
+	if b.before != "" {
+		var err error
+		if before, err = readResult(b.before); err != nil {
+			return nil, fmt.Errorf("--compare: %w", err)
+		}
 	}
 	b.mf.cfg.Slots = max(4, b.bc.Batch)
 	m, err := b.mf.open(ctx, b.path)
@@ -68,7 +83,11 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(b.path, m, r), nil
+	res := resultOf(b.path, m, r)
+	if before != nil {
+		res.Compare = compare(b.before, before, res)
+	}
+	return res, nil
 }
 
 // check refuses what would mean something else to the library, whose 0 is its

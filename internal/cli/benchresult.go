@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,21 +13,22 @@ import (
 
 // benchResult is what bench prints with --json.
 type benchResult struct {
-	Model        string         `json:"model"`
-	Family       string         `json:"family"`
-	WeightBytes  int64          `json:"weight_bytes"`
-	Threads      int            `json:"threads"`
-	Variant      string         `json:"variant"`
-	Batch        int            `json:"batch"`
-	Prefill      rate           `json:"prefill"`
-	Decode       rate           `json:"decode"`
-	Depths       []depthRate    `json:"depths,omitempty"`
-	PrefillSpeed float64        `json:"prefill_tokens_per_second"`
-	DecodeSpeed  float64        `json:"decode_tokens_per_second"`
-	TokenBytes   int64          `json:"bytes_per_token"`
-	Bandwidth    float64        `json:"bandwidth_bytes_per_second"`
-	Share        float64        `json:"bandwidth_share"`
-	Counters     *benchCounters `json:"counters,omitempty"`
+	Model        string           `json:"model"`
+	Family       string           `json:"family"`
+	WeightBytes  int64            `json:"weight_bytes"`
+	Threads      int              `json:"threads"`
+	Variant      string           `json:"variant"`
+	Batch        int              `json:"batch"`
+	Prefill      rate             `json:"prefill"`
+	Decode       rate             `json:"decode"`
+	Depths       []depthRate      `json:"depths,omitempty"`
+	PrefillSpeed float64          `json:"prefill_tokens_per_second"`
+	DecodeSpeed  float64          `json:"decode_tokens_per_second"`
+	TokenBytes   int64            `json:"bytes_per_token"`
+	Bandwidth    float64          `json:"bandwidth_bytes_per_second"`
+	Share        float64          `json:"bandwidth_share"`
+	Counters     *benchCounters   `json:"counters,omitempty"`
+	Compare      *benchComparison `json:"compare,omitempty"`
 }
 
 // A rate is tokens a second.
@@ -137,10 +139,14 @@ func (a *app) printBench(r *benchResult) error {
 		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s, %.0f %% of the %.1f GB/s this machine reads\n",
 			size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9, 100*r.Share, r.Bandwidth/1e9)
 	}
+	var err error
 	if r.Counters != nil {
-		return a.printCounters(r.Counters)
+		err = a.printCounters(r.Counters)
 	}
-	return nil
+	if r.Compare != nil {
+		err = errors.Join(err, a.printComparison(r.Compare))
+	}
+	return err
 }
 
 // printCounters prints a column for the prompt and one for a token.

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"atenia/internal/durable"
+)
+
+// benchComparison is what bench adds with --compare.
+type benchComparison struct {
+	File    string          `json:"file"`
+	Model   string          `json:"model"`
+	Threads int             `json:"threads"`
+	Variant string          `json:"variant"`
+	Rows    []comparisonRow `json:"rows"`
+}
+
+// A comparisonRow is a test that both runs have.
+type comparisonRow struct {
+	Test   string  `json:"test"`
+	Before float64 `json:"before"` // median, as is Now
+	Now    float64 `json:"now"`
+	Ratio  float64 `json:"ratio"` // above 1 = faster now
+}
+
+// maxResultBytes is far more than a result has.
+const maxResultBytes = 16 << 20
+
+// readResult reads what bench --json printed.
+func readResult(path string) (*benchResult, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseResult(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not a result of atenia bench --json: %w", path, err)
+	}
+	return r, nil
+}
+
+func parseResult(b []byte) (*benchResult, error) {
+	if len(b) > maxResultBytes {
+		return nil, errors.New("it is too long")
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	var r benchResult
+	if err := d.Decode(&r); err != nil {
+		return nil, jsonError(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something follows the result at offset %d", d.InputOffset())
+	}
+	rows := r.rows()
+	if r.Model == "" || len(rows) == 0 {
+		return nil, errors.New("it has no model, or no test")
+	}
+	for _, row := range rows {
+		if !(row.Median > 1e-6 && row.Median < 1e12) { // nor may ratios overflow
+			return nil, fmt.Errorf("the median of %q is %v", row.name, row.Median)
+		}
+	}
+	return &r, nil
+}
+
+// jsonError adds the place to an error of the decoder.
+func jsonError(err error) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("offset %d: %w", e.Offset, err)
+	}
+	return err
+}
+
+func compare(file string, before, now *benchResult) *benchComparison {
+	c := &benchComparison{File: file, Model: before.Model, Threads: before.Threads, Variant: before.Variant, Rows: []comparisonRow{}}
+	old := map[string]float64{}
+	for _, r := range before.rows() {
+		old[r.name] = r.Median
+	}
+	for _, r := range now.rows() {
+		if was, ok := old[r.name]; ok {
+			c.Rows = append(c.Rows, comparisonRow{r.name, was, r.Median, r.Median / was})
+		}
+	}
+	return c
+}
+
+func (a *app) printComparison(c *benchComparison) error {
+	fmt.Fprintf(a.out, "\ncompared with %s: %s, %d threads, %s kernels\n", c.File, c.Model, c.Threads, c.Variant)
+	if len(c.Rows) == 0 {
+		fmt.Fprintln(a.out, "no test is in both; give both the same -p, -n, -d and -b")
+		return nil
+	}
+	w := table(a.out)
+	fmt.Fprintln(w, "test\tbefore\tnow\tratio")
+	for _, r := range c.Rows {
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.3f\n", r.Test, r.Before, r.Now, r.Ratio)
+	}
+	return w.Flush()
+}
+
+// checkOut finds out before minutes of measuring whether there is a place for
+// the result.
+func checkOut(path string) error {
+	if path == "" {
+		return nil
+	}
+	fi, err := os.Stat(filepath.Dir(path))
+	switch {
+	case err != nil:
+		return fmt.Errorf("--out: %w", err)
+	case !fi.IsDir():
+		return fmt.Errorf("--out: %s is not a folder", filepath.Dir(path))
+	}
+	if fi, err = os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("--out: %s is not a file", path)
+	}
+	return nil
+}
+
+// saveJSON writes a result to a file, which has all of it or stays as it was.
+func saveJSON(path string, v any) error {
+	if path == "" {
+		return nil
+	}
+	return durable.WriteFile(path, func(w io.Writer) error { return (&app{out: w}).printJSON(v) })
+}
