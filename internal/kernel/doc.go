@@ -51,7 +51,8 @@
 // to all lanes by the load of the multiplication itself, nothing is added
 // across lanes, and one vector of scales serves 16 outputs. The lanes of the
 // definition above become passes: all blocks for b = 0, then for b = 1, and
-// their sums are folded at the end.
+// their sums are folded at the end. Products with float32 activations go in
+// tiles of four weight rows, widened once for 48 activation rows, by four.
 //
 //	            fused row   unpacked by   attention
 //	F32 F16     assembly    –             assembly

@@ -304,16 +304,24 @@ func expSum(a *lanes, x []float32, top float32) {
 }
 
 func loadF16(dst []float32, src []byte) {
-	n := whole(len(dst), 8)
-	if n > 0 {
+	n := whole(len(dst), 16)
+	switch {
+	case n == 0:
+	case level.Load() == levelAVX512:
+		loadF16AVX512(&dst[0], &src[:2*n][0], n)
+	default:
 		loadF16AVX2(&dst[0], &src[:2*n][0], n)
 	}
 	loadF16Generic(dst[n:], src[2*n:])
 }
 
 func loadBF16(dst []float32, src []byte) {
-	n := whole(len(dst), 8)
-	if n > 0 {
+	n := whole(len(dst), 16)
+	switch {
+	case n == 0:
+	case level.Load() == levelAVX512:
+		loadBF16AVX512(&dst[0], &src[:2*n][0], n)
+	default:
 		loadBF16AVX2(&dst[0], &src[:2*n][0], n)
 	}
 	loadBF16Generic(dst[n:], src[2*n:])

@@ -1,11 +1,19 @@
 package kernel
 
-import "atenia/tensor"
+import (
+	"unsafe"
+
+	"atenia/tensor"
+)
 
 const (
 	// tileRows is how many activation rows share one reading of float weights:
-	// their partial sums for four weight rows (256 bytes a row) stay in L1.
-	tileRows = 64
+	// their partial sums for four weight rows (256 bytes a row) stay in L1, and
+	// 5632 columns of them in L2.
+	tileRows = 48
+	// directRows is up to how many activation rows read plain weights that are
+	// widened anew for each four of them.
+	directRows = 8
 	// panelCols columns of four weight rows are dequantised at a time.
 	panelCols = 1024
 )
@@ -25,7 +33,7 @@ func MatMul(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xS
 	_ = w.Data[:hi*w.rowBytes()]
 	for r := 0; r < rows; r += tileRows {
 		n := min(tileRows, rows-r)
-		if w.DType.Quantised() || w.DType == tensor.F64 {
+		if n > directRows && w.DType != tensor.F32 || w.DType.Quantised() || w.DType == tensor.F64 {
 			matMulUnpacked(dst[r*dstStride:], dstStride, w, lo, hi, x[r*xStride:], xStride, n)
 		} else {
 			matMulPlain(dst[r*dstStride:], dstStride, w, lo, hi, x[r*xStride:], xStride, n)
@@ -66,9 +74,10 @@ func matMulPlain(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float3
 func matMulUnpacked(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	var (
 		sums  [tileRows]tile
-		panel [4][panelCols]float32
+		cells [4*panelCols + 16]float32
 	)
 	acc := sums[:rows]
+	panel := cells[-int(uintptr(unsafe.Pointer(&cells[0]))/4)&15:] // loads that cross cache lines count twice
 	for j := lo; j < hi; j += 4 {
 		clear(acc)
 		ws := w.rows4(j, hi)
@@ -76,10 +85,10 @@ func matMulUnpacked(dst []float32, dstStride int, w *Matrix, lo, hi int, x []flo
 			n := min(panelCols, w.Cols-c)
 			var chunk [4][]byte
 			for i := range min(4, hi-j) {
-				loadCols(panel[i][:n], w.DType, ws[i], c)
+				loadCols(panel[i*panelCols:][:n], w.DType, ws[i], c)
 			}
 			for i := range chunk {
-				chunk[i] = bytesOf(panel[i][:n])
+				chunk[i] = bytesOf(panel[i*panelCols:][:n])
 			}
 			tileFloat(acc, tensor.F32, &chunk, x[c:], xStride, n)
 		}

@@ -544,7 +544,7 @@ func ropeHalvesAVX2(a *float32, b *float32, cos *float32, sin *float32, n int)
 //go:noescape
 func ropeInterleavedAVX2(x *float32, cos *float32, sin *float32, n int)
 
-// loadF16AVX2 does loadF16Generic for a multiple of 8.
+// loadF16AVX2 widens a multiple of 8 values.
 //
 //go:noescape
 func loadF16AVX2(dst *float32, src *byte, n int)
@@ -553,6 +553,16 @@ func loadF16AVX2(dst *float32, src *byte, n int)
 //
 //go:noescape
 func loadBF16AVX2(dst *float32, src *byte, n int)
+
+// loadF16AVX512 widens a multiple of 16 values.
+//
+//go:noescape
+func loadF16AVX512(dst *float32, src *byte, n int)
+
+// loadBF16AVX512 widens a multiple of 16 values.
+//
+//go:noescape
+func loadBF16AVX512(dst *float32, src *byte, n int)
 
 // loadQ80AVX2 dequantises blocks of Q8_0.
 //

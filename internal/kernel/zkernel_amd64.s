@@ -11642,6 +11642,41 @@ loop261:
 	VZEROUPPER
 	RET
 
+// func loadF16AVX512(dst *float32, src *byte, n int)
+// Requires: AVX, AVX512F
+TEXT ·loadF16AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop262:
+	VCVTPH2PS (CX), Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JNZ       loop262
+	VZEROUPPER
+	RET
+
+// func loadBF16AVX512(dst *float32, src *byte, n int)
+// Requires: AVX, AVX512F
+TEXT ·loadBF16AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop263:
+	VPMOVZXWD (CX), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x40, AX
+	SUBQ      $0x10, DX
+	JNZ       loop263
+	VZEROUPPER
+	RET
+
 // func loadQ80AVX2(dst *float32, src *byte, blocks int)
 // Requires: AVX, AVX2, F16C
 TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
@@ -11649,7 +11684,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop262:
+loop264:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -11671,7 +11706,7 @@ loop262:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop262
+	JNZ          loop264
 	VZEROUPPER
 	RET
 
@@ -11682,13 +11717,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop263:
+loop265:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop263
+	JNZ       loop265
 	VZEROUPPER
 	RET
 
@@ -11703,7 +11738,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop264:
+loop266:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -11714,7 +11749,7 @@ loop264:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop264
+	JNZ       loop266
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -11734,7 +11769,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop265:
+loop267:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -11753,7 +11788,7 @@ loop265:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop265
+	JNZ       loop267
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -11773,28 +11808,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop266:
+loop268:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain267
+	JZ      plain269
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain267:
+plain269:
 	TESTQ  BX, BX
-	JZ     unbiased268
+	JZ     unbiased270
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased268:
+unbiased270:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop266
+	JNZ     loop268
 	VZEROUPPER
 	RET
 
@@ -11806,12 +11841,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop269:
+loop271:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop269
+	JNZ     loop271
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -11822,7 +11857,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop270:
+loop272:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -11837,7 +11872,7 @@ loop270:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop270
+	JNZ        loop272
 	VZEROUPPER
 	RET
 
@@ -11859,7 +11894,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop271:
+loop273:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -11873,7 +11908,7 @@ loop271:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop271
+	JNZ         loop273
 	VZEROUPPER
 	RET
 
@@ -11895,7 +11930,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop272:
+loop274:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -11909,6 +11944,6 @@ loop272:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop272
+	JNZ         loop274
 	VZEROUPPER
 	RET

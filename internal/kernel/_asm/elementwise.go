@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -114,28 +116,22 @@ func elementwise() {
 }
 
 func halves() {
-	text("loadF16AVX2", "func(dst *float32, src *byte, n int)")
-	Doc("loadF16AVX2 does loadF16Generic for a multiple of 8.")
-	dst, src, n := arg("dst"), arg("src"), arg("n")
-	each(n, []reg.GPVirtual{dst}, func() {
-		y := YMM()
-		VCVTPH2PS(at(src, 0), y)
-		VMOVUPS(y, at(dst, 0))
-		ADDQ(Imm(16), src)
-	})
-	text("loadBF16AVX2", "func(dst *float32, src *byte, n int)")
-	Doc("loadBF16AVX2 widens a multiple of 8 values.")
-	dst, src, n = arg("dst"), arg("src"), arg("n")
-	each(n, []reg.GPVirtual{dst}, func() {
-		y := YMM()
-		VPMOVZXWD(at(src, 0), y)
-		VPSLLD(Imm(16), y, y)
-		VMOVUPS(y, at(dst, 0))
-		ADDQ(Imm(16), src)
-	})
+	for _, i := range []isa{avx2, avx512} {
+		for _, d := range []string{"F16", "BF16"} {
+			text("load"+d+string(i), "func(dst *float32, src *byte, n int)")
+			Doc(fmt.Sprintf("load%s%s widens a multiple of %d values.", d, i, i.width()/4))
+			dst, src, n := arg("dst"), arg("src"), arg("n")
+			eachOf(i.width()/4, n, []reg.GPVirtual{dst}, func() {
+				v := i.vec()
+				loadFloat(d, at(src, 0), v)
+				VMOVUPS(v, at(dst, 0))
+				ADDQ(Imm(uint64(i.width()/2)), src)
+			})
+		}
+	}
 	text("loadQ80AVX2", "func(dst *float32, src *byte, blocks int)")
 	Doc("loadQ80AVX2 dequantises blocks of Q8_0.")
-	dst, src, n = arg("dst"), arg("src"), arg("blocks")
+	dst, src, n := arg("dst"), arg("src"), arg("blocks")
 	loop := label("loop")
 	Label(loop)
 	d := YMM()
