@@ -5,7 +5,9 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"atenia"
 	"atenia/internal/golden"
@@ -89,5 +91,35 @@ func TestBenchDecode(t *testing.T) {
 	cancel()
 	if _, err := m.Bench(ctx, atenia.BenchConfig{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestBenchKernels measures every kind of kernel, in little memory.
+func TestBenchKernels(t *testing.T) {
+	var names []string
+	r, err := atenia.BenchKernels(t.Context(), atenia.KernelsConfig{
+		Threads: 2, Formats: []string{"f32", "q8_0"}, Bytes: 16 << 20, Each: time.Millisecond,
+		Progress: func(name string) { names = append(names, name) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Kernels) != 16 || len(names) != 16 || r.Bandwidth <= 0 || r.FLOPS <= 0 || r.Threads != 2 {
+		t.Errorf("%d kernels, %q, %+v", len(r.Kernels), names, r)
+	}
+	for i, k := range r.Kernels {
+		if k.Name() != names[i] || !(k.Bytes > 0) || !(k.Share > 0) {
+			t.Errorf("%s: %+v", names[i], k)
+		}
+	}
+	for _, want := range []string{"norm/f32/4096", "rope/f32/128", "softmax/f32/4096", "prepare/q8/4096", "scores/q8_0/4x128", "weighted/f32/4x128", "decode/q8_0/4096x14336", "prefill/q8_0/512x4096x4096"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no %s in %q", want, names)
+		}
+	}
+	for _, c := range []atenia.KernelsConfig{{Threads: -1}, {Formats: []string{"q9"}}, {Formats: []string{"F64"}}} {
+		if _, err := atenia.BenchKernels(t.Context(), c); err == nil {
+			t.Errorf("%+v is not refused", c)
+		}
 	}
 }

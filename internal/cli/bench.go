@@ -57,6 +57,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
+	c.AddCommand(a.benchKernels())
 	return c
 }
 

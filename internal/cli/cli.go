@@ -168,6 +168,12 @@ func (a *app) root() *cobra.Command {
 		},
 	})
 	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench())
+	checkArgs(c)
+	return c
+}
+
+// checkArgs makes wrong numbers of arguments bad usage of every command below.
+func checkArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		check := sub.Args
 		sub.Args = func(c *cobra.Command, args []string) error {
@@ -176,8 +182,8 @@ func (a *app) root() *cobra.Command {
 			}
 			return nil
 		}
+		checkArgs(sub)
 	}
-	return c
 }
 
 // version is that of the module, as the Go toolchain recorded it.

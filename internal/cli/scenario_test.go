@@ -85,6 +85,7 @@ var (
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
 	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP)`)
 	machineText  = regexp.MustCompile(`(portable|avx2|avx512)( kernels|")`)
+	roofText     = regexp.MustCompile(`(  +|"bound":")(memory|arithmetic)\b`)
 	columnText   = regexp.MustCompile(` {2,}`)
 )
 
@@ -93,6 +94,7 @@ func mask(s string) string {
 	s = measuredJSON.ReplaceAllString(s, "${1}0")
 	s = measuredList.ReplaceAllString(s, "${1}[]")
 	s = machineText.ReplaceAllString(s, "KERNEL$2")
+	s = roofText.ReplaceAllString(s, "${1}ROOF")
 	if !strings.HasPrefix(s, "{") {
 		s = columnText.ReplaceAllString(measuredText.ReplaceAllString(s, "N"), "  ")
 	}
