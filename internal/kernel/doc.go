@@ -58,11 +58,11 @@
 //	F32 F16     assembly    –             assembly
 //	BF16        assembly    –             –
 //	Q8_0        assembly    assembly      assembly
-//	Q4_0 Q5_0 IQ4_NL IQ4_XS
+//	Q4_0 Q4_1 Q5_0 Q5_1
+//	IQ4_NL IQ4_XS MXFP4
 //	Q2_K Q3_K Q4_K Q5_K Q6_K
 //	            assembly    assembly      –
-//	Q4_1 Q5_1 Q8_K MXFP4 F64
-//	            –           Go            –
+//	Q8_K F64    –           Go            –
 //
 // Functions do not allocate and may be called from many goroutines at once.
 // Slices that are too short fail a bounds check before anything is read; a

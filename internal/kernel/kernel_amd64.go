@@ -65,6 +65,12 @@ func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 			unpackQ50AVX2(out, in)
 		case tensor.IQ4_NL:
 			unpackIQ4NLAVX2(out, in)
+		case tensor.Q4_1:
+			unpackQ41AVX2(out, in)
+		case tensor.Q5_1:
+			unpackQ51AVX2(out, in)
+		case tensor.MXFP4:
+			unpackMXFP4AVX2(out, in)
 		case tensor.IQ4_XS:
 			unpackIQ4XSAVX2(out, in)
 		case tensor.Q2_K:

@@ -2,12 +2,16 @@
 
 package kernel
 
-import "atenia/tensor"
+import (
+	"unsafe"
+
+	"atenia/tensor"
+)
 
 const (
 	// fusedRows is up to how many activation rows go one by one through a
 	// fused product.
-	fusedRows = 3
+	fusedRows = 4
 	// fusedOutputs is how many weight rows one call of assembly reads: few
 	// enough that they are still in L2 for the next activation row, and that a
 	// collection of garbage, which assembly keeps waiting, does not wait long.
@@ -47,10 +51,11 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, 
 
 func matMulPanels(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
 	var (
-		p    panel
-		part [panelRows]wBlock
-		sums [16][panelTile][panelRows]float32
+		memory [unsafe.Sizeof(panel{}) + 64]byte
+		part   [panelRows]wBlock
+		sums   [16][panelTile][panelRows]float32
 	)
+	p := (*panel)(unsafe.Pointer(&memory[-int(uintptr(unsafe.Pointer(&memory[0])))&63])) // whole cache lines
 	size, stride := w.rowBytes(), blocks(w.Cols)
 	mins := 0
 	if hasMins(w.DType) {
@@ -68,15 +73,15 @@ func matMulPanels(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBloc
 				for i := range n {
 					unpack(&part[i], w.DType, w.Data[(j+i)*size:(j+i+1)*size], c, min(blockCols, w.Cols-c))
 				}
-				interleave(&p, s, &part, mins)
+				interleave(p, s, &part, mins)
 			}
 			for r := 0; r < rows; {
 				t := panelRowsOf(rows - r)
 				if n == panelRows {
-					panelDot(&dst[r*dstStride+j], 4*dstStride, &p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
+					panelDot(&dst[r*dstStride+j], 4*dstStride, p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
 				} else {
 					var out [panelTile][panelRows]float32
-					panelDot(&out[0][0], 4*panelRows, &p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
+					panelDot(&out[0][0], 4*panelRows, p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
 					for i := range t {
 						for o, v := range out[i][:n] {
 							dst[(r+i)*dstStride+j+o] += v
@@ -156,7 +161,7 @@ func panelDot16(dst *float32, dstStride int, q *uint8, x *int8, xs, blocks, mins
 func hasFused(d tensor.DType) bool {
 	switch d {
 	case tensor.Q8_0, tensor.Q4_0, tensor.Q5_0, tensor.IQ4_NL,
-		tensor.IQ4_XS, tensor.Q2_K, tensor.Q3_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
+		tensor.Q4_1, tensor.Q5_1, tensor.MXFP4, tensor.IQ4_XS, tensor.Q2_K, tensor.Q3_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
 		return level.Load() > 0
 	}
 	return false
@@ -190,6 +195,12 @@ func vec512(out *float32, in *byte, n int, xs *int8, w *Matrix, size int, last *
 		vecQ50AVX512(out, in, n, xs, w.Cols, size, last)
 	case tensor.IQ4_NL:
 		vecIQ4NLAVX512(out, in, n, xs, w.Cols, size, last)
+	case tensor.Q4_1:
+		vecQ41AVX512(out, in, n, xs, w.Cols, size, last)
+	case tensor.Q5_1:
+		vecQ51AVX512(out, in, n, xs, w.Cols, size, last)
+	case tensor.MXFP4:
+		vecMXFP4AVX512(out, in, n, xs, w.Cols, size, last)
 	case tensor.IQ4_XS:
 		vecIQ4XSAVX512(out, in, n, xs, w.Cols, size, last)
 	case tensor.Q2_K:
@@ -215,6 +226,12 @@ func vec256(out *float32, in *byte, n int, xs *int8, w *Matrix, size int, last *
 		vecQ50AVX2(out, in, n, xs, w.Cols, size, last)
 	case tensor.IQ4_NL:
 		vecIQ4NLAVX2(out, in, n, xs, w.Cols, size, last)
+	case tensor.Q4_1:
+		vecQ41AVX2(out, in, n, xs, w.Cols, size, last)
+	case tensor.Q5_1:
+		vecQ51AVX2(out, in, n, xs, w.Cols, size, last)
+	case tensor.MXFP4:
+		vecMXFP4AVX2(out, in, n, xs, w.Cols, size, last)
 	case tensor.IQ4_XS:
 		vecIQ4XSAVX2(out, in, n, xs, w.Cols, size, last)
 	case tensor.Q2_K:

@@ -104,6 +104,21 @@ func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, las
 //go:noescape
 func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
+// vecQ41AVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
+// vecQ51AVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
+// vecMXFP4AVX2 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
 // vecIQ4XSAVX2 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
@@ -344,6 +359,21 @@ func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, l
 //go:noescape
 func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
+// vecQ41AVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
+// vecQ51AVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
+// vecMXFP4AVX512 multiplies consecutive rows of n weights with one activation row.
+//
+//go:noescape
+func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+
 // vecIQ4XSAVX512 multiplies consecutive rows of n weights with one activation row.
 //
 //go:noescape
@@ -508,6 +538,21 @@ func unpackQ2KAVX2(dst *byte, src *byte)
 //
 //go:noescape
 func unpackQ3KAVX2(dst *byte, src *byte)
+
+// unpackQ41AVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ41AVX2(dst *byte, src *byte)
+
+// unpackQ51AVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackQ51AVX2(dst *byte, src *byte)
+
+// unpackMXFP4AVX2 unpacks 256 columns.
+//
+//go:noescape
+func unpackMXFP4AVX2(dst *byte, src *byte)
 
 // unpackIQ4XSAVX2 unpacks 256 columns.
 //

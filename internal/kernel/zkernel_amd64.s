@@ -3969,6 +3969,633 @@ GLOBL fours<>(SB), RODATA|NOPTR, $4
 DATA thirtyTwo<>+0(SB)/4, $0x00000020
 GLOBL thirtyTwo<>(SB), RODATA|NOPTR, $4
 
+// func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ41AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y2
+
+row95:
+	MOVQ     CX, BX
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
+	VXORPS   X4, X4, X4
+	VPCMPEQD Y5, Y5, Y5
+
+chunk96:
+	VXORPS Y3, Y3, Y3
+	MOVQ   $0x00000008, R8
+
+block97:
+	CMPQ    DI, $0x00000100
+	JGE     whole98
+	MOVQ    DI, R9
+	SHRQ    $0x05, R9
+	LEAQ    keep<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y5
+	CMPQ    DX, $0x01
+	JNE     whole98
+	MOVQ    last+48(FP), BX
+
+whole98:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        2(BX), R9
+	MOVWQZX        22(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        42(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        62(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	MOVWQZX        82(BX), R9
+	MOVWQZX        102(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        122(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        142(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VBROADCASTSS   signBit<>+0(SB), Y7
+	VXORPS         Y7, Y6, Y6
+	MOVWQZX        (BX), R9
+	MOVWQZX        20(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        40(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        60(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X7
+	MOVWQZX        80(BX), R9
+	MOVWQZX        100(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        120(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        140(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X8
+	VPUNPCKLQDQ    X8, X7, X7
+	VCVTPH2PS      X7, Y7
+	VANDPS         Y5, Y6, Y6
+	VFNMADD231PS   320(SI), Y6, Y3
+	VMULPS         256(SI), Y7, Y7
+	VANDPS         Y5, Y7, Y7
+	VBROADCASTI128 4(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPMADDUBSW     (SI), Y6, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 24(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     32(SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 44(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPMADDUBSW     64(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 64(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPMADDUBSW     96(SI), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VPUNPCKLDQ     Y8, Y6, Y11
+	VPUNPCKHDQ     Y8, Y6, Y6
+	VPADDD         Y6, Y11, Y11
+	VPUNPCKLDQ     Y10, Y9, Y6
+	VPUNPCKHDQ     Y10, Y9, Y8
+	VPADDD         Y8, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y11, Y8
+	VPUNPCKHQDQ    Y6, Y11, Y6
+	VPADDD         Y6, Y8, Y8
+	VBROADCASTI128 84(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPMADDUBSW     128(SI), Y6, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 104(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPMADDUBSW     160(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 124(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPMADDUBSW     192(SI), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 144(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPMADDUBSW     224(SI), Y11, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VPUNPCKLDQ     Y9, Y6, Y12
+	VPUNPCKHDQ     Y9, Y6, Y6
+	VPADDD         Y6, Y12, Y12
+	VPUNPCKLDQ     Y11, Y10, Y6
+	VPUNPCKHDQ     Y11, Y10, Y9
+	VPADDD         Y9, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y12, Y9
+	VPUNPCKHQDQ    Y6, Y12, Y6
+	VPADDD         Y6, Y9, Y9
+	VPERM2I128     $0x20, Y9, Y8, Y6
+	VPERM2I128     $0x31, Y9, Y8, Y8
+	VPADDD         Y8, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y7, Y6, Y3
+	ADDQ           $0x000000a0, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end99
+	DECQ           R8
+	JNZ            block97
+
+end99:
+	VEXTRACTF128 $0x01, Y3, X6
+	VADDPS       X6, X3, X6
+	VHADDPS      X6, X6, X6
+	VHADDPS      X6, X6, X6
+	VADDSS       X6, X4, X4
+	TESTQ        DI, DI
+	JG           chunk96
+	VMOVSS       X4, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row95
+	VZEROUPPER
+	RET
+
+DATA signBit<>+0(SB)/4, $0x80000000
+GLOBL signBit<>(SB), RODATA|NOPTR, $4
+
+// func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ51AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y2
+	VBROADCASTSS sixteens<>+0(SB), Y3
+	VMOVDQU      byteOf<>+0(SB), Y4
+	VMOVDQU      bitOf<>+0(SB), Y5
+
+row100:
+	MOVQ     CX, BX
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
+	VXORPS   X7, X7, X7
+	VPCMPEQD Y8, Y8, Y8
+
+chunk101:
+	VXORPS Y6, Y6, Y6
+	MOVQ   $0x00000008, R8
+
+block102:
+	CMPQ    DI, $0x00000100
+	JGE     whole103
+	MOVQ    DI, R9
+	SHRQ    $0x05, R9
+	LEAQ    keep<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y8
+	CMPQ    DX, $0x01
+	JNE     whole103
+	MOVQ    last+48(FP), BX
+
+whole103:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        2(BX), R9
+	MOVWQZX        26(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        50(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        74(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X9
+	MOVWQZX        98(BX), R9
+	MOVWQZX        122(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        146(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        170(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X10
+	VPUNPCKLQDQ    X10, X9, X9
+	VCVTPH2PS      X9, Y9
+	VBROADCASTSS   signBit<>+0(SB), Y10
+	VXORPS         Y10, Y9, Y9
+	MOVWQZX        (BX), R9
+	MOVWQZX        24(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        48(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        72(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X10
+	MOVWQZX        96(BX), R9
+	MOVWQZX        120(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        144(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        168(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X11
+	VPUNPCKLQDQ    X11, X10, X10
+	VCVTPH2PS      X10, Y10
+	VANDPS         Y8, Y9, Y9
+	VFNMADD231PS   320(SI), Y9, Y6
+	VMULPS         256(SI), Y10, Y10
+	VANDPS         Y8, Y10, Y10
+	VBROADCASTI128 8(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPBROADCASTD   4(BX), Y11
+	VPSHUFB        Y4, Y11, Y11
+	VPAND          Y5, Y11, Y11
+	VPCMPEQB       Y5, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPOR           Y11, Y9, Y9
+	VPMADDUBSW     (SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 32(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPBROADCASTD   28(BX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPAND          Y5, Y12, Y12
+	VPCMPEQB       Y5, Y12, Y12
+	VPAND          Y3, Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     32(SI), Y11, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VBROADCASTI128 56(BX), Y12
+	VPSRLVD        Y2, Y12, Y12
+	VPAND          Y1, Y12, Y12
+	VPBROADCASTD   52(BX), Y13
+	VPSHUFB        Y4, Y13, Y13
+	VPAND          Y5, Y13, Y13
+	VPCMPEQB       Y5, Y13, Y13
+	VPAND          Y3, Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     64(SI), Y12, Y12
+	VPMADDWD       Y0, Y12, Y12
+	VBROADCASTI128 80(BX), Y13
+	VPSRLVD        Y2, Y13, Y13
+	VPAND          Y1, Y13, Y13
+	VPBROADCASTD   76(BX), Y14
+	VPSHUFB        Y4, Y14, Y14
+	VPAND          Y5, Y14, Y14
+	VPCMPEQB       Y5, Y14, Y14
+	VPAND          Y3, Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     96(SI), Y13, Y13
+	VPMADDWD       Y0, Y13, Y13
+	VPUNPCKLDQ     Y11, Y9, Y14
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y14, Y14
+	VPUNPCKLDQ     Y13, Y12, Y9
+	VPUNPCKHDQ     Y13, Y12, Y11
+	VPADDD         Y11, Y9, Y9
+	VPUNPCKLQDQ    Y9, Y14, Y11
+	VPUNPCKHQDQ    Y9, Y14, Y9
+	VPADDD         Y9, Y11, Y11
+	VBROADCASTI128 104(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPBROADCASTD   100(BX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPAND          Y5, Y12, Y12
+	VPCMPEQB       Y5, Y12, Y12
+	VPAND          Y3, Y12, Y12
+	VPOR           Y12, Y9, Y9
+	VPMADDUBSW     128(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 128(BX), Y12
+	VPSRLVD        Y2, Y12, Y12
+	VPAND          Y1, Y12, Y12
+	VPBROADCASTD   124(BX), Y13
+	VPSHUFB        Y4, Y13, Y13
+	VPAND          Y5, Y13, Y13
+	VPCMPEQB       Y5, Y13, Y13
+	VPAND          Y3, Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     160(SI), Y12, Y12
+	VPMADDWD       Y0, Y12, Y12
+	VBROADCASTI128 152(BX), Y13
+	VPSRLVD        Y2, Y13, Y13
+	VPAND          Y1, Y13, Y13
+	VPBROADCASTD   148(BX), Y14
+	VPSHUFB        Y4, Y14, Y14
+	VPAND          Y5, Y14, Y14
+	VPCMPEQB       Y5, Y14, Y14
+	VPAND          Y3, Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     192(SI), Y13, Y13
+	VPMADDWD       Y0, Y13, Y13
+	VBROADCASTI128 176(BX), Y14
+	VPSRLVD        Y2, Y14, Y14
+	VPAND          Y1, Y14, Y14
+	VPBROADCASTD   172(BX), Y15
+	VPSHUFB        Y4, Y15, Y15
+	VPAND          Y5, Y15, Y15
+	VPCMPEQB       Y5, Y15, Y15
+	VPAND          Y3, Y15, Y15
+	VPOR           Y15, Y14, Y14
+	VPMADDUBSW     224(SI), Y14, Y14
+	VPMADDWD       Y0, Y14, Y14
+	VPUNPCKLDQ     Y12, Y9, Y15
+	VPUNPCKHDQ     Y12, Y9, Y9
+	VPADDD         Y9, Y15, Y15
+	VPUNPCKLDQ     Y14, Y13, Y9
+	VPUNPCKHDQ     Y14, Y13, Y12
+	VPADDD         Y12, Y9, Y9
+	VPUNPCKLQDQ    Y9, Y15, Y12
+	VPUNPCKHQDQ    Y9, Y15, Y9
+	VPADDD         Y9, Y12, Y12
+	VPERM2I128     $0x20, Y12, Y11, Y9
+	VPERM2I128     $0x31, Y12, Y11, Y11
+	VPADDD         Y11, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VFMADD231PS    Y10, Y9, Y6
+	ADDQ           $0x000000c0, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end104
+	DECQ           R8
+	JNZ            block102
+
+end104:
+	VEXTRACTF128 $0x01, Y6, X9
+	VADDPS       X9, X6, X9
+	VHADDPS      X9, X9, X9
+	VHADDPS      X9, X9, X9
+	VADDSS       X9, X7, X7
+	TESTQ        DI, DI
+	JG           chunk101
+	VMOVSS       X7, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row100
+	VZEROUPPER
+	RET
+
+// func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·vecMXFP4AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y2
+	VMOVDQU      mxfp4Values<>+0(SB), Y3
+
+row105:
+	MOVQ     CX, BX
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
+	VXORPS   X5, X5, X5
+	VPCMPEQD Y6, Y6, Y6
+
+chunk106:
+	VXORPS Y4, Y4, Y4
+	MOVQ   $0x00000008, R8
+
+block107:
+	CMPQ    DI, $0x00000100
+	JGE     whole108
+	MOVQ    DI, R9
+	SHRQ    $0x05, R9
+	LEAQ    keep<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y6
+	CMPQ    DX, $0x01
+	JNE     whole108
+	MOVQ    last+48(FP), BX
+
+whole108:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVBQZX        (BX), R9
+	MOVBQZX        17(BX), R10
+	SHLQ           $0x08, R10
+	ORQ            R10, R9
+	MOVBQZX        34(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVBQZX        51(BX), R10
+	SHLQ           $0x18, R10
+	ORQ            R10, R9
+	MOVBQZX        68(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVBQZX        85(BX), R10
+	SHLQ           $0x28, R10
+	ORQ            R10, R9
+	MOVBQZX        102(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	MOVBQZX        119(BX), R10
+	SHLQ           $0x38, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X7
+	VPMOVZXBD      X7, Y7
+	VBROADCASTSS   two<>+0(SB), Y10
+	VBROADCASTSS   subnormal<>+0(SB), Y8
+	VPSLLVD        Y7, Y8, Y8
+	VPCMPGTD       Y7, Y10, Y9
+	VPAND          Y9, Y8, Y8
+	VPSRLD         $0x01, Y10, Y10
+	VPSUBD         Y10, Y7, Y7
+	VPSLLD         $0x17, Y7, Y7
+	VPANDN         Y7, Y9, Y7
+	VPOR           Y8, Y7, Y7
+	VMULPS         256(SI), Y7, Y7
+	VANDPS         Y6, Y7, Y7
+	VBROADCASTI128 1(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPSHUFB        Y8, Y3, Y8
+	VPABSB         Y8, Y9
+	VMOVDQU        (SI), Y10
+	VPSIGNB        Y8, Y10, Y10
+	VPMADDUBSW     Y10, Y9, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 18(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPSHUFB        Y9, Y3, Y9
+	VPABSB         Y9, Y10
+	VMOVDQU        32(SI), Y11
+	VPSIGNB        Y9, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 35(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPSHUFB        Y10, Y3, Y10
+	VPABSB         Y10, Y11
+	VMOVDQU        64(SI), Y12
+	VPSIGNB        Y10, Y12, Y12
+	VPMADDUBSW     Y12, Y11, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 52(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPSHUFB        Y11, Y3, Y11
+	VPABSB         Y11, Y12
+	VMOVDQU        96(SI), Y13
+	VPSIGNB        Y11, Y13, Y13
+	VPMADDUBSW     Y13, Y12, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VPUNPCKLDQ     Y9, Y8, Y12
+	VPUNPCKHDQ     Y9, Y8, Y8
+	VPADDD         Y8, Y12, Y12
+	VPUNPCKLDQ     Y11, Y10, Y8
+	VPUNPCKHDQ     Y11, Y10, Y9
+	VPADDD         Y9, Y8, Y8
+	VPUNPCKLQDQ    Y8, Y12, Y9
+	VPUNPCKHQDQ    Y8, Y12, Y8
+	VPADDD         Y8, Y9, Y9
+	VBROADCASTI128 69(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPSHUFB        Y8, Y3, Y8
+	VPABSB         Y8, Y10
+	VMOVDQU        128(SI), Y11
+	VPSIGNB        Y8, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 86(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPSHUFB        Y10, Y3, Y10
+	VPABSB         Y10, Y11
+	VMOVDQU        160(SI), Y12
+	VPSIGNB        Y10, Y12, Y12
+	VPMADDUBSW     Y12, Y11, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 103(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPSHUFB        Y11, Y3, Y11
+	VPABSB         Y11, Y12
+	VMOVDQU        192(SI), Y13
+	VPSIGNB        Y11, Y13, Y13
+	VPMADDUBSW     Y13, Y12, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VBROADCASTI128 120(BX), Y12
+	VPSRLVD        Y2, Y12, Y12
+	VPAND          Y1, Y12, Y12
+	VPSHUFB        Y12, Y3, Y12
+	VPABSB         Y12, Y13
+	VMOVDQU        224(SI), Y14
+	VPSIGNB        Y12, Y14, Y14
+	VPMADDUBSW     Y14, Y13, Y12
+	VPMADDWD       Y0, Y12, Y12
+	VPUNPCKLDQ     Y10, Y8, Y13
+	VPUNPCKHDQ     Y10, Y8, Y8
+	VPADDD         Y8, Y13, Y13
+	VPUNPCKLDQ     Y12, Y11, Y8
+	VPUNPCKHDQ     Y12, Y11, Y10
+	VPADDD         Y10, Y8, Y8
+	VPUNPCKLQDQ    Y8, Y13, Y10
+	VPUNPCKHQDQ    Y8, Y13, Y8
+	VPADDD         Y8, Y10, Y10
+	VPERM2I128     $0x20, Y10, Y9, Y8
+	VPERM2I128     $0x31, Y10, Y9, Y9
+	VPADDD         Y9, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VFMADD231PS    Y7, Y8, Y4
+	ADDQ           $0x00000088, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end109
+	DECQ           R8
+	JNZ            block107
+
+end109:
+	VEXTRACTF128 $0x01, Y4, X7
+	VADDPS       X7, X4, X7
+	VHADDPS      X7, X7, X7
+	VHADDPS      X7, X7, X7
+	VADDSS       X7, X5, X5
+	TESTQ        DI, DI
+	JG           chunk106
+	VMOVSS       X5, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row105
+	VZEROUPPER
+	RET
+
+DATA mxfp4Values<>+0(SB)/4, $0x03020100
+DATA mxfp4Values<>+4(SB)/4, $0x0c080604
+DATA mxfp4Values<>+8(SB)/4, $0xfdfeff00
+DATA mxfp4Values<>+12(SB)/4, $0xf4f8fafc
+DATA mxfp4Values<>+16(SB)/4, $0x03020100
+DATA mxfp4Values<>+20(SB)/4, $0x0c080604
+DATA mxfp4Values<>+24(SB)/4, $0xfdfeff00
+DATA mxfp4Values<>+28(SB)/4, $0xf4f8fafc
+DATA mxfp4Values<>+32(SB)/4, $0x03020100
+DATA mxfp4Values<>+36(SB)/4, $0x0c080604
+DATA mxfp4Values<>+40(SB)/4, $0xfdfeff00
+DATA mxfp4Values<>+44(SB)/4, $0xf4f8fafc
+DATA mxfp4Values<>+48(SB)/4, $0x03020100
+DATA mxfp4Values<>+52(SB)/4, $0x0c080604
+DATA mxfp4Values<>+56(SB)/4, $0xfdfeff00
+DATA mxfp4Values<>+60(SB)/4, $0xf4f8fafc
+GLOBL mxfp4Values<>(SB), RODATA|NOPTR, $64
+
+DATA two<>+0(SB)/4, $0x00000002
+GLOBL two<>(SB), RODATA|NOPTR, $4
+
+DATA subnormal<>+0(SB)/4, $0x00200000
+GLOBL subnormal<>(SB), RODATA|NOPTR, $4
+
 // func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-56
@@ -3980,17 +4607,17 @@ TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-56
 	VMOVDQU      shift04<>+0(SB), Y2
 	VMOVDQU      iq4Values<>+0(SB), Y3
 
-row95:
+row110:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X5, X5, X5
 
-chunk96:
+chunk111:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block97:
+block112:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -4135,23 +4762,23 @@ block97:
 	ADDQ           $0x00000088, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end99
+	JLE            end114
 	DECQ           R8
-	JNZ            block97
+	JNZ            block112
 
-end99:
+end114:
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X6
 	VHADDPS      X6, X6, X6
 	VHADDPS      X6, X6, X6
 	VADDSS       X6, X5, X5
 	TESTQ        DI, DI
-	JG           chunk96
+	JG           chunk111
 	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row95
+	JNZ          row110
 	VZEROUPPER
 	RET
 
@@ -4174,7 +4801,7 @@ TEXT ·weightedF32h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop100:
+loop115:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VMOVUPS      (DX), Y10
@@ -4192,7 +4819,7 @@ loop100:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop100
+	JNZ          loop115
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4219,7 +4846,7 @@ TEXT ·weightedF32h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop101:
+loop116:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VMOVUPS      (DX), Y6
@@ -4231,7 +4858,7 @@ loop101:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop101
+	JNZ          loop116
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -4252,7 +4879,7 @@ TEXT ·weightedF32h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop102:
+loop117:
 	VBROADCASTSS (CX), Y4
 	VMOVUPS      (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -4265,7 +4892,7 @@ loop102:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop102
+	JNZ          loop117
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4284,7 +4911,7 @@ TEXT ·weightedF32h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop103:
+loop118:
 	VBROADCASTSS (CX), Y2
 	VMOVUPS      (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -4293,7 +4920,7 @@ loop103:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop103
+	JNZ          loop118
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -4318,7 +4945,7 @@ TEXT ·weightedF16h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop104:
+loop119:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VCVTPH2PS    (DX), Y10
@@ -4336,7 +4963,7 @@ loop104:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop104
+	JNZ          loop119
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4363,7 +4990,7 @@ TEXT ·weightedF16h2c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*1), Y2
 	VMOVUPS 32(AX)(DI*1), Y3
 
-loop105:
+loop120:
 	VBROADCASTSS (CX), Y4
 	VBROADCASTSS (CX)(R8*1), Y5
 	VCVTPH2PS    (DX), Y6
@@ -4375,7 +5002,7 @@ loop105:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop105
+	JNZ          loop120
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(DI*1)
@@ -4396,7 +5023,7 @@ TEXT ·weightedF16h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop106:
+loop121:
 	VBROADCASTSS (CX), Y4
 	VCVTPH2PS    (DX), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -4409,7 +5036,7 @@ loop106:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop106
+	JNZ          loop121
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4428,7 +5055,7 @@ TEXT ·weightedF16h1c16AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop107:
+loop122:
 	VBROADCASTSS (CX), Y2
 	VCVTPH2PS    (DX), Y3
 	VFMADD231PS  Y3, Y2, Y0
@@ -4437,7 +5064,7 @@ loop107:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop107
+	JNZ          loop122
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VZEROUPPER
@@ -4462,7 +5089,7 @@ TEXT ·weightedQ80h2c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX)(DI*1), Y6
 	VMOVUPS 96(AX)(DI*1), Y7
 
-loop108:
+loop123:
 	VBROADCASTSS (CX), Y8
 	VBROADCASTSS (CX)(R8*1), Y9
 	VPBROADCASTW (DX), X11
@@ -4490,7 +5117,7 @@ loop108:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop108
+	JNZ          loop123
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4515,7 +5142,7 @@ TEXT ·weightedQ80h1c32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop109:
+loop124:
 	VBROADCASTSS (CX), Y4
 	VPBROADCASTW (DX), X6
 	VCVTPH2PS    X6, Y6
@@ -4538,7 +5165,7 @@ loop109:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop109
+	JNZ          loop124
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -4553,7 +5180,7 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop110:
+loop125:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y1
 	VMAXPS       Y0, Y1, Y0
@@ -4604,7 +5231,7 @@ loop110:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop110
+	JNZ          loop125
 	VZEROUPPER
 	RET
 
@@ -4654,7 +5281,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop111:
+loop126:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f800000<>+0(SB), Y1
 	VBROADCASTSS signBit<>+0(SB), Y2
@@ -4711,12 +5338,9 @@ loop111:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop111
+	JNZ          loop126
 	VZEROUPPER
 	RET
-
-DATA signBit<>+0(SB)/4, $0x80000000
-GLOBL signBit<>(SB), RODATA|NOPTR, $4
 
 // func tanhAVX2(dst *float32, src *float32, n int)
 // Requires: AVX
@@ -4725,7 +5349,7 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop112:
+loop127:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS absMask<>+0(SB), Y1
 	VANDPS       Y1, Y0, Y1
@@ -4772,7 +5396,7 @@ loop112:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop112
+	JNZ          loop127
 	VZEROUPPER
 	RET
 
@@ -4828,7 +5452,7 @@ TEXT ·siluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop113:
+loop128:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS signBit<>+0(SB), Y1
 	VXORPS       Y1, Y0, Y1
@@ -4884,7 +5508,7 @@ loop113:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop113
+	JNZ          loop128
 	VZEROUPPER
 	RET
 
@@ -4895,7 +5519,7 @@ TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop114:
+loop129:
 	VMOVUPS      (CX), Y0
 	VMULPS       Y0, Y0, Y1
 	VMULPS       Y1, Y0, Y1
@@ -4954,7 +5578,7 @@ loop114:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop114
+	JNZ          loop129
 	VZEROUPPER
 	RET
 
@@ -4971,7 +5595,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop115:
+loop130:
 	VMOVUPS      (CX), Y0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Y1
 	VMULPS       Y0, Y1, Y1
@@ -5023,7 +5647,7 @@ loop115:
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, DX
-	JNZ          loop115
+	JNZ          loop130
 	VZEROUPPER
 	RET
 
@@ -5079,7 +5703,7 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop116:
+loop131:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -5088,7 +5712,7 @@ loop116:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop116
+	JNZ     loop131
 	VZEROUPPER
 	RET
 
@@ -5099,7 +5723,7 @@ TEXT ·relu2AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop117:
+loop132:
 	VMOVUPS (CX), Y0
 	VXORPS  Y1, Y1, Y1
 	VCMPPS  $0x16, Y1, Y0, Y1
@@ -5109,7 +5733,7 @@ loop117:
 	ADDQ    $0x20, AX
 	ADDQ    $0x20, CX
 	SUBQ    $0x08, DX
-	JNZ     loop117
+	JNZ     loop132
 	VZEROUPPER
 	RET
 
@@ -5123,7 +5747,7 @@ TEXT ·expSumAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 
-loop118:
+loop133:
 	VMOVUPS      (CX), Y3
 	VSUBPS       Y0, Y3, Y3
 	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
@@ -5224,7 +5848,7 @@ loop118:
 	VADDPS       Y3, Y2, Y2
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop118
+	JNZ          loop133
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VZEROUPPER
@@ -5247,9 +5871,9 @@ TEXT ·tileF32x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop119:
+loop134:
 	CMPQ        DX, $0x10
-	JL          done120
+	JL          done135
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -5265,9 +5889,9 @@ loop119:
 	ADDQ        $0x40, CX
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop119
+	JMP         loop134
 
-done120:
+done135:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5306,9 +5930,9 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop121:
+loop136:
 	CMPQ        DX, $0x10
-	JL          done122
+	JL          done137
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -5340,9 +5964,9 @@ loop121:
 	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop121
+	JMP         loop136
 
-done122:
+done137:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5379,9 +6003,9 @@ TEXT ·tileF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop123:
+loop138:
 	CMPQ        DX, $0x10
-	JL          done124
+	JL          done139
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -5401,9 +6025,9 @@ loop123:
 	ADDQ        $0x20, CX
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop123
+	JMP         loop138
 
-done124:
+done139:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5442,9 +6066,9 @@ TEXT ·tileF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop125:
+loop140:
 	CMPQ        DX, $0x10
-	JL          done126
+	JL          done141
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -5476,9 +6100,9 @@ loop125:
 	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop125
+	JMP         loop140
 
-done126:
+done141:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5515,9 +6139,9 @@ TEXT ·tileBF16x1AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop127:
+loop142:
 	CMPQ        DX, $0x10
-	JL          done128
+	JL          done143
 	PREFETCHT0  2048(BX)
 	PREFETCHT0  2048(SI)
 	PREFETCHT0  2048(DI)
@@ -5541,9 +6165,9 @@ loop127:
 	ADDQ        $0x20, CX
 	ADDQ        $0x00000040, R8
 	SUBQ        $0x10, DX
-	JMP         loop127
+	JMP         loop142
 
-done128:
+done143:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5582,9 +6206,9 @@ TEXT ·tileBF16x4AVX512(SB), NOSPLIT, $0-40
 	VMOVUPS 896(AX), Z14
 	VMOVUPS 960(AX), Z15
 
-loop129:
+loop144:
 	CMPQ        DX, $0x10
-	JL          done130
+	JL          done145
 	VMOVUPS     (R8), Z16
 	VMOVUPS     (R8)(R9*1), Z17
 	VMOVUPS     (R8)(R9*2), Z18
@@ -5620,9 +6244,9 @@ loop129:
 	ADDQ        $0x00000040, R8
 	ADDQ        $0x00000040, R10
 	SUBQ        $0x10, DX
-	JMP         loop129
+	JMP         loop144
 
-done130:
+done145:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -5649,7 +6273,7 @@ TEXT ·scoresF32x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group131:
+group146:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -5664,9 +6288,9 @@ group131:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop132:
+loop147:
 	CMPQ        R10, $0x10
-	JL          done133
+	JL          done148
 	VMOVUPS     (R9), Z4
 	VFMADD231PS (BX), Z4, Z0
 	VFMADD231PS (SI), Z4, Z1
@@ -5678,9 +6302,9 @@ loop132:
 	ADDQ        $0x40, R8
 	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
-	JMP         loop132
+	JMP         loop147
 
-done133:
+done148:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -5706,7 +6330,7 @@ done133:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group131
+	JNZ           group146
 	VZEROUPPER
 	RET
 
@@ -5717,7 +6341,7 @@ TEXT ·scoresF32x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group134:
+group149:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -5746,9 +6370,9 @@ group134:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop135:
+loop150:
 	CMPQ        R10, $0x10
-	JL          done136
+	JL          done151
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -5780,9 +6404,9 @@ loop135:
 	ADDQ        $0x00000040, R9
 	ADDQ        $0x00000040, R12
 	SUBQ        $0x10, R10
-	JMP         loop135
+	JMP         loop150
 
-done136:
+done151:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -5874,7 +6498,7 @@ done136:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group134
+	JNZ           group149
 	VZEROUPPER
 	RET
 
@@ -5885,7 +6509,7 @@ TEXT ·scoresF16x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group137:
+group152:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -5900,9 +6524,9 @@ group137:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop138:
+loop153:
 	CMPQ        R10, $0x10
-	JL          done139
+	JL          done154
 	VMOVUPS     (R9), Z4
 	VCVTPH2PS   (BX), Z5
 	VFMADD231PS Z5, Z4, Z0
@@ -5918,9 +6542,9 @@ loop138:
 	ADDQ        $0x20, R8
 	ADDQ        $0x00000040, R9
 	SUBQ        $0x10, R10
-	JMP         loop138
+	JMP         loop153
 
-done139:
+done154:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -5946,7 +6570,7 @@ done139:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group137
+	JNZ           group152
 	VZEROUPPER
 	RET
 
@@ -5957,7 +6581,7 @@ TEXT ·scoresF16x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group140:
+group155:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -5986,9 +6610,9 @@ group140:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop141:
+loop156:
 	CMPQ        R10, $0x10
-	JL          done142
+	JL          done157
 	VMOVUPS     (R9), Z16
 	VMOVUPS     (R9)(R11*1), Z17
 	VMOVUPS     (R9)(R11*2), Z18
@@ -6020,9 +6644,9 @@ loop141:
 	ADDQ        $0x00000040, R9
 	ADDQ        $0x00000040, R12
 	SUBQ        $0x10, R10
-	JMP         loop141
+	JMP         loop156
 
-done142:
+done157:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -6114,7 +6738,7 @@ done142:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group140
+	JNZ           group155
 	VZEROUPPER
 	RET
 
@@ -6125,7 +6749,7 @@ TEXT ·scoresQ80x1AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group143:
+group158:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -6140,9 +6764,9 @@ group143:
 	VXORPS Z3, Z3, Z3
 	MOVQ   dim+56(FP), R10
 
-loop144:
+loop159:
 	CMPQ         R10, $0x20
-	JL           done145
+	JL           done160
 	VMOVUPS      (R9), Z4
 	VMOVUPS      64(R9), Z5
 	VPBROADCASTW (BX), Y6
@@ -6191,9 +6815,9 @@ loop144:
 	ADDQ         $0x22, R8
 	ADDQ         $0x00000080, R9
 	SUBQ         $0x20, R10
-	JMP          loop144
+	JMP          loop159
 
-done145:
+done160:
 	VBROADCASTSS  scale+64(FP), X4
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y5
@@ -6219,7 +6843,7 @@ done145:
 	VMOVUPS       X0, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group143
+	JNZ           group158
 	VZEROUPPER
 	RET
 
@@ -6230,7 +6854,7 @@ TEXT ·scoresQ80x4AVX512(SB), NOSPLIT, $0-68
 	MOVQ k+32(FP), CX
 	MOVQ groups+48(FP), DX
 
-group146:
+group161:
 	MOVQ   kStride+40(FP), R10
 	MOVQ   CX, BX
 	LEAQ   (BX)(R10*1), SI
@@ -6259,9 +6883,9 @@ group146:
 	VXORPS Z15, Z15, Z15
 	MOVQ   dim+56(FP), R10
 
-loop147:
+loop162:
 	CMPQ         R10, $0x20
-	JL           done148
+	JL           done163
 	VMOVUPS      (R9), Z16
 	VMOVUPS      64(R9), Z17
 	VMOVUPS      (R9)(R11*1), Z18
@@ -6341,9 +6965,9 @@ loop147:
 	ADDQ         $0x00000080, R9
 	ADDQ         $0x00000080, R12
 	SUBQ         $0x20, R10
-	JMP          loop147
+	JMP          loop162
 
-done148:
+done163:
 	VBROADCASTSS  scale+64(FP), X16
 	MOVQ          AX, BX
 	VEXTRACTF64X4 $0x01, Z0, Y17
@@ -6435,7 +7059,7 @@ done148:
 	VMOVUPS       X1, (BX)
 	ADDQ          $0x10, AX
 	DECQ          DX
-	JNZ           group146
+	JNZ           group161
 	VZEROUPPER
 	RET
 
@@ -6449,7 +7073,7 @@ TEXT ·interleaveAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS flip<>+0(SB), Z0
 	MOVQ         $0x00000010, SI
 
-loop149:
+loop164:
 	VBROADCASTI32X4 (DX), Z1
 	VINSERTI32X4    $0x01, 1536(DX), Z1, Z1
 	VINSERTI32X4    $0x02, 3072(DX), Z1, Z1
@@ -6485,11 +7109,11 @@ loop149:
 	ADDQ            $0x00000800, AX
 	ADDQ            $0x10, DX
 	DECQ            SI
-	JNZ             loop149
+	JNZ             loop164
 	SHLQ            $0x02, BX
 	ADDQ            $0x04, BX
 
-groups150:
+groups165:
 	VBROADCASTI32X4 (DX), Z0
 	VINSERTI32X4    $0x01, 1536(DX), Z0, Z0
 	VINSERTI32X4    $0x02, 3072(DX), Z0, Z0
@@ -6521,7 +7145,7 @@ groups150:
 	ADDQ            $0x00000800, CX
 	ADDQ            $0x10, DX
 	DECQ            BX
-	JNZ             groups150
+	JNZ             groups165
 	VZEROUPPER
 	RET
 
@@ -6538,17 +7162,17 @@ TEXT ·panel32x1AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), SI
 	MOVQ $0x00000008, DI
 
-group151:
+group166:
 	VXORPS Z0, Z0, Z0
 	MOVQ   blocks+40(FP), R8
 
-block152:
+block167:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain153
+	JE                plain168
 	VMOVUPS           8192(CX), Z1
 	VFNMADD231PS.BCST 64(BX), Z1, Z0
 
-plain153:
+plain168:
 	VMOVDQU64     (AX), Z1
 	VMOVDQU64     64(AX), Z2
 	VMOVDQU64     128(AX), Z3
@@ -6575,7 +7199,7 @@ plain153:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, BX
 	DECQ          R8
-	JNZ           block152
+	JNZ           block167
 	MOVQ          blocks+40(FP), R8
 	IMUL3Q        $0x00000100, R8, R9
 	SUBQ          R9, AX
@@ -6591,11 +7215,11 @@ plain153:
 	ADDQ          $0x20, DX
 	ADDQ          $0x04, BX
 	DECQ          DI
-	JNZ           group151
+	JNZ           group166
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x00000001, CX
 
-fold154:
+fold169:
 	VMOVUPS -512(SI), Z0
 	VMOVUPS -256(SI), Z1
 	VADDPS  Z1, Z0, Z0
@@ -6616,7 +7240,7 @@ fold154:
 	ADDQ    $0x40, SI
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold154
+	JNZ     fold169
 	VZEROUPPER
 	RET
 
@@ -6632,23 +7256,23 @@ TEXT ·panel32x4AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), R8
 	MOVQ $0x00000008, R9
 
-group155:
+group170:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   blocks+40(FP), R10
 
-block156:
+block171:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain157
+	JE                plain172
 	VMOVUPS           8192(CX), Z4
 	VFNMADD231PS.BCST 64(DI), Z4, Z0
 	VFNMADD231PS.BCST 64(DI)(BX*1), Z4, Z1
 	VFNMADD231PS.BCST 64(DI)(BX*2), Z4, Z2
 	VFNMADD231PS.BCST 64(DI)(SI*1), Z4, Z3
 
-plain157:
+plain172:
 	VMOVDQU64     (AX), Z4
 	VMOVDQU64     64(AX), Z5
 	VMOVDQU64     128(AX), Z6
@@ -6711,7 +7335,7 @@ plain157:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, DI
 	DECQ          R10
-	JNZ           block156
+	JNZ           block171
 	MOVQ          blocks+40(FP), R10
 	IMUL3Q        $0x00000100, R10, R11
 	SUBQ          R11, AX
@@ -6730,11 +7354,11 @@ plain157:
 	ADDQ          $0x20, DX
 	ADDQ          $0x04, DI
 	DECQ          R9
-	JNZ           group155
+	JNZ           group170
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x00000004, CX
 
-fold158:
+fold173:
 	VMOVUPS -2048(R8), Z0
 	VMOVUPS -1024(R8), Z1
 	VADDPS  Z1, Z0, Z0
@@ -6755,7 +7379,7 @@ fold158:
 	ADDQ    $0x40, R8
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold158
+	JNZ     fold173
 	VZEROUPPER
 	RET
 
@@ -6775,7 +7399,7 @@ TEXT ·panel32x12AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), R12
 	MOVQ $0x00000008, R13
 
-group159:
+group174:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -6790,9 +7414,9 @@ group159:
 	VXORPS Z11, Z11, Z11
 	MOVQ   blocks+40(FP), R14
 
-block160:
+block175:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain161
+	JE                plain176
 	VMOVUPS           8192(CX), Z12
 	VFNMADD231PS.BCST 64(DI), Z12, Z0
 	VFNMADD231PS.BCST 64(DI)(BX*1), Z12, Z1
@@ -6807,7 +7431,7 @@ block160:
 	VFNMADD231PS.BCST 64(R11)(BX*2), Z12, Z10
 	VFNMADD231PS.BCST 64(R11)(SI*1), Z12, Z11
 
-plain161:
+plain176:
 	VMOVDQU64     (AX), Z12
 	VMOVDQU64     64(AX), Z13
 	VMOVDQU64     128(AX), Z14
@@ -6970,7 +7594,7 @@ plain161:
 	ADDQ          $0x000001e0, R10
 	ADDQ          $0x000001e0, R11
 	DECQ          R14
-	JNZ           block160
+	JNZ           block175
 	MOVQ          blocks+40(FP), R14
 	IMUL3Q        $0x00000100, R14, R15
 	SUBQ          R15, AX
@@ -7005,11 +7629,11 @@ plain161:
 	ADDQ          $0x20, R10
 	ADDQ          $0x04, R11
 	DECQ          R13
-	JNZ           group159
+	JNZ           group174
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x0000000c, CX
 
-fold162:
+fold177:
 	VMOVUPS -6144(R12), Z0
 	VMOVUPS -3072(R12), Z1
 	VADDPS  Z1, Z0, Z0
@@ -7030,7 +7654,7 @@ fold162:
 	ADDQ    $0x40, R12
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold162
+	JNZ     fold177
 	VZEROUPPER
 	RET
 
@@ -7044,17 +7668,17 @@ TEXT ·panel16x1AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), SI
 	MOVQ $0x00000008, DI
 
-group163:
+group178:
 	VXORPS Z0, Z0, Z0
 	MOVQ   blocks+40(FP), R8
 
-block164:
+block179:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain165
+	JE                plain180
 	VMOVUPS           8192(CX), Z1
 	VFNMADD231PS.BCST 160(BX), Z1, Z0
 
-plain165:
+plain180:
 	VMOVDQU64     (AX), Z1
 	VMOVDQU64     64(AX), Z2
 	VMOVDQU64     128(AX), Z3
@@ -7073,7 +7697,7 @@ plain165:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, BX
 	DECQ          R8
-	JNZ           block164
+	JNZ           block179
 	MOVQ          blocks+40(FP), R8
 	IMUL3Q        $0x00000100, R8, R9
 	SUBQ          R9, AX
@@ -7086,13 +7710,13 @@ plain165:
 	VXORPS        Z0, Z0, Z0
 	MOVQ          blocks+40(FP), R8
 
-block166:
+block181:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain167
+	JE                plain182
 	VMOVUPS           8704(CX), Z1
 	VFNMADD231PS.BCST 192(BX), Z1, Z0
 
-plain167:
+plain182:
 	VMOVDQU64     2048(AX), Z1
 	VMOVDQU64     2112(AX), Z2
 	VMOVDQU64     2176(AX), Z3
@@ -7111,7 +7735,7 @@ plain167:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, BX
 	DECQ          R8
-	JNZ           block166
+	JNZ           block181
 	MOVQ          blocks+40(FP), R8
 	IMUL3Q        $0x00000100, R8, R9
 	SUBQ          R9, AX
@@ -7127,11 +7751,11 @@ plain167:
 	ADDQ          $0x20, DX
 	ADDQ          $0x04, BX
 	DECQ          DI
-	JNZ           group163
+	JNZ           group178
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x00000001, CX
 
-fold168:
+fold183:
 	VMOVUPS -512(SI), Z0
 	VADDPS  (SI), Z0, Z0
 	VMOVUPS -256(SI), Z1
@@ -7160,7 +7784,7 @@ fold168:
 	ADDQ    $0x40, SI
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold168
+	JNZ     fold183
 	VZEROUPPER
 	RET
 
@@ -7176,23 +7800,23 @@ TEXT ·panel16x4AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), R8
 	MOVQ $0x00000008, R9
 
-group169:
+group184:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	MOVQ   blocks+40(FP), R10
 
-block170:
+block185:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain171
+	JE                plain186
 	VMOVUPS           8192(CX), Z4
 	VFNMADD231PS.BCST 160(DI), Z4, Z0
 	VFNMADD231PS.BCST 160(DI)(BX*1), Z4, Z1
 	VFNMADD231PS.BCST 160(DI)(BX*2), Z4, Z2
 	VFNMADD231PS.BCST 160(DI)(SI*1), Z4, Z3
 
-plain171:
+plain186:
 	VMOVDQU64     (AX), Z4
 	VMOVDQU64     64(AX), Z5
 	VMOVDQU64     128(AX), Z6
@@ -7235,7 +7859,7 @@ plain171:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, DI
 	DECQ          R10
-	JNZ           block170
+	JNZ           block185
 	MOVQ          blocks+40(FP), R10
 	IMUL3Q        $0x00000100, R10, R11
 	SUBQ          R11, AX
@@ -7254,16 +7878,16 @@ plain171:
 	VXORPS        Z3, Z3, Z3
 	MOVQ          blocks+40(FP), R10
 
-block172:
+block187:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain173
+	JE                plain188
 	VMOVUPS           8704(CX), Z4
 	VFNMADD231PS.BCST 192(DI), Z4, Z0
 	VFNMADD231PS.BCST 192(DI)(BX*1), Z4, Z1
 	VFNMADD231PS.BCST 192(DI)(BX*2), Z4, Z2
 	VFNMADD231PS.BCST 192(DI)(SI*1), Z4, Z3
 
-plain173:
+plain188:
 	VMOVDQU64     2048(AX), Z4
 	VMOVDQU64     2112(AX), Z5
 	VMOVDQU64     2176(AX), Z6
@@ -7306,7 +7930,7 @@ plain173:
 	ADDQ          $0x000001e0, DX
 	ADDQ          $0x000001e0, DI
 	DECQ          R10
-	JNZ           block172
+	JNZ           block187
 	MOVQ          blocks+40(FP), R10
 	IMUL3Q        $0x00000100, R10, R11
 	SUBQ          R11, AX
@@ -7325,11 +7949,11 @@ plain173:
 	ADDQ          $0x20, DX
 	ADDQ          $0x04, DI
 	DECQ          R9
-	JNZ           group169
+	JNZ           group184
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x00000004, CX
 
-fold174:
+fold189:
 	VMOVUPS -2048(R8), Z0
 	VADDPS  (R8), Z0, Z0
 	VMOVUPS -1024(R8), Z1
@@ -7358,7 +7982,7 @@ fold174:
 	ADDQ    $0x40, R8
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold174
+	JNZ     fold189
 	VZEROUPPER
 	RET
 
@@ -7378,7 +8002,7 @@ TEXT ·panel16x12AVX512(SB), NOSPLIT, $0-64
 	MOVQ sums+56(FP), R12
 	MOVQ $0x00000008, R13
 
-group175:
+group190:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -7393,9 +8017,9 @@ group175:
 	VXORPS Z11, Z11, Z11
 	MOVQ   blocks+40(FP), R14
 
-block176:
+block191:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain177
+	JE                plain192
 	VMOVUPS           8192(CX), Z12
 	VFNMADD231PS.BCST 160(DI), Z12, Z0
 	VFNMADD231PS.BCST 160(DI)(BX*1), Z12, Z1
@@ -7410,7 +8034,7 @@ block176:
 	VFNMADD231PS.BCST 160(R11)(BX*2), Z12, Z10
 	VFNMADD231PS.BCST 160(R11)(SI*1), Z12, Z11
 
-plain177:
+plain192:
 	VMOVDQU64     (AX), Z12
 	VMOVDQU64     64(AX), Z13
 	VMOVDQU64     128(AX), Z14
@@ -7521,7 +8145,7 @@ plain177:
 	ADDQ          $0x000001e0, R10
 	ADDQ          $0x000001e0, R11
 	DECQ          R14
-	JNZ           block176
+	JNZ           block191
 	MOVQ          blocks+40(FP), R14
 	IMUL3Q        $0x00000100, R14, R15
 	SUBQ          R15, AX
@@ -7560,9 +8184,9 @@ plain177:
 	VXORPS        Z11, Z11, Z11
 	MOVQ          blocks+40(FP), R14
 
-block178:
+block193:
 	CMPQ              mins+48(FP), $0x00
-	JE                plain179
+	JE                plain194
 	VMOVUPS           8704(CX), Z12
 	VFNMADD231PS.BCST 192(DI), Z12, Z0
 	VFNMADD231PS.BCST 192(DI)(BX*1), Z12, Z1
@@ -7577,7 +8201,7 @@ block178:
 	VFNMADD231PS.BCST 192(R11)(BX*2), Z12, Z10
 	VFNMADD231PS.BCST 192(R11)(SI*1), Z12, Z11
 
-plain179:
+plain194:
 	VMOVDQU64     2048(AX), Z12
 	VMOVDQU64     2112(AX), Z13
 	VMOVDQU64     2176(AX), Z14
@@ -7688,7 +8312,7 @@ plain179:
 	ADDQ          $0x000001e0, R10
 	ADDQ          $0x000001e0, R11
 	DECQ          R14
-	JNZ           block178
+	JNZ           block193
 	MOVQ          blocks+40(FP), R14
 	IMUL3Q        $0x00000100, R14, R15
 	SUBQ          R15, AX
@@ -7723,11 +8347,11 @@ plain179:
 	ADDQ          $0x20, R10
 	ADDQ          $0x04, R11
 	DECQ          R13
-	JNZ           group175
+	JNZ           group190
 	MOVQ          dst+0(FP), AX
 	MOVQ          $0x0000000c, CX
 
-fold180:
+fold195:
 	VMOVUPS -6144(R12), Z0
 	VADDPS  (R12), Z0, Z0
 	VMOVUPS -3072(R12), Z1
@@ -7756,7 +8380,7 @@ fold180:
 	ADDQ    $0x40, R12
 	ADDQ    dstStride+8(FP), AX
 	DECQ    CX
-	JNZ     fold180
+	JNZ     fold195
 	VZEROUPPER
 	RET
 
@@ -7768,7 +8392,7 @@ TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-56
 	MOVQ         rows+16(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 
-row181:
+row196:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
@@ -7776,23 +8400,23 @@ row181:
 	MOVL   $0x000000ff, R8
 	KMOVD  R8, K1
 
-chunk182:
+chunk197:
 	VXORPS Y1, Y1, Y1
 	MOVQ   $0x00000008, R8
 
-block183:
+block198:
 	CMPQ  DI, $0x00000100
-	JGE   whole184
+	JGE   whole199
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole184
+	JNE   whole199
 	MOVQ  last+48(FP), BX
 
-whole184:
+whole199:
 	PREFETCHT0    8192(BX)
 	PREFETCHT0    8256(BX)
 	PREFETCHT0    8320(BX)
@@ -7862,23 +8486,23 @@ whole184:
 	ADDQ          $0x00000110, BX
 	ADDQ          $0x000001e0, SI
 	SUBQ          $0x00000100, DI
-	JLE           end185
+	JLE           end200
 	DECQ          R8
-	JNZ           block183
+	JNZ           block198
 
-end185:
+end200:
 	VEXTRACTF128 $0x01, Y1, X3
 	VADDPS       X3, X1, X3
 	VHADDPS      X3, X3, X3
 	VHADDPS      X3, X3, X3
 	VADDSS       X3, X2, X2
 	TESTQ        DI, DI
-	JG           chunk182
+	JG           chunk197
 	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row181
+	JNZ          row196
 	VZEROUPPER
 	RET
 
@@ -7909,7 +8533,7 @@ TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 
-row186:
+row201:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
@@ -7917,23 +8541,23 @@ row186:
 	MOVL   $0x000000ff, R8
 	KMOVD  R8, K1
 
-chunk187:
+chunk202:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block188:
+block203:
 	CMPQ  DI, $0x00000100
-	JGE   whole189
+	JGE   whole204
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole189
+	JNE   whole204
 	MOVQ  last+48(FP), BX
 
-whole189:
+whole204:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -8010,23 +8634,23 @@ whole189:
 	ADDQ           $0x00000090, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end190
+	JLE            end205
 	DECQ           R8
-	JNZ            block188
+	JNZ            block203
 
-end190:
+end205:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPS       X4, X2, X4
 	VHADDPS      X4, X4, X4
 	VHADDPS      X4, X4, X4
 	VADDSS       X4, X3, X3
 	TESTQ        DI, DI
-	JG           chunk187
+	JG           chunk202
 	VMOVSS       X3, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row186
+	JNZ          row201
 	VZEROUPPER
 	RET
 
@@ -8039,17 +8663,17 @@ TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift0044<>+0(SB), Z1
 
-row191:
+row206:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X3, X3, X3
 
-chunk192:
+chunk207:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block193:
+block208:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8128,23 +8752,23 @@ block193:
 	ADDQ            $0x00000090, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end195
+	JLE             end210
 	DECQ            R8
-	JNZ             block193
+	JNZ             block208
 
-end195:
+end210:
 	VEXTRACTF128 $0x01, Y2, X4
 	VADDPS       X4, X2, X4
 	VHADDPS      X4, X4, X4
 	VHADDPS      X4, X4, X4
 	VADDSS       X4, X3, X3
 	TESTQ        DI, DI
-	JG           chunk192
+	JG           chunk207
 	VMOVSS       X3, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row191
+	JNZ          row206
 	VZEROUPPER
 	RET
 
@@ -8177,17 +8801,17 @@ TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-56
 	VMOVDQU64    shiftL42<>+0(SB), Z2
 	VMOVDQU64    shiftR02<>+0(SB), Z3
 
-row196:
+row211:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X5, X5, X5
 
-chunk197:
+chunk212:
 	VXORPS Z4, Z4, Z4
 	MOVQ   $0x00000008, R8
 
-block198:
+block213:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8249,11 +8873,11 @@ block198:
 	ADDQ            $0x000000d2, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end200
+	JLE             end215
 	DECQ            R8
-	JNZ             block198
+	JNZ             block213
 
-end200:
+end215:
 	VEXTRACTF64X4 $0x01, Z4, Y6
 	VADDPS        Y6, Y4, Y6
 	VEXTRACTF32X4 $0x01, Y6, X4
@@ -8262,12 +8886,12 @@ end200:
 	VHADDPS       X4, X4, X4
 	VADDSS        X4, X5, X5
 	TESTQ         DI, DI
-	JG            chunk197
+	JG            chunk212
 	VMOVSS        X5, (AX)
 	ADDQ          $0x04, AX
 	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row196
+	JNZ           row211
 	VZEROUPPER
 	RET
 
@@ -8317,7 +8941,7 @@ TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-56
 	VMOVDQU64    shift04<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row201:
+row216:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
@@ -8325,23 +8949,23 @@ row201:
 	MOVL   $0x000000ff, R8
 	KMOVD  R8, K2
 
-chunk202:
+chunk217:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block203:
+block218:
 	CMPQ  DI, $0x00000100
-	JGE   whole204
+	JGE   whole219
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K2
 	CMPQ  DX, $0x01
-	JNE   whole204
+	JNE   whole219
 	MOVQ  last+48(FP), BX
 
-whole204:
+whole219:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -8442,23 +9066,23 @@ whole204:
 	ADDQ           $0x000000b0, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end205
+	JLE            end220
 	DECQ           R8
-	JNZ            block203
+	JNZ            block218
 
-end205:
+end220:
 	VEXTRACTF128 $0x01, Y3, X5
 	VADDPS       X5, X3, X5
 	VHADDPS      X5, X5, X5
 	VHADDPS      X5, X5, X5
 	VADDSS       X5, X4, X4
 	TESTQ        DI, DI
-	JG           chunk202
+	JG           chunk217
 	VMOVSS       X4, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row201
+	JNZ          row216
 	VZEROUPPER
 	RET
 
@@ -8473,7 +9097,7 @@ TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-56
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row206:
+row221:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
@@ -8481,23 +9105,23 @@ row206:
 	MOVL   $0x000000ff, R8
 	KMOVD  R8, K1
 
-chunk207:
+chunk222:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block208:
+block223:
 	CMPQ  DI, $0x00000100
-	JGE   whole209
+	JGE   whole224
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole209
+	JNE   whole224
 	MOVQ  last+48(FP), BX
 
-whole209:
+whole224:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -8581,23 +9205,23 @@ whole209:
 	ADDQ           $0x00000090, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end210
+	JLE            end225
 	DECQ           R8
-	JNZ            block208
+	JNZ            block223
 
-end210:
+end225:
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X6
 	VHADDPS      X6, X6, X6
 	VHADDPS      X6, X6, X6
 	VADDSS       X6, X5, X5
 	TESTQ        DI, DI
-	JG           chunk207
+	JG           chunk222
 	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row206
+	JNZ          row221
 	VZEROUPPER
 	RET
 
@@ -8611,17 +9235,17 @@ TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-56
 	VMOVDQU64    shift0044<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row211:
+row226:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X4, X4, X4
 
-chunk212:
+chunk227:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block213:
+block228:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8712,23 +9336,23 @@ block213:
 	ADDQ            $0x000000b0, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end215
+	JLE             end230
 	DECQ            R8
-	JNZ             block213
+	JNZ             block228
 
-end215:
+end230:
 	VEXTRACTF128 $0x01, Y3, X5
 	VADDPS       X5, X3, X5
 	VHADDPS      X5, X5, X5
 	VHADDPS      X5, X5, X5
 	VADDSS       X5, X4, X4
 	TESTQ        DI, DI
-	JG           chunk212
+	JG           chunk227
 	VMOVSS       X4, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row211
+	JNZ          row226
 	VZEROUPPER
 	RET
 
@@ -8812,17 +9436,17 @@ TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         rows+16(FP), DX
 	VBROADCASTSS threes<>+0(SB), Z0
 
-row216:
+row231:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X2, X2, X2
 
-chunk217:
+chunk232:
 	VXORPS Z1, Z1, Z1
 	MOVQ   $0x00000008, R8
 
-block218:
+block233:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	VPBROADCASTD    80(BX), X3
@@ -8881,11 +9505,11 @@ block218:
 	ADDQ            $0x00000054, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end220
+	JLE             end235
 	DECQ            R8
-	JNZ             block218
+	JNZ             block233
 
-end220:
+end235:
 	VEXTRACTF64X4 $0x01, Z1, Y3
 	VADDPS        Y3, Y1, Y3
 	VEXTRACTF32X4 $0x01, Y3, X1
@@ -8894,12 +9518,12 @@ end220:
 	VHADDPS       X1, X1, X1
 	VADDSS        X1, X2, X2
 	TESTQ         DI, DI
-	JG            chunk217
+	JG            chunk232
 	VMOVSS        X2, (AX)
 	ADDQ          $0x04, AX
 	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row216
+	JNZ           row231
 	VZEROUPPER
 	RET
 
@@ -8948,17 +9572,17 @@ TEXT ·vecQ3KAVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS threes<>+0(SB), Z0
 	VBROADCASTSS fours<>+0(SB), Z1
 
-row221:
+row236:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X3, X3, X3
 
-chunk222:
+chunk237:
 	VXORPS Z2, Z2, Z2
 	MOVQ   $0x00000008, R8
 
-block223:
+block238:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	MOVQ            96(BX), R9
@@ -9048,11 +9672,11 @@ block223:
 	ADDQ            $0x0000006e, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end225
+	JLE             end240
 	DECQ            R8
-	JNZ             block223
+	JNZ             block238
 
-end225:
+end240:
 	VEXTRACTF64X4 $0x01, Z2, Y4
 	VADDPS        Y4, Y2, Y4
 	VEXTRACTF32X4 $0x01, Y4, X2
@@ -9061,12 +9685,12 @@ end225:
 	VHADDPS       X2, X2, X2
 	VADDSS        X2, X3, X3
 	TESTQ         DI, DI
-	JG            chunk222
+	JG            chunk237
 	VMOVSS        X3, (AX)
 	ADDQ          $0x04, AX
 	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row221
+	JNZ           row236
 	VZEROUPPER
 	RET
 
@@ -9142,6 +9766,492 @@ DATA rotateBy28<>+56(SB)/4, $0x0000001b
 DATA rotateBy28<>+60(SB)/4, $0x0000001b
 GLOBL rotateBy28<>(SB), RODATA|NOPTR, $64
 
+// func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ41AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+
+row241:
+	MOVQ   CX, BX
+	MOVQ   x+24(FP), SI
+	MOVQ   n+32(FP), DI
+	VXORPS X3, X3, X3
+	MOVL   $0x000000ff, R8
+	KMOVD  R8, K1
+
+chunk242:
+	VXORPS Y2, Y2, Y2
+	MOVQ   $0x00000008, R8
+
+block243:
+	CMPQ  DI, $0x00000100
+	JGE   whole244
+	MOVQ  DI, R9
+	SHRQ  $0x05, R9
+	MOVL  $0x000000ff, R10
+	BZHIL R9, R10, R9
+	KMOVD R9, K1
+	CMPQ  DX, $0x01
+	JNE   whole244
+	MOVQ  last+48(FP), BX
+
+whole244:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        2(BX), R9
+	MOVWQZX        22(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        42(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        62(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X4
+	MOVWQZX        82(BX), R9
+	MOVWQZX        102(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        122(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        142(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X5
+	VPUNPCKLQDQ    X5, X4, X4
+	VCVTPH2PS      X4, Y4
+	VBROADCASTSS   signBit<>+0(SB), Y5
+	VXORPS         Y5, Y4, Y4
+	MOVWQZX        (BX), R9
+	MOVWQZX        20(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        40(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        60(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X5
+	MOVWQZX        80(BX), R9
+	MOVWQZX        100(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        120(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        140(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VMOVAPS.Z      Y4, K1, Y4
+	VFNMADD231PS   320(SI), Y4, Y2
+	VMULPS.Z       256(SI), Y5, K1, Y5
+	VBROADCASTI128 4(BX), Y4
+	VBROADCASTI128 24(BX), Y6
+	VINSERTI64X4   $0x01, Y6, Z4, Z4
+	VPSRLVD        Z1, Z4, Z4
+	VPANDD         Z0, Z4, Z4
+	VXORPS         Z6, Z6, Z6
+	VPDPBUSD       (SI), Z4, Z6
+	VBROADCASTI128 44(BX), Y7
+	VBROADCASTI128 64(BX), Y4
+	VINSERTI64X4   $0x01, Y4, Z7, Z7
+	VPSRLVD        Z1, Z7, Z7
+	VPANDD         Z0, Z7, Z7
+	VXORPS         Z8, Z8, Z8
+	VPDPBUSD       64(SI), Z7, Z8
+	VBROADCASTI128 84(BX), Y9
+	VBROADCASTI128 104(BX), Y4
+	VINSERTI64X4   $0x01, Y4, Z9, Z9
+	VPSRLVD        Z1, Z9, Z9
+	VPANDD         Z0, Z9, Z9
+	VXORPS         Z10, Z10, Z10
+	VPDPBUSD       128(SI), Z9, Z10
+	VBROADCASTI128 124(BX), Y11
+	VBROADCASTI128 144(BX), Y4
+	VINSERTI64X4   $0x01, Y4, Z11, Z11
+	VPSRLVD        Z1, Z11, Z11
+	VPANDD         Z0, Z11, Z11
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       192(SI), Z11, Z12
+	VPUNPCKLDQ     Z8, Z6, Z13
+	VPUNPCKHDQ     Z8, Z6, Z6
+	VPADDD         Z6, Z13, Z13
+	VPUNPCKLDQ     Z12, Z10, Z6
+	VPUNPCKHDQ     Z12, Z10, Z8
+	VPADDD         Z8, Z6, Z6
+	VPUNPCKLQDQ    Z6, Z13, Z8
+	VPUNPCKHQDQ    Z6, Z13, Z6
+	VPADDD         Z6, Z8, Z8
+	VMOVDQU32      evenFirst<>+0(SB), Z6
+	VPERMD         Z8, Z6, Z6
+	VEXTRACTI64X4  $0x01, Z6, Y4
+	VPADDD         Y4, Y6, Y4
+	VCVTDQ2PS      Y4, Y4
+	VFMADD231PS    Y5, Y4, Y2
+	ADDQ           $0x000000a0, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end245
+	DECQ           R8
+	JNZ            block243
+
+end245:
+	VEXTRACTF128 $0x01, Y2, X4
+	VADDPS       X4, X2, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VADDSS       X4, X3, X3
+	TESTQ        DI, DI
+	JG           chunk242
+	VMOVSS       X3, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row241
+	VZEROUPPER
+	RET
+
+// func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ51AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+	VBROADCASTSS sixteens<>+0(SB), Z2
+
+row246:
+	MOVQ   CX, BX
+	MOVQ   x+24(FP), SI
+	MOVQ   n+32(FP), DI
+	VXORPS X4, X4, X4
+	MOVL   $0x000000ff, R8
+	KMOVD  R8, K2
+
+chunk247:
+	VXORPS Y3, Y3, Y3
+	MOVQ   $0x00000008, R8
+
+block248:
+	CMPQ  DI, $0x00000100
+	JGE   whole249
+	MOVQ  DI, R9
+	SHRQ  $0x05, R9
+	MOVL  $0x000000ff, R10
+	BZHIL R9, R10, R9
+	KMOVD R9, K2
+	CMPQ  DX, $0x01
+	JNE   whole249
+	MOVQ  last+48(FP), BX
+
+whole249:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        2(BX), R9
+	MOVWQZX        26(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        50(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        74(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X5
+	MOVWQZX        98(BX), R9
+	MOVWQZX        122(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        146(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        170(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VBROADCASTSS   signBit<>+0(SB), Y6
+	VXORPS         Y6, Y5, Y5
+	MOVWQZX        (BX), R9
+	MOVWQZX        24(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        48(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        72(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	MOVWQZX        96(BX), R9
+	MOVWQZX        120(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        144(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        168(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VMOVAPS.Z      Y5, K2, Y5
+	VFNMADD231PS   320(SI), Y5, Y3
+	VMULPS.Z       256(SI), Y6, K2, Y6
+	VBROADCASTI128 8(BX), Y5
+	VBROADCASTI128 32(BX), Y7
+	VINSERTI64X4   $0x01, Y7, Z5, Z5
+	VPSRLVD        Z1, Z5, Z5
+	VPANDD         Z0, Z5, Z5
+	MOVL           4(BX), R9
+	MOVL           28(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	KMOVQ          R9, K1
+	VPADDB         Z2, Z5, K1, Z5
+	VXORPS         Z7, Z7, Z7
+	VPDPBUSD       (SI), Z5, Z7
+	VBROADCASTI128 56(BX), Y8
+	VBROADCASTI128 80(BX), Y5
+	VINSERTI64X4   $0x01, Y5, Z8, Z8
+	VPSRLVD        Z1, Z8, Z8
+	VPANDD         Z0, Z8, Z8
+	MOVL           52(BX), R9
+	MOVL           76(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	KMOVQ          R9, K1
+	VPADDB         Z2, Z8, K1, Z8
+	VXORPS         Z9, Z9, Z9
+	VPDPBUSD       64(SI), Z8, Z9
+	VBROADCASTI128 104(BX), Y10
+	VBROADCASTI128 128(BX), Y5
+	VINSERTI64X4   $0x01, Y5, Z10, Z10
+	VPSRLVD        Z1, Z10, Z10
+	VPANDD         Z0, Z10, Z10
+	MOVL           100(BX), R9
+	MOVL           124(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	KMOVQ          R9, K1
+	VPADDB         Z2, Z10, K1, Z10
+	VXORPS         Z11, Z11, Z11
+	VPDPBUSD       128(SI), Z10, Z11
+	VBROADCASTI128 152(BX), Y12
+	VBROADCASTI128 176(BX), Y5
+	VINSERTI64X4   $0x01, Y5, Z12, Z12
+	VPSRLVD        Z1, Z12, Z12
+	VPANDD         Z0, Z12, Z12
+	MOVL           148(BX), R9
+	MOVL           172(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	KMOVQ          R9, K1
+	VPADDB         Z2, Z12, K1, Z12
+	VXORPS         Z13, Z13, Z13
+	VPDPBUSD       192(SI), Z12, Z13
+	VPUNPCKLDQ     Z9, Z7, Z14
+	VPUNPCKHDQ     Z9, Z7, Z7
+	VPADDD         Z7, Z14, Z14
+	VPUNPCKLDQ     Z13, Z11, Z7
+	VPUNPCKHDQ     Z13, Z11, Z9
+	VPADDD         Z9, Z7, Z7
+	VPUNPCKLQDQ    Z7, Z14, Z9
+	VPUNPCKHQDQ    Z7, Z14, Z7
+	VPADDD         Z7, Z9, Z9
+	VMOVDQU32      evenFirst<>+0(SB), Z7
+	VPERMD         Z9, Z7, Z7
+	VEXTRACTI64X4  $0x01, Z7, Y5
+	VPADDD         Y5, Y7, Y5
+	VCVTDQ2PS      Y5, Y5
+	VFMADD231PS    Y6, Y5, Y3
+	ADDQ           $0x000000c0, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end250
+	DECQ           R8
+	JNZ            block248
+
+end250:
+	VEXTRACTF128 $0x01, Y3, X5
+	VADDPS       X5, X3, X5
+	VHADDPS      X5, X5, X5
+	VHADDPS      X5, X5, X5
+	VADDSS       X5, X4, X4
+	TESTQ        DI, DI
+	JG           chunk247
+	VMOVSS       X4, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row246
+	VZEROUPPER
+	RET
+
+// func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
+TEXT ·vecMXFP4AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS flip<>+0(SB), Z0
+	VBROADCASTSS nibbles<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z2
+	VMOVDQU64    mxfp4Values<>+0(SB), Z3
+
+row251:
+	MOVQ   CX, BX
+	MOVQ   x+24(FP), SI
+	MOVQ   n+32(FP), DI
+	VXORPS X5, X5, X5
+	MOVL   $0x000000ff, R8
+	KMOVD  R8, K1
+
+chunk252:
+	VXORPS Y4, Y4, Y4
+	MOVQ   $0x00000008, R8
+
+block253:
+	CMPQ  DI, $0x00000100
+	JGE   whole254
+	MOVQ  DI, R9
+	SHRQ  $0x05, R9
+	MOVL  $0x000000ff, R10
+	BZHIL R9, R10, R9
+	KMOVD R9, K1
+	CMPQ  DX, $0x01
+	JNE   whole254
+	MOVQ  last+48(FP), BX
+
+whole254:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVBQZX        (BX), R9
+	MOVBQZX        17(BX), R10
+	SHLQ           $0x08, R10
+	ORQ            R10, R9
+	MOVBQZX        34(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVBQZX        51(BX), R10
+	SHLQ           $0x18, R10
+	ORQ            R10, R9
+	MOVBQZX        68(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVBQZX        85(BX), R10
+	SHLQ           $0x28, R10
+	ORQ            R10, R9
+	MOVBQZX        102(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	MOVBQZX        119(BX), R10
+	SHLQ           $0x38, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	VPMOVZXBD      X6, Y6
+	VBROADCASTSS   two<>+0(SB), Y9
+	VBROADCASTSS   subnormal<>+0(SB), Y7
+	VPSLLVD        Y6, Y7, Y7
+	VPCMPGTD       Y6, Y9, Y8
+	VPAND          Y8, Y7, Y7
+	VPSRLD         $0x01, Y9, Y9
+	VPSUBD         Y9, Y6, Y6
+	VPSLLD         $0x17, Y6, Y6
+	VPANDN         Y6, Y8, Y6
+	VPOR           Y7, Y6, Y6
+	VMULPS.Z       256(SI), Y6, K1, Y6
+	VBROADCASTI128 1(BX), Y7
+	VBROADCASTI128 18(BX), Y8
+	VINSERTI64X4   $0x01, Y8, Z7, Z7
+	VPSRLVD        Z2, Z7, Z7
+	VPANDD         Z1, Z7, Z7
+	VPSHUFB        Z7, Z3, Z7
+	VPXORD         Z0, Z7, Z7
+	VXORPS         Z8, Z8, Z8
+	VPDPBUSD       (SI), Z7, Z8
+	VBROADCASTI128 35(BX), Y9
+	VBROADCASTI128 52(BX), Y7
+	VINSERTI64X4   $0x01, Y7, Z9, Z9
+	VPSRLVD        Z2, Z9, Z9
+	VPANDD         Z1, Z9, Z9
+	VPSHUFB        Z9, Z3, Z9
+	VPXORD         Z0, Z9, Z9
+	VXORPS         Z10, Z10, Z10
+	VPDPBUSD       64(SI), Z9, Z10
+	VBROADCASTI128 69(BX), Y11
+	VBROADCASTI128 86(BX), Y7
+	VINSERTI64X4   $0x01, Y7, Z11, Z11
+	VPSRLVD        Z2, Z11, Z11
+	VPANDD         Z1, Z11, Z11
+	VPSHUFB        Z11, Z3, Z11
+	VPXORD         Z0, Z11, Z11
+	VXORPS         Z12, Z12, Z12
+	VPDPBUSD       128(SI), Z11, Z12
+	VBROADCASTI128 103(BX), Y13
+	VBROADCASTI128 120(BX), Y7
+	VINSERTI64X4   $0x01, Y7, Z13, Z13
+	VPSRLVD        Z2, Z13, Z13
+	VPANDD         Z1, Z13, Z13
+	VPSHUFB        Z13, Z3, Z13
+	VPXORD         Z0, Z13, Z13
+	VXORPS         Z14, Z14, Z14
+	VPDPBUSD       192(SI), Z13, Z14
+	VPUNPCKLDQ     Z10, Z8, Z15
+	VPUNPCKHDQ     Z10, Z8, Z8
+	VPADDD         Z8, Z15, Z15
+	VPUNPCKLDQ     Z14, Z12, Z8
+	VPUNPCKHDQ     Z14, Z12, Z10
+	VPADDD         Z10, Z8, Z8
+	VPUNPCKLQDQ    Z8, Z15, Z10
+	VPUNPCKHQDQ    Z8, Z15, Z8
+	VPADDD         Z8, Z10, Z10
+	VMOVDQU32      evenFirst<>+0(SB), Z8
+	VPERMD         Z10, Z8, Z8
+	VEXTRACTI64X4  $0x01, Z8, Y7
+	VPADDD         Y7, Y8, Y7
+	VPADDD         288(SI), Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VFMADD231PS    Y6, Y7, Y4
+	ADDQ           $0x00000088, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end255
+	DECQ           R8
+	JNZ            block253
+
+end255:
+	VEXTRACTF128 $0x01, Y4, X6
+	VADDPS       X6, X4, X6
+	VHADDPS      X6, X6, X6
+	VHADDPS      X6, X6, X6
+	VADDSS       X6, X5, X5
+	TESTQ        DI, DI
+	JG           chunk252
+	VMOVSS       X5, (AX)
+	ADDQ         $0x04, AX
+	ADDQ         stride+40(FP), CX
+	DECQ         DX
+	JNZ          row251
+	VZEROUPPER
+	RET
+
 // func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-56
@@ -9153,17 +10263,17 @@ TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-56
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row226:
+row256:
 	MOVQ   CX, BX
 	MOVQ   x+24(FP), SI
 	MOVQ   n+32(FP), DI
 	VXORPS X5, X5, X5
 
-chunk227:
+chunk257:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block228:
+block258:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -9265,23 +10375,23 @@ block228:
 	ADDQ           $0x00000088, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end230
+	JLE            end260
 	DECQ           R8
-	JNZ            block228
+	JNZ            block258
 
-end230:
+end260:
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X6
 	VHADDPS      X6, X6, X6
 	VHADDPS      X6, X6, X6
 	VADDSS       X6, X5, X5
 	TESTQ        DI, DI
-	JG           chunk227
+	JG           chunk257
 	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
 	ADDQ         stride+40(FP), CX
 	DECQ         DX
-	JNZ          row226
+	JNZ          row256
 	VZEROUPPER
 	RET
 
@@ -9314,7 +10424,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop231:
+loop261:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -9342,7 +10452,7 @@ loop231:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop231
+	JNZ          loop261
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9379,7 +10489,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop232:
+loop262:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -9392,7 +10502,7 @@ loop232:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop232
+	JNZ          loop262
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -9413,7 +10523,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop233:
+loop263:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -9426,7 +10536,7 @@ loop233:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop233
+	JNZ          loop263
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9444,14 +10554,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop234:
+loop264:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop234
+	JNZ          loop264
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -9485,7 +10595,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop235:
+loop265:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -9513,7 +10623,7 @@ loop235:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop235
+	JNZ          loop265
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9550,7 +10660,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop236:
+loop266:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -9563,7 +10673,7 @@ loop236:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop236
+	JNZ          loop266
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -9584,7 +10694,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop237:
+loop267:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -9597,7 +10707,7 @@ loop237:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop237
+	JNZ          loop267
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9615,14 +10725,14 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop238:
+loop268:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop238
+	JNZ          loop268
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -9648,7 +10758,7 @@ TEXT ·weightedQ80h4c32AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(R8*1), Z6
 	VMOVUPS 64(AX)(R8*1), Z7
 
-loop239:
+loop269:
 	VBROADCASTSS (CX), Z8
 	VBROADCASTSS (CX)(R9*1), Z9
 	VBROADCASTSS (CX)(R9*2), Z10
@@ -9672,7 +10782,7 @@ loop239:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop239
+	JNZ          loop269
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, (AX)(DI*1)
@@ -9713,7 +10823,7 @@ TEXT ·weightedQ80h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop240:
+loop270:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -9753,7 +10863,7 @@ loop240:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop240
+	JNZ          loop270
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9784,7 +10894,7 @@ TEXT ·weightedQ80h1c32AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 
-loop241:
+loop271:
 	VBROADCASTSS (CX), Z2
 	VPBROADCASTW (DX), Y4
 	VCVTPH2PS    Y4, Z4
@@ -9799,7 +10909,7 @@ loop241:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop241
+	JNZ          loop271
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VZEROUPPER
@@ -9818,7 +10928,7 @@ TEXT ·weightedQ80h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop242:
+loop272:
 	VBROADCASTSS (CX), Z4
 	VPBROADCASTW (DX), Y6
 	VCVTPH2PS    Y6, Z6
@@ -9843,7 +10953,7 @@ loop242:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop242
+	JNZ          loop272
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -9858,7 +10968,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop243:
+loop273:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
@@ -9909,7 +11019,7 @@ loop243:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop243
+	JNZ          loop273
 	VZEROUPPER
 	RET
 
@@ -9920,7 +11030,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop244:
+loop274:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -9977,7 +11087,7 @@ loop244:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop244
+	JNZ          loop274
 	VZEROUPPER
 	RET
 
@@ -9988,7 +11098,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop245:
+loop275:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -10035,7 +11145,7 @@ loop245:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop245
+	JNZ          loop275
 	VZEROUPPER
 	RET
 
@@ -10046,7 +11156,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop246:
+loop276:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -10102,7 +11212,7 @@ loop246:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop246
+	JNZ          loop276
 	VZEROUPPER
 	RET
 
@@ -10113,7 +11223,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop247:
+loop277:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -10172,7 +11282,7 @@ loop247:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop247
+	JNZ          loop277
 	VZEROUPPER
 	RET
 
@@ -10183,7 +11293,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop248:
+loop278:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -10235,7 +11345,7 @@ loop248:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop248
+	JNZ          loop278
 	VZEROUPPER
 	RET
 
@@ -10246,7 +11356,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop249:
+loop279:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -10255,7 +11365,7 @@ loop249:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop249
+	JNZ       loop279
 	VZEROUPPER
 	RET
 
@@ -10266,7 +11376,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop250:
+loop280:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -10276,7 +11386,7 @@ loop250:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop250
+	JNZ       loop280
 	VZEROUPPER
 	RET
 
@@ -10289,7 +11399,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop251:
+loop281:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -10341,7 +11451,7 @@ loop251:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop251
+	JNZ          loop281
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -10355,7 +11465,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop252:
+loop282:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -10384,7 +11494,7 @@ loop252:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop252
+	JNZ          loop282
 	VZEROUPPER
 	RET
 
@@ -10400,7 +11510,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop253:
+loop283:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -10469,7 +11579,7 @@ loop253:
 	ADDQ         $0x20, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop253
+	JNZ          loop283
 	VZEROUPPER
 	RET
 
@@ -11361,6 +12471,359 @@ TEXT ·unpackQ3KAVX2(SB), NOSPLIT, $0-16
 DATA bytes4<>+0(SB)/4, $0x04040404
 GLOBL bytes4<>(SB), RODATA|NOPTR, $4
 
+// func unpackQ41AVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ41AVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VMOVDQU        shift04<>+0(SB), Y1
+	MOVWQZX        2(CX), DX
+	MOVWQZX        22(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        42(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        62(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X2
+	MOVWQZX        82(CX), DX
+	MOVWQZX        102(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        122(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        142(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X3
+	VPUNPCKLQDQ    X3, X2, X2
+	VCVTPH2PS      X2, Y2
+	VBROADCASTSS   signBit<>+0(SB), Y3
+	VXORPS         Y3, Y2, Y2
+	MOVWQZX        (CX), DX
+	MOVWQZX        20(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        40(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        60(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X3
+	MOVWQZX        80(CX), DX
+	MOVWQZX        100(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        120(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        140(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X4
+	VPUNPCKLQDQ    X4, X3, X3
+	VCVTPH2PS      X3, Y3
+	VMOVDQU        twice<>+0(SB), Y4
+	VPERMPS        Y3, Y4, Y4
+	VMOVDQU        twice<>+32(SB), Y5
+	VPERMPS        Y3, Y5, Y5
+	VMOVDQU        twice<>+0(SB), Y3
+	VPERMPS        Y2, Y3, Y3
+	VMOVDQU        twice<>+32(SB), Y6
+	VPERMPS        Y2, Y6, Y6
+	VMOVUPS        Y4, 256(AX)
+	VMOVUPS        Y3, 320(AX)
+	VMOVUPS        Y5, 288(AX)
+	VMOVUPS        Y6, 352(AX)
+	VBROADCASTI128 4(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, (AX)
+	VBROADCASTI128 24(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 32(AX)
+	VBROADCASTI128 44(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 64(AX)
+	VBROADCASTI128 64(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 96(AX)
+	VBROADCASTI128 84(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 128(AX)
+	VBROADCASTI128 104(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 160(AX)
+	VBROADCASTI128 124(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 192(AX)
+	VBROADCASTI128 144(CX), Y2
+	VPSRLVD        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackQ51AVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2, F16C
+TEXT ·unpackQ51AVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VMOVDQU        shift04<>+0(SB), Y1
+	VBROADCASTSS   sixteens<>+0(SB), Y2
+	VMOVDQU        byteOf<>+0(SB), Y3
+	VMOVDQU        bitOf<>+0(SB), Y4
+	MOVWQZX        2(CX), DX
+	MOVWQZX        26(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        50(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        74(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X5
+	MOVWQZX        98(CX), DX
+	MOVWQZX        122(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        146(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        170(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VBROADCASTSS   signBit<>+0(SB), Y6
+	VXORPS         Y6, Y5, Y5
+	MOVWQZX        (CX), DX
+	MOVWQZX        24(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        48(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        72(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X6
+	MOVWQZX        96(CX), DX
+	MOVWQZX        120(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVWQZX        144(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVWQZX        168(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VMOVDQU        twice<>+0(SB), Y7
+	VPERMPS        Y6, Y7, Y7
+	VMOVDQU        twice<>+32(SB), Y8
+	VPERMPS        Y6, Y8, Y8
+	VMOVDQU        twice<>+0(SB), Y6
+	VPERMPS        Y5, Y6, Y6
+	VMOVDQU        twice<>+32(SB), Y9
+	VPERMPS        Y5, Y9, Y9
+	VMOVUPS        Y7, 256(AX)
+	VMOVUPS        Y6, 320(AX)
+	VMOVUPS        Y8, 288(AX)
+	VMOVUPS        Y9, 352(AX)
+	VBROADCASTI128 8(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   4(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, (AX)
+	VBROADCASTI128 32(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   28(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 32(AX)
+	VBROADCASTI128 56(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   52(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 64(AX)
+	VBROADCASTI128 80(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   76(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 96(AX)
+	VBROADCASTI128 104(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   100(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 128(AX)
+	VBROADCASTI128 128(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   124(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 160(AX)
+	VBROADCASTI128 152(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   148(CX), Y6
+	VPSHUFB        Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPCMPEQB       Y4, Y6, Y6
+	VPAND          Y2, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 192(AX)
+	VBROADCASTI128 176(CX), Y5
+	VPSRLVD        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   172(CX), Y0
+	VPSHUFB        Y3, Y0, Y0
+	VPAND          Y4, Y0, Y0
+	VPCMPEQB       Y4, Y0, Y0
+	VPAND          Y2, Y0, Y0
+	VPOR           Y0, Y5, Y5
+	VMOVDQU        Y5, 224(AX)
+	VZEROUPPER
+	RET
+
+// func unpackMXFP4AVX2(dst *byte, src *byte)
+// Requires: AVX, AVX2
+TEXT ·unpackMXFP4AVX2(SB), NOSPLIT, $0-16
+	MOVQ           dst+0(FP), AX
+	MOVQ           src+8(FP), CX
+	VBROADCASTSS   nibbles<>+0(SB), Y0
+	VMOVDQU        shift04<>+0(SB), Y1
+	VMOVDQU        mxfp4Values<>+0(SB), Y2
+	MOVBQZX        (CX), DX
+	MOVBQZX        17(CX), BX
+	SHLQ           $0x08, BX
+	ORQ            BX, DX
+	MOVBQZX        34(CX), BX
+	SHLQ           $0x10, BX
+	ORQ            BX, DX
+	MOVBQZX        51(CX), BX
+	SHLQ           $0x18, BX
+	ORQ            BX, DX
+	MOVBQZX        68(CX), BX
+	SHLQ           $0x20, BX
+	ORQ            BX, DX
+	MOVBQZX        85(CX), BX
+	SHLQ           $0x28, BX
+	ORQ            BX, DX
+	MOVBQZX        102(CX), BX
+	SHLQ           $0x30, BX
+	ORQ            BX, DX
+	MOVBQZX        119(CX), BX
+	SHLQ           $0x38, BX
+	ORQ            BX, DX
+	VMOVQ          DX, X3
+	VPMOVZXBD      X3, Y3
+	VBROADCASTSS   two<>+0(SB), Y6
+	VBROADCASTSS   subnormal<>+0(SB), Y4
+	VPSLLVD        Y3, Y4, Y4
+	VPCMPGTD       Y3, Y6, Y5
+	VPAND          Y5, Y4, Y4
+	VPSRLD         $0x01, Y6, Y6
+	VPSUBD         Y6, Y3, Y3
+	VPSLLD         $0x17, Y3, Y3
+	VPANDN         Y3, Y5, Y3
+	VPOR           Y4, Y3, Y3
+	VMOVDQU        twice<>+0(SB), Y4
+	VPERMPS        Y3, Y4, Y4
+	VMOVDQU        twice<>+32(SB), Y5
+	VPERMPS        Y3, Y5, Y5
+	VXORPS         Y3, Y3, Y3
+	VMOVUPS        Y4, 256(AX)
+	VMOVUPS        Y3, 320(AX)
+	VMOVUPS        Y5, 288(AX)
+	VMOVUPS        Y3, 352(AX)
+	VBROADCASTI128 1(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, (AX)
+	VBROADCASTI128 18(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 32(AX)
+	VBROADCASTI128 35(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 64(AX)
+	VBROADCASTI128 52(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 96(AX)
+	VBROADCASTI128 69(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 128(AX)
+	VBROADCASTI128 86(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 160(AX)
+	VBROADCASTI128 103(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 192(AX)
+	VBROADCASTI128 120(CX), Y3
+	VPSRLVD        Y1, Y3, Y3
+	VPAND          Y0, Y3, Y3
+	VPSHUFB        Y3, Y2, Y3
+	VMOVDQU        Y3, 224(AX)
+	VZEROUPPER
+	RET
+
 // func unpackIQ4XSAVX2(dst *byte, src *byte)
 // Requires: AVX, AVX2, F16C
 TEXT ·unpackIQ4XSAVX2(SB), NOSPLIT, $0-16
@@ -11471,7 +12934,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop254:
+loop284:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -11488,7 +12951,7 @@ loop254:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop254
+	JNZ          loop284
 	VZEROUPPER
 	RET
 
@@ -11501,7 +12964,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop255:
+loop285:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -11509,7 +12972,7 @@ loop255:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop255
+	JNZ     loop285
 	VZEROUPPER
 	RET
 
@@ -11521,7 +12984,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop256:
+loop286:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -11529,7 +12992,7 @@ loop256:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop256
+	JNZ     loop286
 	VZEROUPPER
 	RET
 
@@ -11540,12 +13003,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop257:
+loop287:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop257
+	JNZ     loop287
 	VZEROUPPER
 	RET
 
@@ -11558,7 +13021,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop258:
+loop288:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -11576,7 +13039,7 @@ loop258:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop258
+	JNZ     loop288
 	VZEROUPPER
 	RET
 
@@ -11588,7 +13051,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop259:
+loop289:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -11603,7 +13066,7 @@ loop259:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop259
+	JNZ       loop289
 	VZEROUPPER
 	RET
 
@@ -11614,13 +13077,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop260:
+loop290:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop260
+	JNZ       loop290
 	VZEROUPPER
 	RET
 
@@ -11631,14 +13094,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop261:
+loop291:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop261
+	JNZ       loop291
 	VZEROUPPER
 	RET
 
@@ -11649,13 +13112,13 @@ TEXT ·loadF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop262:
+loop292:
 	VCVTPH2PS (CX), Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, DX
-	JNZ       loop262
+	JNZ       loop292
 	VZEROUPPER
 	RET
 
@@ -11666,14 +13129,14 @@ TEXT ·loadBF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop263:
+loop293:
 	VPMOVZXWD (CX), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, DX
-	JNZ       loop263
+	JNZ       loop293
 	VZEROUPPER
 	RET
 
@@ -11684,7 +13147,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop264:
+loop294:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -11706,7 +13169,7 @@ loop264:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop264
+	JNZ          loop294
 	VZEROUPPER
 	RET
 
@@ -11717,13 +13180,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop265:
+loop295:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop265
+	JNZ       loop295
 	VZEROUPPER
 	RET
 
@@ -11738,7 +13201,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop266:
+loop296:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -11749,7 +13212,7 @@ loop266:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop266
+	JNZ       loop296
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -11769,7 +13232,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop267:
+loop297:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -11788,7 +13251,7 @@ loop267:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop267
+	JNZ       loop297
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -11808,28 +13271,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop268:
+loop298:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain269
+	JZ      plain299
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain269:
+plain299:
 	TESTQ  BX, BX
-	JZ     unbiased270
+	JZ     unbiased300
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased270:
+unbiased300:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop268
+	JNZ     loop298
 	VZEROUPPER
 	RET
 
@@ -11841,12 +13304,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop271:
+loop301:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop271
+	JNZ     loop301
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -11857,7 +13320,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop272:
+loop302:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -11872,7 +13335,7 @@ loop272:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop272
+	JNZ        loop302
 	VZEROUPPER
 	RET
 
@@ -11894,7 +13357,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop273:
+loop303:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -11908,7 +13371,7 @@ loop273:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop273
+	JNZ         loop303
 	VZEROUPPER
 	RET
 
@@ -11930,7 +13393,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop274:
+loop304:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -11944,6 +13407,6 @@ loop274:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop274
+	JNZ         loop304
 	VZEROUPPER
 	RET

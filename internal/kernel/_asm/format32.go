@@ -74,13 +74,16 @@ func beginQ50(v *vecState) {
 	VMOVDQU(table("bitOf", repeatAll(4, 0x08040201, 0x80402010)...), v.masks[4])
 }
 
-func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
-	base := 44*s + 22*h
-	w := v.nibbles(44*s+6, 22, h)
+func weightsQ50(v *vecState, s, h int) reg.VecVirtual { return v.fiveBits(s, h, 2, 22) }
+
+// fiveBits loads blocks of some bytes with fifth bits at high, then nibbles.
+func (v *vecState) fiveBits(s, h, high, block int) reg.VecVirtual {
+	base := 2*block*s + block*h
+	w := v.nibbles(2*block*s+high+4, block, h)
 	if v.i == avx512 {
 		bits, upper := GP64(), GP64()
-		MOVL(at(v.w, base+2), bits.As32())
-		MOVL(at(v.w, base+24), upper.As32())
+		MOVL(at(v.w, base+high), bits.As32())
+		MOVL(at(v.w, base+block+high), upper.As32())
 		SHLQ(Imm(32), upper)
 		ORQ(upper, bits)
 		KMOVQ(bits, v.k2)
@@ -88,7 +91,7 @@ func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
 		return w
 	}
 	bits := YMM()
-	VPBROADCASTD(at(v.w, base+2), bits)
+	VPBROADCASTD(at(v.w, base+high), bits)
 	VPSHUFB(v.masks[3], bits, bits)
 	VPAND(v.masks[4], bits, bits)
 	VPCMPEQB(v.masks[4], bits, bits)
@@ -96,3 +99,51 @@ func weightsQ50(v *vecState, s, h int) reg.VecVirtual {
 	VPOR(bits, w, w)
 	return w
 }
+
+// Q4_1 and Q5_1 have a minimum after the scale, to be added.
+func headerQ41(blockBytes int) func(v *vecState) {
+	return func(v *vecState) {
+		m, sign := v.halves(2, blockBytes), YMM()
+		VBROADCASTSS(table("signBit", 0x80000000), sign)
+		VXORPS(sign, m, m)
+		v.scales, v.mins = []reg.VecVirtual{v.halves(0, blockBytes)}, []reg.VecVirtual{m}
+	}
+}
+
+func weightsQ41(v *vecState, s, h int) reg.VecVirtual { return v.nibbles(40*s+4, 20, h) }
+
+func weightsQ51(v *vecState, s, h int) reg.VecVirtual { return v.fiveBits(s, h, 4, 24) }
+
+// MXFP4 is a byte of exponent, then nibbles that name values.
+func beginMXFP4(v *vecState) {
+	beginQ40(v)
+	v.table = v.i.vec()
+	v.i.load(table("mxfp4Values", repeatAll(4, 0x03020100, 0x0c080604, 0xfdfeff00, 0xf4f8fafc)...), v.table)
+}
+
+// headerMXFP4 makes 2^(e-128), which is subnormal for the smallest two.
+func headerMXFP4(v *vecState) {
+	all, x, e, small, is, two := GP64(), XMM(), YMM(), YMM(), YMM(), YMM()
+	MOVBQZX(at(v.w, 0), all)
+	for b := 1; b < 8; b++ {
+		one := GP64()
+		MOVBQZX(at(v.w, 17*b), one)
+		SHLQ(Imm(uint64(8*b)), one)
+		ORQ(one, all)
+	}
+	VMOVQ(all, x)
+	VPMOVZXBD(x, e)
+	VBROADCASTSS(table("two", 2), two)
+	VBROADCASTSS(table("subnormal", 0x200000), small)
+	VPSLLVD(e, small, small)
+	VPCMPGTD(e, two, is)
+	VPAND(is, small, small)
+	VPSRLD(Imm(1), two, two)
+	VPSUBD(two, e, e)
+	VPSLLD(Imm(23), e, e)
+	VPANDN(e, is, e)
+	VPOR(small, e, e)
+	v.scales = []reg.VecVirtual{e}
+}
+
+func weightsMXFP4(v *vecState, s, h int) reg.VecVirtual { return v.nibbles(34*s+1, 17, h) }

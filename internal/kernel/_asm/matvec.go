@@ -39,6 +39,9 @@ var formats = []format{
 	{name: "Q5K", bytes: 176, begin: beginQ5K, header: headerQ4K, weights: weightsQ5K},
 	{name: "Q2K", bytes: 84, begin: beginQ2K, header: headerQ2K, per16: true, weights: weightsQ2K},
 	{name: "Q3K", bytes: 110, begin: beginQ3K, header: headerQ3K, per16: true, weights: weightsQ3K, bias: 4},
+	{name: "Q41", bytes: 160, tail: true, begin: beginQ40, header: headerQ41(20), weights: weightsQ41},
+	{name: "Q51", bytes: 192, tail: true, begin: beginQ50, header: headerQ41(24), weights: weightsQ51},
+	{name: "MXFP4", bytes: 136, tail: true, begin: beginMXFP4, header: headerMXFP4, weights: weightsMXFP4, signed: true},
 	{name: "IQ4XS", bytes: 136, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS, signed: true},
 }
 
@@ -139,6 +142,9 @@ func (v *vecState) block(f format) {
 		xm = xMins16
 	}
 	for k, m := range v.mins {
+		if f.tail {
+			v.keepOnly(m)
+		}
 		VFNMADD231PS(at(v.x, xm+v.width(m)*k), m, v.acc[k])
 	}
 	for _, sc := range v.scales {
@@ -167,6 +173,15 @@ func (v *vecState) timesX(f format, sc reg.VecVirtual) {
 	default:
 		VMULPS(at(v.x, xScales), sc, sc)
 		VANDPS(v.keep, sc, sc)
+	}
+}
+
+// keepOnly makes zeros of what belongs to columns that the row does not have.
+func (v *vecState) keepOnly(m reg.VecVirtual) {
+	if v.i == avx512 {
+		VMOVAPS_Z(m, v.keepK, m)
+	} else {
+		VANDPS(v.keep, m, m)
 	}
 }
 
@@ -320,26 +335,29 @@ func (v *vecState) foldGroups(f format) reg.VecVirtual {
 }
 
 // headerHalves makes a header of formats whose blocks of 32 columns start with
-// a half: eight, joined in general registers, whose ports are idle.
+// a half.
 func headerHalves(blockBytes int) func(v *vecState) {
-	return func(v *vecState) {
-		x := [2]reg.VecVirtual{XMM(), XMM()}
-		for k := range x {
-			all := GP64()
-			MOVWQZX(at(v.w, 4*k*blockBytes), all)
-			for b := 1; b < 4; b++ {
-				one := GP64()
-				MOVWQZX(at(v.w, (4*k+b)*blockBytes), one)
-				SHLQ(Imm(uint64(16*b)), one)
-				ORQ(one, all)
-			}
-			VMOVQ(all, x[k])
+	return func(v *vecState) { v.scales = []reg.VecVirtual{v.halves(0, blockBytes)} }
+}
+
+// halves loads eight halves, joined in general registers, whose ports are idle.
+func (v *vecState) halves(disp, apart int) reg.VecVirtual {
+	x := [2]reg.VecVirtual{XMM(), XMM()}
+	for k := range x {
+		all := GP64()
+		MOVWQZX(at(v.w, disp+4*k*apart), all)
+		for b := 1; b < 4; b++ {
+			one := GP64()
+			MOVWQZX(at(v.w, disp+(4*k+b)*apart), one)
+			SHLQ(Imm(uint64(16*b)), one)
+			ORQ(one, all)
 		}
-		VPUNPCKLQDQ(x[1], x[0], x[0])
-		y := YMM()
-		VCVTPH2PS(x[0], y)
-		v.scales = []reg.VecVirtual{y}
+		VMOVQ(all, x[k])
 	}
+	VPUNPCKLQDQ(x[1], x[0], x[0])
+	y := YMM()
+	VCVTPH2PS(x[0], y)
+	return y
 }
 
 // evenFirst reorders 16 bytes of scales.
