@@ -96,6 +96,9 @@ func TestBenchDecode(t *testing.T) {
 
 // TestBenchKernels measures every kind of kernel, in little memory.
 func TestBenchKernels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the machine")
+	}
 	var names []string
 	r, err := atenia.BenchKernels(t.Context(), atenia.KernelsConfig{
 		Threads: 2, Formats: []string{"f32", "q8_0"}, Bytes: 16 << 20, Each: time.Millisecond,

@@ -17,6 +17,7 @@ type benchRun struct {
 	path string
 	// before is a file with an earlier result, out one for the new one.
 	before, out string
+	vs          versus
 	given       func(flag string) bool
 }
 
@@ -32,7 +33,8 @@ func (a *app) bench() *cobra.Command {
 			"  atenia bench model.gguf -p 0 -b 8             # eight sequences decode at once\n" +
 			"  atenia bench model.gguf --counters            # instructions and hand-outs to workers for a token\n" +
 			"  atenia bench model.gguf --out before.json     # and later:\n" +
-			"  atenia bench model.gguf --compare before.json",
+			"  atenia bench model.gguf --compare before.json\n" +
+			"  atenia bench model.gguf -p 256 -n 64 -r 3 -t 8 --vs path/to/llama-bench",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
@@ -45,6 +47,8 @@ func (a *app) bench() *cobra.Command {
 	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and hand-outs to the workers for a prompt and for one token")
 	f.StringVar(&b.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
 	f.StringVar(&b.out, "out", "", "write the result as JSON to `FILE`, too")
+	f.StringVar(&b.vs.program, "vs", "", "measure in turns with `PROGRAM`, which takes the options of llama-bench")
+	f.IntVar(&b.vs.rounds, "rounds", 3, "how often both programs have their turn with --vs")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		b.path, b.given = optionalModel(args), c.Flags().Changed
 		r, err := b.run(c.Context(), a)
@@ -80,15 +84,41 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 	defer m.Close()
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")
-	r, err := m.Bench(ctx, b.bc)
+	res, err := b.measure(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	res := resultOf(b.path, m, r)
 	if before != nil {
 		res.Compare = compare(b.before, before, res)
 	}
 	return res, nil
+}
+
+// measure takes turns with the other program, if there is one.
+func (b *benchRun) measure(ctx context.Context, m *atenia.Model) (*benchResult, error) {
+	var res *benchResult
+	for range b.vs.rounds {
+		r, err := m.Bench(ctx, b.bc)
+		if err != nil {
+			return nil, err
+		}
+		b.bc.Counters = false // the same in every round
+		if one := resultOf(b.path, m, r); res == nil {
+			res = one
+		} else {
+			res.merge(one)
+		}
+		if b.vs.program == "" {
+			return res, nil
+		}
+		b.vs.threads = r.Threads
+		if err := b.vs.run(ctx, &b.bc); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	res.Versus, err = b.vs.result(res)
+	return res, err
 }
 
 // check refuses what would mean something else to the library, whose 0 is its
@@ -102,6 +132,16 @@ func (b *benchRun) check() error {
 		if *f.v < f.least {
 			return usagef("--%s is %d, want %d or more", f.name, *f.v, f.least)
 		}
+	}
+	switch b.vs.model = b.path; {
+	case b.vs.program != "":
+		if err := b.vs.check(b.bc.Batch); err != nil {
+			return err
+		}
+	case b.given("rounds"):
+		return usagef("--rounds is for --vs")
+	default:
+		b.vs.rounds = 1
 	}
 	if b.bc.Prompt == 0 {
 		b.bc.Prompt = -1

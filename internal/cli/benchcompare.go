@@ -67,12 +67,15 @@ func parseResult(b []byte) (*benchResult, error) {
 		return nil, errors.New("it has no model, or no test")
 	}
 	for _, row := range rows {
-		if !(row.Median > 1e-6 && row.Median < 1e12) { // nor may ratios overflow
+		if !plausible(row.Median) {
 			return nil, fmt.Errorf("the median of %q is %v", row.name, row.Median)
 		}
 	}
 	return &r, nil
 }
+
+// plausible keeps ratios of two speeds finite.
+func plausible(speed float64) bool { return speed > 1e-6 && speed < 1e12 }
 
 // jsonError adds the place to an error of the decoder.
 func jsonError(err error) error {

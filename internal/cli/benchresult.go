@@ -29,6 +29,7 @@ type benchResult struct {
 	Share        float64          `json:"bandwidth_share"`
 	Counters     *benchCounters   `json:"counters,omitempty"`
 	Compare      *benchComparison `json:"compare,omitempty"`
+	Versus       *benchVersus     `json:"vs,omitempty"`
 }
 
 // A rate is tokens a second.
@@ -94,14 +95,15 @@ func countersOf(c *atenia.BenchCounters) *benchCounters {
 
 // A benchRow is one line of bench's tables.
 type benchRow struct {
-	name string
+	name                  string
+	prompt, decode, depth int // tokens
 	rate
 }
 
 // rows returns what was measured. Equal names are the same test.
 func (r *benchResult) rows() (rows []benchRow) {
 	if r.Prefill.Tokens > 0 {
-		rows = append(rows, benchRow{fmt.Sprintf("prefill %d", r.Prefill.Tokens), r.Prefill})
+		rows = append(rows, benchRow{fmt.Sprintf("prefill %d", r.Prefill.Tokens), r.Prefill.Tokens, 0, 0, r.Prefill})
 	}
 	if r.Decode.Tokens == 0 {
 		return rows
@@ -114,7 +116,7 @@ func (r *benchResult) rows() (rows []benchRow) {
 		if d.Depth > 0 {
 			name += fmt.Sprintf(" after %d", d.Depth)
 		}
-		rows = append(rows, benchRow{name, d.rate})
+		rows = append(rows, benchRow{name, 0, d.Tokens, d.Depth, d.rate})
 	}
 	return rows
 }
@@ -145,6 +147,9 @@ func (a *app) printBench(r *benchResult) error {
 	}
 	if r.Compare != nil {
 		err = errors.Join(err, a.printComparison(r.Compare))
+	}
+	if r.Versus != nil {
+		err = errors.Join(err, a.printVersus(r.Versus))
 	}
 	return err
 }

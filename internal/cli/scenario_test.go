@@ -30,7 +30,7 @@ var update = flag.Bool("update", false, "rewrite the expected output in testdata
 //
 // An empty line ends the output; one that was printed is shown as a backslash.
 // "exit 0" is left out. Besides atenia there are a few commands that damage
-// files, see [world.prepare]. $PARITY and $GGUF are the folders of the golden
+// files, see [world.prepare], and "show FILE". $PARITY and $GGUF are the folders of the golden
 // cases, $TMP is a folder for the scenario alone; -update rewrites the files.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -146,6 +146,10 @@ func (w *world) replace(s string, from, to int) string {
 
 func (w *world) run(words []string, in string) (string, error) {
 	if words[0] != "atenia" {
+		if words[0] == "show" && len(words) == 2 {
+			b, err := os.ReadFile(words[1])
+			return string(b), err
+		}
 		return "", w.prepare(words)
 	}
 	var stdout, stderr bytes.Buffer
