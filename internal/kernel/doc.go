@@ -38,9 +38,9 @@
 // Every block format is Σ s·q − m with q in int8, so one function for each
 // format, unpack, writes those three for 256 columns, and products are made of
 // it. With few activation rows memory is the limit, and unpacking would cost:
-// formats with a fused product, matVec, unpack in registers instead and ask
-// for memory 8 KiB ahead, which is worth half as much bandwidth again. With
-// more, 16 weight rows by 2048 columns become a panel, which stays in L2 while
+// formats with a fused product, matVec, unpack in registers instead, for one
+// activation row or (AVX-512) four, and ask for memory 8 KiB ahead, which is
+// worth half as much bandwidth again. With more than six, 16 weight rows by 2048 columns become a panel, which stays in L2 while
 // all activation rows pass:
 //
 //	row 0   c0 c1 c2 c3 │ c4 …         one vector: c0 c1 c2 c3 of row 0, of row 1,

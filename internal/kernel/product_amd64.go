@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// fusedRows is up to how many activation rows go one by one through a
-	// fused product.
-	fusedRows = 4
+	// fusedRows is up to how many activation rows go through a fused product.
+	fusedRows = 6
 	// fusedOutputs is how many weight rows one call of assembly reads: few
 	// enough that they are still in L2 for the next activation row, and that a
 	// collection of garbage, which assembly keeps waiting, does not wait long.
@@ -39,9 +38,12 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, 
 		matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 	case rows <= fusedRows && w.Cols >= blockCols && hasFused(w.DType):
 		stride := blocks(w.Cols)
+		for r := range rows {
+			clear(dst[r*dstStride+lo : r*dstStride+hi])
+		}
 		for j := lo; j < hi; j += fusedOutputs {
-			for r := range rows {
-				matVec(dst[r*dstStride:], w, j, min(j+fusedOutputs, hi), x[r*stride:(r+1)*stride])
+			for r := 0; r < rows; {
+				r += matVec(dst[r*dstStride:], dstStride, w, j, min(j+fusedOutputs, hi), x[r*stride:], rows-r)
 			}
 		}
 	default:
@@ -167,82 +169,119 @@ func hasFused(d tensor.DType) bool {
 	return false
 }
 
-// matVec multiplies rows [lo, hi) with one prepared activation row. Assembly
-// reads blocks of 256 columns whole, so where rows end within one, it takes
-// the last row's end from a copy.
-func matVec(dst []float32, w *Matrix, lo, hi int, x []xBlock) {
+// matVec adds to dst the products of rows [lo, hi) with as many of the prepared
+// activation rows as registers hold, and returns how many. Assembly reads
+// blocks of 256 columns whole, so where rows end within one, it takes the last
+// row's end from a copy.
+func matVec(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) int {
 	var tail [blockCols / 32 * 36]byte
 	size := w.rowBytes()
 	if c := w.Cols &^ (blockCols - 1); c < w.Cols {
 		copy(tail[:], w.Data[(hi-1)*size+typeRowBytes(w.DType, c):hi*size])
 	}
 	out, in, last := &dst[lo], &w.Data[lo*size], &tail[0]
-	xs, n := &x[0].q[0], hi-lo
-	if level.Load() == levelAVX512 {
-		vec512(out, in, n, xs, w, size, last)
-	} else {
-		vec256(out, in, n, xs, w, size, last)
+	xs, xStride, n := &x[0].q[0], blocks(w.Cols)*xBlockBytes, hi-lo
+	switch wide := level.Load() == levelAVX512; {
+	case wide && rows >= 4:
+		vec512x4(out, 4*dstStride, in, n, xs, xStride, w, size, last)
+		return 4
+	case wide:
+		vec512(out, 0, in, n, xs, 0, w, size, last)
+	default:
+		vec256(out, 0, in, n, xs, 0, w, size, last)
+	}
+	return 1
+}
+
+func vec512(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
+	switch w.DType {
+	case tensor.Q8_0:
+		vecQ80x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q4_0:
+		vecQ40x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q5_0:
+		vecQ50x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.IQ4_NL:
+		vecIQ4NLx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q4_1:
+		vecQ41x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q5_1:
+		vecQ51x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.MXFP4:
+		vecMXFP4x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.IQ4_XS:
+		vecIQ4XSx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q2_K:
+		vecQ2Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q3_K:
+		vecQ3Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q4_K:
+		vecQ4Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q5_K:
+		vecQ5Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	case tensor.Q6_K:
+		vecQ6Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	}
 }
 
-func vec512(out *float32, in *byte, n int, xs *int8, w *Matrix, size int, last *byte) {
+func vec512x4(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
 	switch w.DType {
 	case tensor.Q8_0:
-		vecQ80AVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ80x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_0:
-		vecQ40AVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ40x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_0:
-		vecQ50AVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ50x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.IQ4_NL:
-		vecIQ4NLAVX512(out, in, n, xs, w.Cols, size, last)
+		vecIQ4NLx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_1:
-		vecQ41AVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ41x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_1:
-		vecQ51AVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ51x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.MXFP4:
-		vecMXFP4AVX512(out, in, n, xs, w.Cols, size, last)
+		vecMXFP4x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.IQ4_XS:
-		vecIQ4XSAVX512(out, in, n, xs, w.Cols, size, last)
+		vecIQ4XSx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q2_K:
-		vecQ2KAVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ2Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q3_K:
-		vecQ3KAVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ3Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_K:
-		vecQ4KAVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ4Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_K:
-		vecQ5KAVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ5Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q6_K:
-		vecQ6KAVX512(out, in, n, xs, w.Cols, size, last)
+		vecQ6Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	}
 }
 
-func vec256(out *float32, in *byte, n int, xs *int8, w *Matrix, size int, last *byte) {
+func vec256(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
 	switch w.DType {
 	case tensor.Q8_0:
-		vecQ80AVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ80x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_0:
-		vecQ40AVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ40x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_0:
-		vecQ50AVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ50x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.IQ4_NL:
-		vecIQ4NLAVX2(out, in, n, xs, w.Cols, size, last)
+		vecIQ4NLx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_1:
-		vecQ41AVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ41x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_1:
-		vecQ51AVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ51x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.MXFP4:
-		vecMXFP4AVX2(out, in, n, xs, w.Cols, size, last)
+		vecMXFP4x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.IQ4_XS:
-		vecIQ4XSAVX2(out, in, n, xs, w.Cols, size, last)
+		vecIQ4XSx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q2_K:
-		vecQ2KAVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ2Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q3_K:
-		vecQ3KAVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ3Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q4_K:
-		vecQ4KAVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ4Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q5_K:
-		vecQ5KAVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ5Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	case tensor.Q6_K:
-		vecQ6KAVX2(out, in, n, xs, w.Cols, size, last)
+		vecQ6Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
 	}
 }

@@ -59,70 +59,70 @@ func panel16x1AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, 
 //go:noescape
 func panel16x4AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
 
-// vecQ80AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ80x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ80AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ80x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ40AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ40x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ40AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ40x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ4KAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ4Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ4KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ4Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ6KAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ6Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ6KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ6Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ50AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ50x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ50AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ50x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecIQ4NLAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecIQ4NLx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecIQ4NLx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ5KAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ5Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ5KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ5Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ2KAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ2Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ2Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ3KAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ3Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ3Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ41AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ41x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ41x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ51AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecQ51x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ51x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecMXFP4AVX2 multiplies consecutive rows of n weights with one activation row.
+// vecMXFP4x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecMXFP4x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecIQ4XSAVX2 multiplies consecutive rows of n weights with one activation row.
+// vecIQ4XSx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecIQ4XSx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
 // weightedF32h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
 //
@@ -314,70 +314,135 @@ func panel16x4AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int
 //go:noescape
 func panel16x12AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
 
-// vecQ80AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ80x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ80AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ80x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ40AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ80x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ40AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ80x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ4KAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ40x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ4KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ40x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ6KAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ40x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ6KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ40x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ50AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ4Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ50AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ4Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecIQ4NLAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ4Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ4Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ5KAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ6Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ5KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ6Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ2KAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ6Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ6Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ3KAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ50x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ50x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ41AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ50x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ50x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecQ51AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecIQ4NLx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecIQ4NLx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecMXFP4AVX512 multiplies consecutive rows of n weights with one activation row.
+// vecIQ4NLx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecIQ4NLx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
-// vecIQ4XSAVX512 multiplies consecutive rows of n weights with one activation row.
+// vecQ5Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
-func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+func vecQ5Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ5Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ5Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ2Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ2Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ2Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ2Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ3Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ3Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ3Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ3Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ41x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ41x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ41x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ41x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ51x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ51x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecQ51x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecQ51x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecMXFP4x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecMXFP4x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecMXFP4x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecMXFP4x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecIQ4XSx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecIQ4XSx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+
+// vecIQ4XSx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+//
+//go:noescape
+func vecIQ4XSx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 
 // weightedF32h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
 //

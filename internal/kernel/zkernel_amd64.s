@@ -791,8 +791,8 @@ plain22:
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00001000, AX
 	ADDQ         $0x00000400, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x04, BX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000004, BX
 	DECQ         DI
 	JNZ          group18
 	MOVQ         dst+0(FP), AX
@@ -1330,8 +1330,8 @@ plain28:
 	ADDQ         $0x00000100, R8
 	ADDQ         $0x00001000, AX
 	ADDQ         $0x00000400, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x04, DI
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000004, DI
 	DECQ         R9
 	JNZ          group24
 	MOVQ         dst+0(FP), AX
@@ -1634,8 +1634,8 @@ plain38:
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00001000, AX
 	ADDQ         $0x00000400, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x04, BX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000004, BX
 	DECQ         DI
 	JNZ          group30
 	MOVQ         dst+0(FP), AX
@@ -2304,8 +2304,8 @@ plain48:
 	ADDQ         $0x00000100, R8
 	ADDQ         $0x00001000, AX
 	ADDQ         $0x00000400, CX
-	ADDQ         $0x20, DX
-	ADDQ         $0x04, DI
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000004, DI
 	DECQ         R9
 	JNZ          group40
 	MOVQ         dst+0(FP), AX
@@ -2369,20 +2369,19 @@ fold49:
 	VZEROUPPER
 	RET
 
-// func vecQ80AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ80x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ80AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ80x1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 
 row50:
 	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X2, X2, X2
-	VPCMPEQD Y3, Y3, Y3
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y2, Y2, Y2
 
 chunk51:
 	VXORPS Y1, Y1, Y1
@@ -2396,10 +2395,10 @@ block52:
 	LEAQ    keep<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y3
+	VMOVDQU 32(R10), Y2
 	CMPQ    DX, $0x01
 	JNE     whole53
-	MOVQ    last+48(FP), BX
+	MOVQ    last+64(FP), BX
 
 whole53:
 	PREFETCHT0  8192(BX)
@@ -2417,7 +2416,7 @@ whole53:
 	MOVWQZX     102(BX), R10
 	SHLQ        $0x30, R10
 	ORQ         R10, R9
-	VMOVQ       R9, X4
+	VMOVQ       R9, X3
 	MOVWQZX     136(BX), R9
 	MOVWQZX     170(BX), R10
 	SHLQ        $0x10, R10
@@ -2428,82 +2427,82 @@ whole53:
 	MOVWQZX     238(BX), R10
 	SHLQ        $0x30, R10
 	ORQ         R10, R9
-	VMOVQ       R9, X5
-	VPUNPCKLQDQ X5, X4, X4
-	VCVTPH2PS   X4, Y4
-	VMULPS      256(SI), Y4, Y4
-	VANDPS      Y3, Y4, Y4
-	VMOVDQU     2(BX), Y5
+	VMOVQ       R9, X4
+	VPUNPCKLQDQ X4, X3, X3
+	VCVTPH2PS   X3, Y3
+	VMOVDQU     2(BX), Y4
+	VPABSB      Y4, Y5
+	VMOVDQU     (SI), Y6
+	VPSIGNB     Y4, Y6, Y6
+	VPMADDUBSW  Y6, Y5, Y4
+	VPMADDWD    Y0, Y4, Y4
+	VMOVDQU     36(BX), Y5
 	VPABSB      Y5, Y6
-	VMOVDQU     (SI), Y7
+	VMOVDQU     32(SI), Y7
 	VPSIGNB     Y5, Y7, Y7
 	VPMADDUBSW  Y7, Y6, Y5
 	VPMADDWD    Y0, Y5, Y5
-	VMOVDQU     36(BX), Y6
+	VMOVDQU     70(BX), Y6
 	VPABSB      Y6, Y7
-	VMOVDQU     32(SI), Y8
+	VMOVDQU     64(SI), Y8
 	VPSIGNB     Y6, Y8, Y8
 	VPMADDUBSW  Y8, Y7, Y6
 	VPMADDWD    Y0, Y6, Y6
-	VMOVDQU     70(BX), Y7
+	VMOVDQU     104(BX), Y7
 	VPABSB      Y7, Y8
-	VMOVDQU     64(SI), Y9
+	VMOVDQU     96(SI), Y9
 	VPSIGNB     Y7, Y9, Y9
 	VPMADDUBSW  Y9, Y8, Y7
 	VPMADDWD    Y0, Y7, Y7
-	VMOVDQU     104(BX), Y8
+	VPUNPCKLDQ  Y5, Y4, Y8
+	VPUNPCKHDQ  Y5, Y4, Y4
+	VPADDD      Y4, Y8, Y8
+	VPUNPCKLDQ  Y7, Y6, Y4
+	VPUNPCKHDQ  Y7, Y6, Y5
+	VPADDD      Y5, Y4, Y4
+	VPUNPCKLQDQ Y4, Y8, Y5
+	VPUNPCKHQDQ Y4, Y8, Y4
+	VPADDD      Y4, Y5, Y5
+	VMOVDQU     138(BX), Y4
+	VPABSB      Y4, Y6
+	VMOVDQU     128(SI), Y7
+	VPSIGNB     Y4, Y7, Y7
+	VPMADDUBSW  Y7, Y6, Y4
+	VPMADDWD    Y0, Y4, Y4
+	VMOVDQU     172(BX), Y6
+	VPABSB      Y6, Y7
+	VMOVDQU     160(SI), Y8
+	VPSIGNB     Y6, Y8, Y8
+	VPMADDUBSW  Y8, Y7, Y6
+	VPMADDWD    Y0, Y6, Y6
+	VMOVDQU     206(BX), Y7
+	VPABSB      Y7, Y8
+	VMOVDQU     192(SI), Y9
+	VPSIGNB     Y7, Y9, Y9
+	VPMADDUBSW  Y9, Y8, Y7
+	VPMADDWD    Y0, Y7, Y7
+	VMOVDQU     240(BX), Y8
 	VPABSB      Y8, Y9
-	VMOVDQU     96(SI), Y10
+	VMOVDQU     224(SI), Y10
 	VPSIGNB     Y8, Y10, Y10
 	VPMADDUBSW  Y10, Y9, Y8
 	VPMADDWD    Y0, Y8, Y8
-	VPUNPCKLDQ  Y6, Y5, Y9
-	VPUNPCKHDQ  Y6, Y5, Y5
-	VPADDD      Y5, Y9, Y9
-	VPUNPCKLDQ  Y8, Y7, Y5
+	VPUNPCKLDQ  Y6, Y4, Y9
+	VPUNPCKHDQ  Y6, Y4, Y4
+	VPADDD      Y4, Y9, Y9
+	VPUNPCKLDQ  Y8, Y7, Y4
 	VPUNPCKHDQ  Y8, Y7, Y6
-	VPADDD      Y6, Y5, Y5
-	VPUNPCKLQDQ Y5, Y9, Y6
-	VPUNPCKHQDQ Y5, Y9, Y5
-	VPADDD      Y5, Y6, Y6
-	VMOVDQU     138(BX), Y5
-	VPABSB      Y5, Y7
-	VMOVDQU     128(SI), Y8
-	VPSIGNB     Y5, Y8, Y8
-	VPMADDUBSW  Y8, Y7, Y5
-	VPMADDWD    Y0, Y5, Y5
-	VMOVDQU     172(BX), Y7
-	VPABSB      Y7, Y8
-	VMOVDQU     160(SI), Y9
-	VPSIGNB     Y7, Y9, Y9
-	VPMADDUBSW  Y9, Y8, Y7
-	VPMADDWD    Y0, Y7, Y7
-	VMOVDQU     206(BX), Y8
-	VPABSB      Y8, Y9
-	VMOVDQU     192(SI), Y10
-	VPSIGNB     Y8, Y10, Y10
-	VPMADDUBSW  Y10, Y9, Y8
-	VPMADDWD    Y0, Y8, Y8
-	VMOVDQU     240(BX), Y9
-	VPABSB      Y9, Y10
-	VMOVDQU     224(SI), Y11
-	VPSIGNB     Y9, Y11, Y11
-	VPMADDUBSW  Y11, Y10, Y9
-	VPMADDWD    Y0, Y9, Y9
-	VPUNPCKLDQ  Y7, Y5, Y10
-	VPUNPCKHDQ  Y7, Y5, Y5
-	VPADDD      Y5, Y10, Y10
-	VPUNPCKLDQ  Y9, Y8, Y5
-	VPUNPCKHDQ  Y9, Y8, Y7
-	VPADDD      Y7, Y5, Y5
-	VPUNPCKLQDQ Y5, Y10, Y7
-	VPUNPCKHQDQ Y5, Y10, Y5
-	VPADDD      Y5, Y7, Y7
-	VPERM2I128  $0x20, Y7, Y6, Y5
-	VPERM2I128  $0x31, Y7, Y6, Y6
-	VPADDD      Y6, Y5, Y5
-	VCVTDQ2PS   Y5, Y5
-	VFMADD231PS Y4, Y5, Y1
+	VPADDD      Y6, Y4, Y4
+	VPUNPCKLQDQ Y4, Y9, Y6
+	VPUNPCKHQDQ Y4, Y9, Y4
+	VPADDD      Y4, Y6, Y6
+	VPERM2I128  $0x20, Y6, Y5, Y4
+	VPERM2I128  $0x31, Y6, Y5, Y5
+	VPADDD      Y5, Y4, Y4
+	VCVTDQ2PS   Y4, Y4
+	VMULPS      256(SI), Y3, Y3
+	VANDPS      Y2, Y3, Y3
+	VFMADD231PS Y3, Y4, Y1
 	ADDQ        $0x00000110, BX
 	ADDQ        $0x000001e0, SI
 	SUBQ        $0x00000100, DI
@@ -2512,16 +2511,19 @@ whole53:
 	JNZ         block52
 
 end54:
-	VEXTRACTF128 $0x01, Y1, X4
-	VADDPS       X4, X1, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X2, X2
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y1, X3
+	VADDPS       X3, X1, X3
+	VPERMILPS    $0xb1, X3, X1
+	VADDPS       X1, X3, X1
+	VPERMILPS    $0x4e, X1, X3
+	VADDPS       X3, X1, X1
+	VADDSS       (R8), X1, X1
+	VMOVSS       X1, (R8)
 	TESTQ        DI, DI
 	JG           chunk51
-	VMOVSS       X2, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row50
 	VZEROUPPER
@@ -2545,22 +2547,21 @@ DATA keep<>+56(SB)/4, $0x00000000
 DATA keep<>+60(SB)/4, $0x00000000
 GLOBL keep<>(SB), RODATA|NOPTR, $64
 
-// func vecQ40AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ40x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ40x1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
 
 row55:
 	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X4, X4, X4
-	VPCMPEQD Y5, Y5, Y5
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y4, Y4, Y4
 
 chunk56:
 	VXORPS Y3, Y3, Y3
@@ -2574,12 +2575,732 @@ block57:
 	LEAQ    keep<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y5
+	VMOVDQU 32(R10), Y4
 	CMPQ    DX, $0x01
 	JNE     whole58
-	MOVQ    last+48(FP), BX
+	MOVQ    last+64(FP), BX
 
 whole58:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        (BX), R9
+	MOVWQZX        18(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        36(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        54(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X5
+	MOVWQZX        72(BX), R9
+	MOVWQZX        90(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        108(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        126(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VBROADCASTI128 2(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPMADDUBSW     (SI), Y6, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 20(BX), Y7
+	VPSRLVD        Y2, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VBROADCASTI128 38(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     64(SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 56(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPMADDUBSW     96(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VPUNPCKLDQ     Y7, Y6, Y10
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPADDD         Y6, Y10, Y10
+	VPUNPCKLDQ     Y9, Y8, Y6
+	VPUNPCKHDQ     Y9, Y8, Y7
+	VPADDD         Y7, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y10, Y7
+	VPUNPCKHQDQ    Y6, Y10, Y6
+	VPADDD         Y6, Y7, Y7
+	VBROADCASTI128 74(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPMADDUBSW     128(SI), Y6, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 92(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     160(SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 110(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPMADDUBSW     192(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 128(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPMADDUBSW     224(SI), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VPUNPCKLDQ     Y8, Y6, Y11
+	VPUNPCKHDQ     Y8, Y6, Y6
+	VPADDD         Y6, Y11, Y11
+	VPUNPCKLDQ     Y10, Y9, Y6
+	VPUNPCKHDQ     Y10, Y9, Y8
+	VPADDD         Y8, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y11, Y8
+	VPUNPCKHQDQ    Y6, Y11, Y6
+	VPADDD         Y6, Y8, Y8
+	VPERM2I128     $0x20, Y8, Y7, Y6
+	VPERM2I128     $0x31, Y8, Y7, Y7
+	VPADDD         Y7, Y6, Y6
+	VMOVDQU        288(SI), Y7
+	VPSRAD         $0x04, Y7, Y7
+	VPADDD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         256(SI), Y5, Y5
+	VANDPS         Y4, Y5, Y5
+	VFMADD231PS    Y5, Y6, Y3
+	ADDQ           $0x00000090, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end59
+	DECQ           R8
+	JNZ            block57
+
+end59:
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y3, X5
+	VADDPS       X5, X3, X5
+	VPERMILPS    $0xb1, X5, X3
+	VADDPS       X3, X5, X3
+	VPERMILPS    $0x4e, X3, X5
+	VADDPS       X5, X3, X3
+	VADDSS       (R8), X3, X3
+	VMOVSS       X3, (R8)
+	TESTQ        DI, DI
+	JG           chunk56
+	ADDQ         $0x04, AX
+	ADDQ         stride+56(FP), CX
+	DECQ         DX
+	JNZ          row55
+	VZEROUPPER
+	RET
+
+DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
+GLOBL nibbles<>(SB), RODATA|NOPTR, $4
+
+DATA shift04<>+0(SB)/4, $0x00000000
+DATA shift04<>+4(SB)/4, $0x00000000
+DATA shift04<>+8(SB)/4, $0x00000000
+DATA shift04<>+12(SB)/4, $0x00000000
+DATA shift04<>+16(SB)/4, $0x00000004
+DATA shift04<>+20(SB)/4, $0x00000004
+DATA shift04<>+24(SB)/4, $0x00000004
+DATA shift04<>+28(SB)/4, $0x00000004
+DATA shift04<>+32(SB)/4, $0x00000000
+DATA shift04<>+36(SB)/4, $0x00000000
+DATA shift04<>+40(SB)/4, $0x00000000
+DATA shift04<>+44(SB)/4, $0x00000000
+DATA shift04<>+48(SB)/4, $0x00000004
+DATA shift04<>+52(SB)/4, $0x00000004
+DATA shift04<>+56(SB)/4, $0x00000004
+DATA shift04<>+60(SB)/4, $0x00000004
+GLOBL shift04<>(SB), RODATA|NOPTR, $64
+
+// func vecQ4Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ4Kx1AVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+
+row60:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
+
+chunk61:
+	VXORPS Y2, Y2, Y2
+	MOVQ   $0x00000008, R8
+
+block62:
+	PREFETCHT0   8192(BX)
+	PREFETCHT0   8256(BX)
+	PREFETCHT0   8320(BX)
+	MOVL         4(BX), R9
+	MOVL         8(BX), R10
+	MOVL         12(BX), R11
+	VPBROADCASTD (BX), X3
+	VCVTPH2PS    X3, Y3
+	VMOVSLDUP    Y3, Y4
+	VMOVSHDUP    Y3, Y3
+	MOVL         R9, R12
+	SHRL         $0x06, R12
+	ANDL         $0x03030303, R12
+	SHLL         $0x04, R12
+	MOVL         R10, R13
+	SHRL         $0x06, R13
+	ANDL         $0x03030303, R13
+	SHLL         $0x04, R13
+	MOVL         R11, R14
+	ANDL         $0x0f0f0f0f, R14
+	ORL          R14, R12
+	SHRL         $0x04, R11
+	ANDL         $0x0f0f0f0f, R11
+	ORL          R11, R13
+	ANDL         $0x3f3f3f3f, R9
+	ANDL         $0x3f3f3f3f, R10
+	SHLQ         $0x20, R12
+	ORQ          R9, R12
+	VMOVQ        R12, X5
+	VPMOVZXBD    X5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	SHLQ         $0x20, R13
+	ORQ          R10, R13
+	VMOVQ        R13, X4
+	VPMOVZXBD    X4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VFNMADD231PS 320(SI), Y4, Y2
+	VMOVDQU      16(BX), Y3
+	VPAND        Y1, Y3, Y3
+	VPMADDUBSW   (SI), Y3, Y3
+	VPMADDWD     Y0, Y3, Y3
+	VMOVDQU      16(BX), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y1, Y4, Y4
+	VPMADDUBSW   32(SI), Y4, Y4
+	VPMADDWD     Y0, Y4, Y4
+	VMOVDQU      48(BX), Y6
+	VPAND        Y1, Y6, Y6
+	VPMADDUBSW   64(SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      48(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y1, Y7, Y7
+	VPMADDUBSW   96(SI), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VPUNPCKLDQ   Y4, Y3, Y8
+	VPUNPCKHDQ   Y4, Y3, Y3
+	VPADDD       Y3, Y8, Y8
+	VPUNPCKLDQ   Y7, Y6, Y3
+	VPUNPCKHDQ   Y7, Y6, Y4
+	VPADDD       Y4, Y3, Y3
+	VPUNPCKLQDQ  Y3, Y8, Y4
+	VPUNPCKHQDQ  Y3, Y8, Y3
+	VPADDD       Y3, Y4, Y4
+	VMOVDQU      80(BX), Y3
+	VPAND        Y1, Y3, Y3
+	VPMADDUBSW   128(SI), Y3, Y3
+	VPMADDWD     Y0, Y3, Y3
+	VMOVDQU      80(BX), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPMADDUBSW   160(SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      112(BX), Y7
+	VPAND        Y1, Y7, Y7
+	VPMADDUBSW   192(SI), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VMOVDQU      112(BX), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y1, Y8, Y8
+	VPMADDUBSW   224(SI), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VPUNPCKLDQ   Y6, Y3, Y9
+	VPUNPCKHDQ   Y6, Y3, Y3
+	VPADDD       Y3, Y9, Y9
+	VPUNPCKLDQ   Y8, Y7, Y3
+	VPUNPCKHDQ   Y8, Y7, Y6
+	VPADDD       Y6, Y3, Y3
+	VPUNPCKLQDQ  Y3, Y9, Y6
+	VPUNPCKHQDQ  Y3, Y9, Y3
+	VPADDD       Y3, Y6, Y6
+	VPERM2I128   $0x20, Y6, Y4, Y3
+	VPERM2I128   $0x31, Y6, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       256(SI), Y5, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x00000090, BX
+	ADDQ         $0x000001e0, SI
+	SUBQ         $0x00000100, DI
+	JLE          end64
+	DECQ         R8
+	JNZ          block62
+
+end64:
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X3, X2, X3
+	VPERMILPS    $0xb1, X3, X2
+	VADDPS       X2, X3, X2
+	VPERMILPS    $0x4e, X2, X3
+	VADDPS       X3, X2, X2
+	VADDSS       (R8), X2, X2
+	VMOVSS       X2, (R8)
+	TESTQ        DI, DI
+	JG           chunk61
+	ADDQ         $0x04, AX
+	ADDQ         stride+56(FP), CX
+	DECQ         DX
+	JNZ          row60
+	VZEROUPPER
+	RET
+
+// func vecQ6Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ6Kx1AVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VBROADCASTSS pairs<>+0(SB), Y2
+
+row65:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
+
+chunk66:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   $0x00000008, R8
+
+block67:
+	PREFETCHT0   8192(BX)
+	PREFETCHT0   8256(BX)
+	PREFETCHT0   8320(BX)
+	PREFETCHT0   8384(BX)
+	VMOVDQU      192(BX), X5
+	VPSHUFB      evenBytes<>+0(SB), X5, X5
+	VPBROADCASTW 208(BX), X6
+	VCVTPH2PS    X6, Y6
+	VPMOVSXBD    X5, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VPSRLDQ      $0x08, X5, X5
+	VPMOVSXBD    X5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VMOVDQU      (BX), Y6
+	VMOVDQU      128(BX), Y8
+	VPSLLW       $0x04, Y8, Y8
+	VPAND        Y1, Y6, Y6
+	VPAND        Y2, Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPMADDUBSW   (SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      32(BX), Y8
+	VMOVDQU      128(BX), Y9
+	VPSLLW       $0x02, Y9, Y9
+	VPAND        Y1, Y8, Y8
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   32(SI), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VMOVDQU      (BX), Y9
+	VMOVDQU      128(BX), Y10
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   64(SI), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VMOVDQU      32(BX), Y10
+	VMOVDQU      128(BX), Y11
+	VPSRLW       $0x04, Y10, Y10
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        Y1, Y10, Y10
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   96(SI), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VPUNPCKLDQ   Y8, Y6, Y11
+	VPUNPCKHDQ   Y8, Y6, Y6
+	VPADDD       Y6, Y11, Y11
+	VPUNPCKLDQ   Y10, Y9, Y6
+	VPUNPCKHDQ   Y10, Y9, Y8
+	VPADDD       Y8, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y11, Y8
+	VPUNPCKHQDQ  Y6, Y11, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(BX), Y6
+	VMOVDQU      160(BX), Y9
+	VPSLLW       $0x04, Y9, Y9
+	VPAND        Y1, Y6, Y6
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPMADDUBSW   128(SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      96(BX), Y9
+	VMOVDQU      160(BX), Y10
+	VPSLLW       $0x02, Y10, Y10
+	VPAND        Y1, Y9, Y9
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   160(SI), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VMOVDQU      64(BX), Y10
+	VMOVDQU      160(BX), Y11
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   192(SI), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VMOVDQU      96(BX), Y11
+	VMOVDQU      160(BX), Y12
+	VPSRLW       $0x04, Y11, Y11
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        Y1, Y11, Y11
+	VPAND        Y2, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPMADDUBSW   224(SI), Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VPUNPCKLDQ   Y9, Y6, Y12
+	VPUNPCKHDQ   Y9, Y6, Y6
+	VPADDD       Y6, Y12, Y12
+	VPUNPCKLDQ   Y11, Y10, Y6
+	VPUNPCKHDQ   Y11, Y10, Y9
+	VPADDD       Y9, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y12, Y9
+	VPUNPCKHQDQ  Y6, Y12, Y6
+	VPADDD       Y6, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y8, Y6
+	VPERM2I128   $0x31, Y9, Y8, Y8
+	VMOVDQU      352(SI), Y9
+	VPSRAD       $0x02, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VMOVDQU      384(SI), Y9
+	VPSRAD       $0x02, Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       256(SI), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y3
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       256(SI), Y5, Y5
+	VFMADD231PS  Y5, Y8, Y4
+	ADDQ         $0x000000d2, BX
+	ADDQ         $0x000001e0, SI
+	SUBQ         $0x00000100, DI
+	JLE          end69
+	DECQ         R8
+	JNZ          block67
+
+end69:
+	MOVQ         AX, R8
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X4, X3, X4
+	VPERMILPS    $0xb1, X4, X3
+	VADDPS       X3, X4, X3
+	VPERMILPS    $0x4e, X3, X4
+	VADDPS       X4, X3, X3
+	VADDSS       (R8), X3, X3
+	VMOVSS       X3, (R8)
+	TESTQ        DI, DI
+	JG           chunk66
+	ADDQ         $0x04, AX
+	ADDQ         stride+56(FP), CX
+	DECQ         DX
+	JNZ          row65
+	VZEROUPPER
+	RET
+
+DATA pairs<>+0(SB)/4, $0x30303030
+GLOBL pairs<>(SB), RODATA|NOPTR, $4
+
+DATA evenBytes<>+0(SB)/4, $0x06040200
+DATA evenBytes<>+4(SB)/4, $0x0e0c0a08
+DATA evenBytes<>+8(SB)/4, $0x07050301
+DATA evenBytes<>+12(SB)/4, $0x0f0d0b09
+GLOBL evenBytes<>(SB), RODATA|NOPTR, $16
+
+// func vecQ50x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecQ50x1AVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y2
+	VBROADCASTSS sixteens<>+0(SB), Y3
+	VMOVDQU      byteOf<>+0(SB), Y4
+	VMOVDQU      bitOf<>+0(SB), Y5
+
+row70:
+	MOVQ     CX, BX
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y7, Y7, Y7
+
+chunk71:
+	VXORPS Y6, Y6, Y6
+	MOVQ   $0x00000008, R8
+
+block72:
+	CMPQ    DI, $0x00000100
+	JGE     whole73
+	MOVQ    DI, R9
+	SHRQ    $0x05, R9
+	LEAQ    keep<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y7
+	CMPQ    DX, $0x01
+	JNE     whole73
+	MOVQ    last+64(FP), BX
+
+whole73:
+	PREFETCHT0     8192(BX)
+	PREFETCHT0     8256(BX)
+	PREFETCHT0     8320(BX)
+	MOVWQZX        (BX), R9
+	MOVWQZX        22(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        44(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        66(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X8
+	MOVWQZX        88(BX), R9
+	MOVWQZX        110(BX), R10
+	SHLQ           $0x10, R10
+	ORQ            R10, R9
+	MOVWQZX        132(BX), R10
+	SHLQ           $0x20, R10
+	ORQ            R10, R9
+	MOVWQZX        154(BX), R10
+	SHLQ           $0x30, R10
+	ORQ            R10, R9
+	VMOVQ          R9, X9
+	VPUNPCKLQDQ    X9, X8, X8
+	VCVTPH2PS      X8, Y8
+	VBROADCASTI128 6(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPBROADCASTD   2(BX), Y10
+	VPSHUFB        Y4, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPCMPEQB       Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPMADDUBSW     (SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 28(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPBROADCASTD   24(BX), Y11
+	VPSHUFB        Y4, Y11, Y11
+	VPAND          Y5, Y11, Y11
+	VPCMPEQB       Y5, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     32(SI), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 50(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPBROADCASTD   46(BX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPAND          Y5, Y12, Y12
+	VPCMPEQB       Y5, Y12, Y12
+	VPAND          Y3, Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     64(SI), Y11, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VBROADCASTI128 72(BX), Y12
+	VPSRLVD        Y2, Y12, Y12
+	VPAND          Y1, Y12, Y12
+	VPBROADCASTD   68(BX), Y13
+	VPSHUFB        Y4, Y13, Y13
+	VPAND          Y5, Y13, Y13
+	VPCMPEQB       Y5, Y13, Y13
+	VPAND          Y3, Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     96(SI), Y12, Y12
+	VPMADDWD       Y0, Y12, Y12
+	VPUNPCKLDQ     Y10, Y9, Y13
+	VPUNPCKHDQ     Y10, Y9, Y9
+	VPADDD         Y9, Y13, Y13
+	VPUNPCKLDQ     Y12, Y11, Y9
+	VPUNPCKHDQ     Y12, Y11, Y10
+	VPADDD         Y10, Y9, Y9
+	VPUNPCKLQDQ    Y9, Y13, Y10
+	VPUNPCKHQDQ    Y9, Y13, Y9
+	VPADDD         Y9, Y10, Y10
+	VBROADCASTI128 94(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPBROADCASTD   90(BX), Y11
+	VPSHUFB        Y4, Y11, Y11
+	VPAND          Y5, Y11, Y11
+	VPCMPEQB       Y5, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPOR           Y11, Y9, Y9
+	VPMADDUBSW     128(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 116(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPBROADCASTD   112(BX), Y12
+	VPSHUFB        Y4, Y12, Y12
+	VPAND          Y5, Y12, Y12
+	VPCMPEQB       Y5, Y12, Y12
+	VPAND          Y3, Y12, Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     160(SI), Y11, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VBROADCASTI128 138(BX), Y12
+	VPSRLVD        Y2, Y12, Y12
+	VPAND          Y1, Y12, Y12
+	VPBROADCASTD   134(BX), Y13
+	VPSHUFB        Y4, Y13, Y13
+	VPAND          Y5, Y13, Y13
+	VPCMPEQB       Y5, Y13, Y13
+	VPAND          Y3, Y13, Y13
+	VPOR           Y13, Y12, Y12
+	VPMADDUBSW     192(SI), Y12, Y12
+	VPMADDWD       Y0, Y12, Y12
+	VBROADCASTI128 160(BX), Y13
+	VPSRLVD        Y2, Y13, Y13
+	VPAND          Y1, Y13, Y13
+	VPBROADCASTD   156(BX), Y14
+	VPSHUFB        Y4, Y14, Y14
+	VPAND          Y5, Y14, Y14
+	VPCMPEQB       Y5, Y14, Y14
+	VPAND          Y3, Y14, Y14
+	VPOR           Y14, Y13, Y13
+	VPMADDUBSW     224(SI), Y13, Y13
+	VPMADDWD       Y0, Y13, Y13
+	VPUNPCKLDQ     Y11, Y9, Y14
+	VPUNPCKHDQ     Y11, Y9, Y9
+	VPADDD         Y9, Y14, Y14
+	VPUNPCKLDQ     Y13, Y12, Y9
+	VPUNPCKHDQ     Y13, Y12, Y11
+	VPADDD         Y11, Y9, Y9
+	VPUNPCKLQDQ    Y9, Y14, Y11
+	VPUNPCKHQDQ    Y9, Y14, Y9
+	VPADDD         Y9, Y11, Y11
+	VPERM2I128     $0x20, Y11, Y10, Y9
+	VPERM2I128     $0x31, Y11, Y10, Y10
+	VPADDD         Y10, Y9, Y9
+	VMOVDQU        288(SI), Y10
+	VPSRAD         $0x03, Y10, Y10
+	VPADDD         Y10, Y9, Y9
+	VCVTDQ2PS      Y9, Y9
+	VMULPS         256(SI), Y8, Y8
+	VANDPS         Y7, Y8, Y8
+	VFMADD231PS    Y8, Y9, Y6
+	ADDQ           $0x000000b0, BX
+	ADDQ           $0x000001e0, SI
+	SUBQ           $0x00000100, DI
+	JLE            end74
+	DECQ           R8
+	JNZ            block72
+
+end74:
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y6, X8
+	VADDPS       X8, X6, X8
+	VPERMILPS    $0xb1, X8, X6
+	VADDPS       X6, X8, X6
+	VPERMILPS    $0x4e, X6, X8
+	VADDPS       X8, X6, X6
+	VADDSS       (R8), X6, X6
+	VMOVSS       X6, (R8)
+	TESTQ        DI, DI
+	JG           chunk71
+	ADDQ         $0x04, AX
+	ADDQ         stride+56(FP), CX
+	DECQ         DX
+	JNZ          row70
+	VZEROUPPER
+	RET
+
+DATA sixteens<>+0(SB)/4, $0x10101010
+GLOBL sixteens<>(SB), RODATA|NOPTR, $4
+
+DATA byteOf<>+0(SB)/4, $0x00000000
+DATA byteOf<>+4(SB)/4, $0x00000000
+DATA byteOf<>+8(SB)/4, $0x01010101
+DATA byteOf<>+12(SB)/4, $0x01010101
+DATA byteOf<>+16(SB)/4, $0x02020202
+DATA byteOf<>+20(SB)/4, $0x02020202
+DATA byteOf<>+24(SB)/4, $0x03030303
+DATA byteOf<>+28(SB)/4, $0x03030303
+GLOBL byteOf<>(SB), RODATA|NOPTR, $32
+
+DATA bitOf<>+0(SB)/4, $0x08040201
+DATA bitOf<>+4(SB)/4, $0x80402010
+DATA bitOf<>+8(SB)/4, $0x08040201
+DATA bitOf<>+12(SB)/4, $0x80402010
+DATA bitOf<>+16(SB)/4, $0x08040201
+DATA bitOf<>+20(SB)/4, $0x80402010
+DATA bitOf<>+24(SB)/4, $0x08040201
+DATA bitOf<>+28(SB)/4, $0x80402010
+GLOBL bitOf<>(SB), RODATA|NOPTR, $32
+
+// func vecIQ4NLx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·vecIQ4NLx1AVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	VBROADCASTSS words1<>+0(SB), Y0
+	VBROADCASTSS nibbles<>+0(SB), Y1
+	VMOVDQU      shift04<>+0(SB), Y2
+	VMOVDQU      iq4Values<>+0(SB), Y3
+
+row75:
+	MOVQ     CX, BX
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y5, Y5, Y5
+
+chunk76:
+	VXORPS Y4, Y4, Y4
+	MOVQ   $0x00000008, R8
+
+block77:
+	CMPQ    DI, $0x00000100
+	JGE     whole78
+	MOVQ    DI, R9
+	SHRQ    $0x05, R9
+	LEAQ    keep<>+0(SB), R10
+	SHLQ    $0x02, R9
+	SUBQ    R9, R10
+	VMOVDQU 32(R10), Y5
+	CMPQ    DX, $0x01
+	JNE     whole78
+	MOVQ    last+64(FP), BX
+
+whole78:
 	PREFETCHT0     8192(BX)
 	PREFETCHT0     8256(BX)
 	PREFETCHT0     8320(BX)
@@ -2607,27 +3328,41 @@ whole58:
 	VMOVQ          R9, X7
 	VPUNPCKLQDQ    X7, X6, X6
 	VCVTPH2PS      X6, Y6
-	VMULPS         256(SI), Y6, Y6
-	VANDPS         Y5, Y6, Y6
 	VBROADCASTI128 2(BX), Y7
 	VPSRLVD        Y2, Y7, Y7
 	VPAND          Y1, Y7, Y7
-	VPMADDUBSW     (SI), Y7, Y7
+	VPSHUFB        Y7, Y3, Y7
+	VPABSB         Y7, Y8
+	VMOVDQU        (SI), Y9
+	VPSIGNB        Y7, Y9, Y9
+	VPMADDUBSW     Y9, Y8, Y7
 	VPMADDWD       Y0, Y7, Y7
 	VBROADCASTI128 20(BX), Y8
 	VPSRLVD        Y2, Y8, Y8
 	VPAND          Y1, Y8, Y8
-	VPMADDUBSW     32(SI), Y8, Y8
+	VPSHUFB        Y8, Y3, Y8
+	VPABSB         Y8, Y9
+	VMOVDQU        32(SI), Y10
+	VPSIGNB        Y8, Y10, Y10
+	VPMADDUBSW     Y10, Y9, Y8
 	VPMADDWD       Y0, Y8, Y8
 	VBROADCASTI128 38(BX), Y9
 	VPSRLVD        Y2, Y9, Y9
 	VPAND          Y1, Y9, Y9
-	VPMADDUBSW     64(SI), Y9, Y9
+	VPSHUFB        Y9, Y3, Y9
+	VPABSB         Y9, Y10
+	VMOVDQU        64(SI), Y11
+	VPSIGNB        Y9, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y9
 	VPMADDWD       Y0, Y9, Y9
 	VBROADCASTI128 56(BX), Y10
 	VPSRLVD        Y2, Y10, Y10
 	VPAND          Y1, Y10, Y10
-	VPMADDUBSW     96(SI), Y10, Y10
+	VPSHUFB        Y10, Y3, Y10
+	VPABSB         Y10, Y11
+	VMOVDQU        96(SI), Y12
+	VPSIGNB        Y10, Y12, Y12
+	VPMADDUBSW     Y12, Y11, Y10
 	VPMADDWD       Y0, Y10, Y10
 	VPUNPCKLDQ     Y8, Y7, Y11
 	VPUNPCKHDQ     Y8, Y7, Y7
@@ -2641,22 +3376,38 @@ whole58:
 	VBROADCASTI128 74(BX), Y7
 	VPSRLVD        Y2, Y7, Y7
 	VPAND          Y1, Y7, Y7
-	VPMADDUBSW     128(SI), Y7, Y7
+	VPSHUFB        Y7, Y3, Y7
+	VPABSB         Y7, Y9
+	VMOVDQU        128(SI), Y10
+	VPSIGNB        Y7, Y10, Y10
+	VPMADDUBSW     Y10, Y9, Y7
 	VPMADDWD       Y0, Y7, Y7
 	VBROADCASTI128 92(BX), Y9
 	VPSRLVD        Y2, Y9, Y9
 	VPAND          Y1, Y9, Y9
-	VPMADDUBSW     160(SI), Y9, Y9
+	VPSHUFB        Y9, Y3, Y9
+	VPABSB         Y9, Y10
+	VMOVDQU        160(SI), Y11
+	VPSIGNB        Y9, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y9
 	VPMADDWD       Y0, Y9, Y9
 	VBROADCASTI128 110(BX), Y10
 	VPSRLVD        Y2, Y10, Y10
 	VPAND          Y1, Y10, Y10
-	VPMADDUBSW     192(SI), Y10, Y10
+	VPSHUFB        Y10, Y3, Y10
+	VPABSB         Y10, Y11
+	VMOVDQU        192(SI), Y12
+	VPSIGNB        Y10, Y12, Y12
+	VPMADDUBSW     Y12, Y11, Y10
 	VPMADDWD       Y0, Y10, Y10
 	VBROADCASTI128 128(BX), Y11
 	VPSRLVD        Y2, Y11, Y11
 	VPAND          Y1, Y11, Y11
-	VPMADDUBSW     224(SI), Y11, Y11
+	VPSHUFB        Y11, Y3, Y11
+	VPABSB         Y11, Y12
+	VMOVDQU        224(SI), Y13
+	VPSIGNB        Y11, Y13, Y13
+	VPMADDUBSW     Y13, Y12, Y11
 	VPMADDWD       Y0, Y11, Y11
 	VPUNPCKLDQ     Y9, Y7, Y12
 	VPUNPCKHDQ     Y9, Y7, Y7
@@ -2670,75 +3421,74 @@ whole58:
 	VPERM2I128     $0x20, Y9, Y8, Y7
 	VPERM2I128     $0x31, Y9, Y8, Y8
 	VPADDD         Y8, Y7, Y7
-	VMOVDQU        288(SI), Y8
-	VPSRAD         $0x04, Y8, Y8
-	VPADDD         Y8, Y7, Y7
 	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y3
+	VMULPS         256(SI), Y6, Y6
+	VANDPS         Y5, Y6, Y6
+	VFMADD231PS    Y6, Y7, Y4
 	ADDQ           $0x00000090, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
-	JLE            end59
+	JLE            end79
 	DECQ           R8
-	JNZ            block57
+	JNZ            block77
 
-end59:
-	VEXTRACTF128 $0x01, Y3, X6
-	VADDPS       X6, X3, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X4, X4
+end79:
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y4, X6
+	VADDPS       X6, X4, X6
+	VPERMILPS    $0xb1, X6, X4
+	VADDPS       X4, X6, X4
+	VPERMILPS    $0x4e, X4, X6
+	VADDPS       X6, X4, X4
+	VADDSS       (R8), X4, X4
+	VMOVSS       X4, (R8)
 	TESTQ        DI, DI
-	JG           chunk56
-	VMOVSS       X4, (AX)
+	JG           chunk76
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
-	JNZ          row55
+	JNZ          row75
 	VZEROUPPER
 	RET
 
-DATA nibbles<>+0(SB)/4, $0x0f0f0f0f
-GLOBL nibbles<>(SB), RODATA|NOPTR, $4
+DATA iq4Values<>+0(SB)/4, $0xbfad9881
+DATA iq4Values<>+4(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+8(SB)/4, $0x26190d01
+DATA iq4Values<>+12(SB)/4, $0x71594535
+DATA iq4Values<>+16(SB)/4, $0xbfad9881
+DATA iq4Values<>+20(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+24(SB)/4, $0x26190d01
+DATA iq4Values<>+28(SB)/4, $0x71594535
+DATA iq4Values<>+32(SB)/4, $0xbfad9881
+DATA iq4Values<>+36(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+40(SB)/4, $0x26190d01
+DATA iq4Values<>+44(SB)/4, $0x71594535
+DATA iq4Values<>+48(SB)/4, $0xbfad9881
+DATA iq4Values<>+52(SB)/4, $0xf6eaddcf
+DATA iq4Values<>+56(SB)/4, $0x26190d01
+DATA iq4Values<>+60(SB)/4, $0x71594535
+GLOBL iq4Values<>(SB), RODATA|NOPTR, $64
 
-DATA shift04<>+0(SB)/4, $0x00000000
-DATA shift04<>+4(SB)/4, $0x00000000
-DATA shift04<>+8(SB)/4, $0x00000000
-DATA shift04<>+12(SB)/4, $0x00000000
-DATA shift04<>+16(SB)/4, $0x00000004
-DATA shift04<>+20(SB)/4, $0x00000004
-DATA shift04<>+24(SB)/4, $0x00000004
-DATA shift04<>+28(SB)/4, $0x00000004
-DATA shift04<>+32(SB)/4, $0x00000000
-DATA shift04<>+36(SB)/4, $0x00000000
-DATA shift04<>+40(SB)/4, $0x00000000
-DATA shift04<>+44(SB)/4, $0x00000000
-DATA shift04<>+48(SB)/4, $0x00000004
-DATA shift04<>+52(SB)/4, $0x00000004
-DATA shift04<>+56(SB)/4, $0x00000004
-DATA shift04<>+60(SB)/4, $0x00000004
-GLOBL shift04<>(SB), RODATA|NOPTR, $64
-
-// func vecQ4KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ5Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ5Kx1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
+	VBROADCASTSS sixteens<>+0(SB), Y2
 
-row60:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X3, X3, X3
+row80:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk61:
-	VXORPS Y2, Y2, Y2
+chunk81:
+	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block62:
+block82:
 	PREFETCHT0   8192(BX)
 	PREFETCHT0   8256(BX)
 	PREFETCHT0   8320(BX)
@@ -2777,24 +3527,39 @@ block62:
 	VPMOVZXBD    X5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VFNMADD231PS 320(SI), Y5, Y2
-	VMULPS       256(SI), Y6, Y6
-	VMOVDQU      16(BX), Y4
+	VFNMADD231PS 320(SI), Y5, Y3
+	VMOVDQU      48(BX), Y4
+	VMOVDQU      16(BX), Y5
+	VPSLLW       $0x04, Y5, Y5
 	VPAND        Y1, Y4, Y4
+	VPAND        Y2, Y5, Y5
+	VPOR         Y5, Y4, Y4
 	VPMADDUBSW   (SI), Y4, Y4
 	VPMADDWD     Y0, Y4, Y4
-	VMOVDQU      16(BX), Y5
+	VMOVDQU      48(BX), Y5
+	VMOVDQU      16(BX), Y7
 	VPSRLW       $0x04, Y5, Y5
+	VPSLLW       $0x03, Y7, Y7
 	VPAND        Y1, Y5, Y5
+	VPAND        Y2, Y7, Y7
+	VPOR         Y7, Y5, Y5
 	VPMADDUBSW   32(SI), Y5, Y5
 	VPMADDWD     Y0, Y5, Y5
-	VMOVDQU      48(BX), Y7
+	VMOVDQU      80(BX), Y7
+	VMOVDQU      16(BX), Y8
+	VPSLLW       $0x02, Y8, Y8
 	VPAND        Y1, Y7, Y7
+	VPAND        Y2, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPMADDUBSW   64(SI), Y7, Y7
 	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      48(BX), Y8
+	VMOVDQU      80(BX), Y8
+	VMOVDQU      16(BX), Y9
 	VPSRLW       $0x04, Y8, Y8
+	VPSLLW       $0x01, Y9, Y9
 	VPAND        Y1, Y8, Y8
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y8, Y8
 	VPMADDUBSW   96(SI), Y8, Y8
 	VPMADDWD     Y0, Y8, Y8
 	VPUNPCKLDQ   Y5, Y4, Y9
@@ -2806,22 +3571,37 @@ block62:
 	VPUNPCKLQDQ  Y4, Y9, Y5
 	VPUNPCKHQDQ  Y4, Y9, Y4
 	VPADDD       Y4, Y5, Y5
-	VMOVDQU      80(BX), Y4
+	VMOVDQU      112(BX), Y4
+	VMOVDQU      16(BX), Y7
 	VPAND        Y1, Y4, Y4
+	VPAND        Y2, Y7, Y7
+	VPOR         Y7, Y4, Y4
 	VPMADDUBSW   128(SI), Y4, Y4
 	VPMADDWD     Y0, Y4, Y4
-	VMOVDQU      80(BX), Y7
+	VMOVDQU      112(BX), Y7
+	VMOVDQU      16(BX), Y8
 	VPSRLW       $0x04, Y7, Y7
+	VPSRLW       $0x01, Y8, Y8
 	VPAND        Y1, Y7, Y7
+	VPAND        Y2, Y8, Y8
+	VPOR         Y8, Y7, Y7
 	VPMADDUBSW   160(SI), Y7, Y7
 	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      112(BX), Y8
+	VMOVDQU      144(BX), Y8
+	VMOVDQU      16(BX), Y9
+	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y1, Y8, Y8
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y8, Y8
 	VPMADDUBSW   192(SI), Y8, Y8
 	VPMADDWD     Y0, Y8, Y8
-	VMOVDQU      112(BX), Y9
+	VMOVDQU      144(BX), Y9
+	VMOVDQU      16(BX), Y10
 	VPSRLW       $0x04, Y9, Y9
+	VPSRLW       $0x03, Y10, Y10
 	VPAND        Y1, Y9, Y9
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
 	VPMADDUBSW   224(SI), Y9, Y9
 	VPMADDWD     Y0, Y9, Y9
 	VPUNPCKLDQ   Y7, Y4, Y10
@@ -2837,719 +3617,100 @@ block62:
 	VPERM2I128   $0x31, Y7, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y2
-	ADDQ         $0x00000090, BX
+	VMULPS       256(SI), Y6, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         $0x000000b0, BX
 	ADDQ         $0x000001e0, SI
 	SUBQ         $0x00000100, DI
-	JLE          end64
+	JLE          end84
 	DECQ         R8
-	JNZ          block62
+	JNZ          block82
 
-end64:
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X3, X3
-	TESTQ        DI, DI
-	JG           chunk61
-	VMOVSS       X3, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row60
-	VZEROUPPER
-	RET
-
-// func vecQ6KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ6KAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	VBROADCASTSS words1<>+0(SB), Y0
-	VBROADCASTSS nibbles<>+0(SB), Y1
-	VBROADCASTSS pairs<>+0(SB), Y2
-
-row65:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
-
-chunk66:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   $0x00000008, R8
-
-block67:
-	PREFETCHT0   8192(BX)
-	PREFETCHT0   8256(BX)
-	PREFETCHT0   8320(BX)
-	PREFETCHT0   8384(BX)
-	VMOVDQU      192(BX), X6
-	VPSHUFB      evenBytes<>+0(SB), X6, X6
-	VPBROADCASTW 208(BX), X7
-	VCVTPH2PS    X7, Y7
-	VPMOVSXBD    X6, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y7, Y8, Y8
-	VPSRLDQ      $0x08, X6, X6
-	VPMOVSXBD    X6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y7, Y6, Y6
-	VMULPS       256(SI), Y8, Y8
-	VMULPS       256(SI), Y6, Y6
-	VMOVDQU      (BX), Y7
-	VMOVDQU      128(BX), Y9
-	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y1, Y7, Y7
-	VPAND        Y2, Y9, Y9
-	VPOR         Y9, Y7, Y7
-	VPMADDUBSW   (SI), Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      32(BX), Y9
-	VMOVDQU      128(BX), Y10
-	VPSLLW       $0x02, Y10, Y10
-	VPAND        Y1, Y9, Y9
-	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPMADDUBSW   32(SI), Y9, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VMOVDQU      (BX), Y10
-	VMOVDQU      128(BX), Y11
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VPAND        Y2, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   64(SI), Y10, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VMOVDQU      32(BX), Y11
-	VMOVDQU      128(BX), Y12
-	VPSRLW       $0x04, Y11, Y11
-	VPSRLW       $0x02, Y12, Y12
-	VPAND        Y1, Y11, Y11
-	VPAND        Y2, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   96(SI), Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPUNPCKLDQ   Y9, Y7, Y12
-	VPUNPCKHDQ   Y9, Y7, Y7
-	VPADDD       Y7, Y12, Y12
-	VPUNPCKLDQ   Y11, Y10, Y7
-	VPUNPCKHDQ   Y11, Y10, Y9
-	VPADDD       Y9, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y12, Y9
-	VPUNPCKHQDQ  Y7, Y12, Y7
-	VPADDD       Y7, Y9, Y9
-	VMOVDQU      64(BX), Y7
-	VMOVDQU      160(BX), Y10
-	VPSLLW       $0x04, Y10, Y10
-	VPAND        Y1, Y7, Y7
-	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPMADDUBSW   128(SI), Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      96(BX), Y10
-	VMOVDQU      160(BX), Y11
-	VPSLLW       $0x02, Y11, Y11
-	VPAND        Y1, Y10, Y10
-	VPAND        Y2, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   160(SI), Y10, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VMOVDQU      64(BX), Y11
-	VMOVDQU      160(BX), Y12
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPAND        Y2, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   192(SI), Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VMOVDQU      96(BX), Y12
-	VMOVDQU      160(BX), Y13
-	VPSRLW       $0x04, Y12, Y12
-	VPSRLW       $0x02, Y13, Y13
-	VPAND        Y1, Y12, Y12
-	VPAND        Y2, Y13, Y13
-	VPOR         Y13, Y12, Y12
-	VPMADDUBSW   224(SI), Y12, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPUNPCKLDQ   Y10, Y7, Y13
-	VPUNPCKHDQ   Y10, Y7, Y7
-	VPADDD       Y7, Y13, Y13
-	VPUNPCKLDQ   Y12, Y11, Y7
-	VPUNPCKHDQ   Y12, Y11, Y10
-	VPADDD       Y10, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y13, Y10
-	VPUNPCKHQDQ  Y7, Y13, Y7
-	VPADDD       Y7, Y10, Y10
-	VPERM2I128   $0x20, Y10, Y9, Y7
-	VPERM2I128   $0x31, Y10, Y9, Y9
-	VMOVDQU      352(SI), Y10
-	VPSRAD       $0x02, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVDQU      384(SI), Y10
-	VPSRAD       $0x02, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y8, Y7, Y3
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y6, Y9, Y4
-	ADDQ         $0x000000d2, BX
-	ADDQ         $0x000001e0, SI
-	SUBQ         $0x00000100, DI
-	JLE          end69
-	DECQ         R8
-	JNZ          block67
-
-end69:
-	VADDPS       Y4, Y3, Y3
+end84:
+	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X5, X5
+	VPERMILPS    $0xb1, X4, X3
+	VADDPS       X3, X4, X3
+	VPERMILPS    $0x4e, X3, X4
+	VADDPS       X4, X3, X3
+	VADDSS       (R8), X3, X3
+	VMOVSS       X3, (R8)
 	TESTQ        DI, DI
-	JG           chunk66
-	VMOVSS       X5, (AX)
+	JG           chunk81
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
-	JNZ          row65
+	JNZ          row80
 	VZEROUPPER
 	RET
 
-DATA pairs<>+0(SB)/4, $0x30303030
-GLOBL pairs<>(SB), RODATA|NOPTR, $4
-
-DATA evenBytes<>+0(SB)/4, $0x06040200
-DATA evenBytes<>+4(SB)/4, $0x0e0c0a08
-DATA evenBytes<>+8(SB)/4, $0x07050301
-DATA evenBytes<>+12(SB)/4, $0x0f0d0b09
-GLOBL evenBytes<>(SB), RODATA|NOPTR, $16
-
-// func vecQ50AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ2Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ50AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ2Kx1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
-	VBROADCASTSS nibbles<>+0(SB), Y1
-	VMOVDQU      shift04<>+0(SB), Y2
-	VBROADCASTSS sixteens<>+0(SB), Y3
-	VMOVDQU      byteOf<>+0(SB), Y4
-	VMOVDQU      bitOf<>+0(SB), Y5
+	VBROADCASTSS threes<>+0(SB), Y1
 
-row70:
-	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X7, X7, X7
-	VPCMPEQD Y8, Y8, Y8
+row85:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk71:
-	VXORPS Y6, Y6, Y6
-	MOVQ   $0x00000008, R8
-
-block72:
-	CMPQ    DI, $0x00000100
-	JGE     whole73
-	MOVQ    DI, R9
-	SHRQ    $0x05, R9
-	LEAQ    keep<>+0(SB), R10
-	SHLQ    $0x02, R9
-	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y8
-	CMPQ    DX, $0x01
-	JNE     whole73
-	MOVQ    last+48(FP), BX
-
-whole73:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        (BX), R9
-	MOVWQZX        22(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        44(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        66(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X9
-	MOVWQZX        88(BX), R9
-	MOVWQZX        110(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        132(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        154(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X10
-	VPUNPCKLQDQ    X10, X9, X9
-	VCVTPH2PS      X9, Y9
-	VMULPS         256(SI), Y9, Y9
-	VANDPS         Y8, Y9, Y9
-	VBROADCASTI128 6(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPBROADCASTD   2(BX), Y11
-	VPSHUFB        Y4, Y11, Y11
-	VPAND          Y5, Y11, Y11
-	VPCMPEQB       Y5, Y11, Y11
-	VPAND          Y3, Y11, Y11
-	VPOR           Y11, Y10, Y10
-	VPMADDUBSW     (SI), Y10, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 28(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPBROADCASTD   24(BX), Y12
-	VPSHUFB        Y4, Y12, Y12
-	VPAND          Y5, Y12, Y12
-	VPCMPEQB       Y5, Y12, Y12
-	VPAND          Y3, Y12, Y12
-	VPOR           Y12, Y11, Y11
-	VPMADDUBSW     32(SI), Y11, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VBROADCASTI128 50(BX), Y12
-	VPSRLVD        Y2, Y12, Y12
-	VPAND          Y1, Y12, Y12
-	VPBROADCASTD   46(BX), Y13
-	VPSHUFB        Y4, Y13, Y13
-	VPAND          Y5, Y13, Y13
-	VPCMPEQB       Y5, Y13, Y13
-	VPAND          Y3, Y13, Y13
-	VPOR           Y13, Y12, Y12
-	VPMADDUBSW     64(SI), Y12, Y12
-	VPMADDWD       Y0, Y12, Y12
-	VBROADCASTI128 72(BX), Y13
-	VPSRLVD        Y2, Y13, Y13
-	VPAND          Y1, Y13, Y13
-	VPBROADCASTD   68(BX), Y14
-	VPSHUFB        Y4, Y14, Y14
-	VPAND          Y5, Y14, Y14
-	VPCMPEQB       Y5, Y14, Y14
-	VPAND          Y3, Y14, Y14
-	VPOR           Y14, Y13, Y13
-	VPMADDUBSW     96(SI), Y13, Y13
-	VPMADDWD       Y0, Y13, Y13
-	VPUNPCKLDQ     Y11, Y10, Y14
-	VPUNPCKHDQ     Y11, Y10, Y10
-	VPADDD         Y10, Y14, Y14
-	VPUNPCKLDQ     Y13, Y12, Y10
-	VPUNPCKHDQ     Y13, Y12, Y11
-	VPADDD         Y11, Y10, Y10
-	VPUNPCKLQDQ    Y10, Y14, Y11
-	VPUNPCKHQDQ    Y10, Y14, Y10
-	VPADDD         Y10, Y11, Y11
-	VBROADCASTI128 94(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPBROADCASTD   90(BX), Y12
-	VPSHUFB        Y4, Y12, Y12
-	VPAND          Y5, Y12, Y12
-	VPCMPEQB       Y5, Y12, Y12
-	VPAND          Y3, Y12, Y12
-	VPOR           Y12, Y10, Y10
-	VPMADDUBSW     128(SI), Y10, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 116(BX), Y12
-	VPSRLVD        Y2, Y12, Y12
-	VPAND          Y1, Y12, Y12
-	VPBROADCASTD   112(BX), Y13
-	VPSHUFB        Y4, Y13, Y13
-	VPAND          Y5, Y13, Y13
-	VPCMPEQB       Y5, Y13, Y13
-	VPAND          Y3, Y13, Y13
-	VPOR           Y13, Y12, Y12
-	VPMADDUBSW     160(SI), Y12, Y12
-	VPMADDWD       Y0, Y12, Y12
-	VBROADCASTI128 138(BX), Y13
-	VPSRLVD        Y2, Y13, Y13
-	VPAND          Y1, Y13, Y13
-	VPBROADCASTD   134(BX), Y14
-	VPSHUFB        Y4, Y14, Y14
-	VPAND          Y5, Y14, Y14
-	VPCMPEQB       Y5, Y14, Y14
-	VPAND          Y3, Y14, Y14
-	VPOR           Y14, Y13, Y13
-	VPMADDUBSW     192(SI), Y13, Y13
-	VPMADDWD       Y0, Y13, Y13
-	VBROADCASTI128 160(BX), Y14
-	VPSRLVD        Y2, Y14, Y14
-	VPAND          Y1, Y14, Y14
-	VPBROADCASTD   156(BX), Y15
-	VPSHUFB        Y4, Y15, Y15
-	VPAND          Y5, Y15, Y15
-	VPCMPEQB       Y5, Y15, Y15
-	VPAND          Y3, Y15, Y15
-	VPOR           Y15, Y14, Y14
-	VPMADDUBSW     224(SI), Y14, Y14
-	VPMADDWD       Y0, Y14, Y14
-	VPUNPCKLDQ     Y12, Y10, Y15
-	VPUNPCKHDQ     Y12, Y10, Y10
-	VPADDD         Y10, Y15, Y15
-	VPUNPCKLDQ     Y14, Y13, Y10
-	VPUNPCKHDQ     Y14, Y13, Y12
-	VPADDD         Y12, Y10, Y10
-	VPUNPCKLQDQ    Y10, Y15, Y12
-	VPUNPCKHQDQ    Y10, Y15, Y10
-	VPADDD         Y10, Y12, Y12
-	VPERM2I128     $0x20, Y12, Y11, Y10
-	VPERM2I128     $0x31, Y12, Y11, Y11
-	VPADDD         Y11, Y10, Y10
-	VMOVDQU        288(SI), Y11
-	VPSRAD         $0x03, Y11, Y11
-	VPADDD         Y11, Y10, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    Y9, Y10, Y6
-	ADDQ           $0x000000b0, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end74
-	DECQ           R8
-	JNZ            block72
-
-end74:
-	VEXTRACTF128 $0x01, Y6, X9
-	VADDPS       X9, X6, X9
-	VHADDPS      X9, X9, X9
-	VHADDPS      X9, X9, X9
-	VADDSS       X9, X7, X7
-	TESTQ        DI, DI
-	JG           chunk71
-	VMOVSS       X7, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row70
-	VZEROUPPER
-	RET
-
-DATA sixteens<>+0(SB)/4, $0x10101010
-GLOBL sixteens<>(SB), RODATA|NOPTR, $4
-
-DATA byteOf<>+0(SB)/4, $0x00000000
-DATA byteOf<>+4(SB)/4, $0x00000000
-DATA byteOf<>+8(SB)/4, $0x01010101
-DATA byteOf<>+12(SB)/4, $0x01010101
-DATA byteOf<>+16(SB)/4, $0x02020202
-DATA byteOf<>+20(SB)/4, $0x02020202
-DATA byteOf<>+24(SB)/4, $0x03030303
-DATA byteOf<>+28(SB)/4, $0x03030303
-GLOBL byteOf<>(SB), RODATA|NOPTR, $32
-
-DATA bitOf<>+0(SB)/4, $0x08040201
-DATA bitOf<>+4(SB)/4, $0x80402010
-DATA bitOf<>+8(SB)/4, $0x08040201
-DATA bitOf<>+12(SB)/4, $0x80402010
-DATA bitOf<>+16(SB)/4, $0x08040201
-DATA bitOf<>+20(SB)/4, $0x80402010
-DATA bitOf<>+24(SB)/4, $0x08040201
-DATA bitOf<>+28(SB)/4, $0x80402010
-GLOBL bitOf<>(SB), RODATA|NOPTR, $32
-
-// func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecIQ4NLAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	VBROADCASTSS words1<>+0(SB), Y0
-	VBROADCASTSS nibbles<>+0(SB), Y1
-	VMOVDQU      shift04<>+0(SB), Y2
-	VMOVDQU      iq4Values<>+0(SB), Y3
-
-row75:
-	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X5, X5, X5
-	VPCMPEQD Y6, Y6, Y6
-
-chunk76:
-	VXORPS Y4, Y4, Y4
-	MOVQ   $0x00000008, R8
-
-block77:
-	CMPQ    DI, $0x00000100
-	JGE     whole78
-	MOVQ    DI, R9
-	SHRQ    $0x05, R9
-	LEAQ    keep<>+0(SB), R10
-	SHLQ    $0x02, R9
-	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y6
-	CMPQ    DX, $0x01
-	JNE     whole78
-	MOVQ    last+48(FP), BX
-
-whole78:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        (BX), R9
-	MOVWQZX        18(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        36(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        54(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X7
-	MOVWQZX        72(BX), R9
-	MOVWQZX        90(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        108(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        126(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X8
-	VPUNPCKLQDQ    X8, X7, X7
-	VCVTPH2PS      X7, Y7
-	VMULPS         256(SI), Y7, Y7
-	VANDPS         Y6, Y7, Y7
-	VBROADCASTI128 2(BX), Y8
-	VPSRLVD        Y2, Y8, Y8
-	VPAND          Y1, Y8, Y8
-	VPSHUFB        Y8, Y3, Y8
-	VPABSB         Y8, Y9
-	VMOVDQU        (SI), Y10
-	VPSIGNB        Y8, Y10, Y10
-	VPMADDUBSW     Y10, Y9, Y8
-	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 20(BX), Y9
-	VPSRLVD        Y2, Y9, Y9
-	VPAND          Y1, Y9, Y9
-	VPSHUFB        Y9, Y3, Y9
-	VPABSB         Y9, Y10
-	VMOVDQU        32(SI), Y11
-	VPSIGNB        Y9, Y11, Y11
-	VPMADDUBSW     Y11, Y10, Y9
-	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 38(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPSHUFB        Y10, Y3, Y10
-	VPABSB         Y10, Y11
-	VMOVDQU        64(SI), Y12
-	VPSIGNB        Y10, Y12, Y12
-	VPMADDUBSW     Y12, Y11, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 56(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPSHUFB        Y11, Y3, Y11
-	VPABSB         Y11, Y12
-	VMOVDQU        96(SI), Y13
-	VPSIGNB        Y11, Y13, Y13
-	VPMADDUBSW     Y13, Y12, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VPUNPCKLDQ     Y9, Y8, Y12
-	VPUNPCKHDQ     Y9, Y8, Y8
-	VPADDD         Y8, Y12, Y12
-	VPUNPCKLDQ     Y11, Y10, Y8
-	VPUNPCKHDQ     Y11, Y10, Y9
-	VPADDD         Y9, Y8, Y8
-	VPUNPCKLQDQ    Y8, Y12, Y9
-	VPUNPCKHQDQ    Y8, Y12, Y8
-	VPADDD         Y8, Y9, Y9
-	VBROADCASTI128 74(BX), Y8
-	VPSRLVD        Y2, Y8, Y8
-	VPAND          Y1, Y8, Y8
-	VPSHUFB        Y8, Y3, Y8
-	VPABSB         Y8, Y10
-	VMOVDQU        128(SI), Y11
-	VPSIGNB        Y8, Y11, Y11
-	VPMADDUBSW     Y11, Y10, Y8
-	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 92(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPSHUFB        Y10, Y3, Y10
-	VPABSB         Y10, Y11
-	VMOVDQU        160(SI), Y12
-	VPSIGNB        Y10, Y12, Y12
-	VPMADDUBSW     Y12, Y11, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 110(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPSHUFB        Y11, Y3, Y11
-	VPABSB         Y11, Y12
-	VMOVDQU        192(SI), Y13
-	VPSIGNB        Y11, Y13, Y13
-	VPMADDUBSW     Y13, Y12, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VBROADCASTI128 128(BX), Y12
-	VPSRLVD        Y2, Y12, Y12
-	VPAND          Y1, Y12, Y12
-	VPSHUFB        Y12, Y3, Y12
-	VPABSB         Y12, Y13
-	VMOVDQU        224(SI), Y14
-	VPSIGNB        Y12, Y14, Y14
-	VPMADDUBSW     Y14, Y13, Y12
-	VPMADDWD       Y0, Y12, Y12
-	VPUNPCKLDQ     Y10, Y8, Y13
-	VPUNPCKHDQ     Y10, Y8, Y8
-	VPADDD         Y8, Y13, Y13
-	VPUNPCKLDQ     Y12, Y11, Y8
-	VPUNPCKHDQ     Y12, Y11, Y10
-	VPADDD         Y10, Y8, Y8
-	VPUNPCKLQDQ    Y8, Y13, Y10
-	VPUNPCKHQDQ    Y8, Y13, Y8
-	VPADDD         Y8, Y10, Y10
-	VPERM2I128     $0x20, Y10, Y9, Y8
-	VPERM2I128     $0x31, Y10, Y9, Y9
-	VPADDD         Y9, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    Y7, Y8, Y4
-	ADDQ           $0x00000090, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end79
-	DECQ           R8
-	JNZ            block77
-
-end79:
-	VEXTRACTF128 $0x01, Y4, X7
-	VADDPS       X7, X4, X7
-	VHADDPS      X7, X7, X7
-	VHADDPS      X7, X7, X7
-	VADDSS       X7, X5, X5
-	TESTQ        DI, DI
-	JG           chunk76
-	VMOVSS       X5, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row75
-	VZEROUPPER
-	RET
-
-DATA iq4Values<>+0(SB)/4, $0xbfad9881
-DATA iq4Values<>+4(SB)/4, $0xf6eaddcf
-DATA iq4Values<>+8(SB)/4, $0x26190d01
-DATA iq4Values<>+12(SB)/4, $0x71594535
-DATA iq4Values<>+16(SB)/4, $0xbfad9881
-DATA iq4Values<>+20(SB)/4, $0xf6eaddcf
-DATA iq4Values<>+24(SB)/4, $0x26190d01
-DATA iq4Values<>+28(SB)/4, $0x71594535
-DATA iq4Values<>+32(SB)/4, $0xbfad9881
-DATA iq4Values<>+36(SB)/4, $0xf6eaddcf
-DATA iq4Values<>+40(SB)/4, $0x26190d01
-DATA iq4Values<>+44(SB)/4, $0x71594535
-DATA iq4Values<>+48(SB)/4, $0xbfad9881
-DATA iq4Values<>+52(SB)/4, $0xf6eaddcf
-DATA iq4Values<>+56(SB)/4, $0x26190d01
-DATA iq4Values<>+60(SB)/4, $0x71594535
-GLOBL iq4Values<>(SB), RODATA|NOPTR, $64
-
-// func vecQ5KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ5KAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	VBROADCASTSS words1<>+0(SB), Y0
-	VBROADCASTSS nibbles<>+0(SB), Y1
-	VBROADCASTSS sixteens<>+0(SB), Y2
-
-row80:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X4, X4, X4
-
-chunk81:
+chunk86:
+	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block82:
+block87:
 	PREFETCHT0   8192(BX)
 	PREFETCHT0   8256(BX)
-	PREFETCHT0   8320(BX)
-	MOVL         4(BX), R9
-	MOVL         8(BX), R10
-	MOVL         12(BX), R11
-	VPBROADCASTD (BX), X5
-	VCVTPH2PS    X5, Y5
-	VMOVSLDUP    Y5, Y6
-	VMOVSHDUP    Y5, Y5
-	MOVL         R9, R12
-	SHRL         $0x06, R12
-	ANDL         $0x03030303, R12
-	SHLL         $0x04, R12
-	MOVL         R10, R13
-	SHRL         $0x06, R13
-	ANDL         $0x03030303, R13
-	SHLL         $0x04, R13
-	MOVL         R11, R14
-	ANDL         $0x0f0f0f0f, R14
-	ORL          R14, R12
-	SHRL         $0x04, R11
-	ANDL         $0x0f0f0f0f, R11
-	ORL          R11, R13
-	ANDL         $0x3f3f3f3f, R9
-	ANDL         $0x3f3f3f3f, R10
-	SHLQ         $0x20, R12
-	ORQ          R9, R12
-	VMOVQ        R12, X7
-	VPMOVZXBD    X7, Y7
+	VPBROADCASTD 80(BX), X4
+	VCVTPH2PS    X4, X4
+	VBROADCASTSS X4, Y5
+	VMOVSHDUP    X4, X4
+	VBROADCASTSS X4, Y8
+	VMOVDQU      nibbles4<>+0(SB), X7
+	VMOVDQU      (BX), X4
+	VPSHUFB      evenBytes<>+0(SB), X4, X4
+	VPSRLW       $0x04, X4, X6
+	VPAND        X7, X4, X4
+	VPAND        X7, X6, X6
+	VPMOVZXBD    X4, Y7
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y6, Y7, Y7
-	SHLQ         $0x20, R13
-	ORQ          R10, R13
-	VMOVQ        R13, X6
+	VMULPS       Y5, Y7, Y7
+	VPSRLDQ      $0x08, X4, X4
+	VPMOVZXBD    X4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y5, Y4, Y4
+	VPMOVZXBD    X6, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VPSRLDQ      $0x08, X6, X6
 	VPMOVZXBD    X6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VFNMADD231PS 320(SI), Y6, Y3
-	VMULPS       256(SI), Y7, Y7
-	VMOVDQU      48(BX), Y5
-	VMOVDQU      16(BX), Y6
-	VPSLLW       $0x04, Y6, Y6
+	VMULPS       Y8, Y6, Y6
+	VFNMADD231PS 416(SI), Y5, Y2
+	VFNMADD231PS 448(SI), Y6, Y3
+	VMOVDQU      16(BX), Y5
 	VPAND        Y1, Y5, Y5
-	VPAND        Y2, Y6, Y6
-	VPOR         Y6, Y5, Y5
 	VPMADDUBSW   (SI), Y5, Y5
 	VPMADDWD     Y0, Y5, Y5
-	VMOVDQU      48(BX), Y6
-	VMOVDQU      16(BX), Y8
-	VPSRLW       $0x04, Y6, Y6
-	VPSLLW       $0x03, Y8, Y8
+	VMOVDQU      16(BX), Y6
+	VPSRLW       $0x02, Y6, Y6
 	VPAND        Y1, Y6, Y6
-	VPAND        Y2, Y8, Y8
-	VPOR         Y8, Y6, Y6
 	VPMADDUBSW   32(SI), Y6, Y6
 	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      80(BX), Y8
-	VMOVDQU      16(BX), Y9
-	VPSLLW       $0x02, Y9, Y9
+	VMOVDQU      16(BX), Y8
+	VPSRLW       $0x04, Y8, Y8
 	VPAND        Y1, Y8, Y8
-	VPAND        Y2, Y9, Y9
-	VPOR         Y9, Y8, Y8
 	VPMADDUBSW   64(SI), Y8, Y8
 	VPMADDWD     Y0, Y8, Y8
-	VMOVDQU      80(BX), Y9
-	VMOVDQU      16(BX), Y10
-	VPSRLW       $0x04, Y9, Y9
-	VPSLLW       $0x01, Y10, Y10
+	VMOVDQU      16(BX), Y9
+	VPSRLW       $0x06, Y9, Y9
 	VPAND        Y1, Y9, Y9
-	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y9, Y9
 	VPMADDUBSW   96(SI), Y9, Y9
 	VPMADDWD     Y0, Y9, Y9
 	VPUNPCKLDQ   Y6, Y5, Y10
@@ -3561,37 +3722,23 @@ block82:
 	VPUNPCKLQDQ  Y5, Y10, Y6
 	VPUNPCKHQDQ  Y5, Y10, Y5
 	VPADDD       Y5, Y6, Y6
-	VMOVDQU      112(BX), Y5
-	VMOVDQU      16(BX), Y8
+	VMOVDQU      48(BX), Y5
 	VPAND        Y1, Y5, Y5
-	VPAND        Y2, Y8, Y8
-	VPOR         Y8, Y5, Y5
 	VPMADDUBSW   128(SI), Y5, Y5
 	VPMADDWD     Y0, Y5, Y5
-	VMOVDQU      112(BX), Y8
-	VMOVDQU      16(BX), Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPSRLW       $0x01, Y9, Y9
+	VMOVDQU      48(BX), Y8
+	VPSRLW       $0x02, Y8, Y8
 	VPAND        Y1, Y8, Y8
-	VPAND        Y2, Y9, Y9
-	VPOR         Y9, Y8, Y8
 	VPMADDUBSW   160(SI), Y8, Y8
 	VPMADDWD     Y0, Y8, Y8
-	VMOVDQU      144(BX), Y9
-	VMOVDQU      16(BX), Y10
-	VPSRLW       $0x02, Y10, Y10
+	VMOVDQU      48(BX), Y9
+	VPSRLW       $0x04, Y9, Y9
 	VPAND        Y1, Y9, Y9
-	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y9, Y9
 	VPMADDUBSW   192(SI), Y9, Y9
 	VPMADDWD     Y0, Y9, Y9
-	VMOVDQU      144(BX), Y10
-	VMOVDQU      16(BX), Y11
-	VPSRLW       $0x04, Y10, Y10
-	VPSRLW       $0x03, Y11, Y11
+	VMOVDQU      48(BX), Y10
+	VPSRLW       $0x06, Y10, Y10
 	VPAND        Y1, Y10, Y10
-	VPAND        Y2, Y11, Y11
-	VPOR         Y11, Y10, Y10
 	VPMADDUBSW   224(SI), Y10, Y10
 	VPMADDWD     Y0, Y10, Y10
 	VPUNPCKLDQ   Y8, Y5, Y11
@@ -3605,146 +3752,12 @@ block82:
 	VPADDD       Y5, Y8, Y8
 	VPERM2I128   $0x20, Y8, Y6, Y5
 	VPERM2I128   $0x31, Y8, Y6, Y6
-	VPADDD       Y6, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y3
-	ADDQ         $0x000000b0, BX
-	ADDQ         $0x000001e0, SI
-	SUBQ         $0x00000100, DI
-	JLE          end84
-	DECQ         R8
-	JNZ          block82
-
-end84:
-	VEXTRACTF128 $0x01, Y3, X5
-	VADDPS       X5, X3, X5
-	VHADDPS      X5, X5, X5
-	VHADDPS      X5, X5, X5
-	VADDSS       X5, X4, X4
-	TESTQ        DI, DI
-	JG           chunk81
-	VMOVSS       X4, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row80
-	VZEROUPPER
-	RET
-
-// func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ2KAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	VBROADCASTSS words1<>+0(SB), Y0
-	VBROADCASTSS threes<>+0(SB), Y1
-
-row85:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X4, X4, X4
-
-chunk86:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   $0x00000008, R8
-
-block87:
-	PREFETCHT0   8192(BX)
-	PREFETCHT0   8256(BX)
-	VPBROADCASTD 80(BX), X5
-	VCVTPH2PS    X5, X5
-	VBROADCASTSS X5, Y6
-	VMOVSHDUP    X5, X5
-	VBROADCASTSS X5, Y9
-	VMOVDQU      nibbles4<>+0(SB), X8
-	VMOVDQU      (BX), X5
-	VPSHUFB      evenBytes<>+0(SB), X5, X5
-	VPSRLW       $0x04, X5, X7
-	VPAND        X8, X5, X5
-	VPAND        X8, X7, X7
-	VPMOVZXBD    X5, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y6, Y8, Y8
-	VPSRLDQ      $0x08, X5, X5
-	VPMOVZXBD    X5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y6, Y5, Y5
-	VPMOVZXBD    X7, Y6
+	VMULPS       256(SI), Y7, Y7
+	VFMADD231PS  Y7, Y5, Y2
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y9, Y6, Y6
-	VPSRLDQ      $0x08, X7, X7
-	VPMOVZXBD    X7, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
-	VFNMADD231PS 416(SI), Y6, Y2
-	VFNMADD231PS 448(SI), Y7, Y3
-	VMULPS       256(SI), Y8, Y8
-	VMULPS       256(SI), Y5, Y5
-	VMOVDQU      16(BX), Y6
-	VPAND        Y1, Y6, Y6
-	VPMADDUBSW   (SI), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      16(BX), Y7
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y1, Y7, Y7
-	VPMADDUBSW   32(SI), Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      16(BX), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPMADDUBSW   64(SI), Y9, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VMOVDQU      16(BX), Y10
-	VPSRLW       $0x06, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VPMADDUBSW   96(SI), Y10, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VPUNPCKLDQ   Y7, Y6, Y11
-	VPUNPCKHDQ   Y7, Y6, Y6
-	VPADDD       Y6, Y11, Y11
-	VPUNPCKLDQ   Y10, Y9, Y6
-	VPUNPCKHDQ   Y10, Y9, Y7
-	VPADDD       Y7, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y11, Y7
-	VPUNPCKHQDQ  Y6, Y11, Y6
-	VPADDD       Y6, Y7, Y7
-	VMOVDQU      48(BX), Y6
-	VPAND        Y1, Y6, Y6
-	VPMADDUBSW   128(SI), Y6, Y6
-	VPMADDWD     Y0, Y6, Y6
-	VMOVDQU      48(BX), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y1, Y9, Y9
-	VPMADDUBSW   160(SI), Y9, Y9
-	VPMADDWD     Y0, Y9, Y9
-	VMOVDQU      48(BX), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VPMADDUBSW   192(SI), Y10, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VMOVDQU      48(BX), Y11
-	VPSRLW       $0x06, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VPMADDUBSW   224(SI), Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VPUNPCKLDQ   Y9, Y6, Y12
-	VPUNPCKHDQ   Y9, Y6, Y6
-	VPADDD       Y6, Y12, Y12
-	VPUNPCKLDQ   Y11, Y10, Y6
-	VPUNPCKHDQ   Y11, Y10, Y9
-	VPADDD       Y9, Y6, Y6
-	VPUNPCKLQDQ  Y6, Y12, Y9
-	VPUNPCKHQDQ  Y6, Y12, Y6
-	VPADDD       Y6, Y9, Y9
-	VPERM2I128   $0x20, Y9, Y7, Y6
-	VPERM2I128   $0x31, Y9, Y7, Y7
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y3
+	VMULPS       256(SI), Y4, Y4
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000054, BX
 	ADDQ         $0x000001e0, SI
 	SUBQ         $0x00000100, DI
@@ -3753,17 +3766,20 @@ block87:
 	JNZ          block87
 
 end89:
+	MOVQ         AX, R8
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
-	VADDSS       X3, X4, X4
+	VPERMILPS    $0xb1, X3, X2
+	VADDPS       X2, X3, X2
+	VPERMILPS    $0x4e, X2, X3
+	VADDPS       X3, X2, X2
+	VADDSS       (R8), X2, X2
+	VMOVSS       X2, (R8)
 	TESTQ        DI, DI
 	JG           chunk86
-	VMOVSS       X4, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row85
 	VZEROUPPER
@@ -3778,21 +3794,20 @@ DATA nibbles4<>+8(SB)/4, $0x0f0f0f0f
 DATA nibbles4<>+12(SB)/4, $0x0f0f0f0f
 GLOBL nibbles4<>(SB), RODATA|NOPTR, $16
 
-// func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ3Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ3KAVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ3Kx1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS threes<>+0(SB), Y1
 	VBROADCASTSS fours<>+0(SB), Y2
 
 row90:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
 chunk91:
 	VXORPS Y3, Y3, Y3
@@ -3822,123 +3837,123 @@ block92:
 	ANDQ         R13, R10
 	ORQ          R12, R9
 	ORQ          R10, R11
-	VMOVQ        R9, X6
-	VMOVQ        R11, X7
-	VPUNPCKLQDQ  X7, X6, X6
-	VPSHUFB      evenBytes<>+0(SB), X6, X6
-	VPBROADCASTW 108(BX), X7
-	VCVTPH2PS    X7, Y7
-	VBROADCASTSS thirtyTwo<>+0(SB), Y8
-	VPMOVZXBD    X6, Y9
-	VPSUBD       Y8, Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y7, Y9, Y9
-	VPSRLDQ      $0x08, X6, X6
-	VPMOVZXBD    X6, Y6
-	VPSUBD       Y8, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y7, Y6, Y6
-	VMULPS       256(SI), Y9, Y9
-	VMULPS       256(SI), Y6, Y6
+	VMOVQ        R9, X5
+	VMOVQ        R11, X6
+	VPUNPCKLQDQ  X6, X5, X5
+	VPSHUFB      evenBytes<>+0(SB), X5, X5
+	VPBROADCASTW 108(BX), X6
+	VCVTPH2PS    X6, Y6
+	VBROADCASTSS thirtyTwo<>+0(SB), Y7
+	VPMOVZXBD    X5, Y8
+	VPSUBD       Y7, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y6, Y8, Y8
+	VPSRLDQ      $0x08, X5, X5
+	VPMOVZXBD    X5, Y5
+	VPSUBD       Y7, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y6, Y5, Y5
+	VMOVDQU      32(BX), Y6
+	VPAND        Y1, Y6, Y6
+	VMOVDQU      (BX), Y7
+	VPSLLW       $0x02, Y7, Y7
+	VPAND        Y2, Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPMADDUBSW   (SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
 	VMOVDQU      32(BX), Y7
+	VPSRLW       $0x02, Y7, Y7
 	VPAND        Y1, Y7, Y7
-	VMOVDQU      (BX), Y8
-	VPSLLW       $0x02, Y8, Y8
-	VPAND        Y2, Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPMADDUBSW   (SI), Y7, Y7
+	VMOVDQU      (BX), Y9
+	VPSLLW       $0x01, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPMADDUBSW   32(SI), Y7, Y7
 	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      32(BX), Y8
-	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y1, Y8, Y8
+	VMOVDQU      32(BX), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VMOVDQU      (BX), Y10
-	VPSLLW       $0x01, Y10, Y10
 	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y8, Y8
-	VPMADDUBSW   32(SI), Y8, Y8
-	VPMADDWD     Y0, Y8, Y8
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   64(SI), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
 	VMOVDQU      32(BX), Y10
+	VPSRLW       $0x06, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      (BX), Y11
+	VPSRLW       $0x01, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   96(SI), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VPUNPCKLDQ   Y7, Y6, Y11
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y6, Y11, Y11
+	VPUNPCKLDQ   Y10, Y9, Y6
+	VPUNPCKHDQ   Y10, Y9, Y7
+	VPADDD       Y7, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y11, Y7
+	VPUNPCKHQDQ  Y6, Y11, Y6
+	VPADDD       Y6, Y7, Y7
+	VMOVDQU      64(BX), Y6
+	VPAND        Y1, Y6, Y6
+	VMOVDQU      (BX), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y2, Y9, Y9
+	VPOR         Y9, Y6, Y6
+	VPMADDUBSW   128(SI), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      64(BX), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      (BX), Y10
+	VPSRLW       $0x03, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   160(SI), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VMOVDQU      64(BX), Y10
 	VPSRLW       $0x04, Y10, Y10
 	VPAND        Y1, Y10, Y10
 	VMOVDQU      (BX), Y11
+	VPSRLW       $0x04, Y11, Y11
 	VPAND        Y2, Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   64(SI), Y10, Y10
+	VPMADDUBSW   192(SI), Y10, Y10
 	VPMADDWD     Y0, Y10, Y10
-	VMOVDQU      32(BX), Y11
+	VMOVDQU      64(BX), Y11
 	VPSRLW       $0x06, Y11, Y11
 	VPAND        Y1, Y11, Y11
 	VMOVDQU      (BX), Y12
-	VPSRLW       $0x01, Y12, Y12
+	VPSRLW       $0x05, Y12, Y12
 	VPAND        Y2, Y12, Y12
 	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   96(SI), Y11, Y11
+	VPMADDUBSW   224(SI), Y11, Y11
 	VPMADDWD     Y0, Y11, Y11
-	VPUNPCKLDQ   Y8, Y7, Y12
-	VPUNPCKHDQ   Y8, Y7, Y7
-	VPADDD       Y7, Y12, Y12
-	VPUNPCKLDQ   Y11, Y10, Y7
-	VPUNPCKHDQ   Y11, Y10, Y8
-	VPADDD       Y8, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y12, Y8
-	VPUNPCKHQDQ  Y7, Y12, Y7
-	VPADDD       Y7, Y8, Y8
-	VMOVDQU      64(BX), Y7
-	VPAND        Y1, Y7, Y7
-	VMOVDQU      (BX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y2, Y10, Y10
-	VPOR         Y10, Y7, Y7
-	VPMADDUBSW   128(SI), Y7, Y7
-	VPMADDWD     Y0, Y7, Y7
-	VMOVDQU      64(BX), Y10
-	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y1, Y10, Y10
-	VMOVDQU      (BX), Y11
-	VPSRLW       $0x03, Y11, Y11
-	VPAND        Y2, Y11, Y11
-	VPOR         Y11, Y10, Y10
-	VPMADDUBSW   160(SI), Y10, Y10
-	VPMADDWD     Y0, Y10, Y10
-	VMOVDQU      64(BX), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y1, Y11, Y11
-	VMOVDQU      (BX), Y12
-	VPSRLW       $0x04, Y12, Y12
-	VPAND        Y2, Y12, Y12
-	VPOR         Y12, Y11, Y11
-	VPMADDUBSW   192(SI), Y11, Y11
-	VPMADDWD     Y0, Y11, Y11
-	VMOVDQU      64(BX), Y12
-	VPSRLW       $0x06, Y12, Y12
-	VPAND        Y1, Y12, Y12
-	VMOVDQU      (BX), Y13
-	VPSRLW       $0x05, Y13, Y13
-	VPAND        Y2, Y13, Y13
-	VPOR         Y13, Y12, Y12
-	VPMADDUBSW   224(SI), Y12, Y12
-	VPMADDWD     Y0, Y12, Y12
-	VPUNPCKLDQ   Y10, Y7, Y13
-	VPUNPCKHDQ   Y10, Y7, Y7
-	VPADDD       Y7, Y13, Y13
-	VPUNPCKLDQ   Y12, Y11, Y7
-	VPUNPCKHDQ   Y12, Y11, Y10
-	VPADDD       Y10, Y7, Y7
-	VPUNPCKLQDQ  Y7, Y13, Y10
-	VPUNPCKHQDQ  Y7, Y13, Y7
-	VPADDD       Y7, Y10, Y10
-	VPERM2I128   $0x20, Y10, Y8, Y7
-	VPERM2I128   $0x31, Y10, Y8, Y8
-	VMOVDQU      352(SI), Y10
-	VPSRAD       $0x05, Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VMOVDQU      384(SI), Y10
-	VPSRAD       $0x05, Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPUNPCKLDQ   Y9, Y6, Y12
+	VPUNPCKHDQ   Y9, Y6, Y6
+	VPADDD       Y6, Y12, Y12
+	VPUNPCKLDQ   Y11, Y10, Y6
+	VPUNPCKHDQ   Y11, Y10, Y9
+	VPADDD       Y9, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y12, Y9
+	VPUNPCKHQDQ  Y6, Y12, Y6
+	VPADDD       Y6, Y9, Y9
+	VPERM2I128   $0x20, Y9, Y7, Y6
+	VPERM2I128   $0x31, Y9, Y7, Y7
+	VMOVDQU      352(SI), Y9
+	VPSRAD       $0x05, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VMOVDQU      384(SI), Y9
+	VPSRAD       $0x05, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       256(SI), Y8, Y8
+	VFMADD231PS  Y8, Y6, Y3
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y6, Y8, Y4
+	VMULPS       256(SI), Y5, Y5
+	VFMADD231PS  Y5, Y7, Y4
 	ADDQ         $0x0000006e, BX
 	ADDQ         $0x000001e0, SI
 	SUBQ         $0x00000100, DI
@@ -3947,17 +3962,20 @@ block92:
 	JNZ          block92
 
 end94:
+	MOVQ         AX, R8
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X5, X5
+	VPERMILPS    $0xb1, X4, X3
+	VADDPS       X3, X4, X3
+	VPERMILPS    $0x4e, X3, X4
+	VADDPS       X4, X3, X3
+	VADDSS       (R8), X3, X3
+	VMOVSS       X3, (R8)
 	TESTQ        DI, DI
 	JG           chunk91
-	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row90
 	VZEROUPPER
@@ -3969,22 +3987,21 @@ GLOBL fours<>(SB), RODATA|NOPTR, $4
 DATA thirtyTwo<>+0(SB)/4, $0x00000020
 GLOBL thirtyTwo<>(SB), RODATA|NOPTR, $4
 
-// func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ41x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ41AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ41x1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
 
 row95:
 	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X4, X4, X4
-	VPCMPEQD Y5, Y5, Y5
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y4, Y4, Y4
 
 chunk96:
 	VXORPS Y3, Y3, Y3
@@ -3998,10 +4015,10 @@ block97:
 	LEAQ    keep<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y5
+	VMOVDQU 32(R10), Y4
 	CMPQ    DX, $0x01
 	JNE     whole98
-	MOVQ    last+48(FP), BX
+	MOVQ    last+64(FP), BX
 
 whole98:
 	PREFETCHT0     8192(BX)
@@ -4017,7 +4034,7 @@ whole98:
 	MOVWQZX        62(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X6
+	VMOVQ          R9, X5
 	MOVWQZX        82(BX), R9
 	MOVWQZX        102(BX), R10
 	SHLQ           $0x10, R10
@@ -4028,11 +4045,11 @@ whole98:
 	MOVWQZX        142(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X7
-	VPUNPCKLQDQ    X7, X6, X6
-	VCVTPH2PS      X6, Y6
-	VBROADCASTSS   signBit<>+0(SB), Y7
-	VXORPS         Y7, Y6, Y6
+	VMOVQ          R9, X6
+	VPUNPCKLQDQ    X6, X5, X5
+	VCVTPH2PS      X5, Y5
+	VBROADCASTSS   signBit<>+0(SB), Y6
+	VXORPS         Y6, Y5, Y5
 	MOVWQZX        (BX), R9
 	MOVWQZX        20(BX), R10
 	SHLQ           $0x10, R10
@@ -4043,7 +4060,7 @@ whole98:
 	MOVWQZX        60(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X7
+	VMOVQ          R9, X6
 	MOVWQZX        80(BX), R9
 	MOVWQZX        100(BX), R10
 	SHLQ           $0x10, R10
@@ -4054,76 +4071,76 @@ whole98:
 	MOVWQZX        140(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X8
-	VPUNPCKLQDQ    X8, X7, X7
-	VCVTPH2PS      X7, Y7
-	VANDPS         Y5, Y6, Y6
-	VFNMADD231PS   320(SI), Y6, Y3
-	VMULPS         256(SI), Y7, Y7
-	VANDPS         Y5, Y7, Y7
-	VBROADCASTI128 4(BX), Y6
-	VPSRLVD        Y2, Y6, Y6
-	VPAND          Y1, Y6, Y6
-	VPMADDUBSW     (SI), Y6, Y6
-	VPMADDWD       Y0, Y6, Y6
-	VBROADCASTI128 24(BX), Y8
+	VMOVQ          R9, X7
+	VPUNPCKLQDQ    X7, X6, X6
+	VCVTPH2PS      X6, Y6
+	VANDPS         Y4, Y5, Y5
+	VFNMADD231PS   320(SI), Y5, Y3
+	VBROADCASTI128 4(BX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPMADDUBSW     (SI), Y5, Y5
+	VPMADDWD       Y0, Y5, Y5
+	VBROADCASTI128 24(BX), Y7
+	VPSRLVD        Y2, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPMADDUBSW     32(SI), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VBROADCASTI128 44(BX), Y8
 	VPSRLVD        Y2, Y8, Y8
 	VPAND          Y1, Y8, Y8
-	VPMADDUBSW     32(SI), Y8, Y8
+	VPMADDUBSW     64(SI), Y8, Y8
 	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 44(BX), Y9
+	VBROADCASTI128 64(BX), Y9
 	VPSRLVD        Y2, Y9, Y9
 	VPAND          Y1, Y9, Y9
-	VPMADDUBSW     64(SI), Y9, Y9
+	VPMADDUBSW     96(SI), Y9, Y9
 	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 64(BX), Y10
+	VPUNPCKLDQ     Y7, Y5, Y10
+	VPUNPCKHDQ     Y7, Y5, Y5
+	VPADDD         Y5, Y10, Y10
+	VPUNPCKLDQ     Y9, Y8, Y5
+	VPUNPCKHDQ     Y9, Y8, Y7
+	VPADDD         Y7, Y5, Y5
+	VPUNPCKLQDQ    Y5, Y10, Y7
+	VPUNPCKHQDQ    Y5, Y10, Y5
+	VPADDD         Y5, Y7, Y7
+	VBROADCASTI128 84(BX), Y5
+	VPSRLVD        Y2, Y5, Y5
+	VPAND          Y1, Y5, Y5
+	VPMADDUBSW     128(SI), Y5, Y5
+	VPMADDWD       Y0, Y5, Y5
+	VBROADCASTI128 104(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPMADDUBSW     160(SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 124(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPMADDUBSW     192(SI), Y9, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 144(BX), Y10
 	VPSRLVD        Y2, Y10, Y10
 	VPAND          Y1, Y10, Y10
-	VPMADDUBSW     96(SI), Y10, Y10
+	VPMADDUBSW     224(SI), Y10, Y10
 	VPMADDWD       Y0, Y10, Y10
-	VPUNPCKLDQ     Y8, Y6, Y11
-	VPUNPCKHDQ     Y8, Y6, Y6
-	VPADDD         Y6, Y11, Y11
-	VPUNPCKLDQ     Y10, Y9, Y6
+	VPUNPCKLDQ     Y8, Y5, Y11
+	VPUNPCKHDQ     Y8, Y5, Y5
+	VPADDD         Y5, Y11, Y11
+	VPUNPCKLDQ     Y10, Y9, Y5
 	VPUNPCKHDQ     Y10, Y9, Y8
-	VPADDD         Y8, Y6, Y6
-	VPUNPCKLQDQ    Y6, Y11, Y8
-	VPUNPCKHQDQ    Y6, Y11, Y6
-	VPADDD         Y6, Y8, Y8
-	VBROADCASTI128 84(BX), Y6
-	VPSRLVD        Y2, Y6, Y6
-	VPAND          Y1, Y6, Y6
-	VPMADDUBSW     128(SI), Y6, Y6
-	VPMADDWD       Y0, Y6, Y6
-	VBROADCASTI128 104(BX), Y9
-	VPSRLVD        Y2, Y9, Y9
-	VPAND          Y1, Y9, Y9
-	VPMADDUBSW     160(SI), Y9, Y9
-	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 124(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPMADDUBSW     192(SI), Y10, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 144(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPMADDUBSW     224(SI), Y11, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VPUNPCKLDQ     Y9, Y6, Y12
-	VPUNPCKHDQ     Y9, Y6, Y6
-	VPADDD         Y6, Y12, Y12
-	VPUNPCKLDQ     Y11, Y10, Y6
-	VPUNPCKHDQ     Y11, Y10, Y9
-	VPADDD         Y9, Y6, Y6
-	VPUNPCKLQDQ    Y6, Y12, Y9
-	VPUNPCKHQDQ    Y6, Y12, Y6
-	VPADDD         Y6, Y9, Y9
-	VPERM2I128     $0x20, Y9, Y8, Y6
-	VPERM2I128     $0x31, Y9, Y8, Y8
-	VPADDD         Y8, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    Y7, Y6, Y3
+	VPADDD         Y8, Y5, Y5
+	VPUNPCKLQDQ    Y5, Y11, Y8
+	VPUNPCKHQDQ    Y5, Y11, Y5
+	VPADDD         Y5, Y8, Y8
+	VPERM2I128     $0x20, Y8, Y7, Y5
+	VPERM2I128     $0x31, Y8, Y7, Y7
+	VPADDD         Y7, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         256(SI), Y6, Y6
+	VANDPS         Y4, Y6, Y6
+	VFMADD231PS    Y6, Y5, Y3
 	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
@@ -4132,16 +4149,19 @@ whole98:
 	JNZ            block97
 
 end99:
-	VEXTRACTF128 $0x01, Y3, X6
-	VADDPS       X6, X3, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X4, X4
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y3, X5
+	VADDPS       X5, X3, X5
+	VPERMILPS    $0xb1, X5, X3
+	VADDPS       X3, X5, X3
+	VPERMILPS    $0x4e, X3, X5
+	VADDPS       X5, X3, X3
+	VADDSS       (R8), X3, X3
+	VMOVSS       X3, (R8)
 	TESTQ        DI, DI
 	JG           chunk96
-	VMOVSS       X4, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row95
 	VZEROUPPER
@@ -4150,12 +4170,12 @@ end99:
 DATA signBit<>+0(SB)/4, $0x80000000
 GLOBL signBit<>(SB), RODATA|NOPTR, $4
 
-// func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ51x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ51AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecQ51x1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -4165,10 +4185,9 @@ TEXT ·vecQ51AVX2(SB), NOSPLIT, $0-56
 
 row100:
 	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X7, X7, X7
-	VPCMPEQD Y8, Y8, Y8
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y7, Y7, Y7
 
 chunk101:
 	VXORPS Y6, Y6, Y6
@@ -4182,10 +4201,10 @@ block102:
 	LEAQ    keep<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y8
+	VMOVDQU 32(R10), Y7
 	CMPQ    DX, $0x01
 	JNE     whole103
-	MOVQ    last+48(FP), BX
+	MOVQ    last+64(FP), BX
 
 whole103:
 	PREFETCHT0     8192(BX)
@@ -4201,7 +4220,7 @@ whole103:
 	MOVWQZX        74(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X9
+	VMOVQ          R9, X8
 	MOVWQZX        98(BX), R9
 	MOVWQZX        122(BX), R10
 	SHLQ           $0x10, R10
@@ -4212,11 +4231,11 @@ whole103:
 	MOVWQZX        170(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X10
-	VPUNPCKLQDQ    X10, X9, X9
-	VCVTPH2PS      X9, Y9
-	VBROADCASTSS   signBit<>+0(SB), Y10
-	VXORPS         Y10, Y9, Y9
+	VMOVQ          R9, X9
+	VPUNPCKLQDQ    X9, X8, X8
+	VCVTPH2PS      X8, Y8
+	VBROADCASTSS   signBit<>+0(SB), Y9
+	VXORPS         Y9, Y8, Y8
 	MOVWQZX        (BX), R9
 	MOVWQZX        24(BX), R10
 	SHLQ           $0x10, R10
@@ -4227,7 +4246,7 @@ whole103:
 	MOVWQZX        72(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X10
+	VMOVQ          R9, X9
 	MOVWQZX        96(BX), R9
 	MOVWQZX        120(BX), R10
 	SHLQ           $0x10, R10
@@ -4238,124 +4257,124 @@ whole103:
 	MOVWQZX        168(BX), R10
 	SHLQ           $0x30, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X11
-	VPUNPCKLQDQ    X11, X10, X10
-	VCVTPH2PS      X10, Y10
-	VANDPS         Y8, Y9, Y9
-	VFNMADD231PS   320(SI), Y9, Y6
-	VMULPS         256(SI), Y10, Y10
-	VANDPS         Y8, Y10, Y10
-	VBROADCASTI128 8(BX), Y9
-	VPSRLVD        Y2, Y9, Y9
-	VPAND          Y1, Y9, Y9
-	VPBROADCASTD   4(BX), Y11
+	VMOVQ          R9, X10
+	VPUNPCKLQDQ    X10, X9, X9
+	VCVTPH2PS      X9, Y9
+	VANDPS         Y7, Y8, Y8
+	VFNMADD231PS   320(SI), Y8, Y6
+	VBROADCASTI128 8(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPBROADCASTD   4(BX), Y10
+	VPSHUFB        Y4, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPCMPEQB       Y5, Y10, Y10
+	VPAND          Y3, Y10, Y10
+	VPOR           Y10, Y8, Y8
+	VPMADDUBSW     (SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 32(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPBROADCASTD   28(BX), Y11
 	VPSHUFB        Y4, Y11, Y11
 	VPAND          Y5, Y11, Y11
 	VPCMPEQB       Y5, Y11, Y11
 	VPAND          Y3, Y11, Y11
-	VPOR           Y11, Y9, Y9
-	VPMADDUBSW     (SI), Y9, Y9
-	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 32(BX), Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     32(SI), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 56(BX), Y11
 	VPSRLVD        Y2, Y11, Y11
 	VPAND          Y1, Y11, Y11
-	VPBROADCASTD   28(BX), Y12
+	VPBROADCASTD   52(BX), Y12
 	VPSHUFB        Y4, Y12, Y12
 	VPAND          Y5, Y12, Y12
 	VPCMPEQB       Y5, Y12, Y12
 	VPAND          Y3, Y12, Y12
 	VPOR           Y12, Y11, Y11
-	VPMADDUBSW     32(SI), Y11, Y11
+	VPMADDUBSW     64(SI), Y11, Y11
 	VPMADDWD       Y0, Y11, Y11
-	VBROADCASTI128 56(BX), Y12
+	VBROADCASTI128 80(BX), Y12
 	VPSRLVD        Y2, Y12, Y12
 	VPAND          Y1, Y12, Y12
-	VPBROADCASTD   52(BX), Y13
+	VPBROADCASTD   76(BX), Y13
 	VPSHUFB        Y4, Y13, Y13
 	VPAND          Y5, Y13, Y13
 	VPCMPEQB       Y5, Y13, Y13
 	VPAND          Y3, Y13, Y13
 	VPOR           Y13, Y12, Y12
-	VPMADDUBSW     64(SI), Y12, Y12
+	VPMADDUBSW     96(SI), Y12, Y12
 	VPMADDWD       Y0, Y12, Y12
-	VBROADCASTI128 80(BX), Y13
-	VPSRLVD        Y2, Y13, Y13
-	VPAND          Y1, Y13, Y13
-	VPBROADCASTD   76(BX), Y14
-	VPSHUFB        Y4, Y14, Y14
-	VPAND          Y5, Y14, Y14
-	VPCMPEQB       Y5, Y14, Y14
-	VPAND          Y3, Y14, Y14
-	VPOR           Y14, Y13, Y13
-	VPMADDUBSW     96(SI), Y13, Y13
-	VPMADDWD       Y0, Y13, Y13
-	VPUNPCKLDQ     Y11, Y9, Y14
-	VPUNPCKHDQ     Y11, Y9, Y9
-	VPADDD         Y9, Y14, Y14
-	VPUNPCKLDQ     Y13, Y12, Y9
-	VPUNPCKHDQ     Y13, Y12, Y11
-	VPADDD         Y11, Y9, Y9
-	VPUNPCKLQDQ    Y9, Y14, Y11
-	VPUNPCKHQDQ    Y9, Y14, Y9
-	VPADDD         Y9, Y11, Y11
-	VBROADCASTI128 104(BX), Y9
-	VPSRLVD        Y2, Y9, Y9
-	VPAND          Y1, Y9, Y9
-	VPBROADCASTD   100(BX), Y12
+	VPUNPCKLDQ     Y10, Y8, Y13
+	VPUNPCKHDQ     Y10, Y8, Y8
+	VPADDD         Y8, Y13, Y13
+	VPUNPCKLDQ     Y12, Y11, Y8
+	VPUNPCKHDQ     Y12, Y11, Y10
+	VPADDD         Y10, Y8, Y8
+	VPUNPCKLQDQ    Y8, Y13, Y10
+	VPUNPCKHQDQ    Y8, Y13, Y8
+	VPADDD         Y8, Y10, Y10
+	VBROADCASTI128 104(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPBROADCASTD   100(BX), Y11
+	VPSHUFB        Y4, Y11, Y11
+	VPAND          Y5, Y11, Y11
+	VPCMPEQB       Y5, Y11, Y11
+	VPAND          Y3, Y11, Y11
+	VPOR           Y11, Y8, Y8
+	VPMADDUBSW     128(SI), Y8, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 128(BX), Y11
+	VPSRLVD        Y2, Y11, Y11
+	VPAND          Y1, Y11, Y11
+	VPBROADCASTD   124(BX), Y12
 	VPSHUFB        Y4, Y12, Y12
 	VPAND          Y5, Y12, Y12
 	VPCMPEQB       Y5, Y12, Y12
 	VPAND          Y3, Y12, Y12
-	VPOR           Y12, Y9, Y9
-	VPMADDUBSW     128(SI), Y9, Y9
-	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 128(BX), Y12
+	VPOR           Y12, Y11, Y11
+	VPMADDUBSW     160(SI), Y11, Y11
+	VPMADDWD       Y0, Y11, Y11
+	VBROADCASTI128 152(BX), Y12
 	VPSRLVD        Y2, Y12, Y12
 	VPAND          Y1, Y12, Y12
-	VPBROADCASTD   124(BX), Y13
+	VPBROADCASTD   148(BX), Y13
 	VPSHUFB        Y4, Y13, Y13
 	VPAND          Y5, Y13, Y13
 	VPCMPEQB       Y5, Y13, Y13
 	VPAND          Y3, Y13, Y13
 	VPOR           Y13, Y12, Y12
-	VPMADDUBSW     160(SI), Y12, Y12
+	VPMADDUBSW     192(SI), Y12, Y12
 	VPMADDWD       Y0, Y12, Y12
-	VBROADCASTI128 152(BX), Y13
+	VBROADCASTI128 176(BX), Y13
 	VPSRLVD        Y2, Y13, Y13
 	VPAND          Y1, Y13, Y13
-	VPBROADCASTD   148(BX), Y14
+	VPBROADCASTD   172(BX), Y14
 	VPSHUFB        Y4, Y14, Y14
 	VPAND          Y5, Y14, Y14
 	VPCMPEQB       Y5, Y14, Y14
 	VPAND          Y3, Y14, Y14
 	VPOR           Y14, Y13, Y13
-	VPMADDUBSW     192(SI), Y13, Y13
+	VPMADDUBSW     224(SI), Y13, Y13
 	VPMADDWD       Y0, Y13, Y13
-	VBROADCASTI128 176(BX), Y14
-	VPSRLVD        Y2, Y14, Y14
-	VPAND          Y1, Y14, Y14
-	VPBROADCASTD   172(BX), Y15
-	VPSHUFB        Y4, Y15, Y15
-	VPAND          Y5, Y15, Y15
-	VPCMPEQB       Y5, Y15, Y15
-	VPAND          Y3, Y15, Y15
-	VPOR           Y15, Y14, Y14
-	VPMADDUBSW     224(SI), Y14, Y14
-	VPMADDWD       Y0, Y14, Y14
-	VPUNPCKLDQ     Y12, Y9, Y15
-	VPUNPCKHDQ     Y12, Y9, Y9
-	VPADDD         Y9, Y15, Y15
-	VPUNPCKLDQ     Y14, Y13, Y9
-	VPUNPCKHDQ     Y14, Y13, Y12
-	VPADDD         Y12, Y9, Y9
-	VPUNPCKLQDQ    Y9, Y15, Y12
-	VPUNPCKHQDQ    Y9, Y15, Y9
-	VPADDD         Y9, Y12, Y12
-	VPERM2I128     $0x20, Y12, Y11, Y9
-	VPERM2I128     $0x31, Y12, Y11, Y11
-	VPADDD         Y11, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    Y10, Y9, Y6
+	VPUNPCKLDQ     Y11, Y8, Y14
+	VPUNPCKHDQ     Y11, Y8, Y8
+	VPADDD         Y8, Y14, Y14
+	VPUNPCKLDQ     Y13, Y12, Y8
+	VPUNPCKHDQ     Y13, Y12, Y11
+	VPADDD         Y11, Y8, Y8
+	VPUNPCKLQDQ    Y8, Y14, Y11
+	VPUNPCKHQDQ    Y8, Y14, Y8
+	VPADDD         Y8, Y11, Y11
+	VPERM2I128     $0x20, Y11, Y10, Y8
+	VPERM2I128     $0x31, Y11, Y10, Y10
+	VPADDD         Y10, Y8, Y8
+	VCVTDQ2PS      Y8, Y8
+	VMULPS         256(SI), Y9, Y9
+	VANDPS         Y7, Y9, Y9
+	VFMADD231PS    Y9, Y8, Y6
 	ADDQ           $0x000000c0, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
@@ -4364,27 +4383,30 @@ whole103:
 	JNZ            block102
 
 end104:
-	VEXTRACTF128 $0x01, Y6, X9
-	VADDPS       X9, X6, X9
-	VHADDPS      X9, X9, X9
-	VHADDPS      X9, X9, X9
-	VADDSS       X9, X7, X7
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y6, X8
+	VADDPS       X8, X6, X8
+	VPERMILPS    $0xb1, X8, X6
+	VADDPS       X6, X8, X6
+	VPERMILPS    $0x4e, X6, X8
+	VADDPS       X8, X6, X6
+	VADDSS       (R8), X6, X6
+	VMOVSS       X6, (R8)
 	TESTQ        DI, DI
 	JG           chunk101
-	VMOVSS       X7, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row100
 	VZEROUPPER
 	RET
 
-// func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecMXFP4x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·vecMXFP4AVX2(SB), NOSPLIT, $0-56
+TEXT ·vecMXFP4x1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -4392,10 +4414,9 @@ TEXT ·vecMXFP4AVX2(SB), NOSPLIT, $0-56
 
 row105:
 	MOVQ     CX, BX
-	MOVQ     x+24(FP), SI
-	MOVQ     n+32(FP), DI
-	VXORPS   X5, X5, X5
-	VPCMPEQD Y6, Y6, Y6
+	MOVQ     x+32(FP), SI
+	MOVQ     n+48(FP), DI
+	VPCMPEQD Y5, Y5, Y5
 
 chunk106:
 	VXORPS Y4, Y4, Y4
@@ -4409,10 +4430,10 @@ block107:
 	LEAQ    keep<>+0(SB), R10
 	SHLQ    $0x02, R9
 	SUBQ    R9, R10
-	VMOVDQU 32(R10), Y6
+	VMOVDQU 32(R10), Y5
 	CMPQ    DX, $0x01
 	JNE     whole108
-	MOVQ    last+48(FP), BX
+	MOVQ    last+64(FP), BX
 
 whole108:
 	PREFETCHT0     8192(BX)
@@ -4440,115 +4461,115 @@ whole108:
 	MOVBQZX        119(BX), R10
 	SHLQ           $0x38, R10
 	ORQ            R10, R9
-	VMOVQ          R9, X7
-	VPMOVZXBD      X7, Y7
-	VBROADCASTSS   two<>+0(SB), Y10
-	VBROADCASTSS   subnormal<>+0(SB), Y8
-	VPSLLVD        Y7, Y8, Y8
-	VPCMPGTD       Y7, Y10, Y9
-	VPAND          Y9, Y8, Y8
-	VPSRLD         $0x01, Y10, Y10
-	VPSUBD         Y10, Y7, Y7
-	VPSLLD         $0x17, Y7, Y7
-	VPANDN         Y7, Y9, Y7
-	VPOR           Y8, Y7, Y7
-	VMULPS         256(SI), Y7, Y7
-	VANDPS         Y6, Y7, Y7
-	VBROADCASTI128 1(BX), Y8
+	VMOVQ          R9, X6
+	VPMOVZXBD      X6, Y6
+	VBROADCASTSS   two<>+0(SB), Y9
+	VBROADCASTSS   subnormal<>+0(SB), Y7
+	VPSLLVD        Y6, Y7, Y7
+	VPCMPGTD       Y6, Y9, Y8
+	VPAND          Y8, Y7, Y7
+	VPSRLD         $0x01, Y9, Y9
+	VPSUBD         Y9, Y6, Y6
+	VPSLLD         $0x17, Y6, Y6
+	VPANDN         Y6, Y8, Y6
+	VPOR           Y7, Y6, Y6
+	VBROADCASTI128 1(BX), Y7
+	VPSRLVD        Y2, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPSHUFB        Y7, Y3, Y7
+	VPABSB         Y7, Y8
+	VMOVDQU        (SI), Y9
+	VPSIGNB        Y7, Y9, Y9
+	VPMADDUBSW     Y9, Y8, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VBROADCASTI128 18(BX), Y8
 	VPSRLVD        Y2, Y8, Y8
 	VPAND          Y1, Y8, Y8
 	VPSHUFB        Y8, Y3, Y8
 	VPABSB         Y8, Y9
-	VMOVDQU        (SI), Y10
+	VMOVDQU        32(SI), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y8
 	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 18(BX), Y9
+	VBROADCASTI128 35(BX), Y9
 	VPSRLVD        Y2, Y9, Y9
 	VPAND          Y1, Y9, Y9
 	VPSHUFB        Y9, Y3, Y9
 	VPABSB         Y9, Y10
-	VMOVDQU        32(SI), Y11
+	VMOVDQU        64(SI), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y9
 	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 35(BX), Y10
+	VBROADCASTI128 52(BX), Y10
 	VPSRLVD        Y2, Y10, Y10
 	VPAND          Y1, Y10, Y10
 	VPSHUFB        Y10, Y3, Y10
 	VPABSB         Y10, Y11
-	VMOVDQU        64(SI), Y12
+	VMOVDQU        96(SI), Y12
 	VPSIGNB        Y10, Y12, Y12
 	VPMADDUBSW     Y12, Y11, Y10
 	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 52(BX), Y11
+	VPUNPCKLDQ     Y8, Y7, Y11
+	VPUNPCKHDQ     Y8, Y7, Y7
+	VPADDD         Y7, Y11, Y11
+	VPUNPCKLDQ     Y10, Y9, Y7
+	VPUNPCKHDQ     Y10, Y9, Y8
+	VPADDD         Y8, Y7, Y7
+	VPUNPCKLQDQ    Y7, Y11, Y8
+	VPUNPCKHQDQ    Y7, Y11, Y7
+	VPADDD         Y7, Y8, Y8
+	VBROADCASTI128 69(BX), Y7
+	VPSRLVD        Y2, Y7, Y7
+	VPAND          Y1, Y7, Y7
+	VPSHUFB        Y7, Y3, Y7
+	VPABSB         Y7, Y9
+	VMOVDQU        128(SI), Y10
+	VPSIGNB        Y7, Y10, Y10
+	VPMADDUBSW     Y10, Y9, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VBROADCASTI128 86(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPSHUFB        Y9, Y3, Y9
+	VPABSB         Y9, Y10
+	VMOVDQU        160(SI), Y11
+	VPSIGNB        Y9, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 103(BX), Y10
+	VPSRLVD        Y2, Y10, Y10
+	VPAND          Y1, Y10, Y10
+	VPSHUFB        Y10, Y3, Y10
+	VPABSB         Y10, Y11
+	VMOVDQU        192(SI), Y12
+	VPSIGNB        Y10, Y12, Y12
+	VPMADDUBSW     Y12, Y11, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VBROADCASTI128 120(BX), Y11
 	VPSRLVD        Y2, Y11, Y11
 	VPAND          Y1, Y11, Y11
 	VPSHUFB        Y11, Y3, Y11
 	VPABSB         Y11, Y12
-	VMOVDQU        96(SI), Y13
+	VMOVDQU        224(SI), Y13
 	VPSIGNB        Y11, Y13, Y13
 	VPMADDUBSW     Y13, Y12, Y11
 	VPMADDWD       Y0, Y11, Y11
-	VPUNPCKLDQ     Y9, Y8, Y12
-	VPUNPCKHDQ     Y9, Y8, Y8
-	VPADDD         Y8, Y12, Y12
-	VPUNPCKLDQ     Y11, Y10, Y8
+	VPUNPCKLDQ     Y9, Y7, Y12
+	VPUNPCKHDQ     Y9, Y7, Y7
+	VPADDD         Y7, Y12, Y12
+	VPUNPCKLDQ     Y11, Y10, Y7
 	VPUNPCKHDQ     Y11, Y10, Y9
-	VPADDD         Y9, Y8, Y8
-	VPUNPCKLQDQ    Y8, Y12, Y9
-	VPUNPCKHQDQ    Y8, Y12, Y8
-	VPADDD         Y8, Y9, Y9
-	VBROADCASTI128 69(BX), Y8
-	VPSRLVD        Y2, Y8, Y8
-	VPAND          Y1, Y8, Y8
-	VPSHUFB        Y8, Y3, Y8
-	VPABSB         Y8, Y10
-	VMOVDQU        128(SI), Y11
-	VPSIGNB        Y8, Y11, Y11
-	VPMADDUBSW     Y11, Y10, Y8
-	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 86(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPSHUFB        Y10, Y3, Y10
-	VPABSB         Y10, Y11
-	VMOVDQU        160(SI), Y12
-	VPSIGNB        Y10, Y12, Y12
-	VPMADDUBSW     Y12, Y11, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 103(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPSHUFB        Y11, Y3, Y11
-	VPABSB         Y11, Y12
-	VMOVDQU        192(SI), Y13
-	VPSIGNB        Y11, Y13, Y13
-	VPMADDUBSW     Y13, Y12, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VBROADCASTI128 120(BX), Y12
-	VPSRLVD        Y2, Y12, Y12
-	VPAND          Y1, Y12, Y12
-	VPSHUFB        Y12, Y3, Y12
-	VPABSB         Y12, Y13
-	VMOVDQU        224(SI), Y14
-	VPSIGNB        Y12, Y14, Y14
-	VPMADDUBSW     Y14, Y13, Y12
-	VPMADDWD       Y0, Y12, Y12
-	VPUNPCKLDQ     Y10, Y8, Y13
-	VPUNPCKHDQ     Y10, Y8, Y8
-	VPADDD         Y8, Y13, Y13
-	VPUNPCKLDQ     Y12, Y11, Y8
-	VPUNPCKHDQ     Y12, Y11, Y10
-	VPADDD         Y10, Y8, Y8
-	VPUNPCKLQDQ    Y8, Y13, Y10
-	VPUNPCKHQDQ    Y8, Y13, Y8
-	VPADDD         Y8, Y10, Y10
-	VPERM2I128     $0x20, Y10, Y9, Y8
-	VPERM2I128     $0x31, Y10, Y9, Y9
-	VPADDD         Y9, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    Y7, Y8, Y4
+	VPADDD         Y9, Y7, Y7
+	VPUNPCKLQDQ    Y7, Y12, Y9
+	VPUNPCKHQDQ    Y7, Y12, Y7
+	VPADDD         Y7, Y9, Y9
+	VPERM2I128     $0x20, Y9, Y8, Y7
+	VPERM2I128     $0x31, Y9, Y8, Y8
+	VPADDD         Y8, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VMULPS         256(SI), Y6, Y6
+	VANDPS         Y5, Y6, Y6
+	VFMADD231PS    Y6, Y7, Y4
 	ADDQ           $0x00000088, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
@@ -4557,16 +4578,19 @@ whole108:
 	JNZ            block107
 
 end109:
-	VEXTRACTF128 $0x01, Y4, X7
-	VADDPS       X7, X4, X7
-	VHADDPS      X7, X7, X7
-	VHADDPS      X7, X7, X7
-	VADDSS       X7, X5, X5
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y4, X6
+	VADDPS       X6, X4, X6
+	VPERMILPS    $0xb1, X6, X4
+	VADDPS       X4, X6, X4
+	VPERMILPS    $0x4e, X4, X6
+	VADDPS       X6, X4, X4
+	VADDSS       (R8), X4, X4
+	VMOVSS       X4, (R8)
 	TESTQ        DI, DI
 	JG           chunk106
-	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row105
 	VZEROUPPER
@@ -4596,22 +4620,21 @@ GLOBL two<>(SB), RODATA|NOPTR, $4
 DATA subnormal<>+0(SB)/4, $0x00200000
 GLOBL subnormal<>(SB), RODATA|NOPTR, $4
 
-// func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecIQ4XSx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-56
+TEXT ·vecIQ4XSx1AVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
 	VMOVDQU      iq4Values<>+0(SB), Y3
 
 row110:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
 chunk111:
 	VXORPS Y4, Y4, Y4
@@ -4655,110 +4678,110 @@ block112:
 	ANDQ           R11, R9
 	SHLQ           $0x04, R9
 	ORQ            R9, R10
-	VMOVQ          R10, X6
-	VPMOVZXBD      X6, Y6
-	VBROADCASTSS   thirtyTwo<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VPBROADCASTW   (BX), X7
-	VCVTPH2PS      X7, Y7
-	VMULPS         Y7, Y6, Y6
-	VMULPS         256(SI), Y6, Y6
-	VBROADCASTI128 8(BX), Y7
+	VMOVQ          R10, X5
+	VPMOVZXBD      X5, Y5
+	VBROADCASTSS   thirtyTwo<>+0(SB), Y6
+	VPSUBD         Y6, Y5, Y5
+	VCVTDQ2PS      Y5, Y5
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VMULPS         Y6, Y5, Y5
+	VBROADCASTI128 8(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPSHUFB        Y6, Y3, Y6
+	VPABSB         Y6, Y7
+	VMOVDQU        (SI), Y8
+	VPSIGNB        Y6, Y8, Y8
+	VPMADDUBSW     Y8, Y7, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 24(BX), Y7
 	VPSRLVD        Y2, Y7, Y7
 	VPAND          Y1, Y7, Y7
 	VPSHUFB        Y7, Y3, Y7
 	VPABSB         Y7, Y8
-	VMOVDQU        (SI), Y9
+	VMOVDQU        32(SI), Y9
 	VPSIGNB        Y7, Y9, Y9
 	VPMADDUBSW     Y9, Y8, Y7
 	VPMADDWD       Y0, Y7, Y7
-	VBROADCASTI128 24(BX), Y8
+	VBROADCASTI128 40(BX), Y8
 	VPSRLVD        Y2, Y8, Y8
 	VPAND          Y1, Y8, Y8
 	VPSHUFB        Y8, Y3, Y8
 	VPABSB         Y8, Y9
-	VMOVDQU        32(SI), Y10
+	VMOVDQU        64(SI), Y10
 	VPSIGNB        Y8, Y10, Y10
 	VPMADDUBSW     Y10, Y9, Y8
 	VPMADDWD       Y0, Y8, Y8
-	VBROADCASTI128 40(BX), Y9
+	VBROADCASTI128 56(BX), Y9
 	VPSRLVD        Y2, Y9, Y9
 	VPAND          Y1, Y9, Y9
 	VPSHUFB        Y9, Y3, Y9
 	VPABSB         Y9, Y10
-	VMOVDQU        64(SI), Y11
+	VMOVDQU        96(SI), Y11
 	VPSIGNB        Y9, Y11, Y11
 	VPMADDUBSW     Y11, Y10, Y9
 	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 56(BX), Y10
+	VPUNPCKLDQ     Y7, Y6, Y10
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPADDD         Y6, Y10, Y10
+	VPUNPCKLDQ     Y9, Y8, Y6
+	VPUNPCKHDQ     Y9, Y8, Y7
+	VPADDD         Y7, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y10, Y7
+	VPUNPCKHQDQ    Y6, Y10, Y6
+	VPADDD         Y6, Y7, Y7
+	VBROADCASTI128 72(BX), Y6
+	VPSRLVD        Y2, Y6, Y6
+	VPAND          Y1, Y6, Y6
+	VPSHUFB        Y6, Y3, Y6
+	VPABSB         Y6, Y8
+	VMOVDQU        128(SI), Y9
+	VPSIGNB        Y6, Y9, Y9
+	VPMADDUBSW     Y9, Y8, Y6
+	VPMADDWD       Y0, Y6, Y6
+	VBROADCASTI128 88(BX), Y8
+	VPSRLVD        Y2, Y8, Y8
+	VPAND          Y1, Y8, Y8
+	VPSHUFB        Y8, Y3, Y8
+	VPABSB         Y8, Y9
+	VMOVDQU        160(SI), Y10
+	VPSIGNB        Y8, Y10, Y10
+	VPMADDUBSW     Y10, Y9, Y8
+	VPMADDWD       Y0, Y8, Y8
+	VBROADCASTI128 104(BX), Y9
+	VPSRLVD        Y2, Y9, Y9
+	VPAND          Y1, Y9, Y9
+	VPSHUFB        Y9, Y3, Y9
+	VPABSB         Y9, Y10
+	VMOVDQU        192(SI), Y11
+	VPSIGNB        Y9, Y11, Y11
+	VPMADDUBSW     Y11, Y10, Y9
+	VPMADDWD       Y0, Y9, Y9
+	VBROADCASTI128 120(BX), Y10
 	VPSRLVD        Y2, Y10, Y10
 	VPAND          Y1, Y10, Y10
 	VPSHUFB        Y10, Y3, Y10
 	VPABSB         Y10, Y11
-	VMOVDQU        96(SI), Y12
+	VMOVDQU        224(SI), Y12
 	VPSIGNB        Y10, Y12, Y12
 	VPMADDUBSW     Y12, Y11, Y10
 	VPMADDWD       Y0, Y10, Y10
-	VPUNPCKLDQ     Y8, Y7, Y11
-	VPUNPCKHDQ     Y8, Y7, Y7
-	VPADDD         Y7, Y11, Y11
-	VPUNPCKLDQ     Y10, Y9, Y7
+	VPUNPCKLDQ     Y8, Y6, Y11
+	VPUNPCKHDQ     Y8, Y6, Y6
+	VPADDD         Y6, Y11, Y11
+	VPUNPCKLDQ     Y10, Y9, Y6
 	VPUNPCKHDQ     Y10, Y9, Y8
-	VPADDD         Y8, Y7, Y7
-	VPUNPCKLQDQ    Y7, Y11, Y8
-	VPUNPCKHQDQ    Y7, Y11, Y7
-	VPADDD         Y7, Y8, Y8
-	VBROADCASTI128 72(BX), Y7
-	VPSRLVD        Y2, Y7, Y7
-	VPAND          Y1, Y7, Y7
-	VPSHUFB        Y7, Y3, Y7
-	VPABSB         Y7, Y9
-	VMOVDQU        128(SI), Y10
-	VPSIGNB        Y7, Y10, Y10
-	VPMADDUBSW     Y10, Y9, Y7
-	VPMADDWD       Y0, Y7, Y7
-	VBROADCASTI128 88(BX), Y9
-	VPSRLVD        Y2, Y9, Y9
-	VPAND          Y1, Y9, Y9
-	VPSHUFB        Y9, Y3, Y9
-	VPABSB         Y9, Y10
-	VMOVDQU        160(SI), Y11
-	VPSIGNB        Y9, Y11, Y11
-	VPMADDUBSW     Y11, Y10, Y9
-	VPMADDWD       Y0, Y9, Y9
-	VBROADCASTI128 104(BX), Y10
-	VPSRLVD        Y2, Y10, Y10
-	VPAND          Y1, Y10, Y10
-	VPSHUFB        Y10, Y3, Y10
-	VPABSB         Y10, Y11
-	VMOVDQU        192(SI), Y12
-	VPSIGNB        Y10, Y12, Y12
-	VPMADDUBSW     Y12, Y11, Y10
-	VPMADDWD       Y0, Y10, Y10
-	VBROADCASTI128 120(BX), Y11
-	VPSRLVD        Y2, Y11, Y11
-	VPAND          Y1, Y11, Y11
-	VPSHUFB        Y11, Y3, Y11
-	VPABSB         Y11, Y12
-	VMOVDQU        224(SI), Y13
-	VPSIGNB        Y11, Y13, Y13
-	VPMADDUBSW     Y13, Y12, Y11
-	VPMADDWD       Y0, Y11, Y11
-	VPUNPCKLDQ     Y9, Y7, Y12
-	VPUNPCKHDQ     Y9, Y7, Y7
-	VPADDD         Y7, Y12, Y12
-	VPUNPCKLDQ     Y11, Y10, Y7
-	VPUNPCKHDQ     Y11, Y10, Y9
-	VPADDD         Y9, Y7, Y7
-	VPUNPCKLQDQ    Y7, Y12, Y9
-	VPUNPCKHQDQ    Y7, Y12, Y7
-	VPADDD         Y7, Y9, Y9
-	VPERM2I128     $0x20, Y9, Y8, Y7
-	VPERM2I128     $0x31, Y9, Y8, Y8
-	VPADDD         Y8, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y4
+	VPADDD         Y8, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y11, Y8
+	VPUNPCKHQDQ    Y6, Y11, Y6
+	VPADDD         Y6, Y8, Y8
+	VPERM2I128     $0x20, Y8, Y7, Y6
+	VPERM2I128     $0x31, Y8, Y7, Y7
+	VPADDD         Y7, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VMULPS         256(SI), Y5, Y5
+	VFMADD231PS    Y5, Y6, Y4
 	ADDQ           $0x00000088, BX
 	ADDQ           $0x000001e0, SI
 	SUBQ           $0x00000100, DI
@@ -4767,16 +4790,19 @@ block112:
 	JNZ            block112
 
 end114:
-	VEXTRACTF128 $0x01, Y4, X6
-	VADDPS       X6, X4, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X5, X5
+	MOVQ         AX, R8
+	VEXTRACTF128 $0x01, Y4, X5
+	VADDPS       X5, X4, X5
+	VPERMILPS    $0xb1, X5, X4
+	VADDPS       X4, X5, X4
+	VPERMILPS    $0x4e, X4, X5
+	VADDPS       X5, X4, X4
+	VADDSS       (R8), X4, X4
+	VMOVSS       X4, (R8)
 	TESTQ        DI, DI
 	JG           chunk111
-	VMOVSS       X5, (AX)
 	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
+	ADDQ         stride+56(FP), CX
 	DECQ         DX
 	JNZ          row110
 	VZEROUPPER
@@ -7212,8 +7238,8 @@ plain168:
 	ADDQ          $0x00000040, SI
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, BX
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000004, BX
 	DECQ          DI
 	JNZ           group166
 	MOVQ          dst+0(FP), AX
@@ -7351,8 +7377,8 @@ plain172:
 	ADDQ          $0x00000100, R8
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, DI
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000004, DI
 	DECQ          R9
 	JNZ           group170
 	MOVQ          dst+0(FP), AX
@@ -7391,11 +7417,11 @@ TEXT ·panel32x12AVX512(SB), NOSPLIT, $0-64
 	MOVQ x+24(FP), DX
 	MOVQ xStride+32(FP), BX
 	LEAQ (BX)(BX*2), SI
-	LEAQ 256(DX), DI
-	LEAQ (DX)(BX*4), R8
-	LEAQ 256(R8), R9
-	LEAQ (R8)(BX*4), R10
-	LEAQ 256(R10), R11
+	LEAQ (DX)(BX*4), DI
+	LEAQ (DI)(BX*4), R8
+	LEAQ 256(DX), R9
+	LEAQ 256(DI), R10
+	LEAQ 256(R8), R11
 	MOVQ sums+56(FP), R12
 	MOVQ $0x00000008, R13
 
@@ -7418,14 +7444,14 @@ block175:
 	CMPQ              mins+48(FP), $0x00
 	JE                plain176
 	VMOVUPS           8192(CX), Z12
-	VFNMADD231PS.BCST 64(DI), Z12, Z0
-	VFNMADD231PS.BCST 64(DI)(BX*1), Z12, Z1
-	VFNMADD231PS.BCST 64(DI)(BX*2), Z12, Z2
-	VFNMADD231PS.BCST 64(DI)(SI*1), Z12, Z3
-	VFNMADD231PS.BCST 64(R9), Z12, Z4
-	VFNMADD231PS.BCST 64(R9)(BX*1), Z12, Z5
-	VFNMADD231PS.BCST 64(R9)(BX*2), Z12, Z6
-	VFNMADD231PS.BCST 64(R9)(SI*1), Z12, Z7
+	VFNMADD231PS.BCST 64(R9), Z12, Z0
+	VFNMADD231PS.BCST 64(R9)(BX*1), Z12, Z1
+	VFNMADD231PS.BCST 64(R9)(BX*2), Z12, Z2
+	VFNMADD231PS.BCST 64(R9)(SI*1), Z12, Z3
+	VFNMADD231PS.BCST 64(R10), Z12, Z4
+	VFNMADD231PS.BCST 64(R10)(BX*1), Z12, Z5
+	VFNMADD231PS.BCST 64(R10)(BX*2), Z12, Z6
+	VFNMADD231PS.BCST 64(R10)(SI*1), Z12, Z7
 	VFNMADD231PS.BCST 64(R11), Z12, Z8
 	VFNMADD231PS.BCST 64(R11)(BX*1), Z12, Z9
 	VFNMADD231PS.BCST 64(R11)(BX*2), Z12, Z10
@@ -7441,137 +7467,137 @@ plain176:
 	VMOVDQU64     2176(AX), Z18
 	VMOVDQU64     2240(AX), Z19
 	VMOVUPS       (CX), Z20
-	VPBROADCASTD  32(DI), Z21
-	VPBROADCASTD  32(DI)(BX*1), Z22
-	VPBROADCASTD  32(DI)(BX*2), Z23
-	VPBROADCASTD  32(DI)(SI*1), Z24
-	VPBROADCASTD  32(R9), Z25
-	VPBROADCASTD  32(R9)(BX*1), Z26
+	VPBROADCASTD  32(R9), Z21
+	VPBROADCASTD  32(R9)(BX*1), Z22
+	VPBROADCASTD  32(R9)(BX*2), Z23
+	VPBROADCASTD  32(R9)(SI*1), Z24
+	VPBROADCASTD  32(R10), Z25
+	VPBROADCASTD  32(R10)(BX*1), Z26
 	VPDPBUSD.BCST (DX), Z12, Z21
 	VPDPBUSD.BCST (DX)(BX*1), Z12, Z22
 	VPDPBUSD.BCST (DX)(BX*2), Z12, Z23
 	VPDPBUSD.BCST (DX)(SI*1), Z12, Z24
-	VPDPBUSD.BCST (R8), Z12, Z25
-	VPDPBUSD.BCST (R8)(BX*1), Z12, Z26
+	VPDPBUSD.BCST (DI), Z12, Z25
+	VPDPBUSD.BCST (DI)(BX*1), Z12, Z26
 	VPDPBUSD.BCST 4(DX), Z13, Z21
 	VPDPBUSD.BCST 4(DX)(BX*1), Z13, Z22
 	VPDPBUSD.BCST 4(DX)(BX*2), Z13, Z23
 	VPDPBUSD.BCST 4(DX)(SI*1), Z13, Z24
-	VPDPBUSD.BCST 4(R8), Z13, Z25
-	VPDPBUSD.BCST 4(R8)(BX*1), Z13, Z26
+	VPDPBUSD.BCST 4(DI), Z13, Z25
+	VPDPBUSD.BCST 4(DI)(BX*1), Z13, Z26
 	VPDPBUSD.BCST 8(DX), Z14, Z21
 	VPDPBUSD.BCST 8(DX)(BX*1), Z14, Z22
 	VPDPBUSD.BCST 8(DX)(BX*2), Z14, Z23
 	VPDPBUSD.BCST 8(DX)(SI*1), Z14, Z24
-	VPDPBUSD.BCST 8(R8), Z14, Z25
-	VPDPBUSD.BCST 8(R8)(BX*1), Z14, Z26
+	VPDPBUSD.BCST 8(DI), Z14, Z25
+	VPDPBUSD.BCST 8(DI)(BX*1), Z14, Z26
 	VPDPBUSD.BCST 12(DX), Z15, Z21
 	VPDPBUSD.BCST 12(DX)(BX*1), Z15, Z22
 	VPDPBUSD.BCST 12(DX)(BX*2), Z15, Z23
 	VPDPBUSD.BCST 12(DX)(SI*1), Z15, Z24
-	VPDPBUSD.BCST 12(R8), Z15, Z25
-	VPDPBUSD.BCST 12(R8)(BX*1), Z15, Z26
+	VPDPBUSD.BCST 12(DI), Z15, Z25
+	VPDPBUSD.BCST 12(DI)(BX*1), Z15, Z26
 	VPDPBUSD.BCST 16(DX), Z16, Z21
 	VPDPBUSD.BCST 16(DX)(BX*1), Z16, Z22
 	VPDPBUSD.BCST 16(DX)(BX*2), Z16, Z23
 	VPDPBUSD.BCST 16(DX)(SI*1), Z16, Z24
-	VPDPBUSD.BCST 16(R8), Z16, Z25
-	VPDPBUSD.BCST 16(R8)(BX*1), Z16, Z26
+	VPDPBUSD.BCST 16(DI), Z16, Z25
+	VPDPBUSD.BCST 16(DI)(BX*1), Z16, Z26
 	VPDPBUSD.BCST 20(DX), Z17, Z21
 	VPDPBUSD.BCST 20(DX)(BX*1), Z17, Z22
 	VPDPBUSD.BCST 20(DX)(BX*2), Z17, Z23
 	VPDPBUSD.BCST 20(DX)(SI*1), Z17, Z24
-	VPDPBUSD.BCST 20(R8), Z17, Z25
-	VPDPBUSD.BCST 20(R8)(BX*1), Z17, Z26
+	VPDPBUSD.BCST 20(DI), Z17, Z25
+	VPDPBUSD.BCST 20(DI)(BX*1), Z17, Z26
 	VPDPBUSD.BCST 24(DX), Z18, Z21
 	VPDPBUSD.BCST 24(DX)(BX*1), Z18, Z22
 	VPDPBUSD.BCST 24(DX)(BX*2), Z18, Z23
 	VPDPBUSD.BCST 24(DX)(SI*1), Z18, Z24
-	VPDPBUSD.BCST 24(R8), Z18, Z25
-	VPDPBUSD.BCST 24(R8)(BX*1), Z18, Z26
+	VPDPBUSD.BCST 24(DI), Z18, Z25
+	VPDPBUSD.BCST 24(DI)(BX*1), Z18, Z26
 	VPDPBUSD.BCST 28(DX), Z19, Z21
 	VPDPBUSD.BCST 28(DX)(BX*1), Z19, Z22
 	VPDPBUSD.BCST 28(DX)(BX*2), Z19, Z23
 	VPDPBUSD.BCST 28(DX)(SI*1), Z19, Z24
-	VPDPBUSD.BCST 28(R8), Z19, Z25
-	VPDPBUSD.BCST 28(R8)(BX*1), Z19, Z26
+	VPDPBUSD.BCST 28(DI), Z19, Z25
+	VPDPBUSD.BCST 28(DI)(BX*1), Z19, Z26
 	VCVTDQ2PS     Z21, Z21
-	VMULPS.BCST   (DI), Z20, Z27
+	VMULPS.BCST   (R9), Z20, Z27
 	VFMADD231PS   Z27, Z21, Z0
 	VCVTDQ2PS     Z22, Z22
-	VMULPS.BCST   (DI)(BX*1), Z20, Z21
+	VMULPS.BCST   (R9)(BX*1), Z20, Z21
 	VFMADD231PS   Z21, Z22, Z1
 	VCVTDQ2PS     Z23, Z23
-	VMULPS.BCST   (DI)(BX*2), Z20, Z21
+	VMULPS.BCST   (R9)(BX*2), Z20, Z21
 	VFMADD231PS   Z21, Z23, Z2
 	VCVTDQ2PS     Z24, Z24
-	VMULPS.BCST   (DI)(SI*1), Z20, Z21
+	VMULPS.BCST   (R9)(SI*1), Z20, Z21
 	VFMADD231PS   Z21, Z24, Z3
 	VCVTDQ2PS     Z25, Z25
-	VMULPS.BCST   (R9), Z20, Z21
+	VMULPS.BCST   (R10), Z20, Z21
 	VFMADD231PS   Z21, Z25, Z4
 	VCVTDQ2PS     Z26, Z26
-	VMULPS.BCST   (R9)(BX*1), Z20, Z21
+	VMULPS.BCST   (R10)(BX*1), Z20, Z21
 	VFMADD231PS   Z21, Z26, Z5
-	VPBROADCASTD  32(R9)(BX*2), Z21
-	VPBROADCASTD  32(R9)(SI*1), Z22
+	VPBROADCASTD  32(R10)(BX*2), Z21
+	VPBROADCASTD  32(R10)(SI*1), Z22
 	VPBROADCASTD  32(R11), Z23
 	VPBROADCASTD  32(R11)(BX*1), Z24
 	VPBROADCASTD  32(R11)(BX*2), Z25
 	VPBROADCASTD  32(R11)(SI*1), Z26
-	VPDPBUSD.BCST (R8)(BX*2), Z12, Z21
-	VPDPBUSD.BCST (R8)(SI*1), Z12, Z22
-	VPDPBUSD.BCST (R10), Z12, Z23
-	VPDPBUSD.BCST (R10)(BX*1), Z12, Z24
-	VPDPBUSD.BCST (R10)(BX*2), Z12, Z25
-	VPDPBUSD.BCST (R10)(SI*1), Z12, Z26
-	VPDPBUSD.BCST 4(R8)(BX*2), Z13, Z21
-	VPDPBUSD.BCST 4(R8)(SI*1), Z13, Z22
-	VPDPBUSD.BCST 4(R10), Z13, Z23
-	VPDPBUSD.BCST 4(R10)(BX*1), Z13, Z24
-	VPDPBUSD.BCST 4(R10)(BX*2), Z13, Z25
-	VPDPBUSD.BCST 4(R10)(SI*1), Z13, Z26
-	VPDPBUSD.BCST 8(R8)(BX*2), Z14, Z21
-	VPDPBUSD.BCST 8(R8)(SI*1), Z14, Z22
-	VPDPBUSD.BCST 8(R10), Z14, Z23
-	VPDPBUSD.BCST 8(R10)(BX*1), Z14, Z24
-	VPDPBUSD.BCST 8(R10)(BX*2), Z14, Z25
-	VPDPBUSD.BCST 8(R10)(SI*1), Z14, Z26
-	VPDPBUSD.BCST 12(R8)(BX*2), Z15, Z21
-	VPDPBUSD.BCST 12(R8)(SI*1), Z15, Z22
-	VPDPBUSD.BCST 12(R10), Z15, Z23
-	VPDPBUSD.BCST 12(R10)(BX*1), Z15, Z24
-	VPDPBUSD.BCST 12(R10)(BX*2), Z15, Z25
-	VPDPBUSD.BCST 12(R10)(SI*1), Z15, Z26
-	VPDPBUSD.BCST 16(R8)(BX*2), Z16, Z21
-	VPDPBUSD.BCST 16(R8)(SI*1), Z16, Z22
-	VPDPBUSD.BCST 16(R10), Z16, Z23
-	VPDPBUSD.BCST 16(R10)(BX*1), Z16, Z24
-	VPDPBUSD.BCST 16(R10)(BX*2), Z16, Z25
-	VPDPBUSD.BCST 16(R10)(SI*1), Z16, Z26
-	VPDPBUSD.BCST 20(R8)(BX*2), Z17, Z21
-	VPDPBUSD.BCST 20(R8)(SI*1), Z17, Z22
-	VPDPBUSD.BCST 20(R10), Z17, Z23
-	VPDPBUSD.BCST 20(R10)(BX*1), Z17, Z24
-	VPDPBUSD.BCST 20(R10)(BX*2), Z17, Z25
-	VPDPBUSD.BCST 20(R10)(SI*1), Z17, Z26
-	VPDPBUSD.BCST 24(R8)(BX*2), Z18, Z21
-	VPDPBUSD.BCST 24(R8)(SI*1), Z18, Z22
-	VPDPBUSD.BCST 24(R10), Z18, Z23
-	VPDPBUSD.BCST 24(R10)(BX*1), Z18, Z24
-	VPDPBUSD.BCST 24(R10)(BX*2), Z18, Z25
-	VPDPBUSD.BCST 24(R10)(SI*1), Z18, Z26
-	VPDPBUSD.BCST 28(R8)(BX*2), Z19, Z21
-	VPDPBUSD.BCST 28(R8)(SI*1), Z19, Z22
-	VPDPBUSD.BCST 28(R10), Z19, Z23
-	VPDPBUSD.BCST 28(R10)(BX*1), Z19, Z24
-	VPDPBUSD.BCST 28(R10)(BX*2), Z19, Z25
-	VPDPBUSD.BCST 28(R10)(SI*1), Z19, Z26
+	VPDPBUSD.BCST (DI)(BX*2), Z12, Z21
+	VPDPBUSD.BCST (DI)(SI*1), Z12, Z22
+	VPDPBUSD.BCST (R8), Z12, Z23
+	VPDPBUSD.BCST (R8)(BX*1), Z12, Z24
+	VPDPBUSD.BCST (R8)(BX*2), Z12, Z25
+	VPDPBUSD.BCST (R8)(SI*1), Z12, Z26
+	VPDPBUSD.BCST 4(DI)(BX*2), Z13, Z21
+	VPDPBUSD.BCST 4(DI)(SI*1), Z13, Z22
+	VPDPBUSD.BCST 4(R8), Z13, Z23
+	VPDPBUSD.BCST 4(R8)(BX*1), Z13, Z24
+	VPDPBUSD.BCST 4(R8)(BX*2), Z13, Z25
+	VPDPBUSD.BCST 4(R8)(SI*1), Z13, Z26
+	VPDPBUSD.BCST 8(DI)(BX*2), Z14, Z21
+	VPDPBUSD.BCST 8(DI)(SI*1), Z14, Z22
+	VPDPBUSD.BCST 8(R8), Z14, Z23
+	VPDPBUSD.BCST 8(R8)(BX*1), Z14, Z24
+	VPDPBUSD.BCST 8(R8)(BX*2), Z14, Z25
+	VPDPBUSD.BCST 8(R8)(SI*1), Z14, Z26
+	VPDPBUSD.BCST 12(DI)(BX*2), Z15, Z21
+	VPDPBUSD.BCST 12(DI)(SI*1), Z15, Z22
+	VPDPBUSD.BCST 12(R8), Z15, Z23
+	VPDPBUSD.BCST 12(R8)(BX*1), Z15, Z24
+	VPDPBUSD.BCST 12(R8)(BX*2), Z15, Z25
+	VPDPBUSD.BCST 12(R8)(SI*1), Z15, Z26
+	VPDPBUSD.BCST 16(DI)(BX*2), Z16, Z21
+	VPDPBUSD.BCST 16(DI)(SI*1), Z16, Z22
+	VPDPBUSD.BCST 16(R8), Z16, Z23
+	VPDPBUSD.BCST 16(R8)(BX*1), Z16, Z24
+	VPDPBUSD.BCST 16(R8)(BX*2), Z16, Z25
+	VPDPBUSD.BCST 16(R8)(SI*1), Z16, Z26
+	VPDPBUSD.BCST 20(DI)(BX*2), Z17, Z21
+	VPDPBUSD.BCST 20(DI)(SI*1), Z17, Z22
+	VPDPBUSD.BCST 20(R8), Z17, Z23
+	VPDPBUSD.BCST 20(R8)(BX*1), Z17, Z24
+	VPDPBUSD.BCST 20(R8)(BX*2), Z17, Z25
+	VPDPBUSD.BCST 20(R8)(SI*1), Z17, Z26
+	VPDPBUSD.BCST 24(DI)(BX*2), Z18, Z21
+	VPDPBUSD.BCST 24(DI)(SI*1), Z18, Z22
+	VPDPBUSD.BCST 24(R8), Z18, Z23
+	VPDPBUSD.BCST 24(R8)(BX*1), Z18, Z24
+	VPDPBUSD.BCST 24(R8)(BX*2), Z18, Z25
+	VPDPBUSD.BCST 24(R8)(SI*1), Z18, Z26
+	VPDPBUSD.BCST 28(DI)(BX*2), Z19, Z21
+	VPDPBUSD.BCST 28(DI)(SI*1), Z19, Z22
+	VPDPBUSD.BCST 28(R8), Z19, Z23
+	VPDPBUSD.BCST 28(R8)(BX*1), Z19, Z24
+	VPDPBUSD.BCST 28(R8)(BX*2), Z19, Z25
+	VPDPBUSD.BCST 28(R8)(SI*1), Z19, Z26
 	VCVTDQ2PS     Z21, Z21
-	VMULPS.BCST   (R9)(BX*2), Z20, Z12
+	VMULPS.BCST   (R10)(BX*2), Z20, Z12
 	VFMADD231PS   Z12, Z21, Z6
 	VCVTDQ2PS     Z22, Z22
-	VMULPS.BCST   (R9)(SI*1), Z20, Z12
+	VMULPS.BCST   (R10)(SI*1), Z20, Z12
 	VFMADD231PS   Z12, Z22, Z7
 	VCVTDQ2PS     Z23, Z23
 	VMULPS.BCST   (R11), Z20, Z12
@@ -7602,10 +7628,10 @@ plain176:
 	SUBQ          R15, CX
 	IMUL3Q        $0x000001e0, R14, R15
 	SUBQ          R15, DX
-	SUBQ          R15, R8
-	SUBQ          R15, R10
 	SUBQ          R15, DI
+	SUBQ          R15, R8
 	SUBQ          R15, R9
+	SUBQ          R15, R10
 	SUBQ          R15, R11
 	VMOVUPS       Z0, (R12)
 	VMOVUPS       Z1, 64(R12)
@@ -7622,12 +7648,12 @@ plain176:
 	ADDQ          $0x00000300, R12
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, DI
-	ADDQ          $0x20, R8
-	ADDQ          $0x04, R9
-	ADDQ          $0x20, R10
-	ADDQ          $0x04, R11
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000020, DI
+	ADDQ          $0x00000020, R8
+	ADDQ          $0x00000004, R9
+	ADDQ          $0x00000004, R10
+	ADDQ          $0x00000004, R11
 	DECQ          R13
 	JNZ           group174
 	MOVQ          dst+0(FP), AX
@@ -7748,8 +7774,8 @@ plain182:
 	ADDQ          $0x00000040, SI
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, BX
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000004, BX
 	DECQ          DI
 	JNZ           group178
 	MOVQ          dst+0(FP), AX
@@ -7946,8 +7972,8 @@ plain188:
 	ADDQ          $0x00000100, R8
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, DI
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000004, DI
 	DECQ          R9
 	JNZ           group184
 	MOVQ          dst+0(FP), AX
@@ -7994,11 +8020,11 @@ TEXT ·panel16x12AVX512(SB), NOSPLIT, $0-64
 	MOVQ x+24(FP), DX
 	MOVQ xStride+32(FP), BX
 	LEAQ (BX)(BX*2), SI
-	LEAQ 256(DX), DI
-	LEAQ (DX)(BX*4), R8
-	LEAQ 256(R8), R9
-	LEAQ (R8)(BX*4), R10
-	LEAQ 256(R10), R11
+	LEAQ (DX)(BX*4), DI
+	LEAQ (DI)(BX*4), R8
+	LEAQ 256(DX), R9
+	LEAQ 256(DI), R10
+	LEAQ 256(R8), R11
 	MOVQ sums+56(FP), R12
 	MOVQ $0x00000008, R13
 
@@ -8021,14 +8047,14 @@ block191:
 	CMPQ              mins+48(FP), $0x00
 	JE                plain192
 	VMOVUPS           8192(CX), Z12
-	VFNMADD231PS.BCST 160(DI), Z12, Z0
-	VFNMADD231PS.BCST 160(DI)(BX*1), Z12, Z1
-	VFNMADD231PS.BCST 160(DI)(BX*2), Z12, Z2
-	VFNMADD231PS.BCST 160(DI)(SI*1), Z12, Z3
-	VFNMADD231PS.BCST 160(R9), Z12, Z4
-	VFNMADD231PS.BCST 160(R9)(BX*1), Z12, Z5
-	VFNMADD231PS.BCST 160(R9)(BX*2), Z12, Z6
-	VFNMADD231PS.BCST 160(R9)(SI*1), Z12, Z7
+	VFNMADD231PS.BCST 160(R9), Z12, Z0
+	VFNMADD231PS.BCST 160(R9)(BX*1), Z12, Z1
+	VFNMADD231PS.BCST 160(R9)(BX*2), Z12, Z2
+	VFNMADD231PS.BCST 160(R9)(SI*1), Z12, Z3
+	VFNMADD231PS.BCST 160(R10), Z12, Z4
+	VFNMADD231PS.BCST 160(R10)(BX*1), Z12, Z5
+	VFNMADD231PS.BCST 160(R10)(BX*2), Z12, Z6
+	VFNMADD231PS.BCST 160(R10)(SI*1), Z12, Z7
 	VFNMADD231PS.BCST 160(R11), Z12, Z8
 	VFNMADD231PS.BCST 160(R11)(BX*1), Z12, Z9
 	VFNMADD231PS.BCST 160(R11)(BX*2), Z12, Z10
@@ -8040,89 +8066,89 @@ plain192:
 	VMOVDQU64     128(AX), Z14
 	VMOVDQU64     192(AX), Z15
 	VMOVUPS       (CX), Z16
-	VPBROADCASTD  96(DI), Z17
-	VPBROADCASTD  96(DI)(BX*1), Z18
-	VPBROADCASTD  96(DI)(BX*2), Z19
-	VPBROADCASTD  96(DI)(SI*1), Z20
-	VPBROADCASTD  96(R9), Z21
-	VPBROADCASTD  96(R9)(BX*1), Z22
+	VPBROADCASTD  96(R9), Z17
+	VPBROADCASTD  96(R9)(BX*1), Z18
+	VPBROADCASTD  96(R9)(BX*2), Z19
+	VPBROADCASTD  96(R9)(SI*1), Z20
+	VPBROADCASTD  96(R10), Z21
+	VPBROADCASTD  96(R10)(BX*1), Z22
 	VPDPBUSD.BCST (DX), Z12, Z17
 	VPDPBUSD.BCST (DX)(BX*1), Z12, Z18
 	VPDPBUSD.BCST (DX)(BX*2), Z12, Z19
 	VPDPBUSD.BCST (DX)(SI*1), Z12, Z20
-	VPDPBUSD.BCST (R8), Z12, Z21
-	VPDPBUSD.BCST (R8)(BX*1), Z12, Z22
+	VPDPBUSD.BCST (DI), Z12, Z21
+	VPDPBUSD.BCST (DI)(BX*1), Z12, Z22
 	VPDPBUSD.BCST 4(DX), Z13, Z17
 	VPDPBUSD.BCST 4(DX)(BX*1), Z13, Z18
 	VPDPBUSD.BCST 4(DX)(BX*2), Z13, Z19
 	VPDPBUSD.BCST 4(DX)(SI*1), Z13, Z20
-	VPDPBUSD.BCST 4(R8), Z13, Z21
-	VPDPBUSD.BCST 4(R8)(BX*1), Z13, Z22
+	VPDPBUSD.BCST 4(DI), Z13, Z21
+	VPDPBUSD.BCST 4(DI)(BX*1), Z13, Z22
 	VPDPBUSD.BCST 8(DX), Z14, Z17
 	VPDPBUSD.BCST 8(DX)(BX*1), Z14, Z18
 	VPDPBUSD.BCST 8(DX)(BX*2), Z14, Z19
 	VPDPBUSD.BCST 8(DX)(SI*1), Z14, Z20
-	VPDPBUSD.BCST 8(R8), Z14, Z21
-	VPDPBUSD.BCST 8(R8)(BX*1), Z14, Z22
+	VPDPBUSD.BCST 8(DI), Z14, Z21
+	VPDPBUSD.BCST 8(DI)(BX*1), Z14, Z22
 	VPDPBUSD.BCST 12(DX), Z15, Z17
 	VPDPBUSD.BCST 12(DX)(BX*1), Z15, Z18
 	VPDPBUSD.BCST 12(DX)(BX*2), Z15, Z19
 	VPDPBUSD.BCST 12(DX)(SI*1), Z15, Z20
-	VPDPBUSD.BCST 12(R8), Z15, Z21
-	VPDPBUSD.BCST 12(R8)(BX*1), Z15, Z22
+	VPDPBUSD.BCST 12(DI), Z15, Z21
+	VPDPBUSD.BCST 12(DI)(BX*1), Z15, Z22
 	VCVTDQ2PS     Z17, Z17
-	VMULPS.BCST   (DI), Z16, Z23
+	VMULPS.BCST   (R9), Z16, Z23
 	VFMADD231PS   Z23, Z17, Z0
 	VCVTDQ2PS     Z18, Z18
-	VMULPS.BCST   (DI)(BX*1), Z16, Z17
+	VMULPS.BCST   (R9)(BX*1), Z16, Z17
 	VFMADD231PS   Z17, Z18, Z1
 	VCVTDQ2PS     Z19, Z19
-	VMULPS.BCST   (DI)(BX*2), Z16, Z17
+	VMULPS.BCST   (R9)(BX*2), Z16, Z17
 	VFMADD231PS   Z17, Z19, Z2
 	VCVTDQ2PS     Z20, Z20
-	VMULPS.BCST   (DI)(SI*1), Z16, Z17
+	VMULPS.BCST   (R9)(SI*1), Z16, Z17
 	VFMADD231PS   Z17, Z20, Z3
 	VCVTDQ2PS     Z21, Z21
-	VMULPS.BCST   (R9), Z16, Z17
+	VMULPS.BCST   (R10), Z16, Z17
 	VFMADD231PS   Z17, Z21, Z4
 	VCVTDQ2PS     Z22, Z22
-	VMULPS.BCST   (R9)(BX*1), Z16, Z17
+	VMULPS.BCST   (R10)(BX*1), Z16, Z17
 	VFMADD231PS   Z17, Z22, Z5
-	VPBROADCASTD  96(R9)(BX*2), Z17
-	VPBROADCASTD  96(R9)(SI*1), Z18
+	VPBROADCASTD  96(R10)(BX*2), Z17
+	VPBROADCASTD  96(R10)(SI*1), Z18
 	VPBROADCASTD  96(R11), Z19
 	VPBROADCASTD  96(R11)(BX*1), Z20
 	VPBROADCASTD  96(R11)(BX*2), Z21
 	VPBROADCASTD  96(R11)(SI*1), Z22
-	VPDPBUSD.BCST (R8)(BX*2), Z12, Z17
-	VPDPBUSD.BCST (R8)(SI*1), Z12, Z18
-	VPDPBUSD.BCST (R10), Z12, Z19
-	VPDPBUSD.BCST (R10)(BX*1), Z12, Z20
-	VPDPBUSD.BCST (R10)(BX*2), Z12, Z21
-	VPDPBUSD.BCST (R10)(SI*1), Z12, Z22
-	VPDPBUSD.BCST 4(R8)(BX*2), Z13, Z17
-	VPDPBUSD.BCST 4(R8)(SI*1), Z13, Z18
-	VPDPBUSD.BCST 4(R10), Z13, Z19
-	VPDPBUSD.BCST 4(R10)(BX*1), Z13, Z20
-	VPDPBUSD.BCST 4(R10)(BX*2), Z13, Z21
-	VPDPBUSD.BCST 4(R10)(SI*1), Z13, Z22
-	VPDPBUSD.BCST 8(R8)(BX*2), Z14, Z17
-	VPDPBUSD.BCST 8(R8)(SI*1), Z14, Z18
-	VPDPBUSD.BCST 8(R10), Z14, Z19
-	VPDPBUSD.BCST 8(R10)(BX*1), Z14, Z20
-	VPDPBUSD.BCST 8(R10)(BX*2), Z14, Z21
-	VPDPBUSD.BCST 8(R10)(SI*1), Z14, Z22
-	VPDPBUSD.BCST 12(R8)(BX*2), Z15, Z17
-	VPDPBUSD.BCST 12(R8)(SI*1), Z15, Z18
-	VPDPBUSD.BCST 12(R10), Z15, Z19
-	VPDPBUSD.BCST 12(R10)(BX*1), Z15, Z20
-	VPDPBUSD.BCST 12(R10)(BX*2), Z15, Z21
-	VPDPBUSD.BCST 12(R10)(SI*1), Z15, Z22
+	VPDPBUSD.BCST (DI)(BX*2), Z12, Z17
+	VPDPBUSD.BCST (DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST (R8), Z12, Z19
+	VPDPBUSD.BCST (R8)(BX*1), Z12, Z20
+	VPDPBUSD.BCST (R8)(BX*2), Z12, Z21
+	VPDPBUSD.BCST (R8)(SI*1), Z12, Z22
+	VPDPBUSD.BCST 4(DI)(BX*2), Z13, Z17
+	VPDPBUSD.BCST 4(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST 4(R8), Z13, Z19
+	VPDPBUSD.BCST 4(R8)(BX*1), Z13, Z20
+	VPDPBUSD.BCST 4(R8)(BX*2), Z13, Z21
+	VPDPBUSD.BCST 4(R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST 8(DI)(BX*2), Z14, Z17
+	VPDPBUSD.BCST 8(DI)(SI*1), Z14, Z18
+	VPDPBUSD.BCST 8(R8), Z14, Z19
+	VPDPBUSD.BCST 8(R8)(BX*1), Z14, Z20
+	VPDPBUSD.BCST 8(R8)(BX*2), Z14, Z21
+	VPDPBUSD.BCST 8(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST 12(DI)(BX*2), Z15, Z17
+	VPDPBUSD.BCST 12(DI)(SI*1), Z15, Z18
+	VPDPBUSD.BCST 12(R8), Z15, Z19
+	VPDPBUSD.BCST 12(R8)(BX*1), Z15, Z20
+	VPDPBUSD.BCST 12(R8)(BX*2), Z15, Z21
+	VPDPBUSD.BCST 12(R8)(SI*1), Z15, Z22
 	VCVTDQ2PS     Z17, Z17
-	VMULPS.BCST   (R9)(BX*2), Z16, Z12
+	VMULPS.BCST   (R10)(BX*2), Z16, Z12
 	VFMADD231PS   Z12, Z17, Z6
 	VCVTDQ2PS     Z18, Z18
-	VMULPS.BCST   (R9)(SI*1), Z16, Z12
+	VMULPS.BCST   (R10)(SI*1), Z16, Z12
 	VFMADD231PS   Z12, Z18, Z7
 	VCVTDQ2PS     Z19, Z19
 	VMULPS.BCST   (R11), Z16, Z12
@@ -8153,10 +8179,10 @@ plain192:
 	SUBQ          R15, CX
 	IMUL3Q        $0x000001e0, R14, R15
 	SUBQ          R15, DX
-	SUBQ          R15, R8
-	SUBQ          R15, R10
 	SUBQ          R15, DI
+	SUBQ          R15, R8
 	SUBQ          R15, R9
+	SUBQ          R15, R10
 	SUBQ          R15, R11
 	VMOVUPS       Z0, (R12)
 	VMOVUPS       Z1, 64(R12)
@@ -8188,14 +8214,14 @@ block193:
 	CMPQ              mins+48(FP), $0x00
 	JE                plain194
 	VMOVUPS           8704(CX), Z12
-	VFNMADD231PS.BCST 192(DI), Z12, Z0
-	VFNMADD231PS.BCST 192(DI)(BX*1), Z12, Z1
-	VFNMADD231PS.BCST 192(DI)(BX*2), Z12, Z2
-	VFNMADD231PS.BCST 192(DI)(SI*1), Z12, Z3
-	VFNMADD231PS.BCST 192(R9), Z12, Z4
-	VFNMADD231PS.BCST 192(R9)(BX*1), Z12, Z5
-	VFNMADD231PS.BCST 192(R9)(BX*2), Z12, Z6
-	VFNMADD231PS.BCST 192(R9)(SI*1), Z12, Z7
+	VFNMADD231PS.BCST 192(R9), Z12, Z0
+	VFNMADD231PS.BCST 192(R9)(BX*1), Z12, Z1
+	VFNMADD231PS.BCST 192(R9)(BX*2), Z12, Z2
+	VFNMADD231PS.BCST 192(R9)(SI*1), Z12, Z3
+	VFNMADD231PS.BCST 192(R10), Z12, Z4
+	VFNMADD231PS.BCST 192(R10)(BX*1), Z12, Z5
+	VFNMADD231PS.BCST 192(R10)(BX*2), Z12, Z6
+	VFNMADD231PS.BCST 192(R10)(SI*1), Z12, Z7
 	VFNMADD231PS.BCST 192(R11), Z12, Z8
 	VFNMADD231PS.BCST 192(R11)(BX*1), Z12, Z9
 	VFNMADD231PS.BCST 192(R11)(BX*2), Z12, Z10
@@ -8207,89 +8233,89 @@ plain194:
 	VMOVDQU64     2176(AX), Z14
 	VMOVDQU64     2240(AX), Z15
 	VMOVUPS       512(CX), Z16
-	VPBROADCASTD  128(DI), Z17
-	VPBROADCASTD  128(DI)(BX*1), Z18
-	VPBROADCASTD  128(DI)(BX*2), Z19
-	VPBROADCASTD  128(DI)(SI*1), Z20
-	VPBROADCASTD  128(R9), Z21
-	VPBROADCASTD  128(R9)(BX*1), Z22
+	VPBROADCASTD  128(R9), Z17
+	VPBROADCASTD  128(R9)(BX*1), Z18
+	VPBROADCASTD  128(R9)(BX*2), Z19
+	VPBROADCASTD  128(R9)(SI*1), Z20
+	VPBROADCASTD  128(R10), Z21
+	VPBROADCASTD  128(R10)(BX*1), Z22
 	VPDPBUSD.BCST 16(DX), Z12, Z17
 	VPDPBUSD.BCST 16(DX)(BX*1), Z12, Z18
 	VPDPBUSD.BCST 16(DX)(BX*2), Z12, Z19
 	VPDPBUSD.BCST 16(DX)(SI*1), Z12, Z20
-	VPDPBUSD.BCST 16(R8), Z12, Z21
-	VPDPBUSD.BCST 16(R8)(BX*1), Z12, Z22
+	VPDPBUSD.BCST 16(DI), Z12, Z21
+	VPDPBUSD.BCST 16(DI)(BX*1), Z12, Z22
 	VPDPBUSD.BCST 20(DX), Z13, Z17
 	VPDPBUSD.BCST 20(DX)(BX*1), Z13, Z18
 	VPDPBUSD.BCST 20(DX)(BX*2), Z13, Z19
 	VPDPBUSD.BCST 20(DX)(SI*1), Z13, Z20
-	VPDPBUSD.BCST 20(R8), Z13, Z21
-	VPDPBUSD.BCST 20(R8)(BX*1), Z13, Z22
+	VPDPBUSD.BCST 20(DI), Z13, Z21
+	VPDPBUSD.BCST 20(DI)(BX*1), Z13, Z22
 	VPDPBUSD.BCST 24(DX), Z14, Z17
 	VPDPBUSD.BCST 24(DX)(BX*1), Z14, Z18
 	VPDPBUSD.BCST 24(DX)(BX*2), Z14, Z19
 	VPDPBUSD.BCST 24(DX)(SI*1), Z14, Z20
-	VPDPBUSD.BCST 24(R8), Z14, Z21
-	VPDPBUSD.BCST 24(R8)(BX*1), Z14, Z22
+	VPDPBUSD.BCST 24(DI), Z14, Z21
+	VPDPBUSD.BCST 24(DI)(BX*1), Z14, Z22
 	VPDPBUSD.BCST 28(DX), Z15, Z17
 	VPDPBUSD.BCST 28(DX)(BX*1), Z15, Z18
 	VPDPBUSD.BCST 28(DX)(BX*2), Z15, Z19
 	VPDPBUSD.BCST 28(DX)(SI*1), Z15, Z20
-	VPDPBUSD.BCST 28(R8), Z15, Z21
-	VPDPBUSD.BCST 28(R8)(BX*1), Z15, Z22
+	VPDPBUSD.BCST 28(DI), Z15, Z21
+	VPDPBUSD.BCST 28(DI)(BX*1), Z15, Z22
 	VCVTDQ2PS     Z17, Z17
-	VMULPS.BCST   (DI), Z16, Z23
+	VMULPS.BCST   (R9), Z16, Z23
 	VFMADD231PS   Z23, Z17, Z0
 	VCVTDQ2PS     Z18, Z18
-	VMULPS.BCST   (DI)(BX*1), Z16, Z17
+	VMULPS.BCST   (R9)(BX*1), Z16, Z17
 	VFMADD231PS   Z17, Z18, Z1
 	VCVTDQ2PS     Z19, Z19
-	VMULPS.BCST   (DI)(BX*2), Z16, Z17
+	VMULPS.BCST   (R9)(BX*2), Z16, Z17
 	VFMADD231PS   Z17, Z19, Z2
 	VCVTDQ2PS     Z20, Z20
-	VMULPS.BCST   (DI)(SI*1), Z16, Z17
+	VMULPS.BCST   (R9)(SI*1), Z16, Z17
 	VFMADD231PS   Z17, Z20, Z3
 	VCVTDQ2PS     Z21, Z21
-	VMULPS.BCST   (R9), Z16, Z17
+	VMULPS.BCST   (R10), Z16, Z17
 	VFMADD231PS   Z17, Z21, Z4
 	VCVTDQ2PS     Z22, Z22
-	VMULPS.BCST   (R9)(BX*1), Z16, Z17
+	VMULPS.BCST   (R10)(BX*1), Z16, Z17
 	VFMADD231PS   Z17, Z22, Z5
-	VPBROADCASTD  128(R9)(BX*2), Z17
-	VPBROADCASTD  128(R9)(SI*1), Z18
+	VPBROADCASTD  128(R10)(BX*2), Z17
+	VPBROADCASTD  128(R10)(SI*1), Z18
 	VPBROADCASTD  128(R11), Z19
 	VPBROADCASTD  128(R11)(BX*1), Z20
 	VPBROADCASTD  128(R11)(BX*2), Z21
 	VPBROADCASTD  128(R11)(SI*1), Z22
-	VPDPBUSD.BCST 16(R8)(BX*2), Z12, Z17
-	VPDPBUSD.BCST 16(R8)(SI*1), Z12, Z18
-	VPDPBUSD.BCST 16(R10), Z12, Z19
-	VPDPBUSD.BCST 16(R10)(BX*1), Z12, Z20
-	VPDPBUSD.BCST 16(R10)(BX*2), Z12, Z21
-	VPDPBUSD.BCST 16(R10)(SI*1), Z12, Z22
-	VPDPBUSD.BCST 20(R8)(BX*2), Z13, Z17
-	VPDPBUSD.BCST 20(R8)(SI*1), Z13, Z18
-	VPDPBUSD.BCST 20(R10), Z13, Z19
-	VPDPBUSD.BCST 20(R10)(BX*1), Z13, Z20
-	VPDPBUSD.BCST 20(R10)(BX*2), Z13, Z21
-	VPDPBUSD.BCST 20(R10)(SI*1), Z13, Z22
-	VPDPBUSD.BCST 24(R8)(BX*2), Z14, Z17
-	VPDPBUSD.BCST 24(R8)(SI*1), Z14, Z18
-	VPDPBUSD.BCST 24(R10), Z14, Z19
-	VPDPBUSD.BCST 24(R10)(BX*1), Z14, Z20
-	VPDPBUSD.BCST 24(R10)(BX*2), Z14, Z21
-	VPDPBUSD.BCST 24(R10)(SI*1), Z14, Z22
-	VPDPBUSD.BCST 28(R8)(BX*2), Z15, Z17
-	VPDPBUSD.BCST 28(R8)(SI*1), Z15, Z18
-	VPDPBUSD.BCST 28(R10), Z15, Z19
-	VPDPBUSD.BCST 28(R10)(BX*1), Z15, Z20
-	VPDPBUSD.BCST 28(R10)(BX*2), Z15, Z21
-	VPDPBUSD.BCST 28(R10)(SI*1), Z15, Z22
+	VPDPBUSD.BCST 16(DI)(BX*2), Z12, Z17
+	VPDPBUSD.BCST 16(DI)(SI*1), Z12, Z18
+	VPDPBUSD.BCST 16(R8), Z12, Z19
+	VPDPBUSD.BCST 16(R8)(BX*1), Z12, Z20
+	VPDPBUSD.BCST 16(R8)(BX*2), Z12, Z21
+	VPDPBUSD.BCST 16(R8)(SI*1), Z12, Z22
+	VPDPBUSD.BCST 20(DI)(BX*2), Z13, Z17
+	VPDPBUSD.BCST 20(DI)(SI*1), Z13, Z18
+	VPDPBUSD.BCST 20(R8), Z13, Z19
+	VPDPBUSD.BCST 20(R8)(BX*1), Z13, Z20
+	VPDPBUSD.BCST 20(R8)(BX*2), Z13, Z21
+	VPDPBUSD.BCST 20(R8)(SI*1), Z13, Z22
+	VPDPBUSD.BCST 24(DI)(BX*2), Z14, Z17
+	VPDPBUSD.BCST 24(DI)(SI*1), Z14, Z18
+	VPDPBUSD.BCST 24(R8), Z14, Z19
+	VPDPBUSD.BCST 24(R8)(BX*1), Z14, Z20
+	VPDPBUSD.BCST 24(R8)(BX*2), Z14, Z21
+	VPDPBUSD.BCST 24(R8)(SI*1), Z14, Z22
+	VPDPBUSD.BCST 28(DI)(BX*2), Z15, Z17
+	VPDPBUSD.BCST 28(DI)(SI*1), Z15, Z18
+	VPDPBUSD.BCST 28(R8), Z15, Z19
+	VPDPBUSD.BCST 28(R8)(BX*1), Z15, Z20
+	VPDPBUSD.BCST 28(R8)(BX*2), Z15, Z21
+	VPDPBUSD.BCST 28(R8)(SI*1), Z15, Z22
 	VCVTDQ2PS     Z17, Z17
-	VMULPS.BCST   (R9)(BX*2), Z16, Z12
+	VMULPS.BCST   (R10)(BX*2), Z16, Z12
 	VFMADD231PS   Z12, Z17, Z6
 	VCVTDQ2PS     Z18, Z18
-	VMULPS.BCST   (R9)(SI*1), Z16, Z12
+	VMULPS.BCST   (R10)(SI*1), Z16, Z12
 	VFMADD231PS   Z12, Z18, Z7
 	VCVTDQ2PS     Z19, Z19
 	VMULPS.BCST   (R11), Z16, Z12
@@ -8320,10 +8346,10 @@ plain194:
 	SUBQ          R15, CX
 	IMUL3Q        $0x000001e0, R14, R15
 	SUBQ          R15, DX
-	SUBQ          R15, R8
-	SUBQ          R15, R10
 	SUBQ          R15, DI
+	SUBQ          R15, R8
 	SUBQ          R15, R9
+	SUBQ          R15, R10
 	SUBQ          R15, R11
 	VMOVUPS       Z0, 6144(R12)
 	VMOVUPS       Z1, 6208(R12)
@@ -8340,12 +8366,12 @@ plain194:
 	ADDQ          $0x00000300, R12
 	ADDQ          $0x00001000, AX
 	ADDQ          $0x00000400, CX
-	ADDQ          $0x20, DX
-	ADDQ          $0x04, DI
-	ADDQ          $0x20, R8
-	ADDQ          $0x04, R9
-	ADDQ          $0x20, R10
-	ADDQ          $0x04, R11
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000020, DI
+	ADDQ          $0x00000020, R8
+	ADDQ          $0x00000004, R9
+	ADDQ          $0x00000004, R10
+	ADDQ          $0x00000004, R11
 	DECQ          R13
 	JNZ           group190
 	MOVQ          dst+0(FP), AX
@@ -8384,21 +8410,20 @@ fold195:
 	VZEROUPPER
 	RET
 
-// func vecQ80AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ80x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-56
+TEXT ·vecQ80x1AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 
 row196:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X2, X2, X2
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K1
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K1
 
 chunk197:
 	VXORPS Y1, Y1, Y1
@@ -8414,7 +8439,7 @@ block198:
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
 	JNE   whole199
-	MOVQ  last+48(FP), BX
+	MOVQ  last+64(FP), BX
 
 whole199:
 	PREFETCHT0    8192(BX)
@@ -8432,7 +8457,7 @@ whole199:
 	MOVWQZX       102(BX), R10
 	SHLQ          $0x30, R10
 	ORQ           R10, R9
-	VMOVQ         R9, X3
+	VMOVQ         R9, X2
 	MOVWQZX       136(BX), R9
 	MOVWQZX       170(BX), R10
 	SHLQ          $0x10, R10
@@ -8443,46 +8468,46 @@ whole199:
 	MOVWQZX       238(BX), R10
 	SHLQ          $0x30, R10
 	ORQ           R10, R9
-	VMOVQ         R9, X4
-	VPUNPCKLQDQ   X4, X3, X3
-	VCVTPH2PS     X3, Y3
-	VMULPS.Z      256(SI), Y3, K1, Y3
-	VMOVDQU       2(BX), Y4
-	VINSERTI64X4  $0x01, 36(BX), Z4, Z4
+	VMOVQ         R9, X3
+	VPUNPCKLQDQ   X3, X2, X2
+	VCVTPH2PS     X2, Y2
+	VMOVDQU       2(BX), Y3
+	VINSERTI64X4  $0x01, 36(BX), Z3, Z3
+	VPXORD        Z0, Z3, Z3
+	VMOVDQU       70(BX), Y4
+	VINSERTI64X4  $0x01, 104(BX), Z4, Z4
 	VPXORD        Z0, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VPDPBUSD      (SI), Z4, Z5
-	VMOVDQU       70(BX), Y6
-	VINSERTI64X4  $0x01, 104(BX), Z6, Z6
+	VMOVDQU       138(BX), Y5
+	VINSERTI64X4  $0x01, 172(BX), Z5, Z5
+	VPXORD        Z0, Z5, Z5
+	VMOVDQU       206(BX), Y6
+	VINSERTI64X4  $0x01, 240(BX), Z6, Z6
 	VPXORD        Z0, Z6, Z6
 	VXORPS        Z7, Z7, Z7
-	VPDPBUSD      64(SI), Z6, Z7
-	VMOVDQU       138(BX), Y8
-	VINSERTI64X4  $0x01, 172(BX), Z8, Z8
-	VPXORD        Z0, Z8, Z8
+	VPDPBUSD      (SI), Z3, Z7
+	VXORPS        Z8, Z8, Z8
+	VPDPBUSD      64(SI), Z4, Z8
 	VXORPS        Z9, Z9, Z9
-	VPDPBUSD      128(SI), Z8, Z9
-	VMOVDQU       206(BX), Y10
-	VINSERTI64X4  $0x01, 240(BX), Z10, Z10
-	VPXORD        Z0, Z10, Z10
-	VXORPS        Z11, Z11, Z11
-	VPDPBUSD      192(SI), Z10, Z11
-	VPUNPCKLDQ    Z7, Z5, Z12
-	VPUNPCKHDQ    Z7, Z5, Z5
-	VPADDD        Z5, Z12, Z12
-	VPUNPCKLDQ    Z11, Z9, Z5
-	VPUNPCKHDQ    Z11, Z9, Z7
-	VPADDD        Z7, Z5, Z5
-	VPUNPCKLQDQ   Z5, Z12, Z7
-	VPUNPCKHQDQ   Z5, Z12, Z5
-	VPADDD        Z5, Z7, Z7
-	VMOVDQU32     evenFirst<>+0(SB), Z5
-	VPERMD        Z7, Z5, Z5
-	VEXTRACTI64X4 $0x01, Z5, Y4
-	VPADDD        Y4, Y5, Y4
-	VPADDD        288(SI), Y4, Y4
-	VCVTDQ2PS     Y4, Y4
-	VFMADD231PS   Y3, Y4, Y1
+	VPDPBUSD      128(SI), Z5, Z9
+	VXORPS        Z10, Z10, Z10
+	VPDPBUSD      192(SI), Z6, Z10
+	VPUNPCKLDQ    Z8, Z7, Z11
+	VPUNPCKHDQ    Z8, Z7, Z7
+	VPADDD        Z7, Z11, Z11
+	VPUNPCKLDQ    Z10, Z9, Z7
+	VPUNPCKHDQ    Z10, Z9, Z8
+	VPADDD        Z8, Z7, Z7
+	VPUNPCKLQDQ   Z7, Z11, Z8
+	VPUNPCKHQDQ   Z7, Z11, Z7
+	VPADDD        Z7, Z8, Z8
+	VMOVDQU32     evenFirst<>+0(SB), Z7
+	VPERMD        Z8, Z7, Z7
+	VEXTRACTI64X4 $0x01, Z7, Y3
+	VPADDD        Y3, Y7, Y3
+	VPADDD        288(SI), Y3, Y3
+	VCVTDQ2PS     Y3, Y3
+	VMULPS.Z      256(SI), Y2, K1, Y2
+	VFMADD231PS   Y2, Y3, Y1
 	ADDQ          $0x00000110, BX
 	ADDQ          $0x000001e0, SI
 	SUBQ          $0x00000100, DI
@@ -8491,18 +8516,21 @@ whole199:
 	JNZ           block198
 
 end200:
-	VEXTRACTF128 $0x01, Y1, X3
-	VADDPS       X3, X1, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
-	VADDSS       X3, X2, X2
-	TESTQ        DI, DI
-	JG           chunk197
-	VMOVSS       X2, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row196
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0x4e, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        (R8), X1, X1
+	VMOVSS        X1, (R8)
+	TESTQ         DI, DI
+	JG            chunk197
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row196
 	VZEROUPPER
 	RET
 
@@ -8524,166 +8552,640 @@ DATA evenFirst<>+56(SB)/4, $0x00000007
 DATA evenFirst<>+60(SB)/4, $0x0000000f
 GLOBL evenFirst<>(SB), RODATA|NOPTR, $64
 
-// func vecQ40AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ80x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-56
+TEXT ·vecQ80x4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift04<>+0(SB), Z1
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS flip<>+0(SB), Z0
 
 row201:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X3, X3, X3
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K1
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K1
 
 chunk202:
+	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   $0x00000008, R8
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   $0x00000008, R10
 
 block203:
-	CMPQ  DI, $0x00000100
+	CMPQ  R9, $0x00000100
 	JGE   whole204
-	MOVQ  DI, R9
-	SHRQ  $0x05, R9
-	MOVL  $0x000000ff, R10
-	BZHIL R9, R10, R9
-	KMOVD R9, K1
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K1
 	CMPQ  DX, $0x01
 	JNE   whole204
-	MOVQ  last+48(FP), BX
+	MOVQ  last+64(FP), BX
 
 whole204:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        (BX), R9
-	MOVWQZX        18(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        36(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        54(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X4
-	MOVWQZX        72(BX), R9
-	MOVWQZX        90(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        108(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        126(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X5
-	VPUNPCKLQDQ    X5, X4, X4
-	VCVTPH2PS      X4, Y4
-	VMULPS.Z       256(SI), Y4, K1, Y4
-	VBROADCASTI128 2(BX), Y5
-	VBROADCASTI128 20(BX), Y6
-	VINSERTI64X4   $0x01, Y6, Z5, Z5
-	VPSRLVD        Z1, Z5, Z5
-	VPANDD         Z0, Z5, Z5
-	VXORPS         Z6, Z6, Z6
-	VPDPBUSD       (SI), Z5, Z6
-	VBROADCASTI128 38(BX), Y7
-	VBROADCASTI128 56(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z7, Z7
-	VPSRLVD        Z1, Z7, Z7
-	VPANDD         Z0, Z7, Z7
-	VXORPS         Z8, Z8, Z8
-	VPDPBUSD       64(SI), Z7, Z8
-	VBROADCASTI128 74(BX), Y9
-	VBROADCASTI128 92(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z9, Z9
-	VPSRLVD        Z1, Z9, Z9
-	VPANDD         Z0, Z9, Z9
-	VXORPS         Z10, Z10, Z10
-	VPDPBUSD       128(SI), Z9, Z10
-	VBROADCASTI128 110(BX), Y11
-	VBROADCASTI128 128(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z11, Z11
-	VPSRLVD        Z1, Z11, Z11
-	VPANDD         Z0, Z11, Z11
-	VXORPS         Z12, Z12, Z12
-	VPDPBUSD       192(SI), Z11, Z12
-	VPUNPCKLDQ     Z8, Z6, Z13
-	VPUNPCKHDQ     Z8, Z6, Z6
-	VPADDD         Z6, Z13, Z13
-	VPUNPCKLDQ     Z12, Z10, Z6
-	VPUNPCKHDQ     Z12, Z10, Z8
-	VPADDD         Z8, Z6, Z6
-	VPUNPCKLQDQ    Z6, Z13, Z8
-	VPUNPCKHQDQ    Z6, Z13, Z6
-	VPADDD         Z6, Z8, Z8
-	VMOVDQU32      evenFirst<>+0(SB), Z6
-	VPERMD         Z8, Z6, Z6
-	VEXTRACTI64X4  $0x01, Z6, Y5
-	VPADDD         Y5, Y6, Y5
-	VPSRAD         $0x04, 288(SI), Y6
-	VPADDD         Y6, Y5, Y5
-	VCVTDQ2PS      Y5, Y5
-	VFMADD231PS    Y4, Y5, Y2
-	ADDQ           $0x00000090, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end205
-	DECQ           R8
-	JNZ            block203
+	PREFETCHT0    8192(BX)
+	PREFETCHT0    8256(BX)
+	PREFETCHT0    8320(BX)
+	PREFETCHT0    8384(BX)
+	PREFETCHT0    8448(BX)
+	MOVWQZX       (BX), R11
+	MOVWQZX       34(BX), R12
+	SHLQ          $0x10, R12
+	ORQ           R12, R11
+	MOVWQZX       68(BX), R12
+	SHLQ          $0x20, R12
+	ORQ           R12, R11
+	MOVWQZX       102(BX), R12
+	SHLQ          $0x30, R12
+	ORQ           R12, R11
+	VMOVQ         R11, X5
+	MOVWQZX       136(BX), R11
+	MOVWQZX       170(BX), R12
+	SHLQ          $0x10, R12
+	ORQ           R12, R11
+	MOVWQZX       204(BX), R12
+	SHLQ          $0x20, R12
+	ORQ           R12, R11
+	MOVWQZX       238(BX), R12
+	SHLQ          $0x30, R12
+	ORQ           R12, R11
+	VMOVQ         R11, X6
+	VPUNPCKLQDQ   X6, X5, X5
+	VCVTPH2PS     X5, Y5
+	VMOVDQU       2(BX), Y6
+	VINSERTI64X4  $0x01, 36(BX), Z6, Z6
+	VPXORD        Z0, Z6, Z6
+	VMOVDQU       70(BX), Y7
+	VINSERTI64X4  $0x01, 104(BX), Z7, Z7
+	VPXORD        Z0, Z7, Z7
+	VMOVDQU       138(BX), Y8
+	VINSERTI64X4  $0x01, 172(BX), Z8, Z8
+	VPXORD        Z0, Z8, Z8
+	VMOVDQU       206(BX), Y9
+	VINSERTI64X4  $0x01, 240(BX), Z9, Z9
+	VPXORD        Z0, Z9, Z9
+	VXORPS        Z10, Z10, Z10
+	VPDPBUSD      (SI), Z6, Z10
+	VXORPS        Z11, Z11, Z11
+	VPDPBUSD      64(SI), Z7, Z11
+	VXORPS        Z12, Z12, Z12
+	VPDPBUSD      128(SI), Z8, Z12
+	VXORPS        Z13, Z13, Z13
+	VPDPBUSD      192(SI), Z9, Z13
+	VPUNPCKLDQ    Z11, Z10, Z14
+	VPUNPCKHDQ    Z11, Z10, Z10
+	VPADDD        Z10, Z14, Z14
+	VPUNPCKLDQ    Z13, Z12, Z10
+	VPUNPCKHDQ    Z13, Z12, Z11
+	VPADDD        Z11, Z10, Z10
+	VPUNPCKLQDQ   Z10, Z14, Z11
+	VPUNPCKHQDQ   Z10, Z14, Z10
+	VPADDD        Z10, Z11, Z11
+	VMOVDQU32     evenFirst<>+0(SB), Z10
+	VPERMD        Z11, Z10, Z10
+	VEXTRACTI64X4 $0x01, Z10, Y11
+	VPADDD        Y11, Y10, Y11
+	VPADDD        288(SI), Y11, Y11
+	VCVTDQ2PS     Y11, Y11
+	VMULPS.Z      256(SI), Y5, K1, Y10
+	VFMADD231PS   Y10, Y11, Y1
+	VXORPS        Z10, Z10, Z10
+	VPDPBUSD      (SI)(DI*1), Z6, Z10
+	VXORPS        Z11, Z11, Z11
+	VPDPBUSD      64(SI)(DI*1), Z7, Z11
+	VXORPS        Z12, Z12, Z12
+	VPDPBUSD      128(SI)(DI*1), Z8, Z12
+	VXORPS        Z13, Z13, Z13
+	VPDPBUSD      192(SI)(DI*1), Z9, Z13
+	VPUNPCKLDQ    Z11, Z10, Z14
+	VPUNPCKHDQ    Z11, Z10, Z10
+	VPADDD        Z10, Z14, Z14
+	VPUNPCKLDQ    Z13, Z12, Z10
+	VPUNPCKHDQ    Z13, Z12, Z11
+	VPADDD        Z11, Z10, Z10
+	VPUNPCKLQDQ   Z10, Z14, Z11
+	VPUNPCKHQDQ   Z10, Z14, Z10
+	VPADDD        Z10, Z11, Z11
+	VMOVDQU32     evenFirst<>+0(SB), Z10
+	VPERMD        Z11, Z10, Z10
+	VEXTRACTI64X4 $0x01, Z10, Y11
+	VPADDD        Y11, Y10, Y11
+	VPADDD        288(SI)(DI*1), Y11, Y11
+	VCVTDQ2PS     Y11, Y11
+	VMULPS.Z      256(SI)(DI*1), Y5, K1, Y10
+	VFMADD231PS   Y10, Y11, Y2
+	VXORPS        Z10, Z10, Z10
+	VPDPBUSD      (SI)(DI*2), Z6, Z10
+	VXORPS        Z11, Z11, Z11
+	VPDPBUSD      64(SI)(DI*2), Z7, Z11
+	VXORPS        Z12, Z12, Z12
+	VPDPBUSD      128(SI)(DI*2), Z8, Z12
+	VXORPS        Z13, Z13, Z13
+	VPDPBUSD      192(SI)(DI*2), Z9, Z13
+	VPUNPCKLDQ    Z11, Z10, Z14
+	VPUNPCKHDQ    Z11, Z10, Z10
+	VPADDD        Z10, Z14, Z14
+	VPUNPCKLDQ    Z13, Z12, Z10
+	VPUNPCKHDQ    Z13, Z12, Z11
+	VPADDD        Z11, Z10, Z10
+	VPUNPCKLQDQ   Z10, Z14, Z11
+	VPUNPCKHQDQ   Z10, Z14, Z10
+	VPADDD        Z10, Z11, Z11
+	VMOVDQU32     evenFirst<>+0(SB), Z10
+	VPERMD        Z11, Z10, Z10
+	VEXTRACTI64X4 $0x01, Z10, Y11
+	VPADDD        Y11, Y10, Y11
+	VPADDD        288(SI)(DI*2), Y11, Y11
+	VCVTDQ2PS     Y11, Y11
+	VMULPS.Z      256(SI)(DI*2), Y5, K1, Y10
+	VFMADD231PS   Y10, Y11, Y3
+	VXORPS        Z10, Z10, Z10
+	VPDPBUSD      (SI)(R8*1), Z6, Z10
+	VXORPS        Z11, Z11, Z11
+	VPDPBUSD      64(SI)(R8*1), Z7, Z11
+	VXORPS        Z12, Z12, Z12
+	VPDPBUSD      128(SI)(R8*1), Z8, Z12
+	VXORPS        Z13, Z13, Z13
+	VPDPBUSD      192(SI)(R8*1), Z9, Z13
+	VPUNPCKLDQ    Z11, Z10, Z14
+	VPUNPCKHDQ    Z11, Z10, Z10
+	VPADDD        Z10, Z14, Z14
+	VPUNPCKLDQ    Z13, Z12, Z10
+	VPUNPCKHDQ    Z13, Z12, Z11
+	VPADDD        Z11, Z10, Z10
+	VPUNPCKLQDQ   Z10, Z14, Z11
+	VPUNPCKHQDQ   Z10, Z14, Z10
+	VPADDD        Z10, Z11, Z11
+	VMOVDQU32     evenFirst<>+0(SB), Z10
+	VPERMD        Z11, Z10, Z10
+	VEXTRACTI64X4 $0x01, Z10, Y6
+	VPADDD        Y6, Y10, Y6
+	VPADDD        288(SI)(R8*1), Y6, Y6
+	VCVTDQ2PS     Y6, Y6
+	VMULPS.Z      256(SI)(R8*1), Y5, K1, Y5
+	VFMADD231PS   Y5, Y6, Y4
+	ADDQ          $0x00000110, BX
+	ADDQ          $0x000001e0, SI
+	SUBQ          $0x00000100, R9
+	JLE           end205
+	DECQ          R10
+	JNZ           block203
 
 end205:
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X3, X3
-	TESTQ        DI, DI
-	JG           chunk202
-	VMOVSS       X3, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row201
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y1, X5
+	VADDPS        X5, X1, X5
+	VPERMILPS     $0xb1, X5, X1
+	VADDPS        X1, X5, X1
+	VPERMILPS     $0x4e, X1, X5
+	VADDPS        X5, X1, X1
+	VADDSS        (R10), X1, X1
+	VMOVSS        X1, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0xb1, X1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y3, X1
+	VADDPS        X1, X3, X1
+	VPERMILPS     $0xb1, X1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X1
+	VADDPS        X1, X4, X1
+	VPERMILPS     $0xb1, X1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	TESTQ         R9, R9
+	JG            chunk202
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row201
 	VZEROUPPER
 	RET
 
-// func vecQ4KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-56
+// func vecQ40x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ40x1AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift0044<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z1
 
 row206:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X3, X3, X3
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K1
 
 chunk207:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
 block208:
+	CMPQ  DI, $0x00000100
+	JGE   whole209
+	MOVQ  DI, R9
+	SHRQ  $0x05, R9
+	MOVL  $0x000000ff, R10
+	BZHIL R9, R10, R9
+	KMOVD R9, K1
+	CMPQ  DX, $0x01
+	JNE   whole209
+	MOVQ  last+64(FP), BX
+
+whole209:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R9
+	MOVWQZX         18(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         36(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         54(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X3
+	MOVWQZX         72(BX), R9
+	MOVWQZX         90(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         108(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         126(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X4
+	VPUNPCKLQDQ     X4, X3, X3
+	VCVTPH2PS       X3, Y3
+	VBROADCASTI32X4 2(BX), Y4
+	VBROADCASTI32X4 20(BX), Y5
+	VINSERTI64X4    $0x01, Y5, Z4, Z4
+	VPSRLVD         Z1, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VBROADCASTI32X4 38(BX), Y5
+	VBROADCASTI32X4 56(BX), Y6
+	VINSERTI64X4    $0x01, Y6, Z5, Z5
+	VPSRLVD         Z1, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VBROADCASTI32X4 74(BX), Y6
+	VBROADCASTI32X4 92(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI32X4 110(BX), Y7
+	VBROADCASTI32X4 128(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        (SI), Z4, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        64(SI), Z5, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        128(SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        192(SI), Z7, Z11
+	VPUNPCKLDQ      Z9, Z8, Z12
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPADDD          Z8, Z12, Z12
+	VPUNPCKLDQ      Z11, Z10, Z8
+	VPUNPCKHDQ      Z11, Z10, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLQDQ     Z8, Z12, Z9
+	VPUNPCKHQDQ     Z8, Z12, Z8
+	VPADDD          Z8, Z9, Z9
+	VMOVDQU32       evenFirst<>+0(SB), Z8
+	VPERMD          Z9, Z8, Z8
+	VEXTRACTI64X4   $0x01, Z8, Y4
+	VPADDD          Y4, Y8, Y4
+	VPSRAD          $0x04, 288(SI), Y5
+	VPADDD          Y5, Y4, Y4
+	VCVTDQ2PS       Y4, Y4
+	VMULPS.Z        256(SI), Y3, K1, Y3
+	VFMADD231PS     Y3, Y4, Y2
+	ADDQ            $0x00000090, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end210
+	DECQ            R8
+	JNZ             block208
+
+end210:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R8), X2, X2
+	VMOVSS        X2, (R8)
+	TESTQ         DI, DI
+	JG            chunk207
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row206
+	VZEROUPPER
+	RET
+
+// func vecQ40x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ40x4AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+
+row211:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K1
+
+chunk212:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   $0x00000008, R10
+
+block213:
+	CMPQ  R9, $0x00000100
+	JGE   whole214
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K1
+	CMPQ  DX, $0x01
+	JNE   whole214
+	MOVQ  last+64(FP), BX
+
+whole214:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R11
+	MOVWQZX         18(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         36(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         54(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X6
+	MOVWQZX         72(BX), R11
+	MOVWQZX         90(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         108(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         126(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X7
+	VPUNPCKLQDQ     X7, X6, X6
+	VCVTPH2PS       X6, Y6
+	VBROADCASTI32X4 2(BX), Y7
+	VBROADCASTI32X4 20(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VBROADCASTI32X4 38(BX), Y8
+	VBROADCASTI32X4 56(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z1, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VBROADCASTI32X4 74(BX), Y9
+	VBROADCASTI32X4 92(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z1, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VBROADCASTI32X4 110(BX), Y10
+	VBROADCASTI32X4 128(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z1, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VPSRAD          $0x04, 288(SI), Y11
+	VPADDD          Y11, Y12, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI), Y6, K1, Y11
+	VFMADD231PS     Y11, Y12, Y2
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*1), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VPSRAD          $0x04, 288(SI)(DI*1), Y11
+	VPADDD          Y11, Y12, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI)(DI*1), Y6, K1, Y11
+	VFMADD231PS     Y11, Y12, Y3
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*2), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*2), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*2), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VPSRAD          $0x04, 288(SI)(DI*2), Y11
+	VPADDD          Y11, Y12, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI)(DI*2), Y6, K1, Y11
+	VFMADD231PS     Y11, Y12, Y4
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(R8*1), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(R8*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(R8*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y7
+	VPADDD          Y7, Y11, Y7
+	VPSRAD          $0x04, 288(SI)(R8*1), Y8
+	VPADDD          Y8, Y7, Y7
+	VCVTDQ2PS       Y7, Y7
+	VMULPS.Z        256(SI)(R8*1), Y6, K1, Y6
+	VFMADD231PS     Y6, Y7, Y5
+	ADDQ            $0x00000090, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end215
+	DECQ            R10
+	JNZ             block213
+
+end215:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VADDPS        X6, X2, X6
+	VPERMILPS     $0xb1, X6, X2
+	VADDPS        X2, X6, X2
+	VPERMILPS     $0x4e, X2, X6
+	VADDPS        X6, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X2
+	VADDPS        X2, X4, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	TESTQ         R9, R9
+	JG            chunk212
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row211
+	VZEROUPPER
+	RET
+
+// func vecQ4Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecQ4Kx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift0044<>+0(SB), Z1
+
+row216:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
+
+chunk217:
+	VXORPS Y2, Y2, Y2
+	MOVQ   $0x00000008, R8
+
+block218:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
 	MOVL            4(BX), R9
 	MOVL            8(BX), R10
 	MOVL            12(BX), R11
-	VPBROADCASTD    (BX), X4
-	VCVTPH2PS       X4, Y4
-	VMOVSLDUP       Y4, Y5
-	VMOVSHDUP       Y4, Y4
+	VPBROADCASTD    (BX), X3
+	VCVTPH2PS       X3, Y3
+	VMOVSLDUP       Y3, Y4
+	VMOVSHDUP       Y3, Y3
 	MOVL            R9, R12
 	SHRL            $0x06, R12
 	ANDL            $0x03030303, R12
@@ -8702,73 +9204,76 @@ block208:
 	ANDL            $0x3f3f3f3f, R10
 	SHLQ            $0x20, R12
 	ORQ             R9, R12
-	VMOVQ           R12, X6
-	VPMOVZXBD       X6, Y6
-	VCVTDQ2PS       Y6, Y6
-	VMULPS          Y5, Y6, Y6
-	SHLQ            $0x20, R13
-	ORQ             R10, R13
-	VMOVQ           R13, X5
+	VMOVQ           R12, X5
 	VPMOVZXBD       X5, Y5
 	VCVTDQ2PS       Y5, Y5
 	VMULPS          Y4, Y5, Y5
-	VFNMADD231PS    320(SI), Y5, Y2
-	VMULPS          256(SI), Y6, Y6
-	VBROADCASTI64X4 16(BX), Z4
-	VPSRLVW         Z1, Z4, Z4
-	VPANDD          Z0, Z4, Z4
-	VXORPS          Z5, Z5, Z5
-	VPDPBUSD        (SI), Z4, Z5
+	SHLQ            $0x20, R13
+	ORQ             R10, R13
+	VMOVQ           R13, X4
+	VPMOVZXBD       X4, Y4
+	VCVTDQ2PS       Y4, Y4
+	VMULPS          Y3, Y4, Y4
+	VFNMADD231PS    320(SI), Y4, Y2
+	VBROADCASTI64X4 16(BX), Z3
+	VPSRLVW         Z1, Z3, Z3
+	VPANDD          Z0, Z3, Z3
 	VBROADCASTI64X4 48(BX), Z4
 	VPSRLVW         Z1, Z4, Z4
 	VPANDD          Z0, Z4, Z4
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        64(SI), Z4, Z7
-	VBROADCASTI64X4 80(BX), Z4
-	VPSRLVW         Z1, Z4, Z4
-	VPANDD          Z0, Z4, Z4
+	VBROADCASTI64X4 80(BX), Z6
+	VPSRLVW         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI64X4 112(BX), Z7
+	VPSRLVW         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
 	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        128(SI), Z4, Z8
-	VBROADCASTI64X4 112(BX), Z4
-	VPSRLVW         Z1, Z4, Z4
-	VPANDD          Z0, Z4, Z4
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        192(SI), Z4, Z9
-	VPUNPCKLDQ      Z7, Z5, Z4
-	VPUNPCKHDQ      Z7, Z5, Z5
-	VPADDD          Z5, Z4, Z4
-	VPUNPCKLDQ      Z9, Z8, Z5
-	VPUNPCKHDQ      Z9, Z8, Z7
-	VPADDD          Z7, Z5, Z5
-	VPUNPCKLQDQ     Z5, Z4, Z7
-	VPUNPCKHQDQ     Z5, Z4, Z4
-	VPADDD          Z4, Z7, Z7
-	VMOVDQU32       evenFirst<>+0(SB), Z4
-	VPERMD          Z7, Z4, Z4
-	VEXTRACTI64X4   $0x01, Z4, Y5
-	VPADDD          Y5, Y4, Y5
-	VCVTDQ2PS       Y5, Y5
-	VFMADD231PS     Y6, Y5, Y2
+	VPDPBUSD        (SI), Z3, Z8
+	VXORPS          Z3, Z3, Z3
+	VPDPBUSD        64(SI), Z4, Z3
+	VXORPS          Z4, Z4, Z4
+	VPDPBUSD        128(SI), Z6, Z4
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        192(SI), Z7, Z6
+	VPUNPCKLDQ      Z3, Z8, Z7
+	VPUNPCKHDQ      Z3, Z8, Z3
+	VPADDD          Z3, Z7, Z7
+	VPUNPCKLDQ      Z6, Z4, Z3
+	VPUNPCKHDQ      Z6, Z4, Z4
+	VPADDD          Z4, Z3, Z3
+	VPUNPCKLQDQ     Z3, Z7, Z4
+	VPUNPCKHQDQ     Z3, Z7, Z3
+	VPADDD          Z3, Z4, Z4
+	VMOVDQU32       evenFirst<>+0(SB), Z3
+	VPERMD          Z4, Z3, Z3
+	VEXTRACTI64X4   $0x01, Z3, Y4
+	VPADDD          Y4, Y3, Y4
+	VCVTDQ2PS       Y4, Y4
+	VMULPS          256(SI), Y5, Y3
+	VFMADD231PS     Y3, Y4, Y2
 	ADDQ            $0x00000090, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end210
+	JLE             end220
 	DECQ            R8
-	JNZ             block208
+	JNZ             block218
 
-end210:
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X3, X3
-	TESTQ        DI, DI
-	JG           chunk207
-	VMOVSS       X3, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row206
+end220:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R8), X2, X2
+	VMOVSS        X2, (R8)
+	TESTQ         DI, DI
+	JG            chunk217
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row216
 	VZEROUPPER
 	RET
 
@@ -8790,108 +9295,337 @@ DATA shift0044<>+56(SB)/4, $0x00040004
 DATA shift0044<>+60(SB)/4, $0x00040004
 GLOBL shift0044<>(SB), RODATA|NOPTR, $64
 
-// func vecQ6KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-56
+// func vecQ4Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecQ4Kx4AVX512(SB), NOSPLIT, $8-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift0044<>+0(SB), Z1
+
+row221:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk222:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   $0x00000008, R10
+
+block223:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVL            4(BX), R11
+	MOVL            8(BX), R12
+	MOVL            12(BX), R13
+	VPBROADCASTD    (BX), X6
+	VCVTPH2PS       X6, Y6
+	VMOVSLDUP       Y6, Y7
+	VMOVSHDUP       Y6, Y6
+	MOVL            R11, R14
+	SHRL            $0x06, R14
+	ANDL            $0x03030303, R14
+	SHLL            $0x04, R14
+	MOVL            R12, R15
+	SHRL            $0x06, R15
+	ANDL            $0x03030303, R15
+	SHLL            $0x04, R15
+	MOVL            R13, BP
+	ANDL            $0x0f0f0f0f, BP
+	ORL             BP, R14
+	SHRL            $0x04, R13
+	ANDL            $0x0f0f0f0f, R13
+	ORL             R13, R15
+	ANDL            $0x3f3f3f3f, R11
+	ANDL            $0x3f3f3f3f, R12
+	SHLQ            $0x20, R14
+	ORQ             R11, R14
+	VMOVQ           R14, X8
+	VPMOVZXBD       X8, Y8
+	VCVTDQ2PS       Y8, Y8
+	VMULPS          Y7, Y8, Y8
+	SHLQ            $0x20, R15
+	ORQ             R12, R15
+	VMOVQ           R15, X7
+	VPMOVZXBD       X7, Y7
+	VCVTDQ2PS       Y7, Y7
+	VMULPS          Y6, Y7, Y7
+	VFNMADD231PS    320(SI), Y7, Y2
+	VFNMADD231PS    320(SI)(DI*1), Y7, Y3
+	VFNMADD231PS    320(SI)(DI*2), Y7, Y4
+	VFNMADD231PS    320(SI)(R8*1), Y7, Y5
+	VBROADCASTI64X4 16(BX), Z6
+	VPSRLVW         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI64X4 48(BX), Z7
+	VPSRLVW         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VBROADCASTI64X4 80(BX), Z9
+	VPSRLVW         Z1, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VBROADCASTI64X4 112(BX), Z10
+	VPSRLVW         Z1, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS          256(SI), Y8, Y11
+	VFMADD231PS     Y11, Y12, Y2
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*1), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*1), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS          256(SI)(DI*1), Y8, Y11
+	VFMADD231PS     Y11, Y12, Y3
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*2), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*2), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*2), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS          256(SI)(DI*2), Y8, Y11
+	VFMADD231PS     Y11, Y12, Y4
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(R8*1), Z6, Z11
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        64(SI)(R8*1), Z7, Z6
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        128(SI)(R8*1), Z9, Z7
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        192(SI)(R8*1), Z10, Z9
+	VPUNPCKLDQ      Z6, Z11, Z10
+	VPUNPCKHDQ      Z6, Z11, Z6
+	VPADDD          Z6, Z10, Z10
+	VPUNPCKLDQ      Z9, Z7, Z6
+	VPUNPCKHDQ      Z9, Z7, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLQDQ     Z6, Z10, Z7
+	VPUNPCKHQDQ     Z6, Z10, Z6
+	VPADDD          Z6, Z7, Z7
+	VMOVDQU32       evenFirst<>+0(SB), Z6
+	VPERMD          Z7, Z6, Z6
+	VEXTRACTI64X4   $0x01, Z6, Y7
+	VPADDD          Y7, Y6, Y7
+	VCVTDQ2PS       Y7, Y7
+	VMULPS          256(SI)(R8*1), Y8, Y6
+	VFMADD231PS     Y6, Y7, Y5
+	ADDQ            $0x00000090, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end225
+	DECQ            R10
+	JNZ             block223
+
+end225:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VADDPS        X6, X2, X6
+	VPERMILPS     $0xb1, X6, X2
+	VADDPS        X2, X6, X2
+	VPERMILPS     $0x4e, X2, X6
+	VADDPS        X6, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X2
+	VADDPS        X2, X4, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	TESTQ         R9, R9
+	JG            chunk222
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row221
+	VZEROUPPER
+	RET
+
+// func vecQ6Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·vecQ6Kx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VBROADCASTSS pairs<>+0(SB), Z1
 	VMOVDQU64    shiftL42<>+0(SB), Z2
 	VMOVDQU64    shiftR02<>+0(SB), Z3
 
-row211:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
+row226:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk212:
+chunk227:
 	VXORPS Z4, Z4, Z4
 	MOVQ   $0x00000008, R8
 
-block213:
+block228:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
 	PREFETCHT0      8384(BX)
-	VMOVDQU         192(BX), X6
-	VPSHUFB         evenBytes<>+0(SB), X6, X6
-	VPBROADCASTW    208(BX), Y7
-	VCVTPH2PS       Y7, Z7
-	VPMOVSXBD       X6, Z6
-	VCVTDQ2PS       Z6, Z6
-	VMULPS          Z7, Z6, Z6
-	VBROADCASTF64X4 256(SI), Z7
-	VMULPS          Z7, Z6, Z6
-	VMOVDQU64       (BX), Z7
+	VMOVDQU         192(BX), X5
+	VPSHUFB         evenBytes<>+0(SB), X5, X5
+	VPBROADCASTW    208(BX), Y6
+	VCVTPH2PS       Y6, Z6
+	VPMOVSXBD       X5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z6, Z5, Z5
+	VMOVDQU64       (BX), Z6
+	VBROADCASTI64X4 128(BX), Z7
+	VPSLLVW         Z2, Z7, Z7
+	VPANDD          Z1, Z7, Z7
+	VPTERNLOGD      $0xf8, Z0, Z6, Z7
+	VMOVDQU64       (BX), Z6
 	VBROADCASTI64X4 128(BX), Z8
-	VPSLLVW         Z2, Z8, Z8
+	VPSRLW          $0x04, Z6, Z6
+	VPSRLVW         Z3, Z8, Z8
 	VPANDD          Z1, Z8, Z8
-	VPTERNLOGD      $0xf8, Z0, Z7, Z8
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        (SI), Z8, Z7
-	VMOVDQU64       (BX), Z8
-	VBROADCASTI64X4 128(BX), Z9
-	VPSRLW          $0x04, Z8, Z8
-	VPSRLVW         Z3, Z9, Z9
+	VPTERNLOGD      $0xf8, Z0, Z6, Z8
+	VMOVDQU64       64(BX), Z6
+	VBROADCASTI64X4 160(BX), Z9
+	VPSLLVW         Z2, Z9, Z9
 	VPANDD          Z1, Z9, Z9
-	VPTERNLOGD      $0xf8, Z0, Z8, Z9
-	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        64(SI), Z9, Z8
-	VMOVDQU64       64(BX), Z9
+	VPTERNLOGD      $0xf8, Z0, Z6, Z9
+	VMOVDQU64       64(BX), Z6
 	VBROADCASTI64X4 160(BX), Z10
-	VPSLLVW         Z2, Z10, Z10
+	VPSRLW          $0x04, Z6, Z6
+	VPSRLVW         Z3, Z10, Z10
 	VPANDD          Z1, Z10, Z10
-	VPTERNLOGD      $0xf8, Z0, Z9, Z10
+	VPTERNLOGD      $0xf8, Z0, Z6, Z10
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        (SI), Z7, Z6
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        64(SI), Z8, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        128(SI), Z9, Z8
 	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        128(SI), Z10, Z9
-	VMOVDQU64       64(BX), Z10
-	VBROADCASTI64X4 160(BX), Z11
-	VPSRLW          $0x04, Z10, Z10
-	VPSRLVW         Z3, Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPTERNLOGD      $0xf8, Z0, Z10, Z11
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        192(SI), Z11, Z10
-	VPUNPCKLDQ      Z8, Z7, Z11
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPADDD          Z7, Z11, Z11
-	VPUNPCKLDQ      Z10, Z9, Z7
-	VPUNPCKHDQ      Z10, Z9, Z8
-	VPADDD          Z8, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z11, Z8
-	VPUNPCKHQDQ     Z7, Z11, Z7
-	VPADDD          Z7, Z8, Z8
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z8, Z7, Z7
-	VPSRAD          $0x02, 352(SI), Z8
-	VPADDD          Z8, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VFMADD231PS     Z6, Z7, Z4
+	VPDPBUSD        192(SI), Z10, Z9
+	VPUNPCKLDQ      Z7, Z6, Z10
+	VPUNPCKHDQ      Z7, Z6, Z6
+	VPADDD          Z6, Z10, Z10
+	VPUNPCKLDQ      Z9, Z8, Z6
+	VPUNPCKHDQ      Z9, Z8, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLQDQ     Z6, Z10, Z7
+	VPUNPCKHQDQ     Z6, Z10, Z6
+	VPADDD          Z6, Z7, Z7
+	VMOVDQU32       evenFirst<>+0(SB), Z6
+	VPERMD          Z7, Z6, Z6
+	VPSRAD          $0x02, 352(SI), Z7
+	VPADDD          Z7, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VBROADCASTF64X4 256(SI), Z7
+	VMULPS          Z5, Z7, Z7
+	VFMADD231PS     Z7, Z6, Z4
 	ADDQ            $0x000000d2, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end215
+	JLE             end230
 	DECQ            R8
-	JNZ             block213
+	JNZ             block228
 
-end215:
-	VEXTRACTF64X4 $0x01, Z4, Y6
-	VADDPS        Y6, Y4, Y6
-	VEXTRACTF32X4 $0x01, Y6, X4
-	VADDPS        X4, X6, X4
-	VHADDPS       X4, X4, X4
-	VHADDPS       X4, X4, X4
-	VADDSS        X4, X5, X5
+end230:
+	MOVQ          AX, R8
+	VEXTRACTF64X4 $0x01, Z4, Y5
+	VADDPS        Y5, Y4, Y5
+	VEXTRACTF32X4 $0x01, Y5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R8), X5, X5
+	VMOVSS        X5, (R8)
 	TESTQ         DI, DI
-	JG            chunk212
-	VMOVSS        X5, (AX)
+	JG            chunk227
 	ADDQ          $0x04, AX
-	ADDQ          stride+40(FP), CX
+	ADDQ          stride+56(FP), CX
 	DECQ          DX
-	JNZ           row211
+	JNZ           row226
 	VZEROUPPER
 	RET
 
@@ -8931,331 +9665,1069 @@ DATA shiftR02<>+56(SB)/4, $0x00020002
 DATA shiftR02<>+60(SB)/4, $0x00020002
 GLOBL shiftR02<>(SB), RODATA|NOPTR, $64
 
-// func vecQ50AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-56
+// func vecQ6Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·vecQ6Kx4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VBROADCASTSS pairs<>+0(SB), Z1
+	VMOVDQU64    shiftL42<>+0(SB), Z2
+	VMOVDQU64    shiftR02<>+0(SB), Z3
+
+row231:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk232:
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   $0x00000008, R10
+
+block233:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	PREFETCHT0      8384(BX)
+	VMOVDQU         192(BX), X8
+	VPSHUFB         evenBytes<>+0(SB), X8, X8
+	VPBROADCASTW    208(BX), Y9
+	VCVTPH2PS       Y9, Z9
+	VPMOVSXBD       X8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS          Z9, Z8, Z8
+	VMOVDQU64       (BX), Z9
+	VBROADCASTI64X4 128(BX), Z10
+	VPSLLVW         Z2, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPTERNLOGD      $0xf8, Z0, Z9, Z10
+	VMOVDQU64       (BX), Z9
+	VBROADCASTI64X4 128(BX), Z11
+	VPSRLW          $0x04, Z9, Z9
+	VPSRLVW         Z3, Z11, Z11
+	VPANDD          Z1, Z11, Z11
+	VPTERNLOGD      $0xf8, Z0, Z9, Z11
+	VMOVDQU64       64(BX), Z9
+	VBROADCASTI64X4 160(BX), Z12
+	VPSLLVW         Z2, Z12, Z12
+	VPANDD          Z1, Z12, Z12
+	VPTERNLOGD      $0xf8, Z0, Z9, Z12
+	VMOVDQU64       64(BX), Z9
+	VBROADCASTI64X4 160(BX), Z13
+	VPSRLW          $0x04, Z9, Z9
+	VPSRLVW         Z3, Z13, Z13
+	VPANDD          Z1, Z13, Z13
+	VPTERNLOGD      $0xf8, Z0, Z9, Z13
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI), Z10, Z9
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI), Z12, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI), Z13, Z16
+	VPUNPCKLDQ      Z14, Z9, Z17
+	VPUNPCKHDQ      Z14, Z9, Z9
+	VPADDD          Z9, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z9
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z17, Z14
+	VPUNPCKHQDQ     Z9, Z17, Z9
+	VPADDD          Z9, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z14, Z9, Z9
+	VPSRAD          $0x02, 352(SI), Z14
+	VPADDD          Z14, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTF64X4 256(SI), Z14
+	VMULPS          Z8, Z14, Z14
+	VFMADD231PS     Z14, Z9, Z4
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI)(DI*1), Z10, Z9
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*1), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*1), Z12, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*1), Z13, Z16
+	VPUNPCKLDQ      Z14, Z9, Z17
+	VPUNPCKHDQ      Z14, Z9, Z9
+	VPADDD          Z9, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z9
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z17, Z14
+	VPUNPCKHQDQ     Z9, Z17, Z9
+	VPADDD          Z9, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z14, Z9, Z9
+	VPSRAD          $0x02, 352(SI)(DI*1), Z14
+	VPADDD          Z14, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTF64X4 256(SI)(DI*1), Z14
+	VMULPS          Z8, Z14, Z14
+	VFMADD231PS     Z14, Z9, Z5
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI)(DI*2), Z10, Z9
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*2), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*2), Z12, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*2), Z13, Z16
+	VPUNPCKLDQ      Z14, Z9, Z17
+	VPUNPCKHDQ      Z14, Z9, Z9
+	VPADDD          Z9, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z9
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z17, Z14
+	VPUNPCKHQDQ     Z9, Z17, Z9
+	VPADDD          Z9, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z14, Z9, Z9
+	VPSRAD          $0x02, 352(SI)(DI*2), Z14
+	VPADDD          Z14, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTF64X4 256(SI)(DI*2), Z14
+	VMULPS          Z8, Z14, Z14
+	VFMADD231PS     Z14, Z9, Z6
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI)(R8*1), Z10, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        64(SI)(R8*1), Z11, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        128(SI)(R8*1), Z12, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        192(SI)(R8*1), Z13, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z13, Z13
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z13, Z10
+	VPUNPCKHQDQ     Z9, Z13, Z9
+	VPADDD          Z9, Z10, Z10
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z10, Z9, Z9
+	VPSRAD          $0x02, 352(SI)(R8*1), Z10
+	VPADDD          Z10, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VBROADCASTF64X4 256(SI)(R8*1), Z10
+	VMULPS          Z8, Z10, Z10
+	VFMADD231PS     Z10, Z9, Z7
+	ADDQ            $0x000000d2, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end235
+	DECQ            R10
+	JNZ             block233
+
+end235:
+	MOVQ          AX, R10
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPS        Y8, Y4, Y8
+	VEXTRACTF32X4 $0x01, Y8, X4
+	VADDPS        X4, X8, X4
+	VPERMILPS     $0xb1, X4, X8
+	VADDPS        X8, X4, X8
+	VPERMILPS     $0x4e, X8, X4
+	VADDPS        X4, X8, X8
+	VADDSS        (R10), X8, X8
+	VMOVSS        X8, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z5, Y4
+	VADDPS        Y4, Y5, Y4
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z6, Y4
+	VADDPS        Y4, Y6, Y4
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z7, Y4
+	VADDPS        Y4, Y7, Y4
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	TESTQ         R9, R9
+	JG            chunk232
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row231
+	VZEROUPPER
+	RET
+
+// func vecQ50x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ50x1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row216:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X4, X4, X4
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K2
+row236:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K2
 
-chunk217:
+chunk237:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block218:
+block238:
 	CMPQ  DI, $0x00000100
-	JGE   whole219
+	JGE   whole239
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K2
 	CMPQ  DX, $0x01
-	JNE   whole219
-	MOVQ  last+48(FP), BX
+	JNE   whole239
+	MOVQ  last+64(FP), BX
 
-whole219:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        (BX), R9
-	MOVWQZX        22(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        44(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        66(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X5
-	MOVWQZX        88(BX), R9
-	MOVWQZX        110(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        132(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        154(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	VPUNPCKLQDQ    X6, X5, X5
-	VCVTPH2PS      X5, Y5
-	VMULPS.Z       256(SI), Y5, K2, Y5
-	VBROADCASTI128 6(BX), Y6
-	VBROADCASTI128 28(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z6, Z6
-	VPSRLVD        Z1, Z6, Z6
-	VPANDD         Z0, Z6, Z6
-	MOVL           2(BX), R9
-	MOVL           24(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z6, K1, Z6
-	VXORPS         Z7, Z7, Z7
-	VPDPBUSD       (SI), Z6, Z7
-	VBROADCASTI128 50(BX), Y8
-	VBROADCASTI128 72(BX), Y6
-	VINSERTI64X4   $0x01, Y6, Z8, Z8
-	VPSRLVD        Z1, Z8, Z8
-	VPANDD         Z0, Z8, Z8
-	MOVL           46(BX), R9
-	MOVL           68(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z8, K1, Z8
-	VXORPS         Z9, Z9, Z9
-	VPDPBUSD       64(SI), Z8, Z9
-	VBROADCASTI128 94(BX), Y10
-	VBROADCASTI128 116(BX), Y6
-	VINSERTI64X4   $0x01, Y6, Z10, Z10
-	VPSRLVD        Z1, Z10, Z10
-	VPANDD         Z0, Z10, Z10
-	MOVL           90(BX), R9
-	MOVL           112(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z10, K1, Z10
-	VXORPS         Z11, Z11, Z11
-	VPDPBUSD       128(SI), Z10, Z11
-	VBROADCASTI128 138(BX), Y12
-	VBROADCASTI128 160(BX), Y6
-	VINSERTI64X4   $0x01, Y6, Z12, Z12
-	VPSRLVD        Z1, Z12, Z12
-	VPANDD         Z0, Z12, Z12
-	MOVL           134(BX), R9
-	MOVL           156(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z12, K1, Z12
-	VXORPS         Z13, Z13, Z13
-	VPDPBUSD       192(SI), Z12, Z13
-	VPUNPCKLDQ     Z9, Z7, Z14
-	VPUNPCKHDQ     Z9, Z7, Z7
-	VPADDD         Z7, Z14, Z14
-	VPUNPCKLDQ     Z13, Z11, Z7
-	VPUNPCKHDQ     Z13, Z11, Z9
-	VPADDD         Z9, Z7, Z7
-	VPUNPCKLQDQ    Z7, Z14, Z9
-	VPUNPCKHQDQ    Z7, Z14, Z7
-	VPADDD         Z7, Z9, Z9
-	VMOVDQU32      evenFirst<>+0(SB), Z7
-	VPERMD         Z9, Z7, Z7
-	VEXTRACTI64X4  $0x01, Z7, Y6
-	VPADDD         Y6, Y7, Y6
-	VPSRAD         $0x03, 288(SI), Y7
-	VPADDD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    Y5, Y6, Y3
-	ADDQ           $0x000000b0, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end220
-	DECQ           R8
-	JNZ            block218
+whole239:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R9
+	MOVWQZX         22(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         44(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         66(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X4
+	MOVWQZX         88(BX), R9
+	MOVWQZX         110(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         132(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         154(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	VPUNPCKLQDQ     X5, X4, X4
+	VCVTPH2PS       X4, Y4
+	VBROADCASTI32X4 6(BX), Y5
+	VBROADCASTI32X4 28(BX), Y6
+	VINSERTI64X4    $0x01, Y6, Z5, Z5
+	VPSRLVD         Z1, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	MOVL            2(BX), R9
+	MOVL            24(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z5, K1, Z5
+	VBROADCASTI32X4 50(BX), Y6
+	VBROADCASTI32X4 72(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	MOVL            46(BX), R9
+	MOVL            68(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VBROADCASTI32X4 94(BX), Y7
+	VBROADCASTI32X4 116(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	MOVL            90(BX), R9
+	MOVL            112(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VBROADCASTI32X4 138(BX), Y8
+	VBROADCASTI32X4 160(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z1, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	MOVL            134(BX), R9
+	MOVL            156(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI), Z5, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        64(SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        128(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        192(SI), Z8, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z13, Z13
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z13, Z10
+	VPUNPCKHQDQ     Z9, Z13, Z9
+	VPADDD          Z9, Z10, Z10
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z10, Z9, Z9
+	VEXTRACTI64X4   $0x01, Z9, Y5
+	VPADDD          Y5, Y9, Y5
+	VPSRAD          $0x03, 288(SI), Y6
+	VPADDD          Y6, Y5, Y5
+	VCVTDQ2PS       Y5, Y5
+	VMULPS.Z        256(SI), Y4, K2, Y4
+	VFMADD231PS     Y4, Y5, Y3
+	ADDQ            $0x000000b0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end240
+	DECQ            R8
+	JNZ             block238
 
-end220:
-	VEXTRACTF128 $0x01, Y3, X5
-	VADDPS       X5, X3, X5
-	VHADDPS      X5, X5, X5
-	VHADDPS      X5, X5, X5
-	VADDSS       X5, X4, X4
-	TESTQ        DI, DI
-	JG           chunk217
-	VMOVSS       X4, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row216
+end240:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0xb1, X4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0x4e, X3, X4
+	VADDPS        X4, X3, X3
+	VADDSS        (R8), X3, X3
+	VMOVSS        X3, (R8)
+	TESTQ         DI, DI
+	JG            chunk237
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row236
 	VZEROUPPER
 	RET
 
-// func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ50x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-56
+TEXT ·vecQ50x4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+	VBROADCASTSS sixteens<>+0(SB), Z2
+
+row241:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K2
+
+chunk242:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   $0x00000008, R10
+
+block243:
+	CMPQ  R9, $0x00000100
+	JGE   whole244
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K2
+	CMPQ  DX, $0x01
+	JNE   whole244
+	MOVQ  last+64(FP), BX
+
+whole244:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R11
+	MOVWQZX         22(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         44(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         66(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X7
+	MOVWQZX         88(BX), R11
+	MOVWQZX         110(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         132(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         154(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	VPUNPCKLQDQ     X8, X7, X7
+	VCVTPH2PS       X7, Y7
+	VBROADCASTI32X4 6(BX), Y8
+	VBROADCASTI32X4 28(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z1, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	MOVL            2(BX), R11
+	MOVL            24(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VBROADCASTI32X4 50(BX), Y9
+	VBROADCASTI32X4 72(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z1, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	MOVL            46(BX), R11
+	MOVL            68(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z9, K1, Z9
+	VBROADCASTI32X4 94(BX), Y10
+	VBROADCASTI32X4 116(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z1, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	MOVL            90(BX), R11
+	MOVL            112(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z10, K1, Z10
+	VBROADCASTI32X4 138(BX), Y11
+	VBROADCASTI32X4 160(BX), Y12
+	VINSERTI64X4    $0x01, Y12, Z11, Z11
+	VPSRLVD         Z1, Z11, Z11
+	VPANDD          Z0, Z11, Z11
+	MOVL            134(BX), R11
+	MOVL            156(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z11, K1, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VPSRAD          $0x03, 288(SI), Y12
+	VPADDD          Y12, Y13, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI), Y7, K2, Y12
+	VFMADD231PS     Y12, Y13, Y3
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(DI*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*1), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VPSRAD          $0x03, 288(SI)(DI*1), Y12
+	VPADDD          Y12, Y13, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI)(DI*1), Y7, K2, Y12
+	VFMADD231PS     Y12, Y13, Y4
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(DI*2), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*2), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*2), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VPSRAD          $0x03, 288(SI)(DI*2), Y12
+	VPADDD          Y12, Y13, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI)(DI*2), Y7, K2, Y12
+	VFMADD231PS     Y12, Y13, Y5
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(R8*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(R8*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(R8*1), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y8
+	VPADDD          Y8, Y12, Y8
+	VPSRAD          $0x03, 288(SI)(R8*1), Y9
+	VPADDD          Y9, Y8, Y8
+	VCVTDQ2PS       Y8, Y8
+	VMULPS.Z        256(SI)(R8*1), Y7, K2, Y7
+	VFMADD231PS     Y7, Y8, Y6
+	ADDQ            $0x000000b0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end245
+	DECQ            R10
+	JNZ             block243
+
+end245:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y3, X7
+	VADDPS        X7, X3, X7
+	VPERMILPS     $0xb1, X7, X3
+	VADDPS        X3, X7, X3
+	VPERMILPS     $0x4e, X3, X7
+	VADDPS        X7, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X3
+	VADDPS        X3, X6, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	TESTQ         R9, R9
+	JG            chunk242
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row241
+	VZEROUPPER
+	RET
+
+// func vecIQ4NLx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecIQ4NLx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row221:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K1
+row246:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K1
 
-chunk222:
+chunk247:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block223:
+block248:
 	CMPQ  DI, $0x00000100
-	JGE   whole224
+	JGE   whole249
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole224
-	MOVQ  last+48(FP), BX
+	JNE   whole249
+	MOVQ  last+64(FP), BX
 
-whole224:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        (BX), R9
-	MOVWQZX        18(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        36(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        54(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	MOVWQZX        72(BX), R9
-	MOVWQZX        90(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        108(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        126(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X7
-	VPUNPCKLQDQ    X7, X6, X6
-	VCVTPH2PS      X6, Y6
-	VMULPS.Z       256(SI), Y6, K1, Y6
-	VBROADCASTI128 2(BX), Y7
-	VBROADCASTI128 20(BX), Y8
-	VINSERTI64X4   $0x01, Y8, Z7, Z7
-	VPSRLVD        Z2, Z7, Z7
-	VPANDD         Z1, Z7, Z7
-	VPSHUFB        Z7, Z3, Z7
-	VPXORD         Z0, Z7, Z7
-	VXORPS         Z8, Z8, Z8
-	VPDPBUSD       (SI), Z7, Z8
-	VBROADCASTI128 38(BX), Y9
-	VBROADCASTI128 56(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z9, Z9
-	VPSRLVD        Z2, Z9, Z9
-	VPANDD         Z1, Z9, Z9
-	VPSHUFB        Z9, Z3, Z9
-	VPXORD         Z0, Z9, Z9
-	VXORPS         Z10, Z10, Z10
-	VPDPBUSD       64(SI), Z9, Z10
-	VBROADCASTI128 74(BX), Y11
-	VBROADCASTI128 92(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z11, Z11
-	VPSRLVD        Z2, Z11, Z11
-	VPANDD         Z1, Z11, Z11
-	VPSHUFB        Z11, Z3, Z11
-	VPXORD         Z0, Z11, Z11
-	VXORPS         Z12, Z12, Z12
-	VPDPBUSD       128(SI), Z11, Z12
-	VBROADCASTI128 110(BX), Y13
-	VBROADCASTI128 128(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z13, Z13
-	VPSRLVD        Z2, Z13, Z13
-	VPANDD         Z1, Z13, Z13
-	VPSHUFB        Z13, Z3, Z13
-	VPXORD         Z0, Z13, Z13
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       192(SI), Z13, Z14
-	VPUNPCKLDQ     Z10, Z8, Z15
-	VPUNPCKHDQ     Z10, Z8, Z8
-	VPADDD         Z8, Z15, Z15
-	VPUNPCKLDQ     Z14, Z12, Z8
-	VPUNPCKHDQ     Z14, Z12, Z10
-	VPADDD         Z10, Z8, Z8
-	VPUNPCKLQDQ    Z8, Z15, Z10
-	VPUNPCKHQDQ    Z8, Z15, Z8
-	VPADDD         Z8, Z10, Z10
-	VMOVDQU32      evenFirst<>+0(SB), Z8
-	VPERMD         Z10, Z8, Z8
-	VEXTRACTI64X4  $0x01, Z8, Y7
-	VPADDD         Y7, Y8, Y7
-	VPADDD         288(SI), Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y4
-	ADDQ           $0x00000090, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end225
-	DECQ           R8
-	JNZ            block223
+whole249:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R9
+	MOVWQZX         18(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         36(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         54(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	MOVWQZX         72(BX), R9
+	MOVWQZX         90(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         108(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         126(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X6
+	VPUNPCKLQDQ     X6, X5, X5
+	VCVTPH2PS       X5, Y5
+	VBROADCASTI32X4 2(BX), Y6
+	VBROADCASTI32X4 20(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z2, Z6, Z6
+	VPANDD          Z1, Z6, Z6
+	VPSHUFB         Z6, Z3, Z6
+	VPXORD          Z0, Z6, Z6
+	VBROADCASTI32X4 38(BX), Y7
+	VBROADCASTI32X4 56(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z2, Z7, Z7
+	VPANDD          Z1, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPXORD          Z0, Z7, Z7
+	VBROADCASTI32X4 74(BX), Y8
+	VBROADCASTI32X4 92(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z2, Z8, Z8
+	VPANDD          Z1, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPXORD          Z0, Z8, Z8
+	VBROADCASTI32X4 110(BX), Y9
+	VBROADCASTI32X4 128(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VEXTRACTI64X4   $0x01, Z10, Y6
+	VPADDD          Y6, Y10, Y6
+	VPADDD          288(SI), Y6, Y6
+	VCVTDQ2PS       Y6, Y6
+	VMULPS.Z        256(SI), Y5, K1, Y5
+	VFMADD231PS     Y5, Y6, Y4
+	ADDQ            $0x00000090, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end250
+	DECQ            R8
+	JNZ             block248
 
-end225:
-	VEXTRACTF128 $0x01, Y4, X6
-	VADDPS       X6, X4, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X5, X5
-	TESTQ        DI, DI
-	JG           chunk222
-	VMOVSS       X5, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row221
+end250:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R8), X4, X4
+	VMOVSS        X4, (R8)
+	TESTQ         DI, DI
+	JG            chunk247
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row246
 	VZEROUPPER
 	RET
 
-// func vecQ5KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-56
+// func vecIQ4NLx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecIQ4NLx4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS flip<>+0(SB), Z0
+	VBROADCASTSS nibbles<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z2
+	VMOVDQU64    iq4Values<>+0(SB), Z3
+
+row251:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K1
+
+chunk252:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   $0x00000008, R10
+
+block253:
+	CMPQ  R9, $0x00000100
+	JGE   whole254
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K1
+	CMPQ  DX, $0x01
+	JNE   whole254
+	MOVQ  last+64(FP), BX
+
+whole254:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         (BX), R11
+	MOVWQZX         18(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         36(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         54(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	MOVWQZX         72(BX), R11
+	MOVWQZX         90(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         108(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         126(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X9
+	VPUNPCKLQDQ     X9, X8, X8
+	VCVTPH2PS       X8, Y8
+	VBROADCASTI32X4 2(BX), Y9
+	VBROADCASTI32X4 20(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VBROADCASTI32X4 38(BX), Y10
+	VBROADCASTI32X4 56(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z2, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z3, Z10
+	VPXORD          Z0, Z10, Z10
+	VBROADCASTI32X4 74(BX), Y11
+	VBROADCASTI32X4 92(BX), Y12
+	VINSERTI64X4    $0x01, Y12, Z11, Z11
+	VPSRLVD         Z2, Z11, Z11
+	VPANDD          Z1, Z11, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VPXORD          Z0, Z11, Z11
+	VBROADCASTI32X4 110(BX), Y12
+	VBROADCASTI32X4 128(BX), Y13
+	VINSERTI64X4    $0x01, Y13, Z12, Z12
+	VPSRLVD         Z2, Z12, Z12
+	VPANDD          Z1, Z12, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VPXORD          Z0, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y4
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*1), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI)(DI*1), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y5
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*2), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*2), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*2), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*2), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI)(DI*2), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y6
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(R8*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(R8*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(R8*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y9
+	VPADDD          Y9, Y13, Y9
+	VPADDD          288(SI)(R8*1), Y9, Y9
+	VCVTDQ2PS       Y9, Y9
+	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
+	VFMADD231PS     Y8, Y9, Y7
+	ADDQ            $0x00000090, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end255
+	DECQ            R10
+	JNZ             block253
+
+end255:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y4, X8
+	VADDPS        X8, X4, X8
+	VPERMILPS     $0xb1, X8, X4
+	VADDPS        X4, X8, X4
+	VPERMILPS     $0x4e, X4, X8
+	VADDPS        X8, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X4
+	VADDPS        X4, X6, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y7, X4
+	VADDPS        X4, X7, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	TESTQ         R9, R9
+	JG            chunk252
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row251
+	VZEROUPPER
+	RET
+
+// func vecQ5Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecQ5Kx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift0044<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row226:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X4, X4, X4
+row256:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk227:
+chunk257:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block228:
+block258:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
 	MOVL            4(BX), R9
 	MOVL            8(BX), R10
 	MOVL            12(BX), R11
-	VPBROADCASTD    (BX), X5
-	VCVTPH2PS       X5, Y5
-	VMOVSLDUP       Y5, Y6
-	VMOVSHDUP       Y5, Y5
+	VPBROADCASTD    (BX), X4
+	VCVTPH2PS       X4, Y4
+	VMOVSLDUP       Y4, Y5
+	VMOVSHDUP       Y4, Y4
 	MOVL            R9, R12
 	SHRL            $0x06, R12
 	ANDL            $0x03030303, R12
@@ -9274,85 +10746,88 @@ block228:
 	ANDL            $0x3f3f3f3f, R10
 	SHLQ            $0x20, R12
 	ORQ             R9, R12
-	VMOVQ           R12, X7
-	VPMOVZXBD       X7, Y7
-	VCVTDQ2PS       Y7, Y7
-	VMULPS          Y6, Y7, Y7
-	SHLQ            $0x20, R13
-	ORQ             R10, R13
-	VMOVQ           R13, X6
+	VMOVQ           R12, X6
 	VPMOVZXBD       X6, Y6
 	VCVTDQ2PS       Y6, Y6
 	VMULPS          Y5, Y6, Y6
-	VFNMADD231PS    320(SI), Y6, Y3
-	VMULPS          256(SI), Y7, Y7
-	VBROADCASTI64X4 48(BX), Z5
-	VBROADCASTI64X4 16(BX), Z6
-	VPSRLVW         Z1, Z5, Z5
-	VPROLVD         rotate0<>+0(SB), Z6, Z6
-	VPANDD          Z2, Z6, Z6
-	VPTERNLOGD      $0xf8, Z0, Z5, Z6
-	VXORPS          Z5, Z5, Z5
-	VPDPBUSD        (SI), Z6, Z5
-	VBROADCASTI64X4 80(BX), Z6
+	SHLQ            $0x20, R13
+	ORQ             R10, R13
+	VMOVQ           R13, X5
+	VPMOVZXBD       X5, Y5
+	VCVTDQ2PS       Y5, Y5
+	VMULPS          Y4, Y5, Y5
+	VFNMADD231PS    320(SI), Y5, Y3
+	VBROADCASTI64X4 48(BX), Z4
+	VBROADCASTI64X4 16(BX), Z5
+	VPSRLVW         Z1, Z4, Z4
+	VPROLVD         rotate0<>+0(SB), Z5, Z5
+	VPANDD          Z2, Z5, Z5
+	VPTERNLOGD      $0xf8, Z0, Z4, Z5
+	VBROADCASTI64X4 80(BX), Z4
+	VBROADCASTI64X4 16(BX), Z7
+	VPSRLVW         Z1, Z4, Z4
+	VPROLVD         rotate1<>+0(SB), Z7, Z7
+	VPANDD          Z2, Z7, Z7
+	VPTERNLOGD      $0xf8, Z0, Z4, Z7
+	VBROADCASTI64X4 112(BX), Z4
 	VBROADCASTI64X4 16(BX), Z8
-	VPSRLVW         Z1, Z6, Z6
-	VPROLVD         rotate1<>+0(SB), Z8, Z8
+	VPSRLVW         Z1, Z4, Z4
+	VPROLVD         rotate2<>+0(SB), Z8, Z8
 	VPANDD          Z2, Z8, Z8
-	VPTERNLOGD      $0xf8, Z0, Z6, Z8
-	VXORPS          Z6, Z6, Z6
-	VPDPBUSD        64(SI), Z8, Z6
-	VBROADCASTI64X4 112(BX), Z8
+	VPTERNLOGD      $0xf8, Z0, Z4, Z8
+	VBROADCASTI64X4 144(BX), Z4
 	VBROADCASTI64X4 16(BX), Z9
-	VPSRLVW         Z1, Z8, Z8
-	VPROLVD         rotate2<>+0(SB), Z9, Z9
+	VPSRLVW         Z1, Z4, Z4
+	VPROLVD         rotate3<>+0(SB), Z9, Z9
 	VPANDD          Z2, Z9, Z9
-	VPTERNLOGD      $0xf8, Z0, Z8, Z9
+	VPTERNLOGD      $0xf8, Z0, Z4, Z9
+	VXORPS          Z4, Z4, Z4
+	VPDPBUSD        (SI), Z5, Z4
+	VXORPS          Z5, Z5, Z5
+	VPDPBUSD        64(SI), Z7, Z5
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        128(SI), Z8, Z7
 	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        128(SI), Z9, Z8
-	VBROADCASTI64X4 144(BX), Z9
-	VBROADCASTI64X4 16(BX), Z10
-	VPSRLVW         Z1, Z9, Z9
-	VPROLVD         rotate3<>+0(SB), Z10, Z10
-	VPANDD          Z2, Z10, Z10
-	VPTERNLOGD      $0xf8, Z0, Z9, Z10
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        192(SI), Z10, Z9
-	VPUNPCKLDQ      Z6, Z5, Z10
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPADDD          Z5, Z10, Z10
-	VPUNPCKLDQ      Z9, Z8, Z5
-	VPUNPCKHDQ      Z9, Z8, Z6
-	VPADDD          Z6, Z5, Z5
-	VPUNPCKLQDQ     Z5, Z10, Z6
-	VPUNPCKHQDQ     Z5, Z10, Z5
-	VPADDD          Z5, Z6, Z6
-	VMOVDQU32       evenFirst<>+0(SB), Z5
-	VPERMD          Z6, Z5, Z5
-	VEXTRACTI64X4   $0x01, Z5, Y6
-	VPADDD          Y6, Y5, Y6
-	VCVTDQ2PS       Y6, Y6
-	VFMADD231PS     Y7, Y6, Y3
+	VPDPBUSD        192(SI), Z9, Z8
+	VPUNPCKLDQ      Z5, Z4, Z9
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPADDD          Z4, Z9, Z9
+	VPUNPCKLDQ      Z8, Z7, Z4
+	VPUNPCKHDQ      Z8, Z7, Z5
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLQDQ     Z4, Z9, Z5
+	VPUNPCKHQDQ     Z4, Z9, Z4
+	VPADDD          Z4, Z5, Z5
+	VMOVDQU32       evenFirst<>+0(SB), Z4
+	VPERMD          Z5, Z4, Z4
+	VEXTRACTI64X4   $0x01, Z4, Y5
+	VPADDD          Y5, Y4, Y5
+	VCVTDQ2PS       Y5, Y5
+	VMULPS          256(SI), Y6, Y4
+	VFMADD231PS     Y4, Y5, Y3
 	ADDQ            $0x000000b0, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end230
+	JLE             end260
 	DECQ            R8
-	JNZ             block228
+	JNZ             block258
 
-end230:
-	VEXTRACTF128 $0x01, Y3, X5
-	VADDPS       X5, X3, X5
-	VHADDPS      X5, X5, X5
-	VHADDPS      X5, X5, X5
-	VADDSS       X5, X4, X4
-	TESTQ        DI, DI
-	JG           chunk227
-	VMOVSS       X4, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row226
+end260:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0xb1, X4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0x4e, X3, X4
+	VADDPS        X4, X3, X3
+	VADDSS        (R8), X3, X3
+	VMOVSS        X3, (R8)
+	TESTQ         DI, DI
+	JG            chunk257
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row256
 	VZEROUPPER
 	RET
 
@@ -9428,102 +10903,344 @@ DATA rotate3<>+56(SB)/4, $0x0000001d
 DATA rotate3<>+60(SB)/4, $0x0000001d
 GLOBL rotate3<>(SB), RODATA|NOPTR, $64
 
-// func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
-TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-56
+// func vecQ5Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecQ5Kx4AVX512(SB), NOSPLIT, $8-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift0044<>+0(SB), Z1
+	VBROADCASTSS sixteens<>+0(SB), Z2
+
+row261:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk262:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   $0x00000008, R10
+
+block263:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVL            4(BX), R11
+	MOVL            8(BX), R12
+	MOVL            12(BX), R13
+	VPBROADCASTD    (BX), X7
+	VCVTPH2PS       X7, Y7
+	VMOVSLDUP       Y7, Y8
+	VMOVSHDUP       Y7, Y7
+	MOVL            R11, R14
+	SHRL            $0x06, R14
+	ANDL            $0x03030303, R14
+	SHLL            $0x04, R14
+	MOVL            R12, R15
+	SHRL            $0x06, R15
+	ANDL            $0x03030303, R15
+	SHLL            $0x04, R15
+	MOVL            R13, BP
+	ANDL            $0x0f0f0f0f, BP
+	ORL             BP, R14
+	SHRL            $0x04, R13
+	ANDL            $0x0f0f0f0f, R13
+	ORL             R13, R15
+	ANDL            $0x3f3f3f3f, R11
+	ANDL            $0x3f3f3f3f, R12
+	SHLQ            $0x20, R14
+	ORQ             R11, R14
+	VMOVQ           R14, X9
+	VPMOVZXBD       X9, Y9
+	VCVTDQ2PS       Y9, Y9
+	VMULPS          Y8, Y9, Y9
+	SHLQ            $0x20, R15
+	ORQ             R12, R15
+	VMOVQ           R15, X8
+	VPMOVZXBD       X8, Y8
+	VCVTDQ2PS       Y8, Y8
+	VMULPS          Y7, Y8, Y8
+	VFNMADD231PS    320(SI), Y8, Y3
+	VFNMADD231PS    320(SI)(DI*1), Y8, Y4
+	VFNMADD231PS    320(SI)(DI*2), Y8, Y5
+	VFNMADD231PS    320(SI)(R8*1), Y8, Y6
+	VBROADCASTI64X4 48(BX), Z7
+	VBROADCASTI64X4 16(BX), Z8
+	VPSRLVW         Z1, Z7, Z7
+	VPROLVD         rotate0<>+0(SB), Z8, Z8
+	VPANDD          Z2, Z8, Z8
+	VPTERNLOGD      $0xf8, Z0, Z7, Z8
+	VBROADCASTI64X4 80(BX), Z7
+	VBROADCASTI64X4 16(BX), Z10
+	VPSRLVW         Z1, Z7, Z7
+	VPROLVD         rotate1<>+0(SB), Z10, Z10
+	VPANDD          Z2, Z10, Z10
+	VPTERNLOGD      $0xf8, Z0, Z7, Z10
+	VBROADCASTI64X4 112(BX), Z7
+	VBROADCASTI64X4 16(BX), Z11
+	VPSRLVW         Z1, Z7, Z7
+	VPROLVD         rotate2<>+0(SB), Z11, Z11
+	VPANDD          Z2, Z11, Z11
+	VPTERNLOGD      $0xf8, Z0, Z7, Z11
+	VBROADCASTI64X4 144(BX), Z7
+	VBROADCASTI64X4 16(BX), Z12
+	VPSRLVW         Z1, Z7, Z7
+	VPROLVD         rotate3<>+0(SB), Z12, Z12
+	VPANDD          Z2, Z12, Z12
+	VPTERNLOGD      $0xf8, Z0, Z7, Z12
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        (SI), Z8, Z7
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI), Z10, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI), Z12, Z15
+	VPUNPCKLDQ      Z13, Z7, Z16
+	VPUNPCKHDQ      Z13, Z7, Z7
+	VPADDD          Z7, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z7
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z16, Z13
+	VPUNPCKHQDQ     Z7, Z16, Z7
+	VPADDD          Z7, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z7
+	VPERMD          Z13, Z7, Z7
+	VEXTRACTI64X4   $0x01, Z7, Y13
+	VPADDD          Y13, Y7, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS          256(SI), Y9, Y7
+	VFMADD231PS     Y7, Y13, Y3
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        (SI)(DI*1), Z8, Z7
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*1), Z10, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*1), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*1), Z12, Z15
+	VPUNPCKLDQ      Z13, Z7, Z16
+	VPUNPCKHDQ      Z13, Z7, Z7
+	VPADDD          Z7, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z7
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z16, Z13
+	VPUNPCKHQDQ     Z7, Z16, Z7
+	VPADDD          Z7, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z7
+	VPERMD          Z13, Z7, Z7
+	VEXTRACTI64X4   $0x01, Z7, Y13
+	VPADDD          Y13, Y7, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS          256(SI)(DI*1), Y9, Y7
+	VFMADD231PS     Y7, Y13, Y4
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        (SI)(DI*2), Z8, Z7
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*2), Z10, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*2), Z11, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*2), Z12, Z15
+	VPUNPCKLDQ      Z13, Z7, Z16
+	VPUNPCKHDQ      Z13, Z7, Z7
+	VPADDD          Z7, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z7
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z16, Z13
+	VPUNPCKHQDQ     Z7, Z16, Z7
+	VPADDD          Z7, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z7
+	VPERMD          Z13, Z7, Z7
+	VEXTRACTI64X4   $0x01, Z7, Y13
+	VPADDD          Y13, Y7, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS          256(SI)(DI*2), Y9, Y7
+	VFMADD231PS     Y7, Y13, Y5
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        (SI)(R8*1), Z8, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        64(SI)(R8*1), Z10, Z8
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        128(SI)(R8*1), Z11, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        192(SI)(R8*1), Z12, Z11
+	VPUNPCKLDQ      Z8, Z7, Z12
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPADDD          Z7, Z12, Z12
+	VPUNPCKLDQ      Z11, Z10, Z7
+	VPUNPCKHDQ      Z11, Z10, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z12, Z8
+	VPUNPCKHQDQ     Z7, Z12, Z7
+	VPADDD          Z7, Z8, Z8
+	VMOVDQU32       evenFirst<>+0(SB), Z7
+	VPERMD          Z8, Z7, Z7
+	VEXTRACTI64X4   $0x01, Z7, Y8
+	VPADDD          Y8, Y7, Y8
+	VCVTDQ2PS       Y8, Y8
+	VMULPS          256(SI)(R8*1), Y9, Y7
+	VFMADD231PS     Y7, Y8, Y6
+	ADDQ            $0x000000b0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end265
+	DECQ            R10
+	JNZ             block263
+
+end265:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y3, X7
+	VADDPS        X7, X3, X7
+	VPERMILPS     $0xb1, X7, X3
+	VADDPS        X3, X7, X3
+	VPERMILPS     $0x4e, X3, X7
+	VADDPS        X7, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X3
+	VADDPS        X3, X6, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	TESTQ         R9, R9
+	JG            chunk262
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row261
+	VZEROUPPER
+	RET
+
+// func vecQ2Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ2Kx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS threes<>+0(SB), Z0
 
-row231:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X2, X2, X2
+row266:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk232:
+chunk267:
 	VXORPS Z1, Z1, Z1
 	MOVQ   $0x00000008, R8
 
-block233:
+block268:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
-	VPBROADCASTD    80(BX), X3
-	VCVTPH2PS       X3, X3
-	VBROADCASTSS    X3, Z4
-	VMOVSHDUP       X3, X3
-	VBROADCASTSS    X3, Z7
-	VMOVDQU         nibbles4<>+0(SB), X6
-	VMOVDQU         (BX), X3
-	VPSHUFB         evenBytes<>+0(SB), X3, X3
-	VPSRLW          $0x04, X3, X5
-	VPAND           X6, X3, X3
-	VPAND           X6, X5, X5
-	VPMOVZXBD       X3, Z3
+	VPBROADCASTD    80(BX), X2
+	VCVTPH2PS       X2, X2
+	VBROADCASTSS    X2, Z3
+	VMOVSHDUP       X2, X2
+	VBROADCASTSS    X2, Z6
+	VMOVDQU         nibbles4<>+0(SB), X5
+	VMOVDQU         (BX), X2
+	VPSHUFB         evenBytes<>+0(SB), X2, X2
+	VPSRLW          $0x04, X2, X4
+	VPAND           X5, X2, X2
+	VPAND           X5, X4, X4
+	VPMOVZXBD       X2, Z2
+	VCVTDQ2PS       Z2, Z2
+	VMULPS          Z3, Z2, Z2
+	VPMOVZXBD       X4, Z3
 	VCVTDQ2PS       Z3, Z3
-	VMULPS          Z4, Z3, Z3
-	VPMOVZXBD       X5, Z4
-	VCVTDQ2PS       Z4, Z4
-	VMULPS          Z7, Z4, Z4
-	VFNMADD231PS    416(SI), Z4, Z1
-	VBROADCASTF64X4 256(SI), Z4
-	VMULPS          Z4, Z3, Z3
-	VBROADCASTI64X4 16(BX), Z4
-	VPSRLVW         shiftR0<>+0(SB), Z4, Z4
-	VPANDD          Z0, Z4, Z4
-	VXORPS          Z5, Z5, Z5
-	VPDPBUSD        (SI), Z4, Z5
+	VMULPS          Z6, Z3, Z3
+	VFNMADD231PS    416(SI), Z3, Z1
+	VBROADCASTI64X4 16(BX), Z3
+	VPSRLVW         shiftR0<>+0(SB), Z3, Z3
+	VPANDD          Z0, Z3, Z3
 	VBROADCASTI64X4 16(BX), Z4
 	VPSRLVW         shiftR40004<>+0(SB), Z4, Z4
 	VPANDD          Z0, Z4, Z4
-	VXORPS          Z6, Z6, Z6
-	VPDPBUSD        64(SI), Z4, Z6
-	VBROADCASTI64X4 48(BX), Z4
-	VPSRLVW         shiftR0<>+0(SB), Z4, Z4
-	VPANDD          Z0, Z4, Z4
+	VBROADCASTI64X4 48(BX), Z5
+	VPSRLVW         shiftR0<>+0(SB), Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VBROADCASTI64X4 48(BX), Z6
+	VPSRLVW         shiftR40004<>+0(SB), Z6, Z6
+	VPANDD          Z0, Z6, Z6
 	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        128(SI), Z4, Z7
-	VBROADCASTI64X4 48(BX), Z4
-	VPSRLVW         shiftR40004<>+0(SB), Z4, Z4
-	VPANDD          Z0, Z4, Z4
-	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        192(SI), Z4, Z8
-	VPUNPCKLDQ      Z6, Z5, Z4
-	VPUNPCKHDQ      Z6, Z5, Z5
-	VPADDD          Z5, Z4, Z4
-	VPUNPCKLDQ      Z8, Z7, Z5
-	VPUNPCKHDQ      Z8, Z7, Z6
-	VPADDD          Z6, Z5, Z5
-	VPUNPCKLQDQ     Z5, Z4, Z6
-	VPUNPCKHQDQ     Z5, Z4, Z4
-	VPADDD          Z4, Z6, Z6
-	VMOVDQU32       evenFirst<>+0(SB), Z4
-	VPERMD          Z6, Z4, Z4
-	VCVTDQ2PS       Z4, Z4
-	VFMADD231PS     Z3, Z4, Z1
+	VPDPBUSD        (SI), Z3, Z7
+	VXORPS          Z3, Z3, Z3
+	VPDPBUSD        64(SI), Z4, Z3
+	VXORPS          Z4, Z4, Z4
+	VPDPBUSD        128(SI), Z5, Z4
+	VXORPS          Z5, Z5, Z5
+	VPDPBUSD        192(SI), Z6, Z5
+	VPUNPCKLDQ      Z3, Z7, Z6
+	VPUNPCKHDQ      Z3, Z7, Z3
+	VPADDD          Z3, Z6, Z6
+	VPUNPCKLDQ      Z5, Z4, Z3
+	VPUNPCKHDQ      Z5, Z4, Z4
+	VPADDD          Z4, Z3, Z3
+	VPUNPCKLQDQ     Z3, Z6, Z4
+	VPUNPCKHQDQ     Z3, Z6, Z3
+	VPADDD          Z3, Z4, Z4
+	VMOVDQU32       evenFirst<>+0(SB), Z3
+	VPERMD          Z4, Z3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VBROADCASTF64X4 256(SI), Z4
+	VMULPS          Z2, Z4, Z4
+	VFMADD231PS     Z4, Z3, Z1
 	ADDQ            $0x00000054, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end235
+	JLE             end270
 	DECQ            R8
-	JNZ             block233
+	JNZ             block268
 
-end235:
-	VEXTRACTF64X4 $0x01, Z1, Y3
-	VADDPS        Y3, Y1, Y3
-	VEXTRACTF32X4 $0x01, Y3, X1
-	VADDPS        X1, X3, X1
-	VHADDPS       X1, X1, X1
-	VHADDPS       X1, X1, X1
-	VADDSS        X1, X2, X2
+end270:
+	MOVQ          AX, R8
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y2
+	VEXTRACTF32X4 $0x01, Y2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0xb1, X1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0x4e, X2, X1
+	VADDPS        X1, X2, X2
+	VADDSS        (R8), X2, X2
+	VMOVSS        X2, (R8)
 	TESTQ         DI, DI
-	JG            chunk232
-	VMOVSS        X2, (AX)
+	JG            chunk267
 	ADDQ          $0x04, AX
-	ADDQ          stride+40(FP), CX
+	ADDQ          stride+56(FP), CX
 	DECQ          DX
-	JNZ           row231
+	JNZ           row266
 	VZEROUPPER
 	RET
 
@@ -9563,26 +11280,236 @@ DATA shiftR40004<>+56(SB)/4, $0x00060006
 DATA shiftR40004<>+60(SB)/4, $0x00060006
 GLOBL shiftR40004<>(SB), RODATA|NOPTR, $64
 
-// func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ3KAVX512(SB), NOSPLIT, $0-56
+// func vecQ2Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·vecQ2Kx4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS threes<>+0(SB), Z0
+
+row271:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk272:
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	MOVQ   $0x00000008, R10
+
+block273:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	VPBROADCASTD    80(BX), X5
+	VCVTPH2PS       X5, X5
+	VBROADCASTSS    X5, Z6
+	VMOVSHDUP       X5, X5
+	VBROADCASTSS    X5, Z9
+	VMOVDQU         nibbles4<>+0(SB), X8
+	VMOVDQU         (BX), X5
+	VPSHUFB         evenBytes<>+0(SB), X5, X5
+	VPSRLW          $0x04, X5, X7
+	VPAND           X8, X5, X5
+	VPAND           X8, X7, X7
+	VPMOVZXBD       X5, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          Z6, Z5, Z5
+	VPMOVZXBD       X7, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z9, Z6, Z6
+	VFNMADD231PS    416(SI), Z6, Z1
+	VFNMADD231PS    416(SI)(DI*1), Z6, Z2
+	VFNMADD231PS    416(SI)(DI*2), Z6, Z3
+	VFNMADD231PS    416(SI)(R8*1), Z6, Z4
+	VBROADCASTI64X4 16(BX), Z6
+	VPSRLVW         shiftR0<>+0(SB), Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI64X4 16(BX), Z7
+	VPSRLVW         shiftR40004<>+0(SB), Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VBROADCASTI64X4 48(BX), Z8
+	VPSRLVW         shiftR0<>+0(SB), Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VBROADCASTI64X4 48(BX), Z9
+	VPSRLVW         shiftR40004<>+0(SB), Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTF64X4 256(SI), Z11
+	VMULPS          Z5, Z11, Z11
+	VFMADD231PS     Z11, Z10, Z1
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI)(DI*1), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI)(DI*1), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI)(DI*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI)(DI*1), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTF64X4 256(SI)(DI*1), Z11
+	VMULPS          Z5, Z11, Z11
+	VFMADD231PS     Z11, Z10, Z2
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI)(DI*2), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI)(DI*2), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI)(DI*2), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI)(DI*2), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VCVTDQ2PS       Z10, Z10
+	VBROADCASTF64X4 256(SI)(DI*2), Z11
+	VMULPS          Z5, Z11, Z11
+	VFMADD231PS     Z11, Z10, Z3
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI)(R8*1), Z6, Z10
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        64(SI)(R8*1), Z7, Z6
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        128(SI)(R8*1), Z8, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        192(SI)(R8*1), Z9, Z8
+	VPUNPCKLDQ      Z6, Z10, Z9
+	VPUNPCKHDQ      Z6, Z10, Z6
+	VPADDD          Z6, Z9, Z9
+	VPUNPCKLDQ      Z8, Z7, Z6
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPADDD          Z7, Z6, Z6
+	VPUNPCKLQDQ     Z6, Z9, Z7
+	VPUNPCKHQDQ     Z6, Z9, Z6
+	VPADDD          Z6, Z7, Z7
+	VMOVDQU32       evenFirst<>+0(SB), Z6
+	VPERMD          Z7, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VBROADCASTF64X4 256(SI)(R8*1), Z7
+	VMULPS          Z5, Z7, Z7
+	VFMADD231PS     Z7, Z6, Z4
+	ADDQ            $0x00000054, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end275
+	DECQ            R10
+	JNZ             block273
+
+end275:
+	MOVQ          AX, R10
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y5
+	VEXTRACTF32X4 $0x01, Y5, X1
+	VADDPS        X1, X5, X1
+	VPERMILPS     $0xb1, X1, X5
+	VADDPS        X5, X1, X5
+	VPERMILPS     $0x4e, X5, X1
+	VADDPS        X1, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VADDPS        Y1, Y2, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0x4e, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        (R10), X1, X1
+	VMOVSS        X1, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0x4e, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        (R10), X1, X1
+	VMOVSS        X1, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VADDPS        Y1, Y4, Y1
+	VEXTRACTF32X4 $0x01, Y1, X2
+	VADDPS        X2, X1, X2
+	VPERMILPS     $0xb1, X2, X1
+	VADDPS        X1, X2, X1
+	VPERMILPS     $0x4e, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        (R10), X1, X1
+	VMOVSS        X1, (R10)
+	TESTQ         R9, R9
+	JG            chunk272
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row271
+	VZEROUPPER
+	RET
+
+// func vecQ3Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·vecQ3Kx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS threes<>+0(SB), Z0
 	VBROADCASTSS fours<>+0(SB), Z1
 
-row236:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X3, X3, X3
+row276:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk237:
+chunk277:
 	VXORPS Z2, Z2, Z2
 	MOVQ   $0x00000008, R8
 
-block238:
+block278:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	MOVQ            96(BX), R9
@@ -9605,92 +11532,95 @@ block238:
 	ANDQ            R13, R10
 	ORQ             R12, R9
 	ORQ             R10, R11
-	VMOVQ           R9, X4
-	VMOVQ           R11, X5
-	VPUNPCKLQDQ     X5, X4, X4
-	VPSHUFB         evenBytes<>+0(SB), X4, X4
-	VPBROADCASTW    108(BX), Y5
-	VCVTPH2PS       Y5, Z5
-	VBROADCASTSS    thirtyTwo<>+0(SB), Z6
-	VPMOVZXBD       X4, Z4
-	VPSUBD          Z6, Z4, Z4
-	VCVTDQ2PS       Z4, Z4
-	VMULPS          Z5, Z4, Z4
-	VBROADCASTF64X4 256(SI), Z5
-	VMULPS          Z5, Z4, Z4
+	VMOVQ           R9, X3
+	VMOVQ           R11, X4
+	VPUNPCKLQDQ     X4, X3, X3
+	VPSHUFB         evenBytes<>+0(SB), X3, X3
+	VPBROADCASTW    108(BX), Y4
+	VCVTPH2PS       Y4, Z4
+	VBROADCASTSS    thirtyTwo<>+0(SB), Z5
+	VPMOVZXBD       X3, Z3
+	VPSUBD          Z5, Z3, Z3
+	VCVTDQ2PS       Z3, Z3
+	VMULPS          Z4, Z3, Z3
+	VBROADCASTI64X4 32(BX), Z4
+	VPSRLVW         shiftR0<>+0(SB), Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	VBROADCASTI64X4 (BX), Z5
+	VPROLVD         rotateBy2<>+0(SB), Z5, Z5
+	VPANDD          Z1, Z5, Z5
+	VPORD           Z5, Z4, Z4
 	VBROADCASTI64X4 32(BX), Z5
-	VPSRLVW         shiftR0<>+0(SB), Z5, Z5
+	VPSRLVW         shiftR40004<>+0(SB), Z5, Z5
 	VPANDD          Z0, Z5, Z5
 	VBROADCASTI64X4 (BX), Z6
-	VPROLVD         rotateBy2<>+0(SB), Z6, Z6
+	VPROLVD         rotateBy0<>+0(SB), Z6, Z6
 	VPANDD          Z1, Z6, Z6
 	VPORD           Z6, Z5, Z5
-	VXORPS          Z6, Z6, Z6
-	VPDPBUSD        (SI), Z5, Z6
-	VBROADCASTI64X4 32(BX), Z5
-	VPSRLVW         shiftR40004<>+0(SB), Z5, Z5
-	VPANDD          Z0, Z5, Z5
+	VBROADCASTI64X4 64(BX), Z6
+	VPSRLVW         shiftR0<>+0(SB), Z6, Z6
+	VPANDD          Z0, Z6, Z6
 	VBROADCASTI64X4 (BX), Z7
-	VPROLVD         rotateBy0<>+0(SB), Z7, Z7
+	VPROLVD         rotateBy30<>+0(SB), Z7, Z7
 	VPANDD          Z1, Z7, Z7
-	VPORD           Z7, Z5, Z5
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        64(SI), Z5, Z7
-	VBROADCASTI64X4 64(BX), Z5
-	VPSRLVW         shiftR0<>+0(SB), Z5, Z5
-	VPANDD          Z0, Z5, Z5
+	VPORD           Z7, Z6, Z6
+	VBROADCASTI64X4 64(BX), Z7
+	VPSRLVW         shiftR40004<>+0(SB), Z7, Z7
+	VPANDD          Z0, Z7, Z7
 	VBROADCASTI64X4 (BX), Z8
-	VPROLVD         rotateBy30<>+0(SB), Z8, Z8
+	VPROLVD         rotateBy28<>+0(SB), Z8, Z8
 	VPANDD          Z1, Z8, Z8
-	VPORD           Z8, Z5, Z5
+	VPORD           Z8, Z7, Z7
 	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        128(SI), Z5, Z8
-	VBROADCASTI64X4 64(BX), Z5
-	VPSRLVW         shiftR40004<>+0(SB), Z5, Z5
-	VPANDD          Z0, Z5, Z5
-	VBROADCASTI64X4 (BX), Z9
-	VPROLVD         rotateBy28<>+0(SB), Z9, Z9
-	VPANDD          Z1, Z9, Z9
-	VPORD           Z9, Z5, Z5
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        192(SI), Z5, Z9
-	VPUNPCKLDQ      Z7, Z6, Z5
-	VPUNPCKHDQ      Z7, Z6, Z6
-	VPADDD          Z6, Z5, Z5
-	VPUNPCKLDQ      Z9, Z8, Z6
-	VPUNPCKHDQ      Z9, Z8, Z7
-	VPADDD          Z7, Z6, Z6
-	VPUNPCKLQDQ     Z6, Z5, Z7
-	VPUNPCKHQDQ     Z6, Z5, Z5
-	VPADDD          Z5, Z7, Z7
-	VMOVDQU32       evenFirst<>+0(SB), Z5
-	VPERMD          Z7, Z5, Z5
-	VPSRAD          $0x05, 352(SI), Z6
-	VPADDD          Z6, Z5, Z5
-	VCVTDQ2PS       Z5, Z5
-	VFMADD231PS     Z4, Z5, Z2
+	VPDPBUSD        (SI), Z4, Z8
+	VXORPS          Z4, Z4, Z4
+	VPDPBUSD        64(SI), Z5, Z4
+	VXORPS          Z5, Z5, Z5
+	VPDPBUSD        128(SI), Z6, Z5
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        192(SI), Z7, Z6
+	VPUNPCKLDQ      Z4, Z8, Z7
+	VPUNPCKHDQ      Z4, Z8, Z4
+	VPADDD          Z4, Z7, Z7
+	VPUNPCKLDQ      Z6, Z5, Z4
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPADDD          Z5, Z4, Z4
+	VPUNPCKLQDQ     Z4, Z7, Z5
+	VPUNPCKHQDQ     Z4, Z7, Z4
+	VPADDD          Z4, Z5, Z5
+	VMOVDQU32       evenFirst<>+0(SB), Z4
+	VPERMD          Z5, Z4, Z4
+	VPSRAD          $0x05, 352(SI), Z5
+	VPADDD          Z5, Z4, Z4
+	VCVTDQ2PS       Z4, Z4
+	VBROADCASTF64X4 256(SI), Z5
+	VMULPS          Z3, Z5, Z5
+	VFMADD231PS     Z5, Z4, Z2
 	ADDQ            $0x0000006e, BX
 	ADDQ            $0x000001e0, SI
 	SUBQ            $0x00000100, DI
-	JLE             end240
+	JLE             end280
 	DECQ            R8
-	JNZ             block238
+	JNZ             block278
 
-end240:
-	VEXTRACTF64X4 $0x01, Z2, Y4
-	VADDPS        Y4, Y2, Y4
-	VEXTRACTF32X4 $0x01, Y4, X2
-	VADDPS        X2, X4, X2
-	VHADDPS       X2, X2, X2
-	VHADDPS       X2, X2, X2
-	VADDSS        X2, X3, X3
+end280:
+	MOVQ          AX, R8
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y3
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R8), X3, X3
+	VMOVSS        X3, (R8)
 	TESTQ         DI, DI
-	JG            chunk237
-	VMOVSS        X3, (AX)
+	JG            chunk277
 	ADDQ          $0x04, AX
-	ADDQ          stride+40(FP), CX
+	ADDQ          stride+56(FP), CX
 	DECQ          DX
-	JNZ           row236
+	JNZ           row276
 	VZEROUPPER
 	RET
 
@@ -9766,632 +11696,1951 @@ DATA rotateBy28<>+56(SB)/4, $0x0000001b
 DATA rotateBy28<>+60(SB)/4, $0x0000001b
 GLOBL rotateBy28<>(SB), RODATA|NOPTR, $64
 
-// func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ41AVX512(SB), NOSPLIT, $0-56
+// func vecQ3Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·vecQ3Kx4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS threes<>+0(SB), Z0
+	VBROADCASTSS fours<>+0(SB), Z1
+
+row281:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk282:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	MOVQ   $0x00000008, R10
+
+block283:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	MOVQ            96(BX), R11
+	MOVL            104(BX), R12
+	MOVQ            R12, R13
+	SHRQ            $0x02, R13
+	SHLQ            $0x20, R13
+	ORQ             R13, R12
+	MOVQ            R11, R13
+	MOVQ            R12, R14
+	SHRQ            $0x04, R13
+	SHLQ            $0x04, R14
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R15
+	ANDQ            R15, R11
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R15
+	ANDQ            R15, R13
+	MOVQ            $0x3030303030303030, R15
+	ANDQ            R15, R14
+	MOVQ            $0x3030303030303030, R15
+	ANDQ            R15, R12
+	ORQ             R14, R11
+	ORQ             R12, R13
+	VMOVQ           R11, X6
+	VMOVQ           R13, X7
+	VPUNPCKLQDQ     X7, X6, X6
+	VPSHUFB         evenBytes<>+0(SB), X6, X6
+	VPBROADCASTW    108(BX), Y7
+	VCVTPH2PS       Y7, Z7
+	VBROADCASTSS    thirtyTwo<>+0(SB), Z8
+	VPMOVZXBD       X6, Z6
+	VPSUBD          Z8, Z6, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          Z7, Z6, Z6
+	VBROADCASTI64X4 32(BX), Z7
+	VPSRLVW         shiftR0<>+0(SB), Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VBROADCASTI64X4 (BX), Z8
+	VPROLVD         rotateBy2<>+0(SB), Z8, Z8
+	VPANDD          Z1, Z8, Z8
+	VPORD           Z8, Z7, Z7
+	VBROADCASTI64X4 32(BX), Z8
+	VPSRLVW         shiftR40004<>+0(SB), Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VBROADCASTI64X4 (BX), Z9
+	VPROLVD         rotateBy0<>+0(SB), Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPORD           Z9, Z8, Z8
+	VBROADCASTI64X4 64(BX), Z9
+	VPSRLVW         shiftR0<>+0(SB), Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VBROADCASTI64X4 (BX), Z10
+	VPROLVD         rotateBy30<>+0(SB), Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPORD           Z10, Z9, Z9
+	VBROADCASTI64X4 64(BX), Z10
+	VPSRLVW         shiftR40004<>+0(SB), Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VBROADCASTI64X4 (BX), Z11
+	VPROLVD         rotateBy28<>+0(SB), Z11, Z11
+	VPANDD          Z1, Z11, Z11
+	VPORD           Z11, Z10, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VPSRAD          $0x05, 352(SI), Z12
+	VPADDD          Z12, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTF64X4 256(SI), Z12
+	VMULPS          Z6, Z12, Z12
+	VFMADD231PS     Z12, Z11, Z2
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*1), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VPSRAD          $0x05, 352(SI)(DI*1), Z12
+	VPADDD          Z12, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTF64X4 256(SI)(DI*1), Z12
+	VMULPS          Z6, Z12, Z12
+	VFMADD231PS     Z12, Z11, Z3
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*2), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*2), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*2), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VPSRAD          $0x05, 352(SI)(DI*2), Z12
+	VPADDD          Z12, Z11, Z11
+	VCVTDQ2PS       Z11, Z11
+	VBROADCASTF64X4 256(SI)(DI*2), Z12
+	VMULPS          Z6, Z12, Z12
+	VFMADD231PS     Z12, Z11, Z4
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(R8*1), Z7, Z11
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        64(SI)(R8*1), Z8, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        128(SI)(R8*1), Z9, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        192(SI)(R8*1), Z10, Z9
+	VPUNPCKLDQ      Z7, Z11, Z10
+	VPUNPCKHDQ      Z7, Z11, Z7
+	VPADDD          Z7, Z10, Z10
+	VPUNPCKLDQ      Z9, Z8, Z7
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPADDD          Z8, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z10, Z8
+	VPUNPCKHQDQ     Z7, Z10, Z7
+	VPADDD          Z7, Z8, Z8
+	VMOVDQU32       evenFirst<>+0(SB), Z7
+	VPERMD          Z8, Z7, Z7
+	VPSRAD          $0x05, 352(SI)(R8*1), Z8
+	VPADDD          Z8, Z7, Z7
+	VCVTDQ2PS       Z7, Z7
+	VBROADCASTF64X4 256(SI)(R8*1), Z8
+	VMULPS          Z6, Z8, Z8
+	VFMADD231PS     Z8, Z7, Z5
+	ADDQ            $0x0000006e, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end285
+	DECQ            R10
+	JNZ             block283
+
+end285:
+	MOVQ          AX, R10
+	VEXTRACTF64X4 $0x01, Z2, Y6
+	VADDPS        Y6, Y2, Y6
+	VEXTRACTF32X4 $0x01, Y6, X2
+	VADDPS        X2, X6, X2
+	VPERMILPS     $0xb1, X2, X6
+	VADDPS        X6, X2, X6
+	VPERMILPS     $0x4e, X6, X2
+	VADDPS        X2, X6, X6
+	VADDSS        (R10), X6, X6
+	VMOVSS        X6, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPS        Y2, Y3, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z4, Y2
+	VADDPS        Y2, Y4, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VADDPS        Y2, Y5, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	TESTQ         R9, R9
+	JG            chunk282
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row281
+	VZEROUPPER
+	RET
+
+// func vecQ41x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ41x1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 
-row241:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X3, X3, X3
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K1
+row286:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K1
 
-chunk242:
+chunk287:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block243:
+block288:
 	CMPQ  DI, $0x00000100
-	JGE   whole244
+	JGE   whole289
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole244
-	MOVQ  last+48(FP), BX
+	JNE   whole289
+	MOVQ  last+64(FP), BX
 
-whole244:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        2(BX), R9
-	MOVWQZX        22(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        42(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        62(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X4
-	MOVWQZX        82(BX), R9
-	MOVWQZX        102(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        122(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        142(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X5
-	VPUNPCKLQDQ    X5, X4, X4
-	VCVTPH2PS      X4, Y4
-	VBROADCASTSS   signBit<>+0(SB), Y5
-	VXORPS         Y5, Y4, Y4
-	MOVWQZX        (BX), R9
-	MOVWQZX        20(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        40(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        60(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X5
-	MOVWQZX        80(BX), R9
-	MOVWQZX        100(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        120(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        140(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	VPUNPCKLQDQ    X6, X5, X5
-	VCVTPH2PS      X5, Y5
-	VMOVAPS.Z      Y4, K1, Y4
-	VFNMADD231PS   320(SI), Y4, Y2
-	VMULPS.Z       256(SI), Y5, K1, Y5
-	VBROADCASTI128 4(BX), Y4
-	VBROADCASTI128 24(BX), Y6
-	VINSERTI64X4   $0x01, Y6, Z4, Z4
-	VPSRLVD        Z1, Z4, Z4
-	VPANDD         Z0, Z4, Z4
-	VXORPS         Z6, Z6, Z6
-	VPDPBUSD       (SI), Z4, Z6
-	VBROADCASTI128 44(BX), Y7
-	VBROADCASTI128 64(BX), Y4
-	VINSERTI64X4   $0x01, Y4, Z7, Z7
-	VPSRLVD        Z1, Z7, Z7
-	VPANDD         Z0, Z7, Z7
-	VXORPS         Z8, Z8, Z8
-	VPDPBUSD       64(SI), Z7, Z8
-	VBROADCASTI128 84(BX), Y9
-	VBROADCASTI128 104(BX), Y4
-	VINSERTI64X4   $0x01, Y4, Z9, Z9
-	VPSRLVD        Z1, Z9, Z9
-	VPANDD         Z0, Z9, Z9
-	VXORPS         Z10, Z10, Z10
-	VPDPBUSD       128(SI), Z9, Z10
-	VBROADCASTI128 124(BX), Y11
-	VBROADCASTI128 144(BX), Y4
-	VINSERTI64X4   $0x01, Y4, Z11, Z11
-	VPSRLVD        Z1, Z11, Z11
-	VPANDD         Z0, Z11, Z11
-	VXORPS         Z12, Z12, Z12
-	VPDPBUSD       192(SI), Z11, Z12
-	VPUNPCKLDQ     Z8, Z6, Z13
-	VPUNPCKHDQ     Z8, Z6, Z6
-	VPADDD         Z6, Z13, Z13
-	VPUNPCKLDQ     Z12, Z10, Z6
-	VPUNPCKHDQ     Z12, Z10, Z8
-	VPADDD         Z8, Z6, Z6
-	VPUNPCKLQDQ    Z6, Z13, Z8
-	VPUNPCKHQDQ    Z6, Z13, Z6
-	VPADDD         Z6, Z8, Z8
-	VMOVDQU32      evenFirst<>+0(SB), Z6
-	VPERMD         Z8, Z6, Z6
-	VEXTRACTI64X4  $0x01, Z6, Y4
-	VPADDD         Y4, Y6, Y4
-	VCVTDQ2PS      Y4, Y4
-	VFMADD231PS    Y5, Y4, Y2
-	ADDQ           $0x000000a0, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end245
-	DECQ           R8
-	JNZ            block243
+whole289:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R9
+	MOVWQZX         22(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         42(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         62(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X3
+	MOVWQZX         82(BX), R9
+	MOVWQZX         102(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         122(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         142(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X4
+	VPUNPCKLQDQ     X4, X3, X3
+	VCVTPH2PS       X3, Y3
+	VBROADCASTSS    signBit<>+0(SB), Y4
+	VXORPS          Y4, Y3, Y3
+	MOVWQZX         (BX), R9
+	MOVWQZX         20(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         40(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         60(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X4
+	MOVWQZX         80(BX), R9
+	MOVWQZX         100(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         120(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         140(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	VPUNPCKLQDQ     X5, X4, X4
+	VCVTPH2PS       X4, Y4
+	VMOVAPS.Z       Y3, K1, Y3
+	VFNMADD231PS    320(SI), Y3, Y2
+	VBROADCASTI32X4 4(BX), Y3
+	VBROADCASTI32X4 24(BX), Y5
+	VINSERTI64X4    $0x01, Y5, Z3, Z3
+	VPSRLVD         Z1, Z3, Z3
+	VPANDD          Z0, Z3, Z3
+	VBROADCASTI32X4 44(BX), Y5
+	VBROADCASTI32X4 64(BX), Y6
+	VINSERTI64X4    $0x01, Y6, Z5, Z5
+	VPSRLVD         Z1, Z5, Z5
+	VPANDD          Z0, Z5, Z5
+	VBROADCASTI32X4 84(BX), Y6
+	VBROADCASTI32X4 104(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI32X4 124(BX), Y7
+	VBROADCASTI32X4 144(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	VXORPS          Z8, Z8, Z8
+	VPDPBUSD        (SI), Z3, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        64(SI), Z5, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        128(SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        192(SI), Z7, Z11
+	VPUNPCKLDQ      Z9, Z8, Z12
+	VPUNPCKHDQ      Z9, Z8, Z8
+	VPADDD          Z8, Z12, Z12
+	VPUNPCKLDQ      Z11, Z10, Z8
+	VPUNPCKHDQ      Z11, Z10, Z9
+	VPADDD          Z9, Z8, Z8
+	VPUNPCKLQDQ     Z8, Z12, Z9
+	VPUNPCKHQDQ     Z8, Z12, Z8
+	VPADDD          Z8, Z9, Z9
+	VMOVDQU32       evenFirst<>+0(SB), Z8
+	VPERMD          Z9, Z8, Z8
+	VEXTRACTI64X4   $0x01, Z8, Y3
+	VPADDD          Y3, Y8, Y3
+	VCVTDQ2PS       Y3, Y3
+	VMULPS.Z        256(SI), Y4, K1, Y4
+	VFMADD231PS     Y4, Y3, Y2
+	ADDQ            $0x000000a0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end290
+	DECQ            R8
+	JNZ             block288
 
-end245:
-	VEXTRACTF128 $0x01, Y2, X4
-	VADDPS       X4, X2, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VADDSS       X4, X3, X3
-	TESTQ        DI, DI
-	JG           chunk242
-	VMOVSS       X3, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row241
+end290:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0xb1, X3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0x4e, X2, X3
+	VADDPS        X3, X2, X2
+	VADDSS        (R8), X2, X2
+	VMOVSS        X2, (R8)
+	TESTQ         DI, DI
+	JG            chunk287
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row286
 	VZEROUPPER
 	RET
 
-// func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
+// func vecQ41x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ51AVX512(SB), NOSPLIT, $0-56
+TEXT ·vecQ41x4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+
+row291:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K1
+
+chunk292:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   $0x00000008, R10
+
+block293:
+	CMPQ  R9, $0x00000100
+	JGE   whole294
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K1
+	CMPQ  DX, $0x01
+	JNE   whole294
+	MOVQ  last+64(FP), BX
+
+whole294:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R11
+	MOVWQZX         22(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         42(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         62(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X6
+	MOVWQZX         82(BX), R11
+	MOVWQZX         102(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         122(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         142(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X7
+	VPUNPCKLQDQ     X7, X6, X6
+	VCVTPH2PS       X6, Y6
+	VBROADCASTSS    signBit<>+0(SB), Y7
+	VXORPS          Y7, Y6, Y6
+	MOVWQZX         (BX), R11
+	MOVWQZX         20(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         40(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         60(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X7
+	MOVWQZX         80(BX), R11
+	MOVWQZX         100(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         120(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         140(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	VPUNPCKLQDQ     X8, X7, X7
+	VCVTPH2PS       X7, Y7
+	VMOVAPS.Z       Y6, K1, Y6
+	VFNMADD231PS    320(SI), Y6, Y2
+	VFNMADD231PS    320(SI)(DI*1), Y6, Y3
+	VFNMADD231PS    320(SI)(DI*2), Y6, Y4
+	VFNMADD231PS    320(SI)(R8*1), Y6, Y5
+	VBROADCASTI32X4 4(BX), Y6
+	VBROADCASTI32X4 24(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z6, Z6
+	VPSRLVD         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	VBROADCASTI32X4 44(BX), Y8
+	VBROADCASTI32X4 64(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z1, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	VBROADCASTI32X4 84(BX), Y9
+	VBROADCASTI32X4 104(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z1, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	VBROADCASTI32X4 124(BX), Y10
+	VBROADCASTI32X4 144(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z1, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI), Y7, K1, Y11
+	VFMADD231PS     Y11, Y12, Y2
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*1), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI)(DI*1), Y7, K1, Y11
+	VFMADD231PS     Y11, Y12, Y3
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(DI*2), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(DI*2), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(DI*2), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y12
+	VPADDD          Y12, Y11, Y12
+	VCVTDQ2PS       Y12, Y12
+	VMULPS.Z        256(SI)(DI*2), Y7, K1, Y11
+	VFMADD231PS     Y11, Y12, Y4
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        (SI)(R8*1), Z6, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        64(SI)(R8*1), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        128(SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        192(SI)(R8*1), Z10, Z14
+	VPUNPCKLDQ      Z12, Z11, Z15
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z11, Z15, Z15
+	VPUNPCKLDQ      Z14, Z13, Z11
+	VPUNPCKHDQ      Z14, Z13, Z12
+	VPADDD          Z12, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z15, Z12
+	VPUNPCKHQDQ     Z11, Z15, Z11
+	VPADDD          Z11, Z12, Z12
+	VMOVDQU32       evenFirst<>+0(SB), Z11
+	VPERMD          Z12, Z11, Z11
+	VEXTRACTI64X4   $0x01, Z11, Y6
+	VPADDD          Y6, Y11, Y6
+	VCVTDQ2PS       Y6, Y6
+	VMULPS.Z        256(SI)(R8*1), Y7, K1, Y7
+	VFMADD231PS     Y7, Y6, Y5
+	ADDQ            $0x000000a0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end295
+	DECQ            R10
+	JNZ             block293
+
+end295:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VADDPS        X6, X2, X6
+	VPERMILPS     $0xb1, X6, X2
+	VADDPS        X2, X6, X2
+	VPERMILPS     $0x4e, X2, X6
+	VADDPS        X6, X2, X2
+	VADDSS        (R10), X2, X2
+	VMOVSS        X2, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VADDPS        X2, X3, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X2
+	VADDPS        X2, X4, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VADDPS        X2, X5, X2
+	VPERMILPS     $0xb1, X2, X3
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x4e, X3, X2
+	VADDPS        X2, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	TESTQ         R9, R9
+	JG            chunk292
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row291
+	VZEROUPPER
+	RET
+
+// func vecQ51x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ51x1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row246:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X4, X4, X4
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K2
+row296:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K2
 
-chunk247:
+chunk297:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block248:
+block298:
 	CMPQ  DI, $0x00000100
-	JGE   whole249
+	JGE   whole299
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K2
 	CMPQ  DX, $0x01
-	JNE   whole249
-	MOVQ  last+48(FP), BX
+	JNE   whole299
+	MOVQ  last+64(FP), BX
 
-whole249:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        2(BX), R9
-	MOVWQZX        26(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        50(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        74(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X5
-	MOVWQZX        98(BX), R9
-	MOVWQZX        122(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        146(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        170(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	VPUNPCKLQDQ    X6, X5, X5
-	VCVTPH2PS      X5, Y5
-	VBROADCASTSS   signBit<>+0(SB), Y6
-	VXORPS         Y6, Y5, Y5
-	MOVWQZX        (BX), R9
-	MOVWQZX        24(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        48(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        72(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	MOVWQZX        96(BX), R9
-	MOVWQZX        120(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVWQZX        144(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVWQZX        168(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X7
-	VPUNPCKLQDQ    X7, X6, X6
-	VCVTPH2PS      X6, Y6
-	VMOVAPS.Z      Y5, K2, Y5
-	VFNMADD231PS   320(SI), Y5, Y3
-	VMULPS.Z       256(SI), Y6, K2, Y6
-	VBROADCASTI128 8(BX), Y5
-	VBROADCASTI128 32(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z5, Z5
-	VPSRLVD        Z1, Z5, Z5
-	VPANDD         Z0, Z5, Z5
-	MOVL           4(BX), R9
-	MOVL           28(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z5, K1, Z5
-	VXORPS         Z7, Z7, Z7
-	VPDPBUSD       (SI), Z5, Z7
-	VBROADCASTI128 56(BX), Y8
-	VBROADCASTI128 80(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z8, Z8
-	VPSRLVD        Z1, Z8, Z8
-	VPANDD         Z0, Z8, Z8
-	MOVL           52(BX), R9
-	MOVL           76(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z8, K1, Z8
-	VXORPS         Z9, Z9, Z9
-	VPDPBUSD       64(SI), Z8, Z9
-	VBROADCASTI128 104(BX), Y10
-	VBROADCASTI128 128(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z10, Z10
-	VPSRLVD        Z1, Z10, Z10
-	VPANDD         Z0, Z10, Z10
-	MOVL           100(BX), R9
-	MOVL           124(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z10, K1, Z10
-	VXORPS         Z11, Z11, Z11
-	VPDPBUSD       128(SI), Z10, Z11
-	VBROADCASTI128 152(BX), Y12
-	VBROADCASTI128 176(BX), Y5
-	VINSERTI64X4   $0x01, Y5, Z12, Z12
-	VPSRLVD        Z1, Z12, Z12
-	VPANDD         Z0, Z12, Z12
-	MOVL           148(BX), R9
-	MOVL           172(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	KMOVQ          R9, K1
-	VPADDB         Z2, Z12, K1, Z12
-	VXORPS         Z13, Z13, Z13
-	VPDPBUSD       192(SI), Z12, Z13
-	VPUNPCKLDQ     Z9, Z7, Z14
-	VPUNPCKHDQ     Z9, Z7, Z7
-	VPADDD         Z7, Z14, Z14
-	VPUNPCKLDQ     Z13, Z11, Z7
-	VPUNPCKHDQ     Z13, Z11, Z9
-	VPADDD         Z9, Z7, Z7
-	VPUNPCKLQDQ    Z7, Z14, Z9
-	VPUNPCKHQDQ    Z7, Z14, Z7
-	VPADDD         Z7, Z9, Z9
-	VMOVDQU32      evenFirst<>+0(SB), Z7
-	VPERMD         Z9, Z7, Z7
-	VEXTRACTI64X4  $0x01, Z7, Y5
-	VPADDD         Y5, Y7, Y5
-	VCVTDQ2PS      Y5, Y5
-	VFMADD231PS    Y6, Y5, Y3
-	ADDQ           $0x000000c0, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end250
-	DECQ           R8
-	JNZ            block248
+whole299:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R9
+	MOVWQZX         26(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         50(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         74(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X4
+	MOVWQZX         98(BX), R9
+	MOVWQZX         122(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         146(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         170(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	VPUNPCKLQDQ     X5, X4, X4
+	VCVTPH2PS       X4, Y4
+	VBROADCASTSS    signBit<>+0(SB), Y5
+	VXORPS          Y5, Y4, Y4
+	MOVWQZX         (BX), R9
+	MOVWQZX         24(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         48(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         72(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	MOVWQZX         96(BX), R9
+	MOVWQZX         120(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVWQZX         144(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVWQZX         168(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X6
+	VPUNPCKLQDQ     X6, X5, X5
+	VCVTPH2PS       X5, Y5
+	VMOVAPS.Z       Y4, K2, Y4
+	VFNMADD231PS    320(SI), Y4, Y3
+	VBROADCASTI32X4 8(BX), Y4
+	VBROADCASTI32X4 32(BX), Y6
+	VINSERTI64X4    $0x01, Y6, Z4, Z4
+	VPSRLVD         Z1, Z4, Z4
+	VPANDD          Z0, Z4, Z4
+	MOVL            4(BX), R9
+	MOVL            28(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z4, K1, Z4
+	VBROADCASTI32X4 56(BX), Y6
+	VBROADCASTI32X4 80(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z1, Z6, Z6
+	VPANDD          Z0, Z6, Z6
+	MOVL            52(BX), R9
+	MOVL            76(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z6, K1, Z6
+	VBROADCASTI32X4 104(BX), Y7
+	VBROADCASTI32X4 128(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	MOVL            100(BX), R9
+	MOVL            124(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VBROADCASTI32X4 152(BX), Y8
+	VBROADCASTI32X4 176(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z1, Z8, Z8
+	VPANDD          Z0, Z8, Z8
+	MOVL            148(BX), R9
+	MOVL            172(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K1
+	VPADDB          Z2, Z8, K1, Z8
+	VXORPS          Z9, Z9, Z9
+	VPDPBUSD        (SI), Z4, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        64(SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        128(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        192(SI), Z8, Z12
+	VPUNPCKLDQ      Z10, Z9, Z13
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z9, Z13, Z13
+	VPUNPCKLDQ      Z12, Z11, Z9
+	VPUNPCKHDQ      Z12, Z11, Z10
+	VPADDD          Z10, Z9, Z9
+	VPUNPCKLQDQ     Z9, Z13, Z10
+	VPUNPCKHQDQ     Z9, Z13, Z9
+	VPADDD          Z9, Z10, Z10
+	VMOVDQU32       evenFirst<>+0(SB), Z9
+	VPERMD          Z10, Z9, Z9
+	VEXTRACTI64X4   $0x01, Z9, Y4
+	VPADDD          Y4, Y9, Y4
+	VCVTDQ2PS       Y4, Y4
+	VMULPS.Z        256(SI), Y5, K2, Y5
+	VFMADD231PS     Y5, Y4, Y3
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end300
+	DECQ            R8
+	JNZ             block298
 
-end250:
-	VEXTRACTF128 $0x01, Y3, X5
-	VADDPS       X5, X3, X5
-	VHADDPS      X5, X5, X5
-	VHADDPS      X5, X5, X5
-	VADDSS       X5, X4, X4
-	TESTQ        DI, DI
-	JG           chunk247
-	VMOVSS       X4, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row246
+end300:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0xb1, X4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0x4e, X3, X4
+	VADDPS        X4, X3, X3
+	VADDSS        (R8), X3, X3
+	VMOVSS        X3, (R8)
+	TESTQ         DI, DI
+	JG            chunk297
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row296
 	VZEROUPPER
 	RET
 
-// func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
-TEXT ·vecMXFP4AVX512(SB), NOSPLIT, $0-56
+// func vecQ51x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
+TEXT ·vecQ51x4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS nibbles<>+0(SB), Z0
+	VMOVDQU64    shift04<>+0(SB), Z1
+	VBROADCASTSS sixteens<>+0(SB), Z2
+
+row301:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K2
+
+chunk302:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   $0x00000008, R10
+
+block303:
+	CMPQ  R9, $0x00000100
+	JGE   whole304
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K2
+	CMPQ  DX, $0x01
+	JNE   whole304
+	MOVQ  last+64(FP), BX
+
+whole304:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R11
+	MOVWQZX         26(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         50(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         74(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X7
+	MOVWQZX         98(BX), R11
+	MOVWQZX         122(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         146(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         170(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	VPUNPCKLQDQ     X8, X7, X7
+	VCVTPH2PS       X7, Y7
+	VBROADCASTSS    signBit<>+0(SB), Y8
+	VXORPS          Y8, Y7, Y7
+	MOVWQZX         (BX), R11
+	MOVWQZX         24(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         48(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         72(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	MOVWQZX         96(BX), R11
+	MOVWQZX         120(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVWQZX         144(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVWQZX         168(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X9
+	VPUNPCKLQDQ     X9, X8, X8
+	VCVTPH2PS       X8, Y8
+	VMOVAPS.Z       Y7, K2, Y7
+	VFNMADD231PS    320(SI), Y7, Y3
+	VFNMADD231PS    320(SI)(DI*1), Y7, Y4
+	VFNMADD231PS    320(SI)(DI*2), Y7, Y5
+	VFNMADD231PS    320(SI)(R8*1), Y7, Y6
+	VBROADCASTI32X4 8(BX), Y7
+	VBROADCASTI32X4 32(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z7, Z7
+	VPSRLVD         Z1, Z7, Z7
+	VPANDD          Z0, Z7, Z7
+	MOVL            4(BX), R11
+	MOVL            28(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z7, K1, Z7
+	VBROADCASTI32X4 56(BX), Y9
+	VBROADCASTI32X4 80(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z1, Z9, Z9
+	VPANDD          Z0, Z9, Z9
+	MOVL            52(BX), R11
+	MOVL            76(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z9, K1, Z9
+	VBROADCASTI32X4 104(BX), Y10
+	VBROADCASTI32X4 128(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z1, Z10, Z10
+	VPANDD          Z0, Z10, Z10
+	MOVL            100(BX), R11
+	MOVL            124(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z10, K1, Z10
+	VBROADCASTI32X4 152(BX), Y11
+	VBROADCASTI32X4 176(BX), Y12
+	VINSERTI64X4    $0x01, Y12, Z11, Z11
+	VPSRLVD         Z1, Z11, Z11
+	VPANDD          Z0, Z11, Z11
+	MOVL            148(BX), R11
+	MOVL            172(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	KMOVQ           R11, K1
+	VPADDB          Z2, Z11, K1, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI), Y8, K2, Y12
+	VFMADD231PS     Y12, Y13, Y3
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(DI*1), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*1), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI)(DI*1), Y8, K2, Y12
+	VFMADD231PS     Y12, Y13, Y4
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(DI*2), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(DI*2), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(DI*2), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y13
+	VPADDD          Y13, Y12, Y13
+	VCVTDQ2PS       Y13, Y13
+	VMULPS.Z        256(SI)(DI*2), Y8, K2, Y12
+	VFMADD231PS     Y12, Y13, Y5
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        (SI)(R8*1), Z7, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        64(SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        128(SI)(R8*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        192(SI)(R8*1), Z11, Z15
+	VPUNPCKLDQ      Z13, Z12, Z16
+	VPUNPCKHDQ      Z13, Z12, Z12
+	VPADDD          Z12, Z16, Z16
+	VPUNPCKLDQ      Z15, Z14, Z12
+	VPUNPCKHDQ      Z15, Z14, Z13
+	VPADDD          Z13, Z12, Z12
+	VPUNPCKLQDQ     Z12, Z16, Z13
+	VPUNPCKHQDQ     Z12, Z16, Z12
+	VPADDD          Z12, Z13, Z13
+	VMOVDQU32       evenFirst<>+0(SB), Z12
+	VPERMD          Z13, Z12, Z12
+	VEXTRACTI64X4   $0x01, Z12, Y7
+	VPADDD          Y7, Y12, Y7
+	VCVTDQ2PS       Y7, Y7
+	VMULPS.Z        256(SI)(R8*1), Y8, K2, Y8
+	VFMADD231PS     Y8, Y7, Y6
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end305
+	DECQ            R10
+	JNZ             block303
+
+end305:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y3, X7
+	VADDPS        X7, X3, X7
+	VPERMILPS     $0xb1, X7, X3
+	VADDPS        X3, X7, X3
+	VPERMILPS     $0x4e, X3, X7
+	VADDPS        X7, X3, X3
+	VADDSS        (R10), X3, X3
+	VMOVSS        X3, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y4, X3
+	VADDPS        X3, X4, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X3
+	VADDPS        X3, X5, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X3
+	VADDPS        X3, X6, X3
+	VPERMILPS     $0xb1, X3, X4
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x4e, X4, X3
+	VADDPS        X3, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	TESTQ         R9, R9
+	JG            chunk302
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row301
+	VZEROUPPER
+	RET
+
+// func vecMXFP4x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
+TEXT ·vecMXFP4x1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    mxfp4Values<>+0(SB), Z3
 
-row251:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
-	MOVL   $0x000000ff, R8
-	KMOVD  R8, K1
+row306:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), DI
+	MOVL  $0x000000ff, R8
+	KMOVD R8, K1
 
-chunk252:
+chunk307:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block253:
+block308:
 	CMPQ  DI, $0x00000100
-	JGE   whole254
+	JGE   whole309
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole254
-	MOVQ  last+48(FP), BX
+	JNE   whole309
+	MOVQ  last+64(FP), BX
 
-whole254:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVBQZX        (BX), R9
-	MOVBQZX        17(BX), R10
-	SHLQ           $0x08, R10
-	ORQ            R10, R9
-	MOVBQZX        34(BX), R10
-	SHLQ           $0x10, R10
-	ORQ            R10, R9
-	MOVBQZX        51(BX), R10
-	SHLQ           $0x18, R10
-	ORQ            R10, R9
-	MOVBQZX        68(BX), R10
-	SHLQ           $0x20, R10
-	ORQ            R10, R9
-	MOVBQZX        85(BX), R10
-	SHLQ           $0x28, R10
-	ORQ            R10, R9
-	MOVBQZX        102(BX), R10
-	SHLQ           $0x30, R10
-	ORQ            R10, R9
-	MOVBQZX        119(BX), R10
-	SHLQ           $0x38, R10
-	ORQ            R10, R9
-	VMOVQ          R9, X6
-	VPMOVZXBD      X6, Y6
-	VBROADCASTSS   two<>+0(SB), Y9
-	VBROADCASTSS   subnormal<>+0(SB), Y7
-	VPSLLVD        Y6, Y7, Y7
-	VPCMPGTD       Y6, Y9, Y8
-	VPAND          Y8, Y7, Y7
-	VPSRLD         $0x01, Y9, Y9
-	VPSUBD         Y9, Y6, Y6
-	VPSLLD         $0x17, Y6, Y6
-	VPANDN         Y6, Y8, Y6
-	VPOR           Y7, Y6, Y6
-	VMULPS.Z       256(SI), Y6, K1, Y6
-	VBROADCASTI128 1(BX), Y7
-	VBROADCASTI128 18(BX), Y8
-	VINSERTI64X4   $0x01, Y8, Z7, Z7
-	VPSRLVD        Z2, Z7, Z7
-	VPANDD         Z1, Z7, Z7
-	VPSHUFB        Z7, Z3, Z7
-	VPXORD         Z0, Z7, Z7
-	VXORPS         Z8, Z8, Z8
-	VPDPBUSD       (SI), Z7, Z8
-	VBROADCASTI128 35(BX), Y9
-	VBROADCASTI128 52(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z9, Z9
-	VPSRLVD        Z2, Z9, Z9
-	VPANDD         Z1, Z9, Z9
-	VPSHUFB        Z9, Z3, Z9
-	VPXORD         Z0, Z9, Z9
-	VXORPS         Z10, Z10, Z10
-	VPDPBUSD       64(SI), Z9, Z10
-	VBROADCASTI128 69(BX), Y11
-	VBROADCASTI128 86(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z11, Z11
-	VPSRLVD        Z2, Z11, Z11
-	VPANDD         Z1, Z11, Z11
-	VPSHUFB        Z11, Z3, Z11
-	VPXORD         Z0, Z11, Z11
-	VXORPS         Z12, Z12, Z12
-	VPDPBUSD       128(SI), Z11, Z12
-	VBROADCASTI128 103(BX), Y13
-	VBROADCASTI128 120(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z13, Z13
-	VPSRLVD        Z2, Z13, Z13
-	VPANDD         Z1, Z13, Z13
-	VPSHUFB        Z13, Z3, Z13
-	VPXORD         Z0, Z13, Z13
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       192(SI), Z13, Z14
-	VPUNPCKLDQ     Z10, Z8, Z15
-	VPUNPCKHDQ     Z10, Z8, Z8
-	VPADDD         Z8, Z15, Z15
-	VPUNPCKLDQ     Z14, Z12, Z8
-	VPUNPCKHDQ     Z14, Z12, Z10
-	VPADDD         Z10, Z8, Z8
-	VPUNPCKLQDQ    Z8, Z15, Z10
-	VPUNPCKHQDQ    Z8, Z15, Z8
-	VPADDD         Z8, Z10, Z10
-	VMOVDQU32      evenFirst<>+0(SB), Z8
-	VPERMD         Z10, Z8, Z8
-	VEXTRACTI64X4  $0x01, Z8, Y7
-	VPADDD         Y7, Y8, Y7
-	VPADDD         288(SI), Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y4
-	ADDQ           $0x00000088, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end255
-	DECQ           R8
-	JNZ            block253
+whole309:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVBQZX         (BX), R9
+	MOVBQZX         17(BX), R10
+	SHLQ            $0x08, R10
+	ORQ             R10, R9
+	MOVBQZX         34(BX), R10
+	SHLQ            $0x10, R10
+	ORQ             R10, R9
+	MOVBQZX         51(BX), R10
+	SHLQ            $0x18, R10
+	ORQ             R10, R9
+	MOVBQZX         68(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	MOVBQZX         85(BX), R10
+	SHLQ            $0x28, R10
+	ORQ             R10, R9
+	MOVBQZX         102(BX), R10
+	SHLQ            $0x30, R10
+	ORQ             R10, R9
+	MOVBQZX         119(BX), R10
+	SHLQ            $0x38, R10
+	ORQ             R10, R9
+	VMOVQ           R9, X5
+	VPMOVZXBD       X5, Y5
+	VBROADCASTSS    two<>+0(SB), Y8
+	VBROADCASTSS    subnormal<>+0(SB), Y6
+	VPSLLVD         Y5, Y6, Y6
+	VPCMPGTD        Y5, Y8, Y7
+	VPAND           Y7, Y6, Y6
+	VPSRLD          $0x01, Y8, Y8
+	VPSUBD          Y8, Y5, Y5
+	VPSLLD          $0x17, Y5, Y5
+	VPANDN          Y5, Y7, Y5
+	VPOR            Y6, Y5, Y5
+	VBROADCASTI32X4 1(BX), Y6
+	VBROADCASTI32X4 18(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z2, Z6, Z6
+	VPANDD          Z1, Z6, Z6
+	VPSHUFB         Z6, Z3, Z6
+	VPXORD          Z0, Z6, Z6
+	VBROADCASTI32X4 35(BX), Y7
+	VBROADCASTI32X4 52(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z2, Z7, Z7
+	VPANDD          Z1, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPXORD          Z0, Z7, Z7
+	VBROADCASTI32X4 69(BX), Y8
+	VBROADCASTI32X4 86(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z2, Z8, Z8
+	VPANDD          Z1, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPXORD          Z0, Z8, Z8
+	VBROADCASTI32X4 103(BX), Y9
+	VBROADCASTI32X4 120(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VEXTRACTI64X4   $0x01, Z10, Y6
+	VPADDD          Y6, Y10, Y6
+	VPADDD          288(SI), Y6, Y6
+	VCVTDQ2PS       Y6, Y6
+	VMULPS.Z        256(SI), Y5, K1, Y5
+	VFMADD231PS     Y5, Y6, Y4
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end310
+	DECQ            R8
+	JNZ             block308
 
-end255:
-	VEXTRACTF128 $0x01, Y4, X6
-	VADDPS       X6, X4, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X5, X5
-	TESTQ        DI, DI
-	JG           chunk252
-	VMOVSS       X5, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row251
+end310:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R8), X4, X4
+	VMOVSS        X4, (R8)
+	TESTQ         DI, DI
+	JG            chunk307
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row306
 	VZEROUPPER
 	RET
 
-// func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-56
+// func vecMXFP4x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
+TEXT ·vecMXFP4x4AVX512(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS flip<>+0(SB), Z0
+	VBROADCASTSS nibbles<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z2
+	VMOVDQU64    mxfp4Values<>+0(SB), Z3
+
+row311:
+	MOVQ  CX, BX
+	MOVQ  x+32(FP), SI
+	MOVQ  n+48(FP), R9
+	MOVL  $0x000000ff, R10
+	KMOVD R10, K1
+
+chunk312:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   $0x00000008, R10
+
+block313:
+	CMPQ  R9, $0x00000100
+	JGE   whole314
+	MOVQ  R9, R11
+	SHRQ  $0x05, R11
+	MOVL  $0x000000ff, R12
+	BZHIL R11, R12, R11
+	KMOVD R11, K1
+	CMPQ  DX, $0x01
+	JNE   whole314
+	MOVQ  last+64(FP), BX
+
+whole314:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVBQZX         (BX), R11
+	MOVBQZX         17(BX), R12
+	SHLQ            $0x08, R12
+	ORQ             R12, R11
+	MOVBQZX         34(BX), R12
+	SHLQ            $0x10, R12
+	ORQ             R12, R11
+	MOVBQZX         51(BX), R12
+	SHLQ            $0x18, R12
+	ORQ             R12, R11
+	MOVBQZX         68(BX), R12
+	SHLQ            $0x20, R12
+	ORQ             R12, R11
+	MOVBQZX         85(BX), R12
+	SHLQ            $0x28, R12
+	ORQ             R12, R11
+	MOVBQZX         102(BX), R12
+	SHLQ            $0x30, R12
+	ORQ             R12, R11
+	MOVBQZX         119(BX), R12
+	SHLQ            $0x38, R12
+	ORQ             R12, R11
+	VMOVQ           R11, X8
+	VPMOVZXBD       X8, Y8
+	VBROADCASTSS    two<>+0(SB), Y11
+	VBROADCASTSS    subnormal<>+0(SB), Y9
+	VPSLLVD         Y8, Y9, Y9
+	VPCMPGTD        Y8, Y11, Y10
+	VPAND           Y10, Y9, Y9
+	VPSRLD          $0x01, Y11, Y11
+	VPSUBD          Y11, Y8, Y8
+	VPSLLD          $0x17, Y8, Y8
+	VPANDN          Y8, Y10, Y8
+	VPOR            Y9, Y8, Y8
+	VBROADCASTI32X4 1(BX), Y9
+	VBROADCASTI32X4 18(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VBROADCASTI32X4 35(BX), Y10
+	VBROADCASTI32X4 52(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z2, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z3, Z10
+	VPXORD          Z0, Z10, Z10
+	VBROADCASTI32X4 69(BX), Y11
+	VBROADCASTI32X4 86(BX), Y12
+	VINSERTI64X4    $0x01, Y12, Z11, Z11
+	VPSRLVD         Z2, Z11, Z11
+	VPANDD          Z1, Z11, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VPXORD          Z0, Z11, Z11
+	VBROADCASTI32X4 103(BX), Y12
+	VBROADCASTI32X4 120(BX), Y13
+	VINSERTI64X4    $0x01, Y13, Z12, Z12
+	VPSRLVD         Z2, Z12, Z12
+	VPANDD          Z1, Z12, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VPXORD          Z0, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y4
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*1), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI)(DI*1), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y5
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*2), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*2), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*2), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*2), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS.Z        256(SI)(DI*2), Y8, K1, Y13
+	VFMADD231PS     Y13, Y14, Y6
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(R8*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(R8*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(R8*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y9
+	VPADDD          Y9, Y13, Y9
+	VPADDD          288(SI)(R8*1), Y9, Y9
+	VCVTDQ2PS       Y9, Y9
+	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
+	VFMADD231PS     Y8, Y9, Y7
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end315
+	DECQ            R10
+	JNZ             block313
+
+end315:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y4, X8
+	VADDPS        X8, X4, X8
+	VPERMILPS     $0xb1, X8, X4
+	VADDPS        X4, X8, X4
+	VPERMILPS     $0x4e, X4, X8
+	VADDPS        X8, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X4
+	VADDPS        X4, X6, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y7, X4
+	VADDPS        X4, X7, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	TESTQ         R9, R9
+	JG            chunk312
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row311
+	VZEROUPPER
+	RET
+
+// func vecIQ4XSx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecIQ4XSx1AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row256:
-	MOVQ   CX, BX
-	MOVQ   x+24(FP), SI
-	MOVQ   n+32(FP), DI
-	VXORPS X5, X5, X5
+row316:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), DI
 
-chunk257:
+chunk317:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block258:
-	PREFETCHT0     8192(BX)
-	PREFETCHT0     8256(BX)
-	PREFETCHT0     8320(BX)
-	MOVWQZX        2(BX), R9
-	MOVL           4(BX), R10
-	MOVQ           R10, R11
-	SHLQ           $0x10, R11
-	ORQ            R11, R10
-	MOVQ           $0x0000ffff0000ffff, R11
-	ANDQ           R11, R10
-	MOVQ           R10, R11
-	SHLQ           $0x08, R11
-	ORQ            R11, R10
-	MOVQ           $0x00ff00ff00ff00ff, R11
-	ANDQ           R11, R10
-	MOVQ           R10, R11
-	SHLQ           $0x04, R11
-	ORQ            R11, R10
-	MOVQ           $0x0f0f0f0f0f0f0f0f, R11
-	ANDQ           R11, R10
-	MOVQ           R9, R11
-	SHLQ           $0x18, R11
-	ORQ            R11, R9
-	MOVQ           $0x000000ff000000ff, R11
-	ANDQ           R11, R9
-	MOVQ           R9, R11
-	SHLQ           $0x0c, R11
-	ORQ            R11, R9
-	MOVQ           $0x000f000f000f000f, R11
-	ANDQ           R11, R9
-	MOVQ           R9, R11
-	SHLQ           $0x06, R11
-	ORQ            R11, R9
-	MOVQ           $0x0303030303030303, R11
-	ANDQ           R11, R9
-	SHLQ           $0x04, R9
-	ORQ            R9, R10
-	VMOVQ          R10, X6
-	VPMOVZXBD      X6, Y6
-	VBROADCASTSS   thirtyTwo<>+0(SB), Y7
-	VPSUBD         Y7, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VPBROADCASTW   (BX), X7
-	VCVTPH2PS      X7, Y7
-	VMULPS         Y7, Y6, Y6
-	VMULPS         256(SI), Y6, Y6
-	VBROADCASTI128 8(BX), Y7
-	VBROADCASTI128 24(BX), Y8
-	VINSERTI64X4   $0x01, Y8, Z7, Z7
-	VPSRLVD        Z2, Z7, Z7
-	VPANDD         Z1, Z7, Z7
-	VPSHUFB        Z7, Z3, Z7
-	VPXORD         Z0, Z7, Z7
-	VXORPS         Z8, Z8, Z8
-	VPDPBUSD       (SI), Z7, Z8
-	VBROADCASTI128 40(BX), Y9
-	VBROADCASTI128 56(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z9, Z9
-	VPSRLVD        Z2, Z9, Z9
-	VPANDD         Z1, Z9, Z9
-	VPSHUFB        Z9, Z3, Z9
-	VPXORD         Z0, Z9, Z9
-	VXORPS         Z10, Z10, Z10
-	VPDPBUSD       64(SI), Z9, Z10
-	VBROADCASTI128 72(BX), Y11
-	VBROADCASTI128 88(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z11, Z11
-	VPSRLVD        Z2, Z11, Z11
-	VPANDD         Z1, Z11, Z11
-	VPSHUFB        Z11, Z3, Z11
-	VPXORD         Z0, Z11, Z11
-	VXORPS         Z12, Z12, Z12
-	VPDPBUSD       128(SI), Z11, Z12
-	VBROADCASTI128 104(BX), Y13
-	VBROADCASTI128 120(BX), Y7
-	VINSERTI64X4   $0x01, Y7, Z13, Z13
-	VPSRLVD        Z2, Z13, Z13
-	VPANDD         Z1, Z13, Z13
-	VPSHUFB        Z13, Z3, Z13
-	VPXORD         Z0, Z13, Z13
-	VXORPS         Z14, Z14, Z14
-	VPDPBUSD       192(SI), Z13, Z14
-	VPUNPCKLDQ     Z10, Z8, Z15
-	VPUNPCKHDQ     Z10, Z8, Z8
-	VPADDD         Z8, Z15, Z15
-	VPUNPCKLDQ     Z14, Z12, Z8
-	VPUNPCKHDQ     Z14, Z12, Z10
-	VPADDD         Z10, Z8, Z8
-	VPUNPCKLQDQ    Z8, Z15, Z10
-	VPUNPCKHQDQ    Z8, Z15, Z8
-	VPADDD         Z8, Z10, Z10
-	VMOVDQU32      evenFirst<>+0(SB), Z8
-	VPERMD         Z10, Z8, Z8
-	VEXTRACTI64X4  $0x01, Z8, Y7
-	VPADDD         Y7, Y8, Y7
-	VPADDD         288(SI), Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    Y6, Y7, Y4
-	ADDQ           $0x00000088, BX
-	ADDQ           $0x000001e0, SI
-	SUBQ           $0x00000100, DI
-	JLE            end260
-	DECQ           R8
-	JNZ            block258
+block318:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R9
+	MOVL            4(BX), R10
+	MOVQ            R10, R11
+	SHLQ            $0x10, R11
+	ORQ             R11, R10
+	MOVQ            $0x0000ffff0000ffff, R11
+	ANDQ            R11, R10
+	MOVQ            R10, R11
+	SHLQ            $0x08, R11
+	ORQ             R11, R10
+	MOVQ            $0x00ff00ff00ff00ff, R11
+	ANDQ            R11, R10
+	MOVQ            R10, R11
+	SHLQ            $0x04, R11
+	ORQ             R11, R10
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R11
+	ANDQ            R11, R10
+	MOVQ            R9, R11
+	SHLQ            $0x18, R11
+	ORQ             R11, R9
+	MOVQ            $0x000000ff000000ff, R11
+	ANDQ            R11, R9
+	MOVQ            R9, R11
+	SHLQ            $0x0c, R11
+	ORQ             R11, R9
+	MOVQ            $0x000f000f000f000f, R11
+	ANDQ            R11, R9
+	MOVQ            R9, R11
+	SHLQ            $0x06, R11
+	ORQ             R11, R9
+	MOVQ            $0x0303030303030303, R11
+	ANDQ            R11, R9
+	SHLQ            $0x04, R9
+	ORQ             R9, R10
+	VMOVQ           R10, X5
+	VPMOVZXBD       X5, Y5
+	VBROADCASTSS    thirtyTwo<>+0(SB), Y6
+	VPSUBD          Y6, Y5, Y5
+	VCVTDQ2PS       Y5, Y5
+	VPBROADCASTW    (BX), X6
+	VCVTPH2PS       X6, Y6
+	VMULPS          Y6, Y5, Y5
+	VBROADCASTI32X4 8(BX), Y6
+	VBROADCASTI32X4 24(BX), Y7
+	VINSERTI64X4    $0x01, Y7, Z6, Z6
+	VPSRLVD         Z2, Z6, Z6
+	VPANDD          Z1, Z6, Z6
+	VPSHUFB         Z6, Z3, Z6
+	VPXORD          Z0, Z6, Z6
+	VBROADCASTI32X4 40(BX), Y7
+	VBROADCASTI32X4 56(BX), Y8
+	VINSERTI64X4    $0x01, Y8, Z7, Z7
+	VPSRLVD         Z2, Z7, Z7
+	VPANDD          Z1, Z7, Z7
+	VPSHUFB         Z7, Z3, Z7
+	VPXORD          Z0, Z7, Z7
+	VBROADCASTI32X4 72(BX), Y8
+	VBROADCASTI32X4 88(BX), Y9
+	VINSERTI64X4    $0x01, Y9, Z8, Z8
+	VPSRLVD         Z2, Z8, Z8
+	VPANDD          Z1, Z8, Z8
+	VPSHUFB         Z8, Z3, Z8
+	VPXORD          Z0, Z8, Z8
+	VBROADCASTI32X4 104(BX), Y9
+	VBROADCASTI32X4 120(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        (SI), Z6, Z10
+	VXORPS          Z11, Z11, Z11
+	VPDPBUSD        64(SI), Z7, Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        128(SI), Z8, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        192(SI), Z9, Z13
+	VPUNPCKLDQ      Z11, Z10, Z14
+	VPUNPCKHDQ      Z11, Z10, Z10
+	VPADDD          Z10, Z14, Z14
+	VPUNPCKLDQ      Z13, Z12, Z10
+	VPUNPCKHDQ      Z13, Z12, Z11
+	VPADDD          Z11, Z10, Z10
+	VPUNPCKLQDQ     Z10, Z14, Z11
+	VPUNPCKHQDQ     Z10, Z14, Z10
+	VPADDD          Z10, Z11, Z11
+	VMOVDQU32       evenFirst<>+0(SB), Z10
+	VPERMD          Z11, Z10, Z10
+	VEXTRACTI64X4   $0x01, Z10, Y6
+	VPADDD          Y6, Y10, Y6
+	VPADDD          288(SI), Y6, Y6
+	VCVTDQ2PS       Y6, Y6
+	VMULPS          256(SI), Y5, Y5
+	VFMADD231PS     Y5, Y6, Y4
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, DI
+	JLE             end320
+	DECQ            R8
+	JNZ             block318
 
-end260:
-	VEXTRACTF128 $0x01, Y4, X6
-	VADDPS       X6, X4, X6
-	VHADDPS      X6, X6, X6
-	VHADDPS      X6, X6, X6
-	VADDSS       X6, X5, X5
-	TESTQ        DI, DI
-	JG           chunk257
-	VMOVSS       X5, (AX)
-	ADDQ         $0x04, AX
-	ADDQ         stride+40(FP), CX
-	DECQ         DX
-	JNZ          row256
+end320:
+	MOVQ          AX, R8
+	VEXTRACTF32X4 $0x01, Y4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0xb1, X5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0x4e, X4, X5
+	VADDPS        X5, X4, X4
+	VADDSS        (R8), X4, X4
+	VMOVSS        X4, (R8)
+	TESTQ         DI, DI
+	JG            chunk317
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row316
+	VZEROUPPER
+	RET
+
+// func vecIQ4XSx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
+TEXT ·vecIQ4XSx4AVX512(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         w+16(FP), CX
+	MOVQ         rows+24(FP), DX
+	MOVQ         xStride+40(FP), DI
+	LEAQ         (DI)(DI*2), R8
+	VBROADCASTSS flip<>+0(SB), Z0
+	VBROADCASTSS nibbles<>+0(SB), Z1
+	VMOVDQU64    shift04<>+0(SB), Z2
+	VMOVDQU64    iq4Values<>+0(SB), Z3
+
+row321:
+	MOVQ CX, BX
+	MOVQ x+32(FP), SI
+	MOVQ n+48(FP), R9
+
+chunk322:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   $0x00000008, R10
+
+block323:
+	PREFETCHT0      8192(BX)
+	PREFETCHT0      8256(BX)
+	PREFETCHT0      8320(BX)
+	MOVWQZX         2(BX), R11
+	MOVL            4(BX), R12
+	MOVQ            R12, R13
+	SHLQ            $0x10, R13
+	ORQ             R13, R12
+	MOVQ            $0x0000ffff0000ffff, R13
+	ANDQ            R13, R12
+	MOVQ            R12, R13
+	SHLQ            $0x08, R13
+	ORQ             R13, R12
+	MOVQ            $0x00ff00ff00ff00ff, R13
+	ANDQ            R13, R12
+	MOVQ            R12, R13
+	SHLQ            $0x04, R13
+	ORQ             R13, R12
+	MOVQ            $0x0f0f0f0f0f0f0f0f, R13
+	ANDQ            R13, R12
+	MOVQ            R11, R13
+	SHLQ            $0x18, R13
+	ORQ             R13, R11
+	MOVQ            $0x000000ff000000ff, R13
+	ANDQ            R13, R11
+	MOVQ            R11, R13
+	SHLQ            $0x0c, R13
+	ORQ             R13, R11
+	MOVQ            $0x000f000f000f000f, R13
+	ANDQ            R13, R11
+	MOVQ            R11, R13
+	SHLQ            $0x06, R13
+	ORQ             R13, R11
+	MOVQ            $0x0303030303030303, R13
+	ANDQ            R13, R11
+	SHLQ            $0x04, R11
+	ORQ             R11, R12
+	VMOVQ           R12, X8
+	VPMOVZXBD       X8, Y8
+	VBROADCASTSS    thirtyTwo<>+0(SB), Y9
+	VPSUBD          Y9, Y8, Y8
+	VCVTDQ2PS       Y8, Y8
+	VPBROADCASTW    (BX), X9
+	VCVTPH2PS       X9, Y9
+	VMULPS          Y9, Y8, Y8
+	VBROADCASTI32X4 8(BX), Y9
+	VBROADCASTI32X4 24(BX), Y10
+	VINSERTI64X4    $0x01, Y10, Z9, Z9
+	VPSRLVD         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VPXORD          Z0, Z9, Z9
+	VBROADCASTI32X4 40(BX), Y10
+	VBROADCASTI32X4 56(BX), Y11
+	VINSERTI64X4    $0x01, Y11, Z10, Z10
+	VPSRLVD         Z2, Z10, Z10
+	VPANDD          Z1, Z10, Z10
+	VPSHUFB         Z10, Z3, Z10
+	VPXORD          Z0, Z10, Z10
+	VBROADCASTI32X4 72(BX), Y11
+	VBROADCASTI32X4 88(BX), Y12
+	VINSERTI64X4    $0x01, Y12, Z11, Z11
+	VPSRLVD         Z2, Z11, Z11
+	VPANDD          Z1, Z11, Z11
+	VPSHUFB         Z11, Z3, Z11
+	VPXORD          Z0, Z11, Z11
+	VBROADCASTI32X4 104(BX), Y12
+	VBROADCASTI32X4 120(BX), Y13
+	VINSERTI64X4    $0x01, Y13, Z12, Z12
+	VPSRLVD         Z2, Z12, Z12
+	VPANDD          Z1, Z12, Z12
+	VPSHUFB         Z12, Z3, Z12
+	VPXORD          Z0, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS          256(SI), Y8, Y13
+	VFMADD231PS     Y13, Y14, Y4
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*1), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS          256(SI)(DI*1), Y8, Y13
+	VFMADD231PS     Y13, Y14, Y5
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(DI*2), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(DI*2), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(DI*2), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(DI*2), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y14
+	VPADDD          Y14, Y13, Y14
+	VPADDD          288(SI)(DI*2), Y14, Y14
+	VCVTDQ2PS       Y14, Y14
+	VMULPS          256(SI)(DI*2), Y8, Y13
+	VFMADD231PS     Y13, Y14, Y6
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        (SI)(R8*1), Z9, Z13
+	VXORPS          Z14, Z14, Z14
+	VPDPBUSD        64(SI)(R8*1), Z10, Z14
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        128(SI)(R8*1), Z11, Z15
+	VXORPS          Z16, Z16, Z16
+	VPDPBUSD        192(SI)(R8*1), Z12, Z16
+	VPUNPCKLDQ      Z14, Z13, Z17
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z13, Z17, Z17
+	VPUNPCKLDQ      Z16, Z15, Z13
+	VPUNPCKHDQ      Z16, Z15, Z14
+	VPADDD          Z14, Z13, Z13
+	VPUNPCKLQDQ     Z13, Z17, Z14
+	VPUNPCKHQDQ     Z13, Z17, Z13
+	VPADDD          Z13, Z14, Z14
+	VMOVDQU32       evenFirst<>+0(SB), Z13
+	VPERMD          Z14, Z13, Z13
+	VEXTRACTI64X4   $0x01, Z13, Y9
+	VPADDD          Y9, Y13, Y9
+	VPADDD          288(SI)(R8*1), Y9, Y9
+	VCVTDQ2PS       Y9, Y9
+	VMULPS          256(SI)(R8*1), Y8, Y8
+	VFMADD231PS     Y8, Y9, Y7
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x000001e0, SI
+	SUBQ            $0x00000100, R9
+	JLE             end325
+	DECQ            R10
+	JNZ             block323
+
+end325:
+	MOVQ          AX, R10
+	VEXTRACTF32X4 $0x01, Y4, X8
+	VADDPS        X8, X4, X8
+	VPERMILPS     $0xb1, X8, X4
+	VADDPS        X4, X8, X4
+	VPERMILPS     $0x4e, X4, X8
+	VADDPS        X8, X4, X4
+	VADDSS        (R10), X4, X4
+	VMOVSS        X4, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y5, X4
+	VADDPS        X4, X5, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y6, X4
+	VADDPS        X4, X6, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	ADDQ          dstStride+8(FP), R10
+	VEXTRACTF32X4 $0x01, Y7, X4
+	VADDPS        X4, X7, X4
+	VPERMILPS     $0xb1, X4, X5
+	VADDPS        X5, X4, X5
+	VPERMILPS     $0x4e, X5, X4
+	VADDPS        X4, X5, X5
+	VADDSS        (R10), X5, X5
+	VMOVSS        X5, (R10)
+	TESTQ         R9, R9
+	JG            chunk322
+	ADDQ          $0x04, AX
+	ADDQ          stride+56(FP), CX
+	DECQ          DX
+	JNZ           row321
 	VZEROUPPER
 	RET
 
@@ -10424,7 +13673,7 @@ TEXT ·weightedF32h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop261:
+loop326:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -10452,7 +13701,7 @@ loop261:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop261
+	JNZ          loop326
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10489,7 +13738,7 @@ TEXT ·weightedF32h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop262:
+loop327:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -10502,7 +13751,7 @@ loop262:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop262
+	JNZ          loop327
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -10523,7 +13772,7 @@ TEXT ·weightedF32h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop263:
+loop328:
 	VBROADCASTSS (CX), Z4
 	VMOVUPS      (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -10536,7 +13785,7 @@ loop263:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop263
+	JNZ          loop328
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10554,14 +13803,14 @@ TEXT ·weightedF32h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop264:
+loop329:
 	VBROADCASTSS (CX), Z1
 	VMOVUPS      (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop264
+	JNZ          loop329
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -10595,7 +13844,7 @@ TEXT ·weightedF16h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop265:
+loop330:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -10623,7 +13872,7 @@ loop265:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop265
+	JNZ          loop330
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10660,7 +13909,7 @@ TEXT ·weightedF16h4c16AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(DI*2), Z2
 	VMOVUPS (AX)(R8*1), Z3
 
-loop266:
+loop331:
 	VBROADCASTSS (CX), Z4
 	VBROADCASTSS (CX)(R9*1), Z5
 	VBROADCASTSS (CX)(R9*2), Z6
@@ -10673,7 +13922,7 @@ loop266:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop266
+	JNZ          loop331
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, (AX)(DI*1)
 	VMOVUPS      Z2, (AX)(DI*2)
@@ -10694,7 +13943,7 @@ TEXT ·weightedF16h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop267:
+loop332:
 	VBROADCASTSS (CX), Z4
 	VCVTPH2PS    (DX), Z5
 	VFMADD231PS  Z5, Z4, Z0
@@ -10707,7 +13956,7 @@ loop267:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop267
+	JNZ          loop332
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10725,14 +13974,14 @@ TEXT ·weightedF16h1c16AVX512(SB), NOSPLIT, $0-56
 	MOVQ    n+48(FP), SI
 	VMOVUPS (AX), Z0
 
-loop268:
+loop333:
 	VBROADCASTSS (CX), Z1
 	VCVTPH2PS    (DX), Z2
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop268
+	JNZ          loop333
 	VMOVUPS      Z0, (AX)
 	VZEROUPPER
 	RET
@@ -10758,7 +14007,7 @@ TEXT ·weightedQ80h4c32AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX)(R8*1), Z6
 	VMOVUPS 64(AX)(R8*1), Z7
 
-loop269:
+loop334:
 	VBROADCASTSS (CX), Z8
 	VBROADCASTSS (CX)(R9*1), Z9
 	VBROADCASTSS (CX)(R9*2), Z10
@@ -10782,7 +14031,7 @@ loop269:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop269
+	JNZ          loop334
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, (AX)(DI*1)
@@ -10823,7 +14072,7 @@ TEXT ·weightedQ80h4c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX)(R8*1), Z14
 	VMOVUPS 192(AX)(R8*1), Z15
 
-loop270:
+loop335:
 	VBROADCASTSS (CX), Z16
 	VBROADCASTSS (CX)(R9*1), Z17
 	VBROADCASTSS (CX)(R9*2), Z18
@@ -10863,7 +14112,7 @@ loop270:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop270
+	JNZ          loop335
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10894,7 +14143,7 @@ TEXT ·weightedQ80h1c32AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 
-loop271:
+loop336:
 	VBROADCASTSS (CX), Z2
 	VPBROADCASTW (DX), Y4
 	VCVTPH2PS    Y4, Z4
@@ -10909,7 +14158,7 @@ loop271:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop271
+	JNZ          loop336
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VZEROUPPER
@@ -10928,7 +14177,7 @@ TEXT ·weightedQ80h1c64AVX512(SB), NOSPLIT, $0-56
 	VMOVUPS 128(AX), Z2
 	VMOVUPS 192(AX), Z3
 
-loop272:
+loop337:
 	VBROADCASTSS (CX), Z4
 	VPBROADCASTW (DX), Y6
 	VCVTPH2PS    Y6, Z6
@@ -10953,7 +14202,7 @@ loop272:
 	ADDQ         $0x04, CX
 	ADDQ         BX, DX
 	DECQ         SI
-	JNZ          loop272
+	JNZ          loop337
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -10968,7 +14217,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop273:
+loop338:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
@@ -11019,7 +14268,7 @@ loop273:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop273
+	JNZ          loop338
 	VZEROUPPER
 	RET
 
@@ -11030,7 +14279,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop274:
+loop339:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -11087,7 +14336,7 @@ loop274:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop274
+	JNZ          loop339
 	VZEROUPPER
 	RET
 
@@ -11098,7 +14347,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop275:
+loop340:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -11145,7 +14394,7 @@ loop275:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop275
+	JNZ          loop340
 	VZEROUPPER
 	RET
 
@@ -11156,7 +14405,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop276:
+loop341:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -11212,7 +14461,7 @@ loop276:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop276
+	JNZ          loop341
 	VZEROUPPER
 	RET
 
@@ -11223,7 +14472,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop277:
+loop342:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -11282,7 +14531,7 @@ loop277:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop277
+	JNZ          loop342
 	VZEROUPPER
 	RET
 
@@ -11293,7 +14542,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop278:
+loop343:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -11345,7 +14594,7 @@ loop278:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop278
+	JNZ          loop343
 	VZEROUPPER
 	RET
 
@@ -11356,7 +14605,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop279:
+loop344:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -11365,7 +14614,7 @@ loop279:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop279
+	JNZ       loop344
 	VZEROUPPER
 	RET
 
@@ -11376,7 +14625,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop280:
+loop345:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -11386,7 +14635,7 @@ loop280:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop280
+	JNZ       loop345
 	VZEROUPPER
 	RET
 
@@ -11399,7 +14648,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop281:
+loop346:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -11451,7 +14700,7 @@ loop281:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop281
+	JNZ          loop346
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -11465,7 +14714,7 @@ TEXT ·foldAVX2(SB), NOSPLIT, $0-36
 	MOVQ         rows+24(FP), BX
 	VBROADCASTSS scale+32(FP), X0
 
-loop282:
+loop347:
 	VMOVUPS      (AX), Y1
 	VMOVUPS      32(AX), Y2
 	VADDPS       Y2, Y1, Y1
@@ -11494,7 +14743,7 @@ loop282:
 	ADDQ         $0x00000100, AX
 	ADDQ         DX, CX
 	DECQ         BX
-	JNZ          loop282
+	JNZ          loop347
 	VZEROUPPER
 	RET
 
@@ -11510,7 +14759,7 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
 	VMOVDQU      packOrder<>+0(SB), Y2
 	VBROADCASTSS words1<>+0(SB), Y3
 
-loop283:
+loop348:
 	VMOVUPS      (CX), Y4
 	VANDPS       Y0, Y4, Y8
 	VMOVUPS      32(CX), Y5
@@ -11579,7 +14828,7 @@ loop283:
 	ADDQ         $0x20, AX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop283
+	JNZ          loop348
 	VZEROUPPER
 	RET
 
@@ -12934,7 +16183,7 @@ TEXT ·expandAVX2(SB), NOSPLIT, $0-24
 	MOVQ groups+16(FP), BX
 	LEAQ 256(CX), DX
 
-loop284:
+loop349:
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 64(DX), Y1
 	VPMOVSXBD    (CX), Y2
@@ -12951,7 +16200,7 @@ loop284:
 	ADDQ         $0x10, CX
 	ADDQ         $0x04, DX
 	DECQ         BX
-	JNZ          loop284
+	JNZ          loop349
 	VZEROUPPER
 	RET
 
@@ -12964,7 +16213,7 @@ TEXT ·addScaledAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS scale+32(FP), Y0
 
-loop285:
+loop350:
 	VMULPS  (DX), Y0, Y1
 	VADDPS  (CX), Y1, Y1
 	VMOVUPS Y1, (AX)
@@ -12972,7 +16221,7 @@ loop285:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop285
+	JNZ     loop350
 	VZEROUPPER
 	RET
 
@@ -12984,7 +16233,7 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop286:
+loop351:
 	VMOVUPS (CX), Y0
 	VMULPS  (DX), Y0, Y0
 	VMOVUPS Y0, (AX)
@@ -12992,7 +16241,7 @@ loop286:
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, DX
 	SUBQ    $0x08, BX
-	JNZ     loop286
+	JNZ     loop351
 	VZEROUPPER
 	RET
 
@@ -13003,12 +16252,12 @@ TEXT ·scaleByAVX2(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS s+16(FP), Y0
 
-loop287:
+loop352:
 	VMULPS  (AX), Y0, Y1
 	VMOVUPS Y1, (AX)
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop287
+	JNZ     loop352
 	VZEROUPPER
 	RET
 
@@ -13021,7 +16270,7 @@ TEXT ·ropeHalvesAVX2(SB), NOSPLIT, $0-40
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
 
-loop288:
+loop353:
 	VMOVUPS (AX), Y0
 	VMOVUPS (CX), Y1
 	VMOVUPS (BX), Y2
@@ -13039,7 +16288,7 @@ loop288:
 	ADDQ    $0x20, BX
 	ADDQ    $0x20, SI
 	SUBQ    $0x08, DX
-	JNZ     loop288
+	JNZ     loop353
 	VZEROUPPER
 	RET
 
@@ -13051,7 +16300,7 @@ TEXT ·ropeInterleavedAVX2(SB), NOSPLIT, $0-32
 	MOVQ cos+8(FP), DX
 	MOVQ sin+16(FP), BX
 
-loop289:
+loop354:
 	VMOVUPS   (AX), Y2
 	VPMOVZXDQ (DX), Y0
 	VMOVSLDUP Y0, Y0
@@ -13066,7 +16315,7 @@ loop289:
 	ADDQ      $0x10, DX
 	ADDQ      $0x10, BX
 	SUBQ      $0x04, CX
-	JNZ       loop289
+	JNZ       loop354
 	VZEROUPPER
 	RET
 
@@ -13077,13 +16326,13 @@ TEXT ·loadF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop290:
+loop355:
 	VCVTPH2PS (CX), Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop290
+	JNZ       loop355
 	VZEROUPPER
 	RET
 
@@ -13094,14 +16343,14 @@ TEXT ·loadBF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop291:
+loop356:
 	VPMOVZXWD (CX), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)
 	ADDQ      $0x10, CX
 	ADDQ      $0x20, AX
 	SUBQ      $0x08, DX
-	JNZ       loop291
+	JNZ       loop356
 	VZEROUPPER
 	RET
 
@@ -13112,13 +16361,13 @@ TEXT ·loadF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop292:
+loop357:
 	VCVTPH2PS (CX), Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, DX
-	JNZ       loop292
+	JNZ       loop357
 	VZEROUPPER
 	RET
 
@@ -13129,14 +16378,14 @@ TEXT ·loadBF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop293:
+loop358:
 	VPMOVZXWD (CX), Z0
 	VPSLLD    $0x10, Z0, Z0
 	VMOVUPS   Z0, (AX)
 	ADDQ      $0x20, CX
 	ADDQ      $0x40, AX
 	SUBQ      $0x10, DX
-	JNZ       loop293
+	JNZ       loop358
 	VZEROUPPER
 	RET
 
@@ -13147,7 +16396,7 @@ TEXT ·loadQ80AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ blocks+16(FP), DX
 
-loop294:
+loop359:
 	VPBROADCASTW (CX), X0
 	VCVTPH2PS    X0, Y0
 	VPMOVSXBD    2(CX), Y1
@@ -13169,7 +16418,7 @@ loop294:
 	ADDQ         $0x22, CX
 	ADDQ         $0x00000080, AX
 	DECQ         DX
-	JNZ          loop294
+	JNZ          loop359
 	VZEROUPPER
 	RET
 
@@ -13180,13 +16429,13 @@ TEXT ·storeF16AVX2(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop295:
+loop360:
 	VMOVUPS   (CX), Y0
 	VCVTPS2PH $0x00, Y0, (AX)
 	ADDQ      $0x10, AX
 	ADDQ      $0x20, CX
 	SUBQ      $0x08, DX
-	JNZ       loop295
+	JNZ       loop360
 	VZEROUPPER
 	RET
 
@@ -13201,7 +16450,7 @@ TEXT ·sumLanesAVX2(SB), NOSPLIT, $0-24
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 
-loop296:
+loop361:
 	VCVTPS2PD (CX), Y4
 	VADDPD    Y4, Y0, Y0
 	VCVTPS2PD 16(CX), Y4
@@ -13212,7 +16461,7 @@ loop296:
 	VADDPD    Y4, Y3, Y3
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop296
+	JNZ       loop361
 	VMOVUPD   Y0, (AX)
 	VMOVUPD   Y1, 32(AX)
 	VMOVUPD   Y2, 64(AX)
@@ -13232,7 +16481,7 @@ TEXT ·sumSquaresLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPD      64(AX), Y3
 	VMOVUPD      96(AX), Y4
 
-loop297:
+loop362:
 	VCVTPS2PD (CX), Y5
 	VSUBPD    Y0, Y5, Y5
 	VMULPD    Y5, Y5, Y5
@@ -13251,7 +16500,7 @@ loop297:
 	VADDPD    Y5, Y4, Y4
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop297
+	JNZ       loop362
 	VMOVUPD   Y1, (AX)
 	VMOVUPD   Y2, 32(AX)
 	VMOVUPD   Y3, 64(AX)
@@ -13271,28 +16520,28 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
 	VBROADCASTSS inv+44(FP), Y1
 	VBROADCASTSS offset+48(FP), Y2
 
-loop298:
+loop363:
 	VMOVUPS (CX), Y3
 	VSUBPS  Y0, Y3, Y3
 	VMULPS  Y1, Y3, Y3
 	TESTQ   DX, DX
-	JZ      plain299
+	JZ      plain364
 	VADDPS  (DX), Y2, Y4
 	VMULPS  Y4, Y3, Y3
 	ADDQ    $0x20, DX
 
-plain299:
+plain364:
 	TESTQ  BX, BX
-	JZ     unbiased300
+	JZ     unbiased365
 	VADDPS (BX), Y3, Y3
 	ADDQ   $0x20, BX
 
-unbiased300:
+unbiased365:
 	VMOVUPS Y3, (AX)
 	ADDQ    $0x20, CX
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, SI
-	JNZ     loop298
+	JNZ     loop363
 	VZEROUPPER
 	RET
 
@@ -13304,12 +16553,12 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-24
 	MOVQ    top+16(FP), DX
 	VMOVUPS (DX), Y0
 
-loop301:
+loop366:
 	VMOVUPS (AX), Y1
 	VMAXPS  Y0, Y1, Y0
 	ADDQ    $0x20, AX
 	SUBQ    $0x08, CX
-	JNZ     loop301
+	JNZ     loop366
 	VMOVUPS Y0, (DX)
 	VZEROUPPER
 	RET
@@ -13320,7 +16569,7 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-16
 	MOVQ b+0(FP), AX
 	MOVQ n+8(FP), CX
 
-loop302:
+loop367:
 	PREFETCHT0 8192(AX)
 	VMOVDQU    (AX), Y0
 	VMOVDQU    32(AX), Y0
@@ -13335,7 +16584,7 @@ loop302:
 	VMOVDQU    224(AX), Y0
 	ADDQ       $0x00000100, AX
 	SUBQ       $0x00000100, CX
-	JNZ        loop302
+	JNZ        loop367
 	VZEROUPPER
 	RET
 
@@ -13357,7 +16606,7 @@ TEXT ·fmaAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-loop303:
+loop368:
 	VFMADD231PS Y12, Y12, Y0
 	VFMADD231PS Y12, Y12, Y1
 	VFMADD231PS Y12, Y12, Y2
@@ -13371,7 +16620,7 @@ loop303:
 	VFMADD231PS Y12, Y12, Y10
 	VFMADD231PS Y12, Y12, Y11
 	DECQ        AX
-	JNZ         loop303
+	JNZ         loop368
 	VZEROUPPER
 	RET
 
@@ -13393,7 +16642,7 @@ TEXT ·fmaAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop304:
+loop369:
 	VFMADD231PS Z12, Z12, Z0
 	VFMADD231PS Z12, Z12, Z1
 	VFMADD231PS Z12, Z12, Z2
@@ -13407,6 +16656,6 @@ loop304:
 	VFMADD231PS Z12, Z12, Z10
 	VFMADD231PS Z12, Z12, Z11
 	DECQ        AX
-	JNZ         loop304
+	JNZ         loop369
 	VZEROUPPER
 	RET

@@ -37,8 +37,8 @@ func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
 	w := v.i.vec()
 	if v.i == avx512 {
 		hi := YMM()
-		VBROADCASTI128(at(v.w, base), w.AsY())
-		VBROADCASTI128(at(v.w, base+apart), hi)
+		VBROADCASTI32X4(at(v.w, base), w.AsY())
+		VBROADCASTI32X4(at(v.w, base+apart), hi)
 		VINSERTI64X4(Imm(1), hi, w, w)
 		VPSRLVD(v.masks[1], w, w)
 		VPANDD(v.masks[0], w, w)

@@ -118,14 +118,6 @@ func broadcastF(i isa, f float32) reg.VecVirtual {
 	return v
 }
 
-// foldLanes adds 16 lanes, in the order of the portable sum, into lane 0.
-func foldLanes(i isa, acc []reg.VecVirtual) reg.VecVirtual {
-	y := quarter(i, acc)
-	VHADDPS(y, y, y)
-	VHADDPS(y, y, y)
-	return y
-}
-
 // quarter folds 16 lanes to 4.
 func quarter(i isa, acc []reg.VecVirtual) reg.VecVirtual {
 	y, x := YMM(), XMM()

@@ -35,7 +35,10 @@ func main() {
 			}
 		}
 		for _, f := range formats {
-			matVec(i, f)
+			matVec(i, f, 1)
+			if i == avx512 {
+				matVec(i, f, 4)
+			}
 		}
 		weightedRows(i)
 		activations(i)

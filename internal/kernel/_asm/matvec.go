@@ -52,8 +52,11 @@ type vecState struct {
 	i       isa
 	ones    reg.VecVirtual // AVX2: words of 1
 	flip    reg.VecVirtual // AVX-512: bytes of 128
-	w, x    reg.GPVirtual  // weights and activations
-	acc     []reg.VecVirtual
+	w       reg.GPVirtual
+	x       rowBases // activations
+	xRows   int
+	weights [4]reg.VecVirtual
+	acc     [][]reg.VecVirtual // [xRows]
 	masks   []reg.VecVirtual
 	scales  []reg.VecVirtual
 	mins    []reg.VecVirtual
@@ -65,12 +68,17 @@ type vecState struct {
 }
 
 // matVec makes the product of consecutive rows, stride bytes apart, with one
-// activation row. Blocks are read whole; last is the last row's end.
-func matVec(i isa, f format) {
-	text(fmt.Sprintf("vec%s%s", f.name, i), "func(dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte)")
-	Doc(fmt.Sprintf("vec%s%s multiplies consecutive rows of n weights with one activation row.", f.name, i))
+// activation row or with four. Blocks are read whole; last is the last row's
+// end.
+func matVec(i isa, f format, xRows int) {
+	text(fmt.Sprintf("vec%sx%d%s", f.name, xRows, i), "func(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte)")
+	Doc(fmt.Sprintf("vec%sx%d%s adds to dst the products of consecutive rows of n weights with %d activation rows; strides are in bytes.", f.name, xRows, i, xRows))
 	dst, row, rows := arg("dst"), arg("w"), arg("rows")
-	v := &vecState{i: i, w: GP64(), x: GP64()}
+	v := &vecState{i: i, w: GP64(), x: rowBases{first: GP64()}, xRows: xRows}
+	if xRows > 1 {
+		v.x.stride = arg("xStride")
+	}
+	v.x.begin(xRows)
 	if i == avx2 {
 		v.ones = YMM()
 		VBROADCASTSS(table("words1", 0x00010001), v.ones)
@@ -83,22 +91,26 @@ func matVec(i isa, f format) {
 	if i == avx2 && f.per16 {
 		parts = 2
 	}
-	v.acc = i.vecs(parts)
-	if !f.per16 {
-		v.acc[0] = YMM()
+	v.acc = make([][]reg.VecVirtual, xRows)
+	for r := range v.acc {
+		v.acc[r] = i.vecs(parts)
+		if !f.per16 {
+			v.acc[r][0] = YMM()
+		}
 	}
-	total, left, steps := XMM(), GP64(), GP64()
+	left, steps := GP64(), GP64()
 	rowLoop, chunk, block, whole := label("row"), label("chunk"), label("block"), label("whole")
 	Label(rowLoop)
 	MOVQ(row, v.w)
-	MOVQ(NewParamAddr("x", 24), v.x)
-	MOVQ(NewParamAddr("n", 32), left)
-	VXORPS(total, total, total)
+	MOVQ(NewParamAddr("x", 32), v.x.first)
+	MOVQ(NewParamAddr("n", 48), left)
 	if f.tail {
 		v.keepAll()
 	}
 	Label(chunk)
-	i.zero(v.acc...)
+	for _, acc := range v.acc {
+		i.zero(acc...)
+	}
 	MOVQ(U32(chunkBlocks), steps)
 	Label(block)
 	if f.tail {
@@ -107,7 +119,7 @@ func matVec(i isa, f format) {
 		v.keepSome(left)
 		CMPQ(rows, Imm(1))
 		JNE(LabelRef(whole))
-		MOVQ(NewParamAddr("last", 48), v.w)
+		MOVQ(NewParamAddr("last", 64), v.w)
 		Label(whole)
 	}
 	for k := range (f.bytes + 63) / 64 {
@@ -115,19 +127,27 @@ func matVec(i isa, f format) {
 	}
 	v.block(f)
 	ADDQ(U32(uint32(f.bytes)), v.w)
-	ADDQ(U32(xBlockBytes), v.x)
+	v.x.add(xBlockBytes)
 	end := label("end")
 	SUBQ(U32(256), left)
 	JLE(LabelRef(end))
 	DECQ(steps)
 	JNZ(LabelRef(block))
 	Label(end)
-	VADDSS(v.foldGroups(f).AsX(), total, total)
+	out := GP64()
+	MOVQ(dst, out)
+	for r, acc := range v.acc {
+		sum := v.foldGroups(f, acc)
+		VADDSS(at(out, 0), sum, sum)
+		VMOVSS(sum, at(out, 0))
+		if r+1 < xRows {
+			ADDQ(NewParamAddr("dstStride", 8), out)
+		}
+	}
 	TESTQ(left, left)
 	JG(LabelRef(chunk))
-	VMOVSS(total, at(dst, 0))
 	ADDQ(Imm(4), dst)
-	ADDQ(NewParamAddr("stride", 40), row)
+	ADDQ(NewParamAddr("stride", 56), row)
 	DECQ(rows)
 	JNZ(LabelRef(rowLoop))
 	ret()
@@ -145,35 +165,42 @@ func (v *vecState) block(f format) {
 		if f.tail {
 			v.keepOnly(m)
 		}
-		VFNMADD231PS(at(v.x, xm+v.width(m)*k), m, v.acc[k])
+		for r, acc := range v.acc {
+			VFNMADD231PS(v.x.at(r, xm+v.width(m)*k), m, acc[k])
+		}
 	}
-	for _, sc := range v.scales {
-		v.timesX(f, sc)
-	}
-	for k, sum := range v.groups(f) {
-		VCVTDQ2PS(sum, sum)
-		VFMADD231PS(v.scales[k], sum, v.acc[k])
+	v.load(f)
+	for r, acc := range v.acc {
+		for k, sum := range v.groups(f, r) {
+			VCVTDQ2PS(sum, sum)
+			VFMADD231PS(v.timesX(f, v.scales[k], r), sum, acc[k])
+		}
 	}
 }
 
 func (v *vecState) width(r reg.VecVirtual) int { return int(r.Size()) }
 
-// timesX multiplies scales with those of the activations, and makes those of
+// timesX multiplies scales with those of an activation row, and makes those of
 // columns that the row does not have zeros.
-func (v *vecState) timesX(f format, sc reg.VecVirtual) {
+func (v *vecState) timesX(f format, sc reg.VecVirtual, r int) reg.VecVirtual {
+	x := v.x.at(r, xScales)
 	switch {
 	case v.width(sc) == 64:
-		x := ZMM()
-		VBROADCASTF64X4(at(v.x, xScales), x)
-		VMULPS(x, sc, sc)
-	case !f.tail:
-		VMULPS(at(v.x, xScales), sc, sc)
-	case v.i == avx512:
-		VMULPS_Z(at(v.x, xScales), sc, v.keepK, sc)
-	default:
-		VMULPS(at(v.x, xScales), sc, sc)
-		VANDPS(v.keep, sc, sc)
+		out := ZMM()
+		VBROADCASTF64X4(x, out)
+		VMULPS(sc, out, out)
+		return out
+	case f.tail && v.i == avx512:
+		out := YMM()
+		VMULPS_Z(x, sc, v.keepK, out)
+		return out
 	}
+	out := YMM()
+	VMULPS(x, sc, out)
+	if f.tail {
+		VANDPS(v.keep, out, out)
+	}
+	return out
 }
 
 // keepOnly makes zeros of what belongs to columns that the row does not have.
@@ -218,9 +245,9 @@ func (v *vecState) keepSome(n reg.GPVirtual) {
 
 // groups returns the integer sums of 32 columns each, or of 16, even ones
 // first (AVX2: in two registers).
-func (v *vecState) groups(f format) []reg.VecVirtual {
+func (v *vecState) groups(f format, r int) []reg.VecVirtual {
 	if v.i == avx512 {
-		return []reg.VecVirtual{v.groups512(f)}
+		return []reg.VecVirtual{v.groups512(f, r)}
 	}
 	var quads [2]reg.VecVirtual // sums of 16: [half][block]
 	for k := range quads {
@@ -241,7 +268,7 @@ func (v *vecState) groups(f format) []reg.VecVirtual {
 	if f.bias > 0 {
 		for k, sum := range sums {
 			start := YMM()
-			VMOVDQU(at(v.x, starts+32*k), start)
+			VMOVDQU(v.x.at(r, starts+32*k), start)
 			VPSRAD(Imm(f.shift()), start, start)
 			VPADDD(start, sum, sum)
 		}
@@ -249,16 +276,26 @@ func (v *vecState) groups(f format) []reg.VecVirtual {
 	return sums
 }
 
-func (v *vecState) groups512(f format) reg.VecVirtual {
-	var t [4]reg.VecVirtual
-	for s := range t {
+// load leaves all weights of a block in registers, of which AVX2 has too few.
+func (v *vecState) load(f format) {
+	if v.i == avx2 {
+		return
+	}
+	for s := range v.weights {
 		w := f.weights(v, s, 0)
 		if f.signed {
 			VPXORD(v.flip, w, w)
 		}
+		v.weights[s] = w
+	}
+}
+
+func (v *vecState) groups512(f format, r int) reg.VecVirtual {
+	var t [4]reg.VecVirtual
+	for s, w := range v.weights {
 		t[s] = ZMM()
 		v.i.zero(t[s])
-		VPDPBUSD(at(v.x, 64*s), w, t[s])
+		VPDPBUSD(v.x.at(r, 64*s), w, t[s])
 	}
 	quads, order, sum := v.transposeSum(t), ZMM(), ZMM()
 	// lane 4l+s is group 4s+l
@@ -273,13 +310,13 @@ func (v *vecState) groups512(f format) reg.VecVirtual {
 	}
 	switch {
 	case f.signed:
-		VPADDD(at(v.x, starts), sum, sum)
+		VPADDD(v.x.at(r, starts), sum, sum)
 	case f.bias > 0:
 		start := YMM()
 		if f.per16 {
 			start = ZMM()
 		}
-		VPSRAD(Imm(f.shift()), at(v.x, starts), start)
+		VPSRAD(Imm(f.shift()), v.x.at(r, starts), start)
 		VPADDD(start, sum, sum)
 	}
 	return sum
@@ -307,7 +344,7 @@ func (v *vecState) transposeSum(t [4]reg.VecVirtual) reg.VecVirtual {
 // and |x| ≤ 127.
 func (v *vecState) dot256(f format, s, h int) reg.VecVirtual {
 	w := f.weights(v, s, h)
-	x := at(v.x, 64*s+32*h)
+	x := v.x.at(0, 64*s+32*h)
 	if f.signed {
 		u, y := YMM(), YMM()
 		VPABSB(w, u)
@@ -322,16 +359,23 @@ func (v *vecState) dot256(f format, s, h int) reg.VecVirtual {
 }
 
 // foldGroups adds the lanes of a chunk into lane 0.
-func (v *vecState) foldGroups(f format) reg.VecVirtual {
-	if f.per16 {
-		return foldLanes(v.i, v.acc)
+func (v *vecState) foldGroups(f format, acc []reg.VecVirtual) reg.VecVirtual {
+	x, t := XMM(), XMM()
+	switch {
+	case f.per16:
+		x = quarter(v.i, acc)
+	case v.i == avx512:
+		VEXTRACTF32X4(Imm(1), acc[0].AsY(), x)
+		VADDPS(x, acc[0].AsX(), x)
+	default:
+		VEXTRACTF128(Imm(1), acc[0].AsY(), x)
+		VADDPS(x, acc[0].AsX(), x)
 	}
-	x := XMM()
-	VEXTRACTF128(Imm(1), v.acc[0].AsY(), x)
-	VADDPS(x, v.acc[0].AsX(), x)
-	VHADDPS(x, x, x)
-	VHADDPS(x, x, x)
-	return x
+	VPERMILPS(Imm(0xb1), x.AsX(), t) // neighbours
+	VADDPS(t, x.AsX(), t)
+	VPERMILPS(Imm(0x4e), t, x.AsX())
+	VADDPS(x.AsX(), t, t)
+	return t
 }
 
 // headerHalves makes a header of formats whose blocks of 32 columns start with

@@ -91,28 +91,14 @@ func transpose16(i isa, part reg.GPVirtual, store func(k, h int, v reg.VecVirtua
 
 // A panelState is the registers of a product with a panel.
 type panelState struct {
-	i       isa
-	per16   bool
-	rows    int
-	q, s    reg.GPVirtual   // weights and scales of the block
-	x, f    []reg.GPVirtual // activations and their scales, every fourth row
-	stride  reg.GPVirtual   // between activation rows
-	stride3 reg.GPVirtual
-	ones    reg.VecVirtual
-	acc     []reg.VecVirtual // [rows]
-	half    int              // AVX2: which 8 of 16 weight rows
-}
-
-// rowAt addresses activation row r from one of the bases.
-func (p *panelState) rowAt(bases []reg.GPVirtual, r, disp int) Mem {
-	b := bases[r/4]
-	switch r % 4 {
-	case 0:
-		return at(b, disp)
-	case 3:
-		return Mem{Base: b, Index: p.stride3, Scale: 1, Disp: disp}
-	}
-	return Mem{Base: b, Index: p.stride, Scale: uint8(r % 4), Disp: disp}
+	i     isa
+	per16 bool
+	rows  int
+	q, s  reg.GPVirtual // weights and scales of the block
+	x, f  rowBases      // activations and their scales
+	ones  reg.VecVirtual
+	acc   []reg.VecVirtual // [rows]
+	half  int              // AVX2: which 8 of 16 weight rows
 }
 
 // panelDot makes the product of a panel with some activation rows: for every
@@ -127,20 +113,12 @@ func panelDot(i isa, per16 bool, rows int) {
 	Doc(fmt.Sprintf("%sx%d%s adds the product of a panel with %d activation rows to dst; strides are in bytes.", name, rows, i, rows))
 	p := &panelState{i: i, per16: per16, rows: rows, q: arg("q"), s: GP64()}
 	LEAQ(at(p.q, panelScales), p.s)
-	x := arg("x")
+	p.x.first = arg("x")
 	if rows > 1 {
-		p.stride, p.stride3 = arg("xStride"), GP64()
-		LEAQ(Mem{Base: p.stride, Index: p.stride, Scale: 2}, p.stride3)
+		p.x.stride = arg("xStride")
 	}
-	for k := range (rows + 3) / 4 {
-		if k > 0 {
-			next := GP64()
-			LEAQ(Mem{Base: p.x[k-1], Index: p.stride, Scale: 4}, next)
-			x = next
-		}
-		p.x, p.f = append(p.x, x), append(p.f, GP64())
-		LEAQ(at(x, xScales), p.f[k])
-	}
+	p.x.begin(rows)
+	p.f = p.x.plus(xScales)
 	if i == avx2 {
 		p.ones = YMM()
 		VBROADCASTSS(table("words1", 0x00010001), p.ones)
@@ -165,10 +143,8 @@ func panelDot(i isa, per16 bool, rows int) {
 	ADDQ(U32(uint32(64*rows)), sums)
 	ADDQ(U32(2*panelGroup), p.q)
 	ADDQ(U32(2*scaleGroup), p.s)
-	for k := range p.x {
-		ADDQ(Imm(32), p.x[k])
-		ADDQ(Imm(4), p.f[k])
-	}
+	p.x.add(32)
+	p.f.add(4)
 	DECQ(groups)
 	JNZ(LabelRef(loop))
 	p.fold(sums)
@@ -193,11 +169,11 @@ func (p *panelState) blocks(h int) {
 	VMOVUPS(at(p.s, 16*scaleGroup+scaleGroup*h+32*p.half), m)
 	for r, a := range p.acc {
 		if p.i == avx512 {
-			VFNMADD231PS_BCST(p.rowAt(p.f, r, xm-xScales), m, a)
+			VFNMADD231PS_BCST(p.f.at(r, xm-xScales), m, a)
 			continue
 		}
 		t := YMM()
-		VBROADCASTSS(p.rowAt(p.f, r, xm-xScales), t)
+		VBROADCASTSS(p.f.at(r, xm-xScales), t)
 		VFNMADD231PS(t, m, a)
 	}
 	Label(plain)
@@ -208,24 +184,20 @@ func (p *panelState) blocks(h int) {
 	}
 	ADDQ(U32(panelBlock), p.q)
 	ADDQ(Imm(64), p.s)
-	for k := range p.x {
-		ADDQ(U32(xBlockBytes), p.x[k])
-		ADDQ(U32(xBlockBytes), p.f[k])
-	}
+	p.x.add(xBlockBytes)
+	p.f.add(xBlockBytes)
 	DECQ(n)
 	JNZ(LabelRef(loop))
 	// and back
 	MOVQ(NewParamAddr("blocks", 40), n)
 	t := GP64()
-	back := func(size uint32, bases ...reg.GPVirtual) {
-		IMUL3Q(U32(size), n, t)
-		for _, b := range bases {
-			SUBQ(t, b)
-		}
-	}
-	back(panelBlock, p.q)
-	back(64, p.s)
-	back(xBlockBytes, append(append([]reg.GPVirtual(nil), p.x...), p.f...)...)
+	IMUL3Q(U32(panelBlock), n, t)
+	SUBQ(t, p.q)
+	IMUL3Q(U32(64), n, t)
+	SUBQ(t, p.s)
+	IMUL3Q(U32(xBlockBytes), n, t)
+	p.x.sub(t)
+	p.f.sub(t)
 }
 
 // quads returns the weights' vectors of a group: where 4 columns of 16 rows
@@ -254,17 +226,17 @@ func (p *panelState) dot512(h, starts int) {
 		t := make([]reg.VecVirtual, min(together, p.rows-first))
 		for r := range t {
 			t[r] = ZMM()
-			VPBROADCASTD(p.rowAt(p.f, first+r, starts-xScales), t[r])
+			VPBROADCASTD(p.f.at(first+r, starts-xScales), t[r])
 		}
 		for k := range w {
 			for r := range t {
-				VPDPBUSD_BCST(p.rowAt(p.x, first+r, cols[k]), w[k], t[r])
+				VPDPBUSD_BCST(p.x.at(first+r, cols[k]), w[k], t[r])
 			}
 		}
 		for r := range t {
 			f := ZMM()
 			VCVTDQ2PS(t[r], t[r])
-			VMULPS_BCST(p.rowAt(p.f, first+r, 0), scale, f)
+			VMULPS_BCST(p.f.at(first+r, 0), scale, f)
 			VFMADD231PS(f, t[r], p.acc[first+r])
 		}
 	}
@@ -280,7 +252,7 @@ func (p *panelState) dot256(h int) {
 		VPABSB(w, u)
 		for r := range t {
 			x := YMM()
-			VPBROADCASTD(p.rowAt(p.x, r, cols[k]), x)
+			VPBROADCASTD(p.x.at(r, cols[k]), x)
 			VPSIGNB(w, x, x)
 			VPMADDUBSW(x, u, x)
 			VPMADDWD(p.ones, x, x)
@@ -292,7 +264,7 @@ func (p *panelState) dot256(h int) {
 	for r, a := range p.acc {
 		f := YMM()
 		VCVTDQ2PS(t[r], t[r])
-		VBROADCASTSS(p.rowAt(p.f, r, 0), f)
+		VBROADCASTSS(p.f.at(r, 0), f)
 		VMULPS(scale, f, f)
 		VFMADD231PS(f, t[r], a)
 	}

@@ -168,6 +168,7 @@ func Products(t *testing.T) {
 				for _, cols := range []int{values, 3 * values, 1280 + values} {
 					testProduct(t, r, f, d, 7, cols, 6, rounded)
 				}
+				testProduct(t, r, f, d, 7, 5*values, 9, rounded)
 				testProduct(t, r, f, d, 37, 2304+values, 19, rounded)
 				if values == 1 {
 					for _, cols := range []int{15, 17, 100, 1027} {
