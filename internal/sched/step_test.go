@@ -113,3 +113,22 @@ func TestStepFailure(t *testing.T) {
 		t.Errorf("slot %d is not idle", i)
 	}
 }
+
+// Only steps that hold rows of a request with counters count.
+func TestCountersOfRequest(t *testing.T) {
+	m := open(t, "llama3")
+	s := m.still(small, Config{Slots: 2})
+	var c exec.Counters
+	counted := submit(t, s, Request{Prompt: m.tokens(1, 4), MaxTokens: 3, Counters: &c})
+	plain := submit(t, s, Request{Prompt: m.tokens(2, 4), MaxTokens: 9})
+	steps, decode := 0, uint64(len(m.Plans.Decode.Plan.Instructions))
+	turns(t, s, func() {
+		if s.step.Counters != nil {
+			steps++
+		}
+	}, counted, plain)
+	prefill := uint64(len(m.Plans.Prefill.Plan.Instructions))
+	if steps != 3 || c.Total() != prefill+2*decode {
+		t.Errorf("%d steps and %d instructions counted, want 3 and %d", steps, c.Total(), prefill+2*decode)
+	}
+}
