@@ -86,8 +86,16 @@ func (l *linear) run(s *Step, src []float32, rows int) {
 		s.parallel(rows, grainFor(4*l.cols), t)
 	}
 	t.prep = len(l.preps)
-	s.parallel(l.outs, grainFor(rows*l.cols), t)
+	grain := grainFor(rows * l.cols)
+	if rows > 6 {
+		grain = (grain + panel - 1) / panel * panel
+	}
+	s.parallel(l.outs, grain, t)
 }
+
+// panel is how many outputs kernels compute side by side for many rows: pieces
+// of work that are multiples of it waste no part of a panel.
+const panel = 16
 
 // Range prepares rows lo to hi, or computes outputs lo to hi of all parts laid
 // end to end.
