@@ -5,9 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -44,16 +42,7 @@ func TestAcceptanceTable(t *testing.T) {
 // the module.
 func testFunctions(t *testing.T) map[string]bool {
 	have := map[string]bool{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if n := d.Name(); n == "testdata" || n != "." && (n[0] == '.' || n[0] == '_') {
-				return fs.SkipDir
-			}
-			return nil
-		}
+	err := walkGo(func(file string) error {
 		if !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}

@@ -3,7 +3,6 @@ package atenia_test
 import (
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -65,17 +64,8 @@ func TestDeps(t *testing.T) {
 
 	// Parse the files here rather than asking "go list": the test cache
 	// notices files that the test opens, not those a child process opens.
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if n := d.Name(); n == "testdata" || n != "." && (n[0] == '.' || n[0] == '_') {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+	err := walkGo(func(file string) error {
+		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		pkg := filepath.ToSlash(filepath.Dir(file))

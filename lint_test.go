@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -59,20 +58,11 @@ func module(t *testing.T) *lintModule {
 func loadModule() (*lintModule, error) {
 	m := &lintModule{fset: token.NewFileSet(), pkgs: map[string]*lintPackage{}}
 	platform := lintPlatform()
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if n := d.Name(); n == "testdata" || n != "." && (n[0] == '.' || n[0] == '_') {
-				return fs.SkipDir
-			}
+	err := walkGo(func(file string) error {
+		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
-		if ok, err := platform.MatchFile(filepath.Dir(file), d.Name()); err != nil || !ok {
+		if ok, err := platform.MatchFile(filepath.Dir(file), filepath.Base(file)); err != nil || !ok {
 			return err
 		}
 		f, err := parser.ParseFile(m.fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)

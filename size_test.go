@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,18 +25,9 @@ var sizeExempt = map[string]bool{}
 // Generated files (z*) and the tables named above are exempt.
 func TestSize(t *testing.T) {
 	packages := map[string]int{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := d.Name()
-		if d.IsDir() {
-			if name == "testdata" || name != "." && (name[0] == '.' || name[0] == '_') {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "z") || sizeExempt[filepath.ToSlash(file)] {
+	err := walkGo(func(file string) error {
+		name := filepath.Base(file)
+		if strings.HasPrefix(name, "z") || sizeExempt[filepath.ToSlash(file)] {
 			return nil
 		}
 		n, err := countLines(file)
