@@ -104,12 +104,8 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 
 // mapping returns the buffers a plan takes with the configuration's sizes.
 func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
-	external := map[plan.RegisterRef]bool{}
-	for _, r := range c.Plan.Inputs {
-		external[r] = true
-	}
 	sizing := plan.Sizing{Tokens: uint64(p.cfg.BatchTokens), Slots: uint64(p.cfg.Slots), Requested: uint64(max(p.cfg.Slots, allRows))}
-	m := pass.Map(c, sizing, external)
+	m := pass.Map(c, sizing, pass.Inputs(c))
 	return &m
 }
 

@@ -69,7 +69,6 @@ type Executor struct {
 	work            []byte      // the bytes of arena
 	workBytes       int
 	linearTask      linearTask
-	all             []int32 // 0, 1, 2, …: the requested rows of a decode step
 }
 
 // A program is one bound plan.
@@ -114,10 +113,6 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
 	}
 	x.work = x.arena.Bytes
-	x.all = make([]int32, cfg.MaxTokens)
-	for i := range x.all {
-		x.all[i] = int32(i)
-	}
 	x.pool = pool.New(cfg.Threads)
 	return x, nil
 }
@@ -126,8 +121,8 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 // every instruction.
 func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	pre, dec := plans.Prefill, plans.Decode
-	preMap := pass.Map(pre, plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, external(pre))
-	decMap := pass.Map(dec, plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, external(dec))
+	preMap := pass.Map(pre, plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, pass.Inputs(pre))
+	decMap := pass.Map(dec, plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, pass.Inputs(dec))
 	var sizes []uint64
 	for _, m := range []*plan.PhysicalMapping{&preMap, &decMap} {
 		for i, b := range m.Buffers {
@@ -166,16 +161,6 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 		buffers[i], all = all[:n/4:n/4], all[n/4:]
 	}
 	return buffers, nil
-}
-
-// external lists the registers that have no buffer: the kernels read plan
-// inputs straight from the step.
-func external(c *plan.CompiledPlan) map[plan.RegisterRef]bool {
-	m := map[plan.RegisterRef]bool{}
-	for _, r := range c.Plan.Inputs {
-		m[r] = true
-	}
-	return m
 }
 
 func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffers [][]float32, w Weights) (*program, error) {
