@@ -10,7 +10,10 @@ import (
 	"atenia/tensor"
 )
 
-//go:generate go run -C _asm . -out ../zkernel_amd64.s -stubs ../zkernel_amd64.go -pkg kernel
+//go:generate go run -C _asm . -family float -out ../zfloat_amd64.s -stubs ../zfloat_amd64.go -pkg kernel
+//go:generate go run -C _asm . -family int -out ../zint_amd64.s -stubs ../zint_amd64.go -pkg kernel
+//go:generate go run -C _asm . -family attention -out ../zattention_amd64.s -stubs ../zattention_amd64.go -pkg kernel
+//go:generate go run -C _asm . -family vector -out ../zvector_amd64.s -stubs ../zvector_amd64.go -pkg kernel
 
 // Each function here gives whole vectors to assembly and the rest to its
 // portable twin.

@@ -9,23 +9,27 @@
 // code; those for AVX-512 use 32 of 16.
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	"flag"
+	"log"
 
-func main() {
-	ConstraintExpr("!noasm")
-	for _, i := range []isa{avx2, avx512} {
+	. "github.com/mmcloughlin/avo/build"
+)
+
+// families are the functions of one output file each.
+var families = map[string]func(isa){
+	"float": func(i isa) {
 		for _, d := range []string{"F32", "F16", "BF16"} {
 			tileFloat(i, d, 1)
 			if i == avx512 {
 				tileFloat(i, d, 4)
 			}
 		}
-		for _, d := range []string{"F32", "F16", "Q80"} {
-			scores(i, d, 1)
-			if i == avx512 {
-				scores(i, d, 4)
-			}
+		if i == avx2 {
+			fold()
 		}
+	},
+	"int": func(i isa) {
 		interleave(i)
 		for _, per16 := range []bool{false, true} {
 			for _, rows := range []int{1, 4, 12} {
@@ -40,15 +44,41 @@ func main() {
 				matVec(i, f, 4)
 			}
 		}
+		if i == avx2 {
+			quantise()
+			unpackers()
+		}
+	},
+	"attention": func(i isa) {
+		for _, d := range []string{"F32", "F16", "Q80"} {
+			scores(i, d, 1)
+			if i == avx512 {
+				scores(i, d, 4)
+			}
+		}
 		weightedRows(i)
+	},
+	"vector": func(i isa) {
 		activations(i)
+		if i == avx2 {
+			elementwise()
+			norms()
+			maximum()
+			roof()
+		}
+	},
+}
+
+func main() {
+	family := flag.String("family", "", "which functions: float, int, attention or vector")
+	flag.Parse()
+	emit := families[*family]
+	if emit == nil {
+		log.Fatalf("family %q: want float, int, attention or vector", *family)
 	}
-	fold()
-	quantise()
-	unpackers()
-	elementwise()
-	norms()
-	maximum()
-	roof()
+	ConstraintExpr("!noasm")
+	for _, i := range []isa{avx2, avx512} {
+		emit(i)
+	}
 	Generate()
 }
