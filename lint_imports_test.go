@@ -38,9 +38,10 @@ func TestNoPlugins(t *testing.T) {
 }
 
 // readsEnvironment says who may read flags and environment: the command line,
-// generators, and the finder of reference cases that only tests import.
+// generators, and what only tests import: the finder of reference cases and
+// the tests of kernels.
 func readsEnvironment(dir string) bool {
-	return dir == "internal/cli" || dir == "internal/golden" || path.Dir(dir) == "cmd" || path.Dir(dir) == "internal/gen"
+	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || path.Dir(dir) == "cmd" || path.Dir(dir) == "internal/gen"
 }
 
 // TestNoHiddenSwitches: the library takes its settings from its caller alone,

@@ -150,6 +150,8 @@ func (a *app) root() *cobra.Command {
 		Args:          unknownCommand,
 		Version:       version(),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		PersistentPreRunE: func(*cobra.Command, []string) error { return readEnvironment() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{a.unknownFlag(c, err)} })
@@ -169,6 +171,7 @@ func (a *app) root() *cobra.Command {
 	})
 	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench())
 	checkArgs(c)
+	c.AddCommand(environmentHelp())
 	return c
 }
 

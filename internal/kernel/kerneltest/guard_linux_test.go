@@ -29,6 +29,7 @@ func guarded(t *testing.T, n int) []byte {
 // touching what lies beyond; a mistake here is a crash.
 func TestGuard(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	defer func(v string) { _ = kernel.SetVariant(v) }(kernel.Variant())
 	for _, v := range kernel.Variants() {
 		if err := kernel.SetVariant(v); err != nil {
 			t.Fatal(err)

@@ -20,12 +20,11 @@ func DTypes() (list []tensor.DType) {
 	return list
 }
 
-// Variants runs f as a subtest under each variant but the portable one, and
-// leaves the best in use.
+// Variants runs f as a subtest under each variant but the portable one, or
+// under the forced one alone, and leaves in use what was.
 func Variants(t *testing.T, f func(t *testing.T)) {
-	all := kernel.Variants()
-	defer use(t, all[len(all)-1])
-	for _, v := range all[1:] {
+	defer use(t, kernel.Variant())
+	for _, v := range variants() {
 		t.Run(v, func(t *testing.T) {
 			use(t, v)
 			f(t)

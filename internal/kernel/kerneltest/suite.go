@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"atenia/internal/kernel"
@@ -13,8 +14,10 @@ import (
 // Run checks every function of package kernel under every variant.
 func Run(t *testing.T) {
 	t.Run("portable", func(t *testing.T) {
-		all := kernel.Variants()
-		defer use(t, all[len(all)-1])
+		if v := os.Getenv(EnvVar); v != "" && v != "portable" {
+			t.Skip(EnvVar, " is ", v)
+		}
+		defer use(t, kernel.Variant())
 		use(t, "portable")
 		suite(t)
 	})
@@ -98,7 +101,7 @@ func FuzzProducts(f *testing.F) {
 		for name, p := range map[string]product{"MatMul": matMul, "MatMulQ": matMulQ} {
 			want := make([]float32, m*n)
 			portably(t, func() { p(want, n, w, 0, n, x, m) })
-			for _, v := range kernel.Variants()[1:] {
+			for _, v := range variants() {
 				use(t, v)
 				got := make([]float32, m*n)
 				p(got, n, w, 0, n, x, m)
@@ -124,7 +127,7 @@ func FuzzVectors(f *testing.F) {
 				abc[k] = append(abc[k], v)
 			}
 		}
-		for _, v := range kernel.Variants()[1:] {
+		for _, v := range variants() {
 			use(t, v)
 			checkVector(t, fn, abc[0], abc[1], abc[2])
 		}
@@ -142,7 +145,7 @@ func FuzzAttention(f *testing.F) {
 		if d == tensor.Q8_0 {
 			width = 32 * (1 + int(dim)%10)
 		}
-		for _, v := range kernel.Variants()[1:] {
+		for _, v := range variants() {
 			use(t, v)
 			checkAttention(t, rand.New(rand.NewPCG(seed, 2)), d, width, 1+int(heads)%10, 1+int(n)%50)
 		}

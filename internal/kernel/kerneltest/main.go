@@ -1,0 +1,46 @@
+package kerneltest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"atenia/internal/kernel"
+)
+
+// EnvVar names the variable that forces a variant upon the tests of a package
+// whose TestMain is [Main].
+const EnvVar = "ATENIA_KERNEL"
+
+// Main runs a package's tests under the variant that [EnvVar] names, or under
+// the best one. The test cache does not see that the variable is read here:
+// [Forced] reads it again where it does.
+func Main(m *testing.M) {
+	if v := os.Getenv(EnvVar); v != "" {
+		if err := kernel.SetVariant(v); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", EnvVar, err)
+			os.Exit(2)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// variants returns those that tests of their own go through: the forced one,
+// or all but the portable one, with which the others are compared.
+func variants() []string {
+	all := kernel.Variants()
+	if v := os.Getenv(EnvVar); v != "" {
+		all = []string{"portable", v}
+	}
+	if all[len(all)-1] == "portable" {
+		return nil
+	}
+	return all[1:]
+}
+
+// Forced checks that tests run under the variant that was asked for.
+func Forced(t *testing.T) {
+	if v := os.Getenv(EnvVar); v != "" && v != kernel.Variant() {
+		t.Errorf("%s is %s, but %s kernels are in use", EnvVar, v, kernel.Variant())
+	}
+}
