@@ -38,10 +38,10 @@ func FormOf(d tensor.DType) Form {
 // blockCols is how many columns one xBlock and one wBlock hold.
 const blockCols = 256
 
-// An xBlock is 256 activations of FormQ8: value i is d[i/32]·q[i]. The sums
-// spare products the work of knowing them: n starts the integer sum of weights
-// that are stored plus 128, m is what a minimum multiplies. Those of 16 columns
-// are [half of 32 columns][which 32].
+// An xBlock is 256 activations of FormQ8 as products of unpacked weights read
+// them: value i is d[i/32]·q[i]. The sums spare products the work of knowing
+// them: n starts the integer sum of weights that are stored plus 128, m is what
+// a minimum multiplies. Those of 16 columns are [half of 32 columns][which 32].
 type xBlock struct {
 	q   [256]int8
 	d   [8]float32
@@ -49,29 +49,63 @@ type xBlock struct {
 	m   [8]float32    // d·Σq
 	n16 [2][8]int32   // -128·Σq over 16 columns
 	m16 [2][8]float32 // d·Σq
+	_   [32]byte      // whole cache lines
+}
+
+// An xCell is 32 of the same activations as products of packed weights read
+// them, a cache line.
+type xCell struct {
+	q   [32]int8
+	d   float32
+	n   int32
+	m   float32
+	n16 [2]int32
+	m16 [2]float32
+	_   [4]byte
 }
 
 const (
 	xBlockBytes = int(unsafe.Sizeof(xBlock{}))
+	xCellBytes  = int(unsafe.Sizeof(xCell{}))
 	wBlockBytes = int(unsafe.Sizeof(wBlock{}))
 )
 
 // RowBytes returns the size of one prepared row of cols values.
 func (f Form) RowBytes(cols int) int {
 	if f == FormQ8 {
-		return blocks(cols) * xBlockBytes
+		return blocks(cols) * (8*xCellBytes + xBlockBytes)
 	}
 	return 4 * cols
 }
 
 func blocks(cols int) int { return (cols + blockCols - 1) / blockCols }
 
-func xBlocks(b []byte) []xBlock {
-	return unsafe.Slice((*xBlock)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/xBlockBytes)
+// xRows are rows of FormQ8. A row is its cells, in the order of the passes of
+// a product (for each chunk of 2048 columns, for each b of 8, the 32 columns
+// from 256i+32b on, i ascending), and then its blocks.
+type xRows struct {
+	b    []byte
+	cols int
+}
+
+func (x xRows) row(r int) []byte {
+	size := FormQ8.RowBytes(x.cols)
+	return x.b[r*size : (r+1)*size]
+}
+
+func (x xRows) from(r int) xRows { return xRows{x.b[r*FormQ8.RowBytes(x.cols):], x.cols} }
+
+func (x xRows) cells(r int) []xCell {
+	return unsafe.Slice((*xCell)(unsafe.Pointer(&x.row(r)[0])), 8*blocks(x.cols))
+}
+
+func (x xRows) blocks(r int) []xBlock {
+	n := blocks(x.cols)
+	return unsafe.Slice((*xBlock)(unsafe.Pointer(&x.row(r)[n*8*xCellBytes])), n)
 }
 
 // Prepare writes one row of len(src) values in the form. dst, aligned to 4
-// bytes, has f.RowBytes(len(src)) bytes; it depends on src alone.
+// bytes, better to 64, has f.RowBytes(len(src)) bytes; it depends on src alone.
 //
 // FormQ8 rounds to nearest even in steps of the largest magnitude of 32 values
 // over 127. A block with a NaN or an infinity has a scale that is one, so that
@@ -82,16 +116,22 @@ func (f Form) Prepare(dst []byte, src []float32) {
 		copy(floats(dst), src)
 		return
 	}
-	bs := xBlocks(dst)
+	if len(src) == 0 {
+		return
+	}
+	x := xRows{dst, len(src)}
+	cells, bs := x.cells(0), x.blocks(0)
 	for i := range bs {
+		n := min(chunkBlocks, len(bs)-i&^(chunkBlocks-1)) // of this chunk
+		pass := cells[i&^(chunkBlocks-1)*8+i%chunkBlocks:][:7*n+1]
 		s := src[i*blockCols:]
 		if len(s) >= blockCols {
-			quantise(&bs[i], (*[256]float32)(s))
+			quantise(&bs[i], pass, n, (*[256]float32)(s))
 			continue
 		}
 		var pad [256]float32
 		copy(pad[:], s)
-		quantise(&bs[i], &pad)
+		quantise(&bs[i], pass, n, &pad)
 	}
 }
 
@@ -99,7 +139,8 @@ func (f Form) Prepare(dst []byte, src []float32) {
 // 127 over it would overflow.
 const quantiseTiny = 7 << 23
 
-func quantiseGeneric(dst *xBlock, src *[256]float32) {
+// quantiseGeneric writes a block of values, and its cells, stride apart.
+func quantiseGeneric(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	for b := range dst.d {
 		x := (*[32]float32)(src[32*b:])
 		var top uint32 // bit patterns of magnitudes order like them, NaN last
@@ -128,5 +169,11 @@ func quantiseGeneric(dst *xBlock, src *[256]float32) {
 			all += sum
 		}
 		dst.n[b], dst.m[b] = -128*all, d*float32(all)
+		c := &cells[b*stride]
+		*c = xCell{d: d, n: dst.n[b], m: dst.m[b]}
+		copy(c.q[:], dst.q[32*b:])
+		for h := range 2 {
+			c.n16[h], c.m16[h] = dst.n16[h][b], dst.m16[h][b]
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 //go:generate go run -C _asm . -family float -out ../zfloat_amd64.s -stubs ../zfloat_amd64.go -pkg kernel
 //go:generate go run -C _asm . -family int -out ../zint_amd64.s -stubs ../zint_amd64.go -pkg kernel
+//go:generate go run -C _asm . -dispatch ../zchoice_amd64.go
+//go:generate go run -C _asm . -family packed -out ../zpacked_amd64.s -stubs ../zpacked_amd64.go -pkg kernel
 //go:generate go run -C _asm . -family attention -out ../zattention_amd64.s -stubs ../zattention_amd64.go -pkg kernel
 //go:generate go run -C _asm . -family vector -out ../zvector_amd64.s -stubs ../zvector_amd64.go -pkg kernel
 
@@ -46,12 +48,12 @@ func whole(n, k int) int {
 	return n &^ (k - 1)
 }
 
-func quantise(dst *xBlock, src *[256]float32) {
+func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	if level.Load() == 0 {
-		quantiseGeneric(dst, src)
+		quantiseGeneric(dst, cells, stride, src)
 		return
 	}
-	quantiseAVX2((*byte)(unsafe.Pointer(dst)), &src[0])
+	quantiseAVX2((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
 func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
@@ -59,34 +61,7 @@ func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 		values, bytes := d.Block()
 		src := row[c/values*bytes:]
 		out, in := (*byte)(unsafe.Pointer(dst)), &src[:blockCols/values*bytes][0]
-		switch d {
-		case tensor.Q8_0:
-			unpackQ80AVX2(out, in)
-		case tensor.Q4_0:
-			unpackQ40AVX2(out, in)
-		case tensor.Q5_0:
-			unpackQ50AVX2(out, in)
-		case tensor.IQ4_NL:
-			unpackIQ4NLAVX2(out, in)
-		case tensor.Q4_1:
-			unpackQ41AVX2(out, in)
-		case tensor.Q5_1:
-			unpackQ51AVX2(out, in)
-		case tensor.MXFP4:
-			unpackMXFP4AVX2(out, in)
-		case tensor.IQ4_XS:
-			unpackIQ4XSAVX2(out, in)
-		case tensor.Q2_K:
-			unpackQ2KAVX2(out, in)
-		case tensor.Q3_K:
-			unpackQ3KAVX2(out, in)
-		case tensor.Q4_K:
-			unpackQ4KAVX2(out, in)
-		case tensor.Q5_K:
-			unpackQ5KAVX2(out, in)
-		case tensor.Q6_K:
-			unpackQ6KAVX2(out, in)
-		}
+		unpackAVX2(d, out, in)
 		return
 	}
 	unpackGeneric(dst, d, row, c, n)

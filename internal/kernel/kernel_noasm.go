@@ -8,11 +8,17 @@ import "atenia/tensor"
 
 var variants = []string{"portable"}
 
-func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 }
 
-func quantise(dst *xBlock, src *[256]float32) { quantiseGeneric(dst, src) }
+func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
+	matMulTilesGeneric(dst, dstStride, w, lo, hi, x, rows)
+}
+
+func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
+	quantiseGeneric(dst, cells, stride, src)
+}
 
 func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
 

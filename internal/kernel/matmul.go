@@ -97,7 +97,8 @@ func matMulUnpacked(dst []float32, dstStride int, w *Matrix, lo, hi int, x []flo
 }
 
 // MatMulQ is [MatMul] with activation rows in FormOf(w.DType), contiguous,
-// RowBytes(w.Cols) apart, aligned to 4 bytes.
+// RowBytes(w.Cols) apart, aligned to 4 bytes. It reads w.Tiles if there are any;
+// the bits of the results are the same.
 func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows int) {
 	if rows <= 0 || lo >= hi {
 		return
@@ -109,6 +110,11 @@ func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows
 		return
 	}
 	_ = dst[(rows-1)*dstStride+hi-1]
+	if w.Tiles != nil {
+		_ = w.Tiles[:PackedBytes(w.DType, w.Rows, w.Cols)]
+		matMulTiles(dst, dstStride, w, lo, hi, xRows{x, w.Cols}, rows)
+		return
+	}
 	_ = w.Data[:hi*w.rowBytes()]
-	matMulInt(dst, dstStride, w, lo, hi, xBlocks(x), rows)
+	matMulInt(dst, dstStride, w, lo, hi, xRows{x, w.Cols}, rows)
 }

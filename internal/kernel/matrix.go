@@ -13,6 +13,9 @@ type Matrix struct {
 	DType      tensor.DType
 	Rows, Cols int
 	Data       []byte
+	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products of
+	// prepared rows read it instead of Data, which may then be nil.
+	Tiles []byte
 }
 
 // Supports reports whether products and [LoadRow] know the element type.

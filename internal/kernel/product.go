@@ -17,7 +17,7 @@ func per16(d tensor.DType) bool {
 }
 
 // matMulIntGeneric says what products with int8 activations are.
-func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]wBlock
 	size, stride := w.rowBytes(), blocks(w.Cols)
 	halves, mins := per16(w.DType), hasMins(w.DType)
@@ -33,7 +33,7 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x []x
 				unpackGeneric(&chunk[k], w.DType, row, c, min(blockCols, w.Cols-c))
 			}
 			for r := range rows {
-				dst[r*dstStride+j] += dotChunk(chunk[:n], x[r*stride+b:], halves, mins)
+				dst[r*dstStride+j] += dotChunk(chunk[:n], x.blocks(r)[b:], halves, mins)
 			}
 		}
 	}

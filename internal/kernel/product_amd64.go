@@ -32,18 +32,17 @@ type panel struct {
 
 // matMulInt multiplies few activation rows with weights unpacked in registers,
 // which memory limits, and many with panels.
-func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	switch {
 	case level.Load() == 0:
 		matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 	case rows <= fusedRows && w.Cols >= blockCols && hasFused(w.DType):
-		stride := blocks(w.Cols)
 		for r := range rows {
 			clear(dst[r*dstStride+lo : r*dstStride+hi])
 		}
 		for j := lo; j < hi; j += fusedOutputs {
 			for r := 0; r < rows; {
-				r += matVec(dst[r*dstStride:], dstStride, w, j, min(j+fusedOutputs, hi), x[r*stride:], rows-r)
+				r += matVec(dst[r*dstStride:], dstStride, w, j, min(j+fusedOutputs, hi), &x.blocks(r)[0], rows-r)
 			}
 		}
 	default:
@@ -51,14 +50,14 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, 
 	}
 }
 
-func matMulPanels(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+func matMulPanels(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var (
 		memory [unsafe.Sizeof(panel{}) + 64]byte
 		part   [panelRows]wBlock
 		sums   [16][panelTile][panelRows]float32
 	)
 	p := (*panel)(unsafe.Pointer(&memory[-int(uintptr(unsafe.Pointer(&memory[0])))&63])) // whole cache lines
-	size, stride := w.rowBytes(), blocks(w.Cols)
+	size, stride, xStride := w.rowBytes(), blocks(w.Cols), FormQ8.RowBytes(w.Cols)
 	mins := 0
 	if hasMins(w.DType) {
 		mins = 1
@@ -80,10 +79,10 @@ func matMulPanels(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBloc
 			for r := 0; r < rows; {
 				t := panelRowsOf(rows - r)
 				if n == panelRows {
-					panelDot(&dst[r*dstStride+j], 4*dstStride, p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
+					panelDot(&dst[r*dstStride+j], 4*dstStride, p, &x.blocks(r)[b], xStride, k, mins, &sums, w.DType, t)
 				} else {
 					var out [panelTile][panelRows]float32
-					panelDot(&out[0][0], 4*panelRows, p, &x[r*stride+b], stride, k, mins, &sums, w.DType, t)
+					panelDot(&out[0][0], 4*panelRows, p, &x.blocks(r)[b], xStride, k, mins, &sums, w.DType, t)
 					for i := range t {
 						for o, v := range out[i][:n] {
 							dst[(r+i)*dstStride+j+o] += v
@@ -117,9 +116,9 @@ func panelRowsOf(rows int) int {
 }
 
 // panelDot adds the products of blocks of a panel with some activation rows,
-// stride blocks apart, to dst, whose rows are dstStride bytes apart.
-func panelDot(dst *float32, dstStride int, p *panel, x *xBlock, stride, blocks, mins int, sums *[16][panelTile][panelRows]float32, d tensor.DType, rows int) {
-	q, xq, xs, a := &p.q[0][0][0][0][0], &x.q[0], stride*xBlockBytes, &sums[0][0][0]
+// xs bytes apart, to dst, whose rows are dstStride bytes apart.
+func panelDot(dst *float32, dstStride int, p *panel, x *xBlock, xs, blocks, mins int, sums *[16][panelTile][panelRows]float32, d tensor.DType, rows int) {
+	q, xq, a := &p.q[0][0][0][0][0], &x.q[0], &sums[0][0][0]
 	if per16(d) {
 		panelDot16(dst, dstStride, q, xq, xs, blocks, mins, a, rows)
 	} else {
@@ -161,127 +160,29 @@ func panelDot16(dst *float32, dstStride int, q *uint8, x *int8, xs, blocks, mins
 
 // hasFused reports whether matVec knows the type.
 func hasFused(d tensor.DType) bool {
-	switch d {
-	case tensor.Q8_0, tensor.Q4_0, tensor.Q5_0, tensor.IQ4_NL,
-		tensor.Q4_1, tensor.Q5_1, tensor.MXFP4, tensor.IQ4_XS, tensor.Q2_K, tensor.Q3_K, tensor.Q4_K, tensor.Q5_K, tensor.Q6_K:
-		return level.Load() > 0
-	}
-	return false
+	return d.Quantised() && d != tensor.Q8_K && level.Load() > 0
 }
 
 // matVec adds to dst the products of rows [lo, hi) with as many of the prepared
 // activation rows as registers hold, and returns how many. Assembly reads
 // blocks of 256 columns whole, so where rows end within one, it takes the last
 // row's end from a copy.
-func matVec(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) int {
+func matVec(dst []float32, dstStride int, w *Matrix, lo, hi int, x *xBlock, rows int) int {
 	var tail [blockCols / 32 * 36]byte
 	size := w.rowBytes()
 	if c := w.Cols &^ (blockCols - 1); c < w.Cols {
 		copy(tail[:], w.Data[(hi-1)*size+typeRowBytes(w.DType, c):hi*size])
 	}
 	out, in, last := &dst[lo], &w.Data[lo*size], &tail[0]
-	xs, xStride, n := &x[0].q[0], blocks(w.Cols)*xBlockBytes, hi-lo
-	switch wide := level.Load() == levelAVX512; {
-	case wide && rows >= 4:
-		vec512x4(out, 4*dstStride, in, n, xs, xStride, w, size, last)
-		return 4
-	case wide:
-		vec512(out, 0, in, n, xs, 0, w, size, last)
-	default:
-		vec256(out, 0, in, n, xs, 0, w, size, last)
+	xs, xStride, n := &x.q[0], FormQ8.RowBytes(w.Cols), hi-lo
+	k := 1
+	if rows >= 4 && level.Load() == levelAVX512 {
+		k = 4
 	}
-	return 1
-}
-
-func vec512(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
-	switch w.DType {
-	case tensor.Q8_0:
-		vecQ80x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_0:
-		vecQ40x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_0:
-		vecQ50x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_NL:
-		vecIQ4NLx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_1:
-		vecQ41x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_1:
-		vecQ51x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.MXFP4:
-		vecMXFP4x1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_XS:
-		vecIQ4XSx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q2_K:
-		vecQ2Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q3_K:
-		vecQ3Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_K:
-		vecQ4Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_K:
-		vecQ5Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q6_K:
-		vecQ6Kx1AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
+	if level.Load() == levelAVX512 {
+		vecAVX512(w.DType, k, out, 4*dstStride, in, n, xs, xStride, w.Cols, size, last)
+	} else {
+		vecAVX2(w.DType, k, out, 4*dstStride, in, n, xs, xStride, w.Cols, size, last)
 	}
-}
-
-func vec512x4(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
-	switch w.DType {
-	case tensor.Q8_0:
-		vecQ80x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_0:
-		vecQ40x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_0:
-		vecQ50x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_NL:
-		vecIQ4NLx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_1:
-		vecQ41x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_1:
-		vecQ51x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.MXFP4:
-		vecMXFP4x4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_XS:
-		vecIQ4XSx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q2_K:
-		vecQ2Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q3_K:
-		vecQ3Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_K:
-		vecQ4Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_K:
-		vecQ5Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q6_K:
-		vecQ6Kx4AVX512(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	}
-}
-
-func vec256(out *float32, outStride int, in *byte, n int, xs *int8, xStride int, w *Matrix, size int, last *byte) {
-	switch w.DType {
-	case tensor.Q8_0:
-		vecQ80x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_0:
-		vecQ40x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_0:
-		vecQ50x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_NL:
-		vecIQ4NLx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_1:
-		vecQ41x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_1:
-		vecQ51x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.MXFP4:
-		vecMXFP4x1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.IQ4_XS:
-		vecIQ4XSx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q2_K:
-		vecQ2Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q3_K:
-		vecQ3Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q4_K:
-		vecQ4Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q5_K:
-		vecQ5Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	case tensor.Q6_K:
-		vecQ6Kx1AVX2(out, outStride, in, n, xs, xStride, w.Cols, size, last)
-	}
+	return k
 }

@@ -281,13 +281,7 @@ func unpackIQ4_XS(dst *wBlock, src []byte) {
 
 func unpackMXFP4(dst *wBlock, src []byte) {
 	for b := 0; len(src) >= 17; b, src = b+1, src[17:] {
-		bits := uint32(src[0]) // 2^(e-128), subnormal for the smallest two
-		if bits < 2 {
-			bits = 0x200000 << bits
-		} else {
-			bits = (bits - 1) << 23
-		}
-		dst.scale32(b, math.Float32frombits(bits))
+		dst.scale32(b, e8m0Half(src[0]))
 		lookup(dst.q[32*b:], src[1:], &mxfp4Values)
 	}
 }

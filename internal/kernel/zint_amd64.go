@@ -97,7 +97,7 @@ func vecIQ4XSx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xSt
 // quantiseAVX2 does quantiseGeneric.
 //
 //go:noescape
-func quantiseAVX2(dst *byte, src *float32)
+func quantiseAVX2(dst *byte, cells *byte, stride int, src *float32)
 
 // unpackQ80AVX2 unpacks 256 columns.
 //

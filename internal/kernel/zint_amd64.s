@@ -196,8 +196,8 @@ plain5:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block4
 	MOVQ         blocks+40(FP), R8
@@ -205,7 +205,7 @@ plain5:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, (SI)
@@ -284,8 +284,8 @@ plain7:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block6
 	MOVQ         blocks+40(FP), R8
@@ -293,7 +293,7 @@ plain7:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, 32(SI)
@@ -585,8 +585,8 @@ plain11:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block10
 	MOVQ         blocks+40(FP), R10
@@ -594,7 +594,7 @@ plain11:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, (R8)
@@ -820,8 +820,8 @@ plain13:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block12
 	MOVQ         blocks+40(FP), R10
@@ -829,7 +829,7 @@ plain13:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, 32(R8)
@@ -947,8 +947,8 @@ plain17:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block16
 	MOVQ         blocks+40(FP), R8
@@ -956,7 +956,7 @@ plain17:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, (SI)
@@ -1007,8 +1007,8 @@ plain19:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block18
 	MOVQ         blocks+40(FP), R8
@@ -1016,7 +1016,7 @@ plain19:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, 32(SI)
@@ -1067,8 +1067,8 @@ plain21:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block20
 	MOVQ         blocks+40(FP), R8
@@ -1076,7 +1076,7 @@ plain21:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, 512(SI)
@@ -1127,8 +1127,8 @@ plain23:
 	VFMADD231PS  Y4, Y2, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, BX
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, BX
 	DECQ         R8
 	JNZ          block22
 	MOVQ         blocks+40(FP), R8
@@ -1136,7 +1136,7 @@ plain23:
 	SUBQ         R9, AX
 	IMUL3Q       $0x00000040, R8, R9
 	SUBQ         R9, CX
-	IMUL3Q       $0x000001e0, R8, R9
+	IMUL3Q       $0x00000200, R8, R9
 	SUBQ         R9, DX
 	SUBQ         R9, BX
 	VMOVUPS      Y1, 544(SI)
@@ -1353,8 +1353,8 @@ plain27:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block26
 	MOVQ         blocks+40(FP), R10
@@ -1362,7 +1362,7 @@ plain27:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, (R8)
@@ -1500,8 +1500,8 @@ plain29:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block28
 	MOVQ         blocks+40(FP), R10
@@ -1509,7 +1509,7 @@ plain29:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, 32(R8)
@@ -1647,8 +1647,8 @@ plain31:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block30
 	MOVQ         blocks+40(FP), R10
@@ -1656,7 +1656,7 @@ plain31:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, 2048(R8)
@@ -1794,8 +1794,8 @@ plain33:
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
-	ADDQ         $0x000001e0, DX
-	ADDQ         $0x000001e0, DI
+	ADDQ         $0x00000200, DX
+	ADDQ         $0x00000200, DI
 	DECQ         R10
 	JNZ          block32
 	MOVQ         blocks+40(FP), R10
@@ -1803,7 +1803,7 @@ plain33:
 	SUBQ         R11, AX
 	IMUL3Q       $0x00000040, R10, R11
 	SUBQ         R11, CX
-	IMUL3Q       $0x000001e0, R10, R11
+	IMUL3Q       $0x00000200, R10, R11
 	SUBQ         R11, DX
 	SUBQ         R11, DI
 	VMOVUPS      Y1, 2080(R8)
@@ -2013,7 +2013,7 @@ whole38:
 	VANDPS      Y2, Y3, Y3
 	VFMADD231PS Y3, Y4, Y1
 	ADDQ        $0x00000110, BX
-	ADDQ        $0x000001e0, SI
+	ADDQ        $0x00000200, SI
 	SUBQ        $0x00000100, DI
 	JLE         end39
 	DECQ        R8
@@ -2186,7 +2186,7 @@ whole43:
 	VANDPS         Y4, Y5, Y5
 	VFMADD231PS    Y5, Y6, Y3
 	ADDQ           $0x00000090, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end44
 	DECQ           R8
@@ -2351,7 +2351,7 @@ block47:
 	VMULPS       256(SI), Y5, Y4
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x00000090, BX
-	ADDQ         $0x000001e0, SI
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x00000100, DI
 	JLE          end49
 	DECQ         R8
@@ -2511,7 +2511,7 @@ block52:
 	VMULPS       256(SI), Y5, Y5
 	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x000000d2, BX
-	ADDQ         $0x000001e0, SI
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x00000100, DI
 	JLE          end54
 	DECQ         R8
@@ -2727,7 +2727,7 @@ whole58:
 	VANDPS         Y7, Y8, Y8
 	VFMADD231PS    Y8, Y9, Y6
 	ADDQ           $0x000000b0, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end59
 	DECQ           R8
@@ -2935,7 +2935,7 @@ whole63:
 	VANDPS         Y5, Y6, Y6
 	VFMADD231PS    Y6, Y7, Y4
 	ADDQ           $0x00000090, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end64
 	DECQ           R8
@@ -3129,7 +3129,7 @@ block67:
 	VMULPS       256(SI), Y6, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	ADDQ         $0x000000b0, BX
-	ADDQ         $0x000001e0, SI
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x00000100, DI
 	JLE          end69
 	DECQ         R8
@@ -3268,7 +3268,7 @@ block72:
 	VMULPS       256(SI), Y4, Y4
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000054, BX
-	ADDQ         $0x000001e0, SI
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x00000100, DI
 	JLE          end74
 	DECQ         R8
@@ -3464,7 +3464,7 @@ block77:
 	VMULPS       256(SI), Y5, Y5
 	VFMADD231PS  Y5, Y7, Y4
 	ADDQ         $0x0000006e, BX
-	ADDQ         $0x000001e0, SI
+	ADDQ         $0x00000200, SI
 	SUBQ         $0x00000100, DI
 	JLE          end79
 	DECQ         R8
@@ -3651,7 +3651,7 @@ whole83:
 	VANDPS         Y4, Y6, Y6
 	VFMADD231PS    Y6, Y5, Y3
 	ADDQ           $0x000000a0, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end84
 	DECQ           R8
@@ -3885,7 +3885,7 @@ whole88:
 	VANDPS         Y7, Y9, Y9
 	VFMADD231PS    Y9, Y8, Y6
 	ADDQ           $0x000000c0, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end89
 	DECQ           R8
@@ -4080,7 +4080,7 @@ whole93:
 	VANDPS         Y5, Y6, Y6
 	VFMADD231PS    Y6, Y7, Y4
 	ADDQ           $0x00000088, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end94
 	DECQ           R8
@@ -4292,7 +4292,7 @@ block97:
 	VMULPS         256(SI), Y5, Y5
 	VFMADD231PS    Y5, Y6, Y4
 	ADDQ           $0x00000088, BX
-	ADDQ           $0x000001e0, SI
+	ADDQ           $0x00000200, SI
 	SUBQ           $0x00000100, DI
 	JLE            end99
 	DECQ           R8
@@ -4317,13 +4317,15 @@ end99:
 	VZEROUPPER
 	RET
 
-// func quantiseAVX2(dst *byte, src *float32)
+// func quantiseAVX2(dst *byte, cells *byte, stride int, src *float32)
 // Requires: AVX, AVX2
-TEXT ·quantiseAVX2(SB), NOSPLIT, $0-16
+TEXT ·quantiseAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	LEAQ         256(AX), DX
-	MOVQ         $0x00000008, BX
+	MOVQ         src+24(FP), CX
+	MOVQ         cells+8(FP), DX
+	MOVQ         stride+16(FP), BX
+	LEAQ         256(AX), SI
+	MOVQ         $0x00000008, DI
 	VBROADCASTSS absMask<>+0(SB), Y0
 	VBROADCASTSS f32_42fe0000<>+0(SB), Y1
 	VMOVDQU      packOrder<>+0(SB), Y2
@@ -4354,7 +4356,8 @@ loop100:
 	VBROADCASTSS infinity<>+0(SB), Y12
 	VPCMPGTD     Y8, Y12, Y12
 	VPAND        Y12, Y11, Y11
-	VMOVSS       X9, (DX)
+	VMOVSS       X9, (SI)
+	VMOVSS       X9, 32(DX)
 	VMULPS       Y10, Y4, Y4
 	VANDPS       Y11, Y4, Y4
 	VCVTPS2DQ    Y4, Y4
@@ -4385,19 +4388,27 @@ loop100:
 	VCVTDQ2PS    X5, X5
 	VBROADCASTSS X9, X9
 	VMULPS       X9, X5, X5
-	VPEXTRD      $0x00, X7, 96(DX)
-	VEXTRACTPS   $0x00, X5, 160(DX)
-	VPEXTRD      $0x01, X7, 128(DX)
-	VEXTRACTPS   $0x01, X5, 192(DX)
-	VPEXTRD      $0x02, X7, 32(DX)
-	VEXTRACTPS   $0x02, X5, 64(DX)
+	VPEXTRD      $0x00, X7, 96(SI)
+	VEXTRACTPS   $0x00, X5, 160(SI)
+	VPEXTRD      $0x00, X7, 44(DX)
+	VEXTRACTPS   $0x00, X5, 52(DX)
+	VPEXTRD      $0x01, X7, 128(SI)
+	VEXTRACTPS   $0x01, X5, 192(SI)
+	VPEXTRD      $0x01, X7, 48(DX)
+	VEXTRACTPS   $0x01, X5, 56(DX)
+	VPEXTRD      $0x02, X7, 32(SI)
+	VEXTRACTPS   $0x02, X5, 64(SI)
+	VPEXTRD      $0x02, X7, 36(DX)
+	VEXTRACTPS   $0x02, X5, 40(DX)
 	VPACKSSWB    Y6, Y4, Y4
 	VPERMD       Y4, Y2, Y4
 	VMOVDQU      Y4, (AX)
+	VMOVDQU      Y4, (DX)
+	ADDQ         BX, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x20, AX
-	ADDQ         $0x04, DX
-	DECQ         BX
+	ADDQ         $0x04, SI
+	DECQ         DI
 	JNZ          loop100
 	VZEROUPPER
 	RET
@@ -5910,8 +5921,8 @@ plain106:
 	VFMADD231PS   Z1, Z10, Z0
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, BX
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, BX
 	DECQ          R8
 	JNZ           block105
 	MOVQ          blocks+40(FP), R8
@@ -5919,7 +5930,7 @@ plain106:
 	SUBQ          R9, AX
 	IMUL3Q        $0x00000040, R8, R9
 	SUBQ          R9, CX
-	IMUL3Q        $0x000001e0, R8, R9
+	IMUL3Q        $0x00000200, R8, R9
 	SUBQ          R9, DX
 	SUBQ          R9, BX
 	VMOVUPS       Z0, (SI)
@@ -6046,8 +6057,8 @@ plain110:
 	VFMADD231PS   Z4, Z16, Z3
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
 	DECQ          R10
 	JNZ           block109
 	MOVQ          blocks+40(FP), R10
@@ -6055,7 +6066,7 @@ plain110:
 	SUBQ          R11, AX
 	IMUL3Q        $0x00000040, R10, R11
 	SUBQ          R11, CX
-	IMUL3Q        $0x000001e0, R10, R11
+	IMUL3Q        $0x00000200, R10, R11
 	SUBQ          R11, DX
 	SUBQ          R11, DI
 	VMOVUPS       Z0, (R8)
@@ -6301,12 +6312,12 @@ plain114:
 	VFMADD231PS   Z12, Z26, Z11
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
-	ADDQ          $0x000001e0, R8
-	ADDQ          $0x000001e0, R9
-	ADDQ          $0x000001e0, R10
-	ADDQ          $0x000001e0, R11
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R10
+	ADDQ          $0x00000200, R11
 	DECQ          R14
 	JNZ           block113
 	MOVQ          blocks+40(FP), R14
@@ -6314,7 +6325,7 @@ plain114:
 	SUBQ          R15, AX
 	IMUL3Q        $0x00000040, R14, R15
 	SUBQ          R15, CX
-	IMUL3Q        $0x000001e0, R14, R15
+	IMUL3Q        $0x00000200, R14, R15
 	SUBQ          R15, DX
 	SUBQ          R15, DI
 	SUBQ          R15, R8
@@ -6408,8 +6419,8 @@ plain118:
 	VFMADD231PS   Z1, Z6, Z0
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, BX
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, BX
 	DECQ          R8
 	JNZ           block117
 	MOVQ          blocks+40(FP), R8
@@ -6417,7 +6428,7 @@ plain118:
 	SUBQ          R9, AX
 	IMUL3Q        $0x00000040, R8, R9
 	SUBQ          R9, CX
-	IMUL3Q        $0x000001e0, R8, R9
+	IMUL3Q        $0x00000200, R8, R9
 	SUBQ          R9, DX
 	SUBQ          R9, BX
 	VMOVUPS       Z0, (SI)
@@ -6446,8 +6457,8 @@ plain120:
 	VFMADD231PS   Z1, Z6, Z0
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, BX
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, BX
 	DECQ          R8
 	JNZ           block119
 	MOVQ          blocks+40(FP), R8
@@ -6455,7 +6466,7 @@ plain120:
 	SUBQ          R9, AX
 	IMUL3Q        $0x00000040, R8, R9
 	SUBQ          R9, CX
-	IMUL3Q        $0x000001e0, R8, R9
+	IMUL3Q        $0x00000200, R8, R9
 	SUBQ          R9, DX
 	SUBQ          R9, BX
 	VMOVUPS       Z0, 512(SI)
@@ -6570,8 +6581,8 @@ plain124:
 	VFMADD231PS   Z4, Z12, Z3
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
 	DECQ          R10
 	JNZ           block123
 	MOVQ          blocks+40(FP), R10
@@ -6579,7 +6590,7 @@ plain124:
 	SUBQ          R11, AX
 	IMUL3Q        $0x00000040, R10, R11
 	SUBQ          R11, CX
-	IMUL3Q        $0x000001e0, R10, R11
+	IMUL3Q        $0x00000200, R10, R11
 	SUBQ          R11, DX
 	SUBQ          R11, DI
 	VMOVUPS       Z0, (R8)
@@ -6641,8 +6652,8 @@ plain126:
 	VFMADD231PS   Z4, Z12, Z3
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
 	DECQ          R10
 	JNZ           block125
 	MOVQ          blocks+40(FP), R10
@@ -6650,7 +6661,7 @@ plain126:
 	SUBQ          R11, AX
 	IMUL3Q        $0x00000040, R10, R11
 	SUBQ          R11, CX
-	IMUL3Q        $0x000001e0, R10, R11
+	IMUL3Q        $0x00000200, R10, R11
 	SUBQ          R11, DX
 	SUBQ          R11, DI
 	VMOVUPS       Z0, 2048(R8)
@@ -6852,12 +6863,12 @@ plain130:
 	VFMADD231PS   Z12, Z22, Z11
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
-	ADDQ          $0x000001e0, R8
-	ADDQ          $0x000001e0, R9
-	ADDQ          $0x000001e0, R10
-	ADDQ          $0x000001e0, R11
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R10
+	ADDQ          $0x00000200, R11
 	DECQ          R14
 	JNZ           block129
 	MOVQ          blocks+40(FP), R14
@@ -6865,7 +6876,7 @@ plain130:
 	SUBQ          R15, AX
 	IMUL3Q        $0x00000040, R14, R15
 	SUBQ          R15, CX
-	IMUL3Q        $0x000001e0, R14, R15
+	IMUL3Q        $0x00000200, R14, R15
 	SUBQ          R15, DX
 	SUBQ          R15, DI
 	SUBQ          R15, R8
@@ -7019,12 +7030,12 @@ plain132:
 	VFMADD231PS   Z12, Z22, Z11
 	ADDQ          $0x00000100, AX
 	ADDQ          $0x40, CX
-	ADDQ          $0x000001e0, DX
-	ADDQ          $0x000001e0, DI
-	ADDQ          $0x000001e0, R8
-	ADDQ          $0x000001e0, R9
-	ADDQ          $0x000001e0, R10
-	ADDQ          $0x000001e0, R11
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x00000200, R9
+	ADDQ          $0x00000200, R10
+	ADDQ          $0x00000200, R11
 	DECQ          R14
 	JNZ           block131
 	MOVQ          blocks+40(FP), R14
@@ -7032,7 +7043,7 @@ plain132:
 	SUBQ          R15, AX
 	IMUL3Q        $0x00000040, R14, R15
 	SUBQ          R15, CX
-	IMUL3Q        $0x000001e0, R14, R15
+	IMUL3Q        $0x00000200, R14, R15
 	SUBQ          R15, DX
 	SUBQ          R15, DI
 	SUBQ          R15, R8
@@ -7197,7 +7208,7 @@ whole137:
 	VMULPS.Z      256(SI), Y2, K1, Y2
 	VFMADD231PS   Y2, Y3, Y1
 	ADDQ          $0x00000110, BX
-	ADDQ          $0x000001e0, SI
+	ADDQ          $0x00000200, SI
 	SUBQ          $0x00000100, DI
 	JLE           end138
 	DECQ          R8
@@ -7419,7 +7430,7 @@ whole142:
 	VMULPS.Z      256(SI)(R8*1), Y5, K1, Y5
 	VFMADD231PS   Y5, Y6, Y4
 	ADDQ          $0x00000110, BX
-	ADDQ          $0x000001e0, SI
+	ADDQ          $0x00000200, SI
 	SUBQ          $0x00000100, R9
 	JLE           end143
 	DECQ          R10
@@ -7578,7 +7589,7 @@ whole147:
 	VMULPS.Z        256(SI), Y3, K1, Y3
 	VFMADD231PS     Y3, Y4, Y2
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end148
 	DECQ            R8
@@ -7793,7 +7804,7 @@ whole152:
 	VMULPS.Z        256(SI)(R8*1), Y6, K1, Y6
 	VFMADD231PS     Y6, Y7, Y5
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end153
 	DECQ            R10
@@ -7940,7 +7951,7 @@ block156:
 	VMULPS          256(SI), Y5, Y3
 	VFMADD231PS     Y3, Y4, Y2
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end158
 	DECQ            R8
@@ -8158,7 +8169,7 @@ block161:
 	VMULPS          256(SI)(R8*1), Y8, Y6
 	VFMADD231PS     Y6, Y7, Y5
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end163
 	DECQ            R10
@@ -8290,7 +8301,7 @@ block166:
 	VMULPS          Z5, Z7, Z7
 	VFMADD231PS     Z7, Z6, Z4
 	ADDQ            $0x000000d2, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end168
 	DECQ            R8
@@ -8513,7 +8524,7 @@ block171:
 	VMULPS          Z8, Z10, Z10
 	VFMADD231PS     Z10, Z9, Z7
 	ADDQ            $0x000000d2, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end173
 	DECQ            R10
@@ -8705,7 +8716,7 @@ whole177:
 	VMULPS.Z        256(SI), Y4, K2, Y4
 	VFMADD231PS     Y4, Y5, Y3
 	ADDQ            $0x000000b0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end178
 	DECQ            R8
@@ -8945,7 +8956,7 @@ whole182:
 	VMULPS.Z        256(SI)(R8*1), Y7, K2, Y7
 	VFMADD231PS     Y7, Y8, Y6
 	ADDQ            $0x000000b0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end183
 	DECQ            R10
@@ -9113,7 +9124,7 @@ whole187:
 	VMULPS.Z        256(SI), Y5, K1, Y5
 	VFMADD231PS     Y5, Y6, Y4
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end188
 	DECQ            R8
@@ -9334,7 +9345,7 @@ whole192:
 	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
 	VFMADD231PS     Y8, Y9, Y7
 	ADDQ            $0x00000090, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end193
 	DECQ            R10
@@ -9494,7 +9505,7 @@ block196:
 	VMULPS          256(SI), Y6, Y4
 	VFMADD231PS     Y4, Y5, Y3
 	ADDQ            $0x000000b0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end198
 	DECQ            R8
@@ -9779,7 +9790,7 @@ block201:
 	VMULPS          256(SI)(R8*1), Y9, Y7
 	VFMADD231PS     Y7, Y8, Y6
 	ADDQ            $0x000000b0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end203
 	DECQ            R10
@@ -9905,7 +9916,7 @@ block206:
 	VMULPS          Z2, Z4, Z4
 	VFMADD231PS     Z4, Z3, Z1
 	ADDQ            $0x00000054, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end208
 	DECQ            R8
@@ -10119,7 +10130,7 @@ block211:
 	VMULPS          Z5, Z7, Z7
 	VFMADD231PS     Z7, Z6, Z4
 	ADDQ            $0x00000054, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end213
 	DECQ            R10
@@ -10285,7 +10296,7 @@ block216:
 	VMULPS          Z3, Z5, Z5
 	VFMADD231PS     Z5, Z4, Z2
 	ADDQ            $0x0000006e, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end218
 	DECQ            R8
@@ -10570,7 +10581,7 @@ block221:
 	VMULPS          Z6, Z8, Z8
 	VFMADD231PS     Z8, Z7, Z5
 	ADDQ            $0x0000006e, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end223
 	DECQ            R10
@@ -10763,7 +10774,7 @@ whole227:
 	VMULPS.Z        256(SI), Y4, K1, Y4
 	VFMADD231PS     Y4, Y3, Y2
 	ADDQ            $0x000000a0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end228
 	DECQ            R8
@@ -11001,7 +11012,7 @@ whole232:
 	VMULPS.Z        256(SI)(R8*1), Y7, K1, Y7
 	VFMADD231PS     Y7, Y6, Y5
 	ADDQ            $0x000000a0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end233
 	DECQ            R10
@@ -11211,7 +11222,7 @@ whole237:
 	VMULPS.Z        256(SI), Y5, K2, Y5
 	VFMADD231PS     Y5, Y4, Y3
 	ADDQ            $0x000000c0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end238
 	DECQ            R8
@@ -11474,7 +11485,7 @@ whole242:
 	VMULPS.Z        256(SI)(R8*1), Y8, K2, Y8
 	VFMADD231PS     Y8, Y7, Y6
 	ADDQ            $0x000000c0, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end243
 	DECQ            R10
@@ -11652,7 +11663,7 @@ whole247:
 	VMULPS.Z        256(SI), Y5, K1, Y5
 	VFMADD231PS     Y5, Y6, Y4
 	ADDQ            $0x00000088, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end248
 	DECQ            R8
@@ -11883,7 +11894,7 @@ whole252:
 	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
 	VFMADD231PS     Y8, Y9, Y7
 	ADDQ            $0x00000088, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end253
 	DECQ            R10
@@ -12055,7 +12066,7 @@ block256:
 	VMULPS          256(SI), Y5, Y5
 	VFMADD231PS     Y5, Y6, Y4
 	ADDQ            $0x00000088, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
 	JLE             end258
 	DECQ            R8
@@ -12280,7 +12291,7 @@ block261:
 	VMULPS          256(SI)(R8*1), Y8, Y8
 	VFMADD231PS     Y8, Y9, Y7
 	ADDQ            $0x00000088, BX
-	ADDQ            $0x000001e0, SI
+	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, R9
 	JLE             end263
 	DECQ            R10

@@ -39,14 +39,20 @@ var families = map[string]func(isa){
 			}
 		}
 		for _, f := range formats {
-			matVec(i, f, 1)
-			if i == avx512 {
-				matVec(i, f, 4)
+			for _, n := range vecRows(i) {
+				matVec(i, f, n)
 			}
 		}
 		if i == avx2 {
 			quantise()
 			unpackers()
+		}
+	},
+	"packed": func(i isa) {
+		for _, f := range packedFormats {
+			for _, n := range tileRows(i) {
+				tileProduct(i, f, n)
+			}
 		}
 	},
 	"attention": func(i isa) {
@@ -70,11 +76,16 @@ var families = map[string]func(isa){
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: float, int, attention or vector")
+	family := flag.String("family", "", "which functions: float, int, packed, attention or vector")
+	choice := flag.String("dispatch", "", "the Go file to write that chooses among products of packed weights")
 	flag.Parse()
+	if *choice != "" {
+		dispatch(*choice)
+		return
+	}
 	emit := families[*family]
 	if emit == nil {
-		log.Fatalf("family %q: want float, int, attention or vector", *family)
+		log.Fatalf("family %q: want float, int, packed, attention or vector", *family)
 	}
 	ConstraintExpr("!noasm")
 	for _, i := range []isa{avx2, avx512} {

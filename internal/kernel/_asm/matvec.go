@@ -45,6 +45,8 @@ var formats = []format{
 	{name: "IQ4XS", bytes: 136, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS, signed: true},
 }
 
+func vecName(f format, i isa, xRows int) string { return fmt.Sprintf("vec%sx%d%s", f.name, xRows, i) }
+
 func nothing(*vecState) {}
 
 // vecState is what the steps of one product share.
@@ -71,8 +73,8 @@ type vecState struct {
 // activation row or with four. Blocks are read whole; last is the last row's
 // end.
 func matVec(i isa, f format, xRows int) {
-	text(fmt.Sprintf("vec%sx%d%s", f.name, xRows, i), "func(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte)")
-	Doc(fmt.Sprintf("vec%sx%d%s adds to dst the products of consecutive rows of n weights with %d activation rows; strides are in bytes.", f.name, xRows, i, xRows))
+	text(vecName(f, i, xRows), "func(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte)")
+	Doc(fmt.Sprintf("%s adds to dst the products of consecutive rows of n weights with %d activation rows; strides are in bytes.", vecName(f, i, xRows), xRows))
 	dst, row, rows := arg("dst"), arg("w"), arg("rows")
 	v := &vecState{i: i, w: GP64(), x: rowBases{first: GP64()}, xRows: xRows}
 	if xRows > 1 {

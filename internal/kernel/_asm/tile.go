@@ -19,7 +19,14 @@ const (
 	xMins       = 320
 	xStarts16   = 352
 	xMins16     = 416
-	xBlockBytes = 480
+	xBlockBytes = 512
+
+	xCellBytes  = 64
+	cellScale   = 32
+	cellStart   = 36
+	cellMin     = 40
+	cellStart16 = 44 // and +4
+	cellMin16   = 52 // and +4
 )
 
 // How far ahead of the reads memory is asked for: of one row, and of each of

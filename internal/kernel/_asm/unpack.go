@@ -10,9 +10,9 @@ import (
 
 // quantise makes one xBlock of 256 values.
 func quantise() {
-	text("quantiseAVX2", "func(dst *byte, src *float32)")
+	text("quantiseAVX2", "func(dst, cells *byte, stride int, src *float32)")
 	Doc("quantiseAVX2 does quantiseGeneric.")
-	dst, src := arg("dst"), arg("src")
+	dst, src, cells, stride := arg("dst"), arg("src"), arg("cells"), arg("stride")
 	dp, n := GP64(), GP64()
 	LEAQ(at(dst, xScales), dp)
 	MOVQ(U32(8), n)
@@ -50,6 +50,7 @@ func quantise() {
 	VPCMPGTD(top, bound, bound)
 	VPAND(bound, ok, ok)
 	VMOVSS(d.AsX(), at(dp, 0))
+	VMOVSS(d.AsX(), at(cells, cellScale))
 	for _, v := range x {
 		VMULPS(inv, v, v)
 		VANDPS(ok, v, v)
@@ -76,13 +77,17 @@ func quantise() {
 	VCVTDQ2PS(pair, scaled)
 	VBROADCASTSS(d.AsX(), d.AsX())
 	VMULPS(d.AsX(), scaled, scaled)
-	for k, disp := range [][2]int{{xStarts16, xMins16}, {xStarts16 + 32, xMins16 + 32}, {xStarts, xMins}} {
+	for k, disp := range [][4]int{{xStarts16, xMins16, cellStart16, cellMin16}, {xStarts16 + 32, xMins16 + 32, cellStart16 + 4, cellMin16 + 4}, {xStarts, xMins, cellStart, cellMin}} {
 		VPEXTRD(Imm(uint64(k)), start, at(dp, disp[0]-xScales))
 		VEXTRACTPS(Imm(uint64(k)), scaled, at(dp, disp[1]-xScales))
+		VPEXTRD(Imm(uint64(k)), start, at(cells, disp[2]))
+		VEXTRACTPS(Imm(uint64(k)), scaled, at(cells, disp[3]))
 	}
 	VPACKSSWB(x[2], x[0], x[0])
 	VPERMD(x[0], order, x[0])
 	VMOVDQU(x[0], at(dst, 0))
+	VMOVDQU(x[0], at(cells, 0))
+	ADDQ(stride, cells)
 	ADDQ(U32(128), src)
 	ADDQ(Imm(32), dst)
 	ADDQ(Imm(4), dp)

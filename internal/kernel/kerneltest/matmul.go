@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"atenia/internal/kernel"
 	"atenia/tensor"
@@ -155,15 +156,39 @@ func matMulQ(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float3
 	kernel.MatMulQ(dst, stride, w, lo, hi, p, rows)
 }
 
+// packed is MatMulQ with the packed form of the weights alone.
+func packed(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32, rows int) {
+	p := *w
+	p.Tiles = alignedBytes(kernel.PackedBytes(w.DType, w.Rows, w.Cols))
+	w.Pack(p.Tiles, 0, w.Rows)
+	p.Data = nil
+	matMulQ(dst, stride, &p, lo, hi, x, rows)
+}
+
+// alignedBytes returns n bytes at whole cache lines.
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+64)
+	return b[-uintptr(unsafe.Pointer(&b[0]))&63:][:n]
+}
+
+// products are the functions that multiply matrices of a type.
+func products(d tensor.DType) map[string]product {
+	m := map[string]product{"MatMul": matMul, "MatMulQ": matMulQ}
+	if kernel.PackedBytes(d, 1, 256) > 0 {
+		m["packed"] = packed
+	}
+	return m
+}
+
 // Products checks MatMul and MatMulQ for every type: values against
 // float64, and that each output depends on its own two rows alone.
 func Products(t *testing.T) {
 	for _, d := range DTypes() {
-		for name, f := range map[string]product{"MatMul": matMul, "MatMulQ": matMulQ} {
+		for name, f := range products(d) {
 			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(d), 7))
 				values, _ := d.Block()
-				rounded := name == "MatMulQ" && d.Quantised()
+				rounded := name != "MatMul" && d.Quantised()
 				for _, cols := range []int{values, 3 * values, 1280 + values} {
 					testProduct(t, r, f, d, 7, cols, 6, rounded)
 				}

@@ -98,14 +98,22 @@ func FuzzProducts(f *testing.F) {
 			x[r.IntN(len(x))] = odd[r.IntN(len(odd))]
 			x[r.IntN(len(x))] = odd[r.IntN(len(odd))]
 		}
-		for name, p := range map[string]product{"MatMul": matMul, "MatMulQ": matMulQ} {
+		for name, p := range products(d) {
 			want := make([]float32, m*n)
 			portably(t, func() { p(want, n, w, 0, n, x, m) })
+			lo := int(seed/16) % n
 			for _, v := range variants() {
 				use(t, v)
 				got := make([]float32, m*n)
 				p(got, n, w, 0, n, x, m)
 				same(t, fmt.Sprintf("%s %v %d×%d×%d", name, d, n, cols, m), got, want)
+				p(got, n, w, lo, lo+(n-lo+1)/2, x, m)
+				same(t, fmt.Sprintf("%s %v %d×%d×%d again from %d", name, d, n, cols, m, lo), got, want)
+			}
+			if name == "packed" {
+				got := make([]float32, m*n)
+				matMulQ(got, n, w, 0, n, x, m)
+				same(t, fmt.Sprintf("%v %d×%d×%d, not packed", d, n, cols, m), got, want)
 			}
 		}
 	})
