@@ -1,0 +1,109 @@
+package main
+
+import "fmt"
+
+// Go's assembler lacks most vector instructions, so they are written as words,
+// with the mnemonic as a comment. The numbers are those of the Arm
+// Architecture Reference Manual, C7.2; a test compares some words with what an
+// assembler says.
+
+func emit(w uint32, f string, args ...any) { raw("WORD $%#08x // %s", w, fmt.Sprintf(f, args...)) }
+
+// three makes an instruction of a destination and two sources: d = n op m.
+func three(name, d, n string, code uint32) func(d, n, m v) {
+	return func(rd, rn, rm v) {
+		emit(code|uint32(rm)<<16|uint32(rn)<<5|uint32(rd), "%s v%d.%s, v%d.%s, v%d.%s", name, rd, d, rn, n, rm, n)
+	}
+}
+
+// two makes an instruction of a destination and a source.
+func two(name, d, n, suffix string, code uint32) func(d, n v) {
+	return func(rd, rn v) {
+		emit(code|uint32(rn)<<5|uint32(rd), "%s v%d.%s, v%d.%s%s", name, rd, d, rn, n, suffix)
+	}
+}
+
+// element makes an instruction whose last source is lane i, of four, of m.
+func element(name, d, n, m string, code uint32) func(d, n, m v, i int) {
+	return func(rd, rn, rm v, i int) {
+		emit(code|uint32(i&1)<<21|uint32(rm)<<16|uint32(i>>1)<<11|uint32(rn)<<5|uint32(rd),
+			"%s v%d.%s, v%d.%s, v%d.%s[%d]", name, rd, d, rn, n, rm, m, i)
+	}
+}
+
+// shift makes a shift of lanes of size bits by a constant.
+func shift(name, d, n string, size int, right bool, code uint32) func(d, n v, by int) {
+	return func(rd, rn v, by int) {
+		at := size + by
+		if right {
+			at = 2*size - by
+		}
+		emit(code|uint32(at)<<16|uint32(rn)<<5|uint32(rd), "%s v%d.%s, v%d.%s, #%d", name, rd, d, rn, n, by)
+	}
+}
+
+var (
+	fadd  = three("fadd", "4s", "4s", 0x4e20d400)
+	fsub  = three("fsub", "4s", "4s", 0x4ea0d400)
+	fmul  = three("fmul", "4s", "4s", 0x6e20dc00)
+	fdiv  = three("fdiv", "4s", "4s", 0x6e20fc00)
+	fmla  = three("fmla", "4s", "4s", 0x4e20cc00) // d += n·m, rounded once
+	fmax  = three("fmax", "4s", "4s", 0x4e20f400) // a NaN wins
+	fmin  = three("fmin", "4s", "4s", 0x4ea0f400)
+	fcmgt = three("fcmgt", "4s", "4s", 0x6ea0e400)
+
+	fmulElement = element("fmul", "4s", "4s", "s", 0x4f809000)
+
+	fadd64 = three("fadd", "2d", "2d", 0x4e60d400)
+	fsub64 = three("fsub", "2d", "2d", 0x4ee0d400)
+	fmul64 = three("fmul", "2d", "2d", 0x6e60dc00)
+
+	fabs   = two("fabs", "4s", "4s", "", 0x4ea0f800)
+	fneg   = two("fneg", "4s", "4s", "", 0x6ea0f800)
+	frintn = two("frintn", "4s", "4s", "", 0x4e218800)
+	fcvtzs = two("fcvtzs", "4s", "4s", "", 0x4ea1b800)
+	fcvtns = two("fcvtns", "4s", "4s", "", 0x4e21a800)
+	scvtf  = two("scvtf", "4s", "4s", "", 0x4e21d800)
+	fcmle0 = two("fcmle", "4s", "4s", ", #0.0", 0x6ea0d800)
+
+	widen   = two("fcvtl", "4s", "4h", "", 0x0e217800)  // float32 of the lower halves
+	widen2  = two("fcvtl2", "4s", "8h", "", 0x4e217800) // of the upper ones
+	narrow  = two("fcvtn", "4h", "4s", "", 0x0e216800)
+	double  = two("fcvtl", "2d", "2s", "", 0x0e617800)
+	double2 = two("fcvtl2", "2d", "4s", "", 0x4e617800)
+
+	and = three("and", "16b", "16b", 0x4e201c00)
+	bic = three("bic", "16b", "16b", 0x4e601c00) // n and not m
+	eor = three("eor", "16b", "16b", 0x6e201c00)
+	bit = three("bit", "16b", "16b", 0x6ea01c00) // d = n where m
+
+	add   = three("add", "4s", "4s", 0x4ea08400)
+	sub   = three("sub", "4s", "4s", 0x6ea08400)
+	addp  = three("addp", "4s", "4s", 0x4ea0bc00)
+	mul   = three("mul", "4s", "4s", 0x4ea09c00)
+	umaxp = three("umaxp", "4s", "4s", 0x6ea0a400)
+	cmgt  = three("cmgt", "4s", "4s", 0x4ea03400)
+	neg   = two("neg", "4s", "4s", "", 0x6ea0b800)
+	umax  = three("umax", "4s", "4s", 0x6ea06400)
+	sshr  = shift("sshr", "4s", "4s", 32, true, 0x4f000400)
+	shl   = shift("shl", "4s", "4s", 32, false, 0x4f005400)
+
+	sxtl16  = shift("sshll", "4s", "4h", 16, false, 0x0f00a400) // by 0: signed widening
+	sxtl16h = shift("sshll2", "4s", "8h", 16, false, 0x4f00a400)
+	sxtl8   = shift("sshll", "8h", "8b", 8, false, 0x0f00a400)
+	sxtl8h  = shift("sshll2", "8h", "16b", 8, false, 0x4f00a400)
+	shll16  = two("shll", "4s", "4h", ", #16", 0x2e613800)
+	shll16h = two("shll2", "4s", "8h", ", #16", 0x6e613800)
+
+	xtn16  = two("xtn", "4h", "4s", "", 0x0e612800)
+	xtn16h = two("xtn2", "8h", "4s", "", 0x4e612800)
+	xtn8   = two("xtn", "8b", "8h", "", 0x0e212800)
+	xtn8h  = two("xtn2", "16b", "8h", "", 0x4e212800)
+)
+
+// zero clears registers.
+func zero(list ...v) {
+	for _, x := range list {
+		eor(x, x, x)
+	}
+}

@@ -1,0 +1,169 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"math"
+	"unsafe"
+
+	"atenia/tensor"
+)
+
+//go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
+
+// Each function here, or beside the declarations in z files, gives whole
+// vectors to assembly and the rest to its portable twin.
+
+var variants = []string{"portable", "neon"}
+
+// whole returns how many of n values, in groups of k, a power of two, are for
+// assembly.
+func whole(n, k int) int {
+	if level.Load() == 0 {
+		return 0
+	}
+	return n &^ (k - 1)
+}
+
+func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
+	matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
+}
+
+func quantise(dst *xBlock, src *[256]float32) {
+	if level.Load() == 0 {
+		quantiseGeneric(dst, src)
+		return
+	}
+	quantiseNEON((*byte)(unsafe.Pointer(dst)), &src[0])
+}
+
+func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
+
+func expand(dst []float32, w *wBlock) {
+	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
+		expandNEON(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
+		return
+	}
+	expandGeneric(dst, w)
+}
+
+func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
+	tileFloatGeneric(acc, d, w, x, xStride, n)
+}
+
+func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
+	foldGeneric(acc, dst, dstStride, n, scale)
+}
+
+func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
+	scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
+}
+
+func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
+	axpyRowsGeneric(dst, p, pStride, heads, v, c)
+}
+
+func sumLanes(a *lanes64, x []float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumLanesNEON(&a[0], &x[0], n)
+	}
+	sumLanesGeneric(a, x[n:])
+}
+
+func sumSquaresLanes(a *lanes64, x []float32, mean float64) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumSquaresLanesNEON(&a[0], &x[0], n, mean)
+	}
+	sumSquaresLanesGeneric(a, x[n:], mean)
+}
+
+func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
+	n := whole(len(src), 4)
+	if n > 0 {
+		normaliseNEON(&dst[:n][0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
+		if weight != nil {
+			weight = weight[n:]
+		}
+		if bias != nil {
+			bias = bias[n:]
+		}
+	}
+	normaliseGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
+}
+
+func ropeInterleaved(x, cos, sin []float32) {
+	n := whole(len(cos), 4)
+	if n > 0 {
+		ropeInterleavedNEON(&x[0], &cos[0], &sin[0], n)
+	}
+	ropeInterleavedGeneric(x[2*n:], cos[n:], sin[n:])
+}
+
+func maxOf(x []float32) float32 {
+	n := whole(len(x), 4)
+	if n == 0 {
+		return maxGeneric(x)
+	}
+	low := float32(math.Inf(-1))
+	tops := [4]float32{low, low, low, low}
+	maxNEON(&x[0], n, &tops)
+	return max(maxGeneric(tops[:]), maxGeneric(x[n:]))
+}
+
+func expSum(a *lanes, x []float32, top float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		expSumNEON(&a[0], &x[0], n, top)
+	}
+	expSumGeneric(a, x[n:], top)
+}
+
+func loadF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadF16NEON(&dst[0], &src[:2*n][0], n)
+	}
+	loadF16Generic(dst[n:], src[2*n:])
+}
+
+func loadBF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadBF16NEON(&dst[0], &src[:2*n][0], n)
+	}
+	loadBF16Generic(dst[n:], src[2*n:])
+}
+
+func loadQ8(dst []float32, src []byte) {
+	if n := whole(len(dst), 32); n > 0 {
+		loadQ80NEON(&dst[0], &src[:n/32*34][0], n/32)
+		return
+	}
+	loadQ8Generic(dst, src)
+}
+
+func storeF16(dst []byte, src []float32) {
+	n := whole(len(src), 4)
+	if n > 0 {
+		storeF16NEON(&dst[:2*n][0], &src[0], n)
+	}
+	storeF16Generic(dst[2*n:], src[n:])
+}
+
+func readAll(b []byte) {
+	n := whole(len(b), 256)
+	if n > 0 {
+		readNEON(&b[0], n)
+	}
+	readAllGeneric(b[n:])
+}
+
+func fmaLoop(steps int) float64 {
+	if level.Load() == 0 {
+		return fmaLoopGeneric(steps)
+	}
+	fmaNEON(steps)
+	return float64(steps) * 12 * 8
+}
