@@ -9,8 +9,6 @@ import (
 	"atenia/tensor"
 )
 
-//go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
-
 // Each function here, or beside the declarations in z files, gives whole
 // vectors to assembly and the rest to its portable twin.
 

@@ -6,6 +6,9 @@ import (
 	"sync/atomic"
 )
 
+// Here, since go generate reads no file for another architecture.
+//go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
+
 // level is the index in variants of the implementation in use. The best one
 // is chosen at start; only tests and the command line change it.
 var level atomic.Int32
@@ -13,7 +16,8 @@ var level atomic.Int32
 func init() { level.Store(int32(len(variants) - 1)) }
 
 // Variants lists the implementations this machine can run, slowest first:
-// "portable", then "avx2" and "avx512" where they are built in and supported.
+// "portable", then "avx2" and "avx512", or "neon", where they are built in and
+// supported.
 func Variants() []string { return slices.Clone(variants) }
 
 // Variant names the implementation in use, the last of [Variants] by default.

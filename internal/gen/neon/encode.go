@@ -80,7 +80,6 @@ var (
 	add   = three("add", "4s", "4s", 0x4ea08400)
 	sub   = three("sub", "4s", "4s", 0x6ea08400)
 	addp  = three("addp", "4s", "4s", 0x4ea0bc00)
-	mul   = three("mul", "4s", "4s", 0x4ea09c00)
 	umaxp = three("umaxp", "4s", "4s", 0x6ea0a400)
 	cmgt  = three("cmgt", "4s", "4s", 0x4ea03400)
 	neg   = two("neg", "4s", "4s", "", 0x6ea0b800)

@@ -17,6 +17,9 @@ func Run(t *testing.T) {
 		if v := os.Getenv(EnvVar); v != "" && v != "portable" {
 			t.Skip(EnvVar, " is ", v)
 		}
+		if testing.Short() && len(kernel.Variants()) > 1 {
+			t.Skip("the other variants are compared with it")
+		}
 		defer use(t, kernel.Variant())
 		use(t, "portable")
 		suite(t)
