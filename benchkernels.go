@@ -296,26 +296,32 @@ func (b *kernelBench) attention(d tensor.DType) error {
 	if err != nil {
 		return err
 	}
+	const span, queries = kernel.AttentionSpan, benchGroup * benchKV
 	size := benchTokens * benchKV * head // of a page
-	pieces := func(t int, f func(kv, at int, rows kernel.Rows)) work {
-		return work{size, 2 * benchGroup * benchKV * benchTokens * benchDim, func(i int) {
-			page := part(b.memory[t], size, i)
+	pieces := func(t int, f func(kv int, rows *kernel.Rows)) work {
+		rows := kernel.Rows{DType: d, Pages: make([][]byte, span/benchTokens), PageRows: benchTokens, Dim: benchDim}
+		return work{size * len(rows.Pages), 2 * queries * span * benchDim, func(i int) {
+			for p := range rows.Pages {
+				rows.Pages[p] = part(b.memory[t], size, i*len(rows.Pages)+p)
+			}
 			for kv := range benchKV {
-				f(kv, i*benchTokens%benchWidth, kernel.Rows{DType: d, Data: page[kv*head:], Stride: benchKV * head, N: benchTokens, Dim: benchDim})
+				rows.Off = kv * benchTokens * head
+				f(kv, &rows)
 			}
 		}}
 	}
 	shape := fmt.Sprintf("%dx%d", benchGroup, benchDim)
+	q, p := wave(queries*benchDim), wave(queries*span)
 	scores := func(t int) work {
-		q, dst := wave(benchKV*benchGroup*benchDim), make([]float32, benchGroup*benchWidth)
-		return pieces(t, func(kv, at int, rows kernel.Rows) {
-			kernel.Scores(dst[at:], benchWidth, q[kv*benchGroup*benchDim:], benchGroup, rows, 0.1)
+		dst := make([]float32, queries*span)
+		return pieces(t, func(kv int, rows *kernel.Rows) {
+			kernel.Scores(dst[kv*benchGroup*span:], q[kv*benchGroup*benchDim:], benchGroup, rows, 0, span, 0.1)
 		})
 	}
 	weighted := func(t int) work {
-		p, dst := wave(benchGroup*benchWidth), make([]float32, benchKV*benchGroup*benchDim)
-		return pieces(t, func(kv, at int, rows kernel.Rows) {
-			kernel.Weighted(dst[kv*benchGroup*benchDim:], p[at:], benchWidth, benchGroup, rows)
+		dst := make([]float32, queries*benchDim)
+		return pieces(t, func(kv int, rows *kernel.Rows) {
+			kernel.Weighted(dst[kv*benchGroup*benchDim:], p[kv*benchGroup*span:], benchGroup, rows, 0, span)
 		})
 	}
 	if err := b.measure(KernelRate{Use: "scores", Format: formatName(d), Shape: shape}, scores); err != nil {
@@ -351,7 +357,9 @@ func (b *kernelBench) rows() error {
 			return func(row []float32) { kernel.FormQ8.Prepare(dst, row) }
 		}},
 		{"rope", "f32", benchDim, 2, func() func([]float32) { return func(row []float32) { kernel.Rope(row, cos, sin, false) } }},
-		{"softmax", "f32", benchWidth, 2, func() func([]float32) { return kernel.Softmax }},
+		{"softmax", "f32", kernel.AttentionSpan, 2, func() func([]float32) {
+			return func(row []float32) { kernel.SoftmaxSpan(row, 0, len(row)) }
+		}},
 	} {
 		err := b.measure(KernelRate{Use: k.use, Format: k.format, Shape: fmt.Sprint(k.width)}, func(t int) work {
 			const size = 16 * benchWidth

@@ -19,12 +19,12 @@ type attention struct {
 	qkv, out                     *linear
 	qNorm, kNorm, sinks          []float32
 	rope                         *ropeTable
-	q, k, v, y, scores           scratch
-	scoreStride                  int
+	q, k, v, y                   scratch
 	elem                         tensor.DType
-	rowBytes, headBytes          int // of one token's keys, and of one head's
+	headBytes                    int // of one head's keys of a page
 	keyOff, valueOff, pageTokens int
 	store                        Kernel
+	attend                       attending
 }
 
 // bindAttention binds grouped-query attention with a paged cache.
@@ -50,15 +50,13 @@ func bindAttention(b *Bind) (Kernel, error) {
 	qd, kd := a.heads*a.dim, a.kvHeads*a.dim
 	a.q, a.k, a.v = b.floats(qd*b.maxRows), b.floats(kd*b.maxRows), b.floats(kd*b.maxRows)
 	a.y = b.floats(qd * b.maxRows)
-	a.scoreStride = (a.x.cfg.Context + 1 + 15) &^ 15 // one more for a sink
-	a.scores = b.floats(a.group * a.scoreStride * a.x.cfg.Threads)
+	a.attend.bind(a, b)
 	for i, stride := range []int{qd, kd, kd} {
 		a.qkv.parts[i].stride = stride
 	}
 	in, out := b.In[0], b.Out[0]
 	a.out.parts[0].stride = int(out.cols)
 	a.store = overRows(in, 8*(qd+2*kd), a.storeRows)
-	items := &rowTask{run: a.attendItems}
 	return func(s *Step) error {
 		rows := in.count(s)
 		for i, buf := range [...]scratch{a.q, a.k, a.v} {
@@ -68,8 +66,7 @@ func bindAttention(b *Bind) (Kernel, error) {
 		if err := a.store(s); err != nil {
 			return err
 		}
-		items.s = s
-		s.parallel(rows*a.kvHeads, 1, items)
+		a.attend.run(s)
 		a.out.parts[0].dst = out.f32(s)
 		a.out.run(s, a.x.floatsOf(a.y), rows)
 		return nil
@@ -86,14 +83,14 @@ func (a *attention) bindState(b *Bind) error {
 		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a kv state needs the sections k and v")
 	}
 	a.elem = d.Sections[0].DType
-	var err error
-	if a.headBytes, err = a.elem.RowBytes(a.dim); err != nil {
+	row, err := a.elem.RowBytes(a.dim)
+	if err != nil {
 		return fmt.Errorf("cache rows of one head: %w; choose another cache type", err)
 	}
-	a.rowBytes = a.kvHeads * a.headBytes
+	a.headBytes = row * a.pageTokens
 	layer := int(a.p.Layer) * int(d.LayerStride)
 	a.keyOff, a.valueOff = layer+int(d.Sections[0].Offset), layer+int(d.Sections[1].Offset)
-	if need := uint64(a.rowBytes * a.pageTokens); d.Sections[0].Bytes != need || d.Sections[1].Bytes != need {
+	if need := uint64(a.kvHeads * a.headBytes); d.Sections[0].Bytes != need || d.Sections[1].Bytes != need {
 		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "kv sections hold %d and %d bytes, a page of this layer needs %d", d.Sections[0].Bytes, d.Sections[1].Bytes, need)
 	}
 	return nil
@@ -143,10 +140,11 @@ func (a *attention) storeRows(s *Step, _, lo, hi int) {
 		kr := k[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim]
 		vr := v[r*a.kvHeads*a.dim : (r+1)*a.kvHeads*a.dim]
 		a.turn(kr, a.kNorm, r)
-		page := run.Pages[a.state][pos/a.pageTokens]
-		at := pos % a.pageTokens * a.rowBytes
-		kernel.StoreRow(page[a.keyOff+at:a.keyOff+at+a.rowBytes], a.elem, kr)
-		kernel.StoreRow(page[a.valueOff+at:a.valueOff+at+a.rowBytes], a.elem, vr)
+		for h := range a.kvHeads {
+			keys, values := a.rows(run, h)
+			keys.StoreKey(pos, kr[h*a.dim:])
+			values.StoreValue(pos, vr[h*a.dim:])
+		}
 	}
 }
 
@@ -170,60 +168,15 @@ func (a *attention) temperature(pos int) float32 {
 	return float32(1 + float64(a.p.TempBeta)*math.Log1p(steps))
 }
 
-// attendItems computes the outputs of items lo to hi; an item is one row and
-// one key head with its group of query heads.
-func (a *attention) attendItems(s *Step, worker, lo, hi int) {
-	n := a.group * a.scoreStride
-	scores := a.x.floatsOf(a.scores)[worker*n : (worker+1)*n]
-	for i := lo; i < hi; i++ {
-		a.attendOne(s, scores, i/a.kvHeads, i%a.kvHeads)
+// rows returns the cached keys and values of one key head: in every page all
+// positions of the first head come before those of the second, so that a head
+// is read in one piece.
+func (a *attention) rows(run *Run, kv int) (keys, values kernel.Rows) {
+	r := kernel.Rows{
+		DType: a.elem, Pages: run.Pages[a.state], Off: a.keyOff + kv*a.headBytes,
+		PageRows: a.pageTokens, Dim: a.dim,
 	}
-}
-
-func (a *attention) attendOne(s *Step, scores []float32, r, kv int) {
-	run := &s.Runs[s.rowRun[r]]
-	pos := run.Pos + r - run.First
-	first := 0
-	if a.p.Window > 0 {
-		first = max(0, pos-int(a.p.Window)+1)
-	}
-	at := (r*a.heads + kv*a.group) * a.dim
-	q := a.x.floatsOf(a.q)[at : at+a.group*a.dim]
-	y := a.x.floatsOf(a.y)[at : at+a.group*a.dim]
-	pages := run.Pages[a.state]
-	for p := first; p <= pos; {
-		rows, next := a.rows(pages, p, pos, kv, a.keyOff)
-		kernel.Scores(scores[p-first:], a.scoreStride, q, a.group, rows, a.p.Scale)
-		p = next
-	}
-	count := pos - first + 1
-	for h := range a.group {
-		line := scores[h*a.scoreStride : h*a.scoreStride+count]
-		if a.p.Softcap != 0 {
-			kernel.Softcap(line, a.p.Softcap)
-		}
-		if a.sinks != nil { // a sink takes its share of the sum and gives no value
-			line = line[:count+1]
-			line[count] = a.sinks[kv*a.group+h]
-		}
-		kernel.Softmax(line)
-	}
-	clear(y)
-	for p := first; p <= pos; {
-		rows, next := a.rows(pages, p, pos, kv, a.valueOff)
-		kernel.Weighted(y, scores[p-first:], a.scoreStride, a.group, rows)
-		p = next
-	}
-}
-
-// rows returns the cached rows of one key head from position p to the end of
-// its page or to pos, and the position after them.
-func (a *attention) rows(pages [][]byte, p, pos, kv, off int) (kernel.Rows, int) {
-	next := min((p/a.pageTokens+1)*a.pageTokens, pos+1)
-	off += p%a.pageTokens*a.rowBytes + kv*a.headBytes
-	end := off + (next-p-1)*a.rowBytes + a.headBytes
-	return kernel.Rows{
-		DType: a.elem, Data: pages[p/a.pageTokens][off:end],
-		Stride: a.rowBytes, N: next - p, Dim: a.dim,
-	}, next
+	keys, values = r, r
+	values.Off = a.valueOff + kv*a.headBytes
+	return keys, values
 }

@@ -121,6 +121,27 @@ func TestPagesAndCacheTypes(t *testing.T) {
 	}
 }
 
+// Beyond one span of attention, too, a row's bytes depend neither on chunks, nor
+// pages, nor on whether spans are computed apart, for any type of cache, with
+// windows and without.
+func TestLongContext(t *testing.T) {
+	cfg := exec.Config{Threads: 1, MaxLogits: 700, MaxTokens: 700, Context: 1024}
+	for name, d := range map[string]tensor.DType{"parity/llama3": tensor.F16, "parity/gemma3": tensor.F32, "parity/qwen3": tensor.Q8_0} {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{KVType: d})
+			tokens := randomTokens(11, 620, m.Config.Vocab)
+			want := m.lane(t, cfg).all(tokens, len(tokens))
+			for _, threads := range []int{2, 3, 7} { // seven have spare hands for spans
+				cfg := cfg
+				cfg.Threads = threads
+				sameRows(t, "threads", m.lane(t, cfg).all(tokens, 500, 117, 1, 1, 1), want)
+			}
+			wide := openCase(t, name, compile.Options{KVType: d, PageTokens: 64})
+			sameRows(t, "page size", wide.lane(t, cfg).all(tokens, 300, 317, 3), want)
+		})
+	}
+}
+
 // Forked sequences share what they have and then go their own way.
 func TestForkDiverges(t *testing.T) {
 	m := openCase(t, "parity/gemma3", compile.Options{})

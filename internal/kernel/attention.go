@@ -1,101 +1,182 @@
 package kernel
 
-import "atenia/tensor"
+import (
+	"encoding/binary"
+	"math"
 
-// Rows are N cached keys or values [N, Dim] of one head, Stride bytes apart,
-// of type F32, F16 or Q8_0, inside memory that others own.
+	"atenia/tensor"
+)
+
+// AttentionSpan positions are scored and weighted at a time: those from a
+// multiple of it on, wherever a query stands, so that the additions of a query
+// depend on nothing but its position and its window.
+const AttentionSpan = 256
+
+// tileKeys keys, or fewer in odd pages, lie side by side.
+const tileKeys = 16
+
+// Rows are the cached keys or values of one head, of type F32, F16 or Q8_0, in
+// pages that others own. Values lie row after row. Keys lie in tiles of 16,
+// or of the largest power of two that divides smaller or odd pages: the first
+// column of each, the second, and so on, so that a lane of a vector is a key.
+// With Q8_0 the 16 scales of a block precede its columns:
+//
+//	F32, F16   k0[0] k1[0] … k15[0]   k0[1] k1[1] … k15[1]   …
+//	Q8_0       d0 d1 … d15   k0[0] k1[0] … k15[31]   d0 d1 … of the next 32 columns
+//
+// A tile takes as many bytes as its rows would.
 type Rows struct {
-	DType  tensor.DType
-	Data   []byte
-	Stride int
-	N, Dim int
+	DType    tensor.DType
+	Pages    [][]byte // page p holds positions p·PageRows onwards
+	Off      int      // of the head's first row in every page
+	PageRows int
+	Dim      int
 }
 
-// row returns the bytes of row j.
-func (k *Rows) row(j int) []byte {
-	return k.Data[j*k.Stride:][:typeRowBytes(k.DType, k.Dim)]
+// width is how many keys a tile has.
+func (k *Rows) width() int { return min(tileKeys, k.PageRows&-k.PageRows) }
+
+// rows returns the bytes of n rows from a position on, all in one page.
+func (k *Rows) rows(pos, n int) []byte {
+	size := typeRowBytes(k.DType, k.Dim)
+	at := k.Off + pos%k.PageRows*size
+	return k.Pages[pos/k.PageRows][at : at+n*size]
 }
 
-// attentionDim columns of quantised rows are dequantised at once by portable
-// code; assembly does it in registers.
-const attentionDim = 256
-
-// Scores writes the scaled products of queries [heads, k.Dim] and keys:
-//
-//	dst[h*dstStride+j] = scale · Σ_c q[h,c]·k[j,c]
-//
-// Additions are those of [MatMul].
-func Scores(dst []float32, dstStride int, q []float32, heads int, k Rows, scale float32) {
-	if k.N == 0 || heads == 0 {
-		return
-	}
-	_ = dst[(heads-1)*dstStride+k.N-1]
-	_ = k.row(k.N - 1)
-	q = q[:heads*k.Dim]
-	scoreRows(dst, dstStride, q, heads, &k, scale, 0)
+// StoreValue writes the row of a position as [StoreRow] does.
+func (k *Rows) StoreValue(pos int, src []float32) {
+	StoreRow(k.rows(pos, 1), k.DType, src[:k.Dim])
 }
 
-// scoreRowsGeneric scores rows from j on, four at a time.
-func scoreRowsGeneric(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
-	var (
-		sums  [1]tile
-		panel [4][attentionDim]float32
-	)
-	step := k.Dim
-	if k.DType.Quantised() {
-		step = attentionDim
-	}
-	for ; j < k.N; j += 4 {
-		n := min(4, k.N-j)
-		for h := range heads {
-			sums[0] = tile{}
-			for c := 0; c < k.Dim; c += step {
-				d, cols := k.DType, min(step, k.Dim-c)
-				var rows [4][]byte
-				for i := range rows {
-					rows[i] = k.row(j + min(i, n-1))
-					if d.Quantised() {
-						loadCols(panel[i][:cols], d, rows[i], c)
-						rows[i] = bytesOf(panel[i][:cols])
-					}
-				}
-				if d.Quantised() {
-					d = tensor.F32
-				}
-				tileFloat(sums[:], d, &rows, q[h*k.Dim+c:], k.Dim, cols)
+// StoreKey writes the row of a position into its tile, rounded as [StoreRow]
+// rounds.
+func (k *Rows) StoreKey(pos int, src []float32) {
+	w := k.width()
+	lane := pos % w
+	tile, src := k.rows(pos-lane, w), src[:k.Dim]
+	var row [2 * 128]byte
+	switch k.DType {
+	case tensor.F32:
+		for c, v := range src {
+			binary.LittleEndian.PutUint32(tile[4*(c*w+lane):], math.Float32bits(v))
+		}
+	case tensor.F16:
+		for c := 0; c < len(src); c += len(row) / 2 {
+			piece := src[c:min(len(src), c+len(row)/2)]
+			storeF16(row[:2*len(piece)], piece)
+			for i := range piece {
+				at := 2 * ((c+i)*w + lane)
+				tile[at], tile[at+1] = row[2*i], row[2*i+1]
 			}
-			fold(sums[:], dst[h*dstStride+j:], dstStride, n, scale)
+		}
+	case tensor.Q8_0:
+		for c := 0; c < len(src); c += 32 {
+			storeQ8(row[:], src[c:c+32])
+			block := tile[c/32*34*w:]
+			copy(block[2*lane:][:2], row[:2])
+			for i, q := range row[2:34] {
+				block[(2+i)*w+lane] = q
+			}
 		}
 	}
 }
 
-// Weighted adds weighted values to dst [heads, v.Dim]:
+// loadKey returns len(dst) columns of a key from column c, a multiple of 32.
+func (k *Rows) loadKey(dst []float32, pos, c int) {
+	w := k.width()
+	lane := pos % w
+	tile := k.rows(pos-lane, w)
+	le := binary.LittleEndian
+	switch k.DType {
+	case tensor.F32:
+		for i := range dst {
+			dst[i] = math.Float32frombits(le.Uint32(tile[4*((c+i)*w+lane):]))
+		}
+	case tensor.F16:
+		for i := range dst {
+			dst[i] = tensor.F16ToF32(le.Uint16(tile[2*((c+i)*w+lane):]))
+		}
+	case tensor.Q8_0:
+		for i := range dst {
+			block := tile[(c+i)/32*34*w:]
+			dst[i] = half(block[2*lane:]) * float32(int8(block[(2+i%32)*w+lane]))
+		}
+	}
+}
+
+// Scores writes the scaled products of queries [n, k.Dim] with the keys of
+// positions [lo, hi), which lie in one span:
 //
-//	dst[h,c] += Σ_j p[h*pStride+j]·v[j,c]
+//	dst[i*AttentionSpan+j%AttentionSpan] = scale · Σ_c q[i,c]·k[j,c]
+//
+// one fused multiply-add after another in the order of c. Other values of the
+// n spans in dst are lost.
+func Scores(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
+	if n == 0 || lo >= hi {
+		return
+	}
+	dst, q = dst[:n*AttentionSpan], q[:n*k.Dim]
+	checkSpan(lo, hi)
+	scoreTiles(dst, q, n, k, lo, hi, scale)
+}
+
+// checkSpan panics when positions are not of one span.
+func checkSpan(lo, hi int) {
+	if lo < 0 || lo/AttentionSpan != (hi-1)/AttentionSpan {
+		panic("kernel: attention over more than a span")
+	}
+}
+
+func scoresGeneric(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
+	var piece [64]float32
+	for j := lo; j < hi; j++ {
+		for c := 0; c < k.Dim; c += len(piece) {
+			key := piece[:min(len(piece), k.Dim-c)]
+			k.loadKey(key, j, c)
+			for i := range n {
+				sum := float32(0)
+				if c > 0 {
+					sum = dst[i*AttentionSpan+j%AttentionSpan]
+				}
+				for x, v := range key {
+					sum = fma32(q[i*k.Dim+c+x], v, sum)
+				}
+				dst[i*AttentionSpan+j%AttentionSpan] = sum
+			}
+		}
+		for i := range n {
+			dst[i*AttentionSpan+j%AttentionSpan] *= scale
+		}
+	}
+}
+
+// Weighted adds the weighted values of positions [lo, hi), which lie in one
+// span, to dst [n, v.Dim]:
+//
+//	dst[i,c] += Σ_j p[i*AttentionSpan+j%AttentionSpan]·v[j,c]
 //
 // one fused multiply-add after another in the order of j, so that a run may
 // be cut anywhere.
-func Weighted(dst []float32, p []float32, pStride, heads int, v Rows) {
-	if v.N == 0 || heads == 0 {
+func Weighted(dst, p []float32, n int, v *Rows, lo, hi int) {
+	if n == 0 || lo >= hi {
 		return
 	}
-	dst = dst[:heads*v.Dim]
-	_ = p[(heads-1)*pStride+v.N-1]
-	_ = v.row(v.N - 1)
-	axpyRows(dst, p, pStride, heads, &v, 0)
+	dst, p = dst[:n*v.Dim], p[:n*AttentionSpan]
+	checkSpan(lo, hi)
+	weightedTiles(dst, p, n, v, lo, hi)
 }
 
-// axpyRowsGeneric adds columns from c on, times p, to dst.
-func axpyRowsGeneric(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
+// weightedGeneric adds columns from c on, a multiple of 16.
+func weightedGeneric(dst, p []float32, n int, v *Rows, lo, hi, c int) {
 	var piece [64]float32
 	for ; c < v.Dim; c += len(piece) {
 		vs := piece[:min(len(piece), v.Dim-c)]
-		for j := range v.N {
-			loadCols(vs, v.DType, v.row(j), c)
-			for h := range heads {
-				out, w := dst[h*v.Dim+c:][:len(vs)], p[h*pStride+j]
-				for i, x := range vs {
-					out[i] = fma32(w, x, out[i])
+		for j := lo; j < hi; j++ {
+			loadCols(vs, v.DType, v.rows(j, 1), c)
+			for i := range n {
+				out, w := dst[i*v.Dim+c:][:len(vs)], p[i*AttentionSpan+j%AttentionSpan]
+				for x, value := range vs {
+					out[x] = fma32(w, value, out[x])
 				}
 			}
 		}

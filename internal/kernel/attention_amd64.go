@@ -2,156 +2,134 @@
 
 package kernel
 
-import "atenia/tensor"
+import (
+	"unsafe"
 
-// scoreRows gives assembly groups of four rows whose width is a multiple of
-// 16, for four heads at a time or one.
-func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
-	groups := whole(k.N-j, 4) / 4
-	if groups == 0 || k.Dim%16 != 0 {
-		scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
-		return
+	"atenia/tensor"
+)
+
+// tileList is where the tiles of a span lie; those outside of the positions
+// asked for repeat the nearest, and past the end come those to fetch next.
+type tileList [AttentionSpan/tileKeys + 2]*byte
+
+// fill finds the tiles of [lo, hi).
+func (l *tileList) fill(k *Rows, lo, hi int) {
+	base := lo - lo%AttentionSpan
+	first, last := lo%AttentionSpan/tileKeys, (hi-1)%AttentionSpan/tileKeys
+	for t := first; t <= last; t++ {
+		l[t] = &k.rows(base+t*tileKeys, tileKeys)[0]
 	}
-	many := level.Load() == levelAVX512
-	for h := 0; h < heads; {
-		n := 1
-		if many && heads-h >= 4 {
-			n = 4
+	if first%2 == 1 {
+		l[first-1] = l[first]
+	}
+	for t := last + 1; t <= last|1+2 && t < len(l); t++ {
+		l[t] = l[t-1]
+		if pos := base + t*tileKeys; pos/k.PageRows < len(k.Pages) && k.Pages[pos/k.PageRows] != nil {
+			l[t] = &k.rows(pos, tileKeys)[0]
 		}
-		scoreGroups(&dst[h*dstStride+j], 4*dstStride, &q[h*k.Dim], &k.Data[j*k.Stride], k, groups, scale, n)
-		h += n
-	}
-	if j += 4 * groups; j < k.N {
-		scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
 	}
 }
 
-func scoreGroups(d *float32, ds int, q *float32, b *byte, k *Rows, groups int, scale float32, heads int) {
-	qs, ks, n := 4*k.Dim, k.Stride, k.Dim
-	switch wide := level.Load() == levelAVX512; k.DType {
+// scoreTiles gives whole tiles to assembly, pairs of them for AVX-512.
+func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
+	if level.Load() == 0 || k.width() != tileKeys || k.Dim%4 != 0 {
+		scoresGeneric(dst, q, n, k, lo, hi, scale)
+		return
+	}
+	var list tileList
+	list.fill(k, lo, hi)
+	const stride = 4 * AttentionSpan
+	first, end := lo%AttentionSpan/tileKeys, (hi-1)%AttentionSpan/tileKeys+1
+	if level.Load() == levelAVX512 {
+		first /= 2
+		groups := (end+1)/2 - first
+		d, x, tiles := &dst[2*first*tileKeys], &q[0], &list[2*first]
+		switch k.DType {
+		case tensor.F32:
+			scoresF32AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+		case tensor.F16:
+			scoresF16AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+		case tensor.Q8_0:
+			scoresQ80AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+		}
+		return
+	}
+	d, x, tiles, groups := &dst[first*tileKeys], &q[0], &list[first], end-first
+	switch k.DType {
+	case tensor.F32:
+		scoresF32AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+	case tensor.F16:
+		scoresF16AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+	case tensor.Q8_0:
+		scoresQ80AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+	}
+}
+
+// weightedTiles gives assembly as many columns as its registers hold, then
+// fewer, and the rest to portable code.
+func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
+	wide, narrow := 32, 16
+	if level.Load() == levelAVX2 {
+		wide = 16
+	}
+	if v.DType == tensor.Q8_0 {
+		wide, narrow = 32, 32
+	}
+	if level.Load() == 0 || v.width() != tileKeys || v.Dim < narrow {
+		weightedGeneric(dst, p, n, v, lo, hi, 0)
+		return
+	}
+	var list tileList
+	list.fill(v, lo, hi)
+	size := typeRowBytes(v.DType, v.Dim)
+	t, skip := lo%AttentionSpan/tileKeys, lo%tileKeys
+	list[t] = (*byte)(unsafe.Add(unsafe.Pointer(list[t]), skip*size)) // inside of the tile
+	w := weighting{p: &p[lo%AttentionSpan], tiles: &list[t], rowBytes: size, first: min(hi-lo, tileKeys-skip), count: hi - lo}
+	c := 0
+	for ; v.Dim-c >= wide; c += wide {
+		w.columns(&dst[c], 4*v.Dim, n, typeRowBytes(v.DType, c), v.DType, wide)
+	}
+	for ; v.Dim-c >= narrow; c += narrow {
+		w.columns(&dst[c], 4*v.Dim, n, typeRowBytes(v.DType, c), v.DType, narrow)
+	}
+	if c < v.Dim {
+		weightedGeneric(dst, p, n, v, lo, hi, c)
+	}
+}
+
+// A weighting is what the columns of a weighted sum have in common.
+type weighting struct {
+	p                      *float32
+	tiles                  **byte
+	rowBytes, first, count int
+}
+
+func (w *weighting) columns(d *float32, ds, n, off int, t tensor.DType, cols int) {
+	const ps = 4 * AttentionSpan
+	switch wide := level.Load() == levelAVX512; t {
 	case tensor.F32:
 		switch {
-		case heads == 4:
-			scoresF32x4AVX512(d, ds, q, qs, b, ks, groups, n, scale)
-		case wide:
-			scoresF32x1AVX512(d, ds, q, qs, b, ks, groups, n, scale)
+		case !wide:
+			weightedF32c16AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+		case cols == 32:
+			weightedF32c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		default:
-			scoresF32x1AVX2(d, ds, q, qs, b, ks, groups, n, scale)
+			weightedF32c16AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
 	case tensor.F16:
 		switch {
-		case heads == 4:
-			scoresF16x4AVX512(d, ds, q, qs, b, ks, groups, n, scale)
-		case wide:
-			scoresF16x1AVX512(d, ds, q, qs, b, ks, groups, n, scale)
+		case !wide:
+			weightedF16c16AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+		case cols == 32:
+			weightedF16c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		default:
-			scoresF16x1AVX2(d, ds, q, qs, b, ks, groups, n, scale)
+			weightedF16c16AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
 	case tensor.Q8_0:
-		switch {
-		case heads == 4:
-			scoresQ80x4AVX512(d, ds, q, qs, b, ks, groups, n, scale)
-		case wide:
-			scoresQ80x1AVX512(d, ds, q, qs, b, ks, groups, n, scale)
-		default:
-			scoresQ80x1AVX2(d, ds, q, qs, b, ks, groups, n, scale)
+		if wide {
+			weightedQ80c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+		} else {
+			weightedQ80c32AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
-	}
-}
-
-// axpyRows gives assembly as many heads and columns as its registers hold,
-// then single heads, then fewer columns, and the rest to portable code.
-func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
-	wide, narrow, many := 64, 16, 4
-	switch level.Load() {
-	case 0:
-		axpyRowsGeneric(dst, p, pStride, heads, v, c)
-		return
-	case levelAVX2:
-		wide, many = 32, 2
-	}
-	if v.DType == tensor.Q8_0 {
-		narrow = 32
-	}
-	for v.Dim-c >= narrow {
-		cols := narrow
-		if v.Dim-c >= wide {
-			cols = wide
-		}
-		at := typeRowBytes(v.DType, c)
-		for h := 0; h < heads; {
-			n := 1
-			if heads-h >= many {
-				n = many
-			}
-			axpyTile(&dst[h*v.Dim+c], 4*v.Dim, &p[h*pStride], 4*pStride, &v.Data[at], v, n > 1, cols > narrow)
-			h += n
-		}
-		c += cols
-	}
-	if c < v.Dim {
-		axpyRowsGeneric(dst, p, pStride, heads, v, c)
-	}
-}
-
-func axpyTile(d *float32, ds int, p *float32, ps int, b *byte, v *Rows, many, wide bool) {
-	if level.Load() == levelAVX512 {
-		axpyTile512(d, ds, p, ps, b, v, many, wide)
-		return
-	}
-	vs, n := v.Stride, v.N
-	f16 := v.DType == tensor.F16
-	switch {
-	case v.DType == tensor.Q8_0 && many:
-		weightedQ80h2c32AVX2(d, ds, p, ps, b, vs, n)
-	case v.DType == tensor.Q8_0:
-		weightedQ80h1c32AVX2(d, ds, p, ps, b, vs, n)
-	case f16 && many && wide:
-		weightedF16h2c32AVX2(d, ds, p, ps, b, vs, n)
-	case f16 && many:
-		weightedF16h2c16AVX2(d, ds, p, ps, b, vs, n)
-	case f16 && wide:
-		weightedF16h1c32AVX2(d, ds, p, ps, b, vs, n)
-	case f16:
-		weightedF16h1c16AVX2(d, ds, p, ps, b, vs, n)
-	case many && wide:
-		weightedF32h2c32AVX2(d, ds, p, ps, b, vs, n)
-	case many:
-		weightedF32h2c16AVX2(d, ds, p, ps, b, vs, n)
-	case wide:
-		weightedF32h1c32AVX2(d, ds, p, ps, b, vs, n)
-	default:
-		weightedF32h1c16AVX2(d, ds, p, ps, b, vs, n)
-	}
-}
-
-func axpyTile512(d *float32, ds int, p *float32, ps int, b *byte, v *Rows, many, wide bool) {
-	vs, n := v.Stride, v.N
-	f16, q8 := v.DType == tensor.F16, v.DType == tensor.Q8_0
-	switch {
-	case q8 && many && wide:
-		weightedQ80h4c64AVX512(d, ds, p, ps, b, vs, n)
-	case q8 && many:
-		weightedQ80h4c32AVX512(d, ds, p, ps, b, vs, n)
-	case q8 && wide:
-		weightedQ80h1c64AVX512(d, ds, p, ps, b, vs, n)
-	case q8:
-		weightedQ80h1c32AVX512(d, ds, p, ps, b, vs, n)
-	case f16 && many && wide:
-		weightedF16h4c64AVX512(d, ds, p, ps, b, vs, n)
-	case f16 && many:
-		weightedF16h4c16AVX512(d, ds, p, ps, b, vs, n)
-	case f16 && wide:
-		weightedF16h1c64AVX512(d, ds, p, ps, b, vs, n)
-	case f16:
-		weightedF16h1c16AVX512(d, ds, p, ps, b, vs, n)
-	case many && wide:
-		weightedF32h4c64AVX512(d, ds, p, ps, b, vs, n)
-	case many:
-		weightedF32h4c16AVX512(d, ds, p, ps, b, vs, n)
-	case wide:
-		weightedF32h1c64AVX512(d, ds, p, ps, b, vs, n)
-	default:
-		weightedF32h1c16AVX512(d, ds, p, ps, b, vs, n)
 	}
 }

@@ -4,7 +4,8 @@
 //
 //	Matrix   weights, row-major, any [Supports]ed element type
 //	Form     how a product reads its activation rows: float32, or int8 blocks
-//	Rows     cached rows of one attention head inside memory owned by others
+//	Rows     cached keys or values of one attention head in pages of others
+//	Sums     what attention knows of some queries after some of their positions
 //
 // # Two ways to multiply
 //
@@ -29,6 +30,8 @@
 //	        the folds of every 2048 columns are added in order
 //
 // Formats with a scale for every 16 columns have 16 such lanes, [dotChunk].
+// Attention adds columns of a score, and positions of a weighted value, one
+// after another, within spans of 256 positions that are merged in order.
 // The portable Go functions say so and are the specification: the assembly
 // for AVX2 and AVX-512 yields the same bits, which package kerneltest checks.
 // A portable fused multiply-add is [fma32], exact on every machine.
@@ -64,6 +67,19 @@
 //	            assembly    assembly      –
 //	Q8_K F64    –           Go            –
 //
+// # Attention
+//
+// Keys are kept so that a vector is one column of 16 keys, [Rows]; then a score
+// is a lane, no lanes are added, and one load of keys serves eight queries,
+// whose values are broadcast. Values lie row by row, and a vector of a row
+// serves eight queries, too. Queries are the query heads of a key head and, of
+// a prompt, several rows of them:
+//
+//	            16 keys                            32 columns
+//	column 0  │ k0 … k15 │ × q0[0] … q7[0]   row 0 │ v0 … v31 │ × p0[0] … p7[0]
+//	column 1  │ k0 … k15 │ × q0[1] … q7[1]   row 1 │ v0 … v31 │ × p0[1] … p7[1]
+//	…           8 sums of 16 scores          …       8 sums of 32 values
+//
 // Functions do not allocate and may be called from many goroutines at once.
 // Slices that are too short fail a bounds check before anything is read; a
 // type that [Supports] denies is such a mistake of the caller too.
@@ -71,7 +87,8 @@
 // # Where things are
 //
 // matmul.go drives products, tile.go and product.go say how they add, unpack.go
-// how formats unpack, form.go how activations become int8. product_amd64.go
+// how formats unpack, form.go how activations become int8; attention.go holds
+// scores and weighted sums, softmax.go what is between. product_amd64.go
 // chooses between rows and panels, kernel_amd64.go gives whole vectors to
 // assembly, made by _asm (go generate), and the rest to the functions named
 // Generic. To add a format in Go: a case in unpackGeneric and in [Supports]; in

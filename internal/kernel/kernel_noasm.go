@@ -54,8 +54,8 @@ func loadF16(dst []float32, src []byte) { loadF16Generic(dst, src) }
 
 func storeF16(dst []byte, src []float32) { storeF16Generic(dst, src) }
 
-func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
-	axpyRowsGeneric(dst, p, pStride, heads, v, c)
+func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
+	weightedGeneric(dst, p, n, v, lo, hi, 0)
 }
 
 func readAll(b []byte) { readAllGeneric(b) }
@@ -72,6 +72,6 @@ func loadBF16(dst []float32, src []byte) { loadBF16Generic(dst, src) }
 
 func loadQ8(dst []float32, src []byte) { loadQ8Generic(dst, src) }
 
-func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
-	scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
+func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
+	scoresGeneric(dst, q, n, k, lo, hi, scale)
 }

@@ -2,21 +2,109 @@ package kernel
 
 import "math"
 
-// Softmax replaces x by its softmax: e^(x−max) over the sum of those, added
-// in 16 lanes. A row of −∞ becomes zeros.
-func Softmax(x []float32) {
-	top := maxOf(x)
+// Sums are what attention knows of n queries after some of their positions:
+// the largest score, the sum of e^(score−Top), and the values weighted so.
+// Spans are computed apart and merged in ascending order, which gives the same
+// bits whoever computes them (Milakov and Gimelshein, "Online normalizer
+// calculation for softmax").
+type Sums struct {
+	Top, Sum []float32 // [n]
+	Acc      []float32 // [n, Dim]
+	Dim      int
+}
+
+// row returns the weighted values of query i.
+func (s *Sums) row(i int) []float32 { return s.Acc[i*s.Dim : (i+1)*s.Dim] }
+
+// Reset forgets all positions of all queries.
+func (s *Sums) Reset() {
+	for i := range s.Top {
+		s.Top[i], s.Sum[i] = float32(math.Inf(-1)), 0
+	}
+	clear(s.Acc)
+}
+
+// SoftmaxSpan replaces the scores of positions [lo, hi) of a span, x, by
+// e^(score−top), where top is the largest of them, and returns top and the sum
+// of the results, added in 16 lanes: a position's lane is its remainder by 16.
+// Other values up to the next multiples of 16 become zero. Scores of −∞ weigh
+// nothing, even where all are.
+func SoftmaxSpan(x []float32, lo, hi int) (top, sum float32) {
+	first, end := lo&^15, (hi+15)&^15
+	inf := float32(math.Inf(-1))
+	for i := first; i < lo; i++ {
+		x[i] = inf
+	}
+	for i := hi; i < end; i++ {
+		x[i] = inf
+	}
+	x = x[first:end]
+	top = maxOf(x)
+	var a lanes
+	expSum(&a, x, finite(top))
+	return top, a.sum()
+}
+
+// finite returns what to subtract from scores of which top is the largest.
+func finite(top float32) float32 {
 	if math.IsInf(float64(top), -1) {
-		for i, v := range x {
-			if v == v {
-				x[i] = 0
-			}
+		return 0
+	}
+	return top
+}
+
+// Merge adds the positions that part knows of queries [lo, hi) to those s
+// knows, which precede them.
+func (s *Sums) Merge(part *Sums, lo, hi int) {
+	var a, b [64]float32
+	for ; lo < hi; lo += len(a) {
+		n := min(len(a), hi-lo)
+		for i := range n {
+			old, add := s.Top[lo+i], part.Top[lo+i]
+			ref := finite(max(old, add))
+			a[i], b[i] = old-ref, add-ref
 		}
+		Exp(a[:n], a[:n])
+		Exp(b[:n], b[:n])
+		for i := range n {
+			s.mergeOne(part, lo+i, a[i], b[i])
+		}
+	}
+}
+
+func (s *Sums) mergeOne(part *Sums, i int, a, b float32) {
+	acc, add := s.row(i), part.row(i)
+	if s.Sum[i] == 0 {
+		s.Top[i], s.Sum[i] = part.Top[i], part.Sum[i]
+		copy(acc, add)
 		return
 	}
-	var a lanes
-	expSum(&a, x, top)
-	scaleBy(x, 1/a.sum())
+	s.Top[i] = max(s.Top[i], part.Top[i])
+	s.Sum[i] = float32(s.Sum[i]*a) + float32(part.Sum[i]*b)
+	if a != 1 {
+		scaleBy(acc, a)
+	}
+	addScaled(acc, acc, add, b)
+}
+
+// Sink lets a score without a value take its share of query i.
+func (s *Sums) Sink(i int, score float32) {
+	top := max(s.Top[i], score)
+	a, b := exp32(s.Top[i]-finite(top)), exp32(score-finite(top))
+	s.Top[i] = top
+	s.Sum[i] = float32(s.Sum[i]*a) + b
+	scaleBy(s.row(i), a)
+}
+
+// Result writes the weighted values of query i over their sum, zeros if that
+// is zero.
+func (s *Sums) Result(dst []float32, i int) {
+	inv := float32(0)
+	if s.Sum[i] != 0 {
+		inv = 1 / s.Sum[i]
+	}
+	copy(dst, s.row(i))
+	scaleBy(dst[:s.Dim], inv)
 }
 
 // expSumGeneric replaces x by e^(x−top) and adds it to the lanes.

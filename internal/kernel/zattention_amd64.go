@@ -4,157 +4,72 @@
 
 package kernel
 
-// scoresF32x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+// scoresF32AVX2 does scoresGeneric for groups of 1 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func scoresF32x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+func scoresF32AVX2(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresF16x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+// scoresF16AVX2 does scoresGeneric for groups of 1 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func scoresF16x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+func scoresF16AVX2(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresQ80x1AVX2 scores groups of four rows for 1 heads; strides are in bytes.
+// scoresQ80AVX2 does scoresGeneric for groups of 1 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func scoresQ80x1AVX2(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
+func scoresQ80AVX2(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF32h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
+// weightedF32c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedF32h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF32c16AVX2(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF32h2c16AVX2 adds n rows of 16 values, weighted, for 2 heads; strides are in bytes.
+// weightedF16c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedF32h2c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF16c16AVX2(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF32h1c32AVX2 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
+// weightedQ80c32AVX2 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedF32h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedQ80c32AVX2(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF32h1c16AVX2 adds n rows of 16 values, weighted, for 1 heads; strides are in bytes.
+// scoresF32AVX512 does scoresGeneric for groups of 2 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func weightedF32h1c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func scoresF32AVX512(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF16h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
+// scoresF16AVX512 does scoresGeneric for groups of 2 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func weightedF16h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func scoresF16AVX512(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF16h2c16AVX2 adds n rows of 16 values, weighted, for 2 heads; strides are in bytes.
+// scoresQ80AVX512 does scoresGeneric for groups of 2 tiles, dstStride bytes apart; as many pointers more are read.
 //
 //go:noescape
-func weightedF16h2c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func scoresQ80AVX512(dst *float32, dstStride int, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF16h1c32AVX2 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
+// weightedF32c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedF16h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF32c32AVX512(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF16h1c16AVX2 adds n rows of 16 values, weighted, for 1 heads; strides are in bytes.
+// weightedF32c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedF16h1c16AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF32c16AVX512(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedQ80h2c32AVX2 adds n rows of 32 values, weighted, for 2 heads; strides are in bytes.
+// weightedF16c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedQ80h2c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF16c32AVX512(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedQ80h1c32AVX2 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
+// weightedF16c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func weightedQ80h1c32AVX2(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedF16c16AVX512(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// scoresF32x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
+// weightedQ80c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
 //
 //go:noescape
-func scoresF32x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// scoresF32x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
-//
-//go:noescape
-func scoresF32x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// scoresF16x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
-//
-//go:noescape
-func scoresF16x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// scoresF16x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
-//
-//go:noescape
-func scoresF16x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// scoresQ80x1AVX512 scores groups of four rows for 1 heads; strides are in bytes.
-//
-//go:noescape
-func scoresQ80x1AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// scoresQ80x4AVX512 scores groups of four rows for 4 heads; strides are in bytes.
-//
-//go:noescape
-func scoresQ80x4AVX512(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride int, groups int, dim int, scale float32)
-
-// weightedF32h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF32h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF32h4c16AVX512 adds n rows of 16 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF32h4c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF32h1c64AVX512 adds n rows of 64 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF32h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF32h1c16AVX512 adds n rows of 16 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF32h1c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF16h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF16h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF16h4c16AVX512 adds n rows of 16 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF16h4c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF16h1c64AVX512 adds n rows of 64 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF16h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedF16h1c16AVX512 adds n rows of 16 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedF16h1c16AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedQ80h4c32AVX512 adds n rows of 32 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedQ80h4c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedQ80h4c64AVX512 adds n rows of 64 values, weighted, for 4 heads; strides are in bytes.
-//
-//go:noescape
-func weightedQ80h4c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedQ80h1c32AVX512 adds n rows of 32 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedQ80h1c32AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
-
-// weightedQ80h1c64AVX512 adds n rows of 64 values, weighted, for 1 heads; strides are in bytes.
-//
-//go:noescape
-func weightedQ80h1c64AVX512(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride int, n int)
+func weightedQ80c32AVX512(dst *float32, dstStride int, p *float32, pStride int, n int, tiles **byte, off int, rowBytes int, first int, count int)

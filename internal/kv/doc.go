@@ -9,13 +9,13 @@
 // the business of whoever writes it; for attention it is
 //
 //	 page of 16 tokens, L layers, K heads of dimension h
-//	┌─ layer 0 ───────────────────────┬─ layer 1 ──────┬ … ┬─ layer L−1 ┐
-//	│ k: token 0  [K·h]   v: token 0  │ k …   v …      │   │            │
-//	│    token 1  [K·h]      token 1  │                │   │            │
-//	│    …                   …        │                │   │            │
-//	│    token 15 [K·h]      token 15 │                │   │            │
-//	└─────────────────────────────────┴────────────────┴───┴────────────┘
-//	  [layer][k|v][token][K·h]; the page's start is 64-byte aligned
+//	┌─ layer 0 ───────────────────────────┬─ layer 1 ──────┬ … ┬─ layer L−1 ┐
+//	│ k: head 0    h columns of 16 tokens │ k …   v …      │   │            │
+//	│    head K−1  h columns of 16 tokens │                │   │            │
+//	│ v: head 0    16 rows of h columns   │                │   │            │
+//	│    head K−1  16 rows of h columns   │                │   │            │
+//	└─────────────────────────────────────┴────────────────┴───┴────────────┘
+//	  [layer][k|v][head]; the page's start is 64-byte aligned
 //
 // The life of a sequence:
 //

@@ -57,10 +57,7 @@ var families = map[string]func(isa){
 	},
 	"attention": func(i isa) {
 		for _, d := range []string{"F32", "F16", "Q80"} {
-			scores(i, d, 1)
-			if i == avx512 {
-				scores(i, d, 4)
-			}
+			scores(i, d)
 		}
 		weightedRows(i)
 	},

@@ -87,9 +87,6 @@ func (t *floatTile) begin(x, stride reg.GPVirtual) {
 // loop adds n columns, a multiple of 16.
 func (t *floatTile) loop(n reg.GPVirtual, prefetch bool) {
 	cols, step := 16, 16*elementBytes[t.d]
-	if t.d == "Q80" {
-		cols, step = 32, 34
-	}
 	loop, done := label("loop"), label("done")
 	Label(loop)
 	CMPQ(n, Imm(uint64(cols)))
@@ -99,11 +96,7 @@ func (t *floatTile) loop(n reg.GPVirtual, prefetch bool) {
 			PREFETCHT0(at(t.w[j], prefetchTile))
 		}
 	}
-	if t.d == "Q80" {
-		t.block()
-	} else {
-		t.columns(step)
-	}
+	t.columns(step)
 	for j := range t.w {
 		ADDQ(Imm(uint64(step)), t.w[j])
 	}
@@ -139,48 +132,6 @@ func (t *floatTile) columns(step int) {
 	}
 }
 
-// block adds 32 columns of Q8_0.
-func (t *floatTile) block() {
-	p := t.i.parts()
-	xs := make([][]reg.VecVirtual, t.rows)
-	for r := range xs {
-		xs[r] = t.i.vecs(2 * p)
-		for k := range xs[r] {
-			VMOVUPS(t.xAt(r, k*t.i.width()), xs[r][k])
-		}
-	}
-	for j := range t.w {
-		scale := t.i.blockScale(at(t.w[j], 0))
-		for k := range 2 * p {
-			v := t.i.vec()
-			loadScaled(at(t.w[j], 2+k*t.i.width()/4), scale, v)
-			for r := range xs {
-				VFMADD231PS(v, xs[r][k], t.acc[(r*4+j)*p+k%p])
-			}
-		}
-	}
-}
-
-// blockScale loads a half into all lanes.
-func (i isa) blockScale(m Mem) reg.VecVirtual {
-	d := i.vec()
-	if i == avx512 {
-		VPBROADCASTW(m, d.AsY())
-		VCVTPH2PS(d.AsY(), d)
-	} else {
-		VPBROADCASTW(m, d.AsX())
-		VCVTPH2PS(d.AsX(), d)
-	}
-	return d
-}
-
-// loadScaled loads bytes as float32 values times scale.
-func loadScaled(m Mem, scale, v reg.VecVirtual) {
-	VPMOVSXBD(m, v)
-	VCVTDQ2PS(v, v)
-	VMULPS(scale, v, v)
-}
-
 // tileFloat adds products of n columns, a multiple of 16, of four weight rows
 // with some activation rows, xStride bytes apart.
 func tileFloat(i isa, d string, rows int) {
@@ -200,52 +151,6 @@ func tileFloat(i isa, d string, rows int) {
 	for k := range t.acc {
 		VMOVUPS(t.acc[k], at(acc, k*i.width()))
 	}
-	ret()
-}
-
-// scores multiplies groups of four keys, n of them in all and kStride bytes
-// apart, with some queries, without going through memory for the sums.
-func scores(i isa, d string, heads int) {
-	text(fmt.Sprintf("scores%sx%d%s", d, heads, i), "func(dst *float32, dstStride int, q *float32, qStride int, k *byte, kStride, groups, dim int, scale float32)")
-	Doc(fmt.Sprintf("scores%sx%d%s scores groups of four rows for %d heads; strides are in bytes.", d, heads, i, heads))
-	t := &floatTile{i: i, d: d, rows: heads}
-	dst, k, groups := arg("dst"), arg("k"), arg("groups")
-	for j := range t.w {
-		t.w[j] = GP64()
-	}
-	x, n := GP64(), GP64()
-	loop := label("group")
-	Label(loop)
-	MOVQ(NewParamAddr("kStride", 40), n)
-	MOVQ(k, t.w[0])
-	for j := 1; j < 4; j++ {
-		LEAQ(Mem{Base: t.w[j-1], Index: n, Scale: 1}, t.w[j])
-	}
-	LEAQ(Mem{Base: t.w[3], Index: n, Scale: 1}, k)
-	MOVQ(NewParamAddr("q", 16), x)
-	stride := GP64()
-	MOVQ(NewParamAddr("qStride", 24), stride)
-	t.begin(x, stride)
-	i.zero(t.acc...)
-	MOVQ(NewParamAddr("dim", 56), n)
-	t.loop(n, false)
-	scale, out := XMM(), GP64()
-	VBROADCASTSS(NewParamAddr("scale", 64), scale)
-	MOVQ(dst, out)
-	p := i.parts()
-	for h := range heads {
-		var s [4]reg.VecVirtual
-		for j := range s {
-			s[j] = quarter(i, t.acc[(h*4+j)*p:][:p])
-		}
-		fold4(s, scale, out)
-		if h+1 < heads {
-			ADDQ(NewParamAddr("dstStride", 8), out)
-		}
-	}
-	ADDQ(Imm(16), dst)
-	DECQ(groups)
-	JNZ(LabelRef(loop))
 	ret()
 }
 

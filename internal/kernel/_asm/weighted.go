@@ -8,89 +8,137 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// weightedRows makes the attention sums for F32 and F16 rows: some heads by
-// some columns in registers, rows in order.
+// weightedRows makes the attention sums: some queries by some vectors of
+// columns in registers, rows in order.
 func weightedRows(i isa) {
-	heads, cols := 4, 64
-	if i == avx2 {
-		heads, cols = 2, 32
-	}
 	for _, d := range []string{"F32", "F16"} {
-		for _, h := range []int{heads, 1} {
-			for _, c := range []int{cols, 16} {
-				weighted(i, d, h, c)
-			}
-		}
-	}
-	for _, h := range []int{heads, 1} {
-		weighted(i, "Q80", h, 32)
+		weighted(i, d, 2)
 		if i == avx512 {
-			weighted(i, "Q80", h, 64)
+			weighted(i, d, 1)
 		}
 	}
+	weighted(i, "Q80", 2*i.parts())
 }
 
-func weighted(i isa, d string, heads, cols int) {
-	name := fmt.Sprintf("weighted%sh%dc%d%s", d, heads, cols, i)
-	text(name, "func(dst *float32, dstStride int, p *float32, pStride int, v *byte, vStride, n int)")
-	Doc(fmt.Sprintf("%s adds n rows of %d values, weighted, for %d heads; strides are in bytes.", name, cols, heads))
-	dst, p, v, vs, n := arg("dst"), arg("p"), arg("v"), arg("vStride"), arg("n")
-	bases := func(first reg.GPVirtual, param string) func(h, disp int) Mem {
-		if heads == 1 {
-			return func(_, disp int) Mem { return at(first, disp) }
+// A weighting is the registers of queries by columns.
+type weighting struct {
+	i     isa
+	d     string
+	parts int // vectors of columns
+	v     reg.GPVirtual
+	p     rowBases
+	acc   []reg.VecVirtual // [queries][parts]
+}
+
+// weighted makes the sums of some columns.
+func weighted(i isa, d string, parts int) {
+	cols := parts * i.width() / 4
+	name := fmt.Sprintf("weighted%sc%d%s", d, cols, i)
+	text(name, "func(dst *float32, dstStride int, p *float32, pStride, n int, tiles **byte, off, rowBytes, first, count int)")
+	Doc(fmt.Sprintf("%s does weightedGeneric for %d columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.", name, cols))
+	w := &weighting{i: i, d: d, parts: parts, v: GP64()}
+	dst, p, n := arg("dst"), arg("p"), GP64()
+	w.p.stride = arg("pStride")
+	rowBytes := arg("rowBytes")
+	MOVQ(NewParamAddr("n", 32), n)
+	done := label("done")
+	forQueries(queriesAtOnce(i, "")*2/max(2, parts), n, done, func(count int) {
+		w.sum(count, dst, p, rowBytes)
+		for range count {
+			ADDQ(w.p.stride, p)
+			ADDQ(NewParamAddr("dstStride", 8), dst)
 		}
-		s, third := arg(param), reg.GPVirtual(nil)
-		if heads == 4 {
-			third = GP64()
-			LEAQ(Mem{Base: s, Index: s, Scale: 2}, third)
-		}
-		return func(h, disp int) Mem {
-			switch h {
-			case 0:
-				return at(first, disp)
-			case 3:
-				return Mem{Base: first, Index: third, Scale: 1, Disp: disp}
-			}
-			return Mem{Base: first, Index: s, Scale: uint8(h), Disp: disp}
-		}
-	}
-	dstAt, pAt := bases(dst, "dstStride"), bases(p, "pStride")
-	parts := cols * 4 / i.width()
-	lanesBytes := i.width() / 4 * elementBytes[d]
-	acc := make([]reg.VecVirtual, heads*parts)
-	for k := range acc {
-		acc[k] = i.vec()
-		VMOVUPS(dstAt(k/parts, k%parts*i.width()), acc[k])
-	}
-	loop := label("loop")
-	Label(loop)
-	weights := make([]reg.VecVirtual, heads)
-	for h := range weights {
-		weights[h] = i.vec()
-		VBROADCASTSS(pAt(h, 0), weights[h])
-	}
-	var scale reg.VecVirtual
-	for k := range parts {
-		x, lanes := i.vec(), i.width()/4
-		if d == "Q80" {
-			block := k * lanes / 32 * 34
-			if k*lanes%32 == 0 {
-				scale = i.blockScale(at(v, block))
-			}
-			loadScaled(at(v, block+2+k*lanes%32), scale, x)
-		} else {
-			loadFloat(d, at(v, k*lanesBytes), x)
-		}
-		for h := range weights {
-			VFMADD231PS(x, weights[h], acc[h*parts+k])
-		}
-	}
-	ADDQ(Imm(4), p)
-	ADDQ(vs, v)
-	DECQ(n)
-	JNZ(LabelRef(loop))
-	for k := range acc {
-		VMOVUPS(acc[k], dstAt(k/parts, k%parts*i.width()))
-	}
+	})
+	Label(done)
 	ret()
+}
+
+// sum adds all rows for some queries.
+func (w *weighting) sum(count int, dst, first, rowBytes reg.GPVirtual) {
+	w.acc = w.i.vecs(count * w.parts)
+	out := GP64()
+	each := func(f func(k int, m Mem)) {
+		MOVQ(dst, out)
+		for r := range count {
+			for k := range w.parts {
+				f(r*w.parts+k, at(out, k*w.i.width()))
+			}
+			if r+1 < count {
+				ADDQ(NewParamAddr("dstStride", 8), out)
+			}
+		}
+	}
+	each(func(k int, m Mem) { VMOVUPS(m, w.acc[k]) })
+	p := w.p
+	p.first = GP64()
+	MOVQ(first, p.first)
+	p.begin(count)
+	tiles, next, rows, left := GP64(), GP64(), GP64(), GP64()
+	MOVQ(NewParamAddr("tiles", 40), tiles)
+	MOVQ(NewParamAddr("first", 64), rows)
+	MOVQ(NewParamAddr("count", 72), left)
+	tile, row := label("tile"), label("row")
+	Label(tile)
+	SUBQ(rows, left)
+	MOVQ(at(tiles, 0), w.v)
+	MOVQ(at(tiles, 8), next)
+	ADDQ(NewParamAddr("off", 48), w.v)
+	ADDQ(NewParamAddr("off", 48), next)
+	ADDQ(Imm(8), tiles)
+	Label(row)
+	PREFETCHT0(at(next, 0))
+	w.row(p, count)
+	ADDQ(rowBytes, w.v)
+	ADDQ(rowBytes, next)
+	p.add(4)
+	DECQ(rows)
+	JNZ(LabelRef(row))
+	MOVQ(U32(cacheTile), rows)
+	CMPQ(left, rows)
+	JGE(LabelRef(tile))
+	MOVQ(left, rows)
+	TESTQ(rows, rows)
+	JNZ(LabelRef(tile))
+	each(func(k int, m Mem) { VMOVUPS(w.acc[k], m) })
+}
+
+// row adds one row.
+func (w *weighting) row(p rowBases, count int) {
+	lanes := w.i.width() / 4
+	var values []reg.VecVirtual
+	var scale reg.VecVirtual
+	if w.d == "Q80" {
+		scale = w.i.blockScale(at(w.v, 0))
+	}
+	load := func(k int) reg.VecVirtual {
+		x := w.i.vec()
+		if w.d == "Q80" {
+			loadScaled(at(w.v, 2+k*lanes), scale, x)
+		} else {
+			loadFloat(w.d, at(w.v, k*lanes*elementBytes[w.d]), x)
+		}
+		return x
+	}
+	if w.parts <= 2 {
+		for k := range w.parts {
+			values = append(values, load(k))
+		}
+		for r := range count {
+			x := w.i.vec()
+			VBROADCASTSS(p.at(r, 0), x)
+			for k, v := range values {
+				VFMADD231PS(v, x, w.acc[r*w.parts+k])
+			}
+		}
+		return
+	}
+	// few registers: the values come one after another
+	for k := range w.parts {
+		v := load(k)
+		for r := range count {
+			x := w.i.vec()
+			VBROADCASTSS(p.at(r, 0), x)
+			VFMADD231PS(v, x, w.acc[r*w.parts+k])
+		}
+	}
 }

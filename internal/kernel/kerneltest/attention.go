@@ -13,21 +13,35 @@ import (
 // RowTypes are the element types of cached rows.
 var RowTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}
 
-// cached stores n random rows with a gap between them, and returns their
-// values as stored.
-func cached(r *rand.Rand, d tensor.DType, n, dim int) (kernel.Rows, []float32) {
+// cached stores n random rows of a head from position first on, once as keys
+// and once as values, and returns what they are as stored. Pages before the
+// first position are missing, as behind a window, and positions that nobody
+// wrote hold any bits.
+func cached(r *rand.Rand, d tensor.DType, first, n, dim, pageRows int) (k, v *kernel.Rows, values []float32) {
 	size, err := d.RowBytes(dim)
 	if err != nil {
 		panic(err)
 	}
-	stride := size + 2*r.IntN(40)
-	rows := kernel.Rows{DType: d, Data: make([]byte, max(0, n-1)*stride+size), Stride: stride, N: n, Dim: dim}
-	values := make([]float32, n*dim)
-	for j := range n {
-		kernel.StoreRow(rows.Data[j*stride:], d, Floats(r, dim))
-		kernel.LoadRow(values[j*dim:(j+1)*dim], d, rows.Data[j*stride:])
+	off := 2 * r.IntN(40)
+	pages := make([][]byte, (first+n-1)/pageRows+1)
+	for i := first / pageRows; i < len(pages); i++ {
+		pages[i] = make([]byte, off+2*pageRows*size)
+		for j := range pages[i] {
+			pages[i][j] = byte(r.Uint32())
+		}
 	}
-	return rows, values
+	k = &kernel.Rows{DType: d, Pages: pages, Off: off, PageRows: pageRows, Dim: dim}
+	v = &kernel.Rows{DType: d, Pages: pages, Off: off + pageRows*size, PageRows: pageRows, Dim: dim}
+	values = make([]float32, n*dim)
+	row := make([]byte, size)
+	for j := range n {
+		x := Floats(r, dim)
+		k.StoreKey(first+j, x)
+		v.StoreValue(first+j, x)
+		kernel.StoreRow(row, d, x)
+		kernel.LoadRow(values[j*dim:(j+1)*dim], d, row)
+	}
+	return k, v, values
 }
 
 // Attention checks stores, scores and weighted sums of cached rows.
@@ -40,67 +54,148 @@ func Attention(t *testing.T) {
 				dims = append(dims, 1, 13, 20, 80, 112)
 			}
 			for _, dim := range dims {
-				for _, heads := range []int{1, 2, 3, 4, 7, 9} {
-					checkAttention(t, r, d, dim, heads, 1+r.IntN(40))
+				for n := range 18 {
+					page := []int{16, 16, 32, 64, 1, 24}[r.IntN(6)]
+					checkAttention(t, r, d, dim, 1+n, r.IntN(600), 1+r.IntN(70), page)
 				}
 			}
 		})
 	}
 	t.Run("StoreRow", storeRow)
+	t.Run("softmax", softmax)
 }
 
-func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, heads, n int) {
+// checkAttention checks n queries against the keys and values of positions
+// [lo, lo+count), cut where a span ends.
+func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, n, lo, count, pageRows int) {
 	t.Helper()
-	what := fmt.Sprintf("dim %d, %d heads, %d rows", dim, heads, n)
-	k, values := cached(r, d, n, dim)
-	q, stride := Floats(r, heads*dim), n+r.IntN(5)
-	dst, out := make([]float32, heads*stride), Floats(r, heads*dim)
+	const span = kernel.AttentionSpan
+	count = min(count, span-lo%span)
+	hi := lo + count
+	what := fmt.Sprintf("dim %d, %d queries, positions %d to %d in pages of %d", dim, n, lo, hi, pageRows)
+	k, v, values := cached(r, d, lo, count, dim, pageRows)
+	q := Floats(r, n*dim)
+	scores := func(n, lo, hi int, q []float32) []float32 {
+		dst := make([]float32, n*span)
+		kernel.Scores(dst, q, n, k, lo, hi, 0.25)
+		for i := range n { // the others are lost
+			clear(dst[i*span : i*span+lo%span])
+			clear(dst[i*span+(hi-1)%span+1 : (i+1)*span])
+		}
+		return dst
+	}
+	dst, out, p := scores(n, lo, hi, q), Floats(r, n*dim), Floats(r, n*span)
 	start := append([]float32(nil), out...)
-	kernel.Scores(dst, stride, q, heads, k, 0.25)
-	p := Floats(r, heads*stride)
-	kernel.Weighted(out, p, stride, heads, k)
+	kernel.Weighted(out, p, n, v, lo, hi)
 
-	for h := range heads {
+	for i := range n {
 		sums, abs := make([]float64, dim), make([]float64, dim)
-		for j := range n {
+		for j := range count {
 			var want, mag float64
+			at := i*span + (lo+j)%span
 			for c := range dim {
 				v := float64(values[j*dim+c])
-				want += 0.25 * float64(q[h*dim+c]) * v
-				mag += math.Abs(0.25 * float64(q[h*dim+c]) * v)
-				sums[c] += float64(p[h*stride+j]) * v
-				abs[c] += math.Abs(float64(p[h*stride+j]) * v)
+				want += 0.25 * float64(q[i*dim+c]) * v
+				mag += math.Abs(0.25 * float64(q[i*dim+c]) * v)
+				sums[c] += float64(p[at]) * v
+				abs[c] += math.Abs(float64(p[at]) * v)
 			}
-			near(t, "Scores, "+what, dst[h*stride+j], want, 1e-6*mag)
+			near(t, "Scores, "+what, dst[at], want, 4e-6*mag)
 		}
 		for c := range dim {
-			near(t, "Weighted, "+what, out[h*dim+c], float64(start[h*dim+c])+sums[c], 4e-6*(abs[c]+1))
+			near(t, "Weighted, "+what, out[i*dim+c], float64(start[i*dim+c])+sums[c], 4e-6*(abs[c]+1))
 		}
 	}
 	portably(t, func() {
-		wantDst, wantOut := make([]float32, len(dst)), append([]float32(nil), start...)
-		kernel.Scores(wantDst, stride, q, heads, k, 0.25)
-		kernel.Weighted(wantOut, p, stride, heads, k)
-		same(t, "Scores, "+what, dst, wantDst)
+		wantOut := append([]float32(nil), start...)
+		kernel.Weighted(wantOut, p, n, v, lo, hi)
+		same(t, "Scores, "+what, dst, scores(n, lo, hi, q))
 		same(t, "Weighted, "+what, out, wantOut)
 	})
-	// A run cut in two, and one head alone.
-	cut := r.IntN(n)
-	first, last := k, k
-	first.N = cut
-	last.N, last.Data = n-cut, k.Data[cut*k.Stride:]
-	parts, partDst := append([]float32(nil), start...), make([]float32, len(dst))
-	for h := range heads {
-		qh, oh := q[h*dim:(h+1)*dim], parts[h*dim:(h+1)*dim]
-		if cut > 0 {
-			kernel.Scores(partDst[h*stride:], stride, qh, 1, first, 0.25)
-			kernel.Weighted(oh, p[h*stride:], stride, 1, first)
+	// A run cut in two, and one query alone.
+	cut := lo + r.IntN(count)
+	parts, alone := append([]float32(nil), start...), make([]float32, n*span)
+	for i := range n {
+		first := []float32(nil)
+		if cut > lo {
+			first = scores(1, lo, cut, q[i*dim:(i+1)*dim])
 		}
-		kernel.Scores(partDst[h*stride+cut:], stride, qh, 1, last, 0.25)
-		kernel.Weighted(oh, p[h*stride+cut:], stride, 1, last)
+		copy(alone[i*span:], scores(1, cut, hi, q[i*dim:(i+1)*dim]))
+		for j := lo; j < cut; j++ {
+			alone[i*span+j%span] = first[j%span]
+		}
+		kernel.Weighted(parts[i*dim:(i+1)*dim], p[i*span:], 1, v, lo, cut)
+		kernel.Weighted(parts[i*dim:(i+1)*dim], p[i*span:], 1, v, cut, hi)
 	}
-	same(t, "Scores in parts, "+what, partDst, dst)
+	same(t, "Scores in parts, "+what, alone, dst)
 	same(t, "Weighted in parts, "+what, parts, out)
+}
+
+// softmax checks the sums of spans against one softmax over all of them.
+func softmax(t *testing.T) {
+	const span, spans, n, dim = kernel.AttentionSpan, 3, 5, 8
+	r := rand.New(rand.NewPCG(10, 10))
+	scores, values := Floats(r, n*span*spans), Floats(r, span*spans*dim)
+	for i := range span { // a span of which nothing is seen, first and last
+		scores[i], scores[(spans*n-1)*span+i] = float32(math.Inf(-1)), float32(math.Inf(-1))
+	}
+	sums, part := newSums(n, dim), newSums(n, dim)
+	whole := func() []float32 {
+		sums.Reset()
+		for k := range spans {
+			for i := range n {
+				line := append([]float32(nil), scores[(i*spans+k)*span:][:span]...)
+				from, to := 3*i, span-7*i
+				part.Top[i], part.Sum[i] = kernel.SoftmaxSpan(line, from, to)
+				acc := part.Acc[i*dim : (i+1)*dim]
+				clear(acc)
+				for j := from; j < to; j++ {
+					for c := range acc {
+						acc[c] += line[j] * values[(k*span+j)*dim+c]
+					}
+				}
+				for j := from &^ 15; j < (to+15)&^15; j++ {
+					if j < from || j >= to {
+						near(t, "beyond", line[j], 0, 0)
+					}
+				}
+			}
+			sums.Merge(part, 0, n)
+		}
+		out := make([]float32, n*dim)
+		for i := range n {
+			if i == 2 {
+				sums.Sink(i, 1.5)
+			}
+			sums.Result(out[i*dim:(i+1)*dim], i)
+		}
+		return out
+	}
+	out := whole()
+	for i := range n {
+		var sum float64
+		want := make([]float64, dim)
+		if i == 2 {
+			sum = math.Exp(1.5)
+		}
+		for k := range spans {
+			for j := 3 * i; j < span-7*i; j++ {
+				e := math.Exp(float64(scores[(i*spans+k)*span+j]))
+				sum += e
+				for c := range want {
+					want[c] += e * float64(values[(k*span+j)*dim+c])
+				}
+			}
+		}
+		for c := range want {
+			near(t, fmt.Sprintf("query %d", i), out[i*dim+c], want[c]/sum, 2e-6)
+		}
+	}
+	portably(t, func() { same(t, "softmax", out, whole()) })
+}
+
+func newSums(n, dim int) *kernel.Sums {
+	return &kernel.Sums{Top: make([]float32, n), Sum: make([]float32, n), Acc: make([]float32, n*dim), Dim: dim}
 }
 
 func storeRow(t *testing.T) {

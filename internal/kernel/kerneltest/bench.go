@@ -125,39 +125,47 @@ func benchOthers(b *testing.B) {
 	each("rmsnorm/5632", func() { kernel.RMSNorm(z, x, y, 1e-5, 0) })
 	each("silumul/5632", func() { kernel.SiLUMul(z, x, y) })
 	each("gelutanhmul/5632", func() { kernel.GELUTanhMul(z, x, y) })
-	each("softmax/5632", func() { copy(z, x); kernel.Softmax(z) })
+	each("softmax/5632", func() {
+		copy(z, x)
+		for i := 0; i < len(z); i += kernel.AttentionSpan {
+			kernel.SoftmaxSpan(z[i:], 0, kernel.AttentionSpan)
+		}
+	})
 	each("add/5632", func() { kernel.Add(z, x, y, 0.5) })
 
-	// One decoded token of 32 heads over 8 cached ones at depth 2048.
-	const heads, kv, dim, depth, page = 32, 8, 64, 2048, 16
-	q, out, p := Floats(r, heads*dim), make([]float32, heads*dim), make([]float32, heads*depth)
-	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0} {
-		cache := Matrix(r, d, kv*depth, dim)
+	benchAttention(b)
+}
+
+// benchAttention times one token, and a block of rows of a prompt, of 32
+// heads over 4 cached ones at depth 2048: 22 layers, so that a token's keys
+// and values come from beyond the second-level cache.
+func benchAttention(b *testing.B) {
+	const group, kv, layers, dim, depth, page, span = 8, 4, 22, 64, 2048, 16, kernel.AttentionSpan
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, d := range RowTypes {
+		cache := Matrix(r, d, layers*kv*depth, dim)
 		size, _ := d.RowBytes(dim)
-		rows := func(h, j int) kernel.Rows {
-			return kernel.Rows{DType: d, Data: cache.Data[(h*depth+j)*size:], Stride: size, N: page, Dim: dim}
+		rows := kernel.Rows{DType: d, PageRows: page, Dim: dim}
+		for p := 0; p < len(cache.Data); p += page * size {
+			rows.Pages = append(rows.Pages, cache.Data[p:p+page*size])
 		}
-		bytes := float64(len(cache.Data))
-		run := func(name string, f func(h, j int)) {
-			b.Run(fmt.Sprintf("attention/%s/depth=%d/%s", name, depth, strings.ToLower(d.String())), func(b *testing.B) {
-				for b.Loop() {
-					for h := range kv {
-						for j := 0; j < depth; j += page {
-							f(h, j)
+		for _, rowsAtOnce := range []int{1, 8} {
+			n := rowsAtOnce * group
+			q, out, p := Floats(r, n*dim), make([]float32, n*dim), make([]float32, n*span)
+			run := func(name string, f func(pos int)) {
+				b.Run(fmt.Sprintf("attention/%s/rows=%d/depth=%d/%s", name, rowsAtOnce, depth, strings.ToLower(d.String())), func(b *testing.B) {
+					for b.Loop() {
+						for pos := 0; pos < layers*kv*depth; pos += span {
+							f(pos)
 						}
 					}
-				}
-				per := b.Elapsed().Seconds() / float64(b.N)
-				b.ReportMetric(bytes/per/1e9, "GB/s")
-				b.ReportMetric(2*heads*dim*depth/per/1e9, "GFLOP/s")
-			})
+					per := b.Elapsed().Seconds() / float64(b.N)
+					b.ReportMetric(float64(len(cache.Data))/per/1e9, "GB/s")
+					b.ReportMetric(2*float64(n*layers*kv*depth*dim)/per/1e9, "GFLOP/s")
+				})
+			}
+			run("scores", func(pos int) { kernel.Scores(p, q, n, &rows, pos, pos+span, 0.125) })
+			run("weighted", func(pos int) { kernel.Weighted(out, p, n, &rows, pos, pos+span) })
 		}
-		const group = heads / kv
-		run("scores", func(h, j int) {
-			kernel.Scores(p[h*group*depth+j:], depth, q[h*group*dim:(h+1)*group*dim], group, rows(h, j), 0.125)
-		})
-		run("weighted", func(h, j int) {
-			kernel.Weighted(out[h*group*dim:(h+1)*group*dim], p[h*group*depth+j:], depth, group, rows(h, j))
-		})
 	}
 }

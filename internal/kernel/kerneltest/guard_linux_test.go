@@ -58,10 +58,15 @@ func TestGuard(t *testing.T) {
 		for _, d := range kerneltest.RowTypes {
 			for _, dim := range []int{32, 64, 96, 160} {
 				size, _ := d.RowBytes(dim)
-				k := kernel.Rows{DType: d, Data: guarded(t, 5*size), Stride: size, N: 5, Dim: dim}
-				q, p := kerneltest.Floats(r, 5*dim), make([]float32, 25)
-				kernel.Scores(p, 5, q, 5, k, 1)
-				kernel.Weighted(q, p, 5, 5, k)
+				const page, span = 16, kernel.AttentionSpan
+				rows := kernel.Rows{DType: d, Pages: [][]byte{guarded(t, page*size), guarded(t, page*size)}, PageRows: page, Dim: dim}
+				q, p := kerneltest.Floats(r, 5*dim), make([]float32, 5*span)
+				for _, n := range []int{1, 5} {
+					for _, hi := range []int{16, 17, 32} {
+						kernel.Scores(p, q, n, &rows, 0, hi, 1)
+						kernel.Weighted(q, p, n, &rows, 0, hi)
+					}
+				}
 			}
 		}
 	}

@@ -68,10 +68,12 @@ func Allocations(t *testing.T) {
 		}
 	}
 	for _, d := range RowTypes {
-		k, _ := cached(r, d, 20, 64)
-		none("Scores", func() { kernel.Scores(dst, 20, x[:7*64], 7, k, 1) })
-		none("Weighted", func() { kernel.Weighted(dst[:7*64], x, 20, 7, k) })
-		none("StoreRow", func() { kernel.StoreRow(k.Data, d, x[:64]) })
+		k, v, _ := cached(r, d, 0, 20, 64, 16)
+		p := make([]float32, 7*kernel.AttentionSpan)
+		none("Scores", func() { kernel.Scores(p, x, 7, k, 0, 20, 1) })
+		none("Weighted", func() { kernel.Weighted(dst, p, 7, v, 3, 20) })
+		none("StoreKey", func() { k.StoreKey(19, x) })
+		none("StoreValue", func() { v.StoreValue(19, x) })
 	}
 }
 
@@ -147,18 +149,19 @@ func FuzzVectors(f *testing.F) {
 
 // FuzzAttention compares scores and weighted sums.
 func FuzzAttention(f *testing.F) {
-	f.Add(uint8(0), uint8(64), uint8(4), uint8(16), uint64(1))
-	f.Add(uint8(1), uint8(80), uint8(7), uint8(5), uint64(2))
-	f.Add(uint8(2), uint8(3), uint8(1), uint8(33), uint64(3))
-	f.Fuzz(func(t *testing.T, kind, dim, heads, n uint8, seed uint64) {
+	f.Add(uint8(0), uint8(64), uint8(4), uint16(16), uint16(0), uint64(1))
+	f.Add(uint8(1), uint8(80), uint8(7), uint16(250), uint16(5), uint64(2))
+	f.Add(uint8(2), uint8(3), uint8(1), uint16(33), uint16(513), uint64(3))
+	f.Fuzz(func(t *testing.T, kind, dim, queries uint8, count, lo uint16, seed uint64) {
 		d := RowTypes[int(kind)%len(RowTypes)]
 		width := 1 + int(dim)
 		if d == tensor.Q8_0 {
 			width = 32 * (1 + int(dim)%10)
 		}
+		page := []int{16, 32, 64, 8, 48}[seed%5]
 		for _, v := range variants() {
 			use(t, v)
-			checkAttention(t, rand.New(rand.NewPCG(seed, 2)), d, width, 1+int(heads)%10, 1+int(n)%50)
+			checkAttention(t, rand.New(rand.NewPCG(seed, 2)), d, width, 1+int(queries)%20, int(lo)%1000, 1+int(count)%300, page)
 		}
 	})
 }
