@@ -10,16 +10,19 @@ import (
 // A Block is memory from the system. The zero Block is empty.
 type Block struct{ Bytes []byte }
 
-const align = 4096
-
 // New returns a block of n bytes, or a [*MemoryError].
-func New(n int) (Block, error) {
+func New(n int) (Block, error) { return aligned(n, 4096) }
+
+// NewHuge is [New] for memory that is read from end to end again and again.
+func NewHuge(n int) (Block, error) { return aligned(n, hugePage) }
+
+func aligned(n int, align uintptr) (Block, error) {
 	if n < 0 {
 		return Block{}, &MemoryError{n, errors.New("negative size")}
 	}
-	b := make([]byte, n+align)
+	b := make([]byte, n+int(align))
 	at := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % align
-	return Block{b[at:][:n]}, nil
+	return Block{b[at:][:n:n]}, nil
 }
 
 // Release leaves the block to the garbage collector.

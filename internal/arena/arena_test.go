@@ -7,11 +7,16 @@ import (
 )
 
 func TestBlock(t *testing.T) {
-	b, err := New(1 << 20)
+	t.Run("small pages", func(t *testing.T) { testBlock(t, New, 4096) })
+	t.Run("huge pages", func(t *testing.T) { testBlock(t, NewHuge, hugePage) })
+}
+
+func testBlock(t *testing.T, get func(int) (Block, error), align uintptr) {
+	b, err := get(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Bytes) != 1<<20 || uintptr(unsafe.Pointer(&b.Bytes[0]))%4096 != 0 {
+	if len(b.Bytes) != 1<<20 || uintptr(unsafe.Pointer(&b.Bytes[0]))%align != 0 {
 		t.Fatalf("%d bytes at %p", len(b.Bytes), &b.Bytes[0])
 	}
 	for i := range b.Bytes {
@@ -22,7 +27,10 @@ func TestBlock(t *testing.T) {
 	}
 	b.Release()
 	b.Release()
-	if _, err := New(1 << 60); err == nil {
+	if empty, err := get(0); err != nil || len(empty.Bytes) != 0 {
+		t.Fatalf("an empty block: %d bytes, %v", len(empty.Bytes), err)
+	}
+	if _, err := get(1 << 60); err == nil {
 		t.Fatal("an absurd size was given")
 	} else if _, ok := errors.AsType[*MemoryError](err); !ok {
 		t.Fatalf("error type %T", err)

@@ -2,30 +2,60 @@
 
 package arena
 
-import "golang.org/x/sys/unix"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 // A Block is memory from the system. The zero Block is empty.
-type Block struct{ Bytes []byte }
+type Block struct {
+	Bytes  []byte
+	mapped []byte // what the system gave
+}
 
 // New returns a block of n bytes, or a [*MemoryError].
 func New(n int) (Block, error) {
+	b, err := mapped(n)
+	return Block{b, b}, err
+}
+
+// NewHuge is [New] for memory that is read from end to end again and again:
+// the block starts on a page of 2 MiB, and the system is asked for such pages,
+// which read a tenth faster than pages of 4 KiB. Touching a byte then takes
+// 2 MiB.
+func NewHuge(n int) (Block, error) {
+	if n <= 0 {
+		return New(n)
+	}
+	b, err := mapped(n + hugePage)
+	if err != nil {
+		return Block{}, err
+	}
+	at := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) % hugePage
+	block := Block{b[at:][:n:n], b}
+	adviseHuge(block.Bytes)
+	return block, nil
+}
+
+func mapped(n int) ([]byte, error) {
 	if n == 0 {
-		return Block{}, nil
+		return nil, nil
 	}
 	if n < 0 {
-		return Block{}, &MemoryError{n, unix.EINVAL}
+		return nil, &MemoryError{n, unix.EINVAL}
 	}
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return Block{}, &MemoryError{n, err}
+		return nil, &MemoryError{n, err}
 	}
-	return Block{b}, nil
+	return b, nil
 }
 
 // Release gives the block back. Its bytes must not be used afterwards.
 func (b *Block) Release() {
-	if b.Bytes != nil {
-		_ = unix.Munmap(b.Bytes) // fails only for a slice that Mmap did not return
-		b.Bytes = nil
+	if b.mapped != nil {
+		_ = unix.Munmap(b.mapped) // fails only for a slice that Mmap did not return
+		*b = Block{}
 	}
 }

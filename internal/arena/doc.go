@@ -4,9 +4,15 @@
 // only as it is touched. Where the system has no more it says so with an
 // error, while an allocation on the heap would end the program. On systems
 // without mmap a block is ordinary aligned memory.
+//
+//	New      4 KiB pages   caches, which take pages as sequences grow
+//	NewHuge  2 MiB pages   weights and scratch, which are streamed
 package arena
 
 import "fmt"
+
+// hugePage is the size and alignment of a huge page of x86-64 and arm64.
+const hugePage = 2 << 20
 
 // A MemoryError says that the system would not give a block.
 type MemoryError struct {
