@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,10 +65,21 @@ func (i *Info) cache(root fs.FS, dir string) {
 
 // quota returns the tightest limit among this process's control groups, in
 // processors, or 0. Version 2 keeps "quota period" in cpu.max, version 1 two
-// files; both are looked up from the process's group to the root, and at the
-// root alone when, in a container, the group's path is not visible.
+// files.
 func quota(root fs.FS) float64 {
 	best := 0.0
+	groups(root, "cpu", func(dir string) {
+		if q := groupQuota(root, dir); q > 0 && (best == 0 || q < best) {
+			best = q
+		}
+	})
+	return best
+}
+
+// groups calls f with the folder of each control group that has this process
+// under the controller: from the process's own to the root, and the root alone
+// when, in a container, the group's path is not visible.
+func groups(root fs.FS, controller string, f func(dir string)) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup") + "\n") {
 		id, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, ok2 := strings.Cut(rest, ":")
@@ -76,33 +88,21 @@ func quota(root fs.FS) float64 {
 		}
 		mount := "sys/fs/cgroup"
 		if id != "0" || controllers != "" {
-			if !hasCPU(controllers) {
+			if !slices.Contains(strings.Split(controllers, ","), controller) {
 				continue
 			}
-			mount = "sys/fs/cgroup/cpu"
+			mount = "sys/fs/cgroup/" + controller
 			if _, err := fs.Stat(root, mount); err != nil {
 				mount = "sys/fs/cgroup/" + controllers
 			}
 		}
 		for group = path.Clean("/" + group); ; group = path.Dir(group) {
-			if q := groupQuota(root, path.Join(mount, group)); q > 0 && (best == 0 || q < best) {
-				best = q
-			}
+			f(path.Join(mount, group))
 			if group == "/" {
 				break
 			}
 		}
 	}
-	return best
-}
-
-func hasCPU(controllers string) bool {
-	for c := range strings.SplitSeq(controllers, ",") {
-		if c == "cpu" {
-			return true
-		}
-	}
-	return false
 }
 
 func groupQuota(root fs.FS, dir string) float64 {
