@@ -18,3 +18,8 @@ func mapBytes(f *os.File, n int) (data []byte, unmap func() error, err error) {
 
 // advise has nobody to tell.
 func advise([]byte, Advice) error { return nil }
+
+// wholePages knows no pages.
+func wholePages([]byte) []byte { return nil }
+
+func release([]byte, bool) {}

@@ -25,24 +25,26 @@ var advices = [...]int{
 // advise applies to the whole pages that b touches, or, when they are to go,
 // to those that b covers: their neighbours may be in use.
 func advise(b []byte, a Advice) error {
-	page := uintptr(os.Getpagesize())
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	before := start % page // bytes of the first page that are not b's
-	p := unsafe.Pointer(unsafe.SliceData(b))
-	n := uintptr(len(b))
 	if a == DontNeed {
-		skip := (page - before) % page
-		if skip >= n {
-			return nil
-		}
-		n = (n - skip) / page * page
-		p = unsafe.Add(p, skip)
+		b = wholePages(b)
 	} else {
-		p = unsafe.Add(p, -int(before))
-		n += before
+		before := int(address(b) % uintptr(os.Getpagesize())) // bytes of the first page that are not b's
+		b = unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), -before)), before+len(b))
 	}
-	if n == 0 {
+	if len(b) == 0 {
 		return nil
 	}
-	return unix.Madvise(unsafe.Slice((*byte)(p), n), advices[a])
+	return unix.Madvise(b, advices[a])
 }
+
+// wholePages returns the pages that b covers to the last byte.
+func wholePages(b []byte) []byte {
+	page := uintptr(os.Getpagesize())
+	skip := int(-address(b) % page)
+	if skip >= len(b) {
+		return nil
+	}
+	return b[skip : skip+(len(b)-skip)/int(page)*int(page)]
+}
+
+func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
