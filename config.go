@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"atenia/internal/cpu"
+	"atenia/internal/pack"
 	"atenia/internal/quant"
 	"atenia/tensor"
 )
@@ -33,6 +34,10 @@ type Config struct {
 	// PageTokens is the number of tokens in a page of the cache: 16, 32 or
 	// 64. 0 = 16.
 	PageTokens int
+	// Pack says where weights live in the order in which kernels stream them:
+	// "memory", "off" (they are read as the file has them) or "auto". "" =
+	// auto: memory, if there is enough. Results are the same bytes.
+	Pack string
 	// Precise keeps activations in float32 where products of quantised
 	// weights round them to 8 bits by default. Slower.
 	Precise bool
@@ -87,6 +92,9 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	if _, err := cacheType(d.CacheType); err != nil {
 		errs = append(errs, err)
+	}
+	if _, err := pack.ParseMode(d.Pack); err != nil {
+		errs = append(errs, &ConfigError{"Pack", d.Pack, pack.Modes()})
 	}
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})

@@ -71,6 +71,7 @@ func (h *Health) tryModel(ctx context.Context) error {
 	}
 	defer m.Close()
 	h.OpenTime = time.Since(start)
+	h.check("packed weights", false, true, m.Packing().String(), "")
 	text := ""
 	for t, err := range m.Generate(ctx, Prompt{Text: "Once upon a time", Options: Options{MaxTokens: 16}}) {
 		if err != nil {

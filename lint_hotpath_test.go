@@ -127,7 +127,7 @@ func isTypeParam(typ types.Type) bool {
 }
 
 // computes are the packages that run while tokens are made.
-var computes = []string{"internal/exec", "internal/kernel", "internal/pool", "internal/kv", "internal/sched", "internal/sample"}
+var computes = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/pool", "internal/kv", "internal/sched", "internal/sample"}
 
 // TestNoLogging: nothing is printed or logged where tokens are made; fmt is
 // there for errors alone.
@@ -154,7 +154,7 @@ func TestNoLogging(t *testing.T) {
 }
 
 // backends are the packages that run plans on a machine.
-var backends = []string{"internal/exec", "internal/kernel", "internal/pool", "internal/kv", "internal/sched"}
+var backends = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/pool", "internal/kv", "internal/sched"}
 
 // mutableGlobals are the package variables that change after start-up.
 var mutableGlobals = []string{

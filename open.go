@@ -31,6 +31,7 @@ type Model struct {
 	sched   *sched.Scheduler
 	totals  modelfile.Summary // of the file
 	scratch int64
+	packing Packing
 	// tokenBytes is what one decoded token reads of the weights.
 	tokenBytes int64
 	close      sync.Once
@@ -95,11 +96,12 @@ func (m *Model) load(ctx context.Context) (err error) {
 	}
 	x, err := exec.New(&m.model.Plans, exec.Weights(w), exec.Config{
 		Threads: m.cfg.Threads, MaxTokens: m.cfg.BatchTokens, MaxLogits: max(m.cfg.Slots, allRows),
-		Context: m.context(), Precise: m.cfg.Precise,
+		Context: m.context(), Precise: m.cfg.Precise, Pack: m.packConfig(),
 	})
 	if err != nil {
 		return err
 	}
+	m.packing = x.Packing()
 	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
 	m.sched, err = sched.New(x, sched.Config{Slots: m.cfg.Slots, CacheBytes: m.cfg.CacheBytes})
 	if err != nil {
@@ -107,7 +109,8 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.cfg.Logger.Info("model open", "path", display(m.desc.Path), "family", m.model.Family,
-		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch)
+		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch,
+		"pack", m.packing)
 	return nil
 }
 

@@ -55,6 +55,7 @@ func bindAttention(b *Bind) (Kernel, error) {
 		a.qkv.parts[i].stride = stride
 	}
 	in, out := b.In[0], b.Out[0]
+	a.qkv.reads(in)
 	a.out.parts[0].stride = int(out.cols)
 	a.store = overRows(in, 8*(qd+2*kd), a.storeRows)
 	return func(s *Step) error {
@@ -62,7 +63,8 @@ func bindAttention(b *Bind) (Kernel, error) {
 		for i, buf := range [...]scratch{a.q, a.k, a.v} {
 			a.qkv.parts[i].dst = a.x.floatsOf(buf)
 		}
-		a.qkv.run(s, in.f32(s), rows)
+		a.qkv.prepareRegister(s, in)
+		a.qkv.multiply(s)
 		if err := a.store(s); err != nil {
 			return err
 		}

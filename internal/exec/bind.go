@@ -15,6 +15,30 @@ type register struct {
 	rows plan.RowKind
 	cols uint32
 	buf  []float32
+
+	// form is how the rows lie in buf: as floats, or as what a product wants
+	// when its maker can write that and nobody reads anything else.
+	form     kernel.Form
+	maker    bool // the instruction that writes it asks [register.prepared]
+	reads    int  // instructions that read it
+	products int  // those of them that read it in wanted alone, through [linear.prepareRegister]
+	wanted   kernel.Form
+}
+
+// prepared reports whether the rows are, in this step, in the form that
+// products want. A trace wants to see floats.
+func (r *register) prepared(s *Step) bool { return r.form != kernel.FormF32 && s.Trace == nil }
+
+// bytes returns the register's prepared rows in a step.
+func (r *register) bytes(s *Step) []byte {
+	return bytesOf(r.buf[:r.count(s)*r.form.RowBytes(int(r.cols))/4])
+}
+
+// choose settles the form once all instructions are bound.
+func (r *register) choose() {
+	if r.maker && r.products > 0 && r.products == r.reads {
+		r.form = r.wanted
+	}
 }
 
 // count returns the register's rows in a step.
@@ -120,6 +144,17 @@ func (b *Bind) absent(slot int) error {
 	return b.weightErr(slot, "absent")
 }
 
+// prepares says that the kernel can write an output in the form that products
+// want, one row after another, as long as no input lies there.
+func (b *Bind) prepares(out *register) {
+	for _, in := range b.In {
+		if len(in.buf) > 0 && len(out.buf) > 0 && &in.buf[0] == &out.buf[0] {
+			return
+		}
+	}
+	out.maker = true
+}
+
 // floats reserves n floats of scratch for this instruction.
 func (b *Bind) floats(n int) scratch { return b.bytes(4 * n) }
 
@@ -134,6 +169,10 @@ func (b *Bind) bytes(n int) scratch {
 func (x *Executor) bytesOf(s scratch) []byte { return x.work[s.off : s.off+s.n : s.off+s.n] }
 
 func (x *Executor) floatsOf(s scratch) []float32 { return floats(x.work[s.off : s.off+s.n]) }
+
+func bytesOf(f []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f))), 4*len(f))
+}
 
 // floats views aligned bytes as floats.
 func floats(b []byte) []float32 {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"atenia/internal/arena"
+	"atenia/internal/kernel"
+	"atenia/internal/pack"
 	"atenia/internal/pool"
 	"atenia/plan"
 	"atenia/plan/pass"
@@ -23,6 +25,8 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantised weights.
 	Precise bool
+	// Pack says where the packed form of weights lives.
+	Pack pack.Config
 }
 
 func (c Config) withDefaults() Config {
@@ -68,14 +72,14 @@ type Executor struct {
 	buffers, arena  arena.Block // registers; work
 	work            []byte      // the bytes of arena
 	workBytes       int
+	weights         *pack.Store // those that products read
 	linearTask      linearTask
 }
 
 // A program is one bound plan.
 type program struct {
-	bound   []Bound
-	logits  *register
-	scratch uint64 // bytes of register buffers
+	bound  []Bound
+	logits *register
 }
 
 // Weights are bound by the canonical names of [plan.WeightBinding].
@@ -92,7 +96,7 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	if plans.Prefill == nil || plans.Decode == nil {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a text model needs a prefill and a decode plan")
 	}
-	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States}
+	x := &Executor{cfg: cfg, states: plans.Prefill.Plan.States, weights: pack.New(cfg.Pack)}
 	for _, c := range []*plan.CompiledPlan{plans.Prefill, plans.Decode} {
 		if _, err := pass.Route(c, cfg.MaxTokens, CPU); err != nil {
 			return nil, err
@@ -108,11 +112,12 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 		return nil, err
 	}
 	var err error
-	if x.arena, err = arena.New(x.workBytes); err != nil {
+	if x.arena, err = arena.NewHuge(x.workBytes); err != nil {
 		x.buffers.Release()
 		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
 	}
 	x.work = x.arena.Bytes
+	x.weights.Open(x.ScratchBytes())
 	x.pool = pool.New(cfg.Threads)
 	return x, nil
 }
@@ -121,17 +126,12 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 // every instruction.
 func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	pre, dec := plans.Prefill, plans.Decode
-	preMap := pass.Map(pre, plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}, pass.Inputs(pre))
-	decMap := pass.Map(dec, plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}, pass.Inputs(dec))
-	var sizes []uint64
-	for _, m := range []*plan.PhysicalMapping{&preMap, &decMap} {
-		for i, b := range m.Buffers {
-			if i == len(sizes) {
-				sizes = append(sizes, 0)
-			}
-			sizes[i] = max(sizes[i], b.Size)
-		}
-	}
+	preSize := plan.Sizing{Tokens: uint64(x.cfg.MaxTokens), Requested: uint64(x.cfg.MaxLogits)}
+	decSize := plan.Sizing{Slots: uint64(x.cfg.MaxLogits)}
+	preMap, decMap := pass.Map(pre, preSize, pass.Inputs(pre)), pass.Map(dec, decSize, pass.Inputs(dec))
+	sizes := make([]uint64, max(len(preMap.Buffers), len(decMap.Buffers)))
+	bufferSizes(sizes, pre, &preMap, preSize)
+	bufferSizes(sizes, dec, &decMap, decSize)
 	buffers, err := x.allocate(sizes)
 	if err != nil {
 		return err
@@ -145,6 +145,25 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	return nil
 }
 
+// bufferSizes raises sizes to what a plan needs: what its mapping says, and what
+// norms take in the form that products want, which may be more than floats.
+func bufferSizes(sizes []uint64, c *plan.CompiledPlan, m *plan.PhysicalMapping, sizing plan.Sizing) {
+	for i, b := range m.Buffers {
+		sizes[i] = max(sizes[i], b.Size)
+	}
+	for i := range c.Plan.Instructions {
+		ins := &c.Plan.Instructions[i]
+		if ins.Op != plan.OpNorm && ins.Op != plan.OpResidualAdd {
+			continue
+		}
+		r := ins.Out[len(ins.Out)-1]
+		spec, b := &c.Plan.Registers[r], m.ToPhysical[r]
+		if b != plan.NoBuffer {
+			sizes[b] = max(sizes[b], sizing.Rows(spec.Rows)*uint64(kernel.FormQ8.RowBytes(int(spec.Cols))))
+		}
+	}
+}
+
 // allocate gets one block for all buffers and cuts it.
 func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 	total := uint64(0)
@@ -152,7 +171,7 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 		total += n
 	}
 	var err error
-	if x.buffers, err = arena.New(int(min(total, math.MaxInt))); err != nil {
+	if x.buffers, err = arena.NewHuge(int(min(total, math.MaxInt))); err != nil {
 		return nil, fmt.Errorf("register buffers: %w; fewer tokens a step need less", err)
 	}
 	all := floats(x.buffers.Bytes)
@@ -175,13 +194,24 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	if len(p.Outputs) != 1 {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d outputs, want the logits alone", len(p.Outputs))
 	}
-	prog := &program{logits: regs[p.Outputs[0]], scratch: m.Bytes}
+	prog := &program{logits: regs[p.Outputs[0]]}
 	for i := range p.Instructions {
 		bound, err := x.bind(p, i, regs, w)
 		if err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
 		}
 		prog.bound = append(prog.bound, bound)
+	}
+	for i := range p.Instructions {
+		for _, r := range p.Instructions[i].In {
+			regs[r].reads++
+		}
+	}
+	for _, r := range p.Outputs {
+		regs[r].reads++
+	}
+	for _, r := range regs {
+		r.choose()
 	}
 	return prog, nil
 }
@@ -265,8 +295,11 @@ func (x *Executor) Config() Config { return x.cfg }
 
 // ScratchBytes returns the memory of register buffers and work arena.
 func (x *Executor) ScratchBytes() int64 {
-	return int64(max(x.prefill.scratch, x.decode.scratch)) + int64(len(x.work))
+	return int64(len(x.buffers.Bytes) + len(x.work))
 }
+
+// Packing returns where the packed form of the weights lives.
+func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
 
 // Close stops the workers and gives the memory back. The executor, and the
 // logits it returned, must not be used afterwards. It is idempotent.
@@ -274,4 +307,5 @@ func (x *Executor) Close() {
 	x.pool.Close()
 	x.buffers.Release()
 	x.arena.Release()
+	x.weights.Close()
 }

@@ -23,54 +23,93 @@ var (
 	}
 )
 
-// bindFFN binds down(act(gate x) ⊙ up x), or down(act(up x)) without a gate.
+// An ffn is one bound feed-forward instruction: down(act(gate x) ⊙ up x), or
+// down(act(up x)) without a gate. A worker that has computed columns of gate
+// and up for all rows activates them and prepares them for down while they are
+// in its cache, so that these are one section.
+type ffn struct {
+	x           *Executor
+	hidden      int
+	first, last *linear
+	gate, up    scratch
+	act         func(gate, up []float32) // leaves the activated values in up
+}
+
 func bindFFN(b *Bind) (Kernel, error) {
 	p := b.Params.(*plan.FFNParams)
 	dim, hidden := int(p.Dim), int(p.Hidden)
-	first, last := b.linear(dim), b.linear(hidden)
-	up := b.floats(hidden * b.maxRows)
-	gate := up
+	f := &ffn{x: b.x, hidden: hidden, first: b.linear(dim), last: b.linear(hidden)}
+	f.up = b.floats(hidden * b.maxRows)
+	f.gate = f.up
 	if p.Gated != 0 {
-		if err := b.add(first, "gate", "gate_bias", hidden); err != nil {
+		if err := b.add(f.first, "gate", "gate_bias", hidden); err != nil {
 			return nil, err
 		}
-		gate = b.floats(hidden * b.maxRows)
+		f.gate = b.floats(hidden * b.maxRows)
 	}
-	if err := b.add(first, "up", "up_bias", hidden); err != nil {
+	if err := b.add(f.first, "up", "up_bias", hidden); err != nil {
 		return nil, err
 	}
-	if err := b.add(last, "down", "down_bias", dim); err != nil {
+	if err := b.add(f.last, "down", "down_bias", dim); err != nil {
 		return nil, err
 	}
-	act, err := activation(p)
-	if err != nil {
+	var err error
+	if f.act, err = activation(p); err != nil {
 		return nil, err
 	}
-	in, out, x := b.In[0], b.Out[0], b.x
-	last.parts[0].stride = dim
-	for i := range first.parts {
-		first.parts[i].stride = hidden
+	in, out := b.In[0], b.Out[0]
+	f.first.reads(in)
+	f.last.parts[0].stride = dim
+	for i := range f.first.parts {
+		f.first.parts[i].stride = hidden
 	}
-	activate := overRows(in, 16*hidden, func(s *Step, _, lo, hi int) {
-		lo, hi = lo*hidden, hi*hidden
-		act(x.floatsOf(gate)[lo:hi], x.floatsOf(up)[lo:hi])
-	})
 	return func(s *Step) error {
-		rows := in.count(s)
-		if rows == 0 {
+		if in.count(s) == 0 {
 			return nil
 		}
-		g, u := x.floatsOf(gate), x.floatsOf(up)
-		first.parts[0].dst = g // without a gate g is u
-		first.parts[len(first.parts)-1].dst = u
-		first.run(s, in.f32(s), rows)
-		if err := activate(s); err != nil {
-			return err
-		}
-		last.parts[0].dst = out.f32(s)
-		last.run(s, u, rows)
+		f.run(s, in, out)
 		return nil
 	}, nil
+}
+
+func (f *ffn) run(s *Step, in, out *register) {
+	rows, up := in.count(s), f.x.floatsOf(f.up)
+	f.first.parts[0].dst = f.x.floatsOf(f.gate) // without a gate it is up
+	f.first.parts[len(f.first.parts)-1].dst = up
+	f.last.parts[0].dst = out.f32(s)
+	f.first.prepareRegister(s, in)
+	f.last.begin(f.x, up, rows)
+	s.parallel(f.hidden, f.grain(rows), f)
+	f.last.multiply(s)
+}
+
+// grain returns the least number of columns that are worth a piece of work.
+// Pieces of 256 are prepared fastest and those of 32 are shared out more
+// evenly, which matters more while there are few rows.
+func (f *ffn) grain(rows int) int {
+	const even, fast = 32, 256
+	unit, threads := even, f.x.cfg.Threads
+	if n := f.hidden / fast; n%threads == 0 || rows > 8 && n >= 8*threads {
+		unit = fast
+	}
+	least := grainFor(len(f.first.parts) * rows * f.first.cols)
+	return (least + unit - 1) / unit * unit
+}
+
+// Range computes columns lo to hi of what down multiplies.
+func (f *ffn) Range(_, lo, hi int) {
+	for i := range f.first.parts {
+		f.first.outputs(&f.first.parts[i], lo, hi)
+	}
+	gate, up := f.x.floatsOf(f.gate), f.x.floatsOf(f.up)
+	for r := range f.first.rows {
+		at := r * f.hidden
+		f.act(gate[at+lo:at+hi], up[at+lo:at+hi])
+		for i := range f.last.preps {
+			p := &f.last.preps[i]
+			p.form.PrepareCols(p.rows[r*p.row:(r+1)*p.row], up[at:at+f.hidden], lo, hi)
+		}
+	}
 }
 
 // activation returns a function that leaves the activated values in up.

@@ -4,12 +4,14 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
 	"atenia/internal/modelfile"
+	"atenia/internal/pack"
 	"atenia/plan"
 	"atenia/tensor"
 )
@@ -170,6 +172,65 @@ func TestFuseOnOff(t *testing.T) {
 			}
 			tokens := randomTokens(9, 33, fused.Config.Vocab)
 			sameRows(t, "fuse", fused.lane(t, small).all(tokens, 30, 1), plain.lane(t, small).all(tokens, 30, 1))
+		})
+	}
+}
+
+// Norms that write what products read change no bit, nor does a feed-forward
+// network in one section: a step that is traced, which shows floats, does
+// without the former.
+func TestTracedEqualsPrepared(t *testing.T) {
+	for _, name := range invariant {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			tokens := randomTokens(9, 33, m.Config.Vocab)
+			for _, threads := range []int{1, 3} {
+				cfg := small
+				cfg.Threads = threads
+				want := m.lane(t, cfg).all(tokens, 30, 1)
+				l := m.lane(t, cfg)
+				q, seen := l.sequence(64), 0
+				trace := func(*plan.Instruction, int, []float32, int) { seen++ }
+				got := l.run(&exec.Step{Trace: trace}, feed{q, tokens[:30]})
+				for i := range tokens[30:] {
+					got = append(got, l.run(&exec.Step{Trace: trace}, feed{q, tokens[30+i : 31+i]})...)
+				}
+				sameRows(t, "traced", got, want)
+				if seen == 0 {
+					t.Error("nothing was traced")
+				}
+			}
+		})
+	}
+}
+
+// Packed weights give the same bytes as those of the file, whoever packs them,
+// and once all are packed the file's are released.
+func TestPackedEqualsSource(t *testing.T) {
+	names := append([]string{"gguf/models/gemma3-q4_0.gguf", "gguf/models/llama-f16.gguf", "gguf/models/llama-iq4_xs.gguf",
+		"gguf/models/llama-q3_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf"}, invariant...)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			m := openCase(t, name, compile.Options{})
+			tokens := randomTokens(4, 45, m.Config.Vocab)
+			for _, precise := range []bool{false, true} {
+				cfg := small
+				cfg.Precise, cfg.Pack.Mode = precise, pack.Off
+				want := m.lane(t, cfg).all(tokens, 40, 1)
+				for _, threads := range []int{1, 4} {
+					var released atomic.Int64
+					cfg.Threads, cfg.Pack.Mode = threads, pack.Memory
+					cfg.Pack.Release = func(b []byte, _ bool) { released.Add(int64(len(b))) }
+					for _, chunks := range [][]int{{40, 1}, {1}} { // a prompt packs, then a token does
+						released.Store(0)
+						l := m.lane(t, cfg)
+						sameRows(t, "packed", l.all(tokens, chunks...), want)
+						if d := l.x.Packing(); released.Load() != d.Source {
+							t.Errorf("%d bytes released; %v", released.Load(), d)
+						}
+					}
+				}
+			}
 		})
 	}
 }

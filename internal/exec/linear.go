@@ -2,6 +2,7 @@ package exec
 
 import (
 	"atenia/internal/kernel"
+	"atenia/internal/pack"
 	"atenia/plan"
 )
 
@@ -11,19 +12,23 @@ import (
 // together: two hand-outs whatever the number of rows and matrices.
 type linear struct {
 	cols  int
-	outs  int // rows of all matrices together
+	outs  int // rows of all matrices laid end to end, each in whole tiles
 	parts []part
 	preps []prep
+	src   []float32 // of this run, [rows, cols]
+	rows  int
 }
 
 // A part is one matrix of a linear.
 type part struct {
-	w    *kernel.Matrix
+	w    *pack.Matrix
+	rows int
 	bias []float32
 	prep int // index into preps plus one; 0 = plain float32 rows
 	dst  []float32
 	// stride is the distance of two rows of dst.
-	stride int
+	stride         int
+	scale, softcap float32 // of outputs; 0 = none
 }
 
 // A prep is the rows in the form some matrices read them.
@@ -31,6 +36,7 @@ type prep struct {
 	form kernel.Form
 	row  int // bytes of one row
 	buf  scratch
+	rows []byte // of this run: in buf, or in a register
 }
 
 // linear reserves the scratch for a product with rows of the given width.
@@ -43,7 +49,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{w: w}
+	p := part{w: b.x.weights.Add(*w), rows: rows}
 	if biasSlot != "" {
 		if p.bias, err = b.vector(biasSlot, rows); err != nil {
 			return err
@@ -53,7 +59,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 		p.prep = b.prep(l, f)
 	}
 	l.parts = append(l.parts, p)
-	l.outs += rows
+	l.outs += wholeTiles(rows)
 	return nil
 }
 
@@ -64,73 +70,129 @@ func (b *Bind) prep(l *linear, f kernel.Form) int {
 		}
 	}
 	row := f.RowBytes(l.cols)
-	l.preps = append(l.preps, prep{f, row, b.bytes(row * b.maxRows)})
+	l.preps = append(l.preps, prep{form: f, row: row, buf: b.bytes(row * b.maxRows)})
 	return len(l.preps)
 }
 
 // linearTask carries a linear through the worker pool. One instance serves an
 // executor, since instructions run one after another.
 type linearTask struct {
-	s    *Step
 	l    *linear
-	src  []float32
-	rows int
 	prep int // the form being prepared; len(preps) while multiplying
 }
 
 // run computes every part's dst from src, [rows, cols].
 func (l *linear) run(s *Step, src []float32, rows int) {
+	l.prepare(s, src, rows)
+	l.multiply(s)
+}
+
+// begin says which rows the next product reads. Somebody must prepare them.
+func (l *linear) begin(x *Executor, src []float32, rows int) {
+	l.src, l.rows = src, rows
+	for i := range l.preps {
+		l.preps[i].rows = x.bytesOf(l.preps[i].buf)[:rows*l.preps[i].row]
+	}
+}
+
+// prepare readies rows for a product.
+func (l *linear) prepare(s *Step, src []float32, rows int) {
+	l.begin(s.x, src, rows)
 	t := &s.x.linearTask
-	*t = linearTask{s: s, l: l, src: src, rows: rows}
+	t.l = l
 	for t.prep = range l.preps {
 		s.parallel(rows, grainFor(4*l.cols), t)
 	}
-	t.prep = len(l.preps)
-	grain := grainFor(rows * l.cols)
-	if rows > 6 {
-		grain = (grain + panel - 1) / panel * panel
-	}
-	s.parallel(l.outs, grain, t)
 }
 
-// panel is how many outputs kernels compute side by side for many rows: pieces
-// of work that are multiples of it waste no part of a panel.
-const panel = 16
+// multiply computes every part's dst from the rows that are ready.
+func (l *linear) multiply(s *Step) {
+	t := &s.x.linearTask
+	t.l, t.prep = l, len(l.preps)
+	s.parallel(l.outs, wholeTiles(grainFor(l.rows*l.cols)), t)
+}
+
+// reads notes that l multiplies a register's rows and nothing else of the
+// instruction reads them.
+func (l *linear) reads(in *register) {
+	for i := range l.parts {
+		if l.parts[i].prep == 0 {
+			return
+		}
+	}
+	if len(l.preps) == 1 && (in.products == 0 || in.wanted == l.preps[0].form) {
+		in.wanted = l.preps[0].form
+		in.products++
+	}
+}
+
+// prepareRegister is prepare of the rows of a register that l has noted to
+// read. They may be ready as they are.
+func (l *linear) prepareRegister(s *Step, in *register) {
+	if !in.prepared(s) {
+		l.prepare(s, in.f32(s), in.count(s))
+		return
+	}
+	l.begin(s.x, nil, in.count(s))
+	l.preps[0].rows = in.bytes(s)
+}
+
+// wholeTiles rounds a number of outputs up to the tiles in which weights are
+// packed, which are also how many outputs kernels compute side by side: pieces
+// of work that are multiples of it pack each tile once and waste no lane.
+func wholeTiles(n int) int {
+	return (n + kernel.TileRows - 1) / kernel.TileRows * kernel.TileRows
+}
 
 // Range prepares rows lo to hi, or computes outputs lo to hi of all parts laid
 // end to end.
 func (t *linearTask) Range(_, lo, hi int) {
-	if t.prep < len(t.l.preps) {
-		p := &t.l.preps[t.prep]
-		buf := t.s.x.bytesOf(p.buf)
+	l := t.l
+	if t.prep < len(l.preps) {
+		p := &l.preps[t.prep]
 		for r := lo; r < hi; r++ {
-			p.form.Prepare(buf[r*p.row:(r+1)*p.row], t.src[r*t.l.cols:(r+1)*t.l.cols])
+			p.form.Prepare(p.rows[r*p.row:(r+1)*p.row], l.src[r*l.cols:(r+1)*l.cols])
 		}
 		return
 	}
 	base := 0
-	for i := range t.l.parts {
-		p := &t.l.parts[i]
-		a, b := max(lo-base, 0), min(hi-base, p.w.Rows)
+	for i := range l.parts {
+		p := &l.parts[i]
+		a, b := max(lo-base, 0), min(hi-base, p.rows)
 		if a < b {
-			t.multiply(p, a, b)
+			l.outputs(p, a, b)
 		}
-		base += p.w.Rows
+		base += wholeTiles(p.rows)
 	}
 }
 
-func (t *linearTask) multiply(p *part, lo, hi int) {
+// outputs computes outputs lo to hi of a part.
+func (l *linear) outputs(p *part, lo, hi int) {
+	w := p.w.Range(lo, hi)
 	if p.prep == 0 {
-		kernel.MatMul(p.dst, p.stride, p.w, lo, hi, t.src, t.l.cols, t.rows)
+		kernel.MatMul(p.dst, p.stride, w, lo, hi, l.src, l.cols, l.rows)
 	} else {
-		pr := &t.l.preps[p.prep-1]
-		kernel.MatMulQ(p.dst, p.stride, p.w, lo, hi, t.s.x.bytesOf(pr.buf)[:t.rows*pr.row], t.rows)
+		kernel.MatMulQ(p.dst, p.stride, w, lo, hi, l.preps[p.prep-1].rows, l.rows)
 	}
-	if p.bias == nil {
+	if p.bias == nil && p.scale == 0 && p.softcap == 0 {
 		return
 	}
-	for r := range t.rows {
-		kernel.AddBias(p.dst[r*p.stride+lo:r*p.stride+hi], p.bias[lo:hi])
+	for r := range l.rows {
+		p.finish(p.dst[r*p.stride:], lo, hi)
+	}
+}
+
+// finish does what remains to be done with outputs lo to hi of a row.
+func (p *part) finish(dst []float32, lo, hi int) {
+	dst = dst[lo:hi]
+	if p.bias != nil {
+		kernel.AddBias(dst, p.bias[lo:hi])
+	}
+	if p.scale != 0 {
+		kernel.Scale(dst, p.scale)
+	}
+	if p.softcap != 0 {
+		kernel.Softcap(dst, p.softcap)
 	}
 }
 
@@ -143,21 +205,19 @@ func bindLMHead(b *Bind) (Kernel, error) {
 	}
 	b.x.vocab = int(p.Vocab)
 	in, out := b.In[0], b.Out[0]
-	l.parts[0].stride = int(p.Vocab)
+	l.reads(in)
+	head := &l.parts[0]
+	head.stride, head.softcap = int(p.Vocab), p.Softcap
+	if p.Scale != 1 {
+		head.scale = p.Scale
+	}
 	return func(s *Step) error {
-		rows := in.count(s)
-		if rows == 0 {
+		if in.count(s) == 0 {
 			return nil
 		}
-		y := out.f32(s)
-		l.parts[0].dst = y
-		l.run(s, in.f32(s), rows)
-		if p.Scale != 1 {
-			kernel.Scale(y, p.Scale)
-		}
-		if p.Softcap != 0 {
-			kernel.Softcap(y, p.Softcap)
-		}
+		head.dst = out.f32(s)
+		l.prepareRegister(s, in)
+		l.multiply(s)
 		return nil
 	}, nil
 }

@@ -68,17 +68,46 @@ func bindNorm(b *Bind) (Kernel, error) {
 		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "norm over %d groups is not supported on the CPU yet", p.Groups)
 	}
 	in, out := b.In[0], b.Out[0]
-	return overRows(in, 4*dim, func(s *Step, _, lo, hi int) {
-		x, y := in.f32(s), out.f32(s)
+	n := b.normRows(out, func(dst, src []float32) {
+		if p.Kind == plan.NormLayer {
+			kernel.LayerNorm(dst, src, w, bias, p.Eps)
+		} else {
+			kernel.RMSNorm(dst, src, w, p.Eps, p.Offset)
+		}
+	})
+	return overRows(in, 4*dim, func(s *Step, worker, lo, hi int) {
+		x := in.f32(s)
 		for r := lo; r < hi; r++ {
-			src, dst := x[r*dim:(r+1)*dim], y[r*dim:(r+1)*dim]
-			if p.Kind == plan.NormLayer {
-				kernel.LayerNorm(dst, src, w, bias, p.Eps)
-			} else {
-				kernel.RMSNorm(dst, src, w, p.Eps, p.Offset)
-			}
+			n.row(s, worker, r, x[r*dim:(r+1)*dim])
 		}
 	}), nil
+}
+
+// A normRows writes the norms of rows to a register: as floats, or, by way of
+// a row that stays in L1, as the products that read them want them.
+type normRows struct {
+	out  *register
+	norm func(dst, src []float32)
+	line scratch // a row for each worker
+	x    *Executor
+}
+
+func (b *Bind) normRows(out *register, norm func(dst, src []float32)) *normRows {
+	b.prepares(out)
+	return &normRows{out, norm, b.floats(int(out.cols) * b.x.cfg.Threads), b.x}
+}
+
+// row writes the norm of row r.
+func (n *normRows) row(s *Step, worker, r int, src []float32) {
+	cols := int(n.out.cols)
+	if !n.out.prepared(s) {
+		n.norm(n.out.f32(s)[r*cols:(r+1)*cols], src)
+		return
+	}
+	line := n.x.floatsOf(n.line)[worker*cols : (worker+1)*cols]
+	n.norm(line, src)
+	size := n.out.form.RowBytes(cols)
+	n.out.form.Prepare(n.out.bytes(s)[r*size:(r+1)*size], line)
 }
 
 // bindResidualAdd binds out = in0 + scale·in1, with the norm of the sum as a
@@ -97,13 +126,13 @@ func bindResidualAdd(b *Bind) (Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	normed := b.Out[1]
-	return overRows(out, 6*dim, func(s *Step, _, lo, hi int) {
-		a, d, y, n := in0.f32(s), in1.f32(s), out.f32(s), normed.f32(s)
+	n := b.normRows(b.Out[1], func(dst, src []float32) { kernel.RMSNorm(dst, src, w, p.NormEps, p.NormOff) })
+	return overRows(out, 6*dim, func(s *Step, worker, lo, hi int) {
+		a, d, y := in0.f32(s), in1.f32(s), out.f32(s)
 		for r := lo; r < hi; r++ {
 			i, j := r*dim, (r+1)*dim
 			kernel.Add(y[i:j], a[i:j], d[i:j], p.Scale)
-			kernel.RMSNorm(n[i:j], y[i:j], w, p.NormEps, p.NormOff)
+			n.row(s, worker, r, y[i:j])
 		}
 	}), nil
 }

@@ -110,28 +110,58 @@ func (x xRows) blocks(r int) []xBlock {
 // FormQ8 rounds to nearest even in steps of the largest magnitude of 32 values
 // over 127. A block with a NaN or an infinity has a scale that is one, so that
 // every product with it shows the damage.
-func (f Form) Prepare(dst []byte, src []float32) {
+func (f Form) Prepare(dst []byte, src []float32) { f.PrepareCols(dst, src, 0, len(src)) }
+
+// PrepareCols writes what [Form.Prepare] writes of columns lo to hi, multiples of
+// 32 or the row's end: goroutines may share a row between them. The columns that
+// pad a row are written with its last one.
+func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 	dst = dst[:f.RowBytes(len(src))]
 	if f == FormF32 {
-		copy(floats(dst), src)
+		copy(floats(dst)[lo:hi], src[lo:hi])
 		return
 	}
-	if len(src) == 0 {
+	if lo >= hi {
 		return
 	}
 	x := xRows{dst, len(src)}
 	cells, bs := x.cells(0), x.blocks(0)
-	for i := range bs {
+	if hi == len(src) {
+		hi = len(bs) * blockCols
+	}
+	for i := lo / blockCols; i*blockCols < hi; i++ {
 		n := min(chunkBlocks, len(bs)-i&^(chunkBlocks-1)) // of this chunk
 		pass := cells[i&^(chunkBlocks-1)*8+i%chunkBlocks:][:7*n+1]
-		s := src[i*blockCols:]
-		if len(s) >= blockCols {
+		start := i * blockCols
+		from, to := max(lo, start), min(hi, start+blockCols)
+		if s := src[start:]; len(s) >= blockCols && to-from == blockCols {
 			quantise(&bs[i], pass, n, (*[256]float32)(s))
 			continue
 		}
-		var pad [256]float32
-		copy(pad[:], s)
-		quantise(&bs[i], pass, n, &pad)
+		var values [256]float32
+		if from < len(src) {
+			copy(values[from-start:], src[from:min(to, len(src))])
+		}
+		if to-from == blockCols {
+			quantise(&bs[i], pass, n, &values)
+		} else {
+			quantiseGroups(&bs[i], pass, n, &values, (from-start)/32, (to-start)/32)
+		}
+	}
+}
+
+// quantiseGroups is quantise of groups lo to hi of 32 values. The others stay.
+func quantiseGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, lo, hi int) {
+	var b xBlock
+	var c [8]xCell
+	quantise(&b, c[:], 1, src)
+	copy(dst.q[32*lo:32*hi], b.q[32*lo:])
+	for g := lo; g < hi; g++ {
+		dst.d[g], dst.n[g], dst.m[g] = b.d[g], b.n[g], b.m[g]
+		for h := range 2 {
+			dst.n16[h][g], dst.m16[h][g] = b.n16[h][g], b.m16[h][g]
+		}
+		cells[g*stride] = c[g]
 	}
 }
 

@@ -1,0 +1,137 @@
+package pack
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"atenia/internal/arena"
+	"atenia/internal/kernel"
+)
+
+// A Config says where packed weights may live. The zero value decides by the
+// memory of the machine and releases nothing.
+type Config struct {
+	Mode Mode
+	// Available is how much memory may be taken, in bytes, and Reserve how much
+	// of it others need. Available 0 means not known.
+	Available, Reserve int64
+	// Release, when set, is told of rows that are not read any more, from any
+	// worker: all of them are packed. evict asks to take them out of the cache
+	// of the file system, too. They may still be read, slowly.
+	Release func(rows []byte, evict bool)
+}
+
+// A Store holds the weights that products read. It is filled by [Store.Add],
+// then opened once; after that [Matrix.Range] may be called from any goroutine.
+type Store struct {
+	cfg      Config
+	all      []*Matrix
+	by       map[key]*Matrix
+	block    arena.Block
+	decision Decision
+}
+
+// A key tells matrices apart: programs of one model share their weights.
+type key struct {
+	data       *byte
+	rows, cols int
+}
+
+// New returns an empty store.
+func New(cfg Config) *Store { return &Store{cfg: cfg, by: map[key]*Matrix{}} }
+
+// Add returns the store's matrix for w, the same for the same memory.
+func (s *Store) Add(w kernel.Matrix) *Matrix {
+	k := key{unsafe.SliceData(w.Data), w.Rows, w.Cols}
+	m := s.by[k]
+	if m == nil {
+		m = &Matrix{store: s, source: w, packed: w}
+		s.by[k] = m
+		s.all = append(s.all, m)
+	}
+	return m
+}
+
+// Open decides where the packed form lives and gets the memory. more is added
+// to what is reserved for others. Without memory weights are read as they came.
+func (s *Store) Open(more int64) {
+	s.cfg.Reserve += more
+	s.decision = decide(s.cfg, s.all)
+	if s.decision.Mode != Memory {
+		return
+	}
+	var err error
+	if s.block, err = arena.NewHuge(int(s.decision.Bytes)); err != nil {
+		s.decision.Mode, s.decision.Because = Off, err.Error()
+		return
+	}
+	free := s.block.Bytes
+	for _, m := range s.all {
+		if n := m.packedBytes(); n > 0 {
+			m.packed.Tiles = free[:n:n]
+			free = free[align(n):]
+			m.tiles = make([]atomic.Uint32, (m.source.Rows+kernel.TileRows-1)/kernel.TileRows)
+			m.left.Store(int64(len(m.tiles)))
+		}
+	}
+}
+
+// Decision returns where the packed form lives and why.
+func (s *Store) Decision() Decision { return s.decision }
+
+// Close gives the memory back. The store's matrices must not be used any more.
+func (s *Store) Close() { s.block.Release() }
+
+// align rounds up to a cache line.
+func align(n int) int { return (n + 63) &^ 63 }
+
+// A Matrix is one weight matrix of a store.
+type Matrix struct {
+	store          *Store
+	source, packed kernel.Matrix   // packed has Tiles, if there is a packed form
+	tiles          []atomic.Uint32 // what became of each: a tileState
+	left           atomic.Int64    // tiles that are not packed yet
+}
+
+// The states of a tile.
+const (
+	tileSource = iota // nobody has packed it
+	tileTaken         // somebody is packing it
+	tilePacked
+)
+
+func (m *Matrix) packedBytes() int {
+	return kernel.PackedBytes(m.source.DType, m.source.Rows, m.source.Cols)
+}
+
+// Range returns the matrix to multiply rows lo to hi with, for those rows
+// alone. Rows that nobody has packed yet it packs.
+func (m *Matrix) Range(lo, hi int) *kernel.Matrix {
+	switch {
+	case m.packed.Tiles == nil:
+		return &m.source
+	case m.left.Load() == 0:
+		return &m.packed
+	}
+	w := &m.packed
+	for t := lo / kernel.TileRows; t*kernel.TileRows < hi; t++ {
+		if !m.pack(t) {
+			w = &m.source
+		}
+	}
+	return w
+}
+
+// pack makes sure of a tile and reports false if somebody else is at it.
+func (m *Matrix) pack(t int) bool {
+	if !m.tiles[t].CompareAndSwap(tileSource, tileTaken) {
+		return m.tiles[t].Load() == tilePacked
+	}
+	lo := t * kernel.TileRows
+	m.source.Pack(m.packed.Tiles, lo, min(lo+kernel.TileRows, m.source.Rows))
+	m.tiles[t].Store(tilePacked)
+	if m.left.Add(-1) == 0 && m.store.cfg.Release != nil {
+		m.store.cfg.Release(m.source.Data, m.store.decision.Evict)
+	}
+	return true
+}
