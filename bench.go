@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia/internal/kernel"
+	"atenia/internal/roof"
 )
 
 // A BenchConfig says what [Model.Bench] measures. The zero value is
@@ -89,7 +90,9 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 		r.Depths = append(r.Depths, DepthRate{depth, speed})
 	}
 	r.Decode, r.Depths = r.Depths[0].Rate, r.Depths[1:]
-	r.Bandwidth = kernel.MeasureBandwidth(m.cfg.Threads)
+	if r.Bandwidth, err = roof.Bandwidth(m.cfg.Threads); err != nil {
+		return nil, err
+	}
 	r.Share = r.Decode.Median / float64(c.Batch) * float64(m.tokenBytes) / r.Bandwidth
 	return r, nil
 }

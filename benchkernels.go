@@ -1,71 +1,93 @@
 package atenia
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"math"
-	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"atenia/internal/arena"
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
-	"atenia/internal/quant"
+	"atenia/internal/roof"
 	"atenia/tensor"
 )
 
 // A KernelsConfig says what [BenchKernels] measures. The zero value is all of
-// it, in about ten seconds.
+// it, in about twenty seconds.
 type KernelsConfig struct {
-	Threads int      // 0 = as for a Config
-	Formats []string // nil = all of [KernelFormats]
+	Threads int            // 0 = as for a Config
+	Formats []string       // nil = all of [KernelFormats]
+	Only    *regexp.Regexp // nil = all; else those whose [KernelRate.Name] it matches
 	// Bytes is how much memory the kernels stream through, all threads
 	// together. 0 = twice the last-level cache, within 64 and 512 MiB.
 	Bytes int
-	// Each bounds one measurement. 0 = 80 ms.
-	Each time.Duration
+	// Rounds is how often everything is measured, one thing after another, and
+	// Each how long each time. 0 = 3 and 30 ms.
+	Rounds int
+	Each   time.Duration
 	// Progress, if not nil, is told what is measured next.
 	Progress func(name string)
 }
 
 // A KernelsReport is how near kernels come to what the machine can do.
 type KernelsReport struct {
-	Threads   int
-	Variant   string
-	Bandwidth float64 // bytes a second read from memory
-	FLOPS     float64 // float32 operations a second from registers
-	Kernels   []KernelRate
+	Threads int
+	Variant string
+	Roofs   KernelRoofs // the best of all rounds
+	Kernels []KernelRate
+}
+
+// KernelRoofs are the most that the threads together do in a second.
+type KernelRoofs struct {
+	Memory float64 // bytes read from memory, in pages of 2 MiB where there are any
+	Cache  float64 // bytes read from second-level caches
+	FMA    float64 // float32 operations from registers, two for a multiply-add
+	Dot    float64 // int8 operations from registers, likewise
 }
 
 // A KernelRate is what one kernel does with operands of one shape.
 //
-//	decode    one row times weights, outputs × columns
-//	prefill   rows × outputs × columns
-//	scores    query heads × dimension against cached keys of a group
-//	weighted  the same with cached values
-//	norm, rope, softmax, and prepare, which rounds activations for products
-//	          with quantised weights: by width, among those of "f32"
+//	decode       one row times weights, outputs × columns
+//	batch 8      eight rows
+//	prefill 512  rows of a prompt
+//	scores       query heads × dimension against cached keys of a group
+//	weighted     the same with cached values
+//	norm, add, rope, silu, softmax, argmax, and quantise, which rounds
+//	             activations for products with quantised weights: by width,
+//	             among those of "f32"
 //
-// Weights and cached rows come from memory, and so do the rows of norm, rope
-// and softmax, so that all have the same roof.
+// Weights and cached rows come from memory, other rows from the second-level
+// cache.
 type KernelRate struct {
 	Use    string // the first column above
 	Format string
 	Shape  string
-	Bytes  float64 // a second, of operands in memory
-	FLOPS  float64 // operations a second in products, 0 elsewhere
-	// Share is the part of the roof that is reached, Bytes/Bandwidth or
-	// FLOPS/FLOPS, whichever is more, and Bound which one that is: "memory" or
-	// "arithmetic". Products of quantised weights multiply 8-bit integers, for
-	// which the roof of float32 is low: they may exceed it.
-	Share float64
-	Bound string
+	// Unpacked is set where weights are read as the file has them although
+	// there is a packed form, which models use.
+	Unpacked bool
+	Bytes    float64 // a second, of operands outside the first-level cache
+	FLOPS    float64 // operations a second in products, 0 elsewhere
+	// Share is the part of the roof that is reached, and Bound which roof that
+	// is, the nearer one: "memory", "cache", "float32" or "int8" arithmetic.
+	// All are medians of the rounds; Min and Max are of Share.
+	Share, Min, Max float64
+	Bound           string
 }
 
-// Name returns use, format and shape, as in "decode/q8_0/4096x4096".
-func (k *KernelRate) Name() string { return k.Use + "/" + k.Format + "/" + k.Shape }
+// Name returns use, format and shape, as in "decode q8_0 5632x2048", and
+// " unpacked" for such weights.
+func (k *KernelRate) Name() string {
+	name := k.Use + " " + k.Format + " " + k.Shape
+	if k.Unpacked {
+		name += " unpacked"
+	}
+	return name
+}
 
 var kernelFormats = []tensor.DType{
 	tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0,
@@ -85,35 +107,59 @@ func KernelFormats() (names []string) {
 // formatName is a type's name as it is written on a command line.
 func formatName(d tensor.DType) string { return strings.ToLower(d.String()) }
 
-// Sizes of what is measured: those of a model of 8 billion parameters.
+// Sizes of what is measured: those of a model of 1.1 billion parameters.
 const (
-	benchWidth  = 4096 // of activations
-	benchFFN    = 14336
-	benchRows   = 512 // of a prompt
-	benchGroup  = 4   // query heads of a key head
-	benchKV     = 8   // key heads
-	benchDim    = 128 // of a head
-	benchTokens = 16  // of a page of the cache
+	benchWidth  = 2048 // of activations
+	benchFFN    = 5632
+	benchVocab  = 32000
+	benchGroup  = 8  // query heads of a key head
+	benchKV     = 4  // key heads
+	benchDim    = 64 // of a head
+	benchTokens = 16 // of a page of the cache
 )
 
 // BenchKernels measures kernels without a model.
 func BenchKernels(ctx context.Context, c KernelsConfig) (*KernelsReport, error) {
-	if c.Threads == 0 {
-		c.Threads = cpu.Threads()
+	formats, err := c.complete()
+	if err != nil {
+		return nil, err
 	}
-	if c.Bytes == 0 {
-		c.Bytes = min(max(2*cpu.Detect().L3, 64<<20), 512<<20)
+	b := &kernelBench{ctx: ctx, cfg: c, report: KernelsReport{Threads: c.Threads, Variant: kernel.Variant()}}
+	if b.probe, err = roof.New(c.Threads); err != nil {
+		return nil, err
 	}
-	if c.Each == 0 {
-		c.Each = 80 * time.Millisecond
+	defer b.probe.Close()
+	if slices.Contains(formats, tensor.F32) {
+		b.rows()
+		err = b.play()
 	}
+	defer b.release()
+	for _, d := range formats {
+		if err == nil {
+			err = b.format(d)
+		}
+		if err == nil {
+			err = b.play()
+		}
+	}
+	b.judge()
+	return &b.report, err
+}
+
+// complete fills in defaults and returns the formats.
+func (c *KernelsConfig) complete() ([]tensor.DType, error) {
+	c.Threads, c.Rounds, c.Each = cmp.Or(c.Threads, cpu.Threads()), cmp.Or(c.Rounds, 3), cmp.Or(c.Each, 30*time.Millisecond)
+	c.Bytes = cmp.Or(c.Bytes, min(max(2*cpu.Detect().L3, 64<<20), 512<<20))
 	if c.Threads < 1 || c.Threads > 1024 {
 		return nil, &ConfigError{"Threads", c.Threads, "1 to 1024"}
 	}
-	formats := kernelFormats
-	if c.Formats != nil {
-		formats = nil
+	if c.Rounds < 1 {
+		return nil, &ConfigError{"Rounds", c.Rounds, "1 or more"}
 	}
+	if c.Formats == nil {
+		return kernelFormats, nil
+	}
+	var formats []tensor.DType
 	for _, name := range c.Formats {
 		d, err := tensor.ParseDType(name)
 		if err != nil || !slices.Contains(kernelFormats, d) {
@@ -121,80 +167,63 @@ func BenchKernels(ctx context.Context, c KernelsConfig) (*KernelsReport, error) 
 		}
 		formats = append(formats, d)
 	}
-	b := &kernelBench{ctx: ctx, cfg: c}
-	b.report = KernelsReport{
-		Threads: c.Threads, Variant: kernel.Variant(),
-		Bandwidth: kernel.MeasureBandwidth(c.Threads), FLOPS: kernel.MeasureFMA(c.Threads),
-	}
-	if slices.Contains(formats, tensor.F32) {
-		if err := b.rows(); err != nil {
-			return nil, err
-		}
-	}
-	for range c.Threads {
-		b.memory = append(b.memory, make([]byte, b.share()))
-	}
-	for _, d := range formats {
-		if err := b.format(d); err != nil {
-			return nil, err
-		}
-	}
-	return &b.report, nil
+	return formats, nil
 }
 
-// A kernelBench measures kernels one after another.
+// A kernelBench measures kernels: cases are added, and then played.
 type kernelBench struct {
 	ctx    context.Context
 	cfg    KernelsConfig
-	memory [][]byte // one for each thread
+	probe  *roof.Probe
+	blocks []arena.Block
+	memory [][]byte         // one for each thread: rows of the format, one after another
+	filled tensor.DType     // what is in memory
+	tiles  map[int][][]byte // by columns: one for each thread, packed matrices
+	cases  []kernelCase
+	done   []kernelCase
 	report KernelsReport
 }
 
-// share returns how many bytes of memory are one thread's.
+// A kernelCase is one kernel with its samples: what all threads together did
+// in a second.
+type kernelCase struct {
+	KernelRate
+	works        []work // one for each thread
+	bytes, flops []float64
+}
+
+// A work is what one thread does again and again: do(i) is piece i, at least a
+// few microseconds, which takes so many bytes from outside the first-level
+// cache and does so many operations.
+type work struct {
+	bytes, flops int
+	do           func(i int)
+}
+
+// share returns how many bytes of memory are one thread's: room for its part
+// of any matrix at least.
 func (b *kernelBench) share() int {
-	const least = 8 << 20 // room for any piece of work
-	return max(b.cfg.Bytes/b.cfg.Threads, least)
+	const widest = 4 * benchFFN
+	return max(b.cfg.Bytes, widest*benchWidth, widest*benchPiece*b.cfg.Threads) / b.cfg.Threads
 }
 
-// format measures all kernels that read an element type.
-func (b *kernelBench) format(d tensor.DType) error {
-	if err := b.fill(d); err != nil {
-		return err
-	}
-	err := b.product(d, 1, benchWidth, benchWidth)
-	for _, s := range [][3]int{{1, benchWidth, benchFFN}, {benchRows, benchWidth, benchWidth}, {benchRows, benchWidth, benchFFN}} {
-		if err == nil {
-			err = b.product(d, s[0], s[1], s[2])
+// reserve returns memory for each thread.
+func (b *kernelBench) reserve() ([][]byte, error) {
+	var all [][]byte
+	for range b.cfg.Threads {
+		block, err := arena.NewHuge(b.share())
+		if err != nil {
+			return nil, err
 		}
+		b.blocks, all = append(b.blocks, block), append(all, block.Bytes)
 	}
-	if err == nil && (d == tensor.F32 || d == tensor.F16 || d == tensor.Q8_0) {
-		err = b.attention(d)
-	}
-	return err
+	return all, nil
 }
 
-// fill writes random weights: nothing that is infinite or has so few bits that
-// processors slow down.
-func (b *kernelBench) fill(d tensor.DType) error {
-	rng := rand.New(rand.NewPCG(1, 2))
-	values := make([]float32, 1<<14)
-	for i := range values {
-		values[i] = float32(rng.NormFloat64())
+func (b *kernelBench) release() {
+	for i := range b.blocks {
+		b.blocks[i].Release()
 	}
-	n, err := d.RowBytes(len(values))
-	if err != nil {
-		return err
-	}
-	pattern := make([]byte, n)
-	if err := quant.Quantize(pattern, d, values, nil); err != nil {
-		return err
-	}
-	b.together(func(t int) {
-		for m := b.memory[t]; len(m) > 0; {
-			m = m[copy(m, pattern):]
-		}
-	})
-	return nil
 }
 
 func (b *kernelBench) together(f func(thread int)) {
@@ -205,79 +234,90 @@ func (b *kernelBench) together(f func(thread int)) {
 	wg.Wait()
 }
 
-// A work is what one thread does again and again: do(i) is piece i, at least a
-// few microseconds, which takes so many bytes from memory and does so many
-// operations.
-type work struct {
-	bytes, flops int
-	do           func(i int)
+// wanted reports whether a kernel was asked for.
+func (b *kernelBench) wanted(k *KernelRate) bool {
+	return b.cfg.Only == nil || b.cfg.Only.MatchString(k.Name())
 }
 
-// measure lets each thread do its work for a while.
-func (b *kernelBench) measure(k KernelRate, worker func(thread int) work) error {
-	if err := b.ctx.Err(); err != nil {
-		return err
+// measure adds a case.
+func (b *kernelBench) measure(k KernelRate, worker func(thread int) work) {
+	works := make([]work, b.cfg.Threads)
+	b.together(func(t int) { works[t] = worker(t) })
+	b.cases = append(b.cases, kernelCase{KernelRate: k, works: works})
+}
+
+// play measures the cases in turns, the roofs among them.
+func (b *kernelBench) play() error {
+	for range b.cfg.Rounds {
+		if len(b.cases) > 0 {
+			b.probe.Round()
+		}
+		for i := range b.cases {
+			if err := b.ctx.Err(); err != nil {
+				return err
+			}
+			k := &b.cases[i]
+			if b.cfg.Progress != nil {
+				b.cfg.Progress(k.Name())
+			}
+			b.sample(k)
+		}
 	}
-	if b.cfg.Progress != nil {
-		b.cfg.Progress(k.Name())
-	}
-	works, speeds := make([]work, b.cfg.Threads), make([]float64, b.cfg.Threads)
+	b.done, b.cases = append(b.done, b.cases...), nil
+	return nil
+}
+
+// sample lets each thread do its work for a while.
+func (b *kernelBench) sample(k *kernelCase) {
+	speeds := make([]float64, b.cfg.Threads)
 	b.together(func(t int) {
-		works[t] = worker(t)
-		works[t].do(0)
-	})
-	b.together(func(t int) {
+		k.works[t].do(0)
 		start := time.Now()
 		for i := 1; ; i++ {
-			works[t].do(i)
+			k.works[t].do(i)
 			if took := time.Since(start); took >= b.cfg.Each {
 				speeds[t] = float64(i) / took.Seconds()
 				return
 			}
 		}
 	})
+	var bytes, flops float64
 	for t, s := range speeds {
-		k.Bytes += s * float64(works[t].bytes)
-		k.FLOPS += s * float64(works[t].flops)
+		bytes += s * float64(k.works[t].bytes)
+		flops += s * float64(k.works[t].flops)
 	}
-	memory, arithmetic := k.Bytes/b.report.Bandwidth, k.FLOPS/b.report.FLOPS
-	k.Share, k.Bound = memory, "memory"
-	if arithmetic > memory {
-		k.Share, k.Bound = arithmetic, "arithmetic"
+	k.bytes, k.flops = append(k.bytes, bytes), append(k.flops, flops)
+}
+
+// judge compares what was measured with the roofs.
+func (b *kernelBench) judge() {
+	roofs := b.probe.Best
+	b.report.Roofs = KernelRoofs(roofs)
+	for _, k := range b.done {
+		low, high := 0.0, 0.0
+		k.Bytes, low, high = spread(k.bytes)
+		k.FLOPS, _, _ = spread(k.flops)
+		memory, arithmetic, limit := roofs.Memory, "int8", roofs.Dot
+		if k.Bound == "" {
+			k.Bound = "memory"
+		} else {
+			memory = roofs.Cache
+		}
+		if d, err := tensor.ParseDType(k.Format); err != nil || !d.Quantised() || k.Use == "scores" || k.Use == "weighted" {
+			arithmetic, limit = "float32", roofs.FMA
+		}
+		k.Share = k.Bytes / memory
+		if a := k.FLOPS / limit; a > k.Share {
+			k.Share, k.Bound = a, arithmetic
+		}
+		k.Min, k.Max = k.Share*(low/k.Bytes), k.Share*(high/k.Bytes)
+		b.report.Kernels = append(b.report.Kernels, k.KernelRate)
 	}
-	b.report.Kernels = append(b.report.Kernels, k)
-	return nil
 }
 
 // part returns piece i of memory that is used round and round.
 func part[T any](memory []T, size, i int) []T {
 	return memory[i%(len(memory)/size)*size:][:size]
-}
-
-// product measures rows times weights [outs, cols].
-func (b *kernelBench) product(d tensor.DType, rows, outs, cols int) error {
-	k := KernelRate{Use: "prefill", Format: formatName(d), Shape: fmt.Sprintf("%dx%dx%d", rows, outs, cols)}
-	piece := 16 // outputs
-	if rows == 1 {
-		k.Use, k.Shape, piece = "decode", fmt.Sprintf("%dx%d", outs, cols), 64
-	}
-	size, err := d.RowBytes(piece * cols)
-	if err != nil {
-		return err
-	}
-	form := kernel.FormOf(d)
-	x := make([]byte, rows*form.RowBytes(cols)) // shared by the threads, as in a model
-	row := wave(cols)
-	for r := range rows {
-		form.Prepare(x[r*form.RowBytes(cols):], row)
-	}
-	return b.measure(k, func(t int) work {
-		dst := make([]float32, rows*outs)
-		return work{size, 2 * rows * piece * cols, func(i int) {
-			w := kernel.Matrix{DType: d, Rows: piece, Cols: cols, Data: part(b.memory[t], size, i)}
-			kernel.MatMulQ(dst[i*piece%outs:], outs, &w, 0, piece, x, rows)
-		}}
-	})
 }
 
 // wave returns n activations.
@@ -287,92 +327,4 @@ func wave(n int) []float32 {
 		x[i] = float32(math.Sin(float64(i)))
 	}
 	return x
-}
-
-// attention measures scores and weighted sums over pages that a group of query
-// heads reads.
-func (b *kernelBench) attention(d tensor.DType) error {
-	head, err := d.RowBytes(benchDim)
-	if err != nil {
-		return err
-	}
-	const span, queries = kernel.AttentionSpan, benchGroup * benchKV
-	size := benchTokens * benchKV * head // of a page
-	pieces := func(t int, f func(kv int, rows *kernel.Rows)) work {
-		rows := kernel.Rows{DType: d, Pages: make([][]byte, span/benchTokens), PageRows: benchTokens, Dim: benchDim}
-		return work{size * len(rows.Pages), 2 * queries * span * benchDim, func(i int) {
-			for p := range rows.Pages {
-				rows.Pages[p] = part(b.memory[t], size, i*len(rows.Pages)+p)
-			}
-			for kv := range benchKV {
-				rows.Off = kv * benchTokens * head
-				f(kv, &rows)
-			}
-		}}
-	}
-	shape := fmt.Sprintf("%dx%d", benchGroup, benchDim)
-	q, p := wave(queries*benchDim), wave(queries*span)
-	scores := func(t int) work {
-		dst := make([]float32, queries*span)
-		return pieces(t, func(kv int, rows *kernel.Rows) {
-			kernel.Scores(dst[kv*benchGroup*span:], q[kv*benchGroup*benchDim:], benchGroup, rows, 0, span, 0.1)
-		})
-	}
-	weighted := func(t int) work {
-		dst := make([]float32, queries*benchDim)
-		return pieces(t, func(kv int, rows *kernel.Rows) {
-			kernel.Weighted(dst[kv*benchGroup*benchDim:], p[kv*benchGroup*span:], benchGroup, rows, 0, span)
-		})
-	}
-	if err := b.measure(KernelRate{Use: "scores", Format: formatName(d), Shape: shape}, scores); err != nil {
-		return err
-	}
-	return b.measure(KernelRate{Use: "weighted", Format: formatName(d), Shape: shape}, weighted)
-}
-
-// rows measures what is done to rows of activations.
-func (b *kernelBench) rows() error {
-	memory := make([][]float32, b.cfg.Threads)
-	b.together(func(t int) {
-		memory[t] = make([]float32, b.share()/4)
-		for pattern, m := wave(1<<14), memory[t]; len(m) > 0; {
-			m = m[copy(m, pattern):]
-		}
-	})
-	cos, sin := make([]float32, benchDim/2), make([]float32, benchDim/2)
-	kernel.RopeTable(cos, sin, wave(benchDim/2), 7, 1)
-	for _, k := range []struct {
-		use     string
-		format  string
-		width   int
-		traffic int // how often a row goes from or to memory
-		kernel  func() func(row []float32)
-	}{
-		{"norm", "f32", benchWidth, 1, func() func([]float32) {
-			dst := make([]float32, benchWidth)
-			return func(row []float32) { kernel.RMSNorm(dst, row, nil, 1e-5, 0) }
-		}},
-		{"prepare", "q8", benchWidth, 1, func() func([]float32) {
-			dst := make([]byte, kernel.FormQ8.RowBytes(benchWidth))
-			return func(row []float32) { kernel.FormQ8.Prepare(dst, row) }
-		}},
-		{"rope", "f32", benchDim, 2, func() func([]float32) { return func(row []float32) { kernel.Rope(row, cos, sin, false) } }},
-		{"softmax", "f32", kernel.AttentionSpan, 2, func() func([]float32) {
-			return func(row []float32) { kernel.SoftmaxSpan(row, 0, len(row)) }
-		}},
-	} {
-		err := b.measure(KernelRate{Use: k.use, Format: k.format, Shape: fmt.Sprint(k.width)}, func(t int) work {
-			const size = 16 * benchWidth
-			run := k.kernel()
-			return work{k.traffic * 4 * size, 0, func(i int) {
-				for x := part(memory[t], size, i); len(x) > 0; x = x[k.width:] {
-					run(x[:k.width])
-				}
-			}}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

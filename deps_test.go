@@ -33,7 +33,8 @@ internal/sample:
 internal/pool:       internal/cpu internal/invariant
 internal/quant:      tensor
 internal/kernel:     tensor internal/cpu internal/quant internal/invariant
-internal/kernel/*:   tensor internal/cpu internal/kernel
+internal/kernel/*:   tensor internal/cpu internal/kernel internal/roof
+internal/roof:       internal/cpu internal/arena internal/kernel
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
 internal/compile/*:
@@ -45,7 +46,7 @@ internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       internal/kernel internal/arena
 internal/exec:       tensor plan plan/pass internal/kernel internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/arena internal/roof
 internal/cli:        . internal/durable
 cmd/*:               internal/cli
 internal/gen/*:      tensor plan

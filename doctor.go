@@ -8,6 +8,7 @@ import (
 
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
+	"atenia/internal/roof"
 )
 
 // A Health is what [Doctor] found.
@@ -23,6 +24,7 @@ type Health struct {
 	L1, L2, L3   int // bytes of data cache
 	Bandwidth    float64
 	FLOPS        float64 // float32 multiply-adds count two
+	DotOPS       float64 // int8 multiply-adds, which count two as well
 	// The embedded model, opened and asked for a token.
 	OpenTime, FirstToken time.Duration
 	Checks               []Check
@@ -46,8 +48,11 @@ func Doctor(ctx context.Context) (*Health, error) {
 		Cores: info.Cores, Allowed: info.Allowed, Quota: info.Quota, Threads: cpu.Threads(),
 		L1: info.L1, L2: info.L2, L3: info.L3,
 	}
-	h.Bandwidth = kernel.MeasureBandwidth(h.Threads)
-	h.FLOPS = kernel.MeasureFMA(h.Threads)
+	roofs, err := roof.Measure(h.Threads)
+	if err != nil {
+		return nil, err
+	}
+	h.Bandwidth, h.FLOPS, h.DotOPS = roofs.Memory, roofs.FMA, roofs.Dot
 	h.check("assembly kernels", false, h.Variant != "portable", h.Variant+" kernels are in use", "no assembly for this processor: everything works, slowly")
 	h.check("processors", false, info.Quota == 0 || info.Quota >= float64(info.Cores),
 		"no quota below the number of cores", "a control group limits this process below its cores; threads were reduced to match")

@@ -23,23 +23,54 @@ type benchComparison struct {
 
 // A comparisonRow is a test that both runs have.
 type comparisonRow struct {
-	Test   string  `json:"test"`
-	Before float64 `json:"before"` // median, as is Now
-	Now    float64 `json:"now"`
-	Ratio  float64 `json:"ratio"` // above 1 = faster now
+	Test    string  `json:"test"`
+	Before  rate    `json:"before"`
+	Now     rate    `json:"now"`
+	Ratio   float64 `json:"ratio"` // of the medians; above 1 = faster now
+	Verdict verdict `json:"verdict"`
+}
+
+// A verdict says whether a ratio means anything.
+type verdict string
+
+const (
+	faster verdict = "faster"
+	slower verdict = "slower"
+	noise  verdict = "within noise" // each run has samples that the other could have had
+)
+
+// judge compares two runs of the same test: only where no sample of one lies
+// among those of the other is there a difference.
+func judge(before, now rate) verdict {
+	switch {
+	case now.Min > before.Max:
+		return faster
+	case now.Max < before.Min:
+		return slower
+	}
+	return noise
 }
 
 // maxResultBytes is far more than a result has.
 const maxResultBytes = 16 << 20
 
-// readResult reads what bench --json printed.
-func readResult(path string) (*benchResult, error) {
+// readFile reads a file of results.
+func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
+	if len(b) > maxResultBytes {
+		return nil, errors.New("it is too long")
+	}
+	return b, err
+}
+
+// readResult reads what bench --json printed.
+func readResult(path string) (*benchResult, error) {
+	b, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +82,6 @@ func readResult(path string) (*benchResult, error) {
 }
 
 func parseResult(b []byte) (*benchResult, error) {
-	if len(b) > maxResultBytes {
-		return nil, errors.New("it is too long")
-	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	var r benchResult
 	if err := d.Decode(&r); err != nil {
@@ -87,13 +115,14 @@ func jsonError(err error) error {
 
 func compare(file string, before, now *benchResult) *benchComparison {
 	c := &benchComparison{File: file, Model: before.Model, Threads: before.Threads, Variant: before.Variant, Rows: []comparisonRow{}}
-	old := map[string]float64{}
+	old := map[string]rate{}
 	for _, r := range before.rows() {
-		old[r.name] = r.Median
+		old[r.name] = r.rate
 	}
 	for _, r := range now.rows() {
 		if was, ok := old[r.name]; ok {
-			c.Rows = append(c.Rows, comparisonRow{r.name, was, r.Median, r.Median / was})
+			was.Samples, r.Samples = nil, nil
+			c.Rows = append(c.Rows, comparisonRow{r.name, was, r.rate, r.Median / was.Median, judge(was, r.rate)})
 		}
 	}
 	return c
@@ -106,9 +135,10 @@ func (a *app) printComparison(c *benchComparison) error {
 		return nil
 	}
 	w := table(a.out)
-	fmt.Fprintln(w, "test\tbefore\tnow\tratio")
+	fmt.Fprintln(w, "test\tbefore\tmin\tmax\tnow\tmin\tmax\tratio\tverdict")
 	for _, r := range c.Rows {
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.3f\n", r.Test, r.Before, r.Now, r.Ratio)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.3f\t%s\n", r.Test,
+			r.Before.Median, r.Before.Min, r.Before.Max, r.Now.Median, r.Now.Min, r.Now.Max, r.Ratio, r.Verdict)
 	}
 	return w.Flush()
 }

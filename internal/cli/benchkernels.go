@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"atenia"
@@ -15,7 +17,9 @@ type kernelsResult struct {
 	Threads   int          `json:"threads"`
 	Variant   string       `json:"variant"`
 	Bandwidth float64      `json:"bandwidth_bytes_per_second"`
+	Cache     float64      `json:"cache_bytes_per_second"`
 	FLOPS     float64      `json:"flops"`
+	Int8      float64      `json:"int8_ops"`
 	Kernels   []kernelRate `json:"kernels"`
 }
 
@@ -27,61 +31,174 @@ type kernelRate struct {
 	Bytes  float64 `json:"bytes_per_second"`
 	FLOPS  float64 `json:"flops"`
 	Share  float64 `json:"share"`
+	Min    float64 `json:"min"` // of share, as is Max
+	Max    float64 `json:"max"`
 	Bound  string  `json:"bound"`
+	// With --compare, and where both have the kernel:
+	Ratio   float64 `json:"ratio,omitempty"` // of bytes a second; above 1 = faster now
+	Verdict verdict `json:"verdict,omitempty"`
+}
+
+// A kernelsRun is one call of bench kernels.
+type kernelsRun struct {
+	config             atenia.KernelsConfig
+	only, before, file string
+	memory             int // MiB
 }
 
 func (a *app) benchKernels() *cobra.Command {
-	var kc atenia.KernelsConfig
-	var out string
+	k := &kernelsRun{}
 	formats := strings.Join(atenia.KernelFormats(), ", ")
 	c := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure kernels against what the machine can do",
-		Long: "Kernels are measured without a model, one after another: products for one row (decode) and for 512\n" +
-			"(prefill), attention over cached keys (scores) and values (weighted), norm, rope, softmax and the rounding\n" +
-			"of activations. Each reads its operands from memory. GB/s count those, GFLOP/s the operations of products.\n" +
-			"The roof is the nearer one of the memory bandwidth and the float32 arithmetic measured first; products of\n" +
-			"8-bit integers may exceed the latter.\n\nFormats are " + formats + ".",
-		Example: "  atenia bench kernels -t 2\n  atenia bench kernels --format q8_0,q4_k --json",
-		Args:    cobra.NoArgs,
+		Long: "Kernels are measured without a model, in turns, in several rounds: products for one row (decode), eight\n" +
+			"(batch) and 512 (prefill), attention over cached keys (scores) and values (weighted), and what is done to\n" +
+			"rows. Weights and cached rows come from memory, other rows from the second-level cache. GB/s count\n" +
+			"those, GFLOP/s the operations of products. Shares are of the nearer roof, which is measured in the same\n" +
+			"rounds: memory or cache bandwidth, or arithmetic in float32 or, for quantised weights, int8. Medians are\n" +
+			"printed, for shares with the smallest and the largest.\n\nFormats are " + formats + ".",
+		Example: "  atenia bench kernels -t 2\n  atenia bench kernels --format q8_0,q4_k --only 'decode|batch' --json\n" +
+			"  atenia bench kernels --out before.json        # and later:\n  atenia bench kernels --compare before.json",
+		Args: cobra.NoArgs,
 	}
-	c.Flags().IntVarP(&kc.Threads, "threads", "t", 0, "threads (0 = physical cores)")
-	c.Flags().StringSliceVar(&kc.Formats, "format", nil, "only these formats, with commas between")
-	c.Flags().StringVar(&out, "out", "", "write the result as JSON to `FILE`, too")
+	f := c.Flags()
+	f.IntVarP(&k.config.Threads, "threads", "t", 0, "threads (0 = physical cores)")
+	f.StringSliceVar(&k.config.Formats, "format", nil, "only these formats, with commas between")
+	f.StringVar(&k.only, "only", "", "only kernels whose name matches the regular expression `RE`")
+	f.IntVar(&k.config.Rounds, "rounds", 3, "how often each kernel has its turn")
+	f.IntVar(&k.memory, "memory", 0, "MiB to stream through (0 = twice the last-level cache, 64 to 512)")
+	f.StringVar(&k.file, "out", "", "write the result as JSON to `FILE`, too")
+	f.StringVar(&k.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := checkOut(out); err != nil {
+		before, err := k.check()
+		if err != nil {
 			return err
 		}
 		line := a.progress()
-		kc.Progress = func(name string) { fmt.Fprintf(line, "\r%-40s", name) }
-		r, err := atenia.BenchKernels(c.Context(), kc)
+		k.config.Progress = func(name string) { fmt.Fprintf(line, "\r%-40s", name) }
+		r, err := atenia.BenchKernels(c.Context(), k.config)
 		fmt.Fprintf(line, "\r%40s\r", "")
 		if err != nil {
 			return err
 		}
-		res := kernelsResult{Threads: r.Threads, Variant: r.Variant, Bandwidth: r.Bandwidth, FLOPS: r.FLOPS}
-		for _, k := range r.Kernels {
-			res.Kernels = append(res.Kernels, kernelRate{k.Name(), k.Use, k.Format, k.Shape, k.Bytes, k.FLOPS, k.Share, k.Bound})
+		res := kernelsOf(r)
+		if before != nil {
+			res.compare(before)
 		}
 		print := a.printKernels
 		if a.json {
 			print = func(r *kernelsResult) error { return a.printJSON(r) }
 		}
-		return errors.Join(print(&res), saveJSON(out, &res))
+		return errors.Join(print(res), saveJSON(k.file, res))
 	}
 	return c
 }
 
+// check finds mistakes before anything is measured, and reads the result to
+// compare with.
+func (k *kernelsRun) check() (before *kernelsResult, err error) {
+	if k.config.Rounds == 0 { // which means the default to the library
+		return nil, usagef("--rounds is 0, want 1 or more")
+	}
+	if k.memory < 0 || k.memory > 1<<20 {
+		return nil, usagef("--memory is %d, want 0 to %d MiB", k.memory, 1<<20)
+	}
+	k.config.Bytes = k.memory << 20
+	if k.only != "" {
+		if k.config.Only, err = regexp.Compile(k.only); err != nil {
+			return nil, usagef("--only: %w", err)
+		}
+	}
+	if err := checkOut(k.file); err != nil || k.before == "" {
+		return nil, err
+	}
+	b, err := readFile(k.before)
+	if err == nil {
+		before, err = parseKernels(b)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--compare: %s is not a result of atenia bench kernels --json: %w", k.before, err)
+	}
+	return before, nil
+}
+
+func kernelsOf(r *atenia.KernelsReport) *kernelsResult {
+	res := &kernelsResult{
+		Threads: r.Threads, Variant: r.Variant,
+		Bandwidth: r.Roofs.Memory, Cache: r.Roofs.Cache, FLOPS: r.Roofs.FMA, Int8: r.Roofs.Dot,
+	}
+	for _, k := range r.Kernels {
+		res.Kernels = append(res.Kernels, kernelRate{
+			Name: k.Name(), Use: k.Use, Format: k.Format, Shape: k.Shape, Bytes: k.Bytes, FLOPS: k.FLOPS,
+			Share: k.Share, Min: k.Min, Max: k.Max, Bound: k.Bound,
+		})
+	}
+	return res
+}
+
+func parseKernels(b []byte) (*kernelsResult, error) {
+	var r kernelsResult
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, jsonError(err)
+	}
+	if len(r.Kernels) == 0 {
+		return nil, errors.New("it has no kernels")
+	}
+	for _, k := range r.Kernels {
+		if k.Name == "" || !plausible(k.Bytes) || !plausible(k.Share) || k.Min > k.Share || k.Max < k.Share {
+			return nil, fmt.Errorf("the speed of %q is %v, share %v in %v to %v", k.Name, k.Bytes, k.Share, k.Min, k.Max)
+		}
+	}
+	return &r, nil
+}
+
+// compare adds ratios to an earlier result.
+func (r *kernelsResult) compare(before *kernelsResult) {
+	old := map[string]rate{}
+	for _, k := range before.Kernels {
+		old[k.Name] = k.rate()
+	}
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		if was, ok := old[k.Name]; ok {
+			now := k.rate()
+			k.Ratio, k.Verdict = now.Median/was.Median, judge(was, now)
+		}
+	}
+}
+
+// rate is what the kernel streams.
+func (k *kernelRate) rate() rate {
+	return rate{Median: k.Bytes, Min: k.Bytes * k.Min / k.Share, Max: k.Bytes * k.Max / k.Share}
+}
+
 func (a *app) printKernels(r *kernelsResult) error {
-	fmt.Fprintf(a.out, "%d threads, %s kernels: memory %.1f GB/s, arithmetic %.1f GFLOP/s\n", r.Threads, r.Variant, r.Bandwidth/1e9, r.FLOPS/1e9)
+	fmt.Fprintf(a.out, "%d threads, %s kernels: memory %.1f GB/s, cache %.1f GB/s, float32 %.1f GFLOP/s, int8 %.1f GOP/s\n",
+		r.Threads, r.Variant, r.Bandwidth/1e9, r.Cache/1e9, r.FLOPS/1e9, r.Int8/1e9)
+	if len(r.Kernels) == 0 {
+		fmt.Fprintln(a.out, "no kernel has such a name")
+		return nil
+	}
 	w := table(a.out)
-	fmt.Fprintln(w, "kernel\tGB/s\tGFLOP/s\troof\tshare")
+	compared := false
+	for _, k := range r.Kernels {
+		compared = compared || k.Ratio > 0
+	}
+	fmt.Fprint(w, "kernel\tGB/s\tGFLOP/s\troof\tshare\tmin\tmax")
+	if compared {
+		fmt.Fprint(w, "\tratio\tverdict")
+	}
 	for _, k := range r.Kernels {
 		flops := "–"
 		if k.FLOPS > 0 {
 			flops = fmt.Sprintf("%.1f", k.FLOPS/1e9)
 		}
-		fmt.Fprintf(w, "%s\t%.1f\t%s\t%s\t%.0f %%\n", k.Name, k.Bytes/1e9, flops, k.Bound, 100*k.Share)
+		fmt.Fprintf(w, "\n%s\t%.1f\t%s\t%s\t%.0f %%\t%.0f %%\t%.0f %%", k.Name, k.Bytes/1e9, flops, k.Bound, 100*k.Share, 100*k.Min, 100*k.Max)
+		if k.Ratio > 0 {
+			fmt.Fprintf(w, "\t%.3f\t%s", k.Ratio, k.Verdict)
+		}
 	}
+	fmt.Fprintln(w)
 	return w.Flush()
 }

@@ -46,7 +46,7 @@ func (a *app) printHealth(h *atenia.Health) error {
 	fmt.Fprintf(w, "caches\tL1 %s, L2 %s, L3 %s\n", size(int64(h.L1)), size(int64(h.L2)), size(int64(h.L3)))
 	fmt.Fprintf(w, "threads\t%d (%d cores, %d processors allowed)\n", h.Threads, h.Cores, h.Allowed)
 	fmt.Fprintf(w, "memory\t%.1f GB/s\n", h.Bandwidth/1e9)
-	fmt.Fprintf(w, "arithmetic\t%.0f GFLOP/s\n", h.FLOPS/1e9)
+	fmt.Fprintf(w, "arithmetic\t%.0f GFLOP/s in float32, %.0f GOP/s in int8\n", h.FLOPS/1e9, h.DotOPS/1e9)
 	fmt.Fprintf(w, "embedded model\topen in %d ms, first token after %d ms\n", h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
 	if err := w.Flush(); err != nil {
 		return err
@@ -85,13 +85,14 @@ func healthJSON(h *atenia.Health) any {
 		L3         int      `json:"l3_bytes"`
 		Bandwidth  float64  `json:"bandwidth_bytes_per_second"`
 		FLOPS      float64  `json:"flops"`
+		DotOPS     float64  `json:"int8_ops"`
 		OpenTime   float64  `json:"open_seconds"`
 		FirstToken float64  `json:"first_token_seconds"`
 		Checks     []check  `json:"checks"`
 	}{
 		Go: h.Go, OS: h.OS, Arch: h.Arch, Processor: h.Processor, Features: append([]string{}, h.Features...),
 		Variant: h.Variant, Cores: h.Cores, Allowed: h.Allowed, Quota: h.Quota, Threads: h.Threads,
-		L1: h.L1, L2: h.L2, L3: h.L3, Bandwidth: h.Bandwidth, FLOPS: h.FLOPS,
+		L1: h.L1, L2: h.L2, L3: h.L3, Bandwidth: h.Bandwidth, FLOPS: h.FLOPS, DotOPS: h.DotOPS,
 		OpenTime: h.OpenTime.Seconds(), FirstToken: h.FirstToken.Seconds(),
 	}
 	for _, k := range h.Checks {

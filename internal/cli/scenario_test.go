@@ -81,11 +81,12 @@ var volatile = regexp.MustCompile(`"seconds":[0-9.e+-]+`)
 
 // Of what bench prints, only whole numbers in tables are the same everywhere.
 var (
-	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_share|share|flops)":)[0-9.e+-]+`)
+	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
-	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP)`)
+	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP| GOP)`)
 	machineText  = regexp.MustCompile(`(portable|avx2|avx512)( kernels|")`)
-	roofText     = regexp.MustCompile(`(  +|"bound":")(memory|arithmetic)\b`)
+	roofText     = regexp.MustCompile(`(  +|"bound":")(memory|cache|float32|int8)\b`)
+	verdictText  = regexp.MustCompile(`(  +|"verdict":")(faster|slower|within noise)`)
 	columnText   = regexp.MustCompile(` {2,}`)
 )
 
@@ -95,6 +96,7 @@ func mask(s string) string {
 	s = measuredList.ReplaceAllString(s, "${1}[]")
 	s = machineText.ReplaceAllString(s, "KERNEL$2")
 	s = roofText.ReplaceAllString(s, "${1}ROOF")
+	s = verdictText.ReplaceAllString(s, "${1}VERDICT")
 	if !strings.HasPrefix(s, "{") {
 		s = columnText.ReplaceAllString(measuredText.ReplaceAllString(s, "N"), "  ")
 	}

@@ -346,3 +346,15 @@ func fmaLoop(steps int) float64 {
 	fmaAVX512(steps)
 	return float64(steps) * 12 * 32
 }
+
+func dotLoop(steps int) float64 {
+	switch level.Load() {
+	case 0:
+		return dotLoopGeneric(steps)
+	case levelAVX2:
+		dotAVX2(steps)
+		return float64(steps) * 6 * 64
+	}
+	dotAVX512(steps)
+	return float64(steps) * 12 * 128
+}

@@ -165,3 +165,5 @@ func fmaLoop(steps int) float64 {
 	fmaNEON(steps)
 	return float64(steps) * 12 * 8
 }
+
+func dotLoop(steps int) float64 { return dotLoopGeneric(steps) }

@@ -62,6 +62,8 @@ func readAll(b []byte) { readAllGeneric(b) }
 
 func fmaLoop(steps int) float64 { return fmaLoopGeneric(steps) }
 
+func dotLoop(steps int) float64 { return dotLoopGeneric(steps) }
+
 func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
 	foldGeneric(acc, dst, dstStride, n, scale)
 }

@@ -139,6 +139,16 @@ func fmaAVX2(steps int)
 //go:noescape
 func fmaAVX512(steps int)
 
+// dotAVX2 does steps times 6 times 32 multiply-adds of bytes.
+//
+//go:noescape
+func dotAVX2(steps int)
+
+// dotAVX512 does steps times 12 times 64 multiply-adds of bytes.
+//
+//go:noescape
+func dotAVX512(steps int)
+
 // expAVX512 applies the function to a multiple of 16 values.
 //
 //go:noescape

@@ -1144,6 +1144,78 @@ loop29:
 	VZEROUPPER
 	RET
 
+// func dotAVX2(steps int)
+// Requires: AVX, AVX2
+TEXT ·dotAVX2(SB), NOSPLIT, $0-8
+	MOVQ   steps+0(FP), AX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+
+loop30:
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y0, Y0
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y1, Y1
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y2, Y2
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y3, Y3
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y4, Y4
+	VPMADDUBSW Y6, Y6, Y7
+	VPMADDWD   Y6, Y7, Y7
+	VPADDD     Y7, Y5, Y5
+	DECQ       AX
+	JNZ        loop30
+	VZEROUPPER
+	RET
+
+// func dotAVX512(steps int)
+// Requires: AVX, AVX512DQ, AVX512VNNI
+TEXT ·dotAVX512(SB), NOSPLIT, $0-8
+	MOVQ   steps+0(FP), AX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+
+loop31:
+	VPDPBUSD Z12, Z12, Z0
+	VPDPBUSD Z12, Z12, Z1
+	VPDPBUSD Z12, Z12, Z2
+	VPDPBUSD Z12, Z12, Z3
+	VPDPBUSD Z12, Z12, Z4
+	VPDPBUSD Z12, Z12, Z5
+	VPDPBUSD Z12, Z12, Z6
+	VPDPBUSD Z12, Z12, Z7
+	VPDPBUSD Z12, Z12, Z8
+	VPDPBUSD Z12, Z12, Z9
+	VPDPBUSD Z12, Z12, Z10
+	VPDPBUSD Z12, Z12, Z11
+	DECQ     AX
+	JNZ      loop31
+	VZEROUPPER
+	RET
+
 // func expAVX512(dst *float32, src *float32, n int)
 // Requires: AVX, AVX512F
 TEXT ·expAVX512(SB), NOSPLIT, $0-24
@@ -1151,7 +1223,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop30:
+loop32:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z1
 	VMAXPS       Z0, Z1, Z0
@@ -1202,7 +1274,7 @@ loop30:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop30
+	JNZ          loop32
 	VZEROUPPER
 	RET
 
@@ -1213,7 +1285,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop31:
+loop33:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -1270,7 +1342,7 @@ loop31:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop31
+	JNZ          loop33
 	VZEROUPPER
 	RET
 
@@ -1281,7 +1353,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop32:
+loop34:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -1328,7 +1400,7 @@ loop32:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop32
+	JNZ          loop34
 	VZEROUPPER
 	RET
 
@@ -1339,7 +1411,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop33:
+loop35:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -1395,7 +1467,7 @@ loop33:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop33
+	JNZ          loop35
 	VZEROUPPER
 	RET
 
@@ -1406,7 +1478,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop34:
+loop36:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -1465,7 +1537,7 @@ loop34:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop34
+	JNZ          loop36
 	VZEROUPPER
 	RET
 
@@ -1476,7 +1548,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop35:
+loop37:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -1528,7 +1600,7 @@ loop35:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop35
+	JNZ          loop37
 	VZEROUPPER
 	RET
 
@@ -1539,7 +1611,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop36:
+loop38:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1548,7 +1620,7 @@ loop36:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop36
+	JNZ       loop38
 	VZEROUPPER
 	RET
 
@@ -1559,7 +1631,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop37:
+loop39:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1569,7 +1641,7 @@ loop37:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop37
+	JNZ       loop39
 	VZEROUPPER
 	RET
 
@@ -1582,7 +1654,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop38:
+loop40:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -1634,7 +1706,7 @@ loop38:
 	VADDPS       Z2, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop38
+	JNZ          loop40
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET

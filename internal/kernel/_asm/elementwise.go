@@ -250,16 +250,32 @@ func roof() {
 	for _, i := range []isa{avx2, avx512} {
 		text("fma"+string(i), "func(steps int)")
 		Doc("fma" + string(i) + " does steps times 12 multiply-adds of whole vectors.")
-		n := arg("steps")
-		a, x := i.vecs(12), i.vec()
-		i.zero(append(a, x)...)
-		loop := label("loop")
-		Label(loop)
-		for _, v := range a {
-			VFMADD231PS(x, x, v)
-		}
-		DECQ(n)
-		JNZ(LabelRef(loop))
-		ret()
+		chains(i, 12, func(x, _, sum reg.VecVirtual) { VFMADD231PS(x, x, sum) })
 	}
+	text("dotAVX2", "func(steps int)")
+	Doc("dotAVX2 does steps times 6 times 32 multiply-adds of bytes.")
+	chains(avx2, 6, func(x, t, sum reg.VecVirtual) {
+		VPMADDUBSW(x, x, t)
+		VPMADDWD(x, t, t)
+		VPADDD(t, sum, sum)
+	})
+	text("dotAVX512", "func(steps int)")
+	Doc("dotAVX512 does steps times 12 times 64 multiply-adds of bytes.")
+	chains(avx512, 12, func(x, _, sum reg.VecVirtual) { VPDPBUSD(x, x, sum) })
+}
+
+// chains makes a loop over n sums that do not wait for each other: x is zero,
+// t is free.
+func chains(i isa, n int, step func(x, t, sum reg.VecVirtual)) {
+	steps := arg("steps")
+	sums, x, t := i.vecs(n), i.vec(), i.vecs(2)
+	i.zero(append(sums, x)...)
+	loop := label("loop")
+	Label(loop)
+	for k, v := range sums {
+		step(x, t[k%2], v)
+	}
+	DECQ(steps)
+	JNZ(LabelRef(loop))
+	ret()
 }

@@ -8,19 +8,21 @@ import (
 	"testing"
 
 	"atenia/internal/kernel"
+	"atenia/internal/roof"
 	"atenia/tensor"
 )
 
 // roofs are measured once for each number of threads.
 var roofs sync.Map
 
-type roof struct{ bytes, flops float64 }
-
-func roofOf(threads int) roof {
+func roofOf(b *testing.B, threads int) roof.Roofs {
 	if r, ok := roofs.Load(threads); ok {
-		return r.(roof)
+		return r.(roof.Roofs)
 	}
-	r := roof{kernel.MeasureBandwidth(threads), kernel.MeasureFMA(threads)}
+	r, err := roof.Measure(threads)
+	if err != nil {
+		b.Fatal(err)
+	}
 	roofs.Store(threads, r)
 	return r
 }
@@ -29,7 +31,7 @@ func roofOf(threads int) roof {
 // GB/s and its share of the measured memory bandwidth; weights come from
 // memory, since a set of matrices larger than the caches takes turns; an operation is
 // one pass over the set.
-// Prefill reports GFLOP/s and its share of the measured float32 roof.
+// Prefill reports GFLOP/s and its share of the measured roof of its arithmetic.
 func Bench(b *testing.B) {
 	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K, tensor.Q5_0, tensor.Q5_K} {
 		for _, threads := range []int{1, 2} {
@@ -80,7 +82,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 		form.Prepare(x[i*form.RowBytes(cols):], Floats(r, cols))
 	}
 	dst := make([]float32, rows*outs)
-	rf := roofOf(threads)
+	rf := roofOf(b, threads)
 	share := func(t int) {
 		for _, w := range set {
 			kernel.MatMulQ(dst, outs, w, outs*t/threads, outs*(t+1)/threads, x, rows)
@@ -99,12 +101,16 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 	if rows < 8 {
 		rate := float64(total) / per
 		b.ReportMetric(rate/1e9, "GB/s")
-		b.ReportMetric(100*rate/rf.bytes, "%bandwidth")
+		b.ReportMetric(100*rate/rf.Memory, "%bandwidth")
 		return
 	}
 	rate := 2 * float64(rows) * float64(outs) * float64(cols) / per
 	b.ReportMetric(rate/1e9, "GFLOP/s")
-	b.ReportMetric(100*rate/rf.flops, "%fma")
+	if d.Quantised() {
+		b.ReportMetric(100*rate/rf.Dot, "%dot")
+	} else {
+		b.ReportMetric(100*rate/rf.FMA, "%fma")
+	}
 }
 
 // benchOthers times what is not a product.

@@ -1,0 +1,144 @@
+package roof
+
+import (
+	"sync"
+	"time"
+
+	"atenia/internal/arena"
+	"atenia/internal/cpu"
+	"atenia/internal/kernel"
+)
+
+// Roofs are the most that some threads together do in a second on this
+// machine, in bytes or operations; a multiply-add is two.
+type Roofs struct {
+	Memory float64 // read from memory in pages of 2 MiB, where the system has them
+	Cache  float64 // read from the second-level caches
+	FMA    float64 // float32 multiply-adds from registers
+	Dot    float64 // int8 multiply-adds from registers
+}
+
+// A Probe measures [Roofs]. Each round takes some 50 ms; the best of several
+// is what the machine can do, since neighbours only ever slow it down.
+type Probe struct {
+	Best   Roofs
+	memory []arena.Block // one for each thread
+}
+
+// New returns a probe for a number of threads, with memory to read:
+// for each thread four times its share of the last-level cache, within 64 and
+// 256 MiB.
+func New(threads int) (*Probe, error) {
+	size := min(max(4*cpu.Detect().L3/max(1, threads), 64<<20), 256<<20)
+	p := &Probe{}
+	for range max(1, threads) {
+		b, err := arena.NewHuge(size)
+		if err != nil {
+			p.Close()
+			return nil, err
+		}
+		p.memory = append(p.memory, b)
+	}
+	p.together(func(i int) {
+		for b := p.memory[i].Bytes; len(b) > 0; b = b[min(len(b), 4096):] {
+			b[0] = 1 // a page of its own, not the shared page of zeros
+		}
+	})
+	return p, nil
+}
+
+// Close gives the memory back.
+func (p *Probe) Close() {
+	for i := range p.memory {
+		p.memory[i].Release()
+	}
+}
+
+// Round measures every roof once.
+func (p *Probe) Round() {
+	p.RoundMemory()
+	size := cpu.Detect().L2 / 2
+	if size == 0 {
+		size = 128 << 10
+	}
+	p.best(&p.Best.Cache, func(i int) float64 {
+		for range max(1, 64<<20/size) {
+			kernel.Read(p.memory[i].Bytes[:size])
+		}
+		return float64(max(1, 64<<20/size) * size)
+	})
+	for range 4 {
+		p.best(&p.Best.FMA, func(int) float64 { return again(kernel.FMALoop) })
+		p.best(&p.Best.Dot, func(int) float64 { return again(kernel.DotLoop) })
+	}
+}
+
+// again runs a loop for about a millisecond, in short calls.
+func again(loop func(steps int) float64) (operations float64) {
+	steps := 1 << 12
+	if kernel.Variant() == "portable" {
+		steps = 1 << 8
+	}
+	for range 64 {
+		operations += loop(steps)
+	}
+	return operations
+}
+
+// RoundMemory measures memory alone.
+func (p *Probe) RoundMemory() {
+	p.best(&p.Best.Memory, func(i int) float64 {
+		all := p.memory[i].Bytes
+		for b := all; len(b) > 0; b = b[min(len(b), 1<<20):] {
+			kernel.Read(b[:min(len(b), 1<<20)]) // a short call
+		}
+		return float64(len(all))
+	})
+}
+
+// best raises a roof to what the threads did together, each as much as do
+// returns.
+func (p *Probe) best(roof *float64, do func(i int) float64) {
+	done := make([]float64, len(p.memory))
+	start := time.Now()
+	p.together(func(i int) { done[i] = do(i) })
+	took, sum := time.Since(start).Seconds(), 0.0
+	for _, d := range done {
+		sum += d
+	}
+	*roof = max(*roof, sum/took)
+}
+
+func (p *Probe) together(f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range p.memory {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// Measure returns the best of a few rounds, in about half a second.
+func Measure(threads int) (Roofs, error) {
+	p, err := New(threads)
+	if err != nil {
+		return Roofs{}, err
+	}
+	defer p.Close()
+	for range 4 {
+		p.Round()
+	}
+	return p.Best, nil
+}
+
+// Bandwidth returns [Roofs].Memory alone.
+func Bandwidth(threads int) (float64, error) {
+	p, err := New(threads)
+	if err != nil {
+		return 0, err
+	}
+	defer p.Close()
+	for range 6 {
+		p.RoundMemory()
+	}
+	return p.Best.Memory, nil
+}
