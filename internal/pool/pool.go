@@ -33,15 +33,14 @@ type Pool struct {
 
 	ranged rangeTask
 
-	_       line
-	gen     atomic.Uint64 // counts calls of Do; polled by every idle worker
-	_       line
-	parked  atomic.Int32  // workers asleep, or about to be
-	waiting atomic.Bool   // the caller sleeps in join, or is about to
-	wake    chan struct{} // wakes the caller
-	closed  atomic.Bool
-	exited  sync.WaitGroup
-	_       line
+	_      line
+	gen    atomic.Uint64 // counts calls of Do; polled by every idle worker
+	_      line
+	parked atomic.Int32 // workers asleep, or about to be
+	bed    bed          // the caller's, in join
+	closed atomic.Bool
+	exited sync.WaitGroup
+	_      line
 
 	shares []share // [threads]
 }
@@ -54,9 +53,8 @@ type line [128]byte
 type share struct {
 	claimed atomic.Uint64 // latest generation somebody took this share in
 	done    atomic.Uint64 // latest generation this share was finished in
-	parked  atomic.Bool   // the worker sleeps on wake, or is about to
-	wake    chan struct{} // capacity 1: one token per sleep
-	failed  *PanicError   // what the share ended with; read after done
+	bed     bed
+	failed  *PanicError // what the share ended with; read after done
 	_       line
 }
 
@@ -66,12 +64,12 @@ func New(threads int) *Pool {
 	threads = max(threads, 1)
 	p := &Pool{
 		spin:   runtime.GOMAXPROCS(0) >= threads,
-		wake:   make(chan struct{}, 1),
 		shares: make([]share, threads),
 	}
+	p.bed.make()
 	p.ranged.cursors = make([]cursor, threads)
 	for i := 1; i < threads; i++ {
-		p.shares[i].wake = make(chan struct{}, 1)
+		p.shares[i].bed.make()
 		p.exited.Go(func() { p.work(i) })
 	}
 	return p
@@ -145,12 +143,12 @@ func (p *Pool) join(g uint64, n int) {
 // wakes a sleeping caller, which looks again at the one it waits for.
 func (p *Pool) await(s *share, g uint64) {
 	for !p.poll(&s.done, g-1) {
-		p.waiting.Store(true)
-		if s.done.Load() == g && p.waiting.CompareAndSwap(true, false) {
+		p.bed.lie()
+		if s.done.Load() == g {
+			p.bed.rise()
 			return
 		}
-		// Asleep, or a worker took the flag down and its token is on the way.
-		<-p.wake
+		p.bed.sleep()
 	}
 }
 
@@ -194,6 +192,8 @@ func (p *Pool) run(i, n int) {
 
 // work is the life of worker i > 0.
 func (p *Pool) work(i int) {
+	// Never unlocked: the thread ends with the goroutine.
+	runtime.LockOSThread()
 	s := &p.shares[i]
 	var g uint64
 	// Not reached by returning from a task means that a share called Goexit:
@@ -220,9 +220,7 @@ func (p *Pool) work(i int) {
 // finish marks s done and wakes the caller if it sleeps.
 func (p *Pool) finish(s *share, g uint64) {
 	s.done.Store(g)
-	if p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
-		p.wake <- struct{}{}
-	}
+	p.bed.wake()
 }
 
 // next waits for a generation after *g and stores it there; false means that
@@ -242,22 +240,20 @@ func (p *Pool) next(s *share, g *uint64) bool {
 		// Sleep. Sequentially consistent atomics: either we see the new
 		// generation here, or rouse, which runs after it is stored, sees us.
 		p.parked.Add(1)
-		s.parked.Store(true)
-		if (p.gen.Load() != last || p.closed.Load()) && s.parked.CompareAndSwap(true, false) {
-			p.parked.Add(-1)
-			continue
+		s.bed.lie()
+		if p.gen.Load() != last || p.closed.Load() {
+			s.bed.rise()
+		} else {
+			s.bed.sleep()
 		}
-		<-s.wake
+		p.parked.Add(-1)
 	}
 }
 
 // rouse wakes every sleeping worker.
 func (p *Pool) rouse() {
 	for i := 1; i < len(p.shares); i++ {
-		if s := &p.shares[i]; s.parked.Load() && s.parked.CompareAndSwap(true, false) {
-			p.parked.Add(-1)
-			s.wake <- struct{}{}
-		}
+		p.shares[i].bed.wake()
 	}
 }
 
