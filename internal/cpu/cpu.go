@@ -74,12 +74,14 @@ func HasAVX512() bool {
 }
 
 // Threads returns how many threads compute fastest: one for each physical core
-// the process may run on, no more than the quota pays for, at least one. A
-// thread beyond the quota would be stopped while the others wait for it.
+// the process may run on, no more than the quota pays for, at least one. Where
+// the quota is no whole number the nearest one counts: one thread more makes
+// up for being stopped in a part of each period if that part is at most half
+// of a thread (docs/decisions/0005-threads.md).
 func (i *Info) Threads() int {
 	n := i.Cores
 	if i.Quota > 0 {
-		n = min(n, int(math.Floor(i.Quota+0.01)))
+		n = min(n, int(math.Round(i.Quota)))
 	}
 	return max(1, n)
 }

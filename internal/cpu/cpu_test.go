@@ -18,7 +18,7 @@ func TestThreads(t *testing.T) {
 		cores int
 		quota float64
 		want  int
-	}{{8, 0, 8}, {8, 2, 2}, {8, 2.9, 2}, {8, 0.5, 1}, {2, 4, 2}} {
+	}{{8, 0, 8}, {8, 2, 2}, {8, 2.4, 2}, {8, 1.5, 2}, {8, 2.9, 3}, {8, 0.5, 1}, {8, 0.1, 1}, {2, 4, 2}} {
 		i := Info{Cores: c.cores, Quota: c.quota}
 		if got := i.Threads(); got != c.want {
 			t.Errorf("%d cores, quota %v: got %d threads, want %d", c.cores, c.quota, got, c.want)

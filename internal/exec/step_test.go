@@ -2,6 +2,8 @@ package exec_test
 
 import (
 	"errors"
+	"runtime"
+	"runtime/metrics"
 	"testing"
 
 	"atenia/internal/compile"
@@ -42,6 +44,33 @@ func TestStepDoesNotAllocate(t *testing.T) {
 				t.Errorf("%s, %d threads: %g allocations per decoded token", name, threads, n)
 			}
 		}
+	}
+}
+
+// A decoded token starts no goroutine: the workers live as long as the executor.
+func TestStepStartsNoGoroutine(t *testing.T) {
+	m := openCase(t, "parity/llama3", compile.Options{})
+	cfg := small
+	cfg.Threads = 2
+	x, s := decodeStep(t, m, cfg)
+	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	least := ^uint64(0)
+	for range 5 { // the runtime may start some of its own
+		metrics.Read(sample)
+		before, running := sample[0].Value.Uint64(), runtime.NumGoroutine()
+		for range 20 {
+			if err := x.Step(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := runtime.NumGoroutine(); n > running {
+			t.Errorf("%d goroutines after decoding, %d before", n, running)
+		}
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	if least != 0 {
+		t.Errorf("20 tokens started %d goroutines", least)
 	}
 }
 

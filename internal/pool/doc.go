@@ -22,6 +22,11 @@
 //     that is asleep, late or off its core costs its help and no delay. In a
 //     [Pool.Range] idle workers also take chunks of those that have begun.
 //
+//  4. Nobody waits long for a thread that lost its processor in the middle of
+//     a chunk. A waiter sees by the other's clock that it does not compute,
+//     fetches it to its own processor and sleeps until the chunk is done
+//     (seat.go).
+//
 //     generation g      caller                         worker i
 //     ─────────────     ──────────────────────         ─────────────────────────
 //     publish           task = t; gen = g ──────────▶  sees gen = g
@@ -36,9 +41,17 @@
 // any number of threads that cut the work alike, and for Range, whose chunks
 // fall anywhere, if each index is computed for itself.
 //
-// Threads are not bound to processors. Where all are busy the system tends to
-// wake a worker on the caller's own, and two threads then run about as fast as
-// one. Moving the worker away was tried: sections ran in parallel and half as
-// long in the median, but waiting for a worker that had lost its processor in
-// the middle of a share cost more than that won.
+// On Linux a worker sleeps on a futex. The wait is an ordinary system call to
+// Go, not a raw one: a raw one would keep the worker's P, and with as many
+// threads as GOMAXPROCS a server's goroutines would wait for the next section
+// and a garbage collection for good. A channel does the same through Go's
+// scheduler, which has to find an M for the woken goroutine: BenchmarkWake is
+// 13 µs of the caller's time and 60 µs until the worker is there; with the
+// futex 2 and 21. Elsewhere channels do.
+//
+// Workers own their threads, but the threads are bound to no processor. On an
+// idle machine that gains nothing, since nobody moves them; on a busy one it
+// takes from the system the choice it needs. Only after one had to be fetched
+// is a worker kept off the caller's processor. Figures:
+// docs/decisions/0005-threads.md.
 package pool

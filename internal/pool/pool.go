@@ -30,17 +30,21 @@ type Pool struct {
 	task Task // of the current generation; written before gen
 	busy atomic.Bool
 	spin bool // whether polling can pay: there is a processor for each thread
+	seat seating
 
 	ranged rangeTask
 
-	_      line
-	gen    atomic.Uint64 // counts calls of Do; polled by every idle worker
-	_      line
-	parked atomic.Int32 // workers asleep, or about to be
-	bed    bed          // the caller's, in join
-	closed atomic.Bool
-	exited sync.WaitGroup
-	_      line
+	_       line
+	gen     atomic.Uint64 // counts calls of Do; polled by every idle worker
+	_       line
+	parked  atomic.Int32 // workers asleep, or about to be
+	bed     bed          // the caller's, in join
+	overdue atomic.Bool  // a worker has waited long for the caller: it tells its thread from now on
+	caller  thread
+	fetched atomic.Int64 // how often a thread was fetched
+	closed  atomic.Bool
+	exited  sync.WaitGroup
+	_       line
 
 	shares []share // [threads]
 }
@@ -54,6 +58,7 @@ type share struct {
 	claimed atomic.Uint64 // latest generation somebody took this share in
 	done    atomic.Uint64 // latest generation this share was finished in
 	bed     bed
+	thread  thread      // of the worker
 	failed  *PanicError // what the share ended with; read after done
 	_       line
 }
@@ -66,6 +71,7 @@ func New(threads int) *Pool {
 		spin:   runtime.GOMAXPROCS(0) >= threads,
 		shares: make([]share, threads),
 	}
+	p.seat.look(threads)
 	p.bed.make()
 	p.ranged.cursors = make([]cursor, threads)
 	for i := 1; i < threads; i++ {
@@ -97,6 +103,9 @@ func (p *Pool) begin() {
 // do runs t in n shares; n is 1 or all.
 func (p *Pool) do(t Task, n int) {
 	p.task = t
+	if p.overdue.Load() {
+		p.caller.sit()
+	}
 	g := p.gen.Load()
 	if n > 1 {
 		g++
@@ -115,9 +124,10 @@ func (p *Pool) do(t Task, n int) {
 // generation and passes on the first panic.
 func (p *Pool) join(g uint64, n int) {
 	for i := 1; i < n; i++ {
-		if p.shares[i].claimed.CompareAndSwap(g-1, g) {
+		if s := &p.shares[i]; s.claimed.CompareAndSwap(g-1, g) {
+			p.seat.reseat(&s.thread)
 			p.run(i, n)
-			p.shares[i].done.Store(g)
+			s.done.Store(g)
 		}
 	}
 	for i := 1; i < n; i++ {
@@ -142,19 +152,29 @@ func (p *Pool) join(g uint64, n int) {
 // await returns when s is done with generation g. Any worker that finishes
 // wakes a sleeping caller, which looks again at the one it waits for.
 func (p *Pool) await(s *share, g uint64) {
-	for !p.poll(&s.done, g-1) {
+	for !p.poll(&s.done, g-1, spinFor) {
+		fetched := false
+		switch p.watch(&s.thread, &s.done, g-1) {
+		case changed:
+			return
+		case stalled:
+			fetched = p.fetch(&s.thread)
+		}
 		p.bed.lie()
 		if s.done.Load() == g {
 			p.bed.rise()
-			return
+		} else {
+			p.bed.sleep()
 		}
-		p.bed.sleep()
+		if fetched {
+			p.seat.shoo(&s.thread)
+		}
 	}
 }
 
-// poll reports whether word moved on from old within the time that spinning
-// is worth, which is none where threads must take turns on a processor.
-func (p *Pool) poll(word *atomic.Uint64, old uint64) bool {
+// poll reports whether word moved on from old within d, or at once where
+// threads must take turns on a processor and spinning is worth nothing.
+func (p *Pool) poll(word *atomic.Uint64, old uint64, d time.Duration) bool {
 	if word.Load() != old {
 		return true
 	}
@@ -172,7 +192,7 @@ func (p *Pool) poll(word *atomic.Uint64, old uint64) bool {
 		// The clock is read only by waits that last.
 		if start.IsZero() {
 			start = time.Now()
-		} else if time.Since(start) > spinFor {
+		} else if time.Since(start) > d {
 			return false
 		}
 	}
@@ -195,6 +215,7 @@ func (p *Pool) work(i int) {
 	// Never unlocked: the thread ends with the goroutine.
 	runtime.LockOSThread()
 	s := &p.shares[i]
+	s.thread.sit()
 	var g uint64
 	// Not reached by returning from a task means that a share called Goexit:
 	// the generation must end and the worker must have a successor.
@@ -234,7 +255,7 @@ func (p *Pool) next(s *share, g *uint64) bool {
 		if *g = p.gen.Load(); *g != last {
 			return true
 		}
-		if p.poll(&p.gen, last) {
+		if p.poll(&p.gen, last, spinFor) || p.awaitCaller(s, last) {
 			continue
 		}
 		// Sleep. Sequentially consistent atomics: either we see the new

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -326,6 +327,67 @@ func TestOneProcessor(t *testing.T) {
 	p.Range(1000, 1, rangeFunc(func(_, lo, hi int) { atomic.AddInt32(&n, int32(hi-lo)) }))
 	if n != 4000 {
 		t.Fatalf("%d, want 4000", n)
+	}
+}
+
+// Work is done once whatever becomes of the number of processors meanwhile.
+func TestProcessorsChange(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	p := newPool(t, 4)
+	var changes atomic.Int32
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 100 {
+			runtime.GOMAXPROCS(1 + i%5)
+			changes.Add(1)
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+	for round := 0; changes.Load() < 100; round++ {
+		var sum atomic.Int64
+		p.Range(1000, 3, rangeFunc(func(_, lo, hi int) { sum.Add(int64(hi - lo)) }))
+		if sum.Load() != 1000 {
+			t.Fatalf("round %d: %d of 1000 indices", round, sum.Load())
+		}
+	}
+	wg.Wait()
+}
+
+// A worker that sleeps holds up neither garbage collections nor goroutines.
+func TestSleepersDoNotBlockOthers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	p := newPool(t, 4)
+	for range 20 {
+		p.Do(taskFunc(func(int, int) {}))
+		waitParked(t, p, 3)
+		done := make(chan struct{})
+		go func() { runtime.GC(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("no collection in a minute")
+		}
+	}
+}
+
+// Sections start no goroutine.
+func TestNoGoroutines(t *testing.T) {
+	p := newPool(t, 3)
+	f := &struct{ nothing }{}
+	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	least := ^uint64(0)
+	for range 5 { // the runtime and other tests may start some
+		metrics.Read(sample)
+		before := sample[0].Value.Uint64()
+		for range 1000 {
+			p.Do(f)
+			p.Range(4096, 16, f)
+		}
+		metrics.Read(sample)
+		least = min(least, sample[0].Value.Uint64()-before)
+	}
+	if least != 0 {
+		t.Errorf("2000 sections started %d goroutines", least)
 	}
 }
 

@@ -1,0 +1,146 @@
+package pool
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sitting runs a thread that computes or sleeps as told and returns its seat.
+func sitting(t *testing.T, p *Pool) (th *thread, compute chan<- bool) {
+	th = new(thread)
+	orders, ready := make(chan bool), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		th.sit()
+		close(ready)
+		for computing, ok := false, true; ok; {
+			if !computing {
+				computing, ok = <-orders
+				continue
+			}
+			select {
+			case computing, ok = <-orders:
+			default:
+			}
+		}
+	}()
+	<-ready
+	t.Cleanup(func() { close(orders) })
+	return th, orders
+}
+
+// A thread that computes is told from one that does not, and a word that
+// changes from both.
+func TestWatch(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("one processor")
+	}
+	p := newPool(t, 2)
+	if !p.seat.on || !p.spin {
+		t.Skip("fewer processors allowed than threads")
+	}
+	th, compute := sitting(t, p)
+	last := p.gen.Load()
+	eventually := func(want outcome) {
+		t.Helper()
+		for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+			if p.watch(th, &p.gen, last) == want {
+				return
+			}
+		}
+		if want == patience {
+			t.Skip("other processes leave no two processors for a moment")
+		}
+		t.Errorf("outcome %d never came", want)
+	}
+	eventually(stalled)
+	compute <- true
+	eventually(patience)
+	compute <- false
+	eventually(stalled)
+	if got := p.watch(th, &p.gen, last+1); got != changed {
+		t.Errorf("outcome %d, want changed", got)
+	}
+	if got := p.watch(new(thread), &p.gen, last); got != patience {
+		t.Errorf("unknown thread: outcome %d, want patience", got)
+	}
+}
+
+// Fetching, releasing and shooing show in the affinity mask.
+func TestFetch(t *testing.T) {
+	p := newPool(t, 2)
+	if !p.seat.on {
+		t.Skip("fewer processors allowed than threads")
+	}
+	runtime.LockOSThread() // the thread ends with the test: its mask is narrowed
+	here := p.seat.allowed
+	for cpu := range 1024 {
+		if here.IsSet(cpu) {
+			here.Zero()
+			here.Set(cpu)
+			break
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &here); err != nil {
+		t.Skip(err)
+	}
+	th, _ := sitting(t, p)
+	mask := func() (set unix.CPUSet) {
+		if err := unix.SchedGetaffinity(int(th.id.Load()), &set); err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	if !p.fetch(th) || p.fetched.Load() != 1 || mask() != here {
+		t.Errorf("fetched to %v, want %v", mask(), here)
+	}
+	p.seat.release(th)
+	if mask() != p.seat.allowed {
+		t.Errorf("released to %v, want %v", mask(), p.seat.allowed)
+	}
+	p.seat.shoo(th)
+	rest := p.seat.allowed
+	for cpu := range 1024 {
+		if here.IsSet(cpu) {
+			rest.Clear(cpu)
+		}
+	}
+	if mask() != rest {
+		t.Errorf("shooed to %v, want %v", mask(), rest)
+	}
+	// The caller moves, and the thread goes where the caller was.
+	if err := unix.SchedSetaffinity(0, &rest); err != nil {
+		t.Fatal(err)
+	}
+	cpu, _ := processor()
+	p.seat.reseat(th)
+	if set := mask(); set.IsSet(cpu) || set.Count() != p.seat.allowed.Count()-1 {
+		t.Errorf("reseated to %v, the caller is on %d", set, cpu)
+	}
+}
+
+// Beside busy processes both kinds of fetching happen, and the workers' masks
+// never leave what the process may use.
+func TestFetchBesideNeighbours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("keeps all processors busy")
+	}
+	hogs(t, runtime.NumCPU())
+	p, f := newPool(t, 2), &steps{}
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+		p.Range(64, 1, f)
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(int(p.shares[1].thread.id.Load()), &set); err != nil || set.Count() == 0 {
+			t.Fatal(err, set)
+		}
+		for cpu := range 1024 {
+			if set.IsSet(cpu) && !p.seat.allowed.IsSet(cpu) {
+				t.Fatalf("the worker may run on processor %d, which the process may not", cpu)
+			}
+		}
+	}
+	t.Logf("fetched %d times", p.fetched.Load())
+}
