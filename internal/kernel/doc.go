@@ -20,10 +20,12 @@
 //
 // One output is the sum over the columns of one weight row and one activation
 // row, and its value never depends on how many rows were asked for, on which
-// outputs, or on the thread that did it. Products add in lanes and then fold
-// them, [lanes.sum]:
+// outputs, or on the thread that did it. Products with float32 activations add
+// columns one after another, products with int8 ones in lanes that are folded,
+// [lanes.sum]:
 //
-//	float   lane l of 16 adds w[16i+l]·x[16i+l] by fused multiply-add, i ascending
+//	float   fused multiply-adds of w[c]·x[c] from zero, c ascending; the sums of
+//	        every 256 columns are added in order
 //	int8    lane b of 8 adds, for the 32 columns from 256i+32b on,
 //	        −m·Σx if the format has minima, then
 //	        float(Σ w·x, exact in int32)·(sw·sx), i ascending to 7;
@@ -54,8 +56,21 @@
 // to all lanes by the load of the multiplication itself, nothing is added
 // across lanes, and one vector of scales serves 16 outputs. The lanes of the
 // definition above become passes: all blocks for b = 0, then for b = 1, and
-// their sums are folded at the end. Products with float32 activations go in
-// tiles of four weight rows, widened once for 48 activation rows, by four.
+// their sums are folded at the end.
+//
+// Products with float32 activations go by tiles of 16 weight rows, in which
+// [Matrix.Pack] lays floats column by column; rows that are not packed are
+// packed 256 columns at a time. Again a lane is an output:
+//
+//	              tile 0         tile 1
+//	column 0    │ w0 … w15 │ │ w16 … w31 │ × x0[0] … x11[0], each in all lanes
+//	column 1    │ w0 … w15 │ │ w16 … w31 │ × x0[1] … x11[1]
+//	…             24 sums of 16 outputs
+//
+// For one row as many as four tiles are multiplied at once, so that additions
+// do not wait for each other, and memory is asked for ahead. Halves are widened
+// as they are loaded for up to eight activation rows; for more they are widened
+// once, four tiles of 256 columns, which stay in L2 while all rows pass.
 //
 //	            fused row   unpacked by   attention
 //	F32 F16     assembly    –             assembly
@@ -86,7 +101,7 @@
 //
 // # Where things are
 //
-// matmul.go drives products, tile.go and product.go say how they add, unpack.go
+// matmul.go drives products, gemm.go and product.go say how they add, unpack.go
 // how formats unpack, form.go how activations become int8; attention.go holds
 // scores and weighted sums, softmax.go what is between. product_amd64.go
 // chooses between rows and panels, kernel_amd64.go gives whole vectors to

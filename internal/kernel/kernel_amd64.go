@@ -75,69 +75,6 @@ func expand(dst []float32, w *wBlock) {
 	expandGeneric(dst, w)
 }
 
-func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
-	m := whole(n, 16)
-	if d == tensor.F64 {
-		m = 0
-	}
-	if m > 0 {
-		for r := 0; r < len(acc); {
-			a, xs := &acc[r][0][0], &x[r*xStride]
-			if len(acc)-r >= 4 && level.Load() == levelAVX512 {
-				switch d {
-				case tensor.F32:
-					tileF32x4AVX512(a, w, xs, 4*xStride, m)
-				case tensor.F16:
-					tileF16x4AVX512(a, w, xs, 4*xStride, m)
-				case tensor.BF16:
-					tileBF16x4AVX512(a, w, xs, 4*xStride, m)
-				}
-				r += 4
-				continue
-			}
-			tileFloatRow(a, d, w, xs, m)
-			r++
-		}
-	}
-	if m < n {
-		_, size := d.Block()
-		tail := [4][]byte{w[0][m*size:], w[1][m*size:], w[2][m*size:], w[3][m*size:]}
-		tileFloatGeneric(acc, d, &tail, x[m:], xStride, n-m)
-	}
-}
-
-func tileFloatRow(a *float32, d tensor.DType, w *[4][]byte, x *float32, n int) {
-	if level.Load() == levelAVX512 {
-		switch d {
-		case tensor.F32:
-			tileF32x1AVX512(a, w, x, 0, n)
-		case tensor.F16:
-			tileF16x1AVX512(a, w, x, 0, n)
-		case tensor.BF16:
-			tileBF16x1AVX512(a, w, x, 0, n)
-		}
-		return
-	}
-	switch d {
-	case tensor.F32:
-		tileF32x1AVX2(a, w, x, 0, n)
-	case tensor.F16:
-		tileF16x1AVX2(a, w, x, 0, n)
-	case tensor.BF16:
-		tileBF16x1AVX2(a, w, x, 0, n)
-	}
-}
-
-// fold writes the sums of n weight rows for each activation row.
-func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
-	if n == 4 && level.Load() > 0 {
-		_ = dst[(len(acc)-1)*dstStride+3]
-		foldAVX2(&acc[0][0][0], &dst[0], 4*dstStride, len(acc), scale)
-		return
-	}
-	foldGeneric(acc, dst, dstStride, n, scale)
-}
-
 func sumLanes(a *lanes64, x []float32) {
 	n := whole(len(x), 16)
 	if n > 0 {

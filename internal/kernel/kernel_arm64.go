@@ -27,6 +27,12 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, 
 	matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 }
 
+func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
+}
+
+func (w *Matrix) packColumns(dst []byte, j, c, n int) { w.packColumnsGeneric(dst, j, c, n) }
+
 func quantise(dst *xBlock, src *[256]float32) {
 	if level.Load() == 0 {
 		quantiseGeneric(dst, src)
@@ -43,14 +49,6 @@ func expand(dst []float32, w *wBlock) {
 		return
 	}
 	expandGeneric(dst, w)
-}
-
-func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
-	tileFloatGeneric(acc, d, w, x, xStride, n)
-}
-
-func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
-	foldGeneric(acc, dst, dstStride, n, scale)
 }
 
 func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {

@@ -20,13 +20,17 @@ func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	quantiseGeneric(dst, cells, stride, src)
 }
 
+func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
+}
+
+func (w *Matrix) packColumns(dst []byte, j, c, n int) {
+	w.packColumnsGeneric(dst, j, c, n)
+}
+
 func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
 
 func expand(dst []float32, w *wBlock) { expandGeneric(dst, w) }
-
-func tileFloat(acc []tile, d tensor.DType, w *[4][]byte, x []float32, xStride, n int) {
-	tileFloatGeneric(acc, d, w, x, xStride, n)
-}
 
 func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }
 
@@ -63,10 +67,6 @@ func readAll(b []byte) { readAllGeneric(b) }
 func fmaLoop(steps int) float64 { return fmaLoopGeneric(steps) }
 
 func dotLoop(steps int) float64 { return dotLoopGeneric(steps) }
-
-func fold(acc []tile, dst []float32, dstStride, n int, scale float32) {
-	foldGeneric(acc, dst, dstStride, n, scale)
-}
 
 func maxOf(x []float32) float32 { return maxGeneric(x) }
 

@@ -13,8 +13,9 @@ type Matrix struct {
 	DType      tensor.DType
 	Rows, Cols int
 	Data       []byte
-	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products of
-	// prepared rows read it instead of Data, which may then be nil.
+	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products
+	// read it instead of Data, which may then be nil, except that [MatMul]
+	// reads Data of quantised weights.
 	Tiles []byte
 }
 

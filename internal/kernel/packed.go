@@ -69,6 +69,9 @@ func align64(n int) int { return (n + 63) &^ 63 }
 // PackedBytes returns the size of the packed form of a matrix, which is 0 for
 // types that have none.
 func PackedBytes(d tensor.DType, rows, cols int) int {
+	if size := elementSize(d); size > 0 {
+		return (rows + TileRows - 1) / TileRows * TileRows * cols * size
+	}
 	return (rows + TileRows - 1) / TileRows * packingOf(d).tileBytes(cols)
 }
 
@@ -77,6 +80,10 @@ func PackedBytes(d tensor.DType, rows, cols int) int {
 // too or w.Rows. Rows that are apart may be packed at the same time. The form
 // is for this version of this package alone.
 func (w *Matrix) Pack(dst []byte, lo, hi int) {
+	if elementSize(w.DType) > 0 {
+		w.packFloats(dst, lo, hi)
+		return
+	}
 	p, size := packingOf(w.DType), w.rowBytes()
 	tile := p.tileBytes(w.Cols)
 	for j := lo; j < hi; j += TileRows {

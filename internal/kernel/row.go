@@ -46,6 +46,13 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 	}
 }
 
+// expandGeneric writes the first len(dst) values of a block in float32.
+func expandGeneric(dst []float32, w *wBlock) {
+	for i := range dst {
+		dst[i] = float32(w.s[i/16]*float32(w.q[i])) - w.m[i/16]
+	}
+}
+
 func loadF16Generic(dst []float32, src []byte) {
 	for i := range dst {
 		dst[i] = tensor.F16ToF32(binary.LittleEndian.Uint16(src[2*i:]))

@@ -477,3 +477,62 @@ func unpackAVX2(d tensor.DType, dst, src *byte) {
 		unpackIQ4XSAVX2(dst, src)
 	}
 }
+
+// dots adds products of n columns of some packed tiles of floats with some activation rows.
+func dots(dst *float32, dstStride int, d tensor.DType, tiles int, w *byte, step int, x *float32, xStride, n, rows int) {
+	if level.Load() == levelAVX512 {
+		switch d {
+		case tensor.F32:
+			switch tiles {
+			case 1:
+				dotsF32x1AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 2:
+				dotsF32x2AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 4:
+				dotsF32x4AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			}
+		case tensor.F16:
+			switch tiles {
+			case 1:
+				dotsF16x1AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 2:
+				dotsF16x2AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 4:
+				dotsF16x4AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			}
+		case tensor.BF16:
+			switch tiles {
+			case 1:
+				dotsBF16x1AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 2:
+				dotsBF16x2AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			case 4:
+				dotsBF16x4AVX512(dst, dstStride, w, step, x, xStride, n, rows)
+			}
+		}
+		return
+	}
+	switch d {
+	case tensor.F32:
+		switch tiles {
+		case 1:
+			dotsF32x1AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		case 4:
+			dotsF32x4AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		}
+	case tensor.F16:
+		switch tiles {
+		case 1:
+			dotsF16x1AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		case 4:
+			dotsF16x4AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		}
+	case tensor.BF16:
+		switch tiles {
+		case 1:
+			dotsBF16x1AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		case 4:
+			dotsBF16x4AVX2(dst, dstStride, w, step, x, xStride, n, rows)
+		}
+	}
+}

@@ -4,52 +4,87 @@
 
 package kernel
 
-// tileF32x1AVX2 does tileFloatGeneric for 1 activation rows.
+// dotsF32x1AVX2 adds the products of n columns of packed tiles, 1 of them, with 1 to 6 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileF32x1AVX2(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsF32x1AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileF16x1AVX2 does tileFloatGeneric for 1 activation rows.
+// dotsF32x4AVX2 adds the products of n columns of packed tiles, 4 of them, with 1 to 1 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileF16x1AVX2(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsF32x4AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileBF16x1AVX2 does tileFloatGeneric for 1 activation rows.
+// dotsF16x1AVX2 adds the products of n columns of packed tiles, 1 of them, with 1 to 6 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileBF16x1AVX2(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsF16x1AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// foldAVX2 writes four sums for each tile, dstStride bytes apart.
+// dotsF16x4AVX2 adds the products of n columns of packed tiles, 4 of them, with 1 to 1 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func foldAVX2(acc *float32, dst *float32, dstStride int, rows int, scale float32)
+func dotsF16x4AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileF32x1AVX512 does tileFloatGeneric for 1 activation rows.
+// dotsBF16x1AVX2 adds the products of n columns of packed tiles, 1 of them, with 1 to 6 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileF32x1AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsBF16x1AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileF32x4AVX512 does tileFloatGeneric for 4 activation rows.
+// dotsBF16x4AVX2 adds the products of n columns of packed tiles, 4 of them, with 1 to 1 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileF32x4AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsBF16x4AVX2(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileF16x1AVX512 does tileFloatGeneric for 1 activation rows.
+// pack16AVX2 packs n columns, a multiple of 32, of 16 rows that are stride bytes apart.
 //
 //go:noescape
-func tileF16x1AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func pack16AVX2(dst *byte, src *byte, stride int, n int)
 
-// tileF16x4AVX512 does tileFloatGeneric for 4 activation rows.
+// pack32AVX2 packs n columns, a multiple of 16, of 16 rows that are stride bytes apart.
 //
 //go:noescape
-func tileF16x4AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func pack32AVX2(dst *byte, src *byte, stride int, n int)
 
-// tileBF16x1AVX512 does tileFloatGeneric for 1 activation rows.
+// dotsF32x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileBF16x1AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsF32x1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// tileBF16x4AVX512 does tileFloatGeneric for 4 activation rows.
+// dotsF32x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
-func tileBF16x4AVX512(acc *float32, w *[4][]byte, x *float32, xStride int, n int)
+func dotsF32x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsF32x4AVX512 adds the products of n columns of packed tiles, 4 of them, with 1 to 2 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsF32x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsF16x1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsF16x4AVX512 adds the products of n columns of packed tiles, 4 of them, with 1 to 2 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsF16x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsBF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsBF16x1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsBF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsBF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
+
+// dotsBF16x4AVX512 adds the products of n columns of packed tiles, 4 of them, with 1 to 2 activation rows to dst; strides are in bytes.
+//
+//go:noescape
+func dotsBF16x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)

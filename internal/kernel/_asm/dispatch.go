@@ -51,6 +51,24 @@ func dispatch(file string) {
 		p("case tensor.%s:\nunpack%sAVX2(dst, src)", typeOf[f.name], f.name)
 	}
 	p("}\n}\n")
+	p("// dots adds products of n columns of some packed tiles of floats with some activation rows.")
+	p("func dots(dst *float32, dstStride int, d tensor.DType, tiles int, w *byte, step int, x *float32, xStride, n, rows int) {")
+	for _, i := range []isa{avx512, avx2} {
+		if i == avx512 {
+			p("if level.Load() == levelAVX512 {")
+		}
+		p("switch d {")
+		for _, d := range []string{"F32", "F16", "BF16"} {
+			choose(p, d, "tiles", floatTiles(i), func(n int) string {
+				return fmt.Sprintf("dots%sx%d%s(dst, dstStride, w, step, x, xStride, n, rows)", d, n, i)
+			})
+		}
+		p("}")
+		if i == avx512 {
+			p("return\n}")
+		}
+	}
+	p("}\n")
 	src, err := gofmt.Source(b.Bytes())
 	if err == nil {
 		err = os.WriteFile(file, src, 0o666)
@@ -69,8 +87,17 @@ func choose(p func(string, ...any), name, count string, rows []int, call func(n 
 	p("}")
 }
 
+// floatTiles are the numbers of tiles that products of floats are made for.
+func floatTiles(i isa) []int {
+	if i == avx512 {
+		return []int{1, 2, 4}
+	}
+	return []int{1, 4}
+}
+
 // typeOf are the names of package tensor.
 var typeOf = map[string]string{
+	"F32": "F32", "F16": "F16", "BF16": "BF16",
 	"Q80": "Q8_0", "Q40": "Q4_0", "Q41": "Q4_1", "Q50": "Q5_0", "Q51": "Q5_1",
 	"IQ4NL": "IQ4_NL", "IQ4XS": "IQ4_XS", "MXFP4": "MXFP4",
 	"Q2K": "Q2_K", "Q3K": "Q3_K", "Q4K": "Q4_K", "Q5K": "Q5_K", "Q6K": "Q6_K",

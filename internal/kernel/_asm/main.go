@@ -20,13 +20,13 @@ import (
 var families = map[string]func(isa){
 	"float": func(i isa) {
 		for _, d := range []string{"F32", "F16", "BF16"} {
-			tileFloat(i, d, 1)
-			if i == avx512 {
-				tileFloat(i, d, 4)
+			for _, tiles := range floatTiles(i) {
+				floatDots(i, d, tiles, mostRows(i, d, tiles))
 			}
 		}
 		if i == avx2 {
-			fold()
+			packFloats(2)
+			packFloats(4)
 		}
 	},
 	"int": func(i isa) {

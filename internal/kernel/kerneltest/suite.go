@@ -25,6 +25,7 @@ func Run(t *testing.T) {
 		suite(t)
 	})
 	Variants(t, suite)
+	t.Run("floats", FloatProducts)
 	t.Run("variants", func(t *testing.T) {
 		if err := kernel.SetVariant("abacus"); err == nil {
 			t.Error("an unknown variant was accepted")

@@ -9,6 +9,7 @@ import (
 func TestKernels(t *testing.T) { kerneltest.Run(t) }
 
 func FuzzProducts(f *testing.F)  { kerneltest.FuzzProducts(f) }
+func FuzzFloats(f *testing.F)    { kerneltest.FuzzFloats(f) }
 func FuzzVectors(f *testing.F)   { kerneltest.FuzzVectors(f) }
 func FuzzAttention(f *testing.F) { kerneltest.FuzzAttention(f) }
 

@@ -1,0 +1,224 @@
+//go:build !noasm
+
+package kernel
+
+import (
+	"unsafe"
+
+	"atenia/tensor"
+)
+
+const (
+	// streamRows is up to how many activation rows halves are widened in
+	// registers, which costs less than memory takes.
+	streamRows = 8
+	// groupTiles tiles are multiplied before the next columns, and so many
+	// times less often are activations read again.
+	groupTiles = 4
+	// blockRows activation rows of 256 columns take half of L2.
+	blockRows = 1020
+	// fewBytes and manyBytes hold tiles of 256 columns for few activation rows,
+	// so that clearing it costs little, and for many.
+	fewBytes  = 32 << 10
+	manyBytes = groupTiles * chainCols * TileRows * 4
+)
+
+// A floatProduct is the arguments of matMulFloats, rows at most blockRows.
+type floatProduct struct {
+	dst           []float32 // from the first output on
+	dstStride     int
+	w             *Matrix
+	x             []float32
+	xStride, rows int
+	packed        bool // in w.Tiles
+	widened       bool // multiplied as float32 though they are not
+}
+
+// matMulFloats multiplies whole tiles in place, and the rest of the range
+// beside it. Packed weights are read where they are, but halves are widened for
+// many activation rows, once for blockRows; others are packed first.
+func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
+	if level.Load() == 0 {
+		matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
+		return
+	}
+	size := elementSize(w.DType)
+	for r := 0; r < rows; r += blockRows {
+		p := floatProduct{dstStride: dstStride, w: w, x: x[r*xStride:], xStride: xStride, rows: min(blockRows, rows-r)}
+		p.packed = size > 0 && w.Tiles != nil
+		p.widened = size == 0 || size == 2 && p.rows > streamRows
+		for j := lo; j < hi; {
+			p.dst = dst[r*dstStride+j:]
+			n := min((hi-j)/TileRows, groupTiles)
+			if n == 0 || p.packed && j%TileRows != 0 {
+				j = p.some(j, hi)
+				continue
+			}
+			p.tiles(j, n)
+			j += n * TileRows
+		}
+	}
+}
+
+// some multiplies rows from j to hi or to the end of the tile, and returns
+// where it ended.
+func (p *floatProduct) some(j, hi int) int {
+	var out [12 * TileRows]float32
+	first := j &^ (TileRows - 1)
+	if !p.packed {
+		first = max(0, min(j, p.w.Rows-TileRows))
+	}
+	hi = min(hi, first+TileRows)
+	q := *p
+	q.dst, q.dstStride = out[:], TileRows
+	for r := 0; r < p.rows; r += q.rows {
+		q.x, q.rows = p.x[r*p.xStride:], min(p.most(), p.rows-r)
+		q.tiles(first, 1)
+		for i := range q.rows {
+			copy(p.dst[(r+i)*p.dstStride:][:hi-j], out[i*TileRows+j-first:])
+		}
+	}
+	return hi
+}
+
+// most returns how many activation rows a call of assembly multiplies.
+func (p *floatProduct) most() int {
+	switch {
+	case level.Load() == levelAVX2:
+		return 6
+	case p.widened || p.w.DType == tensor.F32:
+		return 12
+	}
+	return streamRows
+}
+
+// place returns the bytes of 256 columns of a tile as they are multiplied.
+func (p *floatProduct) place() int {
+	if p.widened {
+		return chainCols * TileRows * 4
+	}
+	return chainCols * TileRows * elementSize(p.w.DType)
+}
+
+// tiles multiplies n tiles, the first of rows from j.
+func (p *floatProduct) tiles(j, n int) {
+	switch few := fewBytes / p.place(); {
+	case p.packed && !p.widened:
+		p.columns(j, n, nil)
+	case n > few && p.rows > streamRows:
+		p.stagedMany(j, n)
+	default:
+		q := *p
+		for t := 0; t < n; t += few {
+			q.dst = p.dst[t*TileRows:]
+			q.stagedFew(j+t*TileRows, min(few, n-t))
+		}
+	}
+}
+
+func (p *floatProduct) stagedFew(j, n int) {
+	var panel [fewBytes + 64]byte
+	p.columns(j, n, align(panel[:]))
+}
+
+func (p *floatProduct) stagedMany(j, n int) {
+	var panel [manyBytes + 64]byte
+	p.columns(j, n, align(panel[:]))
+}
+
+// align returns b from where cache lines start.
+func align(b []byte) []byte { return b[-int(uintptr(unsafe.Pointer(&b[0])))&63:] }
+
+// columns multiplies tiles 256 columns after another.
+func (p *floatProduct) columns(j, n int, panel []byte) {
+	for r := range p.rows {
+		clear(p.dst[r*p.dstStride:][:n*TileRows])
+	}
+	calls := (p.rows + p.most() - 1) / p.most()
+	each := (p.rows + calls - 1) / calls
+	for c := 0; c < p.w.Cols; c += chainCols {
+		cols := min(chainCols, p.w.Cols-c)
+		d, w, step := p.stage(panel, j, n, c, cols)
+		for r := 0; r < p.rows; r += each {
+			rows := min(each, p.rows-r)
+			for t := 0; t < n; {
+				k := tilesOf(rows, n-t)
+				dots(&p.dst[r*p.dstStride+t*TileRows], 4*p.dstStride, d, k, &w[t*step], step, &p.x[r*p.xStride+c], 4*p.xStride, cols, rows)
+				t += k
+			}
+		}
+	}
+}
+
+// stage returns tiles of columns from c, of type d and step bytes apart, in
+// panel unless they are packed as needed.
+func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, tiles []byte, step int) {
+	d, size := p.w.DType, elementSize(p.w.DType)
+	if p.packed {
+		step = p.w.tileBytes()
+		tiles = p.w.Tiles[j/TileRows*step+c*TileRows*size:]
+		if !p.widened {
+			return d, tiles, step
+		}
+	}
+	for t := range n {
+		out := panel[t*p.place():][:cols*p.place()/chainCols]
+		switch half := out[len(out)/2:]; {
+		case p.packed:
+			loadCols(floats(out), d, tiles[t*step:], 0)
+		case size == 0:
+			p.w.packDequantised(out, j+t*TileRows, c, cols)
+		case p.widened: // from the second half of its place
+			p.w.packColumns(half, j+t*TileRows, c, cols)
+			loadCols(floats(out), d, half, 0)
+		default:
+			p.w.packColumns(out, j+t*TileRows, c, cols)
+		}
+	}
+	if p.widened {
+		d = tensor.F32
+	}
+	return d, panel, p.place()
+}
+
+// packDequantised packs columns of 16 rows of any type as float32.
+func (w *Matrix) packDequantised(out []byte, j, c, cols int) {
+	var values [TileRows * chainCols]float32
+	size := w.rowBytes()
+	for r := range min(TileRows, w.Rows-j) {
+		loadCols(values[r*cols:][:cols], w.DType, w.Data[(j+r)*size:(j+r+1)*size], c)
+	}
+	plain := Matrix{DType: tensor.F32, Rows: TileRows, Cols: cols, Data: bytesOf(values[:])}
+	plain.packColumns(out, 0, 0, cols)
+}
+
+// packColumns gives assembly whole cache lines of 16 rows.
+func (w *Matrix) packColumns(dst []byte, j, c, n int) {
+	const most = 1024 // columns a call: assembly cannot be interrupted
+	size := elementSize(w.DType)
+	m := whole(n, 64/size)
+	if w.Rows-j < TileRows {
+		m = 0
+	}
+	for i := 0; i < m; i += most {
+		out, in, k := &dst[i*TileRows*size], &w.Data[(j*w.Cols+c+i)*size], min(most, m-i)
+		if size == 2 {
+			pack16AVX2(out, in, w.Cols*size, k)
+		} else {
+			pack32AVX2(out, in, w.Cols*size, k)
+		}
+	}
+	w.packColumnsGeneric(dst[m*TileRows*size:], j, c+m, n-m)
+}
+
+// tilesOf returns how many of the remaining tiles are multiplied at once.
+func tilesOf(rows, tiles int) int {
+	wide := level.Load() == levelAVX512
+	switch {
+	case tiles >= 4 && (rows == 1 || rows == 2 && wide):
+		return 4
+	case tiles >= 2 && wide:
+		return 2
+	}
+	return 1
+}
