@@ -6,13 +6,28 @@ import (
 	"math"
 	"unsafe"
 
+	"atenia/internal/cpu"
 	"atenia/tensor"
 )
 
 // Each function here, or beside the declarations in z files, gives whole
 // vectors to assembly and the rest to its portable twin.
 
-var variants = []string{"portable", "neon"}
+// The levels above 0, the portable one.
+const (
+	levelNEON = 1
+	levelDot  = 2
+)
+
+var variants = available()
+
+func available() []string {
+	v := []string{"portable", "neon"}
+	if cpu.HasDotProd() {
+		v = append(v, "dotprod")
+	}
+	return v
+}
 
 // whole returns how many of n values, in groups of k, a power of two, are for
 // assembly.
@@ -23,22 +38,18 @@ func whole(n, k int) int {
 	return n &^ (k - 1)
 }
 
-func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x []xBlock, rows int) {
-	matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
-}
-
 func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
 }
 
 func (w *Matrix) packColumns(dst []byte, j, c, n int) { w.packColumnsGeneric(dst, j, c, n) }
 
-func quantise(dst *xBlock, src *[256]float32) {
+func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	if level.Load() == 0 {
-		quantiseGeneric(dst, src)
+		quantiseGeneric(dst, cells, stride, src)
 		return
 	}
-	quantiseNEON((*byte)(unsafe.Pointer(dst)), &src[0])
+	quantiseNEON((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
 func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
@@ -51,12 +62,12 @@ func expand(dst []float32, w *wBlock) {
 	expandGeneric(dst, w)
 }
 
-func scoreRows(dst []float32, dstStride int, q []float32, heads int, k *Rows, scale float32, j int) {
-	scoreRowsGeneric(dst, dstStride, q, heads, k, scale, j)
+func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
+	scoresGeneric(dst, q, n, k, lo, hi, scale)
 }
 
-func axpyRows(dst []float32, p []float32, pStride, heads int, v *Rows, c int) {
-	axpyRowsGeneric(dst, p, pStride, heads, v, c)
+func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
+	weightedGeneric(dst, p, n, v, lo, hi, 0)
 }
 
 func sumLanes(a *lanes64, x []float32) {
@@ -164,4 +175,14 @@ func fmaLoop(steps int) float64 {
 	return float64(steps) * 12 * 8
 }
 
-func dotLoop(steps int) float64 { return dotLoopGeneric(steps) }
+func dotLoop(steps int) float64 {
+	switch level.Load() {
+	case 0:
+		return dotLoopGeneric(steps)
+	case levelNEON:
+		pairsNEON(steps)
+		return float64(steps) * 12 * 16
+	}
+	dotDot(steps)
+	return float64(steps) * 12 * 32
+}

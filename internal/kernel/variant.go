@@ -8,6 +8,7 @@ import (
 
 // Here, since go generate reads no file for another architecture.
 //go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
+//go:generate go run ../gen/neon -family packed -out zpacked_arm64.s -stubs zpacked_arm64.go
 
 // level is the index in variants of the implementation in use. The best one
 // is chosen at start; only tests and the command line change it.
@@ -16,7 +17,7 @@ var level atomic.Int32
 func init() { level.Store(int32(len(variants) - 1)) }
 
 // Variants lists the implementations this machine can run, slowest first:
-// "portable", then "avx2" and "avx512", or "neon", where they are built in and
+// "portable", then "avx2" and "avx512", or "neon" and "dotprod", where they are built in and
 // supported.
 func Variants() []string { return slices.Clone(variants) }
 

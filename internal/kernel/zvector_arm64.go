@@ -4,10 +4,10 @@
 
 package kernel
 
-// quantiseNEON does quantiseGeneric.
+// quantiseNEON does quantiseGeneric; stride is bytes from cell to cell.
 //
 //go:noescape
-func quantiseNEON(dst *byte, src *float32)
+func quantiseNEON(dst, cells *byte, stride int, src *float32)
 
 // addScaledNEON does addScaledGeneric for a multiple of 4.
 //
@@ -133,6 +133,16 @@ func readNEON(b *byte, n int)
 //
 //go:noescape
 func fmaNEON(steps int)
+
+// pairsNEON does steps times 12 multiply-adds of bytes to 16 bits of whole vectors.
+//
+//go:noescape
+func pairsNEON(steps int)
+
+// dotDot does steps times 12 SDOT of whole vectors.
+//
+//go:noescape
+func dotDot(steps int)
 
 func addScaled(dst, a, b []float32, scale float32) {
 	n := whole(len(b), 4)

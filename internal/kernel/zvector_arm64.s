@@ -4,12 +4,14 @@
 
 #include "textflag.h"
 
-// func quantiseNEON(dst *byte, src *float32)
-TEXT ·quantiseNEON(SB), NOSPLIT, $0-16
+// func quantiseNEON(dst, cells *byte, stride int, src *float32)
+TEXT ·quantiseNEON(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD R0, R2
-	MOVD $2, R3
+	MOVD cells+8(FP), R1
+	MOVD stride+16(FP), R2
+	MOVD src+24(FP), R3
+	MOVD R0, R4
+	MOVD $2, R5
 	MOVD $0x42fe0000, R26
 	VDUP R26, V0.S4
 	MOVD $0x37fffff, R26
@@ -18,321 +20,356 @@ TEXT ·quantiseNEON(SB), NOSPLIT, $0-16
 	VDUP R26, V2.S4
 
 loop1:
-	FMOVQ 0(R1), F5
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	FMOVQ 16(R1), F6
-	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
-	WORD $0x6ea664a5 // umax v5.4s, v5.4s, v6.4s
-	FMOVQ 32(R1), F7
-	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
-	WORD $0x6ea764a5 // umax v5.4s, v5.4s, v7.4s
-	FMOVQ 48(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x6ea864a5 // umax v5.4s, v5.4s, v8.4s
-	FMOVQ 64(R1), F9
-	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
-	WORD $0x6ea964a5 // umax v5.4s, v5.4s, v9.4s
-	FMOVQ 80(R1), F10
-	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
-	WORD $0x6eaa64a5 // umax v5.4s, v5.4s, v10.4s
-	FMOVQ 96(R1), F11
-	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
-	WORD $0x6eab64a5 // umax v5.4s, v5.4s, v11.4s
-	FMOVQ 112(R1), F12
-	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
-	WORD $0x6eac64a5 // umax v5.4s, v5.4s, v12.4s
-	FMOVQ 128(R1), F6
-	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
-	FMOVQ 144(R1), F7
-	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
-	WORD $0x6ea764c6 // umax v6.4s, v6.4s, v7.4s
-	FMOVQ 160(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x6ea864c6 // umax v6.4s, v6.4s, v8.4s
-	FMOVQ 176(R1), F9
-	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
-	WORD $0x6ea964c6 // umax v6.4s, v6.4s, v9.4s
-	FMOVQ 192(R1), F10
-	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
-	WORD $0x6eaa64c6 // umax v6.4s, v6.4s, v10.4s
-	FMOVQ 208(R1), F11
-	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
-	WORD $0x6eab64c6 // umax v6.4s, v6.4s, v11.4s
-	FMOVQ 224(R1), F12
-	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
-	WORD $0x6eac64c6 // umax v6.4s, v6.4s, v12.4s
-	FMOVQ 240(R1), F13
+	FMOVQ 0(R3), F13
 	WORD $0x4ea0f9ad // fabs v13.4s, v13.4s
-	WORD $0x6ead64c6 // umax v6.4s, v6.4s, v13.4s
-	FMOVQ 256(R1), F7
-	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
-	FMOVQ 272(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x6ea864e7 // umax v7.4s, v7.4s, v8.4s
-	FMOVQ 288(R1), F9
-	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
-	WORD $0x6ea964e7 // umax v7.4s, v7.4s, v9.4s
-	FMOVQ 304(R1), F10
-	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
-	WORD $0x6eaa64e7 // umax v7.4s, v7.4s, v10.4s
-	FMOVQ 320(R1), F11
-	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
-	WORD $0x6eab64e7 // umax v7.4s, v7.4s, v11.4s
-	FMOVQ 336(R1), F12
-	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
-	WORD $0x6eac64e7 // umax v7.4s, v7.4s, v12.4s
-	FMOVQ 352(R1), F13
-	WORD $0x4ea0f9ad // fabs v13.4s, v13.4s
-	WORD $0x6ead64e7 // umax v7.4s, v7.4s, v13.4s
-	FMOVQ 368(R1), F14
+	FMOVQ 16(R3), F14
 	WORD $0x4ea0f9ce // fabs v14.4s, v14.4s
-	WORD $0x6eae64e7 // umax v7.4s, v7.4s, v14.4s
-	FMOVQ 384(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	FMOVQ 400(R1), F9
-	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
-	WORD $0x6ea96508 // umax v8.4s, v8.4s, v9.4s
-	FMOVQ 416(R1), F10
-	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
-	WORD $0x6eaa6508 // umax v8.4s, v8.4s, v10.4s
-	FMOVQ 432(R1), F11
-	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
-	WORD $0x6eab6508 // umax v8.4s, v8.4s, v11.4s
-	FMOVQ 448(R1), F12
-	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
-	WORD $0x6eac6508 // umax v8.4s, v8.4s, v12.4s
-	FMOVQ 464(R1), F13
-	WORD $0x4ea0f9ad // fabs v13.4s, v13.4s
-	WORD $0x6ead6508 // umax v8.4s, v8.4s, v13.4s
-	FMOVQ 480(R1), F14
-	WORD $0x4ea0f9ce // fabs v14.4s, v14.4s
-	WORD $0x6eae6508 // umax v8.4s, v8.4s, v14.4s
-	FMOVQ 496(R1), F15
+	WORD $0x6eae65ad // umax v13.4s, v13.4s, v14.4s
+	FMOVQ 32(R3), F15
 	WORD $0x4ea0f9ef // fabs v15.4s, v15.4s
-	WORD $0x6eaf6508 // umax v8.4s, v8.4s, v15.4s
-	WORD $0x6ea6a4a5 // umaxp v5.4s, v5.4s, v6.4s
-	WORD $0x6ea8a4e7 // umaxp v7.4s, v7.4s, v8.4s
-	WORD $0x6ea7a4a5 // umaxp v5.4s, v5.4s, v7.4s
-	WORD $0x6e20fca3 // fdiv v3.4s, v5.4s, v0.4s
-	FMOVQ F3, 256(R0)
-	WORD $0x6e25fc04 // fdiv v4.4s, v0.4s, v5.4s
-	WORD $0x4ea134a9 // cmgt v9.4s, v5.4s, v1.4s
-	WORD $0x4ea5344a // cmgt v10.4s, v2.4s, v5.4s
-	WORD $0x4e291c84 // and v4.16b, v4.16b, v9.16b
-	WORD $0x4e2a1c84 // and v4.16b, v4.16b, v10.16b
-	FMOVQ 0(R1), F6
-	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
-	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
-	FMOVQ 16(R1), F7
-	WORD $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
-	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
-	FMOVQ 32(R1), F8
-	WORD $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
-	WORD $0x4e21a908 // fcvtns v8.4s, v8.4s
-	FMOVQ 48(R1), F9
-	WORD $0x4f849129 // fmul v9.4s, v9.4s, v4.s[0]
-	WORD $0x4e21a929 // fcvtns v9.4s, v9.4s
-	WORD $0x4ea784c5 // add v5.4s, v6.4s, v7.4s
-	WORD $0x4ea9850a // add v10.4s, v8.4s, v9.4s
-	WORD $0x4eaa84a5 // add v5.4s, v5.4s, v10.4s
-	WORD $0x0e6128c6 // xtn v6.4h, v6.4s
-	WORD $0x4e6128e6 // xtn2 v6.8h, v7.4s
-	WORD $0x0e612908 // xtn v8.4h, v8.4s
-	WORD $0x4e612928 // xtn2 v8.8h, v9.4s
-	WORD $0x0e2128c6 // xtn v6.8b, v6.8h
-	WORD $0x4e212906 // xtn2 v6.16b, v8.8h
-	FMOVQ F6, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 64(R1), F7
-	WORD $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
-	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
-	FMOVQ 80(R1), F8
-	WORD $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
-	WORD $0x4e21a908 // fcvtns v8.4s, v8.4s
-	FMOVQ 96(R1), F9
-	WORD $0x4f849129 // fmul v9.4s, v9.4s, v4.s[0]
-	WORD $0x4e21a929 // fcvtns v9.4s, v9.4s
-	FMOVQ 112(R1), F10
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
-	WORD $0x4e21a94a // fcvtns v10.4s, v10.4s
-	WORD $0x4ea884e6 // add v6.4s, v7.4s, v8.4s
-	WORD $0x4eaa852b // add v11.4s, v9.4s, v10.4s
-	WORD $0x4eab84c6 // add v6.4s, v6.4s, v11.4s
-	WORD $0x0e6128e7 // xtn v7.4h, v7.4s
-	WORD $0x4e612907 // xtn2 v7.8h, v8.4s
-	WORD $0x0e612929 // xtn v9.4h, v9.4s
-	WORD $0x4e612949 // xtn2 v9.8h, v10.4s
-	WORD $0x0e2128e7 // xtn v7.8b, v7.8h
-	WORD $0x4e212927 // xtn2 v7.16b, v9.8h
-	FMOVQ F7, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 128(R1), F8
-	WORD $0x4fa49108 // fmul v8.4s, v8.4s, v4.s[1]
-	WORD $0x4e21a908 // fcvtns v8.4s, v8.4s
-	FMOVQ 144(R1), F9
-	WORD $0x4fa49129 // fmul v9.4s, v9.4s, v4.s[1]
-	WORD $0x4e21a929 // fcvtns v9.4s, v9.4s
-	FMOVQ 160(R1), F10
-	WORD $0x4fa4914a // fmul v10.4s, v10.4s, v4.s[1]
-	WORD $0x4e21a94a // fcvtns v10.4s, v10.4s
-	FMOVQ 176(R1), F11
-	WORD $0x4fa4916b // fmul v11.4s, v11.4s, v4.s[1]
-	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
-	WORD $0x4ea98507 // add v7.4s, v8.4s, v9.4s
-	WORD $0x4eab854c // add v12.4s, v10.4s, v11.4s
-	WORD $0x4eac84e7 // add v7.4s, v7.4s, v12.4s
-	WORD $0x0e612908 // xtn v8.4h, v8.4s
-	WORD $0x4e612928 // xtn2 v8.8h, v9.4s
-	WORD $0x0e61294a // xtn v10.4h, v10.4s
-	WORD $0x4e61296a // xtn2 v10.8h, v11.4s
-	WORD $0x0e212908 // xtn v8.8b, v8.8h
-	WORD $0x4e212948 // xtn2 v8.16b, v10.8h
-	FMOVQ F8, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 192(R1), F9
-	WORD $0x4fa49129 // fmul v9.4s, v9.4s, v4.s[1]
-	WORD $0x4e21a929 // fcvtns v9.4s, v9.4s
-	FMOVQ 208(R1), F10
-	WORD $0x4fa4914a // fmul v10.4s, v10.4s, v4.s[1]
-	WORD $0x4e21a94a // fcvtns v10.4s, v10.4s
-	FMOVQ 224(R1), F11
-	WORD $0x4fa4916b // fmul v11.4s, v11.4s, v4.s[1]
-	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
-	FMOVQ 240(R1), F12
-	WORD $0x4fa4918c // fmul v12.4s, v12.4s, v4.s[1]
-	WORD $0x4e21a98c // fcvtns v12.4s, v12.4s
-	WORD $0x4eaa8528 // add v8.4s, v9.4s, v10.4s
-	WORD $0x4eac856d // add v13.4s, v11.4s, v12.4s
-	WORD $0x4ead8508 // add v8.4s, v8.4s, v13.4s
-	WORD $0x0e612929 // xtn v9.4h, v9.4s
-	WORD $0x4e612949 // xtn2 v9.8h, v10.4s
-	WORD $0x0e61296b // xtn v11.4h, v11.4s
-	WORD $0x4e61298b // xtn2 v11.8h, v12.4s
-	WORD $0x0e212929 // xtn v9.8b, v9.8h
-	WORD $0x4e212969 // xtn2 v9.16b, v11.8h
-	FMOVQ F9, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 256(R1), F10
-	WORD $0x4f84994a // fmul v10.4s, v10.4s, v4.s[2]
-	WORD $0x4e21a94a // fcvtns v10.4s, v10.4s
-	FMOVQ 272(R1), F11
-	WORD $0x4f84996b // fmul v11.4s, v11.4s, v4.s[2]
-	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
-	FMOVQ 288(R1), F12
-	WORD $0x4f84998c // fmul v12.4s, v12.4s, v4.s[2]
-	WORD $0x4e21a98c // fcvtns v12.4s, v12.4s
-	FMOVQ 304(R1), F13
-	WORD $0x4f8499ad // fmul v13.4s, v13.4s, v4.s[2]
-	WORD $0x4e21a9ad // fcvtns v13.4s, v13.4s
-	WORD $0x4eab8549 // add v9.4s, v10.4s, v11.4s
-	WORD $0x4ead858e // add v14.4s, v12.4s, v13.4s
-	WORD $0x4eae8529 // add v9.4s, v9.4s, v14.4s
-	WORD $0x0e61294a // xtn v10.4h, v10.4s
-	WORD $0x4e61296a // xtn2 v10.8h, v11.4s
-	WORD $0x0e61298c // xtn v12.4h, v12.4s
-	WORD $0x4e6129ac // xtn2 v12.8h, v13.4s
-	WORD $0x0e21294a // xtn v10.8b, v10.8h
-	WORD $0x4e21298a // xtn2 v10.16b, v12.8h
-	FMOVQ F10, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 320(R1), F11
-	WORD $0x4f84996b // fmul v11.4s, v11.4s, v4.s[2]
-	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
-	FMOVQ 336(R1), F12
-	WORD $0x4f84998c // fmul v12.4s, v12.4s, v4.s[2]
-	WORD $0x4e21a98c // fcvtns v12.4s, v12.4s
-	FMOVQ 352(R1), F13
-	WORD $0x4f8499ad // fmul v13.4s, v13.4s, v4.s[2]
-	WORD $0x4e21a9ad // fcvtns v13.4s, v13.4s
-	FMOVQ 368(R1), F14
-	WORD $0x4f8499ce // fmul v14.4s, v14.4s, v4.s[2]
+	WORD $0x6eaf65ad // umax v13.4s, v13.4s, v15.4s
+	FMOVQ 48(R3), F16
+	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
+	WORD $0x6eb065ad // umax v13.4s, v13.4s, v16.4s
+	FMOVQ 64(R3), F17
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb165ad // umax v13.4s, v13.4s, v17.4s
+	FMOVQ 80(R3), F18
+	WORD $0x4ea0fa52 // fabs v18.4s, v18.4s
+	WORD $0x6eb265ad // umax v13.4s, v13.4s, v18.4s
+	FMOVQ 96(R3), F19
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb365ad // umax v13.4s, v13.4s, v19.4s
+	FMOVQ 112(R3), F20
+	WORD $0x4ea0fa94 // fabs v20.4s, v20.4s
+	WORD $0x6eb465ad // umax v13.4s, v13.4s, v20.4s
+	FMOVQ 128(R3), F14
+	WORD $0x4ea0f9ce // fabs v14.4s, v14.4s
+	FMOVQ 144(R3), F15
+	WORD $0x4ea0f9ef // fabs v15.4s, v15.4s
+	WORD $0x6eaf65ce // umax v14.4s, v14.4s, v15.4s
+	FMOVQ 160(R3), F16
+	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
+	WORD $0x6eb065ce // umax v14.4s, v14.4s, v16.4s
+	FMOVQ 176(R3), F17
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb165ce // umax v14.4s, v14.4s, v17.4s
+	FMOVQ 192(R3), F18
+	WORD $0x4ea0fa52 // fabs v18.4s, v18.4s
+	WORD $0x6eb265ce // umax v14.4s, v14.4s, v18.4s
+	FMOVQ 208(R3), F19
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb365ce // umax v14.4s, v14.4s, v19.4s
+	FMOVQ 224(R3), F20
+	WORD $0x4ea0fa94 // fabs v20.4s, v20.4s
+	WORD $0x6eb465ce // umax v14.4s, v14.4s, v20.4s
+	FMOVQ 240(R3), F21
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb565ce // umax v14.4s, v14.4s, v21.4s
+	FMOVQ 256(R3), F15
+	WORD $0x4ea0f9ef // fabs v15.4s, v15.4s
+	FMOVQ 272(R3), F16
+	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
+	WORD $0x6eb065ef // umax v15.4s, v15.4s, v16.4s
+	FMOVQ 288(R3), F17
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb165ef // umax v15.4s, v15.4s, v17.4s
+	FMOVQ 304(R3), F18
+	WORD $0x4ea0fa52 // fabs v18.4s, v18.4s
+	WORD $0x6eb265ef // umax v15.4s, v15.4s, v18.4s
+	FMOVQ 320(R3), F19
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb365ef // umax v15.4s, v15.4s, v19.4s
+	FMOVQ 336(R3), F20
+	WORD $0x4ea0fa94 // fabs v20.4s, v20.4s
+	WORD $0x6eb465ef // umax v15.4s, v15.4s, v20.4s
+	FMOVQ 352(R3), F21
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb565ef // umax v15.4s, v15.4s, v21.4s
+	FMOVQ 368(R3), F22
+	WORD $0x4ea0fad6 // fabs v22.4s, v22.4s
+	WORD $0x6eb665ef // umax v15.4s, v15.4s, v22.4s
+	FMOVQ 384(R3), F16
+	WORD $0x4ea0fa10 // fabs v16.4s, v16.4s
+	FMOVQ 400(R3), F17
+	WORD $0x4ea0fa31 // fabs v17.4s, v17.4s
+	WORD $0x6eb16610 // umax v16.4s, v16.4s, v17.4s
+	FMOVQ 416(R3), F18
+	WORD $0x4ea0fa52 // fabs v18.4s, v18.4s
+	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
+	FMOVQ 432(R3), F19
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb36610 // umax v16.4s, v16.4s, v19.4s
+	FMOVQ 448(R3), F20
+	WORD $0x4ea0fa94 // fabs v20.4s, v20.4s
+	WORD $0x6eb46610 // umax v16.4s, v16.4s, v20.4s
+	FMOVQ 464(R3), F21
+	WORD $0x4ea0fab5 // fabs v21.4s, v21.4s
+	WORD $0x6eb56610 // umax v16.4s, v16.4s, v21.4s
+	FMOVQ 480(R3), F22
+	WORD $0x4ea0fad6 // fabs v22.4s, v22.4s
+	WORD $0x6eb66610 // umax v16.4s, v16.4s, v22.4s
+	FMOVQ 496(R3), F23
+	WORD $0x4ea0faf7 // fabs v23.4s, v23.4s
+	WORD $0x6eb76610 // umax v16.4s, v16.4s, v23.4s
+	WORD $0x6eaea5ad // umaxp v13.4s, v13.4s, v14.4s
+	WORD $0x6eb0a5ef // umaxp v15.4s, v15.4s, v16.4s
+	WORD $0x6eafa5ad // umaxp v13.4s, v13.4s, v15.4s
+	WORD $0x6e20fda3 // fdiv v3.4s, v13.4s, v0.4s
+	WORD $0x6e2dfc0b // fdiv v11.4s, v0.4s, v13.4s
+	WORD $0x4ea135b1 // cmgt v17.4s, v13.4s, v1.4s
+	WORD $0x4ead3452 // cmgt v18.4s, v2.4s, v13.4s
+	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
+	WORD $0x4e321d6b // and v11.16b, v11.16b, v18.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	MOVD R1, R6
+	FMOVQ 0(R3), F14
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
 	WORD $0x4e21a9ce // fcvtns v14.4s, v14.4s
-	WORD $0x4eac856a // add v10.4s, v11.4s, v12.4s
-	WORD $0x4eae85af // add v15.4s, v13.4s, v14.4s
-	WORD $0x4eaf854a // add v10.4s, v10.4s, v15.4s
-	WORD $0x0e61296b // xtn v11.4h, v11.4s
-	WORD $0x4e61298b // xtn2 v11.8h, v12.4s
-	WORD $0x0e6129ad // xtn v13.4h, v13.4s
-	WORD $0x4e6129cd // xtn2 v13.8h, v14.4s
-	WORD $0x0e21296b // xtn v11.8b, v11.8h
-	WORD $0x4e2129ab // xtn2 v11.16b, v13.8h
-	FMOVQ F11, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 384(R1), F12
-	WORD $0x4fa4998c // fmul v12.4s, v12.4s, v4.s[3]
-	WORD $0x4e21a98c // fcvtns v12.4s, v12.4s
-	FMOVQ 400(R1), F13
-	WORD $0x4fa499ad // fmul v13.4s, v13.4s, v4.s[3]
-	WORD $0x4e21a9ad // fcvtns v13.4s, v13.4s
-	FMOVQ 416(R1), F14
-	WORD $0x4fa499ce // fmul v14.4s, v14.4s, v4.s[3]
-	WORD $0x4e21a9ce // fcvtns v14.4s, v14.4s
-	FMOVQ 432(R1), F15
-	WORD $0x4fa499ef // fmul v15.4s, v15.4s, v4.s[3]
+	FMOVQ 16(R3), F15
+	WORD $0x4f8b91ef // fmul v15.4s, v15.4s, v11.s[0]
 	WORD $0x4e21a9ef // fcvtns v15.4s, v15.4s
-	WORD $0x4ead858b // add v11.4s, v12.4s, v13.4s
-	WORD $0x4eaf85d0 // add v16.4s, v14.4s, v15.4s
-	WORD $0x4eb0856b // add v11.4s, v11.4s, v16.4s
-	WORD $0x0e61298c // xtn v12.4h, v12.4s
-	WORD $0x4e6129ac // xtn2 v12.8h, v13.4s
+	FMOVQ 32(R3), F16
+	WORD $0x4f8b9210 // fmul v16.4s, v16.4s, v11.s[0]
+	WORD $0x4e21aa10 // fcvtns v16.4s, v16.4s
+	FMOVQ 48(R3), F17
+	WORD $0x4f8b9231 // fmul v17.4s, v17.4s, v11.s[0]
+	WORD $0x4e21aa31 // fcvtns v17.4s, v17.4s
+	WORD $0x4eaf85cd // add v13.4s, v14.4s, v15.4s
+	WORD $0x4eb18612 // add v18.4s, v16.4s, v17.4s
+	WORD $0x4eb285ad // add v13.4s, v13.4s, v18.4s
 	WORD $0x0e6129ce // xtn v14.4h, v14.4s
 	WORD $0x4e6129ee // xtn2 v14.8h, v15.4s
-	WORD $0x0e21298c // xtn v12.8b, v12.8h
-	WORD $0x4e2129cc // xtn2 v12.16b, v14.8h
-	FMOVQ F12, 0(R2)
-	ADD $16, R2, R2
-	FMOVQ 448(R1), F13
-	WORD $0x4fa499ad // fmul v13.4s, v13.4s, v4.s[3]
-	WORD $0x4e21a9ad // fcvtns v13.4s, v13.4s
-	FMOVQ 464(R1), F14
-	WORD $0x4fa499ce // fmul v14.4s, v14.4s, v4.s[3]
-	WORD $0x4e21a9ce // fcvtns v14.4s, v14.4s
-	FMOVQ 480(R1), F15
-	WORD $0x4fa499ef // fmul v15.4s, v15.4s, v4.s[3]
+	WORD $0x0e612a10 // xtn v16.4h, v16.4s
+	WORD $0x4e612a30 // xtn2 v16.8h, v17.4s
+	WORD $0x0e2129ce // xtn v14.8b, v14.8h
+	WORD $0x4e212a0e // xtn2 v14.16b, v16.8h
+	FMOVQ F14, 0(R4)
+	FMOVQ F14, 0(R6)
+	ADD $16, R4, R4
+	FMOVQ 64(R3), F15
+	WORD $0x4f8b91ef // fmul v15.4s, v15.4s, v11.s[0]
 	WORD $0x4e21a9ef // fcvtns v15.4s, v15.4s
-	FMOVQ 496(R1), F16
-	WORD $0x4fa49a10 // fmul v16.4s, v16.4s, v4.s[3]
+	FMOVQ 80(R3), F16
+	WORD $0x4f8b9210 // fmul v16.4s, v16.4s, v11.s[0]
 	WORD $0x4e21aa10 // fcvtns v16.4s, v16.4s
-	WORD $0x4eae85ac // add v12.4s, v13.4s, v14.4s
-	WORD $0x4eb085f1 // add v17.4s, v15.4s, v16.4s
-	WORD $0x4eb1858c // add v12.4s, v12.4s, v17.4s
-	WORD $0x0e6129ad // xtn v13.4h, v13.4s
-	WORD $0x4e6129cd // xtn2 v13.8h, v14.4s
+	FMOVQ 96(R3), F17
+	WORD $0x4f8b9231 // fmul v17.4s, v17.4s, v11.s[0]
+	WORD $0x4e21aa31 // fcvtns v17.4s, v17.4s
+	FMOVQ 112(R3), F18
+	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
+	WORD $0x4e21aa52 // fcvtns v18.4s, v18.4s
+	WORD $0x4eb085ee // add v14.4s, v15.4s, v16.4s
+	WORD $0x4eb28633 // add v19.4s, v17.4s, v18.4s
+	WORD $0x4eb385ce // add v14.4s, v14.4s, v19.4s
 	WORD $0x0e6129ef // xtn v15.4h, v15.4s
 	WORD $0x4e612a0f // xtn2 v15.8h, v16.4s
-	WORD $0x0e2129ad // xtn v13.8b, v13.8h
-	WORD $0x4e2129ed // xtn2 v13.16b, v15.8h
-	FMOVQ F13, 0(R2)
-	ADD $16, R2, R2
-	WORD $0x4ea7bca5 // addp v5.4s, v5.4s, v7.4s
-	WORD $0x4eabbd29 // addp v9.4s, v9.4s, v11.4s
-	WORD $0x4ea9bca5 // addp v5.4s, v5.4s, v9.4s
-	VMOV V5.B16, V13.B16
-	WORD $0x4f2754ae // shl v14.4s, v5.4s, #7
-	WORD $0x6ea0b9ce // neg v14.4s, v14.4s
-	FMOVQ F14, 352(R0)
-	WORD $0x4e21d8af // scvtf v15.4s, v5.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	FMOVQ F15, 416(R0)
-	WORD $0x4ea8bcc6 // addp v6.4s, v6.4s, v8.4s
-	WORD $0x4eacbd4a // addp v10.4s, v10.4s, v12.4s
-	WORD $0x4eaabcc6 // addp v6.4s, v6.4s, v10.4s
-	WORD $0x4ea685ad // add v13.4s, v13.4s, v6.4s
-	WORD $0x4f2754d0 // shl v16.4s, v6.4s, #7
-	WORD $0x6ea0ba10 // neg v16.4s, v16.4s
-	FMOVQ F16, 384(R0)
-	WORD $0x4e21d8d1 // scvtf v17.4s, v6.4s
-	WORD $0x6e23de31 // fmul v17.4s, v17.4s, v3.4s
-	FMOVQ F17, 448(R0)
-	WORD $0x4f2755b2 // shl v18.4s, v13.4s, #7
-	WORD $0x6ea0ba52 // neg v18.4s, v18.4s
-	FMOVQ F18, 288(R0)
-	WORD $0x4e21d9b3 // scvtf v19.4s, v13.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	FMOVQ F19, 320(R0)
+	WORD $0x0e612a31 // xtn v17.4h, v17.4s
+	WORD $0x4e612a51 // xtn2 v17.8h, v18.4s
+	WORD $0x0e2129ef // xtn v15.8b, v15.8h
+	WORD $0x4e212a2f // xtn2 v15.16b, v17.8h
+	FMOVQ F15, 0(R4)
+	FMOVQ F15, 16(R6)
+	ADD $16, R4, R4
+	ADD R2, R6, R6
+	FMOVQ 128(R3), F16
+	WORD $0x4fab9210 // fmul v16.4s, v16.4s, v11.s[1]
+	WORD $0x4e21aa10 // fcvtns v16.4s, v16.4s
+	FMOVQ 144(R3), F17
+	WORD $0x4fab9231 // fmul v17.4s, v17.4s, v11.s[1]
+	WORD $0x4e21aa31 // fcvtns v17.4s, v17.4s
+	FMOVQ 160(R3), F18
+	WORD $0x4fab9252 // fmul v18.4s, v18.4s, v11.s[1]
+	WORD $0x4e21aa52 // fcvtns v18.4s, v18.4s
+	FMOVQ 176(R3), F19
+	WORD $0x4fab9273 // fmul v19.4s, v19.4s, v11.s[1]
+	WORD $0x4e21aa73 // fcvtns v19.4s, v19.4s
+	WORD $0x4eb1860f // add v15.4s, v16.4s, v17.4s
+	WORD $0x4eb38654 // add v20.4s, v18.4s, v19.4s
+	WORD $0x4eb485ef // add v15.4s, v15.4s, v20.4s
+	WORD $0x0e612a10 // xtn v16.4h, v16.4s
+	WORD $0x4e612a30 // xtn2 v16.8h, v17.4s
+	WORD $0x0e612a52 // xtn v18.4h, v18.4s
+	WORD $0x4e612a72 // xtn2 v18.8h, v19.4s
+	WORD $0x0e212a10 // xtn v16.8b, v16.8h
+	WORD $0x4e212a50 // xtn2 v16.16b, v18.8h
+	FMOVQ F16, 0(R4)
+	FMOVQ F16, 0(R6)
+	ADD $16, R4, R4
+	FMOVQ 192(R3), F17
+	WORD $0x4fab9231 // fmul v17.4s, v17.4s, v11.s[1]
+	WORD $0x4e21aa31 // fcvtns v17.4s, v17.4s
+	FMOVQ 208(R3), F18
+	WORD $0x4fab9252 // fmul v18.4s, v18.4s, v11.s[1]
+	WORD $0x4e21aa52 // fcvtns v18.4s, v18.4s
+	FMOVQ 224(R3), F19
+	WORD $0x4fab9273 // fmul v19.4s, v19.4s, v11.s[1]
+	WORD $0x4e21aa73 // fcvtns v19.4s, v19.4s
+	FMOVQ 240(R3), F20
+	WORD $0x4fab9294 // fmul v20.4s, v20.4s, v11.s[1]
+	WORD $0x4e21aa94 // fcvtns v20.4s, v20.4s
+	WORD $0x4eb28630 // add v16.4s, v17.4s, v18.4s
+	WORD $0x4eb48675 // add v21.4s, v19.4s, v20.4s
+	WORD $0x4eb58610 // add v16.4s, v16.4s, v21.4s
+	WORD $0x0e612a31 // xtn v17.4h, v17.4s
+	WORD $0x4e612a51 // xtn2 v17.8h, v18.4s
+	WORD $0x0e612a73 // xtn v19.4h, v19.4s
+	WORD $0x4e612a93 // xtn2 v19.8h, v20.4s
+	WORD $0x0e212a31 // xtn v17.8b, v17.8h
+	WORD $0x4e212a71 // xtn2 v17.16b, v19.8h
+	FMOVQ F17, 0(R4)
+	FMOVQ F17, 16(R6)
+	ADD $16, R4, R4
+	ADD R2, R6, R6
+	FMOVQ 256(R3), F18
+	WORD $0x4f8b9a52 // fmul v18.4s, v18.4s, v11.s[2]
+	WORD $0x4e21aa52 // fcvtns v18.4s, v18.4s
+	FMOVQ 272(R3), F19
+	WORD $0x4f8b9a73 // fmul v19.4s, v19.4s, v11.s[2]
+	WORD $0x4e21aa73 // fcvtns v19.4s, v19.4s
+	FMOVQ 288(R3), F20
+	WORD $0x4f8b9a94 // fmul v20.4s, v20.4s, v11.s[2]
+	WORD $0x4e21aa94 // fcvtns v20.4s, v20.4s
+	FMOVQ 304(R3), F21
+	WORD $0x4f8b9ab5 // fmul v21.4s, v21.4s, v11.s[2]
+	WORD $0x4e21aab5 // fcvtns v21.4s, v21.4s
+	WORD $0x4eb38651 // add v17.4s, v18.4s, v19.4s
+	WORD $0x4eb58696 // add v22.4s, v20.4s, v21.4s
+	WORD $0x4eb68631 // add v17.4s, v17.4s, v22.4s
+	WORD $0x0e612a52 // xtn v18.4h, v18.4s
+	WORD $0x4e612a72 // xtn2 v18.8h, v19.4s
+	WORD $0x0e612a94 // xtn v20.4h, v20.4s
+	WORD $0x4e612ab4 // xtn2 v20.8h, v21.4s
+	WORD $0x0e212a52 // xtn v18.8b, v18.8h
+	WORD $0x4e212a92 // xtn2 v18.16b, v20.8h
+	FMOVQ F18, 0(R4)
+	FMOVQ F18, 0(R6)
+	ADD $16, R4, R4
+	FMOVQ 320(R3), F19
+	WORD $0x4f8b9a73 // fmul v19.4s, v19.4s, v11.s[2]
+	WORD $0x4e21aa73 // fcvtns v19.4s, v19.4s
+	FMOVQ 336(R3), F20
+	WORD $0x4f8b9a94 // fmul v20.4s, v20.4s, v11.s[2]
+	WORD $0x4e21aa94 // fcvtns v20.4s, v20.4s
+	FMOVQ 352(R3), F21
+	WORD $0x4f8b9ab5 // fmul v21.4s, v21.4s, v11.s[2]
+	WORD $0x4e21aab5 // fcvtns v21.4s, v21.4s
+	FMOVQ 368(R3), F22
+	WORD $0x4f8b9ad6 // fmul v22.4s, v22.4s, v11.s[2]
+	WORD $0x4e21aad6 // fcvtns v22.4s, v22.4s
+	WORD $0x4eb48672 // add v18.4s, v19.4s, v20.4s
+	WORD $0x4eb686b7 // add v23.4s, v21.4s, v22.4s
+	WORD $0x4eb78652 // add v18.4s, v18.4s, v23.4s
+	WORD $0x0e612a73 // xtn v19.4h, v19.4s
+	WORD $0x4e612a93 // xtn2 v19.8h, v20.4s
+	WORD $0x0e612ab5 // xtn v21.4h, v21.4s
+	WORD $0x4e612ad5 // xtn2 v21.8h, v22.4s
+	WORD $0x0e212a73 // xtn v19.8b, v19.8h
+	WORD $0x4e212ab3 // xtn2 v19.16b, v21.8h
+	FMOVQ F19, 0(R4)
+	FMOVQ F19, 16(R6)
+	ADD $16, R4, R4
+	ADD R2, R6, R6
+	FMOVQ 384(R3), F20
+	WORD $0x4fab9a94 // fmul v20.4s, v20.4s, v11.s[3]
+	WORD $0x4e21aa94 // fcvtns v20.4s, v20.4s
+	FMOVQ 400(R3), F21
+	WORD $0x4fab9ab5 // fmul v21.4s, v21.4s, v11.s[3]
+	WORD $0x4e21aab5 // fcvtns v21.4s, v21.4s
+	FMOVQ 416(R3), F22
+	WORD $0x4fab9ad6 // fmul v22.4s, v22.4s, v11.s[3]
+	WORD $0x4e21aad6 // fcvtns v22.4s, v22.4s
+	FMOVQ 432(R3), F23
+	WORD $0x4fab9af7 // fmul v23.4s, v23.4s, v11.s[3]
+	WORD $0x4e21aaf7 // fcvtns v23.4s, v23.4s
+	WORD $0x4eb58693 // add v19.4s, v20.4s, v21.4s
+	WORD $0x4eb786d8 // add v24.4s, v22.4s, v23.4s
+	WORD $0x4eb88673 // add v19.4s, v19.4s, v24.4s
+	WORD $0x0e612a94 // xtn v20.4h, v20.4s
+	WORD $0x4e612ab4 // xtn2 v20.8h, v21.4s
+	WORD $0x0e612ad6 // xtn v22.4h, v22.4s
+	WORD $0x4e612af6 // xtn2 v22.8h, v23.4s
+	WORD $0x0e212a94 // xtn v20.8b, v20.8h
+	WORD $0x4e212ad4 // xtn2 v20.16b, v22.8h
+	FMOVQ F20, 0(R4)
+	FMOVQ F20, 0(R6)
+	ADD $16, R4, R4
+	FMOVQ 448(R3), F21
+	WORD $0x4fab9ab5 // fmul v21.4s, v21.4s, v11.s[3]
+	WORD $0x4e21aab5 // fcvtns v21.4s, v21.4s
+	FMOVQ 464(R3), F22
+	WORD $0x4fab9ad6 // fmul v22.4s, v22.4s, v11.s[3]
+	WORD $0x4e21aad6 // fcvtns v22.4s, v22.4s
+	FMOVQ 480(R3), F23
+	WORD $0x4fab9af7 // fmul v23.4s, v23.4s, v11.s[3]
+	WORD $0x4e21aaf7 // fcvtns v23.4s, v23.4s
+	FMOVQ 496(R3), F24
+	WORD $0x4fab9b18 // fmul v24.4s, v24.4s, v11.s[3]
+	WORD $0x4e21ab18 // fcvtns v24.4s, v24.4s
+	WORD $0x4eb686b4 // add v20.4s, v21.4s, v22.4s
+	WORD $0x4eb886f9 // add v25.4s, v23.4s, v24.4s
+	WORD $0x4eb98694 // add v20.4s, v20.4s, v25.4s
+	WORD $0x0e612ab5 // xtn v21.4h, v21.4s
+	WORD $0x4e612ad5 // xtn2 v21.8h, v22.4s
+	WORD $0x0e612af7 // xtn v23.4h, v23.4s
+	WORD $0x4e612b17 // xtn2 v23.8h, v24.4s
+	WORD $0x0e212ab5 // xtn v21.8b, v21.8h
+	WORD $0x4e212af5 // xtn2 v21.16b, v23.8h
+	FMOVQ F21, 0(R4)
+	FMOVQ F21, 16(R6)
+	ADD $16, R4, R4
+	ADD R2, R6, R6
+	WORD $0x4eafbdad // addp v13.4s, v13.4s, v15.4s
+	WORD $0x4eb3be31 // addp v17.4s, v17.4s, v19.4s
+	WORD $0x4eb1bdad // addp v13.4s, v13.4s, v17.4s
+	WORD $0x4ead858c // add v12.4s, v12.4s, v13.4s
+	WORD $0x4f2755a6 // shl v6.4s, v13.4s, #7
+	WORD $0x6ea0b8c6 // neg v6.4s, v6.4s
+	WORD $0x4e21d9a8 // scvtf v8.4s, v13.4s
+	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	WORD $0x4eb0bdce // addp v14.4s, v14.4s, v16.4s
+	WORD $0x4eb4be52 // addp v18.4s, v18.4s, v20.4s
+	WORD $0x4eb2bdce // addp v14.4s, v14.4s, v18.4s
+	WORD $0x4eae858c // add v12.4s, v12.4s, v14.4s
+	WORD $0x4f2755c7 // shl v7.4s, v14.4s, #7
+	WORD $0x6ea0b8e7 // neg v7.4s, v7.4s
+	WORD $0x4e21d9c9 // scvtf v9.4s, v14.4s
+	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	WORD $0x4f275584 // shl v4.4s, v12.4s, #7
+	WORD $0x6ea0b884 // neg v4.4s, v4.4s
+	WORD $0x4e21d985 // scvtf v5.4s, v12.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ F3, 256(R0)
+	FMOVQ F4, 288(R0)
+	FMOVQ F5, 320(R0)
+	FMOVQ F6, 352(R0)
+	FMOVQ F7, 384(R0)
+	FMOVQ F8, 416(R0)
+	FMOVQ F9, 448(R0)
+	ADD $32, R1, R6
+	WORD $0x0d20a0c3 // st4 {v3.s, v4.s, v5.s, v6.s}[0], [x6]
+	ADD $48, R1, R6
+	WORD $0x0d20a0c7 // st4 {v7.s, v8.s, v9.s, v10.s}[0], [x6]
+	ADD R2, R1, R1
+	ADD $32, R1, R6
+	WORD $0x0d20b0c3 // st4 {v3.s, v4.s, v5.s, v6.s}[1], [x6]
+	ADD $48, R1, R6
+	WORD $0x0d20b0c7 // st4 {v7.s, v8.s, v9.s, v10.s}[1], [x6]
+	ADD R2, R1, R1
+	ADD $32, R1, R6
+	WORD $0x4d20a0c3 // st4 {v3.s, v4.s, v5.s, v6.s}[2], [x6]
+	ADD $48, R1, R6
+	WORD $0x4d20a0c7 // st4 {v7.s, v8.s, v9.s, v10.s}[2], [x6]
+	ADD R2, R1, R1
+	ADD $32, R1, R6
+	WORD $0x4d20b0c3 // st4 {v3.s, v4.s, v5.s, v6.s}[3], [x6]
+	ADD $48, R1, R6
+	WORD $0x4d20b0c7 // st4 {v7.s, v8.s, v9.s, v10.s}[3], [x6]
+	ADD R2, R1, R1
 	ADD $16, R0, R0
-	ADD $512, R1, R1
-	SUBS $1, R3, R3
+	ADD $512, R3, R3
+	SUBS $1, R5, R5
 	BNE loop1
 	RET
 
@@ -1490,6 +1527,74 @@ loop1:
 	WORD $0x4e2ccd89 // fmla v9.4s, v12.4s, v12.4s
 	WORD $0x4e2ccd8a // fmla v10.4s, v12.4s, v12.4s
 	WORD $0x4e2ccd8b // fmla v11.4s, v12.4s, v12.4s
+	SUBS $1, R0, R0
+	BNE loop1
+	RET
+
+// func pairsNEON(steps int)
+TEXT ·pairsNEON(SB), NOSPLIT, $0-8
+	MOVD steps+0(FP), R0
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+
+loop1:
+	WORD $0x0e2c8180 // smlal v0.8h, v12.8b, v12.8b
+	WORD $0x0e2c8181 // smlal v1.8h, v12.8b, v12.8b
+	WORD $0x0e2c8182 // smlal v2.8h, v12.8b, v12.8b
+	WORD $0x0e2c8183 // smlal v3.8h, v12.8b, v12.8b
+	WORD $0x0e2c8184 // smlal v4.8h, v12.8b, v12.8b
+	WORD $0x0e2c8185 // smlal v5.8h, v12.8b, v12.8b
+	WORD $0x0e2c8186 // smlal v6.8h, v12.8b, v12.8b
+	WORD $0x0e2c8187 // smlal v7.8h, v12.8b, v12.8b
+	WORD $0x0e2c8188 // smlal v8.8h, v12.8b, v12.8b
+	WORD $0x0e2c8189 // smlal v9.8h, v12.8b, v12.8b
+	WORD $0x0e2c818a // smlal v10.8h, v12.8b, v12.8b
+	WORD $0x0e2c818b // smlal v11.8h, v12.8b, v12.8b
+	SUBS $1, R0, R0
+	BNE loop1
+	RET
+
+// func dotDot(steps int)
+TEXT ·dotDot(SB), NOSPLIT, $0-8
+	MOVD steps+0(FP), R0
+	WORD $0x6e201c00 // eor v0.16b, v0.16b, v0.16b
+	WORD $0x6e211c21 // eor v1.16b, v1.16b, v1.16b
+	WORD $0x6e221c42 // eor v2.16b, v2.16b, v2.16b
+	WORD $0x6e231c63 // eor v3.16b, v3.16b, v3.16b
+	WORD $0x6e241c84 // eor v4.16b, v4.16b, v4.16b
+	WORD $0x6e251ca5 // eor v5.16b, v5.16b, v5.16b
+	WORD $0x6e261cc6 // eor v6.16b, v6.16b, v6.16b
+	WORD $0x6e271ce7 // eor v7.16b, v7.16b, v7.16b
+	WORD $0x6e281d08 // eor v8.16b, v8.16b, v8.16b
+	WORD $0x6e291d29 // eor v9.16b, v9.16b, v9.16b
+	WORD $0x6e2a1d4a // eor v10.16b, v10.16b, v10.16b
+	WORD $0x6e2b1d6b // eor v11.16b, v11.16b, v11.16b
+	WORD $0x6e2c1d8c // eor v12.16b, v12.16b, v12.16b
+
+loop1:
+	WORD $0x4f8ce180 // sdot v0.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce181 // sdot v1.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce182 // sdot v2.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce183 // sdot v3.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce184 // sdot v4.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce185 // sdot v5.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce186 // sdot v6.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce187 // sdot v7.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce188 // sdot v8.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce189 // sdot v9.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce18a // sdot v10.4s, v12.16b, v12.4b[0]
+	WORD $0x4f8ce18b // sdot v11.4s, v12.16b, v12.4b[0]
 	SUBS $1, R0, R0
 	BNE loop1
 	RET

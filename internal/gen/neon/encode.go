@@ -53,6 +53,8 @@ var (
 	fcmgt = three("fcmgt", "4s", "4s", 0x6ea0e400)
 
 	fmulElement = element("fmul", "4s", "4s", "s", 0x4f809000)
+	fmlsElement = element("fmls", "4s", "4s", "s", 0x4f805000)   // d -= n·m[i], rounded once
+	sdotElement = element("sdot", "4s", "16b", "4b", 0x4f80e000) // d += Σ of 4 n·m[i]
 
 	fadd64 = three("fadd", "2d", "2d", 0x4e60d400)
 	fsub64 = three("fsub", "2d", "2d", 0x4ee0d400)
@@ -84,9 +86,23 @@ var (
 	cmgt  = three("cmgt", "4s", "4s", 0x4ea03400)
 	neg   = two("neg", "4s", "4s", "", 0x6ea0b800)
 	umax  = three("umax", "4s", "4s", 0x6ea06400)
+	umin  = three("umin", "4s", "4s", 0x6ea06c00)
+	smax  = three("smax", "4s", "4s", 0x4ea06400)
+	ushr  = shift("ushr", "4s", "4s", 32, true, 0x6f000400)
+	ushr8 = shift("ushr", "16b", "16b", 8, true, 0x6f000400)
+	shl8  = shift("shl", "16b", "16b", 8, false, 0x4f005400)
 	sshr  = shift("sshr", "4s", "4s", 32, true, 0x4f000400)
 	shl   = shift("shl", "4s", "4s", 32, false, 0x4f005400)
 
+	smull  = three("smull", "8h", "8b", 0x0e20c000)
+	smull2 = three("smull2", "8h", "16b", 0x4e20c000)
+	smlal  = three("smlal", "8h", "8b", 0x0e208000)
+	smlal2 = three("smlal2", "8h", "16b", 0x4e208000)
+	saddlp = two("saddlp", "4s", "8h", "", 0x4e602800)
+	sadalp = two("sadalp", "4s", "8h", "", 0x4e606800) // d += pairs of n
+
+	uxtl16  = shift("ushll", "4s", "4h", 16, false, 0x2f00a400)
+	uxtl8   = shift("ushll", "8h", "8b", 8, false, 0x2f00a400)
 	sxtl16  = shift("sshll", "4s", "4h", 16, false, 0x0f00a400) // by 0: signed widening
 	sxtl16h = shift("sshll2", "4s", "8h", 16, false, 0x4f00a400)
 	sxtl8   = shift("sshll", "8h", "8b", 8, false, 0x0f00a400)
@@ -99,6 +115,17 @@ var (
 	xtn8   = two("xtn", "8b", "8h", "", 0x0e212800)
 	xtn8h  = two("xtn2", "16b", "8h", "", 0x4e212800)
 )
+
+// tbl looks up bytes of m in n.
+func tbl(d, n, m v) {
+	emit(0x4e000000|uint32(m)<<16|uint32(n)<<5|uint32(d), "tbl v%d.16b, {v%d.16b}, v%d.16b", d, n, m)
+}
+
+// st4 stores lane i of a register and the next three as 16 bytes.
+func st4(x v, i int, p r) {
+	emit(0x0d20a000|uint32(i>>1)<<30|uint32(i&1)<<12|uint32(p)<<5|uint32(x),
+		"st4 {v%d.s, v%d.s, v%d.s, v%d.s}[%d], [x%d]", x, x+1, x+2, x+3, i, int(p))
+}
 
 // zero clears registers.
 func zero(list ...v) {

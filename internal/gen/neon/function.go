@@ -137,11 +137,17 @@ func floats(list []float32) []v {
 	return out
 }
 
+func newLabel(name string) string {
+	fn.labels++
+	return fmt.Sprintf("%s%d", name, fn.labels)
+}
+
+func putLabel(label string) { fmt.Fprintf(&fn.body, "\n%s:\n", label) }
+
 // loop repeats body while the counter, less step, is not zero.
 func loop(n r, step int, body func()) {
-	fn.labels++
-	label := fmt.Sprintf("loop%d", fn.labels)
-	fmt.Fprintf(&fn.body, "\n%s:\n", label)
+	label := newLabel("loop")
+	putLabel(label)
 	body()
 	raw("SUBS $%d, %v, %v", step, n, n)
 	raw("BNE %s", label)
@@ -149,11 +155,10 @@ func loop(n r, step int, body func()) {
 
 // unless skips body if the register is zero.
 func unless(x r, body func()) {
-	fn.labels++
-	label := fmt.Sprintf("skip%d", fn.labels)
+	label := newLabel("skip")
 	raw("CBZ %v, %s", x, label)
 	body()
-	fmt.Fprintf(&fn.body, "\n%s:\n", label)
+	putLabel(label)
 }
 
 // each repeats body for every 4 of n values and moves the pointers on.
@@ -180,6 +185,7 @@ func load(p r, off int) v {
 
 func ldr(x v, p r, off int)   { raw("FMOVQ %d(%v), F%d", off, p, int(x)) }
 func str(x v, p r, off int)   { raw("FMOVQ F%d, %d(%v)", int(x), off, p) }
+func ldr64(x v, p r, off int) { raw("FMOVD %d(%v), F%d", off, p, int(x)) }
 func str64(x v, p r, off int) { raw("FMOVD F%d, %d(%v)", int(x), off, p) }
 
 // write prints all functions and their declarations.
@@ -190,6 +196,9 @@ func write(header, asm, stubs string) {
 	}
 	s.WriteString("#include \"textflag.h\"\n")
 	g.WriteString("package kernel\n")
+	if strings.Contains(wrappers.String(), "tensor.") {
+		g.WriteString("\nimport \"atenia/tensor\"\n")
+	}
 	for _, f := range written {
 		fmt.Fprintf(&s, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s", f.name, f.params, f.name, f.frame, f.body.String())
 		fmt.Fprintf(&g, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)\n", f.name, f.doc, f.name, f.params)

@@ -26,10 +26,11 @@ var families = map[string]func(){
 		rows()
 		roof()
 	},
+	"packed": packedProducts,
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: vector")
+	family := flag.String("family", "", "which functions: vector or packed")
 	asm := flag.String("out", "", "assembly to write")
 	stubs := flag.String("stubs", "", "declarations to write")
 	flag.Parse()

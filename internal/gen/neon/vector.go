@@ -256,14 +256,19 @@ func roof() {
 			}
 		})
 	})
-	text("fmaNEON", "steps int", "does steps times 12 multiply-adds of whole vectors.", func() {
-		n := arg("steps")
-		a, x := vecs(12), vec()
-		zero(append(a, x)...)
-		loop(n, 1, func() {
-			for _, y := range a {
-				fmla(y, x, x)
-			}
+	steps := func(name, doc string, op func(acc, x v)) {
+		text(name, "steps int", "does steps times 12 "+doc+" of whole vectors.", func() {
+			n := arg("steps")
+			a, x := vecs(12), vec()
+			zero(append(a, x)...)
+			loop(n, 1, func() {
+				for _, y := range a {
+					op(y, x)
+				}
+			})
 		})
-	})
+	}
+	steps("fmaNEON", "multiply-adds", func(a, x v) { fmla(a, x, x) })
+	steps("pairsNEON", "multiply-adds of bytes to 16 bits", func(a, x v) { smlal(a, x, x) })
+	steps("dotDot", "SDOT", func(a, x v) { sdotElement(a, x, x, 0) })
 }
