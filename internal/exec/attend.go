@@ -5,7 +5,7 @@ import "atenia/internal/kernel"
 // attendQueries are about how many queries are scored together, so that each
 // cached byte that was read serves all of them: more would not fit the first
 // cache beside a tile of keys.
-const attendQueries = 64
+const attendQueries = 48
 
 // attending is the part of an attention between cache write and output
 // projection. The unit of work is a block, some consecutive rows of one run,

@@ -38,7 +38,6 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	}
 	var list tileList
 	list.fill(k, lo, hi)
-	const stride = 4 * AttentionSpan
 	first, end := lo%AttentionSpan/tileKeys, (hi-1)%AttentionSpan/tileKeys+1
 	if level.Load() == levelAVX512 {
 		first /= 2
@@ -46,22 +45,22 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 		d, x, tiles := &dst[2*first*tileKeys], &q[0], &list[2*first]
 		switch k.DType {
 		case tensor.F32:
-			scoresF32AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+			scoresF32AVX512(d, x, n, k.Dim, tiles, groups, scale)
 		case tensor.F16:
-			scoresF16AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+			scoresF16AVX512(d, x, n, k.Dim, tiles, groups, scale)
 		case tensor.Q8_0:
-			scoresQ80AVX512(d, stride, x, n, k.Dim, tiles, groups, scale)
+			scoresQ80AVX512(d, x, n, k.Dim, tiles, groups, scale)
 		}
 		return
 	}
 	d, x, tiles, groups := &dst[first*tileKeys], &q[0], &list[first], end-first
 	switch k.DType {
 	case tensor.F32:
-		scoresF32AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+		scoresF32AVX2(d, x, n, k.Dim, tiles, groups, scale)
 	case tensor.F16:
-		scoresF16AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+		scoresF16AVX2(d, x, n, k.Dim, tiles, groups, scale)
 	case tensor.Q8_0:
-		scoresQ80AVX2(d, stride, x, n, k.Dim, tiles, groups, scale)
+		scoresQ80AVX2(d, x, n, k.Dim, tiles, groups, scale)
 	}
 }
 
@@ -105,31 +104,30 @@ type weighting struct {
 }
 
 func (w *weighting) columns(d *float32, ds, n, off int, t tensor.DType, cols int) {
-	const ps = 4 * AttentionSpan
 	switch wide := level.Load() == levelAVX512; t {
 	case tensor.F32:
 		switch {
 		case !wide:
-			weightedF32c16AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF32c16AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		case cols == 32:
-			weightedF32c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF32c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		default:
-			weightedF32c16AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF32c16AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
 	case tensor.F16:
 		switch {
 		case !wide:
-			weightedF16c16AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF16c16AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		case cols == 32:
-			weightedF16c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF16c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		default:
-			weightedF16c16AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedF16c16AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
 	case tensor.Q8_0:
 		if wide {
-			weightedQ80c32AVX512(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedQ80c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		} else {
-			weightedQ80c32AVX2(d, ds, w.p, ps, n, w.tiles, off, w.rowBytes, w.first, w.count)
+			weightedQ80c32AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 		}
 	}
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// cacheTile keys lie side by side in a tile of the cache.
-const cacheTile = 16
+// cacheTile keys lie side by side in a tile of the cache, and the scores or
+// weights of so many bytes are those of one query.
+const (
+	cacheTile = 16
+	spanBytes = 4 * 256
+)
 
 // A scoring is the registers of queries against two vectors of keys: two tiles
 // for AVX-512, the halves of one for AVX2. A lane is a key, so nothing is
@@ -32,7 +36,7 @@ var columnBytes = map[string]int{"F32": 4 * cacheTile, "F16": 2 * cacheTile, "Q8
 func queriesAtOnce(i isa, d string) int {
 	switch {
 	case i == avx512:
-		return 8
+		return 12
 	case d == "Q80": // whose scales take registers, too
 		return 5
 	}
@@ -42,9 +46,9 @@ func queriesAtOnce(i isa, d string) int {
 // scores makes the products of queries with tiles of keys.
 func scores(i isa, d string) {
 	tiles := 2 / i.parts()
-	text(fmt.Sprintf("scores%s%s", d, i), "func(dst *float32, dstStride int, q *float32, n, dim int, tiles **byte, groups int, scale float32)")
-	Doc(fmt.Sprintf("scores%s%s does scoresGeneric for groups of %d tiles, dstStride bytes apart; as many pointers more are read.", d, i, tiles))
-	dst, list, groups := NewParamAddr("dst", 0), NewParamAddr("tiles", 40), NewParamAddr("groups", 48)
+	text(fmt.Sprintf("scores%s%s", d, i), "func(dst, q *float32, n, dim int, tiles **byte, groups int, scale float32)")
+	Doc(fmt.Sprintf("scores%s%s does scoresGeneric for groups of %d tiles; as many pointers more are read.", d, i, tiles))
+	dst, list, groups := NewParamAddr("dst", 0), NewParamAddr("tiles", 32), NewParamAddr("groups", 40)
 	s := &scoring{i: i, d: d, idx: GP64(), left: GP64()}
 	for range tiles {
 		s.k, s.next = append(s.k, GP64()), append(s.next, GP64())
@@ -60,8 +64,8 @@ func scores(i isa, d string) {
 		MOVQ(at(out, 8*(tiles+t)), s.next[t])
 	}
 	ADDQ(Imm(uint64(8*tiles)), list)
-	MOVQ(NewParamAddr("n", 24), n)
-	MOVQ(NewParamAddr("q", 16), q)
+	MOVQ(NewParamAddr("n", 16), n)
+	MOVQ(NewParamAddr("q", 8), q)
 	MOVQ(dst, out)
 	forQueries(queriesAtOnce(i, d), n, done, func(count int) {
 		s.q.first = q
@@ -69,16 +73,16 @@ func scores(i isa, d string) {
 		for r := range count {
 			for v := range 2 {
 				if i == avx512 {
-					VMULPS_BCST(NewParamAddr("scale", 56), s.acc[2*r+v], s.acc[2*r+v])
+					VMULPS_BCST(NewParamAddr("scale", 48), s.acc[2*r+v], s.acc[2*r+v])
 				} else {
 					x := YMM()
-					VBROADCASTSS(NewParamAddr("scale", 56), x)
+					VBROADCASTSS(NewParamAddr("scale", 48), x)
 					VMULPS(x, s.acc[2*r+v], s.acc[2*r+v])
 				}
-				VMOVUPS(s.acc[2*r+v], at(out, v*i.width()))
+				VMOVUPS(s.acc[2*r+v], at(out, r*spanBytes+v*i.width()))
 			}
-			ADDQ(NewParamAddr("dstStride", 8), out)
 		}
+		ADDQ(U32(uint32(count*spanBytes)), out)
 		if count == queriesAtOnce(i, d) {
 			IMUL3Q(Imm(uint64(count)), s.q.stride, s.left)
 			ADDQ(s.left, q)
@@ -121,12 +125,9 @@ func (s *scoring) dot(count int) {
 	s.acc = s.i.vecs(2 * count)
 	s.i.zero(s.acc...)
 	XORQ(s.idx, s.idx)
-	MOVQ(NewParamAddr("dim", 32), s.left)
+	MOVQ(NewParamAddr("dim", 24), s.left)
 	block, loop := label("block"), label("columns")
-	step := 64 / columnBytes[s.d] // columns of a cache line
-	if s.d == "F32" {
-		step = 2
-	}
+	const step = 4
 	if s.d == "Q80" {
 		Label(block)
 		s.scales = s.i.vecs(2)
@@ -155,8 +156,8 @@ func (s *scoring) dot(count int) {
 		}
 	}
 	ADDQ(U32(uint32(step*columnBytes[s.d])), s.idx)
-	q.add(uint32(4 * step))
-	SUBQ(Imm(uint64(step)), s.left)
+	q.add(4 * step)
+	SUBQ(Imm(step), s.left)
 	if s.d != "Q80" {
 		JNZ(LabelRef(loop))
 		return

@@ -25,8 +25,7 @@ type weighting struct {
 	i     isa
 	d     string
 	parts int // vectors of columns
-	v     reg.GPVirtual
-	p     rowBases
+	v, p  reg.GPVirtual
 	acc   []reg.VecVirtual // [queries][parts]
 }
 
@@ -34,18 +33,17 @@ type weighting struct {
 func weighted(i isa, d string, parts int) {
 	cols := parts * i.width() / 4
 	name := fmt.Sprintf("weighted%sc%d%s", d, cols, i)
-	text(name, "func(dst *float32, dstStride int, p *float32, pStride, n int, tiles **byte, off, rowBytes, first, count int)")
+	text(name, "func(dst *float32, dstStride int, p *float32, n int, tiles **byte, off, rowBytes, first, count int)")
 	Doc(fmt.Sprintf("%s does weightedGeneric for %d columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.", name, cols))
-	w := &weighting{i: i, d: d, parts: parts, v: GP64()}
+	w := &weighting{i: i, d: d, parts: parts, v: GP64(), p: GP64()}
 	dst, p, n := arg("dst"), arg("p"), GP64()
-	w.p.stride = arg("pStride")
 	rowBytes := arg("rowBytes")
-	MOVQ(NewParamAddr("n", 32), n)
+	MOVQ(NewParamAddr("n", 24), n)
 	done := label("done")
 	forQueries(queriesAtOnce(i, "")*2/max(2, parts), n, done, func(count int) {
 		w.sum(count, dst, p, rowBytes)
+		ADDQ(U32(uint32(count*spanBytes)), p)
 		for range count {
-			ADDQ(w.p.stride, p)
 			ADDQ(NewParamAddr("dstStride", 8), dst)
 		}
 	})
@@ -69,28 +67,24 @@ func (w *weighting) sum(count int, dst, first, rowBytes reg.GPVirtual) {
 		}
 	}
 	each(func(k int, m Mem) { VMOVUPS(m, w.acc[k]) })
-	p := w.p
-	p.first = GP64()
-	MOVQ(first, p.first)
-	p.begin(count)
+	MOVQ(first, w.p)
 	tiles, next, rows, left := GP64(), GP64(), GP64(), GP64()
-	MOVQ(NewParamAddr("tiles", 40), tiles)
-	MOVQ(NewParamAddr("first", 64), rows)
-	MOVQ(NewParamAddr("count", 72), left)
+	MOVQ(NewParamAddr("tiles", 32), tiles)
+	MOVQ(NewParamAddr("first", 56), rows)
+	MOVQ(NewParamAddr("count", 64), left)
 	tile, row := label("tile"), label("row")
 	Label(tile)
 	SUBQ(rows, left)
 	MOVQ(at(tiles, 0), w.v)
 	MOVQ(at(tiles, 8), next)
-	ADDQ(NewParamAddr("off", 48), w.v)
-	ADDQ(NewParamAddr("off", 48), next)
+	SUBQ(w.v, next)
+	ADDQ(NewParamAddr("off", 40), w.v)
 	ADDQ(Imm(8), tiles)
 	Label(row)
-	PREFETCHT0(at(next, 0))
-	w.row(p, count)
+	PREFETCHT0(Mem{Base: w.v, Index: next, Scale: 1})
+	w.row(count)
 	ADDQ(rowBytes, w.v)
-	ADDQ(rowBytes, next)
-	p.add(4)
+	ADDQ(Imm(4), w.p)
 	DECQ(rows)
 	JNZ(LabelRef(row))
 	MOVQ(U32(cacheTile), rows)
@@ -103,7 +97,7 @@ func (w *weighting) sum(count int, dst, first, rowBytes reg.GPVirtual) {
 }
 
 // row adds one row.
-func (w *weighting) row(p rowBases, count int) {
+func (w *weighting) row(count int) {
 	lanes := w.i.width() / 4
 	var values []reg.VecVirtual
 	var scale reg.VecVirtual
@@ -125,7 +119,7 @@ func (w *weighting) row(p rowBases, count int) {
 		}
 		for r := range count {
 			x := w.i.vec()
-			VBROADCASTSS(p.at(r, 0), x)
+			VBROADCASTSS(at(w.p, r*spanBytes), x)
 			for k, v := range values {
 				VFMADD231PS(v, x, w.acc[r*w.parts+k])
 			}
@@ -137,7 +131,7 @@ func (w *weighting) row(p rowBases, count int) {
 		v := load(k)
 		for r := range count {
 			x := w.i.vec()
-			VBROADCASTSS(p.at(r, 0), x)
+			VBROADCASTSS(at(w.p, r*spanBytes), x)
 			VFMADD231PS(v, x, w.acc[r*w.parts+k])
 		}
 	}
