@@ -3,7 +3,6 @@
 package kernel
 
 import (
-	"math"
 	"unsafe"
 
 	"atenia/internal/cpu"
@@ -202,16 +201,14 @@ func apply(op unary, dst, src []float32) {
 }
 
 func maxOf(x []float32) float32 {
-	n := whole(len(x), 8)
-	if n == 0 {
+	switch n := whole(len(x), 16); {
+	case n == 0:
 		return maxGeneric(x)
+	case level.Load() == levelAVX512:
+		return max(maxAVX512(&x[0], n), maxGeneric(x[n:]))
+	default:
+		return max(maxAVX2(&x[0], n), maxGeneric(x[n:]))
 	}
-	var tops [8]float32
-	for i := range tops {
-		tops[i] = float32(math.Inf(-1))
-	}
-	maxAVX2(&x[0], n, &tops)
-	return max(maxGeneric(tops[:]), maxGeneric(x[n:]))
 }
 
 func expSum(a *lanes, x []float32, top float32) {

@@ -39,7 +39,7 @@ func SoftmaxSpan(x []float32, lo, hi int) (top, sum float32) {
 		x[i] = inf
 	}
 	x = x[first:end]
-	top = maxOf(x)
+	top = maxOf(x) + 0 // which makes of a zero the positive one
 	var a lanes
 	expSum(&a, x, finite(top))
 	return top, a.sum()

@@ -49,6 +49,11 @@ func relu2AVX2(dst *float32, src *float32, n int)
 //go:noescape
 func expSumAVX2(acc *float32, x *float32, n int, top float32)
 
+// maxAVX2 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
+//
+//go:noescape
+func maxAVX2(x *float32, n int) float32
+
 // addScaledAVX2 does addScaledGeneric for a multiple of 8.
 //
 //go:noescape
@@ -119,11 +124,6 @@ func sumSquaresLanesAVX2(acc *float64, x *float32, n int, mean float64)
 //go:noescape
 func normaliseAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
 
-// maxAVX2 raises eight maxima; numbers win over NaN.
-//
-//go:noescape
-func maxAVX2(x *float32, n int, top *[8]float32)
-
 // readAVX2 reads a multiple of 256 bytes.
 //
 //go:noescape
@@ -193,3 +193,8 @@ func relu2AVX512(dst *float32, src *float32, n int)
 //
 //go:noescape
 func expSumAVX512(acc *float32, x *float32, n int, top float32)
+
+// maxAVX512 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
+//
+//go:noescape
+func maxAVX512(x *float32, n int) float32

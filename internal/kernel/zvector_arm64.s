@@ -494,60 +494,62 @@ TEXT ·expNEON(SB), NOSPLIT, $0-24
 	VDUP R26, V1.S4
 	MOVD $0x3fb8aa3b, R26
 	VDUP R26, V2.S4
-	MOVD $0x3f318000, R26
+	MOVD $0x4b400000, R26
 	VDUP R26, V3.S4
-	MOVD $0xb95e8083, R26
+	MOVD $0xbf318000, R26
 	VDUP R26, V4.S4
-	MOVD $0x39506967, R26
+	MOVD $0x395e8083, R26
 	VDUP R26, V5.S4
-	MOVD $0x3ab743ce, R26
+	MOVD $0x39506967, R26
 	VDUP R26, V6.S4
-	MOVD $0x3c088908, R26
+	MOVD $0x3ab743ce, R26
 	VDUP R26, V7.S4
-	MOVD $0x3d2aa9c1, R26
+	MOVD $0x3c088908, R26
 	VDUP R26, V8.S4
-	MOVD $0x3e2aaaaa, R26
+	MOVD $0x3d2aa9c1, R26
 	VDUP R26, V9.S4
-	MOVD $0x3f000000, R26
+	MOVD $0x3e2aaaaa, R26
 	VDUP R26, V10.S4
-	MOVD $0x3f800000, R26
+	MOVD $0x3f000000, R26
 	VDUP R26, V11.S4
-	MOVD $0x7f, R26
+	MOVD $0x3f800000, R26
 	VDUP R26, V12.S4
+	MOVD $0x7f, R26
+	VDUP R26, V13.S4
 
 loop1:
-	FMOVQ 0(R1), F13
-	WORD $0x4e20f5ad // fmax v13.4s, v13.4s, v0.4s
-	WORD $0x4ea1f5ad // fmin v13.4s, v13.4s, v1.4s
-	WORD $0x6e22ddae // fmul v14.4s, v13.4s, v2.4s
-	WORD $0x4e2189ce // frintn v14.4s, v14.4s
-	WORD $0x6e23ddcf // fmul v15.4s, v14.4s, v3.4s
-	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
-	WORD $0x6e24ddcf // fmul v15.4s, v14.4s, v4.4s
-	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
-	WORD $0x6e2ddcb0 // fmul v16.4s, v5.4s, v13.4s
-	WORD $0x4e26d610 // fadd v16.4s, v16.4s, v6.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e28d610 // fadd v16.4s, v16.4s, v8.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e29d610 // fadd v16.4s, v16.4s, v9.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4e2ad610 // fadd v16.4s, v16.4s, v10.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
-	WORD $0x4e2bd610 // fadd v16.4s, v16.4s, v11.4s
-	WORD $0x4ea1b9ce // fcvtzs v14.4s, v14.4s
-	WORD $0x4f3f05cf // sshr v15.4s, v14.4s, #1
-	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
-	WORD $0x4eac85ef // add v15.4s, v15.4s, v12.4s
+	FMOVQ 0(R1), F14
+	WORD $0x4e20f5ce // fmax v14.4s, v14.4s, v0.4s
+	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
+	WORD $0x4e231c70 // and v16.16b, v3.16b, v3.16b
+	WORD $0x4e22cdd0 // fmla v16.4s, v14.4s, v2.4s
+	WORD $0x4ea3d60f // fsub v15.4s, v16.4s, v3.4s
+	WORD $0x4e24cdee // fmla v14.4s, v15.4s, v4.4s
+	WORD $0x4e25cdee // fmla v14.4s, v15.4s, v5.4s
+	WORD $0x6ea3860f // sub v15.4s, v16.4s, v3.4s
+	WORD $0x4e261cd1 // and v17.16b, v6.16b, v6.16b
+	WORD $0x4e271cf0 // and v16.16b, v7.16b, v7.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e281d11 // and v17.16b, v8.16b, v8.16b
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	WORD $0x4e291d30 // and v16.16b, v9.16b, v9.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2a1d51 // and v17.16b, v10.16b, v10.16b
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	WORD $0x4e2b1d70 // and v16.16b, v11.16b, v11.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2c1d91 // and v17.16b, v12.16b, v12.16b
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	WORD $0x4e2c1d90 // and v16.16b, v12.16b, v12.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4f3f05f1 // sshr v17.4s, v15.4s, #1
+	WORD $0x6eb185ef // sub v15.4s, v15.4s, v17.4s
+	WORD $0x4ead8631 // add v17.4s, v17.4s, v13.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4ead85ef // add v15.4s, v15.4s, v13.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4eac85ce // add v14.4s, v14.4s, v12.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
 	FMOVQ F16, 0(R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
@@ -570,61 +572,63 @@ TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
 	VDUP R26, V3.S4
 	MOVD $0x3fb8aa3b, R26
 	VDUP R26, V4.S4
-	MOVD $0x3f318000, R26
+	MOVD $0x4b400000, R26
 	VDUP R26, V5.S4
-	MOVD $0xb95e8083, R26
+	MOVD $0xbf318000, R26
 	VDUP R26, V6.S4
-	MOVD $0x39506967, R26
+	MOVD $0x395e8083, R26
 	VDUP R26, V7.S4
-	MOVD $0x3ab743ce, R26
+	MOVD $0x39506967, R26
 	VDUP R26, V8.S4
-	MOVD $0x3c088908, R26
+	MOVD $0x3ab743ce, R26
 	VDUP R26, V9.S4
-	MOVD $0x3d2aa9c1, R26
+	MOVD $0x3c088908, R26
 	VDUP R26, V10.S4
-	MOVD $0x3e2aaaaa, R26
+	MOVD $0x3d2aa9c1, R26
 	VDUP R26, V11.S4
-	MOVD $0x3f000000, R26
+	MOVD $0x3e2aaaaa, R26
 	VDUP R26, V12.S4
-	MOVD $0x3f800000, R26
+	MOVD $0x3f000000, R26
 	VDUP R26, V13.S4
-	MOVD $0x7f, R26
+	MOVD $0x3f800000, R26
 	VDUP R26, V14.S4
+	MOVD $0x7f, R26
+	VDUP R26, V15.S4
 
 loop1:
-	FMOVQ 0(R1), F15
-	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
-	WORD $0x4e22f610 // fmax v16.4s, v16.4s, v2.4s
-	WORD $0x4ea3f610 // fmin v16.4s, v16.4s, v3.4s
-	WORD $0x6e24de11 // fmul v17.4s, v16.4s, v4.4s
-	WORD $0x4e218a31 // frintn v17.4s, v17.4s
-	WORD $0x6e25de32 // fmul v18.4s, v17.4s, v5.4s
-	WORD $0x4eb2d610 // fsub v16.4s, v16.4s, v18.4s
-	WORD $0x6e26de32 // fmul v18.4s, v17.4s, v6.4s
-	WORD $0x4eb2d610 // fsub v16.4s, v16.4s, v18.4s
-	WORD $0x6e30dcf3 // fmul v19.4s, v7.4s, v16.4s
-	WORD $0x4e28d673 // fadd v19.4s, v19.4s, v8.4s
-	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x4e29d673 // fadd v19.4s, v19.4s, v9.4s
-	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x4e2ad673 // fadd v19.4s, v19.4s, v10.4s
-	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x4e2bd673 // fadd v19.4s, v19.4s, v11.4s
-	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x4e2cd673 // fadd v19.4s, v19.4s, v12.4s
-	WORD $0x6e30de12 // fmul v18.4s, v16.4s, v16.4s
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
-	WORD $0x4e2dd673 // fadd v19.4s, v19.4s, v13.4s
-	WORD $0x4ea1ba31 // fcvtzs v17.4s, v17.4s
-	WORD $0x4f3f0632 // sshr v18.4s, v17.4s, #1
-	WORD $0x6eb28631 // sub v17.4s, v17.4s, v18.4s
-	WORD $0x4eae8652 // add v18.4s, v18.4s, v14.4s
+	FMOVQ 0(R1), F16
+	WORD $0x6ea0fa11 // fneg v17.4s, v16.4s
+	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
+	WORD $0x4ea3f631 // fmin v17.4s, v17.4s, v3.4s
+	WORD $0x4e251cb3 // and v19.16b, v5.16b, v5.16b
+	WORD $0x4e24ce33 // fmla v19.4s, v17.4s, v4.4s
+	WORD $0x4ea5d672 // fsub v18.4s, v19.4s, v5.4s
+	WORD $0x4e26ce51 // fmla v17.4s, v18.4s, v6.4s
+	WORD $0x4e27ce51 // fmla v17.4s, v18.4s, v7.4s
+	WORD $0x6ea58672 // sub v18.4s, v19.4s, v5.4s
+	WORD $0x4e281d14 // and v20.16b, v8.16b, v8.16b
+	WORD $0x4e291d33 // and v19.16b, v9.16b, v9.16b
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e2a1d54 // and v20.16b, v10.16b, v10.16b
+	WORD $0x4e31ce74 // fmla v20.4s, v19.4s, v17.4s
+	WORD $0x4e2b1d73 // and v19.16b, v11.16b, v11.16b
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e2c1d94 // and v20.16b, v12.16b, v12.16b
+	WORD $0x4e31ce74 // fmla v20.4s, v19.4s, v17.4s
+	WORD $0x4e2d1db3 // and v19.16b, v13.16b, v13.16b
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e2e1dd4 // and v20.16b, v14.16b, v14.16b
+	WORD $0x4e31ce74 // fmla v20.4s, v19.4s, v17.4s
+	WORD $0x4e2e1dd3 // and v19.16b, v14.16b, v14.16b
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4f3f0654 // sshr v20.4s, v18.4s, #1
+	WORD $0x6eb48652 // sub v18.4s, v18.4s, v20.4s
+	WORD $0x4eaf8694 // add v20.4s, v20.4s, v15.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4eaf8652 // add v18.4s, v18.4s, v15.4s
 	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x4eae8631 // add v17.4s, v17.4s, v14.4s
-	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
 	WORD $0x6e33fc13 // fdiv v19.4s, v0.4s, v19.4s
 	FMOVQ F19, 0(R0)
@@ -716,63 +720,65 @@ TEXT ·siluNEON(SB), NOSPLIT, $0-24
 	VDUP R26, V2.S4
 	MOVD $0x3fb8aa3b, R26
 	VDUP R26, V3.S4
-	MOVD $0x3f318000, R26
+	MOVD $0x4b400000, R26
 	VDUP R26, V4.S4
-	MOVD $0xb95e8083, R26
+	MOVD $0xbf318000, R26
 	VDUP R26, V5.S4
-	MOVD $0x39506967, R26
+	MOVD $0x395e8083, R26
 	VDUP R26, V6.S4
-	MOVD $0x3ab743ce, R26
+	MOVD $0x39506967, R26
 	VDUP R26, V7.S4
-	MOVD $0x3c088908, R26
+	MOVD $0x3ab743ce, R26
 	VDUP R26, V8.S4
-	MOVD $0x3d2aa9c1, R26
+	MOVD $0x3c088908, R26
 	VDUP R26, V9.S4
-	MOVD $0x3e2aaaaa, R26
+	MOVD $0x3d2aa9c1, R26
 	VDUP R26, V10.S4
-	MOVD $0x3f000000, R26
+	MOVD $0x3e2aaaaa, R26
 	VDUP R26, V11.S4
-	MOVD $0x3f800000, R26
+	MOVD $0x3f000000, R26
 	VDUP R26, V12.S4
-	MOVD $0x7f, R26
+	MOVD $0x3f800000, R26
 	VDUP R26, V13.S4
+	MOVD $0x7f, R26
+	VDUP R26, V14.S4
 
 loop1:
-	FMOVQ 0(R1), F14
-	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
-	WORD $0x4e21f5ef // fmax v15.4s, v15.4s, v1.4s
-	WORD $0x4ea2f5ef // fmin v15.4s, v15.4s, v2.4s
-	WORD $0x6e23ddf0 // fmul v16.4s, v15.4s, v3.4s
-	WORD $0x4e218a10 // frintn v16.4s, v16.4s
-	WORD $0x6e24de11 // fmul v17.4s, v16.4s, v4.4s
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-	WORD $0x6e25de11 // fmul v17.4s, v16.4s, v5.4s
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-	WORD $0x6e2fdcd2 // fmul v18.4s, v6.4s, v15.4s
-	WORD $0x4e27d652 // fadd v18.4s, v18.4s, v7.4s
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x4e28d652 // fadd v18.4s, v18.4s, v8.4s
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x4e29d652 // fadd v18.4s, v18.4s, v9.4s
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x4e2ad652 // fadd v18.4s, v18.4s, v10.4s
-	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
-	WORD $0x4e2bd652 // fadd v18.4s, v18.4s, v11.4s
-	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
-	WORD $0x4e2cd652 // fadd v18.4s, v18.4s, v12.4s
-	WORD $0x4ea1ba10 // fcvtzs v16.4s, v16.4s
-	WORD $0x4f3f0611 // sshr v17.4s, v16.4s, #1
-	WORD $0x6eb18610 // sub v16.4s, v16.4s, v17.4s
-	WORD $0x4ead8631 // add v17.4s, v17.4s, v13.4s
+	FMOVQ 0(R1), F15
+	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
+	WORD $0x4e21f610 // fmax v16.4s, v16.4s, v1.4s
+	WORD $0x4ea2f610 // fmin v16.4s, v16.4s, v2.4s
+	WORD $0x4e241c92 // and v18.16b, v4.16b, v4.16b
+	WORD $0x4e23ce12 // fmla v18.4s, v16.4s, v3.4s
+	WORD $0x4ea4d651 // fsub v17.4s, v18.4s, v4.4s
+	WORD $0x4e25ce30 // fmla v16.4s, v17.4s, v5.4s
+	WORD $0x4e26ce30 // fmla v16.4s, v17.4s, v6.4s
+	WORD $0x6ea48651 // sub v17.4s, v18.4s, v4.4s
+	WORD $0x4e271cf3 // and v19.16b, v7.16b, v7.16b
+	WORD $0x4e281d12 // and v18.16b, v8.16b, v8.16b
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4e291d33 // and v19.16b, v9.16b, v9.16b
+	WORD $0x4e30ce53 // fmla v19.4s, v18.4s, v16.4s
+	WORD $0x4e2a1d52 // and v18.16b, v10.16b, v10.16b
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4e2b1d73 // and v19.16b, v11.16b, v11.16b
+	WORD $0x4e30ce53 // fmla v19.4s, v18.4s, v16.4s
+	WORD $0x4e2c1d92 // and v18.16b, v12.16b, v12.16b
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4e2d1db3 // and v19.16b, v13.16b, v13.16b
+	WORD $0x4e30ce53 // fmla v19.4s, v18.4s, v16.4s
+	WORD $0x4e2d1db2 // and v18.16b, v13.16b, v13.16b
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4f3f0633 // sshr v19.4s, v17.4s, #1
+	WORD $0x6eb38631 // sub v17.4s, v17.4s, v19.4s
+	WORD $0x4eae8673 // add v19.4s, v19.4s, v14.4s
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4eae8631 // add v17.4s, v17.4s, v14.4s
 	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
 	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	WORD $0x4ead8610 // add v16.4s, v16.4s, v13.4s
-	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
-	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	WORD $0x4e20d652 // fadd v18.4s, v18.4s, v0.4s
-	WORD $0x6e32fdd2 // fdiv v18.4s, v14.4s, v18.4s
+	WORD $0x6e32fdf2 // fdiv v18.4s, v15.4s, v18.4s
 	FMOVQ F18, 0(R0)
 	ADD $16, R0, R0
 	ADD $16, R1, R1
@@ -991,170 +997,172 @@ TEXT ·expSumNEON(SB), NOSPLIT, $0-28
 	VDUP R26, V6.S4
 	MOVD $0x3fb8aa3b, R26
 	VDUP R26, V7.S4
-	MOVD $0x3f318000, R26
+	MOVD $0x4b400000, R26
 	VDUP R26, V8.S4
-	MOVD $0xb95e8083, R26
+	MOVD $0xbf318000, R26
 	VDUP R26, V9.S4
-	MOVD $0x39506967, R26
+	MOVD $0x395e8083, R26
 	VDUP R26, V10.S4
-	MOVD $0x3ab743ce, R26
+	MOVD $0x39506967, R26
 	VDUP R26, V11.S4
-	MOVD $0x3c088908, R26
+	MOVD $0x3ab743ce, R26
 	VDUP R26, V12.S4
-	MOVD $0x3d2aa9c1, R26
+	MOVD $0x3c088908, R26
 	VDUP R26, V13.S4
-	MOVD $0x3e2aaaaa, R26
+	MOVD $0x3d2aa9c1, R26
 	VDUP R26, V14.S4
-	MOVD $0x3f000000, R26
+	MOVD $0x3e2aaaaa, R26
 	VDUP R26, V15.S4
-	MOVD $0x3f800000, R26
+	MOVD $0x3f000000, R26
 	VDUP R26, V16.S4
-	MOVD $0x7f, R26
+	MOVD $0x3f800000, R26
 	VDUP R26, V17.S4
+	MOVD $0x7f, R26
+	VDUP R26, V18.S4
 	FMOVQ 0(R0), F1
 	FMOVQ 16(R0), F2
 	FMOVQ 32(R0), F3
 	FMOVQ 48(R0), F4
 
 loop1:
-	FMOVQ 0(R1), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	WORD $0x4e25f652 // fmax v18.4s, v18.4s, v5.4s
-	WORD $0x4ea6f652 // fmin v18.4s, v18.4s, v6.4s
-	WORD $0x6e27de53 // fmul v19.4s, v18.4s, v7.4s
-	WORD $0x4e218a73 // frintn v19.4s, v19.4s
-	WORD $0x6e28de74 // fmul v20.4s, v19.4s, v8.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e29de74 // fmul v20.4s, v19.4s, v9.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e32dd55 // fmul v21.4s, v10.4s, v18.4s
-	WORD $0x4e2bd6b5 // fadd v21.4s, v21.4s, v11.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
-	WORD $0x6e32de54 // fmul v20.4s, v18.4s, v18.4s
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4e32d6b5 // fadd v21.4s, v21.4s, v18.4s
-	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
-	WORD $0x4ea1ba73 // fcvtzs v19.4s, v19.4s
-	WORD $0x4f3f0674 // sshr v20.4s, v19.4s, #1
-	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
-	WORD $0x4eb18694 // add v20.4s, v20.4s, v17.4s
+	FMOVQ 0(R1), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e25f673 // fmax v19.4s, v19.4s, v5.4s
+	WORD $0x4ea6f673 // fmin v19.4s, v19.4s, v6.4s
+	WORD $0x4e281d15 // and v21.16b, v8.16b, v8.16b
+	WORD $0x4e27ce75 // fmla v21.4s, v19.4s, v7.4s
+	WORD $0x4ea8d6b4 // fsub v20.4s, v21.4s, v8.4s
+	WORD $0x4e29ce93 // fmla v19.4s, v20.4s, v9.4s
+	WORD $0x4e2ace93 // fmla v19.4s, v20.4s, v10.4s
+	WORD $0x6ea886b4 // sub v20.4s, v21.4s, v8.4s
+	WORD $0x4e2b1d76 // and v22.16b, v11.16b, v11.16b
+	WORD $0x4e2c1d95 // and v21.16b, v12.16b, v12.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2d1db6 // and v22.16b, v13.16b, v13.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e2e1dd5 // and v21.16b, v14.16b, v14.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2f1df6 // and v22.16b, v15.16b, v15.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e301e15 // and v21.16b, v16.16b, v16.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e311e36 // and v22.16b, v17.16b, v17.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e311e35 // and v21.16b, v17.16b, v17.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4f3f0696 // sshr v22.4s, v20.4s, #1
+	WORD $0x6eb68694 // sub v20.4s, v20.4s, v22.4s
+	WORD $0x4eb286d6 // add v22.4s, v22.4s, v18.4s
+	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
+	WORD $0x6e36deb5 // fmul v21.4s, v21.4s, v22.4s
+	WORD $0x4eb28694 // add v20.4s, v20.4s, v18.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
 	FMOVQ F21, 0(R1)
 	WORD $0x4e35d421 // fadd v1.4s, v1.4s, v21.4s
-	FMOVQ 16(R1), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	WORD $0x4e25f652 // fmax v18.4s, v18.4s, v5.4s
-	WORD $0x4ea6f652 // fmin v18.4s, v18.4s, v6.4s
-	WORD $0x6e27de53 // fmul v19.4s, v18.4s, v7.4s
-	WORD $0x4e218a73 // frintn v19.4s, v19.4s
-	WORD $0x6e28de74 // fmul v20.4s, v19.4s, v8.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e29de74 // fmul v20.4s, v19.4s, v9.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e32dd55 // fmul v21.4s, v10.4s, v18.4s
-	WORD $0x4e2bd6b5 // fadd v21.4s, v21.4s, v11.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
-	WORD $0x6e32de54 // fmul v20.4s, v18.4s, v18.4s
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4e32d6b5 // fadd v21.4s, v21.4s, v18.4s
-	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
-	WORD $0x4ea1ba73 // fcvtzs v19.4s, v19.4s
-	WORD $0x4f3f0674 // sshr v20.4s, v19.4s, #1
-	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
-	WORD $0x4eb18694 // add v20.4s, v20.4s, v17.4s
+	FMOVQ 16(R1), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e25f673 // fmax v19.4s, v19.4s, v5.4s
+	WORD $0x4ea6f673 // fmin v19.4s, v19.4s, v6.4s
+	WORD $0x4e281d15 // and v21.16b, v8.16b, v8.16b
+	WORD $0x4e27ce75 // fmla v21.4s, v19.4s, v7.4s
+	WORD $0x4ea8d6b4 // fsub v20.4s, v21.4s, v8.4s
+	WORD $0x4e29ce93 // fmla v19.4s, v20.4s, v9.4s
+	WORD $0x4e2ace93 // fmla v19.4s, v20.4s, v10.4s
+	WORD $0x6ea886b4 // sub v20.4s, v21.4s, v8.4s
+	WORD $0x4e2b1d76 // and v22.16b, v11.16b, v11.16b
+	WORD $0x4e2c1d95 // and v21.16b, v12.16b, v12.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2d1db6 // and v22.16b, v13.16b, v13.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e2e1dd5 // and v21.16b, v14.16b, v14.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2f1df6 // and v22.16b, v15.16b, v15.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e301e15 // and v21.16b, v16.16b, v16.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e311e36 // and v22.16b, v17.16b, v17.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e311e35 // and v21.16b, v17.16b, v17.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4f3f0696 // sshr v22.4s, v20.4s, #1
+	WORD $0x6eb68694 // sub v20.4s, v20.4s, v22.4s
+	WORD $0x4eb286d6 // add v22.4s, v22.4s, v18.4s
+	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
+	WORD $0x6e36deb5 // fmul v21.4s, v21.4s, v22.4s
+	WORD $0x4eb28694 // add v20.4s, v20.4s, v18.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
 	FMOVQ F21, 16(R1)
 	WORD $0x4e35d442 // fadd v2.4s, v2.4s, v21.4s
-	FMOVQ 32(R1), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	WORD $0x4e25f652 // fmax v18.4s, v18.4s, v5.4s
-	WORD $0x4ea6f652 // fmin v18.4s, v18.4s, v6.4s
-	WORD $0x6e27de53 // fmul v19.4s, v18.4s, v7.4s
-	WORD $0x4e218a73 // frintn v19.4s, v19.4s
-	WORD $0x6e28de74 // fmul v20.4s, v19.4s, v8.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e29de74 // fmul v20.4s, v19.4s, v9.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e32dd55 // fmul v21.4s, v10.4s, v18.4s
-	WORD $0x4e2bd6b5 // fadd v21.4s, v21.4s, v11.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
-	WORD $0x6e32de54 // fmul v20.4s, v18.4s, v18.4s
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4e32d6b5 // fadd v21.4s, v21.4s, v18.4s
-	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
-	WORD $0x4ea1ba73 // fcvtzs v19.4s, v19.4s
-	WORD $0x4f3f0674 // sshr v20.4s, v19.4s, #1
-	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
-	WORD $0x4eb18694 // add v20.4s, v20.4s, v17.4s
+	FMOVQ 32(R1), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e25f673 // fmax v19.4s, v19.4s, v5.4s
+	WORD $0x4ea6f673 // fmin v19.4s, v19.4s, v6.4s
+	WORD $0x4e281d15 // and v21.16b, v8.16b, v8.16b
+	WORD $0x4e27ce75 // fmla v21.4s, v19.4s, v7.4s
+	WORD $0x4ea8d6b4 // fsub v20.4s, v21.4s, v8.4s
+	WORD $0x4e29ce93 // fmla v19.4s, v20.4s, v9.4s
+	WORD $0x4e2ace93 // fmla v19.4s, v20.4s, v10.4s
+	WORD $0x6ea886b4 // sub v20.4s, v21.4s, v8.4s
+	WORD $0x4e2b1d76 // and v22.16b, v11.16b, v11.16b
+	WORD $0x4e2c1d95 // and v21.16b, v12.16b, v12.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2d1db6 // and v22.16b, v13.16b, v13.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e2e1dd5 // and v21.16b, v14.16b, v14.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2f1df6 // and v22.16b, v15.16b, v15.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e301e15 // and v21.16b, v16.16b, v16.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e311e36 // and v22.16b, v17.16b, v17.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e311e35 // and v21.16b, v17.16b, v17.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4f3f0696 // sshr v22.4s, v20.4s, #1
+	WORD $0x6eb68694 // sub v20.4s, v20.4s, v22.4s
+	WORD $0x4eb286d6 // add v22.4s, v22.4s, v18.4s
+	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
+	WORD $0x6e36deb5 // fmul v21.4s, v21.4s, v22.4s
+	WORD $0x4eb28694 // add v20.4s, v20.4s, v18.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
 	FMOVQ F21, 32(R1)
 	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	FMOVQ 48(R1), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	WORD $0x4e25f652 // fmax v18.4s, v18.4s, v5.4s
-	WORD $0x4ea6f652 // fmin v18.4s, v18.4s, v6.4s
-	WORD $0x6e27de53 // fmul v19.4s, v18.4s, v7.4s
-	WORD $0x4e218a73 // frintn v19.4s, v19.4s
-	WORD $0x6e28de74 // fmul v20.4s, v19.4s, v8.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e29de74 // fmul v20.4s, v19.4s, v9.4s
-	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
-	WORD $0x6e32dd55 // fmul v21.4s, v10.4s, v18.4s
-	WORD $0x4e2bd6b5 // fadd v21.4s, v21.4s, v11.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2cd6b5 // fadd v21.4s, v21.4s, v12.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2dd6b5 // fadd v21.4s, v21.4s, v13.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2ed6b5 // fadd v21.4s, v21.4s, v14.4s
-	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
-	WORD $0x4e2fd6b5 // fadd v21.4s, v21.4s, v15.4s
-	WORD $0x6e32de54 // fmul v20.4s, v18.4s, v18.4s
-	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4e32d6b5 // fadd v21.4s, v21.4s, v18.4s
-	WORD $0x4e30d6b5 // fadd v21.4s, v21.4s, v16.4s
-	WORD $0x4ea1ba73 // fcvtzs v19.4s, v19.4s
-	WORD $0x4f3f0674 // sshr v20.4s, v19.4s, #1
-	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
-	WORD $0x4eb18694 // add v20.4s, v20.4s, v17.4s
+	FMOVQ 48(R1), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e25f673 // fmax v19.4s, v19.4s, v5.4s
+	WORD $0x4ea6f673 // fmin v19.4s, v19.4s, v6.4s
+	WORD $0x4e281d15 // and v21.16b, v8.16b, v8.16b
+	WORD $0x4e27ce75 // fmla v21.4s, v19.4s, v7.4s
+	WORD $0x4ea8d6b4 // fsub v20.4s, v21.4s, v8.4s
+	WORD $0x4e29ce93 // fmla v19.4s, v20.4s, v9.4s
+	WORD $0x4e2ace93 // fmla v19.4s, v20.4s, v10.4s
+	WORD $0x6ea886b4 // sub v20.4s, v21.4s, v8.4s
+	WORD $0x4e2b1d76 // and v22.16b, v11.16b, v11.16b
+	WORD $0x4e2c1d95 // and v21.16b, v12.16b, v12.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2d1db6 // and v22.16b, v13.16b, v13.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e2e1dd5 // and v21.16b, v14.16b, v14.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e2f1df6 // and v22.16b, v15.16b, v15.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e301e15 // and v21.16b, v16.16b, v16.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e311e36 // and v22.16b, v17.16b, v17.16b
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e311e35 // and v21.16b, v17.16b, v17.16b
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4f3f0696 // sshr v22.4s, v20.4s, #1
+	WORD $0x6eb68694 // sub v20.4s, v20.4s, v22.4s
+	WORD $0x4eb286d6 // add v22.4s, v22.4s, v18.4s
+	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
+	WORD $0x6e36deb5 // fmul v21.4s, v21.4s, v22.4s
+	WORD $0x4eb28694 // add v20.4s, v20.4s, v18.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e34deb5 // fmul v21.4s, v21.4s, v20.4s
-	WORD $0x4eb18673 // add v19.4s, v19.4s, v17.4s
-	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
 	FMOVQ F21, 48(R1)
 	WORD $0x4e35d484 // fadd v4.4s, v4.4s, v21.4s
 	ADD $64, R1, R1

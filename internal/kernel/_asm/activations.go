@@ -9,7 +9,7 @@ import (
 )
 
 // The functions of activate.go on whole vectors. Operations and their order
-// are those of the portable code, without fusing.
+// are those of the portable code, which fuses in the exponential alone.
 
 func activations(i isa) {
 	lanes := i.width() / 4
@@ -45,7 +45,7 @@ func activations(i isa) {
 		y := i.vec()
 		VMOVUPS(at(x, k*i.width()), y)
 		VSUBPS(top, y, y)
-		y = i.exp(y)
+		y = i.expBelow(y) // or equal to zero: top is the largest
 		VMOVUPS(y, at(x, k*i.width()))
 		VADDPS(y, a[k], a[k])
 	}
@@ -59,21 +59,50 @@ func activations(i isa) {
 }
 
 // maximum makes the largest value of a row.
-func maximum() {
-	text("maxAVX2", "func(x *float32, n int, top *[8]float32)")
-	Doc("maxAVX2 raises eight maxima; numbers win over NaN.")
-	x, n, out := arg("x"), arg("n"), arg("top")
-	m := load(out, 0)
-	loop := label("loop")
+func maximum(i isa) {
+	text("max"+string(i), "func(x *float32, n int) float32")
+	Doc("max" + string(i) + " returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.")
+	x, n := arg("x"), arg("n")
+	tops := i.vecs(2 * i.parts())
+	for _, m := range tops {
+		VBROADCASTSS(table("negInf", 0xff800000), m)
+	}
+	loop, odd, done := label("loop"), label("odd"), label("done")
+	raise := func(tops []reg.VecVirtual) { // the first operand of two without order
+		for k, m := range tops {
+			VMAXPS(m, i.loadPS(at(x, k*i.width())), m)
+		}
+	}
 	Label(loop)
-	y := load(x, 0)
-	VMAXPS(m, y, m) // the first operand of two without order
-	ADDQ(Imm(32), x)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef(loop))
-	VMOVUPS(m, at(out, 0))
+	SUBQ(Imm(32), n)
+	JL(LabelRef(odd))
+	raise(tops)
+	ADDQ(U32(128), x)
+	JMP(LabelRef(loop))
+	Label(odd)
+	ADDQ(Imm(32), n)
+	JZ(LabelRef(done))
+	raise(tops[:i.parts()])
+	Label(done)
+	for k := len(tops) - 1; k > 0; k-- {
+		VMAXPS(tops[k], tops[k-1], tops[k-1])
+	}
+	y, z := tops[0], YMM()
+	if i == avx512 {
+		VEXTRACTF64X4(Imm(1), y, z)
+		VMAXPS(z, y.AsY(), y.AsY())
+	}
+	VEXTRACTF128(Imm(1), y.AsY(), z.AsX())
+	VMAXPS(z.AsX(), y.AsX(), y.AsX())
+	for _, order := range []uint64{0x4e, 0xb1} {
+		VPERMILPS(Imm(order), y.AsX(), z.AsX())
+		VMAXPS(z.AsX(), y.AsX(), y.AsX())
+	}
+	Store(y.AsX(), ReturnIndex(0))
 	ret()
 }
+
+func (i isa) loadPS(m Mem) reg.VecVirtual { y := i.vec(); VMOVUPS(m, y); return y }
 
 func (i isa) c(f float32) reg.VecVirtual { return broadcastF(i, f) }
 
@@ -90,30 +119,46 @@ func (i isa) clamp(x reg.VecVirtual, lo, hi float32) reg.VecVirtual {
 	return y
 }
 
+// fma is a·b+c.
+func (i isa) fma(a, b, c reg.VecVirtual) reg.VecVirtual {
+	y := i.vec()
+	VMOVAPS(c, y)
+	VFMADD231PS(a, b, y)
+	return y
+}
+
 func (i isa) exp(x reg.VecVirtual) reg.VecVirtual {
-	x = i.clamp(x, -104, 89)
-	n := i.mul(x, i.c(1.44269504088896341))
-	if i == avx512 {
-		VRNDSCALEPS(Imm(8), n, n)
-	} else {
-		VROUNDPS(Imm(8), n, n)
-	}
-	r := i.sub(x, i.mul(n, i.c(0.693359375)))
-	r = i.sub(r, i.mul(n, i.c(-2.12194440e-4)))
+	y := i.vec()
+	VMINPS(x, i.c(89), y)
+	return i.expBelow(y)
+}
+
+// expBelow is exp of what is below its upper bound, or NaN.
+func (i isa) expBelow(x reg.VecVirtual) reg.VecVirtual {
+	r := i.vec()
+	VMAXPS(x, i.c(-104), r)
+	shift := i.c(12582912)
+	k := i.fma(r, i.c(1.44269504088896341), shift)
+	n := i.sub(k, shift)
+	VFMADD231PS(n, i.c(-0.693359375), r)
+	VFMADD231PS(n, i.c(2.12194440e-4), r)
 	p := i.c(1.9875691500e-4)
-	for _, k := range []float32{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1} {
-		p = i.add(i.mul(p, r), i.c(k))
+	for _, c := range []float32{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1} {
+		VFMADD213PS(i.c(c), r, p)
 	}
-	y := i.add(i.add(i.mul(p, i.mul(r, r)), r), i.c(1))
-	k, h := i.vec(), i.vec()
-	VCVTPS2DQ(n, k)
+	if i == avx512 {
+		VSCALEFPS(n, p, p)
+		return p
+	}
+	VPSUBD(shift, k, k)
+	h := i.vec()
 	VPSRAD(Imm(1), k, h)
 	VPSUBD(h, k, k)
 	for _, e := range []reg.VecVirtual{h, k} {
 		VPADDD(i.bits("bias", 127), e, e)
 		VPSLLD(Imm(23), e, e)
 	}
-	return i.mul(i.mul(y, h), k)
+	return i.mul(i.mul(p, h), k)
 }
 
 // onePlusExp is 1 + e⁻ˣ.

@@ -63,10 +63,10 @@ var families = map[string]func(isa){
 	},
 	"vector": func(i isa) {
 		activations(i)
+		maximum(i)
 		if i == avx2 {
 			elementwise()
 			norms()
-			maximum()
 			roof()
 		}
 	},
