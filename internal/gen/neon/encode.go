@@ -62,8 +62,6 @@ var (
 
 	fabs   = two("fabs", "4s", "4s", "", 0x4ea0f800)
 	fneg   = two("fneg", "4s", "4s", "", 0x6ea0f800)
-	frintn = two("frintn", "4s", "4s", "", 0x4e218800)
-	fcvtzs = two("fcvtzs", "4s", "4s", "", 0x4ea1b800)
 	fcvtns = two("fcvtns", "4s", "4s", "", 0x4e21a800)
 	scvtf  = two("scvtf", "4s", "4s", "", 0x4e21d800)
 	fcmle0 = two("fcmle", "4s", "4s", ", #0.0", 0x6ea0d800)
