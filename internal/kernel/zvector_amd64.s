@@ -1156,7 +1156,7 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-8
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-loop30:
+loop32:
 	VPMADDUBSW Y6, Y6, Y7
 	VPMADDWD   Y6, Y7, Y7
 	VPADDD     Y7, Y0, Y0
@@ -1176,7 +1176,7 @@ loop30:
 	VPMADDWD   Y6, Y7, Y7
 	VPADDD     Y7, Y5, Y5
 	DECQ       AX
-	JNZ        loop30
+	JNZ        loop32
 	VZEROUPPER
 	RET
 
@@ -1198,7 +1198,7 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-8
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 
-loop31:
+loop33:
 	VPDPBUSD Z12, Z12, Z0
 	VPDPBUSD Z12, Z12, Z1
 	VPDPBUSD Z12, Z12, Z2
@@ -1212,7 +1212,7 @@ loop31:
 	VPDPBUSD Z12, Z12, Z10
 	VPDPBUSD Z12, Z12, Z11
 	DECQ     AX
-	JNZ      loop31
+	JNZ      loop33
 	VZEROUPPER
 	RET
 
@@ -1223,7 +1223,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop32:
+loop34:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_42b20000<>+0(SB), Z1
 	VMINPS       Z0, Z1, Z0
@@ -1258,7 +1258,7 @@ loop32:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop32
+	JNZ          loop34
 	VZEROUPPER
 	RET
 
@@ -1269,7 +1269,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop33:
+loop35:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -1310,7 +1310,7 @@ loop33:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop33
+	JNZ          loop35
 	VZEROUPPER
 	RET
 
@@ -1321,7 +1321,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop34:
+loop36:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -1368,7 +1368,7 @@ loop34:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop34
+	JNZ          loop36
 	VZEROUPPER
 	RET
 
@@ -1379,7 +1379,7 @@ TEXT ·siluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop35:
+loop37:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS signBit<>+0(SB), Z1
 	VXORPS       Z1, Z0, Z1
@@ -1419,7 +1419,7 @@ loop35:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop35
+	JNZ          loop37
 	VZEROUPPER
 	RET
 
@@ -1430,7 +1430,7 @@ TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop36:
+loop38:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VMULPS       Z1, Z0, Z1
@@ -1489,7 +1489,7 @@ loop36:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop36
+	JNZ          loop38
 	VZEROUPPER
 	RET
 
@@ -1500,7 +1500,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop37:
+loop39:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f3504f3<>+0(SB), Z1
 	VMULPS       Z0, Z1, Z1
@@ -1552,7 +1552,7 @@ loop37:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop37
+	JNZ          loop39
 	VZEROUPPER
 	RET
 
@@ -1563,7 +1563,7 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop38:
+loop40:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1572,7 +1572,7 @@ loop38:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop38
+	JNZ       loop40
 	VZEROUPPER
 	RET
 
@@ -1583,7 +1583,7 @@ TEXT ·relu2AVX512(SB), NOSPLIT, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop39:
+loop41:
 	VMOVUPS   (CX), Z0
 	VXORPS    Z1, Z1, Z1
 	VCMPPS    $0x16, Z1, Z0, K1
@@ -1593,7 +1593,7 @@ loop39:
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, CX
 	SUBQ      $0x10, DX
-	JNZ       loop39
+	JNZ       loop41
 	VZEROUPPER
 	RET
 
@@ -1606,7 +1606,7 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS top+24(FP), Z0
 	VMOVUPS      (AX), Z1
 
-loop40:
+loop42:
 	VMOVUPS      (CX), Z2
 	VSUBPS       Z0, Z2, Z2
 	VBROADCASTSS f32_c2d00000<>+0(SB), Z3
@@ -1640,7 +1640,7 @@ loop40:
 	VADDPS       Z4, Z1, Z1
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop40
+	JNZ          loop42
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
@@ -1653,23 +1653,23 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS negInf<>+0(SB), Z0
 	VBROADCASTSS negInf<>+0(SB), Z1
 
-loop41:
+loop43:
 	SUBQ    $0x20, CX
-	JL      odd42
+	JL      odd44
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 	VMOVUPS 64(AX), Z2
 	VMAXPS  Z1, Z2, Z1
 	ADDQ    $0x00000080, AX
-	JMP     loop41
+	JMP     loop43
 
-odd42:
+odd44:
 	ADDQ    $0x20, CX
-	JZ      done43
+	JZ      done45
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 
-done43:
+done45:
 	VMAXPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
