@@ -40,8 +40,12 @@ type BenchReport struct {
 	// Bandwidth is the measured memory bandwidth in bytes a second, and Share
 	// the part of it with which decoding reads weights.
 	Bandwidth, Share float64
-	Threads          int
-	Variant          string // of the kernels, for example "avx512"
+	// Fetched is how often a thread that had lost its processor to another
+	// process was brought to that of a thread that waited for it. Rates beside
+	// busy neighbours are not the machine's.
+	Fetched int64
+	Threads int
+	Variant string // of the kernels, for example "avx512"
 	// Counters is nil when they were not asked for.
 	Counters *BenchCounters
 }
@@ -72,6 +76,8 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 			return nil, err
 		}
 	}
+	before := m.sched.Fetched()
+	defer func() { r.Fetched = m.sched.Fetched() - before }()
 	if c.Prompt > 0 {
 		r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) })
 		if err != nil {

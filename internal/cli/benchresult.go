@@ -27,6 +27,7 @@ type benchResult struct {
 	TokenBytes   int64            `json:"bytes_per_token"`
 	Bandwidth    float64          `json:"bandwidth_bytes_per_second"`
 	Share        float64          `json:"bandwidth_share"`
+	Fetched      int64            `json:"threads_fetched,omitempty"`
 	Counters     *benchCounters   `json:"counters,omitempty"`
 	Compare      *benchComparison `json:"compare,omitempty"`
 	Versus       *benchVersus     `json:"vs,omitempty"`
@@ -68,7 +69,7 @@ func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult 
 		Model: path, Family: m.Family(), WeightBytes: weights, Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
 		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
-		TokenBytes: r.TokenBytes, Bandwidth: r.Bandwidth, Share: r.Share, Counters: countersOf(r.Counters),
+		TokenBytes: r.TokenBytes, Bandwidth: r.Bandwidth, Share: r.Share, Fetched: r.Fetched, Counters: countersOf(r.Counters),
 	}
 	for _, d := range r.Depths {
 		res.Depths = append(res.Depths, depthRate{d.Depth, rate(d.Rate)})
@@ -140,6 +141,9 @@ func (a *app) printBench(r *benchResult) error {
 		}
 		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s, %.0f %% of the %.1f GB/s this machine reads\n",
 			size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9, 100*r.Share, r.Bandwidth/1e9)
+	}
+	if r.Fetched > 0 {
+		fmt.Fprintf(a.out, "%d times a thread stood still in its work and was fetched: other processes use the processors\n", r.Fetched)
 	}
 	var err error
 	if r.Counters != nil {

@@ -178,6 +178,7 @@ func (r *benchResult) merge(o *benchResult) {
 	for i := range r.Depths {
 		add(&r.Depths[i].rate, &o.Depths[i].rate)
 	}
+	r.Fetched += o.Fetched
 	r.Bandwidth = max(r.Bandwidth, o.Bandwidth)
 	r.PrefillSpeed, r.DecodeSpeed = r.Prefill.Median, r.Decode.Median
 	if r.Bandwidth > 0 {

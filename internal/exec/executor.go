@@ -301,6 +301,9 @@ func (x *Executor) ScratchBytes() int64 {
 // Packing returns where the packed form of the weights lives.
 func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
 
+// Fetched is [pool.Pool.Fetched] of the executor's pool. Any goroutine may ask.
+func (x *Executor) Fetched() int64 { return x.pool.Fetched() }
+
 // Close stops the workers and gives the memory back. The executor, and the
 // logits it returned, must not be used afterwards. It is idempotent.
 func (x *Executor) Close() {

@@ -54,6 +54,10 @@ func (p *Pool) watch(t *thread, word *atomic.Uint64, old uint64) outcome {
 	return patience
 }
 
+// Fetched returns how often a thread has been fetched. It grows while other
+// processes keep the processors busy. Any goroutine may ask.
+func (p *Pool) Fetched() int64 { return p.fetched.Load() }
+
 func (p *Pool) fetch(t *thread) bool {
 	if !p.seat.fetch(t) {
 		return false

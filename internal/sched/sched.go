@@ -86,6 +86,9 @@ func (s *Scheduler) Close() {
 // CacheBytes returns the memory that keys and values hold now.
 func (s *Scheduler) CacheBytes() int64 { return s.held.Load() }
 
+// Fetched is [exec.Executor.Fetched].
+func (s *Scheduler) Fetched() int64 { return s.x.Fetched() }
+
 // loop is the goroutine that owns everything but the queue.
 func (s *Scheduler) loop() {
 	defer close(s.stopped)
