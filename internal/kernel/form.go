@@ -73,7 +73,7 @@ const (
 // RowBytes returns the size of one prepared row of cols values.
 func (f Form) RowBytes(cols int) int {
 	if f == FormQ8 {
-		return blocks(cols) * (8*xCellBytes + xBlockBytes)
+		return blocks(cols)*(8*xCellBytes+xBlockBytes) + 576
 	}
 	return 4 * cols
 }

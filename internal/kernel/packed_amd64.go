@@ -2,7 +2,11 @@
 
 package kernel
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"atenia/tensor"
+)
 
 // tileArgs are the arguments of assembly's products of packed weights: dst +=
 // tiles · x for 16 outputs a tile and some activation rows. Strides are bytes.
@@ -17,16 +21,26 @@ type tileArgs struct {
 	cols      int
 	sums      *float32 // [16][rows][16], what passes put away
 	xBack     int      // bytes of all cells of a row
-	_         [5]int   // for assembly
+	_         [7]int   // for assembly
 }
 
 // tileCall is how many bytes of weights one call of assembly reads, which the
 // collector of garbage must wait for.
 const tileCall = 512 << 10
 
+const (
+	// fusedTileRows is up to how many activation rows unpack in registers.
+	fusedTileRows = 12
+	// panelTiles tiles are expanded at a time, for one reading of activations;
+	// they stay in L2.
+	panelTiles = 8
+)
+
 // tileRowsOf returns how many of the remaining activation rows go next.
-func tileRowsOf(rows int) int {
+func tileRowsOf(rows, most int) int {
 	switch {
+	case rows >= 12 && most >= 12:
+		return 12
 	case rows >= 8 && level.Load() == levelAVX512:
 		return 8
 	case rows >= 4:
@@ -37,7 +51,8 @@ func tileRowsOf(rows int) int {
 	return 1
 }
 
-// matMulTiles multiplies packed weights.
+// matMulTiles multiplies packed weights: whole tiles go to dst, of those that
+// the range cuts some outputs are copied.
 func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	if level.Load() == 0 {
 		matMulTilesGeneric(dst, dstStride, w, lo, hi, x, rows)
@@ -46,52 +61,121 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 	for r := range rows {
 		clear(dst[r*dstStride+lo : r*dstStride+hi])
 	}
-	step := packingOf(w.DType).tileBytes(w.Cols)
 	for j := lo; j < hi; {
-		whole := (hi - j) / TileRows
-		if whole == 0 || j%TileRows != 0 { // some rows of a tile
-			n := min(hi, (j/TileRows+1)*TileRows) - j
-			matMulSome(dst, dstStride, w, j, n, step, x, rows)
-			j += n
+		tile := j / TileRows
+		if n := (hi - j) / TileRows; n > 0 && j%TileRows == 0 {
+			someTiles(dst[j:], dstStride, w, tile, n, x, rows)
+			j += n * TileRows
 			continue
 		}
-		n := min(whole, max(1, tileCall/step))
-		fusedTiles(dst[j:], dstStride, w, j/TileRows, n, step, x, rows)
-		j += n * TileRows
+		n := min(hi, (tile+1)*TileRows) - j
+		for r := 0; r < rows; r += 8 {
+			var out [8 * TileRows]float32
+			k := min(8, rows-r)
+			fusedTiles(out[:], TileRows, w, tile, 1, x.from(r), k)
+			for i := range k {
+				copy(dst[(r+i)*dstStride+j:][:n], out[i*TileRows+j%TileRows:])
+			}
+		}
+		j += n
 	}
 }
 
-// matMulSome multiplies n rows from j, which are within one tile.
-func matMulSome(dst []float32, dstStride int, w *Matrix, j, n, step int, x xRows, rows int) {
-	for r := 0; r < rows; {
-		var out [8 * TileRows]float32
-		k := tileRowsOf(rows - r)
-		fusedTiles(out[:], TileRows, w, j/TileRows, 1, step, x.from(r), k)
-		for i := range k {
-			copy(dst[(r+i)*dstStride+j:][:n], out[i*TileRows+j%TileRows:])
+func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
+	most := max(1, tileCall/packingOf(w.DType).tileBytes(w.Cols))
+	many := rows > fusedTileRows && level.Load() == levelAVX512
+	if many {
+		most = panelTiles
+	}
+	for i := 0; i < tiles; i += most {
+		n := min(most, tiles-i)
+		if many {
+			panelTilesOf(dst[i*TileRows:], dstStride, w, tile+i, n, x, rows)
+		} else {
+			fusedTiles(dst[i*TileRows:], dstStride, w, tile+i, n, x, rows)
 		}
-		r += k
 	}
 }
 
 // fusedTiles multiplies whole tiles, unpacked in registers, adding to dst.
-func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles, step int, x xRows, rows int) {
+func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	var sums [16 * 8 * TileRows]float32
-	packed := w.Tiles[tile*step : (tile+tiles)*step]
+	step := packingOf(w.DType).tileBytes(w.Cols)
+	a := tileArgs{w: &w.Tiles[tile*step], step: step, cols: x.cols, sums: &sums[0]}
 	for r := 0; r < rows; {
-		n := tileRowsOf(rows - r)
-		a := tileArgs{
-			dst: &dst[r*dstStride], dstStride: 4 * dstStride,
-			w: &packed[0], step: step, tiles: tiles,
-			x: &x.cells(r)[0], xStride: FormQ8.RowBytes(x.cols), cols: x.cols,
-			sums: &sums[0], xBack: 8 * xCellBytes * blocks(x.cols),
-		}
-		_ = dst[(r+n-1)*dstStride+tiles*TileRows-1]
+		n := tileRowsOf(rows-r, 8)
+		a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), 0)
 		if level.Load() == levelAVX512 {
-			tilesAVX512(w.DType, n, (*byte)(unsafe.Pointer(&a)))
+			tilesAVX512(w.DType, n, a.ptr())
 		} else {
-			tilesAVX2(w.DType, n, (*byte)(unsafe.Pointer(&a)))
+			tilesAVX2(w.DType, n, a.ptr())
 		}
 		r += n
+	}
+}
+
+// to sets where products with n activation rows go and where these are, from
+// column c on.
+func (a *tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) {
+	_ = dst[(n-1)*dstStride+tiles*TileRows-1]
+	a.dst, a.dstStride, a.tiles = &dst[0], 4*dstStride, tiles
+	a.x, a.xStride = &x.cells(0)[c/32], FormQ8.RowBytes(x.cols)
+	a.xBack = 8 * xCellBytes * blocks(a.cols)
+}
+
+func (a *tileArgs) ptr() *byte { return (*byte)(unsafe.Pointer(a)) }
+
+// A panelMemory holds tiles of one chunk, expanded to bytes and floats: codes
+// and, of every 16 columns at most, scales and minima.
+type panelMemory struct {
+	panels [panelTiles][chunkBlocks * 8 * (512 + 4*64)]byte
+	sums   [16 * 12 * TileRows]float32
+	_      [64]byte
+}
+
+// panelsFree are panels that wait for use: as many as products ever ran at
+// the same time.
+var panelsFree = make(chan *panelMemory, 64)
+
+// panelTilesOf multiplies up to panelTiles tiles, chunk by chunk. Those of
+// Q8_0 are panels as they are.
+func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
+	var m *panelMemory
+	select {
+	case m = <-panelsFree:
+	default:
+		m = new(panelMemory)
+	}
+	p := packingOf(w.DType)
+	step := p.tileBytes(w.Cols)
+	packed := w.Tiles[tile*step:]
+	for c := 0; c < w.Cols; c += chunkBlocks * blockCols {
+		cols := min(chunkBlocks*blockCols, w.Cols-c)
+		a := tileArgs{w: &packed[0], step: step, cols: cols, sums: &m.sums[0]}
+		if w.DType != tensor.Q8_0 {
+			memory := m.panels[0][-int(uintptr(unsafe.Pointer(m)))&63:]
+			a.w, a.step = &memory[0], len(m.panels[0])
+			for i := range tiles {
+				e := tileArgs{w: &packed[i*step], cols: cols, x: (*xCell)(unsafe.Add(unsafe.Pointer(a.w), i*a.step))}
+				expandTile(w.DType, e.ptr())
+			}
+		}
+		for r := 0; r < rows; {
+			n := tileRowsOf(rows-r, 12)
+			a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), c)
+			if w.DType == tensor.Q8_0 {
+				tilesAVX512(w.DType, n, a.ptr())
+			} else {
+				panelsAVX512(w.DType, n, a.ptr())
+			}
+			r += n
+		}
+		if c+cols < w.Cols {
+			packed = packed[p.chunkBytes(cols):]
+		}
+	}
+	select {
+	case panelsFree <- m:
+	default:
 	}
 }

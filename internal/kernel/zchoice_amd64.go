@@ -6,7 +6,7 @@ package kernel
 
 import "atenia/tensor"
 
-// tilesAVX2 multiplies tiles with a number of activation rows, one of [1 2 4].
+// tilesAVX2 multiplies tiles with a number of activation rows.
 func tilesAVX2(d tensor.DType, rows int, a *byte) {
 	switch d {
 	case tensor.Q8_0:
@@ -200,7 +200,7 @@ func vecAVX2(d tensor.DType, many int, dst *float32, dstStride int, w *byte, row
 	}
 }
 
-// tilesAVX512 multiplies tiles with a number of activation rows, one of [1 2 4 8].
+// tilesAVX512 multiplies tiles with a number of activation rows.
 func tilesAVX512(d tensor.DType, rows int, a *byte) {
 	switch d {
 	case tensor.Q8_0:
@@ -213,6 +213,8 @@ func tilesAVX512(d tensor.DType, rows int, a *byte) {
 			tileQ80x4AVX512(a)
 		case 8:
 			tileQ80x8AVX512(a)
+		case 12:
+			tileQ80x12AVX512(a)
 		}
 	case tensor.Q4_0:
 		switch rows {
@@ -443,6 +445,198 @@ func vecAVX512(d tensor.DType, many int, dst *float32, dstStride int, w *byte, r
 		case 4:
 			vecIQ4XSx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
 		}
+	}
+}
+
+// panelsAVX512 multiplies panels of a type with a number of activation rows.
+func panelsAVX512(d tensor.DType, rows int, a *byte) {
+	switch d {
+	case tensor.Q4_0:
+		switch rows {
+		case 1:
+			tilePanelx1AVX512(a)
+		case 2:
+			tilePanelx2AVX512(a)
+		case 4:
+			tilePanelx4AVX512(a)
+		case 8:
+			tilePanelx8AVX512(a)
+		case 12:
+			tilePanelx12AVX512(a)
+		}
+	case tensor.IQ4_NL:
+		switch rows {
+		case 1:
+			tilePanelx1AVX512(a)
+		case 2:
+			tilePanelx2AVX512(a)
+		case 4:
+			tilePanelx4AVX512(a)
+		case 8:
+			tilePanelx8AVX512(a)
+		case 12:
+			tilePanelx12AVX512(a)
+		}
+	case tensor.Q4_1:
+		switch rows {
+		case 1:
+			tilePanelMinsx1AVX512(a)
+		case 2:
+			tilePanelMinsx2AVX512(a)
+		case 4:
+			tilePanelMinsx4AVX512(a)
+		case 8:
+			tilePanelMinsx8AVX512(a)
+		case 12:
+			tilePanelMinsx12AVX512(a)
+		}
+	case tensor.Q5_0:
+		switch rows {
+		case 1:
+			tilePanelx1AVX512(a)
+		case 2:
+			tilePanelx2AVX512(a)
+		case 4:
+			tilePanelx4AVX512(a)
+		case 8:
+			tilePanelx8AVX512(a)
+		case 12:
+			tilePanelx12AVX512(a)
+		}
+	case tensor.Q5_1:
+		switch rows {
+		case 1:
+			tilePanelMinsx1AVX512(a)
+		case 2:
+			tilePanelMinsx2AVX512(a)
+		case 4:
+			tilePanelMinsx4AVX512(a)
+		case 8:
+			tilePanelMinsx8AVX512(a)
+		case 12:
+			tilePanelMinsx12AVX512(a)
+		}
+	case tensor.MXFP4:
+		switch rows {
+		case 1:
+			tilePanelx1AVX512(a)
+		case 2:
+			tilePanelx2AVX512(a)
+		case 4:
+			tilePanelx4AVX512(a)
+		case 8:
+			tilePanelx8AVX512(a)
+		case 12:
+			tilePanelx12AVX512(a)
+		}
+	case tensor.IQ4_XS:
+		switch rows {
+		case 1:
+			tilePanelx1AVX512(a)
+		case 2:
+			tilePanelx2AVX512(a)
+		case 4:
+			tilePanelx4AVX512(a)
+		case 8:
+			tilePanelx8AVX512(a)
+		case 12:
+			tilePanelx12AVX512(a)
+		}
+	case tensor.Q4_K:
+		switch rows {
+		case 1:
+			tilePanelMinsx1AVX512(a)
+		case 2:
+			tilePanelMinsx2AVX512(a)
+		case 4:
+			tilePanelMinsx4AVX512(a)
+		case 8:
+			tilePanelMinsx8AVX512(a)
+		case 12:
+			tilePanelMinsx12AVX512(a)
+		}
+	case tensor.Q5_K:
+		switch rows {
+		case 1:
+			tilePanelMinsx1AVX512(a)
+		case 2:
+			tilePanelMinsx2AVX512(a)
+		case 4:
+			tilePanelMinsx4AVX512(a)
+		case 8:
+			tilePanelMinsx8AVX512(a)
+		case 12:
+			tilePanelMinsx12AVX512(a)
+		}
+	case tensor.Q6_K:
+		switch rows {
+		case 1:
+			tilePanel16x1AVX512(a)
+		case 2:
+			tilePanel16x2AVX512(a)
+		case 4:
+			tilePanel16x4AVX512(a)
+		case 8:
+			tilePanel16x8AVX512(a)
+		case 12:
+			tilePanel16x12AVX512(a)
+		}
+	case tensor.Q3_K:
+		switch rows {
+		case 1:
+			tilePanel16x1AVX512(a)
+		case 2:
+			tilePanel16x2AVX512(a)
+		case 4:
+			tilePanel16x4AVX512(a)
+		case 8:
+			tilePanel16x8AVX512(a)
+		case 12:
+			tilePanel16x12AVX512(a)
+		}
+	case tensor.Q2_K:
+		switch rows {
+		case 1:
+			tilePanel16Minsx1AVX512(a)
+		case 2:
+			tilePanel16Minsx2AVX512(a)
+		case 4:
+			tilePanel16Minsx4AVX512(a)
+		case 8:
+			tilePanel16Minsx8AVX512(a)
+		case 12:
+			tilePanel16Minsx12AVX512(a)
+		}
+	}
+}
+
+// expandTile writes the panel of a chunk.
+func expandTile(d tensor.DType, a *byte) {
+	switch d {
+	case tensor.Q4_0:
+		expandTileQ40(a)
+	case tensor.IQ4_NL:
+		expandTileIQ4NL(a)
+	case tensor.Q4_1:
+		expandTileQ41(a)
+	case tensor.Q5_0:
+		expandTileQ50(a)
+	case tensor.Q5_1:
+		expandTileQ51(a)
+	case tensor.MXFP4:
+		expandTileMXFP4(a)
+	case tensor.IQ4_XS:
+		expandTileIQ4XS(a)
+	case tensor.Q4_K:
+		expandTileQ4K(a)
+	case tensor.Q5_K:
+		expandTileQ5K(a)
+	case tensor.Q6_K:
+		expandTileQ6K(a)
+	case tensor.Q3_K:
+		expandTileQ3K(a)
+	case tensor.Q2_K:
+		expandTileQ2K(a)
 	}
 }
 

@@ -219,6 +219,11 @@ func tileQ80x4AVX512(a *byte)
 //go:noescape
 func tileQ80x8AVX512(a *byte)
 
+// tileQ80x12AVX512 adds the product of tiles with 12 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tileQ80x12AVX512(a *byte)
+
 // tileQ40x1AVX512 adds the product of tiles with 1 activation rows; a is a tileArgs.
 //
 //go:noescape
@@ -458,3 +463,163 @@ func tileQ2Kx4AVX512(a *byte)
 //
 //go:noescape
 func tileQ2Kx8AVX512(a *byte)
+
+// tilePanelx1AVX512 adds the product of tiles with 1 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelx1AVX512(a *byte)
+
+// tilePanelx2AVX512 adds the product of tiles with 2 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelx2AVX512(a *byte)
+
+// tilePanelx4AVX512 adds the product of tiles with 4 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelx4AVX512(a *byte)
+
+// tilePanelx8AVX512 adds the product of tiles with 8 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelx8AVX512(a *byte)
+
+// tilePanelx12AVX512 adds the product of tiles with 12 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelx12AVX512(a *byte)
+
+// tilePanelMinsx1AVX512 adds the product of tiles with 1 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelMinsx1AVX512(a *byte)
+
+// tilePanelMinsx2AVX512 adds the product of tiles with 2 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelMinsx2AVX512(a *byte)
+
+// tilePanelMinsx4AVX512 adds the product of tiles with 4 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelMinsx4AVX512(a *byte)
+
+// tilePanelMinsx8AVX512 adds the product of tiles with 8 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelMinsx8AVX512(a *byte)
+
+// tilePanelMinsx12AVX512 adds the product of tiles with 12 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanelMinsx12AVX512(a *byte)
+
+// tilePanel16x1AVX512 adds the product of tiles with 1 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16x1AVX512(a *byte)
+
+// tilePanel16x2AVX512 adds the product of tiles with 2 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16x2AVX512(a *byte)
+
+// tilePanel16x4AVX512 adds the product of tiles with 4 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16x4AVX512(a *byte)
+
+// tilePanel16x8AVX512 adds the product of tiles with 8 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16x8AVX512(a *byte)
+
+// tilePanel16x12AVX512 adds the product of tiles with 12 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16x12AVX512(a *byte)
+
+// tilePanel16Minsx1AVX512 adds the product of tiles with 1 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16Minsx1AVX512(a *byte)
+
+// tilePanel16Minsx2AVX512 adds the product of tiles with 2 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16Minsx2AVX512(a *byte)
+
+// tilePanel16Minsx4AVX512 adds the product of tiles with 4 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16Minsx4AVX512(a *byte)
+
+// tilePanel16Minsx8AVX512 adds the product of tiles with 8 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16Minsx8AVX512(a *byte)
+
+// tilePanel16Minsx12AVX512 adds the product of tiles with 12 activation rows; a is a tileArgs.
+//
+//go:noescape
+func tilePanel16Minsx12AVX512(a *byte)
+
+// expandTileQ40 writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ40(a *byte)
+
+// expandTileIQ4NL writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileIQ4NL(a *byte)
+
+// expandTileQ41 writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ41(a *byte)
+
+// expandTileQ50 writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ50(a *byte)
+
+// expandTileQ51 writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ51(a *byte)
+
+// expandTileMXFP4 writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileMXFP4(a *byte)
+
+// expandTileIQ4XS writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileIQ4XS(a *byte)
+
+// expandTileQ4K writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ4K(a *byte)
+
+// expandTileQ5K writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ5K(a *byte)
+
+// expandTileQ6K writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ6K(a *byte)
+
+// expandTileQ3K writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ3K(a *byte)
+
+// expandTileQ2K writes the panel of a chunk at x; a is a tileArgs.
+//
+//go:noescape
+func expandTileQ2K(a *byte)

@@ -50,8 +50,18 @@ var families = map[string]func(isa){
 	},
 	"packed": func(i isa) {
 		for _, f := range packedFormats {
-			for _, n := range tileRows(i) {
+			for _, n := range tileRows(i, f) {
 				tileProduct(i, f, n)
+			}
+		}
+		if i == avx512 {
+			for _, f := range panelFormats {
+				for _, n := range panelRows {
+					tileProduct(i, f, n)
+				}
+			}
+			for _, f := range packedFormats[1:] {
+				tileExpand(f)
 			}
 		}
 	},

@@ -11,12 +11,14 @@ import (
 // A packed format says how the cells of package kernel's packed form, 32
 // columns of 16 rows, become weights and scales in registers.
 type packed struct {
-	name  string
-	code  int  // bytes of a cell's codes
-	scale int  // bytes of a cell's scales
-	block int  // bytes of what 256 columns have
-	per16 bool // scales are for 16 columns
-	begin func(t *tileState)
+	name    string
+	code    int  // bytes of a cell's codes
+	scale   int  // bytes of a cell's scales
+	block   int  // bytes of what 256 columns have
+	per16   bool // scales are for 16 columns
+	mins    bool
+	inCache bool // and need not be asked for
+	begin   func(t *tileState)
 
 	// quads loads 4 columns of the rows for each k of 8.
 	quads func(t *tileState, ks []int) []reg.VecVirtual
@@ -32,16 +34,35 @@ var packedFormats = []packed{
 	{name: "Q80", code: 512, scale: 32, begin: begin8, quads: quads8, scales: scaleHalf, signed: true},
 	{name: "Q40", code: 256, scale: 32, begin: begin4, quads: quads4, scales: scaleHalf, bias: 8, words: 8},
 	{name: "IQ4NL", code: 256, scale: 32, begin: beginTable("iq4", iq4Values), quads: quadsTable, scales: scaleHalf, signed: true},
-	{name: "Q41", code: 256, scale: 64, begin: begin4, quads: quads4, scales: scaleHalves, words: 8},
+	{name: "Q41", mins: true, code: 256, scale: 64, begin: begin4, quads: quads4, scales: scaleHalves, words: 8},
 	{name: "Q50", code: 320, scale: 32, begin: begin5, quads: quads5, scales: scaleHalf, bias: 16, words: 4},
-	{name: "Q51", code: 320, scale: 64, begin: begin5, quads: quads5, scales: scaleHalves, words: 4},
+	{name: "Q51", mins: true, code: 320, scale: 64, begin: begin5, quads: quads5, scales: scaleHalves, words: 4},
 	{name: "MXFP4", code: 256, scale: 16, begin: beginTable("mxfp4", mxfp4Values), quads: quadsTable, scales: scaleE8M0, signed: true},
 	{name: "IQ4XS", code: 256, scale: 16, block: 32, begin: beginTable("iq4", iq4Values), quads: quadsTable, scales: scaleInt8, signed: true},
-	{name: "Q4K", code: 256, scale: 32, block: 64, begin: begin4, quads: quads4, scales: scaleBytes, words: 8},
-	{name: "Q5K", code: 320, scale: 32, block: 64, begin: begin5, quads: quads5, scales: scaleBytes, words: 4},
+	{name: "Q4K", mins: true, code: 256, scale: 32, block: 64, begin: begin4, quads: quads4, scales: scaleBytes, words: 8},
+	{name: "Q5K", mins: true, code: 320, scale: 32, block: 64, begin: begin5, quads: quads5, scales: scaleBytes, words: 4},
 	{name: "Q6K", code: 384, scale: 32, block: 32, per16: true, begin: begin6, quads: quads6, scales: scaleInt8, bias: 32, words: 2},
 	{name: "Q3K", code: 192, scale: 32, block: 32, per16: true, begin: begin3, quads: quads3, scales: scaleInt8, bias: 4, words: 4},
-	{name: "Q2K", code: 128, scale: 32, block: 64, per16: true, begin: begin2, quads: quads2, scales: scaleNibbles, words: 4},
+	{name: "Q2K", mins: true, code: 128, scale: 32, block: 64, per16: true, begin: begin2K, quads: quads2, scales: scaleNibbles, words: 4},
+}
+
+// panelFormats are what formats are expanded to, for products with many
+// activation rows: bytes and float32 numbers.
+var panelFormats = []packed{
+	{name: "Panel", code: 512, scale: 64, begin: begin8, quads: quads8, scales: scaleFloat, inCache: true, signed: true},
+	{name: "PanelMins", code: 512, scale: 128, mins: true, begin: begin8, quads: quads8, scales: scaleFloat, inCache: true, signed: true},
+	{name: "Panel16", code: 512, scale: 128, per16: true, begin: begin8, quads: quads8, scales: scaleFloat, inCache: true, signed: true},
+	{name: "Panel16Mins", code: 512, scale: 256, per16: true, mins: true, begin: begin8, quads: quads8, scales: scaleFloat, inCache: true, signed: true},
+}
+
+func scaleFloat(t *tileState, h int) (s, m reg.VecVirtual) {
+	s = t.i.vec()
+	VMOVUPS(at(t.scale, 64*h), s)
+	if t.f.mins {
+		m = t.i.vec()
+		VMOVUPS(at(t.scale, t.f.scale/2+64*h), m)
+	}
+	return s, m
 }
 
 // constant returns a register with a word in every lane, loaded at the start
@@ -80,6 +101,11 @@ func begin3(t *tileState) {
 	t.constant("fours", 0x04040404)
 }
 
+func begin2K(t *tileState) {
+	begin2(t)
+	t.constant("fifteen", 15)
+}
+
 func begin2(t *tileState) { t.constant("threes", 0x03030303) }
 
 var (
@@ -98,6 +124,7 @@ func beginTable(name string, values []int8) func(t *tileState) {
 			words[k/4] |= uint32(byte(v)^flip) << (k % 4 * 8)
 		}
 		t.nibbleMask()
+		t.constant("one", 1)
 		t.table = t.i.vec()
 		t.i.load(table(name+"Table", repeatAll(4, words...)...), t.table)
 	}

@@ -9,8 +9,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileAhead is how far ahead of the reads memory is asked for.
-const tileAhead = 8192
+// How far ahead of the reads memory is asked for: to come to the second-level
+// cache, and from there to the first, whose few outstanding misses should not
+// all wait for memory.
+const (
+	tileAhead = 8192
+	nearAhead = 2048
+)
 
 // Fields of tileArgs.
 const (
@@ -29,7 +34,9 @@ const (
 	varBlocks
 	varFull
 	varPass
-	varOut
+	varW // copies, since the collector may look at pointers that others hold
+	varDst
+	varTiles
 )
 
 // A tileState is the registers of a product of packed weights.
@@ -72,16 +79,13 @@ func tileProduct(i isa, f packed, rows int) {
 		t.ones = i.bits("words1", 0x00010001)
 	}
 	f.begin(t)
-	if f.name == "Q2K" {
-		t.constant("fifteen", 15)
+	tile, chunk, r := label("tile"), label("chunk"), GP64()
+	for _, v := range [][2]int{{argW, varW}, {argDst, varDst}, {argTiles, varTiles}} {
+		MOVQ(at(t.a, v[0]), r)
+		MOVQ(r, at(t.a, v[1]))
 	}
-	if f.name == "MXFP4" {
-		t.constant("one", 1)
-	}
-	tile, chunk := label("tile"), label("chunk")
 	Label(tile)
-	MOVQ(at(t.a, argW), t.code)
-	r := GP64()
+	MOVQ(at(t.a, varW), t.code)
 	MOVQ(at(t.a, argCols), r)
 	MOVQ(r, at(t.a, varLeft))
 	Label(chunk)
@@ -94,11 +98,75 @@ func tileProduct(i isa, f packed, rows int) {
 	MOVQ(at(t.a, argXBack), r)
 	t.x.sub(r)
 	MOVQ(at(t.a, argStep), r)
-	ADDQ(r, at(t.a, argW))
-	ADDQ(Imm(64), at(t.a, argDst))
-	SUBQ(Imm(1), at(t.a, argTiles))
+	ADDQ(r, at(t.a, varW))
+	ADDQ(Imm(64), at(t.a, varDst))
+	SUBQ(Imm(1), at(t.a, varTiles))
 	JNZ(LabelRef(tile))
 	ret()
+}
+
+// tileExpand writes a chunk as a panel has it, for products with so many
+// activation rows that unpacking once pays.
+func tileExpand(f packed) {
+	name := "expandTile" + f.name
+	text(name, "func(a *byte)")
+	Doc(name + " writes the panel of a chunk at x; a is a tileArgs.")
+	t := &tileState{i: avx512, f: f, a: arg("a"), constants: map[string]reg.VecVirtual{}}
+	t.code, t.scale, t.ahead, t.n, t.sums = GP64(), GP64(), GP64(), GP64(), GP64()
+	t.block = t.scale
+	if f.block > 0 {
+		t.block = GP64()
+	}
+	f.begin(t)
+	if !f.signed {
+		t.constant(fmt.Sprintf("plus%d", 128-f.bias), uint32(128-f.bias)*0x01010101)
+	}
+	MOVQ(at(t.a, argW), t.code)
+	r := GP64()
+	MOVQ(at(t.a, argCols), r)
+	MOVQ(r, at(t.a, varLeft))
+	t.beginChunk()
+	// scales first, then codes, as beginChunk finds them
+	t.x.first, t.x.stride = GP64(), GP64()
+	MOVQ(at(t.a, argX), t.x.first)
+	SHRQ(Imm(5), r)
+	IMUL3Q(U32(uint32(f.panel().scale)), r, r)
+	LEAQ(Mem{Base: t.x.first, Index: r, Scale: 1}, t.x.stride)
+	t.passes()
+	ret()
+}
+
+// panel returns the format of what the format expands to.
+func (f packed) panel() packed {
+	for _, p := range panelFormats {
+		if p.per16 == f.per16 && p.mins == f.mins {
+			return p
+		}
+	}
+	panic("no panel for " + f.name)
+}
+
+// expandCell writes 32 columns, or half h of them.
+func (t *tileState) expandCell(h int) {
+	ks, to, p := []int{0, 1, 2, 3, 4, 5, 6, 7}, 0, t.f.panel()
+	if t.f.per16 {
+		ks, to = ks[4*h:4*h+4], 64*h
+	}
+	s, m := t.f.scales(t, h)
+	VMOVUPS(s, at(t.x.first, to))
+	if m != nil {
+		VMOVUPS(m, at(t.x.first, p.scale/2+to))
+	}
+	for n, w := range t.f.quads(t, ks) {
+		if !t.f.signed {
+			VPADDB(t.constants[fmt.Sprintf("plus%d", 128-t.f.bias)], w, w)
+		}
+		VMOVDQU64(w, at(t.x.stride, 64*ks[n]))
+	}
+	if !t.f.per16 || h == 1 {
+		ADDQ(U32(uint32(p.scale)), t.x.first)
+		ADDQ(U32(512), t.x.stride)
+	}
 }
 
 // beginChunk finds the parts of the chunk at code.
@@ -162,11 +230,15 @@ func (t *tileState) passes() {
 		TESTQ(t.n, t.n)
 		JZ(LabelRef(store))
 		Label(loop)
-		if k == 0 {
+		if k == 0 && t.rows <= 8 && !t.f.inCache {
 			t.prefetch()
 		}
 		for _, h := range run.halves {
-			t.cell(h)
+			if t.rows == 0 {
+				t.expandCell(h)
+			} else {
+				t.cell(h)
+			}
 		}
 		t.step()
 		DECQ(t.n)
@@ -183,10 +255,12 @@ func (t *tileState) passes() {
 		IMUL3Q(U32(uint32(t.f.block)), count, count)
 		SUBQ(count, t.block)
 	}
-	CMPQ(at(t.a, varFull), Imm(0))
-	JGE(LabelRef(next))
-	t.x.add(xCellBytes)
-	Label(next)
+	if t.rows > 0 {
+		CMPQ(at(t.a, varFull), Imm(0))
+		JGE(LabelRef(next))
+		t.x.add(xCellBytes)
+		Label(next)
+	}
 	ADDQ(U32(uint32(64*t.rows)), t.sums)
 	SUBQ(Imm(1), at(t.a, varPass))
 	JNZ(LabelRef(pass))
@@ -205,6 +279,8 @@ func (t *tileState) runs() []run {
 		return []run{{0, []int{0}}, {0, []int{1}}, {1, []int{0}}, {1, []int{1}}}
 	case t.i == avx2:
 		return []run{{0, []int{0}}, {1, []int{0}}}
+	case t.f.per16 && t.rows > 8:
+		return []run{{0, []int{0}}, {0, []int{1}}}
 	case t.f.per16:
 		return []run{{0, []int{0, 1}}}
 	}
@@ -233,7 +309,10 @@ func (t *tileState) back(count reg.GPVirtual) {
 func (t *tileState) prefetch() {
 	bytes := t.f.code + t.f.scale + t.f.block/8
 	for k := 0; k < bytes; k += 64 {
-		PREFETCHT0(at(t.ahead, k))
+		PREFETCHT1(at(t.ahead, k))
+		if k < t.f.code {
+			PREFETCHT0(at(t.code, nearAhead+k))
+		}
 	}
 	ADDQ(U32(uint32(bytes)), t.ahead)
 }
@@ -244,7 +323,9 @@ func (t *tileState) step() {
 	if t.f.block > 0 {
 		ADDQ(U32(uint32(t.f.block)), t.block)
 	}
-	t.x.add(xCellBytes)
+	if t.rows > 0 {
+		t.x.add(xCellBytes)
+	}
 }
 
 // cell adds 32 columns, or half h of them.
@@ -288,7 +369,10 @@ func (t *tileState) start(v reg.VecVirtual, r, disp int) {
 }
 
 func (t *tileState) dot512(h int, ks []int, start int, s reg.VecVirtual) {
-	const together = 8
+	together := 8
+	if t.rows == 12 {
+		together = 6 // or else the wait for each fills the scheduler
+	}
 	w := t.f.quads(t, ks)
 	for first := 0; first < t.rows; first += together {
 		sums := make([]reg.VecVirtual, min(together, t.rows-first))
@@ -360,7 +444,7 @@ func (t *tileState) dot256(h int, ks []int, start int, s reg.VecVirtual) {
 // fold adds the groups' sums in the order of lanes.sum.
 func (t *tileState) fold() {
 	out, n := GP64(), GP64()
-	MOVQ(at(t.a, argDst), out)
+	MOVQ(at(t.a, varDst), out)
 	MOVQ(at(t.a, argSums), t.sums)
 	MOVQ(U32(uint32(t.rows)), n)
 	loop := label("fold")
