@@ -104,7 +104,7 @@ func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRow
 	a := tileArgs{w: &w.Tiles[tile*step], step: step, cols: x.cols, sums: &sums[0]}
 	for r := 0; r < rows; {
 		n := tileRowsOf(rows-r, 8)
-		a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), 0)
+		a = a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), 0)
 		if level.Load() == levelAVX512 {
 			tilesAVX512(w.DType, n, a.ptr())
 		} else {
@@ -116,11 +116,12 @@ func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRow
 
 // to sets where products with n activation rows go and where these are, from
 // column c on.
-func (a *tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) {
+func (a tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) tileArgs {
 	_ = dst[(n-1)*dstStride+tiles*TileRows-1]
 	a.dst, a.dstStride, a.tiles = &dst[0], 4*dstStride, tiles
 	a.x, a.xStride = &x.cells(0)[c/32], FormQ8.RowBytes(x.cols)
 	a.xBack = 8 * xCellBytes * blocks(a.cols)
+	return a
 }
 
 func (a *tileArgs) ptr() *byte { return (*byte)(unsafe.Pointer(a)) }
@@ -129,23 +130,38 @@ func (a *tileArgs) ptr() *byte { return (*byte)(unsafe.Pointer(a)) }
 // and, of every 16 columns at most, scales and minima.
 type panelMemory struct {
 	panels [panelTiles][chunkBlocks * 8 * (512 + 4*64)]byte
+	_      [64]byte // that panels need where they start with a cache line
 	sums   [16 * 12 * TileRows]float32
-	_      [64]byte
+	packed []byte // tiles of weights that are packed for one product
 }
 
 // panelsFree are panels that wait for use: as many as products ever ran at
 // the same time.
 var panelsFree = make(chan *panelMemory, 64)
 
+func takePanels() *panelMemory {
+	select {
+	case m := <-panelsFree:
+		return m
+	default:
+		return new(panelMemory)
+	}
+}
+
+func leavePanels(m *panelMemory) {
+	select {
+	case panelsFree <- m:
+	default:
+	}
+}
+
+// aligned64 returns b from its first whole cache line on.
+func aligned64(b []byte) []byte { return b[-uintptr(unsafe.Pointer(&b[0]))&63:] }
+
 // panelTilesOf multiplies up to panelTiles tiles, chunk by chunk. Those of
 // Q8_0 are panels as they are.
 func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
-	var m *panelMemory
-	select {
-	case m = <-panelsFree:
-	default:
-		m = new(panelMemory)
-	}
+	m := takePanels()
 	p := packingOf(w.DType)
 	step := p.tileBytes(w.Cols)
 	packed := w.Tiles[tile*step:]
@@ -153,8 +169,7 @@ func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xR
 		cols := min(chunkBlocks*blockCols, w.Cols-c)
 		a := tileArgs{w: &packed[0], step: step, cols: cols, sums: &m.sums[0]}
 		if w.DType != tensor.Q8_0 {
-			memory := m.panels[0][-int(uintptr(unsafe.Pointer(m)))&63:]
-			a.w, a.step = &memory[0], len(m.panels[0])
+			a.w, a.step = &aligned64(m.panels[0][:])[0], len(m.panels[0])
 			for i := range tiles {
 				e := tileArgs{w: &packed[i*step], cols: cols, x: (*xCell)(unsafe.Add(unsafe.Pointer(a.w), i*a.step))}
 				expandTile(w.DType, e.ptr())
@@ -162,7 +177,7 @@ func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xR
 		}
 		for r := 0; r < rows; {
 			n := tileRowsOf(rows-r, 12)
-			a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), c)
+			a = a.to(dst[r*dstStride:], dstStride, n, tiles, x.from(r), c)
 			if w.DType == tensor.Q8_0 {
 				tilesAVX512(w.DType, n, a.ptr())
 			} else {
@@ -174,8 +189,5 @@ func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xR
 			packed = packed[p.chunkBytes(cols):]
 		}
 	}
-	select {
-	case panelsFree <- m:
-	default:
-	}
+	leavePanels(m)
 }

@@ -4,31 +4,6 @@
 
 package kernel
 
-// interleaveAVX2 writes one block of a panel from 16 unpacked rows.
-//
-//go:noescape
-func interleaveAVX2(q *uint8, s *float32, part *int8, mins int)
-
-// panel32x1AVX2 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel32x1AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel32x4AVX2 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel32x4AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel16x1AVX2 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel16x1AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel16x4AVX2 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel16x4AVX2(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
 // vecQ80x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //
 //go:noescape
@@ -168,41 +143,6 @@ func unpackIQ4XSAVX2(dst *byte, src *byte)
 //
 //go:noescape
 func expandAVX2(dst *float32, w *byte, groups int)
-
-// interleaveAVX512 writes one block of a panel from 16 unpacked rows.
-//
-//go:noescape
-func interleaveAVX512(q *uint8, s *float32, part *int8, mins int)
-
-// panel32x1AVX512 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel32x1AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel32x4AVX512 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel32x4AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel32x12AVX512 adds the product of a panel with 12 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel32x12AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel16x1AVX512 adds the product of a panel with 1 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel16x1AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel16x4AVX512 adds the product of a panel with 4 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel16x4AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
-
-// panel16x12AVX512 adds the product of a panel with 12 activation rows to dst; strides are in bytes.
-//
-//go:noescape
-func panel16x12AVX512(dst *float32, dstStride int, q *uint8, x *int8, xStride int, blocks int, mins int, sums *float32)
 
 // vecQ80x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
 //

@@ -30,14 +30,6 @@ var families = map[string]func(isa){
 		}
 	},
 	"int": func(i isa) {
-		interleave(i)
-		for _, per16 := range []bool{false, true} {
-			for _, rows := range []int{1, 4, 12} {
-				if rows < 12 || i == avx512 {
-					panelDot(i, per16, rows)
-				}
-			}
-		}
 		for _, f := range formats {
 			for _, n := range vecRows(i) {
 				matVec(i, f, n)

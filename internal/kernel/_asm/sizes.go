@@ -6,6 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// chunkBlocks of 256 columns are summed at a time.
+const chunkBlocks = 8
+
 // sizes of the portable structures
 const (
 	wBlockBytes = 256 + 64 + 64
