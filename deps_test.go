@@ -32,8 +32,9 @@ internal/chat/*:     internal/chat/object internal/chat/method
 internal/sample:
 internal/pool:       internal/cpu internal/invariant
 internal/quant:      tensor
-internal/kernel:     tensor internal/cpu internal/quant internal/invariant
+internal/kernel:     tensor internal/cpu internal/quant internal/invariant internal/kernel/block
 internal/kernel/*:   tensor internal/cpu internal/kernel internal/roof
+internal/kernel/block: tensor
 internal/roof:       internal/cpu internal/arena internal/kernel
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*

@@ -154,7 +154,7 @@ func TestNoLogging(t *testing.T) {
 }
 
 // backends are the packages that run plans on a machine.
-var backends = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/pool", "internal/kv", "internal/sched"}
+var backends = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/kernel/block", "internal/pool", "internal/kv", "internal/sched"}
 
 // mutableGlobals are the package variables that change after start-up.
 var mutableGlobals = []string{
@@ -163,7 +163,7 @@ var mutableGlobals = []string{
 
 // addressedTables are the package variables whose address is taken: tables that
 // kernels read through a pointer.
-var addressedTables = []string{"internal/kernel.iq4Values", "internal/kernel.mxfp4Values"}
+var addressedTables = []string{"internal/kernel/block.iq4Values", "internal/kernel/block.mxfp4Values"}
 
 // TestNoGlobalState: what runs a plan keeps nothing between calls but in
 // values its caller owns.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -35,8 +36,8 @@ func FormOf(d tensor.DType) Form {
 	return FormF32
 }
 
-// blockCols is how many columns one xBlock and one wBlock hold.
-const blockCols = 256
+// blockCols is how many columns one xBlock and one of block.Weights hold.
+const blockCols = block.Cols
 
 // An xBlock is 256 activations of FormQ8 as products of unpacked weights read
 // them: value i is d[i/32]·q[i]. The sums spare products the work of knowing
@@ -67,7 +68,6 @@ type xCell struct {
 const (
 	xBlockBytes = int(unsafe.Sizeof(xBlock{}))
 	xCellBytes  = int(unsafe.Sizeof(xCell{}))
-	wBlockBytes = int(unsafe.Sizeof(wBlock{}))
 )
 
 // RowBytes returns the size of one prepared row of cols values.

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"atenia/internal/cpu"
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -55,7 +56,7 @@ func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	quantiseAVX2((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
-func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
+func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
 	if n == blockCols && hasFused(d) {
 		values, bytes := d.Block()
 		src := row[c/values*bytes:]
@@ -63,10 +64,10 @@ func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 		unpackAVX2(d, out, in)
 		return
 	}
-	unpackGeneric(dst, d, row, c, n)
+	block.Unpack(dst, d, row, c, n)
 }
 
-func expand(dst []float32, w *wBlock) {
+func expand(dst []float32, w *block.Weights) {
 	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
 		expandAVX2(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
 		return

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"atenia/internal/cpu"
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -52,9 +53,11 @@ func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	quantiseNEON((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
-func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
+func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
+	block.Unpack(dst, d, row, c, n)
+}
 
-func expand(dst []float32, w *wBlock) {
+func expand(dst []float32, w *block.Weights) {
 	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
 		expandNEON(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
 		return

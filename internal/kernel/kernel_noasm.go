@@ -2,7 +2,10 @@
 
 package kernel
 
-import "atenia/tensor"
+import (
+	"atenia/internal/kernel/block"
+	"atenia/tensor"
+)
 
 // The portable functions, under the names that assembly would have.
 
@@ -28,9 +31,11 @@ func (w *Matrix) packColumns(dst []byte, j, c, n int) {
 	w.packColumnsGeneric(dst, j, c, n)
 }
 
-func unpack(dst *wBlock, d tensor.DType, row []byte, c, n int) { unpackGeneric(dst, d, row, c, n) }
+func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
+	block.Unpack(dst, d, row, c, n)
+}
 
-func expand(dst []float32, w *wBlock) { expandGeneric(dst, w) }
+func expand(dst []float32, w *block.Weights) { expandGeneric(dst, w) }
 
 func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }
 

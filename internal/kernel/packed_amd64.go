@@ -5,6 +5,7 @@ package kernel
 import (
 	"unsafe"
 
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -82,7 +83,7 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 }
 
 func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
-	most := max(1, tileCall/packingOf(w.DType).tileBytes(w.Cols))
+	most := max(1, tileCall/block.PackingOf(w.DType).TileBytes(w.Cols))
 	many := rows > fusedTileRows && level.Load() == levelAVX512
 	if many {
 		most = panelTiles
@@ -100,7 +101,7 @@ func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows
 // fusedTiles multiplies whole tiles, unpacked in registers, adding to dst.
 func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	var sums [16 * 8 * TileRows]float32
-	step := packingOf(w.DType).tileBytes(w.Cols)
+	step := block.PackingOf(w.DType).TileBytes(w.Cols)
 	a := tileArgs{w: &w.Tiles[tile*step], step: step, cols: x.cols, sums: &sums[0]}
 	for r := 0; r < rows; {
 		n := tileRowsOf(rows-r, 8)
@@ -162,11 +163,11 @@ func aligned64(b []byte) []byte { return b[-uintptr(unsafe.Pointer(&b[0]))&63:] 
 // Q8_0 are panels as they are.
 func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	m := takePanels()
-	p := packingOf(w.DType)
-	step := p.tileBytes(w.Cols)
+	p := block.PackingOf(w.DType)
+	step := p.TileBytes(w.Cols)
 	packed := w.Tiles[tile*step:]
-	for c := 0; c < w.Cols; c += chunkBlocks * blockCols {
-		cols := min(chunkBlocks*blockCols, w.Cols-c)
+	for c := 0; c < w.Cols; c += block.ChunkCols {
+		cols := min(block.ChunkCols, w.Cols-c)
 		a := tileArgs{w: &packed[0], step: step, cols: cols, sums: &m.sums[0]}
 		if w.DType != tensor.Q8_0 {
 			a.w, a.step = &aligned64(m.panels[0][:])[0], len(m.panels[0])
@@ -186,7 +187,7 @@ func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xR
 			r += n
 		}
 		if c+cols < w.Cols {
-			packed = packed[p.chunkBytes(cols):]
+			packed = packed[p.ChunkBytes(cols):]
 		}
 	}
 	leavePanels(m)

@@ -5,6 +5,7 @@ package kernel
 import (
 	"unsafe"
 
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -23,7 +24,7 @@ func tileRowsOf(d tensor.DType, rows int) int {
 	switch {
 	case level.Load() == levelNEON || rows == 1:
 		return 1
-	case rows >= 8 && !per16(d):
+	case rows >= 8 && !block.Per16(d):
 		return 8
 	case rows >= 4:
 		return 4
@@ -38,8 +39,8 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 		return
 	}
 	var sums tileSums
-	p := packingOf(w.DType)
-	tile := p.tileBytes(w.Cols)
+	p := block.PackingOf(w.DType)
+	tile := p.TileBytes(w.Cols)
 	for r := 0; r < rows; r += passRows {
 		some := min(passRows, rows-r)
 		out := dst[r*dstStride:]
@@ -47,10 +48,10 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 			clearRows(out[j:], dstStride, n, some)
 			packed := w.Tiles[j/TileRows*tile:][:tile]
 			for c := 0; c < w.Cols; {
-				cols := min(chunkBlocks*blockCols, w.Cols-c)
-				ch := chunkOf(p, packed, cols)
+				cols := min(block.ChunkCols, w.Cols-c)
+				ch := block.ChunkOf(p, packed, cols)
 				sums.addChunk(out[j:], dstStride, w.DType, &ch, j%TileRows, n, x.from(r), c, some)
-				packed, c = packed[p.chunkBytes(cols):], c+cols
+				packed, c = packed[p.ChunkBytes(cols):], c+cols
 			}
 		})
 	}
@@ -58,8 +59,8 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 
 // matMulInt packs a chunk of 16 rows at a time.
 func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
-	p := packingOf(w.DType)
-	if level.Load() == 0 || p.low == 0 {
+	p := block.PackingOf(w.DType)
+	if level.Load() == 0 || block.PackedBytes(w.DType, 1, blockCols) == 0 {
 		matMulIntGeneric(dst, dstStride, w, lo, hi, x, rows)
 		return
 	}
@@ -71,11 +72,11 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 	eachTile(lo, hi, func(j, n int) {
 		clearRows(dst[j:], dstStride, n, rows)
 		for c := 0; c < w.Cols; {
-			cols := min(chunkBlocks*blockCols, w.Cols-c)
-			ch := chunkOf(p, packed[:], cols)
+			cols := min(block.ChunkCols, w.Cols-c)
+			ch := block.ChunkOf(p, packed[:], cols)
 			for i := range n {
 				row := w.Data[(j+i)*size+typeRowBytes(w.DType, c):]
-				packRow(&ch, w.DType, j%TileRows+i, row[:typeRowBytes(w.DType, cols)])
+				ch.PackRow(w.DType, j%TileRows+i, row[:typeRowBytes(w.DType, cols)])
 			}
 			sums.addChunk(dst[j:], dstStride, w.DType, &ch, j%TileRows, n, x, c, rows)
 			c += cols
@@ -103,18 +104,18 @@ type tileSums [16 * mostRows * TileRows]float32
 
 // addChunk adds to n outputs the products of rows from first on of a chunk
 // with activation rows, of which it takes the columns from c on.
-func (sums *tileSums) addChunk(dst []float32, dstStride int, d tensor.DType, ch *packedChunk, first, n int, x xRows, c, rows int) {
-	halves := per16(d)
+func (sums *tileSums) addChunk(dst []float32, dstStride int, d tensor.DType, ch *block.Chunk, first, n int, x xRows, c, rows int) {
+	halves := block.Per16(d)
 	for r := 0; r < rows; {
 		k := tileRowsOf(d, rows-r)
 		lanes := sums[:16*k*TileRows]
 		clear(lanes)
 		cells, xStride := &x.cells(r)[c/32], FormQ8.RowBytes(x.cols)
-		scales, blocks := unsafe.SliceData(ch.scales), unsafe.SliceData(ch.blocks)
+		scales, blocks := unsafe.SliceData(ch.Scales), unsafe.SliceData(ch.Blocks)
 		if level.Load() == levelDot {
-			tilesDot(d, k, &lanes[0], &ch.codes[0], scales, blocks, cells, xStride, ch.n, ch.full)
+			tilesDot(d, k, &lanes[0], &ch.Codes[0], scales, blocks, cells, xStride, ch.N, ch.Full)
 		} else {
-			tilesNEON(d, k, &lanes[0], &ch.codes[0], scales, blocks, cells, xStride, ch.n, ch.full)
+			tilesNEON(d, k, &lanes[0], &ch.Codes[0], scales, blocks, cells, xStride, ch.N, ch.Full)
 		}
 		var out [mostRows * TileRows]float32
 		if halves {

@@ -1,26 +1,18 @@
 package kernel
 
-import "atenia/tensor"
+import (
+	"atenia/internal/kernel/block"
+)
 
 // chunkBlocks of 256 columns are summed at a time; the sums of chunks are
-// added in order. So many of 16 weight rows, unpacked, leave half of L2 free.
-const chunkBlocks = 8
-
-// per16 reports whether a format has a scale for every 16 columns rather than
-// for 32, or for a multiple of 32.
-func per16(d tensor.DType) bool {
-	switch d {
-	case tensor.Q2_K, tensor.Q3_K, tensor.Q6_K:
-		return true
-	}
-	return false
-}
+// added in order.
+const chunkBlocks = block.ChunkCols / blockCols
 
 // matMulIntGeneric says what products with int8 activations are.
 func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
-	var chunk [chunkBlocks]wBlock
+	var chunk [chunkBlocks]block.Weights
 	size, stride := w.rowBytes(), blocks(w.Cols)
-	halves, mins := per16(w.DType), hasMins(w.DType)
+	halves, mins := block.Per16(w.DType), block.HasMins(w.DType)
 	for j := lo; j < hi; j++ {
 		row := w.Data[j*size : (j+1)*size]
 		for r := range rows {
@@ -30,7 +22,7 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 			n := min(chunkBlocks, stride-b)
 			for k := range n {
 				c := (b + k) * blockCols
-				unpackGeneric(&chunk[k], w.DType, row, c, min(blockCols, w.Cols-c))
+				block.Unpack(&chunk[k], w.DType, row, c, min(blockCols, w.Cols-c))
 			}
 			for r := range rows {
 				dst[r*dstStride+j] += dotChunk(chunk[:n], x.blocks(r)[b:], halves, mins)
@@ -41,7 +33,7 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 
 // dotChunk multiplies blocks: lane g is the sum over blocks of group g, which
 // is 32 columns, or, for formats with halves, 16, the first of all 32 first.
-func dotChunk(w []wBlock, x []xBlock, halves, mins bool) float32 {
+func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
 	var a lanes
 	for i := range w {
 		for b := range 8 {
@@ -61,14 +53,14 @@ func dotChunk(w []wBlock, x []xBlock, halves, mins bool) float32 {
 
 // dotGroup adds the products of n columns from c, whose sum of integers is
 // exact: the minimum first, times m, the activations' sum.
-func dotGroup(a *float32, w *wBlock, x *xBlock, c, n int, mins bool, m float32) {
+func dotGroup(a *float32, w *block.Weights, x *xBlock, c, n int, mins bool, m float32) {
 	if mins {
-		*a = fma32(-w.m[c/16], m, *a)
+		*a = fma32(-w.M[c/16], m, *a)
 	}
 	sum := int32(0)
-	wq, xq := w.q[c:c+n], x.q[c:c+n]
+	wq, xq := w.Q[c:c+n], x.q[c:c+n]
 	for i, q := range wq {
 		sum += int32(q) * int32(xq[i])
 	}
-	*a = fma32(float32(sum), w.s[c/16]*x.d[c/32], *a)
+	*a = fma32(float32(sum), w.S[c/16]*x.d[c/32], *a)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"unsafe"
 
+	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -37,7 +38,7 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 			dst[i] = float32(math.Float64frombits(le.Uint64(row[8*i:])))
 		}
 	default:
-		var w wBlock
+		var w block.Weights
 		for i := 0; i < len(dst); i += blockCols {
 			n := min(blockCols, len(dst)-i)
 			unpack(&w, d, row, c+i, n)
@@ -47,9 +48,9 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 }
 
 // expandGeneric writes the first len(dst) values of a block in float32.
-func expandGeneric(dst []float32, w *wBlock) {
+func expandGeneric(dst []float32, w *block.Weights) {
 	for i := range dst {
-		dst[i] = float32(w.s[i/16]*float32(w.q[i])) - w.m[i/16]
+		dst[i] = float32(w.S[i/16]*float32(w.Q[i])) - w.M[i/16]
 	}
 }
 
@@ -115,3 +116,5 @@ func storeQ8(dst []byte, src []float32) {
 		dst[2+i] = byte(int8(max(-128, min(127, math.Trunc(q+math.Copysign(0.5, q))))))
 	}
 }
+
+func half(b []byte) float32 { return tensor.F16ToF32(binary.LittleEndian.Uint16(b)) }

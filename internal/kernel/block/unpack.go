@@ -1,4 +1,4 @@
-package kernel
+package block
 
 import (
 	"encoding/binary"
@@ -7,17 +7,20 @@ import (
 	"atenia/tensor"
 )
 
-// A wBlock is 256 weights of any block format: value i is
-// s[i/16]·q[i] − m[i/16]. Products s·q are exact in float32 for every format
+// Cols is how many columns [Weights] hold.
+const Cols = 256
+
+// Weights are 256 weights of any block format: value i is
+// S[i/16]·Q[i] − M[i/16]. Products S·Q are exact in float32 for every format
 // whose scale is a half, so dequantising rounds once, where the format says.
-type wBlock struct {
-	q [256]int8
-	s [16]float32
-	m [16]float32
+type Weights struct {
+	Q [Cols]int8
+	S [16]float32
+	M [16]float32
 }
 
-// hasMins reports whether a format subtracts minima, that is, fills wBlock.m.
-func hasMins(d tensor.DType) bool {
+// HasMins reports whether a format subtracts minima, that is, fills Weights.M.
+func HasMins(d tensor.DType) bool {
 	switch d {
 	case tensor.Q4_1, tensor.Q5_1, tensor.Q2_K, tensor.Q4_K, tensor.Q5_K:
 		return true
@@ -25,16 +28,26 @@ func hasMins(d tensor.DType) bool {
 	return false
 }
 
-// unpackGeneric writes n columns of weights from column c, a multiple of 256, of a
+// Per16 reports whether a format has a scale for every 16 columns rather than
+// for 32, or for a multiple of 32.
+func Per16(d tensor.DType) bool {
+	switch d {
+	case tensor.Q2_K, tensor.Q3_K, tensor.Q6_K:
+		return true
+	}
+	return false
+}
+
+// Unpack writes n columns of weights from column c, a multiple of 256, of a
 // row of type d. Columns past n within the block multiply to zero.
-func unpackGeneric(dst *wBlock, d tensor.DType, row []byte, c, n int) {
+func Unpack(dst *Weights, d tensor.DType, row []byte, c, n int) {
 	values, bytes := d.Block()
 	src := row[c/values*bytes:]
 	src = src[:n/values*bytes]
-	if n < blockCols {
-		*dst = wBlock{}
-	} else if !hasMins(d) {
-		dst.m = [16]float32{}
+	if n < Cols {
+		*dst = Weights{}
+	} else if !HasMins(d) {
+		dst.M = [16]float32{}
 	}
 	switch d { // direct calls, so that dst stays on the caller's stack
 	case tensor.Q8_0:
@@ -70,34 +83,34 @@ func unpackGeneric(dst *wBlock, d tensor.DType, row []byte, c, n int) {
 
 func half(b []byte) float32 { return tensor.F16ToF32(binary.LittleEndian.Uint16(b)) }
 
-func (w *wBlock) scale32(b int, s float32) { w.s[2*b], w.s[2*b+1] = s, s }
-func (w *wBlock) min32(b int, m float32)   { w.m[2*b], w.m[2*b+1] = m, m }
+func (w *Weights) scale32(b int, s float32) { w.S[2*b], w.S[2*b+1] = s, s }
+func (w *Weights) min32(b int, m float32)   { w.M[2*b], w.M[2*b+1] = m, m }
 
-func unpackQ8_0(dst *wBlock, src []byte) {
+func unpackQ8_0(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 34; b, src = b+1, src[34:] {
 		dst.scale32(b, half(src))
-		q := (*[32]int8)(dst.q[32*b:])
+		q := (*[32]int8)(dst.Q[32*b:])
 		for i, v := range src[2:34] {
 			q[i] = int8(v)
 		}
 	}
 }
 
-func unpackQ4_0(dst *wBlock, src []byte) {
+func unpackQ4_0(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 18; b, src = b+1, src[18:] {
 		dst.scale32(b, half(src))
-		q := (*[32]int8)(dst.q[32*b:])
+		q := (*[32]int8)(dst.Q[32*b:])
 		for i, v := range src[2:18] {
 			q[i], q[i+16] = int8(v&15)-8, int8(v>>4)-8
 		}
 	}
 }
 
-func unpackQ4_1(dst *wBlock, src []byte) {
+func unpackQ4_1(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 20; b, src = b+1, src[20:] {
 		dst.scale32(b, half(src))
 		dst.min32(b, -half(src[2:]))
-		q := (*[32]int8)(dst.q[32*b:])
+		q := (*[32]int8)(dst.Q[32*b:])
 		for i, v := range src[4:20] {
 			q[i], q[i+16] = int8(v&15), int8(v>>4)
 		}
@@ -113,33 +126,33 @@ func fiveBits(q []int8, high uint32, low []byte, bias int8) {
 	}
 }
 
-func unpackQ5_0(dst *wBlock, src []byte) {
+func unpackQ5_0(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 22; b, src = b+1, src[22:] {
 		dst.scale32(b, half(src))
-		fiveBits(dst.q[32*b:], binary.LittleEndian.Uint32(src[2:]), src[6:], 16)
+		fiveBits(dst.Q[32*b:], binary.LittleEndian.Uint32(src[2:]), src[6:], 16)
 	}
 }
 
-func unpackQ5_1(dst *wBlock, src []byte) {
+func unpackQ5_1(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 24; b, src = b+1, src[24:] {
 		dst.scale32(b, half(src))
 		dst.min32(b, -half(src[2:]))
-		fiveBits(dst.q[32*b:], binary.LittleEndian.Uint32(src[4:]), src[8:], 0)
+		fiveBits(dst.Q[32*b:], binary.LittleEndian.Uint32(src[4:]), src[8:], 0)
 	}
 }
 
 // Q2_K: 16 bytes of 4-bit scale and minimum, 64 bytes of quants, d, dmin.
-func unpackQ2_K(dst *wBlock, src []byte) {
+func unpackQ2_K(dst *Weights, src []byte) {
 	if len(src) < 84 {
 		return
 	}
 	d, dmin := half(src[80:]), half(src[82:])
 	for g, v := range src[:16] {
-		dst.s[g], dst.m[g] = d*float32(v&15), dmin*float32(v>>4)
+		dst.S[g], dst.M[g] = d*float32(v&15), dmin*float32(v>>4)
 	}
 	for h := range 2 {
 		for i, v := range src[16+32*h : 48+32*h] {
-			q := dst.q[128*h+i:]
+			q := dst.Q[128*h+i:]
 			q[0], q[32], q[64], q[96] = int8(v&3), int8(v>>2&3), int8(v>>4&3), int8(v>>6)
 		}
 	}
@@ -147,7 +160,7 @@ func unpackQ2_K(dst *wBlock, src []byte) {
 
 // Q3_K: 32 bytes of high bits (clear means minus 4), 64 bytes of low 2 bits,
 // 12 bytes of 6-bit scales, d.
-func unpackQ3_K(dst *wBlock, src []byte) {
+func unpackQ3_K(dst *Weights, src []byte) {
 	if len(src) < 110 {
 		return
 	}
@@ -155,11 +168,11 @@ func unpackQ3_K(dst *wBlock, src []byte) {
 	for g := range 16 {
 		low := sc[g%8] >> (g / 8 * 4) & 15
 		high := sc[8+g%4] >> (g / 4 * 2) & 3
-		dst.s[g] = d * float32(int(low|high<<4)-32)
+		dst.S[g] = d * float32(int(low|high<<4)-32)
 	}
 	for h := range 2 {
 		for i, v := range src[32+32*h : 64+32*h] {
-			q, hi := dst.q[128*h+i:], src[i]>>(4*h)
+			q, hi := dst.Q[128*h+i:], src[i]>>(4*h)
 			for k := range 4 {
 				q[32*k] = int8(v>>(2*k)&3|hi>>k&1<<2) - 4
 			}
@@ -168,7 +181,7 @@ func unpackQ3_K(dst *wBlock, src []byte) {
 }
 
 // scales6 reads the 12 bytes of eight 6-bit scales and minima of Q4_K, Q5_K.
-func (w *wBlock) scales6(src []byte, d, dmin float32) {
+func (w *Weights) scales6(src []byte, d, dmin float32) {
 	src = src[:12]
 	for b := range 8 {
 		var s, m byte
@@ -183,27 +196,27 @@ func (w *wBlock) scales6(src []byte, d, dmin float32) {
 	}
 }
 
-func unpackQ4_K(dst *wBlock, src []byte) {
+func unpackQ4_K(dst *Weights, src []byte) {
 	if len(src) < 144 {
 		return
 	}
 	dst.scales6(src[4:], half(src), half(src[2:]))
 	for k := range 4 {
-		q := (*[64]int8)(dst.q[64*k:])
+		q := (*[64]int8)(dst.Q[64*k:])
 		for i, v := range src[16+32*k : 48+32*k] {
 			q[i], q[i+32] = int8(v&15), int8(v>>4)
 		}
 	}
 }
 
-func unpackQ5_K(dst *wBlock, src []byte) {
+func unpackQ5_K(dst *Weights, src []byte) {
 	if len(src) < 176 {
 		return
 	}
 	dst.scales6(src[4:], half(src), half(src[2:]))
 	high := (*[32]byte)(src[16:])
 	for k := range 4 {
-		q := (*[64]int8)(dst.q[64*k:])
+		q := (*[64]int8)(dst.Q[64*k:])
 		for i, v := range src[48+32*k : 80+32*k] {
 			h := high[i] >> (2 * k)
 			q[i], q[i+32] = int8(v&15|h&1<<4), int8(v>>4|h>>1&1<<4)
@@ -212,16 +225,16 @@ func unpackQ5_K(dst *wBlock, src []byte) {
 }
 
 // Q6_K: 128 bytes of low nibbles, 64 of high pairs, 16 int8 scales, d.
-func unpackQ6_K(dst *wBlock, src []byte) {
+func unpackQ6_K(dst *Weights, src []byte) {
 	if len(src) < 210 {
 		return
 	}
 	d := half(src[208:])
 	for g, v := range src[192:208] {
-		dst.s[g] = d * float32(int8(v))
+		dst.S[g] = d * float32(int8(v))
 	}
 	for h := range 2 {
-		q := (*[128]int8)(dst.q[128*h:])
+		q := (*[128]int8)(dst.Q[128*h:])
 		low, high := (*[64]byte)(src[64*h:]), (*[32]byte)(src[128+32*h:])
 		for i, v := range high {
 			q[i] = int8(low[i]&15|v&3<<4) - 32
@@ -232,16 +245,16 @@ func unpackQ6_K(dst *wBlock, src []byte) {
 	}
 }
 
-func unpackQ8_K(dst *wBlock, src []byte) {
+func unpackQ8_K(dst *Weights, src []byte) {
 	if len(src) < 292 {
 		return
 	}
 	d := math.Float32frombits(binary.LittleEndian.Uint32(src))
-	for g := range dst.s {
-		dst.s[g] = d
+	for g := range dst.S {
+		dst.S[g] = d
 	}
 	for i, v := range src[4:260] {
-		dst.q[i] = int8(v)
+		dst.Q[i] = int8(v)
 	}
 }
 
@@ -259,15 +272,15 @@ func lookup(q []int8, src []byte, table *[16]int8) {
 	}
 }
 
-func unpackIQ4_NL(dst *wBlock, src []byte) {
+func unpackIQ4_NL(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 18; b, src = b+1, src[18:] {
 		dst.scale32(b, half(src))
-		lookup(dst.q[32*b:], src[2:], &iq4Values)
+		lookup(dst.Q[32*b:], src[2:], &iq4Values)
 	}
 }
 
 // IQ4_XS: d, 8 pairs of high scale bits, 4 bytes of low ones, 128 of quants.
-func unpackIQ4_XS(dst *wBlock, src []byte) {
+func unpackIQ4_XS(dst *Weights, src []byte) {
 	if len(src) < 136 {
 		return
 	}
@@ -275,13 +288,13 @@ func unpackIQ4_XS(dst *wBlock, src []byte) {
 	for b := range 8 {
 		low := src[4+b/2] >> (b % 2 * 4) & 15
 		dst.scale32(b, d*float32(int(low)|int(high>>(2*b)&3)<<4-32))
-		lookup(dst.q[32*b:], src[8+16*b:], &iq4Values)
+		lookup(dst.Q[32*b:], src[8+16*b:], &iq4Values)
 	}
 }
 
-func unpackMXFP4(dst *wBlock, src []byte) {
+func unpackMXFP4(dst *Weights, src []byte) {
 	for b := 0; len(src) >= 17; b, src = b+1, src[17:] {
 		dst.scale32(b, e8m0Half(src[0]))
-		lookup(dst.q[32*b:], src[1:], &mxfp4Values)
+		lookup(dst.Q[32*b:], src[1:], &mxfp4Values)
 	}
 }

@@ -1,4 +1,4 @@
-package kernel
+package block
 
 import (
 	"encoding/binary"
@@ -6,10 +6,10 @@ import (
 	"atenia/tensor"
 )
 
-// packRow writes row r of a chunk. Four codes of a row are a word of a vector,
+// PackRow writes row r of a chunk. Four codes of a row are a word of a vector,
 // and words are moved and their bits joined as they are, for blocks of the
 // source that hold their codes in all sorts of orders.
-func packRow(ch *packedChunk, d tensor.DType, r int, src []byte) {
+func (ch *Chunk) PackRow(d tensor.DType, r int, src []byte) {
 	values, bytes := d.Block()
 	if values == 32 {
 		for k := 0; len(src) > 0; k, src = k+1, src[bytes:] {
@@ -79,8 +79,8 @@ func packFifth(codes []byte, high uint32) {
 	put(codes[4*64:], w)
 }
 
-func packBlock256(ch *packedChunk, d tensor.DType, i, r int, src []byte) {
-	of256 := ch.blocks[i*ch.block+2*r:]
+func packBlock256(ch *Chunk, d tensor.DType, i, r int, src []byte) {
+	of256 := ch.Blocks[i*ch.block+2*r:]
 	switch d {
 	case tensor.Q4_K, tensor.Q5_K:
 		copy(of256[:2], src)
@@ -125,7 +125,7 @@ func packBlock256(ch *packedChunk, d tensor.DType, i, r int, src []byte) {
 }
 
 // packQ4_K packs Q4_K and Q5_K: 32 bytes hold 32 columns low and 32 high.
-func packQ4_K(ch *packedChunk, d tensor.DType, i, r int, src []byte) {
+func packQ4_K(ch *Chunk, d tensor.DType, i, r int, src []byte) {
 	sc, low := src[4:16], src[16:]
 	if d == tensor.Q5_K {
 		low = src[48:]
