@@ -35,9 +35,17 @@ type Config struct {
 	// 64. 0 = 16.
 	PageTokens int
 	// Pack says where weights live in the order in which kernels stream them:
-	// "memory", "off" (they are read as the file has them) or "auto". "" =
+	// "memory", "disk" (in a file beside the model that is made once and mapped
+	// from then on), "off" (they are read as the file has them) or "auto". "" =
 	// auto: memory, if there is enough. Results are the same bytes.
 	Pack string
+	// PackDir is a folder for files of packed weights whose models lie where
+	// nothing may be written. "" = none.
+	PackDir string
+	// PackVerify reads such a file and the model whole when it is opened, and
+	// compares both with the hashes that were taken when it was made. Otherwise
+	// sizes, times, the ends of every matrix and the file's index are compared.
+	PackVerify bool
 	// Precise keeps activations in float32 where products of quantised
 	// weights round them to 8 bits by default. Slower.
 	Precise bool

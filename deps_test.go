@@ -44,7 +44,7 @@ internal/text:       internal/modelfile internal/token internal/chat internal/sa
 internal/convert:    tensor internal/modelfile internal/compile internal/weights internal/quant internal/token internal/text internal/sample internal/durable
 internal/arena:
 internal/kv:         tensor internal/arena internal/invariant
-internal/pack:       internal/kernel internal/arena
+internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/arena internal/roof

@@ -102,6 +102,9 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.packing = x.Packing()
+	if m.packing.Fault != nil {
+		m.cfg.Logger.Warn("packed weights on disk", "err", m.packing.Fault)
+	}
 	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
 	m.sched, err = sched.New(x, sched.Config{Slots: m.cfg.Slots, CacheBytes: m.cfg.CacheBytes})
 	if err != nil {

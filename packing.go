@@ -1,6 +1,12 @@
 package atenia
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"atenia/internal/cpu"
 	"atenia/internal/pack"
 )
@@ -27,6 +33,36 @@ func (m *Model) packConfig() pack.Config {
 	}
 	return pack.Config{
 		Mode: mode, Available: available, Reserve: max(usualReserve, available/16) + cache,
-		Release: m.desc.Release,
+		Release: m.desc.Release, Disk: m.packFiles(),
 	}
+}
+
+// packFiles says where the packed form of the model's files may be kept: beside
+// them, or in the folder for those that lie where nothing may be written.
+func (m *Model) packFiles() pack.Disk {
+	d := pack.Disk{Verify: m.cfg.PackVerify}
+	path, err := filepath.Abs(m.Path())
+	if m.Path() == "" || err != nil {
+		return d
+	}
+	h := sha256.New()
+	for _, p := range m.desc.Parts {
+		st, err := os.Stat(p.Path)
+		if err != nil {
+			return d
+		}
+		fmt.Fprintln(h, st.Size(), st.ModTime().UnixNano())
+	}
+	d.Source = [sha256.Size]byte(h.Sum(nil))
+	name := strings.TrimSuffix(filepath.Base(path), ".gguf")
+	beside := filepath.Join(filepath.Dir(path), name+".packed")
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		beside = filepath.Join(path, name+".packed")
+	}
+	d.Paths = append(d.Paths, beside)
+	if m.cfg.PackDir != "" {
+		of := sha256.Sum256([]byte(path))
+		d.Paths = append(d.Paths, filepath.Join(m.cfg.PackDir, fmt.Sprintf("%s-%x.packed", name, of[:6])))
+	}
+	return d
 }

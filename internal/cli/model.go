@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"atenia"
@@ -18,13 +19,17 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVarP(&m.cfg.Context, "ctx", "c", 0, "longest sequence in tokens (0 = the model's, at most 4096)")
 	f.StringVar(&m.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
 	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "tokens computed in one step (0 = 512)")
-	f.StringVar(&m.cfg.Pack, "pack", "", "where weights live in the order in which kernels stream them: auto, off, memory")
+	f.StringVar(&m.cfg.Pack, "pack", "", "where weights live in the order in which kernels stream them: auto, off, memory, disk")
+	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "check all bytes of weights that are packed on disk")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
 }
 
 func (m *modelFlags) open(ctx context.Context, path string) (*atenia.Model, error) {
+	if dir, err := os.UserCacheDir(); err == nil { // a user without one has no place for it
+		m.cfg.PackDir = filepath.Join(dir, "atenia")
+	}
 	return atenia.Open(ctx, path, &m.cfg)
 }
 

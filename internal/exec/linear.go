@@ -49,7 +49,7 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{w: b.x.weights.Add(*w), rows: rows}
+	p := part{w: b.x.weights.Add(b.names[b.slot(slot)], *w), rows: rows}
 	if biasSlot != "" {
 		if p.bias, err = b.vector(biasSlot, rows); err != nil {
 			return err

@@ -14,9 +14,10 @@ const (
 	Auto   Mode = iota // in memory if there is enough, else nowhere
 	Off                // nowhere: weights are read as they came
 	Memory             // in memory of the process
+	OnDisk             // in a file that is made once and mapped from then on
 )
 
-var modeNames = []string{Auto: "auto", Off: "off", Memory: "memory"}
+var modeNames = []string{Auto: "auto", Off: "off", Memory: "memory", OnDisk: "disk"}
 
 // String returns the mode's name.
 func (m Mode) String() string {
@@ -55,16 +56,26 @@ type Decision struct {
 	// taken out of the file system's cache, too.
 	Evict   bool
 	Because string
+	Path    string // of the packed file
+	Wrote   bool   // it was made just now
+	// Fault is what is wrong with packed files that could not be used, nil if
+	// nothing is.
+	Fault error
 }
 
 // String is one line: the mode, the reason and the numbers.
 func (d Decision) String() string {
-	s := fmt.Sprintf("%s (%s): %d matrices, %d bytes packed from %d", d.Mode, d.Because, d.Matrices, d.Bytes, d.Source)
+	s := fmt.Sprintf("%s (%s): %d matrices, %s packed from %s", d.Mode, d.Because, d.Matrices, mib(d.Bytes), mib(d.Source))
 	if d.Available > 0 {
-		s += fmt.Sprintf("; %d available, %d kept free", d.Available, d.Reserve)
+		s += fmt.Sprintf("; %s available, %s kept free", mib(d.Available), mib(d.Reserve))
+	}
+	if d.Path != "" {
+		s += "; " + d.Path
 	}
 	return s
 }
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // decide chooses a mode for the matrices.
 func decide(c Config, all []*Matrix) Decision {
@@ -83,7 +94,7 @@ func decide(c Config, all []*Matrix) Decision {
 		d.Because = "asked for"
 	case d.Matrices == 0:
 		d.Mode, d.Because = Off, "no weights have a packed form"
-	case d.Mode == Memory:
+	case d.Mode == Memory, d.Mode == OnDisk:
 		d.Because = "asked for"
 	case d.Available == 0:
 		d.Mode, d.Because = Memory, "memory is not known to be short"

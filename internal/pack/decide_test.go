@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		{"nothing to pack", Config{Mode: Memory}, plain, Off, false},
 	} {
 		s := New(c.cfg)
-		s.Add(c.w)
+		s.Add("w", c.w)
 		s.Open(0)
 		if d := s.Decision(); d.Mode != c.mode || d.Evict != c.evict || d.Because == "" {
 			t.Errorf("%s: %+v", c.name, d)
@@ -62,8 +62,8 @@ func TestDecide(t *testing.T) {
 
 // A decision reads as one line with its numbers.
 func TestDecisionString(t *testing.T) {
-	d := Decision{Mode: Memory, Matrices: 3, Bytes: 20, Source: 18, Available: 100, Reserve: 9, Because: "it fits"}
-	if got, want := d.String(), "memory (it fits): 3 matrices, 20 bytes packed from 18; 100 available, 9 kept free"; got != want {
+	d := Decision{Mode: Memory, Matrices: 3, Bytes: 3 << 20, Source: 5 << 19, Available: 1 << 30, Reserve: 9 << 20, Because: "it fits"}
+	if got, want := d.String(), "memory (it fits): 3 matrices, 3.0 MiB packed from 2.5 MiB; 1024.0 MiB available, 9.0 MiB kept free"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

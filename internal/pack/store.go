@@ -19,6 +19,7 @@ type Config struct {
 	// worker: all of them are packed. evict asks to take them out of the cache
 	// of the file system, too. They may still be read, slowly.
 	Release func(rows []byte, evict bool)
+	Disk    Disk // for the mode of that name
 }
 
 // A Store holds the weights that products read. It is filled by [Store.Add],
@@ -28,6 +29,7 @@ type Store struct {
 	all      []*Matrix
 	by       map[key]*Matrix
 	block    arena.Block
+	unmap    func() error // of the packed file, if there is one
 	decision Decision
 }
 
@@ -40,12 +42,13 @@ type key struct {
 // New returns an empty store.
 func New(cfg Config) *Store { return &Store{cfg: cfg, by: map[key]*Matrix{}} }
 
-// Add returns the store's matrix for w, the same for the same memory.
-func (s *Store) Add(w kernel.Matrix) *Matrix {
+// Add returns the store's matrix for w, the same for the same memory. It keeps
+// the name it was first added by.
+func (s *Store) Add(name string, w kernel.Matrix) *Matrix {
 	k := key{unsafe.SliceData(w.Data), w.Rows, w.Cols}
 	m := s.by[k]
 	if m == nil {
-		m = &Matrix{store: s, source: w, packed: w}
+		m = &Matrix{store: s, name: name, source: w, packed: w}
 		s.by[k] = m
 		s.all = append(s.all, m)
 	}
@@ -57,9 +60,22 @@ func (s *Store) Add(w kernel.Matrix) *Matrix {
 func (s *Store) Open(more int64) {
 	s.cfg.Reserve += more
 	s.decision = decide(s.cfg, s.all)
-	if s.decision.Mode != Memory {
-		return
+	if s.decision.Mode == OnDisk {
+		path, wrote, fault := s.openDisk()
+		if path != "" {
+			s.decision.Path, s.decision.Wrote, s.decision.Fault = path, wrote, fault
+			return
+		}
+		s.cfg.Mode = Auto
+		s.decision = decide(s.cfg, s.all)
+		s.decision.Asked, s.decision.Fault = OnDisk, fault
 	}
+	if s.decision.Mode == Memory {
+		s.openMemory()
+	}
+}
+
+func (s *Store) openMemory() {
 	var err error
 	if s.block, err = arena.NewHuge(int(s.decision.Bytes)); err != nil {
 		s.decision.Mode, s.decision.Because = Off, err.Error()
@@ -80,7 +96,13 @@ func (s *Store) Open(more int64) {
 func (s *Store) Decision() Decision { return s.decision }
 
 // Close gives the memory back. The store's matrices must not be used any more.
-func (s *Store) Close() { s.block.Release() }
+func (s *Store) Close() {
+	s.block.Release()
+	if s.unmap != nil {
+		_ = s.unmap() // fails only for a slice that is no mapping
+		s.unmap = nil
+	}
+}
 
 // align rounds up to a cache line.
 func align(n int) int { return (n + 63) &^ 63 }
@@ -88,6 +110,7 @@ func align(n int) int { return (n + 63) &^ 63 }
 // A Matrix is one weight matrix of a store.
 type Matrix struct {
 	store          *Store
+	name           string
 	source, packed kernel.Matrix   // packed has Tiles, if there is a packed form
 	tiles          []atomic.Uint32 // what became of each: a tileState
 	left           atomic.Int64    // tiles that are not packed yet

@@ -36,8 +36,8 @@ func TestRange(t *testing.T) {
 		}
 		released.Add(1)
 	}})
-	m := s.Add(w)
-	if s.Add(w) != m {
+	m := s.Add("w", w)
+	if s.Add("w", w) != m {
 		t.Fatal("the same matrix was added twice")
 	}
 	s.Open(0)
@@ -75,7 +75,7 @@ func TestRange(t *testing.T) {
 func TestRangeOff(t *testing.T) {
 	w := matrixOf(20, 256, func(int) byte { return 0 })
 	s := New(Config{Mode: Off, Release: func([]byte, bool) { t.Error("released") }})
-	m := s.Add(w)
+	m := s.Add("w", w)
 	s.Open(0)
 	defer s.Close()
 	if got := m.Range(0, 20); got.Tiles != nil || &got.Data[0] != &w.Data[0] {

@@ -1,0 +1,28 @@
+//go:build unix
+
+package pack
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapFile makes the bytes of a file readable.
+func mapFile(path string) (b []byte, unmap func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // the mapping keeps the file
+	st, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	n := int(st.Size())
+	if n == 0 || int64(n) != st.Size() {
+		return nil, func() error { return nil }, nil
+	}
+	b, err = unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ, unix.MAP_SHARED)
+	return b, func() error { return unix.Munmap(b) }, err
+}
