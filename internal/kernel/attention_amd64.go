@@ -10,7 +10,10 @@ import (
 
 // tileList is where the tiles of a span lie; those outside of the positions
 // asked for repeat the nearest, and past the end come those to fetch next.
-type tileList [AttentionSpan/tileKeys + 2]*byte
+type tileList [AttentionSpan/tileKeys + tilesAhead]*byte
+
+// tilesAhead is how many tiles after the current one are fetched meanwhile.
+const tilesAhead = 4
 
 // fill finds the tiles of [lo, hi).
 func (l *tileList) fill(k *Rows, lo, hi int) {
@@ -22,7 +25,7 @@ func (l *tileList) fill(k *Rows, lo, hi int) {
 	if first%2 == 1 {
 		l[first-1] = l[first]
 	}
-	for t := last + 1; t <= last|1+2 && t < len(l); t++ {
+	for t := last + 1; t <= last|1+tilesAhead; t++ {
 		l[t] = l[t-1]
 		if pos := base + t*tileKeys; pos/k.PageRows < len(k.Pages) && k.Pages[pos/k.PageRows] != nil {
 			l[t] = &k.rows(pos, tileKeys)[0]

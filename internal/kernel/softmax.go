@@ -56,7 +56,7 @@ func finite(top float32) float32 {
 // Merge adds the positions that part knows of queries [lo, hi) to those s
 // knows, which precede them.
 func (s *Sums) Merge(part *Sums, lo, hi int) {
-	var a, b [64]float32
+	var a, b [64]float32 // whole vectors of them
 	for ; lo < hi; lo += len(a) {
 		n := min(len(a), hi-lo)
 		for i := range n {
@@ -64,8 +64,9 @@ func (s *Sums) Merge(part *Sums, lo, hi int) {
 			ref := finite(max(old, add))
 			a[i], b[i] = old-ref, add-ref
 		}
-		Exp(a[:n], a[:n])
-		Exp(b[:n], b[:n])
+		vectors := (n + 15) &^ 15
+		Exp(a[:vectors], a[:vectors])
+		Exp(b[:vectors], b[:vectors])
 		for i := range n {
 			s.mergeOne(part, lo+i, a[i], b[i])
 		}

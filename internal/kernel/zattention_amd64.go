@@ -4,72 +4,72 @@
 
 package kernel
 
-// scoresF32AVX2 does scoresGeneric for groups of 1 tiles; as many pointers more are read.
+// scoresF32AVX2 does scoresGeneric for groups of 1 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresF32AVX2(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresF16AVX2 does scoresGeneric for groups of 1 tiles; as many pointers more are read.
+// scoresF16AVX2 does scoresGeneric for groups of 1 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresF16AVX2(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresQ80AVX2 does scoresGeneric for groups of 1 tiles; as many pointers more are read.
+// scoresQ80AVX2 does scoresGeneric for groups of 1 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresQ80AVX2(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF32c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF32c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF32c16AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF16c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF16c16AVX2 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF16c16AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedQ80c32AVX2 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedQ80c32AVX2 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedQ80c32AVX2(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// scoresF32AVX512 does scoresGeneric for groups of 2 tiles; as many pointers more are read.
+// scoresF32AVX512 does scoresGeneric for groups of 2 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresF32AVX512(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresF16AVX512 does scoresGeneric for groups of 2 tiles; as many pointers more are read.
+// scoresF16AVX512 does scoresGeneric for groups of 2 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresF16AVX512(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// scoresQ80AVX512 does scoresGeneric for groups of 2 tiles; as many pointers more are read.
+// scoresQ80AVX512 does scoresGeneric for groups of 2 tiles; 4 pointers more are read.
 //
 //go:noescape
 func scoresQ80AVX512(dst *float32, q *float32, n int, dim int, tiles **byte, groups int, scale float32)
 
-// weightedF32c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF32c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF32c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF32c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF32c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF32c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF16c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF16c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF16c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedF16c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedF16c16AVX512 does weightedGeneric for 16 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedF16c16AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)
 
-// weightedQ80c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.
+// weightedQ80c32AVX512 does weightedGeneric for 32 columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and 4 pointers more are read.
 //
 //go:noescape
 func weightedQ80c32AVX512(dst *float32, dstStride int, p *float32, n int, tiles **byte, off int, rowBytes int, first int, count int)

@@ -13,7 +13,7 @@ TEXT ·scoresF32AVX2(SB), NOSPLIT, $0-52
 tiles1:
 	MOVQ tiles+32(FP), R9
 	MOVQ (R9), DX
-	MOVQ 8(R9), BX
+	MOVQ 32(R9), BX
 	ADDQ $0x08, tiles+32(FP)
 	MOVQ n+16(FP), DI
 	MOVQ q+8(FP), R8
@@ -630,7 +630,7 @@ TEXT ·scoresF16AVX2(SB), NOSPLIT, $0-52
 tiles22:
 	MOVQ tiles+32(FP), R9
 	MOVQ (R9), DX
-	MOVQ 8(R9), BX
+	MOVQ 32(R9), BX
 	ADDQ $0x08, tiles+32(FP)
 	MOVQ n+16(FP), DI
 	MOVQ q+8(FP), R8
@@ -1235,7 +1235,7 @@ TEXT ·scoresQ80AVX2(SB), NOSPLIT, $0-52
 tiles43:
 	MOVQ tiles+32(FP), R9
 	MOVQ (R9), DX
-	MOVQ 8(R9), BX
+	MOVQ 32(R9), BX
 	ADDQ $0x08, tiles+32(FP)
 	MOVQ n+16(FP), DI
 	MOVQ q+8(FP), R8
@@ -1835,7 +1835,7 @@ queries62:
 tile64:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -1926,7 +1926,7 @@ rest63:
 tile67:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2006,7 +2006,7 @@ fewer66:
 tile70:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2076,7 +2076,7 @@ fewer69:
 tile73:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2136,7 +2136,7 @@ fewer72:
 tile76:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2186,7 +2186,7 @@ fewer75:
 tile79:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2257,7 +2257,7 @@ queries82:
 tile84:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -2348,7 +2348,7 @@ rest83:
 tile87:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2428,7 +2428,7 @@ fewer86:
 tile90:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2498,7 +2498,7 @@ fewer89:
 tile93:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2558,7 +2558,7 @@ fewer92:
 tile96:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2608,7 +2608,7 @@ fewer95:
 tile99:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2676,7 +2676,7 @@ queries102:
 tile104:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -2774,7 +2774,7 @@ rest103:
 tile107:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2852,7 +2852,7 @@ fewer106:
 tile110:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -2914,9 +2914,9 @@ TEXT ·scoresF32AVX512(SB), NOSPLIT, $0-52
 tiles112:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
-	MOVQ 16(R11), BX
+	MOVQ 32(R11), BX
 	MOVQ 8(R11), SI
-	MOVQ 24(R11), DI
+	MOVQ 40(R11), DI
 	ADDQ $0x10, tiles+32(FP)
 	MOVQ n+16(FP), R9
 	MOVQ q+8(FP), R10
@@ -4753,9 +4753,9 @@ TEXT ·scoresF16AVX512(SB), NOSPLIT, $0-52
 tiles151:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
-	MOVQ 16(R11), BX
+	MOVQ 32(R11), BX
 	MOVQ 8(R11), SI
-	MOVQ 24(R11), DI
+	MOVQ 40(R11), DI
 	ADDQ $0x10, tiles+32(FP)
 	MOVQ n+16(FP), R9
 	MOVQ q+8(FP), R10
@@ -6544,9 +6544,9 @@ TEXT ·scoresQ80AVX512(SB), NOSPLIT, $0-52
 tiles190:
 	MOVQ tiles+32(FP), R11
 	MOVQ (R11), DX
-	MOVQ 16(R11), BX
+	MOVQ 32(R11), BX
 	MOVQ 8(R11), SI
-	MOVQ 24(R11), DI
+	MOVQ 40(R11), DI
 	ADDQ $0x10, tiles+32(FP)
 	MOVQ n+16(FP), R9
 	MOVQ q+8(FP), R10
@@ -8645,7 +8645,7 @@ queries230:
 tile232:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -8796,7 +8796,7 @@ rest231:
 tile235:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -8936,7 +8936,7 @@ fewer234:
 tile238:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9066,7 +9066,7 @@ fewer237:
 tile241:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9186,7 +9186,7 @@ fewer240:
 tile244:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9296,7 +9296,7 @@ fewer243:
 tile247:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9396,7 +9396,7 @@ fewer246:
 tile250:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9486,7 +9486,7 @@ fewer249:
 tile253:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9566,7 +9566,7 @@ fewer252:
 tile256:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9636,7 +9636,7 @@ fewer255:
 tile259:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9696,7 +9696,7 @@ fewer258:
 tile262:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9746,7 +9746,7 @@ fewer261:
 tile265:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -9823,7 +9823,7 @@ queries268:
 tile270:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -9938,7 +9938,7 @@ rest269:
 tile273:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10045,7 +10045,7 @@ fewer272:
 tile276:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10145,7 +10145,7 @@ fewer275:
 tile279:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10238,7 +10238,7 @@ fewer278:
 tile282:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10324,7 +10324,7 @@ fewer281:
 tile285:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10403,7 +10403,7 @@ fewer284:
 tile288:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10475,7 +10475,7 @@ fewer287:
 tile291:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10540,7 +10540,7 @@ fewer290:
 tile294:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10598,7 +10598,7 @@ fewer293:
 tile297:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10649,7 +10649,7 @@ fewer296:
 tile300:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10693,7 +10693,7 @@ fewer299:
 tile303:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -10779,7 +10779,7 @@ queries306:
 tile308:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -10930,7 +10930,7 @@ rest307:
 tile311:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11070,7 +11070,7 @@ fewer310:
 tile314:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11200,7 +11200,7 @@ fewer313:
 tile317:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11320,7 +11320,7 @@ fewer316:
 tile320:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11430,7 +11430,7 @@ fewer319:
 tile323:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11530,7 +11530,7 @@ fewer322:
 tile326:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11620,7 +11620,7 @@ fewer325:
 tile329:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11700,7 +11700,7 @@ fewer328:
 tile332:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11770,7 +11770,7 @@ fewer331:
 tile335:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11830,7 +11830,7 @@ fewer334:
 tile338:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11880,7 +11880,7 @@ fewer337:
 tile341:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -11957,7 +11957,7 @@ queries344:
 tile346:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -12072,7 +12072,7 @@ rest345:
 tile349:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12179,7 +12179,7 @@ fewer348:
 tile352:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12279,7 +12279,7 @@ fewer351:
 tile355:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12372,7 +12372,7 @@ fewer354:
 tile358:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12458,7 +12458,7 @@ fewer357:
 tile361:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12537,7 +12537,7 @@ fewer360:
 tile364:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12609,7 +12609,7 @@ fewer363:
 tile367:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12674,7 +12674,7 @@ fewer366:
 tile370:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12732,7 +12732,7 @@ fewer369:
 tile373:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12783,7 +12783,7 @@ fewer372:
 tile376:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12827,7 +12827,7 @@ fewer375:
 tile379:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -12913,7 +12913,7 @@ queries382:
 tile384:
 	SUBQ R10, R11
 	MOVQ (R8), AX
-	MOVQ 8(R8), R9
+	MOVQ 32(R8), R9
 	SUBQ AX, R9
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, R8
@@ -13070,7 +13070,7 @@ rest383:
 tile387:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13216,7 +13216,7 @@ fewer386:
 tile390:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13352,7 +13352,7 @@ fewer389:
 tile393:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13478,7 +13478,7 @@ fewer392:
 tile396:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13594,7 +13594,7 @@ fewer395:
 tile399:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13700,7 +13700,7 @@ fewer398:
 tile402:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13796,7 +13796,7 @@ fewer401:
 tile405:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13882,7 +13882,7 @@ fewer404:
 tile408:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -13958,7 +13958,7 @@ fewer407:
 tile411:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -14024,7 +14024,7 @@ fewer410:
 tile414:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI
@@ -14080,7 +14080,7 @@ fewer413:
 tile417:
 	SUBQ R9, R10
 	MOVQ (SI), AX
-	MOVQ 8(SI), R8
+	MOVQ 32(SI), R8
 	SUBQ AX, R8
 	ADDQ off+40(FP), AX
 	ADDQ $0x08, SI

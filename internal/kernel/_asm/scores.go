@@ -15,6 +15,10 @@ const (
 	spanBytes = 4 * 256
 )
 
+// tilesAhead is how far ahead memory is asked for: a few hundred cycles of
+// work for a group of queries.
+const tilesAhead = 4
+
 // A scoring is the registers of queries against two vectors of keys: two tiles
 // for AVX-512, the halves of one for AVX2. A lane is a key, so nothing is
 // added across lanes.
@@ -47,7 +51,7 @@ func queriesAtOnce(i isa, d string) int {
 func scores(i isa, d string) {
 	tiles := 2 / i.parts()
 	text(fmt.Sprintf("scores%s%s", d, i), "func(dst, q *float32, n, dim int, tiles **byte, groups int, scale float32)")
-	Doc(fmt.Sprintf("scores%s%s does scoresGeneric for groups of %d tiles; as many pointers more are read.", d, i, tiles))
+	Doc(fmt.Sprintf("scores%s%s does scoresGeneric for groups of %d tiles; %d pointers more are read.", d, i, tiles, tilesAhead))
 	dst, list, groups := NewParamAddr("dst", 0), NewParamAddr("tiles", 32), NewParamAddr("groups", 40)
 	s := &scoring{i: i, d: d, idx: GP64(), left: GP64()}
 	for range tiles {
@@ -61,7 +65,7 @@ func scores(i isa, d string) {
 	MOVQ(list, out)
 	for t := range tiles {
 		MOVQ(at(out, 8*t), s.k[t])
-		MOVQ(at(out, 8*(tiles+t)), s.next[t])
+		MOVQ(at(out, 8*(tilesAhead+t)), s.next[t])
 	}
 	ADDQ(Imm(uint64(8*tiles)), list)
 	MOVQ(NewParamAddr("n", 16), n)

@@ -34,7 +34,7 @@ func weighted(i isa, d string, parts int) {
 	cols := parts * i.width() / 4
 	name := fmt.Sprintf("weighted%sc%d%s", d, cols, i)
 	text(name, "func(dst *float32, dstStride int, p *float32, n int, tiles **byte, off, rowBytes, first, count int)")
-	Doc(fmt.Sprintf("%s does weightedGeneric for %d columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and one pointer more is read.", name, cols))
+	Doc(fmt.Sprintf("%s does weightedGeneric for %d columns, off bytes into the rows: first rows of the first tile, count in all; strides are in bytes, and %d pointers more are read.", name, cols, tilesAhead))
 	w := &weighting{i: i, d: d, parts: parts, v: GP64(), p: GP64()}
 	dst, p, n := arg("dst"), arg("p"), GP64()
 	rowBytes := arg("rowBytes")
@@ -76,7 +76,7 @@ func (w *weighting) sum(count int, dst, first, rowBytes reg.GPVirtual) {
 	Label(tile)
 	SUBQ(rows, left)
 	MOVQ(at(tiles, 0), w.v)
-	MOVQ(at(tiles, 8), next)
+	MOVQ(at(tiles, 8*tilesAhead), next)
 	SUBQ(w.v, next)
 	ADDQ(NewParamAddr("off", 40), w.v)
 	ADDQ(Imm(8), tiles)
