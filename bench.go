@@ -10,6 +10,8 @@ import (
 
 	"atenia/internal/kernel"
 	"atenia/internal/roof"
+	"atenia/plan"
+	"atenia/tensor"
 )
 
 // A BenchConfig says what [Model.Bench] measures. The zero value is
@@ -37,9 +39,15 @@ type BenchReport struct {
 	Batch           int
 	// TokenBytes is how many bytes of weights one step of decoding reads.
 	TokenBytes int64
-	// Bandwidth is the measured memory bandwidth in bytes a second, and Share
-	// the part of it with which decoding reads weights.
-	Bandwidth, Share float64
+	// Roofs are what this machine can do, measured afterwards.
+	Roofs KernelRoofs
+	// Share is the part of the memory bandwidth with which decoding reads
+	// weights. Those of a mixture of experts all count, though not all are read.
+	Share float64
+	// Ops is what products with weights do for one token of a prompt, and
+	// PrefillShare the part of the arithmetic with which a prompt does them.
+	Ops          PromptOps
+	PrefillShare float64
 	// Fetched is how often a thread that had lost its processor to another
 	// process was brought to that of a thread that waited for it. Rates beside
 	// busy neighbours are not the machine's.
@@ -49,6 +57,12 @@ type BenchReport struct {
 	// Counters is nil when they were not asked for.
 	Counters *BenchCounters
 }
+
+// PromptOps are operations, two for a multiply-add.
+type PromptOps struct{ Float, Int8 float64 }
+
+// seconds returns how long the operations take at least.
+func (o PromptOps) seconds(r KernelRoofs) float64 { return o.Float/r.FMA + o.Int8/r.Dot }
 
 // A Rate is tokens a second.
 type Rate struct {
@@ -69,7 +83,7 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 	if err := m.completeBench(&c); err != nil {
 		return nil, err
 	}
-	r := &BenchReport{TokenBytes: m.tokenBytes, Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
+	r := &BenchReport{TokenBytes: m.tokenBytes, Ops: m.promptOps, Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
 	var err error
 	if c.Counters {
 		if r.Counters, err = m.count(ctx, c.Prompt, c.Decode > 0); err != nil {
@@ -84,23 +98,59 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 			return nil, err
 		}
 	}
-	if c.Decode < 0 {
-		return r, nil
+	if c.Decode > 0 {
+		if err := m.benchDecode(ctx, &c, r); err != nil {
+			return nil, err
+		}
 	}
+	roofs, err := roof.Measure(m.cfg.Threads)
+	r.Roofs = KernelRoofs(roofs)
+	r.Share = r.Decode.Median / float64(c.Batch) * float64(r.TokenBytes) / r.Roofs.Memory
+	r.PrefillShare = r.Prefill.Median * r.Ops.seconds(r.Roofs)
+	return r, err
+}
+
+func (m *Model) benchDecode(ctx context.Context, c *BenchConfig, r *BenchReport) error {
 	for _, depth := range append([]int{0}, c.Depths...) {
 		d := m.newDecoding(c.Decode, depth, c.Batch)
 		speed, err := rate(c.Repeats, c.Decode, func() (float64, error) { return d.sample(ctx) })
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.Depths = append(r.Depths, DepthRate{depth, speed})
 	}
 	r.Decode, r.Depths = r.Depths[0].Rate, r.Depths[1:]
-	if r.Bandwidth, err = roof.Bandwidth(m.cfg.Threads); err != nil {
-		return nil, err
+	return nil
+}
+
+// promptOps adds up the products with weights that each token of a prompt
+// takes: all but those of the output, which only the last one needs.
+func promptOps(p *plan.ExecutionPlan, w map[string]tensor.View, precise bool) (o PromptOps) {
+	for i := range p.Instructions {
+		ins := &p.Instructions[i]
+		if ins.Op == plan.OpEmbedding || ins.Op == plan.OpLMHead {
+			continue
+		}
+		for _, ref := range ins.Weights {
+			if ref == plan.NoWeight {
+				continue
+			}
+			v := w[p.Weights[ref].Name]
+			if len(v.Shape) < 2 {
+				continue
+			}
+			n := 2.0
+			for _, d := range v.Shape {
+				n *= float64(d)
+			}
+			if v.DType.Quantised() && !precise {
+				o.Int8 += n
+			} else {
+				o.Float += n
+			}
+		}
 	}
-	r.Share = r.Decode.Median / float64(c.Batch) * float64(m.tokenBytes) / r.Bandwidth
-	return r, nil
+	return o
 }
 
 // completeBench fills in defaults and refuses what does not fit the model.

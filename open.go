@@ -34,6 +34,7 @@ type Model struct {
 	packing Packing
 	// tokenBytes is what one decoded token reads of the weights.
 	tokenBytes int64
+	promptOps  PromptOps
 	close      sync.Once
 }
 
@@ -106,6 +107,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		m.cfg.Logger.Warn("packed weights on disk", "err", m.packing.Fault)
 	}
 	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
+	m.promptOps = promptOps(&m.model.Plans.Prefill.Plan, w, m.cfg.Precise)
 	m.sched, err = sched.New(x, sched.Config{Slots: m.cfg.Slots, CacheBytes: m.cfg.CacheBytes})
 	if err != nil {
 		x.Close()

@@ -8,6 +8,7 @@ import (
 	"atenia"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // A benchRun is one call of bench.
@@ -18,6 +19,7 @@ type benchRun struct {
 	// before is a file with an earlier result, out one for the new one.
 	before, out string
 	vs          versus
+	neighbours  int // busy processes beside
 	given       func(flag string) bool
 }
 
@@ -34,21 +36,16 @@ func (a *app) bench() *cobra.Command {
 			"  atenia bench model.gguf --counters            # instructions and hand-outs to workers for a token\n" +
 			"  atenia bench model.gguf --out before.json     # and later:\n" +
 			"  atenia bench model.gguf --compare before.json\n" +
-			"  atenia bench model.gguf -p 256 -n 64 -r 3 -t 8 --vs path/to/llama-bench",
+			"  atenia bench model.gguf -r 1 -t 8 --vs path/to/llama-bench --vs 'ik=other/llama-bench -rtr 1'\n" +
+			"  atenia bench model.gguf -p 0 -b 8 --vs path/to/llama-batched-bench\n" +
+			"  atenia bench model.gguf -p 0 -n 32 --neighbours 2",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
-	b.mf.register(f)
-	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "tokens of a prompt (0 = leave out)")
-	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "tokens of an answer (0 = leave out)")
-	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "measure answers after so many tokens, too: N or N,N,…")
-	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "sequences that decode at once; speeds are of all together")
-	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "how often; medians are printed")
+	b.register(f)
 	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and hand-outs to the workers for a prompt and for one token")
 	f.StringVar(&b.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
 	f.StringVar(&b.out, "out", "", "write the result as JSON to `FILE`, too")
-	f.StringVar(&b.vs.program, "vs", "", "measure in turns with `PROGRAM`, which takes the options of llama-bench")
-	f.IntVar(&b.vs.rounds, "rounds", 3, "how often both programs have their turn with --vs")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		b.path, b.given = optionalModel(args), c.Flags().Changed
 		r, err := b.run(c.Context(), a)
@@ -61,8 +58,21 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels())
+	c.AddCommand(a.benchKernels(), a.benchTable(), neighbour())
 	return c
+}
+
+// register adds the flags that say what is measured.
+func (b *benchRun) register(f *pflag.FlagSet) {
+	b.mf.register(f)
+	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "tokens of a prompt (0 = leave out)")
+	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "tokens of an answer (0 = leave out)")
+	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "measure answers after so many tokens, too: N or N,N,…")
+	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "sequences that decode at once; speeds are of all together")
+	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "how often; medians are printed")
+	f.StringArrayVar(&b.vs.programs, "vs", nil, "measure in turns with `[NAME=]PROGRAM [ARGS]`, which takes the options of llama-bench,\nor with --batch those of llama-batched-bench; may be given again for others")
+	f.IntVar(&b.vs.rounds, "rounds", 3, "how often all programs have their turn with --vs")
+	f.IntVar(&b.neighbours, "neighbours", 0, "busy processes beside the measurement, of every program")
 }
 
 func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
@@ -76,6 +86,11 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 			return nil, fmt.Errorf("--compare: %w", err)
 		}
 	}
+	stop, err := startNeighbours(b.neighbours)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	b.mf.cfg.Slots = max(4, b.bc.Batch)
 	m, err := b.mf.open(ctx, b.path)
 	if err != nil {
@@ -108,11 +123,10 @@ func (b *benchRun) measure(ctx context.Context, m *atenia.Model) (*benchResult, 
 		} else {
 			res.merge(one)
 		}
-		if b.vs.program == "" {
+		if len(b.vs.peers) == 0 {
 			return res, nil
 		}
-		b.vs.threads = r.Threads
-		if err := b.vs.run(ctx, &b.bc); err != nil {
+		if err := b.vs.run(ctx, r.Threads, &b.bc); err != nil {
 			return nil, err
 		}
 	}
@@ -128,13 +142,13 @@ func (b *benchRun) check() error {
 		name  string
 		v     *int
 		least int
-	}{{"prompt", &b.bc.Prompt, 0}, {"decode", &b.bc.Decode, 0}, {"batch", &b.bc.Batch, 1}, {"repeats", &b.bc.Repeats, 1}} {
+	}{{"prompt", &b.bc.Prompt, 0}, {"decode", &b.bc.Decode, 0}, {"batch", &b.bc.Batch, 1}, {"repeats", &b.bc.Repeats, 1}, {"neighbours", &b.neighbours, 0}} {
 		if *f.v < f.least {
 			return usagef("--%s is %d, want %d or more", f.name, *f.v, f.least)
 		}
 	}
 	switch b.vs.model = b.path; {
-	case b.vs.program != "":
+	case len(b.vs.programs) > 0:
 		if err := b.vs.check(b.bc.Batch); err != nil {
 			return err
 		}

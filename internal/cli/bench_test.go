@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -47,7 +48,7 @@ func FuzzResult(f *testing.F) {
 
 // TestVersus checks the numbers that the scenario hides.
 func TestVersus(t *testing.T) {
-	ours := &benchResult{Model: "m", Batch: 1, TokenBytes: 10, Prefill: rate{Tokens: 4, Samples: []float64{300}}}
+	ours := &benchResult{Model: "m", Batch: 1, TokenBytes: 10, FLOPS: 1, DotOPS: 1, Prefill: rate{Tokens: 4, Samples: []float64{300}}}
 	for _, s := range []float64{100, 500} {
 		ours.merge(&benchResult{Prefill: rate{Samples: []float64{s}}, Decode: rate{Tokens: 2, Samples: []float64{8}}, Bandwidth: 200})
 	}
@@ -55,43 +56,111 @@ func TestVersus(t *testing.T) {
 	if p := ours.Prefill; p.Median != 300 || p.Min != 100 || p.Max != 500 || ours.DecodeSpeed != 8 || ours.Share != 0.4 {
 		t.Errorf("%+v", ours)
 	}
-	v := &versus{program: "x/y", rounds: 2}
+	slow, fast := &peer{name: "slow"}, &peer{name: "fast"}
 	for range 2 {
-		found, err := parseVersus([]byte(`[{"n_prompt":4,"n_gen":0,"avg_ts":1,"samples_ts":[100,200,300]},
-			{"n_prompt":0,"n_gen":2,"avg_ts":16},{"n_prompt":4,"n_gen":0,"n_depth":5,"avg_ts":7},{"n_prompt":4,"n_gen":2,"avg_ts":7}]`))
+		found, err := parseBench([]byte(`[
+WARNING: of a program that prints them here
+			{"n_prompt":4,"n_gen":0,"avg_ts":1,"samples_ts":[100,200,300]},
+			{"n_prompt":0,"n_gen":2,"avg_ts":16},{"n_prompt":4,"n_gen":0,"n_depth":5,"avg_ts":7},{"n_prompt":4,"n_gen":2,"test":"pp4+tg2","avg_ts":7},
+			{"n_prompt":9,"n_gen":2,"test":"tg2@pp9","avg_ts":3}]`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		v.found = append(v.found, found...)
+		if found[4].Depth != 9 || found[4].Prompt != 0 {
+			t.Errorf("%+v", found[4])
+		}
+		fast.found = append(fast.found, found...)
+		for _, e := range found {
+			e.Samples = []float64{e.Samples[0] / 2}
+			slow.found = append(slow.found, e)
+		}
 	}
+	v := &versus{peers: []*peer{slow, fast}, rounds: 2}
 	r, err := v.result(ours)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, d := r.Rows[0], r.Rows[1]; p.Theirs.Median != 200 || p.Theirs.Min != 100 || p.Theirs.Max != 300 || p.Ratio != 1.5 || d.Theirs.Median != 16 || d.Ratio != 0.5 {
-		t.Errorf("%+v", r.Rows)
+	p, d := r.Rows[0], r.Rows[1]
+	if theirs := p.Theirs[1]; theirs.Median != 200 || theirs.Min != 100 || theirs.Max != 300 || p.Best != "fast" || p.Ratio != 1.5 || p.Low != 1./3 || p.High != 5 {
+		t.Errorf("%+v", p)
 	}
-	v.found = v.found[:1]
+	if d.Theirs[0].Median != 8 || d.Theirs[1].Median != 16 || d.Ratio != 0.5 {
+		t.Errorf("%+v", d)
+	}
+	fast.found = fast.found[:1]
 	if _, err := v.result(ours); err == nil {
 		t.Error("a test that is missing is not noticed")
 	}
 }
 
+func TestParseBatched(t *testing.T) {
+	found, err := parseBatched([]byte("main: n_kv_max = 1024\n|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n" +
+		"|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|\n" +
+		"|    16 |     32 |    8 |    256 |    0.404 |   317.08 |    0.914 |   140.07 |    1.317 |   194.31 |\n"))
+	if err != nil || len(found) != 1 || found[0].Depth != 0 || found[0].Decode != 32 || found[0].batch != 8 || found[0].Samples[0] != 140.07 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestReplaceSection: the rest of a file stays, byte for byte.
+func TestReplaceSection(t *testing.T) {
+	file := []byte("a\n<!-- bench x -->\nold\n<!-- end of bench x -->\nb\n<!-- bench y -->\n<!-- end of bench x -->")
+	got, err := replaceSection(file, "x", []byte("new\n"))
+	if want := strings.Replace(string(file), "old", "new", 1); err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := replaceSection(file, "y", nil); err == nil {
+		t.Error("a section without an end was replaced")
+	}
+}
+
+// FuzzVersus reads what other programs print.
 func FuzzVersus(f *testing.F) {
-	f.Add([]byte(`[{"n_prompt":4,"avg_ts":100,"samples_ts":[100,200]},{"n_gen":2,"avg_ts":1}]`))
-	f.Add([]byte(`[{"avg_ts":"`))
+	f.Add([]byte(`[{"n_prompt":4,"avg_ts":100,"samples_ts":[100,200]},{"n_gen":2,"avg_ts":1}]`), false)
+	f.Add([]byte(`[{"n_prompt":4,"n_gen":2,"test":"tg2@pp4","avg_ts":"`), false)
+	f.Add([]byte("|    4 |     0 |    1 |    256 |    0.404 |   317.08 |    0.914 |   140.07 |"), true)
+	f.Add([]byte("|a|b|c|d|e|f|g|h|"), true)
+	f.Fuzz(func(t *testing.T, b []byte, batched bool) {
+		parse := parseBench
+		if batched {
+			parse = parseBatched
+		}
+		found, err := parse(b)
+		if err != nil {
+			return
+		}
+		v := &versus{peers: []*peer{{name: "x", program: "x", found: found}}}
+		ours := &benchResult{Model: "m", Prefill: rate{Tokens: 4, Median: 1, Min: 1, Max: 1}}
+		if ours.Versus, err = v.result(ours); err != nil {
+			return
+		}
+		if _, err := json.Marshal(ours); err != nil {
+			t.Error(err)
+		}
+		if text := markdownTable([]*benchResult{ours}, 0); strings.Count(text, "\n") != 5 {
+			t.Errorf("%q", text)
+		}
+	})
+}
+
+func FuzzKernelsResult(f *testing.F) {
+	f.Add([]byte(`{"kernels":[{"name":"norm f32 2048","bytes_per_second":1e9,"share":0.5,"min":0.4,"max":0.6}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		found, err := parseVersus(b)
+		r, err := parseKernels(b)
 		if err != nil {
 			return
 		}
-		v := &versus{found: found}
-		r, err := v.result(&benchResult{Prefill: rate{Tokens: 4, Median: 1}})
-		if err != nil {
-			return
-		}
+		r.compare(r)
 		if _, err := json.Marshal(r); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// TestMain lets the test binary be a neighbour of its tests.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "bench" {
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
 }

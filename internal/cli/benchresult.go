@@ -28,6 +28,11 @@ type benchResult struct {
 	Bandwidth    float64          `json:"bandwidth_bytes_per_second"`
 	Share        float64          `json:"bandwidth_share"`
 	Fetched      int64            `json:"threads_fetched,omitempty"`
+	FloatOps     float64          `json:"float_operations_per_token"`
+	Int8Ops      float64          `json:"int8_operations_per_token"`
+	FLOPS        float64          `json:"flops"`
+	DotOPS       float64          `json:"int8_ops"`
+	OpsShare     float64          `json:"arithmetic_share"` // of a prompt
 	Counters     *benchCounters   `json:"counters,omitempty"`
 	Compare      *benchComparison `json:"compare,omitempty"`
 	Versus       *benchVersus     `json:"vs,omitempty"`
@@ -69,7 +74,8 @@ func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult 
 		Model: path, Family: m.Family(), WeightBytes: weights, Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
 		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
-		TokenBytes: r.TokenBytes, Bandwidth: r.Bandwidth, Share: r.Share, Fetched: r.Fetched, Counters: countersOf(r.Counters),
+		TokenBytes: r.TokenBytes, Bandwidth: r.Roofs.Memory, Share: r.Share,
+		FloatOps: r.Ops.Float, Int8Ops: r.Ops.Int8, FLOPS: r.Roofs.FMA, DotOPS: r.Roofs.Dot, OpsShare: r.PrefillShare, Fetched: r.Fetched, Counters: countersOf(r.Counters),
 	}
 	for _, d := range r.Depths {
 		res.Depths = append(res.Depths, depthRate{d.Depth, rate(d.Rate)})
@@ -133,6 +139,10 @@ func (a *app) printBench(r *benchResult) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if r.Prefill.Tokens > 0 {
+		fmt.Fprintf(a.out, "prefill does %.2f G operations a token: %.1f G/s, %.0f %% of what this machine does\n",
+			(r.FloatOps+r.Int8Ops)/1e9, r.PrefillSpeed*(r.FloatOps+r.Int8Ops)/1e9, 100*r.OpsShare)
 	}
 	if r.Decode.Tokens > 0 {
 		steps, what := r.DecodeSpeed, "token"

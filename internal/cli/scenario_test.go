@@ -131,7 +131,7 @@ func (w *world) play(script string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", line, err)
 		}
-		if len(words) > 1 && words[1] == "bench" {
+		if len(words) > 1 && (words[1] == "bench" || strings.HasSuffix(words[1], ".md")) {
 			text = mask(text)
 		}
 		out.WriteString(volatile.ReplaceAllString(w.replace(text, 1, 0), `"seconds":0`))
@@ -150,19 +150,13 @@ func (w *world) run(words []string, in string) (string, error) {
 	if words[0] != "atenia" {
 		if words[0] == "show" && len(words) == 2 {
 			b, err := os.ReadFile(words[1])
-			return string(b), err
+			return shown(string(b)), err
 		}
 		return "", w.prepare(words)
 	}
 	var stdout, stderr bytes.Buffer
 	code := Main(words[1:], strings.NewReader(in), &stdout, &stderr)
-	text := ""
-	for l := range strings.Lines(stdout.String()) {
-		if l == "\n" {
-			l = "\\\n" // an empty line would end the output
-		}
-		text += strings.TrimSuffix(l, "\n") + "\n"
-	}
+	text := shown(stdout.String())
 	for l := range strings.Lines(stderr.String()) {
 		text += "! " + l
 	}
@@ -170,6 +164,17 @@ func (w *world) run(words []string, in string) (string, error) {
 		text += fmt.Sprintf("exit %d\n", code)
 	}
 	return text, nil
+}
+
+// shown marks empty lines, which would end the output.
+func shown(s string) (text string) {
+	for l := range strings.Lines(s) {
+		if l == "\n" {
+			l = "\\\n"
+		}
+		text += strings.TrimSuffix(l, "\n") + "\n"
+	}
+	return text
 }
 
 // prepare makes and damages files:

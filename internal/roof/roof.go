@@ -56,7 +56,13 @@ func (p *Probe) Close() {
 
 // Round measures every roof once.
 func (p *Probe) Round() {
-	p.RoundMemory()
+	p.best(&p.Best.Memory, func(i int) float64 {
+		all := p.memory[i].Bytes
+		for b := all; len(b) > 0; b = b[min(len(b), 1<<20):] {
+			kernel.Read(b[:min(len(b), 1<<20)]) // a short call
+		}
+		return float64(len(all))
+	})
 	size := cpu.Detect().L2 / 2
 	if size == 0 {
 		size = 128 << 10
@@ -83,17 +89,6 @@ func again(loop func(steps int) float64) (operations float64) {
 		operations += loop(steps)
 	}
 	return operations
-}
-
-// RoundMemory measures memory alone.
-func (p *Probe) RoundMemory() {
-	p.best(&p.Best.Memory, func(i int) float64 {
-		all := p.memory[i].Bytes
-		for b := all; len(b) > 0; b = b[min(len(b), 1<<20):] {
-			kernel.Read(b[:min(len(b), 1<<20)]) // a short call
-		}
-		return float64(len(all))
-	})
 }
 
 // best raises a roof to what the threads did together, each as much as do
@@ -128,17 +123,4 @@ func Measure(threads int) (Roofs, error) {
 		p.Round()
 	}
 	return p.Best, nil
-}
-
-// Bandwidth returns [Roofs].Memory alone.
-func Bandwidth(threads int) (float64, error) {
-	p, err := New(threads)
-	if err != nil {
-		return 0, err
-	}
-	defer p.Close()
-	for range 6 {
-		p.RoundMemory()
-	}
-	return p.Best.Memory, nil
 }

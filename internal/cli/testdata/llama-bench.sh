@@ -2,6 +2,10 @@
 # Stands for llama-bench: notes how it was called beside the model and prints
 # speeds that follow from its options. A model named bad.gguf makes it fail,
 # one named odd.gguf makes it print something else.
+if [ "$*" = --help ]; then
+	echo "  -d, --n-depth <n>"
+	exit 0
+fi
 said=$*
 depths=0
 while [ $# -gt 1 ]; do
