@@ -69,8 +69,8 @@
 //
 // For one row as many as four tiles are multiplied at once, so that additions
 // do not wait for each other, and memory is asked for ahead. Halves are widened
-// as they are loaded for up to eight activation rows; for more they are widened
-// once, four tiles of 256 columns, which stay in L2 while all rows pass.
+// as they are loaded, while memory is the limit; for more than 48 rows they are
+// widened once, four tiles of 256 columns, which stay in L2 while all rows pass.
 //
 //	            fused row   unpacked by   attention
 //	F32 F16     assembly    –             assembly

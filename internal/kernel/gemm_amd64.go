@@ -10,8 +10,8 @@ import (
 
 const (
 	// streamRows is up to how many activation rows halves are widened in
-	// registers, which costs less than memory takes.
-	streamRows = 8
+	// registers: for each row again, but while memory is waited for.
+	streamRows = 48
 	// groupTiles tiles are multiplied before the next columns, and so many
 	// times less often are activations read again.
 	groupTiles = 4
@@ -83,13 +83,10 @@ func (p *floatProduct) some(j, hi int) int {
 
 // most returns how many activation rows a call of assembly multiplies.
 func (p *floatProduct) most() int {
-	switch {
-	case level.Load() == levelAVX2:
+	if level.Load() == levelAVX2 {
 		return 6
-	case p.widened || p.w.DType == tensor.F32:
-		return 12
 	}
-	return streamRows
+	return 12
 }
 
 // place returns the bytes of 256 columns of a tile as they are multiplied.

@@ -59,12 +59,12 @@ func dotsF32x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float
 //go:noescape
 func dotsF32x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// dotsF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+// dotsF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
 func dotsF16x1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// dotsF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+// dotsF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
 func dotsF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
@@ -74,12 +74,12 @@ func dotsF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float
 //go:noescape
 func dotsF16x4AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// dotsBF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+// dotsBF16x1AVX512 adds the products of n columns of packed tiles, 1 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
 func dotsBF16x1AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)
 
-// dotsBF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 8 activation rows to dst; strides are in bytes.
+// dotsBF16x2AVX512 adds the products of n columns of packed tiles, 2 of them, with 1 to 12 activation rows to dst; strides are in bytes.
 //
 //go:noescape
 func dotsBF16x2AVX512(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride int, n int, rows int)

@@ -22,26 +22,19 @@ type dots struct {
 	acc   []reg.VecVirtual // [rows][tiles][parts]
 }
 
-// streamRows is up to how many activation rows weights come from memory so
-// fast that asking for them ahead pays. With more it costs: from L2, reads in
-// order are fast enough by themselves.
-const streamRows = 8
-
 // dotsAhead is how far ahead of the reads memory is asked for in each tile.
 const dotsAhead = 2048
 
 // mostRows returns up to how many activation rows a product is made for: as
 // registers hold sums of, beside weights and an activation.
-func mostRows(i isa, d string, tiles int) int {
+func mostRows(i isa, tiles int) int {
 	switch {
 	case i == avx2:
 		return 6 / tiles
 	case tiles == 4:
 		return 2
-	case d == "F32":
-		return 12
 	}
-	return streamRows
+	return 12
 }
 
 // floatDots makes a product of tiles with 1 to most activation rows, each
@@ -84,7 +77,7 @@ func (g *dots) body() {
 	SUBQ(Imm(uint64(unroll)), g.n)
 	JL(LabelRef(tail))
 	Label(loop)
-	if g.rows <= streamRows {
+	if g.d != "F32" || g.rows <= 8 { // more rows are mostly for weights in L2
 		for s := range g.tiles {
 			for k := 0; k < unroll*16*elementBytes[g.d]; k += 64 {
 				PREFETCHT0(g.w.at(s, dotsAhead+k))

@@ -21,7 +21,7 @@ var families = map[string]func(isa){
 	"float": func(i isa) {
 		for _, d := range []string{"F32", "F16", "BF16"} {
 			for _, tiles := range floatTiles(i) {
-				floatDots(i, d, tiles, mostRows(i, d, tiles))
+				floatDots(i, d, tiles, mostRows(i, tiles))
 			}
 		}
 		if i == avx2 {

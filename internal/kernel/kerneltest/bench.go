@@ -39,6 +39,7 @@ func Bench(b *testing.B) {
 			b.Run("matmul/decode/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads) })
 			b.Run("matmul/batch2/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 2, threads) })
 			b.Run("matmul/batch4/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 4, threads) })
+			b.Run("matmul/batch8/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 8, threads) })
 			b.Run("matmul/prefill/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 128, threads) })
 		}
 	}
@@ -68,11 +69,20 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := Matrix(r, d, outs, cols)
 	total := len(w.Data)
+	if n := kernel.PackedBytes(d, outs, cols); n > 0 {
+		w.Tiles = alignedBytes(n)
+		w.Pack(w.Tiles, 0, outs)
+	}
 	set := []*kernel.Matrix{w}
-	if rows < 8 { // enough copies that the caches do not hold them
+	if rows <= 8 { // enough copies that the caches do not hold them
 		for len(set)*total < 512<<20 {
 			c := *w
-			c.Data = append([]byte(nil), w.Data...)
+			if c.Tiles != nil {
+				c.Tiles = alignedBytes(len(w.Tiles))
+				copy(c.Tiles, w.Tiles)
+			} else {
+				c.Data = append([]byte(nil), w.Data...)
+			}
 			set = append(set, &c)
 		}
 	}
@@ -98,7 +108,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
 		wg.Wait()
 	}
 	per := b.Elapsed().Seconds() / float64(b.N*len(set))
-	if rows < 8 {
+	if rows <= 8 {
 		rate := float64(total) / per
 		b.ReportMetric(rate/1e9, "GB/s")
 		b.ReportMetric(100*rate/rf.Memory, "%bandwidth")

@@ -74,7 +74,7 @@ func FloatProducts(t *testing.T) {
 	seed := uint64(0)
 	for _, d := range floatTypes {
 		for _, cols := range []int{1, 7, 8, 255, 256, 264, 513} {
-			for _, rows := range []int{1, 2, 3, 6, 8, 9, 13, 25} {
+			for _, rows := range []int{1, 2, 3, 6, 8, 9, 13, 25, 50} {
 				for _, outs := range []int{1, 15, 16, 33, 64, 117} {
 					seed++
 					lo := int(seed) * 7 % outs
@@ -93,12 +93,12 @@ func FloatProducts(t *testing.T) {
 func FuzzFloats(f *testing.F) {
 	for i := range floatTypes {
 		f.Add(uint8(i), uint16(300), uint8(70), uint8(0), uint8(70), uint8(2), uint64(i), false)
-		f.Add(uint8(i), uint16(77), uint8(40), uint8(3), uint8(9), uint8(13), uint64(i), true)
+		f.Add(uint8(i), uint16(77), uint8(40), uint8(3), uint8(9), uint8(52), uint64(i), true)
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, cols uint16, outs, lo, n, rows uint8, seed uint64, wild bool) {
 		c := floatCase{
 			d: floatTypes[int(kind)%len(floatTypes)], outs: 1 + int(outs)%140, cols: 1 + int(cols)%800,
-			rows: 1 + int(rows)%30, seed: seed, wild: wild,
+			rows: 1 + int(rows)%60, seed: seed, wild: wild,
 		}
 		c.lo = int(lo) % c.outs
 		c.hi = c.lo + 1 + int(n)%(c.outs-c.lo)
