@@ -82,6 +82,12 @@
 //	            assembly    assembly      –
 //	Q8_K F64    –           Go            –
 //
+// On arm64 the same assembly reads packed weights, F32, F16 and BF16 too, and
+// cached rows, all types; weights that are not packed it packs beside. SDOT
+// multiplies four columns of four rows, a register, with one lane of the
+// activations; without it SMULL and SADALP do. Other functions of the package
+// have assembly on both.
+//
 // # Attention
 //
 // Keys are kept so that a vector is one column of 16 keys, [Rows]; then a score
@@ -107,5 +113,6 @@
 // chooses between rows and panels, kernel_amd64.go gives whole vectors to
 // assembly, made by _asm (go generate), and the rest to the functions named
 // Generic. To add a format in Go: a case in unpackGeneric and in [Supports]; in
-// assembly: an entry of formats in _asm/matvec.go.
+// assembly: an entry of formats in _asm/matvec.go and, for arm64, of packings in
+// internal/gen/neon, whose words of machine code say what they are.
 package kernel

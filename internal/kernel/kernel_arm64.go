@@ -39,10 +39,6 @@ func whole(n, k int) int {
 	return n &^ (k - 1)
 }
 
-func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
-	matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
-}
-
 func (w *Matrix) packColumns(dst []byte, j, c, n int) { w.packColumnsGeneric(dst, j, c, n) }
 
 func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
@@ -65,30 +61,6 @@ func expand(dst []float32, w *block.Weights) {
 	expandGeneric(dst, w)
 }
 
-func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
-	scoresGeneric(dst, q, n, k, lo, hi, scale)
-}
-
-func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
-	weightedGeneric(dst, p, n, v, lo, hi, 0)
-}
-
-func sumLanes(a *lanes64, x []float32) {
-	n := whole(len(x), 16)
-	if n > 0 {
-		sumLanesNEON(&a[0], &x[0], n)
-	}
-	sumLanesGeneric(a, x[n:])
-}
-
-func sumSquaresLanes(a *lanes64, x []float32, mean float64) {
-	n := whole(len(x), 16)
-	if n > 0 {
-		sumSquaresLanesNEON(&a[0], &x[0], n, mean)
-	}
-	sumSquaresLanesGeneric(a, x[n:], mean)
-}
-
 func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	n := whole(len(src), 4)
 	if n > 0 {
@@ -103,14 +75,6 @@ func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	normaliseGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
 }
 
-func ropeInterleaved(x, cos, sin []float32) {
-	n := whole(len(cos), 4)
-	if n > 0 {
-		ropeInterleavedNEON(&x[0], &cos[0], &sin[0], n)
-	}
-	ropeInterleavedGeneric(x[2*n:], cos[n:], sin[n:])
-}
-
 func maxOf(x []float32) float32 {
 	n := whole(len(x), 4)
 	if n == 0 {
@@ -122,52 +86,12 @@ func maxOf(x []float32) float32 {
 	return max(maxGeneric(tops[:]), maxGeneric(x[n:]))
 }
 
-func expSum(a *lanes, x []float32, top float32) {
-	n := whole(len(x), 16)
-	if n > 0 {
-		expSumNEON(&a[0], &x[0], n, top)
-	}
-	expSumGeneric(a, x[n:], top)
-}
-
-func loadF16(dst []float32, src []byte) {
-	n := whole(len(dst), 8)
-	if n > 0 {
-		loadF16NEON(&dst[0], &src[:2*n][0], n)
-	}
-	loadF16Generic(dst[n:], src[2*n:])
-}
-
-func loadBF16(dst []float32, src []byte) {
-	n := whole(len(dst), 8)
-	if n > 0 {
-		loadBF16NEON(&dst[0], &src[:2*n][0], n)
-	}
-	loadBF16Generic(dst[n:], src[2*n:])
-}
-
 func loadQ8(dst []float32, src []byte) {
 	if n := whole(len(dst), 32); n > 0 {
 		loadQ80NEON(&dst[0], &src[:n/32*34][0], n/32)
 		return
 	}
 	loadQ8Generic(dst, src)
-}
-
-func storeF16(dst []byte, src []float32) {
-	n := whole(len(src), 4)
-	if n > 0 {
-		storeF16NEON(&dst[:2*n][0], &src[0], n)
-	}
-	storeF16Generic(dst[2*n:], src[n:])
-}
-
-func readAll(b []byte) {
-	n := whole(len(b), 256)
-	if n > 0 {
-		readNEON(&b[0], n)
-	}
-	readAllGeneric(b[n:])
 }
 
 func fmaLoop(steps int) float64 {

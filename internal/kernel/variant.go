@@ -9,6 +9,7 @@ import (
 // Here, since go generate reads no file for another architecture.
 //go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
 //go:generate go run ../gen/neon -family packed -out zpacked_arm64.s -stubs zpacked_arm64.go
+//go:generate go run ../gen/neon -family chain -out zchain_arm64.s -stubs zchain_arm64.go
 
 // level is the index in variants of the implementation in use. The best one
 // is chosen at start; only tests and the command line change it.

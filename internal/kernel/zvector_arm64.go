@@ -202,3 +202,67 @@ func apply(op unary, dst, src []float32) {
 	}
 	applyGeneric(op, dst[n:], src[n:])
 }
+
+func ropeInterleaved(x, cos, sin []float32) {
+	n := whole(len(cos), 4)
+	if n > 0 {
+		ropeInterleavedNEON(&x[0], &cos[0], &sin[0], n)
+	}
+	ropeInterleavedGeneric(x[2*n:], cos[n:], sin[n:])
+}
+
+func sumLanes(a *lanes64, x []float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumLanesNEON(&a[0], &x[0], n)
+	}
+	sumLanesGeneric(a, x[n:])
+}
+
+func sumSquaresLanes(a *lanes64, x []float32, mean float64) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		sumSquaresLanesNEON(&a[0], &x[0], n, mean)
+	}
+	sumSquaresLanesGeneric(a, x[n:], mean)
+}
+
+func expSum(a *lanes, x []float32, top float32) {
+	n := whole(len(x), 16)
+	if n > 0 {
+		expSumNEON(&a[0], &x[0], n, top)
+	}
+	expSumGeneric(a, x[n:], top)
+}
+
+func loadF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadF16NEON(&dst[0], &src[:2*n][0], n)
+	}
+	loadF16Generic(dst[n:], src[2*n:])
+}
+
+func loadBF16(dst []float32, src []byte) {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		loadBF16NEON(&dst[0], &src[:2*n][0], n)
+	}
+	loadBF16Generic(dst[n:], src[2*n:])
+}
+
+func storeF16(dst []byte, src []float32) {
+	n := whole(len(src), 4)
+	if n > 0 {
+		storeF16NEON(&dst[:2*n][0], &src[0], n)
+	}
+	storeF16Generic(dst[2*n:], src[n:])
+}
+
+func readAll(b []byte) {
+	n := whole(len(b), 256)
+	if n > 0 {
+		readNEON(&b[0], n)
+	}
+	readAllGeneric(b[n:])
+}

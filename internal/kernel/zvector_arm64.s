@@ -1405,44 +1405,44 @@ loop1:
 	MOVHU 0(R1), R26
 	FMOVS R26, F0
 	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVQ 2(R1), F1
-	WORD $0x0f08a426 // sshll v6.8h, v1.8b, #0
-	WORD $0x4f08a427 // sshll2 v7.8h, v1.16b, #0
-	WORD $0x0f10a4c2 // sshll v2.4s, v6.4h, #0
-	WORD $0x4f10a4c3 // sshll2 v3.4s, v6.8h, #0
-	WORD $0x0f10a4e4 // sshll v4.4s, v7.4h, #0
-	WORD $0x4f10a4e5 // sshll2 v5.4s, v7.8h, #0
+	FMOVQ 2(R1), F5
+	WORD $0x4f08a4a6 // sshll2 v6.8h, v5.16b, #0
+	WORD $0x0f08a4a5 // sshll v5.8h, v5.8b, #0
+	WORD $0x0f10a4a1 // sshll v1.4s, v5.4h, #0
+	WORD $0x4f10a4a2 // sshll2 v2.4s, v5.8h, #0
+	WORD $0x0f10a4c3 // sshll v3.4s, v6.4h, #0
+	WORD $0x4f10a4c4 // sshll2 v4.4s, v6.8h, #0
+	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
 	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	FMOVQ F1, 0(R0)
 	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
-	FMOVQ F2, 0(R0)
+	FMOVQ F2, 16(R0)
 	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	FMOVQ F3, 16(R0)
+	FMOVQ F3, 32(R0)
 	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	FMOVQ F4, 32(R0)
-	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	FMOVQ F5, 48(R0)
-	FMOVQ 18(R1), F8
-	WORD $0x0f08a50d // sshll v13.8h, v8.8b, #0
-	WORD $0x4f08a50e // sshll2 v14.8h, v8.16b, #0
-	WORD $0x0f10a5a9 // sshll v9.4s, v13.4h, #0
-	WORD $0x4f10a5aa // sshll2 v10.4s, v13.8h, #0
-	WORD $0x0f10a5cb // sshll v11.4s, v14.4h, #0
-	WORD $0x4f10a5cc // sshll2 v12.4s, v14.8h, #0
+	FMOVQ F4, 48(R0)
+	FMOVQ 18(R1), F11
+	WORD $0x4f08a56c // sshll2 v12.8h, v11.16b, #0
+	WORD $0x0f08a56b // sshll v11.8h, v11.8b, #0
+	WORD $0x0f10a567 // sshll v7.4s, v11.4h, #0
+	WORD $0x4f10a568 // sshll2 v8.4s, v11.8h, #0
+	WORD $0x0f10a589 // sshll v9.4s, v12.4h, #0
+	WORD $0x4f10a58a // sshll2 v10.4s, v12.8h, #0
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FMOVQ F7, 64(R0)
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	FMOVQ F8, 80(R0)
 	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
-	FMOVQ F9, 64(R0)
+	FMOVQ F9, 96(R0)
 	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
-	FMOVQ F10, 80(R0)
-	WORD $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
-	FMOVQ F11, 96(R0)
-	WORD $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
-	FMOVQ F12, 112(R0)
+	FMOVQ F10, 112(R0)
 	ADD $34, R1, R1
 	ADD $128, R0, R0
 	SUBS $1, R2, R2
@@ -1460,29 +1460,29 @@ loop1:
 	FMOVS (R3), F0
 	FMOVS 64(R3), F1
 	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R1), F2
-	WORD $0x0f08a447 // sshll v7.8h, v2.8b, #0
-	WORD $0x4f08a448 // sshll2 v8.8h, v2.16b, #0
-	WORD $0x0f10a4e3 // sshll v3.4s, v7.4h, #0
-	WORD $0x4f10a4e4 // sshll2 v4.4s, v7.8h, #0
-	WORD $0x0f10a505 // sshll v5.4s, v8.4h, #0
-	WORD $0x4f10a506 // sshll2 v6.4s, v8.8h, #0
+	FMOVQ 0(R1), F6
+	WORD $0x4f08a4c7 // sshll2 v7.8h, v6.16b, #0
+	WORD $0x0f08a4c6 // sshll v6.8h, v6.8b, #0
+	WORD $0x0f10a4c2 // sshll v2.4s, v6.4h, #0
+	WORD $0x4f10a4c3 // sshll2 v3.4s, v6.8h, #0
+	WORD $0x0f10a4e4 // sshll v4.4s, v7.4h, #0
+	WORD $0x4f10a4e5 // sshll2 v5.4s, v7.8h, #0
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
 	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 0(R0)
 	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
 	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	FMOVQ F3, 0(R0)
+	FMOVQ F3, 16(R0)
 	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
 	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	FMOVQ F4, 16(R0)
+	FMOVQ F4, 32(R0)
 	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
 	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	FMOVQ F5, 32(R0)
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	FMOVQ F6, 48(R0)
+	FMOVQ F5, 48(R0)
 	ADD $16, R1, R1
 	ADD $4, R3, R3
 	ADD $64, R0, R0

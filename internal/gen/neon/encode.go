@@ -53,6 +53,7 @@ var (
 	fcmgt = three("fcmgt", "4s", "4s", 0x6ea0e400)
 
 	fmulElement = element("fmul", "4s", "4s", "s", 0x4f809000)
+	fmlaElement = element("fmla", "4s", "4s", "s", 0x4f801000)   // d += n·m[i], rounded once
 	fmlsElement = element("fmls", "4s", "4s", "s", 0x4f805000)   // d -= n·m[i], rounded once
 	sdotElement = element("sdot", "4s", "16b", "4b", 0x4f80e000) // d += Σ of 4 n·m[i]
 

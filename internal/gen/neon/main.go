@@ -25,12 +25,14 @@ var families = map[string]func(){
 		norms()
 		rows()
 		roof()
+		irregular()
 	},
 	"packed": packedProducts,
+	"chain":  chains,
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: vector or packed")
+	family := flag.String("family", "", "which functions: vector, packed or chain")
 	asm := flag.String("out", "", "assembly to write")
 	stubs := flag.String("stubs", "", "declarations to write")
 	flag.Parse()

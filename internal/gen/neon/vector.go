@@ -37,6 +37,31 @@ func wrapped(name, slices, scalars string, body func(p []r)) {
 		name, slices, typed, names[len(names)-1], name, strings.Join(f("&%s[0]"), ", "), rest, name, strings.Join(f("%s[n:]"), ", "), rest)
 }
 
+// dispatch makes Go that gives as many of some values as make whole vectors to
+// assembly, and the rest to portable code.
+func dispatch(signature, length string, lanes int, call, rest string) {
+	fmt.Fprintf(&wrappers, "\nfunc %s {\nn := whole(%s, %d)\nif n > 0 {\n%s\n}\n%s\n}\n", signature, length, lanes, call, rest)
+}
+
+// irregular dispatches what wrapped does not fit.
+func irregular() {
+	dispatch("ropeInterleaved(x, cos, sin []float32)", "len(cos)", 4,
+		"ropeInterleavedNEON(&x[0], &cos[0], &sin[0], n)", "ropeInterleavedGeneric(x[2*n:], cos[n:], sin[n:])")
+	dispatch("sumLanes(a *lanes64, x []float32)", "len(x)", 16,
+		"sumLanesNEON(&a[0], &x[0], n)", "sumLanesGeneric(a, x[n:])")
+	dispatch("sumSquaresLanes(a *lanes64, x []float32, mean float64)", "len(x)", 16,
+		"sumSquaresLanesNEON(&a[0], &x[0], n, mean)", "sumSquaresLanesGeneric(a, x[n:], mean)")
+	dispatch("expSum(a *lanes, x []float32, top float32)", "len(x)", 16,
+		"expSumNEON(&a[0], &x[0], n, top)", "expSumGeneric(a, x[n:], top)")
+	for _, d := range []string{"F16", "BF16"} {
+		dispatch("load"+d+"(dst []float32, src []byte)", "len(dst)", 8,
+			"load"+d+"NEON(&dst[0], &src[:2*n][0], n)", "load"+d+"Generic(dst[n:], src[2*n:])")
+	}
+	dispatch("storeF16(dst []byte, src []float32)", "len(src)", 4,
+		"storeF16NEON(&dst[:2*n][0], &src[0], n)", "storeF16Generic(dst[2*n:], src[n:])")
+	dispatch("readAll(b []byte)", "len(b)", 256, "readNEON(&b[0], n)", "readAllGeneric(b[n:])")
+}
+
 func elementwise() {
 	wrapped("addScaled", "dst, a, b", "scale", func(p []r) {
 		s := scalar("scale")
@@ -179,7 +204,7 @@ func rows() {
 			scope(func() {
 				d := halfScale(src, 0)
 				for k := range 2 {
-					for i, x := range bytesToFloats(load(src, 2+16*k)) {
+					for i, x := range bytesToFloats(vecs(4), load(src, 2+16*k)) {
 						fmulElement(x, x, d, 0)
 						str(x, dst, 64*k+16*i)
 					}
@@ -199,7 +224,7 @@ func rows() {
 				raw("FMOVS (%v), F%d", s, int(d))
 				raw("FMOVS 64(%v), F%d", s, int(m))
 				raw("VDUP %v.S[0], %v.S4", m, m)
-				for i, x := range bytesToFloats(load(w, 0)) {
+				for i, x := range bytesToFloats(vecs(4), load(w, 0)) {
 					fmulElement(x, x, d, 0)
 					fsub(x, x, m)
 					str(x, dst, 16*i)
@@ -229,13 +254,13 @@ func halfScale(p r, off int) v {
 	return x
 }
 
-// bytesToFloats widens 16 signed bytes to four registers.
-func bytesToFloats(x v) []v {
-	out := vecs(4)
-	a, b := vec(), vec()
-	sxtl8(a, x, 0)
-	sxtl8h(b, x, 0)
-	for i, h := range []v{a, b} {
+// bytesToFloats widens 16 signed bytes, of a register that is lost, to four
+// registers.
+func bytesToFloats(out []v, x v) []v {
+	high := vec()
+	sxtl8h(high, x, 0)
+	sxtl8(x, x, 0)
+	for i, h := range []v{x, high} {
 		sxtl16(out[2*i], h, 0)
 		sxtl16h(out[2*i+1], h, 0)
 	}
