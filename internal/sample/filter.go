@@ -51,6 +51,33 @@ func (s *Sampler) topK() {
 	s.c = h
 }
 
+// largest fills c with the most likely of the logits, of which there are at
+// least as many, in order: what topK keeps of all. Nearly all logits fail the
+// one comparison that each costs, as a NaN does not.
+func largest(c []candidate, logits []float32) error {
+	for i, l := range logits[:len(c)] {
+		if !(l <= math.MaxFloat32) {
+			return &LogitsError{i, l}
+		}
+		c[i] = candidate{int32(i), l}
+	}
+	heapify(c)
+	low := c[0].logit
+	for i, l := range logits[len(c):] {
+		if l <= low { // an equal one has the higher id
+			continue
+		}
+		if !(l <= math.MaxFloat32) {
+			return &LogitsError{len(c) + i, l}
+		}
+		c[0] = candidate{int32(len(c) + i), l}
+		siftDown(c, 0)
+		low = c[0].logit
+	}
+	slices.SortFunc(c, compare)
+	return nil
+}
+
 // heapify makes h a heap with its least likely candidate at the root.
 func heapify(h []candidate) {
 	for i := len(h)/2 - 1; i >= 0; i-- {

@@ -44,8 +44,9 @@ type Sampler struct {
 
 	greedy bool
 	plain  bool        // greedy, and nothing changes the logits
+	direct bool        // top-k comes first: it reads the logits itself
 	c      []candidate // what is left; a prefix of buf
-	buf    []candidate // [vocab]
+	buf    []candidate // [vocab], or [TopK] if direct
 	dense  bool        // c[i].id == i
 
 	past   history
@@ -80,6 +81,10 @@ func New(p Params, vocab int) (*Sampler, error) {
 		if skip || !r.on(&s.p, vocab) {
 			continue
 		}
+		if st == TopK && len(s.steps) == 0 && len(s.bias) == 0 {
+			s.direct = true
+			continue
+		}
 		s.steps = append(s.steps, r.run)
 		switch st {
 		case Penalties:
@@ -92,7 +97,10 @@ func New(p Params, vocab int) (*Sampler, error) {
 	}
 	s.past.grow()
 	s.plain = s.greedy && len(s.steps) == 0 && len(s.bias) == 0
-	if !s.plain {
+	switch {
+	case s.direct:
+		s.buf = make([]candidate, p.TopK)
+	case !s.plain:
 		s.buf = make([]candidate, vocab)
 	}
 	if p.LogProbs > 0 {
@@ -142,18 +150,17 @@ func (s *Sampler) Sample(logits []float32) (Choice, error) {
 
 // choose runs the stages over a copy of the logits.
 func (s *Sampler) choose(logits []float32) (int32, error) {
-	buf := s.buf[:len(logits)]
-	for i, l := range logits {
-		if !(l <= math.MaxFloat32) {
-			return 0, &LogitsError{i, l}
-		}
-		buf[i] = candidate{int32(i), l}
+	var err error
+	if s.direct {
+		s.c, s.dense = s.buf, false
+		err = largest(s.c, logits)
+	} else {
+		err = s.copy(logits)
 	}
-	s.c, s.dense = buf, true
-	for _, b := range s.bias {
-		s.c[b.id].logit = clamp(float64(s.c[b.id].logit)+float64(b.bias), s.c[b.id].logit, b.bias)
-	}
-	if s.c[best(s.c)].logit == negInf {
+	switch {
+	case err != nil:
+		return 0, err
+	case s.c[best(s.c)].logit == negInf:
 		return 0, ErrNoToken
 	}
 	for _, step := range s.steps {
@@ -166,6 +173,22 @@ func (s *Sampler) choose(logits []float32) (int32, error) {
 		return s.mirostatChoose(), nil
 	}
 	return s.c[s.pick()].id, nil
+}
+
+// copy makes every token a candidate, with the bias added.
+func (s *Sampler) copy(logits []float32) error {
+	buf := s.buf[:len(logits)]
+	for i, l := range logits {
+		if !(l <= math.MaxFloat32) {
+			return &LogitsError{i, l}
+		}
+		buf[i] = candidate{int32(i), l}
+	}
+	s.c, s.dense = buf, true
+	for _, b := range s.bias {
+		s.c[b.id].logit = clamp(float64(s.c[b.id].logit)+float64(b.bias), s.c[b.id].logit, b.bias)
+	}
+	return nil
 }
 
 var negInf = float32(math.Inf(-1))
@@ -185,17 +208,7 @@ func (s *Sampler) logProbs(logits []float32, ch *Choice) {
 	norm := logNorm(logits)
 	ch.LogProb = float32(float64(logits[ch.ID]) - norm)
 	top := s.top
-	for i := range top {
-		top[i] = candidate{int32(i), logits[i]}
-	}
-	heapify(top)
-	for i := len(top); i < len(logits); i++ {
-		if l := logits[i]; l > top[0].logit { // an equal one has the higher id
-			top[0] = candidate{int32(i), l}
-			siftDown(top, 0)
-		}
-	}
-	slices.SortFunc(top, compare)
+	_ = largest(top, logits)
 	ch.Top = make([]LogProb, 0, len(top))
 	for _, t := range top {
 		if t.logit != negInf {
