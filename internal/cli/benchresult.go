@@ -16,6 +16,8 @@ type benchResult struct {
 	Model        string           `json:"model"`
 	Family       string           `json:"family"`
 	WeightBytes  int64            `json:"weight_bytes"`
+	Pack         string           `json:"pack,omitempty"` // where packed weights live
+	packing      string           // the same with reason and numbers
 	Threads      int              `json:"threads"`
 	Variant      string           `json:"variant"`
 	Batch        int              `json:"batch"`
@@ -71,7 +73,7 @@ func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult 
 	}
 	weights, _, _ := m.Memory()
 	res := &benchResult{
-		Model: path, Family: m.Family(), WeightBytes: weights, Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
+		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode.String(), packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
 		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
 		TokenBytes: r.TokenBytes, Bandwidth: r.Roofs.Memory, Share: r.Share,
@@ -132,6 +134,7 @@ func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 
 
 func (a *app) printBench(r *benchResult) error {
 	fmt.Fprintf(a.out, "%s: %s, %s, %d threads, %s kernels\n", r.Model, r.Family, size(r.WeightBytes), r.Threads, r.Variant)
+	fmt.Fprintf(a.out, "packed weights: %s\n", r.packing)
 	w := table(a.out)
 	fmt.Fprintln(w, "test\ttokens/s\tmin\tmax")
 	for _, t := range r.rows() {
