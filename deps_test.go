@@ -48,7 +48,8 @@ internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/arena internal/roof
-internal/cli:        . internal/durable
+internal/peer:
+internal/cli:        . internal/durable internal/peer
 cmd/*:               internal/cli
 internal/gen/*:      tensor plan
 `

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -86,7 +87,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 			return nil, fmt.Errorf("--compare: %w", err)
 		}
 	}
-	stop, err := startNeighbours(b.neighbours)
+	stop, err := peer.StartNeighbours(b.neighbours, "bench", "neighbour")
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"atenia/internal/peer"
 )
 
 // TestBenchOut: what --out writes is what --json prints.
@@ -56,9 +58,9 @@ func TestVersus(t *testing.T) {
 	if p := ours.Prefill; p.Median != 300 || p.Min != 100 || p.Max != 500 || ours.DecodeSpeed != 8 || ours.Share != 0.4 {
 		t.Errorf("%+v", ours)
 	}
-	slow, fast := &peer{name: "slow"}, &peer{name: "fast"}
+	slow, fast := &peer.Peer{Name: "slow"}, &peer.Peer{Name: "fast"}
 	for range 2 {
-		found, err := parseBench([]byte(`[
+		found, err := peer.ParseBench([]byte(`[
 WARNING: of a program that prints them here
 			{"n_prompt":4,"n_gen":0,"avg_ts":1,"samples_ts":[100,200,300]},
 			{"n_prompt":0,"n_gen":2,"avg_ts":16},{"n_prompt":4,"n_gen":0,"n_depth":5,"avg_ts":7},{"n_prompt":4,"n_gen":2,"test":"pp4+tg2","avg_ts":7},
@@ -69,13 +71,13 @@ WARNING: of a program that prints them here
 		if found[4].Depth != 9 || found[4].Prompt != 0 {
 			t.Errorf("%+v", found[4])
 		}
-		fast.found = append(fast.found, found...)
+		fast.Found = append(fast.Found, found...)
 		for _, e := range found {
 			e.Samples = []float64{e.Samples[0] / 2}
-			slow.found = append(slow.found, e)
+			slow.Found = append(slow.Found, e)
 		}
 	}
-	v := &versus{peers: []*peer{slow, fast}, rounds: 2}
+	v := &versus{peers: []*peer.Peer{slow, fast}, rounds: 2}
 	r, err := v.result(ours)
 	if err != nil {
 		t.Fatal(err)
@@ -87,18 +89,9 @@ WARNING: of a program that prints them here
 	if d.Theirs[0].Median != 8 || d.Theirs[1].Median != 16 || d.Ratio != 0.5 {
 		t.Errorf("%+v", d)
 	}
-	fast.found = fast.found[:1]
+	fast.Found = fast.Found[:1]
 	if _, err := v.result(ours); err == nil {
 		t.Error("a test that is missing is not noticed")
-	}
-}
-
-func TestParseBatched(t *testing.T) {
-	found, err := parseBatched([]byte("main: n_kv_max = 1024\n|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |\n" +
-		"|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|\n" +
-		"|    16 |     32 |    8 |    256 |    0.404 |   317.08 |    0.914 |   140.07 |    1.317 |   194.31 |\n"))
-	if err != nil || len(found) != 1 || found[0].Depth != 0 || found[0].Decode != 32 || found[0].batch != 8 || found[0].Samples[0] != 140.07 {
-		t.Errorf("%+v, %v", found, err)
 	}
 }
 
@@ -121,15 +114,15 @@ func FuzzVersus(f *testing.F) {
 	f.Add([]byte("|    4 |     0 |    1 |    256 |    0.404 |   317.08 |    0.914 |   140.07 |"), true)
 	f.Add([]byte("|a|b|c|d|e|f|g|h|"), true)
 	f.Fuzz(func(t *testing.T, b []byte, batched bool) {
-		parse := parseBench
+		parse := peer.ParseBench
 		if batched {
-			parse = parseBatched
+			parse = peer.ParseBatched
 		}
 		found, err := parse(b)
 		if err != nil {
 			return
 		}
-		v := &versus{peers: []*peer{{name: "x", program: "x", found: found}}}
+		v := &versus{peers: []*peer.Peer{{Name: "x", Program: "x", Found: found}}}
 		ours := &benchResult{Model: "m", Prefill: rate{Tokens: 4, Median: 1, Min: 1, Max: 1}}
 		if ours.Versus, err = v.result(ours); err != nil {
 			return

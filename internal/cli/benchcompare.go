@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"atenia/internal/durable"
+	"atenia/internal/peer"
 )
 
 // benchComparison is what bench adds with --compare.
@@ -85,7 +86,7 @@ func parseResult(b []byte) (*benchResult, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	var r benchResult
 	if err := d.Decode(&r); err != nil {
-		return nil, jsonError(err)
+		return nil, peer.JSONError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("something follows the result at offset %d", d.InputOffset())
@@ -95,22 +96,11 @@ func parseResult(b []byte) (*benchResult, error) {
 		return nil, errors.New("it has no model, or no test")
 	}
 	for _, row := range rows {
-		if !plausible(row.Median) {
+		if !peer.Plausible(row.Median) {
 			return nil, fmt.Errorf("the median of %q is %v", row.name, row.Median)
 		}
 	}
 	return &r, nil
-}
-
-// plausible keeps ratios of two speeds finite.
-func plausible(speed float64) bool { return speed > 1e-6 && speed < 1e12 }
-
-// jsonError adds the place to an error of the decoder.
-func jsonError(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("offset %d: %w", e.Offset, err)
-	}
-	return err
 }
 
 func compare(file string, before, now *benchResult) *benchComparison {

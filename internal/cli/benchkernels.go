@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
 )
@@ -140,13 +141,13 @@ func kernelsOf(r *atenia.KernelsReport) *kernelsResult {
 func parseKernels(b []byte) (*kernelsResult, error) {
 	var r kernelsResult
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, jsonError(err)
+		return nil, peer.JSONError(err)
 	}
 	if len(r.Kernels) == 0 {
 		return nil, errors.New("it has no kernels")
 	}
 	for _, k := range r.Kernels {
-		if k.Name == "" || !plausible(k.Bytes) || !plausible(k.Share) || k.Min > k.Share || k.Max < k.Share {
+		if k.Name == "" || !peer.Plausible(k.Bytes) || !peer.Plausible(k.Share) || k.Min > k.Share || k.Max < k.Share {
 			return nil, fmt.Errorf("the speed of %q is %v, share %v in %v to %v", k.Name, k.Bytes, k.Share, k.Min, k.Max)
 		}
 	}

@@ -1,45 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
 
 	"github.com/spf13/cobra"
 )
 
-// startNeighbours starts processes that keep a processor busy each, as those
-// of others do on a shared machine, and returns what ends them.
-func startNeighbours(n int) (stop func(), err error) {
-	var ends []func()
-	stop = func() {
-		for _, end := range ends {
-			end()
-		}
-	}
-	self, err := os.Executable()
-	for i := 0; i < n && err == nil; i++ {
-		c := exec.Command(self, "bench", "neighbour")
-		var in io.WriteCloser
-		if in, err = c.StdinPipe(); err != nil {
-			break
-		}
-		if err = c.Start(); err == nil {
-			ends = append(ends, func() {
-				in.Close()
-				_ = c.Wait() // it ends when its input does
-			})
-		}
-	}
-	if err != nil {
-		stop()
-		return nil, fmt.Errorf("--neighbours: %w", err)
-	}
-	return stop, nil
-}
-
-// neighbour is what startNeighbours runs: it ends with its standard input, so
+// neighbour is what [peer.StartNeighbours] runs: it ends with its standard input, so
 // also with the process that started it.
 func neighbour() *cobra.Command {
 	return &cobra.Command{
@@ -51,8 +18,7 @@ func neighbour() *cobra.Command {
 				done <- err
 			}()
 			for {
-				for i := range 1 << 20 {
-					busy += i
+				for range 1 << 20 { // to be busy is all
 				}
 				select {
 				case err := <-done:
@@ -63,6 +29,3 @@ func neighbour() *cobra.Command {
 		},
 	}
 }
-
-// busy keeps the loop of a neighbour from being left out.
-var busy int

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/peer"
 )
 
 // A versus is a comparison with other programs in turns.
 type versus struct {
 	programs []string // as given
-	peers    []*peer
+	peers    []*peer.Peer
 	rounds   int
 	model    string
 }
@@ -53,15 +54,15 @@ func (v *versus) check(batch int) error {
 	}
 	v.peers = nil
 	for _, s := range v.programs {
-		p, err := parsePeer(s)
+		p, err := peer.Parse(s)
 		if err != nil {
-			return err
+			return fmt.Errorf("--vs: %w", err)
 		}
-		if p.batched != (batch > 1) {
-			return usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.program)
+		if p.Batched != (batch > 1) {
+			return usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.Program)
 		}
-		if slices.ContainsFunc(v.peers, func(q *peer) bool { return q.name == p.name }) {
-			return usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.name)
+		if slices.ContainsFunc(v.peers, func(q *peer.Peer) bool { return q.Name == p.Name }) {
+			return usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)
 		}
 		v.peers = append(v.peers, p)
 	}
@@ -71,8 +72,9 @@ func (v *versus) check(batch int) error {
 // run measures one round of every peer.
 func (v *versus) run(ctx context.Context, threads int, c *atenia.BenchConfig) error {
 	for _, p := range v.peers {
-		if err := p.run(ctx, v.model, threads, c); err != nil {
-			return err
+		t := peer.Test{Model: v.model, Threads: threads, Prompt: c.Prompt, Decode: c.Decode, Depths: c.Depths, Batch: c.Batch, Repeats: c.Repeats}
+		if err := p.Run(ctx, &t); err != nil {
+			return fmt.Errorf("--vs: %w", err)
 		}
 	}
 	return nil
@@ -85,34 +87,37 @@ func (v *versus) result(r *benchResult) (*benchVersus, error) {
 		line := versusRow{Test: row.name, Ours: row.rate}
 		best := rate{}
 		for _, p := range v.peers {
-			theirs, err := p.rate(&row, max(r.Batch, 1))
+			theirs, err := rateOf(p, &row, max(r.Batch, 1))
 			if err != nil {
 				return nil, err
 			}
 			if line.Theirs = append(line.Theirs, theirs); theirs.Median > best.Median {
-				best, line.Best = theirs, p.name
+				best, line.Best = theirs, p.Name
 			}
 		}
 		line.Ratio, line.Low, line.High = row.Median/best.Median, row.Min/best.Max, row.Max/best.Min
 		out.Rows = append(out.Rows, line)
 	}
 	for _, p := range v.peers {
-		out.Peers = append(out.Peers, versusPeer{p.name, p.command(nil), p.build})
+		line := versusPeer{Name: p.Name, Command: p.Command(nil)}
+		if len(p.Found) > 0 {
+			line.Build = p.Found[0].Commit
+		}
+		out.Peers = append(out.Peers, line)
 	}
 	return out, nil
 }
 
-// rate returns what the peer measured for a test of ours.
-func (p *peer) rate(row *benchRow, batch int) (rate, error) {
+// rateOf returns what a peer measured for a test of ours.
+func rateOf(p *peer.Peer, row *benchRow, batch int) (rate, error) {
 	theirs := rate{Tokens: row.Tokens}
-	for _, e := range p.found {
-		if e.Prompt == row.prompt && e.Decode == row.decode && e.Depth == row.depth && e.batch == batch {
+	for _, e := range p.Found {
+		if e.Prompt == row.prompt && e.Decode == row.decode && e.Depth == row.depth && e.Batch == batch {
 			theirs.Samples = append(theirs.Samples, e.Samples...)
-			p.build = e.Commit
 		}
 	}
 	if len(theirs.Samples) == 0 {
-		return rate{}, fmt.Errorf("--vs: %s printed no result for %q", p.name, row.name)
+		return rate{}, fmt.Errorf("--vs: %s printed no result for %q", p.Name, row.name)
 	}
 	theirs.summarise()
 	return theirs, nil

@@ -1,4 +1,4 @@
-package cli
+package peer
 
 import (
 	"bytes"
@@ -11,44 +11,50 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"atenia"
 )
 
-// A peer is another program that is measured in turns with this one: one with
-// the options and the JSON of llama-bench, or with those of
-// llama-batched-bench, if it is named so, for several sequences at once.
-type peer struct {
-	name    string
-	program string
-	args    []string // of its own, before all others
-	batched bool
-	build   string      // as it calls itself
-	found   []peerEntry // of all rounds
+// A Test is what is measured.
+type Test struct {
+	Model          string // a file that the program reads
+	Threads        int
+	Prompt, Decode int // tokens; 0 or less = leave out
+	Depths         []int
+	Batch, Repeats int
 }
 
-// parsePeer reads "[NAME=]PROGRAM [ARGS…]".
-func parsePeer(s string) (*peer, error) {
+// A Peer is another program that is measured in turns with this one: one with
+// the options and the JSON of llama-bench, or with those of
+// llama-batched-bench, if it is named so, for several sequences at once.
+type Peer struct {
+	Name    string
+	Program string
+	Args    []string // of its own, before all others
+	Batched bool
+	Found   []Entry // of all rounds
+}
+
+// Parse reads "[NAME=]PROGRAM [ARGS…]".
+func Parse(s string) (*Peer, error) {
 	words := strings.Fields(s)
 	if len(words) == 0 {
-		return nil, usagef("--vs: want a program")
+		return nil, errors.New("want a program")
 	}
-	p := &peer{program: words[0], args: words[1:]}
+	p := &Peer{Program: words[0], Args: words[1:]}
 	if name, program, ok := strings.Cut(words[0], "="); ok {
-		p.name, p.program = name, program
+		p.Name, p.Program = name, program
 	}
-	if p.name == "" {
-		p.name = filepath.Base(p.program)
+	if p.Name == "" {
+		p.Name = filepath.Base(p.Program)
 	}
-	p.batched = strings.Contains(filepath.Base(p.program), "batched-bench")
-	if _, err := exec.LookPath(p.program); err != nil {
-		return nil, fmt.Errorf("--vs: no program that can be run: %w", err)
+	p.Batched = strings.Contains(filepath.Base(p.Program), "batched-bench")
+	if _, err := exec.LookPath(p.Program); err != nil {
+		return nil, fmt.Errorf("no program that can be run: %w", err)
 	}
 	return p, nil
 }
 
-// A peerEntry is one test of llama-bench -o json; it has more fields.
-type peerEntry struct {
+// An Entry is one test of llama-bench -o json; it has more fields.
+type Entry struct {
 	Commit  string    `json:"build_commit"`
 	Prompt  int       `json:"n_prompt"`
 	Decode  int       `json:"n_gen"`
@@ -56,37 +62,39 @@ type peerEntry struct {
 	Test    string    `json:"test"` // of programs without a depth: "tg8@pp64" is decoding at one
 	Speed   float64   `json:"avg_ts"`
 	Samples []float64 `json:"samples_ts"`
-	batch   int
+	Batch   int       `json:"-"`
 }
 
-// A peerError says which program failed, how, and what it said last.
-type peerError struct {
-	command string
-	err     error
-	said    string
+// An Error says which program failed, how, and what it said last.
+type Error struct {
+	Command string
+	Err     error
+	Said    string // its standard error
 }
 
-func (e *peerError) Error() string {
-	return fmt.Sprintf("--vs: %s: %v%s", e.command, e.err, lastLines(e.said))
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %v%s", e.Command, e.Err, lastLines(e.Said))
 }
-func (e *peerError) Unwrap() error { return e.err }
+
+// Unwrap returns how it failed.
+func (e *Error) Unwrap() error { return e.Err }
 
 // shallow is the context of a batch that has none of its own: llama-batched-bench
 // wants a prompt.
 const shallow = 16
 
-// run measures one round.
-func (p *peer) run(ctx context.Context, model string, threads int, c *atenia.BenchConfig) error {
-	args := []string{"-m", model, "-t", strconv.Itoa(threads)}
-	parse := parseBench
-	if p.batched {
+// Run measures one round and adds what it found.
+func (p *Peer) Run(ctx context.Context, c *Test) error {
+	args := []string{"-m", c.Model, "-t", strconv.Itoa(c.Threads)}
+	parse := ParseBench
+	if p.Batched {
 		depths, longest := []int{shallow}, shallow
 		for _, d := range c.Depths {
 			depths, longest = append(depths, d), max(longest, d)
 		}
 		args = append(args, "-c", strconv.Itoa(c.Batch*(longest+c.Decode)), "-b", "512", "-ub", "512",
 			"-npp", list(depths), "-ntg", strconv.Itoa(c.Decode), "-npl", strconv.Itoa(c.Batch))
-		parse = parseBatched
+		parse = ParseBatched
 	} else {
 		args = append(args, "-p", strconv.Itoa(max(c.Prompt, 0)), "-n", strconv.Itoa(max(c.Decode, 0)), "-r", strconv.Itoa(c.Repeats), "-o", "json")
 		if len(c.Depths) > 0 {
@@ -103,14 +111,14 @@ func (p *peer) run(ctx context.Context, model string, threads int, c *atenia.Ben
 	}
 	found, err := parse(out)
 	if err != nil {
-		return &peerError{command: p.command(args), err: fmt.Errorf("want what %s prints: %w", p.prints(), err)}
+		return &Error{Command: p.Command(args), Err: fmt.Errorf("want what %s prints: %w", p.prints(), err)}
 	}
-	p.found = append(p.found, found...)
+	p.Found = append(p.Found, found...)
 	return nil
 }
 
-func (p *peer) prints() string {
-	if p.batched {
+func (p *Peer) prints() string {
+	if p.Batched {
 		return "llama-batched-bench"
 	}
 	return "llama-bench -o json"
@@ -118,7 +126,7 @@ func (p *peer) prints() string {
 
 // depths returns the options for answers after a context: not all versions of
 // llama-bench have the same.
-func (p *peer) depths(ctx context.Context, c *atenia.BenchConfig) (args []string, err error) {
+func (p *Peer) depths(ctx context.Context, c *Test) (args []string, err error) {
 	help, err := p.output(ctx, []string{"--help"})
 	switch {
 	case err != nil:
@@ -126,7 +134,7 @@ func (p *peer) depths(ctx context.Context, c *atenia.BenchConfig) (args []string
 	case bytes.Contains(help, []byte("--n-depth")):
 		return []string{"-d", list(append([]int{0}, c.Depths...))}, nil
 	case !bytes.Contains(help, []byte("-gp ")):
-		return nil, &peerError{command: p.program, err: errors.New("it has neither -d nor -gp for --depth")}
+		return nil, &Error{Command: p.Program, Err: errors.New("it has neither -d nor -gp for --depth")}
 	}
 	for _, d := range c.Depths {
 		args = append(args, "-gp", fmt.Sprintf("%d,%d", d, c.Decode))
@@ -142,13 +150,14 @@ func list(n []int) string {
 	return strings.Join(s, ",")
 }
 
-func (p *peer) command(args []string) string {
-	return strings.Join(append(append([]string{p.program}, p.args...), args...), " ")
+// Command returns how the program is called with more arguments.
+func (p *Peer) Command(args []string) string {
+	return strings.Join(append(append([]string{p.Program}, p.Args...), args...), " ")
 }
 
 // output runs the program.
-func (p *peer) output(ctx context.Context, args []string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, p.program, append(append([]string{}, p.args...), args...)...)
+func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, p.Program, append(append([]string{}, p.Args...), args...)...)
 	cmd.WaitDelay = time.Second
 	var out, errw limited
 	cmd.Stdout, cmd.Stderr = &out, &errw
@@ -156,19 +165,22 @@ func (p *peer) output(ctx context.Context, args []string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, &peerError{p.command(args), err, errw.String()}
+		return nil, &Error{p.Command(args), err, errw.String()}
 	}
-	if p.batched { // which prints its table to either
+	if p.Batched { // which prints its table to either
 		return append(out.Bytes(), errw.Bytes()...), nil
 	}
 	return out.Bytes(), nil
 }
 
+// maxOutput is far more than such a program prints.
+const maxOutput = 16 << 20
+
 // limited keeps the output of a program, within reason.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if l.Len()+len(p) > maxResultBytes {
+	if l.Len()+len(p) > maxOutput {
 		return 0, errors.New("the program prints too much")
 	}
 	return l.Buffer.Write(p)
@@ -185,22 +197,22 @@ func lastLines(s string) string {
 	return "\n" + strings.Join(lines, "\n")
 }
 
-// parseBench reads the JSON of llama-bench, among which some versions print
+// ParseBench reads the JSON of llama-bench, among which some versions print
 // warnings.
-func parseBench(b []byte) ([]peerEntry, error) {
+func ParseBench(b []byte) ([]Entry, error) {
 	var clean []byte
 	for line := range bytes.Lines(b) {
 		if !bytes.HasPrefix(line, []byte("WARNING: ")) {
 			clean = append(clean, line...)
 		}
 	}
-	var list []peerEntry
+	var list []Entry
 	if err := json.Unmarshal(clean, &list); err != nil {
-		return nil, jsonError(err)
+		return nil, JSONError(err)
 	}
 	for i := range list {
 		e := &list[i]
-		e.batch = 1
+		e.Batch = 1
 		if strings.HasPrefix(e.Test, "tg") && strings.Contains(e.Test, "@pp") {
 			e.Prompt, e.Depth = 0, e.Prompt
 		}
@@ -208,7 +220,7 @@ func parseBench(b []byte) ([]peerEntry, error) {
 			e.Samples = []float64{e.Speed}
 		}
 		for _, s := range e.Samples {
-			if !plausible(s) {
+			if !Plausible(s) {
 				return nil, fmt.Errorf("test %d: %v tokens a second", i, s)
 			}
 		}
@@ -216,11 +228,11 @@ func parseBench(b []byte) ([]peerEntry, error) {
 	return list, nil
 }
 
-// parseBatched reads the table of llama-batched-bench:
+// ParseBatched reads the table of llama-batched-bench:
 //
 //	|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s | …
 //	|    16 |     16 |    8 |    256 |    0.404 |   317.08 |    0.914 |   140.07 | …
-func parseBatched(b []byte) (list []peerEntry, err error) {
+func ParseBatched(b []byte) (list []Entry, err error) {
 	for line := range strings.Lines(string(b)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) < 8 {
@@ -236,10 +248,10 @@ func parseBatched(b []byte) (list []peerEntry, err error) {
 			continue
 		}
 		speed, err := strconv.ParseFloat(strings.TrimSpace(cells[7]), 64)
-		if err != nil || !plausible(speed) {
+		if err != nil || !Plausible(speed) {
 			return nil, fmt.Errorf("%q tokens a second", strings.TrimSpace(cells[7]))
 		}
-		e := peerEntry{Depth: whole[0], Decode: whole[1], batch: whole[2], Samples: []float64{speed}}
+		e := Entry{Depth: whole[0], Decode: whole[1], Batch: whole[2], Samples: []float64{speed}}
 		if e.Depth == shallow {
 			e.Depth = 0
 		}
@@ -249,4 +261,15 @@ func parseBatched(b []byte) (list []peerEntry, err error) {
 		return nil, errors.New("no row of numbers")
 	}
 	return list, nil
+}
+
+// Plausible keeps ratios of two speeds finite.
+func Plausible(speed float64) bool { return speed > 1e-6 && speed < 1e12 }
+
+// JSONError adds the place to an error of the decoder.
+func JSONError(err error) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("offset %d: %w", e.Offset, err)
+	}
+	return err
 }
