@@ -40,23 +40,29 @@
 //
 // # Few rows and many
 //
-// Every block format is Σ s·q − m with q in int8, so one function for each
-// format, unpack, writes those three for 256 columns, and products are made of
-// it. With few activation rows memory is the limit, and unpacking would cost:
-// formats with a fused product, matVec, unpack in registers instead, for one
-// activation row or (AVX-512) four, and ask for memory 8 KiB ahead, which is
-// worth half as much bandwidth again. With more than six, 16 weight rows by 2048 columns become a panel, which stays in L2 while
-// all activation rows pass:
+// Weights are packed once, [Matrix.Pack], by tiles of 16 rows whose columns lie
+// side by side, so that one vector holds four columns of every row and its
+// lanes are the outputs; package block draws the forms. Four activations are
+// broadcast to all lanes by the load of the multiplication itself, nothing is
+// added across lanes, and one vector of scales serves 16 outputs. The lanes of
+// the definition above are passes over the memory of a chunk: all blocks for
+// b = 0, then for b = 1, whose sums are put away and folded at the end. Prepared
+// rows hold their cells, cache lines of 32 activations with their scale and
+// sums, in the same order:
 //
-//	row 0   c0 c1 c2 c3 │ c4 …         one vector: c0 c1 c2 c3 of row 0, of row 1,
-//	row 1   c0 c1 c2 c3 │ c4 …    ──▶              … of row 15
-//	…                                  next vector: c4 c5 c6 c7 of row 0, …
+//	tile   │ scales │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
+//	row            │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
 //
-// A lane of the accumulator is then an output: four activations are broadcast
-// to all lanes by the load of the multiplication itself, nothing is added
-// across lanes, and one vector of scales serves 16 outputs. The lanes of the
-// definition above become passes: all blocks for b = 0, then for b = 1, and
-// their sums are folded at the end.
+// For up to 12 activation rows, 1 to 8 a call, codes become bytes in registers,
+// and memory is asked for twice, 8 KiB ahead for the second-level cache and
+// 2 KiB ahead for the first: one row takes weights as fast as they can be read.
+// For more, with AVX-512, eight tiles of 2048 columns are expanded to bytes and
+// float32 scales, panels that stay in L2 while all activation rows pass, twelve
+// at a time; Q8_0 is read where it is. Prepared rows are of a length that lets
+// those twelve lie in different sets of the first-level cache.
+//
+// Weights that are not packed are unpacked in registers, row by row, for each of
+// up to six activation rows, and packed to memory of the moment for more.
 //
 // Products with float32 activations go by tiles of 16 weight rows, in which
 // [Matrix.Pack] lays floats column by column; rows that are not packed are
@@ -72,9 +78,9 @@
 // as they are loaded, while memory is the limit; for more than 48 rows they are
 // widened once, four tiles of 256 columns, which stay in L2 while all rows pass.
 //
-//	            fused row   unpacked by   attention
-//	F32 F16     assembly    –             assembly
-//	BF16        assembly    –             –
+//	            packed      as rows       attention
+//	F32 F16     assembly    assembly      assembly
+//	BF16        assembly    assembly      –
 //	Q8_0        assembly    assembly      assembly
 //	Q4_0 Q4_1 Q5_0 Q5_1
 //	IQ4_NL IQ4_XS MXFP4
@@ -107,12 +113,15 @@
 //
 // # Where things are
 //
-// matmul.go drives products, gemm.go and product.go say how they add, unpack.go
-// how formats unpack, form.go how activations become int8; attention.go holds
-// scores and weighted sums, softmax.go what is between. product_amd64.go
-// chooses between rows and panels, kernel_amd64.go gives whole vectors to
-// assembly, made by _asm (go generate), and the rest to the functions named
-// Generic. To add a format in Go: a case in unpackGeneric and in [Supports]; in
-// assembly: an entry of formats in _asm/matvec.go and, for arm64, of packings in
-// internal/gen/neon, whose words of machine code say what they are.
+// matmul.go drives products, gemm.go and product.go say how they add, packed.go
+// what they are of packed weights, form.go how activations become int8, package
+// block how formats unpack and are packed; attention.go holds scores and
+// weighted sums, softmax.go what is between. packed_amd64.go chooses among
+// products of tiles, product_amd64.go among those of rows, kernel_amd64.go gives
+// whole vectors to assembly, made by _asm (go generate), and the rest to the
+// functions named Generic. To add a format in Go: cases in block.Unpack, in
+// block.PackingOf, in what packs and unpacks cells, and in [Supports]; in
+// assembly: an entry of packedFormats in _asm/packed.go, one of formats in
+// _asm/matvec.go and, for arm64, one of packings in internal/gen/neon, whose
+// words of machine code say what they are.
 package kernel

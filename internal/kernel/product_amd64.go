@@ -27,8 +27,8 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 			clear(dst[r*dstStride+lo : r*dstStride+hi])
 		}
 		for j := lo; j < hi; j += fusedOutputs {
-			for r := 0; r < rows; {
-				r += matVec(dst[r*dstStride:], dstStride, w, j, min(j+fusedOutputs, hi), &x.blocks(r)[0], rows-r)
+			for r := range rows {
+				matVec(dst[r*dstStride:], w, j, min(j+fusedOutputs, hi), &x.blocks(r)[0])
 			}
 		}
 	default:
@@ -53,26 +53,19 @@ func hasFused(d tensor.DType) bool {
 	return d.Quantised() && d != tensor.Q8_K && level.Load() > 0
 }
 
-// matVec adds to dst the products of rows [lo, hi) with as many of the prepared
-// activation rows as registers hold, and returns how many. Assembly reads
-// blocks of 256 columns whole, so where rows end within one, it takes the last
-// row's end from a copy.
-func matVec(dst []float32, dstStride int, w *Matrix, lo, hi int, x *xBlock, rows int) int {
+// matVec adds to dst the products of rows [lo, hi) with a prepared activation
+// row. Assembly reads blocks of 256 columns whole, so where rows end within
+// one, it takes the last row's end from a copy.
+func matVec(dst []float32, w *Matrix, lo, hi int, x *xBlock) {
 	var tail [blockCols / 32 * 36]byte
 	size := w.rowBytes()
 	if c := w.Cols &^ (blockCols - 1); c < w.Cols {
 		copy(tail[:], w.Data[(hi-1)*size+typeRowBytes(w.DType, c):hi*size])
 	}
-	out, in, last := &dst[lo], &w.Data[lo*size], &tail[0]
-	xs, xStride, n := &x.q[0], FormQ8.RowBytes(w.Cols), hi-lo
-	k := 1
-	if rows >= 4 && level.Load() == levelAVX512 {
-		k = 4
-	}
+	out, in := &dst[lo:hi][0], &w.Data[lo*size]
 	if level.Load() == levelAVX512 {
-		vecAVX512(w.DType, k, out, 4*dstStride, in, n, xs, xStride, w.Cols, size, last)
+		vecAVX512(w.DType, out, in, hi-lo, &x.q[0], w.Cols, size, &tail[0])
 	} else {
-		vecAVX2(w.DType, k, out, 4*dstStride, in, n, xs, xStride, w.Cols, size, last)
+		vecAVX2(w.DType, out, in, hi-lo, &x.q[0], w.Cols, size, &tail[0])
 	}
-	return k
 }

@@ -129,74 +129,35 @@ func tilesAVX2(d tensor.DType, rows int, a *byte) {
 	}
 }
 
-// vecAVX2 multiplies rows with a number of activation rows, one of [1].
-func vecAVX2(d tensor.DType, many int, dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte) {
+// vecAVX2 multiplies rows with an activation row.
+func vecAVX2(d tensor.DType, dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte) {
 	switch d {
 	case tensor.Q8_0:
-		switch many {
-		case 1:
-			vecQ80x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ80AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_0:
-		switch many {
-		case 1:
-			vecQ40x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ40AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_K:
-		switch many {
-		case 1:
-			vecQ4Kx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ4KAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q6_K:
-		switch many {
-		case 1:
-			vecQ6Kx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ6KAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_0:
-		switch many {
-		case 1:
-			vecQ50x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ50AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.IQ4_NL:
-		switch many {
-		case 1:
-			vecIQ4NLx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecIQ4NLAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_K:
-		switch many {
-		case 1:
-			vecQ5Kx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ5KAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q2_K:
-		switch many {
-		case 1:
-			vecQ2Kx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ2KAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q3_K:
-		switch many {
-		case 1:
-			vecQ3Kx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ3KAVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_1:
-		switch many {
-		case 1:
-			vecQ41x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ41AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_1:
-		switch many {
-		case 1:
-			vecQ51x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ51AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.MXFP4:
-		switch many {
-		case 1:
-			vecMXFP4x1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecMXFP4AVX2(dst, w, rows, x, n, stride, last)
 	case tensor.IQ4_XS:
-		switch many {
-		case 1:
-			vecIQ4XSx1AVX2(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecIQ4XSAVX2(dst, w, rows, x, n, stride, last)
 	}
 }
 
@@ -351,100 +312,35 @@ func tilesAVX512(d tensor.DType, rows int, a *byte) {
 	}
 }
 
-// vecAVX512 multiplies rows with a number of activation rows, one of [1 4].
-func vecAVX512(d tensor.DType, many int, dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte) {
+// vecAVX512 multiplies rows with an activation row.
+func vecAVX512(d tensor.DType, dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte) {
 	switch d {
 	case tensor.Q8_0:
-		switch many {
-		case 1:
-			vecQ80x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ80x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ80AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_0:
-		switch many {
-		case 1:
-			vecQ40x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ40x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ40AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_K:
-		switch many {
-		case 1:
-			vecQ4Kx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ4Kx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ4KAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q6_K:
-		switch many {
-		case 1:
-			vecQ6Kx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ6Kx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ6KAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_0:
-		switch many {
-		case 1:
-			vecQ50x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ50x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ50AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.IQ4_NL:
-		switch many {
-		case 1:
-			vecIQ4NLx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecIQ4NLx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecIQ4NLAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_K:
-		switch many {
-		case 1:
-			vecQ5Kx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ5Kx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ5KAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q2_K:
-		switch many {
-		case 1:
-			vecQ2Kx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ2Kx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ2KAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q3_K:
-		switch many {
-		case 1:
-			vecQ3Kx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ3Kx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ3KAVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q4_1:
-		switch many {
-		case 1:
-			vecQ41x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ41x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ41AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.Q5_1:
-		switch many {
-		case 1:
-			vecQ51x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecQ51x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecQ51AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.MXFP4:
-		switch many {
-		case 1:
-			vecMXFP4x1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecMXFP4x4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecMXFP4AVX512(dst, w, rows, x, n, stride, last)
 	case tensor.IQ4_XS:
-		switch many {
-		case 1:
-			vecIQ4XSx1AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		case 4:
-			vecIQ4XSx4AVX512(dst, dstStride, w, rows, x, xStride, n, stride, last)
-		}
+		vecIQ4XSAVX512(dst, w, rows, x, n, stride, last)
 	}
 }
 

@@ -4,70 +4,70 @@
 
 package kernel
 
-// vecQ80x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ80AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ80x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ80AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ40x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ40AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ40x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ40AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ4Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ4KAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ4Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ4KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ6Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ6KAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ6Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ6KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ50x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ50AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ50x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ50AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecIQ4NLx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecIQ4NLAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecIQ4NLx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ5Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ5KAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ5Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ5KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ2Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ2KAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ2Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ3Kx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ3KAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ3Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ41x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ41AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ41x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ51x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ51AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ51x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecMXFP4x1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecMXFP4AVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecMXFP4x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecIQ4XSx1AVX2 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecIQ4XSAVX2 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecIQ4XSx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
 // quantiseAVX2 does quantiseGeneric.
 //
@@ -144,132 +144,67 @@ func unpackIQ4XSAVX2(dst *byte, src *byte)
 //go:noescape
 func expandAVX2(dst *float32, w *byte, groups int)
 
-// vecQ80x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ80AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ80x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ80AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ80x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecQ40AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ80x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ40AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ40x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ4KAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ40x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ4KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ40x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecQ6KAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ40x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ6KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ4Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ50AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ4Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ50AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ4Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecIQ4NLAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ4Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ6Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ5KAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ6Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ5KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ6Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecQ2KAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ6Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ50x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ3KAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ50x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ50x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecQ41AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ50x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecIQ4NLx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecQ51AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecIQ4NLx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecIQ4NLx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
+// vecMXFP4AVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecIQ4NLx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// vecQ5Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
+// vecIQ4XSAVX512 adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.
 //
 //go:noescape
-func vecQ5Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ5Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ5Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ2Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ2Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ2Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ2Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ3Kx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ3Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ3Kx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ3Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ41x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ41x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ41x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ41x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ51x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ51x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecQ51x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecQ51x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecMXFP4x1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecMXFP4x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecMXFP4x4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecMXFP4x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecIQ4XSx1AVX512 adds to dst the products of consecutive rows of n weights with 1 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecIQ4XSx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-
-// vecIQ4XSx4AVX512 adds to dst the products of consecutive rows of n weights with 4 activation rows; strides are in bytes.
-//
-//go:noescape
-func vecIQ4XSx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)

@@ -4,18 +4,18 @@
 
 #include "textflag.h"
 
-// func vecQ80x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ80AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ80x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ80AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 
 row1:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y2, Y2, Y2
 
 chunk2:
@@ -33,7 +33,7 @@ block3:
 	VMOVDQU 32(R10), Y2
 	CMPQ    DX, $0x01
 	JNE     whole4
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole4:
 	PREFETCHT0  8192(BX)
@@ -146,19 +146,18 @@ whole4:
 	JNZ         block3
 
 end5:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y1, X3
 	VADDPS       X3, X1, X3
 	VPERMILPS    $0xb1, X3, X1
 	VADDPS       X1, X3, X1
 	VPERMILPS    $0x4e, X1, X3
 	VADDPS       X3, X1, X1
-	VADDSS       (R8), X1, X1
-	VMOVSS       X1, (R8)
+	VADDSS       (AX), X1, X1
+	VMOVSS       X1, (AX)
 	TESTQ        DI, DI
 	JG           chunk2
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row1
 	VZEROUPPER
@@ -185,20 +184,20 @@ DATA keep<>+56(SB)/4, $0x00000000
 DATA keep<>+60(SB)/4, $0x00000000
 GLOBL keep<>(SB), RODATA|NOPTR, $64
 
-// func vecQ40x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ40AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ40x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ40AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
 
 row6:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y4, Y4, Y4
 
 chunk7:
@@ -216,7 +215,7 @@ block8:
 	VMOVDQU 32(R10), Y4
 	CMPQ    DX, $0x01
 	JNE     whole9
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole9:
 	PREFETCHT0     8192(BX)
@@ -322,19 +321,18 @@ whole9:
 	JNZ            block8
 
 end10:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y3, X5
 	VADDPS       X5, X3, X5
 	VPERMILPS    $0xb1, X5, X3
 	VADDPS       X3, X5, X3
 	VPERMILPS    $0x4e, X3, X5
 	VADDPS       X5, X3, X3
-	VADDSS       (R8), X3, X3
-	VMOVSS       X3, (R8)
+	VADDSS       (AX), X3, X3
+	VMOVSS       X3, (AX)
 	TESTQ        DI, DI
 	JG           chunk7
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row6
 	VZEROUPPER
@@ -361,19 +359,19 @@ DATA shift04<>+56(SB)/4, $0x00000004
 DATA shift04<>+60(SB)/4, $0x00000004
 GLOBL shift04<>(SB), RODATA|NOPTR, $64
 
-// func vecQ4Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ4KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ4Kx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ4KAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 
 row11:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk12:
 	VXORPS Y2, Y2, Y2
@@ -487,38 +485,37 @@ block13:
 	JNZ          block13
 
 end15:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X3
 	VPERMILPS    $0xb1, X3, X2
 	VADDPS       X2, X3, X2
 	VPERMILPS    $0x4e, X2, X3
 	VADDPS       X3, X2, X2
-	VADDSS       (R8), X2, X2
-	VMOVSS       X2, (R8)
+	VADDSS       (AX), X2, X2
+	VMOVSS       X2, (AX)
 	TESTQ        DI, DI
 	JG           chunk12
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row11
 	VZEROUPPER
 	RET
 
-// func vecQ6Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ6KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ6Kx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ6KAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VBROADCASTSS pairs<>+0(SB), Y2
 
 row16:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk17:
 	VXORPS Y3, Y3, Y3
@@ -647,7 +644,6 @@ block18:
 	JNZ          block18
 
 end20:
-	MOVQ         AX, R8
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X4
@@ -655,12 +651,12 @@ end20:
 	VADDPS       X3, X4, X3
 	VPERMILPS    $0x4e, X3, X4
 	VADDPS       X4, X3, X3
-	VADDSS       (R8), X3, X3
-	VMOVSS       X3, (R8)
+	VADDSS       (AX), X3, X3
+	VMOVSS       X3, (AX)
 	TESTQ        DI, DI
 	JG           chunk17
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row16
 	VZEROUPPER
@@ -675,12 +671,12 @@ DATA evenBytes<>+8(SB)/4, $0x07050301
 DATA evenBytes<>+12(SB)/4, $0x0f0d0b09
 GLOBL evenBytes<>(SB), RODATA|NOPTR, $16
 
-// func vecQ50x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ50AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ50x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ50AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -690,8 +686,8 @@ TEXT ·vecQ50x1AVX2(SB), NOSPLIT, $0-72
 
 row21:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y7, Y7, Y7
 
 chunk22:
@@ -709,7 +705,7 @@ block23:
 	VMOVDQU 32(R10), Y7
 	CMPQ    DX, $0x01
 	JNE     whole24
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole24:
 	PREFETCHT0     8192(BX)
@@ -863,19 +859,18 @@ whole24:
 	JNZ            block23
 
 end25:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y6, X8
 	VADDPS       X8, X6, X8
 	VPERMILPS    $0xb1, X8, X6
 	VADDPS       X6, X8, X6
 	VPERMILPS    $0x4e, X6, X8
 	VADDPS       X8, X6, X6
-	VADDSS       (R8), X6, X6
-	VMOVSS       X6, (R8)
+	VADDSS       (AX), X6, X6
+	VMOVSS       X6, (AX)
 	TESTQ        DI, DI
 	JG           chunk22
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row21
 	VZEROUPPER
@@ -904,12 +899,12 @@ DATA bitOf<>+24(SB)/4, $0x08040201
 DATA bitOf<>+28(SB)/4, $0x80402010
 GLOBL bitOf<>(SB), RODATA|NOPTR, $32
 
-// func vecIQ4NLx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecIQ4NLAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecIQ4NLx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecIQ4NLAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -917,8 +912,8 @@ TEXT ·vecIQ4NLx1AVX2(SB), NOSPLIT, $0-72
 
 row26:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y5, Y5, Y5
 
 chunk27:
@@ -936,7 +931,7 @@ block28:
 	VMOVDQU 32(R10), Y5
 	CMPQ    DX, $0x01
 	JNE     whole29
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole29:
 	PREFETCHT0     8192(BX)
@@ -1071,19 +1066,18 @@ whole29:
 	JNZ            block28
 
 end30:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X6
 	VPERMILPS    $0xb1, X6, X4
 	VADDPS       X4, X6, X4
 	VPERMILPS    $0x4e, X4, X6
 	VADDPS       X6, X4, X4
-	VADDSS       (R8), X4, X4
-	VMOVSS       X4, (R8)
+	VADDSS       (AX), X4, X4
+	VMOVSS       X4, (AX)
 	TESTQ        DI, DI
 	JG           chunk27
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row26
 	VZEROUPPER
@@ -1107,20 +1101,20 @@ DATA iq4Values<>+56(SB)/4, $0x26190d01
 DATA iq4Values<>+60(SB)/4, $0x71594535
 GLOBL iq4Values<>(SB), RODATA|NOPTR, $64
 
-// func vecQ5Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ5KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ5Kx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ5KAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VBROADCASTSS sixteens<>+0(SB), Y2
 
 row31:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk32:
 	VXORPS Y3, Y3, Y3
@@ -1265,37 +1259,36 @@ block33:
 	JNZ          block33
 
 end35:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X4
 	VPERMILPS    $0xb1, X4, X3
 	VADDPS       X3, X4, X3
 	VPERMILPS    $0x4e, X3, X4
 	VADDPS       X4, X3, X3
-	VADDSS       (R8), X3, X3
-	VMOVSS       X3, (R8)
+	VADDSS       (AX), X3, X3
+	VMOVSS       X3, (AX)
 	TESTQ        DI, DI
 	JG           chunk32
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row31
 	VZEROUPPER
 	RET
 
-// func vecQ2Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ2KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ2Kx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ2KAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS threes<>+0(SB), Y1
 
 row36:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk37:
 	VXORPS Y2, Y2, Y2
@@ -1404,7 +1397,6 @@ block38:
 	JNZ          block38
 
 end40:
-	MOVQ         AX, R8
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X3
 	VADDPS       X3, X2, X3
@@ -1412,12 +1404,12 @@ end40:
 	VADDPS       X2, X3, X2
 	VPERMILPS    $0x4e, X2, X3
 	VADDPS       X3, X2, X2
-	VADDSS       (R8), X2, X2
-	VMOVSS       X2, (R8)
+	VADDSS       (AX), X2, X2
+	VMOVSS       X2, (AX)
 	TESTQ        DI, DI
 	JG           chunk37
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row36
 	VZEROUPPER
@@ -1432,20 +1424,20 @@ DATA nibbles4<>+8(SB)/4, $0x0f0f0f0f
 DATA nibbles4<>+12(SB)/4, $0x0f0f0f0f
 GLOBL nibbles4<>(SB), RODATA|NOPTR, $16
 
-// func vecQ3Kx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ3KAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ3Kx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ3KAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS threes<>+0(SB), Y1
 	VBROADCASTSS fours<>+0(SB), Y2
 
 row41:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk42:
 	VXORPS Y3, Y3, Y3
@@ -1600,7 +1592,6 @@ block43:
 	JNZ          block43
 
 end45:
-	MOVQ         AX, R8
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X4, X3, X4
@@ -1608,12 +1599,12 @@ end45:
 	VADDPS       X3, X4, X3
 	VPERMILPS    $0x4e, X3, X4
 	VADDPS       X4, X3, X3
-	VADDSS       (R8), X3, X3
-	VMOVSS       X3, (R8)
+	VADDSS       (AX), X3, X3
+	VMOVSS       X3, (AX)
 	TESTQ        DI, DI
 	JG           chunk42
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row41
 	VZEROUPPER
@@ -1625,20 +1616,20 @@ GLOBL fours<>(SB), RODATA|NOPTR, $4
 DATA thirtyTwo<>+0(SB)/4, $0x00000020
 GLOBL thirtyTwo<>(SB), RODATA|NOPTR, $4
 
-// func vecQ41x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ41AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ41x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ41AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
 
 row46:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y4, Y4, Y4
 
 chunk47:
@@ -1656,7 +1647,7 @@ block48:
 	VMOVDQU 32(R10), Y4
 	CMPQ    DX, $0x01
 	JNE     whole49
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole49:
 	PREFETCHT0     8192(BX)
@@ -1787,19 +1778,18 @@ whole49:
 	JNZ            block48
 
 end50:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y3, X5
 	VADDPS       X5, X3, X5
 	VPERMILPS    $0xb1, X5, X3
 	VADDPS       X3, X5, X3
 	VPERMILPS    $0x4e, X3, X5
 	VADDPS       X5, X3, X3
-	VADDSS       (R8), X3, X3
-	VMOVSS       X3, (R8)
+	VADDSS       (AX), X3, X3
+	VMOVSS       X3, (AX)
 	TESTQ        DI, DI
 	JG           chunk47
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row46
 	VZEROUPPER
@@ -1808,12 +1798,12 @@ end50:
 DATA signBit<>+0(SB)/4, $0x80000000
 GLOBL signBit<>(SB), RODATA|NOPTR, $4
 
-// func vecQ51x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ51AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecQ51x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecQ51AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -1823,8 +1813,8 @@ TEXT ·vecQ51x1AVX2(SB), NOSPLIT, $0-72
 
 row51:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y7, Y7, Y7
 
 chunk52:
@@ -1842,7 +1832,7 @@ block53:
 	VMOVDQU 32(R10), Y7
 	CMPQ    DX, $0x01
 	JNE     whole54
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole54:
 	PREFETCHT0     8192(BX)
@@ -2021,30 +2011,29 @@ whole54:
 	JNZ            block53
 
 end55:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y6, X8
 	VADDPS       X8, X6, X8
 	VPERMILPS    $0xb1, X8, X6
 	VADDPS       X6, X8, X6
 	VPERMILPS    $0x4e, X6, X8
 	VADDPS       X8, X6, X6
-	VADDSS       (R8), X6, X6
-	VMOVSS       X6, (R8)
+	VADDSS       (AX), X6, X6
+	VMOVSS       X6, (AX)
 	TESTQ        DI, DI
 	JG           chunk52
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row51
 	VZEROUPPER
 	RET
 
-// func vecMXFP4x1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·vecMXFP4x1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecMXFP4AVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -2052,8 +2041,8 @@ TEXT ·vecMXFP4x1AVX2(SB), NOSPLIT, $0-72
 
 row56:
 	MOVQ     CX, BX
-	MOVQ     x+32(FP), SI
-	MOVQ     n+48(FP), DI
+	MOVQ     x+24(FP), SI
+	MOVQ     n+32(FP), DI
 	VPCMPEQD Y5, Y5, Y5
 
 chunk57:
@@ -2071,7 +2060,7 @@ block58:
 	VMOVDQU 32(R10), Y5
 	CMPQ    DX, $0x01
 	JNE     whole59
-	MOVQ    last+64(FP), BX
+	MOVQ    last+48(FP), BX
 
 whole59:
 	PREFETCHT0     8192(BX)
@@ -2216,19 +2205,18 @@ whole59:
 	JNZ            block58
 
 end60:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y4, X6
 	VADDPS       X6, X4, X6
 	VPERMILPS    $0xb1, X6, X4
 	VADDPS       X4, X6, X4
 	VPERMILPS    $0x4e, X4, X6
 	VADDPS       X6, X4, X4
-	VADDSS       (R8), X4, X4
-	VMOVSS       X4, (R8)
+	VADDSS       (AX), X4, X4
+	VMOVSS       X4, (AX)
 	TESTQ        DI, DI
 	JG           chunk57
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row56
 	VZEROUPPER
@@ -2258,12 +2246,12 @@ GLOBL two<>(SB), RODATA|NOPTR, $4
 DATA subnormal<>+0(SB)/4, $0x00200000
 GLOBL subnormal<>(SB), RODATA|NOPTR, $4
 
-// func vecIQ4XSx1AVX2(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·vecIQ4XSx1AVX2(SB), NOSPLIT, $0-72
+TEXT ·vecIQ4XSAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS words1<>+0(SB), Y0
 	VBROADCASTSS nibbles<>+0(SB), Y1
 	VMOVDQU      shift04<>+0(SB), Y2
@@ -2271,8 +2259,8 @@ TEXT ·vecIQ4XSx1AVX2(SB), NOSPLIT, $0-72
 
 row61:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
 chunk62:
 	VXORPS Y4, Y4, Y4
@@ -2428,19 +2416,18 @@ block63:
 	JNZ            block63
 
 end65:
-	MOVQ         AX, R8
 	VEXTRACTF128 $0x01, Y4, X5
 	VADDPS       X5, X4, X5
 	VPERMILPS    $0xb1, X5, X4
 	VADDPS       X4, X5, X4
 	VPERMILPS    $0x4e, X4, X5
 	VADDPS       X5, X4, X4
-	VADDSS       (R8), X4, X4
-	VMOVSS       X4, (R8)
+	VADDSS       (AX), X4, X4
+	VMOVSS       X4, (AX)
 	TESTQ        DI, DI
 	JG           chunk62
 	ADDQ         $0x04, AX
-	ADDQ         stride+56(FP), CX
+	ADDQ         stride+40(FP), CX
 	DECQ         DX
 	JNZ          row61
 	VZEROUPPER
@@ -3917,18 +3904,18 @@ loop67:
 	VZEROUPPER
 	RET
 
-// func vecQ80x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ80AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ80x1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ80AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 
 row68:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K1
 
@@ -3946,7 +3933,7 @@ block70:
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
 	JNE   whole71
-	MOVQ  last+64(FP), BX
+	MOVQ  last+48(FP), BX
 
 whole71:
 	PREFETCHT0    8192(BX)
@@ -4023,19 +4010,18 @@ whole71:
 	JNZ           block70
 
 end72:
-	MOVQ          AX, R8
 	VEXTRACTF32X4 $0x01, Y1, X2
 	VADDPS        X2, X1, X2
 	VPERMILPS     $0xb1, X2, X1
 	VADDPS        X1, X2, X1
 	VPERMILPS     $0x4e, X1, X2
 	VADDPS        X2, X1, X1
-	VADDSS        (R8), X1, X1
-	VMOVSS        X1, (R8)
+	VADDSS        (AX), X1, X1
+	VMOVSS        X1, (AX)
 	TESTQ         DI, DI
 	JG            chunk69
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
 	JNZ           row68
 	VZEROUPPER
@@ -4062,270 +4048,39 @@ DATA evenFirst<>+56(SB)/4, $0x00000007
 DATA evenFirst<>+60(SB)/4, $0x0000000f
 GLOBL evenFirst<>(SB), RODATA|NOPTR, $64
 
-// func vecQ80x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ40AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ80x4AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ40AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS flip<>+0(SB), Z0
-
-row73:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K1
-
-chunk74:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   $0x00000008, R10
-
-block75:
-	CMPQ  R9, $0x00000100
-	JGE   whole76
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K1
-	CMPQ  DX, $0x01
-	JNE   whole76
-	MOVQ  last+64(FP), BX
-
-whole76:
-	PREFETCHT0    8192(BX)
-	PREFETCHT0    8256(BX)
-	PREFETCHT0    8320(BX)
-	PREFETCHT0    8384(BX)
-	PREFETCHT0    8448(BX)
-	MOVWQZX       (BX), R11
-	MOVWQZX       34(BX), R12
-	SHLQ          $0x10, R12
-	ORQ           R12, R11
-	MOVWQZX       68(BX), R12
-	SHLQ          $0x20, R12
-	ORQ           R12, R11
-	MOVWQZX       102(BX), R12
-	SHLQ          $0x30, R12
-	ORQ           R12, R11
-	VMOVQ         R11, X5
-	MOVWQZX       136(BX), R11
-	MOVWQZX       170(BX), R12
-	SHLQ          $0x10, R12
-	ORQ           R12, R11
-	MOVWQZX       204(BX), R12
-	SHLQ          $0x20, R12
-	ORQ           R12, R11
-	MOVWQZX       238(BX), R12
-	SHLQ          $0x30, R12
-	ORQ           R12, R11
-	VMOVQ         R11, X6
-	VPUNPCKLQDQ   X6, X5, X5
-	VCVTPH2PS     X5, Y5
-	VMOVDQU       2(BX), Y6
-	VINSERTI64X4  $0x01, 36(BX), Z6, Z6
-	VPXORD        Z0, Z6, Z6
-	VMOVDQU       70(BX), Y7
-	VINSERTI64X4  $0x01, 104(BX), Z7, Z7
-	VPXORD        Z0, Z7, Z7
-	VMOVDQU       138(BX), Y8
-	VINSERTI64X4  $0x01, 172(BX), Z8, Z8
-	VPXORD        Z0, Z8, Z8
-	VMOVDQU       206(BX), Y9
-	VINSERTI64X4  $0x01, 240(BX), Z9, Z9
-	VPXORD        Z0, Z9, Z9
-	VXORPS        Z10, Z10, Z10
-	VPDPBUSD      (SI), Z6, Z10
-	VXORPS        Z11, Z11, Z11
-	VPDPBUSD      64(SI), Z7, Z11
-	VXORPS        Z12, Z12, Z12
-	VPDPBUSD      128(SI), Z8, Z12
-	VXORPS        Z13, Z13, Z13
-	VPDPBUSD      192(SI), Z9, Z13
-	VPUNPCKLDQ    Z11, Z10, Z14
-	VPUNPCKHDQ    Z11, Z10, Z10
-	VPADDD        Z10, Z14, Z14
-	VPUNPCKLDQ    Z13, Z12, Z10
-	VPUNPCKHDQ    Z13, Z12, Z11
-	VPADDD        Z11, Z10, Z10
-	VPUNPCKLQDQ   Z10, Z14, Z11
-	VPUNPCKHQDQ   Z10, Z14, Z10
-	VPADDD        Z10, Z11, Z11
-	VMOVDQU32     evenFirst<>+0(SB), Z10
-	VPERMD        Z11, Z10, Z10
-	VEXTRACTI64X4 $0x01, Z10, Y11
-	VPADDD        Y11, Y10, Y11
-	VPADDD        288(SI), Y11, Y11
-	VCVTDQ2PS     Y11, Y11
-	VMULPS.Z      256(SI), Y5, K1, Y10
-	VFMADD231PS   Y10, Y11, Y1
-	VXORPS        Z10, Z10, Z10
-	VPDPBUSD      (SI)(DI*1), Z6, Z10
-	VXORPS        Z11, Z11, Z11
-	VPDPBUSD      64(SI)(DI*1), Z7, Z11
-	VXORPS        Z12, Z12, Z12
-	VPDPBUSD      128(SI)(DI*1), Z8, Z12
-	VXORPS        Z13, Z13, Z13
-	VPDPBUSD      192(SI)(DI*1), Z9, Z13
-	VPUNPCKLDQ    Z11, Z10, Z14
-	VPUNPCKHDQ    Z11, Z10, Z10
-	VPADDD        Z10, Z14, Z14
-	VPUNPCKLDQ    Z13, Z12, Z10
-	VPUNPCKHDQ    Z13, Z12, Z11
-	VPADDD        Z11, Z10, Z10
-	VPUNPCKLQDQ   Z10, Z14, Z11
-	VPUNPCKHQDQ   Z10, Z14, Z10
-	VPADDD        Z10, Z11, Z11
-	VMOVDQU32     evenFirst<>+0(SB), Z10
-	VPERMD        Z11, Z10, Z10
-	VEXTRACTI64X4 $0x01, Z10, Y11
-	VPADDD        Y11, Y10, Y11
-	VPADDD        288(SI)(DI*1), Y11, Y11
-	VCVTDQ2PS     Y11, Y11
-	VMULPS.Z      256(SI)(DI*1), Y5, K1, Y10
-	VFMADD231PS   Y10, Y11, Y2
-	VXORPS        Z10, Z10, Z10
-	VPDPBUSD      (SI)(DI*2), Z6, Z10
-	VXORPS        Z11, Z11, Z11
-	VPDPBUSD      64(SI)(DI*2), Z7, Z11
-	VXORPS        Z12, Z12, Z12
-	VPDPBUSD      128(SI)(DI*2), Z8, Z12
-	VXORPS        Z13, Z13, Z13
-	VPDPBUSD      192(SI)(DI*2), Z9, Z13
-	VPUNPCKLDQ    Z11, Z10, Z14
-	VPUNPCKHDQ    Z11, Z10, Z10
-	VPADDD        Z10, Z14, Z14
-	VPUNPCKLDQ    Z13, Z12, Z10
-	VPUNPCKHDQ    Z13, Z12, Z11
-	VPADDD        Z11, Z10, Z10
-	VPUNPCKLQDQ   Z10, Z14, Z11
-	VPUNPCKHQDQ   Z10, Z14, Z10
-	VPADDD        Z10, Z11, Z11
-	VMOVDQU32     evenFirst<>+0(SB), Z10
-	VPERMD        Z11, Z10, Z10
-	VEXTRACTI64X4 $0x01, Z10, Y11
-	VPADDD        Y11, Y10, Y11
-	VPADDD        288(SI)(DI*2), Y11, Y11
-	VCVTDQ2PS     Y11, Y11
-	VMULPS.Z      256(SI)(DI*2), Y5, K1, Y10
-	VFMADD231PS   Y10, Y11, Y3
-	VXORPS        Z10, Z10, Z10
-	VPDPBUSD      (SI)(R8*1), Z6, Z10
-	VXORPS        Z11, Z11, Z11
-	VPDPBUSD      64(SI)(R8*1), Z7, Z11
-	VXORPS        Z12, Z12, Z12
-	VPDPBUSD      128(SI)(R8*1), Z8, Z12
-	VXORPS        Z13, Z13, Z13
-	VPDPBUSD      192(SI)(R8*1), Z9, Z13
-	VPUNPCKLDQ    Z11, Z10, Z14
-	VPUNPCKHDQ    Z11, Z10, Z10
-	VPADDD        Z10, Z14, Z14
-	VPUNPCKLDQ    Z13, Z12, Z10
-	VPUNPCKHDQ    Z13, Z12, Z11
-	VPADDD        Z11, Z10, Z10
-	VPUNPCKLQDQ   Z10, Z14, Z11
-	VPUNPCKHQDQ   Z10, Z14, Z10
-	VPADDD        Z10, Z11, Z11
-	VMOVDQU32     evenFirst<>+0(SB), Z10
-	VPERMD        Z11, Z10, Z10
-	VEXTRACTI64X4 $0x01, Z10, Y6
-	VPADDD        Y6, Y10, Y6
-	VPADDD        288(SI)(R8*1), Y6, Y6
-	VCVTDQ2PS     Y6, Y6
-	VMULPS.Z      256(SI)(R8*1), Y5, K1, Y5
-	VFMADD231PS   Y5, Y6, Y4
-	ADDQ          $0x00000110, BX
-	ADDQ          $0x00000200, SI
-	SUBQ          $0x00000100, R9
-	JLE           end77
-	DECQ          R10
-	JNZ           block75
-
-end77:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y1, X5
-	VADDPS        X5, X1, X5
-	VPERMILPS     $0xb1, X5, X1
-	VADDPS        X1, X5, X1
-	VPERMILPS     $0x4e, X1, X5
-	VADDPS        X5, X1, X1
-	VADDSS        (R10), X1, X1
-	VMOVSS        X1, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0xb1, X1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y3, X1
-	VADDPS        X1, X3, X1
-	VPERMILPS     $0xb1, X1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X1
-	VADDPS        X1, X4, X1
-	VPERMILPS     $0xb1, X1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0x4e, X2, X1
-	VADDPS        X1, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	TESTQ         R9, R9
-	JG            chunk74
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row73
-	VZEROUPPER
-	RET
-
-// func vecQ40x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ40x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 
-row78:
+row73:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K1
 
-chunk79:
+chunk74:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block80:
+block75:
 	CMPQ  DI, $0x00000100
-	JGE   whole81
+	JGE   whole76
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole81
-	MOVQ  last+64(FP), BX
+	JNE   whole76
+	MOVQ  last+48(FP), BX
 
-whole81:
+whole76:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -4402,290 +4157,47 @@ whole81:
 	ADDQ            $0x00000090, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end82
+	JLE             end77
 	DECQ            R8
-	JNZ             block80
+	JNZ             block75
 
-end82:
-	MOVQ          AX, R8
+end77:
 	VEXTRACTF32X4 $0x01, Y2, X3
 	VADDPS        X3, X2, X3
 	VPERMILPS     $0xb1, X3, X2
 	VADDPS        X2, X3, X2
 	VPERMILPS     $0x4e, X2, X3
 	VADDPS        X3, X2, X2
-	VADDSS        (R8), X2, X2
-	VMOVSS        X2, (R8)
+	VADDSS        (AX), X2, X2
+	VMOVSS        X2, (AX)
 	TESTQ         DI, DI
-	JG            chunk79
+	JG            chunk74
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row78
+	JNZ           row73
 	VZEROUPPER
 	RET
 
-// func vecQ40x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ40x4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift04<>+0(SB), Z1
-
-row83:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K1
-
-chunk84:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   $0x00000008, R10
-
-block85:
-	CMPQ  R9, $0x00000100
-	JGE   whole86
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K1
-	CMPQ  DX, $0x01
-	JNE   whole86
-	MOVQ  last+64(FP), BX
-
-whole86:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         (BX), R11
-	MOVWQZX         18(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         36(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         54(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X6
-	MOVWQZX         72(BX), R11
-	MOVWQZX         90(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         108(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         126(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X7
-	VPUNPCKLQDQ     X7, X6, X6
-	VCVTPH2PS       X6, Y6
-	VBROADCASTI32X4 2(BX), Y7
-	VBROADCASTI32X4 20(BX), Y8
-	VINSERTI64X4    $0x01, Y8, Z7, Z7
-	VPSRLVD         Z1, Z7, Z7
-	VPANDD          Z0, Z7, Z7
-	VBROADCASTI32X4 38(BX), Y8
-	VBROADCASTI32X4 56(BX), Y9
-	VINSERTI64X4    $0x01, Y9, Z8, Z8
-	VPSRLVD         Z1, Z8, Z8
-	VPANDD          Z0, Z8, Z8
-	VBROADCASTI32X4 74(BX), Y9
-	VBROADCASTI32X4 92(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z1, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VBROADCASTI32X4 110(BX), Y10
-	VBROADCASTI32X4 128(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z1, Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VPSRAD          $0x04, 288(SI), Y11
-	VPADDD          Y11, Y12, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI), Y6, K1, Y11
-	VFMADD231PS     Y11, Y12, Y2
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*1), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VPSRAD          $0x04, 288(SI)(DI*1), Y11
-	VPADDD          Y11, Y12, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI)(DI*1), Y6, K1, Y11
-	VFMADD231PS     Y11, Y12, Y3
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*2), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*2), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*2), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VPSRAD          $0x04, 288(SI)(DI*2), Y11
-	VPADDD          Y11, Y12, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI)(DI*2), Y6, K1, Y11
-	VFMADD231PS     Y11, Y12, Y4
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(R8*1), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(R8*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(R8*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y7
-	VPADDD          Y7, Y11, Y7
-	VPSRAD          $0x04, 288(SI)(R8*1), Y8
-	VPADDD          Y8, Y7, Y7
-	VCVTDQ2PS       Y7, Y7
-	VMULPS.Z        256(SI)(R8*1), Y6, K1, Y6
-	VFMADD231PS     Y6, Y7, Y5
-	ADDQ            $0x00000090, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end87
-	DECQ            R10
-	JNZ             block85
-
-end87:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y2, X6
-	VADDPS        X6, X2, X6
-	VPERMILPS     $0xb1, X6, X2
-	VADDPS        X2, X6, X2
-	VPERMILPS     $0x4e, X2, X6
-	VADDPS        X6, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X2
-	VADDPS        X2, X4, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X2
-	VADDPS        X2, X5, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	TESTQ         R9, R9
-	JG            chunk84
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row83
-	VZEROUPPER
-	RET
-
-// func vecQ4Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ4KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ4Kx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ4KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift0044<>+0(SB), Z1
 
-row88:
+row78:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk89:
+chunk79:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block90:
+block80:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -4764,26 +4276,25 @@ block90:
 	ADDQ            $0x00000090, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end92
+	JLE             end82
 	DECQ            R8
-	JNZ             block90
+	JNZ             block80
 
-end92:
-	MOVQ          AX, R8
+end82:
 	VEXTRACTF32X4 $0x01, Y2, X3
 	VADDPS        X3, X2, X3
 	VPERMILPS     $0xb1, X3, X2
 	VADDPS        X2, X3, X2
 	VPERMILPS     $0x4e, X2, X3
 	VADDPS        X3, X2, X2
-	VADDSS        (R8), X2, X2
-	VMOVSS        X2, (R8)
+	VADDSS        (AX), X2, X2
+	VMOVSS        X2, (AX)
 	TESTQ         DI, DI
-	JG            chunk89
+	JG            chunk79
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row88
+	JNZ           row78
 	VZEROUPPER
 	RET
 
@@ -4805,254 +4316,27 @@ DATA shift0044<>+56(SB)/4, $0x00040004
 DATA shift0044<>+60(SB)/4, $0x00040004
 GLOBL shift0044<>(SB), RODATA|NOPTR, $64
 
-// func vecQ4Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ4Kx4AVX512(SB), NOSPLIT, $8-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift0044<>+0(SB), Z1
-
-row93:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk94:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   $0x00000008, R10
-
-block95:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVL            4(BX), R11
-	MOVL            8(BX), R12
-	MOVL            12(BX), R13
-	VPBROADCASTD    (BX), X6
-	VCVTPH2PS       X6, Y6
-	VMOVSLDUP       Y6, Y7
-	VMOVSHDUP       Y6, Y6
-	MOVL            R11, R14
-	SHRL            $0x06, R14
-	ANDL            $0x03030303, R14
-	SHLL            $0x04, R14
-	MOVL            R12, R15
-	SHRL            $0x06, R15
-	ANDL            $0x03030303, R15
-	SHLL            $0x04, R15
-	MOVL            R13, BP
-	ANDL            $0x0f0f0f0f, BP
-	ORL             BP, R14
-	SHRL            $0x04, R13
-	ANDL            $0x0f0f0f0f, R13
-	ORL             R13, R15
-	ANDL            $0x3f3f3f3f, R11
-	ANDL            $0x3f3f3f3f, R12
-	SHLQ            $0x20, R14
-	ORQ             R11, R14
-	VMOVQ           R14, X8
-	VPMOVZXBD       X8, Y8
-	VCVTDQ2PS       Y8, Y8
-	VMULPS          Y7, Y8, Y8
-	SHLQ            $0x20, R15
-	ORQ             R12, R15
-	VMOVQ           R15, X7
-	VPMOVZXBD       X7, Y7
-	VCVTDQ2PS       Y7, Y7
-	VMULPS          Y6, Y7, Y7
-	VFNMADD231PS    320(SI), Y7, Y2
-	VFNMADD231PS    320(SI)(DI*1), Y7, Y3
-	VFNMADD231PS    320(SI)(DI*2), Y7, Y4
-	VFNMADD231PS    320(SI)(R8*1), Y7, Y5
-	VBROADCASTI64X4 16(BX), Z6
-	VPSRLVW         Z1, Z6, Z6
-	VPANDD          Z0, Z6, Z6
-	VBROADCASTI64X4 48(BX), Z7
-	VPSRLVW         Z1, Z7, Z7
-	VPANDD          Z0, Z7, Z7
-	VBROADCASTI64X4 80(BX), Z9
-	VPSRLVW         Z1, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VBROADCASTI64X4 112(BX), Z10
-	VPSRLVW         Z1, Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS          256(SI), Y8, Y11
-	VFMADD231PS     Y11, Y12, Y2
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*1), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*1), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS          256(SI)(DI*1), Y8, Y11
-	VFMADD231PS     Y11, Y12, Y3
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*2), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*2), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*2), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS          256(SI)(DI*2), Y8, Y11
-	VFMADD231PS     Y11, Y12, Y4
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(R8*1), Z6, Z11
-	VXORPS          Z6, Z6, Z6
-	VPDPBUSD        64(SI)(R8*1), Z7, Z6
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        128(SI)(R8*1), Z9, Z7
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        192(SI)(R8*1), Z10, Z9
-	VPUNPCKLDQ      Z6, Z11, Z10
-	VPUNPCKHDQ      Z6, Z11, Z6
-	VPADDD          Z6, Z10, Z10
-	VPUNPCKLDQ      Z9, Z7, Z6
-	VPUNPCKHDQ      Z9, Z7, Z7
-	VPADDD          Z7, Z6, Z6
-	VPUNPCKLQDQ     Z6, Z10, Z7
-	VPUNPCKHQDQ     Z6, Z10, Z6
-	VPADDD          Z6, Z7, Z7
-	VMOVDQU32       evenFirst<>+0(SB), Z6
-	VPERMD          Z7, Z6, Z6
-	VEXTRACTI64X4   $0x01, Z6, Y7
-	VPADDD          Y7, Y6, Y7
-	VCVTDQ2PS       Y7, Y7
-	VMULPS          256(SI)(R8*1), Y8, Y6
-	VFMADD231PS     Y6, Y7, Y5
-	ADDQ            $0x00000090, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end97
-	DECQ            R10
-	JNZ             block95
-
-end97:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y2, X6
-	VADDPS        X6, X2, X6
-	VPERMILPS     $0xb1, X6, X2
-	VADDPS        X2, X6, X2
-	VPERMILPS     $0x4e, X2, X6
-	VADDPS        X6, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X2
-	VADDPS        X2, X4, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X2
-	VADDPS        X2, X5, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	TESTQ         R9, R9
-	JG            chunk94
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row93
-	VZEROUPPER
-	RET
-
-// func vecQ6Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ6KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ6Kx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ6KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VBROADCASTSS pairs<>+0(SB), Z1
 	VMOVDQU64    shiftL42<>+0(SB), Z2
 	VMOVDQU64    shiftR02<>+0(SB), Z3
 
-row98:
+row83:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk99:
+chunk84:
 	VXORPS Z4, Z4, Z4
 	MOVQ   $0x00000008, R8
 
-block100:
+block85:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -5114,12 +4398,11 @@ block100:
 	ADDQ            $0x000000d2, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end102
+	JLE             end87
 	DECQ            R8
-	JNZ             block100
+	JNZ             block85
 
-end102:
-	MOVQ          AX, R8
+end87:
 	VEXTRACTF64X4 $0x01, Z4, Y5
 	VADDPS        Y5, Y4, Y5
 	VEXTRACTF32X4 $0x01, Y5, X4
@@ -5128,14 +4411,14 @@ end102:
 	VADDPS        X5, X4, X5
 	VPERMILPS     $0x4e, X5, X4
 	VADDPS        X4, X5, X5
-	VADDSS        (R8), X5, X5
-	VMOVSS        X5, (R8)
+	VADDSS        (AX), X5, X5
+	VMOVSS        X5, (AX)
 	TESTQ         DI, DI
-	JG            chunk99
+	JG            chunk84
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row98
+	JNZ           row83
 	VZEROUPPER
 	RET
 
@@ -5175,260 +4458,40 @@ DATA shiftR02<>+56(SB)/4, $0x00020002
 DATA shiftR02<>+60(SB)/4, $0x00020002
 GLOBL shiftR02<>(SB), RODATA|NOPTR, $64
 
-// func vecQ6Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ6Kx4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VBROADCASTSS pairs<>+0(SB), Z1
-	VMOVDQU64    shiftL42<>+0(SB), Z2
-	VMOVDQU64    shiftR02<>+0(SB), Z3
-
-row103:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk104:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	MOVQ   $0x00000008, R10
-
-block105:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	PREFETCHT0      8384(BX)
-	VMOVDQU         192(BX), X8
-	VPSHUFB         evenBytes<>+0(SB), X8, X8
-	VPBROADCASTW    208(BX), Y9
-	VCVTPH2PS       Y9, Z9
-	VPMOVSXBD       X8, Z8
-	VCVTDQ2PS       Z8, Z8
-	VMULPS          Z9, Z8, Z8
-	VMOVDQU64       (BX), Z9
-	VBROADCASTI64X4 128(BX), Z10
-	VPSLLVW         Z2, Z10, Z10
-	VPANDD          Z1, Z10, Z10
-	VPTERNLOGD      $0xf8, Z0, Z9, Z10
-	VMOVDQU64       (BX), Z9
-	VBROADCASTI64X4 128(BX), Z11
-	VPSRLW          $0x04, Z9, Z9
-	VPSRLVW         Z3, Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPTERNLOGD      $0xf8, Z0, Z9, Z11
-	VMOVDQU64       64(BX), Z9
-	VBROADCASTI64X4 160(BX), Z12
-	VPSLLVW         Z2, Z12, Z12
-	VPANDD          Z1, Z12, Z12
-	VPTERNLOGD      $0xf8, Z0, Z9, Z12
-	VMOVDQU64       64(BX), Z9
-	VBROADCASTI64X4 160(BX), Z13
-	VPSRLW          $0x04, Z9, Z9
-	VPSRLVW         Z3, Z13, Z13
-	VPANDD          Z1, Z13, Z13
-	VPTERNLOGD      $0xf8, Z0, Z9, Z13
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        (SI), Z10, Z9
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI), Z12, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI), Z13, Z16
-	VPUNPCKLDQ      Z14, Z9, Z17
-	VPUNPCKHDQ      Z14, Z9, Z9
-	VPADDD          Z9, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z9
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z9, Z9
-	VPUNPCKLQDQ     Z9, Z17, Z14
-	VPUNPCKHQDQ     Z9, Z17, Z9
-	VPADDD          Z9, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z9
-	VPERMD          Z14, Z9, Z9
-	VPSRAD          $0x02, 352(SI), Z14
-	VPADDD          Z14, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTF64X4 256(SI), Z14
-	VMULPS          Z8, Z14, Z14
-	VFMADD231PS     Z14, Z9, Z4
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        (SI)(DI*1), Z10, Z9
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*1), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*1), Z12, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*1), Z13, Z16
-	VPUNPCKLDQ      Z14, Z9, Z17
-	VPUNPCKHDQ      Z14, Z9, Z9
-	VPADDD          Z9, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z9
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z9, Z9
-	VPUNPCKLQDQ     Z9, Z17, Z14
-	VPUNPCKHQDQ     Z9, Z17, Z9
-	VPADDD          Z9, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z9
-	VPERMD          Z14, Z9, Z9
-	VPSRAD          $0x02, 352(SI)(DI*1), Z14
-	VPADDD          Z14, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTF64X4 256(SI)(DI*1), Z14
-	VMULPS          Z8, Z14, Z14
-	VFMADD231PS     Z14, Z9, Z5
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        (SI)(DI*2), Z10, Z9
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*2), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*2), Z12, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*2), Z13, Z16
-	VPUNPCKLDQ      Z14, Z9, Z17
-	VPUNPCKHDQ      Z14, Z9, Z9
-	VPADDD          Z9, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z9
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z9, Z9
-	VPUNPCKLQDQ     Z9, Z17, Z14
-	VPUNPCKHQDQ     Z9, Z17, Z9
-	VPADDD          Z9, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z9
-	VPERMD          Z14, Z9, Z9
-	VPSRAD          $0x02, 352(SI)(DI*2), Z14
-	VPADDD          Z14, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTF64X4 256(SI)(DI*2), Z14
-	VMULPS          Z8, Z14, Z14
-	VFMADD231PS     Z14, Z9, Z6
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        (SI)(R8*1), Z10, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        64(SI)(R8*1), Z11, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        128(SI)(R8*1), Z12, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        192(SI)(R8*1), Z13, Z12
-	VPUNPCKLDQ      Z10, Z9, Z13
-	VPUNPCKHDQ      Z10, Z9, Z9
-	VPADDD          Z9, Z13, Z13
-	VPUNPCKLDQ      Z12, Z11, Z9
-	VPUNPCKHDQ      Z12, Z11, Z10
-	VPADDD          Z10, Z9, Z9
-	VPUNPCKLQDQ     Z9, Z13, Z10
-	VPUNPCKHQDQ     Z9, Z13, Z9
-	VPADDD          Z9, Z10, Z10
-	VMOVDQU32       evenFirst<>+0(SB), Z9
-	VPERMD          Z10, Z9, Z9
-	VPSRAD          $0x02, 352(SI)(R8*1), Z10
-	VPADDD          Z10, Z9, Z9
-	VCVTDQ2PS       Z9, Z9
-	VBROADCASTF64X4 256(SI)(R8*1), Z10
-	VMULPS          Z8, Z10, Z10
-	VFMADD231PS     Z10, Z9, Z7
-	ADDQ            $0x000000d2, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end107
-	DECQ            R10
-	JNZ             block105
-
-end107:
-	MOVQ          AX, R10
-	VEXTRACTF64X4 $0x01, Z4, Y8
-	VADDPS        Y8, Y4, Y8
-	VEXTRACTF32X4 $0x01, Y8, X4
-	VADDPS        X4, X8, X4
-	VPERMILPS     $0xb1, X4, X8
-	VADDPS        X8, X4, X8
-	VPERMILPS     $0x4e, X8, X4
-	VADDPS        X4, X8, X8
-	VADDSS        (R10), X8, X8
-	VMOVSS        X8, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VADDPS        Y4, Y5, Y4
-	VEXTRACTF32X4 $0x01, Y4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0xb1, X5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0x4e, X4, X5
-	VADDPS        X5, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z6, Y4
-	VADDPS        Y4, Y6, Y4
-	VEXTRACTF32X4 $0x01, Y4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0xb1, X5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0x4e, X4, X5
-	VADDPS        X5, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z7, Y4
-	VADDPS        Y4, Y7, Y4
-	VEXTRACTF32X4 $0x01, Y4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0xb1, X5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0x4e, X4, X5
-	VADDPS        X5, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	TESTQ         R9, R9
-	JG            chunk104
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row103
-	VZEROUPPER
-	RET
-
-// func vecQ50x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ50AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ50x1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ50AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row108:
+row88:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K2
 
-chunk109:
+chunk89:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block110:
+block90:
 	CMPQ  DI, $0x00000100
-	JGE   whole111
+	JGE   whole91
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K2
 	CMPQ  DX, $0x01
-	JNE   whole111
-	MOVQ  last+64(FP), BX
+	JNE   whole91
+	MOVQ  last+48(FP), BX
 
-whole111:
+whole91:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -5529,331 +4592,63 @@ whole111:
 	ADDQ            $0x000000b0, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end112
+	JLE             end92
 	DECQ            R8
-	JNZ             block110
+	JNZ             block90
 
-end112:
-	MOVQ          AX, R8
+end92:
 	VEXTRACTF32X4 $0x01, Y3, X4
 	VADDPS        X4, X3, X4
 	VPERMILPS     $0xb1, X4, X3
 	VADDPS        X3, X4, X3
 	VPERMILPS     $0x4e, X3, X4
 	VADDPS        X4, X3, X3
-	VADDSS        (R8), X3, X3
-	VMOVSS        X3, (R8)
+	VADDSS        (AX), X3, X3
+	VMOVSS        X3, (AX)
 	TESTQ         DI, DI
-	JG            chunk109
+	JG            chunk89
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row108
+	JNZ           row88
 	VZEROUPPER
 	RET
 
-// func vecQ50x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecIQ4NLAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ50x4AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecIQ4NLAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift04<>+0(SB), Z1
-	VBROADCASTSS sixteens<>+0(SB), Z2
-
-row113:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K2
-
-chunk114:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   $0x00000008, R10
-
-block115:
-	CMPQ  R9, $0x00000100
-	JGE   whole116
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K2
-	CMPQ  DX, $0x01
-	JNE   whole116
-	MOVQ  last+64(FP), BX
-
-whole116:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         (BX), R11
-	MOVWQZX         22(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         44(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         66(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X7
-	MOVWQZX         88(BX), R11
-	MOVWQZX         110(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         132(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         154(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	VPUNPCKLQDQ     X8, X7, X7
-	VCVTPH2PS       X7, Y7
-	VBROADCASTI32X4 6(BX), Y8
-	VBROADCASTI32X4 28(BX), Y9
-	VINSERTI64X4    $0x01, Y9, Z8, Z8
-	VPSRLVD         Z1, Z8, Z8
-	VPANDD          Z0, Z8, Z8
-	MOVL            2(BX), R11
-	MOVL            24(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z8, K1, Z8
-	VBROADCASTI32X4 50(BX), Y9
-	VBROADCASTI32X4 72(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z1, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	MOVL            46(BX), R11
-	MOVL            68(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z9, K1, Z9
-	VBROADCASTI32X4 94(BX), Y10
-	VBROADCASTI32X4 116(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z1, Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	MOVL            90(BX), R11
-	MOVL            112(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z10, K1, Z10
-	VBROADCASTI32X4 138(BX), Y11
-	VBROADCASTI32X4 160(BX), Y12
-	VINSERTI64X4    $0x01, Y12, Z11, Z11
-	VPSRLVD         Z1, Z11, Z11
-	VPANDD          Z0, Z11, Z11
-	MOVL            134(BX), R11
-	MOVL            156(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z11, K1, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VPSRAD          $0x03, 288(SI), Y12
-	VPADDD          Y12, Y13, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI), Y7, K2, Y12
-	VFMADD231PS     Y12, Y13, Y3
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(DI*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*1), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VPSRAD          $0x03, 288(SI)(DI*1), Y12
-	VPADDD          Y12, Y13, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI)(DI*1), Y7, K2, Y12
-	VFMADD231PS     Y12, Y13, Y4
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(DI*2), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*2), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*2), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VPSRAD          $0x03, 288(SI)(DI*2), Y12
-	VPADDD          Y12, Y13, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI)(DI*2), Y7, K2, Y12
-	VFMADD231PS     Y12, Y13, Y5
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(R8*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(R8*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(R8*1), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y8
-	VPADDD          Y8, Y12, Y8
-	VPSRAD          $0x03, 288(SI)(R8*1), Y9
-	VPADDD          Y9, Y8, Y8
-	VCVTDQ2PS       Y8, Y8
-	VMULPS.Z        256(SI)(R8*1), Y7, K2, Y7
-	VFMADD231PS     Y7, Y8, Y6
-	ADDQ            $0x000000b0, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end117
-	DECQ            R10
-	JNZ             block115
-
-end117:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y3, X7
-	VADDPS        X7, X3, X7
-	VPERMILPS     $0xb1, X7, X3
-	VADDPS        X3, X7, X3
-	VPERMILPS     $0x4e, X3, X7
-	VADDPS        X7, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X3
-	VADDPS        X3, X4, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X3
-	VADDPS        X3, X5, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X3
-	VADDPS        X3, X6, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	TESTQ         R9, R9
-	JG            chunk114
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row113
-	VZEROUPPER
-	RET
-
-// func vecIQ4NLx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecIQ4NLx1AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row118:
+row93:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K1
 
-chunk119:
+chunk94:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block120:
+block95:
 	CMPQ  DI, $0x00000100
-	JGE   whole121
+	JGE   whole96
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole121
-	MOVQ  last+64(FP), BX
+	JNE   whole96
+	MOVQ  last+48(FP), BX
 
-whole121:
+whole96:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -5937,297 +4732,48 @@ whole121:
 	ADDQ            $0x00000090, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end122
+	JLE             end97
 	DECQ            R8
-	JNZ             block120
+	JNZ             block95
 
-end122:
-	MOVQ          AX, R8
+end97:
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X5
 	VPERMILPS     $0xb1, X5, X4
 	VADDPS        X4, X5, X4
 	VPERMILPS     $0x4e, X4, X5
 	VADDPS        X5, X4, X4
-	VADDSS        (R8), X4, X4
-	VMOVSS        X4, (R8)
+	VADDSS        (AX), X4, X4
+	VMOVSS        X4, (AX)
 	TESTQ         DI, DI
-	JG            chunk119
+	JG            chunk94
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row118
+	JNZ           row93
 	VZEROUPPER
 	RET
 
-// func vecIQ4NLx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecIQ4NLx4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS flip<>+0(SB), Z0
-	VBROADCASTSS nibbles<>+0(SB), Z1
-	VMOVDQU64    shift04<>+0(SB), Z2
-	VMOVDQU64    iq4Values<>+0(SB), Z3
-
-row123:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K1
-
-chunk124:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   $0x00000008, R10
-
-block125:
-	CMPQ  R9, $0x00000100
-	JGE   whole126
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K1
-	CMPQ  DX, $0x01
-	JNE   whole126
-	MOVQ  last+64(FP), BX
-
-whole126:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         (BX), R11
-	MOVWQZX         18(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         36(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         54(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	MOVWQZX         72(BX), R11
-	MOVWQZX         90(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         108(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         126(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X9
-	VPUNPCKLQDQ     X9, X8, X8
-	VCVTPH2PS       X8, Y8
-	VBROADCASTI32X4 2(BX), Y9
-	VBROADCASTI32X4 20(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z2, Z9, Z9
-	VPANDD          Z1, Z9, Z9
-	VPSHUFB         Z9, Z3, Z9
-	VPXORD          Z0, Z9, Z9
-	VBROADCASTI32X4 38(BX), Y10
-	VBROADCASTI32X4 56(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z2, Z10, Z10
-	VPANDD          Z1, Z10, Z10
-	VPSHUFB         Z10, Z3, Z10
-	VPXORD          Z0, Z10, Z10
-	VBROADCASTI32X4 74(BX), Y11
-	VBROADCASTI32X4 92(BX), Y12
-	VINSERTI64X4    $0x01, Y12, Z11, Z11
-	VPSRLVD         Z2, Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPSHUFB         Z11, Z3, Z11
-	VPXORD          Z0, Z11, Z11
-	VBROADCASTI32X4 110(BX), Y12
-	VBROADCASTI32X4 128(BX), Y13
-	VINSERTI64X4    $0x01, Y13, Z12, Z12
-	VPSRLVD         Z2, Z12, Z12
-	VPANDD          Z1, Z12, Z12
-	VPSHUFB         Z12, Z3, Z12
-	VPXORD          Z0, Z12, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y4
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*1), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI)(DI*1), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y5
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*2), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*2), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*2), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*2), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI)(DI*2), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y6
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(R8*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(R8*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(R8*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y9
-	VPADDD          Y9, Y13, Y9
-	VPADDD          288(SI)(R8*1), Y9, Y9
-	VCVTDQ2PS       Y9, Y9
-	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
-	VFMADD231PS     Y8, Y9, Y7
-	ADDQ            $0x00000090, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end127
-	DECQ            R10
-	JNZ             block125
-
-end127:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y4, X8
-	VADDPS        X8, X4, X8
-	VPERMILPS     $0xb1, X8, X4
-	VADDPS        X4, X8, X4
-	VPERMILPS     $0x4e, X4, X8
-	VADDPS        X8, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X4
-	VADDPS        X4, X6, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y7, X4
-	VADDPS        X4, X7, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	TESTQ         R9, R9
-	JG            chunk124
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row123
-	VZEROUPPER
-	RET
-
-// func vecQ5Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ5KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ5Kx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ5KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift0044<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row128:
+row98:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk129:
+chunk99:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block130:
+block100:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -6318,26 +4864,25 @@ block130:
 	ADDQ            $0x000000b0, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end132
+	JLE             end102
 	DECQ            R8
-	JNZ             block130
+	JNZ             block100
 
-end132:
-	MOVQ          AX, R8
+end102:
 	VEXTRACTF32X4 $0x01, Y3, X4
 	VADDPS        X4, X3, X4
 	VPERMILPS     $0xb1, X4, X3
 	VADDPS        X3, X4, X3
 	VPERMILPS     $0x4e, X3, X4
 	VADDPS        X4, X3, X3
-	VADDSS        (R8), X3, X3
-	VMOVSS        X3, (R8)
+	VADDSS        (AX), X3, X3
+	VMOVSS        X3, (AX)
 	TESTQ         DI, DI
-	JG            chunk129
+	JG            chunk99
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row128
+	JNZ           row98
 	VZEROUPPER
 	RET
 
@@ -6413,264 +4958,24 @@ DATA rotate3<>+56(SB)/4, $0x0000001d
 DATA rotate3<>+60(SB)/4, $0x0000001d
 GLOBL rotate3<>(SB), RODATA|NOPTR, $64
 
-// func vecQ5Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecQ5Kx4AVX512(SB), NOSPLIT, $8-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift0044<>+0(SB), Z1
-	VBROADCASTSS sixteens<>+0(SB), Z2
-
-row133:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk134:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   $0x00000008, R10
-
-block135:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVL            4(BX), R11
-	MOVL            8(BX), R12
-	MOVL            12(BX), R13
-	VPBROADCASTD    (BX), X7
-	VCVTPH2PS       X7, Y7
-	VMOVSLDUP       Y7, Y8
-	VMOVSHDUP       Y7, Y7
-	MOVL            R11, R14
-	SHRL            $0x06, R14
-	ANDL            $0x03030303, R14
-	SHLL            $0x04, R14
-	MOVL            R12, R15
-	SHRL            $0x06, R15
-	ANDL            $0x03030303, R15
-	SHLL            $0x04, R15
-	MOVL            R13, BP
-	ANDL            $0x0f0f0f0f, BP
-	ORL             BP, R14
-	SHRL            $0x04, R13
-	ANDL            $0x0f0f0f0f, R13
-	ORL             R13, R15
-	ANDL            $0x3f3f3f3f, R11
-	ANDL            $0x3f3f3f3f, R12
-	SHLQ            $0x20, R14
-	ORQ             R11, R14
-	VMOVQ           R14, X9
-	VPMOVZXBD       X9, Y9
-	VCVTDQ2PS       Y9, Y9
-	VMULPS          Y8, Y9, Y9
-	SHLQ            $0x20, R15
-	ORQ             R12, R15
-	VMOVQ           R15, X8
-	VPMOVZXBD       X8, Y8
-	VCVTDQ2PS       Y8, Y8
-	VMULPS          Y7, Y8, Y8
-	VFNMADD231PS    320(SI), Y8, Y3
-	VFNMADD231PS    320(SI)(DI*1), Y8, Y4
-	VFNMADD231PS    320(SI)(DI*2), Y8, Y5
-	VFNMADD231PS    320(SI)(R8*1), Y8, Y6
-	VBROADCASTI64X4 48(BX), Z7
-	VBROADCASTI64X4 16(BX), Z8
-	VPSRLVW         Z1, Z7, Z7
-	VPROLVD         rotate0<>+0(SB), Z8, Z8
-	VPANDD          Z2, Z8, Z8
-	VPTERNLOGD      $0xf8, Z0, Z7, Z8
-	VBROADCASTI64X4 80(BX), Z7
-	VBROADCASTI64X4 16(BX), Z10
-	VPSRLVW         Z1, Z7, Z7
-	VPROLVD         rotate1<>+0(SB), Z10, Z10
-	VPANDD          Z2, Z10, Z10
-	VPTERNLOGD      $0xf8, Z0, Z7, Z10
-	VBROADCASTI64X4 112(BX), Z7
-	VBROADCASTI64X4 16(BX), Z11
-	VPSRLVW         Z1, Z7, Z7
-	VPROLVD         rotate2<>+0(SB), Z11, Z11
-	VPANDD          Z2, Z11, Z11
-	VPTERNLOGD      $0xf8, Z0, Z7, Z11
-	VBROADCASTI64X4 144(BX), Z7
-	VBROADCASTI64X4 16(BX), Z12
-	VPSRLVW         Z1, Z7, Z7
-	VPROLVD         rotate3<>+0(SB), Z12, Z12
-	VPANDD          Z2, Z12, Z12
-	VPTERNLOGD      $0xf8, Z0, Z7, Z12
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        (SI), Z8, Z7
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI), Z10, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI), Z12, Z15
-	VPUNPCKLDQ      Z13, Z7, Z16
-	VPUNPCKHDQ      Z13, Z7, Z7
-	VPADDD          Z7, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z7
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z16, Z13
-	VPUNPCKHQDQ     Z7, Z16, Z7
-	VPADDD          Z7, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z13, Z7, Z7
-	VEXTRACTI64X4   $0x01, Z7, Y13
-	VPADDD          Y13, Y7, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS          256(SI), Y9, Y7
-	VFMADD231PS     Y7, Y13, Y3
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        (SI)(DI*1), Z8, Z7
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*1), Z10, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*1), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*1), Z12, Z15
-	VPUNPCKLDQ      Z13, Z7, Z16
-	VPUNPCKHDQ      Z13, Z7, Z7
-	VPADDD          Z7, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z7
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z16, Z13
-	VPUNPCKHQDQ     Z7, Z16, Z7
-	VPADDD          Z7, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z13, Z7, Z7
-	VEXTRACTI64X4   $0x01, Z7, Y13
-	VPADDD          Y13, Y7, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS          256(SI)(DI*1), Y9, Y7
-	VFMADD231PS     Y7, Y13, Y4
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        (SI)(DI*2), Z8, Z7
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*2), Z10, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*2), Z11, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*2), Z12, Z15
-	VPUNPCKLDQ      Z13, Z7, Z16
-	VPUNPCKHDQ      Z13, Z7, Z7
-	VPADDD          Z7, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z7
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z16, Z13
-	VPUNPCKHQDQ     Z7, Z16, Z7
-	VPADDD          Z7, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z13, Z7, Z7
-	VEXTRACTI64X4   $0x01, Z7, Y13
-	VPADDD          Y13, Y7, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS          256(SI)(DI*2), Y9, Y7
-	VFMADD231PS     Y7, Y13, Y5
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        (SI)(R8*1), Z8, Z7
-	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        64(SI)(R8*1), Z10, Z8
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        128(SI)(R8*1), Z11, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        192(SI)(R8*1), Z12, Z11
-	VPUNPCKLDQ      Z8, Z7, Z12
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPADDD          Z7, Z12, Z12
-	VPUNPCKLDQ      Z11, Z10, Z7
-	VPUNPCKHDQ      Z11, Z10, Z8
-	VPADDD          Z8, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z12, Z8
-	VPUNPCKHQDQ     Z7, Z12, Z7
-	VPADDD          Z7, Z8, Z8
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z8, Z7, Z7
-	VEXTRACTI64X4   $0x01, Z7, Y8
-	VPADDD          Y8, Y7, Y8
-	VCVTDQ2PS       Y8, Y8
-	VMULPS          256(SI)(R8*1), Y9, Y7
-	VFMADD231PS     Y7, Y8, Y6
-	ADDQ            $0x000000b0, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end137
-	DECQ            R10
-	JNZ             block135
-
-end137:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y3, X7
-	VADDPS        X7, X3, X7
-	VPERMILPS     $0xb1, X7, X3
-	VADDPS        X3, X7, X3
-	VPERMILPS     $0x4e, X3, X7
-	VADDPS        X7, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X3
-	VADDPS        X3, X4, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X3
-	VADDPS        X3, X5, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X3
-	VADDPS        X3, X6, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	TESTQ         R9, R9
-	JG            chunk134
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row133
-	VZEROUPPER
-	RET
-
-// func vecQ2Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ2KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
-TEXT ·vecQ2Kx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ2KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS threes<>+0(SB), Z0
 
-row138:
+row103:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk139:
+chunk104:
 	VXORPS Z1, Z1, Z1
 	MOVQ   $0x00000008, R8
 
-block140:
+block105:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	VPBROADCASTD    80(BX), X2
@@ -6729,12 +5034,11 @@ block140:
 	ADDQ            $0x00000054, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end142
+	JLE             end107
 	DECQ            R8
-	JNZ             block140
+	JNZ             block105
 
-end142:
-	MOVQ          AX, R8
+end107:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF32X4 $0x01, Y2, X1
@@ -6743,14 +5047,14 @@ end142:
 	VADDPS        X2, X1, X2
 	VPERMILPS     $0x4e, X2, X1
 	VADDPS        X1, X2, X2
-	VADDSS        (R8), X2, X2
-	VMOVSS        X2, (R8)
+	VADDSS        (AX), X2, X2
+	VMOVSS        X2, (AX)
 	TESTQ         DI, DI
-	JG            chunk139
+	JG            chunk104
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row138
+	JNZ           row103
 	VZEROUPPER
 	RET
 
@@ -6790,236 +5094,25 @@ DATA shiftR40004<>+56(SB)/4, $0x00060006
 DATA shiftR40004<>+60(SB)/4, $0x00060006
 GLOBL shiftR40004<>(SB), RODATA|NOPTR, $64
 
-// func vecQ2Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
-TEXT ·vecQ2Kx4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS threes<>+0(SB), Z0
-
-row143:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk144:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	MOVQ   $0x00000008, R10
-
-block145:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	VPBROADCASTD    80(BX), X5
-	VCVTPH2PS       X5, X5
-	VBROADCASTSS    X5, Z6
-	VMOVSHDUP       X5, X5
-	VBROADCASTSS    X5, Z9
-	VMOVDQU         nibbles4<>+0(SB), X8
-	VMOVDQU         (BX), X5
-	VPSHUFB         evenBytes<>+0(SB), X5, X5
-	VPSRLW          $0x04, X5, X7
-	VPAND           X8, X5, X5
-	VPAND           X8, X7, X7
-	VPMOVZXBD       X5, Z5
-	VCVTDQ2PS       Z5, Z5
-	VMULPS          Z6, Z5, Z5
-	VPMOVZXBD       X7, Z6
-	VCVTDQ2PS       Z6, Z6
-	VMULPS          Z9, Z6, Z6
-	VFNMADD231PS    416(SI), Z6, Z1
-	VFNMADD231PS    416(SI)(DI*1), Z6, Z2
-	VFNMADD231PS    416(SI)(DI*2), Z6, Z3
-	VFNMADD231PS    416(SI)(R8*1), Z6, Z4
-	VBROADCASTI64X4 16(BX), Z6
-	VPSRLVW         shiftR0<>+0(SB), Z6, Z6
-	VPANDD          Z0, Z6, Z6
-	VBROADCASTI64X4 16(BX), Z7
-	VPSRLVW         shiftR40004<>+0(SB), Z7, Z7
-	VPANDD          Z0, Z7, Z7
-	VBROADCASTI64X4 48(BX), Z8
-	VPSRLVW         shiftR0<>+0(SB), Z8, Z8
-	VPANDD          Z0, Z8, Z8
-	VBROADCASTI64X4 48(BX), Z9
-	VPSRLVW         shiftR40004<>+0(SB), Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        (SI), Z6, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        64(SI), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        128(SI), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        192(SI), Z9, Z13
-	VPUNPCKLDQ      Z11, Z10, Z14
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z14, Z14
-	VPUNPCKLDQ      Z13, Z12, Z10
-	VPUNPCKHDQ      Z13, Z12, Z11
-	VPADDD          Z11, Z10, Z10
-	VPUNPCKLQDQ     Z10, Z14, Z11
-	VPUNPCKHQDQ     Z10, Z14, Z10
-	VPADDD          Z10, Z11, Z11
-	VMOVDQU32       evenFirst<>+0(SB), Z10
-	VPERMD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTF64X4 256(SI), Z11
-	VMULPS          Z5, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z1
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        (SI)(DI*1), Z6, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        64(SI)(DI*1), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        128(SI)(DI*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        192(SI)(DI*1), Z9, Z13
-	VPUNPCKLDQ      Z11, Z10, Z14
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z14, Z14
-	VPUNPCKLDQ      Z13, Z12, Z10
-	VPUNPCKHDQ      Z13, Z12, Z11
-	VPADDD          Z11, Z10, Z10
-	VPUNPCKLQDQ     Z10, Z14, Z11
-	VPUNPCKHQDQ     Z10, Z14, Z10
-	VPADDD          Z10, Z11, Z11
-	VMOVDQU32       evenFirst<>+0(SB), Z10
-	VPERMD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTF64X4 256(SI)(DI*1), Z11
-	VMULPS          Z5, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z2
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        (SI)(DI*2), Z6, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        64(SI)(DI*2), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        128(SI)(DI*2), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        192(SI)(DI*2), Z9, Z13
-	VPUNPCKLDQ      Z11, Z10, Z14
-	VPUNPCKHDQ      Z11, Z10, Z10
-	VPADDD          Z10, Z14, Z14
-	VPUNPCKLDQ      Z13, Z12, Z10
-	VPUNPCKHDQ      Z13, Z12, Z11
-	VPADDD          Z11, Z10, Z10
-	VPUNPCKLQDQ     Z10, Z14, Z11
-	VPUNPCKHQDQ     Z10, Z14, Z10
-	VPADDD          Z10, Z11, Z11
-	VMOVDQU32       evenFirst<>+0(SB), Z10
-	VPERMD          Z11, Z10, Z10
-	VCVTDQ2PS       Z10, Z10
-	VBROADCASTF64X4 256(SI)(DI*2), Z11
-	VMULPS          Z5, Z11, Z11
-	VFMADD231PS     Z11, Z10, Z3
-	VXORPS          Z10, Z10, Z10
-	VPDPBUSD        (SI)(R8*1), Z6, Z10
-	VXORPS          Z6, Z6, Z6
-	VPDPBUSD        64(SI)(R8*1), Z7, Z6
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        128(SI)(R8*1), Z8, Z7
-	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        192(SI)(R8*1), Z9, Z8
-	VPUNPCKLDQ      Z6, Z10, Z9
-	VPUNPCKHDQ      Z6, Z10, Z6
-	VPADDD          Z6, Z9, Z9
-	VPUNPCKLDQ      Z8, Z7, Z6
-	VPUNPCKHDQ      Z8, Z7, Z7
-	VPADDD          Z7, Z6, Z6
-	VPUNPCKLQDQ     Z6, Z9, Z7
-	VPUNPCKHQDQ     Z6, Z9, Z6
-	VPADDD          Z6, Z7, Z7
-	VMOVDQU32       evenFirst<>+0(SB), Z6
-	VPERMD          Z7, Z6, Z6
-	VCVTDQ2PS       Z6, Z6
-	VBROADCASTF64X4 256(SI)(R8*1), Z7
-	VMULPS          Z5, Z7, Z7
-	VFMADD231PS     Z7, Z6, Z4
-	ADDQ            $0x00000054, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end147
-	DECQ            R10
-	JNZ             block145
-
-end147:
-	MOVQ          AX, R10
-	VEXTRACTF64X4 $0x01, Z1, Y5
-	VADDPS        Y5, Y1, Y5
-	VEXTRACTF32X4 $0x01, Y5, X1
-	VADDPS        X1, X5, X1
-	VPERMILPS     $0xb1, X1, X5
-	VADDPS        X5, X1, X5
-	VPERMILPS     $0x4e, X5, X1
-	VADDPS        X1, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z2, Y1
-	VADDPS        Y1, Y2, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0x4e, X1, X2
-	VADDPS        X2, X1, X1
-	VADDSS        (R10), X1, X1
-	VMOVSS        X1, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z3, Y1
-	VADDPS        Y1, Y3, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0x4e, X1, X2
-	VADDPS        X2, X1, X1
-	VADDSS        (R10), X1, X1
-	VMOVSS        X1, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z4, Y1
-	VADDPS        Y1, Y4, Y1
-	VEXTRACTF32X4 $0x01, Y1, X2
-	VADDPS        X2, X1, X2
-	VPERMILPS     $0xb1, X2, X1
-	VADDPS        X1, X2, X1
-	VPERMILPS     $0x4e, X1, X2
-	VADDPS        X2, X1, X1
-	VADDSS        (R10), X1, X1
-	VMOVSS        X1, (R10)
-	TESTQ         R9, R9
-	JG            chunk144
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row143
-	VZEROUPPER
-	RET
-
-// func vecQ3Kx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ3KAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ3Kx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ3KAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS threes<>+0(SB), Z0
 	VBROADCASTSS fours<>+0(SB), Z1
 
-row148:
+row108:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk149:
+chunk109:
 	VXORPS Z2, Z2, Z2
 	MOVQ   $0x00000008, R8
 
-block150:
+block110:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	MOVQ            96(BX), R9
@@ -7109,12 +5202,11 @@ block150:
 	ADDQ            $0x0000006e, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end152
+	JLE             end112
 	DECQ            R8
-	JNZ             block150
+	JNZ             block110
 
-end152:
-	MOVQ          AX, R8
+end112:
 	VEXTRACTF64X4 $0x01, Z2, Y3
 	VADDPS        Y3, Y2, Y3
 	VEXTRACTF32X4 $0x01, Y3, X2
@@ -7123,14 +5215,14 @@ end152:
 	VADDPS        X3, X2, X3
 	VPERMILPS     $0x4e, X3, X2
 	VADDPS        X2, X3, X3
-	VADDSS        (R8), X3, X3
-	VMOVSS        X3, (R8)
+	VADDSS        (AX), X3, X3
+	VMOVSS        X3, (AX)
 	TESTQ         DI, DI
-	JG            chunk149
+	JG            chunk109
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row148
+	JNZ           row108
 	VZEROUPPER
 	RET
 
@@ -7206,285 +5298,39 @@ DATA rotateBy28<>+56(SB)/4, $0x0000001b
 DATA rotateBy28<>+60(SB)/4, $0x0000001b
 GLOBL rotateBy28<>(SB), RODATA|NOPTR, $64
 
-// func vecQ3Kx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·vecQ3Kx4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS threes<>+0(SB), Z0
-	VBROADCASTSS fours<>+0(SB), Z1
-
-row153:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk154:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	MOVQ   $0x00000008, R10
-
-block155:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	MOVQ            96(BX), R11
-	MOVL            104(BX), R12
-	MOVQ            R12, R13
-	SHRQ            $0x02, R13
-	SHLQ            $0x20, R13
-	ORQ             R13, R12
-	MOVQ            R11, R13
-	MOVQ            R12, R14
-	SHRQ            $0x04, R13
-	SHLQ            $0x04, R14
-	MOVQ            $0x0f0f0f0f0f0f0f0f, R15
-	ANDQ            R15, R11
-	MOVQ            $0x0f0f0f0f0f0f0f0f, R15
-	ANDQ            R15, R13
-	MOVQ            $0x3030303030303030, R15
-	ANDQ            R15, R14
-	MOVQ            $0x3030303030303030, R15
-	ANDQ            R15, R12
-	ORQ             R14, R11
-	ORQ             R12, R13
-	VMOVQ           R11, X6
-	VMOVQ           R13, X7
-	VPUNPCKLQDQ     X7, X6, X6
-	VPSHUFB         evenBytes<>+0(SB), X6, X6
-	VPBROADCASTW    108(BX), Y7
-	VCVTPH2PS       Y7, Z7
-	VBROADCASTSS    thirtyTwo<>+0(SB), Z8
-	VPMOVZXBD       X6, Z6
-	VPSUBD          Z8, Z6, Z6
-	VCVTDQ2PS       Z6, Z6
-	VMULPS          Z7, Z6, Z6
-	VBROADCASTI64X4 32(BX), Z7
-	VPSRLVW         shiftR0<>+0(SB), Z7, Z7
-	VPANDD          Z0, Z7, Z7
-	VBROADCASTI64X4 (BX), Z8
-	VPROLVD         rotateBy2<>+0(SB), Z8, Z8
-	VPANDD          Z1, Z8, Z8
-	VPORD           Z8, Z7, Z7
-	VBROADCASTI64X4 32(BX), Z8
-	VPSRLVW         shiftR40004<>+0(SB), Z8, Z8
-	VPANDD          Z0, Z8, Z8
-	VBROADCASTI64X4 (BX), Z9
-	VPROLVD         rotateBy0<>+0(SB), Z9, Z9
-	VPANDD          Z1, Z9, Z9
-	VPORD           Z9, Z8, Z8
-	VBROADCASTI64X4 64(BX), Z9
-	VPSRLVW         shiftR0<>+0(SB), Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VBROADCASTI64X4 (BX), Z10
-	VPROLVD         rotateBy30<>+0(SB), Z10, Z10
-	VPANDD          Z1, Z10, Z10
-	VPORD           Z10, Z9, Z9
-	VBROADCASTI64X4 64(BX), Z10
-	VPSRLVW         shiftR40004<>+0(SB), Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	VBROADCASTI64X4 (BX), Z11
-	VPROLVD         rotateBy28<>+0(SB), Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPORD           Z11, Z10, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VPSRAD          $0x05, 352(SI), Z12
-	VPADDD          Z12, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTF64X4 256(SI), Z12
-	VMULPS          Z6, Z12, Z12
-	VFMADD231PS     Z12, Z11, Z2
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*1), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VPSRAD          $0x05, 352(SI)(DI*1), Z12
-	VPADDD          Z12, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTF64X4 256(SI)(DI*1), Z12
-	VMULPS          Z6, Z12, Z12
-	VFMADD231PS     Z12, Z11, Z3
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*2), Z7, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*2), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*2), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VPSRAD          $0x05, 352(SI)(DI*2), Z12
-	VPADDD          Z12, Z11, Z11
-	VCVTDQ2PS       Z11, Z11
-	VBROADCASTF64X4 256(SI)(DI*2), Z12
-	VMULPS          Z6, Z12, Z12
-	VFMADD231PS     Z12, Z11, Z4
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(R8*1), Z7, Z11
-	VXORPS          Z7, Z7, Z7
-	VPDPBUSD        64(SI)(R8*1), Z8, Z7
-	VXORPS          Z8, Z8, Z8
-	VPDPBUSD        128(SI)(R8*1), Z9, Z8
-	VXORPS          Z9, Z9, Z9
-	VPDPBUSD        192(SI)(R8*1), Z10, Z9
-	VPUNPCKLDQ      Z7, Z11, Z10
-	VPUNPCKHDQ      Z7, Z11, Z7
-	VPADDD          Z7, Z10, Z10
-	VPUNPCKLDQ      Z9, Z8, Z7
-	VPUNPCKHDQ      Z9, Z8, Z8
-	VPADDD          Z8, Z7, Z7
-	VPUNPCKLQDQ     Z7, Z10, Z8
-	VPUNPCKHQDQ     Z7, Z10, Z7
-	VPADDD          Z7, Z8, Z8
-	VMOVDQU32       evenFirst<>+0(SB), Z7
-	VPERMD          Z8, Z7, Z7
-	VPSRAD          $0x05, 352(SI)(R8*1), Z8
-	VPADDD          Z8, Z7, Z7
-	VCVTDQ2PS       Z7, Z7
-	VBROADCASTF64X4 256(SI)(R8*1), Z8
-	VMULPS          Z6, Z8, Z8
-	VFMADD231PS     Z8, Z7, Z5
-	ADDQ            $0x0000006e, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end157
-	DECQ            R10
-	JNZ             block155
-
-end157:
-	MOVQ          AX, R10
-	VEXTRACTF64X4 $0x01, Z2, Y6
-	VADDPS        Y6, Y2, Y6
-	VEXTRACTF32X4 $0x01, Y6, X2
-	VADDPS        X2, X6, X2
-	VPERMILPS     $0xb1, X2, X6
-	VADDPS        X6, X2, X6
-	VPERMILPS     $0x4e, X6, X2
-	VADDPS        X2, X6, X6
-	VADDSS        (R10), X6, X6
-	VMOVSS        X6, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPS        Y2, Y3, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0xb1, X3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0x4e, X2, X3
-	VADDPS        X3, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z4, Y2
-	VADDPS        Y2, Y4, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0xb1, X3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0x4e, X2, X3
-	VADDPS        X3, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF64X4 $0x01, Z5, Y2
-	VADDPS        Y2, Y5, Y2
-	VEXTRACTF32X4 $0x01, Y2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0xb1, X3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0x4e, X2, X3
-	VADDPS        X3, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	TESTQ         R9, R9
-	JG            chunk154
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row153
-	VZEROUPPER
-	RET
-
-// func vecQ41x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ41AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ41x1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ41AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 
-row158:
+row113:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K1
 
-chunk159:
+chunk114:
 	VXORPS Y2, Y2, Y2
 	MOVQ   $0x00000008, R8
 
-block160:
+block115:
 	CMPQ  DI, $0x00000100
-	JGE   whole161
+	JGE   whole116
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole161
-	MOVQ  last+64(FP), BX
+	JNE   whole116
+	MOVQ  last+48(FP), BX
 
-whole161:
+whole116:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -7587,328 +5433,62 @@ whole161:
 	ADDQ            $0x000000a0, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end162
+	JLE             end117
 	DECQ            R8
-	JNZ             block160
+	JNZ             block115
 
-end162:
-	MOVQ          AX, R8
+end117:
 	VEXTRACTF32X4 $0x01, Y2, X3
 	VADDPS        X3, X2, X3
 	VPERMILPS     $0xb1, X3, X2
 	VADDPS        X2, X3, X2
 	VPERMILPS     $0x4e, X2, X3
 	VADDPS        X3, X2, X2
-	VADDSS        (R8), X2, X2
-	VMOVSS        X2, (R8)
+	VADDSS        (AX), X2, X2
+	VMOVSS        X2, (AX)
 	TESTQ         DI, DI
-	JG            chunk159
+	JG            chunk114
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row158
+	JNZ           row113
 	VZEROUPPER
 	RET
 
-// func vecQ41x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecQ51AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ41x4AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecQ51AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift04<>+0(SB), Z1
-
-row163:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K1
-
-chunk164:
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   $0x00000008, R10
-
-block165:
-	CMPQ  R9, $0x00000100
-	JGE   whole166
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K1
-	CMPQ  DX, $0x01
-	JNE   whole166
-	MOVQ  last+64(FP), BX
-
-whole166:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         2(BX), R11
-	MOVWQZX         22(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         42(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         62(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X6
-	MOVWQZX         82(BX), R11
-	MOVWQZX         102(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         122(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         142(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X7
-	VPUNPCKLQDQ     X7, X6, X6
-	VCVTPH2PS       X6, Y6
-	VBROADCASTSS    signBit<>+0(SB), Y7
-	VXORPS          Y7, Y6, Y6
-	MOVWQZX         (BX), R11
-	MOVWQZX         20(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         40(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         60(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X7
-	MOVWQZX         80(BX), R11
-	MOVWQZX         100(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         120(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         140(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	VPUNPCKLQDQ     X8, X7, X7
-	VCVTPH2PS       X7, Y7
-	VMOVAPS.Z       Y6, K1, Y6
-	VFNMADD231PS    320(SI), Y6, Y2
-	VFNMADD231PS    320(SI)(DI*1), Y6, Y3
-	VFNMADD231PS    320(SI)(DI*2), Y6, Y4
-	VFNMADD231PS    320(SI)(R8*1), Y6, Y5
-	VBROADCASTI32X4 4(BX), Y6
-	VBROADCASTI32X4 24(BX), Y8
-	VINSERTI64X4    $0x01, Y8, Z6, Z6
-	VPSRLVD         Z1, Z6, Z6
-	VPANDD          Z0, Z6, Z6
-	VBROADCASTI32X4 44(BX), Y8
-	VBROADCASTI32X4 64(BX), Y9
-	VINSERTI64X4    $0x01, Y9, Z8, Z8
-	VPSRLVD         Z1, Z8, Z8
-	VPANDD          Z0, Z8, Z8
-	VBROADCASTI32X4 84(BX), Y9
-	VBROADCASTI32X4 104(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z1, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	VBROADCASTI32X4 124(BX), Y10
-	VBROADCASTI32X4 144(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z1, Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI), Y7, K1, Y11
-	VFMADD231PS     Y11, Y12, Y2
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*1), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI)(DI*1), Y7, K1, Y11
-	VFMADD231PS     Y11, Y12, Y3
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(DI*2), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(DI*2), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(DI*2), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y12
-	VPADDD          Y12, Y11, Y12
-	VCVTDQ2PS       Y12, Y12
-	VMULPS.Z        256(SI)(DI*2), Y7, K1, Y11
-	VFMADD231PS     Y11, Y12, Y4
-	VXORPS          Z11, Z11, Z11
-	VPDPBUSD        (SI)(R8*1), Z6, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        64(SI)(R8*1), Z8, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        128(SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        192(SI)(R8*1), Z10, Z14
-	VPUNPCKLDQ      Z12, Z11, Z15
-	VPUNPCKHDQ      Z12, Z11, Z11
-	VPADDD          Z11, Z15, Z15
-	VPUNPCKLDQ      Z14, Z13, Z11
-	VPUNPCKHDQ      Z14, Z13, Z12
-	VPADDD          Z12, Z11, Z11
-	VPUNPCKLQDQ     Z11, Z15, Z12
-	VPUNPCKHQDQ     Z11, Z15, Z11
-	VPADDD          Z11, Z12, Z12
-	VMOVDQU32       evenFirst<>+0(SB), Z11
-	VPERMD          Z12, Z11, Z11
-	VEXTRACTI64X4   $0x01, Z11, Y6
-	VPADDD          Y6, Y11, Y6
-	VCVTDQ2PS       Y6, Y6
-	VMULPS.Z        256(SI)(R8*1), Y7, K1, Y7
-	VFMADD231PS     Y7, Y6, Y5
-	ADDQ            $0x000000a0, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end167
-	DECQ            R10
-	JNZ             block165
-
-end167:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y2, X6
-	VADDPS        X6, X2, X6
-	VPERMILPS     $0xb1, X6, X2
-	VADDPS        X2, X6, X2
-	VPERMILPS     $0x4e, X2, X6
-	VADDPS        X6, X2, X2
-	VADDSS        (R10), X2, X2
-	VMOVSS        X2, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y3, X2
-	VADDPS        X2, X3, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X2
-	VADDPS        X2, X4, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X2
-	VADDPS        X2, X5, X2
-	VPERMILPS     $0xb1, X2, X3
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x4e, X3, X2
-	VADDPS        X2, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	TESTQ         R9, R9
-	JG            chunk164
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row163
-	VZEROUPPER
-	RET
-
-// func vecQ51x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ51x1AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS nibbles<>+0(SB), Z0
 	VMOVDQU64    shift04<>+0(SB), Z1
 	VBROADCASTSS sixteens<>+0(SB), Z2
 
-row168:
+row118:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K2
 
-chunk169:
+chunk119:
 	VXORPS Y3, Y3, Y3
 	MOVQ   $0x00000008, R8
 
-block170:
+block120:
 	CMPQ  DI, $0x00000100
-	JGE   whole171
+	JGE   whole121
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K2
 	CMPQ  DX, $0x01
-	JNE   whole171
-	MOVQ  last+64(FP), BX
+	JNE   whole121
+	MOVQ  last+48(FP), BX
 
-whole171:
+whole121:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8035,354 +5615,63 @@ whole171:
 	ADDQ            $0x000000c0, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end172
+	JLE             end122
 	DECQ            R8
-	JNZ             block170
+	JNZ             block120
 
-end172:
-	MOVQ          AX, R8
+end122:
 	VEXTRACTF32X4 $0x01, Y3, X4
 	VADDPS        X4, X3, X4
 	VPERMILPS     $0xb1, X4, X3
 	VADDPS        X3, X4, X3
 	VPERMILPS     $0x4e, X3, X4
 	VADDPS        X4, X3, X3
-	VADDSS        (R8), X3, X3
-	VMOVSS        X3, (R8)
+	VADDSS        (AX), X3, X3
+	VMOVSS        X3, (AX)
 	TESTQ         DI, DI
-	JG            chunk169
+	JG            chunk119
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row168
+	JNZ           row118
 	VZEROUPPER
 	RET
 
-// func vecQ51x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, F16C, FMA3, MMX+
-TEXT ·vecQ51x4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS nibbles<>+0(SB), Z0
-	VMOVDQU64    shift04<>+0(SB), Z1
-	VBROADCASTSS sixteens<>+0(SB), Z2
-
-row173:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K2
-
-chunk174:
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   $0x00000008, R10
-
-block175:
-	CMPQ  R9, $0x00000100
-	JGE   whole176
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K2
-	CMPQ  DX, $0x01
-	JNE   whole176
-	MOVQ  last+64(FP), BX
-
-whole176:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         2(BX), R11
-	MOVWQZX         26(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         50(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         74(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X7
-	MOVWQZX         98(BX), R11
-	MOVWQZX         122(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         146(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         170(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	VPUNPCKLQDQ     X8, X7, X7
-	VCVTPH2PS       X7, Y7
-	VBROADCASTSS    signBit<>+0(SB), Y8
-	VXORPS          Y8, Y7, Y7
-	MOVWQZX         (BX), R11
-	MOVWQZX         24(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         48(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         72(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	MOVWQZX         96(BX), R11
-	MOVWQZX         120(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVWQZX         144(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVWQZX         168(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X9
-	VPUNPCKLQDQ     X9, X8, X8
-	VCVTPH2PS       X8, Y8
-	VMOVAPS.Z       Y7, K2, Y7
-	VFNMADD231PS    320(SI), Y7, Y3
-	VFNMADD231PS    320(SI)(DI*1), Y7, Y4
-	VFNMADD231PS    320(SI)(DI*2), Y7, Y5
-	VFNMADD231PS    320(SI)(R8*1), Y7, Y6
-	VBROADCASTI32X4 8(BX), Y7
-	VBROADCASTI32X4 32(BX), Y9
-	VINSERTI64X4    $0x01, Y9, Z7, Z7
-	VPSRLVD         Z1, Z7, Z7
-	VPANDD          Z0, Z7, Z7
-	MOVL            4(BX), R11
-	MOVL            28(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z7, K1, Z7
-	VBROADCASTI32X4 56(BX), Y9
-	VBROADCASTI32X4 80(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z1, Z9, Z9
-	VPANDD          Z0, Z9, Z9
-	MOVL            52(BX), R11
-	MOVL            76(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z9, K1, Z9
-	VBROADCASTI32X4 104(BX), Y10
-	VBROADCASTI32X4 128(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z1, Z10, Z10
-	VPANDD          Z0, Z10, Z10
-	MOVL            100(BX), R11
-	MOVL            124(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z10, K1, Z10
-	VBROADCASTI32X4 152(BX), Y11
-	VBROADCASTI32X4 176(BX), Y12
-	VINSERTI64X4    $0x01, Y12, Z11, Z11
-	VPSRLVD         Z1, Z11, Z11
-	VPANDD          Z0, Z11, Z11
-	MOVL            148(BX), R11
-	MOVL            172(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	KMOVQ           R11, K1
-	VPADDB          Z2, Z11, K1, Z11
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI), Y8, K2, Y12
-	VFMADD231PS     Y12, Y13, Y3
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(DI*1), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*1), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI)(DI*1), Y8, K2, Y12
-	VFMADD231PS     Y12, Y13, Y4
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(DI*2), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(DI*2), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(DI*2), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y13
-	VPADDD          Y13, Y12, Y13
-	VCVTDQ2PS       Y13, Y13
-	VMULPS.Z        256(SI)(DI*2), Y8, K2, Y12
-	VFMADD231PS     Y12, Y13, Y5
-	VXORPS          Z12, Z12, Z12
-	VPDPBUSD        (SI)(R8*1), Z7, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        64(SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        128(SI)(R8*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        192(SI)(R8*1), Z11, Z15
-	VPUNPCKLDQ      Z13, Z12, Z16
-	VPUNPCKHDQ      Z13, Z12, Z12
-	VPADDD          Z12, Z16, Z16
-	VPUNPCKLDQ      Z15, Z14, Z12
-	VPUNPCKHDQ      Z15, Z14, Z13
-	VPADDD          Z13, Z12, Z12
-	VPUNPCKLQDQ     Z12, Z16, Z13
-	VPUNPCKHQDQ     Z12, Z16, Z12
-	VPADDD          Z12, Z13, Z13
-	VMOVDQU32       evenFirst<>+0(SB), Z12
-	VPERMD          Z13, Z12, Z12
-	VEXTRACTI64X4   $0x01, Z12, Y7
-	VPADDD          Y7, Y12, Y7
-	VCVTDQ2PS       Y7, Y7
-	VMULPS.Z        256(SI)(R8*1), Y8, K2, Y8
-	VFMADD231PS     Y8, Y7, Y6
-	ADDQ            $0x000000c0, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end177
-	DECQ            R10
-	JNZ             block175
-
-end177:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y3, X7
-	VADDPS        X7, X3, X7
-	VPERMILPS     $0xb1, X7, X3
-	VADDPS        X3, X7, X3
-	VPERMILPS     $0x4e, X3, X7
-	VADDPS        X7, X3, X3
-	VADDSS        (R10), X3, X3
-	VMOVSS        X3, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y4, X3
-	VADDPS        X3, X4, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X3
-	VADDPS        X3, X5, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X3
-	VADDPS        X3, X6, X3
-	VPERMILPS     $0xb1, X3, X4
-	VADDPS        X4, X3, X4
-	VPERMILPS     $0x4e, X4, X3
-	VADDPS        X3, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	TESTQ         R9, R9
-	JG            chunk174
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row173
-	VZEROUPPER
-	RET
-
-// func vecMXFP4x1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecMXFP4AVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
-TEXT ·vecMXFP4x1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecMXFP4AVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    mxfp4Values<>+0(SB), Z3
 
-row178:
+row123:
 	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), DI
+	MOVQ  x+24(FP), SI
+	MOVQ  n+32(FP), DI
 	MOVL  $0x000000ff, R8
 	KMOVD R8, K1
 
-chunk179:
+chunk124:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block180:
+block125:
 	CMPQ  DI, $0x00000100
-	JGE   whole181
+	JGE   whole126
 	MOVQ  DI, R9
 	SHRQ  $0x05, R9
 	MOVL  $0x000000ff, R10
 	BZHIL R9, R10, R9
 	KMOVD R9, K1
 	CMPQ  DX, $0x01
-	JNE   whole181
-	MOVQ  last+64(FP), BX
+	JNE   whole126
+	MOVQ  last+48(FP), BX
 
-whole181:
+whole126:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8476,308 +5765,49 @@ whole181:
 	ADDQ            $0x00000088, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end182
+	JLE             end127
 	DECQ            R8
-	JNZ             block180
+	JNZ             block125
 
-end182:
-	MOVQ          AX, R8
+end127:
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X5
 	VPERMILPS     $0xb1, X5, X4
 	VADDPS        X4, X5, X4
 	VPERMILPS     $0x4e, X4, X5
 	VADDPS        X5, X4, X4
-	VADDSS        (R8), X4, X4
-	VMOVSS        X4, (R8)
+	VADDSS        (AX), X4, X4
+	VMOVSS        X4, (AX)
 	TESTQ         DI, DI
-	JG            chunk179
+	JG            chunk124
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row178
+	JNZ           row123
 	VZEROUPPER
 	RET
 
-// func vecMXFP4x4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, BMI2, FMA3, MMX+
-TEXT ·vecMXFP4x4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS flip<>+0(SB), Z0
-	VBROADCASTSS nibbles<>+0(SB), Z1
-	VMOVDQU64    shift04<>+0(SB), Z2
-	VMOVDQU64    mxfp4Values<>+0(SB), Z3
-
-row183:
-	MOVQ  CX, BX
-	MOVQ  x+32(FP), SI
-	MOVQ  n+48(FP), R9
-	MOVL  $0x000000ff, R10
-	KMOVD R10, K1
-
-chunk184:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   $0x00000008, R10
-
-block185:
-	CMPQ  R9, $0x00000100
-	JGE   whole186
-	MOVQ  R9, R11
-	SHRQ  $0x05, R11
-	MOVL  $0x000000ff, R12
-	BZHIL R11, R12, R11
-	KMOVD R11, K1
-	CMPQ  DX, $0x01
-	JNE   whole186
-	MOVQ  last+64(FP), BX
-
-whole186:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVBQZX         (BX), R11
-	MOVBQZX         17(BX), R12
-	SHLQ            $0x08, R12
-	ORQ             R12, R11
-	MOVBQZX         34(BX), R12
-	SHLQ            $0x10, R12
-	ORQ             R12, R11
-	MOVBQZX         51(BX), R12
-	SHLQ            $0x18, R12
-	ORQ             R12, R11
-	MOVBQZX         68(BX), R12
-	SHLQ            $0x20, R12
-	ORQ             R12, R11
-	MOVBQZX         85(BX), R12
-	SHLQ            $0x28, R12
-	ORQ             R12, R11
-	MOVBQZX         102(BX), R12
-	SHLQ            $0x30, R12
-	ORQ             R12, R11
-	MOVBQZX         119(BX), R12
-	SHLQ            $0x38, R12
-	ORQ             R12, R11
-	VMOVQ           R11, X8
-	VPMOVZXBD       X8, Y8
-	VBROADCASTSS    two<>+0(SB), Y11
-	VBROADCASTSS    subnormal<>+0(SB), Y9
-	VPSLLVD         Y8, Y9, Y9
-	VPCMPGTD        Y8, Y11, Y10
-	VPAND           Y10, Y9, Y9
-	VPSRLD          $0x01, Y11, Y11
-	VPSUBD          Y11, Y8, Y8
-	VPSLLD          $0x17, Y8, Y8
-	VPANDN          Y8, Y10, Y8
-	VPOR            Y9, Y8, Y8
-	VBROADCASTI32X4 1(BX), Y9
-	VBROADCASTI32X4 18(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z2, Z9, Z9
-	VPANDD          Z1, Z9, Z9
-	VPSHUFB         Z9, Z3, Z9
-	VPXORD          Z0, Z9, Z9
-	VBROADCASTI32X4 35(BX), Y10
-	VBROADCASTI32X4 52(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z2, Z10, Z10
-	VPANDD          Z1, Z10, Z10
-	VPSHUFB         Z10, Z3, Z10
-	VPXORD          Z0, Z10, Z10
-	VBROADCASTI32X4 69(BX), Y11
-	VBROADCASTI32X4 86(BX), Y12
-	VINSERTI64X4    $0x01, Y12, Z11, Z11
-	VPSRLVD         Z2, Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPSHUFB         Z11, Z3, Z11
-	VPXORD          Z0, Z11, Z11
-	VBROADCASTI32X4 103(BX), Y12
-	VBROADCASTI32X4 120(BX), Y13
-	VINSERTI64X4    $0x01, Y13, Z12, Z12
-	VPSRLVD         Z2, Z12, Z12
-	VPANDD          Z1, Z12, Z12
-	VPSHUFB         Z12, Z3, Z12
-	VPXORD          Z0, Z12, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y4
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*1), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI)(DI*1), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y5
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*2), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*2), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*2), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*2), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS.Z        256(SI)(DI*2), Y8, K1, Y13
-	VFMADD231PS     Y13, Y14, Y6
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(R8*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(R8*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(R8*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y9
-	VPADDD          Y9, Y13, Y9
-	VPADDD          288(SI)(R8*1), Y9, Y9
-	VCVTDQ2PS       Y9, Y9
-	VMULPS.Z        256(SI)(R8*1), Y8, K1, Y8
-	VFMADD231PS     Y8, Y9, Y7
-	ADDQ            $0x00000088, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end187
-	DECQ            R10
-	JNZ             block185
-
-end187:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y4, X8
-	VADDPS        X8, X4, X8
-	VPERMILPS     $0xb1, X8, X4
-	VADDPS        X4, X8, X4
-	VPERMILPS     $0x4e, X4, X8
-	VADDPS        X8, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X4
-	VADDPS        X4, X6, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y7, X4
-	VADDPS        X4, X7, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	TESTQ         R9, R9
-	JG            chunk184
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row183
-	VZEROUPPER
-	RET
-
-// func vecIQ4XSx1AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
+// func vecIQ4XSAVX512(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecIQ4XSx1AVX512(SB), NOSPLIT, $0-72
+TEXT ·vecIQ4XSAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
+	MOVQ         w+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	VBROADCASTSS flip<>+0(SB), Z0
 	VBROADCASTSS nibbles<>+0(SB), Z1
 	VMOVDQU64    shift04<>+0(SB), Z2
 	VMOVDQU64    iq4Values<>+0(SB), Z3
 
-row188:
+row128:
 	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), DI
+	MOVQ x+24(FP), SI
+	MOVQ n+32(FP), DI
 
-chunk189:
+chunk129:
 	VXORPS Y4, Y4, Y4
 	MOVQ   $0x00000008, R8
 
-block190:
+block130:
 	PREFETCHT0      8192(BX)
 	PREFETCHT0      8256(BX)
 	PREFETCHT0      8320(BX)
@@ -8879,277 +5909,24 @@ block190:
 	ADDQ            $0x00000088, BX
 	ADDQ            $0x00000200, SI
 	SUBQ            $0x00000100, DI
-	JLE             end192
+	JLE             end132
 	DECQ            R8
-	JNZ             block190
+	JNZ             block130
 
-end192:
-	MOVQ          AX, R8
+end132:
 	VEXTRACTF32X4 $0x01, Y4, X5
 	VADDPS        X5, X4, X5
 	VPERMILPS     $0xb1, X5, X4
 	VADDPS        X4, X5, X4
 	VPERMILPS     $0x4e, X4, X5
 	VADDPS        X5, X4, X4
-	VADDSS        (R8), X4, X4
-	VMOVSS        X4, (R8)
+	VADDSS        (AX), X4, X4
+	VMOVSS        X4, (AX)
 	TESTQ         DI, DI
-	JG            chunk189
+	JG            chunk129
 	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
+	ADDQ          stride+40(FP), CX
 	DECQ          DX
-	JNZ           row188
-	VZEROUPPER
-	RET
-
-// func vecIQ4XSx4AVX512(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride int, n int, stride int, last *byte)
-// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
-TEXT ·vecIQ4XSx4AVX512(SB), NOSPLIT, $0-72
-	MOVQ         dst+0(FP), AX
-	MOVQ         w+16(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVQ         xStride+40(FP), DI
-	LEAQ         (DI)(DI*2), R8
-	VBROADCASTSS flip<>+0(SB), Z0
-	VBROADCASTSS nibbles<>+0(SB), Z1
-	VMOVDQU64    shift04<>+0(SB), Z2
-	VMOVDQU64    iq4Values<>+0(SB), Z3
-
-row193:
-	MOVQ CX, BX
-	MOVQ x+32(FP), SI
-	MOVQ n+48(FP), R9
-
-chunk194:
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   $0x00000008, R10
-
-block195:
-	PREFETCHT0      8192(BX)
-	PREFETCHT0      8256(BX)
-	PREFETCHT0      8320(BX)
-	MOVWQZX         2(BX), R11
-	MOVL            4(BX), R12
-	MOVQ            R12, R13
-	SHLQ            $0x10, R13
-	ORQ             R13, R12
-	MOVQ            $0x0000ffff0000ffff, R13
-	ANDQ            R13, R12
-	MOVQ            R12, R13
-	SHLQ            $0x08, R13
-	ORQ             R13, R12
-	MOVQ            $0x00ff00ff00ff00ff, R13
-	ANDQ            R13, R12
-	MOVQ            R12, R13
-	SHLQ            $0x04, R13
-	ORQ             R13, R12
-	MOVQ            $0x0f0f0f0f0f0f0f0f, R13
-	ANDQ            R13, R12
-	MOVQ            R11, R13
-	SHLQ            $0x18, R13
-	ORQ             R13, R11
-	MOVQ            $0x000000ff000000ff, R13
-	ANDQ            R13, R11
-	MOVQ            R11, R13
-	SHLQ            $0x0c, R13
-	ORQ             R13, R11
-	MOVQ            $0x000f000f000f000f, R13
-	ANDQ            R13, R11
-	MOVQ            R11, R13
-	SHLQ            $0x06, R13
-	ORQ             R13, R11
-	MOVQ            $0x0303030303030303, R13
-	ANDQ            R13, R11
-	SHLQ            $0x04, R11
-	ORQ             R11, R12
-	VMOVQ           R12, X8
-	VPMOVZXBD       X8, Y8
-	VBROADCASTSS    thirtyTwo<>+0(SB), Y9
-	VPSUBD          Y9, Y8, Y8
-	VCVTDQ2PS       Y8, Y8
-	VPBROADCASTW    (BX), X9
-	VCVTPH2PS       X9, Y9
-	VMULPS          Y9, Y8, Y8
-	VBROADCASTI32X4 8(BX), Y9
-	VBROADCASTI32X4 24(BX), Y10
-	VINSERTI64X4    $0x01, Y10, Z9, Z9
-	VPSRLVD         Z2, Z9, Z9
-	VPANDD          Z1, Z9, Z9
-	VPSHUFB         Z9, Z3, Z9
-	VPXORD          Z0, Z9, Z9
-	VBROADCASTI32X4 40(BX), Y10
-	VBROADCASTI32X4 56(BX), Y11
-	VINSERTI64X4    $0x01, Y11, Z10, Z10
-	VPSRLVD         Z2, Z10, Z10
-	VPANDD          Z1, Z10, Z10
-	VPSHUFB         Z10, Z3, Z10
-	VPXORD          Z0, Z10, Z10
-	VBROADCASTI32X4 72(BX), Y11
-	VBROADCASTI32X4 88(BX), Y12
-	VINSERTI64X4    $0x01, Y12, Z11, Z11
-	VPSRLVD         Z2, Z11, Z11
-	VPANDD          Z1, Z11, Z11
-	VPSHUFB         Z11, Z3, Z11
-	VPXORD          Z0, Z11, Z11
-	VBROADCASTI32X4 104(BX), Y12
-	VBROADCASTI32X4 120(BX), Y13
-	VINSERTI64X4    $0x01, Y13, Z12, Z12
-	VPSRLVD         Z2, Z12, Z12
-	VPANDD          Z1, Z12, Z12
-	VPSHUFB         Z12, Z3, Z12
-	VPXORD          Z0, Z12, Z12
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS          256(SI), Y8, Y13
-	VFMADD231PS     Y13, Y14, Y4
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*1), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS          256(SI)(DI*1), Y8, Y13
-	VFMADD231PS     Y13, Y14, Y5
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(DI*2), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(DI*2), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(DI*2), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(DI*2), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y14
-	VPADDD          Y14, Y13, Y14
-	VPADDD          288(SI)(DI*2), Y14, Y14
-	VCVTDQ2PS       Y14, Y14
-	VMULPS          256(SI)(DI*2), Y8, Y13
-	VFMADD231PS     Y13, Y14, Y6
-	VXORPS          Z13, Z13, Z13
-	VPDPBUSD        (SI)(R8*1), Z9, Z13
-	VXORPS          Z14, Z14, Z14
-	VPDPBUSD        64(SI)(R8*1), Z10, Z14
-	VXORPS          Z15, Z15, Z15
-	VPDPBUSD        128(SI)(R8*1), Z11, Z15
-	VXORPS          Z16, Z16, Z16
-	VPDPBUSD        192(SI)(R8*1), Z12, Z16
-	VPUNPCKLDQ      Z14, Z13, Z17
-	VPUNPCKHDQ      Z14, Z13, Z13
-	VPADDD          Z13, Z17, Z17
-	VPUNPCKLDQ      Z16, Z15, Z13
-	VPUNPCKHDQ      Z16, Z15, Z14
-	VPADDD          Z14, Z13, Z13
-	VPUNPCKLQDQ     Z13, Z17, Z14
-	VPUNPCKHQDQ     Z13, Z17, Z13
-	VPADDD          Z13, Z14, Z14
-	VMOVDQU32       evenFirst<>+0(SB), Z13
-	VPERMD          Z14, Z13, Z13
-	VEXTRACTI64X4   $0x01, Z13, Y9
-	VPADDD          Y9, Y13, Y9
-	VPADDD          288(SI)(R8*1), Y9, Y9
-	VCVTDQ2PS       Y9, Y9
-	VMULPS          256(SI)(R8*1), Y8, Y8
-	VFMADD231PS     Y8, Y9, Y7
-	ADDQ            $0x00000088, BX
-	ADDQ            $0x00000200, SI
-	SUBQ            $0x00000100, R9
-	JLE             end197
-	DECQ            R10
-	JNZ             block195
-
-end197:
-	MOVQ          AX, R10
-	VEXTRACTF32X4 $0x01, Y4, X8
-	VADDPS        X8, X4, X8
-	VPERMILPS     $0xb1, X8, X4
-	VADDPS        X4, X8, X4
-	VPERMILPS     $0x4e, X4, X8
-	VADDPS        X8, X4, X4
-	VADDSS        (R10), X4, X4
-	VMOVSS        X4, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y5, X4
-	VADDPS        X4, X5, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y6, X4
-	VADDPS        X4, X6, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	ADDQ          dstStride+8(FP), R10
-	VEXTRACTF32X4 $0x01, Y7, X4
-	VADDPS        X4, X7, X4
-	VPERMILPS     $0xb1, X4, X5
-	VADDPS        X5, X4, X5
-	VPERMILPS     $0x4e, X5, X4
-	VADDPS        X4, X5, X5
-	VADDSS        (R10), X5, X5
-	VMOVSS        X5, (R10)
-	TESTQ         R9, R9
-	JG            chunk194
-	ADDQ          $0x04, AX
-	ADDQ          stride+56(FP), CX
-	DECQ          DX
-	JNZ           row193
+	JNZ           row128
 	VZEROUPPER
 	RET

@@ -23,14 +23,6 @@ func tileRows(i isa, f packed) []int {
 // panelRows are the same, of panels.
 var panelRows = []int{1, 2, 4, 8, 12}
 
-// vecRows are those of products of rows as they are.
-func vecRows(i isa) []int {
-	if i == avx512 {
-		return []int{1, 4}
-	}
-	return []int{1}
-}
-
 // dispatch writes the Go functions that choose assembly by type; calls through variables would let their arguments escape.
 func dispatch(file string) {
 	var b bytes.Buffer
@@ -43,12 +35,10 @@ func dispatch(file string) {
 			choose(p, f.name, "rows", tileRows(i, f), func(n int) string { return packedName(f, i, n) + "(a)" })
 		}
 		p("}\n}\n")
-		p("// vec%s multiplies rows with a number of activation rows, one of %v.", i, vecRows(i))
-		p("func vec%s(d tensor.DType, many int, dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte) {\nswitch d {", i)
+		p("// vec%s multiplies rows with an activation row.", i)
+		p("func vec%s(d tensor.DType, dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte) {\nswitch d {", i)
 		for _, f := range formats {
-			choose(p, f.name, "many", vecRows(i), func(n int) string {
-				return vecName(f, i, n) + "(dst, dstStride, w, rows, x, xStride, n, stride, last)"
-			})
+			p("case tensor.%s:\n%s(dst, w, rows, x, n, stride, last)", typeOf[f.name], vecName(f, i))
 		}
 		p("}\n}\n")
 	}

@@ -31,9 +31,7 @@ var families = map[string]func(isa){
 	},
 	"int": func(i isa) {
 		for _, f := range formats {
-			for _, n := range vecRows(i) {
-				matVec(i, f, n)
-			}
+			matVec(i, f)
 		}
 		if i == avx2 {
 			quantise()

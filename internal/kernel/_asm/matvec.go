@@ -45,7 +45,7 @@ var formats = []format{
 	{name: "IQ4XS", bytes: 136, begin: beginIQ4NL, header: headerIQ4XS, weights: weightsIQ4XS, signed: true},
 }
 
-func vecName(f format, i isa, xRows int) string { return fmt.Sprintf("vec%sx%d%s", f.name, xRows, i) }
+func vecName(f format, i isa) string { return fmt.Sprintf("vec%s%s", f.name, i) }
 
 func nothing(*vecState) {}
 
@@ -55,10 +55,9 @@ type vecState struct {
 	ones    reg.VecVirtual // AVX2: words of 1
 	flip    reg.VecVirtual // AVX-512: bytes of 128
 	w       reg.GPVirtual
-	x       rowBases // activations
-	xRows   int
+	x       reg.GPVirtual // activations
 	weights [4]reg.VecVirtual
-	acc     [][]reg.VecVirtual // [xRows]
+	acc     []reg.VecVirtual
 	masks   []reg.VecVirtual
 	scales  []reg.VecVirtual
 	mins    []reg.VecVirtual
@@ -70,17 +69,12 @@ type vecState struct {
 }
 
 // matVec makes the product of consecutive rows, stride bytes apart, with one
-// activation row or with four. Blocks are read whole; last is the last row's
-// end.
-func matVec(i isa, f format, xRows int) {
-	text(vecName(f, i, xRows), "func(dst *float32, dstStride int, w *byte, rows int, x *int8, xStride, n, stride int, last *byte)")
-	Doc(fmt.Sprintf("%s adds to dst the products of consecutive rows of n weights with %d activation rows; strides are in bytes.", vecName(f, i, xRows), xRows))
+// activation row. Blocks are read whole; last is the last row's end.
+func matVec(i isa, f format) {
+	text(vecName(f, i), "func(dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte)")
+	Doc(vecName(f, i) + " adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.")
 	dst, row, rows := arg("dst"), arg("w"), arg("rows")
-	v := &vecState{i: i, w: GP64(), x: rowBases{first: GP64()}, xRows: xRows}
-	if xRows > 1 {
-		v.x.stride = arg("xStride")
-	}
-	v.x.begin(xRows)
+	v := &vecState{i: i, w: GP64(), x: GP64()}
 	if i == avx2 {
 		v.ones = YMM()
 		VBROADCASTSS(table("words1", 0x00010001), v.ones)
@@ -93,26 +87,21 @@ func matVec(i isa, f format, xRows int) {
 	if i == avx2 && f.per16 {
 		parts = 2
 	}
-	v.acc = make([][]reg.VecVirtual, xRows)
-	for r := range v.acc {
-		v.acc[r] = i.vecs(parts)
-		if !f.per16 {
-			v.acc[r][0] = YMM()
-		}
+	v.acc = i.vecs(parts)
+	if !f.per16 {
+		v.acc[0] = YMM()
 	}
 	left, steps := GP64(), GP64()
 	rowLoop, chunk, block, whole := label("row"), label("chunk"), label("block"), label("whole")
 	Label(rowLoop)
 	MOVQ(row, v.w)
-	MOVQ(NewParamAddr("x", 32), v.x.first)
-	MOVQ(NewParamAddr("n", 48), left)
+	MOVQ(NewParamAddr("x", 24), v.x)
+	MOVQ(NewParamAddr("n", 32), left)
 	if f.tail {
 		v.keepAll()
 	}
 	Label(chunk)
-	for _, acc := range v.acc {
-		i.zero(acc...)
-	}
+	i.zero(v.acc...)
 	MOVQ(U32(chunkBlocks), steps)
 	Label(block)
 	if f.tail {
@@ -121,7 +110,7 @@ func matVec(i isa, f format, xRows int) {
 		v.keepSome(left)
 		CMPQ(rows, Imm(1))
 		JNE(LabelRef(whole))
-		MOVQ(NewParamAddr("last", 64), v.w)
+		MOVQ(NewParamAddr("last", 48), v.w)
 		Label(whole)
 	}
 	for k := range (f.bytes + 63) / 64 {
@@ -129,27 +118,20 @@ func matVec(i isa, f format, xRows int) {
 	}
 	v.block(f)
 	ADDQ(U32(uint32(f.bytes)), v.w)
-	v.x.add(xBlockBytes)
+	ADDQ(U32(xBlockBytes), v.x)
 	end := label("end")
 	SUBQ(U32(256), left)
 	JLE(LabelRef(end))
 	DECQ(steps)
 	JNZ(LabelRef(block))
 	Label(end)
-	out := GP64()
-	MOVQ(dst, out)
-	for r, acc := range v.acc {
-		sum := v.foldGroups(f, acc)
-		VADDSS(at(out, 0), sum, sum)
-		VMOVSS(sum, at(out, 0))
-		if r+1 < xRows {
-			ADDQ(NewParamAddr("dstStride", 8), out)
-		}
-	}
+	sum := v.foldGroups(f, v.acc)
+	VADDSS(at(dst, 0), sum, sum)
+	VMOVSS(sum, at(dst, 0))
 	TESTQ(left, left)
 	JG(LabelRef(chunk))
 	ADDQ(Imm(4), dst)
-	ADDQ(NewParamAddr("stride", 56), row)
+	ADDQ(NewParamAddr("stride", 40), row)
 	DECQ(rows)
 	JNZ(LabelRef(rowLoop))
 	ret()
@@ -167,16 +149,12 @@ func (v *vecState) block(f format) {
 		if f.tail {
 			v.keepOnly(m)
 		}
-		for r, acc := range v.acc {
-			VFNMADD231PS(v.x.at(r, xm+v.width(m)*k), m, acc[k])
-		}
+		VFNMADD231PS(at(v.x, xm+v.width(m)*k), m, v.acc[k])
 	}
 	v.load(f)
-	for r, acc := range v.acc {
-		for k, sum := range v.groups(f, r) {
-			VCVTDQ2PS(sum, sum)
-			VFMADD231PS(v.timesX(f, v.scales[k], r), sum, acc[k])
-		}
+	for k, sum := range v.groups(f) {
+		VCVTDQ2PS(sum, sum)
+		VFMADD231PS(v.timesX(f, v.scales[k]), sum, v.acc[k])
 	}
 }
 
@@ -184,8 +162,8 @@ func (v *vecState) width(r reg.VecVirtual) int { return int(r.Size()) }
 
 // timesX multiplies scales with those of an activation row, and makes those of
 // columns that the row does not have zeros.
-func (v *vecState) timesX(f format, sc reg.VecVirtual, r int) reg.VecVirtual {
-	x := v.x.at(r, xScales)
+func (v *vecState) timesX(f format, sc reg.VecVirtual) reg.VecVirtual {
+	x := at(v.x, xScales)
 	switch {
 	case v.width(sc) == 64:
 		out := ZMM()
@@ -247,9 +225,9 @@ func (v *vecState) keepSome(n reg.GPVirtual) {
 
 // groups returns the integer sums of 32 columns each, or of 16, even ones
 // first (AVX2: in two registers).
-func (v *vecState) groups(f format, r int) []reg.VecVirtual {
+func (v *vecState) groups(f format) []reg.VecVirtual {
 	if v.i == avx512 {
-		return []reg.VecVirtual{v.groups512(f, r)}
+		return []reg.VecVirtual{v.groups512(f)}
 	}
 	var quads [2]reg.VecVirtual // sums of 16: [half][block]
 	for k := range quads {
@@ -270,7 +248,7 @@ func (v *vecState) groups(f format, r int) []reg.VecVirtual {
 	if f.bias > 0 {
 		for k, sum := range sums {
 			start := YMM()
-			VMOVDQU(v.x.at(r, starts+32*k), start)
+			VMOVDQU(at(v.x, starts+32*k), start)
 			VPSRAD(Imm(f.shift()), start, start)
 			VPADDD(start, sum, sum)
 		}
@@ -292,12 +270,12 @@ func (v *vecState) load(f format) {
 	}
 }
 
-func (v *vecState) groups512(f format, r int) reg.VecVirtual {
+func (v *vecState) groups512(f format) reg.VecVirtual {
 	var t [4]reg.VecVirtual
 	for s, w := range v.weights {
 		t[s] = ZMM()
 		v.i.zero(t[s])
-		VPDPBUSD(v.x.at(r, 64*s), w, t[s])
+		VPDPBUSD(at(v.x, 64*s), w, t[s])
 	}
 	quads, order, sum := v.transposeSum(t), ZMM(), ZMM()
 	// lane 4l+s is group 4s+l
@@ -312,13 +290,13 @@ func (v *vecState) groups512(f format, r int) reg.VecVirtual {
 	}
 	switch {
 	case f.signed:
-		VPADDD(v.x.at(r, starts), sum, sum)
+		VPADDD(at(v.x, starts), sum, sum)
 	case f.bias > 0:
 		start := YMM()
 		if f.per16 {
 			start = ZMM()
 		}
-		VPSRAD(Imm(f.shift()), v.x.at(r, starts), start)
+		VPSRAD(Imm(f.shift()), at(v.x, starts), start)
 		VPADDD(start, sum, sum)
 	}
 	return sum
@@ -346,7 +324,7 @@ func (v *vecState) transposeSum(t [4]reg.VecVirtual) reg.VecVirtual {
 // and |x| ≤ 127.
 func (v *vecState) dot256(f format, s, h int) reg.VecVirtual {
 	w := f.weights(v, s, h)
-	x := v.x.at(0, 64*s+32*h)
+	x := at(v.x, 64*s+32*h)
 	if f.signed {
 		u, y := YMM(), YMM()
 		VPABSB(w, u)

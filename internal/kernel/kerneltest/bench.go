@@ -33,14 +33,16 @@ func roofOf(b *testing.B, threads int) roof.Roofs {
 // one pass over the set.
 // Prefill reports GFLOP/s and its share of the measured roof of its arithmetic.
 func Bench(b *testing.B) {
-	for _, d := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.Q8_0, tensor.Q4_0, tensor.Q4_K, tensor.Q6_K, tensor.Q5_0, tensor.Q5_K} {
+	for _, d := range DTypes() {
+		if kernel.PackedBytes(d, 1, 256) == 0 {
+			continue
+		}
 		for _, threads := range []int{1, 2} {
 			name := fmt.Sprintf("2048x5632/%s/threads=%d", strings.ToLower(d.String()), threads)
-			b.Run("matmul/decode/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads) })
-			b.Run("matmul/batch2/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 2, threads) })
-			b.Run("matmul/batch4/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 4, threads) })
-			b.Run("matmul/batch8/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 8, threads) })
-			b.Run("matmul/prefill/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 128, threads) })
+			b.Run("matmul/decode/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads, true) })
+			b.Run("matmul/batch8/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 8, threads, true) })
+			b.Run("matmul/prefill/"+strings.Replace(name, "2048x5632", "5632x2048", 1), func(b *testing.B) { benchMatMul(b, d, 5632, 2048, 512, threads, true) })
+			b.Run("matmul/decode/unpacked/"+name, func(b *testing.B) { benchMatMul(b, d, 2048, 5632, 1, threads, false) })
 		}
 	}
 	for _, d := range DTypes() {
@@ -65,29 +67,29 @@ func benchCached(b *testing.B, d tensor.DType) {
 	b.ReportMetric(outs*cols/per/1e9, "Gvalue/s")
 }
 
-func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int) {
+func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pack bool) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := Matrix(r, d, outs, cols)
-	total := len(w.Data)
-	if n := kernel.PackedBytes(d, outs, cols); n > 0 {
-		w.Tiles = alignedBytes(n)
+	if pack {
+		w.Tiles = alignedBytes(kernel.PackedBytes(d, outs, cols))
 		w.Pack(w.Tiles, 0, outs)
+		w.Data = nil
 	}
+	total := len(w.Data) + len(w.Tiles)
 	set := []*kernel.Matrix{w}
 	if rows <= 8 { // enough copies that the caches do not hold them
 		for len(set)*total < 512<<20 {
 			c := *w
-			if c.Tiles != nil {
+			c.Data = append([]byte(nil), w.Data...)
+			if pack {
 				c.Tiles = alignedBytes(len(w.Tiles))
 				copy(c.Tiles, w.Tiles)
-			} else {
-				c.Data = append([]byte(nil), w.Data...)
 			}
 			set = append(set, &c)
 		}
 	}
 	form := kernel.FormOf(d)
-	x := make([]byte, rows*form.RowBytes(cols))
+	x := alignedBytes(rows * form.RowBytes(cols))
 	for i := range rows {
 		form.Prepare(x[i*form.RowBytes(cols):], Floats(r, cols))
 	}

@@ -48,6 +48,14 @@ func TestGuard(t *testing.T) {
 				for i := range 5 {
 					form.Prepare(p[i*form.RowBytes(cols):], x[i*cols:(i+1)*cols])
 				}
+				if size := kernel.PackedBytes(d, w.Rows, cols); size > 0 {
+					packed := *w
+					packed.Tiles = guarded(t, size)
+					w.Pack(packed.Tiles, 0, w.Rows)
+					for _, rows := range []int{1, 5} {
+						kernel.MatMulQ(dst, 5, &packed, 0, 5, p[:rows*form.RowBytes(cols)], rows)
+					}
+				}
 				for _, rows := range []int{1, 5} {
 					kernel.MatMul(dst, 5, w, 0, 5, x, cols, rows)
 					kernel.MatMulQ(dst, 5, w, 0, 5, p[:rows*form.RowBytes(cols)], rows)

@@ -61,6 +61,16 @@ func Allocations(t *testing.T) {
 			none(fmt.Sprintf("MatMul %v, %d rows", d, n), func() { kernel.MatMul(dst, 8, w, 0, 7, x, cols, n) })
 			none(fmt.Sprintf("MatMulQ %v, %d rows", d, n), func() { kernel.MatMulQ(dst, 8, w, 0, 7, p[:n*form.RowBytes(cols)], n) })
 		}
+		if size := kernel.PackedBytes(d, 8, cols); size > 0 {
+			w.Tiles = alignedBytes(size)
+			none("Pack", func() { w.Pack(w.Tiles, 0, 8) })
+			for _, n := range []int{1, 5, rows} {
+				if kernel.Variant() == "portable" && n == rows {
+					continue
+				}
+				none(fmt.Sprintf("MatMulQ of packed %v, %d rows", d, n), func() { kernel.MatMulQ(dst, 8, w, 0, 7, p[:n*form.RowBytes(cols)], n) })
+			}
+		}
 		none("LoadRow", func() { kernel.LoadRow(x[:cols], d, w.Data) })
 	}
 	for _, f := range vectorFuncs {
