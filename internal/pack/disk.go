@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"atenia/internal/arena"
 	"atenia/internal/durable"
@@ -48,6 +50,7 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	for _, p := range d.Paths {
 		err := os.MkdirAll(filepath.Dir(p), 0o755)
 		if err == nil {
+			removeUnfinished(p)
 			err = durable.WriteFile(p, func(w io.Writer) error { return s.save(w, ms, &id) })
 		}
 		if err == nil {
@@ -59,6 +62,19 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 		faults = errors.Join(faults, err)
 	}
 	return "", false, faults
+}
+
+// removeUnfinished removes what processes that were killed while they made the
+// file left behind, see package durable: each may be as large as the model. One
+// that was written to within the hour may be somebody's at work.
+func removeUnfinished(path string) {
+	dir, name := filepath.Split(path)
+	files, _ := os.ReadDir(dir)
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && strings.HasPrefix(f.Name(), "."+name+".tmp-") && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
 }
 
 // packable returns the matrices that have a packed form.

@@ -147,6 +147,34 @@ func TestDiskPlaces(t *testing.T) {
 	s.Close()
 }
 
+// What a killed process left is removed when the file is made again, what
+// another may be writing is not.
+func TestUnfinished(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.packed")
+	left := func(name string, age time.Duration) string {
+		p := filepath.Join(filepath.Dir(path), name)
+		if err := os.WriteFile(p, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(p, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	keep := []string{left(".m.packed.tmp-1", time.Minute), left("other", 9*time.Hour)}
+	gone := left(".m.packed.tmp-2", 2*time.Hour)
+	s, _ := diskStore(weights(), Disk{Paths: []string{path}})
+	s.Close()
+	for _, p := range keep {
+		if _, err := os.Stat(p); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(gone); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", gone, err)
+	}
+}
+
 // childVar names the folder of the file that the child process of TestKill
 // makes.
 const childVar = "ATENIA_PACK_CHILD"
