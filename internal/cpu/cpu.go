@@ -73,9 +73,6 @@ func HasAVX512() bool {
 		cpuid.AVX512VL, cpuid.AVX512VNNI)
 }
 
-// HasDotProd reports SDOT, for bytes.
-func HasDotProd() bool { return cpuid.CPU.Supports(cpuid.ASIMDDP) }
-
 // Threads returns how many threads compute fastest: one for each physical core
 // the process may run on, no more than the quota pays for, at least one. Where
 // the quota is no whole number the nearest one counts: one thread more makes
