@@ -62,17 +62,17 @@ func largest(c []candidate, logits []float32) error {
 		c[i] = candidate{int32(i), l}
 	}
 	heapify(c)
-	low := c[0].logit
-	for i, l := range logits[len(c):] {
-		if l <= low { // an equal one has the higher id
-			continue
+	for i := len(c); ; i++ {
+		i += below(logits[i:], c[0].logit) // an equal one has the higher id
+		if i == len(logits) {
+			break
 		}
+		l := logits[i]
 		if !(l <= math.MaxFloat32) {
-			return &LogitsError{len(c) + i, l}
+			return &LogitsError{i, l}
 		}
-		c[0] = candidate{int32(len(c) + i), l}
+		c[0] = candidate{int32(i), l}
 		siftDown(c, 0)
-		low = c[0].logit
 	}
 	slices.SortFunc(c, compare)
 	return nil

@@ -5,18 +5,36 @@ import "math"
 // argmaxLogits returns the most likely token, the lowest id among equals.
 func argmaxLogits(logits []float32) (int32, error) {
 	b, high := 0, negInf
-	for i, l := range logits {
-		if !(l <= high) { // larger or NaN
-			if !(l <= math.MaxFloat32) {
-				return 0, &LogitsError{i, l}
-			}
-			b, high = i, l
+	for i := 0; ; i++ {
+		i += below(logits[i:], high)
+		if i == len(logits) {
+			break
 		}
+		if !(logits[i] <= math.MaxFloat32) {
+			return 0, &LogitsError{i, logits[i]}
+		}
+		b, high = i, logits[i]
 	}
 	if high == negInf {
 		return 0, ErrNoToken
 	}
 	return int32(b), nil
+}
+
+// below returns how many values come before the first that is larger than high,
+// or a NaN. Nearly all are, so it looks at eight at a time.
+func below(x []float32, high float32) int {
+	i := 0
+	for ; i+8 <= len(x); i += 8 {
+		y := (*[8]float32)(x[i:])
+		if !(y[0] <= high && y[1] <= high && y[2] <= high && y[3] <= high && y[4] <= high && y[5] <= high && y[6] <= high && y[7] <= high) {
+			break
+		}
+	}
+	for i < len(x) && x[i] <= high {
+		i++
+	}
+	return i
 }
 
 // pickBlocks is how many partial sums pick keeps.
