@@ -53,6 +53,18 @@
 //	tile   │ scales │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
 //	row            │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
 //
+// A cell of weights is 32 columns of 16 rows; these are its vectors of 64 bytes,
+// whose every word is one row (package block has the scales, and all formats):
+//
+//	bytes           vector k of 8    │ row 0: c 4k 4k+1 4k+2 4k+3 │ row 1 │ … │ row 15 │
+//	(Q8_0 + 128)
+//	nibbles         vector k of 4    │ row 0: c 4k…   in bits 0–3 │ row 1 │ … │ row 15 │
+//	(Q4_0, Q4_K …)                   │      c 16+4k…  in bits 4–7 │
+//	bit pairs       vector v of 2    │ row 0: c 16v…    bits 0, 1 │ row 1 │ … │ row 15 │
+//	(Q2_K, Q6_K's upper)             │      … c 16v+12… bits 6, 7 │
+//	single bits     1 vector         │ row 0: c 0…      in bit 0  │ row 1 │ … │ row 15 │
+//	(Q5_0's fifth, Q3_K's third)     │      … c 28…     in bit 7  │
+//
 // For up to 12 activation rows, 1 to 8 a call, codes become bytes in registers,
 // and memory is asked for twice, 8 KiB ahead for the second-level cache and
 // 2 KiB ahead for the first: one row takes weights as fast as they can be read.
