@@ -13,8 +13,8 @@ import (
 // whatever time the system gives to any of its threads.
 //
 // Afterwards a worker is kept off the processor of the caller, on which the
-// system would else wake it: there it helps nobody. The caller itself is moved
-// but never bound, and a pool without neighbours leaves placing to the system.
+// system would else wake it: there it helps nobody. The caller itself, whose thread is
+// not the pool's, is moved but keeps its mask, and a pool without neighbours leaves placing to the system.
 
 const (
 	// watchFor is how long a thread must have stood still to be stalled.
@@ -81,8 +81,8 @@ func (p *Pool) awaitCaller(s *share, last uint64) bool {
 		return true
 	case stalled:
 		// Seen again: it may have ended the section and have gone to sleep.
-		if p.working() && p.gen.Load() == last && p.fetch(&p.caller) {
-			p.seat.release(&p.caller)
+		if p.working() && p.gen.Load() == last && p.seat.bring(&p.caller) {
+			p.fetched.Add(1)
 			p.seat.shoo(&s.thread)
 		}
 	}

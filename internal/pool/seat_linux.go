@@ -13,6 +13,8 @@ import (
 type thread struct {
 	id   atomic.Int32
 	kept atomic.Int32 // off this processor, plus one
+
+	moving atomic.Bool // somebody is bringing it
 }
 
 // sit makes t the thread that runs.
@@ -45,7 +47,7 @@ func (s *seating) clock(t *thread) (time.Duration, bool) {
 }
 
 // fetch moves t, which does not run, to the processor of the caller and keeps
-// it there until shoo or release. It takes effect when the caller sleeps.
+// it there until shoo. It takes effect when the caller sleeps.
 func (s *seating) fetch(t *thread) bool {
 	var here unix.CPUSet
 	cpu, ok := processor()
@@ -56,9 +58,28 @@ func (s *seating) fetch(t *thread) bool {
 	return unix.SchedSetaffinity(int(t.id.Load()), &here) == nil
 }
 
-// release lets t, once fetched, run anywhere again; it stays where it is until
-// the system sees a reason to move it.
-func (s *seating) release(t *thread) { _ = unix.SchedSetaffinity(int(t.id.Load()), &s.allowed) }
+// bring moves t, which does not run, to the processor of the caller, where it
+// stays until the system sees a reason to move it. Its mask is its owner's: t
+// has the same one before and after, and is left alone if that forbids the
+// processor.
+func (s *seating) bring(t *thread) bool {
+	if !t.moving.CompareAndSwap(false, true) {
+		return false // a second one would take the mask of the move for t's own
+	}
+	defer t.moving.Store(false)
+	var own, here unix.CPUSet
+	id := int(t.id.Load())
+	cpu, ok := processor()
+	if !ok || unix.SchedGetaffinity(id, &own) != nil || !own.IsSet(cpu) {
+		return false
+	}
+	here.Set(cpu)
+	if unix.SchedSetaffinity(id, &here) != nil {
+		return false
+	}
+	_ = unix.SchedSetaffinity(id, &own)
+	return true
+}
 
 // shoo lets t run anywhere but on the processor of the caller.
 func (s *seating) shoo(t *thread) {

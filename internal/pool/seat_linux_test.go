@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Fetching, releasing and shooing show in the affinity mask.
+// Fetching and shooing show in the affinity mask.
 func TestFetch(t *testing.T) {
 	p := newPool(t, 2)
 	if !p.seat.on {
@@ -97,10 +97,6 @@ func TestFetch(t *testing.T) {
 	if !p.fetch(th) || p.fetched.Load() != 1 || mask() != here {
 		t.Errorf("fetched to %v, want %v", mask(), here)
 	}
-	p.seat.release(th)
-	if mask() != p.seat.allowed {
-		t.Errorf("released to %v, want %v", mask(), p.seat.allowed)
-	}
 	p.seat.shoo(th)
 	rest := p.seat.allowed
 	for cpu := range 1024 {
@@ -119,6 +115,45 @@ func TestFetch(t *testing.T) {
 	p.seat.reseat(th)
 	if set := mask(); set.IsSet(cpu) || set.Count() != p.seat.allowed.Count()-1 {
 		t.Errorf("reseated to %v, the caller is on %d", set, cpu)
+	}
+}
+
+// A thread that is brought has the mask that it had, whatever that was, and
+// does not come where it must not be.
+func TestBringKeepsMask(t *testing.T) {
+	p := newPool(t, 2)
+	if !p.seat.on {
+		t.Skip("fewer processors allowed than threads")
+	}
+	runtime.LockOSThread() // the thread ends with the test: its mask is narrowed
+	var here unix.CPUSet
+	cpu, _ := processor()
+	here.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &here); err != nil {
+		t.Skip(err)
+	}
+	elsewhere := p.seat.allowed
+	elsewhere.Clear(cpu)
+	th, _ := sitting(t, p)
+	id := int(th.id.Load())
+	for _, c := range []struct {
+		mask  unix.CPUSet
+		moves bool
+	}{{p.seat.allowed, true}, {here, true}, {elsewhere, false}} {
+		var got unix.CPUSet
+		if err := unix.SchedSetaffinity(id, &c.mask); err != nil {
+			t.Fatal(err)
+		}
+		if moved := p.seat.bring(th); moved != c.moves {
+			t.Errorf("mask %v: brought %v, want %v", c.mask, moved, c.moves)
+		}
+		if err := unix.SchedGetaffinity(id, &got); err != nil || got != c.mask {
+			t.Errorf("mask %v became %v, %v", c.mask, got, err)
+		}
+	}
+	th.moving.Store(true)
+	if p.seat.bring(th) {
+		t.Error("brought by two at a time")
 	}
 }
 

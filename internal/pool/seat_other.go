@@ -15,6 +15,6 @@ func (*thread) sit() {}
 func (*seating) look(int)                            {}
 func (*seating) clock(*thread) (time.Duration, bool) { return 0, false }
 func (*seating) fetch(*thread) bool                  { return false }
-func (*seating) release(*thread)                     {}
+func (*seating) bring(*thread) bool                  { return false }
 func (*seating) shoo(*thread)                        {}
 func (*seating) reseat(*thread)                      {}
