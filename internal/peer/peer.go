@@ -161,7 +161,7 @@ func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
 	cmd.WaitDelay = time.Second
 	var out, errw limited
 	cmd.Stdout, cmd.Stderr = &out, &errw
-	if err := cmd.Run(); err != nil {
+	if err := run(cmd); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
