@@ -93,7 +93,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 	}
 	defer stop()
 	b.mf.cfg.Slots = max(4, b.bc.Batch)
-	m, err := b.mf.open(ctx, b.path)
+	m, err := b.mf.open(ctx, a.err, b.path)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (a *app) chat() *cobra.Command {
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "what the model is told first")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		m, err := mf.open(c.Context(), optionalModel(args))
+		m, err := mf.open(c.Context(), a.err, optionalModel(args))
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (a *app) logits() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		m, err := mf.open(c.Context(), optionalModel(args))
+		m, err := mf.open(c.Context(), a.err, optionalModel(args))
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +28,20 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
 }
 
-func (m *modelFlags) open(ctx context.Context, path string) (*atenia.Model, error) {
+// open opens a model. What was asked for and could not be had, without being an
+// error, it says on errw.
+func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	if dir, err := os.UserCacheDir(); err == nil { // a user without one has no place for it
 		m.cfg.PackDir = filepath.Join(dir, "atenia")
 	}
-	return atenia.Open(ctx, path, &m.cfg)
+	model, err := atenia.Open(ctx, path, &m.cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p := model.Packing(); p.Asked != p.Mode && p.Fault != nil {
+		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: going on with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
+	}
+	return model, nil
 }
 
 // modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A

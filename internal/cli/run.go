@@ -41,7 +41,7 @@ func (a *app) run() *cobra.Command {
 			}
 			prompt = strings.TrimSuffix(string(b), "\n")
 		}
-		m, err := mf.open(c.Context(), path)
+		m, err := mf.open(c.Context(), a.err, path)
 		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) {
 			return fmt.Errorf("%w; a prompt of several words needs quotes", err)
 		}

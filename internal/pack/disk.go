@@ -32,10 +32,17 @@ type Disk struct {
 	Verify bool
 }
 
+// errNoFile is for models that were not opened from files, or whose files have
+// gone since.
+var errNoFile = errors.New("packed weights: want a model in a file, got one without")
+
 // openDisk maps a packed file, and makes it first if there is none that fits.
 // faults are those of files that could not be used.
 func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	d := &s.cfg.Disk
+	if len(d.Paths) == 0 {
+		return "", false, errNoFile
+	}
 	ms, id := s.packable(), identity{source: d.Source}
 	id.layout, id.sample = layoutOf(ms), sampleOf(ms)
 	for _, p := range d.Paths {

@@ -25,6 +25,7 @@ func mapFile(path string) (b []byte, unmap func() error, err error) {
 		return nil, nil, err
 	}
 	if _, err := io.ReadFull(f, block.Bytes); err != nil {
+		block.Release()
 		return nil, nil, err
 	}
 	return block.Bytes, func() error { block.Release(); return nil }, nil

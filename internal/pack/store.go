@@ -69,6 +69,7 @@ func (s *Store) Open(more int64) {
 		s.cfg.Mode = Auto
 		s.decision = decide(s.cfg, s.all)
 		s.decision.Asked, s.decision.Fault = OnDisk, fault
+		s.decision.Because = "disk cannot be used; " + s.decision.Because
 	}
 	if s.decision.Mode == Memory {
 		s.openMemory()
