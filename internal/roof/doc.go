@@ -9,6 +9,7 @@
 //	Dot     ─ prefill with quantised weights: int8 products
 //
 // A [Probe] keeps its memory between rounds, so that roofs can be measured in
-// turns with kernels; [Measure] is for callers that want numbers. The loops themselves are functions of package kernel, in the
-// instruction set of the variant in use.
+// turns with kernels; [Measure] is for callers that want numbers. The loops
+// themselves are functions of package kernel, in the instruction set of the
+// variant in use.
 package roof
