@@ -144,8 +144,8 @@ func (a *app) printBench(r *benchResult) error {
 		return err
 	}
 	if r.Prefill.Tokens > 0 {
-		fmt.Fprintf(a.out, "prefill does %.2f G operations a token: %.1f G/s, %.0f %% of what this machine does\n",
-			(r.FloatOps+r.Int8Ops)/1e9, r.PrefillSpeed*(r.FloatOps+r.Int8Ops)/1e9, 100*r.OpsShare)
+		fmt.Fprintf(a.out, "prefill does %.1f M operations a token: %.1f G/s, %.0f %% of what this machine does\n",
+			(r.FloatOps+r.Int8Ops)/1e6, r.PrefillSpeed*(r.FloatOps+r.Int8Ops)/1e9, 100*r.OpsShare)
 	}
 	if r.Decode.Tokens > 0 {
 		steps, what := r.DecodeSpeed, "token"
