@@ -40,7 +40,7 @@ const (
 // tileRowsOf returns how many of the remaining activation rows go next.
 func tileRowsOf(rows, most int) int {
 	switch {
-	case rows >= 12 && most >= 12:
+	case rows >= 12 && most >= 12 && rows != 16: // which is twice 8
 		return 12
 	case rows >= 8 && level.Load() == levelAVX512:
 		return 8
@@ -58,9 +58,6 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 	if level.Load() == 0 {
 		matMulTilesGeneric(dst, dstStride, w, lo, hi, x, rows)
 		return
-	}
-	for r := range rows {
-		clear(dst[r*dstStride+lo : r*dstStride+hi])
 	}
 	for j := lo; j < hi; {
 		tile := j / TileRows
@@ -98,7 +95,7 @@ func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows
 	}
 }
 
-// fusedTiles multiplies whole tiles, unpacked in registers, adding to dst.
+// fusedTiles multiplies whole tiles, unpacked in registers.
 func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	var sums [16 * 8 * TileRows]float32
 	step := block.PackingOf(w.DType).TileBytes(w.Cols)
@@ -116,9 +113,12 @@ func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRow
 }
 
 // to sets where products with n activation rows go and where these are, from
-// column c on.
+// column c on. Before the first, dst is cleared, to be in the cache when added to.
 func (a tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) tileArgs {
 	_ = dst[(n-1)*dstStride+tiles*TileRows-1]
+	for r := 0; r < n && c == 0; r++ {
+		clear(dst[r*dstStride:][:tiles*TileRows])
+	}
 	a.dst, a.dstStride, a.tiles = &dst[0], 4*dstStride, tiles
 	a.x, a.xStride = &x.cells(0)[c/32], FormQ8.RowBytes(x.cols)
 	a.xBack = 8 * xCellBytes * blocks(a.cols)
