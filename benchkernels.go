@@ -13,6 +13,7 @@ import (
 	"atenia/internal/arena"
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/choice"
 	"atenia/internal/roof"
 	"atenia/tensor"
 )
@@ -40,7 +41,13 @@ type KernelsReport struct {
 	Variant string
 	Roofs   KernelRoofs // the best of all rounds
 	Kernels []KernelRate
+	// Decisions are what products of the measured formats chose at first use.
+	Decisions []KernelDecision
 }
+
+// A KernelDecision is a choice that kernels made by measurement, with the times
+// of all candidates. No result depends on it.
+type KernelDecision = choice.Decision
 
 // KernelRoofs are the most that the threads together do in a second.
 type KernelRoofs struct {
@@ -143,6 +150,7 @@ func BenchKernels(ctx context.Context, c KernelsConfig) (*KernelsReport, error) 
 		}
 	}
 	b.judge()
+	b.report.Decisions = kernel.Decisions()
 	return &b.report, err
 }
 

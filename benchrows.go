@@ -5,13 +5,14 @@ import (
 
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/exact"
 )
 
 // rows adds what is done to rows of activations, which come from half of the
 // second-level cache.
 func (b *kernelBench) rows() {
 	cos, sin := make([]float32, benchDim/2), make([]float32, benchDim/2)
-	kernel.RopeTable(cos, sin, wave(benchDim/2), 7, 1)
+	exact.RopeTable(cos, sin, wave(benchDim/2), 7, 1)
 	ones := wave(benchVocab)
 	for _, k := range []struct {
 		use     string

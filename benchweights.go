@@ -53,7 +53,7 @@ type productShape struct {
 }
 
 // benchPiece is how many outputs one call computes, as many as in a model.
-const benchPiece = 64
+const benchPiece = 128
 
 // rowBytes is for shapes that every format divides.
 func rowBytes(d tensor.DType, n int) int {

@@ -32,9 +32,11 @@ internal/chat/*:     internal/chat/object internal/chat/method
 internal/sample:
 internal/pool:       internal/cpu internal/invariant
 internal/quant:      tensor
-internal/kernel:     tensor internal/cpu internal/quant internal/invariant internal/kernel/block
-internal/kernel/*:   tensor internal/cpu internal/kernel internal/roof
+internal/kernel:     tensor internal/cpu internal/quant internal/invariant internal/kernel/block internal/kernel/choice internal/kernel/exact
+internal/kernel/*:   tensor internal/cpu internal/kernel internal/kernel/exact internal/roof
 internal/kernel/block: tensor
+internal/kernel/choice:
+internal/kernel/exact:
 internal/roof:       internal/cpu internal/arena internal/kernel
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
@@ -45,9 +47,9 @@ internal/convert:    tensor internal/modelfile internal/compile internal/weights
 internal/arena:
 internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       tensor internal/kernel internal/arena internal/durable
-internal/exec:       tensor plan plan/pass internal/kernel internal/pack internal/arena internal/pool internal/invariant
+internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/arena internal/roof
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof
 internal/peer:
 internal/cli:        . internal/durable internal/peer
 cmd/*:               internal/cli

@@ -22,6 +22,8 @@ type kernelsResult struct {
 	FLOPS     float64      `json:"flops"`
 	Int8      float64      `json:"int8_ops"`
 	Kernels   []kernelRate `json:"kernels"`
+
+	Decisions []atenia.KernelDecision `json:"decisions,omitempty"`
 }
 
 type kernelRate struct {
@@ -128,6 +130,7 @@ func kernelsOf(r *atenia.KernelsReport) *kernelsResult {
 	res := &kernelsResult{
 		Threads: r.Threads, Variant: r.Variant,
 		Bandwidth: r.Roofs.Memory, Cache: r.Roofs.Cache, FLOPS: r.Roofs.FMA, Int8: r.Roofs.Dot,
+		Decisions: r.Decisions,
 	}
 	for _, k := range r.Kernels {
 		res.Kernels = append(res.Kernels, kernelRate{
@@ -201,5 +204,15 @@ func (a *app) printKernels(r *kernelsResult) error {
 		}
 	}
 	fmt.Fprintln(w)
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, d := range r.Decisions {
+		fmt.Fprintf(a.out, "%s: %s, %d:", strings.ToLower(d.Class), d.What, d.Choice)
+		for _, c := range d.Candidates {
+			fmt.Fprintf(a.out, " %d takes %v", c.Value, c.Took)
+		}
+		fmt.Fprintln(a.out)
+	}
+	return nil
 }

@@ -3,7 +3,7 @@ package exec
 import (
 	"math"
 
-	"atenia/internal/kernel"
+	"atenia/internal/kernel/exact"
 	"atenia/plan"
 )
 
@@ -64,7 +64,7 @@ func (t *ropeTable) fill(s *Step) {
 		inv := t.frequencies(r)
 		for j := range r.Len {
 			at := (r.First + j) * half
-			kernel.RopeTable(t.cos[at:at+half], t.sin[at:at+half], inv, r.Pos+j, t.p.RopeScale)
+			exact.RopeTable(t.cos[at:at+half], t.sin[at:at+half], inv, r.Pos+j, t.p.RopeScale)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"atenia/internal/kernel/exact"
+)
 
 // The functions below write f of every value of src to dst, which may be src.
 // They evaluate float32 polynomials, fused in the exponential alone, in one
@@ -135,15 +139,15 @@ func exp32(x float32) float32 {
 		return x
 	}
 	x = min(max(x, expMin), expMax)
-	shifted := fma32(x, log2e, expShift)
+	shifted := exact.FMA(x, log2e, expShift)
 	n := shifted - expShift
-	r := fma32(n, -ln2Hi, x)
-	r = fma32(n, -ln2Lo, r)
+	r := exact.FMA(n, -ln2Hi, x)
+	r = exact.FMA(n, -ln2Lo, r)
 	p := expC[0]
 	for _, c := range expC[1:] {
-		p = fma32(p, r, c)
+		p = exact.FMA(p, r, c)
 	}
-	y := fma32(fma32(p, r, 1), r, 1)
+	y := exact.FMA(exact.FMA(p, r, 1), r, 1)
 	k := int32(n)
 	h := k >> 1
 	return float32(y*math.Float32frombits(uint32(h+127)<<23)) * math.Float32frombits(uint32(k-h+127)<<23)

@@ -22,7 +22,7 @@
 // row, and its value never depends on how many rows were asked for, on which
 // outputs, or on the thread that did it. Products with float32 activations add
 // columns one after another, products with int8 ones in lanes that are folded,
-// [lanes.sum]:
+// [exact.Lanes.Sum]:
 //
 //	float   fused multiply-adds of w[c]·x[c] from zero, c ascending; the sums of
 //	        every 256 columns are added in order
@@ -36,7 +36,7 @@
 // after another, within spans of 256 positions that are merged in order.
 // The portable Go functions say so and are the specification: the assembly
 // for AVX2 and AVX-512 yields the same bits, which package kerneltest checks.
-// A portable fused multiply-add is [fma32], exact on every machine.
+// A portable fused multiply-add is [exact.FMA], exact on every machine.
 //
 // # Few rows and many
 //
@@ -119,7 +119,7 @@
 //	column 1  │ k0 … k15 │ × q0[1] … q7[1]   row 1 │ v0 … v31 │ × p0[1] … p7[1]
 //	…           8 sums of 16 scores          …       8 sums of 32 values
 //
-// Functions do not allocate and may be called from many goroutines at once.
+// Functions do not allocate, apart from what measures, once, [Decisions], and may be called from many goroutines at once.
 // Slices that are too short fail a bounds check before anything is read; a
 // type that [Supports] denies is such a mistake of the caller too.
 //
@@ -131,9 +131,7 @@
 // weighted sums, softmax.go what is between. packed_amd64.go chooses among
 // products of tiles, product_amd64.go among those of rows, kernel_amd64.go gives
 // whole vectors to assembly, made by _asm (go generate), and the rest to the
-// functions named Generic. To add a format in Go: cases in block.Unpack, in
-// block.PackingOf, in what packs and unpacks cells, and in [Supports]; in
-// assembly: an entry of packedFormats in _asm/packed.go, one of formats in
-// _asm/matvec.go and, for arm64, one of packings in internal/gen/neon, whose
-// words of machine code say what they are.
+// functions named Generic. What adds in a defined order is package exact; package
+// choice measures.
+// Package block says what a new format needs.
 package kernel

@@ -1,6 +1,9 @@
 package kernel
 
-import "atenia/tensor"
+import (
+	"atenia/internal/kernel/exact"
+	"atenia/tensor"
+)
 
 // chainCols columns are one chain of fused multiply-adds of a float product.
 // Chains bound the error, and 256 columns of some tiles stay in L1.
@@ -21,7 +24,7 @@ func matMulFloatsGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x 
 			for r := range rows {
 				sum := float32(0)
 				for i, v := range x[r*xStride+c:][:len(ws)] {
-					sum = fma32(ws[i], v, sum)
+					sum = exact.FMA(ws[i], v, sum)
 				}
 				dst[r*dstStride+j] += sum
 			}

@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"atenia/internal/kernel/exact"
+)
 
 // RMSNorm writes src/√(mean of squares + eps) times (weight + offset); a nil
 // weight means ones and no offset. Squares are summed in float64, in 16 lanes
@@ -40,16 +44,8 @@ func normaliseGeneric(dst, src, weight, bias []float32, mean, inv, offset float3
 	}
 }
 
-// lanes64 are [lanes] of sums in float64, folded in the same order.
-type lanes64 [16]float64
-
-func (a *lanes64) sum() float64 {
-	var b [4]float64
-	for i := range b {
-		b[i] = (a[i] + a[i+8]) + (a[i+4] + a[i+12])
-	}
-	return (b[0] + b[1]) + (b[2] + b[3])
-}
+type lanes = exact.Lanes
+type lanes64 = exact.Lanes64
 
 func sumLanesGeneric(a *lanes64, x []float32) {
 	for i, v := range x {
@@ -67,12 +63,12 @@ func sumSquaresLanesGeneric(a *lanes64, x []float32, mean float64) {
 func sum(x []float32) float64 {
 	var a lanes64
 	sumLanes(&a, x)
-	return a.sum()
+	return a.Sum()
 }
 
 // sumSquares returns the sum of (x−mean)².
 func sumSquares(x []float32, mean float64) float64 {
 	var a lanes64
 	sumSquaresLanes(&a, x, mean)
-	return a.sum()
+	return a.Sum()
 }

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"unsafe"
 
 	"atenia/internal/kernel/block"
@@ -80,14 +81,11 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 }
 
 func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
-	most := max(1, tileCall/block.PackingOf(w.DType).TileBytes(w.Cols))
-	many := rows > fusedTileRows && level.Load() == levelAVX512
-	if many {
-		most = panelTiles
-	}
+	group := panelGroup(w, tile, tiles, x, rows)
+	most := cmp.Or(group, max(1, tileCall/block.PackingOf(w.DType).TileBytes(w.Cols)))
 	for i := 0; i < tiles; i += most {
 		n := min(most, tiles-i)
-		if many {
+		if group > 0 {
 			panelTilesOf(dst[i*TileRows:], dstStride, w, tile+i, n, x, rows)
 		} else {
 			fusedTiles(dst[i*TileRows:], dstStride, w, tile+i, n, x, rows)
@@ -113,7 +111,8 @@ func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRow
 }
 
 // to sets where products with n activation rows go and where these are, from
-// column c on. Before the first, dst is cleared, to be in the cache when added to.
+// column c on: the first columns start with zeros, which are in the cache when
+// they are added to.
 func (a tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) tileArgs {
 	_ = dst[(n-1)*dstStride+tiles*TileRows-1]
 	for r := 0; r < n && c == 0; r++ {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"atenia/internal/kernel/block"
+	"atenia/internal/kernel/exact"
 )
 
 // chunkBlocks of 256 columns are summed at a time; the sums of chunks are
@@ -34,7 +35,7 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 // dotChunk multiplies blocks: lane g is the sum over blocks of group g, which
 // is 32 columns, or, for formats with halves, 16, the first of all 32 first.
 func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
-	var a lanes
+	var a exact.Lanes
 	for i := range w {
 		for b := range 8 {
 			if halves {
@@ -46,21 +47,21 @@ func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
 		}
 	}
 	if halves {
-		return a.sum()
+		return a.Sum()
 	}
-	return a.sum8()
+	return a.Sum8()
 }
 
 // dotGroup adds the products of n columns from c, whose sum of integers is
 // exact: the minimum first, times m, the activations' sum.
 func dotGroup(a *float32, w *block.Weights, x *xBlock, c, n int, mins bool, m float32) {
 	if mins {
-		*a = fma32(-w.M[c/16], m, *a)
+		*a = exact.FMA(-w.M[c/16], m, *a)
 	}
 	sum := int32(0)
 	wq, xq := w.Q[c:c+n], x.q[c:c+n]
 	for i, q := range wq {
 		sum += int32(q) * int32(xq[i])
 	}
-	*a = fma32(float32(sum), w.S[c/16]*x.d[c/32], *a)
+	*a = exact.FMA(float32(sum), w.S[c/16]*x.d[c/32], *a)
 }

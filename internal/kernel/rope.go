@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // Rope rotates pairs of the first 2·len(cos) values of one head by the angles
 // whose cosines and sines are given: values i and i+len(cos), or, interleaved,
 // values 2i and 2i+1. Products and sums are rounded apart, as PyTorch does:
@@ -30,17 +28,5 @@ func ropeInterleavedGeneric(x, cos, sin []float32) {
 		s, p, q := sin[i], x[2*i], x[2*i+1]
 		x[2*i] = float32(p*c) - float32(q*s)
 		x[2*i+1] = float32(q*c) + float32(p*s)
-	}
-}
-
-// RopeTable writes scale times the cosine and sine of pos·invFreq[i]. The
-// angle is rounded to float32, as PyTorch's is; its cosine and sine are then
-// exact to the last bit of float32.
-func RopeTable(cos, sin []float32, invFreq []float32, pos int, scale float32) {
-	cos, sin = cos[:len(invFreq)], sin[:len(invFreq)]
-	p := float32(pos)
-	for i, f := range invFreq {
-		s, c := math.Sincos(float64(p * f))
-		cos[i], sin[i] = float32(c)*scale, float32(s)*scale
 	}
 }

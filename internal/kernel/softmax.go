@@ -42,7 +42,7 @@ func SoftmaxSpan(x []float32, lo, hi int) (top, sum float32) {
 	top = maxOf(x) + 0 // which makes of a zero the positive one
 	var a lanes
 	expSum(&a, x, finite(top))
-	return top, a.sum()
+	return top, a.Sum()
 }
 
 // finite returns what to subtract from scores of which top is the largest.

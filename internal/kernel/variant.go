@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"atenia/internal/kernel/choice"
 )
 
 // Here, since go generate reads no file for another architecture.
@@ -26,12 +28,18 @@ func Variants() []string { return slices.Clone(variants) }
 func Variant() string { return variants[level.Load()] }
 
 // SetVariant makes every product use the named implementation. It changes no
-// result, only speed, and is meant for tests and for the command line.
+// result, only speed, and is meant for tests and for the command line. What was
+// measured of another implementation is measured anew.
 func SetVariant(name string) error {
 	i := slices.Index(variants, name)
 	if i < 0 {
 		return fmt.Errorf("kernel variant %q: this machine has %v", name, variants)
 	}
 	level.Store(int32(i))
+	choice.Forget()
 	return nil
 }
+
+// Decisions returns what products have chosen by measurement at first use. No
+// result depends on it.
+func Decisions() []choice.Decision { return choice.Decisions() }

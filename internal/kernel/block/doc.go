@@ -42,4 +42,11 @@
 //	Q4_K Q5_K            16 + 16 halves    16 bytes, 16 minima
 //	Q6_K Q3_K            16 halves         2 × 16 bytes, for 16 columns each
 //	Q2_K                 16 + 16 halves    2 × 16 bytes of two nibbles
+//
+// # To add a format
+//
+// In Go: cases in [Unpack], in [PackingOf], in what packs and unpacks cells, and
+// in kernel.Supports. In assembly: an entry of packedFormats in _asm/packed.go of
+// package kernel, one of formats in its _asm/matvec.go and, for arm64, one of
+// packings in internal/gen/neon, whose words of machine code say what they are.
 package block

@@ -1,4 +1,4 @@
-package kernel
+package exact
 
 import (
 	"math"
@@ -22,7 +22,7 @@ var huge = float32(math.MaxFloat32)
 func TestFMA(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	check := func(a, b, c float32) {
-		if got, want := fma32(a, b, c), exactFMA(a, b, c); got != want {
+		if got, want := FMA(a, b, c), exactFMA(a, b, c); got != want {
 			t.Fatalf("fma(%x, %x, %x) = %x, want %x", a, b, c, got, want)
 		}
 	}
@@ -41,10 +41,10 @@ func TestFMA(t *testing.T) {
 		check(0.5+float32(math.Ldexp(float64(r.IntN(3)-1), -24)), 1+float32(math.Ldexp(float64(r.IntN(3)-1), -23)), c)
 		check(small()*0x1p-70, small()*0x1p-70, small()*0x1p-130)
 	}
-	if v := fma32(float32(math.Inf(1)), 0, 1); v == v {
+	if v := FMA(float32(math.Inf(1)), 0, 1); v == v {
 		t.Error("∞·0 is no number")
 	}
-	if v := fma32(huge, huge, float32(math.Inf(-1))); !math.IsInf(float64(v), -1) {
+	if v := FMA(huge, huge, float32(math.Inf(-1))); !math.IsInf(float64(v), -1) {
 		t.Error("an infinite addend wins")
 	}
 }

@@ -1,13 +1,13 @@
-package kernel
+package exact
 
 import "math"
 
-// lanes are the partial sums of one output.
-type lanes [16]float32
+// Lanes are the partial sums of one output.
+type Lanes [16]float32
 
-// sum folds the lanes: 16 to 8 and 8 to 4 by halves, then neighbours, as
+// Sum folds the lanes: 16 to 8 and 8 to 4 by halves, then neighbours, as
 // vector units do it.
-func (a *lanes) sum() float32 {
+func (a *Lanes) Sum() float32 {
 	var b [4]float32
 	for i := range b {
 		b[i] = float32(a[i]+a[i+8]) + float32(a[i+4]+a[i+12])
@@ -15,13 +15,25 @@ func (a *lanes) sum() float32 {
 	return float32(b[0]+b[1]) + float32(b[2]+b[3])
 }
 
-// sum8 folds the first eight lanes, which are all there are.
-func (a *lanes) sum8() float32 {
+// Sum8 folds the first eight lanes, which are all there are.
+func (a *Lanes) Sum8() float32 {
 	var b [4]float32
 	for i := range b {
 		b[i] = a[i] + a[i+4]
 	}
 	return float32(b[0]+b[1]) + float32(b[2]+b[3])
+}
+
+// Lanes64 are [Lanes] of sums in float64, folded in the same order.
+type Lanes64 [16]float64
+
+// Sum folds the lanes.
+func (a *Lanes64) Sum() float64 {
+	var b [4]float64
+	for i := range b {
+		b[i] = (a[i] + a[i+8]) + (a[i+4] + a[i+12])
+	}
+	return (b[0] + b[1]) + (b[2] + b[3])
 }
 
 // fmaSlow is a·b+c rounded once. The product is exact in float64; rounding the

@@ -1,13 +1,13 @@
 //go:build !arm64
 
-package kernel
+package exact
 
 import "math"
 
-// fma32 returns a·b+c rounded once, to nearest even. Two roundings, to float64
+// FMA returns a·b+c rounded once, to nearest even. Two roundings, to float64
 // and then to float32, differ from one only where the first lands halfway
 // between two float32 values or below their normal range.
-func fma32(a, b, c float32) float32 {
+func FMA(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c)
 	if u := math.Float64bits(s); u<<35 == 1<<63 || u<<1>>53 < 897 {
 		return fmaSlow(a, b, c)

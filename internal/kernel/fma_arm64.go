@@ -1,5 +1,0 @@
-package kernel
-
-// fma32 returns a·b+c rounded once: on this architecture the compiler fuses.
-// The conversion keeps it from fusing a product that c is, inlined, instead.
-func fma32(a, b, c float32) float32 { return a*b + float32(c) }
