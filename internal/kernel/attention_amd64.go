@@ -45,26 +45,10 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	if level.Load() == levelAVX512 {
 		first /= 2
 		groups := (end+1)/2 - first
-		d, x, tiles := &dst[2*first*tileKeys], &q[0], &list[2*first]
-		switch k.DType {
-		case tensor.F32:
-			scoresF32AVX512(d, x, n, k.Dim, tiles, groups, scale)
-		case tensor.F16:
-			scoresF16AVX512(d, x, n, k.Dim, tiles, groups, scale)
-		case tensor.Q8_0:
-			scoresQ80AVX512(d, x, n, k.Dim, tiles, groups, scale)
-		}
+		scoresAVX512(k.DType, &dst[2*first*tileKeys], &q[0], n, k.Dim, &list[2*first], groups, scale)
 		return
 	}
-	d, x, tiles, groups := &dst[first*tileKeys], &q[0], &list[first], end-first
-	switch k.DType {
-	case tensor.F32:
-		scoresF32AVX2(d, x, n, k.Dim, tiles, groups, scale)
-	case tensor.F16:
-		scoresF16AVX2(d, x, n, k.Dim, tiles, groups, scale)
-	case tensor.Q8_0:
-		scoresQ80AVX2(d, x, n, k.Dim, tiles, groups, scale)
-	}
+	scoresAVX2(k.DType, &dst[first*tileKeys], &q[0], n, k.Dim, &list[first], end-first, scale)
 }
 
 // weightedTiles gives assembly as many columns as its registers hold, then
@@ -107,30 +91,9 @@ type weighting struct {
 }
 
 func (w *weighting) columns(d *float32, ds, n, off int, t tensor.DType, cols int) {
-	switch wide := level.Load() == levelAVX512; t {
-	case tensor.F32:
-		switch {
-		case !wide:
-			weightedF32c16AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		case cols == 32:
-			weightedF32c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		default:
-			weightedF32c16AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		}
-	case tensor.F16:
-		switch {
-		case !wide:
-			weightedF16c16AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		case cols == 32:
-			weightedF16c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		default:
-			weightedF16c16AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		}
-	case tensor.Q8_0:
-		if wide {
-			weightedQ80c32AVX512(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		} else {
-			weightedQ80c32AVX2(d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
-		}
+	if level.Load() == levelAVX512 {
+		weightedAVX512(t, cols, d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
+	} else {
+		weightedAVX2(t, cols, d, ds, w.p, n, w.tiles, off, w.rowBytes, w.first, w.count)
 	}
 }

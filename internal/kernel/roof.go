@@ -23,7 +23,7 @@ func readAllGeneric(b []byte) (sum byte) {
 	return sum
 }
 
-// fmaLoopGeneric does 8 chains of multiply-adds .
+// fmaLoopGeneric does 8 chains of multiply-adds.
 func fmaLoopGeneric(steps int) float64 {
 	var a [8]float32
 	x := float32(0.5)

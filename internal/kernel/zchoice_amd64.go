@@ -626,3 +626,73 @@ func dots(dst *float32, dstStride int, d tensor.DType, tiles int, w *byte, step 
 		}
 	}
 }
+
+// scoresAVX2 scores groups of tiles of keys with n queries.
+func scoresAVX2(d tensor.DType, dst, q *float32, n, dim int, tiles **byte, groups int, scale float32) {
+	switch d {
+	case tensor.F32:
+		scoresF32AVX2(dst, q, n, dim, tiles, groups, scale)
+	case tensor.F16:
+		scoresF16AVX2(dst, q, n, dim, tiles, groups, scale)
+	case tensor.Q8_0:
+		scoresQ80AVX2(dst, q, n, dim, tiles, groups, scale)
+	}
+}
+
+// weightedAVX2 adds some columns of count values, first of them in the first tile, with n weights each.
+func weightedAVX2(d tensor.DType, cols int, dst *float32, dstStride int, p *float32, n int, tiles **byte, off, rowBytes, first, count int) {
+	switch d {
+	case tensor.F32:
+		switch cols {
+		case 16:
+			weightedF32c16AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	case tensor.F16:
+		switch cols {
+		case 16:
+			weightedF16c16AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	case tensor.Q8_0:
+		switch cols {
+		case 32:
+			weightedQ80c32AVX2(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	}
+}
+
+// scoresAVX512 scores groups of tiles of keys with n queries.
+func scoresAVX512(d tensor.DType, dst, q *float32, n, dim int, tiles **byte, groups int, scale float32) {
+	switch d {
+	case tensor.F32:
+		scoresF32AVX512(dst, q, n, dim, tiles, groups, scale)
+	case tensor.F16:
+		scoresF16AVX512(dst, q, n, dim, tiles, groups, scale)
+	case tensor.Q8_0:
+		scoresQ80AVX512(dst, q, n, dim, tiles, groups, scale)
+	}
+}
+
+// weightedAVX512 adds some columns of count values, first of them in the first tile, with n weights each.
+func weightedAVX512(d tensor.DType, cols int, dst *float32, dstStride int, p *float32, n int, tiles **byte, off, rowBytes, first, count int) {
+	switch d {
+	case tensor.F32:
+		switch cols {
+		case 32:
+			weightedF32c32AVX512(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		case 16:
+			weightedF32c16AVX512(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	case tensor.F16:
+		switch cols {
+		case 32:
+			weightedF16c32AVX512(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		case 16:
+			weightedF16c16AVX512(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	case tensor.Q8_0:
+		switch cols {
+		case 32:
+			weightedQ80c32AVX512(dst, dstStride, p, n, tiles, off, rowBytes, first, count)
+		}
+	}
+}

@@ -23,7 +23,8 @@ func tileRows(i isa, f packed) []int {
 // panelRows are the same, of panels.
 var panelRows = []int{1, 2, 4, 8, 12}
 
-// dispatch writes the Go functions that choose assembly by type; calls through variables would let their arguments escape.
+// dispatch writes the Go functions that choose assembly by type; calls through
+// variables would let their arguments escape.
 func dispatch(file string) {
 	var b bytes.Buffer
 	p := func(s string, a ...any) { fmt.Fprintf(&b, s+"\n", a...) }
@@ -75,6 +76,9 @@ func dispatch(file string) {
 		}
 	}
 	p("}\n")
+	for _, i := range []isa{avx2, avx512} {
+		attention(p, i)
+	}
 	src, err := gofmt.Source(b.Bytes())
 	if err == nil {
 		err = os.WriteFile(file, src, 0o666)
@@ -82,6 +86,24 @@ func dispatch(file string) {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// attention writes what chooses by the type of cached rows.
+func attention(p func(string, ...any), i isa) {
+	p("// scores%s scores groups of tiles of keys with n queries.", i)
+	p("func scores%s(d tensor.DType, dst, q *float32, n, dim int, tiles **byte, groups int, scale float32) {\nswitch d {", i)
+	for _, d := range cacheTypes {
+		p("case tensor.%s:\nscores%s%s(dst, q, n, dim, tiles, groups, scale)", typeOf[d], d, i)
+	}
+	p("}\n}\n")
+	p("// weighted%s adds some columns of count values, first of them in the first tile, with n weights each.", i)
+	p("func weighted%s(d tensor.DType, cols int, dst *float32, dstStride int, p *float32, n int, tiles **byte, off, rowBytes, first, count int) {\nswitch d {", i)
+	for _, d := range cacheTypes {
+		choose(p, d, "cols", weightedColumns(i, d), func(cols int) string {
+			return fmt.Sprintf("weighted%sc%d%s(dst, dstStride, p, n, tiles, off, rowBytes, first, count)", d, cols, i)
+		})
+	}
+	p("}\n}\n")
 }
 
 // choose writes one case, of a type, with calls for numbers of rows.

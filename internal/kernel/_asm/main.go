@@ -56,7 +56,7 @@ var families = map[string]func(isa){
 		}
 	},
 	"attention": func(i isa) {
-		for _, d := range []string{"F32", "F16", "Q80"} {
+		for _, d := range cacheTypes {
 			scores(i, d)
 		}
 		weightedRows(i)
@@ -74,7 +74,7 @@ var families = map[string]func(isa){
 
 func main() {
 	family := flag.String("family", "", "which functions: float, int, packed, attention or vector")
-	choice := flag.String("dispatch", "", "the Go file to write that chooses among products of packed weights")
+	choice := flag.String("dispatch", "", "the Go file to write that chooses assembly by type")
 	flag.Parse()
 	if *choice != "" {
 		dispatch(*choice)

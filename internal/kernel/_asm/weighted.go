@@ -11,13 +11,25 @@ import (
 // weightedRows makes the attention sums: some queries by some vectors of
 // columns in registers, rows in order.
 func weightedRows(i isa) {
-	for _, d := range []string{"F32", "F16"} {
-		weighted(i, d, 2)
-		if i == avx512 {
-			weighted(i, d, 1)
+	for _, d := range cacheTypes {
+		for _, cols := range weightedColumns(i, d) {
+			weighted(i, d, cols*4/i.width())
 		}
 	}
-	weighted(i, "Q80", 2*i.parts())
+}
+
+// cacheTypes are the types of cached keys and values.
+var cacheTypes = []string{"F32", "F16", "Q80"}
+
+// weightedColumns are the numbers of columns that weighted sums are made for.
+func weightedColumns(i isa, d string) []int {
+	switch {
+	case d == "Q80": // a block
+		return []int{32}
+	case i == avx512:
+		return []int{32, 16}
+	}
+	return []int{16}
 }
 
 // A weighting is the registers of queries by columns.
