@@ -103,8 +103,12 @@ func (m *Charsmap) Normalize(p Piece) Piece {
 				continue
 			}
 		}
-		for k, r := range cluster {
-			part := cluster[k : k+utf8.RuneLen(r)]
+		for len(cluster) > 0 {
+			// A byte that is not UTF-8 is one byte long, though the character
+			// that stands for it is three.
+			r, n := utf8.DecodeRuneInString(cluster)
+			part := cluster[:n]
+			cluster = cluster[n:]
 			if text, ok := m.lookup(part); ok {
 				replace(part, text)
 			} else {
