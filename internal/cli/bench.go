@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/cli/command"
 	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
@@ -145,7 +146,7 @@ func (b *benchRun) check() error {
 		least int
 	}{{"prompt", &b.bc.Prompt, 0}, {"decode", &b.bc.Decode, 0}, {"batch", &b.bc.Batch, 1}, {"repeats", &b.bc.Repeats, 1}, {"neighbours", &b.neighbours, 0}} {
 		if *f.v < f.least {
-			return usagef("--%s is %d, want %d or more", f.name, *f.v, f.least)
+			return command.Usagef("--%s is %d, want %d or more", f.name, *f.v, f.least)
 		}
 	}
 	switch b.vs.model = b.path; {
@@ -154,7 +155,7 @@ func (b *benchRun) check() error {
 			return err
 		}
 	case b.given("rounds"):
-		return usagef("--rounds is for --vs")
+		return command.Usagef("--rounds is for --vs")
 	default:
 		b.vs.rounds = 1
 	}

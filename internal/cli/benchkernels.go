@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/command"
 	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
@@ -102,15 +103,15 @@ func (a *app) benchKernels() *cobra.Command {
 // compare with.
 func (k *kernelsRun) check() (before *kernelsResult, err error) {
 	if k.config.Rounds == 0 { // which means the default to the library
-		return nil, usagef("--rounds is 0, want 1 or more")
+		return nil, command.Usagef("--rounds is 0, want 1 or more")
 	}
 	if k.memory < 0 || k.memory > 1<<20 {
-		return nil, usagef("--memory is %d, want 0 to %d MiB", k.memory, 1<<20)
+		return nil, command.Usagef("--memory is %d, want 0 to %d MiB", k.memory, 1<<20)
 	}
 	k.config.Bytes = k.memory << 20
 	if k.only != "" {
 		if k.config.Only, err = regexp.Compile(k.only); err != nil {
-			return nil, usagef("--only: %w", err)
+			return nil, command.Usagef("--only: %w", err)
 		}
 	}
 	if err := checkOut(k.file); err != nil || k.before == "" {

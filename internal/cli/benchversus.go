@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/command"
 	"atenia/internal/peer"
 )
 
@@ -47,10 +48,10 @@ type versusRow struct {
 // check refuses what the other programs cannot do before anything is measured.
 func (v *versus) check(batch int) error {
 	if v.rounds < 1 {
-		return usagef("--rounds is %d, want 1 or more", v.rounds)
+		return command.Usagef("--rounds is %d, want 1 or more", v.rounds)
 	}
 	if fi, err := os.Stat(v.model); !strings.HasSuffix(strings.ToLower(v.model), ".gguf") || err == nil && fi.IsDir() {
-		return usagef("--vs needs a .gguf file, which all programs read")
+		return command.Usagef("--vs needs a .gguf file, which all programs read")
 	}
 	v.peers = nil
 	for _, s := range v.programs {
@@ -59,10 +60,10 @@ func (v *versus) check(batch int) error {
 			return fmt.Errorf("--vs: %w", err)
 		}
 		if p.Batched != (batch > 1) {
-			return usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.Program)
+			return command.Usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.Program)
 		}
 		if slices.ContainsFunc(v.peers, func(q *peer.Peer) bool { return q.Name == p.Name }) {
-			return usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)
+			return command.Usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)
 		}
 		v.peers = append(v.peers, p)
 	}

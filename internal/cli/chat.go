@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/command"
+	"atenia/internal/cli/editor"
 
 	"github.com/spf13/cobra"
 )
@@ -43,7 +45,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, system: system, lines: newLineReader(a.in, a.out)}
+		t := &talk{a: a, m: m, opt: o, system: system, lines: editor.New(a.in, a.out)}
 		t.reset()
 		return t.loop()
 	}
@@ -56,7 +58,7 @@ type talk struct {
 	m        *atenia.Model
 	opt      atenia.Options
 	system   string
-	lines    *lineReader
+	lines    *editor.Reader
 	messages []atenia.Message
 }
 
@@ -69,7 +71,7 @@ func (t *talk) reset() {
 
 // note tells a person at a terminal something that is not part of an answer.
 func (t *talk) note(format string, args ...any) {
-	if t.lines.terminal {
+	if t.lines.Terminal {
 		fmt.Fprintf(t.a.err, format+"\n", args...)
 	}
 }
@@ -84,7 +86,7 @@ func (t *talk) loop() error {
 	for {
 		line, err := t.lines.Read("> ")
 		switch {
-		case errors.Is(err, errInterrupted):
+		case errors.Is(err, editor.ErrInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
 			continue
 		case err == io.EOF:
@@ -95,7 +97,7 @@ func (t *talk) loop() error {
 		}
 		leave, err := t.take(strings.TrimSpace(line))
 		switch {
-		case err != nil && !t.lines.terminal:
+		case err != nil && !t.lines.Terminal:
 			return err
 		case err != nil:
 			t.note("atenia: %v", err)
@@ -152,7 +154,7 @@ func (t *talk) take(line string) (leave bool, err error) {
 	case "/help", "/?":
 		fmt.Fprintln(t.a.err, chatHelp)
 	default:
-		return false, usagef("no command %s; /help lists them", name)
+		return false, command.Usagef("no command %s; /help lists them", name)
 	}
 	return false, nil
 }
@@ -220,7 +222,7 @@ func (t *talk) answer(question string) error {
 	if err == nil {
 		finish, err = t.say(ctx, &said)
 	}
-	if ctx.Err() != nil && t.lines.terminal {
+	if ctx.Err() != nil && t.lines.Terminal {
 		finish, err = "interrupted", nil
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,29 +12,11 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/cli/command"
+	"atenia/internal/cli/editor"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
-
-// Exit codes.
-const (
-	exitOK = iota
-	exitFailure
-	exitUsage
-	exitVerify
-)
-
-// A usageError is a mistake in how a command was called.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// errVerify says that a check found wrong results.
-var errVerify = errors.New("verification failed")
 
 // An app is one run of the command line.
 type app struct {
@@ -43,6 +24,11 @@ type app struct {
 	out, err io.Writer
 	json     bool
 	args     []string // as they were given
+}
+
+// env is what commands of other packages work with.
+func (a *app) env() *command.Env {
+	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json}
 }
 
 // Main runs the command line and returns the exit code.
@@ -64,18 +50,18 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	}()
 	if !wait(ctx, done, patient) {
 		fmt.Fprintln(errw, "atenia: interrupted")
-		return exitFailure
+		return command.Failure
 	}
 	if err == nil {
-		return exitOK
+		return command.OK
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		fmt.Fprintln(errw, "atenia: interrupted")
-		return exitFailure
+		return command.Failure
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
 	code := exitCode(err)
-	if code == exitUsage {
+	if code == command.BadUsage {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
 	}
 	return code
@@ -124,19 +110,19 @@ func shorten(s string) string {
 // exitCode tells bad usage, which includes values that cannot be, and failed
 // verifications from everything else.
 func exitCode(err error) int {
-	if errors.Is(err, errVerify) {
-		return exitVerify
+	if errors.Is(err, command.ErrVerify) {
+		return command.BadResult
 	}
-	if _, ok := errors.AsType[*usageError](err); ok {
-		return exitUsage
+	if _, ok := errors.AsType[*command.UsageError](err); ok {
+		return command.BadUsage
 	}
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
-		return exitUsage
+		return command.BadUsage
 	}
 	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {
-		return exitUsage
+		return command.BadUsage
 	}
-	return exitFailure
+	return command.Failure
 }
 
 func (a *app) root() *cobra.Command {
@@ -154,7 +140,7 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return readEnvironment() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{a.unknownFlag(c, err)} })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &command.UsageError{Err: a.unknownFlag(c, err)} })
 	c.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Say how a command is called",
@@ -181,7 +167,7 @@ func checkArgs(c *cobra.Command) {
 		check := sub.Args
 		sub.Args = func(c *cobra.Command, args []string) error {
 			if check(c, args) != nil {
-				return usagef("%d arguments do not fit %q", len(args), c.UseLine())
+				return command.Usagef("%d arguments do not fit %q", len(args), c.UseLine())
 			}
 			return nil
 		}
@@ -198,22 +184,13 @@ func version() string {
 }
 
 // printJSON writes a result as JSON.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.out)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
+func (a *app) printJSON(v any) error { return a.env().PrintJSON(v) }
 
 // progress returns where to show progress: standard error if it is a
 // terminal, nowhere otherwise.
 func (a *app) progress() io.Writer {
-	if isTerminal(a.err) {
+	if editor.IsTerminal(a.err) {
 		return a.err
 	}
 	return io.Discard
-}
-
-func isTerminal(v any) bool {
-	f, ok := v.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/cli/command"
 	"atenia/internal/golden"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 func call(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out, errw bytes.Buffer
-	if code := Main(args, strings.NewReader(""), &out, &errw); code != exitOK || errw.Len() > 0 {
+	if code := Main(args, strings.NewReader(""), &out, &errw); code != command.OK || errw.Len() > 0 {
 		t.Fatalf("%q: exit %d, %s", args, code, errw.String())
 	}
 	return out.Bytes()
@@ -121,11 +122,11 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		{fmt.Errorf("doctor: %w", errVerify), exitVerify},
-		{usagef("no"), exitUsage},
-		{fmt.Errorf("x: %w", &atenia.ConfigError{Field: "Threads"}), exitUsage},
-		{fmt.Errorf("x: %w", &atenia.SamplingError{Field: "TopP"}), exitUsage},
-		{atenia.ErrClosed, exitFailure},
+		{fmt.Errorf("doctor: %w", command.ErrVerify), command.BadResult},
+		{command.Usagef("no"), command.BadUsage},
+		{fmt.Errorf("x: %w", &atenia.ConfigError{Field: "Threads"}), command.BadUsage},
+		{fmt.Errorf("x: %w", &atenia.SamplingError{Field: "TopP"}), command.BadUsage},
+		{atenia.ErrClosed, command.Failure},
 	} {
 		if got := exitCode(c.err); got != c.want {
 			t.Errorf("%v: exit %d, want %d", c.err, got, c.want)
@@ -165,7 +166,7 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // with work for nothing.
 func TestBrokenPipe(t *testing.T) {
 	for _, args := range [][]string{{"run", "Once", "--ignore-eos"}, {"logits", "--tokens", "1", "--json"}, {"tokenize", "--text", "a", "--json"}, {"plan"}, {"inspect"}} {
-		if code := Main(args, strings.NewReader(""), failing{}, io.Discard); code != exitFailure {
+		if code := Main(args, strings.NewReader(""), failing{}, io.Discard); code != command.Failure {
 			t.Errorf("%q: exit %d", args, code)
 		}
 	}
@@ -176,7 +177,7 @@ func TestChatForgets(t *testing.T) {
 	questions := strings.Repeat("Tell me a story about a dog and a cat, please.\n", 12)
 	var out, errw bytes.Buffer
 	code := Main([]string{"chat", "--temp", "0", "--ctx", "160", "-n", "12", "--json"}, strings.NewReader(questions), &out, &errw)
-	if code != exitOK || strings.Count(out.String(), `"role":"assistant"`) != 12 {
+	if code != command.OK || strings.Count(out.String(), `"role":"assistant"`) != 12 {
 		t.Errorf("exit %d, %s\n%s", code, errw.String(), out.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +31,7 @@ func (a *app) doctor() *cobra.Command {
 			err = a.printHealth(h)
 		}
 		if err == nil && slices.ContainsFunc(h.Checks, func(k atenia.Check) bool { return k.Vital && !k.OK }) {
-			err = errVerify
+			err = command.ErrVerify
 		}
 		return err
 	}

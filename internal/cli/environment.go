@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +17,7 @@ const kernelVar = "ATENIA_KERNEL"
 func readEnvironment() error {
 	if v := os.Getenv(kernelVar); v != "" {
 		if err := atenia.UseKernels(v); err != nil {
-			return &usageError{fmt.Errorf("%s: %w", kernelVar, err)}
+			return &command.UsageError{Err: fmt.Errorf("%s: %w", kernelVar, err)}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/cli/command"
 	"atenia/internal/kernel"
 )
 
@@ -19,7 +20,7 @@ func TestKernelVariable(t *testing.T) {
 	t.Setenv(kernelVar, "abacus")
 	var out, errw bytes.Buffer
 	code := Main([]string{"tokenize", "--text", "a"}, strings.NewReader(""), &out, &errw)
-	if want := "ATENIA_KERNEL: config: Kernels is \"abacus\", want one of those this machine has: portable"; code != exitUsage || !strings.Contains(errw.String(), want) {
+	if want := "ATENIA_KERNEL: config: Kernels is \"abacus\", want one of those this machine has: portable"; code != command.BadUsage || !strings.Contains(errw.String(), want) {
 		t.Errorf("exit %d: %s", code, &errw)
 	}
 }

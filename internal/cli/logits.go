@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -32,7 +33,7 @@ func (a *app) logits() *cobra.Command {
 	c.Flags().IntVar(&o.Step, "step", 0, "compute the first N tokens together and the others one by one")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if (list == "") == (text == "") {
-			return usagef("logits: give either --tokens or --text")
+			return command.Usagef("logits: give either --tokens or --text")
 		}
 		tokens, err := parseTokens(list)
 		if err != nil {
@@ -63,7 +64,7 @@ func parseTokens(list string) ([]int32, error) {
 	for f := range strings.SplitSeq(list, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(f), 10, 32)
 		if err != nil {
-			return nil, usagef("--tokens: %q is not a token id", f)
+			return nil, command.Usagef("--tokens: %q is not a token id", f)
 		}
 		ids = append(ids, int32(n))
 	}

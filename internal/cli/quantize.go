@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -53,7 +54,7 @@ func (a *app) quantize() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error
 		if o.Mix, err = atenia.ParseMix(kind); err != nil {
-			return &usageError{fmt.Errorf("--type: %w", err)}
+			return &command.UsageError{Err: fmt.Errorf("--type: %w", err)}
 		}
 		bar := &bar{w: a.progress()}
 		o.Progress = bar.show

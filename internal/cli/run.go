@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/cli/command"
+	"atenia/internal/cli/editor"
 
 	"github.com/spf13/cobra"
 )
@@ -32,8 +34,8 @@ func (a *app) run() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		path, prompt, given := modelAndText(args)
 		if !given {
-			if isTerminal(a.in) {
-				return usagef("run: no prompt: give one as the last argument or on standard input")
+			if editor.IsTerminal(a.in) {
+				return command.Usagef("run: no prompt: give one as the last argument or on standard input")
 			}
 			b, err := io.ReadAll(a.in)
 			if err != nil {

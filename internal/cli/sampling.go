@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/pflag"
 )
@@ -76,7 +77,7 @@ func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
 	for _, name := range s.order {
 		st, err := atenia.ParseStage(strings.TrimSpace(name))
 		if err != nil {
-			return s.opt, usagef("--samplers: %w", err)
+			return s.opt, command.Usagef("--samplers: %w", err)
 		}
 		p.Order = append(p.Order, st)
 	}
@@ -85,7 +86,7 @@ func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
 		n, err1 := strconv.ParseInt(id, 10, 32)
 		v, err2 := strconv.ParseFloat(value, 32)
 		if !ok || err1 != nil || err2 != nil {
-			return s.opt, usagef("--logit-bias %q: want ID=VALUE, for example 42=-1.5", b)
+			return s.opt, command.Usagef("--logit-bias %q: want ID=VALUE, for example 42=-1.5", b)
 		}
 		if p.LogitBias == nil {
 			p.LogitBias = map[int32]float32{}

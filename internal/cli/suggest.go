@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"atenia/internal/cli/command"
 )
 
 // unknownCommand refuses arguments of the program itself: they are commands it
@@ -19,7 +21,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usagef("no command %q%s", args[0], didYouMean(args[0], names, ""))
+	return command.Usagef("no command %q%s", args[0], didYouMean(args[0], names, ""))
 }
 
 // unknownFlag adds the flag that was probably meant to an error about one that

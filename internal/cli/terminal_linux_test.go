@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/cli/editor"
 )
 
 // A screen is a terminal without a person: what is written to it is kept.
@@ -127,7 +130,7 @@ func TestTerminalChat(t *testing.T) {
 	s.wait("> ")
 
 	// A paste of several lines is one message.
-	s.press(pasteStart + "/history\n/bye" + pasteEnd)
+	s.press(editor.PasteStart + "/history\n/bye" + editor.PasteEnd)
 	s.wait("[paste 1: 2 lines, 13 bytes]")
 	s.press("\x03")
 	s.wait("leave)")
@@ -136,7 +139,7 @@ func TestTerminalChat(t *testing.T) {
 	s.press("\x04")
 	select {
 	case c := <-code:
-		if c != exitOK {
+		if c != command.OK {
 			t.Errorf("exit %d", c)
 		}
 	case <-time.After(20 * time.Second):

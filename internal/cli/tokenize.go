@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,7 @@ func (a *app) tokenize() *cobra.Command {
 	c.Flags().StringVar(&file, "file", "", "JSON array of strings (\"-\" = standard input)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("text") == c.Flags().Changed("file") {
-			return usagef("tokenize: give either --text or --file")
+			return command.Usagef("tokenize: give either --text or --file")
 		}
 		t, err := atenia.OpenTokenizer(optionalModel(args))
 		if err != nil {

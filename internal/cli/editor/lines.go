@@ -1,4 +1,4 @@
-package cli
+package editor
 
 import (
 	"bufio"
@@ -9,14 +9,14 @@ import (
 	"golang.org/x/term"
 )
 
-// errInterrupted says that Ctrl-C was pressed on an unfinished line.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted says that Ctrl-C was pressed on an unfinished line.
+var ErrInterrupted = errors.New("interrupted")
 
-// A lineReader reads lines: with editing and history from a terminal, plainly
+// A Reader reads lines: with editing and history from a terminal, plainly
 // from anything else. The terminal is raw only while a line is being edited,
 // so that Ctrl-C is a signal at all other times.
-type lineReader struct {
-	terminal bool
+type Reader struct {
+	Terminal bool // lines are edited
 	plain    *bufio.Reader
 	file     *os.File
 	edit     *term.Terminal
@@ -24,12 +24,13 @@ type lineReader struct {
 	out      io.Writer
 }
 
-func newLineReader(in io.Reader, out io.Writer) *lineReader {
+// New returns a reader of in that shows what is edited on out.
+func New(in io.Reader, out io.Writer) *Reader {
 	f, ok := in.(*os.File)
-	if !ok || !isTerminal(in) || !isTerminal(out) {
-		return &lineReader{plain: bufio.NewReader(in)}
+	if !ok || !IsTerminal(in) || !IsTerminal(out) {
+		return &Reader{plain: bufio.NewReader(in)}
 	}
-	l := &lineReader{terminal: true, file: f, keys: &keys{r: f}, out: out}
+	l := &Reader{Terminal: true, file: f, keys: &keys{r: f}, out: out}
 	l.edit = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -39,9 +40,9 @@ func newLineReader(in io.Reader, out io.Writer) *lineReader {
 }
 
 // Read returns the next line without its end, [io.EOF] after the last one, and
-// errInterrupted for a line that Ctrl-C abandoned.
-func (l *lineReader) Read(prompt string) (string, error) {
-	if !l.terminal {
+// ErrInterrupted for a line that Ctrl-C abandoned.
+func (l *Reader) Read(prompt string) (string, error) {
+	if !l.Terminal {
 		line, err := l.plain.ReadString('\n')
 		if err == io.EOF && line != "" {
 			err = nil
@@ -66,7 +67,13 @@ func (l *lineReader) Read(prompt string) (string, error) {
 	}
 	line, interrupted := l.keys.line(line)
 	if interrupted {
-		return "", errInterrupted
+		return "", ErrInterrupted
 	}
 	return line, nil
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

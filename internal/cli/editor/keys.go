@@ -1,4 +1,4 @@
-package cli
+package editor
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 
 // What a terminal sends around a paste, once asked to by pasteOn.
 const (
-	pasteStart = "\x1b[200~"
-	pasteEnd   = "\x1b[201~"
+	PasteStart = "\x1b[200~"
+	PasteEnd   = "\x1b[201~"
 	pasteOn    = "\x1b[?2004h"
 	pasteOff   = "\x1b[?2004l"
 )
@@ -60,9 +60,9 @@ func (k *keys) Read(p []byte) (int, error) {
 // translate moves what was read to what is ready.
 func (k *keys) translate() {
 	for len(k.raw) > 0 {
-		mark := pasteStart
+		mark := PasteStart
 		if k.pasting {
-			mark = pasteEnd
+			mark = PasteEnd
 		}
 		// The mark may be cut off. But a lone Escape is a key.
 		if n := len(k.raw); (n > 1 || k.pasting) && n < len(mark) && strings.HasPrefix(mark, string(k.raw)) {

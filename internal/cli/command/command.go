@@ -1,0 +1,47 @@
+// Package command holds what the commands of the command line agree on: their
+// streams, their exit codes and the errors that choose one.
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// An Env is what a command works with.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	JSON     *bool // print results as JSON; set once flags are parsed
+}
+
+// PrintJSON writes a result as one line of JSON.
+func (e *Env) PrintJSON(v any) error {
+	enc := json.NewEncoder(e.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// The exit codes of every command. "explain" alone returns [Failure] for bad
+// usage.
+const (
+	OK = iota
+	Failure
+	BadUsage
+	BadResult // a check found wrong results
+)
+
+// A UsageError is a mistake in how a command was called.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef makes a [UsageError].
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// ErrVerify says that a check found wrong results.
+var ErrVerify = errors.New("verification failed")
