@@ -1,0 +1,156 @@
+package stream
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A Queue is one of three orders of work.
+type Queue uint8
+
+// The queues in the order in which they take turns.
+const (
+	CPU Queue = iota
+	GPU
+	SSDPrefetch
+	queueCount
+)
+
+var queueNames = []string{"Cpu", "Gpu", "SsdPrefetch"}
+
+func (q Queue) String() string { return spell(queueNames, "Queue", q) }
+
+// MarshalText writes the name of the queue.
+func (q Queue) MarshalText() ([]byte, error) { return []byte(q.String()), nil }
+
+// UnmarshalText reads the name of a queue.
+func (q *Queue) UnmarshalText(b []byte) error { return parse(queueNames, "queue", b, q) }
+
+// A TaskKind is what a task does.
+type TaskKind uint8
+
+// The kinds of tasks.
+const (
+	Compute TaskKind = iota
+	Transfer
+	IO
+)
+
+var taskKinds = []string{"Compute", "Transfer", "Io"}
+
+func (k TaskKind) String() string { return spell(taskKinds, "TaskKind", k) }
+
+// MarshalText writes the name of the kind.
+func (k TaskKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads the name of a kind.
+func (k *TaskKind) UnmarshalText(b []byte) error { return parse(taskKinds, "kind of task", b, k) }
+
+// A Task is one piece of work.
+type Task struct {
+	Queue Queue    `json:"stream"`
+	Kind  TaskKind `json:"kind"`
+	Name  string   `json:"name"`
+	Cost  uint64   `json:"cost"` // abstract
+}
+
+// A Submitter takes tasks. It returns their ids, which rise from 1.
+type Submitter interface {
+	Submit(Task) uint64
+}
+
+// A Mode is how a timeline runs what is queued.
+type Mode uint8
+
+const (
+	// TakeTurns gives Cpu, Gpu and SsdPrefetch a turn each, one task a turn.
+	TakeTurns Mode = iota
+	// FallBack runs everything on Cpu, a queue at a time: what a machine
+	// without concurrent streams does.
+	FallBack
+)
+
+// A Timeline writes what is submitted and the order in which it would run. It
+// is not safe for use by several goroutines: its order is its meaning.
+type Timeline struct {
+	mode   Mode
+	sink   Sink
+	last   uint64
+	queues [queueCount][]queued
+}
+
+type queued struct {
+	id   uint64
+	task Task
+}
+
+// NewTimeline returns an empty timeline whose lines go to the sink.
+func NewTimeline(m Mode, sink Sink) *Timeline { return &Timeline{mode: m, sink: sink} }
+
+// Submit queues a task and writes its ENQUEUE line. A queue that is none of the
+// three is Cpu.
+func (t *Timeline) Submit(k Task) uint64 {
+	if k.Queue >= queueCount {
+		k.Queue = CPU
+	}
+	if t.last < math.MaxUint64 {
+		t.last++
+	}
+	q := queued{t.last, k}
+	t.queues[k.Queue] = append(t.queues[k.Queue], q)
+	t.task("ENQUEUE", k.Queue, q)
+	return q.id
+}
+
+// Run empties the queues and writes a RUN line for each task.
+func (t *Timeline) Run() {
+	if t.mode == FallBack {
+		t.fallBack()
+		return
+	}
+	for q := CPU; !t.empty(); q = (q + 1) % queueCount {
+		if len(t.queues[q]) > 0 {
+			t.task("RUN", q, t.queues[q][0])
+			t.queues[q] = t.queues[q][1:]
+		}
+	}
+	t.reset()
+}
+
+func (t *Timeline) fallBack() {
+	for q := range queueCount {
+		for _, w := range t.queues[q] {
+			if q != CPU {
+				t.Linef("FALLBACK stream=%s id=%d -> Cpu", q, w.id)
+			}
+			t.task("RUN", CPU, w)
+		}
+	}
+	t.reset()
+}
+
+func (t *Timeline) empty() bool {
+	for _, q := range t.queues {
+		if len(q) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reset lets go of what has run.
+func (t *Timeline) reset() { t.queues = [queueCount][]queued{} }
+
+func (t *Timeline) task(verb string, q Queue, w queued) {
+	k := w.task
+	t.Linef("%s stream=%s id=%d kind=%s name=%s cost=%d", verb, q, w.id, k.Kind, k.Name, k.Cost)
+}
+
+// breaks are what would make two lines of one.
+var breaks = strings.NewReplacer("\n", " ", "\r", " ")
+
+// Linef writes one more line, of whoever drives the timeline.
+func (t *Timeline) Linef(format string, args ...any) {
+	t.sink.Line(breaks.Replace(fmt.Sprintf(format, args...)))
+}

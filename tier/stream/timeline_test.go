@@ -1,0 +1,123 @@
+package stream
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func newTimeline(m Mode) (*Timeline, *Lines) {
+	lines := new(Lines)
+	return NewTimeline(m, lines), lines
+}
+
+// field collects a field of all lines that start with the word.
+func field(lines []string, word, name string) (out []string) {
+	for _, l := range lines {
+		if !strings.HasPrefix(l, word+" ") {
+			continue
+		}
+		for f := range strings.FieldsSeq(l) {
+			if v, ok := strings.CutPrefix(f, name+"="); ok {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+func wantLines(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTimeline is the table of orders.
+func TestTimeline(t *testing.T) {
+	t.Run("EX-1", func(t *testing.T) {
+		tl, lines := newTimeline(TakeTurns)
+		tl.Submit(Task{CPU, Compute, "a", 10})
+		tl.Submit(Task{CPU, Compute, "b", 1})
+		tl.Submit(Task{GPU, Compute, "c", 1})
+		tl.Submit(Task{SSDPrefetch, IO, "d", 1})
+		tl.Run()
+		wantLines(t, (*lines)[:1], "ENQUEUE stream=Cpu id=1 kind=Compute name=a cost=10")
+		wantLines(t, field(*lines, "RUN", "name"), "a", "c", "d", "b")
+	})
+	t.Run("EX-2", func(t *testing.T) {
+		tl, lines := newTimeline(FallBack)
+		tl.Submit(Task{GPU, Compute, "g", 1})
+		tl.Submit(Task{SSDPrefetch, IO, "s", 2})
+		tl.Run()
+		wantLines(t, (*lines)[2:],
+			"FALLBACK stream=Gpu id=1 -> Cpu",
+			"RUN stream=Cpu id=1 kind=Compute name=g cost=1",
+			"FALLBACK stream=SsdPrefetch id=2 -> Cpu",
+			"RUN stream=Cpu id=2 kind=Io name=s cost=2")
+	})
+	t.Run("EX-3", func(t *testing.T) {
+		tl, lines := newTimeline(TakeTurns)
+		for _, q := range []Queue{GPU, CPU, SSDPrefetch, CPU} {
+			tl.Submit(Task{Queue: q})
+		}
+		tl.Run()
+		tl.Submit(Task{Queue: GPU})
+		tl.Run()
+		wantLines(t, field(*lines, "ENQUEUE", "id"), "1", "2", "3", "4", "5")
+		// Each run begins with Cpu again.
+		wantLines(t, field(*lines, "RUN", "id"), "2", "1", "3", "4", "5")
+	})
+	t.Run("EX-4", func(t *testing.T) {
+		tl, lines := newTimeline(TakeTurns)
+		tl.Submit(Task{SSDPrefetch, IO, "prefetch:t", 1})
+		tl.Submit(Task{CPU, Transfer, "move:ssd->ram:t", 1})
+		tl.Submit(Task{CPU, Compute, "k", 1})
+		tl.Run()
+		wantLines(t, field(*lines, "RUN", "id"), "2", "1", "3")
+	})
+}
+
+// TestTimelineLine holds a line to be one, whatever names come.
+func TestTimelineLine(t *testing.T) {
+	tl, lines := newTimeline(TakeTurns)
+	tl.Submit(Task{Queue(7), Compute, "a\nRUN stream=Gpu\r", 1})
+	wantLines(t, *lines, "ENQUEUE stream=Cpu id=1 kind=Compute name=a RUN stream=Gpu  cost=1")
+}
+
+func TestRing(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		want string
+	}{{-1, ""}, {0, ""}, {1, "e"}, {3, "c d e"}, {5, "a b c d e"}, {9, "a b c d e"}} {
+		r := NewRing(c.size)
+		for _, s := range []string{"a", "b", "c", "d", "e"} {
+			r.Line(s)
+		}
+		if got := strings.Join(r.Last(), " "); got != c.want || r.Total() != 5 {
+			t.Errorf("ring of %d: %q of %d, want %q", c.size, got, r.Total(), c.want)
+		}
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestSinks(t *testing.T) {
+	var file strings.Builder
+	text, failing, kept := NewText(&file), NewText(full{}), new(Lines)
+	tee := Tee{kept, text, failing}
+	tee.Line("a")
+	tee.Line("b")
+	if err := text.Flush(); err != nil || file.String() != "a\nb\n" {
+		t.Errorf("%q, %v", file.String(), err)
+	}
+	if err := failing.Flush(); !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v", err)
+	}
+	wantLines(t, *kept, "a", "b")
+}
