@@ -23,6 +23,7 @@ plan/pass:           tensor plan
 internal/invariant:
 internal/cpu:
 internal/durable:
+internal/durable/faultfs: internal/durable
 internal/embedded:
 internal/golden:
 internal/token:      internal/token/*

@@ -74,7 +74,7 @@ func TestNoDeadCode(t *testing.T) {
 
 // isTestSupport names the packages that only tests import.
 func isTestSupport(dir string) bool {
-	return dir == "internal/golden" || dir == "internal/kernel/kerneltest"
+	return dir == "internal/golden" || dir == "internal/kernel/kerneltest" || dir == "internal/durable/faultfs"
 }
 
 // A callGraph is which functions mention which others. A call through an

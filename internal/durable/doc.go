@@ -10,4 +10,9 @@
 // seen after what it names. A fault or a kill before the rename leaves the old
 // file; what a killed process leaves behind is a file whose name starts with
 // ".NAME.tmp-", which no reader looks at.
+//
+// All of it goes through an [FS], the calls that a program makes to keep its
+// files. A package that writes files takes one in its configuration, where nil
+// is the operating system's; its tests pass one of faultfs, which fails at the
+// n-th call, and look at what is left for all n.
 package durable

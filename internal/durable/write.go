@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 )
 
 // bufferBytes is the size of one write to the disk.
@@ -23,55 +22,46 @@ const bufferBytes = 1 << 20
 // Only when the last step fails, the sync of the folder, is the new content
 // in place although an error is returned: it may be lost in a power cut.
 func WriteFile(path string, write func(io.Writer) error) error {
-	return steps.run(path, write)
+	return WriteFileIn(nil, path, write)
 }
 
-// A sequence is the steps of WriteFile, so that a test can make each fail.
-type sequence struct {
-	create  func(path string, mode fs.FileMode) (*os.File, error)
-	sync    func(*os.File) error
-	close   func(*os.File) error
-	rename  func(from, to string) error
-	syncDir func(dir string) error
-}
-
-var steps = sequence{
-	create: func(path string, mode fs.FileMode) (*os.File, error) {
-		return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	},
-	sync:    (*os.File).Sync,
-	close:   (*os.File).Close,
-	rename:  os.Rename,
-	syncDir: syncDir,
-}
-
-func (s sequence) run(path string, write func(io.Writer) error) (err error) {
-	path, mode, replaced, err := target(path)
+// WriteFileIn is [WriteFile] in a file system; nil is the operating system's.
+func WriteFileIn(fsys FS, path string, write func(io.Writer) error) (err error) {
+	fsys = Default(fsys)
+	path, mode, replaced, err := target(fsys, path)
 	if err != nil {
 		return err
 	}
-	f, err := s.temporary(path, mode)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	temp := f.Name()
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write %s: %w", path, err)
 		}
 	}()
-	if err := s.fill(f, mode, replaced, write); err != nil {
-		return errors.Join(err, os.Remove(temp))
+	temp, err := writeTemp(fsys, path, mode, replaced, write)
+	if err != nil {
+		return err
 	}
-	if err := s.rename(temp, path); err != nil {
-		return errors.Join(err, os.Remove(temp))
+	if err := fsys.Rename(temp, path); err != nil {
+		return errors.Join(err, fsys.Remove(temp))
 	}
-	return s.syncDir(filepath.Dir(path))
+	return fsys.SyncDir(filepath.Dir(path))
+}
+
+// writeTemp writes and syncs a new file beside path and returns its name.
+func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(io.Writer) error) (string, error) {
+	f, err := temporary(fsys, path, mode)
+	if err != nil {
+		return "", err
+	}
+	if err := fill(f, mode, replaces, write); err != nil {
+		return "", errors.Join(err, fsys.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 // target returns the file that path finally means, and its permissions.
-func target(path string) (file string, mode fs.FileMode, exists bool, err error) {
-	st, err := os.Stat(path)
+func target(fsys FS, path string) (file string, mode fs.FileMode, exists bool, err error) {
+	st, err := fsys.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return path, 0o666, false, nil // less the umask
@@ -85,13 +75,14 @@ func target(path string) (file string, mode fs.FileMode, exists bool, err error)
 }
 
 // temporary creates a new file beside path.
-func (s sequence) temporary(path string, mode fs.FileMode) (*os.File, error) {
+func temporary(fsys FS, path string, mode fs.FileMode) (File, error) {
 	const tries = 100
 	dir, base := filepath.Split(path)
 	var err error
 	for range tries {
-		var f *os.File
-		f, err = s.create(filepath.Join(dir, fmt.Sprintf(".%s.tmp-%08x", base, rand.Uint32())), mode)
+		var f File
+		name := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%08x", base, rand.Uint32()))
+		f, err = fsys.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}
@@ -100,9 +91,9 @@ func (s sequence) temporary(path string, mode fs.FileMode) (*os.File, error) {
 }
 
 // fill writes, syncs and closes the temporary file.
-func (s sequence) fill(f *os.File, mode fs.FileMode, replaced bool, write func(io.Writer) error) error {
+func fill(f File, mode fs.FileMode, replaces bool, write func(io.Writer) error) error {
 	err := func() error {
-		if replaced { // the umask may have taken what the old file had
+		if replaces { // the umask may have taken what the old file had
 			if err := f.Chmod(mode); err != nil {
 				return err
 			}
@@ -114,20 +105,7 @@ func (s sequence) fill(f *os.File, mode fs.FileMode, replaced bool, write func(i
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		return s.sync(f)
+		return f.Sync()
 	}()
-	return errors.Join(err, s.close(f))
-}
-
-// syncDir makes a rename in dir last. Windows has no such call, and NTFS
-// journals the names itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(err, f.Close())
 }

@@ -1,4 +1,4 @@
-package durable
+package durable_test
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"atenia/internal/durable"
+	"atenia/internal/durable/faultfs"
 )
 
 func text(s string) func(io.Writer) error {
@@ -47,7 +50,7 @@ func alone(t *testing.T, path string) {
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	for _, want := range []string{"one", "", strings.Repeat("long ", 1<<20)} {
-		if err := WriteFile(path, text(want)); err != nil {
+		if err := durable.WriteFile(path, text(want)); err != nil {
 			t.Fatal(err)
 		}
 		if content(t, path) != want {
@@ -66,7 +69,7 @@ func TestModeAndLink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Skip(err)
 	}
-	if err := WriteFile(link, text("new")); err != nil {
+	if err := durable.WriteFile(link, text("new")); err != nil {
 		t.Fatal(err)
 	}
 	st, err := os.Lstat(link)
@@ -80,48 +83,42 @@ func TestModeAndLink(t *testing.T) {
 
 func TestNotAFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteFile(dir, text("x")); err == nil {
+	if err := durable.WriteFile(dir, text("x")); err == nil {
 		t.Error("a folder was replaced")
 	}
-	if err := WriteFile(filepath.Join(dir, "no", "file"), text("x")); !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.WriteFile(filepath.Join(dir, "no", "file"), text("x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Whatever step fails, the old file is whole and nothing is left behind.
-func TestEveryStepFails(t *testing.T) {
-	broken := errors.New("broken")
-	write := text("new")
-	for _, c := range []struct {
-		step  string
-		spoil func(*sequence)
-		want  string // content afterwards
-	}{
-		{"create", func(s *sequence) { s.create = func(string, fs.FileMode) (*os.File, error) { return nil, broken } }, "old"},
-		{"write", func(*sequence) {
-			write = func(w io.Writer) error { return errors.Join(text("half")(w), broken) }
-		}, "old"},
-		{"sync", func(s *sequence) { s.sync = func(*os.File) error { return broken } }, "old"},
-		{"close", func(s *sequence) { s.close = func(f *os.File) error { return errors.Join(f.Close(), broken) } }, "old"},
-		{"rename", func(s *sequence) { s.rename = func(string, string) error { return broken } }, "old"},
-		{"syncDir", func(s *sequence) { s.syncDir = func(string) error { return broken } }, "new"},
-	} {
-		t.Run(c.step, func(t *testing.T) {
+// Whatever call fails, or is the last of a killed process, the file is the old
+// one or the new; an error leaves nothing behind.
+func TestEveryCallFails(t *testing.T) {
+	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Torn, faultfs.Full, faultfs.Stop} {
+		for n, fsys := range faultfs.Each(fault) {
 			path := filepath.Join(t.TempDir(), "file")
 			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := steps
-			write = text("new")
-			c.spoil(&s)
-			if err := s.run(path, write); !errors.Is(err, broken) {
-				t.Errorf("got error %v", err)
+			err := durable.WriteFileIn(fsys, path, text(strings.Repeat("new ", 1<<20)))
+			fsys.PowerCut()
+			got := content(t, path)
+			if got != "old" && got != strings.Repeat("new ", 1<<20) {
+				t.Fatalf("fault %d, call %d: %d torn bytes", fault, n, len(got))
 			}
-			if got := content(t, path); got != c.want {
-				t.Errorf("content %q, want %q", got, c.want)
+			if hit := fsys.Hit(); hit && fault != faultfs.Full && err == nil || !hit && (err != nil || got == "old") {
+				t.Errorf("fault %d, call %d: %v and %d bytes", fault, n, err, len(got))
 			}
-			alone(t, path)
-		})
+			if fault == faultfs.Fail && fsys.Hit() && !errors.Is(err, faultfs.ErrInjected) {
+				t.Errorf("call %d: error %v", n, err)
+			}
+			if fault != faultfs.Stop {
+				alone(t, path)
+			}
+			if n > 100 {
+				t.Fatal("no end of calls")
+			}
+		}
 	}
 }
 
@@ -140,7 +137,7 @@ func whole(version byte) []byte {
 func TestKill(t *testing.T) {
 	if path := os.Getenv(childVar); path != "" {
 		for v := byte(0); ; v++ {
-			if err := WriteFile(path, func(w io.Writer) error {
+			if err := durable.WriteFile(path, func(w io.Writer) error {
 				b := whole(v)
 				for len(b) > 0 { // in pieces, so that kills fall between them
 					n, err := w.Write(b[:min(len(b), 1000)])

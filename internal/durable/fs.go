@@ -1,0 +1,83 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// An FS is the file system as a program that keeps files uses it. Names are
+// those of package os. Implementations may be used by several goroutines.
+type FS interface {
+	// OpenFile opens with the flags of package os.
+	OpenFile(name string, flag int, mode fs.FileMode) (File, error)
+	ReadFile(name string) ([]byte, error)
+	// ReadDir returns the entries sorted by name.
+	ReadDir(name string) ([]fs.DirEntry, error)
+	Stat(name string) (fs.FileInfo, error)
+	// Rename replaces the new name at once.
+	Rename(from, to string) error
+	// Link gives a file a second name, which must be free.
+	Link(from, to string) error
+	Remove(name string) error
+	MkdirAll(name string, mode fs.FileMode) error
+	// SyncDir makes what was renamed, linked and removed in a folder last.
+	SyncDir(name string) error
+}
+
+// A File is an open file of an [FS].
+type File interface {
+	io.Reader
+	io.Writer
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+	Chmod(fs.FileMode) error
+	Truncate(size int64) error
+	// Sync returns when what was written is on the disk.
+	Sync() error
+}
+
+// Default returns the operating system's file system in place of nil.
+func Default(fsys FS) FS {
+	if fsys == nil {
+		return system{}
+	}
+	return fsys
+}
+
+// system is the operating system's file system.
+type system struct{}
+
+func (system) OpenFile(name string, flag int, mode fs.FileMode) (File, error) {
+	f, err := os.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return f, nil
+}
+
+func (system) ReadFile(name string) ([]byte, error)       { return os.ReadFile(name) }
+func (system) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (system) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+func (system) Rename(from, to string) error               { return os.Rename(from, to) }
+func (system) Link(from, to string) error                 { return os.Link(from, to) }
+func (system) Remove(name string) error                   { return os.Remove(name) }
+func (system) MkdirAll(name string, m fs.FileMode) error  { return os.MkdirAll(name, m) }
+
+// SyncDir does nothing on Windows, which has no such call: NTFS journals the
+// names itself.
+func (system) SyncDir(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
