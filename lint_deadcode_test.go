@@ -8,7 +8,13 @@ import (
 )
 
 // publicAPI are the packages whose exported names others may use.
-var publicAPI = map[string]bool{".": true, "tensor": true, "plan": true, "plan/pass": true, "tier": true, "tier/hw": true, "tier/stream": true}
+var publicAPI = map[string]bool{
+	".": true, "tensor": true, "plan": true, "plan/pass": true,
+	"tier":        true,
+	"tier/hw":     true,
+	"tier/learn":  true,
+	"tier/stream": true,
+}
 
 // calledFromOutside are methods that the standard library calls through its
 // interfaces.

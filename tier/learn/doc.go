@@ -1,0 +1,25 @@
+// Package learn remembers how well the processor and the device did under
+// which pressure of memory, recommends one of them, and says why.
+//
+//	pressures ─▶ Bucket (device there?, band of VRAM, band of RAM)
+//	episode ───▶ Trainer: Bucket × Backend → Stats {count, success, score, drift}
+//	               │ Recommend           the backend of the higher value
+//	               │ Snapshot            every row, for people and tests
+//	               │ Explain, Factors, Narrative
+//	               ▼
+//	             Loop: one tick at a time, with a cooldown between switches
+//	               │ autosave            a table that outlives the process
+//	               ▼
+//	             Policy: the same loop fed by measured latency, opt-in
+//
+// A pressure falls into one of four bands:
+//
+//	band      0        1          2          3
+//	from      0        0.50       0.75       0.90
+//
+// The value of a row is score/count − drift·penalty/count, each an integer
+// division toward zero; the device is recommended if its value is strictly
+// higher. Nothing here reads a clock or a random source: the caller passes
+// seconds and ticks, so that equal inputs give equal choices, texts and files,
+// byte for byte.
+package learn

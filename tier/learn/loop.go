@@ -1,0 +1,168 @@
+package learn
+
+import "math"
+
+// A LoopConfig says how a [Loop] behaves. The zero value switches at once and
+// saves nothing.
+type LoopConfig struct {
+	Cooldown     uint64 // ticks between two switches
+	DriftPenalty uint32 // see [Trainer]
+	Autosave
+}
+
+// A Result is how an episode ended.
+type Result struct {
+	OK    bool
+	Score int32
+}
+
+// A Tick is one episode of a [Loop].
+type Tick struct {
+	Context  Context
+	Plan     []Planned
+	Executed *Backend // what really ran; nil takes it from the plan, see [Summarize]
+	Drift    bool
+	Result   Result
+	Seconds  uint64 // the caller's clock, 0 when the loop was made
+}
+
+// A Loop records an episode a tick, chooses the backend of the next one, and
+// saves what it learned now and then.
+type Loop struct {
+	trainer Trainer
+	cfg     LoopConfig
+	state   loopState
+	saved   saveMarks
+	dirty   bool
+
+	reason, decision string
+	turn             Turn
+}
+
+// loopState is what the next choice depends on besides the table.
+type loopState struct {
+	choice     Backend
+	tick       uint64
+	lastSwitch uint64
+}
+
+// NewLoop returns a loop that has learned nothing and prefers the processor.
+func NewLoop(cfg LoopConfig) *Loop {
+	return &Loop{trainer: Trainer{DriftPenalty: cfg.DriftPenalty}, cfg: cfg, reason: "init", decision: "init"}
+}
+
+// Trainer returns the table; the loop owns it.
+func (l *Loop) Trainer() *Trainer { return &l.trainer }
+
+// Ticks returns how many ticks there were.
+func (l *Loop) Ticks() uint64 { return l.state.tick }
+
+// Dirty reports whether there is something that was not saved.
+func (l *Loop) Dirty() bool { return l.dirty }
+
+// Choice returns the backend chosen last.
+func (l *Loop) Choice() Backend { return l.state.choice }
+
+// LastReason is why the last thing happened that changed the loop: a choice or
+// an attempt to save.
+func (l *Loop) LastReason() string { return l.reason }
+
+// LastDecisionReason is why the last choice was made, whatever was saved since.
+func (l *Loop) LastDecisionReason() string { return l.decision }
+
+// LastTurn is what the last choice was made from.
+func (l *Loop) LastTurn() Turn { return l.turn }
+
+// OnTick records the episode and returns the backend for the next one.
+func (l *Loop) OnTick(t Tick) Backend {
+	ran := Summarize(t.Plan).Backend
+	if t.Executed != nil {
+		ran = *t.Executed
+	}
+	l.trainer.Record(t.Context, ran, t.Result.OK, t.Result.Score, t.Drift)
+	l.dirty = true
+	l.turn = l.next(t.Context.Bucket())
+	c := l.turn.Decide()
+	l.state.choice, l.state.lastSwitch = c.Backend, c.LastSwitch
+	l.reason, l.decision = c.Reason, c.Reason
+	if l.state.tick < math.MaxUint64 {
+		l.state.tick++
+	}
+	if _, err := l.TryAutosave(t.Seconds); err != nil {
+		l.reason = "autosave: failed (io)"
+	}
+	return l.state.choice
+}
+
+// next collects what the choice for a bucket depends on.
+func (l *Loop) next(b Bucket) Turn {
+	cpu, _ := l.trainer.Stats(b, CPU)
+	gpu, _ := l.trainer.Stats(b, GPU)
+	return Turn{
+		Bucket: b, CPU: cpu, GPUStats: gpu, DriftPenalty: l.trainer.penalty(), Cooldown: l.cfg.Cooldown,
+		Tick: l.state.tick, LastSwitch: l.state.lastSwitch, Last: l.state.choice,
+	}
+}
+
+// A Turn is everything that the choice of one tick depends on.
+type Turn struct {
+	Bucket
+	CPU          Stats   `json:"cpu"`
+	GPUStats     Stats   `json:"gpu"`
+	DriftPenalty uint32  `json:"drift_penalty"`
+	Cooldown     uint64  `json:"cooldown"`
+	Tick         uint64  `json:"tick"`
+	LastSwitch   uint64  `json:"last_switch"`
+	Last         Backend `json:"last"`
+}
+
+// The rules of [Turn.Decide], in order; the first that holds decides.
+const (
+	RuleNoGPU    = "GpuUnavailable"
+	RuleSame     = "SameBackend"
+	RuleCooldown = "CooldownActive"
+	RuleSwitch   = "LearnedScore"
+)
+
+// TurnRules are the rules in the order of evaluation.
+var turnRules = [...]string{RuleNoGPU, RuleSame, RuleCooldown, RuleSwitch}
+
+// A Choice is the outcome of a [Turn].
+type Choice struct {
+	Backend    Backend
+	Rule       string
+	Reason     string
+	LastSwitch uint64 // tick of the last switch, this one included
+}
+
+// Rules returns the rules that were looked at, the one that decided last.
+func (c Choice) Rules() []string {
+	for i, r := range turnRules {
+		if r == c.Rule {
+			return turnRules[:i+1]
+		}
+	}
+	return nil
+}
+
+// Decide chooses. Tick 0 is exempt from the cooldown; the ticks after it are
+// not, even if nothing was switched yet.
+func (t Turn) Decide() Choice {
+	raw := prefer(t.GPU, t.CPU.Value(t.DriftPenalty), t.GPUStats.Value(t.DriftPenalty))
+	c := Choice{Backend: t.Last, LastSwitch: t.LastSwitch}
+	switch {
+	case !t.GPU:
+		if t.Last == GPU {
+			c.LastSwitch = t.Tick
+		}
+		c.Backend, c.Rule, c.Reason = CPU, RuleNoGPU, "hold: gpu unavailable"
+	case raw == t.Last:
+		c.Rule, c.Reason = RuleSame, "hold: same backend preferred"
+	case t.Cooldown > 0 && t.Tick > 0 && t.Tick-min(t.LastSwitch, t.Tick) < t.Cooldown:
+		c.Rule, c.Reason = RuleCooldown, "hold: cooldown active"
+	default:
+		c.Backend, c.LastSwitch, c.Rule = raw, t.Tick, RuleSwitch
+		c.Reason = "switch: " + t.Last.Lower() + "->" + raw.Lower() + " due to learned score"
+	}
+	return c
+}

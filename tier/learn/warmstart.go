@@ -1,0 +1,62 @@
+package learn
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Action is what a plan for a warm start does with a tensor.
+type Action uint8
+
+// The actions.
+const (
+	Keep Action = iota
+	HintPromote
+	DegradeSafe
+)
+
+var actionNames = [...]string{"Keep", "HintPromote", "DegradeSafe"}
+
+// String returns Keep, HintPromote or DegradeSafe.
+func (a Action) String() string {
+	if int(a) < len(actionNames) {
+		return actionNames[a]
+	}
+	return fmt.Sprintf("Action(%d)", uint8(a))
+}
+
+// A Planned is one tensor's line of a plan for a warm start.
+type Planned struct {
+	Action Action
+	Reason string
+}
+
+// A WarmStart is what an episode takes from a plan for a warm start.
+type WarmStart struct {
+	Backend Backend
+	Promote int
+	Degrade int
+	Keep    int
+}
+
+// Summarize counts the actions of a plan. Where the plan does not say what
+// executed, the device is taken if any reason speaks of a GPU, in any case:
+// even one that says that there is none. Callers that know better say so in
+// [Tick.Executed].
+func Summarize(plan []Planned) WarmStart {
+	var s WarmStart
+	for _, p := range plan {
+		switch p.Action {
+		case HintPromote:
+			s.Promote++
+		case DegradeSafe:
+			s.Degrade++
+		default:
+			s.Keep++
+		}
+		if strings.Contains(strings.ToUpper(p.Reason), "GPU") {
+			s.Backend = GPU
+		}
+	}
+	return s
+}
