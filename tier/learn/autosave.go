@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+
+	"atenia/internal/durable"
 )
 
 // Autosave says when a [Loop] writes its table. Without a path it never does.
@@ -12,6 +13,8 @@ type Autosave struct {
 	Path         string
 	EveryTicks   uint64  // 0: ticks do not matter
 	EverySeconds *uint64 // of the caller's clock; nil: seconds do not matter
+
+	FS durable.FS // nil: the operating system's
 }
 
 // saveMarks are when the table was saved last.
@@ -51,15 +54,15 @@ func (l *Loop) Save() error {
 // another first line, perhaps of a newer version, moves aside.
 func (l *Loop) save() error {
 	path := l.cfg.Path
-	switch _, r := Load(path); r.Status {
+	switch _, r := load(l.cfg.FS, path); r.Status {
 	case StatusUnreadable:
 		return fmt.Errorf("%w; remove it to learn anew", r.Err)
 	case StatusForeign:
-		if err := moveAside(path); err != nil {
+		if err := moveAside(durable.Default(l.cfg.FS), path); err != nil {
 			return &FileError{ErrIO, path, err}
 		}
 	}
-	if err := l.trainer.Save(path); err != nil {
+	if err := l.trainer.save(l.cfg.FS, path); err != nil {
 		return err
 	}
 	l.dirty = false
@@ -67,12 +70,12 @@ func (l *Loop) save() error {
 }
 
 // moveAside renames path to the first free path.bak-n.
-func moveAside(path string) error {
+func moveAside(fsys durable.FS, path string) error {
 	const most = 10_000
 	for n := 1; n <= most; n++ {
 		bak := fmt.Sprintf("%s.bak-%d", path, n)
-		if _, err := os.Lstat(bak); errors.Is(err, fs.ErrNotExist) {
-			return os.Rename(path, bak)
+		if _, err := fsys.Stat(bak); errors.Is(err, fs.ErrNotExist) {
+			return fsys.Rename(path, bak)
 		}
 	}
 	return fmt.Errorf("all of %s.bak-1 to %d are taken", path, most)
@@ -80,7 +83,7 @@ func moveAside(path string) error {
 
 // LoadLearning replaces the table with that of a file, which counts as saved.
 func (l *Loop) LoadLearning(path string) Report {
-	t, r := Load(path)
+	t, r := load(l.cfg.FS, path)
 	t.DriftPenalty = l.trainer.DriftPenalty
 	l.trainer, l.dirty = t, false
 	return r

@@ -166,8 +166,10 @@ func digits(s string) bool {
 
 // Load reads a file. Whatever is wrong with it, the table is usable: empty, or
 // the rows that were good; the report tells which.
-func Load(path string) (Trainer, Report) {
-	data, err := read(path)
+func Load(path string) (Trainer, Report) { return load(nil, path) }
+
+func load(fsys durable.FS, path string) (Trainer, Report) {
+	data, err := read(durable.Default(fsys), path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Trainer{}, Report{Status: StatusMissing}
@@ -181,8 +183,8 @@ func Load(path string) (Trainer, Report) {
 	return t, r
 }
 
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+func read(fsys durable.FS, path string) ([]byte, error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +198,13 @@ func read(path string) ([]byte, error) {
 
 // Save replaces a file with the table, whole or not at all; folders above it
 // are made.
-func (t *Trainer) Save(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+func (t *Trainer) Save(path string) error { return t.save(nil, path) }
+
+func (t *Trainer) save(fsys durable.FS, path string) error {
+	if err := durable.Default(fsys).MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return &FileError{ErrIO, path, err}
 	}
-	err := durable.WriteFile(path, func(w io.Writer) error {
+	err := durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 		_, err := io.WriteString(w, t.String())
 		return err
 	})

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"atenia/internal/durable/faultfs"
 )
 
 var (
@@ -186,6 +188,27 @@ func TestAutosave(t *testing.T) {
 		}
 		if st, err := os.Stat(file); err != nil || st.Size() != maxFileBytes+1 {
 			t.Error("the file was changed")
+		}
+	})
+	t.Run("faults", func(t *testing.T) { // the old table or the new one, whatever call fails
+		for fault := range faultfs.Full + 1 {
+			for n, fsys := range faultfs.Each(fault) {
+				file := filepath.Join(t.TempDir(), "table")
+				old := train(low, ep{CPU, 3, 1, true, false})
+				if err := old.Save(file); err != nil {
+					t.Fatal(err)
+				}
+				l := NewLoop(LoopConfig{Autosave: Autosave{Path: file, EveryTicks: 2, FS: fsys}})
+				l.LoadLearning(file)
+				l.trainer.Record(low, GPU, true, 1, false)
+				l.dirty = true
+				err := l.Save()
+				fsys.PowerCut()
+				got, r := Load(file)
+				if s := got.String(); r.Skipped > 0 || s != old.String() && s != l.Trainer().String() || err == nil && s != l.Trainer().String() {
+					t.Fatalf("fault %d at call %d: error %v, file %q", fault, n, err, s)
+				}
+			}
 		}
 	})
 	t.Run("seconds", func(t *testing.T) {
