@@ -45,11 +45,6 @@ func (s *Stats) add(success bool, score int32, drift bool) {
 	}
 }
 
-// halve forgets half of what was counted.
-func (s *Stats) halve() {
-	s.Count, s.Success, s.Score, s.Drift = s.Count/2, s.Success/2, s.Score/2, s.Drift/2
-}
-
 func addOne(n uint32, yes bool) uint32 {
 	if yes && n < math.MaxUint32 {
 		n++
