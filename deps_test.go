@@ -51,7 +51,7 @@ internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw
-tier/hw:
+tier/hw:             internal/cpu internal/durable
 tier/stream:         tier
 tier/learn:          internal/durable
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof

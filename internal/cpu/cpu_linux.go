@@ -87,6 +87,9 @@ func groups(root fs.FS, controller string, f func(dir string)) {
 			continue
 		}
 		mount := "sys/fs/cgroup"
+		if _, err := fs.Stat(root, mount+"/unified"); err == nil { // both versions are mounted
+			mount += "/unified"
+		}
 		if id != "0" || controllers != "" {
 			if !slices.Contains(strings.Split(controllers, ","), controller) {
 				continue

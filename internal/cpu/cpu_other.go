@@ -4,6 +4,19 @@ package cpu
 
 func (i *Info) system() {}
 
-// AvailableMemory returns how many bytes this process may still take; 0 = not
-// known.
-func AvailableMemory() int64 { return 0 }
+// A MemoryReader reads [Memory] again and again. It is for one goroutine at a
+// time.
+type MemoryReader struct{}
+
+// OpenMemory returns a reader.
+func OpenMemory() *MemoryReader { return &MemoryReader{} }
+
+// Close does nothing: there are no files here.
+func (r *MemoryReader) Close() {}
+
+// Read returns the state of this moment. These systems have neither control
+// groups nor a measure of stalls.
+func (r *MemoryReader) Read() Memory {
+	total, available := systemMemory()
+	return Memory{Total: total, Limit: total, Available: min(total, available)}
+}

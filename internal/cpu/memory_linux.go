@@ -1,58 +1,192 @@
 package cpu
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strconv"
-	"strings"
 )
 
-// AvailableMemory returns how many bytes this process may still take without
-// making the system swap or end it: what the system says is available, bounded
-// by the control groups of the process. Pages of files that are only cached
-// count as available. 0 = not known.
-func AvailableMemory() int64 { return available(os.DirFS("/")) }
+// A MemoryReader reads [Memory] again and again: it keeps the system's files
+// open and allocates nothing after [OpenMemory]. It is for one goroutine at a
+// time.
+type MemoryReader struct {
+	info, stalls io.ReaderAt // nil where there is no such file
+	groups       []memoryGroup
+	open         []fs.File
+	text         [16 << 10]byte // of the file that is being read; the longest have 4 KiB
+}
 
-func available(root fs.FS) int64 {
-	best := lineOf(read(root, "proc/meminfo"), "MemAvailable:") << 10
+// A memoryGroup is the files of one control group.
+type memoryGroup struct {
+	limit, used, stat io.ReaderAt
+	cached            string // the line of stat with what goes when memory is short
+}
+
+// OpenMemory finds the files of the system and of this process's control
+// groups. A group's limit may change later; that the process is moved to
+// another group is not noticed.
+func OpenMemory() *MemoryReader { return openMemory(os.DirFS("/")) }
+
+func openMemory(root fs.FS) *MemoryReader {
+	r := &MemoryReader{}
+	r.info = r.file(root, "proc/meminfo")
+	r.stalls = r.file(root, "proc/pressure/memory")
 	groups(root, "memory", func(dir string) {
-		if left, ok := groupMemory(root, dir); ok && (best == 0 || left < best) {
-			best = left
+		g := memoryGroup{cached: "inactive_file"}
+		if g.limit = r.file(root, path.Join(dir, "memory.max")); g.limit != nil {
+			g.used = r.file(root, path.Join(dir, "memory.current"))
+		} else { // version 1
+			g.cached = "total_inactive_file"
+			g.limit = r.file(root, path.Join(dir, "memory.limit_in_bytes"))
+			g.used = r.file(root, path.Join(dir, "memory.usage_in_bytes"))
+		}
+		g.stat = r.file(root, path.Join(dir, "memory.stat"))
+		if g.limit != nil && g.used != nil {
+			r.groups = append(r.groups, g)
 		}
 	})
-	return best
+	return r
 }
 
-// groupMemory returns what a control group may still take, and false where it
-// has no limit. Its use counts cached files, of which the inactive ones go when
-// memory is short.
-func groupMemory(root fs.FS, dir string) (left int64, ok bool) {
-	number := func(name string) (int64, bool) {
-		n, err := strconv.ParseInt(read(root, path.Join(dir, name)), 10, 64)
-		return n, err == nil
+// file opens a file for as long as the reader; nil if it cannot.
+func (r *MemoryReader) file(root fs.FS, name string) io.ReaderAt {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil
 	}
-	cached := "inactive_file"
-	limit, ok := number("memory.max")
-	used, ok2 := number("memory.current")
-	if !ok { // version 1; "max" of version 2 is no number either
-		cached = "total_inactive_file"
-		limit, ok = number("memory.limit_in_bytes")
-		used, ok2 = number("memory.usage_in_bytes")
+	at, ok := f.(io.ReaderAt)
+	if !ok {
+		f.Close()
+		return nil
 	}
-	if !ok || !ok2 || limit >= 1<<60 { // version 1 writes no limit as one of nearly 2^63
-		return 0, false
-	}
-	return max(0, limit-used+lineOf(read(root, path.Join(dir, "memory.stat")), cached)), true
+	r.open = append(r.open, f)
+	return at
 }
 
-// lineOf returns the number after a word at the start of a line, or 0.
-func lineOf(text, word string) int64 {
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == word {
-			n, _ := strconv.ParseInt(f[1], 10, 64)
-			return n
+// Close closes the files.
+func (r *MemoryReader) Close() {
+	for _, f := range r.open {
+		f.Close()
+	}
+	*r = MemoryReader{}
+}
+
+// Read returns the state of this moment. The available bytes are the least of
+// what the system and every group with a limit have left.
+func (r *MemoryReader) Read() Memory {
+	var m Memory
+	info := r.read(r.info)
+	if kib, ok := numberAfter(info, "MemTotal:"); ok {
+		m.Total = kib << 10
+		m.Limit = m.Total
+	}
+	kib, known := numberAfter(info, "MemAvailable:")
+	m.Available = kib << 10
+	for i := range r.groups {
+		limit, left, ok := r.group(&r.groups[i])
+		if !ok {
+			continue
+		}
+		if m.Limit == 0 || limit < m.Limit {
+			m.Limit = limit
+		}
+		if !known || left < m.Available {
+			m.Available, known = left, true
 		}
 	}
-	return 0
+	text := r.read(r.stalls)
+	some, ok := floatAfter(text, "some avg10=")
+	full, ok2 := floatAfter(text, "full avg10=")
+	if ok {
+		m.Stalls.Known, m.Stalls.Some = true, some
+	}
+	if ok2 {
+		m.Stalls.Known, m.Stalls.Full = true, full
+	}
+	return m
+}
+
+// group returns the limit of a control group and what it may still take, and
+// false where it has no limit. Its use counts cached files, of which the
+// inactive ones go when memory is short.
+func (r *MemoryReader) group(g *memoryGroup) (limit, left int64, ok bool) {
+	limit, ok = numberAfter(r.read(g.limit), "") // "max" of version 2 is no number
+	if !ok || limit >= 1<<60 {                   // version 1 writes no limit as one of nearly 2^63
+		return 0, 0, false
+	}
+	used, ok := numberAfter(r.read(g.used), "")
+	if !ok {
+		return 0, 0, false
+	}
+	cached, _ := numberAfter(r.read(g.stat), g.cached)
+	return limit, min(limit, max(0, limit-used+cached)), true
+}
+
+// read returns the content of a file, in the reader's buffer.
+func (r *MemoryReader) read(f io.ReaderAt) []byte {
+	if f == nil {
+		return nil
+	}
+	n, err := f.ReadAt(r.text[:], 0)
+	if err != nil && err != io.EOF {
+		return nil
+	}
+	return r.text[:n]
+}
+
+// after returns the first field that follows a word and spaces at the start of
+// a line.
+func after(text []byte, word string) []byte {
+	for len(text) > 0 {
+		line := text
+		text = nil
+		for i, c := range line {
+			if c == '\n' {
+				line, text = line[:i], line[i+1:]
+				break
+			}
+		}
+		if len(line) < len(word) || string(line[:len(word)]) != word {
+			continue
+		}
+		field := line[len(word):]
+		start := 0
+		for start < len(field) && field[start] == ' ' {
+			start++
+		}
+		if start == 0 && word != "" && word[len(word)-1] != '=' && word[len(word)-1] != ':' {
+			continue // a longer word
+		}
+		end := start
+		for end < len(field) && field[end] != ' ' {
+			end++
+		}
+		return field[start:end]
+	}
+	return nil
+}
+
+// numberAfter returns the natural number after a word at the start of a line.
+func numberAfter(text []byte, word string) (n int64, ok bool) {
+	digits := after(text, word)
+	if len(digits) == 0 || len(digits) > 19 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		if n = n*10 + int64(c-'0'); n < 0 {
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// floatAfter returns the number after a word at the start of a line.
+func floatAfter(text []byte, word string) (float64, bool) {
+	f, err := strconv.ParseFloat(string(after(text, word)), 64) // short: the copy stays on the stack
+	return f, err == nil && f >= 0
 }

@@ -35,8 +35,69 @@ func TestAvailableMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/memory.usage_in_bytes":   file("1"),
 		}, 450000},
 	} {
-		if got := available(c.fs); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		r := openMemory(c.fs)
+		if got := r.Read(); got.Available != c.want {
+			t.Errorf("%s: got %+v, want %d available", name, got, c.want)
 		}
+		r.Close()
+	}
+}
+
+func TestMemory(t *testing.T) {
+	system := fstest.MapFS{
+		"proc/meminfo":                                   file("MemTotal:       4000 kB\nMemFree:  1 kB\nMemAvailable:    2000 kB"),
+		"proc/pressure/memory":                           file("some avg10=12.50 avg60=1.00 avg300=0.00 total=1\nfull avg10=3.25 avg60=0.00 avg300=0.00 total=1"),
+		"proc/self/cgroup":                               file("9:memory:/a/b\n0::/u"),
+		"sys/fs/cgroup/unified/u/memory.max":             file("2500000"),
+		"sys/fs/cgroup/unified/u/memory.current":         file("500000"),
+		"sys/fs/cgroup/unified/u/memory.stat":            file("inactive_file 1000\ninactive_file_more 7"),
+		"sys/fs/cgroup/memory/a/memory.limit_in_bytes":   file("3000000"),
+		"sys/fs/cgroup/memory/a/memory.usage_in_bytes":   file("1500000"),
+		"sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": file("9223372036854771712"),
+		"sys/fs/cgroup/memory/a/b/memory.usage_in_bytes": file("1"),
+	}
+	r := openMemory(system)
+	defer r.Close()
+	want := Memory{Total: 4000 << 10, Limit: 2500000, Available: 1500000, Stalls: Stalls{true, 12.5, 3.25}}
+	if got := r.Read(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if n := testing.AllocsPerRun(20, func() { r.Read() }); n != 0 {
+		t.Errorf("%v allocations for a reading", n)
+	}
+}
+
+// TestMemoryHere: the files of this machine make sense, and reading them again
+// allocates nothing.
+func TestMemoryHere(t *testing.T) {
+	r := OpenMemory()
+	defer r.Close()
+	m := r.Read()
+	if m.Total <= 0 || m.Limit <= 0 || m.Limit > m.Total || m.Available <= 0 || m.Available > m.Limit {
+		t.Errorf("implausible: %+v", m)
+	}
+	if n := testing.AllocsPerRun(5, func() { r.Read() }); n != 0 {
+		t.Errorf("%v allocations for a reading", n)
+	}
+}
+
+func FuzzNumberAfter(f *testing.F) {
+	f.Add([]byte("MemTotal:  12 kB\nx 99999999999999999999\n"), "x")
+	f.Add([]byte("some avg10=1e9 avg60"), "some avg10=")
+	f.Fuzz(func(t *testing.T, text []byte, word string) {
+		if n, ok := numberAfter(text, word); ok && n < 0 {
+			t.Errorf("%d after %q", n, word)
+		}
+		if x, ok := floatAfter(text, word); ok && x < 0 {
+			t.Errorf("%v after %q", x, word)
+		}
+	})
+}
+
+func BenchmarkMemoryRead(b *testing.B) {
+	r := OpenMemory()
+	defer r.Close()
+	for b.Loop() {
+		r.Read()
 	}
 }
