@@ -14,6 +14,7 @@ var publicAPI = map[string]bool{
 	"tier/hw":     true,
 	"tier/learn":  true,
 	"tier/stream": true,
+	"tier/train":  true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -1,0 +1,101 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"slices"
+)
+
+// Params are a layer's parameters as a pass computes with them.
+type Params struct {
+	Layer  int
+	Values []byte // bfloat16, little endian, valid until the next layer is asked for
+}
+
+// Params streams parameters in, in the order of the layers given, or first to
+// last if none are. While one layer is computed with, the next is read. The
+// first error is the last thing it yields. A step that ends meanwhile ends
+// the stream with [ErrBusy]: what it read would be of another step.
+func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, error] {
+	return func(yield func(Params, error) bool) {
+		j := s.journal.Load()
+		if len(layers) == 0 {
+			layers = backward(len(j.layers))
+			slices.Reverse(layers)
+		}
+		ctx, stop := context.WithCancel(ctx)
+		done := make(chan struct{})
+		type result struct {
+			p   Params
+			err error
+		}
+		results, buffers := make(chan result), make(chan []byte, 2)
+		defer func() { stop(); <-done }()
+		buffers <- nil
+		buffers <- nil
+		go func() {
+			defer close(done)
+			defer close(results)
+			for _, i := range layers {
+				var b []byte
+				select {
+				case b = <-buffers:
+				case <-ctx.Done():
+				}
+				r := result{p: Params{Layer: i}, err: ctx.Err()}
+				if r.err == nil {
+					r.p.Values, r.err = s.params(j, i, b)
+				}
+				select {
+				case results <- r:
+				case <-ctx.Done():
+					return
+				}
+				if r.err != nil {
+					return
+				}
+			}
+		}()
+		for {
+			var r result
+			var ok bool
+			select {
+			case r, ok = <-results:
+			case <-ctx.Done():
+				r.err, ok = ctx.Err(), true
+			}
+			if !ok || !yield(r.p, r.err) || r.err != nil {
+				return
+			}
+			buffers <- r.p.Values
+		}
+	}
+}
+
+// params reads a layer's parameters, into b if it is large enough.
+func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
+	if layer < 0 || layer >= len(j.layers) {
+		return nil, fmt.Errorf("%w: no layer %d; there are %d", ErrConfig, layer, len(j.layers))
+	}
+	if s.dir == "" {
+		return s.memory[layer].params, nil
+	}
+	l := &j.layers[layer]
+	b = slices.Grow(b[:0], l.Elements*paramBytes)[:l.Elements*paramBytes]
+	name := s.file(layer, l.version, "params")
+	if err := readFull(s.cfg.FS, name, b); err != nil {
+		return nil, err
+	}
+	if s.journal.Load() != j {
+		return nil, ErrBusy
+	}
+	for k, sum := range l.sums {
+		first, n := span(l.Elements, j.chunkElements, k)
+		if crc32.Checksum(b[first*paramBytes:(first+n)*paramBytes], castagnoli) != sum.params {
+			return nil, fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", ErrCorrupt, name, first, first+n-1, l.Name, j.step)
+		}
+	}
+	return b, nil
+}

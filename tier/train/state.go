@@ -1,0 +1,294 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+
+	"atenia/internal/durable"
+)
+
+const (
+	journalName      = "journal"
+	defaultChunk     = 16 << 20
+	leastBuffers     = 3 // one each to read, compute and write
+	maxChunkElements = 1 << 28
+	align            = 1024 // elements: regions of a chunk begin at multiples of 4 KiB
+)
+
+// Config says how a state is stepped. The zero value works. Only Optimizer and
+// ChunkBytes of a new state are kept in its journal; nothing changes a bit of
+// the results except Optimizer.
+type Config struct {
+	Optimizer  Optimizer
+	ChunkBytes int // of master and moments that are read at once; 16 MiB
+	// Buffers is how many chunks are in memory; 4. Two are being read and
+	// computed while two are written.
+	Buffers int
+	Workers int // goroutines that compute; GOMAXPROCS
+	// SumBytes is how much memory accumulated gradients may take. What does
+	// not fit goes to files.
+	SumBytes int64
+	FS       durable.FS // nil is the operating system's
+}
+
+func (c Config) withDefaults() Config {
+	c.Optimizer = c.Optimizer.withDefaults()
+	if c.ChunkBytes == 0 {
+		c.ChunkBytes = defaultChunk
+	}
+	if c.Buffers == 0 {
+		c.Buffers = 4
+	}
+	c.Buffers = max(c.Buffers, leastBuffers)
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	c.FS = durable.Default(c.FS)
+	return c
+}
+
+// chunkElements is how many parameters a chunk of the wished size has.
+func (c Config) chunkElements() int {
+	return max(min(c.ChunkBytes/stateBytes, maxChunkElements)/align*align, align)
+}
+
+// A State is parameters and AdamW's moments of all layers at a step. One
+// [State.Step] or [State.Accumulate] runs at a time; [State.Params] may be
+// read beside it.
+type State struct {
+	cfg     Config
+	dir     string // "" in memory
+	journal atomic.Pointer[journal]
+	text    []byte // of the journal, as it is in the file
+	memory  []chunk
+	sums    accumulator
+	order   []int // layers as the last step took them
+	busy    atomic.Bool
+	err     error // why the state must not be used any more
+}
+
+// Init fills dst with the first values of a layer's parameters, from the
+// element offset on. It is called once for every chunk, in order.
+type Init func(layer, offset int, dst []float32) error
+
+// New makes a state in memory: what [Create] makes in files, for models that
+// fit and for comparison. A step that fails half way leaves it unusable.
+func New(layers []Layer, cfg Config, init Init) (*State, error) {
+	s, err := blank(layers, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range layers {
+		c := chunk{ref: ref{layer: i}, state: make([]byte, l.Elements*stateBytes), params: make([]byte, l.Elements*paramBytes)}
+		c.cut(l.Elements)
+		if err := c.init(init, i, 0, make([]float32, l.Elements)); err != nil {
+			return nil, err
+		}
+		s.memory = append(s.memory, c)
+	}
+	return s, nil
+}
+
+// Create makes a state in files of a folder, which must not have one. A kill
+// leaves no state; Create then starts again.
+func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
+	s, err := blank(layers, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	if err := s.cfg.FS.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	if _, err := s.cfg.FS.Stat(s.path(journalName)); err == nil {
+		return nil, fmt.Errorf("%s has a training state: %w", dir, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	j := s.journal.Load()
+	buffer := make([]float32, j.chunkElements)
+	l := newLane(s, j)
+	for i := range layers {
+		for k := range len(j.layers[i].sums) {
+			first, n := span(layers[i].Elements, j.chunkElements, k)
+			c := <-l.free
+			c.ref = ref{i, k}
+			c.cut(n)
+			clear(c.state[:n*stateBytes])
+			if err := c.init(init, i, first, buffer[:n]); err != nil {
+				return nil, errors.Join(err, l.finish())
+			}
+			l.put(c)
+		}
+	}
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	j.written = l.written
+	for i := range j.layers {
+		j.layers[i].version, j.layers[i].sums = 1-j.layers[i].version, l.sums[i]
+	}
+	if err := s.replace(j); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// blank is a state of no step whose files or memory are not filled.
+func blank(layers []Layer, cfg Config) (*State, error) {
+	if err := checkLayers(layers); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	j := &journal{chunkElements: cfg.chunkElements(), opt: cfg.Optimizer}
+	for _, l := range layers {
+		j.layers = append(j.layers, layerState{Layer: l, version: 1, sums: make([]chunkSum, chunks(l.Elements, j.chunkElements))})
+	}
+	s := &State{cfg: cfg, order: backward(len(layers))}
+	s.journal.Store(j)
+	s.sums.reset(s)
+	return s, nil
+}
+
+// Open opens the state that is in a folder, at the last step that counts. The
+// optimizer is the journal's.
+func Open(dir string, cfg Config) (*State, error) {
+	s := &State{cfg: cfg.withDefaults(), dir: dir}
+	text, err := s.cfg.FS.ReadFile(s.path(journalName))
+	if err != nil {
+		return nil, err
+	}
+	j, err := parseJournal(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.path(journalName), err)
+	}
+	s.text = text
+	s.journal.Store(j)
+	s.order = backward(len(j.layers))
+	s.sums.reset(s)
+	return s, nil
+}
+
+// backward is the order in which a backward pass comes to n layers.
+func backward(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = n - 1 - i
+	}
+	return out
+}
+
+// init fills the chunk's master and params.
+func (c *chunk) init(init Init, layer, offset int, buffer []float32) error {
+	if err := init(layer, offset, buffer); err != nil {
+		return err
+	}
+	f := factors{keep: 1, epsilon: 1, root: 1}
+	for i, x := range buffer {
+		store(c.master, i, x)
+	}
+	f.piece(c, nil, 0, len(buffer)) // no gradient, no rate: rounds the parameters
+	return nil
+}
+
+// Steps returns how many steps were done.
+func (s *State) Steps() uint64 { return s.journal.Load().step }
+
+// Note returns what the trainer gave with the last step.
+func (s *State) Note() string { return s.journal.Load().note }
+
+// WrittenBytes returns how many bytes were written since the state was made.
+func (s *State) WrittenBytes() uint64 { return s.journal.Load().written }
+
+// Layers returns the layers, first to last.
+func (s *State) Layers() []Layer { return layersOf(s.journal.Load()) }
+
+// Verify reads the whole state and compares it with the journal's sums.
+func (s *State) Verify() error {
+	j := s.journal.Load()
+	var errs []error
+	for i := range j.layers {
+		if err := s.verify(j, i); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *State) verify(j *journal, layer int) error {
+	if s.dir == "" {
+		return nil
+	}
+	r := reader{s: s, j: j}
+	defer r.close()
+	c := newChunk(j.chunkElements, false)
+	for k := range j.layers[layer].sums {
+		c.ref = ref{layer, k}
+		if err := r.read(c); err != nil {
+			return err
+		}
+	}
+	for _, err := range s.Params(context.Background(), layer) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) path(name string) string { return filepath.Join(s.dir, name) }
+
+// file names a layer's file of a version.
+func (s *State) file(layer, version int, what string) string {
+	return s.path(fmt.Sprintf("layer-%05d.%d.%s", layer, version, what))
+}
+
+// replace makes j the journal.
+func (s *State) replace(j *journal) error {
+	if s.dir == "" {
+		s.journal.Store(j)
+		return nil
+	}
+	text := j.text()
+	if s.text != nil {
+		if now, err := s.cfg.FS.ReadFile(s.path(journalName)); err != nil {
+			return err
+		} else if !bytes.Equal(now, s.text) {
+			return fmt.Errorf("%s: %w", s.path(journalName), ErrForeign)
+		}
+	}
+	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // new versions have names
+		return err
+	}
+	err := durable.WriteFileIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		// Whether the new journal is in place is not known.
+		s.err = fmt.Errorf("open the training state again, the journal may be old or new: %w", err)
+		return s.err
+	}
+	s.text = text
+	s.journal.Store(j)
+	return nil
+}
+
+// enter makes the caller the one that steps.
+func (s *State) enter() (leave func(), err error) {
+	if !s.busy.CompareAndSwap(false, true) {
+		return nil, ErrBusy
+	}
+	if s.err != nil {
+		s.busy.Store(false)
+		return nil, s.err
+	}
+	return func() { s.busy.Store(false) }, nil
+}

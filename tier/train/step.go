@@ -1,0 +1,226 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+// A Gradient is what a backward pass found for a layer.
+type Gradient struct {
+	Layer  int
+	Values []float32 // one a parameter; the state keeps them only until the iterator goes on
+}
+
+// An Update says how a step uses the gradients.
+type Update struct {
+	LR float32 // learning rate
+	// Scale multiplies the sum of all batches' gradients; 0 means one divided
+	// by how many batches there were.
+	Scale float32
+	// Note is kept with the step: the trainer's place in its data, say.
+	Note string
+}
+
+// A Report is what a step moved and how long that took.
+type Report struct {
+	Step                    uint64 // that was done
+	ReadBytes, WrittenBytes uint64
+	Wall                    time.Duration
+	// How long each part worked. They run beside each other.
+	Gradients, Compute, Read, Write, Sync time.Duration
+}
+
+// Overlap is how much of the time that parts could save by running beside
+// each other they did save: 1 when the step took as long as its slowest part,
+// 0 when it took as long as all in turn. Gradients and Compute are one part:
+// the same processor does them.
+func (r Report) Overlap() float64 {
+	parts := []time.Duration{r.Gradients + r.Compute, r.Read, r.Write, r.Sync}
+	longest, all := slices.Max(parts), time.Duration(0)
+	for _, p := range parts {
+		all += p
+	}
+	if all <= longest {
+		return 1
+	}
+	return max(0, min(1, 1-float64(r.Wall-longest)/float64(all-longest)))
+}
+
+// StepsUntil is how many steps like this one a disk that is warranted for tbw
+// written bytes lasts.
+func (r Report) StepsUntil(tbw uint64) uint64 {
+	if r.WrittenBytes == 0 {
+		return 0
+	}
+	return tbw / r.WrittenBytes
+}
+
+// Step updates every layer that has gradients, from grads or accumulated
+// before, in the order in which grads yields them; grads may be nil. A layer
+// may come once. When Step returns without an error the new step counts, for
+// good; otherwise the old one does, and accumulated gradients are forgotten.
+func (s *State) Step(ctx context.Context, grads iter.Seq2[Gradient, error], u Update) (Report, error) {
+	leave, err := s.enter()
+	if err != nil {
+		return Report{}, err
+	}
+	defer leave()
+	if u.Scale == 0 {
+		u.Scale = 1 / float32(max(1, s.sums.batches+btoi(grads != nil)))
+	}
+	st := &stepper{s: s, ctx: ctx, u: u, j: s.journal.Load(), started: time.Now()}
+	st.report.Step = st.j.step + 1
+	err = st.run(grads)
+	s.sums.reset(s)
+	if err != nil {
+		return Report{}, fmt.Errorf("step %d: %w", st.report.Step, err)
+	}
+	return st.report, nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A stepper is one step under way.
+type stepper struct {
+	s       *State
+	ctx     context.Context // of Step, which outlives the stepper
+	u       Update
+	j       *journal // that is stepped from
+	lane    *lane    // nil in memory
+	taken   []int    // layers, in order
+	report  Report
+	started time.Time
+}
+
+func (st *stepper) run(grads iter.Seq2[Gradient, error]) error {
+	if st.s.dir != "" {
+		st.lane = newLane(st.s, st.j)
+	}
+	err := st.layers(grads)
+	if st.lane != nil {
+		err = errors.Join(err, st.lane.finish())
+	} else if err != nil && len(st.taken) > 0 {
+		st.s.err = fmt.Errorf("%w: %w", ErrTorn, err)
+	}
+	if err != nil {
+		return err
+	}
+	return st.commit()
+}
+
+// layers steps the layers that grads yields and then those whose gradients
+// were all accumulated.
+func (st *stepper) layers(grads iter.Seq2[Gradient, error]) error {
+	if grads != nil {
+		mark := time.Now()
+		for g, err := range grads {
+			st.report.Gradients += time.Since(mark)
+			if err == nil {
+				err = st.layer(g.Layer, g.Values)
+			}
+			if err != nil {
+				return err
+			}
+			mark = time.Now()
+		}
+		st.report.Gradients += time.Since(mark)
+	}
+	for i := len(st.j.layers) - 1; i >= 0; i-- {
+		if st.s.sums.has(i) && !slices.Contains(st.taken, i) {
+			if err := st.layer(i, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// layer steps one layer. g is nil when all its gradients were accumulated.
+func (st *stepper) layer(i int, g []float32) error {
+	if err := st.ctx.Err(); err != nil {
+		return err
+	}
+	if err := st.s.check(i, g); err != nil {
+		return err
+	}
+	if slices.Contains(st.taken, i) {
+		return fmt.Errorf("%w: layer %q came twice in one step", ErrConfig, st.j.layers[i].Name)
+	}
+	st.taken = append(st.taken, i)
+	l := &st.j.layers[i]
+	f := st.j.opt.factors(st.j.step+1, st.u, l.NoDecay)
+	if st.lane == nil {
+		start := time.Now()
+		c := st.s.memory[i]
+		c.sum = st.s.sums.memory[i]
+		f.update(&c, g, st.s.cfg.Workers)
+		st.report.Compute += time.Since(start)
+		return nil
+	}
+	for k := range l.sums {
+		if err := errors.Join(st.ctx.Err(), st.lane.failed()); err != nil {
+			return err
+		}
+		c, err := st.lane.take(ref{i, k})
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		first, n := span(l.Elements, st.j.chunkElements, k)
+		var part []float32
+		if g != nil {
+			part = g[first : first+n]
+		}
+		f.update(c, part, st.s.cfg.Workers)
+		st.report.Compute += time.Since(start)
+		st.lane.put(c)
+	}
+	return nil
+}
+
+// check says what is wrong with a layer's gradients; g may be nil.
+func (s *State) check(layer int, g []float32) error {
+	j := s.journal.Load()
+	if layer < 0 || layer >= len(j.layers) {
+		return fmt.Errorf("%w: gradients of layer %d; there are %d layers", ErrConfig, layer, len(j.layers))
+	}
+	if l := &j.layers[layer]; g != nil && len(g) != l.Elements {
+		return fmt.Errorf("%w: %d gradients for layer %q, want %d", ErrConfig, len(g), l.Name, l.Elements)
+	}
+	return nil
+}
+
+// commit makes the step count.
+func (st *stepper) commit() error {
+	next := *st.j
+	next.step++
+	next.note = st.u.Note
+	next.layers = slices.Clone(st.j.layers)
+	if l := st.lane; l != nil {
+		for _, i := range st.taken {
+			next.layers[i].version = 1 - next.layers[i].version
+			next.layers[i].sums = l.sums[i]
+		}
+		next.written += l.written + st.s.sums.written
+		st.report.ReadBytes = l.read + st.s.sums.read
+		st.report.WrittenBytes = l.written + st.s.sums.written
+		st.report.Read, st.report.Write, st.report.Sync = l.busy.read, l.busy.write, l.busy.sync
+	}
+	if err := st.s.replace(&next); err != nil {
+		return err
+	}
+	if len(st.taken) == len(next.layers) {
+		st.s.order = st.taken
+	}
+	st.report.Wall = time.Since(st.started)
+	return nil
+}
