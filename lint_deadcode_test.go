@@ -13,6 +13,7 @@ var publicAPI = map[string]bool{
 	"tier":        true,
 	"tier/hw":     true,
 	"tier/learn":  true,
+	"tier/ring":   true,
 	"tier/stream": true,
 	"tier/train":  true,
 }

@@ -1,0 +1,196 @@
+package ring
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Span is a piece of a file that a unit needs in one piece of memory.
+type Span struct {
+	File   int // index of the source
+	Offset int64
+	Bytes  int
+	// Align is what the address must be a multiple of: 0 and 1 are any, at most
+	// 64. A span whose offset is no such multiple is moved after each read.
+	Align int
+}
+
+// room returns the bytes that a span takes in memory: whole pages of the file.
+func (s *Span) room() int {
+	before := int(s.Offset % PageBytes)
+	return (before + s.Bytes + PageBytes - 1) / PageBytes * PageBytes
+}
+
+// shift returns by how much a span is moved down to be aligned.
+func (s *Span) shift() int {
+	if s.Align <= 1 {
+		return 0
+	}
+	return int(s.Offset % PageBytes % int64(s.Align))
+}
+
+// check refuses spans that do not lie in their files.
+func (s *Span) check(files []Source) error {
+	switch {
+	case s.File < 0 || s.File >= len(files):
+		return fmt.Errorf("ring: a span of file %d, there are %d", s.File, len(files))
+	case s.Bytes <= 0 || s.Offset < 0 || s.Offset > files[s.File].Size()-int64(s.Bytes):
+		return fmt.Errorf("ring: a span of %d bytes at %d of a file of %d", s.Bytes, s.Offset, files[s.File].Size())
+	case s.Align < 0 || s.Align > 64 || s.Align&(s.Align-1) != 0:
+		return fmt.Errorf("ring: a span aligned to %d, want a power of two up to 64", s.Align)
+	}
+	return nil
+}
+
+// A Unit is what is used together: its spans come and go as one.
+type Unit []Span
+
+// Room returns the bytes that a unit takes in a ring.
+func (u Unit) Room() (n int) {
+	for i := range u {
+		n += u[i].room()
+	}
+	return n
+}
+
+// Floor returns the smallest ring in which the next unit can be read while one
+// is in use: the largest two neighbours, the last and the first included.
+func Floor(units []Unit) (n int) {
+	for i := range units {
+		a, b := units[i].Room(), units[(i+1)%len(units)].Room()
+		if len(units) == 1 {
+			b = 0
+		}
+		n = max(n, a+b)
+	}
+	return n
+}
+
+// A slot is the place of a unit.
+type slot struct {
+	at, size int
+	// back is how many units before it, in the cycle, the last one stood that
+	// lies where this one will: it may be read once that one is released. The
+	// unit itself is one cycle back.
+	back int
+}
+
+// place gives units of the given sizes their places in n bytes: one after
+// another, from the start again where the end is reached. Of the lap lengths
+// possible it takes the one that lets reads run furthest ahead at the worst
+// place, which is mostly where a pass ends and the next begins.
+func place(sizes []int, n int) []slot {
+	var best []slot
+	most := -1
+	for _, lap := range laps(sizes, n) {
+		slots := placeIn(sizes, lap)
+		if ahead := leastAhead(slots); ahead > most {
+			best, most = slots, ahead
+		}
+	}
+	return best
+}
+
+// laps returns candidates for the length of a lap: where some unit ends, at
+// most n and at least half of it, longest first.
+func laps(sizes []int, n int) []int {
+	const tries = 64
+	out := []int{n}
+	for first := range sizes {
+		end := 0
+		for k := range sizes {
+			if end += sizes[(first+k)%len(sizes)]; end > n {
+				break
+			}
+			if end >= n/2 {
+				out = append(out, end)
+			}
+		}
+		if len(out) > 16*tries {
+			break
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	slices.Reverse(out)
+	return out[:min(len(out), tries)]
+}
+
+func placeIn(sizes []int, lap int) []slot {
+	slots := make([]slot, len(sizes))
+	at := 0
+	for i, n := range sizes {
+		if at+n > lap {
+			at = 0
+		}
+		slots[i] = slot{at: at, size: n}
+		at += n
+	}
+	for i := range slots {
+		s := &slots[i]
+		for s.back = 1; s.back < len(slots); s.back++ {
+			o := &slots[(i-s.back+len(slots))%len(slots)]
+			if s.at < o.at+o.size && o.at < s.at+s.size {
+				break
+			}
+		}
+	}
+	return slots
+}
+
+// leastAhead returns how many bytes lie, at the worst place, between a unit
+// and the one it waits for: so much is in use or ready when its read begins.
+func leastAhead(slots []slot) int {
+	least := -1
+	for i := range slots {
+		ahead := 0
+		for d := 1; d < slots[i].back; d++ {
+			ahead += slots[(i-d+len(slots))%len(slots)].size
+		}
+		if least < 0 || ahead < least {
+			least = ahead
+		}
+	}
+	return least
+}
+
+// A piece is one read.
+type piece struct {
+	file   int
+	offset int64  // of the file, aligned
+	mem    []byte // whole pages
+	need   int    // bytes that must come; the rest may lie behind the file's end
+	sum    uint32 // of those bytes
+	summed bool   // they have come once
+}
+
+// A move is what brings a span to its alignment.
+type move struct {
+	from, to []byte
+}
+
+// cut makes the reads of spans into memory, the bytes that their users see, and
+// the moves that follow the reads. mem holds the room of all spans.
+func cut(spans []Span, mem []byte, most int) (views [][]byte, pieces []piece, moves []move) {
+	for i := range spans {
+		s := &spans[i]
+		n := s.room()
+		m := mem[:n:n]
+		mem = mem[n:]
+		before := int(s.Offset % PageBytes)
+		for at := 0; at < n; at += most {
+			end := min(at+most, n)
+			pieces = append(pieces, piece{
+				file: s.File, offset: s.Offset - int64(before) + int64(at),
+				mem: m[at:end:end], need: min(end, before+s.Bytes) - at,
+			})
+		}
+		to := before - s.shift()
+		view := m[to : to+s.Bytes : to+s.Bytes]
+		if to != before {
+			moves = append(moves, move{from: m[before : before+s.Bytes], to: view})
+		}
+		views = append(views, view)
+	}
+	return views, pieces, moves
+}

@@ -1,0 +1,151 @@
+package ring
+
+import "time"
+
+// read is the life of reader i.
+func (r *Ring) read(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !r.closed {
+		p, use := r.next()
+		if p == nil {
+			r.work.Wait()
+			continue
+		}
+		r.depart(i, use)
+		r.mu.Unlock()
+		err := p.fetch(r.files, r.verify)
+		r.mu.Lock()
+		if err == nil {
+			r.arrive(i, p, use)
+		} else if r.fail == nil {
+			r.fail = err
+		}
+		r.land(i)
+		r.ready.Broadcast()
+	}
+}
+
+// next takes the next piece to read, nil if there is no room for it yet.
+func (r *Ring) next() (*piece, uint64) {
+	if r.halted || r.fail != nil {
+		return nil, 0
+	}
+	if r.issue < r.released { // skipped
+		r.issue, r.piece = r.released, 0
+	}
+	n := uint64(len(r.units))
+	k := int(r.issue % n)
+	u := &r.units[k]
+	if back := uint64(u.back); r.issue >= back && !r.over(r.issue-back) {
+		return nil, 0
+	}
+	if r.piece == 0 {
+		r.left[k] = len(u.pieces)
+	}
+	p, use := &u.pieces[r.piece], r.issue
+	if r.piece++; r.piece == len(u.pieces) {
+		r.issue, r.piece = r.issue+1, 0
+	}
+	return p, use
+}
+
+// over reports whether nobody uses the bytes of a use, or of one before it, any
+// more, nor reads them.
+func (r *Ring) over(use uint64) bool {
+	if r.released <= use {
+		return false
+	}
+	for _, f := range r.flight {
+		if f != 0 && f-1 <= use {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Ring) flying() bool {
+	for _, f := range r.flight {
+		if f != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// depart and land keep what is in flight, and for how long anything is.
+func (r *Ring) depart(i int, use uint64) {
+	if !r.flying() {
+		r.since = time.Now()
+	}
+	r.flight[i] = use + 1
+}
+
+func (r *Ring) land(i int) {
+	r.flight[i] = 0
+	if !r.flying() {
+		r.stats.Busy += time.Since(r.since)
+	}
+	r.work.Broadcast() // somebody may wait for this place
+}
+
+// arrive notes a piece that has come. The last one of a unit makes it ready.
+func (r *Ring) arrive(i int, p *piece, use uint64) {
+	r.stats.Read += int64(len(p.mem))
+	r.stats.Reads++
+	k := int(use % uint64(len(r.units)))
+	u := &r.units[k]
+	if r.left[k]--; r.left[k] > 0 {
+		return
+	}
+	if len(u.moves) > 0 {
+		r.mu.Unlock() // it still counts as in flight
+		for _, m := range u.moves {
+			copy(m.to, m.from)
+		}
+		r.mu.Lock()
+	}
+	r.loaded[k] = use + 1
+}
+
+// Stats are what a ring has done since it was made.
+type Stats struct {
+	Bytes  int64         `json:"ring_bytes"` // memory of the ring
+	Passes int64         `json:"passes"`     // that were ended well
+	Read   int64         `json:"read_bytes"` // from files
+	Reads  int64         `json:"reads"`
+	Hits   int64         `json:"hits"` // units that were there when they were wanted
+	Late   int64         `json:"late"` // units that were waited for
+	Stall  time.Duration `json:"stall_ns"`
+	Busy   time.Duration `json:"busy_ns"` // at least one read was in flight
+}
+
+// Stats returns what the ring has done so far.
+func (r *Ring) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	if r.flying() {
+		s.Busy += time.Since(r.since)
+	}
+	return s
+}
+
+// Since returns what was done after an earlier look.
+func (s Stats) Since(t Stats) Stats {
+	return Stats{
+		Bytes: s.Bytes, Passes: s.Passes - t.Passes, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
+		Hits: s.Hits - t.Hits, Late: s.Late - t.Late, Stall: s.Stall - t.Stall, Busy: s.Busy - t.Busy,
+	}
+}
+
+// Overlap returns how much of the shorter one of reading and computing was
+// hidden behind the other in a time of wall: 1 is all of it.
+func (s Stats) Overlap(wall time.Duration) float64 {
+	read, compute := s.Busy.Seconds(), (wall - s.Stall).Seconds()
+	short := min(read, compute)
+	if short <= 0 {
+		return 1
+	}
+	return max(0, min(1, 1-(wall.Seconds()-max(read, compute))/short))
+}

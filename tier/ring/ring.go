@@ -1,0 +1,254 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/arena"
+)
+
+// A Config says what a ring reads. Zero numbers choose what suits a disk of
+// 1 to 4 GB/s.
+type Config struct {
+	Files   []Source
+	Units   []Unit // in the order of their use
+	Bytes   int    // of memory; at least [Floor] of the units
+	Readers int    // reads in flight; 0 = 4
+	Piece   int    // bytes of one read; 0 = 2 MiB
+	// Verify takes checksums of what comes in the first pass and compares them
+	// in later ones.
+	Verify bool
+}
+
+const (
+	usualReaders = 4
+	usualPiece   = 2 << 20
+)
+
+// ErrClosed is returned by a ring that was closed.
+var ErrClosed = errors.New("ring: closed")
+
+// ErrStopped is returned to a pass that was told to stop.
+var ErrStopped = errors.New("ring: stopped")
+
+// A Ring reads units ahead of their use. Begin, Acquire, Release and End are
+// for one goroutine; the other methods for any.
+//
+// Every use of a unit has a number that grows from pass to pass: unit u of pass
+// p is use p·len(units)+u.
+type Ring struct {
+	files  []Source
+	verify bool
+	block  arena.Block
+	units  []unit
+	exited sync.WaitGroup
+	gone   sync.Once
+
+	mu    sync.Mutex
+	work  sync.Cond // for readers: something may be read, or closed
+	ready sync.Cond // for the user: something was read, failed or stopped
+
+	base     uint64   // the first use of this pass
+	issue    uint64   // the use being read
+	piece    int      // of it, the next to read
+	released uint64   // all uses before it are over
+	flight   []uint64 // of each reader: the use it reads for, plus one; 0 = idle
+	loaded   []uint64 // of each unit: the last use whose bytes are there, plus one
+	left     []int    // of each unit: pieces that have not come yet
+	fail     error
+	halted   bool // nothing is issued: a pass was given up
+	closed   bool
+	stop     *atomic.Bool
+	stats    Stats
+	since    time.Time // reads are in flight since then
+}
+
+// A unit is a Unit in its place.
+type unit struct {
+	slot
+	views  [][]byte
+	pieces []piece
+	moves  []move
+}
+
+// New gets the memory of a ring and starts to read its first units.
+func New(c Config) (*Ring, error) {
+	if c.Readers == 0 {
+		c.Readers = usualReaders
+	}
+	if c.Piece == 0 {
+		c.Piece = usualPiece
+	}
+	if c.Readers < 1 || c.Piece < PageBytes || c.Piece%PageBytes != 0 {
+		return nil, fmt.Errorf("ring: %d readers of %d bytes, want 1 or more and a multiple of %d", c.Readers, c.Piece, PageBytes)
+	}
+	sizes := make([]int, len(c.Units))
+	for i, u := range c.Units {
+		for k := range u {
+			if err := u[k].check(c.Files); err != nil {
+				return nil, err
+			}
+		}
+		if sizes[i] = u.Room(); sizes[i] == 0 {
+			return nil, fmt.Errorf("ring: unit %d is empty", i)
+		}
+	}
+	if len(sizes) == 0 || c.Bytes < Floor(c.Units) {
+		return nil, fmt.Errorf("ring: %d bytes for %d units, want at least %d", c.Bytes, len(sizes), Floor(c.Units))
+	}
+	r := &Ring{
+		files: c.Files, verify: c.Verify, units: make([]unit, len(sizes)),
+		flight: make([]uint64, c.Readers), loaded: make([]uint64, len(sizes)), left: make([]int, len(sizes)),
+	}
+	r.work.L, r.ready.L = &r.mu, &r.mu
+	slots := place(sizes, c.Bytes)
+	used := 0
+	for i := range slots {
+		used = max(used, slots[i].at+slots[i].size)
+	}
+	var err error
+	if r.block, err = arena.NewHuge(used); err != nil {
+		return nil, fmt.Errorf("ring: %w", err)
+	}
+	touch(r.block.Bytes)
+	for i, s := range slots {
+		u := unit{slot: s}
+		u.views, u.pieces, u.moves = cut(c.Units[i], r.block.Bytes[s.at:s.at+s.size], c.Piece)
+		r.units[i] = u
+	}
+	r.stats.Bytes = int64(used)
+	for i := range c.Readers {
+		r.exited.Go(func() { r.read(i) })
+	}
+	return r, nil
+}
+
+// touch takes memory from the system now: first touches are several times
+// slower than a disk, and what is not there should be missed at the start.
+func touch(b []byte) {
+	for i := 0; i < len(b); i += PageBytes {
+		b[i] = 0
+	}
+}
+
+// Bytes returns where a span of a unit lies, whenever the unit is acquired.
+func (r *Ring) Bytes(unit, span int) []byte { return r.units[unit].views[span] }
+
+// Begin starts a pass. It fails with [ErrChanged] if a file is not what it was.
+// Setting stop, if it is not nil, and [Ring.Wake] end the pass early.
+func (r *Ring) Begin(stop *atomic.Bool) error {
+	for _, f := range r.files {
+		if err := f.Same(); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop = stop
+	n := uint64(len(r.units))
+	if r.fail != nil || r.halted {
+		// The last pass was given up: what is in flight would come into the
+		// place of what this pass reads.
+		r.halted = true
+		for r.flying() {
+			if err := r.ended(); err != nil {
+				return err
+			}
+			r.ready.Wait()
+		}
+		r.base += n
+		r.issue, r.piece, r.released = r.base, 0, r.base
+		clear(r.loaded) // what was read ahead for this pass is read again
+		r.fail, r.halted = nil, false
+	}
+	r.work.Broadcast()
+	return r.ended()
+}
+
+// End ends a pass: units that were not released are. One that did not succeed
+// gives up what was read ahead.
+func (r *Ring) End(ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !ok {
+		r.halted = true
+		return
+	}
+	r.base += uint64(len(r.units))
+	r.stats.Passes++
+	r.release(r.base)
+}
+
+// Acquire returns when a unit is in memory, where it stays until it is
+// released. Units before it are over with: passes may skip some.
+func (r *Ring) Acquire(unit int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	use := r.base + uint64(unit)
+	r.release(use)
+	if r.loaded[unit] == use+1 {
+		r.stats.Hits++
+		return r.ended()
+	}
+	start := time.Now()
+	for r.loaded[unit] != use+1 {
+		if err := r.ended(); err != nil {
+			return err
+		}
+		if r.fail != nil {
+			return r.fail
+		}
+		r.ready.Wait()
+	}
+	r.stats.Late++
+	r.stats.Stall += time.Since(start)
+	return r.ended()
+}
+
+// Release says that a unit is not read any more in this pass.
+func (r *Ring) Release(unit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.release(r.base + uint64(unit) + 1)
+}
+
+// release ends all uses before one.
+func (r *Ring) release(use uint64) {
+	if use > r.released {
+		r.released = use
+		r.work.Broadcast()
+	}
+}
+
+// ended returns why the user should not go on.
+func (r *Ring) ended() error {
+	switch {
+	case r.closed:
+		return ErrClosed
+	case r.stop != nil && r.stop.Load():
+		return ErrStopped
+	}
+	return nil
+}
+
+// Wake makes a waiting pass look at whether it should stop.
+func (r *Ring) Wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ready.Broadcast()
+}
+
+// Close stops the readers and gives the memory back. No unit may be in use. It
+// is idempotent.
+func (r *Ring) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.work.Broadcast()
+	r.ready.Broadcast()
+	r.mu.Unlock()
+	r.exited.Wait()
+	r.gone.Do(r.block.Release)
+}
