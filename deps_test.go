@@ -52,6 +52,7 @@ internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw
 tier/hw:             internal/cpu internal/durable
+tier/lane:           tier/stream
 tier/stream:         tier
 tier/learn:          internal/durable
 tier/train:          tensor internal/durable

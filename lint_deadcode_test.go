@@ -12,6 +12,7 @@ var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
 	"tier":        true,
 	"tier/hw":     true,
+	"tier/lane":   true,
 	"tier/learn":  true,
 	"tier/ring":   true,
 	"tier/stream": true,

@@ -1,0 +1,232 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"atenia/tier/stream"
+)
+
+// ErrClosed says that the executor takes no more work.
+var ErrClosed = errors.New("the executor is closed")
+
+// Work is what a task does. It returns soon, in tens of milliseconds, after ctx
+// has ended. arg is the task's own.
+type Work interface {
+	Do(ctx context.Context, arg int) error
+}
+
+// Func is work that needs no argument.
+type Func func(ctx context.Context) error
+
+// Do calls f.
+func (f Func) Do(ctx context.Context, _ int) error { return f(ctx) }
+
+// A Task is work and what is said of it. Its kind chooses the lane: Io,
+// Transfer or Compute, and Device for what computes in the queue Gpu.
+type Task struct {
+	stream.Task
+	Tensor string // what it is about, if it is about one
+	Bytes  uint64 // that it moves
+	Work   Work   // nil: nothing is done
+	Arg    int
+}
+
+// A Config says how many workers each lane has. Its zero value works.
+type Config struct {
+	Readers, Movers, Computers int // workers of Io, Transfer and Compute; 0 means 2, 1 and 1
+	Devices                    int // workers of Device; without any, Compute does their work
+	Window                     int // tasks in flight; 0 means 256
+	// Clock gives the times of events, to any goroutine; nil is the time since
+	// New.
+	Clock func() time.Duration
+	Sink  Sink // nil discards events
+	// Timeline, if it is set, takes the place of all workers: tasks are done as
+	// they are submitted, in that order, and lines are written.
+	Timeline *stream.Timeline
+}
+
+// workers returns the number for each lane.
+func (c *Config) workers() (n [laneCount]int) {
+	or := func(n, zero int) int {
+		if n <= 0 {
+			return zero
+		}
+		return n
+	}
+	return [laneCount]int{or(c.Readers, 2), or(c.Movers, 1), or(c.Computers, 1), or(c.Devices, 0)}
+}
+
+// An Executor has lanes and their workers. Its methods may be called from
+// several goroutines, but not from the work of its own tasks.
+type Executor struct {
+	clock    func() time.Duration
+	sink     Sink
+	events   sync.Mutex // orders clock readings and what the sink is told
+	timeline *stream.Timeline
+	turn     sync.Mutex // one Run at a time, with a timeline
+
+	mu     sync.Mutex
+	room   sync.Cond // a slot has become free, or a group has failed
+	ended  sync.Cond // a group has no more tasks, or is gone
+	last   uint64    // id of the newest task
+	slots  []slot    // task id is in slots[id%len]
+	lanes  [laneCount]queue
+	has    [laneCount]bool
+	groups int
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// A slot holds a task from its submission to its end.
+type slot struct {
+	id      uint64
+	group   *Group // nil: free
+	task    Task
+	pending int   // tasks that have to end first
+	next    []int // slots of tasks that wait for this one
+}
+
+// A queue holds the slots of tasks that can run, first come, first served.
+type queue struct {
+	ready   []int
+	head, n int
+	wake    sync.Cond
+}
+
+func (q *queue) push(slot int) {
+	q.ready[(q.head+q.n)%len(q.ready)] = slot
+	q.n++
+	q.wake.Signal()
+}
+
+func (q *queue) pop() int {
+	s := q.ready[q.head]
+	q.head = (q.head + 1) % len(q.ready)
+	q.n--
+	return s
+}
+
+// New starts the workers. The caller must call [Executor.Close].
+func New(c Config) *Executor {
+	x := &Executor{clock: c.Clock, sink: c.Sink, timeline: c.Timeline}
+	if x.clock == nil {
+		start := time.Now()
+		x.clock = func() time.Duration { return time.Since(start) }
+	}
+	x.room.L, x.ended.L = &x.mu, &x.mu
+	if x.timeline != nil {
+		x.has[Device] = true
+		return x
+	}
+	if c.Window <= 0 {
+		c.Window = 256
+	}
+	x.slots = make([]slot, c.Window)
+	for l, n := range c.workers() {
+		q := &x.lanes[l]
+		q.ready, q.wake.L, x.has[l] = make([]int, c.Window), &x.mu, n > 0
+		for w := range n {
+			x.wg.Go(func() { x.work(Lane(l), w) })
+		}
+	}
+	return x
+}
+
+// Close waits until every Run has returned and ends the workers.
+func (x *Executor) Close() {
+	x.mu.Lock()
+	x.closed = true
+	for x.groups > 0 {
+		x.ended.Wait()
+	}
+	for l := range x.lanes {
+		x.lanes[l].wake.Broadcast()
+	}
+	x.mu.Unlock()
+	x.wg.Wait()
+}
+
+// work is the life of a worker.
+func (x *Executor) work(l Lane, worker int) {
+	q := &x.lanes[l]
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for {
+		for q.n == 0 {
+			if x.closed && x.groups == 0 {
+				return
+			}
+			q.wake.Wait()
+		}
+		s := &x.slots[q.pop()]
+		g := s.group
+		if g.err == nil {
+			x.mu.Unlock()
+			err := x.do(g.ctx, l, worker, s.id, &s.task)
+			x.mu.Lock()
+			if err != nil {
+				g.fail(err)
+			}
+		}
+		x.end(s)
+	}
+}
+
+// do runs a task between its two events.
+func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) error {
+	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
+	x.tell(e)
+	e.Err = call(ctx, t)
+	e.Phase = End
+	x.tell(e)
+	return e.Err
+}
+
+func (x *Executor) tell(e Event) {
+	if x.sink == nil {
+		return
+	}
+	x.events.Lock()
+	defer x.events.Unlock()
+	e.At = x.clock()
+	x.sink.Event(e)
+}
+
+// end frees the slot of a task that ran or was skipped, and lets those run that
+// waited for it alone. The caller holds the lock.
+func (x *Executor) end(s *slot) {
+	g := s.group
+	s.group, s.task = nil, Task{}
+	for _, n := range s.next {
+		x.count(n, -1)
+	}
+	s.next = s.next[:0]
+	x.room.Broadcast()
+	if g.open--; g.open == 0 {
+		x.ended.Broadcast()
+	}
+}
+
+// count changes how many tasks a slot waits for, and queues it at none.
+func (x *Executor) count(slot, by int) {
+	s := &x.slots[slot]
+	s.pending += by
+	if s.pending == 0 {
+		x.lanes[x.laneOf(&s.task)].push(slot)
+	}
+}
+
+func (x *Executor) laneOf(t *Task) Lane {
+	switch {
+	case t.Kind == stream.IO:
+		return IO
+	case t.Kind == stream.Transfer:
+		return Transfer
+	case t.Queue == stream.GPU && x.has[Device]:
+		return Device
+	}
+	return Compute
+}
