@@ -47,7 +47,6 @@ var laterTopics = []string{
 	"blobs",
 	"cache",
 	"checkpoint",
-	"cli",
 	"drift",
 	"grads",
 	"graph",

@@ -14,6 +14,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
+	"atenia/internal/cli/explain"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +29,7 @@ type app struct {
 
 // env is what commands of other packages work with.
 func (a *app) env() *command.Env {
-	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json}
+	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder()}
 }
 
 // Main runs the command line and returns the exit code.
@@ -58,6 +59,10 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		fmt.Fprintln(errw, "atenia: interrupted")
 		return command.Failure
+	}
+	if e, ok := errors.AsType[*command.ExitError](err); ok {
+		fmt.Fprintln(errw, e.Text)
+		return e.Code
 	}
 	fmt.Fprintf(errw, "atenia: %s\n", shorten(err.Error()))
 	code := exitCode(err)
@@ -155,7 +160,7 @@ func (a *app) root() *cobra.Command {
 			return sub.Help()
 		},
 	})
-	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench())
+	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()))
 	checkArgs(c)
 	c.AddCommand(environmentHelp())
 	return c

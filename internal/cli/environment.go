@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"atenia"
 	"atenia/internal/cli/command"
@@ -23,6 +24,18 @@ func readEnvironment() error {
 	return nil
 }
 
+// stateFolder is where what outlives a run is kept.
+func stateFolder() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // the specification ignores others
+		return filepath.Join(dir, "atenia")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".local", "state", "atenia")
+}
+
 // environmentHelp is not a command: "atenia help environment" prints it.
 func environmentHelp() *cobra.Command {
 	return &cobra.Command{
@@ -30,6 +43,8 @@ func environmentHelp() *cobra.Command {
 		Short: "Variables of the environment that atenia reads",
 		Long: kernelVar + " names the kernels to use: portable, avx2 or avx512; on arm64 portable, neon or dotprod. The\n" +
 			"default is the best that this machine has, which \"atenia doctor\" names. Results are the same to the last\n" +
-			"bit, only speed changes: this is for measurements and tests.",
+			"bit, only speed changes: this is for measurements and tests.\n\n" +
+			"XDG_STATE_HOME is the folder of what outlives a run, such as what was learned about backends, in a folder\n" +
+			"atenia below it. The default is ~/.local/state.",
 	}
 }

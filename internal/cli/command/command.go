@@ -13,7 +13,8 @@ import (
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	JSON     *bool // print results as JSON; set once flags are parsed
+	JSON     *bool  // print results as JSON; set once flags are parsed
+	State    string // folder of what outlives a run; "" if there is none
 }
 
 // PrintJSON writes a result as one line of JSON.
@@ -42,6 +43,15 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // Usagef makes a [UsageError].
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// An ExitError ends the command with a code and a text for standard error that
+// is printed as it is.
+type ExitError struct {
+	Code int
+	Text string
+}
+
+func (e *ExitError) Error() string { return e.Text }
 
 // ErrVerify says that a check found wrong results.
 var ErrVerify = errors.New("verification failed")

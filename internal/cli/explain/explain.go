@@ -1,0 +1,145 @@
+package explain
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+const usage = "Usage: atenia explain --gpu-available=<true|false> --vram-band=<0..3> --ram-band=<0..3>"
+
+// defaultName is the file that is read without --learning, if it is there, in
+// the folder of the program's state.
+const defaultName = "learning.v1"
+
+// A query is the flags of one call.
+type query struct {
+	gpu, vram, ram  string
+	cfg             atenia.ExplainConfig
+	structured, set bool
+}
+
+// Command returns the command.
+func Command(env *command.Env) *cobra.Command {
+	var q query
+	wrong := &command.ExitError{Code: command.Failure, Text: usage}
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "Say which backend was preferred, and why",
+		Long: "Explain reads what runs learned about the processor and the device under pressure of memory, and tells\n" +
+			"which of them is preferred and why. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9,\n" +
+			"3 above. Without --learning the file " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia is\n" +
+			"read, if there is one.",
+		Example: "  atenia explain --gpu-available=true --vram-band=1 --ram-band=2\n" +
+			"  atenia explain --all --structured --learning learning.v1",
+		Args: cobra.ArbitraryArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&q.gpu, "gpu-available", "", "whether there was a device: true or false")
+	f.StringVar(&q.vram, "vram-band", "", "band of pressure on the device's memory: 0 to 3")
+	f.StringVar(&q.ram, "ram-band", "", "band of pressure on the host's memory: 0 to 3")
+	f.StringVar(&q.cfg.Learning, "learning", "", "file of what was learned")
+	f.BoolVar(&q.cfg.All, "all", false, "explain every context of the file")
+	f.BoolVar(&q.structured, "structured", false, "print factors and weights")
+	c.SetFlagErrorFunc(func(*cobra.Command, error) error { return wrong })
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q.set = f.Changed("gpu-available") || f.Changed("vram-band") || f.Changed("ram-band")
+		if len(args) > 0 || !q.valid() {
+			return wrong
+		}
+		return q.run(env)
+	}
+	return c
+}
+
+// valid reads the bucket; --all takes none.
+func (q *query) valid() bool {
+	if q.cfg.All {
+		return !q.set
+	}
+	return q.cfg.SetBucket(q.gpu, q.vram, q.ram)
+}
+
+func (q *query) run(env *command.Env) error {
+	given := q.cfg.Learning != ""
+	if !given && env.State != "" {
+		file := filepath.Join(env.State, defaultName)
+		if _, err := os.Stat(file); err == nil {
+			q.cfg.Learning = file
+		}
+	}
+	e, err := atenia.Explain(&q.cfg)
+	if err != nil {
+		return err
+	}
+	q.warn(env, e, given)
+	if *env.JSON {
+		return q.printJSON(env, e)
+	}
+	if len(e.Buckets) == 0 {
+		_, err := fmt.Fprintln(env.Out, "No learned data available.")
+		return err
+	}
+	for i := range e.Buckets {
+		if err := q.print(env, &e.Buckets[i], i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warn tells what of a file was not used.
+func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
+	switch r := e.File; {
+	case r.Err != nil:
+		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
+	case given && r.Status == "Missing":
+		fmt.Fprintf(env.Err, "atenia: warning: %s: nothing was learned there\n", q.cfg.Learning)
+	case r.Skipped > 0:
+		fmt.Fprintf(env.Err, "atenia: warning: %s: %d lines were skipped, the first is %v\n", q.cfg.Learning, r.Skipped, r.First)
+	}
+}
+
+func (q *query) print(env *command.Env, x *atenia.BucketExplanation, more bool) error {
+	if q.cfg.All {
+		if more {
+			fmt.Fprintln(env.Out)
+		}
+		fmt.Fprintln(env.Out, x.Title())
+	}
+	if q.structured {
+		return x.WriteFactors(env.Out)
+	}
+	return x.WriteText(env.Out)
+}
+
+// A bucketJSON is the form for programs.
+type bucketJSON struct {
+	GPU         bool   `json:"gpu_available"`
+	VRAM        int    `json:"vram_band"`
+	RAM         int    `json:"ram_band"`
+	Learned     bool   `json:"learned"`
+	Explanation any    `json:"explanation,omitempty"`
+	Structured  any    `json:"structured,omitempty"`
+	Narrative   string `json:"narrative,omitempty"`
+}
+
+func (q *query) printJSON(env *command.Env, e *atenia.Explanations) error {
+	out := []bucketJSON{}
+	for _, x := range e.Buckets {
+		j := bucketJSON{GPU: x.GPU, VRAM: int(x.VRAM), RAM: int(x.RAM), Learned: x.Learned, Narrative: x.Narrative}
+		if x.Learned {
+			j.Explanation, j.Structured = x.Explanation, x.Factors
+		}
+		out = append(out, j)
+	}
+	if !q.cfg.All {
+		return env.PrintJSON(out[0])
+	}
+	return env.PrintJSON(out)
+}
