@@ -1,0 +1,69 @@
+package budget
+
+import (
+	"fmt"
+
+	"atenia/tier"
+)
+
+// A Change is something that would make decode faster.
+type Change struct {
+	What        string  `json:"what"` // such as "+2 GiB RAM"
+	RAM         int64   `json:"ram"`  // the budget with it
+	Seconds     float64 `json:"seconds"`
+	SecondsThen float64 `json:"seconds_then"` // of a decode pass
+	Fits        bool    `json:"fits"`         // nothing is left on the SSD then
+}
+
+// String is such as "+2 GiB RAM: 3.90 → 2.60 s".
+func (c Change) String() string {
+	s := fmt.Sprintf("%s: %s → %s s", c.What, seconds(c.Seconds), seconds(c.SecondsThen))
+	if c.Fits {
+		s += ", nothing is streamed"
+	}
+	return s
+}
+
+// changes looks for more RAM that helps: a step of about a quarter of the
+// budget, and as much as it takes to stream nothing. A change that saves less
+// than a hundredth of the pass is none.
+func changes(p *Plan) (out []Change) {
+	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != tier.SSD {
+		return nil
+	}
+	fit := p.in.reserved()
+	for i := range p.Tensors {
+		if p.Tensors[i].Tier != tier.VRAM {
+			fit += p.Tensors[i].Bytes
+		}
+	}
+	step := int64(64 << 20)
+	for step*4 <= p.in.RAM {
+		step *= 2
+	}
+	for _, ram := range []int64{p.in.RAM + step, fit} {
+		in := p.in
+		if in.RAM = ram; ram <= p.in.RAM || len(out) > 0 && ram <= out[0].RAM {
+			continue
+		}
+		q, err := place(in, nil)
+		if err != nil || q.Decode.Seconds > 0.99*p.Decode.Seconds {
+			continue
+		}
+		out = append(out, Change{What: "+" + Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills()})
+	}
+	return out
+}
+
+// seconds prints a time with three digits.
+func seconds(s float64) string {
+	switch {
+	case s >= 99.95:
+		return fmt.Sprintf("%.0f", s)
+	case s >= 9.995:
+		return fmt.Sprintf("%.1f", s)
+	case s >= 0.9995:
+		return fmt.Sprintf("%.2f", s)
+	}
+	return fmt.Sprintf("%.4f", s)
+}

@@ -1,0 +1,179 @@
+package budget
+
+import (
+	"atenia/tier"
+)
+
+// A Limit names the resource that a pass waits for.
+type Limit string
+
+// The limits.
+const (
+	LimitSSD     Limit = "ssd"
+	LimitRAM     Limit = "ram"
+	LimitVRAM    Limit = "vram"
+	LimitCompute Limit = "compute"
+	LimitNone    Limit = "none" // no rate is known
+)
+
+// A Prediction is how long one pass takes.
+type Prediction struct {
+	Tokens  int     `json:"tokens"`      // of a pass
+	Seconds float64 `json:"seconds"`     // of a pass, with the ring's slots
+	Bound   float64 `json:"bound"`       // what perfect overlap would give
+	Limit   Limit   `json:"limited_by"`  // which of the rates makes the bound
+	SSD     float64 `json:"ssd_seconds"` // what each resource alone would take
+	RAM     float64 `json:"ram_seconds"`
+	VRAM    float64 `json:"vram_seconds"`
+	Compute float64 `json:"compute_seconds"`
+	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
+	// processor, streamed weights and cached keys and values included.
+	SSDBytes float64 `json:"ssd_bytes"`
+	RAMBytes float64 `json:"ram_bytes"`
+}
+
+// PerToken returns the seconds of one token.
+func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Tokens, 1)) }
+
+// predict fills in both predictions.
+func (p *Plan) predict() {
+	p.predictDecode()
+	p.Prefill = p.pass(p.in.Chunk, 1)
+}
+
+func (p *Plan) predictDecode() { p.Decode = p.pass(p.in.Batch, float64(p.in.Batch)) }
+
+// pass predicts one pass over so many tokens that looks at the keys and values
+// of so many sequences.
+//
+//	t ≥ max(SSD bytes / B_ssd, RAM bytes / B_ram, VRAM bytes / B_vram, FLOP / F)
+//
+// and the ring makes it a little longer: see pipeline.
+func (p *Plan) pass(tokens int, sequences float64) Prediction {
+	r := Prediction{Tokens: tokens}
+	r.Compute = over(float64(tokens)*p.in.FLOP, p.in.Rates.FLOPS)
+	vram := 0.0
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		n := t.reads()
+		switch {
+		case t.Class == KV:
+			n *= sequences
+		case t.ByRow:
+			n = min(n*float64(tokens), float64(t.Bytes))
+		case t.Class == Expert: // more tokens choose more experts
+			n = min(n*float64(tokens), float64(t.Bytes))
+		}
+		switch t.Tier {
+		case tier.VRAM:
+			vram += n
+		case tier.SSD:
+			r.SSDBytes += n
+			r.RAMBytes += n
+		default:
+			r.RAMBytes += n
+		}
+	}
+	rates := p.in.Rates
+	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes, rates.RAM), over(vram, rates.VRAM)
+	r.Limit = LimitNone
+	for _, l := range []struct {
+		seconds float64
+		limit   Limit
+	}{{r.SSD, LimitSSD}, {r.RAM, LimitRAM}, {r.VRAM, LimitVRAM}, {r.Compute, LimitCompute}} {
+		if l.seconds > r.Bound {
+			r.Bound, r.Limit = l.seconds, l.limit
+		}
+	}
+	r.Seconds = max(r.Bound, p.pipeline(max(r.RAM+r.VRAM, r.Compute), r.SSDBytes))
+	return r
+}
+
+func over(n, rate float64) float64 {
+	if rate == 0 {
+		return 0
+	}
+	return n / rate
+}
+
+// A stage is one unit of a pass as the ring sees it.
+type stage struct{ bytes, streamed float64 }
+
+// pipeline runs a few passes over a ring in thought and returns how long the
+// last one took. A unit's read begins when the one before it has ended and a
+// slot is free; its computing begins when its read and the computing before it
+// have ended.
+//
+//	io       │ A │ C │ E │   │ A …
+//	compute  │ · │ A │ B │ C │ D │ E …     B and D are pinned
+func (p *Plan) pipeline(busy, ssdBytes float64) float64 {
+	stages, bytes, streamed := p.stages()
+	if streamed == 0 || bytes == 0 || p.Ring.Slots == 0 {
+		return 0
+	}
+	const passes = 4
+	perByte, read := busy/bytes, over(ssdBytes, p.in.Rates.SSD)/streamed
+	free := make([]float64, p.Ring.Slots) // when each slot may be read into
+	var io, compute, before float64
+	slot := 0
+	for pass := range passes {
+		if pass == passes-1 {
+			before = compute
+		}
+		for _, s := range stages {
+			start := compute
+			if s.streamed > 0 {
+				io = max(io, free[slot]) + s.streamed*read
+				start = max(start, io)
+			}
+			compute = start + s.bytes*perByte
+			if s.streamed > 0 {
+				free[slot] = compute
+				slot = (slot + 1) % len(free)
+			}
+		}
+	}
+	return compute - before
+}
+
+// stages returns the units in their order, and the sums over them.
+func (p *Plan) stages() (out []stage, bytes, streamed float64) {
+	out = make([]stage, p.stageCount())
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if t.Class == KV || t.Class == Buffer || t.ByRow {
+			continue
+		}
+		n := t.reads()
+		s := &out[p.stage[i]]
+		s.bytes += n
+		bytes += n
+		if t.Streamed() {
+			s.streamed += n
+			streamed += n
+		}
+	}
+	return out, bytes, streamed
+}
+
+// stagesOf numbers the units of tensors densely, in the order of first use.
+func stagesOf(ts []Tensor) []int {
+	at := map[int]int{}
+	out := make([]int, len(ts))
+	for i := range ts {
+		k, ok := at[ts[i].Unit]
+		if !ok {
+			k = len(at)
+			at[ts[i].Unit] = k
+		}
+		out[i] = k
+	}
+	return out
+}
+
+func (p *Plan) stageCount() (n int) {
+	for _, k := range p.stage {
+		n = max(n, k+1)
+	}
+	return n
+}

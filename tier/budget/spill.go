@@ -1,0 +1,275 @@
+package budget
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"atenia/tier"
+)
+
+// memory places what is left in RAM, or part of it on the SSD.
+func (b *placer) memory() error {
+	s := &spill{b: b, fixed: b.in.reserved()}
+	all := int64(0)
+	for i := range b.out {
+		t := &b.out[i]
+		switch {
+		case !b.done[i] && t.Held != "":
+			b.set(i, tier.RAM, "", RuleHeld)
+		case !b.done[i]:
+			s.open = append(s.open, i)
+			all += t.Bytes
+		case t.Streamed():
+			s.ssd = append(s.ssd, i)
+		}
+		if b.done[i] && t.Tier == tier.RAM {
+			s.fixed += t.Bytes
+		}
+	}
+	fits := b.in.RAM == 0 || s.fixed+all+s.ringOf(s.ssd, b.in.Slots).Bytes() <= b.in.RAM
+	switch {
+	case fits:
+		b.ring = s.ringOf(s.ssd, b.in.Slots)
+		for _, i := range s.open {
+			b.set(i, tier.RAM, "", RuleFits)
+		}
+		return b.checkSSD()
+	case b.in.MaxTier != nil && *b.in.MaxTier != tier.SSD:
+		return b.floor(s.fixed+all, "the slowest tier allowed is "+b.in.MaxTier.Lower(), Part{"weights", all})
+	}
+	if err := s.choose(); err != nil {
+		return err
+	}
+	return b.checkSSD()
+}
+
+// checkSSD holds the budget of the SSD.
+func (b *placer) checkSSD() error {
+	n := int64(0)
+	for i := range b.out {
+		if b.out[i].Tier == tier.SSD {
+			n += b.out[i].Bytes
+		}
+	}
+	if b.in.SSD == 0 || n <= b.in.SSD {
+		return nil
+	}
+	return &FloorError{Tier: tier.SSD, Budget: b.in.SSD, Floor: n, Parts: []Part{{"tensors", n}}, Why: "the other tiers are full"}
+}
+
+// floor makes the error of a budget of RAM that is too small.
+func (b *placer) floor(n int64, why string, more ...Part) error {
+	sums := map[string]int64{}
+	for i := range b.out {
+		if t := &b.out[i]; b.done[i] && t.Tier == tier.RAM {
+			name := t.Class.String()
+			if t.Rule == RulePin || t.Rule == RuleFile || t.Rule == RuleHeld {
+				name = string(t.Rule)
+			}
+			sums[name] += t.Bytes
+		}
+	}
+	parts := more
+	for _, name := range append(slices.Clone(classNames[:]), string(RulePin), string(RuleFile), string(RuleHeld)) {
+		if sums[name] > 0 {
+			parts = append(parts, Part{name, sums[name]})
+		}
+	}
+	for _, r := range b.in.Reserves {
+		parts = append(parts, Part(r))
+	}
+	parts = slices.DeleteFunc(parts, func(p Part) bool { return p.Bytes == 0 })
+	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	return &FloorError{Tier: tier.RAM, Budget: b.in.RAM, Floor: n, Parts: parts, Why: why}
+}
+
+// A spill is the choice of what is streamed when not everything fits.
+type spill struct {
+	b     *placer
+	fixed int64 // RAM that is taken whatever is streamed
+	open  []int // tensors to be placed
+	ssd   []int // those that must be streamed
+	units []unit
+	// open, most valuable first; of equal value, in the order of use or the
+	// largest first
+	byValue, bySize []int
+}
+
+// A unit is what one instruction reads, as far as it may be streamed.
+type unit struct {
+	open  []int // by bytes, largest first
+	bytes int64 // that a slot would need to stream all of it
+	fixed int64 // of those that must be streamed
+}
+
+// ringOf returns the ring that streams the given tensors.
+func (s *spill) ringOf(streamed []int, slots int) Ring {
+	var r Ring
+	of := make([]int64, len(s.b.out)) // at most one unit for each tensor
+	for _, i := range streamed {
+		n := &of[s.b.stage[i]]
+		if *n == 0 && s.b.out[i].Bytes > 0 {
+			r.Units++
+		}
+		*n += SlotBytes(s.b.out[i].Bytes)
+		r.SlotBytes = max(r.SlotBytes, *n)
+	}
+	if r.Units > 0 {
+		r.Slots = slots
+	}
+	return r
+}
+
+// An option is one way to spill: slots of at most so many bytes.
+type option struct {
+	slots  int
+	slot   int64
+	pinned []int // that would not fit a slot
+	need   int64 // RAM with nothing else pinned
+}
+
+// A choice is what became of an option.
+type choice struct {
+	ring    Ring
+	pinned  []int // by option
+	valued  []int // by value
+	streams []int
+	seconds float64
+}
+
+// choose tries slots of several sizes and takes the one with the fastest pass.
+func (s *spill) choose() error {
+	s.collect()
+	sizes := s.sizes()
+	least := option{need: math.MaxInt64}
+	var best *choice
+	for _, slots := range []int{s.b.in.Slots, fewSlots} {
+		for _, size := range sizes {
+			o, ok := s.option(slots, size)
+			if !ok {
+				continue
+			}
+			if o.need < least.need {
+				least = o
+			}
+			if o.need > s.b.in.RAM {
+				continue
+			}
+			if c := s.fill(o); best == nil || c.seconds < best.seconds {
+				best = c
+			}
+		}
+		if best != nil { // fewer slots are for want of memory alone
+			break
+		}
+	}
+	if best == nil {
+		return s.b.floor(least.need, "what is streamed goes through a ring", s.parts(least)...)
+	}
+	s.take(best)
+	return nil
+}
+
+// parts says what the least option is made of, beside what is fixed.
+func (s *spill) parts(o option) []Part {
+	pinned := Part{Name: "weights that are larger than a slot"}
+	for _, i := range o.pinned {
+		pinned.Bytes += s.b.out[i].Bytes
+	}
+	return []Part{{"ring", o.need - s.fixed - pinned.Bytes}, pinned}
+}
+
+// collect groups what may be streamed by units, and sorts it.
+func (s *spill) collect() {
+	b := s.b
+	s.byValue, s.bySize = slices.Clone(s.open), slices.Clone(s.open)
+	slices.SortStableFunc(s.byValue, func(i, k int) int { return cmp.Compare(b.value(k), b.value(i)) })
+	slices.SortStableFunc(s.bySize, func(i, k int) int {
+		return cmp.Or(cmp.Compare(b.value(k), b.value(i)), cmp.Compare(b.out[k].Bytes, b.out[i].Bytes))
+	})
+	of := map[int]*unit{}
+	var order []int
+	get := func(i int) *unit {
+		n := s.b.out[i].Unit
+		if of[n] == nil {
+			of[n] = &unit{}
+			order = append(order, n)
+		}
+		of[n].bytes += SlotBytes(s.b.out[i].Bytes)
+		return of[n]
+	}
+	for _, i := range s.open {
+		if t := &s.b.out[i]; !t.ByRow {
+			u := get(i)
+			u.open = append(u.open, i)
+		}
+	}
+	for _, i := range s.ssd {
+		get(i).fixed += SlotBytes(s.b.out[i].Bytes)
+	}
+	for _, n := range order {
+		u := of[n]
+		slices.SortStableFunc(u.open, func(i, k int) int { return cmp.Compare(s.b.out[k].Bytes, s.b.out[i].Bytes) })
+		s.units = append(s.units, *u)
+	}
+}
+
+// sizes returns slots worth trying: what is left of a unit when its largest
+// tensors are pinned, largest first. Of very many, some.
+func (s *spill) sizes() []int64 {
+	const most = 32
+	var all []int64
+	for _, u := range s.units {
+		rest := u.bytes
+		all = append(all, rest)
+		for _, i := range u.open {
+			one := SlotBytes(s.b.out[i].Bytes)
+			rest -= one
+			all = append(all, rest, one)
+		}
+	}
+	all = append(all, 0)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	slices.Reverse(all)
+	if len(all) <= most {
+		return all
+	}
+	some := make([]int64, most)
+	for i := range some {
+		some[i] = all[i*(len(all)-1)/(most-1)]
+	}
+	return some
+}
+
+// option pins, of each unit that a slot cannot hold, as few bytes as it takes:
+// the smallest tensor that is enough, or else the largest and so on.
+func (s *spill) option(slots int, size int64) (option, bool) {
+	o := option{slots: slots, slot: size, need: s.fixed}
+	largest := int64(0)
+	for k := range s.units {
+		u := &s.units[k]
+		if u.fixed > size {
+			return o, false
+		}
+		rest, open := u.bytes, u.open
+		for rest > size {
+			n := 0 // the largest, unless a smaller one is enough
+			for j := range open {
+				if rest-SlotBytes(s.b.out[open[j]].Bytes) <= size {
+					n = j
+				}
+			}
+			i := open[n]
+			open = slices.Delete(slices.Clone(open), n, n+1)
+			rest -= SlotBytes(s.b.out[i].Bytes)
+			o.pinned = append(o.pinned, i)
+			o.need += s.b.out[i].Bytes
+		}
+		largest = max(largest, rest)
+	}
+	o.slot = largest
+	o.need += int64(slots) * largest
+	return o, true
+}
