@@ -48,7 +48,7 @@ type filling struct {
 	room   int64
 	ring   int64
 	pinned []bool // by tensor
-	order  []int // what was pinned here
+	order  []int  // what was pinned here
 }
 
 func (f *filling) pin(i int) bool {
