@@ -54,10 +54,8 @@ var laterTopics = []string{
 	"moves",
 	"offload",
 	"placement",
-	"planner",
 	"rle",
 	"router",
-	"streams",
 	"warmstart",
 }
 
