@@ -17,55 +17,58 @@ type Autosave struct {
 	FS durable.FS // nil: the operating system's
 }
 
-// saveMarks are when the table was saved last.
-type saveMarks struct{ tick, seconds uint64 }
-
-// due reports whether a save is due.
-func (a *Autosave) due(m saveMarks, tick, seconds uint64) bool {
-	since := func(now, then uint64) uint64 { return now - min(then, now) }
-	return a.EveryTicks > 0 && since(tick, m.tick) >= a.EveryTicks ||
-		a.EverySeconds != nil && since(seconds, m.seconds) >= *a.EverySeconds
+// A store is a table and when it was saved last.
+type store struct {
+	trainer Trainer
+	cfg     Autosave
+	dirty   bool   // something changed since
+	tick    uint64 // of the last save
+	seconds uint64
 }
 
-// TryAutosave saves if something changed and a save is due, and reports
-// whether it did.
-func (l *Loop) TryAutosave(seconds uint64) (bool, error) {
-	if !l.dirty || l.cfg.Path == "" || !l.cfg.due(l.saved, l.state.tick, seconds) {
+// due reports whether a save is due.
+func (s *store) due(tick, seconds uint64) bool {
+	since := func(now, then uint64) uint64 { return now - min(then, now) }
+	return s.cfg.EveryTicks > 0 && since(tick, s.tick) >= s.cfg.EveryTicks ||
+		s.cfg.EverySeconds != nil && since(seconds, s.seconds) >= *s.cfg.EverySeconds
+}
+
+// try saves if something changed and a save is due, and reports whether it did.
+func (s *store) try(tick, seconds uint64) (bool, error) {
+	if !s.dirty || s.cfg.Path == "" || !s.due(tick, seconds) {
 		return false, nil
 	}
-	if err := l.save(); err != nil {
+	if err := s.Save(); err != nil {
 		return false, err
 	}
-	l.saved = saveMarks{l.state.tick, seconds}
-	l.reason = "autosave: wrote learning table"
+	s.tick, s.seconds = tick, seconds
 	return true, nil
 }
 
-// Save writes the table to the path of the configuration now, due or not.
-func (l *Loop) Save() error {
-	if l.cfg.Path == "" {
+// Dirty reports whether there is something that was not saved.
+func (s *store) Dirty() bool { return s.dirty }
+
+// Save writes the table to the path of the configuration, if there is one, due
+// or not, without destroying what another program wrote: a file that cannot be
+// read may be good again tomorrow, so it is left alone; one with another first
+// line, perhaps of a newer version, moves aside.
+func (s *store) Save() error {
+	path := s.cfg.Path
+	if path == "" {
 		return nil
 	}
-	return l.save()
-}
-
-// save writes the table without destroying what another program wrote: a file
-// that cannot be read may be good again tomorrow, so it is left alone; one with
-// another first line, perhaps of a newer version, moves aside.
-func (l *Loop) save() error {
-	path := l.cfg.Path
-	switch _, r := load(l.cfg.FS, path); r.Status {
+	switch _, r := load(s.cfg.FS, path); r.Status {
 	case StatusUnreadable:
 		return fmt.Errorf("%w; remove it to learn anew", r.Err)
 	case StatusForeign:
-		if err := moveAside(durable.Default(l.cfg.FS), path); err != nil {
+		if err := moveAside(durable.Default(s.cfg.FS), path); err != nil {
 			return &FileError{ErrIO, path, err}
 		}
 	}
-	if err := l.trainer.save(l.cfg.FS, path); err != nil {
+	if err := s.trainer.save(s.cfg.FS, path); err != nil {
 		return err
 	}
-	l.dirty = false
+	s.dirty = false
 	return nil
 }
 
@@ -81,10 +84,23 @@ func moveAside(fsys durable.FS, path string) error {
 	return fmt.Errorf("all of %s.bak-1 to %d are taken", path, most)
 }
 
-// LoadLearning replaces the table with that of a file, which counts as saved.
-func (l *Loop) LoadLearning(path string) Report {
-	t, r := load(l.cfg.FS, path)
-	t.DriftPenalty = l.trainer.DriftPenalty
-	l.trainer, l.dirty = t, false
+// load replaces the table with that of a file, which counts as saved.
+func (s *store) load(path string) Report {
+	t, r := load(s.cfg.FS, path)
+	t.DriftPenalty = s.trainer.DriftPenalty
+	s.trainer, s.dirty = t, false
 	return r
 }
+
+// TryAutosave saves if something changed and a save is due, and reports
+// whether it did.
+func (l *Loop) TryAutosave(seconds uint64) (bool, error) {
+	saved, err := l.try(l.state.tick, seconds)
+	if saved {
+		l.reason = "autosave: wrote learning table"
+	}
+	return saved, err
+}
+
+// LoadLearning replaces the table with that of a file, which counts as saved.
+func (l *Loop) LoadLearning(path string) Report { return l.load(path) }

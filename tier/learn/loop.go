@@ -1,6 +1,9 @@
 package learn
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A LoopConfig says how a [Loop] behaves. The zero value switches at once and
 // saves nothing.
@@ -29,11 +32,9 @@ type Tick struct {
 // A Loop records an episode a tick, chooses the backend of the next one, and
 // saves what it learned now and then.
 type Loop struct {
-	trainer Trainer
-	cfg     LoopConfig
-	state   loopState
-	saved   saveMarks
-	dirty   bool
+	store
+	cooldown uint64
+	state    loopState
 
 	reason, decision string
 	turn             Turn
@@ -48,7 +49,10 @@ type loopState struct {
 
 // NewLoop returns a loop that has learned nothing and prefers the processor.
 func NewLoop(cfg LoopConfig) *Loop {
-	return &Loop{trainer: Trainer{DriftPenalty: cfg.DriftPenalty}, cfg: cfg, reason: "init", decision: "init"}
+	return &Loop{
+		store:    store{trainer: Trainer{DriftPenalty: cfg.DriftPenalty}, cfg: cfg.Autosave},
+		cooldown: cfg.Cooldown, reason: "init", decision: "init",
+	}
 }
 
 // Trainer returns the table; the loop owns it.
@@ -56,9 +60,6 @@ func (l *Loop) Trainer() *Trainer { return &l.trainer }
 
 // Ticks returns how many ticks there were.
 func (l *Loop) Ticks() uint64 { return l.state.tick }
-
-// Dirty reports whether there is something that was not saved.
-func (l *Loop) Dirty() bool { return l.dirty }
 
 // Choice returns the backend chosen last.
 func (l *Loop) Choice() Backend { return l.state.choice }
@@ -99,7 +100,7 @@ func (l *Loop) next(b Bucket) Turn {
 	cpu, _ := l.trainer.Stats(b, CPU)
 	gpu, _ := l.trainer.Stats(b, GPU)
 	return Turn{
-		Bucket: b, CPU: cpu, GPUStats: gpu, DriftPenalty: l.trainer.penalty(), Cooldown: l.cfg.Cooldown,
+		Bucket: b, CPU: cpu, GPUStats: gpu, DriftPenalty: l.trainer.penalty(), Cooldown: l.cooldown,
 		Tick: l.state.tick, LastSwitch: l.state.lastSwitch, Last: l.state.choice,
 	}
 }
@@ -124,8 +125,8 @@ const (
 	RuleSwitch   = "LearnedScore"
 )
 
-// TurnRules are the rules in the order of evaluation.
-var turnRules = [...]string{RuleNoGPU, RuleSame, RuleCooldown, RuleSwitch}
+// turnRules are the rules in the order of evaluation.
+var turnRules = []string{RuleNoGPU, RuleSame, RuleCooldown, RuleSwitch}
 
 // A Choice is the outcome of a [Turn].
 type Choice struct {
@@ -133,23 +134,21 @@ type Choice struct {
 	Rule       string
 	Reason     string
 	LastSwitch uint64 // tick of the last switch, this one included
+	Trial      bool   // chosen to learn, not because it is preferred
+
+	of []string // the rules in the order of evaluation
 }
 
 // Rules returns the rules that were looked at, the one that decided last.
 func (c Choice) Rules() []string {
-	for i, r := range turnRules {
-		if r == c.Rule {
-			return turnRules[:i+1]
-		}
-	}
-	return nil
+	return slices.Clone(c.of[:slices.Index(c.of, c.Rule)+1])
 }
 
 // Decide chooses. Tick 0 is exempt from the cooldown; the ticks after it are
 // not, even if nothing was switched yet.
 func (t Turn) Decide() Choice {
 	raw := prefer(t.GPU, t.CPU.Value(t.DriftPenalty), t.GPUStats.Value(t.DriftPenalty))
-	c := Choice{Backend: t.Last, LastSwitch: t.LastSwitch}
+	c := Choice{Backend: t.Last, LastSwitch: t.LastSwitch, of: turnRules}
 	switch {
 	case !t.GPU:
 		if t.Last == GPU {

@@ -45,6 +45,11 @@ func (s *Stats) add(success bool, score int32, drift bool) {
 	}
 }
 
+// halve forgets half of what was counted.
+func (s *Stats) halve() {
+	s.Count, s.Success, s.Score, s.Drift = s.Count/2, s.Success/2, s.Score/2, s.Drift/2
+}
+
 func addOne(n uint32, yes bool) uint32 {
 	if yes && n < math.MaxUint32 {
 		n++
@@ -81,8 +86,7 @@ func rowIndex(b Bucket, k Backend) int { return 2*b.index() + int(min(k, GPU)) }
 
 // Set replaces a row.
 func (t *Trainer) Set(r Row) {
-	i := rowIndex(r.Bucket, r.Backend)
-	t.rows[i], t.known = r.Stats, t.known|1<<i
+	*t.row(r.Bucket, r.Backend) = r.Stats
 }
 
 // Stats returns a row, if there is one.
@@ -94,9 +98,14 @@ func (t *Trainer) Stats(b Bucket, k Backend) (Stats, bool) {
 // Record counts an episode: what was executed where, with what score, and
 // whether placement had drifted from what a checkpoint wanted.
 func (t *Trainer) Record(c Context, k Backend, success bool, score int32, drift bool) {
-	i := rowIndex(c.Bucket(), k)
-	t.rows[i].add(success, score, drift)
+	t.row(c.Bucket(), k).add(success, score, drift)
+}
+
+// row returns a row to change, which exists from then on.
+func (t *Trainer) row(b Bucket, k Backend) *Stats {
+	i := rowIndex(b, k)
 	t.known |= 1 << i
+	return &t.rows[i]
 }
 
 // Rows returns the table sorted by (GPU, VRAM, RAM, Cpu before Gpu).

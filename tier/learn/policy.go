@@ -1,0 +1,303 @@
+package learn
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// A PolicyConfig says how a [Policy] behaves. The zero value is sensible.
+type PolicyConfig struct {
+	Cooldown     uint64 // ticks between two switches of one context and class; 0 is 8
+	DriftPenalty uint32 // see [Trainer]
+	Episodes     uint32 // of each backend before scores decide; 0 is 3
+	TrialEvery   uint64 // episodes between two looks at the other backend; 0 is 64
+	Seed         uint64 // shifts which episodes those are
+	Autosave
+}
+
+const (
+	// decayAt is when a row of the table forgets half of its episodes.
+	decayAt = 512
+	// cellDecayAt is the same for one class of work, which should notice sooner
+	// that the machine has changed.
+	cellDecayAt = 64
+	// trialShare bounds what looking at the slower backend may cost: of the time
+	// since the last look. With trials alone every 64th episode, one that is ten
+	// times slower would cost 14 %.
+	trialShare = 1.0 / 32
+	// refWeight is the weight of a new latency in the means, which forget.
+	refWeight = 1.0 / 8
+	// bestScore limits scores: twice as fast as the processor, or half.
+	bestScore = 10
+)
+
+// A Policy prefers the backend that was measured to be faster. Each class of
+// work in each bucket is judged by itself: scores are relative to the mean
+// latency of the processor there, so that the table of [Trainer], which knows
+// no classes, stays one of comparable numbers. A Policy is not safe for
+// concurrent use.
+type Policy struct {
+	store
+	cfg   PolicyConfig
+	cells map[cellKey]*cell
+	ticks uint64 // episodes
+
+	spent, best float64 // seconds, and what the faster backend would have needed
+}
+
+type cellKey struct {
+	bucket Bucket
+	class  string
+}
+
+// A cell is what is known of one class of work in one bucket.
+type cell struct {
+	stats    [2]Stats
+	seconds  [2]float64 // means; 0 is unknown
+	tried    [2]uint32  // since this process started
+	episodes uint64
+
+	choice     Backend
+	lastSwitch uint64
+	switched   bool
+	sinceTrial float64 // seconds spent
+	trial      bool    // what was chosen last is one
+}
+
+// NewPolicy returns a policy; with a path it starts from that file, and the
+// report says what was there.
+func NewPolicy(cfg PolicyConfig) (*Policy, Report) {
+	def := func(v *uint64, d uint64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&cfg.Cooldown, 8)
+	def(&cfg.TrialEvery, 64)
+	if cfg.Episodes == 0 {
+		cfg.Episodes = 3
+	}
+	p := &Policy{cfg: cfg, cells: map[cellKey]*cell{}}
+	p.store = store{cfg: cfg.Autosave, trainer: Trainer{DriftPenalty: cfg.DriftPenalty}}
+	r := Report{Status: StatusMissing}
+	if cfg.Path != "" {
+		r = p.load(cfg.Path)
+	}
+	return p, r
+}
+
+// Trainer returns the table; the policy owns it.
+func (p *Policy) Trainer() *Trainer { return &p.trainer }
+
+// Regret is how much more time was spent than the faster backend would have
+// needed by the means of what was measured: 0.05 is 5 %.
+func (p *Policy) Regret() float64 {
+	if p.best <= 0 {
+		return 0
+	}
+	return p.spent/p.best - 1
+}
+
+// cell returns that of a context; a new one starts from what is known of its
+// bucket, weighed as a few episodes.
+func (p *Policy) cell(c Context, class string) *cell {
+	k := cellKey{c.Bucket(), class}
+	if x := p.cells[k]; x != nil {
+		return x
+	}
+	x := &cell{}
+	for b := range x.stats {
+		s, _ := p.trainer.Stats(k.bucket, Backend(b))
+		for s.Count >= 2*p.cfg.Episodes {
+			s.halve()
+		}
+		x.stats[b] = s
+	}
+	p.cells[k] = x
+	return x
+}
+
+// Turn collects what the next choice for a class of work depends on.
+func (p *Policy) Turn(c Context, class string, tick uint64) Measured {
+	x := p.cell(c, class)
+	return Measured{
+		Bucket: c.Bucket(), Class: class, CPU: x.stats[CPU], GPUStats: x.stats[GPU],
+		CPUSeconds: x.seconds[CPU], GPUSeconds: x.seconds[GPU], CPUTried: x.tried[CPU],
+		Episode: x.episodes, SinceTrial: x.sinceTrial,
+		Tick: tick, LastSwitch: x.lastSwitch, Switched: x.switched, Last: x.choice,
+		Cooldown: p.cfg.Cooldown, DriftPenalty: p.trainer.penalty(), MinEpisodes: p.cfg.Episodes,
+		TrialEvery: p.cfg.TrialEvery, Seed: p.cfg.Seed,
+	}
+}
+
+// Choose returns who should execute a class of work now. Ticks are the
+// caller's and do not fall.
+func (p *Policy) Choose(c Context, class string, tick uint64) Choice {
+	x := p.cell(c, class)
+	choice := p.Turn(c, class, tick).Decide()
+	x.trial = choice.Trial
+	if !choice.Trial && choice.Backend != x.choice {
+		x.choice, x.lastSwitch, x.switched = choice.Backend, choice.LastSwitch, true
+	}
+	return choice
+}
+
+// An Episode is something that was executed and measured.
+type Episode struct {
+	Context Context
+	Class   string
+	Backend Backend // what really ran
+	Latency time.Duration
+	Err     error  // it failed, and the latency means nothing
+	Drift   bool   // see [Trainer.Record]
+	Seconds uint64 // the caller's clock, for autosave
+}
+
+// Observe learns from an episode and saves if that is due; the error is that of
+// saving, and nothing else depends on it.
+func (p *Policy) Observe(e Episode) error {
+	x, b := p.cell(e.Context, e.Class), min(e.Backend, GPU)
+	score := int32(-bestScore)
+	if e.Err == nil {
+		t := e.Latency.Seconds()
+		score = Score(x.reference(b, t), t)
+		p.count(x, b, t)
+	}
+	x.stats[b].add(e.Err == nil, score, e.Drift)
+	forget(&x.stats[b], cellDecayAt)
+	x.tried[b] = addOne(x.tried[b], true)
+	x.episodes++
+	p.trainer.Record(e.Context, b, e.Err == nil, score, e.Drift)
+	forget(p.trainer.row(e.Context.Bucket(), b), decayAt)
+	p.dirty = true
+	p.ticks++
+	_, err := p.try(p.ticks, e.Seconds)
+	return err
+}
+
+// count adds a latency to the sums, once it is part of the means. What the
+// faster backend would have needed follows from the means, so that noise that
+// hits both is no regret.
+func (p *Policy) count(x *cell, b Backend, t float64) {
+	best := t
+	if other, own := x.seconds[1-b], x.seconds[b]; other > 0 && other < own {
+		best = t * other / own
+	}
+	p.spent += t
+	p.best += best
+	x.sinceTrial += t
+	if x.trial && b != x.choice {
+		x.sinceTrial, x.trial = 0, false
+	}
+}
+
+// reference returns the mean latency of the processor, to which t belongs if
+// it is its own, and counts t.
+func (x *cell) reference(b Backend, t float64) float64 {
+	if m := &x.seconds[b]; *m == 0 {
+		*m = t
+	} else {
+		*m += refWeight * (t - *m)
+	}
+	return x.seconds[CPU]
+}
+
+// Score compares a latency with that of the processor: 0 is as fast, 10 twice
+// as fast or more, -10 half as fast or less. Without a reference it is 0.
+func Score(reference, seconds float64) int32 {
+	if reference <= 0 || seconds < 0 {
+		return 0
+	}
+	s := math.Round(bestScore * math.Log2(reference/seconds))
+	return int32(max(-bestScore, min(s, bestScore)))
+}
+
+func forget(s *Stats, at uint32) {
+	if s.Count >= at {
+		s.halve()
+	}
+}
+
+// Measured is everything that the choice of one class of work depends on.
+type Measured struct {
+	Bucket
+	Class        string  `json:"class"`
+	CPU          Stats   `json:"cpu"`
+	GPUStats     Stats   `json:"gpu"`
+	CPUSeconds   float64 `json:"cpu_seconds"` // mean latencies, 0 unknown
+	GPUSeconds   float64 `json:"gpu_seconds"`
+	CPUTried     uint32  `json:"cpu_tried"` // episodes of this process
+	Episode      uint64  `json:"episode"`
+	SinceTrial   float64 `json:"since_trial_seconds"`
+	Tick         uint64  `json:"tick"`
+	LastSwitch   uint64  `json:"last_switch"`
+	Switched     bool    `json:"switched"` // there was one
+	Last         Backend `json:"last"`
+	Cooldown     uint64  `json:"cooldown"`
+	DriftPenalty uint32  `json:"drift_penalty"`
+	MinEpisodes  uint32  `json:"min_episodes"`
+	TrialEvery   uint64  `json:"trial_every"`
+	Seed         uint64  `json:"seed"`
+}
+
+// The rules of [Measured.Decide] besides those of [Turn.Decide].
+const (
+	RuleNoReference = "NoReference"
+	RuleForcedTrial = "ForcedTrial"
+	RuleTrial       = "PeriodicTrial"
+)
+
+var measuredRules = []string{RuleNoGPU, RuleNoReference, RuleForcedTrial, RuleTrial, RuleSame, RuleCooldown, RuleSwitch}
+
+// Decide chooses. A trial does not change what is preferred.
+func (m Measured) Decide() Choice {
+	c := Choice{Backend: m.Last, LastSwitch: m.LastSwitch, of: measuredRules}
+	value := func(s Stats) float64 { // not rounded: a few percent of latency matter here
+		if s.Count == 0 {
+			return 0
+		}
+		return (float64(s.Score) - float64(s.Drift)*float64(m.DriftPenalty)) / float64(s.Count)
+	}
+	better := CPU
+	if value(m.GPUStats) > value(m.CPU) {
+		better = GPU
+	}
+	trial := func(b Backend, rule, reason string) { c.Backend, c.Rule, c.Reason, c.Trial = b, rule, reason, true }
+	switch {
+	case !m.GPU:
+		c.Backend, c.Rule, c.Reason = CPU, RuleNoGPU, "hold: gpu unavailable"
+		if m.Last == GPU {
+			c.LastSwitch = m.Tick
+		}
+	case m.CPUSeconds <= 0 && m.CPUTried < m.MinEpisodes:
+		trial(CPU, RuleNoReference, "trial: no latency of the cpu to compare with")
+	case m.CPU.Count < m.MinEpisodes:
+		trial(CPU, RuleForcedTrial, fmt.Sprintf("trial: cpu has %d of %d episodes", m.CPU.Count, m.MinEpisodes))
+	case m.GPUStats.Count < m.MinEpisodes:
+		trial(GPU, RuleForcedTrial, fmt.Sprintf("trial: gpu has %d of %d episodes", m.GPUStats.Count, m.MinEpisodes))
+	case m.trialDue():
+		trial(1-m.Last, RuleTrial, fmt.Sprintf("trial: every %dth episode", m.TrialEvery))
+	case better == m.Last:
+		c.Rule, c.Reason = RuleSame, "hold: same backend preferred"
+	case m.Switched && m.Tick-min(m.LastSwitch, m.Tick) < m.Cooldown:
+		c.Rule, c.Reason = RuleCooldown, "hold: cooldown active"
+	default:
+		c.Backend, c.LastSwitch, c.Rule = better, m.Tick, RuleSwitch
+		c.Reason = "switch: " + m.Last.Lower() + "->" + better.Lower() + " due to learned score"
+	}
+	return c
+}
+
+// trialDue reports whether it is time to look at the other backend, and that
+// costs little against the time spent since the last look.
+func (m Measured) trialDue() bool {
+	if m.TrialEvery == 0 || (m.Episode+m.Seed)%m.TrialEvery != 0 {
+		return false
+	}
+	extra := m.GPUSeconds - m.CPUSeconds
+	if m.Last == GPU {
+		extra = -extra
+	}
+	return extra <= trialShare*m.SinceTrial
+}
