@@ -11,6 +11,7 @@ import (
 var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
 	"tier":        true,
+	"tier/blob":   true,
 	"tier/budget": true,
 	"tier/hw":     true,
 	"tier/lane":   true,

@@ -44,8 +44,6 @@ var goldenTopics = map[string]func(*testing.T, *goldenCase){}
 var laterTopics = []string{
 	"autograd",
 	"batch",
-	"blobs",
-	"cache",
 	"checkpoint",
 	"drift",
 	"grads",
@@ -54,7 +52,6 @@ var laterTopics = []string{
 	"moves",
 	"offload",
 	"placement",
-	"rle",
 	"router",
 	"warmstart",
 }

@@ -15,4 +15,6 @@
 // files. A package that writes files takes one in its configuration, where nil
 // is the operating system's; its tests pass one of faultfs, which fails at the
 // n-th call, and look at what is left for all n.
+//
+// Programs that share files exclude each other with [Lock].
 package durable

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"time"
 )
 
 // An FS is the file system as a program that keeps files uses it. Names are
@@ -23,6 +24,8 @@ type FS interface {
 	Link(from, to string) error
 	Remove(name string) error
 	MkdirAll(name string, mode fs.FileMode) error
+	// Touch sets the time of a file's last change.
+	Touch(name string, t time.Time) error
 	// SyncDir makes what was renamed, linked and removed in a folder last.
 	SyncDir(name string) error
 }
@@ -68,6 +71,7 @@ func (system) Rename(from, to string) error               { return os.Rename(fro
 func (system) Link(from, to string) error                 { return os.Link(from, to) }
 func (system) Remove(name string) error                   { return os.Remove(name) }
 func (system) MkdirAll(name string, m fs.FileMode) error  { return os.MkdirAll(name, m) }
+func (system) Touch(name string, t time.Time) error       { return os.Chtimes(name, time.Time{}, t) }
 
 // SyncDir does nothing on Windows, which has no such call: NTFS journals the
 // names itself.

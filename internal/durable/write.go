@@ -47,7 +47,16 @@ func WriteFileIn(fsys FS, path string, write func(io.Writer) error) (err error) 
 	return fsys.SyncDir(filepath.Dir(path))
 }
 
-// writeTemp writes and syncs a new file beside path and returns its name.
+// WriteTemp writes and syncs a new file beside path and returns its name,
+// ".NAME.tmp-" and random digits, which the caller renames or removes.
+func WriteTemp(fsys FS, path string, write func(io.Writer) error) (string, error) {
+	temp, err := writeTemp(Default(fsys), path, 0o666, false, write)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	return temp, nil
+}
+
 func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(io.Writer) error) (string, error) {
 	f, err := temporary(fsys, path, mode)
 	if err != nil {

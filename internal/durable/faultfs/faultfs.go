@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"atenia/internal/durable"
 )
@@ -218,6 +219,14 @@ func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
 		return err
 	}
 	return f.under.MkdirAll(name, mode)
+}
+
+// Touch sets the time of a file's last change.
+func (f *FS) Touch(name string, t time.Time) error {
+	if err := f.call("touch", name, false); err != nil {
+		return err
+	}
+	return f.under.Touch(name, t)
 }
 
 // SyncDir syncs a folder.

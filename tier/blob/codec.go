@@ -1,0 +1,78 @@
+package blob
+
+import (
+	"fmt"
+)
+
+// A Codec is how the bytes of a file are encoded.
+type Codec uint8
+
+// The codecs. None is right for most tensors: see [Choose].
+const (
+	None Codec = iota // the bytes themselves
+	RLE               // runs of equal bytes: what is nearly all zero
+)
+
+var codecNames = [...]string{"None", "Rle"}
+
+// String returns the codec's name in files.
+func (c Codec) String() string {
+	if int(c) < len(codecNames) {
+		return codecNames[c]
+	}
+	return fmt.Sprintf("Codec(%d)", uint8(c))
+}
+
+// ParseCodec reads a codec's name.
+func ParseCodec(s string) (Codec, bool) {
+	for i, n := range codecNames {
+		if s == n {
+			return Codec(i), true
+		}
+	}
+	return 0, false
+}
+
+// MarshalText writes the codec's name.
+func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads a codec's name.
+func (c *Codec) UnmarshalText(b []byte) error {
+	v, ok := ParseCodec(string(b))
+	if !ok {
+		return fmt.Errorf("no codec %q", b)
+	}
+	*c = v
+	return nil
+}
+
+// Encode returns data in a codec; for [None] it is data itself.
+func Encode(c Codec, data []byte) ([]byte, error) {
+	switch c {
+	case None:
+		return data, nil
+	case RLE:
+		return encodeRLE(data), nil
+	}
+	return nil, fmt.Errorf("encode: no codec %d", uint8(c))
+}
+
+// Decode returns the bytes, as many as given, that a file's content stands
+// for; for [None] they are the content itself. What is not valid costs no
+// memory beyond a multiple of the content.
+func Decode(c Codec, content []byte, size uint64) ([]byte, error) {
+	switch c {
+	case None:
+		if uint64(len(content)) != size {
+			return nil, lengthMismatch(size, uint64(len(content)))
+		}
+		return content, nil
+	case RLE:
+		return decodeRLE(content, size)
+	}
+	return nil, invalid("Invalid SSD blob: no codec %d", uint8(c))
+}
+
+func lengthMismatch(want, got uint64) error {
+	return invalid("Invalid SSD blob: length mismatch for uncompressed data: want %d bytes, got %d", want, got)
+}

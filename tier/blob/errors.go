@@ -1,0 +1,53 @@
+package blob
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrInvalid is matched by every error that says that bytes are not what their
+// description says. Trying again does not help.
+var ErrInvalid = errors.New("invalid data")
+
+// A DataError says what is wrong with bytes that were read. It matches
+// [ErrInvalid].
+type DataError struct{ Why string }
+
+func (e *DataError) Error() string { return e.Why }
+
+// Is makes the error match [ErrInvalid].
+func (e *DataError) Is(target error) bool { return target == ErrInvalid }
+
+func invalid(format string, args ...any) error { return &DataError{fmt.Sprintf(format, args...)} }
+
+// The kinds of a [CacheError], for [errors.Is].
+var (
+	ErrIO       = errors.New("input or output failed")
+	ErrNotFound = errors.New("not found")
+	ErrCorrupt  = errors.New("corrupt")
+	ErrExists   = errors.New("already exists")
+)
+
+// A CacheError says why an entry of a cache could not be written or read.
+type CacheError struct {
+	Reason error // [ErrIO], [ErrNotFound], [ErrCorrupt] or [ErrExists]
+	Kind   Kind
+	Key    string
+	Err    error // the cause; nil if there is none
+}
+
+func (e *CacheError) Error() string {
+	s := fmt.Sprintf("cache entry %s %q: %v", e.Kind.Folder(), e.Key, e.Reason)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the reason and the cause.
+func (e *CacheError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Reason}
+	}
+	return []error{e.Reason, e.Err}
+}

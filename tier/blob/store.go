@@ -1,0 +1,171 @@
+package blob
+
+import (
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"atenia/internal/durable"
+)
+
+// A Meta describes the file of a blob.
+type Meta struct {
+	Codec         Codec
+	OriginalBytes uint64 // decoded
+	// What follows is known of files that a [Store] or a [Cache] wrote. Where
+	// Hash is zero, nothing but the length is checked.
+	Hash   Hash     // of the decoded bytes
+	Chunks []uint32 // CRC-32C of every [ChunkBytes] of the file
+}
+
+// A Store is a folder with one file for each tensor on the SSD. It may be used
+// by several goroutines, each with ids of its own.
+type Store struct {
+	dir  string
+	fsys durable.FS
+
+	mu    sync.Mutex
+	names map[string]string // lower case of a file's name → the id it is for
+}
+
+// NewStore returns the store in a folder, which is made when it is first
+// needed. A nil file system is the operating system's.
+func NewStore(dir string, fsys durable.FS) *Store {
+	return &Store{dir: dir, fsys: durable.Default(fsys), names: map[string]string{}}
+}
+
+// Dir returns the folder.
+func (s *Store) Dir() string { return s.dir }
+
+// EnsureDir makes the folder. An empty name is [ErrInvalid].
+func (s *Store) EnsureDir() error {
+	if s.dir == "" {
+		return invalid("no folder is given for tensors on the SSD")
+	}
+	return s.fsys.MkdirAll(s.dir, 0o777)
+}
+
+// Path returns the name of an id's file: tensor_ID.bin, where the id can stand
+// in a file name and no id that the store holds differs only in case.
+func (s *Store) Path(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return filepath.Join(s.dir, s.name(id))
+}
+
+func (s *Store) name(id string) string {
+	name := "tensor_" + nameOf(id) + ".bin"
+	if owner, ok := s.names[strings.ToLower(name)]; ok && owner != id {
+		return "tensor_" + suffixed(id) + ".bin"
+	}
+	return name
+}
+
+// Write makes data the content of an id's file and returns what describes it.
+func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err error) {
+	content, err := Encode(c, data)
+	if err != nil {
+		return "", Meta{}, err
+	}
+	s.mu.Lock()
+	name := s.name(id)
+	s.names[strings.ToLower(name)] = id
+	s.mu.Unlock()
+	path = filepath.Join(s.dir, name)
+	err = durable.WriteFileIn(s.fsys, path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+	if err != nil {
+		return "", Meta{}, err
+	}
+	return path, Meta{Codec: c, OriginalBytes: uint64(len(data)), Hash: HashOf(data), Chunks: chunkSums(content)}, nil
+}
+
+// ReadRaw returns a file's content as it is.
+func (s *Store) ReadRaw(path string) ([]byte, error) { return s.fsys.ReadFile(path) }
+
+// Read returns the decoded bytes of a file. Those that are not what the
+// description says are [ErrInvalid].
+func (s *Store) Read(path string, m Meta) ([]byte, error) { return read(s.fsys, path, m) }
+
+// Delete deletes a file. One that is not there is fine.
+func (s *Store) Delete(path string) error {
+	s.mu.Lock()
+	delete(s.names, strings.ToLower(filepath.Base(path)))
+	s.mu.Unlock()
+	if err := s.fsys.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// read reads, checks and decodes a file.
+func read(fsys durable.FS, path string, m Meta) ([]byte, error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readFile(f, m)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func readFile(f durable.File, m Meta) ([]byte, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if m.Codec == None && uint64(st.Size()) != m.OriginalBytes { // before there is memory for it
+		return nil, lengthMismatch(m.OriginalBytes, uint64(st.Size()))
+	}
+	content, broken := readChunks(f, st.Size(), m)
+	if broken != nil && (m.Codec == None || !errors.Is(broken, ErrInvalid)) {
+		return nil, broken
+	}
+	data, err := Decode(m.Codec, content, m.OriginalBytes)
+	if err := errors.Join(err, broken); err != nil { // a decoder says more than a checksum
+		return nil, err
+	}
+	if m.Hash != (Hash{}) {
+		if got := HashOf(data); got != m.Hash {
+			return nil, invalid("%s: hash mismatch: want %s, got %s", f.Name(), m.Hash, got)
+		}
+	}
+	return data, nil
+}
+
+// readChunks reads a file and checks each chunk while the processor still has
+// it. Of a file that is not encoded nothing is read after a broken chunk.
+func readChunks(f durable.File, size int64, m Meta) (content []byte, broken error) {
+	known := m.Hash != (Hash{})
+	chunks := (size + ChunkBytes - 1) / ChunkBytes
+	if known && chunks != int64(len(m.Chunks)) {
+		broken = invalid("%s: length mismatch: %d chunks of %d bytes, want %d", f.Name(), chunks, ChunkBytes, len(m.Chunks))
+	}
+	content = make([]byte, size)
+	for i := range chunks {
+		part := content[i*ChunkBytes : min(size, (i+1)*ChunkBytes)]
+		if _, err := f.ReadAt(part, i*ChunkBytes); err != nil {
+			return nil, err
+		}
+		if !known || broken != nil {
+			continue
+		}
+		if got := crc32.Checksum(part, castagnoli); got != m.Chunks[i] {
+			broken = invalid("%s: checksum mismatch in %d bytes at offset %d: want %08x, got %08x",
+				f.Name(), len(part), i*ChunkBytes, m.Chunks[i], got)
+			if m.Codec == None {
+				return nil, broken
+			}
+		}
+	}
+	return content, broken
+}

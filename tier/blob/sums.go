@@ -1,0 +1,57 @@
+package blob
+
+import (
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/zeebo/xxh3"
+)
+
+// ChunkBytes is how many bytes of a file one of its checksums covers.
+const ChunkBytes = 4 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// A Hash is the XXH3-128 of bytes. The zero Hash is one that is not known.
+type Hash [16]byte
+
+// HashOf returns the hash of bytes.
+func HashOf(data []byte) Hash { return xxh3.Hash128(data).Bytes() }
+
+// String returns 32 hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads the digits.
+func (h *Hash) UnmarshalText(b []byte) error {
+	if n, err := hex.Decode(h[:], b); err != nil || n != len(h) || len(b) != 2*len(h) {
+		return fmt.Errorf("want 32 hexadecimal digits, got %q", b)
+	}
+	return nil
+}
+
+// chunkSums returns the CRC-32C of each chunk of a file's content.
+func chunkSums(content []byte) []uint32 {
+	sums := make([]uint32, 0, (len(content)+ChunkBytes-1)/ChunkBytes)
+	for len(content) > 0 {
+		n := min(len(content), ChunkBytes)
+		sums = append(sums, crc32.Checksum(content[:n], castagnoli))
+		content = content[n:]
+	}
+	return sums
+}
+
+// Checksum32 is the FNV-1a hash of 32 bits that the .meta file of an entry
+// holds. It is slower than a disk and no protection beyond accidents: entries
+// that have a sidecar are checked by that.
+func Checksum32(data []byte) uint32 {
+	const basis, prime = 0x811C9DC5, 0x01000193
+	h := uint32(basis)
+	for _, b := range data {
+		h = (h ^ uint32(b)) * prime
+	}
+	return h
+}
