@@ -51,7 +51,6 @@ var laterTopics = []string{
 	"lazy",
 	"moves",
 	"offload",
-	"placement",
 	"router",
 	"warmstart",
 }
