@@ -50,9 +50,10 @@ internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
-tier:                tier/hw tier/blob
+tier:                tier/hw tier/blob internal/durable
 tier/blob:           internal/durable
 tier/budget:         tier
+tier/tiertest:       tier
 tier/hw:             internal/cpu internal/durable
 tier/lane:           tier/stream
 tier/stream:         tier

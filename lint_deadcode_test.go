@@ -10,15 +10,16 @@ import (
 // publicAPI are the packages whose exported names others may use.
 var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
-	"tier":        true,
-	"tier/blob":   true,
-	"tier/budget": true,
-	"tier/hw":     true,
-	"tier/lane":   true,
-	"tier/learn":  true,
-	"tier/ring":   true,
-	"tier/stream": true,
-	"tier/train":  true,
+	"tier":          true,
+	"tier/blob":     true,
+	"tier/tiertest": true,
+	"tier/budget":   true,
+	"tier/hw":       true,
+	"tier/lane":     true,
+	"tier/learn":    true,
+	"tier/ring":     true,
+	"tier/stream":   true,
+	"tier/train":    true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -49,8 +49,6 @@ var laterTopics = []string{
 	"grads",
 	"graph",
 	"lazy",
-	"moves",
-	"offload",
 	"router",
 	"warmstart",
 }

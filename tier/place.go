@@ -133,14 +133,14 @@ func Decide(p TensorProfile, s hw.Snapshot) Decision {
 func (in Inputs) Decide() Decision {
 	r := &placement[len(placement)-1]
 	for i := range placement {
-		if failed, _, _ := placement[i].failed(&in); failed == nil {
+		if failed, _, _ := placement[i].failed(in); failed == nil {
 			r = &placement[i]
 			break
 		}
 	}
 	d := Decision{To: r.to, Reason: r.reason, Inputs: in}
 	shown := r.when[len(r.when)-1]
-	observed, limit := shown.numbers(&in)
+	observed, limit := shown.numbers(in)
 	d.Because = Because{r.rule, shown.what, observed, limit}
 	if r.rule == RuleSafeVRAM {
 		d.Device, d.Reason = in.Best, selected(in.Best, in.Reliability)
@@ -149,8 +149,8 @@ func (in Inputs) Decide() Decision {
 }
 
 func selected(id string, reliability float32) string {
-	b := make([]byte, 0, 80+len(id))
-	b = append(b, "Selected GPU "...)
+	var room [128]byte // on the stack
+	b := append(room[:0], "Selected GPU "...)
 	b = append(b, id...)
 	b = append(b, " (reliability="...)
 	b = strconv.AppendFloat(b, float64(reliability), 'f', 2, 64)
@@ -166,7 +166,7 @@ func (d *Decision) Rejected() []Because {
 		if r.rule == d.Because.Rule {
 			break
 		}
-		if c, observed, limit := r.failed(&d.Inputs); c != nil {
+		if c, observed, limit := r.failed(d.Inputs); c != nil {
 			out = append(out, Because{r.rule, c.what, observed, limit})
 		}
 	}

@@ -15,12 +15,12 @@ type placementRule struct {
 // every comparison.
 type condition struct {
 	what    string
-	holds   func(*Inputs) bool
-	numbers func(*Inputs) (observed, limit float64)
+	holds   func(Inputs) bool
+	numbers func(Inputs) (observed, limit float64)
 }
 
 // failed returns the first condition that does not hold and its numbers.
-func (r *placementRule) failed(in *Inputs) (c *condition, observed, limit float64) {
+func (r *placementRule) failed(in Inputs) (c *condition, observed, limit float64) {
 	for _, c := range r.when {
 		if !c.holds(in) {
 			observed, limit = c.numbers(in)
@@ -49,30 +49,30 @@ var placement = [...]placementRule{
 }
 
 var (
-	noDevice     = &condition{"devices", func(in *Inputs) bool { return in.Devices == 0 }, devices}
-	huge         = &condition{"bytes", func(in *Inputs) bool { return in.Bytes > HugeBytes }, size}
-	notHuge      = &condition{"bytes", func(in *Inputs) bool { return in.Bytes <= HugeBytes }, size}
-	notHeavy     = &condition{"compute cost", func(in *Inputs) bool { return !(in.Cost > HeavyCost) }, cost}
-	worthwhile   = &condition{"reliability", func(in *Inputs) bool { return in.Cost > HeavyCost || in.Reliability > 0 }, reliability}
-	unreliable   = &condition{"reliability", func(in *Inputs) bool { return !(in.Reliability > 0) }, reliability}
-	safeVRAM     = &condition{"vram pressure", func(in *Inputs) bool { return in.VRAM < SafeVRAM }, vram(SafeVRAM)}
-	highVRAM     = &condition{"vram pressure", func(in *Inputs) bool { return in.VRAM >= SafeVRAM }, vram(SafeVRAM)}
-	criticalVRAM = &condition{"vram pressure", func(in *Inputs) bool { return in.VRAM >= CriticalVRAM }, vram(CriticalVRAM)}
-	safeRAM      = &condition{"ram pressure", func(in *Inputs) bool { return in.RAM < SafeRAM }, ram(SafeRAM)}
-	veryHighRAM  = &condition{"ram pressure", func(in *Inputs) bool { return in.RAM > VeryHighRAM }, ram(VeryHighRAM)}
-	criticalRAM  = &condition{"ram pressure", func(in *Inputs) bool { return in.RAM >= CriticalRAM }, ram(CriticalRAM)}
-	otherwise    = &condition{"ram pressure", func(*Inputs) bool { return true }, ram(SafeRAM)}
+	noDevice     = &condition{"devices", func(in Inputs) bool { return in.Devices == 0 }, devices}
+	huge         = &condition{"bytes", func(in Inputs) bool { return in.Bytes > HugeBytes }, size}
+	notHuge      = &condition{"bytes", func(in Inputs) bool { return in.Bytes <= HugeBytes }, size}
+	notHeavy     = &condition{"compute cost", func(in Inputs) bool { return !(in.Cost > HeavyCost) }, cost}
+	worthwhile   = &condition{"reliability", func(in Inputs) bool { return in.Cost > HeavyCost || in.Reliability > 0 }, reliability}
+	unreliable   = &condition{"reliability", func(in Inputs) bool { return !(in.Reliability > 0) }, reliability}
+	safeVRAM     = &condition{"vram pressure", func(in Inputs) bool { return in.VRAM < SafeVRAM }, vram(SafeVRAM)}
+	highVRAM     = &condition{"vram pressure", func(in Inputs) bool { return in.VRAM >= SafeVRAM }, vram(SafeVRAM)}
+	criticalVRAM = &condition{"vram pressure", func(in Inputs) bool { return in.VRAM >= CriticalVRAM }, vram(CriticalVRAM)}
+	safeRAM      = &condition{"ram pressure", func(in Inputs) bool { return in.RAM < SafeRAM }, ram(SafeRAM)}
+	veryHighRAM  = &condition{"ram pressure", func(in Inputs) bool { return in.RAM > VeryHighRAM }, ram(VeryHighRAM)}
+	criticalRAM  = &condition{"ram pressure", func(in Inputs) bool { return in.RAM >= CriticalRAM }, ram(CriticalRAM)}
+	otherwise    = &condition{"ram pressure", func(Inputs) bool { return true }, ram(SafeRAM)}
 )
 
-func devices(in *Inputs) (observed, limit float64)     { return float64(in.Devices), 0 }
-func size(in *Inputs) (observed, limit float64)        { return float64(in.Bytes), float64(HugeBytes) }
-func cost(in *Inputs) (observed, limit float64)        { return float64(in.Cost), float64(HeavyCost) }
-func reliability(in *Inputs) (observed, limit float64) { return float64(in.Reliability), 0 }
+func devices(in Inputs) (observed, limit float64)     { return float64(in.Devices), 0 }
+func size(in Inputs) (observed, limit float64)        { return float64(in.Bytes), float64(HugeBytes) }
+func cost(in Inputs) (observed, limit float64)        { return float64(in.Cost), float64(HeavyCost) }
+func reliability(in Inputs) (observed, limit float64) { return float64(in.Reliability), 0 }
 
-func vram(limit float32) func(*Inputs) (float64, float64) {
-	return func(in *Inputs) (float64, float64) { return float64(in.VRAM), float64(limit) }
+func vram(limit float32) func(Inputs) (float64, float64) {
+	return func(in Inputs) (float64, float64) { return float64(in.VRAM), float64(limit) }
 }
 
-func ram(limit float32) func(*Inputs) (float64, float64) {
-	return func(in *Inputs) (float64, float64) { return float64(in.RAM), float64(limit) }
+func ram(limit float32) func(Inputs) (float64, float64) {
+	return func(in Inputs) (float64, float64) { return float64(in.RAM), float64(limit) }
 }

@@ -1,0 +1,150 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"atenia/tier/blob"
+)
+
+// LazyState returns the state of a tensor that was registered lazily; ok is
+// false for every other.
+func (m *Manager) LazyState(id string) (s LazyState, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.find(id)
+	if r == nil || r.lazy == nil {
+		return 0, false
+	}
+	return r.lazy.state, true
+}
+
+// EnsureMaterialized brings the bytes of a lazily restored tensor to its tier.
+// It does nothing for other ids and the second time. Errors of the cache come
+// as they are.
+func (m *Manager) EnsureMaterialized(ctx context.Context, id string) error {
+	if s, ok := m.LazyState(id); !ok || s == Materialized {
+		return nil
+	}
+	r, err := m.hold(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	defer m.let(r)
+	return m.materialize(ctx, r)
+}
+
+// materialize gives the tensor its bytes if it lacks them. The caller holds it.
+func (m *Manager) materialize(ctx context.Context, r *residence) error {
+	if r.lazy == nil || r.lazy.state == Materialized {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return &MoveError{Kind: ErrIO, ID: r.id, Why: "cancelled", Err: err}
+	}
+	if m.cache == nil {
+		return notAttached(r.lazy.kind, r.lazy.key)
+	}
+	data, err := m.cache.Get(r.lazy.kind, r.lazy.key)
+	if err != nil {
+		return fmt.Errorf("%q: %w", r.id, err)
+	}
+	if err := validLen(r, data); err != nil {
+		return err
+	}
+	st, room, err := m.store(ctx, r, data, r.lazy.at)
+	if err != nil {
+		return err
+	}
+	m.commit(r, st, room, func() { r.lazy.state = Materialized })
+	return nil
+}
+
+// A Hint is where somebody wants a tensor and what was last planned for it. It
+// outlives the tensor.
+type Hint struct {
+	Desired    *Tier
+	Summary    string
+	HasSummary bool // an empty summary is one, too
+}
+
+// Hint returns the hint of a tensor.
+func (m *Manager) Hint(id string) (Hint, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, ok := m.hints[id]
+	return h, ok
+}
+
+// SetHint replaces the hint of a tensor, registered or not.
+func (m *Manager) SetHint(id string, h Hint) {
+	if h.Desired != nil {
+		d := *h.Desired
+		h.Desired = &d
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hints[id] = h
+}
+
+var errNoGradient = errors.New("no gradient of that id was persisted")
+
+var errNotAttached = errors.New("Persistent cache not attached to HybridMemoryManager")
+
+func notAttached(kind blob.Kind, key string) error {
+	return &blob.CacheError{Reason: blob.ErrIO, Kind: kind, Key: key, Err: errNotAttached}
+}
+
+// PersistGradient writes a gradient to the persistent cache and notes under
+// which key. The time is in seconds since 1970.
+func (m *Manager) PersistGradient(ctx context.Context, id string, data []byte, created uint64, overwrite bool) error {
+	if m.cache == nil {
+		return notAttached(blob.Gradient, "grad:"+id)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	key := fmt.Sprintf("grad:%s:len%d", id, len(data))
+	if err := m.cache.Put(blob.Gradient, key, data, created, overwrite); err != nil {
+		return err
+	}
+	m.IndexGradient(id, key)
+	return nil
+}
+
+// IndexGradient notes the key of a gradient that the cache has already.
+func (m *Manager) IndexGradient(id, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gradients[id] = key
+}
+
+// RestoreGradient reads a gradient that was persisted or indexed.
+func (m *Manager) RestoreGradient(id string) ([]byte, error) {
+	if m.cache == nil {
+		return nil, notAttached(blob.Gradient, "grad:"+id)
+	}
+	key, ok := m.GradientKey(id)
+	if !ok {
+		return nil, &blob.CacheError{Reason: blob.ErrNotFound, Kind: blob.Gradient, Key: "grad:" + id, Err: errNoGradient}
+	}
+	return m.cache.Get(blob.Gradient, key)
+}
+
+// GradientKey returns the key of a gradient in the persistent cache.
+func (m *Manager) GradientKey(id string) (key string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, ok = m.gradients[id]
+	return key, ok
+}
+
+// Gradients returns the ids of the gradients that have a key, sorted.
+func (m *Manager) Gradients() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.gradients))
+}

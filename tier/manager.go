@@ -1,0 +1,284 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"atenia/internal/durable"
+	"atenia/tier/blob"
+)
+
+// A Config says what a manager has to work with. Its zero value keeps tensors
+// in RAM without limit and refuses the other tiers.
+type Config struct {
+	Dir     string          // folder of SSD tensors, of this manager alone; made when needed
+	Adapter Adapter         // nil: there is no device
+	Cache   *blob.Cache     // persistent copies and gradients; nil: none
+	Budget  map[Tier]uint64 // bytes; a tier that is absent has no limit
+	FS      durable.FS      // nil: the operating system's
+	// Transfers is how many tensors may be read, written or copied at once;
+	// zero means eight.
+	Transfers int
+}
+
+// A Manager keeps tensors: in which tier each one is and what holds its bytes.
+// It may be used by several goroutines: calls for one tensor wait for each
+// other, those for different tensors do not.
+type Manager struct {
+	files   *blob.Store // of SSD tensors
+	adapter Adapter
+	cache   *blob.Cache
+	fs      durable.FS
+	slots   chan struct{} // one token for each transfer under way
+
+	mu        sync.Mutex // of all below; never held while bytes move
+	tensors   map[string]*residence
+	ledger    Ledger
+	gen       uint64 // last given to a state
+	version   uint64 // last given to a content
+	hints     map[string]Hint
+	gradients map[string]string // id → key in the cache
+	faults    faults
+}
+
+// New returns a manager without tensors.
+func New(c Config) *Manager {
+	if c.Adapter == nil {
+		c.Adapter = NoVRAM{}
+	}
+	if c.Transfers <= 0 {
+		c.Transfers = 8
+	}
+	return &Manager{
+		files: blob.NewStore(c.Dir, c.FS), adapter: c.Adapter, cache: c.Cache, fs: durable.Default(c.FS), slots: make(chan struct{}, c.Transfers),
+		tensors: map[string]*residence{}, ledger: newLedger(c.Budget), hints: map[string]Hint{}, gradients: map[string]string{},
+	}
+}
+
+// Cache returns the persistent cache; nil if none is attached.
+func (m *Manager) Cache() *blob.Cache { return m.cache }
+
+// Available reports whether there is a device to move to.
+func (m *Manager) Available() bool { return m.adapter.Available() }
+
+// The kinds of refusal that concern the moment, for [errors.Is].
+var (
+	ErrStale  = errors.New("stale plan") // the tensor changed after it was planned
+	ErrLeased = errors.New("leased")     // somebody works with the bytes
+)
+
+// checkID refuses ids that the formats of checkpoints could not carry.
+func checkID(id string) error {
+	if !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return &MoveError{Kind: ErrUnsupported, ID: id, Why: "an id is UTF-8 text without control characters"}
+	}
+	return nil
+}
+
+func unknown(id string) error {
+	return &MoveError{Kind: ErrUnsupported, ID: id, Why: "Tensor not registered"}
+}
+
+// find returns a registered tensor or nil. The caller has the mutex.
+func (m *Manager) find(id string) *residence {
+	if r := m.tensors[id]; r != nil && r.st != nil {
+		return r
+	}
+	return nil
+}
+
+// hold waits for the tensor and takes it; let gives it back. With create it
+// makes one whose state is nil if there is none.
+func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence, error) {
+	for {
+		m.mu.Lock()
+		r := m.tensors[id]
+		if r == nil && create {
+			r = &residence{id: id, busy: make(chan struct{}, 1)}
+			m.tensors[id] = r
+		}
+		m.mu.Unlock()
+		if r == nil {
+			return nil, unknown(id)
+		}
+		select {
+		case r.busy <- struct{}{}:
+		case <-ctx.Done():
+			return nil, &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: ctx.Err()}
+		}
+		m.mu.Lock()
+		current := m.tensors[id] == r && (create || r.st != nil)
+		m.mu.Unlock()
+		if current {
+			return r, nil
+		}
+		<-r.busy // removed while this waited
+		if !create {
+			return nil, unknown(id)
+		}
+	}
+}
+
+// let gives a tensor back; one that was never registered goes.
+func (m *Manager) let(r *residence) {
+	m.mu.Lock()
+	if r.st == nil {
+		delete(m.tensors, r.id)
+	}
+	m.mu.Unlock()
+	<-r.busy
+}
+
+// commit gives the tensor a state and frees what held its bytes before. The
+// caller holds the tensor; also, if not nil, runs under the mutex. Reserved
+// room is what the new state needs.
+func (m *Manager) commit(r *residence, st state, room *reservation, also func()) {
+	m.mu.Lock()
+	old := r.st
+	room.settle()
+	m.ledger.add(st)
+	m.gen++
+	r.st, r.gen = st, m.gen
+	if also != nil {
+		also()
+	}
+	left := old != nil && !inPlace(old, st)
+	if _, ram := old.(inRAM); ram || !left {
+		m.ledger.sub(old)
+		left = false
+	}
+	m.mu.Unlock()
+	if left {
+		m.discard(r.id, old)
+	}
+}
+
+// inPlace reports whether a state has replaced the other's bytes where they
+// were, so that nothing is left to free.
+func inPlace(old, st state) bool {
+	if st == nil || st.backing() != old.backing() {
+		return false
+	}
+	a, file := old.(onSSD)
+	return !file || a.file.path == st.(onSSD).file.path
+}
+
+// Register makes a tensor known by its length alone, or replaces it. Such a
+// tensor has no bytes; its moves change the tier and nothing else.
+func (m *Manager) Register(id string, bytes uint64, t Tier) error {
+	return m.register(context.Background(), id, bytes, nil, func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
+}
+
+// RegisterData makes a tensor and its bytes known, or replaces it. The manager
+// keeps data: it must not change. Only the tiers RAM and SSD keep bytes here;
+// for the others warning says that they were dropped, and [Manager.Place] is
+// the call to use.
+func (m *Manager) RegisterData(id string, data []byte, t Tier) (warning string, err error) {
+	if t != RAM && t != SSD {
+		return "bytes of " + t.String() + " tensors are not kept: place them instead", m.Register(id, uint64(len(data)), t)
+	}
+	return "", m.registerData(context.Background(), id, data, t)
+}
+
+func (m *Manager) registerData(ctx context.Context, id string, data []byte, t Tier) error {
+	return m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) { return m.store(ctx, r, data, t) })
+}
+
+// RegisterLazy makes a tensor known by its length and by the entry of the
+// persistent cache that its bytes come from when they are first needed; then
+// they go to tier t. Registering the id again cancels that.
+func (m *Manager) RegisterLazy(id string, n uint64, t Tier, kind blob.Kind, key string) error {
+	return m.register(context.Background(), id, n, &lazySource{kind: kind, key: key, at: t},
+		func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
+}
+
+// register replaces what id has by the state that build returns.
+func (m *Manager) register(ctx context.Context, id string, n uint64, lazy *lazySource, build func(*residence) (state, *reservation, error)) error {
+	if err := checkID(id); err != nil {
+		return err
+	}
+	r, err := m.hold(ctx, id, true)
+	if err != nil {
+		return err
+	}
+	defer m.let(r)
+	if err := m.unleased(r); err != nil {
+		return err
+	}
+	st, room, err := build(r)
+	if err != nil {
+		return err
+	}
+	m.commit(r, st, room, func() {
+		m.version++
+		r.bytes, r.version, r.lazy = n, m.version, lazy
+	})
+	return nil
+}
+
+// unleased refuses a tensor that somebody works with.
+func (m *Manager) unleased(r *residence) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.leases > 0 {
+		return &MoveError{Kind: ErrLeased, ID: r.id, Why: "its bytes are in use"}
+	}
+	return nil
+}
+
+// Remove forgets a tensor and frees what holds its bytes. Its hint and its
+// gradient stay.
+func (m *Manager) Remove(id string) error {
+	r, err := m.hold(context.Background(), id, false)
+	if err != nil {
+		return err
+	}
+	defer m.let(r)
+	if err := m.unleased(r); err != nil {
+		return err
+	}
+	m.commit(r, nil, nil, nil) // let takes it off the list
+	return nil
+}
+
+// Tier returns the tier of a tensor.
+func (m *Manager) Tier(id string) (Tier, bool) {
+	r, ok := m.Residence(id)
+	return r.Tier, ok
+}
+
+// Len returns the length that a tensor was registered with, in bytes.
+func (m *Manager) Len(id string) (uint64, bool) {
+	r, ok := m.Residence(id)
+	return r.Bytes, ok
+}
+
+// Residence returns what is known of a tensor.
+func (m *Manager) Residence(id string) (Residence, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.find(id)
+	if r == nil {
+		return Residence{}, false
+	}
+	return Residence{r.st.tier(), r.st.backing(), r.bytes, r.version, r.leases}, true
+}
+
+// IDs returns the ids of all tensors, sorted by their bytes.
+func (m *Manager) IDs() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ids := make([]string, 0, len(m.tensors))
+	for _, id := range slices.Sorted(maps.Keys(m.tensors)) {
+		if m.find(id) != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,234 @@
+package tier
+
+// Moves: a plan says what would happen, applying it does it. A plan is of one
+// state of one tensor: when that has changed, applying it is refused.
+
+import (
+	"context"
+	"fmt"
+
+	"atenia/tier/blob"
+)
+
+// A MovePlan is a move that was found possible.
+type MovePlan struct {
+	From, To Tier
+	Reason   string // one line
+	gen      uint64 // of the state it was made for
+}
+
+// PlanMove says how the tensor would get to a tier. The plan may lead
+// elsewhere: without a device, what was to go to VRAM stays in RAM, and To says
+// so.
+func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
+	m.mu.Lock()
+	r := m.find(id)
+	if r == nil {
+		m.mu.Unlock()
+		return MovePlan{}, unknown(id)
+	}
+	p := MovePlan{From: r.st.tier(), To: to, gen: r.gen}
+	empty := r.st == logical{RAM} && (r.lazy == nil || r.lazy.state == Materialized)
+	m.mu.Unlock()
+	switch {
+	case p.From == to:
+		p.Reason = "Already in target tier"
+	case to == SSD && empty:
+		return MovePlan{}, &MoveError{Kind: ErrUnsupported, ID: id, Why: "Cannot move tensor to SSD without backing data"}
+	case to == VRAM && !m.adapter.Available():
+		p.To, p.Reason = RAM, "VRAM unavailable; degrading placement to RAM"
+	default:
+		if to == SSD {
+			if err := m.ensureDir(id); err != nil {
+				return MovePlan{}, err
+			}
+		}
+		p.Reason = fmt.Sprintf("Moving from %v to %v", p.From, to)
+	}
+	return p, nil
+}
+
+// ApplyMove does what the plan says. Nothing happens when the tensor is in that
+// tier already, and when the device has gone since: ask [Manager.Tier]. A move
+// that fails leaves the tensor where it was. One that would not fit its tier's
+// budget is refused before a byte is read; one of a tensor that was registered
+// or moved since, with [ErrStale]; one of a leased tensor, with [ErrLeased].
+func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
+	r, err := m.hold(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	defer m.let(r)
+	if r.st.tier() == p.To {
+		return nil
+	}
+	if r.gen != p.gen {
+		return &MoveError{Kind: ErrStale, ID: id, Why: "stale plan: the tensor changed since; plan again"}
+	}
+	if err := m.unleased(r); err != nil {
+		return err
+	}
+	if err := m.transfer(ctx, id); err != nil {
+		return err
+	}
+	defer m.transferred()
+	if err := m.materialize(ctx, r); err != nil {
+		return err
+	}
+	if r.st.tier() == p.To {
+		return nil // it was materialised there
+	}
+	st, room, err := m.shift(ctx, r, p.To)
+	if err != nil || st == nil {
+		return err
+	}
+	m.commit(r, st, room, nil)
+	return nil
+}
+
+// Move plans and applies. It returns the plan that was applied: its To may be
+// another tier than the one asked for.
+func (m *Manager) Move(ctx context.Context, id string, to Tier) (MovePlan, error) {
+	p, err := m.PlanMove(id, to)
+	if err != nil {
+		return MovePlan{}, err
+	}
+	return p, m.ApplyMove(ctx, id, p)
+}
+
+// transfer waits for one of the slots of transfers.
+func (m *Manager) transfer(ctx context.Context, id string) error {
+	select {
+	case m.slots <- struct{}{}:
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
+	}
+	return nil
+}
+
+func (m *Manager) transferred() { <-m.slots }
+
+// shift makes the state that the tensor has in another tier, with room for it;
+// a nil state means that it stays as it is. The caller holds the tensor.
+func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *reservation, error) {
+	switch st := r.st.(type) {
+	case inRAM:
+		switch to {
+		case SSD:
+			return m.spill(ctx, r, st.data)
+		case VRAM:
+			return m.upload(r, st.data)
+		}
+		return inRAM{st.data, to == CPU}, nil, nil
+	case onSSD:
+		if to == SSD || to == CPU {
+			return onSSD{st.file, to == CPU}, nil, nil
+		}
+		if to == VRAM && !m.adapter.Available() {
+			return nil, nil, nil
+		}
+		return m.fetch(ctx, r, to, func() ([]byte, error) { return m.readFile(ctx, r.id, st.file) })
+	case inVRAM:
+		if !m.adapter.Available() {
+			return nil, nil, &MoveError{Kind: ErrBackendUnavailable, ID: r.id, Why: "VRAM not available for download"}
+		}
+		return m.fetch(ctx, r, to, func() ([]byte, error) { return m.download(r.id) })
+	}
+	return logical{to}, nil, nil
+}
+
+// fetch brings bytes through RAM to their tier. The room on the way counts as
+// well, and all of it is set aside before the first byte is read.
+func (m *Manager) fetch(ctx context.Context, r *residence, to Tier, read func() ([]byte, error)) (_ state, _ *reservation, err error) {
+	ram, err := m.reserve(r.id, RAM, r.bytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil || to != RAM && to != CPU {
+			ram.cancel()
+		}
+	}()
+	if to == VRAM || to == SSD { // fails before the read; the room is taken below
+		room, err := m.reserve(r.id, to, r.bytes)
+		if err != nil {
+			return nil, nil, err
+		}
+		room.cancel()
+	}
+	data, err := read()
+	if err == nil {
+		err = validLen(r, data)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	switch to {
+	case SSD:
+		return m.spill(ctx, r, data)
+	case VRAM:
+		return m.upload(r, data)
+	}
+	return inRAM{data, to == CPU}, ram, nil
+}
+
+func validLen(r *residence, data []byte) error {
+	if uint64(len(data)) == r.bytes {
+		return nil
+	}
+	return &MoveError{Kind: ErrUnsupported, ID: r.id, Why: fmt.Sprintf("Byte length mismatch: got %d bytes, want %d", len(data), r.bytes)}
+}
+
+// upload makes the state of a tensor in VRAM; nil when there is no device.
+func (m *Manager) upload(r *residence, data []byte) (state, *reservation, error) {
+	if !m.adapter.Available() {
+		return nil, nil, nil
+	}
+	m.sweep()
+	n := uint64(len(data))
+	room, err := m.reserve(r.id, VRAM, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := m.adapter.Upload(r.id, data); err != nil {
+		room.cancel()
+		return nil, nil, deviceError(r.id, "upload", err)
+	}
+	m.replaced(VRAM, r.id)
+	return inVRAM{n}, room, nil
+}
+
+func (m *Manager) download(id string) ([]byte, error) {
+	data, err := m.adapter.Download(id)
+	if err != nil {
+		return nil, deviceError(id, "download", err)
+	}
+	return data, nil
+}
+
+// deviceError gives an adapter's error a kind if it has none of its own.
+func deviceError(id, what string, err error) error {
+	if isKind(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return &MoveError{Kind: ErrBackendUnavailable, ID: id, Why: what, Err: err}
+}
+
+// store makes the state of bytes in RAM, for CPU too, or on SSD. What the
+// tensor holds in RAM now is about to go and counts as room.
+func (m *Manager) store(ctx context.Context, r *residence, data []byte, t Tier) (state, *reservation, error) {
+	n := uint64(len(data))
+	if t == SSD {
+		return m.write(ctx, r.id, data, blob.None)
+	}
+	if old, ok := r.st.(inRAM); ok {
+		n -= min(n, uint64(len(old.data)))
+	}
+	room, err := m.reserve(r.id, RAM, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inRAM{data, t == CPU}, room, nil
+}

@@ -1,0 +1,142 @@
+package tier_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"atenia/tier"
+	"atenia/tier/hw"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// machine returns a snapshot with pressures, NaN being unknown.
+func machine(vram, ram float32, gpus ...hw.GPU) hw.Snapshot {
+	s := hw.Snapshot{GPUs: gpus, Reliability: map[string]hw.Reliability{}}
+	if vram == vram {
+		s.Pressure.VRAM = &vram
+	}
+	if ram == ram {
+		s.Pressure.RAM = &ram
+	}
+	return s
+}
+
+// TestSnapshot checks that nothing at all is a machine to place on.
+func TestSnapshot(t *testing.T) {
+	t.Run("HW-1", func(t *testing.T) {
+		for _, p := range []tier.TensorProfile{{}, {Elements: math.MaxUint64, ElementBytes: 8}, {Elements: 1, ElementBytes: 1, Cost: ptr(float32(200))}} {
+			if d := tier.Decide(p, hw.Snapshot{}); d.To != tier.CPU || d.Reason != "No GPU detected" || d.Device != "" {
+				t.Errorf("%+v: %+v", p, d)
+			}
+		}
+	})
+}
+
+func TestPlacement(t *testing.T) {
+	unknown := float32(math.NaN())
+	const mib = 1 << 20
+	gpu := func(id string) hw.GPU { return hw.GPU{ID: id} }
+	scored := func(id string, s float32) hw.GPU { return hw.GPU{ID: id, ComputeScore: &s} }
+	small, huge := tier.TensorProfile{Elements: 1000, ElementBytes: 4}, tier.TensorProfile{Elements: 600 * mib, ElementBytes: 1}
+	heavy := func(p tier.TensorProfile, cost float32) tier.TensorProfile { p.Cost = &cost; return p }
+	safe := func(id, r string) string {
+		return "Selected GPU " + id + " (reliability=" + r + ") and VRAM pressure is safe"
+	}
+	rel := func(ok, fail uint64) hw.Reliability { return hw.Reliability{OK: ok, Fail: fail} }
+	failed := hw.Reliability{OK: 9, Fail: 1, LastErrorEpochMS: ptr(uint64(5))}
+	const (
+		toRAM = "VRAM pressure is high; placing tensor in RAM"
+		toCPU = "System memory pressure is high; falling back to CPU"
+		toSSD = "placing tensor on SSD as last resort"
+	)
+	for _, c := range []struct {
+		id          string
+		snapshot    hw.Snapshot
+		reliability map[string]hw.Reliability
+		tensor      tier.TensorProfile
+		to          tier.Tier
+		device      string
+		reason      string
+		rule        tier.Rule
+	}{
+		{"PL-1", machine(.1, .1), nil, small, tier.CPU, "", "No GPU detected", tier.RuleNoDevice},
+		{"PL-2", machine(.3, .1, gpu("gpu0")), nil, small, tier.VRAM, "gpu0", safe("gpu0", "1.00"), tier.RuleSafeVRAM},
+		{"PL-3", machine(.2, .2, gpu("gpu0"), gpu("gpu1")), map[string]hw.Reliability{"gpu0": rel(5, 5), "gpu1": rel(9, 1)},
+			small, tier.VRAM, "gpu1", safe("gpu1", "0.90"), tier.RuleSafeVRAM},
+		{"PL-4", machine(.2, .2, scored("gpu0", 10), scored("gpu1", 20)), nil, small, tier.VRAM, "gpu1", safe("gpu1", "1.00"), tier.RuleSafeVRAM},
+		{"PL-5", machine(.2, .2, gpu("gpuB"), gpu("gpuA")), nil, small, tier.VRAM, "gpuA", safe("gpuA", "1.00"), tier.RuleSafeVRAM},
+		{"PL-6", machine(.2, .2, gpu("gpu0")), nil, huge, tier.RAM, "", "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", tier.RuleHugeToRAM},
+		{"PL-7", machine(.2, .2, gpu("gpu0")), nil, tier.TensorProfile{Elements: 512 * mib, ElementBytes: 1}, tier.VRAM, "gpu0", safe("gpu0", "1.00"), tier.RuleSafeVRAM},
+		{"PL-8", machine(.80, .2, gpu("gpu0")), nil, small, tier.RAM, "", toRAM, tier.RuleHighVRAM},
+		{"PL-9", machine(.95, .85, gpu("gpu0")), nil, heavy(small, 200), tier.CPU, "", toCPU, tier.RuleHighPressure},
+		{"PL-10", machine(.98, .97, gpu("gpu0")), nil, huge, tier.SSD, "", "VRAM and RAM are under critical pressure; placing huge tensor on SSD as last resort", tier.RuleAllCritical},
+		{"PL-11", machine(.98, .97, gpu("gpu0")), nil, small, tier.CPU, "", toCPU, tier.RuleHighPressure},
+		{"PL-12", machine(.5, .92, gpu("gpu0")), nil, huge, tier.SSD, "", "RAM pressure is very high and tensor is huge but not compute-heavy; " + toSSD, tier.RuleVeryHighRAM},
+		{"PL-13", machine(.5, .92, gpu("gpu0")), nil, heavy(huge, 150), tier.CPU, "", toCPU, tier.RuleHighPressure},
+		{"PL-14", machine(.3, .9, gpu("gpu0")), nil, heavy(small, 200), tier.VRAM, "gpu0", safe("gpu0", "1.00"), tier.RuleSafeVRAM},
+		{"PL-15", machine(unknown, unknown, gpu("gpu0")), nil, small, tier.RAM, "", toRAM, tier.RuleHighVRAM},
+		{"PL-16", machine(.3, .1, gpu("gpu0")), map[string]hw.Reliability{"gpu0": failed}, small, tier.VRAM, "gpu0", safe("gpu0", "0.76"), tier.RuleSafeVRAM},
+		{"without reliability", machine(.3, .1, gpu("gpu0")), map[string]hw.Reliability{"gpu0": rel(0, 9)}, small,
+			tier.CPU, "", "No GPU can be relied on (reliability=0.00); falling back to CPU", tier.RuleNoReliability},
+		{"the size saturates", machine(.2, .2, gpu("gpu0")), nil, tier.TensorProfile{Elements: math.MaxUint64, ElementBytes: 2},
+			tier.RAM, "", "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", tier.RuleHugeToRAM},
+	} {
+		t.Run(c.id, func(t *testing.T) {
+			c.snapshot.Reliability = c.reliability
+			d := tier.Decide(c.tensor, c.snapshot)
+			if d.To != c.to || d.Device != c.device || d.Reason != c.reason || d.Because.Rule != c.rule {
+				t.Errorf("got %+v", d)
+			}
+		})
+	}
+}
+
+// TestDecisionText checks what a decision says of itself.
+func TestDecisionText(t *testing.T) {
+	p := tier.TensorProfile{Name: "w", Elements: 600 << 20, ElementBytes: 1}
+	d := tier.Decide(p, machine(.5, .75, hw.GPU{ID: "gpu0"}))
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"what":"w","to":"Ram","reason":"Tensor is huge and RAM pressure is acceptable; placing tensor in RAM",` +
+		`"because":{"rule":"HugeToRam","what":"ram pressure","observed":0.75,"limit":0.8500000238418579},` +
+		`"inputs":{"devices":1,"best":"gpu0","reliability":1,"bytes":629145600,"cost":0,"vram":0.5,"ram":0.75}}`
+	if string(b) != want {
+		t.Errorf("got  %s\nwant %s", b, want)
+	}
+	const rejected = "[{NoDevice devices 1 0} {SafeVram bytes 6.291456e+08 5.36870912e+08} " +
+		"{AllCritical vram pressure 0.5 0.949999988079071} {VeryHighRam ram pressure 0.75 0.8999999761581421}]"
+	if got := fmt.Sprint(d.Rejected()); got != rejected {
+		t.Errorf("got  %s\nwant %s", got, rejected)
+	}
+}
+
+// TestDecideAllocates pins what a decision costs: its reason, where that names
+// a device.
+func TestDecideAllocates(t *testing.T) {
+	p, s := tier.TensorProfile{Name: "w", Elements: 1000, ElementBytes: 4}, machine(.2, .2, hw.GPU{ID: "gpu0"})
+	if n := testing.AllocsPerRun(100, func() { tier.Decide(p, s) }); n > 1 {
+		t.Errorf("%v allocations for a device, want 1", n)
+	}
+	s = machine(.9, .2, hw.GPU{ID: "gpu0"})
+	if n := testing.AllocsPerRun(100, func() { tier.Decide(p, s) }); n > 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	p := tier.TensorProfile{Name: "w", Elements: 1000, ElementBytes: 4}
+	four := []hw.GPU{{ID: "gpu0"}, {ID: "gpu1"}, {ID: "gpu2"}, {ID: "gpu3"}}
+	for name, s := range map[string]hw.Snapshot{"device": machine(.2, .2, four...), "last rule": machine(.98, .97, four...)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tier.Decide(p, s)
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package tier
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Bytes returns a copy of the tensor's bytes, wherever they are. A tensor that
+// was restored lazily is materialised first.
+func (m *Manager) Bytes(id string) ([]byte, error) {
+	ctx := context.Background()
+	r, err := m.hold(ctx, id, false)
+	if err != nil {
+		return nil, err
+	}
+	defer m.let(r)
+	if err := m.materialize(ctx, r); err != nil {
+		return nil, err
+	}
+	if st, ok := r.st.(inRAM); ok {
+		return bytes.Clone(st.data), nil
+	}
+	return m.read(ctx, r)
+}
+
+// read returns the bytes of a tensor: those it keeps in RAM, or a copy.
+func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err error) {
+	switch st := r.st.(type) {
+	case inRAM:
+		return st.data, nil
+	case onSSD:
+		data, err = m.readFile(ctx, r.id, st.file)
+	case inVRAM:
+		if !m.adapter.Available() {
+			return nil, &MoveError{Kind: ErrBackendUnavailable, ID: r.id, Why: "VRAM not available for download"}
+		}
+		data, err = m.download(r.id)
+	default:
+		return nil, &MoveError{Kind: ErrUnsupported, ID: r.id, Why: "no bytes: it was registered by its length alone"}
+	}
+	if err == nil {
+		err = validLen(r, data)
+	}
+	return data, err
+}
+
+// A Lease is the use of a tensor's bytes. While it lasts the tensor is neither
+// moved nor replaced nor removed: who tries gets [ErrLeased].
+type Lease struct {
+	Bytes   []byte // not to be changed, nor used after Release
+	release func()
+}
+
+// Release ends the lease. Further calls do nothing.
+func (l *Lease) Release() {
+	if l.release != nil {
+		l.release()
+	}
+	l.Bytes = nil
+}
+
+// Lease pins the tensor and returns its bytes: those in RAM themselves, of
+// other tiers a copy that counts against the budget of RAM until the release.
+// It waits for moves of the tensor that are under way, as long as ctx allows.
+func (m *Manager) Lease(ctx context.Context, id string) (Lease, error) {
+	r, err := m.hold(ctx, id, false)
+	if err != nil {
+		return Lease{}, err
+	}
+	defer m.let(r)
+	if err := m.materialize(ctx, r); err != nil {
+		return Lease{}, err
+	}
+	var room *reservation
+	if _, ok := r.st.(inRAM); !ok {
+		if room, err = m.reserve(id, RAM, r.bytes); err != nil {
+			return Lease{}, err
+		}
+	}
+	data, err := m.read(ctx, r)
+	if err != nil {
+		room.cancel()
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	r.leases++
+	m.mu.Unlock()
+	return Lease{data, sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		r.leases--
+		room.settle()
+	})}, nil
+}
+
+// Place gives a tensor bytes and the tier nearest to the one asked for, and
+// says in one line why that is another, if it is. For CPU the bytes stay in
+// RAM; so they do for VRAM when there is no device or it refuses. The manager
+// keeps data, unless it is uploaded or written: it must not change.
+func (m *Manager) Place(ctx context.Context, id string, data []byte, t Tier) (at Tier, why string, err error) {
+	if t != VRAM {
+		return t, "", m.registerData(ctx, id, data, t)
+	}
+	why = "VRAM unavailable; keeping the bytes in RAM"
+	if m.adapter.Available() {
+		err := m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) {
+			st, room, err := m.upload(r, data)
+			if err == nil && st == nil {
+				err = noVRAM(id) // gone since the question above
+			}
+			return st, room, err
+		})
+		if err == nil {
+			return VRAM, "", nil
+		}
+		if !errors.Is(err, ErrBackendUnavailable) && !errors.Is(err, ErrBudget) {
+			return 0, "", err
+		}
+		why = fmt.Sprintf("%v; keeping the bytes in RAM", err)
+	}
+	return RAM, why, m.registerData(ctx, id, data, RAM)
+}

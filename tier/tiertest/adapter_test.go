@@ -1,0 +1,17 @@
+package tiertest
+
+import (
+	"testing"
+
+	"atenia/tier"
+)
+
+func TestFakeVRAM(t *testing.T) {
+	device := &FakeVRAM{}
+	RunAdapter(t, func() tier.Adapter { return device })
+	if ids := device.IDs(); len(ids) > 0 || device.Total() != 0 {
+		t.Errorf("still held: %q, %d bytes", ids, device.Total())
+	}
+}
+
+func TestNoVRAM(t *testing.T) { RunAdapter(t, func() tier.Adapter { return tier.NoVRAM{} }) }

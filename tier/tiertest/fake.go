@@ -1,0 +1,126 @@
+package tiertest
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+
+	"atenia/tier"
+)
+
+// A Call is one of the calls of an adapter.
+type Call uint8
+
+// The calls that can fail.
+const (
+	Upload Call = iota
+	Download
+	Free
+)
+
+// FakeVRAM is a device in memory. Its zero value is ready and available. It
+// may be used by several goroutines.
+type FakeVRAM struct {
+	// Fail, if set, says which error a call gets; nil lets it through. It is
+	// set before use.
+	Fail func(c Call, id string) error
+
+	mu   sync.Mutex
+	down bool
+	held map[string][]byte
+}
+
+// SetAvailable makes the device come and go. What it holds stays.
+func (v *FakeVRAM) SetAvailable(on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.down = !on
+}
+
+// Available reports whether the device is there.
+func (v *FakeVRAM) Available() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return !v.down
+}
+
+func (v *FakeVRAM) fails(c Call, id string) error {
+	if v.Fail == nil {
+		return nil
+	}
+	return v.Fail(c, id)
+}
+
+// Upload keeps a copy of data.
+func (v *FakeVRAM) Upload(id string, data []byte) error {
+	if err := v.fails(Upload, id); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.held == nil {
+		v.held = map[string][]byte{}
+	}
+	v.held[id] = bytes.Clone(data)
+	return nil
+}
+
+// Download returns a copy of what was uploaded.
+func (v *FakeVRAM) Download(id string) ([]byte, error) {
+	if err := v.fails(Download, id); err != nil {
+		return nil, err
+	}
+	data, ok := v.Held(id)
+	if !ok {
+		return nil, &tier.MoveError{Kind: tier.ErrBackendUnavailable, ID: id, Why: "nothing of that id on the device"}
+	}
+	return data, nil
+}
+
+// Free forgets what was uploaded.
+func (v *FakeVRAM) Free(id string) error {
+	if err := v.fails(Free, id); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.held, id)
+	return nil
+}
+
+// Held returns a copy of what the device holds for an id, available or not.
+func (v *FakeVRAM) Held(id string) (data []byte, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	data, ok = v.held[id]
+	return bytes.Clone(data), ok
+}
+
+// IDs returns what the device holds, sorted.
+func (v *FakeVRAM) IDs() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Sorted(maps.Keys(v.held))
+}
+
+// Total returns the bytes that the device holds.
+func (v *FakeVRAM) Total() (n uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, data := range v.held {
+		n += uint64(len(data))
+	}
+	return n
+}
+
+// Refuse returns a Fail that refuses calls for some ids, "*" being all, with
+// [tier.ErrBackendUnavailable].
+func Refuse(ids map[Call][]string) func(Call, string) error {
+	return func(c Call, id string) error {
+		if slices.Contains(ids[c], id) || slices.Contains(ids[c], "*") {
+			return &tier.MoveError{Kind: tier.ErrBackendUnavailable, ID: id, Why: "the device refuses"}
+		}
+		return nil
+	}
+}
