@@ -58,6 +58,7 @@ tier/hw:             internal/cpu internal/durable
 tier/lane:           tier/stream
 tier/stream:         tier
 tier/learn:          internal/durable
+tier/decision:       internal/durable
 tier/train:          tensor internal/durable
 tier/ring:           internal/arena
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn

@@ -16,6 +16,7 @@ var publicAPI = map[string]bool{
 	"tier/budget":   true,
 	"tier/hw":       true,
 	"tier/lane":     true,
+	"tier/decision": true,
 	"tier/learn":    true,
 	"tier/ring":     true,
 	"tier/stream":   true,
