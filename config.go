@@ -46,6 +46,13 @@ type Config struct {
 	// compares both with the hashes that were taken when it was made. Otherwise
 	// sizes, times, the ends of every matrix and the file's index are compared.
 	PackVerify bool
+	// Budget bounds the memory of the process. A model that does not fit is
+	// streamed from the disk in part; results are the same bytes. One sequence
+	// of the context's length has room then, unless CacheBytes says otherwise.
+	Budget Budget
+	// Verify compares weights that are streamed with what was read of them
+	// first, by checksums.
+	Verify bool
 	// Precise keeps activations in float32 where products of quantised
 	// weights round them to 8 bits by default. Slower.
 	Precise bool
@@ -103,6 +110,9 @@ func (c *Config) withDefaults() (Config, error) {
 	}
 	if _, err := pack.ParseMode(d.Pack); err != nil {
 		errs = append(errs, &ConfigError{"Pack", d.Pack, pack.Modes()})
+	}
+	if err := d.Budget.check(); err != nil {
+		errs = append(errs, err)
 	}
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})

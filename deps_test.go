@@ -48,7 +48,8 @@ internal/convert:    tensor internal/modelfile internal/compile internal/weights
 internal/arena:
 internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       tensor internal/kernel internal/arena internal/durable
-internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant
+internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
+internal/residence: tensor internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw tier/blob internal/durable
 tier/blob:           internal/durable
@@ -61,7 +62,7 @@ tier/learn:          internal/durable
 tier/decision:       internal/durable
 tier/train:          tensor internal/durable
 tier/ring:           internal/arena
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

@@ -14,7 +14,6 @@ import (
 	"atenia/internal/sched"
 	"atenia/internal/text"
 	"atenia/internal/token"
-	"atenia/internal/weights"
 	"atenia/plan"
 	"atenia/tensor"
 )
@@ -35,6 +34,7 @@ type Model struct {
 	// tokenBytes is what one decoded token reads of the weights.
 	tokenBytes int64
 	promptOps  PromptOps
+	memory     *memory
 	close      sync.Once
 }
 
@@ -91,14 +91,20 @@ func (m *Model) load(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, err := weights.Materialise(m.model, m.desc)
-	if err != nil {
+	if m.memory, err = m.settle(ctx); err != nil {
 		return err
 	}
-	x, err := exec.New(&m.model.Plans, exec.Weights(w), exec.Config{
-		Threads: m.cfg.Threads, MaxTokens: m.cfg.BatchTokens, MaxLogits: max(m.cfg.Slots, allRows),
-		Context: m.context(), Precise: m.cfg.Precise, Pack: m.packConfig(),
-	})
+	if err := m.begin(); err != nil {
+		return errors.Join(err, m.memory.close())
+	}
+	return nil
+}
+
+// begin runs the model on the weights where they are now.
+func (m *Model) begin() (err error) {
+	w, c := m.memory.weights, m.execConfig()
+	c.Pack, c.Stream = m.memory.pack, m.memory.stream
+	x, err := exec.New(&m.model.Plans, w, c)
 	if err != nil {
 		return err
 	}
@@ -117,6 +123,13 @@ func (m *Model) load(ctx context.Context) (err error) {
 		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch,
 		"pack", m.packing)
 	return nil
+}
+
+func (m *Model) execConfig() exec.Config {
+	return exec.Config{
+		Threads: m.cfg.Threads, MaxTokens: m.cfg.BatchTokens, MaxLogits: max(m.cfg.Slots, allRows),
+		Context: m.context(), Precise: m.cfg.Precise,
+	}
 }
 
 // loadText loads what the model needs for text. Without it, or with a
@@ -196,7 +209,7 @@ func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
 		m.sched.Close()
-		err = m.desc.Close()
+		err = errors.Join(m.memory.close(), m.desc.Close())
 	})
 	return err
 }

@@ -23,6 +23,8 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "tokens computed in one step (0 = 512)")
 	f.StringVar(&m.cfg.Pack, "pack", "", "where weights live in the order in which kernels stream them: auto, off, memory, disk")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "check all bytes of weights that are packed on disk")
+	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory for the whole process, such as ram=2GiB; what does not fit is streamed from the disk")
+	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with what was read of them first")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
@@ -43,6 +45,22 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	}
 	return model, nil
 }
+
+// A budgetFlag is a budget as a flag.
+type budgetFlag atenia.Budget
+
+// String implements [pflag.Value].
+func (b *budgetFlag) String() string { return atenia.Budget(*b).String() }
+
+// Set implements [pflag.Value].
+func (b *budgetFlag) Set(s string) error {
+	v, err := atenia.ParseBudget(s)
+	*b = budgetFlag(v)
+	return err
+}
+
+// Type implements [pflag.Value].
+func (b *budgetFlag) Type() string { return "TIER=SIZE,…" }
 
 // modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A
 // single argument is a model if it looks like one: it ends in .gguf, or is a

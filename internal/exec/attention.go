@@ -64,14 +64,15 @@ func bindAttention(b *Bind) (Kernel, error) {
 			a.qkv.parts[i].dst = a.x.floatsOf(buf)
 		}
 		a.qkv.prepareRegister(s, in)
-		a.qkv.multiply(s)
+		if err := a.qkv.multiply(s); err != nil {
+			return err
+		}
 		if err := a.store(s); err != nil {
 			return err
 		}
 		a.attend.run(s)
 		a.out.parts[0].dst = out.f32(s)
-		a.out.run(s, a.x.floatsOf(a.y), rows)
-		return nil
+		return a.out.run(s, a.x.floatsOf(a.y), rows)
 	}, nil
 }
 

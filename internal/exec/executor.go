@@ -27,6 +27,8 @@ type Config struct {
 	Precise bool
 	// Pack says where the packed form of weights lives.
 	Pack pack.Config
+	// Stream says which weights are not in memory all the time.
+	Stream Stream
 }
 
 func (c Config) withDefaults() Config {
@@ -74,6 +76,7 @@ type Executor struct {
 	workBytes       int
 	weights         *pack.Store // those that products read
 	linearTask      linearTask
+	units           int // bound so far of the plan that is being bound
 }
 
 // A program is one bound plan.
@@ -195,12 +198,16 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d outputs, want the logits alone", len(p.Outputs))
 	}
 	prog := &program{logits: regs[p.Outputs[0]]}
+	x.units = 0
 	for i := range p.Instructions {
 		bound, err := x.bind(p, i, regs, w)
 		if err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
 		}
 		prog.bound = append(prog.bound, bound)
+	}
+	if err := x.cfg.Stream.check(x.units); err != nil {
+		return nil, err
 	}
 	for i := range p.Instructions {
 		for _, r := range p.Instructions[i].In {
@@ -267,7 +274,24 @@ func (x *Executor) Step(s *Step) error {
 	for _, t := range x.ropes {
 		t.fill(s)
 	}
-	return execute(x.program(s).bound, s)
+	ring := x.cfg.Stream.Ring
+	if ring == nil {
+		return execute(x.program(s).bound, s)
+	}
+	if err := ring.Begin(s.Stop); err != nil {
+		return err
+	}
+	err := execute(x.program(s).bound, s)
+	ring.End(err == nil)
+	return err
+}
+
+// Wake makes a step that waits for weights look at [Step.Stop]. Any goroutine
+// may call it.
+func (x *Executor) Wake() {
+	if r := x.cfg.Stream.Ring; r != nil {
+		r.Wake()
+	}
 }
 
 func (x *Executor) program(s *Step) *program {

@@ -67,20 +67,23 @@ func bindFFN(b *Bind) (Kernel, error) {
 		if in.count(s) == 0 {
 			return nil
 		}
-		f.run(s, in, out)
-		return nil
+		return f.run(s, in, out)
 	}, nil
 }
 
-func (f *ffn) run(s *Step, in, out *register) {
+func (f *ffn) run(s *Step, in, out *register) error {
 	rows, up := in.count(s), f.x.floatsOf(f.up)
 	f.first.parts[0].dst = f.x.floatsOf(f.gate) // without a gate it is up
 	f.first.parts[len(f.first.parts)-1].dst = up
 	f.last.parts[0].dst = out.f32(s)
 	f.first.prepareRegister(s, in)
 	f.last.begin(f.x, up, rows)
+	if err := f.first.acquire(s); err != nil {
+		return err
+	}
 	s.parallel(f.hidden, f.grain(rows), f)
-	f.last.multiply(s)
+	f.first.release(s)
+	return f.last.multiply(s)
 }
 
 // grain returns the least number of columns that are worth a piece of work.

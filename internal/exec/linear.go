@@ -17,6 +17,7 @@ type linear struct {
 	preps []prep
 	src   []float32 // of this run, [rows, cols]
 	rows  int
+	unit  int // of the ring that brings some of the matrices, plus one; 0 = all are in memory
 }
 
 // A part is one matrix of a linear.
@@ -49,7 +50,10 @@ func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	if err != nil {
 		return err
 	}
-	p := part{w: b.x.weights.Add(b.names[b.slot(slot)], *w), rows: rows}
+	p := part{rows: rows}
+	if p.w, err = b.product(l, slot, w); err != nil {
+		return err
+	}
 	if biasSlot != "" {
 		if p.bias, err = b.vector(biasSlot, rows); err != nil {
 			return err
@@ -82,9 +86,9 @@ type linearTask struct {
 }
 
 // run computes every part's dst from src, [rows, cols].
-func (l *linear) run(s *Step, src []float32, rows int) {
+func (l *linear) run(s *Step, src []float32, rows int) error {
 	l.prepare(s, src, rows)
-	l.multiply(s)
+	return l.multiply(s)
 }
 
 // begin says which rows the next product reads. Somebody must prepare them.
@@ -106,10 +110,15 @@ func (l *linear) prepare(s *Step, src []float32, rows int) {
 }
 
 // multiply computes every part's dst from the rows that are ready.
-func (l *linear) multiply(s *Step) {
+func (l *linear) multiply(s *Step) error {
+	if err := l.acquire(s); err != nil {
+		return err
+	}
 	t := &s.x.linearTask
 	t.l, t.prep = l, len(l.preps)
 	s.parallel(l.outs, wholeTiles(grainFor(l.rows*l.cols)), t)
+	l.release(s)
+	return nil
 }
 
 // reads notes that l multiplies a register's rows and nothing else of the
@@ -217,7 +226,6 @@ func bindLMHead(b *Bind) (Kernel, error) {
 		}
 		head.dst = out.f32(s)
 		l.prepareRegister(s, in)
-		l.multiply(s)
-		return nil
+		return l.multiply(s)
 	}, nil
 }

@@ -31,12 +31,15 @@ func overRows(of *register, cost int, f func(s *Step, worker, lo, hi int)) Kerne
 // bindEmbedding binds a table lookup.
 func bindEmbedding(b *Bind) (Kernel, error) {
 	p := b.Params.(*plan.EmbedParams)
+	if b.has("pos") || b.has("type") {
+		return nil, b.weightErr(b.slot("pos"), "learned positions and token types are not supported on the CPU yet")
+	}
+	if t := b.x.cfg.Stream.Tables[b.names[b.slot("table")]]; t != nil {
+		return bindTable(b, p, t)
+	}
 	table, err := b.matrix("table", int(p.Vocab), int(p.Dim))
 	if err != nil {
 		return nil, err
-	}
-	if b.has("pos") || b.has("type") {
-		return nil, b.weightErr(b.slot("pos"), "learned positions and token types are not supported on the CPU yet")
 	}
 	out, dim := b.Out[0], int(p.Dim)
 	row := len(table.Data) / table.Rows

@@ -3,8 +3,10 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"atenia/plan"
+	"atenia/tier/ring"
 )
 
 // A Run is one sequence's share of a step: rows [First, First+Len) of the
@@ -32,11 +34,17 @@ type Step struct {
 	// Trace, when set, sees every instruction's outputs: the values of output
 	// j, rows × cols. It is for tests and explanations.
 	Trace func(ins *plan.Instruction, j int, values []float32, cols int)
+	// Stop, when set to true, ends a step whose weights come from a ring with
+	// [ErrStopped] at the next one; [Executor.Wake] makes it look.
+	Stop *atomic.Bool
 
 	rows, requested int
 	rowRun          []int32 // row → run
 	x               *Executor
 }
+
+// ErrStopped is what a step ends with that [Step.Stop] ended.
+var ErrStopped = ring.ErrStopped
 
 // ErrStep matches errors about the form of a [Step].
 var ErrStep = errors.New("invalid step")

@@ -55,6 +55,10 @@ func (s *Store) Add(name string, w kernel.Matrix) *Matrix {
 	return m
 }
 
+// Unpacked returns a matrix of no store, which is read as it is: its bytes come
+// and go.
+func Unpacked(w kernel.Matrix) *Matrix { return &Matrix{source: w} }
+
 // Open decides where the packed form lives and gets the memory. more is added
 // to what is reserved for others. Without memory weights are read as they came.
 func (s *Store) Open(more int64) {

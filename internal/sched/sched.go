@@ -30,7 +30,9 @@ type Scheduler struct {
 	rows    []rowOwner   // who gets the logits of each requested row
 	held    atomic.Int64 // bytes of all caches, for other goroutines
 
+	stop    atomic.Bool // tells the step in flight that nobody wants it
 	mu      sync.Mutex
+	running []*slot   // who has rows in the step in flight; nil between steps
 	queue   []*Stream // oldest first
 	closed  bool
 	wake    chan struct{} // holds one: something changed since the last look
@@ -64,6 +66,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		x: x, context: ec.Context,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
+	s.step.Stop = &s.stop
 	if err := s.makeCaches(cfg.CacheBytes); err != nil {
 		return nil, err
 	}
@@ -80,6 +83,7 @@ func (s *Scheduler) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.kick()
+	s.abandon()
 	<-s.stopped
 }
 
@@ -123,6 +127,40 @@ func (s *Scheduler) enqueue(st *Stream) bool {
 	s.queue = append(s.queue, st)
 	s.kick()
 	return true
+}
+
+// start says whose step is about to run, and whether anybody waits for it; over
+// says that it has ended.
+func (s *Scheduler) start() {
+	s.mu.Lock()
+	s.running = s.owners
+	s.stop.Store(s.unwanted())
+	s.mu.Unlock()
+}
+
+func (s *Scheduler) over() {
+	s.mu.Lock()
+	s.running = nil
+	s.mu.Unlock()
+}
+
+// unwanted reports whether everybody whose step runs has given up.
+func (s *Scheduler) unwanted() bool {
+	return s.closed || !slices.ContainsFunc(s.running, func(sl *slot) bool { return sl.st.dropped.Load() == nil })
+}
+
+// abandon ends the step in flight early if nobody wants it: one whose weights
+// come from a disk may take long. Any goroutine may call it.
+func (s *Scheduler) abandon() {
+	s.mu.Lock()
+	end := s.running != nil && s.unwanted()
+	if end {
+		s.stop.Store(true)
+	}
+	s.mu.Unlock()
+	if end {
+		s.x.Wake()
+	}
 }
 
 // dequeue returns the request that waited longest, nil if none waits.

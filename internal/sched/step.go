@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"errors"
 	"slices"
 
 	"atenia/internal/exec"
@@ -14,10 +15,15 @@ func (s *Scheduler) turn() bool {
 	if !s.fill() {
 		return false
 	}
-	if err := s.x.Step(&s.step); err != nil {
-		s.fail(err)
-	} else {
+	s.start()
+	err := s.x.Step(&s.step)
+	s.over()
+	switch {
+	case err == nil:
 		s.deliver()
+	case errors.Is(err, exec.ErrStopped): // those who had rows in it have been dropped
+	default:
+		s.fail(err)
 	}
 	s.count()
 	return true

@@ -110,9 +110,7 @@ func Make(w compile.Weight, find func(string) (tensor.View, bool)) (tensor.View,
 // fit makes a view fit for kernels: vectors as F32, types without kernels as
 // F32, and plain values aligned to their size.
 func fit(v tensor.View) (tensor.View, error) {
-	switch {
-	case v.DType == tensor.F32:
-	case len(v.Shape) < 2, !v.DType.Quantised() && v.DType != tensor.F16 && v.DType != tensor.BF16:
+	if !ready(v) {
 		return ToF32(v)
 	}
 	if _, size := v.DType.Block(); !v.DType.Quantised() && uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%uintptr(size) != 0 {

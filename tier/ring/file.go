@@ -21,6 +21,7 @@ type Source interface {
 	Same() error
 	// Size returns the bytes of the file when it was opened.
 	Size() int64
+	Name() string // for errors: the path
 }
 
 // ErrChanged matches errors about a file that is not what it was before.
@@ -56,6 +57,9 @@ func (f *File) Direct() bool { return f.direct }
 
 // Size returns the bytes of the file when it was opened.
 func (f *File) Size() int64 { return f.size }
+
+// Name returns the path.
+func (f *File) Name() string { return f.f.Name() }
 
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }

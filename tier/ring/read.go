@@ -10,14 +10,14 @@ import (
 // A ReadError says which bytes of which file could not be read. The cause is
 // what it unwraps to.
 type ReadError struct {
-	File   int // index of the source
+	File   string // name of the source
 	Offset int64
 	Bytes  int
 	Err    error
 }
 
 func (e *ReadError) Error() string {
-	return fmt.Sprintf("file %d, %d bytes at %d: %v", e.File, e.Bytes, e.Offset, e.Err)
+	return fmt.Sprintf("%s: %d bytes at %d: %v", e.File, e.Bytes, e.Offset, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -31,20 +31,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // fetch reads a piece and, if asked to, compares it with what came before.
 func (p *piece) fetch(files []Source, verify bool) error {
-	n, err := files[p.file].ReadAt(p.mem, p.offset)
+	f := files[p.file]
+	n, err := f.ReadAt(p.mem, p.offset)
 	switch {
 	case n >= p.need: // the end of the file may be close behind
 	case err == nil || errors.Is(err, io.EOF):
-		return &ReadError{p.file, p.offset, p.need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
+		return &ReadError{f.Name(), p.offset, p.need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
 	default:
-		return &ReadError{p.file, p.offset, p.need, err}
+		return &ReadError{f.Name(), p.offset, p.need, err}
 	}
 	if !verify {
 		return nil
 	}
 	sum := crc32.Checksum(p.mem[:p.need], castagnoli)
 	if p.summed && sum != p.sum {
-		return &ReadError{p.file, p.offset, p.need, fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, p.sum, sum)}
+		return &ReadError{f.Name(), p.offset, p.need, fmt.Errorf("%w: crc32c %08x, then %08x", ErrCorrupt, p.sum, sum)}
 	}
 	p.sum, p.summed = sum, true
 	return nil

@@ -36,6 +36,8 @@ func newMemory(seed uint64, n int) *memory {
 	return m
 }
 
+func (m *memory) Name() string { return "memory" }
+
 func (m *memory) Size() int64 { return int64(len(m.data)) }
 
 func (m *memory) Same() error {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cpu
+
+// Resident returns 0: it is not known here.
+func Resident() int64 { return 0 }

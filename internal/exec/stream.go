@@ -1,0 +1,162 @@
+package exec
+
+import (
+	"sync/atomic"
+
+	"atenia/internal/kernel"
+	"atenia/internal/pack"
+	"atenia/plan"
+	"atenia/tensor"
+	"atenia/tier/ring"
+)
+
+// A Stream says which weights are not in memory all the time. The zero Stream
+// is for models that are.
+//
+// The products of a model read their weights in the same order in every step,
+// prefill or decode. Those of one product that are streamed are one unit of the
+// ring; units are numbered in that order, and their views are slices of it.
+type Stream struct {
+	Ring   *ring.Ring
+	Units  map[string]int   // by name of the weight
+	Tables map[string]Table // by name of the weight: those that are read row by row
+}
+
+// A Table is a matrix that is looked up by rows and not in memory. Any
+// goroutine may read rows.
+type Table interface {
+	DType() tensor.DType
+	// ReadRow fills dst, which has the bytes of a row.
+	ReadRow(dst []byte, row int) error
+}
+
+// check reports whether a plan that has bound n units uses all there are.
+func (c *Stream) check(n int) error {
+	most := 0
+	for _, u := range c.Units {
+		most = max(most, u+1)
+	}
+	if n != most {
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d units of streamed weights are used, there are %d", n, most)
+	}
+	return nil
+}
+
+// product returns the matrix in a slot for a product: one of the store, or a
+// streamed one.
+func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, error) {
+	i := b.slot(slot)
+	u, ok := b.x.cfg.Stream.Units[b.names[i]]
+	if !ok {
+		return b.x.weights.Add(b.names[i], *w), nil
+	}
+	switch u + 1 {
+	case l.unit:
+	case b.x.units + 1:
+		if l.unit != 0 {
+			return nil, b.weightErr(i, "streamed as unit %d, the other weights of the product as %d", u, l.unit-1)
+		}
+		b.x.units++
+		l.unit = u + 1
+	default:
+		return nil, b.weightErr(i, "streamed as unit %d, but used after %d units: one that is used twice must stay in memory", u, b.x.units)
+	}
+	return pack.Unpacked(*w), nil
+}
+
+// acquire returns when the weights of l are in memory.
+func (l *linear) acquire(s *Step) error {
+	if l.unit == 0 {
+		return nil
+	}
+	return s.x.cfg.Stream.Ring.Acquire(l.unit - 1)
+}
+
+// release says that they are not read any more in this step.
+func (l *linear) release(s *Step) {
+	if l.unit != 0 {
+		s.x.cfg.Stream.Ring.Release(l.unit - 1)
+	}
+}
+
+// A Product is weights that are read together, of which several may be part of
+// one unit.
+type Product struct {
+	Weights []string
+	Rows    bool // a table of which some rows are looked up
+}
+
+// products names, by opcode, the slots that are read together, in order.
+var products = map[plan.Opcode][][]string{
+	plan.OpAttention: {{"q", "k", "v"}, {"o"}},
+	plan.OpFFN:       {{"gate", "up"}, {"down"}},
+	plan.OpLMHead:    {{"weight"}},
+	plan.OpEmbedding: {{"table"}},
+}
+
+// Products lists what a plan reads of its matrices, in the order of their use.
+func Products(p *plan.ExecutionPlan) []Product {
+	var out []Product
+	for i := range p.Instructions {
+		ins := &p.Instructions[i]
+		for _, slots := range products[ins.Op] {
+			pr := Product{Rows: ins.Op == plan.OpEmbedding}
+			for _, slot := range slots {
+				if k, ok := plan.Specs.Get(ins.Op).SlotIndex(slot); ok && ins.Weights[k] != plan.NoWeight {
+					pr.Weights = append(pr.Weights, p.Weights[ins.Weights[k]].Name)
+				}
+			}
+			out = append(out, pr)
+		}
+	}
+	return out
+}
+
+// A lookup reads rows of a table for the tokens of a step.
+type lookup struct {
+	table  Table
+	p      *plan.EmbedParams
+	out    *register
+	line   scratch // a row for each worker
+	size   int
+	failed atomic.Pointer[error] // the first row that could not be read
+}
+
+func bindTable(b *Bind, p *plan.EmbedParams, t Table) (Kernel, error) {
+	slot, dim := b.slot("table"), int(p.Dim)
+	size, err := t.DType().RowBytes(dim)
+	if err != nil || !kernel.Supports(t.DType()) {
+		return nil, b.weightErr(slot, "no kernel for rows of %d elements of type %s", dim, t.DType())
+	}
+	l := &lookup{table: t, p: p, out: b.Out[0], size: size, line: b.bytes(size * b.x.cfg.Threads)}
+	run := overRows(l.out, 1<<20, l.rows) // a wait for the disk is worth a worker
+	return func(s *Step) error {
+		l.failed.Store(nil)
+		if err := run(s); err != nil {
+			return err
+		}
+		if err := l.failed.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}, nil
+}
+
+func (l *lookup) rows(s *Step, worker, lo, hi int) {
+	dim := int(l.p.Dim)
+	line := s.x.bytesOf(l.line)[worker*l.size:][:l.size]
+	y := l.out.f32(s)
+	for r := lo; r < hi; r++ {
+		if err := l.table.ReadRow(line, int(s.Tokens[r])); err != nil {
+			l.fail(err)
+			return
+		}
+		dst := y[r*dim : (r+1)*dim]
+		kernel.LoadRow(dst, l.table.DType(), line)
+		if l.p.Scale != 1 {
+			kernel.Scale(dst, l.p.Scale)
+		}
+	}
+}
+
+func (l *lookup) fail(err error) { l.failed.CompareAndSwap(nil, &err) }
