@@ -38,6 +38,7 @@ internal/kernel/*:   tensor internal/cpu internal/kernel internal/kernel/exact i
 internal/kernel/block: tensor
 internal/kernel/choice:
 internal/kernel/exact:
+internal/trainbench: tensor internal/cpu internal/kernel tier/train
 internal/roof:       internal/cpu internal/arena internal/kernel
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
@@ -62,7 +63,7 @@ tier/learn:          internal/durable
 tier/decision:       internal/durable
 tier/train:          tensor internal/durable
 tier/ring:           internal/arena
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

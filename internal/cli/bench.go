@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/cli/benchtrain"
 	"atenia/internal/cli/command"
 	"atenia/internal/peer"
 
@@ -60,7 +61,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), neighbour())
 	return c
 }
 

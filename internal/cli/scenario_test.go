@@ -81,7 +81,7 @@ var volatile = regexp.MustCompile(`"seconds":[0-9.e+-]+`)
 
 // Of what bench prints, only whole numbers in tables are the same everywhere.
 var (
-	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
+	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_seconds|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
 	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP| GOP)`)
 	machineText  = regexp.MustCompile(`(portable|avx2|avx512)( kernels|")`)

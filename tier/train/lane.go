@@ -6,16 +6,22 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"atenia/internal/durable"
 )
 
-// A lane moves the chunks of one step between files and buffers: a goroutine
-// reads ahead, one writes behind, one syncs the layers that are complete.
+// hands is how many goroutines read, and how many write. Where all processors
+// compute, one that comes back from the disk waits for its turn, up to 10 ms;
+// meanwhile the disk works for another.
+const hands = 2
+
+// A lane moves the chunks of one step between files and buffers: goroutines
+// read ahead, others write behind, one syncs the layers that are complete.
 //
-//	free ─▶ reader ─▶ ready ─▶ take … put ─▶ writes ─▶ writer ─▶ free
-//	                                                     └▶ seals ─▶ syncer
+//	free ─▶ readers ─▶ ready ─▶ take … put ─▶ writes ─▶ writers ─▶ free
+//	                                                       └▶ seals ─▶ syncer
 //
 // What is read next is a guess: the layers in the order of the last step. A
 // wrong guess costs a read.
@@ -23,14 +29,16 @@ type lane struct {
 	s       *State
 	j       *journal // that is stepped from
 	free    chan *chunk
-	ready   chan *chunk
+	ready   chan *chunk // in the order of the plan; done when they are read
 	writes  chan *chunk
-	seals   chan []durable.File
+	seals   chan *output
 	quit    chan struct{}
 	readers sync.WaitGroup
 	writers sync.WaitGroup
+	syncer  sync.WaitGroup
 
-	next ref // that take expects
+	next ref     // that take expects
+	out  *output // of the layer that was put last
 	sums [][]chunkSum
 
 	mu      sync.Mutex
@@ -45,15 +53,31 @@ type lane struct {
 	read    uint64
 }
 
-// busy is how long each part of a step worked.
-type busy struct{ read, write, sync time.Duration }
+// busy is how long any of the goroutines of a kind worked.
+type busy struct{ read, write, sync meter }
 
-func newChunk(elements int, accumulated bool) *chunk {
-	c := &chunk{state: make([]byte, elements*stateBytes), params: make([]byte, elements*paramBytes)}
-	if accumulated {
-		c.sumBuffer = make([]byte, elements*momentBytes)
+// A meter adds up the time in which anybody works.
+type meter struct {
+	working int
+	since   time.Time
+	total   time.Duration
+}
+
+func (m *meter) start() {
+	if m.working++; m.working == 1 {
+		m.since = time.Now()
 	}
-	return c
+}
+
+func (m *meter) stop() {
+	if m.working--; m.working == 0 {
+		m.total += time.Since(m.since)
+	}
+}
+
+// newChunk is a buffer for chunks of so many elements.
+func newChunk(elements int) *chunk {
+	return &chunk{state: paged(pages(elements * stateBytes)), params: paged(pages(elements * paramBytes))}
 }
 
 // newLane starts a lane that writes the versions that j does not name.
@@ -62,7 +86,7 @@ func newLane(s *State, j *journal) *lane {
 	l := &lane{
 		s: s, j: j,
 		free: make(chan *chunk, n), ready: make(chan *chunk, n), writes: make(chan *chunk, n),
-		seals: make(chan []durable.File, len(j.layers)), quit: make(chan struct{}),
+		seals: make(chan *output, len(j.layers)), quit: make(chan struct{}),
 		next: ref{layer: -1}, sums: make([][]chunkSum, len(j.layers)),
 	}
 	l.wake = sync.NewCond(&l.mu)
@@ -71,12 +95,17 @@ func newLane(s *State, j *journal) *lane {
 		l.sums[i] = make([]chunkSum, len(j.layers[i].sums))
 		largest = max(largest, min(j.layers[i].Elements, j.chunkElements))
 	}
-	for range n {
-		l.free <- newChunk(largest, s.sums.inFiles())
+	for len(s.buffers) < n { // kept from step to step
+		s.buffers = append(s.buffers, newChunk(largest))
 	}
-	l.readers.Go(l.readAhead)
-	l.writers.Go(l.writeBehind)
-	l.writers.Go(l.syncSealed)
+	for _, c := range s.buffers {
+		l.free <- c
+	}
+	for range hands {
+		l.readers.Go(l.readAhead)
+		l.writers.Go(l.writeBehind)
+	}
+	l.syncer.Go(l.syncSealed)
 	return l
 }
 
@@ -104,6 +133,7 @@ func (l *lane) take(r ref) (*chunk, error) {
 	}
 	for {
 		c := <-l.ready
+		<-c.done
 		if c.gen != l.gen {
 			l.free <- c
 			continue
@@ -117,8 +147,15 @@ func (l *lane) take(r ref) (*chunk, error) {
 	}
 }
 
-// put hands a chunk over to be written.
-func (l *lane) put(c *chunk) { l.writes <- c }
+// put hands a chunk over to be written. Those of a layer come in order.
+func (l *lane) put(c *chunk) {
+	if c.index == 0 {
+		l.out = &output{layer: c.layer}
+		l.out.left.Store(int64(len(l.j.layers[c.layer].sums)))
+	}
+	c.out = l.out
+	l.writes <- c
+}
 
 // readAhead reads what is planned as long as there are buffers.
 func (l *lane) readAhead() {
@@ -139,16 +176,17 @@ func (l *lane) readAhead() {
 			l.mu.Unlock()
 			return
 		}
-		c.ref, c.gen = l.plan, l.gen
+		c.ref, c.gen, c.done = l.plan, l.gen, make(chan struct{})
 		l.plan, l.planned = l.after(l.plan)
+		l.ready <- c // there is room for every buffer
+		l.busy.read.start()
 		l.mu.Unlock()
-		start := time.Now()
 		c.err = r.read(c)
 		l.mu.Lock()
-		l.busy.read += time.Since(start)
-		l.read += uint64(len(c.state[:len(c.params)/paramBytes*stateBytes]) + len(c.sum))
+		l.busy.read.stop()
+		l.read += uint64(len(c.params)/paramBytes*stateBytes + len(c.sum))
 		l.mu.Unlock()
-		l.ready <- c
+		close(c.done)
 	}
 }
 
@@ -173,17 +211,17 @@ func (r *reader) read(c *chunk) error {
 	c.cut(n)
 	if r.file == nil || r.layer != c.layer {
 		r.close()
-		f, err := r.s.cfg.FS.OpenFile(r.s.file(c.layer, l.version, "state"), os.O_RDONLY, 0)
+		f, err := open(r.s.cfg.FS, r.s.file(c.layer, l.version, "state"), os.O_RDONLY, 0)
 		if err != nil {
 			return err
 		}
 		r.file, r.layer = f, c.layer
 	}
-	b := c.state[:n*stateBytes]
+	b := c.state[:pages(n*stateBytes)]
 	if m, err := r.file.ReadAt(b, int64(first)*stateBytes); m < len(b) {
 		return short(r.file.Name(), err)
 	}
-	if crc32.Checksum(b, castagnoli) != l.sums[c.index].state {
+	if crc32.Checksum(b[:n*stateBytes], castagnoli) != l.sums[c.index].state {
 		return fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d",
 			ErrCorrupt, r.file.Name(), first, first+n-1, l.Name, r.j.step)
 	}
@@ -198,68 +236,44 @@ func short(name string, err error) error {
 	return err
 }
 
-// readFull reads the beginning of a file.
-func readFull(fsys durable.FS, name string, b []byte) error {
-	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if n, err := f.ReadAt(b, 0); n < len(b) {
-		return short(name, err)
-	}
-	return nil
+// An output is the files of a layer's version that does not count yet.
+type output struct {
+	layer int
+	open  sync.Once
+	files []durable.File // state and params
+	err   error          // of opening them
+	left  atomic.Int64   // chunks that are not written
 }
 
-// writeBehind writes chunks into the version that does not count yet. Chunks
-// of a layer come in order and are not mixed with others'.
+// writeBehind writes chunks. Whoever writes the last one of a layer hands its
+// files to the syncer.
 func (l *lane) writeBehind() {
-	defer close(l.seals)
-	var files []durable.File // state and params of the layer
 	for c := range l.writes {
-		if l.failed() == nil {
-			start := time.Now()
-			var err error
-			if c.index == 0 {
-				files, err = l.create(c.layer)
-			}
-			if err == nil {
-				err = l.write(files, c)
-			}
-			l.note(err, func(b *busy) { b.write += time.Since(start) })
-			if err == nil && c.index == len(l.j.layers[c.layer].sums)-1 {
-				l.seals <- files
-				files = nil
-			}
+		err := l.begin(&l.busy.write)
+		if err == nil {
+			err = l.write(c)
+		}
+		l.end(&l.busy.write, err)
+		if c.out.left.Add(-1) == 0 {
+			l.seals <- c.out
 		}
 		l.free <- c
 	}
-	for _, f := range files {
-		_ = f.Close() // of a layer that failed
-	}
 }
 
-func (l *lane) create(layer int) ([]durable.File, error) {
-	var files []durable.File
-	for _, what := range []string{"state", "params"} {
-		name := l.s.file(layer, 1-l.j.layers[layer].version, what)
-		f, err := l.s.cfg.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return files, err
-		}
-		files = append(files, f)
+func (l *lane) write(c *chunk) error {
+	o := c.out
+	o.open.Do(func() { o.err = l.create(o) })
+	if o.err != nil {
+		return o.err
 	}
-	return files, nil
-}
-
-func (l *lane) write(files []durable.File, c *chunk) error {
 	n := len(c.params) / paramBytes
 	first := int64(c.index) * int64(l.j.chunkElements)
 	state := c.state[:n*stateBytes]
-	if _, err := files[0].WriteAt(state, first*stateBytes); err != nil {
+	if _, err := o.files[0].WriteAt(c.state[:pages(len(state))], first*stateBytes); err != nil {
 		return err
 	}
-	if _, err := files[1].WriteAt(c.params, first*paramBytes); err != nil {
+	if _, err := o.files[1].WriteAt(c.params[:pages(len(c.params))], first*paramBytes); err != nil {
 		return err
 	}
 	l.sums[c.layer][c.index] = chunkSum{crc32.Checksum(state, castagnoli), crc32.Checksum(c.params, castagnoli)}
@@ -269,20 +283,32 @@ func (l *lane) write(files []durable.File, c *chunk) error {
 	return nil
 }
 
-// syncSealed makes complete layers durable while others are written.
+func (l *lane) create(o *output) error {
+	for _, what := range []string{"state", "params"} {
+		name := l.s.file(o.layer, 1-l.j.layers[o.layer].version, what)
+		f, err := open(l.s.cfg.FS, name, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		o.files = append(o.files, f)
+	}
+	return nil
+}
+
+// syncSealed makes complete layers durable while others are written. Those of
+// a step that failed half way through a layer are closed by finish.
 func (l *lane) syncSealed() {
-	for files := range l.seals {
-		for _, f := range files {
-			start := time.Now()
-			var err error
-			if l.failed() == nil {
+	for o := range l.seals {
+		err := l.begin(&l.busy.sync)
+		for _, f := range o.files {
+			if err == nil {
 				err = f.Sync()
 			}
 			if e := f.Close(); err == nil {
 				err = e
 			}
-			l.note(err, func(b *busy) { b.sync += time.Since(start) })
 		}
+		l.end(&l.busy.sync, err)
 	}
 }
 
@@ -292,14 +318,21 @@ func (l *lane) failed() error {
 	return l.err
 }
 
-// note keeps the first error and counts time.
-func (l *lane) note(err error, count func(*busy)) {
+// begin and end are around work; begin says why there is none to do any more.
+func (l *lane) begin(m *meter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	m.start()
+	return l.err
+}
+
+func (l *lane) end(m *meter, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m.stop()
 	if l.err == nil {
 		l.err = err
 	}
-	count(&l.busy)
 }
 
 // finish returns when all that was put is on the disk.
@@ -312,5 +345,12 @@ func (l *lane) finish() error {
 	close(l.writes)
 	l.readers.Wait()
 	l.writers.Wait()
+	if l.out != nil && l.out.left.Load() > 0 { // a layer that was cut short
+		for _, f := range l.out.files {
+			_ = f.Close()
+		}
+	}
+	close(l.seals)
+	l.syncer.Wait()
 	return l.err
 }

@@ -28,11 +28,13 @@ type ref struct{ layer, index int }
 // little endian, as in the files.
 type chunk struct {
 	ref
-	master, m, v []byte // float32, one region each: the state as it is in the file
-	params       []byte // bfloat16, of master
-	sum          []byte // float32: gradients accumulated so far; nil if there are none
-	gen          int    // of the reading plan that it was read for
-	err          error  // of reading it
+	master, m, v []byte        // float32, one region each: the state as it is in the file
+	params       []byte        // bfloat16, of master
+	sum          []byte        // float32: gradients accumulated so far; nil if there are none
+	gen          int           // of the reading plan that it was read for
+	err          error         // of reading it
+	done         chan struct{} // closed when it was read
+	out          *output       // where it is written
 
 	state, sumBuffer []byte // what the slices above are cut from
 }

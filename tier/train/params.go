@@ -32,9 +32,17 @@ func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, err
 			err error
 		}
 		results, buffers := make(chan result), make(chan []byte, 2)
-		defer func() { stop(); <-done }()
-		buffers <- nil
-		buffers <- nil
+		buffers <- s.spare()
+		buffers <- s.spare()
+		last := []byte(nil) // that was yielded
+		defer func() {
+			stop()
+			<-done
+			s.keep(last)
+			for len(buffers) > 0 {
+				s.keep(<-buffers)
+			}
+		}()
 		go func() {
 			defer close(done)
 			defer close(results)
@@ -66,10 +74,12 @@ func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, err
 			case <-ctx.Done():
 				r.err, ok = ctx.Err(), true
 			}
+			last = r.p.Values
 			if !ok || !yield(r.p, r.err) || r.err != nil {
 				return
 			}
-			buffers <- r.p.Values
+			buffers <- last
+			last = nil
 		}
 	}
 }
@@ -83,11 +93,14 @@ func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 		return s.memory[layer].params, nil
 	}
 	l := &j.layers[layer]
-	b = slices.Grow(b[:0], l.Elements*paramBytes)[:l.Elements*paramBytes]
+	if n := pages(l.Elements * paramBytes); cap(b) < n {
+		b = paged(n)
+	}
 	name := s.file(layer, l.version, "params")
-	if err := readFull(s.cfg.FS, name, b); err != nil {
+	if err := readFull(s.cfg.FS, name, b[:pages(l.Elements*paramBytes)]); err != nil {
 		return nil, err
 	}
+	b = b[:l.Elements*paramBytes]
 	if s.journal.Load() != j {
 		return nil, ErrBusy
 	}
@@ -98,4 +111,25 @@ func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// spare returns a buffer of an earlier stream, nil if there is none.
+func (s *State) spare() []byte {
+	select {
+	case b := <-s.spares:
+		return b
+	default:
+		return nil
+	}
+}
+
+// keep keeps a buffer for later streams, up to those of two at once.
+func (s *State) keep(b []byte) {
+	if s.dir == "" || cap(b) == 0 {
+		return
+	}
+	select {
+	case s.spares <- b:
+	default:
+	}
 }

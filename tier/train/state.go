@@ -17,9 +17,9 @@ import (
 const (
 	journalName      = "journal"
 	defaultChunk     = 16 << 20
-	leastBuffers     = 3 // one each to read, compute and write
+	leastBuffers     = 2*hands + 1 // what is read, written and computed at once
 	maxChunkElements = 1 << 28
-	align            = 1024 // elements: regions of a chunk begin at multiples of 4 KiB
+	align            = page / paramBytes // elements: chunks begin at whole pages of both files
 )
 
 // Config says how a state is stepped. The zero value works. Only Optimizer and
@@ -28,8 +28,8 @@ const (
 type Config struct {
 	Optimizer  Optimizer
 	ChunkBytes int // of master and moments that are read at once; 16 MiB
-	// Buffers is how many chunks are in memory; 4. Two are being read and
-	// computed while two are written.
+	// Buffers is how many chunks are in memory; 6. Some are read and computed
+	// while others are written.
 	Buffers int
 	Workers int // goroutines that compute; GOMAXPROCS
 	// SumBytes is how much memory accumulated gradients may take. What does
@@ -44,7 +44,7 @@ func (c Config) withDefaults() Config {
 		c.ChunkBytes = defaultChunk
 	}
 	if c.Buffers == 0 {
-		c.Buffers = 4
+		c.Buffers = 6
 	}
 	c.Buffers = max(c.Buffers, leastBuffers)
 	if c.Workers <= 0 {
@@ -69,7 +69,9 @@ type State struct {
 	text    []byte // of the journal, as it is in the file
 	memory  []chunk
 	sums    accumulator
-	order   []int // layers as the last step took them
+	order   []int       // layers as the last step took them
+	buffers []*chunk    // of steps
+	spares  chan []byte // buffers of parameters
 	busy    atomic.Bool
 	err     error // why the state must not be used any more
 }
@@ -151,7 +153,7 @@ func blank(layers []Layer, cfg Config) (*State, error) {
 	for _, l := range layers {
 		j.layers = append(j.layers, layerState{Layer: l, version: 1, sums: make([]chunkSum, chunks(l.Elements, j.chunkElements))})
 	}
-	s := &State{cfg: cfg, order: backward(len(layers))}
+	s := &State{cfg: cfg, order: backward(len(layers)), spares: make(chan []byte, 4)}
 	s.journal.Store(j)
 	s.sums.reset(s)
 	return s, nil
@@ -160,7 +162,7 @@ func blank(layers []Layer, cfg Config) (*State, error) {
 // Open opens the state that is in a folder, at the last step that counts. The
 // optimizer is the journal's.
 func Open(dir string, cfg Config) (*State, error) {
-	s := &State{cfg: cfg.withDefaults(), dir: dir}
+	s := &State{cfg: cfg.withDefaults(), dir: dir, spares: make(chan []byte, 4)}
 	text, err := s.cfg.FS.ReadFile(s.path(journalName))
 	if err != nil {
 		return nil, err
@@ -228,7 +230,7 @@ func (s *State) verify(j *journal, layer int) error {
 	}
 	r := reader{s: s, j: j}
 	defer r.close()
-	c := newChunk(j.chunkElements, false)
+	c := newChunk(j.chunkElements)
 	for k := range j.layers[layer].sums {
 		c.ref = ref{layer, k}
 		if err := r.read(c); err != nil {

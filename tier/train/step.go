@@ -30,7 +30,8 @@ type Report struct {
 	Step                    uint64 // that was done
 	ReadBytes, WrittenBytes uint64
 	Wall                    time.Duration
-	// How long each part worked. They run beside each other.
+	// How long each part worked, or waited for a processor or the disk to do
+	// so. They run beside each other.
 	Gradients, Compute, Read, Write, Sync time.Duration
 }
 
@@ -213,7 +214,7 @@ func (st *stepper) commit() error {
 		next.written += l.written + st.s.sums.written
 		st.report.ReadBytes = l.read + st.s.sums.read
 		st.report.WrittenBytes = l.written + st.s.sums.written
-		st.report.Read, st.report.Write, st.report.Sync = l.busy.read, l.busy.write, l.busy.sync
+		st.report.Read, st.report.Write, st.report.Sync = l.busy.read.total, l.busy.write.total, l.busy.sync.total
 	}
 	if err := st.s.replace(&next); err != nil {
 		return err

@@ -26,9 +26,6 @@ func (a *accumulator) reset(s *State) {
 
 func (a *accumulator) has(layer int) bool { return a.memory[layer] != nil || a.files[layer] }
 
-// inFiles reports whether any sums are in files, so that chunks need a buffer.
-func (a *accumulator) inFiles() bool { return len(a.files) > 0 }
-
 func (a *accumulator) path(layer int) string { return a.s.path(fmt.Sprintf("layer-%05d.sum", layer)) }
 
 // Accumulate adds the gradients of one more batch to those of the next step,
@@ -127,6 +124,9 @@ func (a *accumulator) load(c *chunk, first, n int) error {
 	if !a.files[c.layer] {
 		c.sum = nil
 		return nil
+	}
+	if len(c.sumBuffer) < n*momentBytes {
+		c.sumBuffer = make([]byte, n*momentBytes)
 	}
 	c.sum = c.sumBuffer[:n*momentBytes]
 	f, err := a.s.cfg.FS.OpenFile(a.path(c.layer), os.O_RDONLY, 0)

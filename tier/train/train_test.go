@@ -12,14 +12,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
+	"atenia/internal/durable"
 	"atenia/internal/durable/faultfs"
 )
 
 // small is a state of a few chunks of the least size.
 var (
-	smallLayers = []Layer{{Name: "embed", Elements: 2500}, {Name: "norm", Elements: 1, NoDecay: true}, {Name: "blk", Elements: 1024}, {Name: "head", Elements: 3000}}
+	smallLayers = []Layer{{Name: "embed", Elements: 4500}, {Name: "norm", Elements: 1, NoDecay: true}, {Name: "blk", Elements: 2048}, {Name: "head", Elements: 7000}}
 	smallConfig = Config{ChunkBytes: 1, Optimizer: Optimizer{Decay: 0.1}, Workers: 2}
 )
 
@@ -73,7 +75,7 @@ func dump(t *testing.T, s *State) []byte {
 		}
 		var master, m, v []byte
 		r := reader{s: s, j: j}
-		c := newChunk(j.chunkElements, false)
+		c := newChunk(j.chunkElements)
 		for k := range j.layers[i].sums {
 			c.ref = ref{i, k}
 			if err := r.read(c); err != nil {
@@ -376,7 +378,7 @@ func TestDamage(t *testing.T) {
 // acknowledged one is the new one.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	layers := []Layer{{Name: "a", Elements: 1500}, {Name: "b", Elements: 10}}
+	layers := []Layer{{Name: "a", Elements: 3000}, {Name: "b", Elements: 10}}
 	after := make([]*State, 4) // the state in memory after so many steps
 	for i := range after {
 		after[i] = must(New(layers, smallConfig, testInit))(t)
@@ -427,7 +429,7 @@ func TestCrash(t *testing.T) {
 // A state that was not made completely is none, and can be made again.
 func TestCrashCreate(t *testing.T) {
 	t.Parallel()
-	layers := []Layer{{Name: "a", Elements: 1500}, {Name: "b", Elements: 10}}
+	layers := []Layer{{Name: "a", Elements: 3000}, {Name: "b", Elements: 10}}
 	for n, fsys := range faultfs.Each(faultfs.Stop) {
 		dir := filepath.Join(t.TempDir(), "new")
 		cfg := smallConfig
@@ -443,4 +445,26 @@ func TestCrashCreate(t *testing.T) {
 		}
 		same(t, fmt.Sprintf("call %d", n), s, must(New(layers, smallConfig, testInit))(t))
 	}
+}
+
+// cached is a file system that cannot read past the cache.
+type cached struct{ durable.FS }
+
+func (c cached) OpenFile(name string, flag int, mode fs.FileMode) (durable.File, error) {
+	if flag&directFlag != 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EINVAL}
+	}
+	return c.FS.OpenFile(name, flag, mode)
+}
+
+func TestWithoutDirectReads(t *testing.T) {
+	t.Parallel()
+	cfg := smallConfig
+	cfg.FS = cached{durable.Default(nil)}
+	s := must(Create(t.TempDir(), smallLayers, cfg, testInit))(t)
+	want := must(New(smallLayers, smallConfig, testInit))(t)
+	for _, s := range []*State{s, want} {
+		must(s.Step(t.Context(), gradients(smallLayers, 0), Update{LR: 0.1}))(t)
+	}
+	same(t, "through the cache", s, want)
 }

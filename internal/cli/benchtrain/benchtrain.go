@@ -1,0 +1,113 @@
+package benchtrain
+
+import (
+	"fmt"
+	"math"
+	"os"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	mib = 1 << 20
+	tb  = 1e12 // as disks are sold
+)
+
+// Command returns the command.
+func Command(env *command.Env) *cobra.Command {
+	cfg := atenia.TrainOffloadConfig{}
+	chunk, tbw := 0, 0.0
+	c := &cobra.Command{
+		Use:   "train-offload",
+		Short: "Measure training with its state in files",
+		Long: "Train-offload trains a stack of square layers on made-up activations: steps of AdamW with parameters,\n" +
+			"moments and master weights in files take turns with the same steps in memory. It prints what a step takes\n" +
+			"in each, how much of reading and writing was hidden, the bytes that a step writes, and how many steps a\n" +
+			"disk lasts. Nothing of the files stays in the system's memory from step to step.",
+		Example: "  atenia bench train-offload --layers 8 --width 2048 --dir /mnt/ssd\n" +
+			"  atenia bench train-offload --tokens 512 --batches 4   # four batches for each step",
+		Args: cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.IntVar(&cfg.Layers, "layers", 4, "layers of width² parameters")
+	f.IntVar(&cfg.Width, "width", 1024, "width of a layer")
+	f.IntVar(&cfg.Tokens, "tokens", 2048, "tokens of a batch")
+	f.IntVar(&cfg.Batches, "batches", 1, "batches whose gradients are added up for a step")
+	f.IntVar(&cfg.Steps, "steps", 3, "measured steps; medians are printed")
+	f.IntVarP(&cfg.Threads, "threads", "t", 0, "threads (0 = physical cores)")
+	f.IntVar(&chunk, "chunk", 16, "MiB that are read at once")
+	f.StringVar(&cfg.Dir, "dir", "", "folder for the state, which is removed afterwards (default: that of temporary files)")
+	f.Float64Var(&tbw, "tbw", 600, "terabytes that the disk is warranted to be written")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, name := range []string{"layers", "width", "tokens", "batches", "steps", "chunk"} {
+			if v, err := f.GetInt(name); err != nil || v <= 0 {
+				return command.Usagef("--%s is %d, want a positive number", name, v)
+			}
+		}
+		if !(tbw > 0 && tbw < 1e6) {
+			return command.Usagef("--tbw is %g, want terabytes above 0", tbw)
+		}
+		if chunk > 1024 {
+			return command.Usagef("--chunk is %d, want at most 1024 MiB", chunk)
+		}
+		cfg.ChunkBytes = chunk * mib
+		if cfg.Dir == "" {
+			cfg.Dir = os.TempDir()
+		}
+		r, err := atenia.BenchTrainOffload(c.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		if err := print(env, r, tbw); err != nil {
+			return err
+		}
+		if !r.Equal {
+			return fmt.Errorf("%w: parameters of the two runs differ", command.ErrVerify)
+		}
+		return nil
+	}
+	return c
+}
+
+func print(env *command.Env, r *atenia.TrainOffloadReport, tbw float64) error {
+	steps := r.StepsUntil(uint64(math.Round(tbw * tb)))
+	if *env.JSON {
+		return env.PrintJSON(struct {
+			Layers       int     `json:"layers"`
+			Parameters   int     `json:"parameters"`
+			Tokens       int     `json:"tokens"`
+			Batches      int     `json:"batches"`
+			Threads      int     `json:"threads"`
+			StateBytes   int64   `json:"state_bytes"`
+			InMemory     float64 `json:"in_memory_seconds"`
+			Offloaded    float64 `json:"offloaded_seconds"`
+			Overhead     float64 `json:"overhead_share"`
+			Update       float64 `json:"update_seconds"`
+			Overlap      float64 `json:"overlap_share"`
+			ReadBytes    uint64  `json:"read_bytes_per_step"`
+			WrittenBytes uint64  `json:"written_bytes_per_step"`
+			TBW          float64 `json:"tbw"`
+			Steps        uint64  `json:"steps_until_tbw"`
+			Equal        bool    `json:"equal"`
+		}{r.Layers, r.Parameters, r.Tokens, r.Batches, r.Threads, r.StateBytes, r.InMemory, r.Offloaded, r.Overhead, r.Update, r.Overlap,
+			r.ReadBytes, r.WrittenBytes, tbw, steps, r.Equal})
+	}
+	equal := "equal bit for bit"
+	if !r.Equal {
+		equal = "DIFFERENT"
+	}
+	_, err := fmt.Fprintf(env.Out, `%d layers, %.1f million parameters, %d × %d tokens a step, %d threads
+
+state in memory   %.3f s a step, %.3f s of it the optimizer
+state in files    %.3f s a step, %.2f times as long, overlap %.2f
+state read        %.1f MiB a step of %.1f MiB
+state written     %.1f MiB a step; %g TB last %d such steps
+parameters        %s
+`,
+		r.Layers, float64(r.Parameters)/1e6, r.Batches, r.Tokens, r.Threads, r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
+		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, steps, equal)
+	return err
+}

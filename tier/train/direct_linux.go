@@ -1,0 +1,5 @@
+package train
+
+import "golang.org/x/sys/unix"
+
+const directFlag = unix.O_DIRECT
