@@ -45,6 +45,7 @@ func (m *Manager) SetFootprint(id string, n uint64) { m.tensors[id].bytes = n }
 // RegisterCoded is RegisterData on SSD with a codec.
 func (m *Manager) RegisterCoded(id string, data []byte, c blob.Codec) error {
 	return m.register(context.Background(), id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) {
-		return m.write(context.Background(), id, data, c)
+		st, err := m.write(context.Background(), id, data, c)
+		return st, nil, err
 	})
 }

@@ -3,6 +3,7 @@ package tier_test
 import (
 	"testing"
 
+	"atenia/tier"
 	"atenia/tier/learn"
 )
 
@@ -60,24 +61,13 @@ func runBands(t *testing.T, c *goldenCase) {
 		var want struct{ Placement, Planning [2]f32 }
 		c.decode(t, &in, &want)
 		s := in.snapshot()
-		for _, p := range []struct {
-			what     string
-			got      *float32
-			missing  float32
-			expected f32
-		}{
-			{"placement, VRAM", s.VRAM.Pressure, 1, want.Placement[0]},
-			{"placement, RAM", s.RAM.Pressure, 0, want.Placement[1]},
-			{"planning, VRAM", s.VRAM.Pressure, 0, want.Planning[0]},
-			{"planning, RAM", s.RAM.Pressure, 0, want.Planning[1]},
-		} {
-			got := p.missing
-			if p.got != nil {
-				got = *p.got
-			}
-			if !p.expected.same(got) {
-				t.Errorf("%s: got %v, want %v", p.what, got, p.expected)
-			}
+		v, r := tier.PlacementPressures(s.VRAM.Pressure, s.RAM.Pressure)
+		if !want.Placement[0].same(v) || !want.Placement[1].same(r) {
+			t.Errorf("placement: got %v and %v, want %v", v, r, want.Placement)
+		}
+		v, r = tier.PlanningPressures(s.VRAM.Pressure, s.RAM.Pressure)
+		if !want.Planning[0].same(v) || !want.Planning[1].same(r) {
+			t.Errorf("planning: got %v and %v, want %v", v, r, want.Planning)
 		}
 	default:
 		t.Fatalf("no function %s", c.Fn)

@@ -58,7 +58,7 @@ func goldenPlacement(t *testing.T, c *goldenCase) {
 	if d.Reason == want.ReasonNot {
 		t.Errorf("reason %q does not fit", d.Reason)
 	}
-	if again := d.Inputs.Decide(); fmt.Sprint(again) != fmt.Sprint(d) { // as text: NaN
+	if again := d.Inputs.Decide(); fmt.Sprint(again, again.Inputs) != fmt.Sprint(d, d.Inputs) { // as text: NaN
 		t.Errorf("the recorded inputs give %+v, not %+v", again, d)
 	}
 	// All rules before the one that decided were rejected, in order.

@@ -67,7 +67,7 @@ func (m *Manager) Health() Health {
 }
 
 // discard frees the file or the handle of a state that is no more. What cannot
-// be freed is kept as a leftover and tried again before the next write.
+// be freed is kept as a leftover and tried again when room is next asked for.
 func (m *Manager) discard(id string, st state) {
 	err := m.free(id, st)
 	m.mu.Lock()
@@ -95,6 +95,7 @@ func (m *Manager) sweep() {
 	left := m.faults.leftovers
 	m.faults.leftovers = nil
 	m.mu.Unlock()
+	// Each is in the ledger until it is gone, as discard sees to.
 	for _, l := range left {
 		m.discard(l.id, l.st)
 	}

@@ -92,6 +92,7 @@ func (m *Manager) SetHint(id string, h Hint) {
 
 var errNoGradient = errors.New("no gradient of that id was persisted")
 
+//lint:ignore ST1005 the text is fixed
 var errNotAttached = errors.New("Persistent cache not attached to HybridMemoryManager")
 
 func notAttached(kind blob.Kind, key string) error {

@@ -87,6 +87,7 @@ type reservation struct {
 
 // reserve sets room aside before anything is copied.
 func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
+	m.sweep()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ledger.reserve(t, n); err != nil {

@@ -119,9 +119,6 @@ func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence,
 			return r, nil
 		}
 		<-r.busy // removed while this waited
-		if !create {
-			return nil, unknown(id)
-		}
 	}
 }
 

@@ -68,10 +68,6 @@ func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
 	if err := m.unleased(r); err != nil {
 		return err
 	}
-	if err := m.transfer(ctx, id); err != nil {
-		return err
-	}
-	defer m.transferred()
 	if err := m.materialize(ctx, r); err != nil {
 		return err
 	}
@@ -96,82 +92,80 @@ func (m *Manager) Move(ctx context.Context, id string, to Tier) (MovePlan, error
 	return p, m.ApplyMove(ctx, id, p)
 }
 
-// transfer waits for one of the slots of transfers.
-func (m *Manager) transfer(ctx context.Context, id string) error {
-	select {
-	case m.slots <- struct{}{}:
-	case <-ctx.Done():
-	}
-	if err := ctx.Err(); err != nil {
-		return &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
-	}
-	return nil
-}
-
-func (m *Manager) transferred() { <-m.slots }
-
 // shift makes the state that the tensor has in another tier, with room for it;
 // a nil state means that it stays as it is. The caller holds the tensor.
 func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *reservation, error) {
 	switch st := r.st.(type) {
 	case inRAM:
-		switch to {
-		case SSD:
-			return m.spill(ctx, r, st.data)
-		case VRAM:
-			return m.upload(r, st.data)
+		if to == RAM || to == CPU {
+			return inRAM{st.data, to == CPU}, nil, nil
 		}
-		return inRAM{st.data, to == CPU}, nil, nil
+		return m.within(r.id, to, uint64(len(st.data)), func() (state, error) { return m.put(ctx, r, st.data, to) })
 	case onSSD:
-		if to == SSD || to == CPU {
+		switch {
+		case to == SSD || to == CPU:
 			return onSSD{st.file, to == CPU}, nil, nil
-		}
-		if to == VRAM && !m.adapter.Available() {
+		case to == VRAM && !m.adapter.Available():
 			return nil, nil, nil
 		}
-		return m.fetch(ctx, r, to, func() ([]byte, error) { return m.readFile(ctx, r.id, st.file) })
+		return m.fetch(ctx, r, to)
 	case inVRAM:
-		if !m.adapter.Available() {
-			return nil, nil, &MoveError{Kind: ErrBackendUnavailable, ID: r.id, Why: "VRAM not available for download"}
-		}
-		return m.fetch(ctx, r, to, func() ([]byte, error) { return m.download(r.id) })
+		return m.fetch(ctx, r, to)
 	}
 	return logical{to}, nil, nil
 }
 
-// fetch brings bytes through RAM to their tier. The room on the way counts as
-// well, and all of it is set aside before the first byte is read.
-func (m *Manager) fetch(ctx context.Context, r *residence, to Tier, read func() ([]byte, error)) (_ state, _ *reservation, err error) {
-	ram, err := m.reserve(r.id, RAM, r.bytes)
+// within sets room aside, makes a state that needs it, and gives the room back
+// if there is none.
+func (m *Manager) within(id string, t Tier, n uint64, make func() (state, error)) (state, *reservation, error) {
+	room, err := m.reserve(id, t, n)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() {
-		if err != nil || to != RAM && to != CPU {
-			ram.cancel()
-		}
-	}()
-	if to == VRAM || to == SSD { // fails before the read; the room is taken below
-		room, err := m.reserve(r.id, to, r.bytes)
-		if err != nil {
-			return nil, nil, err
-		}
+	st, err := make()
+	if err != nil || st == nil {
 		room.cancel()
+		return nil, nil, err
 	}
-	data, err := read()
-	if err == nil {
-		err = validLen(r, data)
+	return st, room, nil
+}
+
+// fetch brings bytes from SSD or VRAM to another tier, by way of RAM. The room
+// on the way counts as well, and all of it is set aside before the first byte
+// is read.
+func (m *Manager) fetch(ctx context.Context, r *residence, to Tier) (state, *reservation, error) {
+	load := func() (state, error) {
+		data, err := m.read(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return m.put(ctx, r, data, to)
 	}
+	if to == RAM || to == CPU {
+		return m.within(r.id, RAM, r.bytes, load)
+	}
+	way, err := m.reserve(r.id, RAM, r.bytes)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer way.cancel()
+	return m.within(r.id, to, r.bytes, load)
+}
+
+// put makes the state of bytes in a tier; nil when it is VRAM and there is no
+// device. The room is the caller's.
+func (m *Manager) put(ctx context.Context, r *residence, data []byte, to Tier) (state, error) {
 	switch to {
 	case SSD:
-		return m.spill(ctx, r, data)
+		st, err := m.write(ctx, r.id, data, blob.None)
+		if err == nil && m.cache != nil {
+			m.keep(r, st.file, data)
+		}
+		return st, err
 	case VRAM:
-		return m.upload(r, data)
+		return m.upload(ctx, r.id, data)
 	}
-	return inRAM{data, to == CPU}, ram, nil
+	return inRAM{data, to == CPU}, nil
 }
 
 func validLen(r *residence, data []byte) error {
@@ -181,31 +175,48 @@ func validLen(r *residence, data []byte) error {
 	return &MoveError{Kind: ErrUnsupported, ID: r.id, Why: fmt.Sprintf("Byte length mismatch: got %d bytes, want %d", len(data), r.bytes)}
 }
 
-// upload makes the state of a tensor in VRAM; nil when there is no device.
-func (m *Manager) upload(r *residence, data []byte) (state, *reservation, error) {
-	if !m.adapter.Available() {
-		return nil, nil, nil
+// transfer runs one transfer of bytes when a slot for it is free.
+func (m *Manager) transfer(ctx context.Context, id string, do func() error) error {
+	err := ctx.Err()
+	if err == nil {
+		select {
+		case m.slots <- struct{}{}:
+			defer func() { <-m.slots }()
+			return do()
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	m.sweep()
-	n := uint64(len(data))
-	room, err := m.reserve(r.id, VRAM, n)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := m.adapter.Upload(r.id, data); err != nil {
-		room.cancel()
-		return nil, nil, deviceError(r.id, "upload", err)
-	}
-	m.replaced(VRAM, r.id)
-	return inVRAM{n}, room, nil
+	return &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
 }
 
-func (m *Manager) download(id string) ([]byte, error) {
-	data, err := m.adapter.Download(id)
-	if err != nil {
-		return nil, deviceError(id, "download", err)
-	}
-	return data, nil
+// upload makes the state of a tensor in VRAM; nil when there is no device.
+func (m *Manager) upload(ctx context.Context, id string, data []byte) (st state, err error) {
+	err = m.transfer(ctx, id, func() error {
+		if !m.adapter.Available() {
+			return nil
+		}
+		if err := m.adapter.Upload(id, data); err != nil {
+			return deviceError(id, "upload", err)
+		}
+		m.replaced(VRAM, id)
+		st = inVRAM{uint64(len(data))}
+		return nil
+	})
+	return st, err
+}
+
+func (m *Manager) download(ctx context.Context, id string) (data []byte, err error) {
+	err = m.transfer(ctx, id, func() error {
+		if !m.adapter.Available() {
+			return &MoveError{Kind: ErrBackendUnavailable, ID: id, Why: "VRAM not available for download"}
+		}
+		if data, err = m.adapter.Download(id); err != nil {
+			return deviceError(id, "download", err)
+		}
+		return nil
+	})
+	return data, err
 }
 
 // deviceError gives an adapter's error a kind if it has none of its own.
@@ -216,19 +227,15 @@ func deviceError(id, what string, err error) error {
 	return &MoveError{Kind: ErrBackendUnavailable, ID: id, Why: what, Err: err}
 }
 
-// store makes the state of bytes in RAM, for CPU too, or on SSD. What the
-// tensor holds in RAM now is about to go and counts as room.
+// store makes the state of new bytes in RAM, for CPU too, or on SSD, with room
+// for it. What the tensor holds in RAM now is about to go and counts as room.
 func (m *Manager) store(ctx context.Context, r *residence, data []byte, t Tier) (state, *reservation, error) {
 	n := uint64(len(data))
 	if t == SSD {
-		return m.write(ctx, r.id, data, blob.None)
+		return m.within(r.id, SSD, n, func() (state, error) { return m.write(ctx, r.id, data, blob.None) })
 	}
 	if old, ok := r.st.(inRAM); ok {
 		n -= min(n, uint64(len(old.data)))
 	}
-	room, err := m.reserve(r.id, RAM, n)
-	if err != nil {
-		return nil, nil, err
-	}
-	return inRAM{data, t == CPU}, room, nil
+	return m.within(r.id, RAM, n, func() (state, error) { return inRAM{data, t == CPU}, nil })
 }

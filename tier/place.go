@@ -5,6 +5,7 @@ package tier
 // the rejected ones, each with the condition that it failed.
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -98,6 +99,28 @@ type Decision struct {
 	Reason  string  `json:"reason"`           // one line
 	Because Because `json:"because"`
 	Inputs  Inputs  `json:"inputs"`
+}
+
+// String returns the rule, what it looked at, and the limit, in one line.
+func (b Because) String() string {
+	return fmt.Sprintf("%v: %s %s, limit %s", b.Rule, b.What, number(b.Observed), number(b.Limit))
+}
+
+// number writes bytes and counts in full and pressures as they were given.
+func number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 32)
+}
+
+// String returns the decision in one line.
+func (d Decision) String() string {
+	to := d.To.String()
+	if d.Device != "" {
+		to += " of " + d.Device
+	}
+	return fmt.Sprintf("%s to %s: %s [%v]", d.What, to, d.Reason, d.Because)
 }
 
 // PlacementPressures returns the pressures that placement decides by: VRAM of

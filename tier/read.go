@@ -34,10 +34,7 @@ func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err erro
 	case onSSD:
 		data, err = m.readFile(ctx, r.id, st.file)
 	case inVRAM:
-		if !m.adapter.Available() {
-			return nil, &MoveError{Kind: ErrBackendUnavailable, ID: r.id, Why: "VRAM not available for download"}
-		}
-		data, err = m.download(r.id)
+		data, err = m.download(ctx, r.id)
 	default:
 		return nil, &MoveError{Kind: ErrUnsupported, ID: r.id, Why: "no bytes: it was registered by its length alone"}
 	}
@@ -107,11 +104,13 @@ func (m *Manager) Place(ctx context.Context, id string, data []byte, t Tier) (at
 	why = "VRAM unavailable; keeping the bytes in RAM"
 	if m.adapter.Available() {
 		err := m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) {
-			st, room, err := m.upload(r, data)
-			if err == nil && st == nil {
-				err = noVRAM(id) // gone since the question above
-			}
-			return st, room, err
+			return m.within(id, VRAM, uint64(len(data)), func() (state, error) {
+				st, err := m.upload(ctx, id, data)
+				if err == nil && st == nil {
+					err = noVRAM(id) // gone since the question above
+				}
+				return st, err
+			})
 		})
 		if err == nil {
 			return VRAM, "", nil

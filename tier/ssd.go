@@ -37,54 +37,41 @@ func fileError(id, what string, err error) error {
 
 // write makes the state of a tensor on SSD. The file is there whole or not at
 // all.
-func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.Codec) (_ state, room *reservation, err error) {
-	m.sweep()
-	if room, err = m.reserve(id, SSD, uint64(len(data))); err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			room.cancel()
-			room = nil
-		}
-	}()
-	if err = m.ensureDir(id); err != nil {
-		return nil, room, err
-	}
-	if err = ctx.Err(); err != nil {
-		return nil, room, &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
-	}
+func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.Codec) (onSSD, error) {
 	f := file{size: uint64(len(data))}
-	if f.path, f.meta, err = m.files.Write(id, data, codec); err != nil {
-		return nil, room, fileError(id, "writing its file", err)
-	}
-	if st, err := m.fs.Stat(f.path); err == nil { // a codec changes the size
-		f.size = uint64(st.Size())
-	}
-	m.replaced(SSD, id)
-	return onSSD{file: f}, room, nil
+	err := m.transfer(ctx, id, func() (err error) {
+		if err := m.ensureDir(id); err != nil {
+			return err
+		}
+		if f.path, f.meta, err = m.files.Write(id, data, codec); err != nil {
+			return fileError(id, "writing its file", err)
+		}
+		if codec != blob.None { // which changes the size
+			if st, err := m.fs.Stat(f.path); err == nil {
+				f.size = uint64(st.Size())
+			}
+		}
+		m.replaced(SSD, id)
+		return nil
+	})
+	return onSSD{file: f}, err
 }
 
 // readFile returns the bytes of a tensor on SSD, decoded and checked.
-func (m *Manager) readFile(ctx context.Context, id string, f file) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
-	}
-	data, err := m.files.Read(f.path, f.meta)
-	if err != nil {
-		return nil, fileError(id, "reading its file", err)
-	}
-	return data, nil
+func (m *Manager) readFile(ctx context.Context, id string, f file) (data []byte, err error) {
+	err = m.transfer(ctx, id, func() error {
+		if data, err = m.files.Read(f.path, f.meta); err != nil {
+			return fileError(id, "reading its file", err)
+		}
+		return nil
+	})
+	return data, err
 }
 
-// spill writes bytes to SSD and, if a cache is attached, makes the same file
-// its persistent copy there. The copy is an extra: without it the move is as
-// good, and [Manager.Health] says what went wrong.
-func (m *Manager) spill(ctx context.Context, r *residence, data []byte) (state, *reservation, error) {
-	st, room, err := m.write(ctx, r.id, data, blob.None)
-	if err == nil && m.cache != nil {
-		f, key := st.(onSSD).file, fmt.Sprintf("tensor:%s:len%d", r.id, len(data))
-		m.persisted(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
-	}
-	return st, room, err
+// keep makes a tensor's file its persistent copy in the cache, too. The copy is
+// an extra: without it the move is as good, and [Manager.Health] says what went
+// wrong.
+func (m *Manager) keep(r *residence, f file, data []byte) {
+	key := fmt.Sprintf("tensor:%s:len%d", r.id, len(data))
+	m.persisted(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
 }

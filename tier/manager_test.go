@@ -1,0 +1,348 @@
+package tier_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/internal/durable/faultfs"
+	"atenia/tier"
+	"atenia/tier/blob"
+	"atenia/tier/tiertest"
+)
+
+// TestBudget checks that what does not fit is refused before anything is read
+// or written, with the numbers, and changes nothing.
+func TestBudget(t *testing.T) {
+	fsys, calls := faultfs.New(0, faultfs.Fail), 0
+	v := &tiertest.FakeVRAM{Fail: func(tiertest.Call, string) error { calls++; return nil }}
+	m := tier.New(tier.Config{Dir: ssd(t), FS: fsys, Adapter: v, Budget: map[tier.Tier]uint64{tier.RAM: 10, tier.VRAM: 6, tier.SSD: 6}})
+	register(t, m, "a", []byte("aaaa"), tier.RAM)
+	register(t, m, "b", []byte("bbbb"), tier.RAM)
+	move(t, m, "a", tier.VRAM)
+	move(t, m, "b", tier.SSD)
+	register(t, m, "c", []byte("cccc"), tier.RAM)
+	if _, err := m.PlanMove("c", tier.SSD); err != nil { // makes the folder
+		t.Fatal(err)
+	}
+	before, used := m.Ledger(), fsys.Calls()
+	calls = 0
+	for _, c := range []struct {
+		what         string
+		do           func() error
+		at           tier.Tier
+		needed, free uint64
+	}{
+		{"up", func() error { _, err := m.Move(context.Background(), "c", tier.VRAM); return err }, tier.VRAM, 4, 2},
+		{"from SSD up", func() error { _, err := m.Move(context.Background(), "b", tier.VRAM); return err }, tier.VRAM, 4, 2},
+		{"new", func() error { _, err := m.RegisterData("d", make([]byte, 7), tier.RAM); return err }, tier.RAM, 7, 6},
+		{"new on SSD", func() error { _, err := m.RegisterData("d", make([]byte, 7), tier.SSD); return err }, tier.SSD, 7, 2},
+		{"larger", func() error { _, err := m.RegisterData("c", make([]byte, 11), tier.RAM); return err }, tier.RAM, 7, 6},
+	} {
+		err := c.do()
+		e, ok := errors.AsType[*tier.BudgetError](err)
+		if !ok || !errors.Is(err, tier.ErrBudget) || e.Tier != c.at || e.Needed != c.needed || e.Free != c.free {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+	if fsys.Calls() != used || calls != 0 {
+		t.Errorf("%d calls to the file system and %d to the device", fsys.Calls()-used, calls)
+	}
+	if after := m.Ledger(); after != before || len(m.IDs()) != 3 {
+		t.Errorf("%+v, then %+v; %q", before, after, m.IDs())
+	}
+	// What is replaced in RAM makes room for what replaces it.
+	register(t, m, "c", make([]byte, 10), tier.RAM)
+	// On the way from VRAM to SSD bytes need room in RAM, and there is none.
+	_, err := m.Move(context.Background(), "a", tier.SSD)
+	wantKind(t, err, tier.ErrBudget, "Ram needs 4 bytes and has 0 free of 10")
+}
+
+func TestStalePlan(t *testing.T) {
+	m := tier.New(tier.Config{Dir: ssd(t)})
+	register(t, m, "t", []byte{1}, tier.RAM)
+	p, err := m.PlanMove("t", tier.SSD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(t, m, "t", []byte{2}, tier.RAM)
+	wantKind(t, m.ApplyMove(context.Background(), "t", p), tier.ErrStale, "plan again")
+	wantKind(t, m.ApplyMove(context.Background(), "t", tier.MovePlan{To: tier.SSD}), tier.ErrStale, "")
+	wantBytes(t, m, "t", []byte{2})
+	move(t, m, "t", tier.SSD)
+	if err := m.ApplyMove(context.Background(), "t", p); err != nil {
+		t.Errorf("a plan for where it is already: %v", err)
+	}
+}
+
+func TestLease(t *testing.T) {
+	ctx := context.Background()
+	m := tier.New(tier.Config{Dir: ssd(t), Adapter: &tiertest.FakeVRAM{}, Budget: map[tier.Tier]uint64{tier.RAM: 8}})
+	register(t, m, "t", []byte{1, 2, 3}, tier.RAM)
+	for _, at := range []tier.Tier{tier.RAM, tier.SSD, tier.VRAM} {
+		move(t, m, "t", at)
+		idle := m.Ledger()
+		a, err := m.Lease(ctx, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := m.Lease(ctx, "t")
+		if err != nil || !bytes.Equal(a.Bytes, []byte{1, 2, 3}) || !bytes.Equal(a.Bytes, b.Bytes) {
+			t.Fatalf("%x, %x, %v", a.Bytes, b.Bytes, err)
+		}
+		if want := uint64(6); at != tier.RAM && m.Ledger().RAM.Reserved != want {
+			t.Errorf("in %v: %+v, want %d bytes reserved for the copies", at, m.Ledger(), want)
+		}
+		if at != tier.RAM {
+			_, err := m.Lease(ctx, "t")
+			wantKind(t, err, tier.ErrBudget, "")
+		}
+		a.Release()
+		a.Release()
+		_, err = m.Move(ctx, "t", tier.CPU)
+		wantKind(t, err, tier.ErrLeased, "in use")
+		_, err = m.RegisterData("t", nil, tier.RAM)
+		wantKind(t, err, tier.ErrLeased, "")
+		wantKind(t, m.Remove("t"), tier.ErrLeased, "")
+		b.Release()
+		if m.Ledger() != idle {
+			t.Errorf("in %v: %+v, was %+v", at, m.Ledger(), idle)
+		}
+	}
+	_, err := m.Lease(ctx, "unknown")
+	wantKind(t, err, tier.ErrUnsupported, "not registered")
+	_ = m.Register("empty", 9, tier.RAM)
+	_, err = m.Lease(ctx, "empty")
+	wantKind(t, err, tier.ErrBudget, "")
+	_, err = m.Bytes("empty")
+	wantKind(t, err, tier.ErrUnsupported, "no bytes")
+}
+
+// TestCancel checks that a context ends waiting, for the tensor, for a slot and
+// for the disk, and that the tensor stays whole.
+func TestCancel(t *testing.T) {
+	started, proceed := make(chan string), make(chan bool)
+	v := &tiertest.FakeVRAM{Fail: func(_ tiertest.Call, id string) error { started <- id; <-proceed; return nil }}
+	m := tier.New(tier.Config{Dir: ssd(t), Adapter: v, Transfers: 1})
+	register(t, m, "a", []byte{1}, tier.RAM)
+	register(t, m, "b", []byte{2}, tier.RAM)
+	done := make(chan error)
+	go func() { _, err := m.Move(context.Background(), "a", tier.VRAM); done <- err }()
+	<-started
+	ctx, cancel := context.WithCancel(context.Background())
+	waiting := make(chan error)
+	for _, id := range []string{"a", "b"} {
+		go func() { _, err := m.Move(ctx, id, tier.SSD); waiting <- err }()
+	}
+	cancel()
+	for range 2 {
+		err := <-waiting
+		wantKind(t, err, context.Canceled, "cancelled")
+		wantKind(t, err, tier.ErrIO, "")
+	}
+	proceed <- true
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	wantTier(t, m, "a", tier.VRAM)
+	wantTier(t, m, "b", tier.RAM)
+	wantBytes(t, m, "b", []byte{2})
+}
+
+func TestPlace(t *testing.T) {
+	full := map[tier.Tier]uint64{tier.VRAM: 1}
+	refusing := &tiertest.FakeVRAM{Fail: tiertest.Refuse(map[tiertest.Call][]string{tiertest.Upload: {"*"}})}
+	for _, c := range []struct {
+		name    string
+		adapter tier.Adapter
+		budget  map[tier.Tier]uint64
+		to, at  tier.Tier
+		backing tier.Backing
+		why     string
+	}{
+		{"device", &tiertest.FakeVRAM{}, nil, tier.VRAM, tier.VRAM, tier.BackingVRAMHandle, ""},
+		{"no device", nil, nil, tier.VRAM, tier.RAM, tier.BackingRAM, "VRAM unavailable; keeping the bytes in RAM"},
+		{"refusing device", refusing, nil, tier.VRAM, tier.RAM, tier.BackingRAM, "refuses; keeping the bytes in RAM"},
+		{"full device", &tiertest.FakeVRAM{}, full, tier.VRAM, tier.RAM, tier.BackingRAM, "Vram needs 3 bytes and has 1 free"},
+		{"RAM", nil, nil, tier.RAM, tier.RAM, tier.BackingRAM, ""},
+		{"SSD", nil, nil, tier.SSD, tier.SSD, tier.BackingSSDFile, ""},
+		{"CPU", nil, nil, tier.CPU, tier.CPU, tier.BackingRAM, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := tier.New(tier.Config{Dir: ssd(t), Adapter: c.adapter, Budget: c.budget})
+			for range 2 { // the second replaces the first
+				at, why, err := m.Place(context.Background(), "t", []byte{1, 2, 3}, c.to)
+				if err != nil || at != c.at || (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+					t.Fatalf("%v, %q, %v", at, why, err)
+				}
+				wantTier(t, m, "t", c.at)
+				wantBytes(t, m, "t", []byte{1, 2, 3})
+				if r, _ := m.Residence("t"); r.Backing != c.backing {
+					t.Errorf("%+v", r)
+				}
+			}
+		})
+	}
+}
+
+// TestCodedToVRAM checks that a device gets bytes decoded, also where the coded
+// ones have the right length.
+func TestCodedToVRAM(t *testing.T) {
+	v := &tiertest.FakeVRAM{}
+	m := tier.New(tier.Config{Dir: ssd(t), Adapter: v})
+	for id, data := range map[string][]byte{"longer": bytes.Repeat([]byte{7}, 300), "same length": {7, 7}} {
+		if err := m.RegisterCoded(id, data, blob.RLE); err != nil {
+			t.Fatal(err)
+		}
+		move(t, m, id, tier.VRAM)
+		if got, _ := v.Held(id); !bytes.Equal(got, data) {
+			t.Errorf("%s: %x", id, got)
+		}
+	}
+	if l := m.Ledger(); l.SSD.Used != 0 || l.VRAM.Used != 302 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestCPU checks that tensors of tier CPU keep their bytes, free their handles
+// and really move from there.
+func TestCPU(t *testing.T) {
+	v := &tiertest.FakeVRAM{}
+	m := tier.New(tier.Config{Dir: ssd(t), Adapter: v})
+	register(t, m, "t", []byte{1, 2}, tier.RAM)
+	move(t, m, "t", tier.CPU, tier.SSD, tier.CPU, tier.VRAM, tier.CPU)
+	if len(v.IDs()) > 0 {
+		t.Errorf("handles left: %q", v.IDs())
+	}
+	wantBytes(t, m, "t", []byte{1, 2})
+	move(t, m, "t", tier.VRAM, tier.CPU, tier.SSD)
+	path, _, ok := m.File("t")
+	if b, err := os.ReadFile(path); !ok || err != nil || !bytes.Equal(b, []byte{1, 2}) {
+		t.Errorf("%x, %v", b, err)
+	}
+}
+
+// TestTwins checks that ids whose names would collide have bytes of their own,
+// on SSD and in the cache.
+func TestTwins(t *testing.T) {
+	c := openCache(t, t.TempDir())
+	m := tier.New(tier.Config{Dir: ssd(t), Cache: c})
+	for i, id := range oddIDs {
+		register(t, m, id, []byte{byte(i)}, tier.RAM)
+		move(t, m, id, tier.SSD)
+	}
+	for i, id := range oddIDs {
+		wantBytes(t, m, id, []byte{byte(i)})
+		if b, err := c.Get(blob.Tensor, "tensor:"+id+":len1"); err != nil || !bytes.Equal(b, []byte{byte(i)}) {
+			t.Errorf("cache: %.9q has %x, %v", id, b, err)
+		}
+	}
+	if h := m.Health(); h.PersistentErrors > 0 {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestBadIDs(t *testing.T) {
+	m := tier.New(tier.Config{Dir: ssd(t)})
+	for _, id := range []string{"a\nb", "\x00", "a\x7f", "\u0085", "a\xff"} {
+		for _, at := range []tier.Tier{tier.RAM, tier.SSD, tier.CPU} {
+			_, err := m.RegisterData(id, []byte{1}, at)
+			wantKind(t, err, tier.ErrUnsupported, "control characters")
+		}
+		wantKind(t, m.Register(id, 1, tier.RAM), tier.ErrUnsupported, "")
+		wantKind(t, m.RegisterLazy(id, 1, tier.RAM, blob.Tensor, "k"), tier.ErrUnsupported, "")
+	}
+	if ids := m.IDs(); len(ids) > 0 {
+		t.Errorf("registered %q", ids)
+	}
+}
+
+// TestVersions checks that content has a version that registering changes and
+// moving keeps.
+func TestVersions(t *testing.T) {
+	m := tier.New(tier.Config{Dir: ssd(t)})
+	version := func() uint64 { r, _ := m.Residence("t"); return r.Version }
+	register(t, m, "t", []byte{1}, tier.RAM)
+	first := version()
+	move(t, m, "t", tier.SSD, tier.RAM)
+	if version() != first {
+		t.Errorf("version %d after moves, was %d", version(), first)
+	}
+	register(t, m, "t", []byte{1}, tier.RAM)
+	if version() <= first {
+		t.Errorf("version %d after registering, was %d", version(), first)
+	}
+}
+
+// TestFlippedBit checks that a bit that flipped on the disk is not taken for
+// data, whatever the tensor is wanted for.
+func TestFlippedBit(t *testing.T) {
+	fsys := faultfs.New(0, faultfs.Fail)
+	m := tier.New(tier.Config{Dir: ssd(t), FS: fsys, Adapter: &tiertest.FakeVRAM{}})
+	register(t, m, "t", []byte{1, 2, 3}, tier.SSD)
+	path, _, _ := m.File("t")
+	fsys.FlipBit(path, 9)
+	for _, to := range []tier.Tier{tier.RAM, tier.VRAM} {
+		_, err := m.Move(context.Background(), "t", to)
+		wantKind(t, err, tier.ErrUnsupported, "mismatch")
+		wantTier(t, m, "t", tier.SSD)
+	}
+	_, err := m.Bytes("t")
+	wantKind(t, err, tier.ErrUnsupported, "mismatch")
+}
+
+// TestOneFileTwoNames checks that a persistent copy is not written twice, and
+// that it stays when the tensor moves on.
+func TestOneFileTwoNames(t *testing.T) {
+	root := t.TempDir()
+	m := tier.New(tier.Config{Dir: filepath.Join(root, "ssd"), Cache: openCache(t, filepath.Join(root, "cache"))})
+	register(t, m, "t", []byte{1, 2}, tier.RAM)
+	move(t, m, "t", tier.SSD)
+	path, _, _ := m.File("t")
+	a, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(root, "cache", "tensor", "*.bin"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("%q, %v", names, err)
+	}
+	if b, err := os.Stat(names[0]); err != nil || !os.SameFile(a, b) {
+		t.Errorf("two files: %s and %s, %v", path, names[0], err)
+	}
+	move(t, m, "t", tier.RAM)
+	if b, err := m.Cache().Get(blob.Tensor, "tensor:t:len2"); err != nil || !slices.Equal(b, []byte{1, 2}) {
+		t.Errorf("%x, %v", b, err)
+	}
+}
+
+// TestLeftovers checks that a handle that cannot be freed stays in the books
+// and goes with the next use of the device.
+func TestLeftovers(t *testing.T) {
+	broken := true
+	v := &tiertest.FakeVRAM{Fail: func(c tiertest.Call, _ string) error {
+		if c == tiertest.Free && broken {
+			return errors.New("busy")
+		}
+		return nil
+	}}
+	m := tier.New(tier.Config{Adapter: v, Budget: map[tier.Tier]uint64{tier.VRAM: 4}})
+	register(t, m, "a", []byte{1, 2, 3}, tier.RAM)
+	register(t, m, "b", []byte{4, 5, 6}, tier.RAM)
+	move(t, m, "a", tier.VRAM, tier.RAM)
+	if h := m.Health(); len(h.Leftovers) != 1 || h.Leftovers[0].ID != "a" || m.Ledger().VRAM.Used != 3 {
+		t.Errorf("%+v, %+v", h, m.Ledger())
+	}
+	_, err := m.Move(context.Background(), "b", tier.VRAM)
+	wantKind(t, err, tier.ErrBudget, "")
+	broken = false
+	move(t, m, "b", tier.VRAM)
+	if h := m.Health(); len(h.Leftovers) != 0 || m.Ledger().VRAM.Used != 3 || !slices.Equal(v.IDs(), []string{"b"}) {
+		t.Errorf("%+v, %+v, %q", h, m.Ledger(), v.IDs())
+	}
+}
