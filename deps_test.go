@@ -57,6 +57,8 @@ tier/blob:           internal/durable
 tier/budget:         tier
 tier/tiertest:       tier
 tier/hw:             internal/cpu internal/durable
+tier/backward:       tier tier/blob tier/stream
+tier/graph:          tier tier/stream
 tier/lane:           tier/stream
 tier/stream:         tier
 tier/learn:          internal/durable

@@ -11,6 +11,8 @@ import (
 var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
 	"tier":          true,
+	"tier/backward": true,
+	"tier/graph":    true,
 	"tier/blob":     true,
 	"tier/tiertest": true,
 	"tier/budget":   true,

@@ -42,14 +42,9 @@ var goldenTopics = map[string]func(*testing.T, *goldenCase){}
 
 // laterTopics have no runner yet.
 var laterTopics = []string{
-	"autograd",
-	"batch",
 	"checkpoint",
 	"drift",
-	"grads",
-	"graph",
 	"lazy",
-	"router",
 	"warmstart",
 }
 

@@ -1,0 +1,127 @@
+package backward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"atenia/tier"
+	"atenia/tier/stream"
+)
+
+// A Gradient is a tensor of the backward pass and where it is declared to be.
+type Gradient struct {
+	ID   string    `json:"id"`
+	Tier tier.Tier `json:"tier"`
+}
+
+// A Node is the backward pass of one kernel.
+type Node struct {
+	ID      uint64        `json:"node_id"`
+	Forward stream.Target `json:"forward_target"` // where the kernel ran
+	Reason  string        `json:"reason"`         // for the timeline
+	Inputs  []Gradient    `json:"input_grads"`
+	Outputs []Gradient    `json:"output_grads"`
+}
+
+// gradients returns those of inputs, then those of outputs.
+func (n *Node) gradients() []Gradient {
+	return append(append(make([]Gradient, 0, len(n.Inputs)+len(n.Outputs)), n.Inputs...), n.Outputs...)
+}
+
+// Target returns where the backward pass of the node is to run.
+func (n *Node) Target(gpu bool) stream.Target { return TargetOf(n.Forward, n.gradients(), gpu) }
+
+// task is the node's computation.
+func (n *Node) task(at stream.Target) stream.Task {
+	return stream.Task{Queue: at.Queue(), Kind: stream.Compute, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
+}
+
+// TargetOf returns where a backward pass is to run: on the device if there is
+// one, the forward pass ran there, and there are gradients, all declared to be
+// in VRAM; else on the processor.
+func TargetOf(forward stream.Target, grads []Gradient, gpu bool) stream.Target {
+	if forward != stream.OnGPU || !gpu || len(grads) == 0 {
+		return stream.OnCPU
+	}
+	for _, g := range grads {
+		if g.Tier != tier.VRAM {
+			return stream.OnCPU
+		}
+	}
+	return stream.OnGPU
+}
+
+// memory is where the gradients of a target have to be.
+func memory(t stream.Target) tier.Tier {
+	if t == stream.OnGPU {
+		return tier.VRAM
+	}
+	return tier.RAM
+}
+
+// ErrDegraded says that a gradient can only go elsewhere than its target reads.
+var ErrDegraded = errors.New("degraded placement")
+
+// move brings a gradient to a tier. A plan that leads elsewhere is an error and
+// is not applied: the target would read memory that the gradient is not in.
+func move(ctx context.Context, m *tier.Manager, id string, to tier.Tier) error {
+	p, err := m.PlanMove(id, to)
+	if err != nil {
+		return err
+	}
+	if p.To != to {
+		return fmt.Errorf("%q: %w: %s", id, ErrDegraded, p.Reason)
+	}
+	if err := m.ApplyMove(ctx, id, p); err != nil {
+		return err
+	}
+	if at, _ := m.Tier(id); at != to {
+		return fmt.Errorf("%q: %w: it stayed in %v", id, ErrDegraded, at)
+	}
+	return nil
+}
+
+// Prepare brings the gradients to the memory of a target: VRAM for Gpu, else
+// RAM. It skips those that are not registered and ends with the first error.
+func Prepare(ctx context.Context, m *tier.Manager, grads []Gradient, target stream.Target) error {
+	to := memory(target)
+	for _, g := range grads {
+		if at, ok := m.Tier(g.ID); !ok || at == to {
+			continue
+		}
+		if err := move(ctx, m, g.ID, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Execute prepares and submits the backward passes of the nodes, the last one
+// first. When gradients do not get to VRAM, a node falls back to the processor;
+// there a gradient that cannot be moved is no error, its computation finds it
+// where it is. Only the end of ctx is.
+func Execute(ctx context.Context, t *stream.Timeline, m *tier.Manager, nodes []Node, gpu bool) error {
+	for i := range nodes {
+		n := &nodes[len(nodes)-1-i]
+		grads, target := n.gradients(), n.Target(gpu)
+		if target == stream.OnGPU && Prepare(ctx, m, grads, target) != nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t.Linef("BACKWARD_FALLBACK node=%d from=Gpu to=Cpu", n.ID)
+			target = stream.OnCPU
+		}
+		if target == stream.OnCPU {
+			for i := range grads { // one that fails does not keep the others
+				Prepare(ctx, m, grads[i:i+1], target)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.Submit(n.task(target))
+		t.Linef("BACKWARD node=%d target=%s reason=%s", n.ID, target, n.Reason)
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+
+	"atenia/tier"
+	"atenia/tier/graph"
+	"atenia/tier/stream"
+)
+
+// Two kernels, two moments: when VRAM is nearly full, the one that suits the
+// device falls back.
+func ExampleGraph_Plan() {
+	var g graph.Graph
+	g.Add(stream.Kernel{Name: "matmul", Kind: stream.ComputeHeavy}, []tier.Tier{tier.VRAM})
+	g.Add(stream.Kernel{Name: "argmax", Kind: stream.Serial}, []tier.Tier{tier.VRAM})
+	for _, vram := range []float32{.5, .95} {
+		p := g.Plan(tier.Snapshot{VRAM: tier.Status{Pressure: &vram}}, true)
+		fmt.Println(p.Summary)
+		for _, n := range p.Placements {
+			fmt.Println(n.Node, n.Target, n.Reason)
+		}
+	}
+	// Output:
+	// Snapshot pressures: vram=0.5000, ram=0.0000
+	// 0 Gpu GPU execution preferred
+	// 1 Cpu Kernel not suitable for GPU execution
+	// Snapshot pressures: vram=0.9500, ram=0.0000
+	// 0 CpuFallback VRAM pressure too high
+	// 1 Cpu Kernel not suitable for GPU execution
+}
+
+// A tensor leaves RAM in the tick in which RAM runs full.
+func ExampleLoop() {
+	m := tier.New(tier.Config{})
+	m.Register("w", 1<<20, tier.VRAM) // known by its length alone
+	var g graph.Graph
+	g.AddTensors(stream.Kernel{Name: "matmul"}, []string{"w"}, []tier.Tier{tier.VRAM})
+	var lines stream.Lines
+	full := float32(.99)
+	l := graph.Loop{
+		Graph: &g, Timeline: stream.NewTimeline(stream.TakeTurns, &lines), Memory: m,
+		Offload: tier.NewOffload(tier.DefaultOffload()), GPU: true,
+	}
+	l.Run(context.Background(), []tier.Snapshot{{VRAM: tier.Status{Pressure: &full}}})
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	// Output:
+	// TICK_START tick=0
+	// ENQUEUE stream=Cpu id=1 kind=Transfer name=move:vram->ram:w cost=1
+	// ENQUEUE stream=Cpu id=2 kind=Compute name=matmul cost=1
+	// RUN stream=Cpu id=1 kind=Transfer name=move:vram->ram:w cost=1
+	// RUN stream=Cpu id=2 kind=Compute name=matmul cost=1
+	// OFFLOAD_PLAN tick=0 actions=0 reason=VRAM pressure high but no offloadable tensors in VRAM
+	// OFFLOAD_APPLY tick=0 skipped
+	// TICK_END tick=0
+}

@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"atenia/tier"
+)
+
+// A Bundle is what became of one kernel: the tasks that were submitted for it,
+// in order, and where it runs.
+type Bundle struct {
+	Target Target   `json:"plan_target"`
+	Tasks  []uint64 `json:"submitted_task_ids"`
+	Reason string   `json:"reason"`
+}
+
+// Why a kernel runs on the processor after all, behind the plan's own reason.
+const (
+	noVRAM     = "; degraded to CPU because VRAM is unavailable"
+	moveFailed = "; degraded to CPU because memory move failed"
+)
+
+// Route plans a kernel whose tensors are in these tiers and submits its tasks.
+// Nothing is moved.
+func Route(q Submitter, k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Bundle {
+	p := MakePlan(k, tiers, s, gpu)
+	b := Bundle{Target: p.Target, Reason: p.Reason}
+	if slices.Contains(tiers, tier.SSD) {
+		b.submit(q, SSDPrefetch, IO, "prefetch:"+k.Name)
+	}
+	b.submit(q, p.Target.Queue(), Compute, k.Name)
+	return b
+}
+
+func (b *Bundle) submit(q Submitter, at Queue, kind TaskKind, name string) {
+	b.Tasks = append(b.Tasks, q.Submit(Task{Queue: at, Kind: kind, Name: name, Cost: 1}))
+}
+
+// RouteTensors plans a kernel by where its tensors are, moves them to where it
+// runs, and submits a task for each step: prefetches, moves, the computation.
+// An id that is not registered counts as one in RAM.
+//
+// When a tensor does not get to VRAM, the kernel falls back to the processor:
+// it still runs, and what was brought to VRAM comes back first. Only the end of
+// ctx is an error; then the computation is not submitted.
+func RouteTensors(ctx context.Context, q Submitter, m *tier.Manager, k Kernel, ids []string, s tier.Snapshot, gpu bool) (Bundle, error) {
+	r := route{q: q, m: m, ids: unique(ids)}
+	for _, id := range r.ids {
+		r.tiers = append(r.tiers, TierOf(m, id))
+	}
+	p := MakePlan(k, r.tiers, s, gpu)
+	r.b = Bundle{Target: p.Target, Reason: p.Reason}
+	r.prefetch()
+	if err := r.move(ctx, p); err != nil {
+		return r.b, err
+	}
+	if p.Target == OnGPU && r.b.Target != OnGPU {
+		if err := r.comeBack(ctx); err != nil {
+			return r.b, err
+		}
+	}
+	r.b.submit(q, r.b.Target.Queue(), Compute, k.Name)
+	return r.b, nil
+}
+
+// TierOf returns the tier of a tensor; one that is not registered counts as
+// one in RAM.
+func TierOf(m *tier.Manager, id string) tier.Tier {
+	if t, ok := m.Tier(id); ok {
+		return t
+	}
+	return tier.RAM
+}
+
+// unique returns the ids in the order of their first place.
+func unique(ids []string) []string {
+	seen := make(map[string]bool, len(ids))
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
+}
+
+// A route is one call of RouteTensors.
+type route struct {
+	q     Submitter
+	m     *tier.Manager
+	ids   []string
+	tiers []tier.Tier // of the ids, before the call
+	b     Bundle
+}
+
+func (r *route) prefetch() {
+	for i, id := range r.ids {
+		if r.tiers[i] == tier.SSD {
+			r.b.submit(r.q, SSDPrefetch, IO, "prefetch:"+id)
+		}
+	}
+}
+
+// move brings the tensors to the memory of the plan's target.
+func (r *route) move(ctx context.Context, p Plan) error {
+	need := tier.RAM
+	if p.Target == OnGPU {
+		need = tier.VRAM
+	}
+	for i, id := range r.ids {
+		from := r.tiers[i]
+		// The processor reads what is in RAM, whichever tier is named.
+		if from == need || from == tier.CPU && need == tier.RAM {
+			continue
+		}
+		switch to, err := bring(ctx, r.m, id, need); {
+		case err != nil && ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			r.b.Target, r.b.Reason = OnCPUFallback, p.Reason+moveFailed
+		case to != need:
+			r.b.Target, r.b.Reason = OnCPUFallback, p.Reason+noVRAM
+		default:
+			r.b.submit(r.q, p.Target.Queue(), Transfer, transfer(from, need, id))
+		}
+	}
+	return nil
+}
+
+// comeBack brings the tensors of a kernel that fell back from VRAM to RAM: the
+// processor reads no others.
+func (r *route) comeBack(ctx context.Context) error {
+	for _, id := range r.ids {
+		if TierOf(r.m, id) != tier.VRAM {
+			continue
+		}
+		if _, err := bring(ctx, r.m, id, tier.RAM); err == nil {
+			r.b.submit(r.q, CPU, Transfer, transfer(tier.VRAM, tier.RAM, id))
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func transfer(from, to tier.Tier, id string) string {
+	return fmt.Sprintf("move:%s->%s:%s", from.Lower(), to.Lower(), id)
+}
+
+// bring moves a tensor. Where the plan leads elsewhere nothing is moved, and
+// the plan's tier is returned.
+func bring(ctx context.Context, m *tier.Manager, id string, need tier.Tier) (tier.Tier, error) {
+	p, err := m.PlanMove(id, need)
+	if err != nil || p.To != need {
+		return p.To, err
+	}
+	if err := m.ApplyMove(ctx, id, p); err != nil {
+		return need, err
+	}
+	at, _ := m.Tier(id) // a device that has gone since leaves it where it was
+	return at, nil
+}
