@@ -172,8 +172,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) segment
 			l.wrong(path+".precompiled_charsmap", "a size, a trie of that size and UTF-8 text", fmt.Sprintf("%d bytes", len(*f.Map)))
 		}
 		return m
-	case "":
-	default:
+	default: // a fault that was found before is the one reported
 		l.fail(&UnknownError{path + ".type", "normalizer", kind})
 	}
 	return nil
@@ -263,8 +262,7 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) segme
 		l.read(raw, path, &f)
 		l.char(f.Delimiter, path+".delimiter")
 		return &segment.Splitter{Name: kind, Match: segment.Literal(f.Delimiter), How: segment.Removed}
-	case "":
-	default:
+	default: // a fault that was found before is the one reported
 		l.fail(&UnknownError{path + ".type", "pre-tokenizer", kind})
 	}
 	return nil
@@ -353,8 +351,7 @@ func (l *loader) postProcessor(raw json.RawMessage, path string, lex *subword.Le
 			kind == "RobertaProcessing", trimmer{f.TrimOffsets, f.PrefixSpace}}
 	case "TemplateProcessing":
 		return l.template(raw, path, lex)
-	case "":
-	default:
+	default: // a fault that was found before is the one reported
 		l.fail(&UnknownError{path + ".type", "post-processor", kind})
 	}
 	return nil
@@ -474,8 +471,7 @@ func (l *loader) decoder(raw json.RawMessage, path string, depth int) decoder {
 		}{Suffix: "</w>"}
 		l.read(raw, path, &f)
 		return suffixDecoder{f.Suffix}
-	case "":
-	default:
+	default: // a fault that was found before is the one reported
 		l.fail(&UnknownError{path + ".type", "decoder", kind})
 	}
 	return nil

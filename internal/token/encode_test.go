@@ -19,11 +19,24 @@ func TestLongWord(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			tok := goldenLoad(t, dir, kind)
-			for _, unit := range []string{"ab", " ", "é"} {
+			took := func(unit string, bytes int) time.Duration {
+				text := strings.Repeat(unit, bytes/len(unit))
 				start := time.Now()
-				tok.Encode(strings.Repeat(unit, 100_000/len(unit)), false)
-				if d := time.Since(start); d > 5*time.Second {
-					t.Errorf("100 kB of %q took %v", unit, d)
+				tok.Encode(text, false)
+				return time.Since(start)
+			}
+			for _, unit := range []string{"ab", " ", "é"} {
+				// Four times the text takes four times as long, or sixteen.
+				// Other programs lengthen single runs, so one good pair is enough.
+				var short, long time.Duration
+				for range 5 {
+					short, long = took(unit, 25_000), took(unit, 100_000)
+					if long < 10*short {
+						break
+					}
+				}
+				if long >= 10*short {
+					t.Errorf("25 kB of %q took %v, 100 kB %v", unit, short, long)
 				}
 			}
 		})

@@ -23,6 +23,9 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(tiny(map[string]string{"normalizer": `{"type":"Precompiled","precompiled_charsmap":"CAAAAAAEAAABAAAAYQBiAA=="}`})))
 	f.Add([]byte(`{"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0],["a",-1.5]],"byte_fallback":false},"decoder":{"type":"WordPiece","prefix":"##","cleanup":true}}`))
 	f.Add([]byte(`{"model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1,"##b":2}},"decoder":{"type":"Sequence","decoders":[{"type":"Strip","content":" ","start":1,"stop":1},{"type":"BPEDecoder","suffix":"</w>"}]}}`))
+	for _, part := range []string{"model", "normalizer", "pre_tokenizer", "post_processor", "decoder"} {
+		f.Add([]byte(tiny(map[string]string{part: `{"type":""}`})))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Load(data)
 		if err != nil {

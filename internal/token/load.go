@@ -205,8 +205,7 @@ func (l *loader) model(raw section) (*subword.Lexicon, subword.Model) {
 		return l.unigram(f)
 	case "WordPiece":
 		return l.wordPiece(f)
-	case "":
-	default:
+	default: // a fault that was found before is the one reported
 		l.fail(&UnknownError{"model.type", "model", kind})
 	}
 	return empty, nil
