@@ -8,6 +8,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/benchtrain"
 	"atenia/internal/cli/command"
+	"atenia/internal/cli/hardware"
 	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), hardware.BenchMemory(a.env()), neighbour())
 	return c
 }
 

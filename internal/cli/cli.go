@@ -15,6 +15,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
+	"atenia/internal/cli/hardware"
 
 	"github.com/spf13/cobra"
 )
@@ -29,7 +30,7 @@ type app struct {
 
 // env is what commands of other packages work with.
 func (a *app) env() *command.Env {
-	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder()}
+	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder(), Cache: cacheFolder()}
 }
 
 // Main runs the command line and returns the exit code.
@@ -160,7 +161,7 @@ func (a *app) root() *cobra.Command {
 			return sub.Help()
 		},
 	})
-	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()))
+	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()), hardware.Command(a.env()))
 	checkArgs(c)
 	c.AddCommand(environmentHelp())
 	return c

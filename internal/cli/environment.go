@@ -36,6 +36,16 @@ func stateFolder() string {
 	return filepath.Join(home, ".local", "state", "atenia")
 }
 
+// cacheFolder is where what can be made again is kept: packed weights, and how
+// fast storage is.
+func cacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil { // a user without one has no place for it
+		return ""
+	}
+	return filepath.Join(dir, "atenia")
+}
+
 // environmentHelp is not a command: "atenia help environment" prints it.
 func environmentHelp() *cobra.Command {
 	return &cobra.Command{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"atenia"
@@ -33,9 +32,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 // open opens a model. What was asked for and could not be had, without being an
 // error, it says on errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
-	if dir, err := os.UserCacheDir(); err == nil { // a user without one has no place for it
-		m.cfg.PackDir = filepath.Join(dir, "atenia")
-	}
+	m.cfg.PackDir = cacheFolder()
 	model, err := atenia.Open(ctx, path, &m.cfg)
 	if err != nil {
 		return nil, err

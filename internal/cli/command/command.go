@@ -15,6 +15,7 @@ type Env struct {
 	Out, Err io.Writer
 	JSON     *bool  // print results as JSON; set once flags are parsed
 	State    string // folder of what outlives a run; "" if there is none
+	Cache    string // folder of what can be made again; "" if there is none
 }
 
 // PrintJSON writes a result as one line of JSON.

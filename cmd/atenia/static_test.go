@@ -1,0 +1,57 @@
+//go:build linux && (amd64 || arm64)
+
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStatic: with -tags static nothing of the system is linked, not even
+// libc, and the binary runs in an empty root. Without it libraries can be
+// loaded, for which there is an interpreter.
+func TestStatic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links the binary twice")
+	}
+	// The only file that the tag adds: the test's result depends on it.
+	if _, err := os.ReadFile("../../internal/cuda/load_none.go"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		tags    string
+		dynamic bool
+	}{{"static", false}, {"", true}} {
+		bin := filepath.Join(t.TempDir(), "atenia")
+		cmd := exec.Command("go", "build", "-tags", c.tags, "-o", bin, ".")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		f, err := elf.Open(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := f.ImportedLibraries()
+		if err != nil {
+			t.Fatal(err)
+		}
+		interpreter := false
+		for _, p := range f.Progs {
+			interpreter = interpreter || p.Type == elf.PT_INTERP
+		}
+		f.Close()
+		if interpreter != c.dynamic || len(libraries) > 0 != c.dynamic {
+			t.Errorf("tags %q: interpreter %v, libraries %v", c.tags, interpreter, libraries)
+		}
+		for _, l := range libraries {
+			if !strings.HasPrefix(l, "libc.so") && !strings.HasPrefix(l, "libdl.so") && !strings.HasPrefix(l, "libpthread.so") {
+				t.Errorf("tags %q: it needs %s", c.tags, l)
+			}
+		}
+	}
+}

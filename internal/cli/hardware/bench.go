@@ -1,0 +1,83 @@
+package hardware
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// BenchMemory returns "atenia bench mem".
+func BenchMemory(env *command.Env) *cobra.Command {
+	var threads, repeats int
+	var before string
+	c := &cobra.Command{
+		Use:   "mem",
+		Short: "Measure how fast memory is read, copied and touched first",
+		Long: "Mem measures one core and all threads together: reading memory that no cache holds, copying it, and\n" +
+			"writing fresh memory for the first time. Medians of -r repeats are printed.",
+		Example: "  atenia bench mem\n  atenia bench mem --json > before.json    # and later:\n  atenia bench mem --compare before.json",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().IntVarP(&threads, "threads", "t", 0, "threads (0 = physical cores)")
+	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "how often; medians are printed")
+	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		old, err := readBefore(before)
+		if err != nil {
+			return err
+		}
+		b, err := atenia.BenchMemory(c.Context(), threads, repeats)
+		if err != nil {
+			return err
+		}
+		return report(env, b, before, old)
+	}
+	return c
+}
+
+// report prints a result and, if there is an earlier one, how it compares.
+func report(env *command.Env, b *atenia.HardwareBench, file string, old *atenia.HardwareBench) error {
+	r := result{HardwareBench: b}
+	if old != nil {
+		r.Compare = compare(file, old, b)
+	}
+	if *env.JSON {
+		return env.PrintJSON(r)
+	}
+	fmt.Fprintf(env.Out, "%s (machine %s), %d threads\n", b.Processor, b.Machine, b.Threads)
+	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "test\tmedian\tmin\tmax")
+	for _, t := range b.Tests {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, amount(t.Median, t.Unit), amount(t.Min, t.Unit), amount(t.Max, t.Unit))
+	}
+	if err := w.Flush(); err != nil || r.Compare == nil {
+		return err
+	}
+	fmt.Fprintf(env.Out, "\nagainst %s", r.Compare.File)
+	if !r.Compare.SameMachine {
+		fmt.Fprintf(env.Out, ", which is of another machine (%s)", old.Processor)
+	}
+	fmt.Fprintln(env.Out)
+	fmt.Fprintln(w, "test\tbefore\tnow\tratio")
+	for _, t := range r.Compare.Tests {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.2f %s\n", t.Name, amount(t.Before, t.Unit), amount(t.Now, t.Unit), t.Ratio, t.Verdict)
+	}
+	return w.Flush()
+}
+
+// amount prints a rate for people.
+func amount(v float64, unit string) string {
+	switch {
+	case unit == "B/s" && v >= 1e9:
+		return fmt.Sprintf("%.2f GB/s", v/1e9)
+	case unit == "B/s":
+		return fmt.Sprintf("%.1f MB/s", v/1e6)
+	case unit == "s":
+		return fmt.Sprintf("%.3f ms", v*1e3)
+	}
+	return fmt.Sprintf("%.0f %s", v, unit)
+}

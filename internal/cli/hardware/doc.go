@@ -1,0 +1,7 @@
+// Package hardware is the commands about the machine itself.
+//
+//	atenia hw          what there is, how full it is, what will be slow
+//	atenia bench mem   memory read, copied and touched for the first time
+//
+// What bench prints with --json is what its --compare reads.
+package hardware

@@ -1,0 +1,175 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+)
+
+// errAbsent says that a library is not installed.
+var errAbsent = errors.New("the library is not installed")
+
+// ErrOutOfMemory says that a device, or the host when it was asked for pinned
+// memory, has no more of it.
+var ErrOutOfMemory = errors.New("out of memory")
+
+// An Error is a call of a driver that did not succeed.
+type Error struct {
+	Call string // the C function
+	Code int    // its result
+}
+
+func (e *Error) Error() string {
+	if text := codes[e.Code]; text != "" {
+		return fmt.Sprintf("%s: %s (code %d)", e.Call, text, e.Code)
+	}
+	return fmt.Sprintf("%s: code %d", e.Call, e.Code)
+}
+
+// Is ties the code to [ErrOutOfMemory].
+func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.Code == codeOutOfMemory }
+
+// The results of the driver that are handled, from cuda.h.
+const (
+	codeOutOfMemory = 2
+	codeNoDevice    = 100
+)
+
+// codes are results of the driver that people meet, with what to do.
+var codes = map[int]string{
+	1:               "invalid value",
+	codeOutOfMemory: "out of memory: another process uses the device, or the budget is too large",
+	3:               "not initialized",
+	codeNoDevice:    "no device",
+	101:             "invalid device",
+	201:             "invalid context",
+	214:             "an uncorrectable memory error: the device must be reset",
+	700:             "illegal address",
+	719:             "the context is lost",
+	802:             "the system is not ready: is the fabric manager running?",
+	803:             "library and kernel module of the driver differ: restart the machine after an update",
+	804:             "the driver is too old for the library",
+	999:             "unknown error: is the kernel module loaded?",
+}
+
+// A table is the functions of one library, resolved. Its index is a constant
+// below.
+type table struct {
+	names []string
+	at    []uintptr
+}
+
+// load opens the first library that is there and finds all functions.
+func load(libraries, names []string) (*table, error) {
+	lib, err := openLibrary(libraries...)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{names: names, at: make([]uintptr, len(names))}
+	for i, n := range names {
+		if t.at[i], err = symbol(lib, n); err != nil {
+			return nil, fmt.Errorf("%s has no %s: update the driver: %w", libraries[0], n, err)
+		}
+	}
+	return t, nil
+}
+
+// do calls a function whose result is a code, 0 for success.
+//
+//go:uintptrescapes
+func (t *table) do(f int, args ...uintptr) error {
+	if code := int32(call(t.at[f], args...)); code != 0 {
+		return &Error{t.names[f], int(code)}
+	}
+	return nil
+}
+
+// The functions of the driver. The suffixes are those of the versions that
+// cuda.h has named without one since 2010.
+const (
+	cuInit = iota
+	cuDriverGetVersion
+	cuDeviceGetCount
+	cuDeviceGet
+	cuDeviceGetName
+	cuDeviceTotalMem
+	cuDeviceGetAttribute
+	cuDeviceGetPCIBusId
+	cuDevicePrimaryCtxRetain
+	cuDevicePrimaryCtxRelease
+	cuCtxSetCurrent
+	cuMemGetInfo
+	cuMemAlloc
+	cuMemFree
+	cuMemHostAlloc
+	cuMemFreeHost
+	cuMemcpyHtoD
+	cuMemcpyDtoH
+	cuMemcpyHtoDAsync
+	cuMemcpyDtoHAsync
+	cuStreamCreate
+	cuStreamSynchronize
+	cuStreamDestroy
+	cuEventCreate
+	cuEventRecord
+	cuEventSynchronize
+	cuEventDestroy
+)
+
+var driverNames = []string{
+	cuInit:                    "cuInit",
+	cuDriverGetVersion:        "cuDriverGetVersion",
+	cuDeviceGetCount:          "cuDeviceGetCount",
+	cuDeviceGet:               "cuDeviceGet",
+	cuDeviceGetName:           "cuDeviceGetName",
+	cuDeviceTotalMem:          "cuDeviceTotalMem_v2",
+	cuDeviceGetAttribute:      "cuDeviceGetAttribute",
+	cuDeviceGetPCIBusId:       "cuDeviceGetPCIBusId",
+	cuDevicePrimaryCtxRetain:  "cuDevicePrimaryCtxRetain",
+	cuDevicePrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
+	cuCtxSetCurrent:           "cuCtxSetCurrent",
+	cuMemGetInfo:              "cuMemGetInfo_v2",
+	cuMemAlloc:                "cuMemAlloc_v2",
+	cuMemFree:                 "cuMemFree_v2",
+	cuMemHostAlloc:            "cuMemHostAlloc",
+	cuMemFreeHost:             "cuMemFreeHost",
+	cuMemcpyHtoD:              "cuMemcpyHtoD_v2",
+	cuMemcpyDtoH:              "cuMemcpyDtoH_v2",
+	cuMemcpyHtoDAsync:         "cuMemcpyHtoDAsync_v2",
+	cuMemcpyDtoHAsync:         "cuMemcpyDtoHAsync_v2",
+	cuStreamCreate:            "cuStreamCreate",
+	cuStreamSynchronize:       "cuStreamSynchronize",
+	cuStreamDestroy:           "cuStreamDestroy_v2",
+	cuEventCreate:             "cuEventCreate",
+	cuEventRecord:             "cuEventRecord",
+	cuEventSynchronize:        "cuEventSynchronize",
+	cuEventDestroy:            "cuEventDestroy_v2",
+}
+
+// The functions of NVML.
+const (
+	nvmlInit = iota
+	nvmlShutdown
+	nvmlDriverVersion
+	nvmlHandle
+	nvmlMemory
+	nvmlUtilization
+	nvmlTemperature
+	nvmlLinkGen
+	nvmlLinkWidth
+	nvmlLinkMaxGen
+	nvmlLinkMaxWidth
+)
+
+var nvmlNames = []string{
+	nvmlInit:          "nvmlInit_v2",
+	nvmlShutdown:      "nvmlShutdown",
+	nvmlDriverVersion: "nvmlSystemGetDriverVersion",
+	nvmlHandle:        "nvmlDeviceGetHandleByPciBusId_v2",
+	nvmlMemory:        "nvmlDeviceGetMemoryInfo",
+	nvmlUtilization:   "nvmlDeviceGetUtilizationRates",
+	nvmlTemperature:   "nvmlDeviceGetTemperature",
+	nvmlLinkGen:       "nvmlDeviceGetCurrPcieLinkGeneration",
+	nvmlLinkWidth:     "nvmlDeviceGetCurrPcieLinkWidth",
+	nvmlLinkMaxGen:    "nvmlDeviceGetMaxPcieLinkGeneration",
+	nvmlLinkMaxWidth:  "nvmlDeviceGetMaxPcieLinkWidth",
+}
