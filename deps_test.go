@@ -47,6 +47,7 @@ internal/weights:    tensor plan internal/modelfile internal/compile internal/qu
 internal/text:       internal/modelfile internal/token internal/chat internal/sample
 internal/convert:    tensor internal/modelfile internal/compile internal/weights internal/quant internal/token internal/text internal/sample internal/durable
 internal/arena:
+internal/direct:
 internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
@@ -56,7 +57,7 @@ tier:                tier/hw tier/blob internal/durable
 tier/blob:           internal/durable
 tier/budget:         tier
 tier/tiertest:       tier
-tier/hw:             internal/cpu internal/durable
+tier/hw:             internal/cpu internal/durable internal/arena internal/direct
 tier/backward:       tier tier/blob tier/stream
 tier/graph:          tier tier/stream
 tier/lane:           tier/stream

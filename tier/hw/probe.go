@@ -65,7 +65,7 @@ type Options struct {
 // those of ctx and of storage that was to be measured. The snapshot and the
 // details are valid even then.
 func Probe(ctx context.Context, o Options) (*Snapshot, *Details, error) {
-	return prober{root: os.DirFS("/"), memory: readMemory, now: time.Now}.probe(ctx, o)
+	return prober{root: os.DirFS("/"), memory: readMemory, measure: measureStorage, now: time.Now}.probe(ctx, o)
 }
 
 // A prober is Probe with what a test replaces.

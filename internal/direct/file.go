@@ -1,0 +1,158 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+	"unsafe"
+)
+
+// Align is what offsets, lengths and addresses of reads are multiples of.
+const Align = 4096
+
+// stepBytes is how much one system call reads: large enough for a disk's full
+// speed, small enough that a cancelled read ends soon.
+const stepBytes = 1 << 20
+
+// ErrChanged matches errors about a file that is not what it was before.
+var ErrChanged = errors.New("the file changed while it was in use")
+
+// An ExtentError says that an extent cannot be read into a buffer.
+type ExtentError struct {
+	Name  string
+	Off   int64
+	Bytes int
+	Why   string
+}
+
+func (e *ExtentError) Error() string {
+	return fmt.Sprintf("%s: %d bytes at offset %d: %s", e.Name, e.Bytes, e.Off, e.Why)
+}
+
+// A File is open for reading. It may be read by several goroutines.
+type File struct {
+	f      *os.File
+	direct bool
+	size   int64
+	mod    int64 // Unix time in nanoseconds
+}
+
+// Open opens a regular file. What the system's cache holds of it is given up.
+func Open(path string) (*File, error) {
+	f, direct, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s: want a regular file, got %v", path, st.Mode().Type())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	forget(f, 0, 0)
+	return &File{f, direct, st.Size(), st.ModTime().UnixNano()}, nil
+}
+
+// Name returns the path that the file was opened by.
+func (f *File) Name() string { return f.f.Name() }
+
+// Direct reports whether reads bypass the system's cache.
+func (f *File) Direct() bool { return f.direct }
+
+// Size returns the bytes of the file when it was opened.
+func (f *File) Size() int64 { return f.size }
+
+// Close closes the file.
+func (f *File) Close() error { return f.f.Close() }
+
+// Same returns an error that matches [ErrChanged] if size or time are not what
+// they were when the file was opened.
+func (f *File) Same() error {
+	size, mod, err := stat(f.f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	if size != f.size || mod != f.mod {
+		return fmt.Errorf("%s: %w: %d bytes of %s, want %d of %s; open it again", f.Name(), ErrChanged,
+			size, time.Unix(0, mod).UTC().Format(time.RFC3339Nano), f.size, time.Unix(0, f.mod).UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// Span returns how many bytes of buffer the read of an extent needs.
+func Span(off int64, n int) int {
+	if n <= 0 {
+		return 0
+	}
+	return int((off+int64(n)+Align-1)&^(Align-1) - off&^(Align-1))
+}
+
+// Read reads n bytes at an offset and returns them as a part of dst, which
+// starts at a multiple of [Align] and has [Span] bytes or more. When ctx ends
+// it returns after the system call that it is in.
+func (f *File) Read(ctx context.Context, dst []byte, off int64, n int) ([]byte, error) {
+	if err := f.check(dst, off, n); err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return dst[:0:0], nil
+	}
+	skip := int(off & (Align - 1))
+	window := dst[:Span(off, n)]
+	start := off - int64(skip)
+	for at := 0; at < skip+n; at += stepBytes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		step := window[at:min(at+stepBytes, len(window))]
+		if _, err := f.ReadAt(step, start+int64(at)); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	return window[skip:][:n:n], nil
+}
+
+func (f *File) check(dst []byte, off int64, n int) error {
+	why := ""
+	switch {
+	case n < 0 || off < 0 || off > f.size || int64(n) > f.size-off:
+		why = fmt.Sprintf("the file has %d", f.size)
+	case len(dst) < Span(off, n):
+		why = fmt.Sprintf("the buffer has %d bytes, want %d", len(dst), Span(off, n))
+	case uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%Align != 0 && n > 0:
+		why = fmt.Sprintf("the buffer does not start at a multiple of %d", Align)
+	default:
+		return nil
+	}
+	return &ExtentError{f.Name(), off, n, why}
+}
+
+// ReadAt implements [io.ReaderAt] for offsets, lengths and addresses that are
+// multiples of [Align].
+func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
+	// A direct read must not go on from the odd place where the file ends, so
+	// the end is known beforehand.
+	want := int(min(int64(len(p)), max(0, f.size-off)))
+	for n < want {
+		at := n &^ (Align - 1) // a short read may end anywhere
+		k, err := readOnce(f.f, p[at:], off+int64(at))
+		if err == nil && at+k <= n {
+			err = io.ErrUnexpectedEOF // it was cut since
+		}
+		if err != nil {
+			return n, fmt.Errorf("read %s: %d bytes at offset %d: %w", f.Name(), len(p), off, err)
+		}
+		n = at + k
+	}
+	if !f.direct && n > 0 {
+		forget(f.f, off, int64(n))
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}

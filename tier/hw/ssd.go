@@ -1,0 +1,258 @@
+package hw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/arena"
+	"atenia/internal/direct"
+)
+
+// SSDOptions say how storage is measured. The zero value takes three to five
+// seconds and half a gigabyte of the disk.
+type SSDOptions struct {
+	FileBytes  int64         // of the file that is read; 0 = 512 MiB
+	WriteBytes int64         // that are written and synced in a window; 0 = 64 MiB
+	Sequential time.Duration // of a window; 0 = 1 s
+	Random     time.Duration // of a window; 0 = 0.5 s
+	Windows    int           // of which the slowest counts; 0 = 2
+}
+
+// What is measured: reads as a streaming reader makes them, and small ones with
+// as many in flight as make a disk busy.
+const (
+	sequentialBytes, sequentialDepth = 4 << 20, 4
+	randomBytes, randomDepth         = 4 << 10, 32
+	touchedBytes                     = 64 << 20
+)
+
+// An IORate is what the slowest of some windows of measurement found.
+type IORate struct {
+	BytesPerSecond float64   `json:"bytes_per_second"`
+	PerSecond      float64   `json:"per_second"` // calls
+	MeanSeconds    float64   `json:"mean_seconds"`
+	P99Seconds     float64   `json:"p99_seconds"`
+	Windows        []float64 `json:"windows"` // bytes a second, in the order they were measured
+}
+
+// An SSDProfile is how fast the storage below a folder is.
+type SSDProfile struct {
+	Dir string `json:"dir"`
+	// Direct is false where the file system has no reads past the system's
+	// cache. The cache is then part of what was measured.
+	Direct bool   `json:"direct"`
+	Read   IORate `json:"read"`   // 4 MiB in sequence, four in flight
+	Random IORate `json:"random"` // 4 KiB anywhere, 32 in flight
+	Write  IORate `json:"write"`  // in sequence, with the sync at the end
+	// TouchBytesPerSecond is the speed with which memory that is new to the
+	// process is filled: a limit of reading into memory that is not kept.
+	TouchBytesPerSecond float64 `json:"touch_bytes_per_second"`
+}
+
+// MeasureSSD measures the storage of a folder with a file that it makes there
+// and removes. Others who use the disk at the time slow it down.
+func MeasureSSD(ctx context.Context, dir string, o SSDOptions) (SSDProfile, error) {
+	o.complete()
+	m := &ssdMeasurement{SSDOptions: o, p: SSDProfile{Dir: dir}}
+	f, err := os.CreateTemp(dir, ".measure.tmp-")
+	if err != nil {
+		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
+	}
+	err = errors.Join(m.write(ctx, f), f.Close())
+	if err == nil {
+		err = m.read(ctx, f.Name())
+	}
+	if err := errors.Join(err, os.Remove(f.Name())); err != nil {
+		return SSDProfile{}, fmt.Errorf("measure storage: %w", err)
+	}
+	return m.p, nil
+}
+
+func (o *SSDOptions) complete() {
+	or := func(v *int64, def, least int64) {
+		if *v <= 0 {
+			*v = def
+		}
+		*v = max(least, *v/sequentialBytes*sequentialBytes)
+	}
+	or(&o.FileBytes, 512<<20, sequentialBytes)
+	or(&o.WriteBytes, 64<<20, sequentialBytes)
+	if o.Sequential <= 0 {
+		o.Sequential = time.Second
+	}
+	if o.Random <= 0 {
+		o.Random = time.Second / 2
+	}
+	if o.Windows <= 0 {
+		o.Windows = 2
+	}
+}
+
+type ssdMeasurement struct {
+	SSDOptions
+	p SSDProfile
+}
+
+// write fills the file and measures the first windows of that.
+func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
+	mem, err := arena.New(sequentialBytes)
+	if err != nil {
+		return err
+	}
+	defer mem.Release()
+	rng := rand.NewChaCha8([32]byte{1}) // nothing that a device could compress
+	_, _ = rng.Read(mem.Bytes)
+	var windows []ssdWindow
+	w := ssdWindow{}
+	for at, left := int64(0), m.WriteBytes; at < m.FileBytes; at += sequentialBytes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, _ = rng.Read(mem.Bytes[:64]) // no block is like another one
+		start := time.Now()
+		_, err := f.Write(mem.Bytes)
+		last := left <= sequentialBytes || at+sequentialBytes >= m.FileBytes
+		if err == nil && last {
+			err = f.Sync()
+		}
+		if err != nil {
+			return err
+		}
+		w.add(sequentialBytes, time.Since(start))
+		if left -= sequentialBytes; last {
+			w.wall = w.sum()
+			windows, w, left = append(windows, w), ssdWindow{}, m.WriteBytes
+		}
+	}
+	m.p.Write = slowest(windows[:min(len(windows), m.Windows)])
+	return nil
+}
+
+func (m *ssdMeasurement) read(ctx context.Context, path string) error {
+	f, err := direct.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	m.p.Direct = f.Direct()
+	start := time.Now()
+	mem, err := arena.New(touchedBytes)
+	if err != nil {
+		return err
+	}
+	defer mem.Release()
+	for i := 0; i < len(mem.Bytes); i += direct.Align {
+		mem.Bytes[i] = 1
+	}
+	m.p.TouchBytesPerSecond = touchedBytes / time.Since(start).Seconds()
+	for _, l := range []ssdLoad{
+		{&m.p.Read, sequentialBytes, sequentialDepth, m.Sequential, false},
+		{&m.p.Random, randomBytes, randomDepth, m.Random, true},
+	} {
+		var windows []ssdWindow
+		for range m.Windows {
+			w, err := l.window(ctx, f, mem.Bytes)
+			if err != nil {
+				return err
+			}
+			windows = append(windows, w)
+		}
+		*l.rate = slowest(windows)
+	}
+	return nil
+}
+
+// An ssdLoad is reads of a size, so many in flight, for a time.
+type ssdLoad struct {
+	rate        *IORate
+	size, depth int
+	d           time.Duration
+	random      bool
+}
+
+func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWindow, error) {
+	blocks := f.Size() / int64(l.size)
+	parts := make([]ssdWindow, l.depth)
+	errs := make([]error, l.depth)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range l.depth {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), uint64(l.size)))
+			buf := mem[i*l.size:][:l.size]
+			for time.Since(start) < l.d && errs[i] == nil {
+				block := next.Add(1) - 1
+				if l.random {
+					block = rng.Int64N(blocks)
+				}
+				from := time.Now()
+				_, errs[i] = f.Read(ctx, buf, block%blocks*int64(l.size), l.size)
+				parts[i].add(l.size, time.Since(from))
+			}
+		})
+	}
+	wg.Wait()
+	all := ssdWindow{wall: time.Since(start)}
+	for _, p := range parts {
+		all.bytes += p.bytes
+		all.calls = append(all.calls, p.calls...)
+	}
+	return all, errors.Join(errs...)
+}
+
+// An ssdWindow is the calls of one window.
+type ssdWindow struct {
+	bytes int64
+	wall  time.Duration
+	calls []time.Duration
+}
+
+func (w *ssdWindow) add(bytes int, d time.Duration) {
+	w.bytes += int64(bytes)
+	w.calls = append(w.calls, d)
+}
+
+func (w *ssdWindow) sum() (sum time.Duration) {
+	for _, d := range w.calls {
+		sum += d
+	}
+	return sum
+}
+
+// slowest returns the window with the lowest rate: what can be relied on.
+func slowest(windows []ssdWindow) (r IORate) {
+	for i := range windows {
+		w := &windows[i]
+		speed := float64(w.bytes) / w.wall.Seconds()
+		if i == 0 || speed < r.BytesPerSecond {
+			slices.Sort(w.calls)
+			n := len(w.calls)
+			r.BytesPerSecond, r.PerSecond = speed, float64(n)/w.wall.Seconds()
+			r.MeanSeconds, r.P99Seconds = w.sum().Seconds()/float64(n), w.calls[(n-1)*99/100].Seconds()
+		}
+		r.Windows = append(r.Windows, speed)
+	}
+	return r
+}
+
+// measureStorage is [MeasureSSD] for [Probe].
+func measureStorage(ctx context.Context, dir string, d Depth) (Profile, error) {
+	o := SSDOptions{}
+	if d == Quick { // half a second
+		o = SSDOptions{FileBytes: 128 << 20, WriteBytes: 32 << 20, Sequential: time.Second / 10, Random: time.Second / 20}
+	}
+	p, err := MeasureSSD(ctx, dir, o)
+	return Profile{
+		ReadBytes: p.Read.BytesPerSecond, ReadP99Seconds: p.Read.P99Seconds, WriteBytes: p.Write.BytesPerSecond,
+		RandomReads: p.Random.PerSecond, LatencySeconds: p.Random.MeanSeconds, LatencyP99: p.Random.P99Seconds,
+		TouchBytes: p.TouchBytesPerSecond,
+	}, err
+}
