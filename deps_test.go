@@ -54,7 +54,7 @@ internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact
 internal/residence: tensor internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw tier/blob internal/durable
-tier/blob:           internal/durable
+tier/blob:           internal/durable internal/direct
 tier/budget:         tier
 tier/tiertest:       tier
 tier/hw:             internal/cpu internal/durable internal/arena internal/direct

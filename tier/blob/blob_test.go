@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"atenia/internal/durable/faultfs"
 )
 
 func TestRLE(t *testing.T) {
@@ -114,7 +116,7 @@ func TestStore(t *testing.T) {
 
 // A single flipped bit anywhere, a byte more or less is found out.
 func TestBrokenBlob(t *testing.T) {
-	s := NewStore(t.TempDir(), nil)
+	s := NewStore(t.TempDir(), faultfs.New(0, faultfs.Stop))
 	rng := rand.New(rand.NewPCG(1, 2))
 	data := make([]byte, ChunkBytes+1000)
 	for i := range data {

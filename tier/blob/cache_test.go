@@ -16,6 +16,9 @@ import (
 
 func open(t *testing.T, root string, fsys durable.FS) *Cache {
 	t.Helper()
+	if fsys == nil {
+		fsys = faultfs.New(0, faultfs.Stop) // syncs cost nothing there
+	}
 	c, err := OpenCache(root, Config{FS: fsys})
 	if err != nil {
 		t.Fatal(err)

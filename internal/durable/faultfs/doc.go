@@ -9,5 +9,6 @@
 //
 // The loop ends after the first round that made fewer calls than n, which is
 // the one without a fault. It works on the operating system's files, so that
-// what is left can be looked at with its calls.
+// what is left can be looked at with its calls. Nothing is really synced, since
+// only PowerCut would show: New(0, Stop) is a fast file system for tests.
 package faultfs
