@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 )
 
-// bufferBytes is the size of one write to the disk.
-const bufferBytes = 1 << 20
+// bufferBytes is the size of one write to the disk; larger ones of the caller
+// go through as they are.
+const bufferBytes = 128 << 10
 
 // WriteFile calls write and makes what it wrote the content of path. When
 // anything fails, the old file stays as it was; its permissions are kept when
