@@ -20,6 +20,7 @@ var publicAPI = map[string]bool{
 	"tier/lane":     true,
 	"tier/decision": true,
 	"tier/learn":    true,
+	"tier/replay":   true,
 	"tier/ring":     true,
 	"tier/stream":   true,
 	"tier/train":    true,

@@ -16,6 +16,7 @@ import (
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
 	"atenia/internal/cli/hardware"
+	"atenia/internal/cli/replay"
 
 	"github.com/spf13/cobra"
 )
@@ -162,6 +163,7 @@ func (a *app) root() *cobra.Command {
 		},
 	})
 	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()), hardware.Command(a.env()))
+	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()), replay.Command(a.env()))
 	checkArgs(c)
 	c.AddCommand(environmentHelp())
 	return c

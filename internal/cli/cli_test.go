@@ -137,7 +137,7 @@ func TestExitCodes(t *testing.T) {
 // TestHelp wants help with an example, and --json, of every command.
 func TestHelp(t *testing.T) {
 	root := (&app{}).root()
-	for _, name := range []string{"run", "chat", "plan", "inspect", "logits", "tokenize", "quantize", "doctor", "bench", "explain"} {
+	for _, name := range []string{"run", "chat", "plan", "inspect", "logits", "tokenize", "quantize", "doctor", "bench", "explain", "replay"} {
 		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 		if i < 0 {
 			t.Errorf("no command %s", name)

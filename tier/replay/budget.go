@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/tier"
+	"atenia/tier/budget"
+	"atenia/tier/decision"
+)
+
+// budgetInputs are a [budget.Input] with names for JSON.
+type budgetInputs struct {
+	Tensors    []budgetTensor `json:"tensors"`
+	RAM        int64          `json:"ram"`
+	SSD        int64          `json:"ssd"`
+	Devices    []budgetAmount `json:"devices"`
+	Reserves   []budgetAmount `json:"reserves"`
+	Pins       []string       `json:"pins"` // as [budget.ParsePin] reads them
+	MaxTier    *tier.Tier     `json:"max_tier"`
+	RequireGPU bool           `json:"require_gpu"`
+	Slots      int            `json:"slots"`
+	Rates      budget.Rates   `json:"rates"`
+	Batch      int            `json:"batch"`
+	Chunk      int            `json:"chunk"`
+	FLOP       float64        `json:"flop_per_token"`
+}
+
+type budgetTensor struct {
+	Name     string  `json:"name"`
+	Bytes    int64   `json:"bytes"`
+	Class    string  `json:"class"`
+	Uses     float64 `json:"uses"`
+	ByRow    bool    `json:"by_row,omitempty"`
+	RowBytes int64   `json:"row_bytes,omitempty"`
+	Unit     int     `json:"unit"`
+	Held     string  `json:"held,omitempty"`
+}
+
+type budgetAmount struct {
+	ID    string `json:"id"`
+	Bytes int64  `json:"bytes"`
+}
+
+func budgetInputsOf(in budget.Input) budgetInputs {
+	out := budgetInputs{
+		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{},
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
+	}
+	for _, t := range in.Tensors {
+		out.Tensors = append(out.Tensors, budgetTensor{t.Name, t.Bytes, t.Class.String(), t.Uses, t.ByRow, t.RowBytes, t.Unit, t.Held})
+	}
+	for _, d := range in.Devices {
+		out.Devices = append(out.Devices, budgetAmount(d))
+	}
+	for _, r := range in.Reserves {
+		out.Reserves = append(out.Reserves, budgetAmount{r.Name, r.Bytes})
+	}
+	for _, p := range in.Pins {
+		out.Pins = append(out.Pins, p.String())
+	}
+	return out
+}
+
+// classOf reads the name of a class.
+func classOf(name string) (budget.Class, error) {
+	for c := budget.Weight; c <= budget.Buffer; c++ {
+		if c.String() == name {
+			return c, nil
+		}
+	}
+	return 0, fmt.Errorf("no class of tensors %q", name)
+}
+
+func (in budgetInputs) input() (budget.Input, error) {
+	out := budget.Input{
+		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
+		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
+	}
+	for _, t := range in.Tensors {
+		class, err := classOf(t.Class)
+		if err != nil {
+			return out, err
+		}
+		out.Tensors = append(out.Tensors, budget.Tensor{
+			Name: t.Name, Bytes: t.Bytes, Class: class, Uses: t.Uses, ByRow: t.ByRow, RowBytes: t.RowBytes, Unit: t.Unit, Held: t.Held,
+		})
+	}
+	for _, d := range in.Devices {
+		out.Devices = append(out.Devices, budget.Device(d))
+	}
+	for _, r := range in.Reserves {
+		out.Reserves = append(out.Reserves, budget.Reserve{Name: r.ID, Bytes: r.Bytes})
+	}
+	for _, s := range in.Pins {
+		p, err := budget.ParsePin(s)
+		if err != nil {
+			return out, err
+		}
+		out.Pins = append(out.Pins, p)
+	}
+	return out, nil
+}
+
+func (in budgetInputs) draft(h *history) (decision.Draft, error) {
+	input, err := in.input()
+	if err != nil {
+		return decision.Draft{}, fmt.Errorf("inputs: %w", err)
+	}
+	p, err := budget.Place(input)
+	if err == nil {
+		h.keep(p)
+	}
+	return budgetDraft(p, err), nil
+}
+
+// budgetDraft tells of a plan, or why there is none.
+func budgetDraft(p *budget.Plan, err error) decision.Draft {
+	if err != nil {
+		return decision.Draft{Rule: "error", Evaluated: []string{"error"}, Reason: err.Error()}
+	}
+	d := decision.Draft{
+		Rule: string(p.Decode.Limit),
+		Target: fmt.Sprintf("vram=%d ram=%d ssd=%d ring=%dx%d", p.Bytes(tier.VRAM), p.Bytes(tier.RAM), p.Bytes(tier.SSD),
+			p.Ring.Slots, p.Ring.SlotBytes),
+		Reason: fmt.Sprintf("a decode pass of %d tensors is predicted to take %.6g s, limited by %s", len(p.Tensors), p.Decode.Seconds, p.Decode.Limit),
+	}
+	for i := range p.Tensors {
+		if r := string(p.Tensors[i].Rule); !slices.Contains(d.Evaluated, r) {
+			d.Evaluated = append(d.Evaluated, r)
+		}
+	}
+	return d
+}
+
+// tensorInputs name a tensor of a plan that is in an earlier record.
+type tensorInputs struct {
+	Plan   uint64 `json:"plan"` // seq of that record
+	Tensor string `json:"tensor"`
+}
+
+func (in tensorInputs) draft(h *history) (decision.Draft, error) {
+	p, ok := h.results[in.Plan].(*budget.Plan)
+	if !ok {
+		return decision.Draft{}, fmt.Errorf("inputs: record %d has no plan", in.Plan)
+	}
+	for i := range p.Tensors {
+		if p.Tensors[i].Name == in.Tensor {
+			return tensorDraft(p, i), nil
+		}
+	}
+	return decision.Draft{}, fmt.Errorf("inputs: the plan of record %d has no tensor %q", in.Plan, in.Tensor)
+}
+
+func tensorDraft(p *budget.Plan, i int) decision.Draft {
+	e := p.Decision(i)
+	d := decision.Draft{Rule: string(e.Rule), Evaluated: []string{string(e.Rule)}, Target: e.Tier.String(), Device: e.Device, Reason: e.Reason}
+	for _, r := range e.Rejected {
+		d.Reason += "; not " + r.Tier.Lower() + ": " + r.Why
+	}
+	return d
+}

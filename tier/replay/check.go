@@ -1,0 +1,125 @@
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"atenia/tier/decision"
+)
+
+// A Difference is a record that did not come out as it stands in the log.
+type Difference struct {
+	Line      int     `json:"line"` // from 1
+	Seq       uint64  `json:"seq"`
+	Component string  `json:"component"`
+	Fields    []Field `json:"fields"`
+}
+
+// A Field is a field that differs. Where a record cannot be made again, there
+// is one whose name is "error".
+type Field struct {
+	Name     string `json:"field"`
+	Recorded string `json:"recorded"`
+	Replayed string `json:"replayed"`
+}
+
+// A Report is what came out of a log.
+type Report struct {
+	Records     int          `json:"records"`
+	Differences []Difference `json:"differences"`
+	// Torn is set where the last line is not complete, as when the process was
+	// killed; what came before it was replayed.
+	Torn *decision.LogError `json:"-"`
+}
+
+// Check makes every record of a log again and compares it byte for byte. The
+// error is that of reading; a line that is no record is one too, a
+// [*decision.LogError].
+func Check(log io.Reader) (*Report, error) {
+	c := checker{list: components(), history: history{results: map[uint64]any{}}}
+	return run(log, c.check)
+}
+
+// run calls f with every line.
+func run(log io.Reader, f func(*decision.Line) *Difference) (*Report, error) {
+	r := &Report{Differences: []Difference{}}
+	for l, err := range decision.Read(log) {
+		if err != nil {
+			if e, ok := errors.AsType[*decision.LogError](err); ok && errors.Is(e, decision.ErrTorn) {
+				r.Torn = e
+				return r, nil
+			}
+			return r, err
+		}
+		r.Records++
+		if d := f(&l); d != nil {
+			r.Differences = append(r.Differences, *d)
+		}
+	}
+	return r, nil
+}
+
+// A checker goes through a log.
+type checker struct {
+	list    []component
+	history history
+	next    uint64 // the number that the next record must have
+	parent  string // and the hash that it must name
+}
+
+func (c *checker) check(l *decision.Line) *Difference {
+	made, err := c.again(l)
+	c.next, c.parent = l.Seq+1, l.Hash // so that one altered record is one difference, or two
+	d := &Difference{Line: l.Number, Seq: l.Seq, Component: l.Component}
+	if err != nil {
+		d.Fields = []Field{{"error", "", err.Error()}}
+		return d
+	}
+	line, err := made.AppendLine(nil)
+	if err == nil && bytes.Equal(line, l.Raw) {
+		return nil
+	}
+	d.Fields = fields(&l.Record, &made)
+	if len(d.Fields) == 0 {
+		d.Fields = []Field{{"text", string(l.Raw), string(line)}}
+	}
+	return d
+}
+
+// again makes a record from the inputs of a line.
+func (c *checker) again(l *decision.Line) (decision.Record, error) {
+	k, ok := find(c.list, l.Component)
+	if !ok {
+		return decision.Record{}, fmt.Errorf("there is no component %q", l.Component)
+	}
+	c.history.seq = c.next
+	draft, err := k.redo(&c.history, l.Inputs)
+	if err != nil {
+		return decision.Record{}, err
+	}
+	draft.Tick = l.Tick
+	return decision.Make(&draft, c.next, c.parent, l.TNS)
+}
+
+// fields lists what differs between two records.
+func fields(a, b *decision.Record) (out []Field) {
+	for _, f := range []struct{ name, a, b string }{
+		{"seq", fmt.Sprint(a.Seq), fmt.Sprint(b.Seq)},
+		{"rule", a.Rule, b.Rule},
+		{"evaluated", fmt.Sprintf("%q", a.Evaluated), fmt.Sprintf("%q", b.Evaluated)},
+		{"target", a.Target, b.Target},
+		{"device", a.Device, b.Device},
+		{"reason", a.Reason, b.Reason},
+		{"inputs", string(a.Inputs), string(b.Inputs)},
+		{"config_hash", a.ConfigHash, b.ConfigHash},
+		{"parent", a.Parent, b.Parent},
+		{"hash", a.Hash, b.Hash},
+	} {
+		if f.a != f.b {
+			out = append(out, Field{f.name, f.a, f.b})
+		}
+	}
+	return out
+}

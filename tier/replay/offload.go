@@ -1,0 +1,77 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+
+	"atenia/tier"
+	"atenia/tier/decision"
+)
+
+// offloadInputs are what a plan of offloading depends on.
+type offloadInputs struct {
+	Config    tier.OffloadConfig `json:"config"`
+	Tick      uint64             `json:"tick"`
+	Pressures pressures          `json:"pressures"`
+	Tensors   []offloadTensor    `json:"tensors"` // as they were named
+}
+
+// An offloadTensor is a tensor that may leave.
+type offloadTensor struct {
+	ID    string     `json:"id"`
+	Tier  *tier.Tier `json:"tier"` // absent: not registered
+	Bytes uint64     `json:"bytes"`
+	tier.OffloadMark
+}
+
+func offloadInputsOf(o *tier.Offload, s tier.Snapshot, ids []string, m *tier.Manager, tick uint64) offloadInputs {
+	in := offloadInputs{Config: o.Config(), Tick: tick, Pressures: pressuresOf(s), Tensors: []offloadTensor{}}
+	for _, id := range ids {
+		t := offloadTensor{ID: id, OffloadMark: o.Mark(id)}
+		if at, ok := m.Tier(id); ok {
+			t.Tier = &at
+			t.Bytes, _ = m.Len(id)
+		}
+		in.Tensors = append(in.Tensors, t)
+	}
+	return in
+}
+
+func (in offloadInputs) draft(*history) (decision.Draft, error) {
+	o, m := tier.NewOffload(in.Config), tier.New(tier.Config{})
+	var ids []string
+	for _, t := range in.Tensors {
+		ids = append(ids, t.ID)
+		o.SetMark(t.ID, t.OffloadMark)
+		if t.Tier == nil {
+			continue
+		}
+		if err := m.Register(t.ID, t.Bytes, *t.Tier); err != nil {
+			return decision.Draft{}, fmt.Errorf("inputs: %w", err)
+		}
+	}
+	return offloadDraft(in, o.PlanWithTick(in.Pressures.snapshot(), ids, m, in.Tick)), nil
+}
+
+// offloadRules names what a reason begins with.
+var offloadRules = [...]struct{ prefix, rule string }{
+	{"VRAM and RAM pressure high", "VramRamHigh"},
+	{"VRAM pressure high", "VramHigh"},
+	{"RAM pressure high", "RamHigh"},
+	{"No new offloading", "Hysteresis"},
+	{"No offloading", "NotNeeded"},
+	{"", "Promote"},
+}
+
+func offloadDraft(in offloadInputs, p tier.OffloadPlan) decision.Draft {
+	d := decision.Draft{Reason: p.Reason, Config: in.Config}
+	for _, r := range offloadRules {
+		if strings.HasPrefix(p.Reason, r.prefix) {
+			d.Rule = r.rule
+			break
+		}
+	}
+	d.Evaluated = []string{d.Rule}
+	d.Target = strings.Join(texts(p.Actions), ", ")
+	return d
+}

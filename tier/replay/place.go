@@ -1,0 +1,115 @@
+package replay
+
+import (
+	"maps"
+	"slices"
+
+	"atenia/tier"
+	"atenia/tier/decision"
+	"atenia/tier/hw"
+	"atenia/tier/stream"
+)
+
+// pressures are those of a snapshot; absent is unknown.
+type pressures struct {
+	VRAM *decision.Float `json:"vram"`
+	RAM  *decision.Float `json:"ram"`
+}
+
+func pressuresOf(s tier.Snapshot) pressures {
+	return pressures{decision.FloatOf(s.VRAM.Pressure), decision.FloatOf(s.RAM.Pressure)}
+}
+
+func (p pressures) snapshot() tier.Snapshot {
+	return tier.Snapshot{VRAM: tier.Status{Pressure: p.VRAM.Value()}, RAM: tier.Status{Pressure: p.RAM.Value()}}
+}
+
+// placeInputs are what a placement depends on.
+type placeInputs struct {
+	ID           string          `json:"id"`
+	Elements     uint64          `json:"num_elements"`
+	ElementBytes uint32          `json:"element_size_bytes"`
+	Cost         *decision.Float `json:"estimated_compute_cost"`
+	GPUs         []placeGPU      `json:"gpus"`
+	Reliability  []placeDevice   `json:"reliability"` // by id
+	Pressures    pressures       `json:"pressures"`
+	Unknown      bool            `json:"pressure_unknown"` // of either: what is missing was assumed
+}
+
+type placeGPU struct {
+	ID    string          `json:"id"`
+	Score *decision.Float `json:"compute_score_est"`
+}
+
+type placeDevice struct {
+	ID      string  `json:"id"`
+	OK      uint64  `json:"ok_count"`
+	Fail    uint64  `json:"fail_count"`
+	ErrorMS *uint64 `json:"last_error_epoch_ms"`
+}
+
+func placeInputsOf(p tier.TensorProfile, s hw.Snapshot) placeInputs {
+	in := placeInputs{
+		ID: p.Name, Elements: p.Elements, ElementBytes: p.ElementBytes, Cost: decision.FloatOf(p.Cost),
+		GPUs: []placeGPU{}, Reliability: []placeDevice{},
+		Pressures: pressures{decision.FloatOf(s.Pressure.VRAM), decision.FloatOf(s.Pressure.RAM)},
+		Unknown:   s.Pressure.VRAM == nil || s.Pressure.RAM == nil,
+	}
+	for i := range s.GPUs {
+		in.GPUs = append(in.GPUs, placeGPU{s.GPUs[i].ID, decision.FloatOf(s.GPUs[i].ComputeScore)})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Reliability)) {
+		r := s.Reliability[id]
+		in.Reliability = append(in.Reliability, placeDevice{id, r.OK, r.Fail, r.LastErrorEpochMS})
+	}
+	return in
+}
+
+func (in placeInputs) draft(*history) (decision.Draft, error) {
+	p := tier.TensorProfile{Name: in.ID, Elements: in.Elements, ElementBytes: in.ElementBytes, Cost: in.Cost.Value()}
+	s := hw.Snapshot{Reliability: map[string]hw.Reliability{}}
+	s.Pressure = hw.Pressure{VRAM: in.Pressures.VRAM.Value(), RAM: in.Pressures.RAM.Value()}
+	for _, g := range in.GPUs {
+		s.GPUs = append(s.GPUs, hw.GPU{ID: g.ID, ComputeScore: g.Score.Value()})
+	}
+	for _, r := range in.Reliability {
+		s.Reliability[r.ID] = hw.Reliability{OK: r.OK, Fail: r.Fail, LastErrorEpochMS: r.ErrorMS}
+	}
+	return placeDraft(tier.Decide(p, s)), nil
+}
+
+// placeLimits are the constants of placement.
+var placeLimits = struct {
+	SafeVRAM     float32 `json:"safe_vram"`
+	SafeRAM      float32 `json:"safe_ram"`
+	CriticalVRAM float32 `json:"critical_vram"`
+	CriticalRAM  float32 `json:"critical_ram"`
+	VeryHighRAM  float32 `json:"very_high_ram"`
+	HeavyCost    float32 `json:"heavy_cost"`
+	HugeBytes    uint64  `json:"huge_bytes"`
+}{tier.SafeVRAM, tier.SafeRAM, tier.CriticalVRAM, tier.CriticalRAM, tier.VeryHighRAM, tier.HeavyCost, tier.HugeBytes}
+
+func placeDraft(d tier.Decision) decision.Draft {
+	out := decision.Draft{Rule: d.Because.Rule.String(), Target: d.To.String(), Device: d.Device, Reason: d.Reason, Config: placeLimits}
+	for _, r := range d.Rejected() {
+		out.Evaluated = append(out.Evaluated, r.Rule.String())
+	}
+	out.Evaluated = append(out.Evaluated, out.Rule)
+	return out
+}
+
+// planInputs are what the plan of a kernel depends on.
+type planInputs struct {
+	Kernel    stream.Kernel `json:"kernel"`
+	Tiers     []tier.Tier   `json:"tiers"`
+	Pressures pressures     `json:"pressures"`
+	GPU       bool          `json:"gpu_available"`
+}
+
+func (in planInputs) draft(*history) (decision.Draft, error) {
+	return planDraft(stream.MakePlan(in.Kernel, in.Tiers, in.Pressures.snapshot(), in.GPU)), nil
+}
+
+func planDraft(p stream.Plan) decision.Draft {
+	return decision.Draft{Rule: p.Trace.Winner.String(), Evaluated: texts(p.Trace.Evaluated), Target: p.Target.String(), Reason: p.Reason}
+}
