@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"atenia/internal/durable/faultfs"
@@ -344,5 +348,55 @@ func TestLeftovers(t *testing.T) {
 	move(t, m, "b", tier.VRAM)
 	if h := m.Health(); len(h.Leftovers) != 0 || m.Ledger().VRAM.Used != 3 || !slices.Equal(v.IDs(), []string{"b"}) {
 		t.Errorf("%+v, %+v, %q", h, m.Ledger(), v.IDs())
+	}
+}
+
+// TestOverwrittenLeftover checks that a handle that could not be freed and was
+// then written again is one handle.
+func TestOverwrittenLeftover(t *testing.T) {
+	v := &tiertest.FakeVRAM{Fail: func(c tiertest.Call, _ string) error {
+		if c == tiertest.Free {
+			return errors.New("never")
+		}
+		return nil
+	}}
+	m := tier.New(tier.Config{Adapter: v})
+	register(t, m, "a", []byte{1, 2, 3}, tier.RAM)
+	move(t, m, "a", tier.VRAM, tier.RAM, tier.VRAM)
+	if h, l := m.Health(), m.Ledger(); len(h.Leftovers) != 0 || l.VRAM.Used != v.Total() {
+		t.Errorf("%+v, %+v, %d bytes on the device", h, l, v.Total())
+	}
+}
+
+// TestTransfers checks that no more bytes move at once than configured.
+func TestTransfers(t *testing.T) {
+	var now, most atomic.Int32
+	v := &tiertest.FakeVRAM{Fail: func(tiertest.Call, string) error {
+		n := now.Add(1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		runtime.Gosched()
+		now.Add(-1)
+		return nil
+	}}
+	m := tier.New(tier.Config{Adapter: v, Transfers: 1})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		id := fmt.Sprint(i)
+		register(t, m, id, []byte{1}, tier.RAM)
+		wg.Go(func() {
+			for range 20 {
+				if _, err := m.Move(context.Background(), id, tier.VRAM); err != nil {
+					t.Error(err)
+				}
+				if _, err := m.Bytes(id); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d transfers at once", most.Load())
 	}
 }

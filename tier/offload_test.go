@@ -130,6 +130,17 @@ func TestOffloadTakesBack(t *testing.T) {
 	if p := o.PlanWithTick(full(.99, .1), ids, m, 2); fmt.Sprint(p.Actions) != "[MoveToRam b MoveToRam c]" {
 		t.Errorf("then %v, %q", p.Actions, p.Reason)
 	}
+
+	// Each gets its own mark back: "c" an older one, "b" none.
+	o = tier.NewOffload(tier.DefaultOffload())
+	_ = o.PlanWithTick(full(.99, .1), []string{"c"}, m, 1)
+	p = o.PlanWithTick(full(.99, .1), ids, m, 10)
+	if _, err := o.Apply(context.Background(), p, m); !errors.Is(err, tier.ErrBackendUnavailable) {
+		t.Error(err)
+	}
+	if p := o.PlanWithTick(full(.99, .1), ids, m, 4); fmt.Sprint(p.Actions) != "[MoveToRam b]" || !strings.Contains(p.Reason, "cooldown") {
+		t.Errorf("then %v, %q", p.Actions, p.Reason)
+	}
 }
 
 // TestOffloadPromotes checks that what was taken away comes back to where it
@@ -162,6 +173,8 @@ func TestOffloadPromotes(t *testing.T) {
 		if p := o.PlanWithTick(full(.1, .1), ids, m, 20); len(p.Actions) > 0 || strings.Contains(p.Reason, "back") {
 			t.Errorf("again: %v %q", p.Actions, p.Reason)
 		}
+		move(t, m, "a", tier.SSD) // by somebody else: not this engine's to undo
+		wantPlan(t, o.PlanWithTick(full(.1, .1), ids, m, 30), "[]", "No offloading needed")
 	}
 }
 

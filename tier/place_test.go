@@ -79,6 +79,8 @@ func TestPlacement(t *testing.T) {
 		{"PL-14", machine(.3, .9, gpu("gpu0")), nil, heavy(small, 200), tier.VRAM, "gpu0", safe("gpu0", "1.00"), tier.RuleSafeVRAM},
 		{"PL-15", machine(unknown, unknown, gpu("gpu0")), nil, small, tier.RAM, "", toRAM, tier.RuleHighVRAM},
 		{"PL-16", machine(.3, .1, gpu("gpu0")), map[string]hw.Reliability{"gpu0": failed}, small, tier.VRAM, "gpu0", safe("gpu0", "0.76"), tier.RuleSafeVRAM},
+		{"counts saturate", machine(.2, .2, gpu("gpu0")), map[string]hw.Reliability{"gpu0": rel(1<<63, 1<<63)},
+			small, tier.VRAM, "gpu0", safe("gpu0", "0.50"), tier.RuleSafeVRAM},
 		{"without reliability", machine(.3, .1, gpu("gpu0")), map[string]hw.Reliability{"gpu0": rel(0, 9)}, small,
 			tier.CPU, "", "No GPU can be relied on (reliability=0.00); falling back to CPU", tier.RuleNoReliability},
 		{"the size saturates", machine(.2, .2, gpu("gpu0")), nil, tier.TensorProfile{Elements: math.MaxUint64, ElementBytes: 2},
