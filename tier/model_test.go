@@ -104,10 +104,7 @@ func (w *world) check(t *testing.T, what string) {
 	files := map[string]bool{}
 	for _, id := range w.m.IDs() {
 		r, _ := w.m.Residence(id)
-		data, err := w.m.Peek(id)
-		if r.Backing == tier.BackingVRAMHandle {
-			data, _ = w.vram.Held(id)
-		}
+		data, err := w.held(id, r.Backing)
 		if err != nil || !bytes.Equal(data, w.data[id]) {
 			t.Fatalf("%s: %.9q in %v has %x (%v), want %x", what, id, r.Backing, data, err, w.data[id])
 		}
@@ -142,6 +139,20 @@ func (w *world) check(t *testing.T, what string) {
 	}
 }
 
+// held returns what lies behind a tensor, read past faults.
+func (w *world) held(id string, b tier.Backing) (data []byte, err error) {
+	switch b {
+	case tier.BackingVRAMHandle:
+		data, _ = w.vram.Held(id)
+	case tier.BackingSSDFile:
+		path, _, _ := w.m.File(id)
+		data, err = os.ReadFile(path)
+	default:
+		data, err = w.m.Peek(id)
+	}
+	return data, err
+}
+
 // finish removes everything without faults and looks for what stayed behind.
 func (w *world) finish(t *testing.T) {
 	t.Helper()
@@ -171,16 +182,21 @@ func (w *world) finish(t *testing.T) {
 }
 
 // TestRandomMoves moves odd ids at random, with a device that comes, goes and
-// fails and with small budgets, and compares with a model after every step.
+// fails, a disk that fails once and small budgets, and compares with a model
+// after every step.
 func TestRandomMoves(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			var budget map[tier.Tier]uint64
 			if seed%3 > 0 {
 				budget = map[tier.Tier]uint64{tier.RAM: 100 * seed, tier.VRAM: 60, tier.SSD: 90}
 			}
-			w := newWorld(t, seed, nil, budget)
+			var disk *faultfs.FS
+			if seed >= 8 {
+				disk = faultfs.New(int(20+31*(seed-8)), faultfs.Torn)
+			}
+			w := newWorld(t, seed, disk, budget)
 			w.faulty = seed%2 == 1
 			for range 150 {
 				w.check(t, w.step(t))
@@ -195,15 +211,13 @@ func TestRandomMoves(t *testing.T) {
 // ledger agrees with the folder.
 func TestFaultyDisk(t *testing.T) {
 	data := []byte("some bytes of a tensor")
-	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Torn, faultfs.Full} {
+	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Torn, faultfs.Full, faultfs.Stop} {
 		for n, fsys := range faultfs.Each(fault) {
 			w := newWorld(t, 1, fsys, nil)
 			w.vram.SetAvailable(true)
 			if _, _, err := w.m.Place(context.Background(), "a/b", bytes.Clone(data), tier.SSD); err == nil {
 				w.data["a/b"] = data
 			}
-			w.m.Register("small", 3, tier.RAM)
-			_ = w.m.Remove("small")
 			for _, to := range []tier.Tier{tier.RAM, tier.SSD, tier.VRAM, tier.SSD, tier.CPU, tier.RAM} {
 				_, err := w.m.Move(context.Background(), "a/b", to)
 				if known := w.data["a/b"] != nil; err != nil && known && !errors.Is(err, tier.ErrIO) {
@@ -213,8 +227,17 @@ func TestFaultyDisk(t *testing.T) {
 					t.Errorf("fault %d at call %d: in %v, want %v", fault, n, at, to)
 				}
 			}
-			if len(w.data) > 0 && fault != faultfs.Full {
+			if len(w.data) > 0 && fault != faultfs.Stop {
 				wantBytes(t, w.m, "a/b", data)
+			}
+			whole, err := filepath.Glob(filepath.Join(w.dir, "tensor_*.bin"))
+			for _, f := range whole {
+				if b, err := os.ReadFile(f); err != nil || !bytes.Equal(b, data) {
+					t.Errorf("fault %d at call %d: %s has %q, %v", fault, n, f, b, err)
+				}
+			}
+			if err != nil {
+				t.Error(err)
 			}
 			if h := w.m.Health(); len(h.Leftovers) > 1 {
 				t.Errorf("fault %d at call %d: leftovers %v", fault, n, h.Leftovers)
