@@ -142,3 +142,19 @@ func (m *Manager) Ledger() Ledger {
 	defer m.mu.Unlock()
 	return m.ledger
 }
+
+// Snapshot returns the budgets as tiers are seen by [Offload] and the planners:
+// a tier without a budget has no pressure, one with it the part that is held.
+func (l Ledger) Snapshot() Snapshot {
+	status := func(a Account) Status {
+		if a.Total == math.MaxUint64 {
+			return Status{}
+		}
+		free, pressure := a.Free(), float32(1)
+		if a.Total > 0 {
+			pressure = float32(float64(a.Total-free) / float64(a.Total))
+		}
+		return Status{Total: &a.Total, Free: &free, Pressure: &pressure}
+	}
+	return Snapshot{VRAM: status(l.VRAM), RAM: status(l.RAM), SSD: status(l.SSD)}
+}

@@ -400,3 +400,13 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("%d transfers at once", most.Load())
 	}
 }
+
+// TestLedgerSnapshot checks the pressures that budgets give.
+func TestLedgerSnapshot(t *testing.T) {
+	m := tier.New(tier.Config{Dir: ssd(t), Budget: map[tier.Tier]uint64{tier.RAM: 8, tier.VRAM: 0}})
+	register(t, m, "a", []byte{1, 2}, tier.RAM)
+	s := m.Ledger().Snapshot()
+	if *s.RAM.Total != 8 || *s.RAM.Free != 6 || *s.RAM.Pressure != .25 || *s.VRAM.Pressure != 1 || s.SSD.Pressure != nil {
+		t.Errorf("%+v", s)
+	}
+}
