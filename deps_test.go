@@ -59,7 +59,7 @@ tier/budget:         tier
 tier/tiertest:       tier
 tier/hw:             internal/cpu internal/durable internal/arena internal/direct
 tier/backward:       tier tier/blob tier/stream
-tier/graph:          tier tier/stream
+tier/graph:          tier tier/lane tier/stream
 tier/lane:           tier/stream
 tier/stream:         tier
 tier/learn:          internal/durable

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/backward"
 	"atenia/tier/blob"
@@ -75,7 +76,7 @@ func (m *goldenManager) reopen(t *testing.T, v goldenVRAM) {
 	cache := m.cache
 	*m = *(&goldenMemory{VRAM: v, SSDDir: "ok"}).build(t)
 	m.cache = cache
-	c := tier.Config{Dir: t.TempDir(), Cache: cache}
+	c := tier.Config{Dir: t.TempDir(), Cache: cache, FS: faultfs.NoSync()}
 	if m.fake != nil {
 		c.Adapter = m.fake
 	}

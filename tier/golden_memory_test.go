@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/blob"
 	"atenia/tier/tiertest"
@@ -50,7 +51,7 @@ func (g *goldenMemory) build(t *testing.T) *goldenManager {
 	if g.Persistent != nil {
 		m.cache = goldenCache(t, filepath.Join(root, "cache"), *g.Persistent)
 	}
-	c := tier.Config{Dir: filepath.Join(root, "ssd", "tensors"), Cache: m.cache}
+	c := tier.Config{Dir: filepath.Join(root, "ssd", "tensors"), Cache: m.cache, FS: faultfs.NoSync()}
 	started := false
 	if g.VRAM.Adapter == "fake" {
 		refuse := tiertest.Refuse(map[tiertest.Call][]string{tiertest.Upload: g.VRAM.FailUpload, tiertest.Download: g.VRAM.FailDownload})
@@ -102,7 +103,7 @@ func goldenCache(t *testing.T, root, how string) *blob.Cache {
 		block(t, filepath.Join(root, "x"))
 		root = filepath.Join(root, "x")
 	}
-	c, err := blob.OpenCache(root, blob.Config{})
+	c, err := blob.OpenCache(root, blob.Config{FS: faultfs.NoSync()})
 	if err != nil {
 		t.Fatal(err)
 	}

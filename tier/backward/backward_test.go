@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/blob"
 	"atenia/tier/stream"
@@ -18,7 +19,7 @@ type tiers = map[string]tier.Tier
 
 func manager(t *testing.T, device tier.Adapter, cache *blob.Cache, at tiers) *tier.Manager {
 	t.Helper()
-	m := tier.New(tier.Config{Dir: t.TempDir(), Adapter: device, Cache: cache})
+	m := tier.New(tier.Config{Dir: t.TempDir(), FS: faultfs.NoSync(), Adapter: device, Cache: cache})
 	for id, to := range at {
 		if _, _, err := m.Place(context.Background(), id, []byte("grad"), to); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/blob"
 	"atenia/tier/tiertest"
@@ -14,7 +15,7 @@ import (
 
 func openCache(t *testing.T, root string) *blob.Cache {
 	t.Helper()
-	c, err := blob.OpenCache(root, blob.Config{})
+	c, err := blob.OpenCache(root, blob.Config{FS: faultfs.NoSync()})
 	if err != nil {
 		t.Fatal(err)
 	}

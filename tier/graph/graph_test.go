@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/stream"
 )
@@ -28,7 +29,7 @@ type tensor struct {
 
 func memory(t *testing.T, device tier.Adapter, tensors ...tensor) *tier.Manager {
 	t.Helper()
-	m := tier.New(tier.Config{Dir: t.TempDir(), Adapter: device})
+	m := tier.New(tier.Config{Dir: t.TempDir(), Adapter: device, FS: faultfs.NoSync()})
 	for _, x := range tensors {
 		if _, _, err := m.Place(context.Background(), x.id, content(x.id, x.n), x.at); err != nil {
 			t.Fatal(err)

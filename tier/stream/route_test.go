@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/tiertest"
 )
@@ -14,7 +15,7 @@ import (
 // device is nil for none.
 func tensors(t *testing.T, device tier.Adapter, at map[string]tier.Tier) *tier.Manager {
 	t.Helper()
-	m := tier.New(tier.Config{Dir: t.TempDir(), Adapter: device})
+	m := tier.New(tier.Config{Dir: t.TempDir(), FS: faultfs.NoSync(), Adapter: device})
 	for id, to := range at {
 		if _, _, err := m.Place(context.Background(), id, []byte("abcd"), to); err != nil {
 			t.Fatal(err)
