@@ -162,8 +162,20 @@ func (a *app) root() *cobra.Command {
 			return sub.Help()
 		},
 	})
-	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()), hardware.Command(a.env()))
-	c.AddCommand(a.run(), a.chat(), a.plan(), a.inspect(), a.logits(), a.tokenize(), a.quantize(), a.doctor(), a.bench(), explain.Command(a.env()), replay.Command(a.env()))
+	c.AddCommand(
+		a.run(),
+		a.chat(),
+		a.plan(),
+		a.inspect(),
+		a.logits(),
+		a.tokenize(),
+		a.quantize(),
+		a.doctor(),
+		a.bench(),
+		explain.Command(a.env()),
+		hardware.Command(a.env()),
+		replay.Command(a.env()),
+	)
 	checkArgs(c)
 	c.AddCommand(environmentHelp())
 	return c

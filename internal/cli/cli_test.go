@@ -152,6 +152,13 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
+	seen := map[string]bool{}
+	for _, c := range root.Commands() {
+		if seen[c.Name()] {
+			t.Errorf("two commands %s", c.Name())
+		}
+		seen[c.Name()] = true
+	}
 	if !strings.Contains(string(call(t)), "atenia run") {
 		t.Error("nothing is said without a command")
 	}
