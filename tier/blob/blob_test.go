@@ -79,7 +79,7 @@ func TestStore(t *testing.T) {
 	}
 	data := append(bytes.Repeat([]byte{3}, 1000), 1, 2, 2)
 	t.Run("MM-13", func(t *testing.T) {
-		for c := range Codec(len(codecNames)) {
+		for _, c := range Codecs {
 			path, m, err := s.Write("t1", data, c)
 			if err != nil || m.Codec != c || m.OriginalBytes != uint64(len(data)) {
 				t.Fatalf("%v: %+v, %v", c, m, err)
@@ -122,7 +122,7 @@ func TestBrokenBlob(t *testing.T) {
 	for i := range data {
 		data[i] = byte(rng.IntN(3))
 	}
-	for c := range Codec(len(codecNames)) {
+	for _, c := range Codecs {
 		path, m, err := s.Write("t", data, c)
 		if err != nil {
 			t.Fatal(err)

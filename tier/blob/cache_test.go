@@ -171,7 +171,7 @@ func TestAdopt(t *testing.T) {
 	dir := t.TempDir()
 	s, c := NewStore(dir, nil), open(t, filepath.Join(dir, "cache"), nil)
 	data := bytes.Repeat([]byte{5}, 1000)
-	for codec := range Codec(len(codecNames)) {
+	for _, codec := range Codecs {
 		path, m, err := s.Write("t", data, codec)
 		must(t, err)
 		must(t, c.Adopt(Tensor, "k", path, m, data, Options{Overwrite: true, Version: 7}))

@@ -9,11 +9,13 @@ type Codec uint8
 
 // The codecs. None is right for most tensors: see [Choose].
 const (
-	None Codec = iota // the bytes themselves
-	RLE               // runs of equal bytes: what is nearly all zero
+	None      Codec = iota // the bytes themselves
+	RLE                    // runs of equal bytes: what is nearly all zero
+	Zstd                   // Zstandard: what repeats itself
+	PlaneHuff              // bfloat16 weights, whose exponents are coded by Huffman
 )
 
-var codecNames = [...]string{"None", "Rle"}
+var codecNames = [...]string{"None", "Rle", "Zstd", "PlaneHuff"}
 
 // String returns the codec's name in files.
 func (c Codec) String() string {
@@ -32,6 +34,9 @@ func ParseCodec(s string) (Codec, bool) {
 	}
 	return 0, false
 }
+
+// Codecs are all of them, in order.
+var Codecs = []Codec{None, RLE, Zstd, PlaneHuff}
 
 // MarshalText writes the codec's name.
 func (c Codec) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
@@ -53,6 +58,10 @@ func Encode(c Codec, data []byte) ([]byte, error) {
 		return data, nil
 	case RLE:
 		return encodeRLE(data), nil
+	case Zstd:
+		return encodeZstd(data)
+	case PlaneHuff:
+		return encodePlanes(data)
 	}
 	return nil, fmt.Errorf("encode: no codec %d", uint8(c))
 }
@@ -69,6 +78,10 @@ func Decode(c Codec, content []byte, size uint64) ([]byte, error) {
 		return content, nil
 	case RLE:
 		return decodeRLE(content, size)
+	case Zstd:
+		return decodeZstd(content, size)
+	case PlaneHuff:
+		return decodePlanes(content, size)
 	}
 	return nil, invalid("Invalid SSD blob: no codec %d", uint8(c))
 }

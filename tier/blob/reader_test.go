@@ -19,7 +19,7 @@ func TestReader(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i >> 10)
 	}
-	for c := range Codec(len(codecNames)) {
+	for _, c := range Codecs {
 		path, m, err := s.Write("t", data, c)
 		must(t, err)
 		got, err := r.Read(t.Context(), path, m, mem.Bytes)

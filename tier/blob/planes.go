@@ -1,0 +1,159 @@
+package blob
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/klauspost/compress/huff0"
+)
+
+// PlaneHuff splits bfloat16 numbers into two planes of bytes. The exponents of
+// weights are few and are coded by Huffman in blocks; sign and mantissa are as
+// good as random and stay.
+//
+//	number    s eeeeeeee mmmmmmm
+//	planes    eeeeeeee and smmmmmmm
+//	content   length of all (64 bits), blocks
+//	block     how, length of the exponents in bytes (32 bits), exponents, rest
+//
+// A last odd byte follows the last block.
+
+// planeBlock is how many numbers a block has; the last one has fewer.
+const planeBlock = 64 << 10
+
+// How the exponents of a block are written.
+const (
+	planeRaw  = iota // as they are
+	planeSame        // one that all numbers have
+	planeHuff        // in four Huffman streams
+)
+
+const planeHeader = 1 + 4
+
+func encodePlanes(data []byte) ([]byte, error) {
+	out := make([]byte, 0, len(data)*3/4+planeHeader)
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(data)))
+	exps, rest := make([]byte, planeBlock), make([]byte, planeBlock)
+	s := &huff0.Scratch{Reuse: huff0.ReusePolicyNone}
+	for len(data) >= 2 {
+		n := min(len(data)/2, planeBlock)
+		splitPlanes(exps[:n], rest[:n], data[:2*n])
+		data = data[2*n:]
+		how, e := byte(planeHuff), exps[:1]
+		packed, _, err := huff0.Compress4X(exps[:n], s)
+		switch {
+		case err == nil:
+			e = packed
+		case errors.Is(err, huff0.ErrUseRLE):
+			how = planeSame
+		case errors.Is(err, huff0.ErrIncompressible):
+			how, e = planeRaw, exps[:n]
+		default:
+			return nil, err
+		}
+		out = append(out, how)
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(e)))
+		out = append(append(out, e...), rest[:n]...)
+	}
+	return append(out, data...), nil
+}
+
+func decodePlanes(content []byte, size uint64) ([]byte, error) {
+	if len(content) < 8 || binary.LittleEndian.Uint64(content) != size {
+		return nil, invalid("Invalid PlaneHuff data: it is not of %d bytes", size)
+	}
+	if size/2 > uint64(len(content)) { // a byte of every number is there
+		return nil, invalid("Invalid PlaneHuff data: %d bytes cannot be %d", len(content), size)
+	}
+	out := make([]byte, size)
+	exps := make([]byte, planeBlock)
+	var s *huff0.Scratch
+	dst, src := out, content[8:]
+	for len(dst) >= 2 {
+		n := min(len(dst)/2, planeBlock)
+		at := len(content) - len(src)
+		if len(src) < planeHeader+n {
+			return nil, invalid("Invalid PlaneHuff data: the block at offset %d is cut", at)
+		}
+		how, packed := src[0], uint64(binary.LittleEndian.Uint32(src[1:]))
+		if src = src[planeHeader:]; packed > uint64(len(src)-n) {
+			return nil, invalid("Invalid PlaneHuff data: the exponents at offset %d are cut", at)
+		}
+		e, err := decodeExponents(exps[:n], src[:packed], how, &s)
+		if err != nil {
+			return nil, invalid("Invalid PlaneHuff data: the exponents at offset %d: %v", at, err)
+		}
+		joinPlanes(dst[:2*n], e, src[packed:][:n])
+		dst, src = dst[2*n:], src[packed:][n:]
+	}
+	if copy(dst, src) != len(src) || len(src) != len(dst) {
+		return nil, invalid("Invalid PlaneHuff data: %d bytes after the last block, want %d", len(src), len(dst))
+	}
+	return out, nil
+}
+
+// decodeExponents returns those of a block, in dst or as they stand in src.
+func decodeExponents(dst, src []byte, how byte, s **huff0.Scratch) ([]byte, error) {
+	switch {
+	case how == planeRaw && len(src) == len(dst):
+		return src, nil
+	case how == planeSame && len(src) == 1:
+		for i := range dst {
+			dst[i] = src[0]
+		}
+		return dst, nil
+	case how == planeHuff:
+		var err error
+		if *s, src, err = huff0.ReadTable(src, *s); err != nil {
+			return nil, err
+		}
+		out, err := (*s).Decoder().Decompress4X(dst[:0:len(dst)], src)
+		if err == nil && len(out) != len(dst) {
+			err = errors.New("they are too few")
+		}
+		return out, err
+	}
+	return nil, errors.New("unknown form or length")
+}
+
+// splitPlanes takes numbers of 16 bits apart, four at a time.
+func splitPlanes(exps, rest, data []byte) {
+	n := len(exps)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		v := binary.LittleEndian.Uint64(data[2*i:])
+		binary.LittleEndian.PutUint32(exps[i:], narrow(v>>7&0x00ff00ff00ff00ff))
+		binary.LittleEndian.PutUint32(rest[i:], narrow(v&0x007f007f007f007f|v>>8&0x0080008000800080))
+	}
+	for ; i < n; i++ {
+		v := binary.LittleEndian.Uint16(data[2*i:])
+		exps[i], rest[i] = byte(v>>7), byte(v&0x7f|v>>8&0x80)
+	}
+}
+
+// joinPlanes puts them together again.
+func joinPlanes(data, exps, rest []byte) {
+	n := len(exps)
+	rest, data = rest[:n], data[:2*n]
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		e, r := wide(binary.LittleEndian.Uint32(exps[i:])), wide(binary.LittleEndian.Uint32(rest[i:]))
+		binary.LittleEndian.PutUint64(data[2*i:], e<<7|r&0x007f007f007f007f|r&0x0080008000800080<<8)
+	}
+	for ; i < n; i++ {
+		r := uint16(rest[i])
+		binary.LittleEndian.PutUint16(data[2*i:], uint16(exps[i])<<7|r&0x7f|r&0x80<<8)
+	}
+}
+
+// narrow keeps the low byte of each of four lanes of 16 bits.
+func narrow(v uint64) uint32 {
+	v = (v | v>>8) & 0x0000ffff0000ffff
+	return uint32(v | v>>16)
+}
+
+// wide is the inverse of narrow.
+func wide(b uint32) uint64 {
+	v := (uint64(b) | uint64(b)<<16) & 0x0000ffff0000ffff
+	return (v | v<<8) & 0x00ff00ff00ff00ff
+}
