@@ -3,11 +3,9 @@ package atenia
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"strings"
 
 	"atenia/internal/cpu"
 	"atenia/internal/exec"
@@ -17,60 +15,6 @@ import (
 	"atenia/tier/budget"
 	"atenia/tier/ring"
 )
-
-// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
-// model is mapped, and the system decides what of it is in memory.
-type Budget struct {
-	// RAM is what the whole process may have, in bytes: weights, cached keys and
-	// values, scratch, tokenizer and program. A model that needs more is
-	// streamed from the disk, in part. 0 = no bound.
-	RAM int64
-	// VRAM is what may be used of a device's memory. Without a device anything
-	// but 0 is an error.
-	VRAM int64
-}
-
-// ParseBudget reads "ram=2GiB,vram=0".
-func ParseBudget(s string) (b Budget, err error) {
-	const want = "tiers and sizes, such as ram=2GiB,vram=0"
-	for item := range strings.SplitSeq(s, ",") {
-		name, size, ok := strings.Cut(strings.TrimSpace(item), "=")
-		n, err := budget.ParseSize(size)
-		if !ok || err != nil {
-			return b, &ConfigError{"Budget", s, want}
-		}
-		switch name {
-		case "ram":
-			b.RAM = n
-		case "vram":
-			b.VRAM = n
-		default:
-			return b, &ConfigError{"Budget", s, want}
-		}
-	}
-	if b.RAM == 0 && b.VRAM == 0 {
-		return b, &ConfigError{"Budget", s, "memory for one tier at least"}
-	}
-	return b, nil
-}
-
-// String returns what [ParseBudget] reads, "" for no bound.
-func (b Budget) String() string {
-	if b == (Budget{}) {
-		return ""
-	}
-	return fmt.Sprintf("ram=%d,vram=%d", b.RAM, b.VRAM)
-}
-
-func (b Budget) check() error {
-	switch {
-	case b.RAM < 0:
-		return &ConfigError{"Budget", b.String(), "0 bytes or more"}
-	case b.VRAM != 0:
-		return &ConfigError{"Budget", b.String(), "vram=0: there is no device that this binary can use"}
-	}
-	return nil
-}
 
 // programGrowth is what a process comes to take beyond what it has when a
 // model's text is loaded: code that runs for the first time, stacks, garbage.
@@ -102,11 +46,11 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 		return nil, err
 	}
 	y := &memory{weights: w, release: func() {}}
-	if m.cfg.Budget.RAM == 0 {
+	if !m.cfg.placed() {
 		y.pack = m.packConfig()
 		return y, nil
 	}
-	if y.plan, err = m.place(w); err != nil {
+	if y.plan, err = m.place(); err != nil {
 		return nil, err
 	}
 	if !y.plan.Spills() {
@@ -123,54 +67,31 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 	return y, nil
 }
 
-// place asks the planner with what this process needs beside the weights.
-func (m *Model) place(w exec.Weights) (*budget.Plan, error) {
-	scratch, err := m.scratchBytes(w)
-	if err != nil {
-		return nil, err
-	}
+// place asks the planner, with what this process has come to need by now.
+func (m *Model) place() (*budget.Plan, error) {
 	if m.cfg.CacheBytes == 0 {
-		m.cfg.CacheBytes = m.oneSequence()
+		m.cfg.CacheBytes = m.plan.place.CacheBytes(m.plan.placement())
 	}
-	in := budget.Input{
-		Tensors: residence.Tensors(m.model, m.desc), RAM: m.cfg.Budget.RAM, Chunk: m.cfg.BatchTokens,
-		Reserves: []budget.Reserve{
-			{Name: "program", Bytes: residentNow() + programGrowth},
-			{Name: "buffers", Bytes: scratch},
-			{Name: "cache", Bytes: m.cfg.CacheBytes},
-		},
+	p := *m.plan
+	if p.cfg.Budget.Reserve.Runtime == 0 {
+		p.cfg.Budget.Reserve.Runtime = residentNow() + programGrowth
 	}
-	p, err := budget.Place(in)
+	pl, err := p.Place()
 	if e, ok := errors.AsType[*budget.FloorError](err); ok {
 		return nil, &ConfigError{"Budget", m.cfg.Budget.String(), e.Error()}
 	}
-	return p, err
-}
-
-// oneSequence returns the memory of one sequence as long as the context, and of
-// the pages that are begun.
-func (m *Model) oneSequence() int64 {
-	fixed, perToken := m.Plan().StateBytes()
-	return int64(fixed + perToken*uint64(m.context()+2*m.cfg.PageTokens))
-}
-
-// scratchBytes returns what an executor takes. It depends on the plans and the
-// sizes alone, so one is bound to weights that nobody reads.
-func (m *Model) scratchBytes(w exec.Weights) (int64, error) {
-	c := m.execConfig()
-	c.Threads, c.Pack.Mode = 1, pack.Off
-	x, err := exec.New(&m.model.Plans, w, c)
-	if err != nil {
-		return 0, err
+	if err == nil && (pl.UsesVRAM() || m.cfg.Budget.VRAM > 0) {
+		return nil, &ConfigError{"Budget", m.cfg.Budget.String(), "vram=0: there is no device that this binary can compute on"}
 	}
-	defer x.Close()
-	return x.ScratchBytes(), nil
+	return pl, err
 }
 
 // packWithin lets packed weights take what a budget leaves.
 func (m *Model) packWithin(p *budget.Plan) pack.Config {
 	c := m.packConfig()
-	c.Available, c.Reserve = max(1, m.cfg.Budget.RAM-p.RAM()), 0
+	if ram := p.Input().RAM; ram > 0 {
+		c.Available, c.Reserve = max(1, ram-p.RAM()), 0
+	}
 	return c
 }
 

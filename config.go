@@ -50,6 +50,11 @@ type Config struct {
 	// streamed from the disk in part; results are the same bytes. One sequence
 	// of the context's length has room then, unless CacheBytes says otherwise.
 	Budget Budget
+	// PlanFile is a file that says where each tensor lives, as [WritePlacement]
+	// makes it. "" = tensors are placed by the budget.
+	PlanFile string
+	// Placement has what a plan of tensors is made by beside the budget.
+	Placement PlacementRules
 	// Verify compares weights that are streamed with what was read of them
 	// first, by checksums.
 	Verify bool
@@ -111,9 +116,7 @@ func (c *Config) withDefaults() (Config, error) {
 	if _, err := pack.ParseMode(d.Pack); err != nil {
 		errs = append(errs, &ConfigError{"Pack", d.Pack, pack.Modes()})
 	}
-	if err := d.Budget.check(); err != nil {
-		errs = append(errs, err)
-	}
+	errs = append(errs, d.checkPlacement()...)
 	if d.CacheBytes < 0 {
 		errs = append(errs, &ConfigError{"CacheBytes", d.CacheBytes, "0 or more"})
 	}

@@ -23,6 +23,7 @@ type Model struct {
 	cfg   Config
 	desc  *modelfile.Description
 	model *compile.Model
+	plan  *Plan
 	text  *text.Text
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
@@ -85,6 +86,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 	if m.model, err = compile.Compile(m.desc, m.cfg.compileOptions()); err != nil {
 		return err
 	}
+	m.plan = newPlan(display(m.Path()), m.cfg, m.model, m.desc)
 	if err := m.loadText(); err != nil {
 		return err
 	}
@@ -102,7 +104,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 
 // begin runs the model on the weights where they are now.
 func (m *Model) begin() (err error) {
-	w, c := m.memory.weights, m.execConfig()
+	w, c := m.memory.weights, m.plan.execConfig()
 	c.Pack, c.Stream = m.memory.pack, m.memory.stream
 	x, err := exec.New(&m.model.Plans, w, c)
 	if err != nil {
@@ -123,13 +125,6 @@ func (m *Model) begin() (err error) {
 		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch,
 		"pack", m.packing)
 	return nil
-}
-
-func (m *Model) execConfig() exec.Config {
-	return exec.Config{
-		Threads: m.cfg.Threads, MaxTokens: m.cfg.BatchTokens, MaxLogits: max(m.cfg.Slots, allRows),
-		Context: m.context(), Precise: m.cfg.Precise,
-	}
 }
 
 // loadText loads what the model needs for text. Without it, or with a
@@ -182,16 +177,19 @@ const allRows = 16
 // memory that most uses never need.
 const usualContext = 4096
 
-func (m *Model) context() int {
-	made := m.model.Config.Context
-	for _, r := range m.model.Config.Ropes {
+func (m *Model) context() int { return m.cfg.context(&m.model.Config) }
+
+// context returns how many tokens a sequence of a model may have.
+func (c *Config) context(model *compile.Config) int {
+	made := model.Context
+	for _, r := range model.Ropes {
 		if r.Scaling == "dynamic" { // made to go beyond what it was trained for
-			made = max(made, int(float64(m.model.Config.Context)*float64(r.Factor)))
+			made = max(made, int(float64(model.Context)*float64(r.Factor)))
 		}
 	}
 	switch {
-	case m.cfg.Context > 0:
-		return m.cfg.Context
+	case c.Context > 0:
+		return c.Context
 	case made > 0:
 		return min(made, usualContext)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia/internal/cpu"
+	"atenia/internal/exec"
 	"atenia/internal/pack"
 )
 
@@ -23,18 +24,32 @@ const usualReserve = 256 << 20
 
 // packConfig lets packed weights take what memory there is, less what caches
 // may grow to.
-func (m *Model) packConfig() pack.Config {
-	mode, _ := pack.ParseMode(m.cfg.Pack) // checked by withDefaults
+func (p *Plan) packConfig() pack.Config {
+	mode, _ := pack.ParseMode(p.cfg.Pack) // checked by withDefaults
 	available := cpu.AvailableMemory()
-	fixed, perToken := m.Plan().StateBytes()
-	cache := int64(fixed+perToken*uint64(m.context())) * int64(m.cfg.Slots)
-	if m.cfg.CacheBytes > 0 {
-		cache = min(cache, m.cfg.CacheBytes)
+	fixed, perToken := p.StateBytes()
+	cache := int64(fixed+perToken*uint64(p.cfg.context(&p.model.Config))) * int64(p.cfg.Slots)
+	if p.cfg.CacheBytes > 0 {
+		cache = min(cache, p.cfg.CacheBytes)
 	}
-	return pack.Config{
-		Mode: mode, Available: available, Reserve: max(usualReserve, available/16) + cache,
-		Release: m.desc.Release, Disk: m.packFiles(),
+	return pack.Config{Mode: mode, Available: available, Reserve: max(usualReserve, available/16) + cache}
+}
+
+// execConfig is the configuration of the executor, but for where weights are.
+func (p *Plan) execConfig() exec.Config {
+	return exec.Config{
+		Threads: p.cfg.Threads, MaxTokens: p.cfg.BatchTokens, MaxLogits: p.cfg.maxLogits(),
+		Context: p.cfg.context(&p.model.Config), Precise: p.cfg.Precise,
 	}
+}
+
+// maxLogits returns how many rows of logits a step may hold.
+func (c *Config) maxLogits() int { return min(max(c.Slots, allRows), c.BatchTokens) }
+
+func (m *Model) packConfig() pack.Config {
+	c := m.plan.packConfig()
+	c.Release, c.Disk = m.desc.Release, m.packFiles()
+	return c
 }
 
 // packFiles says where the packed form of the model's files may be kept: beside

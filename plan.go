@@ -11,6 +11,7 @@ import (
 	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
+	"atenia/internal/placement"
 	"atenia/plan"
 	"atenia/plan/pass"
 )
@@ -24,6 +25,8 @@ type Plan struct {
 	cfg    Config
 	model  *compile.Model
 	totals modelfile.Summary
+
+	place *placement.Model
 }
 
 // OpenPlan compiles the plan of a model from its header alone: no weight is
@@ -42,16 +45,20 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", display(path), err)
 	}
-	return &Plan{Path: display(path), Family: m.Family, Plans: &m.Plans, cfg: cfg, model: m, totals: d.Summary()}, nil
+	return newPlan(display(path), cfg, m, d), nil
+}
+
+// newPlan reads from the headers where weights lie, too, as long as they are
+// open.
+func newPlan(path string, cfg Config, m *compile.Model, d *modelfile.Description) *Plan {
+	return &Plan{
+		Path: path, Family: m.Family, Plans: &m.Plans, cfg: cfg, model: m, totals: d.Summary(),
+		place: placement.Describe(path, m, d),
+	}
 }
 
 // Plan returns the plan the model runs.
-func (m *Model) Plan() *Plan {
-	return &Plan{
-		Path: display(m.Path()), Family: m.model.Family, Plans: &m.model.Plans,
-		cfg: m.cfg, model: m.model, totals: m.totals,
-	}
-}
+func (m *Model) Plan() *Plan { return m.plan }
 
 // ID returns "sha256:" and the hash of the plan without addresses: equal for
 // equal plans on any machine.
@@ -104,7 +111,8 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 
 // mapping returns the buffers a plan takes with the configuration's sizes.
 func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
-	sizing := plan.Sizing{Tokens: uint64(p.cfg.BatchTokens), Slots: uint64(p.cfg.Slots), Requested: uint64(max(p.cfg.Slots, allRows))}
+	rows := uint64(p.cfg.maxLogits()) // a decode step has as many rows as logits are wanted
+	sizing := plan.Sizing{Tokens: uint64(p.cfg.BatchTokens), Slots: rows, Requested: rows}
 	m := pass.Map(c, sizing, pass.Inputs(c))
 	return &m
 }

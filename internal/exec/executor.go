@@ -74,6 +74,8 @@ type Executor struct {
 	buffers, arena  arena.Block // registers; work
 	work            []byte      // the bytes of arena
 	workBytes       int
+	registerBytes   int64
+	measuring       bool        // [Measure] binds, and nothing will run
 	weights         *pack.Store // those that products read
 	linearTask      linearTask
 	units           int // bound so far of the plan that is being bound
@@ -92,6 +94,26 @@ type Weights map[string]tensor.View
 // matches [plan.ErrUnsupportedOpcode], [plan.ErrWeightBinding] or another
 // sentinel of package plan before any weight is read.
 func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
+	x, err := prepare(plans, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.bindAll(plans, w); err != nil {
+		x.buffers.Release()
+		return nil, err
+	}
+	if x.arena, err = arena.NewHuge(x.workBytes); err != nil {
+		x.buffers.Release()
+		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
+	}
+	x.work = x.arena.Bytes
+	x.weights.Open(x.ScratchBytes())
+	x.pool = pool.New(x.cfg.Threads)
+	return x, nil
+}
+
+// prepare returns an executor that nothing is bound to and that holds nothing.
+func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -110,18 +132,6 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 			return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "state %d wants pages aligned to %d bytes; they are aligned to %d", i, a, pageAlign)
 		}
 	}
-	if err := x.bindAll(plans, w); err != nil {
-		x.buffers.Release()
-		return nil, err
-	}
-	var err error
-	if x.arena, err = arena.NewHuge(x.workBytes); err != nil {
-		x.buffers.Release()
-		return nil, fmt.Errorf("work memory of a step: %w; a shorter context or fewer tokens a step need less", err)
-	}
-	x.work = x.arena.Bytes
-	x.weights.Open(x.ScratchBytes())
-	x.pool = pool.New(cfg.Threads)
 	return x, nil
 }
 
@@ -172,6 +182,10 @@ func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 	total := uint64(0)
 	for _, n := range sizes {
 		total += n
+	}
+	x.registerBytes = int64(min(total, math.MaxInt64))
+	if x.measuring {
+		return make([][]float32, len(sizes)), nil
 	}
 	var err error
 	if x.buffers, err = arena.NewHuge(int(min(total, math.MaxInt))); err != nil {

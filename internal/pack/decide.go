@@ -84,7 +84,8 @@ func decide(c Config, all []*Matrix) Decision {
 		if n := m.packedBytes(); n > 0 {
 			d.Matrices++
 			d.Bytes += int64(align(n))
-			d.Source += int64(len(m.source.Data))
+			row, _ := m.source.DType.RowBytes(m.source.Cols) // what has a packed form has whole rows
+			d.Source += int64(m.source.Rows) * int64(row)
 		}
 	}
 	room := d.Available - d.Reserve

@@ -80,6 +80,14 @@ func (s *Store) Open(more int64) {
 	}
 }
 
+// Foresee returns what [Store.Open] would decide by the memory there is. It
+// looks at no file.
+func (s *Store) Foresee(more int64) Decision {
+	c := s.cfg
+	c.Reserve += more
+	return decide(c, s.all)
+}
+
 func (s *Store) openMemory() {
 	var err error
 	if s.block, err = arena.NewHuge(int(s.decision.Bytes)); err != nil {

@@ -13,17 +13,18 @@
 // the worst case of a cache that forgets what was used longest ago: it hits
 // nothing. So a part is pinned, and the rest is streamed, always the same rest:
 //
-//	RAM   reserves │ kv, buffers, vectors │ pinned weights │ ring: 3 slots
-//	SSD                                     streamed weights ──read──▶ slot
+//	RAM   reserves │ kv, buffers, vectors │ pinned weights │ ring: 3 units
+//	SSD                                     streamed weights ──read──▶ ring
 //
 // What is pinned is what saves most reading for each byte held: a weight that
 // every pass reads before an expert that few tokens choose, and that before a
 // table of which a token reads one row. Where that is equal, streamed tensors
 // are spread evenly over the pass, so that one is read while what lies between
 // two of them is computed. Tensors of one unit, those that one instruction
-// reads, are streamed together, and a slot of the ring holds the largest such
-// part; a unit that would make the ring large is pinned first, which often
-// saves more than it costs.
+// reads, are streamed together, and the ring holds the largest three such parts:
+// one that is computed with, one that is ready, one that is being read. A unit
+// that would make the ring large is pinned first, which often saves more than
+// it costs.
 //
 // A plan never needs more than its budget: what does not fit is streamed, and
 // below the floor, where not even that works, [Place] fails with a

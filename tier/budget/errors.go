@@ -14,6 +14,10 @@ var (
 	ErrRequire = errors.New("what was required cannot be had")
 	ErrPin     = errors.New("a pin cannot be followed")
 	ErrInput   = errors.New("not an input of a plan")
+	// ErrFile says that a plan file cannot be read.
+	ErrFile = errors.New("not a plan file")
+	// ErrMismatch says that a plan file is another model's.
+	ErrMismatch = errors.New("the plan is for another model")
 )
 
 // A Part is a share of a sum of bytes.

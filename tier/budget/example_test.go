@@ -57,16 +57,16 @@ func ExamplePlace() {
 	// ram vector                       131072  128 KiB     16
 	// ram kv                         33554432  32 MiB      1
 	// ram buffer                      8388608  8 MiB       1
-	// ram ring 3 × 22.01 MiB         69230592  66.02 MiB   -
+	// ram ring of 3 units            69230592  66.02 MiB   -
 	// ram reserve runtime            67108864  64 MiB      -
 	// ssd weight                    531628032  507 MiB     83
 	// ssd table                      67108864  64 MiB      1
 	// ram in all                    535977984  511.15 MiB  99.8 % of the budget of 512 MiB
-	// decode   0.3323 s a token, 0.3323 s a pass of 1, limited by ssd (ssd 0.3323, ram 0.0561, compute 0.0170); 507 MiB read from the ssd
-	// prefill  0.0170 s a token, 8.70 s a pass of 512, limited by compute (ssd 0.3329, ram 0.0562, compute 8.70); 508 MiB read from the ssd
+	// decode   0.332 s a token, 0.332 s a pass of 1, limited by ssd (ssd 0.332, ram 0.0561, compute 0.0170); 507 MiB read from the ssd
+	// prefill  0.0170 s a token, 8.70 s a pass of 512, limited by compute (ssd 0.333, ram 0.0562, compute 8.70); 508 MiB read from the ssd
 	// rates    ssd 1.49 GiB/s, ram 14.9 GiB/s, 100 GFLOP/s
-	// next     +256 MiB RAM: 0.3323 → 0.1435 s
-	// next     +504.13 MiB RAM: 0.3323 → 0.0561 s, nothing is streamed
+	// next     +256 MiB RAM: 0.332 → 0.144 s
+	// next     +504.13 MiB RAM: 0.332 → 0.0561 s, nothing is streamed
 	// token_embd: ssd by rule rows: a pass reads 2 KiB of its 64 MiB, row by row; not vram: no VRAM is in the budget; not ram: 872 KiB of 512 MiB are left by what saves as much or more for each byte
-	// blk.0.ffn_up: ram by rule value: 11 MiB, 1 bytes read by a pass for each byte held: held, it saves 0.0072 s of reading; not vram: no VRAM is in the budget
+	// blk.0.ffn_up: ram by rule value: 11 MiB, 1 bytes read by a pass for each byte held: held, it saves 0.00721 s of reading; not vram: no VRAM is in the budget
 }

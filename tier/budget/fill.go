@@ -8,7 +8,7 @@ import (
 
 // fill pins what an option leaves room for.
 func (s *spill) fill(o option) *choice {
-	f := &filling{s: s, room: s.b.in.RAM - o.need, pinned: make([]bool, len(s.b.out)), ring: int64(o.slots) * o.slot}
+	f := &filling{s: s, room: s.b.in.RAM - o.need, pinned: make([]bool, len(s.b.out)), ring: o.ring.Bytes()}
 	for _, i := range o.pinned {
 		f.pinned[i] = true
 	}

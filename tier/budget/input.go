@@ -68,8 +68,8 @@ func (t *Tensor) reads() float64 {
 
 // A Device is a memory beside RAM that may be used.
 type Device struct {
-	ID    string
-	Bytes int64 // of it for weights
+	ID    string `json:"id"`
+	Bytes int64  `json:"bytes"` // of it for weights
 }
 
 // A Reserve is RAM that no tensor gets.
@@ -130,6 +130,7 @@ type Rates struct {
 // An Input is all that a plan depends on.
 type Input struct {
 	Tensors  []Tensor // in the order of first use
+	Files    []Part   // that hold the weights: a plan file belongs to them
 	RAM      int64    // budget in bytes; 0 = no bound
 	SSD      int64    // most that may be streamed, bytes; 0 = no bound
 	Devices  []Device

@@ -2,6 +2,8 @@ package budget
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 
 	"atenia/tier"
 )
@@ -57,13 +59,9 @@ func changes(p *Plan) (out []Change) {
 
 // seconds prints a time with three digits.
 func seconds(s float64) string {
-	switch {
-	case s >= 99.95:
-		return fmt.Sprintf("%.0f", s)
-	case s >= 9.995:
-		return fmt.Sprintf("%.1f", s)
-	case s >= 0.9995:
-		return fmt.Sprintf("%.2f", s)
+	if s <= 0 {
+		return "0"
 	}
-	return fmt.Sprintf("%.4f", s)
+	digits := 2 - int(math.Floor(math.Log10(s)))
+	return strconv.FormatFloat(s, 'f', min(max(digits, 0), 9), 64)
 }

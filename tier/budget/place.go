@@ -32,7 +32,7 @@ func place(in Input, fixed map[string]Placed) (*Plan, error) {
 	// The steps: what is settled by its nature or by the user comes first, then
 	// the devices, because they are fastest, then RAM and the SSD together.
 	for _, step := range []func() error{
-		func() error { return b.follow(fixed) }, b.pins, b.natures, b.devices, b.require, b.memory,
+		b.pins, func() error { return b.follow(fixed) }, b.natures, b.devices, b.require, b.memory,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func (b *placer) set(i int, t tier.Tier, device string, r Rule) {
 // follow takes over what a plan file says.
 func (b *placer) follow(fixed map[string]Placed) error {
 	for i := range b.out {
-		if f, ok := fixed[b.out[i].Name]; ok {
+		if f, ok := fixed[b.out[i].Name]; ok && !b.done[i] {
 			if why := b.forbids(i, f.Tier); why != "" {
 				return &PinError{Pin: b.out[i].Name + "=" + f.Tier.Lower(), Tensor: b.out[i].Name, Why: why}
 			}

@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"slices"
+
 	"atenia/tier"
 )
 
@@ -37,18 +39,19 @@ func (t *Placed) Streamed() bool { return t.Tier == tier.SSD && !t.ByRow }
 
 // A Ring is the memory that streamed tensors are read into.
 type Ring struct {
-	Slots     int   `json:"slots"`
-	SlotBytes int64 `json:"slot_bytes"` // the largest streamed part of a unit, read in whole blocks
-	Units     int   `json:"units"`      // that have a streamed part
+	Slots   int   `json:"slots"`   // units that have room at once
+	Size    int64 `json:"bytes"`   // the largest such units together, read in whole blocks
+	Largest int64 `json:"largest"` // streamed part of a unit
+	Units   int   `json:"units"`   // that have a streamed part
 }
 
 // Bytes returns what the ring takes.
-func (r Ring) Bytes() int64 { return int64(r.Slots) * r.SlotBytes }
+func (r Ring) Bytes() int64 { return r.Size }
 
 // BlockBytes is the unit of reads that go past the cache of the file system.
 const BlockBytes = 4096
 
-// SlotBytes returns what a tensor of n bytes takes in a slot, wherever in a
+// SlotBytes returns what a tensor of n bytes takes in the ring, wherever in a
 // block of its file it begins.
 func SlotBytes(n int64) int64 {
 	if n == 0 {
@@ -71,7 +74,11 @@ type Plan struct {
 }
 
 // Input returns what the plan was made from, defaults filled in.
-func (p *Plan) Input() Input { return p.in }
+func (p *Plan) Input() Input {
+	in := p.in
+	in.Tensors = slices.Clone(in.Tensors)
+	return in
+}
 
 // Spills reports whether anything is left on the SSD.
 func (p *Plan) Spills() bool {

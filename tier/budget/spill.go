@@ -99,33 +99,47 @@ type spill struct {
 // A unit is what one instruction reads, as far as it may be streamed.
 type unit struct {
 	open  []int // by bytes, largest first
-	bytes int64 // that a slot would need to stream all of it
+	bytes int64 // of the ring, to stream all of it
 	fixed int64 // of those that must be streamed
 }
 
-// ringOf returns the ring that streams the given tensors.
+// ringOf returns the ring that streams the given tensors: room for the largest
+// units. Pinning a tensor never makes it larger.
 func (s *spill) ringOf(streamed []int, slots int) Ring {
-	var r Ring
 	of := make([]int64, len(s.b.out)) // at most one unit for each tensor
 	for _, i := range streamed {
-		n := &of[s.b.stage[i]]
-		if *n == 0 && s.b.out[i].Bytes > 0 {
+		of[s.b.stage[i]] += SlotBytes(s.b.out[i].Bytes)
+	}
+	return ringFor(of, slots)
+}
+
+// ringFor makes a ring for units of the given sizes.
+func ringFor(units []int64, slots int) Ring {
+	var r Ring
+	top := make([]int64, slots) // largest last
+	for _, n := range units {
+		if n > 0 {
 			r.Units++
 		}
-		*n += SlotBytes(s.b.out[i].Bytes)
-		r.SlotBytes = max(r.SlotBytes, *n)
+		if k, _ := slices.BinarySearch(top, n); k > 0 {
+			copy(top, top[1:k])
+			top[k-1] = n
+		}
 	}
-	if r.Units > 0 {
+	for _, n := range top {
+		r.Size += n
+	}
+	if r.Largest = top[slots-1]; r.Units > 0 {
 		r.Slots = slots
 	}
 	return r
 }
 
-// An option is one way to spill: slots of at most so many bytes.
+// An option is one way to spill: no unit streams more than so many bytes.
 type option struct {
 	slots  int
-	slot   int64
-	pinned []int // that would not fit a slot
+	ring   Ring
+	pinned []int // what is beyond that of its unit
 	need   int64 // RAM with nothing else pinned
 }
 
@@ -138,7 +152,7 @@ type choice struct {
 	seconds float64
 }
 
-// choose tries slots of several sizes and takes the one with the fastest pass.
+// choose tries largest units of several sizes and takes the one with the fastest pass.
 func (s *spill) choose() error {
 	s.collect()
 	sizes := s.sizes()
@@ -173,7 +187,7 @@ func (s *spill) choose() error {
 
 // parts says what the least option is made of, beside what is fixed.
 func (s *spill) parts(o option) []Part {
-	pinned := Part{Name: "weights that are larger than a slot"}
+	pinned := Part{Name: "weights too large for it"}
 	for _, i := range o.pinned {
 		pinned.Bytes += s.b.out[i].Bytes
 	}
@@ -215,7 +229,7 @@ func (s *spill) collect() {
 	}
 }
 
-// sizes returns slots worth trying: what is left of a unit when its largest
+// sizes returns largest units worth trying: what is left of a unit when its largest
 // tensors are pinned, largest first. Of very many, some.
 func (s *spill) sizes() []int64 {
 	const most = 32
@@ -243,11 +257,11 @@ func (s *spill) sizes() []int64 {
 	return some
 }
 
-// option pins, of each unit that a slot cannot hold, as few bytes as it takes:
+// option pins, of each unit that is larger than size, as few bytes as it takes:
 // the smallest tensor that is enough, or else the largest and so on.
 func (s *spill) option(slots int, size int64) (option, bool) {
-	o := option{slots: slots, slot: size, need: s.fixed}
-	largest := int64(0)
+	o := option{slots: slots, need: s.fixed}
+	rests := make([]int64, len(s.units))
 	for k := range s.units {
 		u := &s.units[k]
 		if u.fixed > size {
@@ -267,9 +281,9 @@ func (s *spill) option(slots int, size int64) (option, bool) {
 			o.pinned = append(o.pinned, i)
 			o.need += s.b.out[i].Bytes
 		}
-		largest = max(largest, rest)
+		rests[k] = rest
 	}
-	o.slot = largest
-	o.need += int64(slots) * largest
+	o.ring = ringFor(rests, slots)
+	o.need += o.ring.Bytes()
 	return o, true
 }

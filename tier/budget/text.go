@@ -36,7 +36,7 @@ func (p *Plan) Rows() (out []Row) {
 			continue
 		}
 		if p.Ring.Slots > 0 {
-			out = append(out, Row{What: fmt.Sprintf("ram ring %d × %s", p.Ring.Slots, Size(p.Ring.SlotBytes)), Bytes: p.Ring.Bytes()})
+			out = append(out, Row{What: fmt.Sprintf("ram ring of %d units", p.Ring.Slots), Bytes: p.Ring.Bytes()})
 		}
 		for _, r := range p.in.Reserves {
 			out = append(out, Row{What: "ram reserve " + r.Name, Bytes: r.Bytes})

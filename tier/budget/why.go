@@ -80,12 +80,12 @@ func (p *Plan) reason(t *Placed) string {
 		}
 		return fmt.Sprintf("%s: everything fits, with %s of %s to spare", size, left, Size(p.in.RAM))
 	case RuleRing:
-		return fmt.Sprintf("%s: streamed with the rest of its unit, the ring of %d slots would need more than %s each", size, p.Ring.Slots, Size(p.Ring.SlotBytes))
+		return fmt.Sprintf("%s: streamed with the rest of its unit, it would make the ring larger than its %s for %d units", size, Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleValue:
 		return fmt.Sprintf("%s, %s: held, it saves %s s of reading", size, value, seconds(over(t.reads(), p.in.Rates.SSD)))
 	case RuleStream:
-		return fmt.Sprintf("%s, %s: read in %s s through the ring of %d slots of %s", size, value,
-			seconds(over(t.reads(), p.in.Rates.SSD)), p.Ring.Slots, Size(p.Ring.SlotBytes))
+		return fmt.Sprintf("%s, %s: read in %s s through the ring of %s for %d units", size, value,
+			seconds(over(t.reads(), p.in.Rates.SSD)), Size(p.Ring.Bytes()), p.Ring.Slots)
 	case RuleRows:
 		return fmt.Sprintf("a pass reads %s of its %s, row by row", Size(t.RowBytes), size)
 	}

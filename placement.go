@@ -1,0 +1,75 @@
+package atenia
+
+import (
+	"io"
+
+	"atenia/internal/durable"
+	"atenia/internal/placement"
+	"atenia/tier/budget"
+)
+
+// A Placement says in which memory each tensor of a model lives, and why.
+type Placement = budget.Plan
+
+// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
+// model is mapped, and the system decides what of it is in memory.
+type Budget = placement.Budget
+
+// PlacementRules say how tensors are placed within a [Budget].
+type PlacementRules = placement.Rules
+
+// Rates are how fast the machine is.
+type Rates = placement.Rates
+
+// ErrNoWeights says that a folder has a configuration and no files of weights.
+var ErrNoWeights = placement.ErrNoWeights
+
+// ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB".
+func ParseBudget(s string) (Budget, error) {
+	b, err := placement.ParseBudget(s)
+	if err != nil {
+		return Budget{}, &ConfigError{"Budget", s, placement.Want}
+	}
+	return b, nil
+}
+
+// placed reports whether the configuration asks for a placement.
+func (c *Config) placed() bool {
+	r := &c.Placement
+	return c.Budget != (Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+}
+
+// checkPlacement returns the faults of what a placement is made by.
+func (c *Config) checkPlacement() (errs []error) {
+	if why := c.Budget.Faults(); why != "" {
+		errs = append(errs, &ConfigError{"Budget", c.Budget.String(), "0 bytes or more: " + why})
+	}
+	for _, err := range c.Placement.Faults() {
+		errs = append(errs, &ConfigError{"Placement", err.Error(), "rules that can be followed"})
+	}
+	return errs
+}
+
+// Place decides where each tensor lives within the configuration's budget, or
+// follows its plan file. No weight is read. Its errors are those of package
+// budget.
+func (p *Plan) Place() (*Placement, error) { return p.place.Place(p.placement()) }
+
+// placement is how the model will run.
+func (p *Plan) placement() placement.Config {
+	c := placement.Config{Budget: p.cfg.Budget, Rules: p.cfg.Placement, File: p.cfg.PlanFile, Exec: p.execConfig(), CacheBytes: p.cfg.CacheBytes}
+	c.Exec.Pack = p.packConfig()
+	return c
+}
+
+// WritePlacement writes a plan file, whole or not at all.
+func WritePlacement(path string, pl *Placement) error {
+	b, err := pl.File().Append(nil)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
