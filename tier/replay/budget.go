@@ -122,8 +122,8 @@ func budgetDraft(p *budget.Plan, err error) decision.Draft {
 	}
 	d := decision.Draft{
 		Rule: string(p.Decode.Limit),
-		Target: fmt.Sprintf("vram=%d ram=%d ssd=%d ring=%dx%d", p.Bytes(tier.VRAM), p.Bytes(tier.RAM), p.Bytes(tier.SSD),
-			p.Ring.Slots, p.Ring.SlotBytes),
+		Target: fmt.Sprintf("vram=%d ram=%d ssd=%d ring=%d", p.Bytes(tier.VRAM), p.Bytes(tier.RAM), p.Bytes(tier.SSD),
+			p.Ring.Bytes()),
 		Reason: fmt.Sprintf("a decode pass of %d tensors is predicted to take %.6g s, limited by %s", len(p.Tensors), p.Decode.Seconds, p.Decode.Limit),
 	}
 	for i := range p.Tensors {
