@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"atenia/internal/durable"
 	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/blob"
@@ -408,5 +410,56 @@ func TestLedgerSnapshot(t *testing.T) {
 	s := m.Ledger().Snapshot()
 	if *s.RAM.Total != 8 || *s.RAM.Free != 6 || *s.RAM.Pressure != .25 || *s.VRAM.Pressure != 1 || s.SSD.Pressure != nil {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A watchedFS calls back before every read and write of a file.
+type watchedFS struct {
+	durable.FS
+	each func(n int)
+}
+
+type watchedFile struct {
+	durable.File
+	each func(n int)
+}
+
+func (w watchedFS) OpenFile(name string, flag int, mode fs.FileMode) (durable.File, error) {
+	f, err := w.FS.OpenFile(name, flag, mode)
+	if err != nil {
+		return nil, err
+	}
+	return watchedFile{f, w.each}, nil
+}
+
+func (f watchedFile) Write(b []byte) (int, error) { f.each(len(b)); return f.File.Write(b) }
+func (f watchedFile) ReadAt(b []byte, o int64) (int, error) {
+	f.each(len(b))
+	return f.File.ReadAt(b, o)
+}
+
+// TestCancelInside checks that a large tensor's move ends soon after its
+// context, and leaves the tensor where it was and no file behind.
+func TestCancelInside(t *testing.T) {
+	const size = 12 << 20
+	dir, cancel, moved := ssd(t), func() {}, 0
+	m := tier.New(tier.Config{Dir: dir, FS: watchedFS{durable.Default(nil), func(n int) { moved += n; cancel() }}})
+	register(t, m, "t", make([]byte, size), tier.RAM)
+	for _, to := range []tier.Tier{tier.SSD, tier.RAM} {
+		at, _ := m.Tier("t")
+		before := m.Ledger()
+		ctx, stop := context.WithCancel(context.Background())
+		cancel, moved = stop, 0
+		_, err := m.Move(ctx, "t", to)
+		wantKind(t, err, context.Canceled, `"t"`)
+		wantTier(t, m, "t", at)
+		if moved >= size || m.Ledger() != before {
+			t.Errorf("to %v: %d bytes moved; %+v, was %+v", to, moved, m.Ledger(), before)
+		}
+		if entries, _ := os.ReadDir(dir); at == tier.RAM && len(entries) > 0 {
+			t.Errorf("left: %v", entries)
+		}
+		cancel = func() {}
+		move(t, m, "t", to)
 	}
 }

@@ -43,7 +43,7 @@ func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.
 		if err := m.ensureDir(id); err != nil {
 			return err
 		}
-		if f.path, f.meta, err = m.files.Write(id, data, codec); err != nil {
+		if f.path, f.meta, err = m.files.WriteContext(ctx, id, data, codec); err != nil {
 			return fileError(id, "writing its file", err)
 		}
 		if codec != blob.None { // which changes the size
@@ -60,7 +60,7 @@ func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.
 // readFile returns the bytes of a tensor on SSD, decoded and checked.
 func (m *Manager) readFile(ctx context.Context, id string, f file) (data []byte, err error) {
 	err = m.transfer(ctx, id, func() error {
-		if data, err = m.files.Read(f.path, f.meta); err != nil {
+		if data, err = m.files.ReadContext(ctx, f.path, f.meta); err != nil {
 			return fileError(id, "reading its file", err)
 		}
 		return nil

@@ -1,12 +1,14 @@
 package blob
 
 import (
+	"context"
 	"errors"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -66,8 +68,15 @@ func (s *Store) name(id string) string {
 	return name
 }
 
-// Write makes data the content of an id's file and returns what describes it.
+// Write is [Store.WriteContext] to the end.
 func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err error) {
+	return s.WriteContext(context.Background(), id, data, c)
+}
+
+// WriteContext makes data the content of an id's file and returns what
+// describes it. When ctx ends, it stops after the chunk under way and leaves
+// what was there before.
+func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Codec) (path string, m Meta, err error) {
 	content, err := Encode(c, data)
 	if err != nil {
 		return "", Meta{}, err
@@ -78,8 +87,15 @@ func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err
 	s.mu.Unlock()
 	path = filepath.Join(s.dir, name)
 	err = durable.WriteFileIn(s.fsys, path, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
+		for part := range slices.Chunk(content, ChunkBytes) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := w.Write(part); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
 	})
 	if err != nil {
 		return "", Meta{}, err
@@ -90,9 +106,17 @@ func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err
 // ReadRaw returns a file's content as it is.
 func (s *Store) ReadRaw(path string) ([]byte, error) { return s.fsys.ReadFile(path) }
 
-// Read returns the decoded bytes of a file. Those that are not what the
-// description says are [ErrInvalid].
-func (s *Store) Read(path string, m Meta) ([]byte, error) { return read(s.fsys, path, m) }
+// Read is [Store.ReadContext] to the end.
+func (s *Store) Read(path string, m Meta) ([]byte, error) {
+	return s.ReadContext(context.Background(), path, m)
+}
+
+// ReadContext returns the decoded bytes of a file. Those that are not what the
+// description says are [ErrInvalid]. When ctx ends, it stops after the chunk
+// under way.
+func (s *Store) ReadContext(ctx context.Context, path string, m Meta) ([]byte, error) {
+	return readContext(ctx, s.fsys, path, m)
+}
 
 // Delete deletes a file. One that is not there is fine.
 func (s *Store) Delete(path string) error {
@@ -105,20 +129,24 @@ func (s *Store) Delete(path string) error {
 	return nil
 }
 
-// read reads, checks and decodes a file.
 func read(fsys durable.FS, path string, m Meta) ([]byte, error) {
+	return readContext(context.Background(), fsys, path, m)
+}
+
+// readContext reads, checks and decodes a file.
+func readContext(ctx context.Context, fsys durable.FS, path string, m Meta) ([]byte, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	data, err := readFile(f, m)
+	data, err := readFile(ctx, f, m)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	return data, nil
 }
 
-func readFile(f durable.File, m Meta) ([]byte, error) {
+func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -126,7 +154,7 @@ func readFile(f durable.File, m Meta) ([]byte, error) {
 	if m.Codec == None && uint64(st.Size()) != m.OriginalBytes { // before there is memory for it
 		return nil, lengthMismatch(m.OriginalBytes, uint64(st.Size()))
 	}
-	content, broken := readChunks(f, st.Size(), m)
+	content, broken := readChunks(ctx, f, st.Size(), m)
 	if broken != nil && (m.Codec == None || !errors.Is(broken, ErrInvalid)) {
 		return nil, broken
 	}
@@ -144,7 +172,7 @@ func readFile(f durable.File, m Meta) ([]byte, error) {
 
 // readChunks reads a file and checks each chunk while the processor still has
 // it. Of a file that is not encoded nothing is read after a broken chunk.
-func readChunks(f durable.File, size int64, m Meta) (content []byte, broken error) {
+func readChunks(ctx context.Context, f durable.File, size int64, m Meta) (content []byte, broken error) {
 	known := m.Hash != (Hash{})
 	chunks := (size + ChunkBytes - 1) / ChunkBytes
 	if known && chunks != int64(len(m.Chunks)) {
@@ -152,6 +180,9 @@ func readChunks(f durable.File, size int64, m Meta) (content []byte, broken erro
 	}
 	content = make([]byte, size)
 	for i := range chunks {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		part := content[i*ChunkBytes : min(size, (i+1)*ChunkBytes)]
 		if _, err := f.ReadAt(part, i*ChunkBytes); err != nil {
 			return nil, err
