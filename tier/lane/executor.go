@@ -149,40 +149,60 @@ func (x *Executor) Close() {
 	x.wg.Wait()
 }
 
-// work is the life of a worker.
+// work is the life of a worker. A task that ends its goroutine ends the worker,
+// too; then another takes its place.
 func (x *Executor) work(l Lane, worker int) {
-	q := &x.lanes[l]
+	var s *slot
+	defer func() {
+		if s != nil {
+			x.mu.Lock()
+			x.finish(s, errExited)
+			x.mu.Unlock()
+			x.wg.Go(func() { x.work(l, worker) })
+		}
+	}()
+	for s = x.next(l, nil, nil); s != nil; {
+		s = x.next(l, s, x.do(s.group.ctx, l, worker, s.id, &s.task))
+	}
+}
+
+// next finishes a task, if it is given one, and waits for another to run; nil
+// is the end of all. Tasks of groups that have failed are not run.
+func (x *Executor) next(l Lane, done *slot, err error) *slot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if done != nil {
+		x.finish(done, err)
+	}
+	q := &x.lanes[l]
 	for {
 		for q.n == 0 {
 			if x.closed && x.groups == 0 {
-				return
+				return nil
 			}
 			q.wake.Wait()
 		}
 		s := &x.slots[q.pop()]
-		g := s.group
-		if g.err == nil {
-			x.mu.Unlock()
-			err := x.do(g.ctx, l, worker, s.id, &s.task)
-			x.mu.Lock()
-			if err != nil {
-				g.fail(err)
-			}
+		if s.group.err == nil {
+			return s
 		}
-		x.end(s)
+		x.finish(s, nil)
 	}
 }
 
+// errExited is a task that called [runtime.Goexit].
+var errExited = errors.New("a task has ended its goroutine")
+
 // do runs a task between its two events.
-func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) error {
+func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) (err error) {
 	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
 	x.tell(e)
-	e.Err = call(ctx, t)
-	e.Phase = End
-	x.tell(e)
-	return e.Err
+	err = errExited
+	defer func() {
+		e.Err, e.Phase = err, End
+		x.tell(e)
+	}()
+	return call(ctx, t)
 }
 
 func (x *Executor) tell(e Event) {
@@ -195,10 +215,13 @@ func (x *Executor) tell(e Event) {
 	x.sink.Event(e)
 }
 
-// end frees the slot of a task that ran or was skipped, and lets those run that
-// waited for it alone. The caller holds the lock.
-func (x *Executor) end(s *slot) {
+// finish frees the slot of a task that ran or was skipped, and lets those run
+// that waited for it alone. The caller holds the lock.
+func (x *Executor) finish(s *slot, err error) {
 	g := s.group
+	if err != nil {
+		g.fail(err)
+	}
 	s.group, s.task = nil, Task{}
 	for _, n := range s.next {
 		x.count(n, -1)

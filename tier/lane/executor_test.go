@@ -105,6 +105,9 @@ func TestFailure(t *testing.T) {
 	if !ok || err.Error() != "prefetch:w: panic: index out of range" || !strings.Contains(string(p.Stack), "TestFailure") {
 		t.Errorf("got %v", err)
 	}
+	if err = run(func(context.Context) error { runtime.Goexit(); return nil }); err != errExited {
+		t.Errorf("got %v", err)
+	}
 	if after.Load() != 0 {
 		t.Errorf("%d tasks ran after one that failed", after.Load())
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/adler32"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -273,5 +276,52 @@ func TestMeter(t *testing.T) {
 		if r := m.Take(); r != (Report{}) {
 			t.Errorf("%s: taken again, %+v", c.name, r)
 		}
+	}
+}
+
+// BenchmarkPipeline reads blocks of a file and sums them up, as streamed
+// weights are read and multiplied. It reports how much of the shorter of both
+// was hidden behind the longer.
+func BenchmarkPipeline(b *testing.B) {
+	const blocks, size = 64, 4 << 20
+	f, err := os.Create(filepath.Join(b.TempDir(), "weights"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(blocks * size); err != nil {
+		b.Fatal(err)
+	}
+	for _, buffers := range []int{2, 4} {
+		b.Run(fmt.Sprintf("buffers=%d", buffers), func(b *testing.B) {
+			var meter Meter
+			x := New(Config{Sink: &meter})
+			defer x.Close()
+			data := make([][]byte, buffers)
+			for i := range data {
+				data[i] = make([]byte, size)
+			}
+			list, order := items(blocks)
+			var sum atomic.Uint32
+			p := NewPipeline(x, PipelineConfig{Items: list, Buffers: buffers, Stages: Stages{
+				Prefetch: func(_ context.Context, item, buffer int) error {
+					_, err := f.ReadAt(data[buffer], int64(item)*size)
+					return err
+				},
+				Compute: func(_ context.Context, _, buffer int) error {
+					sum.Add(adler32.Checksum(data[buffer]))
+					return nil
+				},
+			}})
+			b.SetBytes(blocks * size)
+			var overlap float64
+			for b.Loop() {
+				if err := p.Run(b.Context(), order); err != nil {
+					b.Fatal(err)
+				}
+				overlap += meter.Take().Overlap()
+			}
+			b.ReportMetric(overlap/float64(b.N), "overlap")
+		})
 	}
 }
