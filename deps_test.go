@@ -66,6 +66,7 @@ tier/learn:          internal/durable
 tier/decision:       internal/durable
 tier/replay:         tier tier/budget tier/decision tier/hw tier/learn tier/stream
 tier/train:          tensor internal/durable
+tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena
 internal/cuda:       tier tier/hw
 internal/placement: tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/weights internal/residence tier tier/budget tier/hw

@@ -22,6 +22,18 @@ func (m *Manager) LazyState(id string) (s LazyState, ok bool) {
 	return r.lazy.state, true
 }
 
+// LazySource returns the cache entry that the bytes of a tensor will come from;
+// ok is false when it has them, or nothing.
+func (m *Manager) LazySource(id string) (kind blob.Kind, key string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.find(id)
+	if r == nil || r.lazy == nil || r.lazy.state == Materialized {
+		return 0, "", false
+	}
+	return r.lazy.kind, r.lazy.key, true
+}
+
 // EnsureMaterialized brings the bytes of a lazily restored tensor to its tier.
 // It does nothing for other ids and the second time. Errors of the cache come
 // as they are.

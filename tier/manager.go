@@ -264,7 +264,11 @@ func (m *Manager) Residence(id string) (Residence, bool) {
 	if r == nil {
 		return Residence{}, false
 	}
-	return Residence{r.st.tier(), r.st.backing(), r.bytes, r.version, r.leases}, true
+	out := Residence{Tier: r.st.tier(), Backing: r.st.backing(), Bytes: r.bytes, Version: r.version, Leases: r.leases}
+	if st, ok := r.st.(onSSD); ok {
+		out.Hash = st.file.meta.Hash
+	}
+	return out, true
 }
 
 // IDs returns the ids of all tensors, sorted by their bytes.

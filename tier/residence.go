@@ -97,6 +97,7 @@ type Residence struct {
 	// before it in this manager; moves keep it.
 	Version uint64
 	Leases  int
+	Hash    blob.Hash // of the bytes, where that is known without reading them; else zero
 }
 
 // A LazyState says whether a tensor that was restored lazily has its bytes.

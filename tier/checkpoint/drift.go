@@ -1,0 +1,120 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strings"
+
+	"atenia/tier"
+)
+
+// A DriftKind is how a restored tensor differs from what was desired.
+type DriftKind uint8
+
+// The drifts, in the order of a report.
+const (
+	MissingBackend DriftKind = iota // VRAM is desired and there is no device
+	TierDowngrade                   // VRAM is desired and the bytes are in RAM
+	PlanMismatch                    // the last plan speaks of a GPU and there is none
+)
+
+var driftNames = [...]string{"MissingBackend", "TierDowngrade", "PlanMismatch"}
+
+// String returns MissingBackend, TierDowngrade or PlanMismatch.
+func (k DriftKind) String() string {
+	if int(k) < len(driftNames) {
+		return driftNames[k]
+	}
+	return fmt.Sprintf("DriftKind(%d)", uint8(k))
+}
+
+// MarshalText writes the spelling of [DriftKind.String].
+func (k DriftKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// A Cause is why a tensor drifted.
+type Cause uint8
+
+// The causes. [SafeRestorePolicy] is none that lasts: a restore puts nothing
+// into VRAM, and a warm start may.
+const (
+	BackendMissing Cause = iota
+	SafeRestorePolicy
+)
+
+// String returns BackendMissing or SafeRestorePolicy.
+func (c Cause) String() string {
+	if c == BackendMissing {
+		return "BackendMissing"
+	}
+	return "SafeRestorePolicy"
+}
+
+// MarshalText writes the spelling of [Cause.String].
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// A Drift is one difference.
+type Drift struct {
+	Kind     DriftKind
+	Cause    Cause
+	Desired  tier.Tier // of MissingBackend and TierDowngrade
+	Restored tier.Tier // of TierDowngrade
+	Summary  string    // of PlanMismatch
+}
+
+// String says the drift in a line.
+func (d Drift) String() string {
+	switch d.Kind {
+	case MissingBackend:
+		return fmt.Sprintf("%v: %v is desired and there is no device", d.Kind, d.Desired)
+	case TierDowngrade:
+		return fmt.Sprintf("%v: %v is desired, restored to %v (%v)", d.Kind, d.Desired, d.Restored, d.Cause)
+	}
+	return fmt.Sprintf("%v: planned %q and there is no GPU", d.Kind, d.Summary)
+}
+
+// A Report is the drifts of one entry; there is at least one.
+type Report struct {
+	ID     string
+	Drifts []Drift
+}
+
+// DetectDrift says how an entry that is restored to a tier differs from what
+// was desired, on a machine with or without a GPU.
+func DetectDrift(e *Entry, restored tier.Tier, gpu bool) []Drift {
+	cause := BackendMissing
+	if gpu {
+		cause = SafeRestorePolicy
+	}
+	var out []Drift
+	wantsVRAM := e.Hint.Desired != nil && *e.Hint.Desired == tier.VRAM
+	if wantsVRAM && !gpu {
+		out = append(out, Drift{Kind: MissingBackend, Cause: cause, Desired: tier.VRAM})
+	}
+	if wantsVRAM && restored == tier.RAM {
+		out = append(out, Drift{Kind: TierDowngrade, Cause: cause, Desired: tier.VRAM, Restored: restored})
+	}
+	if e.Hint.HasSummary && !gpu && strings.Contains(strings.ToUpper(e.Hint.Summary), "GPU") {
+		out = append(out, Drift{Kind: PlanMismatch, Cause: cause, Summary: e.Hint.Summary})
+	}
+	return out
+}
+
+// RestoredTier is where a restore puts an entry: what was in VRAM goes to RAM.
+func (e *Entry) RestoredTier() tier.Tier {
+	if e.Tier == tier.VRAM {
+		return tier.RAM
+	}
+	return e.Tier
+}
+
+// Reports returns the drift of all entries on a machine with or without a GPU,
+// as a restore would find it.
+func (m *Manifest) Reports(gpu bool) []Report {
+	var out []Report
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		if d := DetectDrift(e, e.RestoredTier(), gpu); d != nil {
+			out = append(out, Report{e.ID, d})
+		}
+	}
+	return out
+}
