@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"atenia/internal/kernel"
@@ -104,7 +103,7 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 		}
 	}
 	roofs, err := roof.Measure(m.cfg.Threads)
-	r.Roofs = KernelRoofs(roofs)
+	r.Roofs = roofs
 	r.Share = r.Decode.Median / float64(c.Batch) * float64(r.TokenBytes) / r.Roofs.Memory
 	r.PrefillShare = r.Prefill.Median * r.Ops.seconds(r.Roofs)
 	return r, err
@@ -196,14 +195,8 @@ func rate(repeats, tokens int, sample func() (float64, error)) (Rate, error) {
 			r.Samples = append(r.Samples, speed)
 		}
 	}
-	r.Median, r.Min, r.Max = spread(r.Samples)
+	r.Median, r.Min, r.Max = roof.Spread(r.Samples)
 	return r, nil
-}
-
-func spread(samples []float64) (median, low, high float64) {
-	s := slices.Sorted(slices.Values(samples))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2, s[0], s[n-1]
 }
 
 // randomTokens returns n tokens that, but for chance, no sequence began with

@@ -40,6 +40,7 @@ internal/kernel/choice:
 internal/kernel/exact:
 internal/trainbench: tensor internal/cpu internal/kernel tier/train
 internal/roof:       internal/cpu internal/arena internal/kernel
+internal/kernelbench: tensor internal/cpu internal/kernel internal/kernel/choice internal/quant internal/arena internal/roof internal/kernel/exact
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
 internal/compile/*:
@@ -70,7 +71,7 @@ tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena
 internal/cuda:       tier tier/hw
 internal/placement: tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/weights internal/residence tier tier/budget tier/hw
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/cuda tier/hw tier/replay internal/placement internal/durable
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

@@ -1,6 +1,7 @@
 package roof
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +17,13 @@ type Roofs struct {
 	Cache  float64 // read from the second-level caches
 	FMA    float64 // float32 multiply-adds from registers
 	Dot    float64 // int8 multiply-adds from registers
+}
+
+// Spread returns median, least and greatest of some samples.
+func Spread(samples []float64) (median, low, high float64) {
+	s := slices.Sorted(slices.Values(samples))
+	n := len(s)
+	return (s[(n-1)/2] + s[n/2]) / 2, s[0], s[n-1]
 }
 
 // A Probe measures [Roofs]. Each round takes some 50 ms; the best of several

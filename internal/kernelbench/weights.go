@@ -1,4 +1,4 @@
-package atenia
+package kernelbench
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 )
 
 // format adds all kernels that read an element type.
-func (b *kernelBench) format(d tensor.DType) (err error) {
+func (b *bench) format(d tensor.DType) (err error) {
 	packed := map[int]bool{} // widths whose tiles are of this format
 	for _, s := range []productShape{
 		{"decode", 1, benchFFN, benchWidth}, {"decode", 1, benchWidth, benchFFN},
 		{"batch 8", 8, benchFFN, benchWidth}, {"prefill 512", 512, benchFFN, benchWidth},
 	} {
-		k := KernelRate{Use: s.use, Format: formatName(d), Shape: fmt.Sprintf("%dx%d", s.outs, s.cols)}
+		k := Rate{Use: s.use, Format: formatName(d), Shape: fmt.Sprintf("%dx%d", s.outs, s.cols)}
 		s.outs = max(1, s.outs/benchPiece/b.cfg.Threads) * benchPiece // of one thread
 		if n := kernel.PackedBytes(d, s.outs, s.cols); n > 0 {
 			if b.wanted(&k) && !packed[s.cols] {
@@ -63,7 +63,7 @@ func rowBytes(d tensor.DType, n int) int {
 
 // fill sees to it that memory has random weights of a type: nothing that is
 // infinite or has so few bits that processors slow down.
-func (b *kernelBench) fill(d tensor.DType) (err error) {
+func (b *bench) fill(d tensor.DType) (err error) {
 	if b.filled == d {
 		return nil
 	}
@@ -93,7 +93,7 @@ func repeat(dst, pattern []byte) {
 }
 
 // pack fills the tiles of a width with packed matrices.
-func (b *kernelBench) pack(d tensor.DType, s *productShape) (err error) {
+func (b *bench) pack(d tensor.DType, s *productShape) (err error) {
 	if err := b.fill(d); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (b *kernelBench) pack(d tensor.DType, s *productShape) (err error) {
 
 // product adds rows times weights, of which matrix returns the one that piece
 // i of a thread is in, and of which a piece reads so many bytes.
-func (b *kernelBench) product(k KernelRate, d tensor.DType, s *productShape, bytes int, matrix func(t, i int) kernel.Matrix) error {
+func (b *bench) product(k Rate, d tensor.DType, s *productShape, bytes int, matrix func(t, i int) kernel.Matrix) error {
 	if !b.wanted(&k) {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (b *kernelBench) product(k KernelRate, d tensor.DType, s *productShape, byt
 
 // attention adds scores and weighted sums over pages that a group of query
 // heads reads.
-func (b *kernelBench) attention(d tensor.DType) error {
+func (b *bench) attention(d tensor.DType) error {
 	head, err := d.RowBytes(benchDim)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (b *kernelBench) attention(d tensor.DType) error {
 		})
 	}
 	for i, worker := range []func(t int) work{scores, weighted} {
-		k := KernelRate{Use: []string{"scores", "weighted"}[i], Format: formatName(d), Shape: shape}
+		k := Rate{Use: []string{"scores", "weighted"}[i], Format: formatName(d), Shape: shape}
 		if b.wanted(&k) {
 			if err := b.fill(d); err != nil {
 				return err

@@ -1,4 +1,4 @@
-package atenia
+package kernelbench
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // rows adds what is done to rows of activations, which come from half of the
 // second-level cache.
-func (b *kernelBench) rows() {
+func (b *bench) rows() {
 	cos, sin := make([]float32, benchDim/2), make([]float32, benchDim/2)
 	exact.RopeTable(cos, sin, wave(benchDim/2), 7, 1)
 	ones := wave(benchVocab)
@@ -42,7 +42,7 @@ func (b *kernelBench) rows() {
 		}},
 		{"argmax", "f32", benchVocab, 1, func() func([]float32) { return func(row []float32) { kernel.ArgMax(row) } }},
 	} {
-		r := KernelRate{Use: k.use, Format: k.format, Shape: fmt.Sprint(k.width), Bound: "cache"}
+		r := Rate{Use: k.use, Format: k.format, Shape: fmt.Sprint(k.width), Bound: "cache"}
 		if !b.wanted(&r) {
 			continue
 		}
