@@ -53,10 +53,10 @@ type HardwareBench struct {
 	Tests     []HardwareRate `json:"tests"`
 }
 
-// A HardwareRate is one test: bytes a second, or operations a second.
+// A HardwareRate is one test: bytes a second, operations a second, or seconds.
 type HardwareRate struct {
 	Name    string    `json:"name"`
-	Unit    string    `json:"unit"` // "B/s" or "1/s"
+	Unit    string    `json:"unit"` // "B/s", "1/s" or "s"
 	Median  float64   `json:"median"`
 	Min     float64   `json:"min"`
 	Max     float64   `json:"max"`
@@ -97,6 +97,49 @@ func newHardwareBench(ctx context.Context, threads int) (*HardwareBench, error) 
 		return nil, err
 	}
 	return &HardwareBench{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
+}
+
+// BenchStorage measures the storage of a folder, which is made if it is not
+// there: large and small reads past the system's cache, writes, and the first
+// touch of memory. It takes some seconds for each repeat. The last result is
+// kept as the profile of the device, which [Hardware] and plans go by.
+func BenchStorage(ctx context.Context, dir string, repeats int) (*HardwareBench, error) {
+	if dir == "" {
+		return nil, &ConfigError{"Dir", dir, "a folder"}
+	}
+	if repeats < 1 {
+		return nil, &ConfigError{"Repeats", repeats, "1 or more"}
+	}
+	b, err := newHardwareBench(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	tests := []struct {
+		name, unit string
+		of         func(*hw.Profile) float64
+		samples    []float64
+	}{
+		{name: "read in sequence", unit: "B/s", of: func(p *hw.Profile) float64 { return p.ReadBytes }},
+		{name: "read in sequence, 99 % within", unit: "s", of: func(p *hw.Profile) float64 { return p.ReadP99Seconds }},
+		{name: "read 4 KiB anywhere", unit: "1/s", of: func(p *hw.Profile) float64 { return p.RandomReads }},
+		{name: "read 4 KiB anywhere, mean", unit: "s", of: func(p *hw.Profile) float64 { return p.LatencySeconds }},
+		{name: "read 4 KiB anywhere, 99 % within", unit: "s", of: func(p *hw.Profile) float64 { return p.LatencyP99 }},
+		{name: "write and sync", unit: "B/s", of: func(p *hw.Profile) float64 { return p.WriteBytes }},
+		{name: "first touch of memory", unit: "B/s", of: func(p *hw.Profile) float64 { return p.TouchBytes }},
+	}
+	for range repeats {
+		_, d, err := hw.Probe(ctx, hw.Options{CacheDir: dir, Depth: hw.Full})
+		if err != nil {
+			return nil, err
+		}
+		for i := range tests {
+			tests[i].samples = append(tests[i].samples, tests[i].of(d.Storage.Profile))
+		}
+	}
+	for _, t := range tests {
+		b.add(t.name, t.unit, t.samples)
+	}
+	return b, nil
 }
 
 // memory adds the tests with n threads.

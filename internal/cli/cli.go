@@ -31,7 +31,7 @@ type app struct {
 
 // env is what commands of other packages work with.
 func (a *app) env() *command.Env {
-	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder(), Cache: cacheFolder()}
+	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Progress: a.progress()}
 }
 
 // Main runs the command line and returns the exit code.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"atenia/internal/cpu"
+	"atenia/internal/durable"
 )
 
 // A Depth is how much time [Probe] may take.
@@ -17,7 +18,7 @@ type Depth uint8
 // The depths. Only storage, and the link to devices, take time to measure.
 const (
 	None  Depth = iota // nothing is measured: a few milliseconds
-	Quick              // storage as measured before, or half a second of measurement
+	Quick              // storage as measured before, or about a second of measurement
 	Full               // storage is measured again, for some seconds, and so are links to devices
 )
 
@@ -74,6 +75,7 @@ type prober struct {
 	memory  func() cpu.Memory
 	measure func(ctx context.Context, dir string, d Depth) (Profile, error) // nil: cannot
 	now     func() time.Time
+	files   durable.FS // for profiles; nil is the system's
 }
 
 func readMemory() cpu.Memory {
@@ -214,7 +216,7 @@ func milliseconds(seconds float64) *float32 {
 // ones, which are then kept.
 func (p prober) profile(ctx context.Context, o Options, st *Storage, d *Details) (*Profile, error) {
 	path := filepath.Join(o.CacheDir, profilesName)
-	kept, err := readProfiles(path)
+	kept, err := readProfiles(p.files, path)
 	if err != nil {
 		d.warn("profiles", err.Error())
 	}
@@ -236,7 +238,7 @@ func (p prober) profile(ctx context.Context, o Options, st *Storage, d *Details)
 	}
 	st.Measured = true
 	pr.Device, pr.EpochSeconds, pr.Depth = st.Device, uint64(p.now().Unix()), o.Depth
-	if err := kept.keep(path, pr); err != nil {
+	if err := kept.keep(p.files, path, pr); err != nil {
 		d.warn("profiles", err.Error())
 	}
 	return &pr, nil

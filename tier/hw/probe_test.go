@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atenia/internal/cpu"
+	"atenia/internal/durable/faultfs"
 )
 
 func file(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s + "\n")} }
@@ -197,11 +198,11 @@ func TestProfiles(t *testing.T) {
 	if err := os.WriteFile(path, newer, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	p, err := readProfiles(path)
+	p, err := readProfiles(nil, path)
 	if !errors.Is(err, ErrNewerProfiles) {
 		t.Errorf("newer: %v", err)
 	}
-	if err := p.keep(path, list[0]); err != nil {
+	if err := p.keep(nil, path, list[0]); err != nil {
 		t.Error(err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != string(newer) {
@@ -210,14 +211,14 @@ func TestProfiles(t *testing.T) {
 	if err := os.WriteFile(path, text[:50], 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if p, err = readProfiles(path); err == nil || !strings.Contains(err.Error(), "line") {
+	if p, err = readProfiles(nil, path); err == nil || !strings.Contains(err.Error(), "line") {
 		t.Errorf("damaged: %v", err)
 	}
 	for i := range maxProfiles + 5 { // the oldest go
-		if err := p.keep(path, Profile{Device: strings.Repeat("d", i+1), EpochSeconds: uint64(i)}); err != nil {
+		if err := p.keep(nil, path, Profile{Device: strings.Repeat("d", i+1), EpochSeconds: uint64(i)}); err != nil {
 			t.Fatal(err)
 		}
-		if p, err = readProfiles(path); err != nil {
+		if p, err = readProfiles(nil, path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -292,6 +293,33 @@ func BenchmarkProbe(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := Probe(b.Context(), Options{CacheDir: dir}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestProfileFaults stops and fails the keeping of a profile at each call: the
+// old file is there afterwards, or the new one.
+func TestProfileFaults(t *testing.T) {
+	old, fresh := Profile{Device: "a", EpochSeconds: 1, ReadBytes: 1}, Profile{Device: "b", EpochSeconds: 2, ReadBytes: 2}
+	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Stop, faultfs.Torn, faultfs.Full} {
+		for n, files := range faultfs.Each(fault) {
+			path := filepath.Join(t.TempDir(), profilesName)
+			if err := (profiles{}).keep(nil, path, old); err != nil {
+				t.Fatal(err)
+			}
+			p, err := readProfiles(files, path)
+			if err == nil {
+				err = p.keep(files, path, fresh)
+			}
+			got, err2 := readProfiles(nil, path)
+			if err2 != nil {
+				t.Fatalf("fault %d at call %d: %v", fault, n, err2)
+			}
+			isOld := slices.Equal(got.list, []Profile{old})
+			isNew := slices.Equal(got.list, []Profile{old, fresh})
+			if !isOld && !isNew || err == nil && !isNew {
+				t.Errorf("fault %d at call %d: %+v, %v", fault, n, got.list, err)
+			}
 		}
 	}
 }

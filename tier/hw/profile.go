@@ -92,8 +92,8 @@ type profiles struct {
 
 // readProfiles reads a file, and nothing from one that is not there. With an
 // error come no profiles: they are measured again.
-func readProfiles(path string) (profiles, error) {
-	f, err := os.Open(path)
+func readProfiles(fsys durable.FS, path string) (profiles, error) {
+	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return profiles{}, nil
 	}
@@ -126,7 +126,7 @@ func (p profiles) find(device string, now time.Time) *Profile {
 
 // keep puts a profile into the file, in place of the device's old one or, when
 // there are too many, of the oldest.
-func (p profiles) keep(path string, pr Profile) error {
+func (p profiles) keep(fsys durable.FS, path string, pr Profile) error {
 	if p.frozen {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (p profiles) keep(path string, pr Profile) error {
 	}
 	list = append(list, pr)
 	slices.SortFunc(list, func(a, b Profile) int { return strings.Compare(a.Device, b.Device) })
-	return durable.WriteFile(path, func(w io.Writer) error {
+	return durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 		_, err := w.Write(printProfiles(list))
 		return err
 	})

@@ -33,6 +33,9 @@ const (
 	touchedBytes                     = 64 << 20
 )
 
+// settling is how long a device may need after writes.
+const settling = 150 * time.Millisecond
+
 // An IORate is what the slowest of some windows of measurement found.
 type IORate struct {
 	BytesPerSecond float64   `json:"bytes_per_second"`
@@ -156,6 +159,13 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 		{&m.p.Read, sequentialBytes, sequentialDepth, m.Sequential, false},
 		{&m.p.Random, randomBytes, randomDepth, m.Random, true},
 	} {
+		// What was written just now may still keep the device busy: the first
+		// 100 ms after it were six times slower than what followed.
+		warm := l
+		warm.d = max(l.d/4, min(l.d, settling))
+		if _, err := warm.window(ctx, f, mem.Bytes); err != nil {
+			return err
+		}
 		var windows []ssdWindow
 		for range m.Windows {
 			w, err := l.window(ctx, f, mem.Bytes)
@@ -188,7 +198,8 @@ func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWi
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(l.size)))
 			buf := mem[i*l.size:][:l.size]
-			for time.Since(start) < l.d && errs[i] == nil {
+			for first := true; first || time.Since(start) < l.d && errs[i] == nil; first = false {
+				// At least once: on a busy machine a window may be over before it began.
 				block := next.Add(1) - 1
 				if l.random {
 					block = rng.Int64N(blocks)
@@ -246,8 +257,8 @@ func slowest(windows []ssdWindow) (r IORate) {
 // measureStorage is [MeasureSSD] for [Probe].
 func measureStorage(ctx context.Context, dir string, d Depth) (Profile, error) {
 	o := SSDOptions{}
-	if d == Quick { // half a second
-		o = SSDOptions{FileBytes: 128 << 20, WriteBytes: 32 << 20, Sequential: time.Second / 10, Random: time.Second / 20}
+	if d == Quick { // about a second
+		o = SSDOptions{FileBytes: 128 << 20, WriteBytes: 32 << 20, Sequential: time.Second / 5, Random: time.Second / 20}
 	}
 	p, err := MeasureSSD(ctx, dir, o)
 	return Profile{

@@ -13,9 +13,10 @@ import (
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	JSON     *bool  // print results as JSON; set once flags are parsed
-	State    string // folder of what outlives a run; "" if there is none
-	Cache    string // folder of what can be made again; "" if there is none
+	Progress io.Writer // standard error if it is a terminal, else nowhere
+	JSON     *bool     // print results as JSON; set once flags are parsed
+	State    string    // folder of what outlives a run; "" if there is none
+	Cache    string    // folder of what can be made again; "" if there is none
 }
 
 // PrintJSON writes a result as one line of JSON.

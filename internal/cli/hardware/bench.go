@@ -30,7 +30,40 @@ func BenchMemory(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		fmt.Fprintln(env.Progress, "measuring …")
 		b, err := atenia.BenchMemory(c.Context(), threads, repeats)
+		if err != nil {
+			return err
+		}
+		return report(env, b, before, old)
+	}
+	return c
+}
+
+// BenchStorage returns "atenia bench ssd".
+func BenchStorage(env *command.Env) *cobra.Command {
+	var dir, before string
+	var repeats int
+	c := &cobra.Command{
+		Use:   "ssd",
+		Short: "Measure how fast storage is read and written",
+		Long: "Ssd measures the storage of a folder with a file that it makes there and removes: reads past the system's\n" +
+			"cache in sequence and anywhere, writes until they are on the device, and the first touch of memory. It takes\n" +
+			"some seconds for each repeat. The last result is kept in the folder as the profile that \"atenia hw\" and\n" +
+			"plans go by.",
+		Example: "  atenia bench ssd\n  atenia bench ssd --cache-dir /mnt/nvme/atenia -r 3 --json > before.json",
+		Args:    cobra.NoArgs,
+	}
+	c.Flags().StringVar(&dir, "cache-dir", env.Cache, "folder whose storage is measured")
+	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "how often; medians are printed")
+	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		old, err := readBefore(before)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(env.Progress, "measuring …")
+		b, err := atenia.BenchStorage(c.Context(), dir, repeats)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package hardware
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 func run(t *testing.T, make func(*command.Env) *cobra.Command, asJSON bool, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	c := make(&command.Env{Out: &out, Err: &out, JSON: &asJSON, Cache: t.TempDir()})
+	c := make(&command.Env{Out: &out, Err: &out, Progress: io.Discard, JSON: &asJSON, Cache: t.TempDir()})
 	c.SetArgs(append([]string{}, args...))
 	c.SilenceErrors, c.SilenceUsage = true, true
 	err := c.ExecuteContext(t.Context())
@@ -76,6 +77,28 @@ func TestBenchMem(t *testing.T) {
 		if _, err := run(t, BenchMemory, false, args...); err == nil {
 			t.Errorf("%v: no error", args)
 		}
+	}
+}
+
+// TestBenchSSD: what is measured is kept, and hw finds it.
+func TestBenchSSD(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds of the disk")
+	}
+	dir := filepath.Join(t.TempDir(), "cache")
+	out, err := run(t, BenchStorage, true, "--cache-dir", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := parse([]byte(out)); err != nil || len(b.Tests) != 7 {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = run(t, Command, false, "--cache-dir", dir)
+	if err != nil || !strings.Contains(out, "reads ") || strings.Contains(out, "measured now") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := run(t, BenchStorage, false, "--cache-dir", ""); err == nil {
+		t.Error("no folder: no error")
 	}
 }
 
