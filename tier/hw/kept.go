@@ -14,7 +14,7 @@ func Kept(cacheDir, dir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := readProfiles(filepath.Join(cacheDir, profilesName))
+	kept, err := readProfiles(nil, filepath.Join(cacheDir, profilesName))
 	if err != nil {
 		return nil, err
 	}
