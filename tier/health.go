@@ -23,7 +23,7 @@ type Health struct {
 type faults struct {
 	persistentErrors uint64
 	persistent       map[string]error
-	leftovers        []leftover
+	leftovers        []*leftover
 }
 
 // A leftover is a file or a handle without a tensor. Its bytes stay in the
@@ -68,12 +68,13 @@ func (m *Manager) Health() Health {
 
 // discard frees the file or the handle of a state that is no more. What cannot
 // be freed is kept as a leftover and tried again when room is next asked for.
+// The caller holds the tensor.
 func (m *Manager) discard(id string, st state) {
 	err := m.free(id, st)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		m.faults.leftovers = append(m.faults.leftovers, leftover{id, st, err})
+		m.faults.leftovers = append(m.faults.leftovers, &leftover{id, st, err})
 		return
 	}
 	m.ledger.sub(st)
@@ -89,23 +90,54 @@ func (m *Manager) free(id string, st state) error {
 	return nil
 }
 
-// sweep tries the leftovers again.
-func (m *Manager) sweep() {
+// sweep tries the leftovers again. The caller holds the tensor mine. Leftovers
+// of another one are freed while it is held, too, so that nobody writes in
+// their place meanwhile; those of one that is busy wait.
+func (m *Manager) sweep(mine string) {
 	m.mu.Lock()
-	left := m.faults.leftovers
-	m.faults.leftovers = nil
+	left := slices.Clone(m.faults.leftovers)
 	m.mu.Unlock()
-	// Each is in the ledger until it is gone, as discard sees to.
 	for _, l := range left {
+		r, ok := m.claim(l, mine)
+		if !ok {
+			continue
+		}
 		m.discard(l.id, l.st)
+		if r != nil {
+			m.let(r)
+		}
 	}
+}
+
+// claim takes a leftover off the list and holds its tensor, unless that is
+// mine, which is held already.
+func (m *Manager) claim(l *leftover, mine string) (r *residence, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i := slices.Index(m.faults.leftovers, l)
+	if i < 0 {
+		return nil, false // somebody else was faster
+	}
+	if l.id != mine {
+		if r = m.tensors[l.id]; r == nil {
+			r = newResidence(l.id)
+			m.tensors[l.id] = r
+		}
+		select {
+		case r.busy <- struct{}{}:
+		default:
+			return nil, false
+		}
+	}
+	m.faults.leftovers = slices.Delete(m.faults.leftovers, i, i+1)
+	return r, true
 }
 
 // replaced forgets a leftover whose file or handle a new one has overwritten.
 func (m *Manager) replaced(t Tier, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults.leftovers = slices.DeleteFunc(m.faults.leftovers, func(l leftover) bool {
+	m.faults.leftovers = slices.DeleteFunc(m.faults.leftovers, func(l *leftover) bool {
 		gone := l.id == id && l.st.tier() == t
 		if gone {
 			m.ledger.sub(l.st)

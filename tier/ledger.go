@@ -85,9 +85,10 @@ type reservation struct {
 	n    uint64
 }
 
-// reserve sets room aside before anything is copied.
+// reserve sets room aside before anything is copied. The caller holds the
+// tensor.
 func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
-	m.sweep()
+	m.sweep(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.ledger.reserve(t, n); err != nil {

@@ -100,7 +100,7 @@ func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence,
 		m.mu.Lock()
 		r := m.tensors[id]
 		if r == nil && create {
-			r = &residence{id: id, busy: make(chan struct{}, 1)}
+			r = newResidence(id)
 			m.tensors[id] = r
 		}
 		m.mu.Unlock()

@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"atenia/internal/durable"
 	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/tiertest"
@@ -285,6 +288,44 @@ func TestManyMovers(t *testing.T) {
 	})
 	w.check(t, "at the end")
 	w.finish(t)
+}
+
+// A stickyFS fails to remove every other file.
+type stickyFS struct {
+	durable.FS
+	n atomic.Uint32
+}
+
+func (s *stickyFS) Remove(name string) error {
+	if s.n.Add(1)%2 == 0 {
+		return errors.New("sticky")
+	}
+	return s.FS.Remove(name)
+}
+
+// TestLeftoversOfMovers checks that freeing what could not be freed before
+// never hits what was written in the same place since.
+func TestLeftoversOfMovers(t *testing.T) {
+	var frees atomic.Uint32
+	w := newWorld(t, 1, nil, nil)
+	w.vram.Fail = func(c tiertest.Call, _ string) error {
+		if c == tiertest.Free && frees.Add(1)%2 == 0 {
+			return errors.New("sticky")
+		}
+		return nil
+	}
+	w.m = tier.New(tier.Config{Dir: w.dir, Adapter: w.vram, FS: &stickyFS{FS: durable.Default(nil)}})
+	ids := []string{"a", "b", "c", "d"}
+	for i, id := range ids {
+		w.data[id] = bytes.Repeat([]byte{byte(i + 1)}, 10+i)
+		register(t, w.m, id, w.data[id], tier.RAM)
+	}
+	var wg sync.WaitGroup
+	for g := range uint64(4) {
+		wg.Go(func() { mover(t, w, ids, rand.New(rand.NewPCG(g, 3))) })
+	}
+	wg.Wait()
+	w.check(t, "at the end")
 }
 
 func mover(t *testing.T, w *world, ids []string, r *rand.Rand) {

@@ -88,6 +88,8 @@ type residence struct {
 	lazy    *lazySource // nil: not restored lazily
 }
 
+func newResidence(id string) *residence { return &residence{id: id, busy: make(chan struct{}, 1)} }
+
 // A Residence is what the manager says of one tensor.
 type Residence struct {
 	Tier    Tier

@@ -118,14 +118,15 @@ func (s *Store) ReadContext(ctx context.Context, path string, m Meta) ([]byte, e
 	return readContext(ctx, s.fsys, path, m)
 }
 
-// Delete deletes a file. One that is not there is fine.
+// Delete deletes a file. One that is not there is fine. While it cannot be
+// deleted its name is taken.
 func (s *Store) Delete(path string) error {
-	s.mu.Lock()
-	delete(s.names, strings.ToLower(filepath.Base(path)))
-	s.mu.Unlock()
-	if err := s.fsys.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+	if err := s.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.names, strings.ToLower(filepath.Base(path)))
 	return nil
 }
 
