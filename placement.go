@@ -33,6 +33,9 @@ func ParseBudget(s string) (Budget, error) {
 	return b, nil
 }
 
+// ParseSize reads "4GiB", "512MiB", "2GB" or plain bytes.
+func ParseSize(s string) (int64, error) { return budget.ParseSize(s) }
+
 // placed reports whether the configuration asks for a placement.
 func (c *Config) placed() bool {
 	r := &c.Placement
@@ -54,6 +57,12 @@ func (c *Config) checkPlacement() (errs []error) {
 // follows its plan file. No weight is read. Its errors are those of package
 // budget.
 func (p *Plan) Place() (*Placement, error) { return p.place.Place(p.placement()) }
+
+// PlacementNotes says in lines what follows from a placement: where packed
+// weights will live, and how many sequences have room.
+func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) {
+	return p.place.Notes(p.placement(), pl)
+}
 
 // placement is how the model will run.
 func (p *Plan) placement() placement.Config {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/cli/placing"
 
 	"github.com/spf13/cobra"
 )
@@ -12,13 +13,16 @@ func (a *app) plan() *cobra.Command {
 	var mf modelFlags
 	var view atenia.PlanView
 	var backend, diff string
+	var place placing.Flags
 	c := &cobra.Command{
 		Use:   "plan [MODEL]",
 		Short: "Print what runs for a model",
-		Long:  "Plan compiles a model from its header alone and prints the typed program: \"!\" marks where a value\ndies, \"@b2\" the buffer it lives in. No weight is read.",
+		Long: "Plan compiles a model from its header alone and prints the typed program: \"!\" marks where a value\ndies, \"@b2\" the buffer it lives in. No weight is read.\n\n" +
+			"With a budget of memory it prints instead where each tensor would live, what one token would cost, and\nwhat would help: what does not fit RAM is streamed from the disk by every pass.",
 		Example: "  atenia plan model.gguf\n" +
 			"  atenia plan model.gguf --mode decode --explain\n" +
-			"  atenia plan a.gguf --diff b.gguf",
+			"  atenia plan a.gguf --diff b.gguf\n" +
+			"  atenia plan model.gguf --ram 4GiB --why 'blk.0' --out plan.json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
@@ -33,10 +37,15 @@ func (a *app) plan() *cobra.Command {
 	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
 	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "leave instructions as the family wrote them")
 	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		place.Prepare()
 		p, err := atenia.OpenPlan(optionalModel(args), &mf.cfg)
 		if err != nil {
 			return err
+		}
+		if place.Asked() {
+			return place.Show(a.env(), p)
 		}
 		if err := p.CheckBackend(backend); err != nil {
 			return err

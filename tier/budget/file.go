@@ -167,7 +167,12 @@ func Reload(in Input, f *File) (*Plan, error) {
 		}
 		fixed[e.Name] = x
 	}
-	return place(in, fixed)
+	p, err := place(in, fixed)
+	if err != nil {
+		return nil, err
+	}
+	p.Next = changes(p)
+	return p, nil
 }
 
 // A MismatchError says that a plan file belongs to another model. It matches

@@ -1,0 +1,49 @@
+package placement
+
+import (
+	"fmt"
+
+	"atenia/internal/pack"
+	"atenia/tier/budget"
+)
+
+// Notes says in lines what follows from a placement: where the packed form of
+// weights will live, and how many sequences have room.
+func (m *Model) Notes(c Config, pl *budget.Plan) ([]string, error) {
+	need, err := m.Need(m.within(c, pl).Exec)
+	if err != nil {
+		return nil, err
+	}
+	packing := need.Packing.String()
+	if pl.Spills() {
+		packing = "off (weights that are streamed are read as the file has them)"
+	}
+	_, one := m.stateBytes(&c)
+	kv, left := int64(0), int64(0)
+	for i := range pl.Tensors {
+		if t := &pl.Tensors[i]; t.Class == budget.KV {
+			kv += t.Bytes
+		}
+	}
+	why := "more would leave less RAM for weights"
+	if ram := pl.Input().RAM; !pl.Spills() && ram > 0 {
+		left, why = max(0, ram-pl.RAM()), "that is what the budget has room for"
+	} else if ram == 0 {
+		why = "RAM has no budget"
+	}
+	return []string{
+		"packing  " + packing,
+		fmt.Sprintf("slots    %d sequences of %d tokens, %s each: %s", (kv+left)/max(one, 1), c.Exec.Context, budget.Size(one), why),
+	}, nil
+}
+
+// within lets packed weights take what a placement leaves of the budget.
+func (m *Model) within(c Config, pl *budget.Plan) Config {
+	if ram := pl.Input().RAM; ram > 0 {
+		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0
+	}
+	if pl.Spills() {
+		c.Exec.Pack.Mode = pack.Off
+	}
+	return c
+}
