@@ -32,6 +32,8 @@ func components() []component {
 		of("placement", placeInputs.draft),
 		of("offload", offloadInputs.draft),
 		of("planner", planInputs.draft),
+		of("router", routeInputs.draft),
+		of("backward", backwardInputs.draft),
 		of("trainer", trainerInputs.draft),
 		of("autoloop", turnInputs.draft),
 		of("policy", measuredInputs.draft),

@@ -9,6 +9,8 @@
 //	placement      where a tensor belongs, by pressures       tier.Decide
 //	offload        what leaves memories that run full         tier.Offload.PlanWithTick
 //	planner        where a kernel runs                        stream.MakePlan
+//	router         the same, once its tensors were moved      stream.Plan.After
+//	backward       where a backward pass runs                 backward.TargetOf
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend
 //	autoloop       the backend of the next tick               learn.Turn.Decide
 //	policy         the backend by measured latency            learn.Measured.Decide

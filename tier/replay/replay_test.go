@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"atenia/tier"
+	"atenia/tier/backward"
 	"atenia/tier/budget"
 	"atenia/tier/decision"
 	"atenia/tier/hw"
 	"atenia/tier/learn"
 	"atenia/tier/stream"
+	"atenia/tier/tiertest"
 )
 
 // A logger is a listener that keeps lines.
@@ -67,6 +69,8 @@ func log(t testing.TB, rounds int) string {
 		ts := tier.Snapshot{VRAM: tier.Status{Pressure: pressure()}, RAM: tier.Status{Pressure: pressure()}}
 		r.Place(tier.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, s)
 		r.Plan(stream.Kernel{Name: "k", Kind: stream.KernelKind(rng.IntN(4))}, []tier.Tier{tier.RAM}, ts, rng.IntN(2) == 0)
+		route(t, r, ts, rng)
+		r.Backward(&backward.Node{ID: 3, Forward: stream.Target(rng.IntN(3)), Inputs: []backward.Gradient{{ID: "g", Tier: tier.Tier(rng.IntN(2))}}}, rng.IntN(3) > 0)
 		p := r.Offload(o, ts, []string{"t0", "t1", "t2", "t3", "t9", "t0"}, m)
 		for _, a := range p.Actions {
 			if err := m.Register(a.ID, 100, a.To); err != nil {
@@ -95,6 +99,28 @@ func log(t testing.TB, rounds int) string {
 		t.Fatal("a plan below the floor")
 	}
 	return out.String()
+}
+
+// route records the route of a kernel, of which a tensor may fail to move.
+func route(t testing.TB, r *Recorder, s tier.Snapshot, rng *rand.Rand) {
+	v := &tiertest.FakeVRAM{Fail: func(_ tiertest.Call, id string) error {
+		if id == "b" {
+			return errors.New("b is broken")
+		}
+		return nil
+	}}
+	v.SetAvailable(rng.IntN(3) > 0)
+	m := tier.New(tier.Config{Adapter: v})
+	for i, id := range []string{"a", "b", "c"}[:rng.IntN(4)] {
+		if _, err := m.RegisterData(id, []byte{1, byte(i)}, tier.RAM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gpu := rng.IntN(4) > 0
+	q := r.Watch(stream.NewTimeline(0, new(stream.Lines)), s, gpu)
+	if _, err := stream.RouteTensors(t.Context(), q, m, stream.Kernel{Name: "mm"}, []string{"a", "b", "c", "a"}, s, gpu); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func must[T any](v T, err error) T {

@@ -65,6 +65,12 @@ func TestSpelling(t *testing.T) {
 			t.Errorf("queue %v is read as %v", q, back)
 		}
 	}
+	for o := range MoveFailed + 1 {
+		var back MoveOutcome
+		if b, _ := o.MarshalText(); back.UnmarshalText(b) != nil || back != o {
+			t.Errorf("outcome %v is read as %v", o, back)
+		}
+	}
 	for k := range IO + 1 {
 		var back TaskKind
 		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {

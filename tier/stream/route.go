@@ -62,6 +62,9 @@ func RouteTensors(ctx context.Context, q Submitter, m *tier.Manager, k Kernel, i
 		}
 	}
 	r.b.submit(q, r.b.Target.Queue(), Compute, k.Name)
+	if l, ok := q.(RouteListener); ok {
+		l.Routed(Routed{Kernel: k, IDs: r.ids, Tiers: r.tiers, Moves: r.moves, Bundle: r.b})
+	}
 	return r.b, nil
 }
 
@@ -89,7 +92,8 @@ type route struct {
 	q     Submitter
 	m     *tier.Manager
 	ids   []string
-	tiers []tier.Tier // of the ids, before the call
+	tiers []tier.Tier   // of the ids, before the call
+	moves []MoveOutcome // of the ids
 	b     Bundle
 }
 
@@ -107,6 +111,7 @@ func (r *route) move(ctx context.Context, p Plan) error {
 	if p.Target == OnGPU {
 		need = tier.VRAM
 	}
+	r.moves = make([]MoveOutcome, len(r.ids))
 	for i, id := range r.ids {
 		from := r.tiers[i]
 		// The processor reads what is in RAM, whichever tier is named.
@@ -117,13 +122,14 @@ func (r *route) move(ctx context.Context, p Plan) error {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			r.b.Target, r.b.Reason = OnCPUFallback, p.Reason+moveFailed
+			r.moves[i] = MoveFailed
 		case to != need:
-			r.b.Target, r.b.Reason = OnCPUFallback, p.Reason+noVRAM
+			r.moves[i] = NoVRAM
 		default:
 			r.b.submit(r.q, p.Target.Queue(), Transfer, transfer(from, need, id))
 		}
 	}
+	r.b.Target, r.b.Reason = p.After(r.moves)
 	return nil
 }
 

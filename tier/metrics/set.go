@@ -1,0 +1,183 @@
+package metrics
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"atenia/tier"
+	"atenia/tier/decision"
+	"atenia/tier/lane"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Set is the metrics of one run. It is a [lane.Sink] and a
+// [decision.Listener]; its methods may be called from several goroutines.
+type Set struct {
+	registry *prometheus.Registry
+
+	tierBytes   *prometheus.GaugeVec
+	moveBytes   *prometheus.CounterVec
+	moveSeconds prometheus.Histogram
+	prefetch    *prometheus.CounterVec
+	overlap     prometheus.Gauge
+	decisions   *prometheus.CounterVec
+	fallback    *prometheus.CounterVec
+	ssdWritten  prometheus.Counter
+	planError   prometheus.Gauge
+	corrupt     prometheus.Counter
+	regret      prometheus.Gauge
+
+	mu      sync.Mutex
+	begun   map[uint64]time.Duration // tasks that run
+	reasons map[string]bool          // labels of fallback
+}
+
+// maxReasons bounds the labels of fallbacks; the rest is counted as "other".
+const maxReasons = 64
+
+// New returns metrics that are all zero.
+func New() *Set {
+	s := &Set{registry: prometheus.NewRegistry(), begun: map[uint64]time.Duration{}, reasons: map[string]bool{}}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atenia_" + name, Help: help})
+		s.registry.MustRegister(g)
+		return g
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "atenia_" + name, Help: help})
+		s.registry.MustRegister(c)
+		return c
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "atenia_" + name, Help: help}, labels)
+		s.registry.MustRegister(c)
+		return c
+	}
+	s.tierBytes = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atenia_tier_bytes", Help: "Bytes of a memory: used, reserved for moves, and the budget."}, []string{"tier", "state"})
+	s.moveSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "atenia_move_seconds", Help: "Time of one move between memories.",
+		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 12), // 10 µs to 42 s
+	})
+	s.registry.MustRegister(s.tierBytes, s.moveSeconds)
+	s.moveBytes = counters("move_bytes_total", "Bytes copied between memories.", "from", "to")
+	s.prefetch = counters("prefetch_total", "Tensors read ahead: there when wanted, waited for, or not used.", "result")
+	s.overlap = gauge("overlap_ratio", "Part of moving that was hidden behind computing, 0 to 1.")
+	s.decisions = counters("decisions_total", "Decisions by who made them and the rule that did.", "component", "rule")
+	s.fallback = counters("fallback_total", "Work done by the processor that a device should have had.", "reason")
+	s.ssdWritten = counter("ssd_written_bytes_total", "Bytes written to the SSD.")
+	s.planError = gauge("plan_error_ratio", "Measured seconds of a pass over planned ones, less 1.")
+	s.corrupt = counter("cache_corrupt_total", "Entries of the cache whose bytes are not those that were written.")
+	s.regret = gauge("trainer_regret", "Time spent over that of the faster backend, less 1.")
+	for _, r := range []string{"hit", "late", "wasted"} {
+		s.prefetch.WithLabelValues(r) // shown from the start
+	}
+	return s
+}
+
+// Tier sets the account of a memory, in bytes. A budget of 0 is not bounded and
+// not shown.
+func (s *Set) Tier(t tier.Tier, used, reserved, budget uint64) {
+	set := func(state string, n uint64) { s.tierBytes.WithLabelValues(t.Lower(), state).Set(float64(n)) }
+	set("used", used)
+	set("reserved", reserved)
+	if budget > 0 {
+		set("budget", budget)
+	}
+}
+
+// Moved counts a move that was not a task of a lane.
+func (s *Set) Moved(from, to tier.Tier, bytes uint64, took time.Duration) {
+	s.moved(from.Lower(), to.Lower(), bytes, took)
+}
+
+func (s *Set) moved(from, to string, bytes uint64, took time.Duration) {
+	s.moveBytes.WithLabelValues(from, to).Add(float64(bytes))
+	s.moveSeconds.Observe(took.Seconds())
+}
+
+// Prefetched counts tensors that were read ahead: there when they were wanted,
+// waited for, or not used.
+func (s *Set) Prefetched(hit, late, wasted uint64) {
+	s.prefetch.WithLabelValues("hit").Add(float64(hit))
+	s.prefetch.WithLabelValues("late").Add(float64(late))
+	s.prefetch.WithLabelValues("wasted").Add(float64(wasted))
+}
+
+// Overlap sets how much of moving was hidden behind computing.
+func (s *Set) Overlap(ratio float64) { s.overlap.Set(ratio) }
+
+// PlanError compares the seconds of a pass with those that were planned.
+func (s *Set) PlanError(planned, measured float64) {
+	if planned > 0 {
+		s.planError.Set(measured/planned - 1)
+	}
+}
+
+// Regret sets that of a policy.
+func (s *Set) Regret(r float64) { s.regret.Set(r) }
+
+// WrittenSSD counts bytes written to the SSD.
+func (s *Set) WrittenSSD(bytes uint64) { s.ssdWritten.Add(float64(bytes)) }
+
+// Corrupt counts an entry of the cache that is not what was written.
+func (s *Set) Corrupt() { s.corrupt.Inc() }
+
+// Decided counts a decision.
+func (s *Set) Decided(r *decision.Record) {
+	s.decisions.WithLabelValues(valid(r.Component), valid(r.Rule)).Inc()
+	if r.Target == "CpuFallback" {
+		s.fallback.WithLabelValues(s.reason(r.Reason)).Inc()
+	}
+}
+
+// reason bounds how many labels there are.
+func (s *Set) reason(text string) string {
+	text = valid(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.reasons[text] {
+		if len(s.reasons) >= maxReasons {
+			return "other"
+		}
+		s.reasons[text] = true
+	}
+	return text
+}
+
+// valid makes a label of text, which must be UTF-8.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// Event counts the moves among the tasks of lanes: reads, and transfers whose
+// names say from where to where.
+func (s *Set) Event(e lane.Event) {
+	if e.Lane != lane.IO && e.Lane != lane.Transfer {
+		return
+	}
+	s.mu.Lock()
+	begin, ok := s.begun[e.ID]
+	if e.Phase == lane.Begin {
+		s.begun[e.ID] = e.At
+	} else {
+		delete(s.begun, e.ID)
+	}
+	s.mu.Unlock()
+	if e.Phase == lane.Begin || !ok || e.Err != nil {
+		return
+	}
+	from, to := "ssd", "ram"
+	if e.Lane == lane.Transfer {
+		rest, isMove := strings.CutPrefix(e.Name, "move:")
+		route, _, _ := strings.Cut(rest, ":")
+		if from, to, ok = strings.Cut(route, "->"); !isMove || !ok || !isTier(from) || !isTier(to) {
+			return
+		}
+	}
+	s.moved(from, to, e.Bytes, e.At-begin)
+}
+
+func isTier(s string) bool {
+	t, ok := tier.Parse(s)
+	return ok && t.Lower() == s
+}
