@@ -25,6 +25,8 @@ var publicAPI = map[string]bool{
 	"tier/stream":     true,
 	"tier/checkpoint": true,
 	"tier/train":      true,
+	"tier/trace":      true,
+	"tier/metrics":    true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -251,7 +251,7 @@ func must(b []byte, err error) []byte {
 
 func TestFloat(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	for _, x := range []float32{0, -0.0, 1, 0.1, 1e-45, math.MaxFloat32, 1e21, nan, inf, -inf} {
+	for _, x := range []float32{0, float32(math.Copysign(0, -1)), 1, 0.1, 1e-45, math.MaxFloat32, 1e21, nan, inf, -inf} {
 		b, err := json.Marshal(FloatOf(&x))
 		if err != nil {
 			t.Fatal(err)
