@@ -3,12 +3,9 @@ package atenia
 import (
 	"context"
 	"errors"
-	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 
-	"atenia/internal/cpu"
 	"atenia/internal/exec"
+	"atenia/internal/modelfile"
 	"atenia/internal/pack"
 	"atenia/internal/residence"
 	"atenia/internal/weights"
@@ -18,7 +15,7 @@ import (
 
 // programGrowth is what a process comes to take beyond what it has when a
 // model's text is loaded: code that runs for the first time, stacks, garbage.
-const programGrowth = 24 << 20
+const programGrowth = 12 << 20
 
 // A memory is where a model's weights are.
 type memory struct {
@@ -41,6 +38,9 @@ func (y *memory) close() error {
 
 // settle decides where the weights live and brings them there.
 func (m *Model) settle(ctx context.Context) (*memory, error) {
+	if m.cfg.placed() {
+		_ = m.desc.Advise(modelfile.Random) // what lies around small weights would come in with them
+	}
 	w, err := weights.Materialise(m.model, m.desc)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 	}
 	if !y.plan.Spills() {
 		y.pack = m.packWithin(y.plan)
-		y.release = limitHeap()
+		y.release = residence.LimitHeap(programGrowth)
 		return y, nil
 	}
 	y.weights, y.pack.Mode = nil, pack.Off
@@ -63,7 +63,7 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 		return nil, err
 	}
 	y.weights, y.stream = y.home.Weights, y.home.Stream
-	y.release = limitHeap()
+	y.release = residence.LimitHeap(programGrowth)
 	return y, nil
 }
 
@@ -74,7 +74,7 @@ func (m *Model) place() (*budget.Plan, error) {
 	}
 	p := *m.plan
 	if p.cfg.Budget.Reserve.Runtime == 0 {
-		p.cfg.Budget.Reserve.Runtime = residentNow() + programGrowth
+		p.cfg.Budget.Reserve.Runtime = residence.Resident() + programGrowth
 	}
 	pl, err := p.Place()
 	if e, ok := errors.AsType[*budget.FloorError](err); ok {
@@ -93,32 +93,6 @@ func (m *Model) packWithin(p *budget.Plan) pack.Config {
 		c.Available, c.Reserve = max(1, ram-p.RAM()), 0
 	}
 	return c
-}
-
-// residentNow returns the memory that the process has, without garbage.
-func residentNow() int64 {
-	runtime.GC()
-	debug.FreeOSMemory()
-	if n := cpu.Resident(); n > 0 {
-		return n
-	}
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
-}
-
-// limitHeap keeps garbage from growing beyond what a budget allows for it, and
-// returns what undoes that.
-func limitHeap() func() {
-	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(s)
-	limit := int64(s[0].Value.Uint64()-s[1].Value.Uint64()) + programGrowth/2
-	old := debug.SetMemoryLimit(-1)
-	if limit >= old {
-		return func() {}
-	}
-	debug.SetMemoryLimit(limit)
-	return func() { debug.SetMemoryLimit(old) }
 }
 
 // A Streaming says how a model's weights lie in memory and on disk, and what

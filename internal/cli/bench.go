@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/cli/benchstream"
 	"atenia/internal/cli/benchtrain"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/hardware"
@@ -62,7 +63,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), hardware.BenchMemory(a.env()), hardware.BenchStorage(a.env()), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), benchstream.Command(a.env()), hardware.BenchMemory(a.env()), hardware.BenchStorage(a.env()), neighbour())
 	return c
 }
 

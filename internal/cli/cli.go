@@ -74,11 +74,11 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// isPatient reports whether a command must be waited for after Ctrl-C: one
-// cleans up, the other goes on.
+// isPatient reports whether a command must be waited for after Ctrl-C: some
+// clean up, another goes on.
 func isPatient(root *cobra.Command, args []string) bool {
 	c, _, err := root.Find(args)
-	return err == nil && (c.Name() == "quantize" || c.Name() == "chat")
+	return err == nil && (c.Name() == "quantize" || c.Name() == "chat" || c.Name() == "stream")
 }
 
 // wait waits for a command to be done. Once ctx has ended, it gives an

@@ -23,3 +23,22 @@ func Resident() int64 {
 	}
 	return n * int64(os.Getpagesize())
 }
+
+// ReadBytes returns how many bytes this process has made the system fetch from
+// storage; 0 = not known.
+func ReadBytes() int64 {
+	b, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(b) {
+		if v, ok := bytes.CutPrefix(line, []byte("read_bytes: ")); ok {
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(v)), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}

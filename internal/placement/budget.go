@@ -53,7 +53,14 @@ type Rules struct {
 
 // Rates are how fast the machine is, in bytes and operations a second. 0 = as
 // measured before, or else a cautious guess that the plan names as one.
-type Rates struct{ SSD, RAM, FLOPS float64 }
+type Rates struct {
+	SSD   float64 `json:"ssd_bytes_per_s"` // large blocks of the model's files
+	RAM   float64 `json:"ram_bytes_per_s"` // with all threads
+	FLOPS float64 `json:"flop_per_s,omitempty"`
+	// Both while both are read at once; 0 = as fast as alone.
+	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
+	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
+}
 
 // Want says what [ParseBudget] reads.
 const Want = "tiers and sizes, such as ram=2GiB,vram=0"

@@ -39,6 +39,7 @@ func (m *Model) rates(c *Config) (r budget.Rates) {
 			r.Assumed = append(r.Assumed, f.name)
 		}
 	}
+	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
 	if c.Budget.VRAM > 0 {
 		r.VRAM = assumedVRAM
 		r.Assumed = append(r.Assumed, "vram")

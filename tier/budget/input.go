@@ -123,6 +123,10 @@ type Rates struct {
 	RAM   float64 `json:"ram_bytes_per_s"`  // reading with all threads
 	VRAM  float64 `json:"vram_bytes_per_s"` // reading on the device
 	FLOPS float64 `json:"flop_per_s"`       // of products, all threads
+	// SSDBusy and RAMBusy are the rates while both are read at once: each takes
+	// from the other. 0 = as fast as alone.
+	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
+	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
 	// Assumed names those that were not measured on this machine.
 	Assumed []string `json:"assumed,omitempty"`
 }
@@ -188,7 +192,7 @@ func (in Input) withDefaults() (Input, error) {
 			return in, &InputError{Field: "device " + d.ID, Got: fmt.Sprint(d.Bytes), Want: "0 bytes or more"}
 		}
 	}
-	for _, v := range []float64{in.Rates.SSD, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.FLOP} {
+	for _, v := range []float64{in.Rates.SSD, in.Rates.SSDBusy, in.Rates.RAMBusy, in.Rates.RAM, in.Rates.VRAM, in.Rates.FLOPS, in.FLOP} {
 		if !finite(v) {
 			return in, &InputError{Field: "rate", Got: fmt.Sprint(v), Want: "0 or more"}
 		}

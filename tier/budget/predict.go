@@ -85,8 +85,25 @@ func (p *Plan) pass(tokens int, sequences float64) Prediction {
 			r.Bound, r.Limit = l.seconds, l.limit
 		}
 	}
-	r.Seconds = max(r.Bound, p.pipeline(max(r.RAM+r.VRAM, r.Compute), r.SSDBytes))
+	busy := max(r.RAM+r.VRAM, r.Compute)
+	r.Seconds = max(r.Bound, p.pipeline(busy, r.SSDBytes), p.contended(busy, r.SSDBytes))
 	return r
+}
+
+// contended returns how long reading and computing take side by side when each
+// slows the other down, for as long as both go on: the one that is done first
+// leaves the other to itself.
+func (p *Plan) contended(busy, ssdBytes float64) float64 {
+	r := &p.in.Rates
+	if r.SSDBusy == 0 || r.RAMBusy == 0 || r.RAM == 0 || ssdBytes == 0 || busy == 0 {
+		return 0
+	}
+	slower := max(1, r.RAM/r.RAMBusy) // computing beside reading
+	read, compute := ssdBytes/min(r.SSDBusy, r.SSD), busy*slower
+	if read < compute {
+		return read + (compute-read)/slower
+	}
+	return compute + (read-compute)*min(r.SSDBusy, r.SSD)/r.SSD
 }
 
 func over(n, rate float64) float64 {

@@ -16,7 +16,7 @@ type Config struct {
 	Files   []Source
 	Units   []Unit // in the order of their use
 	Bytes   int    // of memory; at least [Floor] of the units
-	Readers int    // reads in flight; 0 = 4
+	Readers int    // reads in flight; 0 = 8
 	Piece   int    // bytes of one read; 0 = 2 MiB
 	// Verify takes checksums of what comes in the first pass and compares them
 	// in later ones.
@@ -24,7 +24,7 @@ type Config struct {
 }
 
 const (
-	usualReaders = 4
+	usualReaders = 8 // more than the disk needs: some wait for a processor, or for the end of a unit
 	usualPiece   = 2 << 20
 )
 

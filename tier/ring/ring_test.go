@@ -412,6 +412,19 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestRate: a file is read to its end and from its start again; a fault is the
+// result's.
+func TestRate(t *testing.T) {
+	m := newMemory(1, usualPiece+5)
+	if r, err := Rate(t.Context(), m, 5*time.Millisecond); err != nil || r <= 0 {
+		t.Errorf("%g bytes a second, %v", r, err)
+	}
+	m.fail.Store(m.reads.Load() + 1)
+	if _, err := Rate(t.Context(), m, time.Second); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a failing read: %v", err)
+	}
+}
+
 func TestOverlap(t *testing.T) {
 	ms := time.Millisecond
 	for _, c := range []struct {

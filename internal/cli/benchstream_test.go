@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/modelfile"
+	"atenia/tensor"
+)
+
+// bigModel writes a model of some 130 MB: the program itself takes a fifth of
+// the memory that it is given below.
+func bigModel(t *testing.T) string {
+	t.Helper()
+	const hidden, layers, ffn, vocab = 1024, 4, 4096, 512
+	dir := t.TempDir()
+	config := fmt.Sprintf(`{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16", "hidden_size": %d,
+		"num_hidden_layers": %d, "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": %d, "vocab_size": %d,
+		"max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000, "hidden_act": "silu", "tie_word_embeddings": false}`, hidden, layers, ffn, vocab)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var ts []modelfile.TensorSource
+	add := func(name string, shape ...int) {
+		seed := byte(len(ts))
+		ts = append(ts, modelfile.TensorSource{Name: name + ".weight", DType: tensor.BF16, Shape: shape, Write: func(w io.Writer) error {
+			n, _ := tensor.Shape(shape).Bytes(tensor.BF16)
+			b := make([]byte, n)
+			for i := 0; i < n; i += 2 { // small numbers of both signs
+				b[i], b[i+1] = byte(i>>3)+seed, 0x3c|byte(i>>2&1)<<7
+			}
+			_, err := w.Write(b)
+			return err
+		}})
+	}
+	add("model.embed_tokens", vocab, hidden)
+	for l := range layers {
+		p := fmt.Sprintf("model.layers.%d.", l)
+		for _, m := range []string{"q", "k", "v", "o"} {
+			add(p+"self_attn."+m+"_proj", hidden, hidden)
+		}
+		add(p+"mlp.gate_proj", ffn, hidden)
+		add(p+"mlp.up_proj", ffn, hidden)
+		add(p+"mlp.down_proj", hidden, ffn)
+		add(p+"input_layernorm", hidden)
+		add(p+"post_attention_layernorm", hidden)
+	}
+	add("model.norm", hidden)
+	add("lm_head", vocab, hidden)
+	if err := modelfile.WriteSafetensors(filepath.Join(dir, "model.safetensors"), nil, ts); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestBenchStream: a model that is larger than the memory of a control group,
+// where that is permitted, runs within its budget at every sample, reads what
+// the plan says, and gives the bytes that the mapped one gives.
+func TestBenchStream(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip("a model of 130 MB, and Linux's account of memory")
+	}
+	dir := bigModel(t)
+	var out, errs bytes.Buffer
+	code := Main([]string{"bench", "stream", dir, "--ram", "112MiB", "--passes", "4", "-r", "1", "-t", "2", "--json"}, nil, &out, &errs)
+	if code != command.OK {
+		t.Fatalf("exit code %d: %s%s", code, out.Bytes(), errs.Bytes())
+	}
+	var r struct {
+		Group string `json:"control_group"`
+		Rows  []struct {
+			Equal    bool
+			Held     int64 `json:"held_bytes"`
+			Streamed int64 `json:"streamed_bytes"`
+			Limit    int64 `json:"memory_bytes"`
+			Streams  struct {
+				Peak int64   `json:"peak_bytes"`
+				Read float64 `json:"read_bytes"`
+			} `json:"streamed"`
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("control group: %s; %+v", r.Group, r.Rows)
+	x := &r.Rows[0]
+	if !x.Equal || x.Streams.Peak < x.Held || float64(x.Streams.Peak) > 1.01*float64(x.Limit) {
+		t.Errorf("%+v", *x)
+	}
+	if x.Streamed == 0 || x.Streams.Read > 0 && x.Streams.Read < 0.9*float64(x.Streamed) {
+		t.Errorf("%.0f bytes were read a pass, want about %d", x.Streams.Read, x.Streamed)
+	}
+	file := filepath.Join(t.TempDir(), "before.json")
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--ratio", "0"}, {"-r", "0"}, {"--passes", "0"}, {"--ram", "much"}} {
+		if code := Main(append([]string{"bench", "stream", dir}, args...), nil, &out, &errs); code != command.BadUsage {
+			t.Errorf("%v: exit code %d", args, code)
+		}
+	}
+	if code := Main([]string{"bench", "stream", dir, "--compare", dir}, nil, &out, &errs); code != command.Failure {
+		t.Errorf("compared with a folder: exit code %d", code)
+	}
+}
