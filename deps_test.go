@@ -66,7 +66,7 @@ tier/lane:           tier/stream
 tier/stream:         tier
 tier/learn:          internal/durable
 tier/decision:       internal/durable
-tier/replay:         tier tier/backward tier/budget tier/decision tier/hw tier/learn tier/stream
+tier/replay:         tier tier/backward tier/budget tier/checkpoint tier/decision tier/hw tier/learn tier/stream
 tier/trace:          tier/decision tier/lane
 tier/metrics:        tier tier/decision tier/lane
 tier/train:          tensor internal/durable

@@ -24,6 +24,8 @@ type budgetInputs struct {
 	Batch      int            `json:"batch"`
 	Chunk      int            `json:"chunk"`
 	FLOP       float64        `json:"flop_per_token"`
+	Files      []budgetAmount `json:"files"`     // of the model
+	PlanFile   string         `json:"plan_file"` // its text, see [budget.Parse]; "": none is followed
 }
 
 type budgetTensor struct {
@@ -44,7 +46,7 @@ type budgetAmount struct {
 
 func budgetInputsOf(in budget.Input) budgetInputs {
 	out := budgetInputs{
-		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{},
+		Tensors: []budgetTensor{}, Devices: []budgetAmount{}, Reserves: []budgetAmount{}, Pins: []string{}, Files: []budgetAmount{},
 		RAM: in.RAM, SSD: in.SSD, MaxTier: in.MaxTier, RequireGPU: in.RequireGPU, Slots: in.Slots, Rates: in.Rates,
 		Batch: in.Batch, Chunk: in.Chunk, FLOP: in.FLOP,
 	}
@@ -59,6 +61,9 @@ func budgetInputsOf(in budget.Input) budgetInputs {
 	}
 	for _, p := range in.Pins {
 		out.Pins = append(out.Pins, p.String())
+	}
+	for _, f := range in.Files {
+		out.Files = append(out.Files, budgetAmount{f.Name, f.Bytes})
 	}
 	return out
 }
@@ -93,6 +98,9 @@ func (in budgetInputs) input() (budget.Input, error) {
 	for _, r := range in.Reserves {
 		out.Reserves = append(out.Reserves, budget.Reserve{Name: r.ID, Bytes: r.Bytes})
 	}
+	for _, f := range in.Files {
+		out.Files = append(out.Files, budget.Part{Name: f.ID, Bytes: f.Bytes})
+	}
 	for _, s := range in.Pins {
 		p, err := budget.ParsePin(s)
 		if err != nil {
@@ -108,11 +116,23 @@ func (in budgetInputs) draft(h *history) (decision.Draft, error) {
 	if err != nil {
 		return decision.Draft{}, fmt.Errorf("inputs: %w", err)
 	}
-	p, err := budget.Place(input)
+	p, err := in.place(input)
 	if err == nil {
 		h.keep(p)
 	}
 	return budgetDraft(p, err), nil
+}
+
+// place makes the plan, after the plan file if there is one.
+func (in budgetInputs) place(input budget.Input) (*budget.Plan, error) {
+	if in.PlanFile == "" {
+		return budget.Place(input)
+	}
+	f, err := budget.Parse([]byte(in.PlanFile))
+	if err != nil {
+		return nil, err
+	}
+	return budget.Reload(input, f)
 }
 
 // budgetDraft tells of a plan, or why there is none.

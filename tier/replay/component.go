@@ -34,6 +34,7 @@ func components() []component {
 		of("planner", planInputs.draft),
 		of("router", routeInputs.draft),
 		of("backward", backwardInputs.draft),
+		of("warm_start", warmInputs.draft),
 		of("trainer", trainerInputs.draft),
 		of("autoloop", turnInputs.draft),
 		of("policy", measuredInputs.draft),

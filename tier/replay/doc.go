@@ -11,10 +11,11 @@
 //	planner        where a kernel runs                        stream.MakePlan
 //	router         the same, once its tensors were moved      stream.Plan.After
 //	backward       where a backward pass runs                 backward.TargetOf
+//	warm_start     what to do with a restored tensor          checkpoint.PlanWarmStart
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend
 //	autoloop       the backend of the next tick               learn.Turn.Decide
 //	policy         the backend by measured latency            learn.Measured.Decide
-//	budget         where every tensor of a model lives        budget.Place
+//	budget         where every tensor of a model lives        budget.Place, Reload
 //	budget_tensor  why one of them is there                   budget.Plan.Decision
 //
 // [Check] finds any byte of a log that was altered: the record does not come

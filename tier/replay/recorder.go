@@ -89,15 +89,32 @@ func (r *Recorder) Choose(p *learn.Policy, c learn.Context, class string) learn.
 // one of each tensor.
 func (r *Recorder) Budget(in budget.Input) (*budget.Plan, error) {
 	p, err := budget.Place(in)
+	if r.Journal != nil {
+		r.plan(budgetInputsOf(in), p, err)
+	}
+	return p, err
+}
+
+// Reload is [budget.Reload], recorded as by [Recorder.Budget].
+func (r *Recorder) Reload(in budget.Input, f *budget.File) (*budget.Plan, error) {
+	p, err := budget.Reload(in, f)
 	if r.Journal == nil {
 		return p, err
 	}
-	of := r.record("budget", budgetInputsOf(in), budgetDraft(p, err))
+	if text, ferr := f.Append(nil); ferr == nil { // what cannot be written was not read
+		i := budgetInputsOf(in)
+		i.PlanFile = string(text)
+		r.plan(i, p, err)
+	}
+	return p, err
+}
+
+func (r *Recorder) plan(in budgetInputs, p *budget.Plan, err error) {
+	of := r.record("budget", in, budgetDraft(p, err))
 	if err != nil {
-		return nil, err
+		return
 	}
 	for i := range p.Tensors {
 		r.record("budget_tensor", tensorInputs{of.Seq, p.Tensors[i].Name}, tensorDraft(p, i))
 	}
-	return p, nil
 }
