@@ -123,7 +123,10 @@ func parseSize(tier, s string) (int64, error) {
 		return budget.ParseSize(s)
 	case tier == "ram":
 		free := cpu.AvailableMemory()
-		return free - max(spare, free/16), nil
+		if free -= max(spare, free/16); free <= 0 {
+			return 0, errors.New("auto: how much memory is available is not known, or there is none to spare")
+		}
+		return free, nil
 	case tier == "vram":
 		return 0, nil
 	}

@@ -219,7 +219,7 @@ func (b *placer) require() error {
 	}
 	for i := range b.out {
 		t := &b.out[i]
-		if (t.Class == Weight || t.Class == Expert) && !t.ByRow && t.Tier != tier.VRAM {
+		if (t.Class == Weight || t.Class == Expert) && !t.ByRow && !(b.done[i] && t.Tier == tier.VRAM) {
 			return &RequireError{Tensor: t.Name, Why: "a GPU is required, and no device has " + Size(t.Bytes) + " left for it"}
 		}
 	}

@@ -1,0 +1,165 @@
+package budget_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"atenia/tier"
+	"atenia/tier/budget"
+)
+
+const mib = 1 << 20
+
+// units returns n tensors of one MiB, each a unit of its own.
+func units(n int) (ts []budget.Tensor) {
+	for i := range n {
+		ts = append(ts, budget.Tensor{Name: fmt.Sprintf("w%02d", i), Bytes: mib, Uses: 1, Unit: i})
+	}
+	return ts
+}
+
+// marks prints a letter for each tensor: where it is.
+func marks(p *budget.Plan) string {
+	var b strings.Builder
+	for i := range p.Tensors {
+		b.WriteByte(p.Tensors[i].Tier.Lower()[0])
+	}
+	return b.String()
+}
+
+func place(t *testing.T, in budget.Input) *budget.Plan {
+	t.Helper()
+	p, err := budget.Place(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What is streamed is spread over the pass, whatever part of it that is.
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ram  int64
+		want string
+	}{
+		{20, "srsrsrsrsrsrsrsrsrsrsrsrsrsrsrsr"},
+		{28, "rrsrrrsrrrsrrrsrrrsrrrsrrrsrrrsr"},
+		{12, "sssrsssrsssrsssrsssrsssrsssrsssr"},
+	} {
+		p := place(t, budget.Input{Tensors: units(32), RAM: c.ram*mib - mib/2, Rates: rates})
+		if got := marks(p); strings.Contains(got, strings.Repeat("s", strings.Count(c.want, "s")/8+1)) || strings.Contains(got, strings.Repeat("r", strings.Count(c.want, "r")/8+2)) {
+			t.Errorf("%d MiB: %s, want something like %s", c.ram, got, c.want)
+		}
+	}
+}
+
+// What is read more for its bytes is pinned first: weights, then experts that
+// are chosen often, then the others, then tables.
+func TestValue(t *testing.T) {
+	t.Parallel()
+	ts := []budget.Tensor{{Name: "table", Bytes: mib, Class: budget.Table, ByRow: true, RowBytes: 4096}}
+	for i := range 4 {
+		ts = append(ts,
+			budget.Tensor{Name: fmt.Sprint("cold", i), Bytes: mib, Class: budget.Expert, Uses: 0.1, Unit: 3 * i},
+			budget.Tensor{Name: fmt.Sprint("hot", i), Bytes: mib, Class: budget.Expert, Uses: 0.5, Unit: 3*i + 1},
+			budget.Tensor{Name: fmt.Sprint("weight", i), Bytes: mib, Uses: 1, Unit: 3*i + 2})
+	}
+	for _, ram := range []int64{8, 11, 12, 13} {
+		p := place(t, budget.Input{Tensors: ts, RAM: ram * mib, Rates: rates})
+		held := map[byte]int{}
+		for i := range p.Tensors {
+			if x := &p.Tensors[i]; x.Tier == tier.RAM {
+				held[x.Name[0]]++
+			}
+		}
+		if held['w'] < 4 || held['c'] > 0 && held['h'] < 4 || held['t'] > 0 && held['c'] < 4 {
+			t.Errorf("%d MiB: %s", ram, marks(p))
+		}
+	}
+}
+
+// VRAM is used where it is in the budget, device after device; pins choose
+// one. What was required and cannot be had is an error.
+func TestDevices(t *testing.T) {
+	t.Parallel()
+	in := budget.Input{Tensors: units(8), Rates: rates, Devices: []budget.Device{{ID: "a", Bytes: 3 * mib}, {ID: "b", Bytes: 2 * mib}}}
+	p := place(t, in)
+	if got := marks(p); got != "vvvvvrrr" || p.Tensors[2].Device != "a" || p.Tensors[3].Device != "b" {
+		t.Errorf("%s, %+v", got, p.Tensors[:4])
+	}
+	pins := func(s ...string) (out []budget.Pin) {
+		for _, x := range s {
+			pin, err := budget.ParsePin(x)
+			if err != nil || pin.String() != x {
+				t.Fatal(pin, err)
+			}
+			out = append(out, pin)
+		}
+		return out
+	}
+	in.Pins = pins("^w07$=vram@b", "^w00$=ram", "^w0[0-1]$=ssd")
+	if p = place(t, in); marks(p) != "rsvvvvrv" || p.Tensors[7].Device != "b" || p.Ring.Units != 1 {
+		t.Errorf("%s, %+v", marks(p), p.Ring)
+	}
+	if d := p.Decision(1).String(); !strings.Contains(d, "w01: ssd by rule pin: 1 MiB, as a pin says") {
+		t.Error(d)
+	}
+	vram, ram := tier.VRAM, tier.RAM
+	for _, c := range []struct {
+		change func(*budget.Input)
+		want   error
+	}{
+		{func(in *budget.Input) { in.RequireGPU = true }, budget.ErrRequire},
+		{func(in *budget.Input) { in.MaxTier, in.Pins = &vram, nil }, budget.ErrRequire},
+		{func(in *budget.Input) { in.MaxTier = &ram }, budget.ErrPin}, // w01 is pinned to the ssd
+		{func(in *budget.Input) { in.MaxTier, in.Pins, in.RAM = &ram, nil, 2*mib }, budget.ErrFloor},
+		{func(in *budget.Input) { in.Pins = pins("w0=vram@c") }, budget.ErrPin},
+		{func(in *budget.Input) { in.Pins = pins("w0=vram@b") }, budget.ErrPin}, // too many
+		{func(in *budget.Input) { in.Pins = pins("nothing=ram") }, budget.ErrPin},
+		{func(in *budget.Input) { in.Pins, in.RAM, in.Devices, in.SSD = nil, 6*mib, nil, mib }, budget.ErrFloor},
+		{func(in *budget.Input) { in.Tensors = append(units(2), units(1)...) }, budget.ErrInput},
+		{func(in *budget.Input) { in.Slots = 1 }, budget.ErrInput},
+	} {
+		x := in
+		c.change(&x)
+		if _, err := budget.Place(x); !errors.Is(err, c.want) {
+			t.Errorf("%v, want %v", err, c.want)
+		}
+	}
+}
+
+func TestParsePin(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "=ram", "a", "a=", "a=cpu", "a=ram@x", "(=ram"} {
+		if _, err := budget.ParsePin(bad); !errors.Is(err, budget.ErrPin) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	if p, err := budget.ParsePin("a=b=Ssd"); err != nil || p.Match.String() != "a=b" || p.Tier != tier.SSD {
+		t.Error(p, err)
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]int64{
+		"0": 0, "17": 17, "4GiB": 4 << 30, "1.5 gib": 3 << 29, "512MiB": 512 << 20, "2GB": 2e9, "3k": 3 << 10, "1kB": 1000, "7B": 7, "0.5KiB": 512,
+	} {
+		if got, err := budget.ParseSize(s); err != nil || got != want {
+			t.Errorf("%q: %d, %v", s, got, err)
+		}
+	}
+	for _, bad := range []string{"", "GiB", "-1", "1e3", "1..5GiB", "0x10", "99999999TiB", "4 apples", "nanGiB", "infGB", "auto"} {
+		if n, err := budget.ParseSize(bad); !errors.Is(err, budget.ErrInput) {
+			t.Errorf("%q: %d, %v", bad, n, err)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1 KiB", 3 << 29: "1.5 GiB", 1<<20 + 5243: "1.01 MiB"} {
+		if got := budget.Size(n); got != want {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
