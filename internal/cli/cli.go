@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"atenia"
+	"atenia/internal/cli/checkpoint"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
@@ -78,7 +80,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 // clean up, another goes on.
 func isPatient(root *cobra.Command, args []string) bool {
 	c, _, err := root.Find(args)
-	return err == nil && (c.Name() == "quantize" || c.Name() == "chat" || c.Name() == "stream")
+	return err == nil && slices.Contains([]string{"quantize", "chat", "stream", "restore", "train-offload"}, c.Name())
 }
 
 // wait waits for a command to be done. Once ctx has ended, it gives an
@@ -167,6 +169,7 @@ func (a *app) root() *cobra.Command {
 		a.chat(),
 		a.plan(),
 		a.inspect(),
+		checkpoint.Command(a.env()),
 		a.logits(),
 		a.tokenize(),
 		a.quantize(),

@@ -148,9 +148,9 @@ func (e *Entry) DefaultBlob() Blob {
 	return Blob{blob.Tensor, fmt.Sprintf("tensor:%s:len%d", e.ID, e.Bytes)}
 }
 
-// of names the entry that a tensor's bytes go to when the default one is taken
+// Of names the entry that a tensor's bytes go to when the default one is taken
 // by other bytes that are still needed.
-func (b Blob) of(h blob.Hash) Blob { return Blob{b.Kind, b.Key + ":x" + h.String()[:16]} }
+func (b Blob) Of(h blob.Hash) Blob { return Blob{b.Kind, b.Key + ":x" + h.String()[:16]} }
 
 // durable finds the cache entry that has a tensor's bytes, or writes one, or
 // says why there is none.
@@ -176,7 +176,7 @@ func (s *saving) durable(ctx context.Context, e *Entry, r tier.Residence) (why s
 		e.Hash = blob.HashOf(l.lease.Bytes)
 	}
 	why = "the cache has no bytes of it"
-	for _, b := range []Blob{b, b.of(e.Hash)} {
+	for _, b := range []Blob{b, b.Of(e.Hash)} {
 		if !c.Exists(b.Kind, b.Key) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (s *saving) durable(ctx context.Context, e *Entry, r tier.Residence) (why s
 		return why, nil
 	}
 	if s.named[b] {
-		b = b.of(e.Hash)
+		b = b.Of(e.Hash)
 	}
 	if err := c.PutWith(b.Kind, b.Key, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
 		return "", &Error{Kind: ErrIO, ID: e.ID, Why: "its bytes cannot be written to the cache", Err: err}

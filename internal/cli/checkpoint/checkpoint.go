@@ -1,0 +1,285 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// A call is the flags that all commands below share.
+type call struct {
+	env   *command.Env
+	cache string
+	gpu   string
+}
+
+// Command returns the command.
+func Command(env *command.Env) *cobra.Command {
+	a := &call{env: env}
+	c := &cobra.Command{
+		Use:   "checkpoint",
+		Short: "Save, check and restore where tensors are",
+		Long: "A checkpoint is a folder that says in which tier every tensor was, where it was wanted and what was\n" +
+			"planned, and a cache of their bytes.",
+		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint verify saved\n  atenia checkpoint restore saved --lazy",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.PersistentFlags().StringVar(&a.cache, "cache", "", "folder of the bytes (default: cache in the checkpoint's folder)")
+	c.PersistentFlags().StringVar(&a.gpu, "gpu", "auto", "whether there is a GPU to restore to: true, false or auto")
+	c.AddCommand(a.save(), a.inspect(), a.verify(), a.restore(), a.gc())
+	return c
+}
+
+func (a *call) open(c *cobra.Command, dir string) (*atenia.Checkpoint, error) {
+	if dir == "" {
+		return nil, command.Usagef("the folder has no name")
+	}
+	var gpu *bool
+	if a.gpu != "auto" {
+		v, err := strconv.ParseBool(a.gpu)
+		if err != nil {
+			return nil, command.Usagef("--gpu is %q, want true, false or auto", a.gpu)
+		}
+		gpu = &v
+	}
+	return atenia.OpenCheckpoint(c.Context(), dir, a.cache, gpu)
+}
+
+// print writes a result as JSON or as text.
+func (a *call) print(v any, text func(w io.Writer)) error {
+	if *a.env.JSON {
+		return a.env.PrintJSON(v)
+	}
+	w := tabwriter.NewWriter(a.env.Out, 0, 8, 2, ' ', 0)
+	text(w)
+	return w.Flush()
+}
+
+func (a *call) save() *cobra.Command {
+	var s atenia.CheckpointSaving
+	ram := ""
+	c := &cobra.Command{
+		Use:   "save [MODEL] DIR",
+		Short: "Make a checkpoint of a model or of a cache",
+		Long: "Save makes a checkpoint of all tensors of MODEL, or without MODEL of what the cache has. Bytes that the\n" +
+			"cache has already are not written again; the old checkpoint is whole until the new one is.",
+		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint save saved --cache old/cache",
+		Args:    cobra.RangeArgs(1, 2),
+	}
+	f := c.Flags()
+	f.StringVar(&ram, "ram", "", "place tensors in RAM up to so many bytes, such as 4GiB, the others on the SSD")
+	f.Uint64Var(&s.Created, "created", 0, "time that is recorded, in seconds since 1970 (0 = now)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.Changed("ram") {
+			if err := s.SetRAM(ram); err != nil {
+				return command.Usagef("--ram: %w", err)
+			}
+		}
+		if len(args) == 2 {
+			if s.Model = args[0]; s.Model == "" {
+				return command.Usagef("MODEL has no name")
+			}
+		}
+		dir, err := a.open(c, args[len(args)-1])
+		if err != nil {
+			return err
+		}
+		r, err := dir.Save(c.Context(), s)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) {
+			fmt.Fprintf(w, "%d tensors, %s: %d in RAM, %d on the SSD; %d written to the cache\n", r.Tensors, size(r.Bytes), r.RAM, r.SSD, r.Written)
+			for _, n := range r.NotDurable {
+				fmt.Fprintf(w, "not durable: %q: %s\n", n.ID, n.Why)
+			}
+		})
+	}
+	return c
+}
+
+func (a *call) inspect() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "inspect DIR",
+		Short:   "Print what a checkpoint holds and what this machine makes of it",
+		Example: "  atenia checkpoint inspect saved",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		dir, err := a.open(c, args[0])
+		if err != nil {
+			return err
+		}
+		l, err := dir.Inspect()
+		if err != nil {
+			return err
+		}
+		return a.print(l, func(w io.Writer) {
+			fmt.Fprintf(w, "%s: %d entries, %s, created_unix %d\n\n", l.Dir, len(l.Entries), size(l.Bytes), l.Created)
+			for _, e := range l.Entries {
+				bytes, desired, summary := "no bytes", "-", ""
+				if e.Blob != nil {
+					bytes = e.Blob.Key
+				}
+				if e.Desired != nil {
+					desired = e.Desired.Lower()
+				}
+				if e.Summary != nil {
+					summary = *e.Summary
+				}
+				fmt.Fprintf(w, "  %s\t%s\t%s\twanted in %s\t%s\t%s\n", e.ID, e.Tier.Lower(), size(e.Bytes), desired, bytes, summary)
+			}
+			fmt.Fprintf(w, "\ndrift on this machine: %d\n", len(l.Drift))
+			for _, d := range l.Drift {
+				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
+			}
+			fmt.Fprintf(w, "\n%s\n", l.Plan.Summary)
+			for _, d := range l.Plan.Decisions {
+				fmt.Fprintf(w, "  %s\t%v\t%s\n", d.ID, d.Action, d.Reason)
+			}
+		})
+	}
+	return c
+}
+
+func (a *call) verify() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Compare every byte of a checkpoint with its sums",
+		Long: "Verify reads all bytes. An entry is missing, damaged, or stale: whole, but not what was saved. Exit code 3\n" +
+			"says that a restore would not bring back what was saved.",
+		Example: "  atenia checkpoint verify saved --json",
+		Args:    cobra.ExactArgs(1),
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		dir, err := a.open(c, args[0])
+		if err != nil {
+			return err
+		}
+		checks, err := dir.Verify(c.Context())
+		if err != nil {
+			return err
+		}
+		bad, bytes := 0, uint64(0)
+		for _, e := range checks {
+			bytes += e.Bytes
+			if e.Status.Failed() {
+				bad++
+			}
+		}
+		err = a.print(checks, func(w io.Writer) {
+			for _, e := range checks {
+				if e.Status.Failed() {
+					fmt.Fprintf(w, "%s\t%q\t%s\n", e.Status, e.ID, e.Why)
+				}
+			}
+			fmt.Fprintf(w, "%d entries, %s, %d bad\n", len(checks), size(bytes), bad)
+		})
+		if err == nil && bad > 0 {
+			err = fmt.Errorf("%w: %d of %d entries", command.ErrVerify, bad, len(checks))
+		}
+		return err
+	}
+	return c
+}
+
+func (a *call) restore() *cobra.Command {
+	var o atenia.CheckpointRestoring
+	ram := ""
+	c := &cobra.Command{
+		Use:   "restore DIR",
+		Short: "Restore a checkpoint and print where everything is",
+		Long: "Restore does what a program does that begins with this checkpoint, and ends. It prints the tier of every\n" +
+			"tensor, what drifted, and what a warm start advises.",
+		Example: "  atenia checkpoint restore saved --lazy\n  atenia checkpoint restore saved --ram 2GiB",
+		Args:    cobra.ExactArgs(1),
+	}
+	f := c.Flags()
+	f.BoolVar(&o.Lazy, "lazy", false, "read no bytes; they would come when they are first needed")
+	f.StringVar(&ram, "ram", "", "budget of RAM, such as 4GiB")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.Changed("ram") {
+			if err := o.SetRAM(ram); err != nil || o.RAM == 0 {
+				return command.Usagef("--ram is %q, want a size such as 4GiB", ram)
+			}
+		}
+		dir, err := a.open(c, args[0])
+		if err != nil {
+			return err
+		}
+		r, err := dir.Restore(c.Context(), o)
+		if err != nil {
+			return err
+		}
+		return a.print(r, func(w io.Writer) {
+			for _, t := range r.Tensors {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Tier.Lower(), size(t.Bytes), strings.ToLower(t.State))
+			}
+			fmt.Fprintf(w, "%d tensors, %s in RAM, %s on the SSD, drift: %d\n", len(r.Tensors), size(r.Ledger.RAM.Used), size(r.Ledger.SSD.Used), len(r.Drift))
+			for _, d := range r.Drift {
+				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
+			}
+			fmt.Fprintln(w, r.Plan.Summary)
+		})
+	}
+	return c
+}
+
+func (a *call) gc() *cobra.Command {
+	dry := false
+	c := &cobra.Command{
+		Use:   "gc DIR [OTHER]...",
+		Short: "Remove what no checkpoint names from the cache",
+		Long: "Gc removes tensors and gradients from the cache that none of the checkpoints names. Name all that share a\n" +
+			"cache.",
+		Example: "  atenia checkpoint gc saved --dry-run\n  atenia checkpoint gc monday tuesday --cache shared",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		dir, err := a.open(c, args[0])
+		if err != nil {
+			return err
+		}
+		swept, err := dir.Collect(c.Context(), args[1:], dry)
+		if err != nil {
+			return err
+		}
+		return a.print(swept, func(w io.Writer) {
+			bytes := uint64(0)
+			for _, s := range swept {
+				bytes += s.Bytes
+				fmt.Fprintf(w, "%s\t%s\n", s.Key, size(s.Bytes))
+			}
+			word := "removed"
+			if dry {
+				word = "to remove"
+			}
+			fmt.Fprintf(w, "%d entries %s, %s\n", len(swept), word, size(bytes))
+		})
+	}
+	return c
+}
+
+// size prints bytes as a person reads them.
+func size(n uint64) string {
+	v, unit := float64(n), ""
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}
