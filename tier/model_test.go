@@ -349,3 +349,18 @@ func mover(t *testing.T, w *world, ids []string, r *rand.Rand) {
 		}
 	}
 }
+
+// FuzzMoves is [TestRandomMoves] with budgets and faults of the fuzzer's.
+func FuzzMoves(f *testing.F) {
+	f.Add(uint64(1), uint16(0), uint16(100), uint16(60), uint16(90))
+	f.Add(uint64(2), uint16(40), uint16(0), uint16(0), uint16(0))
+	f.Add(uint64(34), uint16(43), uint16(61), uint16(60), uint16(218))
+	f.Fuzz(func(t *testing.T, seed uint64, fault, ram, vram, ssd uint16) {
+		w := newWorld(t, seed, faultfs.New(int(fault), faultfs.Fail),
+			map[tier.Tier]uint64{tier.RAM: uint64(ram), tier.VRAM: uint64(vram), tier.SSD: uint64(ssd)})
+		w.faulty = seed%2 == 1
+		for range 60 {
+			w.check(t, w.step(t))
+		}
+	})
+}

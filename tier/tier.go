@@ -108,7 +108,8 @@ type Snapshot struct {
 // from several goroutines; ids are those of tensors.
 type Adapter interface {
 	Available() bool
-	// Upload copies data, which the caller keeps, and replaces what id had.
+	// Upload copies data, which the caller keeps, and replaces what id had. One
+	// that fails leaves what id had.
 	Upload(id string, data []byte) error
 	// Download returns a copy that the caller owns.
 	Download(id string) ([]byte, error)

@@ -74,8 +74,9 @@ func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err
 }
 
 // WriteContext makes data the content of an id's file and returns what
-// describes it. When ctx ends, it stops after the chunk under way and leaves
-// what was there before.
+// describes it. When it fails, what was there before is there still; when ctx
+// ends, it stops after the chunk under way. The folder is not synced: who knows
+// of the file is this process, and a power cut ends both.
 func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Codec) (path string, m Meta, err error) {
 	content, err := Encode(c, data)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Code
 	s.names[strings.ToLower(name)] = id
 	s.mu.Unlock()
 	path = filepath.Join(s.dir, name)
-	err = durable.WriteFileIn(s.fsys, path, func(w io.Writer) error {
+	temp, err := durable.WriteTemp(s.fsys, path, func(w io.Writer) error {
 		for part := range slices.Chunk(content, ChunkBytes) {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -99,6 +100,9 @@ func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Code
 	})
 	if err != nil {
 		return "", Meta{}, err
+	}
+	if err := s.fsys.Rename(temp, path); err != nil {
+		return "", Meta{}, errors.Join(err, s.fsys.Remove(temp))
 	}
 	return path, Meta{Codec: c, OriginalBytes: uint64(len(data)), Hash: HashOf(data), Chunks: chunkSums(content)}, nil
 }
