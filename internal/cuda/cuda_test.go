@@ -88,13 +88,13 @@ func TestDevices(t *testing.T) {
 		t.Errorf("full: %+v, %v", list[0], err)
 	}
 	call(f.at["fake_rot"], 1) // a broken device
-	if list, err = d.Devices(t.Context(), hw.Full); err == nil || list[0].UploadBytes != nil {
+	if list, err = d.Devices(t.Context(), hw.Full); err == nil || list[0].UploadBytes != nil || !list[0].Tried || list[0].Fault == "" {
 		t.Errorf("a device that forgets: %+v, %v", list[0], err)
 	}
 	call(f.at["fake_rot"], 0)
 	f.fail("cuMemAlloc_v2", 1, codeOutOfMemory)
 	list, err = d.Devices(t.Context(), hw.Full)
-	if !errors.Is(err, ErrOutOfMemory) || len(list) != 2 || list[0].UploadBytes != nil || list[1].UploadBytes == nil {
+	if !errors.Is(err, ErrOutOfMemory) || len(list) != 2 || list[0].UploadBytes != nil || list[1].UploadBytes == nil || list[0].Tried || !list[1].Tried {
 		t.Errorf("a device without room: %+v, %v", list, err)
 	}
 }

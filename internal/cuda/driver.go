@@ -211,7 +211,11 @@ func (d *Driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
 	if depth != hw.Full {
 		return nil
 	}
-	if err := dev.Check(); err != nil {
+	err = dev.Check()
+	if v.Tried = !errors.Is(err, ErrOutOfMemory); v.Tried && err != nil { // a full device is not a faulty one
+		v.Fault = err.Error()
+	}
+	if err != nil {
 		return err
 	}
 	up, down, err := dev.Link()

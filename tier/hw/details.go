@@ -82,6 +82,8 @@ type Device struct {
 	LinkMaxWidth  *uint32  `json:"pcie_max_width,omitempty"`
 	UploadBytes   *float64 `json:"upload_bytes_per_second,omitempty"` // measured, through pinned memory
 	DownloadBytes *float64 `json:"download_bytes_per_second,omitempty"`
+	Tried         bool     `json:"tried"`           // bytes were sent there and back
+	Fault         string   `json:"fault,omitempty"` // what went wrong then
 }
 
 // A Warning is something about the machine that costs speed or will fail, and

@@ -56,9 +56,13 @@ func TestControlGroup(t *testing.T) {
 	if got := *before.RAM.TotalBytes; got != groupLimit {
 		t.Errorf("limit %d, want %d", got, groupLimit)
 	}
-	grown := float64(*after.Pressure.RAM - *before.Pressure.RAM)
-	if want := float64(groupLocked) / groupLimit; math.Abs(grown-want) > .02 {
-		t.Errorf("pressure went from %v to %v, want %v more", *before.Pressure.RAM, *after.Pressure.RAM, want)
+	// Stalls of a busy machine lift the pressure itself above its share.
+	share := func(s *Snapshot) float64 { return 1 - float64(*s.RAM.FreeBytes)/float64(*s.RAM.TotalBytes) }
+	if want := float64(groupLocked) / groupLimit; math.Abs(share(&after)-share(&before)-want) > .02 {
+		t.Errorf("use went from %v to %v, want %v more", share(&before), share(&after), want)
+	}
+	if got := float64(*after.Pressure.RAM); got < share(&after)-.001 {
+		t.Errorf("pressure %v below the use of %v", got, share(&after))
 	}
 }
 

@@ -161,4 +161,7 @@ func (v *Device) print(w io.Writer) {
 	if len(parts) > 0 {
 		fmt.Fprintf(w, "\t%s\n", strings.Join(parts, ", "))
 	}
+	if v.Fault != "" {
+		fmt.Fprintf(w, "\tfaulty: %s\n", v.Fault)
+	}
 }

@@ -257,6 +257,9 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 	unknown := false
 	for _, g := range devices {
 		s.GPUs = append(s.GPUs, g.GPU)
+		if g.Tried {
+			s.tried(g)
+		}
 		if g.VRAMTotalBytes == nil || g.VRAMFreeBytes == nil || *g.VRAMTotalBytes == 0 {
 			unknown = true
 			d.warn("vram-unknown", g.ID+" does not say how much of its memory is free: it counts as full")
@@ -273,4 +276,17 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 		v := float32(1)
 		s.Pressure.VRAM = &v
 	}
+}
+
+// tried counts the trial of a device: one that failed is not reliable, and
+// nothing is placed there.
+func (s *Snapshot) tried(g Device) {
+	if s.Reliability == nil {
+		s.Reliability = map[string]Reliability{}
+	}
+	r := Reliability{OK: 1}
+	if g.Fault != "" {
+		r = Reliability{Fail: 1, LastError: g.Fault, LastErrorEpochMS: &s.TimestampEpochMS}
+	}
+	s.Reliability[g.ID] = r
 }

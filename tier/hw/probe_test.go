@@ -79,6 +79,70 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestTried: a device that failed its trial is not reliable.
+func TestTried(t *testing.T) {
+	good, bad, untried := device("good", nil, nil), device("bad", nil, nil), device("untried", nil, nil)
+	good.Tried, bad.Tried, bad.Fault = true, true, "other bytes"
+	s, d, err := fake(fstest.MapFS{}).probe(t.Context(), Options{GPUs: gpus{devices: []Device{good, bad, untried}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Reliability["untried"]; ok || len(s.Reliability) != 2 || s.Reliability["good"].OK != 1 {
+		t.Errorf("got %+v", s.Reliability)
+	}
+	if r := s.Reliability["bad"]; r.OK != 0 || r.Fail != 1 || r.LastError != "other bytes" || *r.LastErrorEpochMS != s.TimestampEpochMS {
+		t.Errorf("got %+v", r)
+	}
+	var out strings.Builder
+	if err := d.Print(&out, s); err != nil || !strings.Contains(out.String(), "faulty: other bytes") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestPrint: all that can be known is said.
+func TestPrint(t *testing.T) {
+	v := device("cuda:0", ptr(uint64(80<<30)), ptr(uint64(60<<30)))
+	v.Name, v.Driver, v.Compute = "Fast", "580.1", "9.0"
+	v.BandwidthGBps, v.ComputeScore = ptr(float32(3350)), ptr(float32(67000))
+	v.LinkGen, v.LinkWidth, v.LinkMaxGen, v.LinkMaxWidth = ptr(uint32(1)), ptr(uint32(8)), ptr(uint32(5)), ptr(uint32(16))
+	v.UploadBytes, v.DownloadBytes, v.Utilization, v.Temperature = ptr(5e10), ptr(4.5e10), ptr(uint32(7)), ptr(uint32(40))
+	s := &Snapshot{CPU: CPU{PhysicalCores: ptr(uint32(4)), LogicalCores: ptr(uint32(8)), SIMD: []string{"AVX2"}}, Pressure: Pressure{RAM: ptr(float32(.5)), VRAM: ptr(float32(.25))}}
+	d := &Details{
+		Processor: Processor{Name: "P", Arch: "amd64", Cores: 2, Allowed: 4, Quota: 1.5, Threads: 2, L1: 32 << 10, L2: 1 << 20, L3: 8 << 20},
+		Memory: Memory{
+			MachineBytes: ptr(uint64(64 << 30)), LimitBytes: ptr(uint64(8 << 30)), AvailableBytes: ptr(uint64(4 << 30)),
+			StallSome: ptr(float32(1)), StallFull: ptr(float32(.5)), LockableBytes: ptr(uint64(64 << 10)),
+		},
+		Storage: &Storage{
+			Dir: "/cache", Filesystem: "ext4", Kind: Solid, FreeBytes: ptr(uint64(1 << 40)),
+			Profile: &Profile{EpochSeconds: uint64(epoch.Unix()), ReadBytes: 2e9, ReadP99Seconds: .01, WriteBytes: 1e9, RandomReads: 1e5, LatencySeconds: 1e-4, TouchBytes: 5e8},
+		},
+		Devices:  []Device{v},
+		Warnings: []Warning{{"memlock", "raise it"}},
+	}
+	const want = `machine                bf3f082f787d
+processor              P (amd64)
+SIMD                   AVX2
+cores                  2 cores, 4 processors allowed of 4 and 8, quota 1.50; 2 threads are best
+caches                 L1 32.0 KiB, L2 1.0 MiB, L3 8.0 MiB
+memory                 4.0 GiB available of 8.0 GiB, the limit of a control group (the machine has 64.0 GiB)
+pressure of RAM        0.50
+waits for memory       some tasks 1.0 %, all tasks 0.5 % of the last 10 s
+lockable memory        64.0 KiB
+storage                /cache: ssd, ext4, 1024.0 GiB free
+                       reads 2000 MB/s, 99 % of them within 10.0 ms, writes 1000 MB/s, 100000 small reads/s, each 0.10 ms (measured 2027-01-15)
+first touch of memory  0.50 GB/s
+device                 cuda:0: Fast, 60.0 GiB free of 80.0 GiB, compute capability 9.0, driver 580.1
+                       at most 3350 GB/s, 67000 GFLOP/s in float32, PCIe 1 × 8 of 5 × 16, copies 50.0 GB/s there, 45.0 GB/s back, 7 % in use, 40 °C
+pressure of VRAM       0.25
+warning: memlock: raise it
+`
+	var out strings.Builder
+	if err := d.Print(&out, s); err != nil || out.String() != want {
+		t.Errorf("%v: got\n%s", err, out.String())
+	}
+}
+
 func warned(d *Details, id string) bool {
 	return slices.ContainsFunc(d.Warnings, func(w Warning) bool { return w.ID == id })
 }
