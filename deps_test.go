@@ -41,6 +41,7 @@ internal/kernel/exact:
 internal/vault:      internal/modelfile tier tier/blob tier/budget tier/checkpoint
 internal/trainbench: tensor internal/cpu internal/kernel tier/train
 internal/roof:       internal/cpu internal/arena internal/kernel
+internal/codecbench: tensor internal/cpu internal/quant tier/blob
 internal/kernelbench: tensor internal/cpu internal/kernel internal/kernel/choice internal/quant internal/arena internal/roof internal/kernel/exact
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
@@ -75,7 +76,7 @@ tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena
 internal/cuda:       tier tier/hw
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/passes
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/passes tier/blob internal/codecbench tier/checkpoint
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

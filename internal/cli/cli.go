@@ -14,6 +14,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/checkpoint"
+	"atenia/internal/cli/cache"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
@@ -178,6 +179,7 @@ func (a *app) root() *cobra.Command {
 		explain.Command(a.env()),
 		hardware.Command(a.env()),
 		replay.Command(a.env()),
+		cache.Command(a.env()),
 	)
 	checkArgs(c)
 	c.AddCommand(environmentHelp())

@@ -182,7 +182,7 @@ func shown(s string) (text string) {
 //	copy FROM TO              of a file or folder
 //	cut FILE SIZE             to its first bytes
 //	poke FILE OFFSET BYTES    writes over what is there
-//	write FILE TEXT           the whole file
+//	write FILE TEXT           the whole file, and the folders above it
 //	remove FILE
 func (w *world) prepare(words []string) error {
 	if len(words) < 2 {
@@ -217,6 +217,9 @@ func (w *world) prepare(words []string) error {
 		_, err = f.WriteAt([]byte(args[1]), at)
 		return errors.Join(err, f.Close())
 	case "write":
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return err
+		}
 		return os.WriteFile(file, []byte(args[0]), 0o666)
 	case "remove":
 		return os.Remove(file)

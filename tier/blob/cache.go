@@ -154,11 +154,7 @@ func (c *Cache) Delete(k Kind, key string) error {
 	if e == nil {
 		return nil
 	}
-	release, err := e.lock()
-	if err != nil {
-		return c.fail(ErrIO, k, key, err)
-	}
-	if err := errors.Join(e.remove(), release()); err != nil {
+	if err := e.delete(); err != nil {
 		return c.fail(ErrIO, k, key, err)
 	}
 	return nil

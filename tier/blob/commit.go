@@ -257,21 +257,8 @@ func faulty(err error) error {
 	return err
 }
 
-// remove deletes the files of an entry, the bytes first: without them there is
-// none.
-func (e *entry) remove() error {
-	for _, f := range []string{e.oldBin(), e.bin(), e.meta(), e.sum(), e.oldSum()} {
-		if err := e.c.fsys.Remove(f); err != nil && !absent(err) {
-			return err
-		}
-	}
-	return e.c.fsys.SyncDir(filepath.Dir(e.base))
-}
-
 // lock excludes others that replace or delete entries.
 func (c *Cache) lock() (func() error, error) { return durable.Lock(filepath.Join(c.root, ".lock")) }
-
-func (e *entry) lock() (func() error, error) { return e.c.lock() }
 
 // linkTemp gives a file a temporary second name beside target, or copies it
 // where that cannot be.

@@ -183,13 +183,15 @@ type Info struct {
 	Bytes     uint64    `json:"bytes"`      // decoded
 	FileBytes uint64    `json:"file_bytes"` // on the disk
 	Created   uint64    `json:"created_unix"`
-	LastUse   time.Time `json:"last_use"`
+	LastUse   time.Time `json:"last_use"` // or when it was put
 	Codec     Codec     `json:"codec"`
 	Version   uint64    `json:"version"`
 	Hash      Hash      `json:"xxh3"` // zero without a sidecar
 	Path      string    `json:"path"` // of the .bin file
 	// Foreign says that there is no sidecar: whose entry it is, is not known.
 	Foreign bool `json:"foreign"`
+	// Broken says what is wrong with the entry; "" if nothing is known to be.
+	Broken string `json:"broken,omitempty"`
 }
 
 func (e *entry) info() (Info, error) {

@@ -112,5 +112,8 @@ func amount(v float64, unit string) string {
 	case unit == "s":
 		return fmt.Sprintf("%.3f ms", v*1e3)
 	}
+	if unit == "x" {
+		return fmt.Sprintf("%.3f x", v)
+	}
 	return fmt.Sprintf("%.0f %s", v, unit)
 }

@@ -1,0 +1,202 @@
+package blob
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// List describes all entries, sorted by kind and key. Those whose description
+// cannot be read have nothing but a kind, a path and the error.
+func (c *Cache) List() ([]Info, error) {
+	var list []Info
+	for _, k := range Kinds {
+		names, err := c.stems(k)
+		if err != nil {
+			return nil, c.fail(ErrIO, k, "", err)
+		}
+		for _, name := range names {
+			e := c.entry(k, name)
+			var info Info
+			err := e.settled(func() (err error) {
+				info, err = e.info()
+				return err
+			})
+			if absent(err) { // half of one, or deleted since
+				continue
+			}
+			if err != nil {
+				info = Info{Kind: k, Key: name, Path: e.bin(), Broken: err.Error()}
+			}
+			list = append(list, info)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Info) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) })
+	return list, nil
+}
+
+// Verify reads all entries and compares every checksum and the owner with the
+// name of the files. It returns them as [Cache.List] does, with what is wrong
+// in Broken, and says how many are.
+func (c *Cache) Verify(ctx context.Context) (list []Info, broken int, err error) {
+	if list, err = c.List(); err != nil {
+		return nil, 0, err
+	}
+	for i := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		info := &list[i]
+		if info.Broken == "" {
+			info.Broken = c.verify(info)
+		}
+		if info.Broken != "" {
+			broken++
+		}
+	}
+	return list, broken, nil
+}
+
+// verify returns what is wrong with an entry.
+func (c *Cache) verify(i *Info) string {
+	name := strings.TrimSuffix(filepath.Base(i.Path), ".bin")
+	if !i.Foreign && name != nameOf(i.Key) && name != suffixed(i.Key) {
+		return fmt.Sprintf("it belongs to %q, which would be in another file", i.Key)
+	}
+	e := c.entry(i.Kind, name)
+	err := e.settled(func() error {
+		data, err := e.load()
+		if err != nil {
+			return err
+		}
+		h, err := e.header()
+		if err == nil && Checksum32(data) != h.Checksum32 {
+			err = invalid("checksum mismatch: .meta says %d, the bytes have %d", h.Checksum32, Checksum32(data))
+		}
+		return err
+	})
+	if err != nil && !absent(err) {
+		return err.Error()
+	}
+	return ""
+}
+
+// A GC says what [Cache.GC] may remove.
+type GC struct {
+	// Quota is how many bytes of files may stay; 0 is any number.
+	Quota uint64
+	// Keep are keys that stay whatever the quota.
+	Keep map[Kind][]string
+	// Now is the time; leftovers of writers that were killed go when they are
+	// an hour older. The zero time keeps them.
+	Now time.Time
+	// DryRun removes nothing.
+	DryRun bool
+}
+
+// leftoverAge is how old a temporary file is when nobody writes it any more.
+const leftoverAge = time.Hour
+
+// A GCReport is what [Cache.GC] removed, or would have.
+type GCReport struct {
+	Removed   []Info   `json:"removed"`   // the one that was used least lately first
+	Leftovers []string `json:"leftovers"` // files of writers that were killed
+	Freed     uint64   `json:"freed_bytes"`
+	Left      uint64   `json:"left_bytes"`
+	// Over says that what must stay is above the quota.
+	Over bool `json:"over_quota"`
+}
+
+// GC removes entries until the quota is kept: those first that were used least
+// lately.
+func (c *Cache) GC(g GC) (*GCReport, error) {
+	list, err := c.List()
+	if err != nil {
+		return nil, err
+	}
+	r := &GCReport{Removed: []Info{}, Leftovers: []string{}}
+	for i := range list {
+		r.Left += list[i].FileBytes
+	}
+	slices.SortStableFunc(list, func(a, b Info) int { return a.LastUse.Compare(b.LastUse) })
+	for _, i := range list {
+		if g.Quota == 0 || r.Left <= g.Quota {
+			break
+		}
+		if i.Broken != "" || g.keeps(&i) {
+			continue
+		}
+		if !g.DryRun {
+			if err := c.entry(i.Kind, strings.TrimSuffix(filepath.Base(i.Path), ".bin")).delete(); err != nil {
+				return r, c.fail(ErrIO, i.Kind, i.Key, err)
+			}
+		}
+		r.Removed, r.Freed, r.Left = append(r.Removed, i), r.Freed+i.FileBytes, r.Left-i.FileBytes
+	}
+	r.Over = g.Quota > 0 && r.Left > g.Quota
+	return r, c.sweep(&g, r)
+}
+
+func (g *GC) keeps(i *Info) bool {
+	keys := g.Keep[i.Kind]
+	if !i.Foreign {
+		return slices.Contains(keys, i.Key)
+	}
+	return slices.ContainsFunc(keys, func(key string) bool { return safe(key) == i.Key }) // it may be this one's
+}
+
+// sweep removes old temporary files.
+func (c *Cache) sweep(g *GC, r *GCReport) error {
+	if g.Now.IsZero() {
+		return nil
+	}
+	for _, k := range Kinds {
+		dir := filepath.Join(c.root, k.Folder())
+		files, err := c.fsys.ReadDir(dir)
+		if err != nil && !absent(err) {
+			return c.fail(ErrIO, k, "", err)
+		}
+		for _, f := range files {
+			if !strings.HasPrefix(f.Name(), ".") || !strings.Contains(f.Name(), ".tmp-") {
+				continue
+			}
+			st, err := f.Info()
+			if err != nil || g.Now.Sub(st.ModTime()) < leftoverAge {
+				continue // it has got its name, or will
+			}
+			path := filepath.Join(dir, f.Name())
+			if !g.DryRun {
+				if err := c.fsys.Remove(path); err != nil && !absent(err) {
+					return c.fail(ErrIO, k, "", err)
+				}
+			}
+			r.Leftovers, r.Freed = append(r.Leftovers, path), r.Freed+uint64(st.Size())
+		}
+	}
+	return nil
+}
+
+// remove deletes the files of an entry, the bytes first: without them there is
+// none.
+func (e *entry) remove() error {
+	for _, f := range []string{e.oldBin(), e.bin(), e.meta(), e.sum(), e.oldSum()} {
+		if err := e.c.fsys.Remove(f); err != nil && !absent(err) {
+			return err
+		}
+	}
+	return e.c.fsys.SyncDir(filepath.Dir(e.base))
+}
+
+// delete is remove while nobody else replaces anything.
+func (e *entry) delete() error {
+	release, err := e.c.lock()
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.remove(), release())
+}
