@@ -116,16 +116,17 @@ func decodeExponents(dst, src []byte, how byte, s **huff0.Scratch) ([]byte, erro
 	return nil, errors.New("unknown form or length")
 }
 
-// splitPlanes takes numbers of 16 bits apart, four at a time.
+// splitPlanes takes numbers of 16 bits apart, eight at a time.
 func splitPlanes(exps, rest, data []byte) {
-	n := len(exps)
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		v := binary.LittleEndian.Uint64(data[2*i:])
-		binary.LittleEndian.PutUint32(exps[i:], narrow(v>>7&0x00ff00ff00ff00ff))
-		binary.LittleEndian.PutUint32(rest[i:], narrow(v&0x007f007f007f007f|v>>8&0x0080008000800080))
+	for len(exps) >= 8 && len(rest) >= 8 && len(data) >= 16 {
+		v, w := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		e := uint64(narrow(v>>7&lowBytes)) | uint64(narrow(w>>7&lowBytes))<<32
+		r := uint64(narrow(v&mantissas|v>>8&signs)) | uint64(narrow(w&mantissas|w>>8&signs))<<32
+		binary.LittleEndian.PutUint64(exps, e)
+		binary.LittleEndian.PutUint64(rest, r)
+		exps, rest, data = exps[8:], rest[8:], data[16:]
 	}
-	for ; i < n; i++ {
+	for i := range exps {
 		v := binary.LittleEndian.Uint16(data[2*i:])
 		exps[i], rest[i] = byte(v>>7), byte(v&0x7f|v>>8&0x80)
 	}
@@ -133,18 +134,25 @@ func splitPlanes(exps, rest, data []byte) {
 
 // joinPlanes puts them together again.
 func joinPlanes(data, exps, rest []byte) {
-	n := len(exps)
-	rest, data = rest[:n], data[:2*n]
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		e, r := wide(binary.LittleEndian.Uint32(exps[i:])), wide(binary.LittleEndian.Uint32(rest[i:]))
-		binary.LittleEndian.PutUint64(data[2*i:], e<<7|r&0x007f007f007f007f|r&0x0080008000800080<<8)
+	for len(exps) >= 8 && len(rest) >= 8 && len(data) >= 16 {
+		e, r := binary.LittleEndian.Uint64(exps), binary.LittleEndian.Uint64(rest)
+		v, w := wide(uint32(r)), wide(uint32(r>>32))
+		binary.LittleEndian.PutUint64(data, wide(uint32(e))<<7|v&mantissas|v&signs<<8)
+		binary.LittleEndian.PutUint64(data[8:], wide(uint32(e>>32))<<7|w&mantissas|w&signs<<8)
+		exps, rest, data = exps[8:], rest[8:], data[16:]
 	}
-	for ; i < n; i++ {
+	for i := range exps {
 		r := uint16(rest[i])
 		binary.LittleEndian.PutUint16(data[2*i:], uint16(exps[i])<<7|r&0x7f|r&0x80<<8)
 	}
 }
+
+// Bits of four lanes of 16 bits.
+const (
+	lowBytes  = 0x00ff00ff00ff00ff
+	mantissas = 0x007f007f007f007f
+	signs     = 0x0080008000800080
+)
 
 // narrow keeps the low byte of each of four lanes of 16 bits.
 func narrow(v uint64) uint32 {
