@@ -110,7 +110,7 @@ func (f *File) Read(ctx context.Context, dst []byte, off int64, n int) ([]byte, 
 		}
 		step := window[at:min(at+stepBytes, len(window))]
 		if _, err := f.ReadAt(step, start+int64(at)); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+			return nil, fmt.Errorf("read %s: %d bytes at offset %d: %w", f.Name(), n, off, err)
 		}
 	}
 	return window[skip:][:n:n], nil
@@ -144,7 +144,7 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 			err = io.ErrUnexpectedEOF // it was cut since
 		}
 		if err != nil {
-			return n, fmt.Errorf("read %s: %d bytes at offset %d: %w", f.Name(), len(p), off, err)
+			return n, err
 		}
 		n = at + k
 	}
