@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/cli/checkpoint"
 	"atenia/internal/cli/cache"
+	"atenia/internal/cli/checkpoint"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
