@@ -84,8 +84,23 @@ func (m *Model) Place(c Config) (*budget.Plan, error) {
 	return pl, nil
 }
 
-// runtimeReserve is what a process takes beside everything that is planned.
-const runtimeReserve = 64 << 20
+// What a process takes beside everything that is planned: code, stacks, heap,
+// and the tokenizer, which grows with the vocabulary.
+const (
+	runtimeReserve   = 64 << 20 // at least
+	programReserve   = 40 << 20
+	perTokenOfVocab  = 320 // bytes: text, merges and the tables that find them
+	vocabularyWeight = "token_embd"
+)
+
+// runtime estimates it. An open model knows better and says so in its budget.
+func (m *Model) runtime() int64 {
+	n := int64(0)
+	if w, ok := m.weights[vocabularyWeight]; ok {
+		n = perTokenOfVocab * int64(w.Shape.Rows())
+	}
+	return max(runtimeReserve, programReserve+n)
+}
 
 // gpuName stands for the first device where none was found.
 const gpuName = "gpu0"
@@ -110,7 +125,7 @@ func (m *Model) Input(c Config) (in budget.Input, err error) {
 	}
 	runtime := b.Reserve.Runtime
 	if runtime == 0 {
-		runtime = runtimeReserve
+		runtime = m.runtime()
 	}
 	in.Reserves = []budget.Reserve{{Name: "runtime", Bytes: runtime}}
 	for _, s := range rules.Pins {
