@@ -237,7 +237,7 @@ func TestCPU(t *testing.T) {
 // on SSD and in the cache.
 func TestTwins(t *testing.T) {
 	c := openCache(t, t.TempDir())
-	m := tier.New(tier.Config{Dir: ssd(t), Cache: c})
+	m := tier.New(tier.Config{Dir: ssd(t), Cache: c, FS: faultfs.NoSync()})
 	for i, id := range oddIDs {
 		register(t, m, id, []byte{byte(i)}, tier.RAM)
 		move(t, m, id, tier.SSD)
@@ -443,7 +443,7 @@ func (f watchedFile) ReadAt(b []byte, o int64) (int, error) {
 func TestCancelInside(t *testing.T) {
 	const size = 12 << 20
 	dir, cancel, moved := ssd(t), func() {}, 0
-	m := tier.New(tier.Config{Dir: dir, FS: watchedFS{durable.Default(nil), func(n int) { moved += n; cancel() }}})
+	m := tier.New(tier.Config{Dir: dir, FS: watchedFS{faultfs.NoSync(), func(n int) { moved += n; cancel() }}})
 	register(t, m, "t", make([]byte, size), tier.RAM)
 	for _, to := range []tier.Tier{tier.SSD, tier.RAM} {
 		at, _ := m.Tier("t")
