@@ -55,6 +55,9 @@ type Config struct {
 	PlanFile string
 	// Placement has what a plan of tensors is made by beside the budget.
 	Placement PlacementRules
+	// Decisions is a file to which every decision of a placement is appended, for
+	// [Replay]. "" = none.
+	Decisions string
 	// Verify compares weights that are streamed with what was read of them
 	// first, by checksums.
 	Verify bool

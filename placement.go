@@ -2,10 +2,12 @@ package atenia
 
 import (
 	"io"
+	"time"
 
 	"atenia/internal/durable"
 	"atenia/internal/placement"
 	"atenia/tier/budget"
+	"atenia/tier/decision"
 )
 
 // A Placement says in which memory each tensor of a model lives, and why.
@@ -56,7 +58,24 @@ func (c *Config) checkPlacement() (errs []error) {
 // Place decides where each tensor lives within the configuration's budget, or
 // follows its plan file. No weight is read. Its errors are those of package
 // budget.
-func (p *Plan) Place() (*Placement, error) { return p.place.Place(p.placement()) }
+func (p *Plan) Place() (pl *Placement, err error) {
+	c := p.placement()
+	if p.cfg.Decisions == "" {
+		return p.place.Place(c)
+	}
+	w, last, err := decision.Open(decision.WriterConfig{Path: p.cfg.Decisions})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := w.Close(); err == nil {
+			err = e
+		}
+	}()
+	now := func() int64 { return time.Now().UnixNano() }
+	c.Recorder.Journal = decision.NewJournal(decision.Config{After: last, Listeners: []decision.Listener{w}, Now: now})
+	return p.place.Place(c)
+}
 
 // PlacementNotes says in lines what follows from a placement: where packed
 // weights will live, and how many sequences have room.

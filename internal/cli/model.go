@@ -24,6 +24,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "check all bytes of weights that are packed on disk")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory for the whole process, such as ram=2GiB; what does not fit is streamed from the disk")
 	f.StringVar(&m.cfg.PlanFile, "plan", "", "follow a plan file that \"atenia plan --out\" wrote")
+	f.StringVar(&m.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with what was read of them first")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")

@@ -37,6 +37,7 @@ func (a *app) plan() *cobra.Command {
 	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
 	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "leave instructions as the family wrote them")
 	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
 	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		place.Prepare()

@@ -17,6 +17,7 @@ import (
 	"atenia/tensor"
 	"atenia/tier"
 	"atenia/tier/budget"
+	"atenia/tier/replay"
 )
 
 // A Model is what placing needs to know of a compiled model.
@@ -57,6 +58,7 @@ type Config struct {
 	// CacheBytes bounds cached keys and values; 0 = as many as Rules.Batch
 	// sequences need.
 	CacheBytes int64
+	Recorder   replay.Recorder // writes down what is decided; the zero value does not
 }
 
 // Place decides where each tensor lives. Its errors are those of package
@@ -67,7 +69,7 @@ func (m *Model) Place(c Config) (*budget.Plan, error) {
 		return nil, err
 	}
 	if c.File == "" {
-		return budget.Place(in)
+		return c.Recorder.Budget(in)
 	}
 	b, err := os.ReadFile(c.File)
 	if err != nil {
@@ -77,7 +79,7 @@ func (m *Model) Place(c Config) (*budget.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.File, err)
 	}
-	pl, err := budget.Reload(in, f)
+	pl, err := c.Recorder.Reload(in, f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.File, err)
 	}
