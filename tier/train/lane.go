@@ -125,11 +125,7 @@ func (l *lane) after(r ref) (ref, bool) {
 // take returns a chunk of the current version once it is read.
 func (l *lane) take(r ref) (*chunk, error) {
 	if l.next != r { // guessed wrong, or nothing yet
-		l.mu.Lock()
-		l.plan, l.planned = r, true
-		l.gen++
-		l.wake.Broadcast()
-		l.mu.Unlock()
+		l.expect(r)
 	}
 	for {
 		c := <-l.ready
@@ -145,6 +141,15 @@ func (l *lane) take(r ref) (*chunk, error) {
 		}
 		return c, nil
 	}
+}
+
+// expect begins to read from a chunk on.
+func (l *lane) expect(r ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.next, l.plan, l.planned = r, r, true
+	l.gen++
+	l.wake.Broadcast()
 }
 
 // put hands a chunk over to be written. Those of a layer come in order.

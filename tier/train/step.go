@@ -105,6 +105,9 @@ type stepper struct {
 func (st *stepper) run(grads iter.Seq2[Gradient, error]) error {
 	if st.s.dir != "" {
 		st.lane = newLane(st.s, st.j)
+		if grads != nil { // the first layer is read while its gradients are computed
+			st.lane.expect(ref{layer: st.s.order[0]})
+		}
 	}
 	err := st.layers(grads)
 	if st.lane != nil {
