@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"atenia/internal/cpu"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
 	"atenia/internal/pack"
@@ -102,6 +103,21 @@ type Streaming struct {
 	Held     int64        // bytes of weights in memory, as far as they are not mapped
 	Streamed int64        // bytes that each pass reads
 	ring.Stats
+}
+
+// Compare sets what was measured beside the plan: the most memory that the
+// process had, and what passes after the first, those of the answer, took.
+func (s *Streaming) Compare() budget.Comparison {
+	if s.Plan == nil {
+		return nil
+	}
+	a := budget.Actual{RAM: float64(cpu.PeakResident())}
+	if s.Passes > 1 {
+		a.SSDBytes = float64(s.Read) / float64(s.Passes)
+		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
+		a.Overlap = s.Overlap(s.Wall)
+	}
+	return budget.Compare(s.Plan, a)
 }
 
 // Streaming returns how the weights are brought in. Any goroutine may ask.

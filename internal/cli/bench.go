@@ -102,6 +102,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 		return nil, err
 	}
 	defer m.Close()
+	defer b.mf.report(a.err, m)
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")
 	res, err := b.measure(ctx, m)

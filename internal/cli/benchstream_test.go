@@ -97,6 +97,15 @@ func TestBenchStream(t *testing.T) {
 	if x.Streamed == 0 || x.Streams.Read > 0 && x.Streams.Read < 0.9*float64(x.Streamed) {
 		t.Errorf("%.0f bytes were read a pass, want about %d", x.Streams.Read, x.Streamed)
 	}
+	out.Reset()
+	if code := Main([]string{"logits", dir, "--tokens", "1,2,3", "--step", "1", "--budget", "ram=112MiB", "--stats", "--ctx", "32", "--batch-tokens", "16", "--verify"}, nil, &out, &errs); code != command.OK {
+		t.Errorf("exit code %d: %s", code, errs.Bytes())
+	}
+	for _, what := range []string{"ram bytes", "ssd bytes a pass", "s a pass", "overlap"} {
+		if !bytes.Contains(errs.Bytes(), []byte(what)) {
+			t.Errorf("--stats prints no %q: %s", what, errs.Bytes())
+		}
+	}
 	file := filepath.Join(t.TempDir(), "before.json")
 	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ func (a *app) chat() *cobra.Command {
 			return err
 		}
 		defer m.Close()
+		defer mf.report(a.err, m)
 		if ok, err := m.HasChat(); !ok {
 			return fmt.Errorf("%w; \"atenia run\" continues plain text", err)
 		}

@@ -44,6 +44,7 @@ func (a *app) logits() *cobra.Command {
 			return err
 		}
 		defer m.Close()
+		defer mf.report(a.err, m)
 		if text != "" {
 			if tokens, err = m.Tokenize(text); err != nil {
 				return err

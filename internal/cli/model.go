@@ -13,7 +13,10 @@ import (
 )
 
 // modelFlags are the flags of every command that opens a model.
-type modelFlags struct{ cfg atenia.Config }
+type modelFlags struct {
+	cfg   atenia.Config
+	stats bool // print what was planned and what became of it
+}
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVarP(&m.cfg.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
@@ -25,6 +28,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory for the whole process, such as ram=2GiB; what does not fit is streamed from the disk")
 	f.StringVar(&m.cfg.PlanFile, "plan", "", "follow a plan file that \"atenia plan --out\" wrote")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
+	f.BoolVar(&m.stats, "stats", false, "with a budget or a plan: print what was planned and what was measured to standard error")
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with what was read of them first")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
@@ -43,6 +47,14 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: going on with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
 	}
 	return model, nil
+}
+
+// report prints what was planned beside what was measured, if that was asked
+// for.
+func (m *modelFlags) report(errw io.Writer, model *atenia.Model) {
+	if s := model.Streaming(); m.stats && s.Plan != nil {
+		_ = s.Compare().WriteText(errw) // standard error has nobody to tell
+	}
 }
 
 // A budgetFlag is a budget as a flag.

@@ -51,6 +51,7 @@ func (a *app) run() *cobra.Command {
 			return err
 		}
 		defer m.Close()
+		defer mf.report(a.err, m)
 		o, err := sf.options(m)
 		if err != nil {
 			return err

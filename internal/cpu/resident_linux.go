@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // Resident returns the bytes of memory that this process has, mapped files
@@ -22,6 +24,16 @@ func Resident() int64 {
 		return 0
 	}
 	return n * int64(os.Getpagesize())
+}
+
+// PeakResident returns the most memory that this process has had, in bytes; 0 =
+// not known.
+func PeakResident() int64 {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return int64(u.Maxrss) << 10
 }
 
 // ReadBytes returns how many bytes this process has made the system fetch from

@@ -117,7 +117,9 @@ type Stats struct {
 	Hits   int64         `json:"hits"` // units that were there when they were wanted
 	Late   int64         `json:"late"` // units that were waited for
 	Stall  time.Duration `json:"stall_ns"`
-	Busy   time.Duration `json:"busy_ns"` // at least one read was in flight
+	Busy   time.Duration `json:"busy_ns"`  // at least one read was in flight
+	Wall   time.Duration `json:"wall_ns"`  // of the passes that were ended well
+	First  time.Duration `json:"first_ns"` // of the first of them, which has units to wait for
 }
 
 // Stats returns what the ring has done so far.
@@ -136,6 +138,7 @@ func (s Stats) Since(t Stats) Stats {
 	return Stats{
 		Bytes: s.Bytes, Passes: s.Passes - t.Passes, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
 		Hits: s.Hits - t.Hits, Late: s.Late - t.Late, Stall: s.Stall - t.Stall, Busy: s.Busy - t.Busy,
+		Wall: s.Wall - t.Wall, First: s.First - t.First,
 	}
 }
 

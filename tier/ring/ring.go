@@ -63,6 +63,7 @@ type Ring struct {
 	closed   bool
 	stop     *atomic.Bool
 	stats    Stats
+	begun    time.Time // the pass
 	since    time.Time // reads are in flight since then
 }
 
@@ -147,7 +148,7 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop = stop
+	r.stop, r.begun = stop, time.Now()
 	n := uint64(len(r.units))
 	if r.fail != nil || r.halted {
 		// The last pass was given up: what is in flight would come into the
@@ -179,6 +180,10 @@ func (r *Ring) End(ok bool) {
 	}
 	r.base += uint64(len(r.units))
 	r.stats.Passes++
+	wall := time.Since(r.begun)
+	if r.stats.Wall += wall; r.stats.Passes == 1 {
+		r.stats.First = wall
+	}
 	r.release(r.base)
 }
 

@@ -378,7 +378,7 @@ func TestNothingPerPass(t *testing.T) {
 	if n := runtime.NumGoroutine(); n > before {
 		t.Errorf("%d goroutines, %d before", n, before)
 	}
-	if s := r.Stats(); s.Read < 20*64*PageBytes || s.Busy <= 0 {
+	if s := r.Stats(); s.Read < 20*64*PageBytes || s.Busy <= 0 || s.First <= 0 || s.Wall <= s.First {
 		t.Errorf("stats %+v", s)
 	}
 	if err := os.WriteFile(path, m.data[:100], 0o600); err != nil {
