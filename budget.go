@@ -3,11 +3,13 @@ package atenia
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"atenia/internal/cpu"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
 	"atenia/internal/pack"
+	"atenia/internal/passes"
 	"atenia/internal/residence"
 	"atenia/internal/weights"
 	"atenia/tier/budget"
@@ -51,7 +53,7 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 		y.pack = m.packConfig()
 		return y, nil
 	}
-	if y.plan, err = m.place(); err != nil {
+	if y.plan, err = m.place(ctx); err != nil {
 		return nil, err
 	}
 	if !y.plan.Spills() {
@@ -69,7 +71,7 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 }
 
 // place asks the planner, with what this process has come to need by now.
-func (m *Model) place() (*budget.Plan, error) {
+func (m *Model) place(ctx context.Context) (*budget.Plan, error) {
 	if m.cfg.CacheBytes == 0 {
 		m.cfg.CacheBytes = m.plan.place.CacheBytes(m.plan.placement())
 	}
@@ -78,6 +80,13 @@ func (m *Model) place() (*budget.Plan, error) {
 		p.cfg.Budget.Reserve.Runtime = residence.Resident() + programGrowth
 	}
 	pl, err := p.Place()
+	if err == nil && pl.Spills() && slices.Contains(pl.Input().Rates.Assumed, "ssd") {
+		// Of storage that nobody has measured yet, a moment is worth more than a guess.
+		if p.cfg.Placement.Rates.SSD, err = passes.StorageRate(ctx, largest(m.desc), m.cfg.Budget.RAM/8); err != nil {
+			return nil, err
+		}
+		pl, err = p.Place()
+	}
 	if e, ok := errors.AsType[*budget.FloorError](err); ok {
 		return nil, &ConfigError{"Budget", m.cfg.Budget.String(), e.Error()}
 	}

@@ -1,9 +1,12 @@
 package atenia
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
+	"atenia/internal/modelfile"
 	"atenia/internal/passes"
 	"atenia/tier/ring"
 )
@@ -40,16 +43,17 @@ func MeasureRates(ctx context.Context, path string, threads int) (r Rates, bytes
 	if path == "" || len(d.Parts) == 0 {
 		return r, 0, fmt.Errorf("%s: want a model in files", display(path))
 	}
-	largest := d.Parts[0]
 	for _, p := range d.Parts {
 		bytes += p.Bytes
-		if p.Bytes > largest.Bytes {
-			largest = p
-		}
 		if err := passes.Drop(p.Path); err != nil {
 			return r, 0, err
 		}
 	}
-	r, err = passes.MeasureRates(ctx, largest.Path, threads)
+	r, err = passes.MeasureRates(ctx, largest(d), threads)
 	return r, bytes, err
+}
+
+// largest returns the path of the largest file.
+func largest(d *modelfile.Description) string {
+	return slices.MaxFunc(d.Parts, func(a, b modelfile.Part) int { return cmp.Compare(a.Bytes, b.Bytes) }).Path
 }

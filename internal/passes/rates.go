@@ -17,6 +17,9 @@ import (
 // is merely read: docs/performance.md has 0.8 to 1.0.
 const productShare = 0.88
 
+// rateMemory is what files are read into.
+const rateMemory = 64 << 20
+
 // MeasureRates reads a file past the system's cache for a second in all, alone
 // and beside threads that read memory.
 func MeasureRates(ctx context.Context, path string, threads int) (r placement.Rates, err error) {
@@ -34,16 +37,26 @@ func MeasureRates(ctx context.Context, path string, threads int) (r placement.Ra
 		return r, err
 	}
 	defer load.close()
-	if r.SSD, err = ring.Rate(ctx, f, window); err != nil {
+	if r.SSD, err = ring.Rate(ctx, f, window, rateMemory); err != nil {
 		return r, err
 	}
 	load.start()
 	time.Sleep(window / 2)
 	r.RAM = productShare * load.stop()
 	load.start()
-	r.SSDBusy, err = ring.Rate(ctx, f, window)
+	r.SSDBusy, err = ring.Rate(ctx, f, window, rateMemory)
 	r.RAMBusy = productShare * load.stop()
 	return r, err
+}
+
+// StorageRate reads a file for a moment, into no more than so much memory.
+func StorageRate(ctx context.Context, path string, memory int64) (float64, error) {
+	f, err := ring.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return ring.Rate(ctx, f, 150*time.Millisecond, int(min(memory, rateMemory)))
 }
 
 // A load is threads that read memory. Every few megabytes they pause for a

@@ -12,9 +12,12 @@ import (
 )
 
 // Rate measures how fast a ring would read a file: bytes a second, over a time
-// of d, from its start again if that is too short.
-func Rate(ctx context.Context, f Source, d time.Duration) (float64, error) {
-	const memory = 64 << 20 // a small buffer would stay in a cache, which is faster
+// of d, from its start again if that is too short. It reads into so much memory,
+// rounded to what the readers need at least; little of it would stay in a cache,
+// which is faster than the rings of large models.
+func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, error) {
+	const least = usualReaders * usualPiece
+	memory = max(1, memory/least) * least
 	block, err := arena.NewHuge(memory)
 	if err != nil {
 		return 0, err
@@ -29,7 +32,7 @@ func Rate(ctx context.Context, f Source, d time.Duration) (float64, error) {
 		wg.Go(func() {
 			for time.Since(start) < d && ctx.Err() == nil {
 				off := at.Add(usualPiece) - usualPiece
-				buf := block.Bytes[off%memory:][:usualPiece]
+				buf := block.Bytes[off%int64(memory):][:usualPiece]
 				if off >= f.Size() {
 					at.CompareAndSwap(off+usualPiece, 0)
 					continue
