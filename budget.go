@@ -88,7 +88,7 @@ func (m *Model) place(ctx context.Context) (*budget.Plan, error) {
 		pl, err = p.Place()
 	}
 	if e, ok := errors.AsType[*budget.FloorError](err); ok {
-		return nil, &ConfigError{"Budget", m.cfg.Budget.String(), e.Error()}
+		return nil, &ConfigError{"Budget", nil, e.Error()}
 	}
 	if err == nil && (pl.UsesVRAM() || m.cfg.Budget.VRAM > 0) {
 		return nil, &ConfigError{"Budget", m.cfg.Budget.String(), "vram=0: there is no device that this binary can compute on"}

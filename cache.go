@@ -2,7 +2,9 @@ package atenia
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -72,12 +74,14 @@ func CollectCache(dir string, cfg *CacheGC) (*blob.GCReport, error) {
 
 // openCacheFolder opens a cache that is there.
 func openCacheFolder(dir string) (*blob.Cache, error) {
-	st, err := os.Stat(dir)
-	if err == nil && !st.IsDir() {
-		err = fmt.Errorf("%s: want a folder, got %v", dir, st.Mode().Type())
-	}
-	if err != nil {
+	const want = "%s: want the folder of a cache, got %s: %w"
+	switch st, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf(want, dir, "nothing of that name", fs.ErrNotExist)
+	case err != nil:
 		return nil, err
+	case !st.IsDir():
+		return nil, fmt.Errorf(want, dir, "a file", fs.ErrInvalid)
 	}
 	return blob.OpenCache(dir, blob.Config{})
 }

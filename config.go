@@ -141,12 +141,15 @@ func cacheType(s string) (tensor.DType, error) {
 // Several faults come joined in one error.
 type ConfigError struct {
 	Field string
-	Got   any
+	Got   any // nil where Want says what is wrong
 	Want  string
 }
 
 func (e *ConfigError) Error() string {
-	if s, ok := e.Got.(string); ok {
+	switch s := e.Got.(type) {
+	case nil:
+		return fmt.Sprintf("config: %s: %s", e.Field, e.Want)
+	case string:
 		return fmt.Sprintf("config: %s is %q, want %s", e.Field, s, e.Want)
 	}
 	return fmt.Sprintf("config: %s is %v, want %s", e.Field, e.Got, e.Want)

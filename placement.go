@@ -30,7 +30,7 @@ var ErrNoWeights = placement.ErrNoWeights
 func ParseBudget(s string) (Budget, error) {
 	b, err := placement.ParseBudget(s)
 	if err != nil {
-		return Budget{}, &ConfigError{"Budget", s, placement.Want}
+		return Budget{}, &ConfigError{"Budget", s, placement.Want + ": " + err.Error()}
 	}
 	return b, nil
 }
@@ -50,7 +50,7 @@ func (c *Config) checkPlacement() (errs []error) {
 		errs = append(errs, &ConfigError{"Budget", c.Budget.String(), "0 bytes or more: " + why})
 	}
 	for _, err := range c.Placement.Faults() {
-		errs = append(errs, &ConfigError{"Placement", err.Error(), "rules that can be followed"})
+		errs = append(errs, &ConfigError{"Placement", nil, err.Error()})
 	}
 	return errs
 }

@@ -29,12 +29,27 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	json     bool
+	quiet    bool
 	args     []string // as they were given
 }
 
 // env is what commands of other packages work with.
 func (a *app) env() *command.Env {
-	return &command.Env{In: a.in, Out: a.out, Err: a.err, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Progress: a.progress()}
+	return &command.Env{In: a.in, Out: a.out, Err: aside{a, a.err}, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Progress: aside{a, a.progress()}}
+}
+
+// aside is where a command says what is no result: nowhere with --quiet, which
+// is known only once flags are parsed.
+type aside struct {
+	a *app
+	w io.Writer
+}
+
+func (s aside) Write(b []byte) (int, error) {
+	if s.a.quiet {
+		return len(b), nil
+	}
+	return s.w.Write(b)
 }
 
 // Main runs the command line and returns the exit code.
@@ -150,6 +165,7 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return readEnvironment() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
+	c.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no warnings, notes and progress, only results and errors")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &command.UsageError{Err: a.unknownFlag(c, err)} })
 	c.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND]",
@@ -214,7 +230,7 @@ func (a *app) printJSON(v any) error { return a.env().PrintJSON(v) }
 // progress returns where to show progress: standard error if it is a
 // terminal, nowhere otherwise.
 func (a *app) progress() io.Writer {
-	if editor.IsTerminal(a.err) {
+	if !a.quiet && editor.IsTerminal(a.err) {
 		return a.err
 	}
 	return io.Discard

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/cli/command"
 	"atenia/internal/cli/placing"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,11 @@ func (a *app) plan() *cobra.Command {
 			return err
 		}
 		if place.Asked() {
+			for _, name := range []string{"mode", "unfold", "explain", "diff", "backend"} {
+				if f.Changed(name) {
+					return command.Usagef("--%s is about the program, which is not printed with flags of the placement such as --ram: leave out one or the other", name)
+				}
+			}
 			return place.Show(a.env(), p)
 		}
 		if err := p.CheckBackend(backend); err != nil {

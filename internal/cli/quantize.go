@@ -90,7 +90,7 @@ func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Du
 		return a.printJSON(res)
 	}
 	for _, w := range r.Warnings {
-		fmt.Fprintf(a.err, "atenia: note: %s\n", w)
+		fmt.Fprintf(a.env().Err, "atenia: note: %s\n", w)
 	}
 	fmt.Fprintf(a.out, "%s: %s, %s, %d tensors (%d as they were), %s from %s in %.1f s\n",
 		path, r.Arch, r.Mix, r.Tensors, r.Copied, size(r.FileBytes), size(r.SourceBytes), took.Seconds())

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"atenia/internal/cpu"
@@ -67,11 +68,19 @@ const Want = "tiers and sizes, such as ram=2GiB,vram=0"
 
 // ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB".
 func ParseBudget(s string) (b Budget, err error) {
+	var seen []string
 	for item := range strings.SplitSeq(s, ",") {
-		name, size, _ := strings.Cut(strings.TrimSpace(item), "=")
+		name, size, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok {
+			return b, fmt.Errorf("%q has no \"=\"", item)
+		}
+		if slices.Contains(seen, name) {
+			return b, fmt.Errorf("%s is there twice", name)
+		}
 		if err := b.Set(name, size); err != nil {
 			return b, err
 		}
+		seen = append(seen, name)
 	}
 	if b == (Budget{}) {
 		return b, errors.New("nothing is bounded")
@@ -85,7 +94,9 @@ func (b *Budget) Set(name, size string) (err error) {
 	if to == nil {
 		return fmt.Errorf("no memory %q; there are %s", name, strings.Join(budgetNames, ", "))
 	}
-	*to, err = parseSize(name, size)
+	if *to, err = parseSize(name, size); err == nil && *to == 0 && name == "ram" {
+		return errors.New("no program runs in 0 bytes of ram; leave it out to bound nothing")
+	}
 	return err
 }
 

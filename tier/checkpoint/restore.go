@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 
@@ -18,7 +19,11 @@ func Read(dir string, fsys durable.FS) (*Manifest, error) {
 	path := filepath.Join(dir, Name)
 	text, err := durable.Default(fsys).ReadFile(path)
 	if err != nil {
-		return nil, &Error{Kind: ErrIO, Path: path, Why: "the manifest cannot be read", Err: err}
+		why := "the manifest cannot be read"
+		if errors.Is(err, fs.ErrNotExist) {
+			why = "there is no checkpoint in this folder"
+		}
+		return nil, &Error{Kind: ErrIO, Path: path, Why: why, Err: err}
 	}
 	m, err := Parse(text)
 	if e, ok := errors.AsType[*Error](err); ok {
