@@ -3,13 +3,11 @@ package atenia
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"atenia/internal/cpu"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
 	"atenia/internal/pack"
-	"atenia/internal/passes"
 	"atenia/internal/residence"
 	"atenia/internal/weights"
 	"atenia/tier/budget"
@@ -79,14 +77,11 @@ func (m *Model) place(ctx context.Context) (*budget.Plan, error) {
 	if p.cfg.Budget.Reserve.Runtime == 0 {
 		p.cfg.Budget.Reserve.Runtime = residence.Resident() + programGrowth
 	}
-	pl, err := p.Place()
-	if err == nil && pl.Spills() && slices.Contains(pl.Input().Rates.Assumed, "ssd") {
-		// Of storage that nobody has measured yet, a moment is worth more than a guess.
-		if p.cfg.Placement.Rates.SSD, err = passes.StorageRate(ctx, largest(m.desc), m.cfg.Budget.RAM/8); err != nil {
-			return nil, err
-		}
-		pl, err = p.Place()
+	room := int64(0)
+	if ram := p.cfg.Budget.RAM; ram > 0 {
+		room = max(1, ram-p.cfg.Budget.Reserve.Runtime)
 	}
+	pl, err := p.placeWithin(ctx, room)
 	if e, ok := errors.AsType[*budget.FloorError](err); ok {
 		return nil, &ConfigError{"Budget", nil, e.Error()}
 	}

@@ -49,7 +49,7 @@ func MeasureRates(ctx context.Context, path string, threads int) (r Rates, bytes
 			return r, 0, err
 		}
 	}
-	r, err = passes.MeasureRates(ctx, largest(d), threads)
+	r, err = passes.MeasureRates(ctx, largest(d), passes.Effort{Threads: threads})
 	return r, bytes, err
 }
 

@@ -1,10 +1,13 @@
 package atenia
 
 import (
+	"context"
 	"io"
 	"time"
 
+	"atenia/internal/cpu"
 	"atenia/internal/durable"
+	"atenia/internal/passes"
 	"atenia/internal/placement"
 	"atenia/tier/budget"
 	"atenia/tier/decision"
@@ -56,10 +59,23 @@ func (c *Config) checkPlacement() (errs []error) {
 }
 
 // Place decides where each tensor lives within the configuration's budget, or
-// follows its plan file. No weight is read. Its errors are those of package
-// budget.
-func (p *Plan) Place() (pl *Placement, err error) {
+// follows its plan file. No weight is used; but where some stay on the disk, and
+// nobody said how fast it is, a file of the model is read for a moment to find
+// out. Its errors are those of package budget, and of reading.
+func (p *Plan) Place() (pl *Placement, err error) { return p.placeWithin(context.Background(), 0) }
+
+// placeWithin is Place, which takes so much memory to measure with; 0 = a part
+// of what is free.
+func (p *Plan) placeWithin(ctx context.Context, room int64) (pl *Placement, err error) {
 	c := p.placement()
+	if free := cpu.AvailableMemory() / 4; room == 0 && free > 0 {
+		room = free
+	}
+	if !c.Rules.NoProbe {
+		c.Measure = func(path string) (Rates, error) {
+			return passes.MeasureRates(ctx, path, passes.Effort{Threads: p.cfg.Threads, Window: passes.Moment, Memory: room})
+		}
+	}
 	if p.cfg.Decisions == "" {
 		return p.place.Place(c)
 	}

@@ -3,6 +3,7 @@ package atenia_test
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"atenia"
@@ -71,5 +72,48 @@ func TestPlace(t *testing.T) {
 	again, err := place()
 	if err != nil || again.RAM() != pl.RAM() || again.Decode != pl.Decode {
 		t.Errorf("from its file: %v, %+v", err, again)
+	}
+}
+
+// Rates are what was given, else measured on the model's file when some of it
+// stays there, else assumed; and the plan says which.
+func TestPlaceMeasures(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(golden.Family(t, "parity"), "llama3")
+	for _, c := range []struct {
+		name              string
+		ram               int64
+		rules             atenia.PlacementRules
+		measured, assumed []string
+	}{
+		{"nothing streamed", 1 << 30, atenia.PlacementRules{}, nil, []string{"ssd", "ram", "flops"}},
+		{"streamed", 0, atenia.PlacementRules{}, []string{"ssd", "ram"}, []string{"flops"}},
+		{"memory is given", 0, atenia.PlacementRules{Rates: atenia.Rates{RAM: 10e9}}, []string{"ssd"}, []string{"flops"}},
+		{"storage is given", 0, atenia.PlacementRules{Rates: atenia.Rates{SSD: 1e9}}, nil, []string{"ram", "flops"}},
+		{"not to be measured", 0, atenia.PlacementRules{NoProbe: true}, nil, []string{"ssd", "ram", "flops"}},
+	} {
+		cfg := &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32, Placement: c.rules}
+		cfg.Budget.RAM, cfg.Budget.Reserve.Runtime = c.ram, 1<<16
+		if c.ram == 0 {
+			cfg.Placement.Pins = []string{"ffn_(up|gate|down)=ssd"}
+		}
+		p, err := atenia.OpenPlan(path, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl, err := p.Place()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := pl.Input().Rates
+		if pl.Spills() != (c.ram == 0) || !slices.Equal(r.Measured, c.measured) || !slices.Equal(r.Assumed, c.assumed) || !(r.SSD > 0 && r.RAM > 0 && r.FLOPS > 0) {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		if busy := r.SSDBusy > 0 && r.RAMBusy > 0; busy != (len(c.measured) > 0) {
+			t.Errorf("%s: both at once %+v", c.name, r)
+		}
+		if given := c.rules.Rates; given.SSD > 0 && r.SSD != given.SSD || given.RAM > 0 && r.RAM != given.RAM {
+			t.Errorf("%s: not what was given: %+v", c.name, r)
+		}
 	}
 }

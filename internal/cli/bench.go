@@ -102,6 +102,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 		return nil, err
 	}
 	defer m.Close()
+	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench measures what was predicted
 	defer b.mf.report(a.err, m)
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/cli/placing"
 
 	"github.com/spf13/pflag"
 )
@@ -26,6 +27,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.Pack, "pack", "", "where weights live in the order in which kernels stream them: auto, off, memory, disk")
 	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "check all bytes of weights that are packed on disk")
 	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory for the whole process, such as ram=2GiB; what does not fit is streamed from the disk")
+	f.Var(placing.Probe(&m.cfg.Placement), "probe", "with a budget that the model does not fit: model (its file is read for a moment to predict what a pass takes) or none")
 	f.StringVar(&m.cfg.PlanFile, "plan", "", "follow a plan file that \"atenia plan --out\" wrote")
 	f.StringVar(&m.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
 	f.BoolVar(&m.stats, "stats", false, "with a budget or a plan: print what was planned and what was measured to standard error")

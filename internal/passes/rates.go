@@ -20,43 +20,67 @@ const productShare = 0.88
 // rateMemory is what files are read into.
 const rateMemory = 64 << 20
 
-// MeasureRates reads a file past the system's cache for a second in all, alone
-// and beside threads that read memory.
-func MeasureRates(ctx context.Context, path string, threads int) (r placement.Rates, err error) {
-	const window = 500 * time.Millisecond
-	if threads == 0 {
-		threads = cpu.Threads()
+// Moment is a window for those who wait.
+const Moment = 150 * time.Millisecond
+
+// An Effort says how long rates are measured and with how much memory.
+type Effort struct {
+	Threads int           // that read memory; 0 = as many as would compute
+	Window  time.Duration // of reading a file, which is done twice; 0 = 0.5 s
+	Memory  int64         // bytes that may be taken; 0 = no bound
+}
+
+// MeasureRates reads a file past the system's cache, alone and beside threads
+// that read memory: for two windows and a half. With too little memory to tell
+// the rate of memory from that of caches only the file is read, and with less
+// nothing.
+func MeasureRates(ctx context.Context, path string, e Effort) (r placement.Rates, err error) {
+	if e.Threads == 0 {
+		e.Threads = cpu.Threads()
+	}
+	if e.Window == 0 {
+		e.Window = 500 * time.Millisecond
+	}
+	into, size := e.split()
+	if into == 0 {
+		return r, nil
 	}
 	f, err := ring.Open(path)
 	if err != nil {
 		return r, err
 	}
 	defer f.Close()
-	load, err := newLoad(threads)
+	if r.SSD, err = ring.Rate(ctx, f, e.Window, into); err != nil || size == 0 {
+		return r, err
+	}
+	load, err := newLoad(e.Threads, size)
 	if err != nil {
 		return r, err
 	}
 	defer load.close()
-	if r.SSD, err = ring.Rate(ctx, f, window, rateMemory); err != nil {
-		return r, err
-	}
 	load.start()
-	time.Sleep(window / 2)
+	time.Sleep(e.Window / 2)
 	r.RAM = productShare * load.stop()
 	load.start()
-	r.SSDBusy, err = ring.Rate(ctx, f, window, rateMemory)
+	r.SSDBusy, err = ring.Rate(ctx, f, e.Window, into)
 	r.RAMBusy = productShare * load.stop()
 	return r, err
 }
 
-// StorageRate reads a file for a moment, into no more than so much memory.
-func StorageRate(ctx context.Context, path string, memory int64) (float64, error) {
-	f, err := ring.Open(path)
-	if err != nil {
-		return 0, err
+// split returns how much memory a file is read into, and how much each thread
+// reads: together far more than caches hold.
+func (e *Effort) split() (into, size int) {
+	const usual, most, least = 160 << 20, 1 << 30, 192 << 20
+	size = min(usual, most/e.Threads)
+	switch free := e.Memory - rateMemory; {
+	case e.Memory == 0:
+		return rateMemory, size
+	case free >= least:
+		return rateMemory, min(size, int(free)/e.Threads)
+	case e.Memory >= rateMemory/2:
+		return int(min(e.Memory, rateMemory)) / 2, 0
 	}
-	defer f.Close()
-	return ring.Rate(ctx, f, 150*time.Millisecond, int(min(memory, rateMemory)))
+	return 0, 0
 }
 
 // A load is threads that read memory. Every few megabytes they pause for a
@@ -70,8 +94,7 @@ type load struct {
 	wg     sync.WaitGroup
 }
 
-func newLoad(threads int) (*load, error) {
-	const size = 160 << 20 // together far more than caches hold
+func newLoad(threads, size int) (*load, error) {
 	l := &load{}
 	for range threads {
 		b, err := arena.NewHuge(size)

@@ -47,13 +47,17 @@ type Rules struct {
 	RequireGPU bool
 	Batch      int // sequences that have room and are predicted for; 0 = 1
 	Rates      Rates
+	// NoProbe makes plans without looking how fast the machine reads the model's
+	// file. Otherwise that is done for half a second when weights stay on the disk
+	// and Rates has no SSD.
+	NoProbe bool
 	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
 	// it is assumed.
 	ProfileDir string
 }
 
 // Rates are how fast the machine is, in bytes and operations a second. 0 = as
-// measured before, or else a cautious guess that the plan names as one.
+// measured now or earlier, or else a cautious guess; the plan says which.
 type Rates struct {
 	SSD   float64 `json:"ssd_bytes_per_s"` // large blocks of the model's files
 	RAM   float64 `json:"ram_bytes_per_s"` // with all threads

@@ -6,7 +6,7 @@
 //	                                          weights   order, units, bytes
 //	                                          caches    by context and sequences
 //	                                          buffers   as an executor takes them
-//	                                          rates     asked, measured, assumed
+//	                                          rates     asked, measured, kept, assumed
 //	Model, Config               ──Place────▶ budget.Plan, or what a plan file says
 //
 // No weight is read: headers say all of it. An executor is bound to weights

@@ -28,6 +28,7 @@ type Model struct {
 	tensors []budget.Tensor // weights, in the order of use; none without files
 	types   map[string]tensor.DType
 	files   []budget.Part
+	largest string // the path of the largest file
 }
 
 // Describe reads the headers of a model's files. Afterwards they may be closed.
@@ -43,7 +44,11 @@ func Describe(path string, m *compile.Model, d *modelfile.Description) *Model {
 			p.types[name] = at.View.DType
 		}
 	}
+	most := int64(-1)
 	for _, f := range d.Parts {
+		if f.Bytes > most {
+			p.largest, most = f.Path, f.Bytes
+		}
 		p.files = append(p.files, budget.Part{Name: filepath.Base(f.Path), Bytes: f.Bytes})
 	}
 	return p
@@ -59,6 +64,10 @@ type Config struct {
 	// sequences need.
 	CacheBytes int64
 	Recorder   replay.Recorder // writes down what is decided; the zero value does not
+	// Measure finds out how fast the machine reads a file. It is called once for a
+	// plan that leaves weights on the disk, if nobody said how fast that is.
+	// nil = nothing is measured.
+	Measure func(path string) (Rates, error)
 }
 
 // Place decides where each tensor lives. Its errors are those of package
@@ -68,22 +77,36 @@ func (m *Model) Place(c Config) (*budget.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.File == "" {
-		return c.Recorder.Budget(in)
+	decide := func(in budget.Input, r replay.Recorder) (*budget.Plan, error) { return r.Budget(in) }
+	if c.File != "" {
+		b, err := os.ReadFile(c.File)
+		if err != nil {
+			return nil, err
+		}
+		f, err := budget.Parse(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.File, err)
+		}
+		decide = func(in budget.Input, r replay.Recorder) (*budget.Plan, error) {
+			pl, err := r.Reload(in, f)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.File, err)
+			}
+			return pl, nil
+		}
 	}
-	b, err := os.ReadFile(c.File)
-	if err != nil {
-		return nil, err
+	if c.Measure != nil && c.Rules.Rates.SSD == 0 && m.largest != "" {
+		// Which weights stay on the disk does not depend on rates, so a plan
+		// without them says whether any do.
+		if pl, err := decide(in, replay.Recorder{}); err == nil && pl.Spills() {
+			now, err := c.Measure(m.largest)
+			if err != nil {
+				return nil, err
+			}
+			in.Rates = m.rates(&c, now)
+		}
 	}
-	f, err := budget.Parse(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
-	}
-	pl, err := c.Recorder.Reload(in, f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.File, err)
-	}
-	return pl, nil
+	return decide(in, c.Recorder)
 }
 
 // What a process takes beside everything that is planned: code, stacks, heap,
@@ -141,7 +164,7 @@ func (m *Model) Input(c Config) (in budget.Input, err error) {
 		in.MaxTier = &t
 	}
 	in.FLOP = 2 * float64(m.products())
-	in.Rates = m.rates(&c)
+	in.Rates = m.rates(&c, Rates{})
 	return in, nil
 }
 

@@ -16,30 +16,33 @@ const (
 	assumedFLOPS = 40e9
 )
 
-// rates are what was asked for, else measured, else assumed.
-func (m *Model) rates(c *Config) (r budget.Rates) {
-	asked := c.Rules.Rates
-	measured := measuredRates(c.Rules.ProfileDir, m.Path)
-	for _, f := range []struct {
-		name             string
-		to               *float64
-		asked, was, most float64
-	}{
-		{"ssd", &r.SSD, asked.SSD, measured.SSD, assumedSSD},
-		{"ram", &r.RAM, asked.RAM, measured.RAM, assumedRAM},
-		{"flops", &r.FLOPS, asked.FLOPS, measured.FLOPS, assumedFLOPS},
-	} {
+// rates are what was asked for, else what was measured just now, else earlier,
+// else assumed.
+func (m *Model) rates(c *Config, now Rates) (r budget.Rates) {
+	asked, kept := c.Rules.Rates, keptRates(c.Rules.ProfileDir, m.Path)
+	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
-		case f.asked > 0:
-			*f.to = f.asked
-		case f.was > 0:
-			*f.to = f.was
+		case asked > 0:
+			*to = asked
+		case now > 0:
+			*to, r.Measured = now, append(r.Measured, name)
+		case kept > 0:
+			*to, r.Kept = kept, append(r.Kept, name)
 		default:
-			*f.to = f.most
-			r.Assumed = append(r.Assumed, f.name)
+			*to, r.Assumed = assumed, append(r.Assumed, name)
 		}
 	}
+	choose("ssd", &r.SSD, asked.SSD, now.SSD, kept.SSD, assumedSSD)
+	choose("ram", &r.RAM, asked.RAM, now.RAM, 0, assumedRAM)
+	flops := assumedFLOPS
+	if asked.RAM > 0 || now.RAM > 0 {
+		flops = max(flops, m.keepingUp(r.RAM))
+	}
+	choose("flops", &r.FLOPS, asked.FLOPS, 0, 0, flops)
 	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
+	if r.SSDBusy == 0 && r.RAMBusy == 0 && now.RAM > 0 { // both are slower by as much as was measured
+		r.SSDBusy, r.RAMBusy = now.SSDBusy*r.SSD/now.SSD, now.RAMBusy*r.RAM/now.RAM
+	}
 	if c.Budget.VRAM > 0 {
 		r.VRAM = assumedVRAM
 		r.Assumed = append(r.Assumed, "vram")
@@ -47,9 +50,22 @@ func (m *Model) rates(c *Config) (r budget.Rates) {
 	return r
 }
 
-// measuredRates returns what is known of the machine and of the storage that a
-// model lies on. Nothing is measured now, and what cannot be read is not known.
-func measuredRates(cacheDir, model string) (r Rates) {
+// keepingUp returns the operations a second of products with one row that read
+// weights at a rate: a rate of reading is that of products, which compute as
+// fast.
+func (m *Model) keepingUp(rate float64) float64 {
+	bytes := int64(0)
+	for i := range m.tensors {
+		if t := &m.tensors[i]; t.Class != budget.Vector && !t.ByRow {
+			bytes += t.Bytes
+		}
+	}
+	return 2 * float64(m.products()) * rate / float64(max(bytes, 1))
+}
+
+// keptRates returns what a folder keeps of the storage that a model lies on.
+// Nothing is measured now, and what cannot be read is not known.
+func keptRates(cacheDir, model string) (r Rates) {
 	if cacheDir == "" {
 		return r
 	}

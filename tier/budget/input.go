@@ -127,8 +127,11 @@ type Rates struct {
 	// from the other. 0 = as fast as alone.
 	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
 	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
-	// Assumed names those that were not measured on this machine.
-	Assumed []string `json:"assumed,omitempty"`
+	// Measured names those that were measured just before, Kept those that were
+	// measured earlier, Assumed those that never were. The others were given.
+	Measured []string `json:"measured,omitempty"`
+	Kept     []string `json:"kept,omitempty"`
+	Assumed  []string `json:"assumed,omitempty"`
 }
 
 // An Input is all that a plan depends on.

@@ -84,15 +84,27 @@ func (p *Plan) writePrediction(b *strings.Builder, name string, r *Prediction) {
 	fmt.Fprintf(b, "); %s read from the ssd\n", Size(int64(r.SSDBytes)))
 }
 
-// rates names the rates and which of them are assumptions.
+// rates names the rates and where they come from.
 func (p *Plan) rates() string {
 	r := p.in.Rates
 	s := fmt.Sprintf("ssd %s/s, ram %s/s, %.3g GFLOP/s", Size(int64(r.SSD)), Size(int64(r.RAM)), r.FLOPS/1e9)
 	if len(p.in.Devices) > 0 {
 		s += fmt.Sprintf(", vram %s/s", Size(int64(r.VRAM)))
 	}
-	if len(r.Assumed) > 0 {
-		s += " (assumed, not measured: " + strings.Join(r.Assumed, ", ") + ")"
+	if r.SSDBusy > 0 && r.RAMBusy > 0 {
+		s += fmt.Sprintf(", both at once %s/s and %s/s", Size(int64(r.SSDBusy)), Size(int64(r.RAMBusy)))
+	}
+	var from []string
+	for _, f := range []struct {
+		how   string
+		names []string
+	}{{"measured just now", r.Measured}, {"measured earlier", r.Kept}, {"assumed, not measured", r.Assumed}} {
+		if len(f.names) > 0 {
+			from = append(from, f.how+": "+strings.Join(f.names, ", "))
+		}
+	}
+	if len(from) > 0 {
+		s += " (" + strings.Join(from, "; ") + ")"
 	}
 	return s
 }

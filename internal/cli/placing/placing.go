@@ -40,6 +40,7 @@ func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	f.StringVar(&p.out, "out", "", "write the placement to a file that can be edited and used again")
 	f.Var(&rate{&c.Placement.Rates.SSD, ""}, "ssd-rate", "what the storage reads in a second: 1.6GB")
 	f.Var(&rate{&c.Placement.Rates.RAM, ""}, "ram-rate", "what all cores read of memory in a second: 20GB")
+	f.Var(Probe(&c.Placement), "probe", "how fast the disk is when weights stay on it: model (its file is read for a moment) or none (as kept by \"atenia hw\", or assumed)")
 	f.Var(&rate{&c.Placement.Rates.FLOPS, ""}, "flops", "operations of all cores in a second, with the units of sizes: 100GB is 1e11")
 }
 
@@ -148,6 +149,32 @@ func (r *reserves) Set(text string) error {
 			return fmt.Errorf("no reserve %q; there are kv, act and runtime", name)
 		}
 	}
+	return nil
+}
+
+// Probe returns the flag that says what is measured for a placement.
+func Probe(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
+
+// A probe is what is measured for a placement.
+type probe struct{ rules *atenia.PlacementRules }
+
+// String implements [pflag.Value].
+func (p *probe) String() string {
+	if p.rules == nil || !p.rules.NoProbe {
+		return "model"
+	}
+	return "none"
+}
+
+// Type implements [pflag.Value].
+func (p *probe) Type() string { return "WHAT" }
+
+// Set implements [pflag.Value].
+func (p *probe) Set(s string) error {
+	if s != "model" && s != "none" {
+		return fmt.Errorf("%q cannot be measured; there are model and none", s)
+	}
+	p.rules.NoProbe = s == "none"
 	return nil
 }
 

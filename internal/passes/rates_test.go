@@ -1,0 +1,55 @@
+package passes
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		threads    int
+		memory     int64
+		into, size int
+	}{
+		{2, 0, 64 << 20, 160 << 20},
+		{64, 0, 64 << 20, 16 << 20}, // no more in all
+		{2, 1 << 30, 64 << 20, 160 << 20},
+		{2, 256 << 20, 64 << 20, 96 << 20},
+		{2, 255 << 20, 32 << 20, 0}, // memory would look like a cache
+		{2, 40 << 20, 20 << 20, 0},
+		{2, 1 << 20, 0, 0}, // nothing can be told
+	} {
+		e := Effort{Threads: c.threads, Memory: c.memory}
+		if into, size := e.split(); into != c.into || size != c.size {
+			t.Errorf("%+v: %d, %d", c, into, size)
+		}
+	}
+}
+
+func TestMeasureRates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model")
+	if err := os.WriteFile(path, make([]byte, 5<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := Effort{Threads: 2, Window: time.Millisecond, Memory: 256 << 20}
+	r, err := MeasureRates(t.Context(), path, e)
+	if err != nil || !(r.SSD > 0 && r.RAM > 0 && r.SSDBusy > 0 && r.RAMBusy > 0) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	e.Memory = 100 << 20
+	if r, err := MeasureRates(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
+		t.Errorf("little memory: %+v, %v", r, err)
+	}
+	if _, err := MeasureRates(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := MeasureRates(ctx, path, e); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
