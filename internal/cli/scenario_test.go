@@ -85,6 +85,7 @@ var (
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
 	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP| GOP)`)
 	machineText  = regexp.MustCompile(`(portable|avx2|avx512)( kernels|")`)
+	machineJSON  = regexp.MustCompile(`("machine":")[0-9a-f]+`)
 	roofText     = regexp.MustCompile(`(  +|"bound":")(memory|cache|float32|int8)\b`)
 	verdictText  = regexp.MustCompile(`(  +|"verdict":")(faster|slower|within noise)`)
 	columnText   = regexp.MustCompile(` {2,}`)
@@ -95,6 +96,7 @@ func mask(s string) string {
 	s = measuredJSON.ReplaceAllString(s, "${1}0")
 	s = measuredList.ReplaceAllString(s, "${1}[]")
 	s = machineText.ReplaceAllString(s, "KERNEL$2")
+	s = machineJSON.ReplaceAllString(s, "${1}MACHINE")
 	s = roofText.ReplaceAllString(s, "${1}ROOF")
 	s = verdictText.ReplaceAllString(s, "${1}VERDICT")
 	if !strings.HasPrefix(s, "{") {

@@ -19,8 +19,8 @@ import (
 // A Saving says what a checkpoint is made of.
 type Saving struct {
 	Model string // file or folder; "" = what the cache has already
-	// RAM is how many bytes are placed in RAM, first tensors first; the others
-	// go to the SSD, and RAM is where they are wanted. SetRAM reads it.
+	// RAM is how many bytes are placed in RAM, first tensors first; what does not
+	// fit goes to the SSD, and RAM is where they are wanted. SetRAM reads it.
 	RAM     uint64
 	limited bool
 	Created uint64 // seconds since 1970; 0 = now
@@ -88,6 +88,7 @@ type saver struct {
 	s     Saving
 	m     *tier.Manager
 	out   *Saved
+	ram   uint64                   // bytes placed in RAM
 	named map[checkpoint.Blob]bool // by the checkpoint that is replaced
 }
 
@@ -140,11 +141,12 @@ func (sv *saver) place(id string, n uint64, b checkpoint.Blob) error {
 	at, summary := tier.RAM, ""
 	if sv.s.limited {
 		summary = fmt.Sprintf("within %s of RAM", budget.Size(int64(sv.s.RAM)))
-		if sv.out.Bytes > sv.s.RAM {
+		if n > sv.s.RAM-sv.ram {
 			at, summary = tier.SSD, fmt.Sprintf("beyond %s of RAM", budget.Size(int64(sv.s.RAM)))
 		}
 	}
 	if at == tier.RAM {
+		sv.ram += n
 		sv.out.RAM++
 	} else {
 		sv.out.SSD++

@@ -98,7 +98,11 @@ func (b *bench) run(ctx context.Context, path string) (*result, error) {
 		}
 		r.before = before
 	}
-	var err error
+	_, d, err := atenia.Hardware(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Machine = d.Machine()
 	if _, r.Bytes, err = atenia.MeasureRates(ctx, path, b.s.threads); err != nil {
 		return nil, err
 	}
@@ -192,6 +196,9 @@ func (b *bench) child(ctx context.Context, path string, limit, ram int64) (*aten
 	_, err = io.WriteString(in, "go\n")
 	in.Close()
 	if e := c.Wait(); e != nil {
+		if c.ProcessState.ExitCode() < 0 && g != nil && ctx.Err() == nil { // by a signal
+			return nil, "", fmt.Errorf("%w: so little memory may not do: \"atenia plan %s --ram %d\" says what is needed", e, path, limit)
+		}
 		return nil, "", fmt.Errorf("%w: %s", e, bytes.TrimSpace(errs.Bytes()))
 	}
 	if err != nil {

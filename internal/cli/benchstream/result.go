@@ -15,14 +15,15 @@ import (
 
 // A result is what the command prints with --json.
 type result struct {
-	Model  string `json:"model"`
-	Bytes  int64  `json:"bytes"`
-	LRU    string `json:"lru"`
-	Group  string `json:"control_group"` // v1, v2, or why there was none
-	Prompt int    `json:"prompt"`
-	Passes int    `json:"passes"`
-	Rounds int    `json:"rounds"`
-	Rows   []row  `json:"rows"`
+	Model   string `json:"model"`
+	Machine string `json:"machine"` // equal on equal machines
+	Bytes   int64  `json:"bytes"`
+	LRU     string `json:"lru"`
+	Group   string `json:"control_group"` // v1, v2, or why there was none
+	Prompt  int    `json:"prompt"`
+	Passes  int    `json:"passes"`
+	Rounds  int    `json:"rounds"`
+	Rows    []row  `json:"rows"`
 
 	before *result
 }

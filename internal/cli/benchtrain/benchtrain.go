@@ -20,6 +20,7 @@ const (
 func Command(env *command.Env) *cobra.Command {
 	cfg := atenia.TrainOffloadConfig{}
 	chunk, tbw := 0, 0.0
+	var old comparison
 	c := &cobra.Command{
 		Use:   "train-offload",
 		Short: "Measure training with its state in files",
@@ -28,7 +29,9 @@ func Command(env *command.Env) *cobra.Command {
 			"in each, how much of reading and writing was hidden, the bytes that a step writes, and how many steps a\n" +
 			"disk lasts. Nothing of the files stays in the system's memory from step to step.",
 		Example: "  atenia bench train-offload --layers 8 --width 2048 --dir /mnt/ssd\n" +
-			"  atenia bench train-offload --tokens 512 --batches 4   # four batches for each step",
+			"  atenia bench train-offload --tokens 512 --batches 4   # four batches for each step\n" +
+			"  atenia bench train-offload --json >before.json        # and later:\n" +
+			"  atenia bench train-offload --compare before.json",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
@@ -41,6 +44,7 @@ func Command(env *command.Env) *cobra.Command {
 	f.IntVar(&chunk, "chunk", 16, "MiB that are read at once")
 	f.StringVar(&cfg.Dir, "dir", "", "folder for the state, which is removed afterwards (default: that of temporary files)")
 	f.Float64Var(&tbw, "tbw", 600, "terabytes that the disk is warranted to be written")
+	f.StringVar(&old.path, "compare", "", "compare with `FILE`, which --json wrote")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"layers", "width", "tokens", "batches", "steps", "chunk"} {
 			if v, err := f.GetInt(name); err != nil || v <= 0 {
@@ -57,11 +61,18 @@ func Command(env *command.Env) *cobra.Command {
 		if cfg.Dir == "" {
 			cfg.Dir = os.TempDir()
 		}
+		if err := old.read(); err != nil {
+			return err
+		}
+		_, d, err := atenia.Hardware(c.Context(), nil)
+		if err != nil {
+			return err
+		}
 		r, err := atenia.BenchTrainOffload(c.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		if err := print(env, r, tbw); err != nil {
+		if err := old.print(env, d.Machine(), r, tbw); err != nil {
 			return err
 		}
 		if !r.Equal {
@@ -72,28 +83,11 @@ func Command(env *command.Env) *cobra.Command {
 	return c
 }
 
-func print(env *command.Env, r *atenia.TrainOffloadReport, tbw float64) error {
+func (c *comparison) print(env *command.Env, machine string, r *atenia.TrainOffloadReport, tbw float64) error {
 	steps := r.StepsUntil(uint64(math.Round(tbw * tb)))
+	now := resultOf(machine, r, tbw, steps)
 	if *env.JSON {
-		return env.PrintJSON(struct {
-			Layers       int     `json:"layers"`
-			Parameters   int     `json:"parameters"`
-			Tokens       int     `json:"tokens"`
-			Batches      int     `json:"batches"`
-			Threads      int     `json:"threads"`
-			StateBytes   int64   `json:"state_bytes"`
-			InMemory     float64 `json:"in_memory_seconds"`
-			Offloaded    float64 `json:"offloaded_seconds"`
-			Overhead     float64 `json:"overhead_share"`
-			Update       float64 `json:"update_seconds"`
-			Overlap      float64 `json:"overlap_share"`
-			ReadBytes    uint64  `json:"read_bytes_per_step"`
-			WrittenBytes uint64  `json:"written_bytes_per_step"`
-			TBW          float64 `json:"tbw"`
-			Steps        uint64  `json:"steps_until_tbw"`
-			Equal        bool    `json:"equal"`
-		}{r.Layers, r.Parameters, r.Tokens, r.Batches, r.Threads, r.StateBytes, r.InMemory, r.Offloaded, r.Overhead, r.Update, r.Overlap,
-			r.ReadBytes, r.WrittenBytes, tbw, steps, r.Equal})
+		return env.PrintJSON(now)
 	}
 	equal := "equal bit for bit"
 	if !r.Equal {
@@ -109,5 +103,8 @@ parameters        %s
 `,
 		r.Layers, float64(r.Parameters)/1e6, r.Batches, r.Tokens, r.Threads, r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
 		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, steps, equal)
+	if err == nil && c.before != nil {
+		err = now.compare(env.Out, c.path, c.before)
+	}
 	return err
 }

@@ -1,0 +1,47 @@
+package benchtrain
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	before := result{Machine: "m", Layers: 2, Parameters: 8, Tokens: 4, Batches: 1, Threads: 2, InMemory: 1, Offloaded: 2}
+	for _, c := range []struct {
+		change func(*result)
+		want   string
+	}{
+		{func(r *result) { r.InMemory, r.Offloaded = 1.1, 1 }, "compared with f, on this machine: +10.0 % in memory, -50.0 % in files\n"},
+		{func(r *result) { r.Machine = "n" }, "compared with f, on another machine, with 2 threads: +0.0 % in memory, +0.0 % in files\n"},
+		{func(r *result) { r.Tokens = 5 }, "f measured 8 parameters in 2 layers, 1 × 4 tokens a step: nothing to compare with\n"},
+	} {
+		now := before
+		c.change(&now)
+		var out strings.Builder
+		if err := now.compare(&out, "f", &before); err != nil || out.String() != c.want {
+			t.Errorf("got %q, %v, want %q", out.String(), err, c.want)
+		}
+	}
+}
+
+// FuzzParse: what is read is something to compare with, and reads back.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"machine":"m","layers":2,"in_memory_seconds":1,"offloaded_seconds":2}`))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"in_memory_seconds":-1`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseResult(b)
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := parseResult(text); err != nil || *again != *r || !(r.Offloaded > 0) {
+			t.Errorf("%q became %+v, %v", b, again, err)
+		}
+	})
+}
