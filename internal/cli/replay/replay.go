@@ -54,6 +54,9 @@ func run(env *command.Env, file, policy string) error {
 	case err == nil && policy == "" && len(r.Differences) > 0:
 		err = fmt.Errorf("%w: %d of %d records do not come out the same", command.ErrVerify, len(r.Differences), r.Records)
 	}
+	if r.Records == 0 && r.Torn == nil && err == nil {
+		fmt.Fprintf(env.Err, "atenia: warning: %s is empty: nothing was checked\n", file)
+	}
 	if r.Torn != nil {
 		fmt.Fprintln(env.Err, "atenia: warning:", r.Torn)
 	}
