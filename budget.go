@@ -60,8 +60,14 @@ func (m *Model) settle(ctx context.Context) (*memory, error) {
 		return y, nil
 	}
 	y.weights, y.pack.Mode = nil, pack.Off
-	if y.home, err = residence.Open(ctx, m.model, m.desc, y.plan, m.cfg.Verify); err != nil {
+	if y.home, err = residence.Open(ctx, m.model, m.desc, y.plan, m.residence()); err != nil {
 		return nil, err
+	}
+	if f := y.home.Buffered; f != "" {
+		if m.cfg.Strict {
+			return nil, errors.Join(strictly("storage", f+" cannot be read directly: its bytes go through the system's cache, outside of the budget"), y.home.Close())
+		}
+		m.cfg.Logger.Warn("reads go through the system's cache", "file", f)
 	}
 	y.weights, y.stream = y.home.Weights, y.home.Stream
 	y.release = residence.LimitHeap(programGrowth)

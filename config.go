@@ -61,6 +61,13 @@ type Config struct {
 	// Verify compares weights that are streamed with what was read of them
 	// first, by checksums.
 	Verify bool
+	// Observe says what is written down while the model runs.
+	Observe Observation
+	// Strict makes errors of what otherwise goes on in a lesser way: streamed
+	// weights that the system's cache takes memory for, packed weights on disk
+	// that cannot be used, and memory of the process beyond the budget. The last
+	// is found by [Model.Close].
+	Strict bool
 	// Precise keeps activations in float32 where products of quantised
 	// weights round them to 8 bits by default. Slower.
 	Precise bool

@@ -56,6 +56,7 @@ internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
 internal/residence: tensor internal/cpu internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/passes:    internal/sched internal/cpu internal/arena internal/kernel internal/placement tier/ring
+internal/observe:   internal/cpu internal/residence internal/sched tier tier/budget tier/decision tier/hw tier/lane tier/learn tier/metrics tier/ring tier/stream tier/trace
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw tier/blob internal/durable
 tier/blob:           internal/durable internal/direct
@@ -76,7 +77,7 @@ tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena internal/direct
 internal/cuda:       tier tier/hw
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

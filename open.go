@@ -11,6 +11,7 @@ import (
 	"atenia/internal/embedded"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
+	"atenia/internal/observe"
 	"atenia/internal/sched"
 	"atenia/internal/text"
 	"atenia/internal/token"
@@ -36,6 +37,7 @@ type Model struct {
 	tokenBytes int64
 	promptOps  PromptOps
 	memory     *memory
+	watch      *observe.Observer // nil if nobody looks
 	close      sync.Once
 }
 
@@ -49,13 +51,17 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	desc, err := describe(path, cfg.ConfigFile)
+	watch, err := openObserver(ctx, cfg.Observe)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, desc: desc, totals: desc.Summary()}
+	desc, err := describe(path, cfg.ConfigFile)
+	if err != nil {
+		return nil, errors.Join(err, watch.Close())
+	}
+	m := &Model{cfg: cfg, desc: desc, totals: desc.Summary(), watch: watch}
 	if err := m.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), desc.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), watch.Close(), desc.Close())
 	}
 	return m, nil
 }
@@ -87,6 +93,7 @@ func (m *Model) load(ctx context.Context) (err error) {
 		return err
 	}
 	m.plan = newPlan(display(m.Path()), m.cfg, m.model, m.desc)
+	m.plan.listeners = m.watch.Listeners()
 	if err := m.loadText(); err != nil {
 		return err
 	}
@@ -112,11 +119,15 @@ func (m *Model) begin() (err error) {
 	}
 	m.packing = x.Packing()
 	if m.packing.Fault != nil {
+		if m.cfg.Strict {
+			x.Close()
+			return strictly("packing", m.packing.Fault.Error())
+		}
 		m.cfg.Logger.Warn("packed weights on disk", "err", m.packing.Fault)
 	}
 	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
 	m.promptOps = promptOps(&m.model.Plans.Prefill.Plan, w, m.cfg.Precise)
-	m.sched, err = sched.New(x, sched.Config{Slots: m.cfg.Slots, CacheBytes: m.cfg.CacheBytes})
+	m.sched, err = sched.New(x, m.schedule())
 	if err != nil {
 		x.Close()
 		return err
@@ -201,13 +212,14 @@ func (c *Config) compileOptions() compile.Options {
 	return compile.Options{KVType: kv, PageTokens: c.PageTokens, NoFuse: c.NoFuse}
 }
 
-// Close ends all requests, waits for the step in flight and unmaps the
-// weights. It is idempotent.
+// Close ends all requests, waits for the step in flight, unmaps the weights and
+// completes what was observed. If the configuration is strict it fails when
+// the process had more memory than its budget. It is idempotent.
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
 		m.sched.Close()
-		err = errors.Join(m.memory.close(), m.desc.Close())
+		err = errors.Join(m.memory.close(), m.watch.Close(), m.desc.Close(), m.withinBudget())
 	})
 	return err
 }

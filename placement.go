@@ -76,7 +76,11 @@ func (p *Plan) placeWithin(ctx context.Context, room int64) (pl *Placement, err 
 			return passes.MeasureRates(ctx, path, passes.Effort{Threads: p.cfg.Threads, Window: passes.Moment, Memory: room})
 		}
 	}
+	now := func() int64 { return time.Now().UnixNano() }
 	if p.cfg.Decisions == "" {
+		if len(p.listeners) > 0 {
+			c.Recorder.Journal = decision.NewJournal(decision.Config{Listeners: p.listeners, Now: now})
+		}
 		return p.place.Place(c)
 	}
 	w, last, err := decision.Open(decision.WriterConfig{Path: p.cfg.Decisions})
@@ -88,8 +92,7 @@ func (p *Plan) placeWithin(ctx context.Context, room int64) (pl *Placement, err 
 			err = e
 		}
 	}()
-	now := func() int64 { return time.Now().UnixNano() }
-	c.Recorder.Journal = decision.NewJournal(decision.Config{After: last, Listeners: []decision.Listener{w}, Now: now})
+	c.Recorder.Journal = decision.NewJournal(decision.Config{After: last, Listeners: append([]decision.Listener{w}, p.listeners...), Now: now})
 	return p.place.Place(c)
 }
 

@@ -14,6 +14,7 @@ import (
 	"atenia/internal/placement"
 	"atenia/plan"
 	"atenia/plan/pass"
+	"atenia/tier/decision"
 )
 
 // A Plan is what runs for a model: typed programs for prefill and decode, the
@@ -26,7 +27,8 @@ type Plan struct {
 	model  *compile.Model
 	totals modelfile.Summary
 
-	place *placement.Model
+	place     *placement.Model
+	listeners []decision.Listener // of what is decided
 }
 
 // OpenPlan compiles the plan of a model from its header alone: no weight is

@@ -69,7 +69,7 @@ func (a *app) bench() *cobra.Command {
 
 // register adds the flags that say what is measured.
 func (b *benchRun) register(f *pflag.FlagSet) {
-	b.mf.register(f)
+	b.mf.registerRunning(f)
 	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "tokens of a prompt (0 = leave out)")
 	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "tokens of an answer (0 = leave out)")
 	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "measure answers after so many tokens, too: N or N,N,…")
@@ -80,13 +80,12 @@ func (b *benchRun) register(f *pflag.FlagSet) {
 	f.IntVar(&b.neighbours, "neighbours", 0, "busy processes beside the measurement, of every program")
 }
 
-func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
+func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error) {
 	if err := errors.Join(b.check(), checkOut(b.out)); err != nil {
 		return nil, err
 	}
 	var before *benchResult
 	if b.before != "" {
-		var err error
 		if before, err = readResult(b.before); err != nil {
 			return nil, fmt.Errorf("--compare: %w", err)
 		}
@@ -101,13 +100,11 @@ func (b *benchRun) run(ctx context.Context, a *app) (*benchResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer m.Close()
 	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench measures what was predicted
-	defer b.mf.report(a.err, m)
+	defer b.mf.finish(a.err, m, &err)
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")
-	res, err := b.measure(ctx, m)
-	if err != nil {
+	if res, err = b.measure(ctx, m); err != nil {
 		return nil, err
 	}
 	if before != nil {

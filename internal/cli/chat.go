@@ -29,16 +29,15 @@ func (a *app) chat() *cobra.Command {
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),
 	}
-	mf.register(c.Flags())
+	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
 	c.Flags().StringVar(&system, "system", "", "what the model is told first")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		m, err := mf.open(c.Context(), a.err, optionalModel(args))
 		if err != nil {
 			return err
 		}
-		defer m.Close()
-		defer mf.report(a.err, m)
+		defer mf.finish(a.err, m, &err)
 		if ok, err := m.HasChat(); !ok {
 			return fmt.Errorf("%w; \"atenia run\" continues plain text", err)
 		}

@@ -26,12 +26,12 @@ func (a *app) logits() *cobra.Command {
 			"  atenia logits model.gguf --text \"Hello\"",
 		Args: cobra.MaximumNArgs(1),
 	}
-	mf.register(c.Flags())
+	mf.registerRunning(c.Flags())
 	c.Flags().StringVar(&list, "tokens", "", "token ids, separated by commas")
 	c.Flags().StringVar(&text, "text", "", "text instead of token ids")
 	c.Flags().BoolVar(&o.All, "all", false, "a row after every token")
 	c.Flags().IntVar(&o.Step, "step", 0, "compute the first N tokens together and the others one by one")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if (list == "") == (text == "") {
 			return command.Usagef("logits: give either --tokens or --text")
 		}
@@ -43,8 +43,7 @@ func (a *app) logits() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer m.Close()
-		defer mf.report(a.err, m)
+		defer mf.finish(a.err, m, &err)
 		if text != "" {
 			if tokens, err = m.Tokenize(text); err != nil {
 				return err

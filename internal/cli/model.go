@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 
@@ -37,10 +38,22 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
 }
 
+// registerRunning adds the flags of commands that run the model.
+func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
+	m.register(f)
+	o := &m.cfg.Observe
+	f.StringVar(&o.Trace, "trace", "", "write what ran when to `FILE`, which ui.perfetto.dev shows")
+	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computing to `FILE`, the same for equal runs")
+	f.StringVar(&o.Metrics, "metrics", "", "serve metrics for Prometheus at `ADDRESS`, such as :9464, while the model runs")
+	f.StringVar(&o.Learning, "learning", "", "add to `FILE` how long tokens took under which pressure, for \"atenia explain\"")
+	f.BoolVar(&m.cfg.Strict, "strict", false, "fail where a budget is not kept, or packed weights or direct reads cannot be had")
+}
+
 // open opens a model. What was asked for and could not be had, without being an
 // error, it says on errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()
+	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
 	model, err := atenia.Open(ctx, path, &m.cfg)
 	if err != nil {
 		return nil, err
@@ -51,11 +64,14 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 	return model, nil
 }
 
-// report prints what was planned beside what was measured, if that was asked
-// for.
-func (m *modelFlags) report(errw io.Writer, model *atenia.Model) {
+// finish prints what was planned beside what was measured, if that was asked
+// for, and closes the model. An error of closing becomes that of the command.
+func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Plan != nil {
 		_ = s.Compare().WriteText(errw) // standard error has nobody to tell
+	}
+	if e := model.Close(); *err == nil {
+		*err = e
 	}
 }
 

@@ -28,10 +28,10 @@ func (a *app) run() *cobra.Command {
 			"  echo \"Dear Sir\" | atenia run model.gguf --json",
 		Args: cobra.MaximumNArgs(2),
 	}
-	mf.register(c.Flags())
+	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
 	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		path, prompt, given := modelAndText(args)
 		if !given {
 			if editor.IsTerminal(a.in) {
@@ -50,8 +50,7 @@ func (a *app) run() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer m.Close()
-		defer mf.report(a.err, m)
+		defer mf.finish(a.err, m, &err)
 		o, err := sf.options(m)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ func streamed(t testing.TB, path string, cfg exec.Config, ram int64, pins ...str
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := residence.Open(t.Context(), m.Model, d, p, true)
+	r, err := residence.Open(t.Context(), m.Model, d, p, &residence.Config{Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"atenia/internal/compile"
 	"atenia/internal/exec"
@@ -23,16 +24,30 @@ type Residence struct {
 	Weights exec.Weights
 	Stream  exec.Stream // with a ring unless nothing is streamed
 
-	Held     int64 // bytes of memory for weights that stay
-	Streamed int64 // bytes that each pass reads through the ring
+	Held     int64  // bytes of memory for weights that stay
+	Streamed int64  // bytes that each pass reads through the ring
+	Buffered string // a file whose reads go through the system's cache; "" = none
 
 	held  *ring.Held
 	files []io.Closer
 }
 
+// A Config says how a residence is made.
+type Config struct {
+	Verify bool // the ring compares what it reads with what it read first
+	// Watch is told what the ring will read, in order, and returns who is told
+	// of its events. nil = nobody looks.
+	Watch func([]Unit) func(ring.Event)
+}
+
+// A Unit is weights that are read and used together.
+type Unit struct {
+	Name  string // of the weights
+	Bytes int64
+}
+
 // Open reads the weights that stay in memory and starts to read the others.
-// verify makes the ring compare what it reads with what it read first.
-func Open(ctx context.Context, m *compile.Model, d *modelfile.Description, p *budget.Plan, verify bool) (r *Residence, err error) {
+func Open(ctx context.Context, m *compile.Model, d *modelfile.Description, p *budget.Plan, c *Config) (r *Residence, err error) {
 	o := opening{
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
@@ -58,7 +73,7 @@ func Open(ctx context.Context, m *compile.Model, d *modelfile.Description, p *bu
 			return nil, err
 		}
 	}
-	return o.r, o.read(ctx, &p.Ring, verify)
+	return o.r, o.read(ctx, &p.Ring, c)
 }
 
 // An opening is a residence in the making.
@@ -167,6 +182,9 @@ func (o *opening) file(path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if !f.Direct() {
+		o.r.Buffered = path
+	}
 	o.r.files = append(o.r.files, f)
 	o.files = append(o.files, f)
 	o.at[path] = len(o.files) - 1
@@ -174,7 +192,7 @@ func (o *opening) file(path string) (int, error) {
 }
 
 // read brings in what stays and starts the ring.
-func (o *opening) read(ctx context.Context, size *budget.Ring, verify bool) (err error) {
+func (o *opening) read(ctx context.Context, size *budget.Ring, c *Config) (err error) {
 	spans := make([]ring.Span, len(o.held))
 	for i := range o.held {
 		spans[i] = o.held[i].span
@@ -190,9 +208,11 @@ func (o *opening) read(ctx context.Context, size *budget.Ring, verify bool) (err
 	if len(o.units) == 0 {
 		return nil
 	}
-	o.r.Stream.Ring, err = ring.New(ring.Config{
-		Files: o.files, Units: o.units, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: verify,
-	})
+	rc := ring.Config{Files: o.files, Units: o.units, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
+	if c.Watch != nil {
+		rc.Events = c.Watch(o.streamed())
+	}
+	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
 		return err
 	}
@@ -204,6 +224,20 @@ func (o *opening) read(ctx context.Context, size *budget.Ring, verify bool) (err
 		}
 	}
 	return nil
+}
+
+// streamed describes the units of the ring, in its order.
+func (o *opening) streamed() []Unit {
+	out := make([]Unit, len(o.streams))
+	for u, ws := range o.streams {
+		var names []string
+		for _, w := range ws {
+			names = append(names, w.name)
+			out[u].Bytes += int64(w.span.Bytes)
+		}
+		out[u].Name = strings.Join(names, ",")
+	}
+	return out
 }
 
 // Close stops the ring and gives the memory back. Nothing of it may be in use.

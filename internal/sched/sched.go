@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"atenia/internal/exec"
 	"atenia/internal/kv"
@@ -14,6 +15,17 @@ import (
 type Config struct {
 	Slots      int   // sequences in flight; 0 = 4
 	CacheBytes int64 // memory for keys and values, all states together; 0 = no limit
+	// Watch is called after every step, between two of them. nil = nobody looks.
+	Watch func(Pass)
+}
+
+// A Pass is a step that was computed.
+type Pass struct {
+	Start  time.Time
+	Took   time.Duration
+	Rows   int  // tokens, of all sequences
+	Decode bool // every sequence had one row
+	Err    error
 }
 
 // A Scheduler serves requests with one executor, which it takes over.
@@ -29,6 +41,7 @@ type Scheduler struct {
 	owners  []*slot      // who each run of the step belongs to
 	rows    []rowOwner   // who gets the logits of each requested row
 	held    atomic.Int64 // bytes of all caches, for other goroutines
+	watch   func(Pass)
 
 	stop    atomic.Bool // tells the step in flight that nobody wants it
 	mu      sync.Mutex
@@ -63,7 +76,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 		return nil, fmt.Errorf("sched config: CacheBytes is %d, want 0 or more", cfg.CacheBytes)
 	}
 	s := &Scheduler{
-		x: x, context: ec.Context,
+		x: x, context: ec.Context, watch: cfg.Watch,
 		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	s.step.Stop = &s.stop

@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"atenia/internal/exec"
 )
@@ -16,7 +17,7 @@ func (s *Scheduler) turn() bool {
 		return false
 	}
 	s.start()
-	err := s.x.Step(&s.step)
+	err := s.compute()
 	s.over()
 	switch {
 	case err == nil:
@@ -27,6 +28,18 @@ func (s *Scheduler) turn() bool {
 	}
 	s.count()
 	return true
+}
+
+// compute runs the step, watched if somebody wants that.
+func (s *Scheduler) compute() error {
+	if s.watch == nil {
+		return s.x.Step(&s.step)
+	}
+	p := Pass{Start: time.Now(), Rows: len(s.step.Tokens), Decode: len(s.step.Tokens) == len(s.step.Runs)}
+	p.Err = s.x.Step(&s.step)
+	p.Took = time.Since(p.Start)
+	s.watch(p)
+	return p.Err
 }
 
 // A rowOwner says which token of which slot a requested row belongs to.

@@ -13,6 +13,8 @@ func (r *Ring) read(i int) {
 			continue
 		}
 		r.depart(i, use)
+		k := int(use % uint64(len(r.units)))
+		r.tell(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.mu.Unlock()
 		err := p.fetch(r.files, r.verify)
 		r.mu.Lock()
@@ -22,6 +24,11 @@ func (r *Ring) read(i int) {
 			r.fail = err
 		}
 		r.land(i)
+		end := ReadEnds
+		if err != nil {
+			end = ReadFails
+		}
+		r.tell(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.ready.Broadcast()
 	}
 }

@@ -21,6 +21,10 @@ type Config struct {
 	// Verify takes checksums of what comes in the first pass and compares them
 	// in later ones.
 	Verify bool
+	// Events is called at every [Event], one at a time and in the order of their
+	// times. Readers and the user wait for it; it must not call the ring. nil
+	// costs nothing.
+	Events func(Event)
 }
 
 const (
@@ -65,6 +69,9 @@ type Ring struct {
 	stats    Stats
 	begun    time.Time // the pass
 	since    time.Time // reads are in flight since then
+
+	events func(Event)
+	using  int // the unit in use, plus one; kept for events alone
 }
 
 // A unit is a Unit in its place.
@@ -101,7 +108,7 @@ func New(c Config) (*Ring, error) {
 		return nil, fmt.Errorf("ring: %d bytes for %d units, want at least %d", c.Bytes, len(sizes), Floor(c.Units))
 	}
 	r := &Ring{
-		files: c.Files, verify: c.Verify, units: make([]unit, len(sizes)),
+		files: c.Files, verify: c.Verify, events: c.Events, units: make([]unit, len(sizes)),
 		flight: make([]uint64, c.Readers), loaded: make([]uint64, len(sizes)), left: make([]int, len(sizes)),
 	}
 	r.work.L, r.ready.L = &r.mu, &r.mu
@@ -166,6 +173,7 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 		r.fail, r.halted = nil, false
 	}
 	r.work.Broadcast()
+	r.tell(Event{Moment: PassBegins})
 	return r.ended()
 }
 
@@ -174,10 +182,13 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 func (r *Ring) End(ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.quit()
 	if !ok {
 		r.halted = true
+		r.tell(Event{Moment: PassFails})
 		return
 	}
+	r.tell(Event{Moment: PassEnds})
 	r.base += uint64(len(r.units))
 	r.stats.Passes++
 	wall := time.Since(r.begun)
@@ -193,12 +204,14 @@ func (r *Ring) Acquire(unit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	use := r.base + uint64(unit)
+	r.quit()
 	r.release(use)
 	if r.loaded[unit] == use+1 {
 		r.stats.Hits++
-		return r.ended()
+		return r.begin(unit)
 	}
 	start := time.Now()
+	r.tell(Event{Moment: WaitBegins, Unit: unit})
 	for r.loaded[unit] != use+1 {
 		if err := r.ended(); err != nil {
 			return err
@@ -210,13 +223,25 @@ func (r *Ring) Acquire(unit int) error {
 	}
 	r.stats.Late++
 	r.stats.Stall += time.Since(start)
+	return r.begin(unit)
+}
+
+// begin is the use of a unit that is there.
+func (r *Ring) begin(unit int) error {
+	r.using = unit + 1
+	r.tell(Event{Moment: UseBegins, Unit: unit})
 	return r.ended()
 }
+
+// Lead returns how many uses before its own a unit may be read: once the one
+// so far back is released, its place is free.
+func (r *Ring) Lead(unit int) int { return r.units[unit].back }
 
 // Release says that a unit is not read any more in this pass.
 func (r *Ring) Release(unit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.quit()
 	r.release(r.base + uint64(unit) + 1)
 }
 
