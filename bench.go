@@ -38,7 +38,8 @@ type BenchReport struct {
 	Batch           int
 	// TokenBytes is how many bytes of weights one step of decoding reads.
 	TokenBytes int64
-	// Roofs are what this machine can do, measured afterwards.
+	// Roofs are what this machine can do, measured afterwards; 0 with a budget of
+	// RAM, which that would exceed, and so are the shares.
 	Roofs KernelRoofs
 	// Share is the part of the memory bandwidth with which decoding reads
 	// weights. Those of a mixture of experts all count, though not all are read.
@@ -101,6 +102,9 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 		if err := m.benchDecode(ctx, &c, r); err != nil {
 			return nil, err
 		}
+	}
+	if m.cfg.Budget.RAM > 0 {
+		return r, nil // to measure what the machine can do takes memory beyond any budget
 	}
 	roofs, err := roof.Measure(m.cfg.Threads)
 	r.Roofs = roofs

@@ -144,16 +144,22 @@ func (a *app) printBench(r *benchResult) error {
 		return err
 	}
 	if r.Prefill.Tokens > 0 {
-		fmt.Fprintf(a.out, "prefill does %.1f M operations a token: %.1f G/s, %.0f %% of what this machine does\n",
-			(r.FloatOps+r.Int8Ops)/1e6, r.PrefillSpeed*(r.FloatOps+r.Int8Ops)/1e9, 100*r.OpsShare)
+		fmt.Fprintf(a.out, "prefill does %.1f M operations a token: %.1f G/s", (r.FloatOps+r.Int8Ops)/1e6, r.PrefillSpeed*(r.FloatOps+r.Int8Ops)/1e9)
+		if r.OpsShare > 0 {
+			fmt.Fprintf(a.out, ", %.0f %% of what this machine does", 100*r.OpsShare)
+		}
+		fmt.Fprintln(a.out)
 	}
 	if r.Decode.Tokens > 0 {
 		steps, what := r.DecodeSpeed, "token"
 		if r.Batch > 1 {
 			steps, what = steps/float64(r.Batch), fmt.Sprintf("step of %d tokens", r.Batch)
 		}
-		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s, %.0f %% of the %.1f GB/s this machine reads\n",
-			size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9, 100*r.Share, r.Bandwidth/1e9)
+		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s", size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9)
+		if r.Bandwidth > 0 {
+			fmt.Fprintf(a.out, ", %.0f %% of the %.1f GB/s this machine reads", 100*r.Share, r.Bandwidth/1e9)
+		}
+		fmt.Fprintln(a.out)
 	}
 	if r.Fetched > 0 {
 		fmt.Fprintf(a.out, "%d times a thread stood still in its work and was fetched: other processes use the processors\n", r.Fetched)

@@ -98,12 +98,18 @@ func TestBenchStream(t *testing.T) {
 		t.Errorf("%.0f bytes were read a pass, want about %d", x.Streams.Read, x.Streamed)
 	}
 	out.Reset()
-	if code := Main([]string{"logits", dir, "--tokens", "1,2,3", "--step", "1", "--budget", "ram=112MiB", "--stats", "--ctx", "32", "--batch-tokens", "16", "--verify"}, nil, &out, &errs); code != command.OK {
-		t.Errorf("exit code %d: %s", code, errs.Bytes())
-	}
-	for _, what := range []string{"ram bytes", "ssd bytes a pass", "s a pass", "overlap"} {
-		if !bytes.Contains(errs.Bytes(), []byte(what)) {
-			t.Errorf("--stats prints no %q: %s", what, errs.Bytes())
+	for _, args := range [][]string{
+		{"logits", dir, "--tokens", "1,2,3", "--step", "1", "--stats", "--verify"},
+		{"bench", dir, "-p", "0", "-n", "4", "-r", "1"}, // without being asked
+	} {
+		errs.Reset()
+		if code := Main(append(args, "--budget", "ram=112MiB", "--ctx", "32", "--batch-tokens", "16"), nil, &out, &errs); code != command.OK {
+			t.Errorf("exit code %d: %s", code, errs.Bytes())
+		}
+		for _, what := range []string{"ram bytes", "ssd bytes a pass", "s a pass", "overlap"} {
+			if !bytes.Contains(errs.Bytes(), []byte(what)) {
+				t.Errorf("%s prints no %q: %s", args[0], what, errs.Bytes())
+			}
 		}
 	}
 	file := filepath.Join(t.TempDir(), "before.json")

@@ -84,6 +84,11 @@ func TestBench(t *testing.T) {
 	if !strings.Contains(text, "prefill 16") || strings.Contains(text, "decode") {
 		t.Errorf("bench of a prompt alone:\n%s", text)
 	}
+	// What the machine could do is not measured: that takes more than a budget.
+	text = string(call(t, "bench", "-p", "16", "-n", "4", "-r", "1", "--budget", "ram=1GiB"))
+	if !strings.Contains(text, "decode reads") || !strings.Contains(text, "prefill does") || strings.Contains(text, "this machine") {
+		t.Errorf("bench with a budget:\n%s", text)
+	}
 }
 
 func TestDoctor(t *testing.T) {
