@@ -350,7 +350,7 @@ func TestNothingPerPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() }) // after the ring's, which ends its reads
 	c := simple(m)
 	c.Files, c.Verify = []Source{f}, true
 	r := open(t, c)
