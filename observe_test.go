@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/cpu"
 	"atenia/internal/golden"
 	"atenia/tier/budget"
 	"atenia/tier/learn"
@@ -282,5 +283,21 @@ func TestObserveMapped(t *testing.T) {
 	const want = "ENQUEUE stream=Cpu id=1 kind=Compute name=compute:prefill cost=3\nRUN stream=Cpu id=1 kind=Compute name=compute:prefill cost=3\n"
 	if err != nil || string(b) != want {
 		t.Errorf("%v\n%s", err, b)
+	}
+}
+
+// A strict model that had more memory than its budget fails when it is closed.
+func TestStrict(t *testing.T) {
+	cfg := &atenia.Config{Strict: true, BatchTokens: 4, Slots: 1, Context: 32}
+	cfg.Budget.RAM, cfg.Budget.Reserve.Runtime = 3<<20, 1
+	m, err := atenia.Open(t.Context(), filepath.Join(golden.Family(t, "parity"), "llama3"), cfg)
+	if errors.Is(err, atenia.ErrStrict) {
+		return // no direct reads here, which is the other thing to refuse
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); !errors.Is(err, atenia.ErrStrict) && cpu.PeakResident() > 0 {
+		t.Errorf("a process of %d bytes: %v", cpu.PeakResident(), err)
 	}
 }

@@ -44,7 +44,7 @@ func (a *app) run() *cobra.Command {
 			prompt = strings.TrimSuffix(string(b), "\n")
 		}
 		m, err := mf.open(c.Context(), a.err, path)
-		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) {
+		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w; a prompt of several words needs quotes", err)
 		}
 		if err != nil {
