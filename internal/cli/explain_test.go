@@ -56,3 +56,15 @@ func TestExplain(t *testing.T) {
 		}
 	})
 }
+
+// TestExplainRuns: what runs have learned adds up and is explained.
+func TestExplainRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "learning")
+	for range 2 {
+		call(t, "run", "Once upon a time", "-n", "4", "--temp", "0", "--learning", file)
+	}
+	text := string(call(t, "explain", "--all", "--learning", file))
+	if !strings.Contains(text, "Atenia selected CPU execution") {
+		t.Errorf("%s", text)
+	}
+}
