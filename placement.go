@@ -109,6 +109,10 @@ func (p *Plan) placement() placement.Config {
 	return c
 }
 
+// A FloorError says that a budget is less than a model needs at least, and
+// what makes that up.
+type FloorError = budget.FloorError
+
 // WritePlacement writes a plan file, whole or not at all.
 func WritePlacement(path string, pl *Placement) error {
 	b, err := pl.File().Append(nil)

@@ -23,7 +23,7 @@ func Replay(log io.Reader, policy string) (*ReplayReport, error) {
 		for _, p := range ReplayPolicies() {
 			names = append(names, p[0])
 		}
-		err = &ConfigError{"policy", policy, "one of " + strings.Join(names, ", ") + ", or COMPONENT.INPUT=VALUE"}
+		err = &ConfigError{"policy", policy, "one of " + strings.Join(names, ", ") + ", or COMPONENT.INPUT=VALUE with a value that the input can have"}
 	}
 	return r, err
 }

@@ -144,6 +144,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*atenia.ConfigError](err); ok {
 		return command.BadUsage
 	}
+	if _, ok := errors.AsType[*atenia.FloorError](err); ok {
+		return command.BadUsage
+	}
 	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {
 		return command.BadUsage
 	}

@@ -100,7 +100,8 @@ func WhatIf(log io.Reader, policy string) (*Report, error) {
 		return nil, err
 	}
 	c := checker{list: components(), history: history{results: map[uint64]any{}}}
-	return run(log, func(l *decision.Line) *Difference {
+	var bad error // a value that no record can take
+	r, err := run(log, func(l *decision.Line) *Difference {
 		d := &Difference{Line: l.Number, Seq: l.Seq, Component: l.Component}
 		was := l.Record
 		err := func() (err error) {
@@ -117,6 +118,9 @@ func WhatIf(log io.Reader, policy string) (*Report, error) {
 			made, err = c.again(l)
 		}
 		if err != nil {
+			if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong && bad == nil {
+				bad = fmt.Errorf("%w %q: %w", ErrPolicy, policy, err)
+			}
 			d.Fields = []Field{{"error", "", err.Error()}}
 			return d
 		}
@@ -131,4 +135,8 @@ func WhatIf(log io.Reader, policy string) (*Report, error) {
 		}
 		return d
 	})
+	if bad != nil {
+		return nil, bad
+	}
+	return r, err
 }

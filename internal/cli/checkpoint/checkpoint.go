@@ -30,7 +30,9 @@ func Command(env *command.Env) *cobra.Command {
 			"planned, and a cache of their bytes.",
 		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint verify saved\n  atenia checkpoint restore saved --lazy",
 		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(*cobra.Command, []string) error {
+			return command.Usagef("checkpoint needs one of save, inspect, verify, restore and gc")
+		},
 	}
 	c.PersistentFlags().StringVar(&a.cache, "cache", "", "folder of the bytes (default: cache in the checkpoint's folder)")
 	c.PersistentFlags().StringVar(&a.gpu, "gpu", "auto", "whether there is a GPU to restore to: true, false or auto")
