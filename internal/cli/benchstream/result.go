@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ type side struct {
 	Median float64 `json:"seconds"` // of passes after the first of each run
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
-	Read   float64 `json:"read_bytes"` // median of a pass
+	Read   float64 `json:"read_bytes"` // median of a pass; 0 = the file is not on a disk, or not known
 	Peak   int64   `json:"peak_bytes"` // most memory of the process at any sample
 }
 
@@ -100,11 +99,12 @@ func sideOf(rs []*atenia.PassesReport) (s side) {
 	return s
 }
 
+// median is 0 of nothing: JSON has no number for what is not known.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)
 	if n == 0 {
-		return math.NaN()
+		return 0
 	}
 	return (v[(n-1)/2] + v[n/2]) / 2
 }
@@ -122,13 +122,17 @@ func (r *result) write(w io.Writer) error {
 	b.WriteString("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	for i := range r.Rows {
 		x := &r.Rows[i]
+		read := "not known"
+		if x.Mapped.Read > 0 || x.Streamed.Read > 0 {
+			read = fmt.Sprintf("%.2f → %.2f GB", x.Mapped.Read/1e9, x.Streamed.Read/1e9)
+		}
 		equal := "equal"
 		if !x.Equal {
 			equal = "DIFFERENT"
 		}
-		fmt.Fprintf(&b, "| %.2f | %.2f GB | %s | %s | %.1f× | %.3f s, %.2f | %.3f s, %+.0f %% | %.2f | %.2f → %.2f GB | %.1f %% | %s |\n",
+		fmt.Fprintf(&b, "| %.2f | %.2f GB | %s | %s | %.1f× | %.3f s, %.2f | %.3f s, %+.0f %% | %.2f | %s | %.1f %% | %s |\n",
 			x.Ratio, float64(x.Limit)/1e9, x.Mapped, x.Streamed, x.Faster, x.Bound, x.Streamed.Median/x.Bound,
-			x.Predicted, 100*(x.Streamed.Median/x.Predicted-1), x.Overlap, x.Mapped.Read/1e9, x.Streamed.Read/1e9,
+			x.Predicted, 100*(x.Streamed.Median/x.Predicted-1), x.Overlap, read,
 			100*float64(x.Streamed.Peak)/float64(x.Limit), equal)
 	}
 	r.compare(&b)

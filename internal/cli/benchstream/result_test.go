@@ -79,3 +79,19 @@ func FuzzResult(f *testing.F) {
 		}
 	})
 }
+
+// A file system without a disk below it counts no reads.
+func TestWriteUnknownReads(t *testing.T) {
+	r := canned()
+	r.Rows[0].Mapped.Read, r.Rows[0].Streamed.Read = sideOf(nil).Read, 0
+	var b strings.Builder
+	if err := r.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "| not known |") {
+		t.Errorf("got\n%s", b.String())
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
+	}
+}
