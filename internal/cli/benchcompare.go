@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"atenia/internal/cli/command"
 	"atenia/internal/durable"
 	"atenia/internal/peer"
 )
@@ -62,11 +63,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
-	if len(b) > maxResultBytes {
-		return nil, errors.New("it is too long")
-	}
-	return b, err
+	return command.ReadMost(f, maxResultBytes)
 }
 
 // readResult reads what bench --json printed.

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"atenia"
+	"atenia/internal/cli/command"
 )
 
 // benchResult is what bench prints with --json.
@@ -133,7 +134,7 @@ func (r *benchResult) rows() (rows []benchRow) {
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
 func (a *app) printBench(r *benchResult) error {
-	fmt.Fprintf(a.out, "%s: %s, %s, %d threads, %s kernels\n", r.Model, r.Family, size(r.WeightBytes), r.Threads, r.Variant)
+	fmt.Fprintf(a.out, "%s: %s, %s, %d threads, %s kernels\n", r.Model, r.Family, command.Size(r.WeightBytes), r.Threads, r.Variant)
 	fmt.Fprintf(a.out, "packed weights: %s\n", r.packing)
 	w := table(a.out)
 	fmt.Fprintln(w, "test\ttokens/s\tmin\tmax")
@@ -155,7 +156,7 @@ func (a *app) printBench(r *benchResult) error {
 		if r.Batch > 1 {
 			steps, what = steps/float64(r.Batch), fmt.Sprintf("step of %d tokens", r.Batch)
 		}
-		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s", size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9)
+		fmt.Fprintf(a.out, "decode reads %s a %s: %.1f GB/s", command.Size(r.TokenBytes), what, steps*float64(r.TokenBytes)/1e9)
 		if r.Bandwidth > 0 {
 			fmt.Fprintf(a.out, ", %.0f %% of the %.1f GB/s this machine reads", 100*r.Share, r.Bandwidth/1e9)
 		}

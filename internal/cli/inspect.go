@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"atenia"
+	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +34,7 @@ func (a *app) inspect() *cobra.Command {
 
 func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintf(a.out, "%s: %s, %d tensors, %s parameters, %s (%.2f bits each)\n",
-		f.Path, f.Format, len(f.Tensors), count(f.Totals.Parameters), size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+		f.Path, f.Format, len(f.Tensors), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -49,13 +50,13 @@ func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintln(a.out, "\ntensors")
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Tensors {
-		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", t.Name, t.DType, t.Shape, size(t.Bytes), t.Offset)
+		fmt.Fprintf(w, "  %s\t%s\t%v\t%s\t@%d\n", t.Name, t.DType, t.Shape, command.Size(t.Bytes), t.Offset)
 	}
 	w.Flush()
 	fmt.Fprintln(a.out, "\ntypes")
 	w = tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Totals.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }
@@ -68,21 +69,6 @@ func oneLine(s string) string {
 		return string(r[:width]) + "…"
 	}
 	return s
-}
-
-// size prints bytes as a person reads them.
-func size(n int64) string {
-	v, unit := float64(n), "B"
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if v < 1024 {
-			break
-		}
-		v, unit = v/1024, u
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, unit)
 }
 
 // count prints a number of parameters as a person reads it.

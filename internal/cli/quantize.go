@@ -93,10 +93,10 @@ func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Du
 		fmt.Fprintf(a.env().Err, "atenia: note: %s\n", w)
 	}
 	fmt.Fprintf(a.out, "%s: %s, %s, %d tensors (%d as they were), %s from %s in %.1f s\n",
-		path, r.Arch, r.Mix, r.Tensors, r.Copied, size(r.FileBytes), size(r.SourceBytes), took.Seconds())
+		path, r.Arch, r.Mix, r.Tensors, r.Copied, command.Size(r.FileBytes), command.Size(r.SourceBytes), took.Seconds())
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range r.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }

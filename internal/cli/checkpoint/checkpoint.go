@@ -99,7 +99,7 @@ func (a *call) save() *cobra.Command {
 			return err
 		}
 		return a.print(r, func(w io.Writer) {
-			fmt.Fprintf(w, "%d tensors, %s: %d in RAM, %d on the SSD; %d written to the cache\n", r.Tensors, size(r.Bytes), r.RAM, r.SSD, r.Written)
+			fmt.Fprintf(w, "%d tensors, %s: %d in RAM, %d on the SSD; %d written to the cache\n", r.Tensors, command.Size(r.Bytes), r.RAM, r.SSD, r.Written)
 			for _, n := range r.NotDurable {
 				fmt.Fprintf(w, "not durable: %q: %s\n", n.ID, n.Why)
 			}
@@ -125,7 +125,7 @@ func (a *call) inspect() *cobra.Command {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			fmt.Fprintf(w, "%s: %d entries, %s, created_unix %d\n\n", l.Dir, len(l.Entries), size(l.Bytes), l.Created)
+			fmt.Fprintf(w, "%s: %d entries, %s, created_unix %d\n\n", l.Dir, len(l.Entries), command.Size(l.Bytes), l.Created)
 			for _, e := range l.Entries {
 				bytes, desired, summary := "no bytes", "-", ""
 				if e.Blob != nil {
@@ -137,7 +137,7 @@ func (a *call) inspect() *cobra.Command {
 				if e.Summary != nil {
 					summary = *e.Summary
 				}
-				fmt.Fprintf(w, "  %s\t%s\t%s\twanted in %s\t%s\t%s\n", e.ID, e.Tier.Lower(), size(e.Bytes), desired, bytes, summary)
+				fmt.Fprintf(w, "  %s\t%s\t%s\twanted in %s\t%s\t%s\n", e.ID, e.Tier.Lower(), command.Size(e.Bytes), desired, bytes, summary)
 			}
 			fmt.Fprintf(w, "\ndrift on this machine: %d\n", len(l.Drift))
 			for _, d := range l.Drift {
@@ -183,7 +183,7 @@ func (a *call) verify() *cobra.Command {
 					fmt.Fprintf(w, "%s\t%q\t%s\n", e.Status, e.ID, e.Why)
 				}
 			}
-			fmt.Fprintf(w, "%d entries, %s, %d bad\n", len(checks), size(bytes), bad)
+			fmt.Fprintf(w, "%d entries, %s, %d bad\n", len(checks), command.Size(bytes), bad)
 		})
 		if err == nil && bad > 0 {
 			err = fmt.Errorf("%w: %d of %d entries", command.ErrVerify, bad, len(checks))
@@ -223,9 +223,9 @@ func (a *call) restore() *cobra.Command {
 		}
 		return a.print(r, func(w io.Writer) {
 			for _, t := range r.Tensors {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Tier.Lower(), size(t.Bytes), strings.ToLower(t.State))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Tier.Lower(), command.Size(t.Bytes), strings.ToLower(t.State))
 			}
-			fmt.Fprintf(w, "%d tensors, %s in RAM, %s on the SSD, drift: %d\n", len(r.Tensors), size(r.Ledger.RAM.Used), size(r.Ledger.SSD.Used), len(r.Drift))
+			fmt.Fprintf(w, "%d tensors, %s in RAM, %s on the SSD, drift: %d\n", len(r.Tensors), command.Size(r.Ledger.RAM.Used), command.Size(r.Ledger.SSD.Used), len(r.Drift))
 			for _, d := range r.Drift {
 				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
 			}
@@ -259,29 +259,14 @@ func (a *call) gc() *cobra.Command {
 			bytes := uint64(0)
 			for _, s := range swept {
 				bytes += s.Bytes
-				fmt.Fprintf(w, "%s\t%s\n", s.Key, size(s.Bytes))
+				fmt.Fprintf(w, "%s\t%s\n", s.Key, command.Size(s.Bytes))
 			}
 			word := "removed"
 			if dry {
 				word = "to remove"
 			}
-			fmt.Fprintf(w, "%d entries %s, %s\n", len(swept), word, size(bytes))
+			fmt.Fprintf(w, "%d entries %s, %s\n", len(swept), word, command.Size(bytes))
 		})
 	}
 	return c
-}
-
-// size prints bytes as a person reads them.
-func size(n uint64) string {
-	v, unit := float64(n), ""
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if v < 1024 {
-			break
-		}
-		v, unit = v/1024, u
-	}
-	if unit == "" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, unit)
 }

@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 
@@ -13,7 +14,6 @@ import (
 // BenchMemory returns "atenia bench mem".
 func BenchMemory(env *command.Env) *cobra.Command {
 	var threads, repeats int
-	var before string
 	c := &cobra.Command{
 		Use:   "mem",
 		Short: "Measure how fast memory is read, copied and touched first",
@@ -24,25 +24,15 @@ func BenchMemory(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVarP(&threads, "threads", "t", 0, "threads (0 = physical cores)")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "how often; medians are printed")
-	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		old, err := readBefore(before)
-		if err != nil {
-			return err
-		}
+	return comparing(env, c, func(ctx context.Context, _ []string) (*atenia.HardwareBench, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
-		b, err := atenia.BenchMemory(c.Context(), threads, repeats)
-		if err != nil {
-			return err
-		}
-		return report(env, b, before, old)
-	}
-	return c
+		return atenia.BenchMemory(ctx, threads, repeats)
+	})
 }
 
 // BenchStorage returns "atenia bench ssd".
 func BenchStorage(env *command.Env) *cobra.Command {
-	var dir, before string
+	var dir string
 	var repeats int
 	c := &cobra.Command{
 		Use:   "ssd",
@@ -56,14 +46,23 @@ func BenchStorage(env *command.Env) *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "cache-dir", env.Cache, "folder whose storage is measured")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "how often; medians are printed")
+	return comparing(env, c, func(ctx context.Context, _ []string) (*atenia.HardwareBench, error) {
+		fmt.Fprintln(env.Progress, "measuring …")
+		return atenia.BenchStorage(ctx, dir, repeats)
+	})
+}
+
+// comparing makes a command print what measure returns, and how that compares
+// with an earlier result, which it reads first.
+func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*atenia.HardwareBench, error)) *cobra.Command {
+	var before string
 	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		old, err := readBefore(before)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(env.Progress, "measuring …")
-		b, err := atenia.BenchStorage(c.Context(), dir, repeats)
+		b, err := measure(c.Context(), args)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package hardware
 
 import (
+	"context"
+
 	"atenia"
 	"atenia/internal/cli/command"
 
@@ -10,7 +12,6 @@ import (
 // BenchCodecs returns "atenia bench codec".
 func BenchCodecs(env *command.Env) *cobra.Command {
 	var mib, repeats int
-	var before string
 	c := &cobra.Command{
 		Use:   "codec [MODEL]",
 		Short: "Measure how tensors are encoded",
@@ -24,21 +25,11 @@ func BenchCodecs(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVar(&mib, "memory", 64, "MiB of tensors of an element type at most")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 3, "how often; medians are printed")
-	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		old, err := readBefore(before)
-		if err != nil {
-			return err
-		}
+	return comparing(env, c, func(ctx context.Context, args []string) (*atenia.HardwareBench, error) {
 		file := ""
 		if len(args) > 0 {
 			file = args[0]
 		}
-		b, err := atenia.BenchCodecs(c.Context(), file, mib, repeats)
-		if err != nil {
-			return err
-		}
-		return report(env, b, before, old)
-	}
-	return c
+		return atenia.BenchCodecs(ctx, file, mib, repeats)
+	})
 }

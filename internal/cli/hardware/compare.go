@@ -3,13 +3,13 @@ package hardware
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 
 	"atenia"
+	"atenia/internal/cli/command"
 )
 
 // A result is what bench prints with --json.
@@ -72,10 +72,7 @@ func readBefore(path string) (*atenia.HardwareBench, error) {
 		return nil, fmt.Errorf("--compare: %w", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxResultBytes+1))
-	if err == nil && len(b) > maxResultBytes {
-		err = errors.New("it is too long")
-	}
+	b, err := command.ReadMost(f, maxResultBytes)
 	var r *atenia.HardwareBench
 	if err == nil {
 		r, err = parse(b)

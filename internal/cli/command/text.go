@@ -1,0 +1,31 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Size prints bytes as a person reads them.
+func Size[N int64 | uint64](n N) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}
+
+// ReadMost reads all of r, of which there may be so many bytes.
+func ReadMost(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if int64(len(b)) > most {
+		return nil, errors.New("it is too long")
+	}
+	return b, err
+}
