@@ -171,7 +171,6 @@ func (b *HardwareBench) memory(ctx context.Context, n, repeats int) error {
 }
 
 func (b *HardwareBench) add(name, unit string, samples []float64) {
-	sorted := slices.Sorted(slices.Values(samples))
-	median := (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
-	b.Tests = append(b.Tests, HardwareRate{name, unit, median, sorted[0], sorted[len(sorted)-1], samples})
+	median, low, high := roof.Spread(samples)
+	b.Tests = append(b.Tests, HardwareRate{name, unit, median, low, high, samples})
 }

@@ -15,6 +15,7 @@ import (
 
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
+	"atenia/internal/roof"
 	"atenia/tensor"
 	"atenia/tier/train"
 )
@@ -152,8 +153,8 @@ func run(ctx context.Context, c Config, dir string) (*Report, error) {
 }
 
 func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return (x[(len(x)-1)/2] + x[len(x)/2]) / 2
+	m, _, _ := roof.Spread(x)
+	return m
 }
 
 // equalParams reports whether two states have the same parameters.
