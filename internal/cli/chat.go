@@ -22,9 +22,10 @@ func (a *app) chat() *cobra.Command {
 	var sf samplingFlags
 	var system string
 	c := &cobra.Command{
-		Use:   "chat [MODEL]",
-		Short: "Talk with a model",
-		Long:  "Chat talks with a model in the terminal, through the model's own chat template.\nCtrl-C stops an answer, not the program; /help lists the commands. Lines from a pipe are answered one by one.\n\n" + samplingHelp,
+		Use:         "chat [MODEL]",
+		Annotations: command.Patient,
+		Short:       "Talk with a model",
+		Long:        "Chat talks with a model in the terminal, through the model's own chat template.\nCtrl-C stops an answer, not the program; /help lists the commands. Lines from a pipe are answered one by one.\n\n" + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -92,11 +91,10 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// isPatient reports whether a command must be waited for after Ctrl-C: some
-// clean up, another goes on.
+// isPatient reports whether a command must be waited for after Ctrl-C.
 func isPatient(root *cobra.Command, args []string) bool {
 	c, _, err := root.Find(args)
-	return err == nil && slices.Contains([]string{"quantize", "chat", "stream", "restore", "train-offload"}, c.Name())
+	return err == nil && command.IsPatient(c.Annotations)
 }
 
 // wait waits for a command to be done. Once ctx has ended, it gives an

@@ -40,8 +40,9 @@ func (a *app) quantize() *cobra.Command {
 	var kind string
 	names := mixNames()
 	c := &cobra.Command{
-		Use:   "quantize IN OUT",
-		Short: "Write a model as a GGUF file, in smaller types",
+		Use:         "quantize IN OUT",
+		Annotations: command.Patient,
+		Short:       "Write a model as a GGUF file, in smaller types",
 		Long: "Quantize writes a Hugging Face folder or a GGUF file as one GGUF file that means the same model:\n" +
 			"tokens, chat template and recommended sampling are kept.\n\nTypes are " + names + ".\n" +
 			"S, M and L say how many tensors get more bits than the name promises.",

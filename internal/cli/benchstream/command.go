@@ -31,8 +31,9 @@ type bench struct {
 func Command(e *command.Env) *cobra.Command {
 	b := &bench{e: e}
 	c := &cobra.Command{
-		Use:   "stream MODEL",
-		Short: "Measure a model larger than memory",
+		Use:         "stream MODEL",
+		Annotations: command.Patient,
+		Short:       "Measure a model larger than memory",
 		Long: "Stream runs a model in less memory than it needs, mapped and with a budget in turns. Every run is a\n" +
 			"process of its own with a cold cache, in a control group with so much memory where that is permitted.\n" +
 			"It prints seconds a pass, that is a token, and compares them with what the disk allows: the bytes that\n" +

@@ -22,8 +22,9 @@ func Command(env *command.Env) *cobra.Command {
 	chunk, tbw := 0, 0.0
 	var old comparison
 	c := &cobra.Command{
-		Use:   "train-offload",
-		Short: "Measure training with its state in files",
+		Use:         "train-offload",
+		Annotations: command.Patient,
+		Short:       "Measure training with its state in files",
 		Long: "Train-offload trains a stack of square layers on made-up activations: steps of AdamW with parameters,\n" +
 			"moments and master weights in files take turns with the same steps in memory. It prints what a step takes\n" +
 			"in each, how much of reading and writing was hidden, the bytes that a step writes, and how many steps a\n" +

@@ -197,8 +197,9 @@ func (a *call) restore() *cobra.Command {
 	var o atenia.CheckpointRestoring
 	ram := ""
 	c := &cobra.Command{
-		Use:   "restore DIR",
-		Short: "Restore a checkpoint and print where everything is",
+		Use:         "restore DIR",
+		Annotations: command.Patient,
+		Short:       "Restore a checkpoint and print where everything is",
 		Long: "Restore does what a program does that begins with this checkpoint, and ends. It prints the tier of every\n" +
 			"tensor, what drifted, and what a warm start advises.",
 		Example: "  atenia checkpoint restore saved --lazy\n  atenia checkpoint restore saved --ram 2GiB",

@@ -26,6 +26,19 @@ func (e *Env) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// patience is the annotation of commands that are waited for.
+const patience = "patient"
+
+// Patient annotates a command that must be waited for after Ctrl-C: it cleans
+// up, or goes on.
+var Patient = map[string]string{patience: ""}
+
+// IsPatient reports whether a command's annotations say so.
+func IsPatient(annotations map[string]string) bool {
+	_, ok := annotations[patience]
+	return ok
+}
+
 // The exit codes of every command. "explain" alone returns [Failure] for bad
 // usage.
 const (
