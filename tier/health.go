@@ -134,11 +134,12 @@ func (m *Manager) claim(l *leftover, mine string) (r *residence, ok bool) {
 }
 
 // replaced forgets a leftover whose file or handle a new one has overwritten.
-func (m *Manager) replaced(t Tier, id string) {
+// What counts is what held the bytes: the tier of a file may have been CPU.
+func (m *Manager) replaced(b Backing, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults.leftovers = slices.DeleteFunc(m.faults.leftovers, func(l *leftover) bool {
-		gone := l.id == id && l.st.tier() == t
+		gone := l.id == id && l.st.backing() == b
 		if gone {
 			m.ledger.sub(l.st)
 		}

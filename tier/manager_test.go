@@ -370,6 +370,27 @@ func TestOverwrittenLeftover(t *testing.T) {
 	}
 }
 
+// TestOverwrittenCPULeftover checks the same of the file of a tensor that was
+// of tier CPU when it moved away: what is written later in its place stays.
+func TestOverwrittenCPULeftover(t *testing.T) {
+	sticky := &stickyFS{FS: faultfs.NoSync()}
+	fail := func() { sticky.n.Store(1) } // the next removal
+	fail()
+	m := tier.New(tier.Config{Dir: t.TempDir(), FS: sticky})
+	register(t, m, "a", []byte{1, 2, 3}, tier.SSD)
+	move(t, m, "a", tier.CPU, tier.RAM)
+	if h := m.Health(); len(h.Leftovers) != 1 {
+		t.Fatalf("%+v", h)
+	}
+	fail()
+	move(t, m, "a", tier.SSD)
+	if h, l := m.Health(), m.Ledger(); len(h.Leftovers) != 0 || l.SSD.Used != 3 {
+		t.Errorf("%+v, %+v", h, l)
+	}
+	register(t, m, "b", []byte{4}, tier.SSD) // tries leftovers again
+	wantBytes(t, m, "a", []byte{1, 2, 3})
+}
+
 // TestTransfers checks that no more bytes move at once than configured.
 func TestTransfers(t *testing.T) {
 	var now, most atomic.Int32

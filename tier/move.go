@@ -199,7 +199,7 @@ func (m *Manager) upload(ctx context.Context, id string, data []byte) (st state,
 		if err := m.adapter.Upload(id, data); err != nil {
 			return deviceError(id, "upload", err)
 		}
-		m.replaced(VRAM, id)
+		m.replaced(BackingVRAMHandle, id)
 		st = inVRAM{uint64(len(data))}
 		return nil
 	})

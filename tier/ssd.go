@@ -51,7 +51,7 @@ func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.
 				f.size = uint64(st.Size())
 			}
 		}
-		m.replaced(SSD, id)
+		m.replaced(BackingSSDFile, id)
 		return nil
 	})
 	return onSSD{file: f}, err
