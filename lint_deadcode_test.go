@@ -27,6 +27,7 @@ var publicAPI = map[string]bool{
 	"tier/train":      true,
 	"tier/trace":      true,
 	"tier/metrics":    true,
+	"nested":          true,
 }
 
 // calledFromOutside are methods that the standard library calls through its
