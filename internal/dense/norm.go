@@ -1,0 +1,174 @@
+// Norms of rows.
+
+package dense
+
+import "math"
+
+// sumRows rows are summed, for the gradient of a weight, before these sums are
+// added in order.
+const sumRows = 64
+
+// RMSNorm writes every row of x [rows, n] over its root mean square, times
+// (weight+offset):
+//
+//	inv = 1/√(mean x² + eps)     y = x·inv·(weight + offset)
+//
+// A nil weight means ones and no offset. inv [rows], unless nil, is kept for
+// the way back. dst may be x.
+func (w *Work[F]) RMSNorm(dst, inv, x, weight []F, rows, n int, eps, offset F) {
+	w.eachRow(rowTask[F]{do: rmsRange[F], dst: dst[:rows*n], inv: inv, src: x[:rows*n], weight: weight, n: n, rows: rows, eps: eps, offset: offset}, grainOf(4*n))
+}
+
+func rmsRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		x, y := t.src[r*t.n:(r+1)*t.n], t.dst[r*t.n:(r+1)*t.n]
+		inv := F(1 / math.Sqrt(SumSquares(x)/float64(t.n)+float64(t.eps)))
+		if t.inv != nil {
+			t.inv[r] = inv
+		}
+		if t.weight == nil {
+			for i, v := range x {
+				y[i] = v * inv
+			}
+			continue
+		}
+		for i, v := range x {
+			y[i] = F(v*inv) * (t.weight[i] + t.offset)
+		}
+	}
+}
+
+// RMSNormBack adds the gradients of [Work.RMSNorm] to dx [rows, n] and to
+// dweight [n]; either may be nil.
+//
+//	g = dy·(weight + offset)     dx += inv·(g − x·inv²·mean(g·x))
+//	                             dweight += Σ_rows dy·x·inv
+func (w *Work[F]) RMSNormBack(dx, dweight, x, weight, inv, dy []F, rows, n int, offset F) {
+	t := rowTask[F]{do: rmsBackRange[F], dst: dx, src: x[:rows*n], weight: weight, inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows, offset: offset}
+	w.sumBlocks(t, dweight, nil)
+}
+
+func rmsBackRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		x, dy, inv := t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n], t.inv[r]
+		if t.sums != nil {
+			sum := t.block(r, 0)
+			for i, v := range x {
+				sum[i] += F(dy[i] * F(v*inv))
+			}
+		}
+		if t.dst == nil {
+			continue
+		}
+		dx := t.dst[r*t.n : (r+1)*t.n]
+		dot := F(0)
+		for i, v := range x {
+			dot += F(F(dy[i]*t.factor(i)) * v)
+		}
+		c := dot * inv * inv / F(t.n)
+		for i, v := range x {
+			dx[i] += F(inv * (F(dy[i]*t.factor(i)) - F(v*c)))
+		}
+	}
+}
+
+// factor is what column i is multiplied by.
+func (t *rowTask[F]) factor(i int) F {
+	if t.weight == nil {
+		return 1
+	}
+	return t.weight[i] + t.offset
+}
+
+// block returns the sums, first or second, of the block of row r.
+func (t *rowTask[F]) block(r, which int) []F {
+	return t.sums[(2*(r/sumRows)+which)*t.n:][:t.n]
+}
+
+// LayerNorm writes (x−mean)/√(variance+eps), times weight, plus bias; either
+// may be nil. mean and inv [rows], unless nil, are kept for the way back. dst
+// may be x.
+func (w *Work[F]) LayerNorm(dst, mean, inv, x, weight, bias []F, rows, n int, eps F) {
+	w.eachRow(rowTask[F]{do: layerRange[F], dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], weight: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
+}
+
+func layerRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		x, y := t.src[r*t.n:(r+1)*t.n], t.dst[r*t.n:(r+1)*t.n]
+		sum, squares := float64(0), float64(0)
+		for _, v := range x {
+			sum += float64(v)
+		}
+		mean := sum / float64(t.n)
+		for _, v := range x {
+			d := float64(v) - mean
+			squares += float64(d * d)
+		}
+		m, inv := F(mean), F(1/math.Sqrt(squares/float64(t.n)+float64(t.eps)))
+		if t.mean != nil {
+			t.mean[r], t.inv[r] = m, inv
+		}
+		for i, v := range x {
+			y[i] = F(F((v-m)*inv) * t.factor(i))
+			if t.bias != nil {
+				y[i] += t.bias[i]
+			}
+		}
+	}
+}
+
+// LayerNormBack adds the gradients of [Work.LayerNorm] to dx [rows, n],
+// dweight and dbias [n]; each may be nil.
+//
+//	h = (x−mean)·inv   g = dy·weight   dx += inv·(g − mean(g) − h·mean(g·h))
+func (w *Work[F]) LayerNormBack(dx, dweight, dbias, x, weight, mean, inv, dy []F, rows, n int) {
+	t := rowTask[F]{do: layerBackRange[F], dst: dx, src: x[:rows*n], weight: weight, mean: mean[:rows], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
+	w.sumBlocks(t, dweight, dbias)
+}
+
+func layerBackRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		x, dy, m, inv := t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n], t.mean[r], t.inv[r]
+		if t.sums != nil {
+			sum := t.block(r, 0)
+			for i, v := range x {
+				sum[i] += F(dy[i] * F((v-m)*inv))
+			}
+			Add(t.block(r, 1), dy)
+		}
+		if t.dst == nil {
+			continue
+		}
+		dx := t.dst[r*t.n : (r+1)*t.n]
+		var sum, dot F
+		for i, v := range x {
+			g := F(dy[i] * t.factor(i))
+			sum += g
+			dot += F(g * F((v-m)*inv))
+		}
+		sum, dot = sum/F(t.n), dot/F(t.n)
+		for i, v := range x {
+			dx[i] += F(inv * (F(dy[i]*t.factor(i)) - sum - F(F((v-m)*inv)*dot)))
+		}
+	}
+}
+
+// sumBlocks runs t over whole blocks of rows and adds the blocks' sums to
+// first and second, in order.
+func (w *Work[F]) sumBlocks(t rowTask[F], first, second []F) {
+	if first != nil || second != nil {
+		blocks := (t.rows + sumRows - 1) / sumRows
+		t.sums = w.take(2 * blocks * t.n)
+		clear(t.sums)
+	}
+	sums := t.sums
+	w.eachRow(t, max(sumRows, grainOf(6*t.n)/sumRows*sumRows))
+	for i := 0; i < len(sums); i += 2 * t.n {
+		if first != nil {
+			Add(first[:t.n], sums[i:i+t.n])
+		}
+		if second != nil {
+			Add(second[:t.n], sums[i+t.n:i+2*t.n])
+		}
+	}
+}

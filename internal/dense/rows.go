@@ -1,0 +1,120 @@
+// Functions of every row of a batch: softmax, norms and rotary positions.
+
+package dense
+
+import "math"
+
+// A rowTask does something with rows [lo, hi), where blocks of rows are whose
+// results are added up.
+type rowTask[F Float] struct {
+	do func(t *rowTask[F], lo, hi int)
+
+	dst, src, dy     []F
+	weight, bias     []F
+	mean, inv        []F
+	n, rows          int
+	eps, offset      F
+	cos, sin         []F
+	pos              []int32
+	targets          []int32
+	heads, dim, half int
+	interleaved      bool
+	act              Activation
+	other, dother    []F
+	sums             []F // [blocks, 2, n]
+}
+
+// Range does rows [lo, hi).
+func (t *rowTask[F]) Range(_, lo, hi int) { t.do(t, lo, hi) }
+
+// eachRow runs a task over rows.
+func (w *Work[F]) eachRow(t rowTask[F], grain int) {
+	w.rows = t
+	w.each(t.rows, grain, &w.rows)
+	w.rows = rowTask[F]{}
+}
+
+// Activate is [Activate] by all threads.
+func (w *Work[F]) Activate(a Activation, dst, x []F) {
+	w.eachRow(rowTask[F]{do: activateRange[F], act: a, dst: dst[:len(x)], src: x, rows: len(x)}, 8192)
+}
+
+func activateRange[F Float](t *rowTask[F], lo, hi int) {
+	Activate(t.act, t.dst[lo:hi], t.src[lo:hi])
+}
+
+// ActivateBack is [ActivateBack] by all threads.
+func (w *Work[F]) ActivateBack(a Activation, dx, x, dy []F) {
+	w.eachRow(rowTask[F]{do: activateBackRange[F], act: a, dst: dx[:len(x)], src: x, dy: dy[:len(x)], rows: len(x)}, 8192)
+}
+
+func activateBackRange[F Float](t *rowTask[F], lo, hi int) {
+	ActivateBack(t.act, t.dst[lo:hi], t.src[lo:hi], t.dy[lo:hi])
+}
+
+// ActivateMul is [ActivateMul] by all threads.
+func (w *Work[F]) ActivateMul(a Activation, dst, gate, up []F) {
+	n := len(dst)
+	w.eachRow(rowTask[F]{do: activateMulRange[F], act: a, dst: dst, src: gate[:n], other: up[:n], rows: n}, 8192)
+}
+
+func activateMulRange[F Float](t *rowTask[F], lo, hi int) {
+	ActivateMul(t.act, t.dst[lo:hi], t.src[lo:hi], t.other[lo:hi])
+}
+
+// ActivateMulBack is [ActivateMulBack] by all threads.
+func (w *Work[F]) ActivateMulBack(a Activation, dgate, dup, gate, up, dy []F) {
+	n := len(dy)
+	w.eachRow(rowTask[F]{do: activateMulBackRange[F], act: a, dst: dgate[:n], dother: dup[:n], src: gate[:n], other: up[:n], dy: dy, rows: n}, 8192)
+}
+
+func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
+	ActivateMulBack(t.act, t.dst[lo:hi], t.dother[lo:hi], t.src[lo:hi], t.other[lo:hi], t.dy[lo:hi])
+}
+
+// SoftmaxRows writes e^(x−max)/Σ of every row of x [rows, n]. dst may be x.
+func (w *Work[F]) SoftmaxRows(dst, x []F, rows, n int) {
+	w.eachRow(rowTask[F]{do: softmaxRange[F], dst: dst[:rows*n], src: x[:rows*n], n: n, rows: rows}, grainOf(8*n))
+}
+
+func softmaxRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		Softmax(t.dst[r*t.n:(r+1)*t.n], t.src[r*t.n:(r+1)*t.n])
+	}
+}
+
+// SoftmaxRowsBack adds to dx the gradient of [Work.SoftmaxRows], whose result
+// is y: dx += y·(dy − Σ y·dy).
+func (w *Work[F]) SoftmaxRowsBack(dx, y, dy []F, rows, n int) {
+	w.eachRow(rowTask[F]{do: softmaxBackRange[F], dst: dx[:rows*n], src: y[:rows*n], dy: dy[:rows*n], n: n, rows: rows}, grainOf(4*n))
+}
+
+func softmaxBackRange[F Float](t *rowTask[F], lo, hi int) {
+	for r := lo; r < hi; r++ {
+		SoftmaxBack(t.dst[r*t.n:(r+1)*t.n], t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n])
+	}
+}
+
+// Softmax writes e^(x−max)/Σ. dst may be x.
+func Softmax[F Float](dst, x []F) {
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	sum := float64(0)
+	for i, v := range x {
+		e := math.Exp(float64(v - top))
+		dst[i] = F(e)
+		sum += e
+	}
+	Scale(dst[:len(x)], F(1/sum))
+}
+
+// SoftmaxBack adds to dx the gradient of [Softmax], whose result is y.
+func SoftmaxBack[F Float](dx, y, dy []F) {
+	y, dy = y[:len(dx)], dy[:len(dx)]
+	s := Dot(y, dy)
+	for i, v := range y {
+		dx[i] += F(v * (dy[i] - s))
+	}
+}
