@@ -28,6 +28,7 @@ var publicAPI = map[string]bool{
 	"tier/trace":      true,
 	"tier/metrics":    true,
 	"internal/dense":  true, // until the tape and training call all of it
+	"grad/optim":      true,
 	"nested":          true,
 }
 

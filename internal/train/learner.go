@@ -3,27 +3,19 @@ package train
 import (
 	"io"
 
+	"atenia/grad/optim"
 	"atenia/internal/train/data"
 )
 
-// A Param is one tensor that is trained. Its slices stay where they are for
-// as long as its learner lives: the trainer steps Value in place from Grad,
-// and sets Grad to zero.
-type Param struct {
-	Name  string // as files have it
-	Shape []int  // outermost axis first
-	Value []float32
-	// Grad is the gradient since the last step. A learner adds to it.
-	Grad []float32
-	// NoDecay keeps weight decay away from a tensor of two axes or more;
-	// from one of fewer it stays away anyway.
-	NoDecay bool
-	// Hold is set by a learner in [Learner.Backward] for a parameter that is
-	// not due: the trainer then neither steps it nor clears Grad, nor counts
-	// it in the norm of the gradients. Levels of a nested model that learn
-	// every so many steps collect their errors so.
-	Hold bool
-}
+// A Param is one tensor that is trained; a learner owns it. The trainer steps
+// Value in place from Grad, to which learners add, and sets Grad to zero after a
+// step.
+//
+// Hold is set by a learner in [Learner.Backward] for a parameter that is not
+// due: the trainer then neither steps it nor clears Grad, nor counts it in the
+// norm of the gradients. Levels of a nested model that learn every so many steps
+// collect their errors so.
+type Param = optim.Param[float32]
 
 // A Learner is a model as the trainer sees it: parameters, and a loss that it
 // can differentiate. One goroutine at a time uses it. The same calls give the

@@ -1,0 +1,81 @@
+package optim
+
+import (
+	"math"
+
+	"atenia/internal/pool"
+)
+
+// A Meter finds norms of gradients. It keeps scratch, so that finding one
+// allocates nothing. One goroutine at a time uses it.
+type Meter[F Float] struct {
+	pool *pool.Pool
+	sums []float64 // of each grain
+	g    []F
+}
+
+// NewMeter returns a meter that uses a pool; nil is one thread.
+func NewMeter[F Float](p *pool.Pool) *Meter[F] {
+	if p == nil {
+		p = pool.New(1)
+	}
+	return &Meter[F]{pool: p}
+}
+
+// Norm returns the square root of the sum of the squares of all gradients of
+// parameters that are not held. Sums are float64 in one order: within pieces of
+// a fixed size, piece after piece.
+func (m *Meter[F]) Norm(params []*Param[F]) float64 {
+	var all float64
+	for _, p := range params {
+		if !p.Hold {
+			all += m.squares(p.Grad)
+		}
+	}
+	return math.Sqrt(all)
+}
+
+func (m *Meter[F]) squares(g []F) (sum float64) {
+	pieces := (len(g) + grain - 1) / grain
+	if cap(m.sums) < pieces {
+		m.sums = make([]float64, pieces)
+	}
+	m.sums, m.g = m.sums[:pieces], g
+	m.pool.Range(len(g), grain, m)
+	for _, s := range m.sums {
+		sum += s
+	}
+	return sum
+}
+
+// Range adds squares; see [pool.Ranger].
+func (m *Meter[F]) Range(_, lo, hi int) {
+	for ; lo < hi; lo += grain {
+		// Four sums hide the latency of an addition.
+		g := m.g[lo:min(lo+grain, hi)]
+		var s [4]float64
+		n := len(g) &^ 3
+		for i := 0; i < n; i += 4 {
+			q := g[i : i+4 : i+4]
+			a, b, c, d := float64(q[0]), float64(q[1]), float64(q[2]), float64(q[3])
+			s[0] += float64(a * a)
+			s[1] += float64(b * b)
+			s[2] += float64(c * c)
+			s[3] += float64(d * d)
+		}
+		for _, x := range g[n:] {
+			s[0] += float64(float64(x) * float64(x))
+		}
+		m.sums[lo/grain] = (s[0] + s[1]) + (s[2] + s[3])
+	}
+}
+
+// Clip returns the factor for gradients of a norm that keeps it at a limit, and
+// 1 if there is none: min(1, limit ÷ (norm + 1e-6)). It is the scale of
+// [Optimizer.Step]. A norm that is no number makes a factor that is none.
+func Clip(norm, limit float64) float64 {
+	if limit <= 0 {
+		return 1
+	}
+	return min(1, limit/(norm+1e-6))
+}
