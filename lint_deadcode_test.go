@@ -30,6 +30,7 @@ var publicAPI = map[string]bool{
 	"internal/dense":  true, // until the tape and training call all of it
 	"grad/optim":      true,
 	"nested":          true,
+	"nested/rule":     true,
 }
 
 // calledFromOutside are methods that the standard library calls through its
