@@ -10,7 +10,7 @@ import (
 // publicAPI are the packages whose exported names others may use.
 var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
-	"tier":            true,
+	"grad": true, "tier": true,
 	"tier/backward":   true,
 	"tier/graph":      true,
 	"tier/blob":       true,

@@ -1,0 +1,131 @@
+package grad
+
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// slabBytes is the size of a slab. Buffers up to a quarter of it are cut from
+// slabs; a larger one gets a block of its own.
+const slabBytes = 1 << 20
+
+// blockStep rounds the sizes of large blocks up, so that chunks of slightly
+// different lengths find one another's blocks.
+const blockStep = 1 << 12
+
+// An arena hands out buffers and takes them all back at once, in reset, or one
+// by one, in free. A buffer never spans slabs and a slab never moves, so views
+// stay valid until reset. After a chunk of each kind of size was seen it
+// allocates nothing.
+type arena[F Float] struct {
+	slabs    [][]F
+	cur, off int // the slab being cut and how much of it is gone
+	blocks   []block[F]
+	freed    [64][][]F // small runs given back, by the logarithm of their size
+	live     int       // elements handed out and not given back
+	peak     int       // the most that live was since reset
+}
+
+// A block is one large run of its own.
+type block[F Float] struct {
+	run  []F
+	used bool
+}
+
+func (a *arena[F]) elem() int { var z F; return int(unsafe.Sizeof(z)) }
+
+// reset takes everything back and keeps the memory.
+func (a *arena[F]) reset() {
+	a.cur, a.off, a.live, a.peak = 0, 0, 0, 0
+	for i := range a.blocks {
+		a.blocks[i].used = false
+	}
+	for i := range a.freed {
+		a.freed[i] = a.freed[i][:0]
+	}
+}
+
+// take returns a buffer of n elements with whatever was in it. The buffer's
+// capacity is n: an append cannot reach a neighbour.
+func (a *arena[F]) take(n int) []F {
+	a.live += n
+	a.peak = max(a.peak, a.live)
+	size := slabBytes / a.elem()
+	if n > size/4 {
+		return a.block(n)[:n:n]
+	}
+	if len(a.slabs) == 0 || a.off+n > size {
+		if len(a.slabs) > 0 {
+			a.cur++
+		}
+		if a.cur >= len(a.slabs) {
+			a.slabs = append(a.slabs, make([]F, size))
+		}
+		a.off = 0
+	}
+	at := a.off
+	a.off += n
+	return a.slabs[a.cur][at:a.off:a.off]
+}
+
+// block returns the smallest large block that is free and holds n.
+func (a *arena[F]) block(n int) []F {
+	best := -1
+	for i := range a.blocks {
+		b := &a.blocks[i]
+		if !b.used && len(b.run) >= n && (best < 0 || len(b.run) < len(a.blocks[best].run)) {
+			best = i
+		}
+	}
+	// A block far too large is left for whom it fits.
+	if best < 0 || len(a.blocks[best].run) > 2*n+blockStep {
+		a.blocks = append(a.blocks, block[F]{run: make([]F, (n+blockStep-1)/blockStep*blockStep)})
+		best = len(a.blocks) - 1
+	}
+	a.blocks[best].used = true
+	return a.blocks[best].run
+}
+
+// class is the logarithm, rounded up, of a run that holds n.
+func class(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
+
+// lease is take for a buffer that free will get back before reset: small ones
+// are rounded up to a power of two, so that they fit one another.
+func (a *arena[F]) lease(n int) []F {
+	if n > slabBytes/a.elem()/4 {
+		return a.take(n)
+	}
+	c := class(n)
+	if f := a.freed[c]; len(f) > 0 {
+		run := f[len(f)-1]
+		a.freed[c] = f[:len(f)-1]
+		a.live += n
+		a.peak = max(a.peak, a.live)
+		return run[:n]
+	}
+	run := a.take(1 << c)
+	a.live -= 1<<c - n
+	return run[:n]
+}
+
+// free gives a leased buffer back.
+func (a *arena[F]) free(v []F) {
+	a.live -= len(v)
+	if len(v) <= slabBytes/a.elem()/4 {
+		c := class(len(v))
+		a.freed[c] = append(a.freed[c], v[:1<<c])
+		return
+	}
+	i := slices.IndexFunc(a.blocks, func(b block[F]) bool { return &b.run[0] == &v[0] })
+	a.blocks[i].used = false
+}
+
+// reserved is the number of bytes the arena holds from the system.
+func (a *arena[F]) reserved() int {
+	n := len(a.slabs) * slabBytes
+	for _, b := range a.blocks {
+		n += len(b.run) * a.elem()
+	}
+	return n
+}
