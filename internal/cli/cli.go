@@ -19,6 +19,7 @@ import (
 	"atenia/internal/cli/explain"
 	"atenia/internal/cli/hardware"
 	"atenia/internal/cli/replay"
+	"atenia/internal/cli/tokenizer"
 
 	"github.com/spf13/cobra"
 )
@@ -190,6 +191,7 @@ func (a *app) root() *cobra.Command {
 		checkpoint.Command(a.env()),
 		a.logits(),
 		a.tokenize(),
+		tokenizer.Command(a.env()),
 		a.quantize(),
 		a.doctor(),
 		a.bench(),

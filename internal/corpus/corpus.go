@@ -1,0 +1,249 @@
+package corpus
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Document is one text or one conversation.
+type Document struct {
+	Text string
+	// More says that the next document goes on with this one: a piece of a
+	// file of text.
+	More bool
+	// Messages is a conversation, a JSON array of objects with a role, as the
+	// file has it; Tools are the functions it may call. nil for text.
+	Messages, Tools []byte
+
+	File string
+	Line int // where it begins, from 1
+}
+
+// ErrFormat is what every fault of a file's content matches.
+var ErrFormat = errors.New("malformed document")
+
+// An Error says where a corpus cannot be read.
+type Error struct {
+	File string
+	Line int // from 1
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Bounds of what is in memory at a time.
+const (
+	pieceBytes = 1 << 20  // of a file of text
+	lineBytes  = 64 << 20 // of a line of JSON
+)
+
+// Read yields the documents of files in order. The error is last.
+func Read(ctx context.Context, files []string) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		for _, name := range files {
+			if !readFile(ctx, name, yield) {
+				return
+			}
+		}
+	}
+}
+
+// readFile reads one file and reports whether to go on.
+func readFile(ctx context.Context, name string, yield func(Document, error) bool) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		yield(Document{}, err)
+		return false
+	}
+	defer f.Close()
+	var docs iter.Seq2[Document, error]
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".jsonl", ".ndjson":
+		docs = Lines(f, name)
+	default:
+		docs = Pieces(f, name)
+	}
+	for d, err := range docs {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if !yield(d, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Lines yields the documents of a file of JSON lines; empty lines are passed
+// over. name is for messages.
+func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		in := bufio.NewReaderSize(r, 1<<16)
+		for number := 1; ; number++ {
+			line, err := readLine(in)
+			if number == 1 {
+				line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			}
+			fault := err
+			if err == io.EOF {
+				fault = nil
+			}
+			if line = bytes.TrimSpace(line); fault == nil && len(line) > 0 {
+				var d Document
+				if d, fault = parse(line); fault == nil {
+					d.File, d.Line = name, number
+					if !yield(d, nil) {
+						return
+					}
+				}
+			}
+			if fault != nil {
+				yield(Document{}, &Error{name, number, fault})
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readLine returns a line of bounded length, with io.EOF for the last one.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > lineBytes {
+			return nil, fmt.Errorf("%w: the line is longer than %d MiB", ErrFormat, lineBytes>>20)
+		}
+		if err != bufio.ErrBufferFull {
+			return line, err
+		}
+	}
+}
+
+// parse reads one line.
+func parse(line []byte) (Document, error) {
+	var o struct {
+		Text     *string         `json:"text"`
+		Messages json.RawMessage `json:"messages"`
+		Tools    json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(line, &o); err != nil {
+		return Document{}, fmt.Errorf("%w: want an object with \"text\" or \"messages\": %w", ErrFormat, err)
+	}
+	switch {
+	case o.Text != nil && o.Messages != nil:
+		return Document{}, fmt.Errorf("%w: both \"text\" and \"messages\"", ErrFormat)
+	case o.Text != nil:
+		return Document{Text: *o.Text}, nil
+	case o.Messages == nil:
+		return Document{}, fmt.Errorf("%w: neither \"text\" nor \"messages\"", ErrFormat)
+	}
+	var turns []struct {
+		Role *string `json:"role"`
+	}
+	if err := json.Unmarshal(o.Messages, &turns); err != nil {
+		return Document{}, fmt.Errorf("%w: \"messages\": want a list of objects: %w", ErrFormat, err)
+	}
+	if len(turns) == 0 {
+		return Document{}, fmt.Errorf("%w: \"messages\" is empty", ErrFormat)
+	}
+	for i, t := range turns {
+		if t.Role == nil {
+			return Document{}, fmt.Errorf("%w: message %d has no \"role\"", ErrFormat, i)
+		}
+	}
+	return Document{Messages: o.Messages, Tools: o.Tools}, nil
+}
+
+// Pieces yields a file of text. It is cut where words end however they are
+// split: behind a line end that has no white space on either side.
+func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		buf := make([]byte, 0, pieceBytes+utf8.UTFMax)
+		for line := 1; ; {
+			n, err := io.ReadFull(r, buf[len(buf):pieceBytes])
+			buf = buf[:len(buf)+n]
+			last := err == io.EOF || err == io.ErrUnexpectedEOF
+			if err != nil && !last {
+				yield(Document{}, &Error{name, line, err})
+				return
+			}
+			cut := len(buf)
+			if !last {
+				cut = border(buf)
+			}
+			d := Document{Text: string(buf[:cut]), More: !last, File: name, Line: line}
+			if cut > 0 && !yield(d, nil) || last {
+				return
+			}
+			line += bytes.Count(buf[:cut], []byte("\n"))
+			buf = buf[:copy(buf, buf[cut:])]
+		}
+	}
+}
+
+// border returns where to cut a text that goes on: in its second half if that
+// has a place.
+func border(b []byte) int {
+	for i := len(b) - 2; i > len(b)/2; i-- {
+		if b[i] != '\n' || isSpace(b[i-1]) {
+			continue
+		}
+		if r, _ := utf8.DecodeRune(b[i+1:]); r != utf8.RuneError && !unicode.IsSpace(r) {
+			return i + 1
+		}
+	}
+	for i := range utf8.UTFMax { // not within a character
+		if i < len(b)/2 && utf8.RuneStart(b[len(b)-1-i]) {
+			return len(b) - 1 - i
+		}
+	}
+	return len(b)
+}
+
+// isSpace reports whether a byte is, or may end, a character of white space.
+func isSpace(b byte) bool { return b <= ' ' || b >= utf8.RuneSelf }
+
+// Texts yields the texts of files, the contents of messages among them.
+func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for d, err := range Read(ctx, files) {
+			if err != nil || d.Messages == nil {
+				if !yield(d.Text, err) {
+					return
+				}
+				continue
+			}
+			var turns []struct {
+				Role    string
+				Content any
+			}
+			if err := json.Unmarshal(d.Messages, &turns); err != nil {
+				yield("", &Error{d.File, d.Line, fmt.Errorf("%w: %w", ErrFormat, err)})
+				return
+			}
+			for _, t := range turns {
+				if s, ok := t.Content.(string); ok && !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}

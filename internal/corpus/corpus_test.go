@@ -1,0 +1,145 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// all collects documents and the error at the end.
+func all[T any](seq iter.Seq2[T, error]) (list []T, err error) {
+	for d, e := range seq {
+		if e != nil {
+			return list, e
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	docs, err := all(Lines(strings.NewReader("\ufeff{\"text\":\"a\"}\n\n  \r\n{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}],\"tools\":[1]}"), "f"))
+	if err != nil || len(docs) != 2 {
+		t.Fatal(docs, err)
+	}
+	if d := docs[0]; d.Text != "a" || d.Line != 1 || d.File != "f" || d.Messages != nil {
+		t.Errorf("%+v", d)
+	}
+	if d := docs[1]; string(d.Messages) != `[{"role":"user","content":"b"}]` || string(d.Tools) != "[1]" || d.Line != 4 {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestLinesFaults(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		`{"text":1}`:                             "want an object",
+		`{"text":"a"`:                            "want an object",
+		`["a"]`:                                  "want an object",
+		`{}`:                                     "neither",
+		`{"text":"a","messages":[]}`:             "both",
+		`{"messages":[]}`:                        "is empty",
+		`{"messages":{}}`:                        "want a list",
+		`{"messages":[{"role":"user"},{"a":1}]}`: "message 1 has no",
+	} {
+		_, err := all(Lines(strings.NewReader("{\"text\":\"\"}\n"+line+"\n"), "f.jsonl"))
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Line != 2 || !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "f.jsonl:2: ") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if _, err := all(Lines(strings.NewReader(strings.Repeat(" ", lineBytes+2)), "f")); !errors.Is(err, ErrFormat) {
+		t.Error(err)
+	}
+}
+
+// TestPieces cuts a long text at lines' ends and loses nothing of it.
+func TestPieces(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 200000 {
+		fmt.Fprintf(&b, "line %d\n\n  it goes on;\nand on…\n", i)
+	}
+	for name, text := range map[string]string{
+		"lines": b.String(), "no lines": strings.Repeat("日本語", 400000), "one byte": "a", "nothing": "",
+		"exact": strings.Repeat("x", pieceBytes), "bad": strings.Repeat("\xbf", pieceBytes+9),
+	} {
+		docs, err := all(Pieces(strings.NewReader(text), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var joined strings.Builder
+		for i, d := range docs {
+			if line := 1 + strings.Count(joined.String(), "\n"); d.Line != line {
+				t.Errorf("%s: piece %d at line %d, want %d", name, i, d.Line, line)
+			}
+			joined.WriteString(d.Text)
+			if !d.More {
+				continue
+			}
+			if name == "lines" && (!strings.HasSuffix(d.Text, "\n") || strings.HasSuffix(d.Text, "\n\n")) {
+				t.Errorf("%s: cut behind %q", name, d.Text[len(d.Text)-9:])
+			}
+			if name == "no lines" && strings.Contains(d.Text, "\ufffd") {
+				t.Errorf("%s: cut in a character", name)
+			}
+		}
+		if joined.String() != text {
+			t.Errorf("%s: %d bytes of %d", name, joined.Len(), len(text))
+		}
+	}
+}
+
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.txt"), filepath.Join(dir, "b.jsonl")
+	for file, text := range map[string]string{a: "plain", b: `{"messages":[{"role":"user","content":"hi"},{"role":"x","content":[1]}]}` + "\n" + `{"text":"t"}`} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := all(Texts(context.Background(), []string{a, b}))
+	if want := []string{"plain", "hi", "t"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := all(Texts(context.Background(), []string{filepath.Join(dir, "c")})); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := all(Texts(ctx, []string{a})); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// FuzzLines reads anything as JSON lines: documents or an error with a line
+// that exists, and never more text than there was.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("{\"text\":\"a\"}\n{\"messages\":[{\"role\":\"user\",\"content\":null}]}"))
+	f.Add([]byte("\ufeff\n{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		docs, err := all(Lines(bytes.NewReader(data), "f"))
+		total := 0
+		for _, d := range docs {
+			total += len(d.Messages) + len(d.Tools)
+		}
+		if total > len(data) {
+			t.Fatalf("%d bytes of %d", total, len(data))
+		}
+		if err != nil {
+			e, ok := errors.AsType[*Error](err)
+			if !ok || e.Line < 1 || e.Line > 1+bytes.Count(data, []byte("\n")) {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package vocab
+
+// Counting distinct words. A text is split once, and everything after works on
+// its distinct words with their counts.
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"atenia/internal/token/segment"
+)
+
+// counts is how often each distinct word occurs.
+type counts struct {
+	n     map[string]int64
+	bytes int64 // of the distinct words
+	most  int64 // bytes, beyond which the rarest words are forgotten
+}
+
+// count splits texts into words, or into characters, and counts them.
+func (c *Config) count(texts Texts) (*counts, error) {
+	w := &counts{n: map[string]int64{}, most: c.MaxBytes}
+	split := &segment.Splitter{Match: segment.Scanners[expressions[c.Pattern]], How: segment.Isolated}
+	word := func(p segment.Piece) { w.add(p.S) }
+	part := func(s string) { split.Cut(segment.Piece{S: s}, word) }
+	if c.Characters {
+		part = func(s string) {
+			for len(s) > 0 {
+				_, n := segment.DecodeRune(s)
+				w.add(s[:n])
+				s = s[n:]
+			}
+		}
+	}
+	for text, err := range texts {
+		if err != nil {
+			return nil, err
+		}
+		if !utf8.ValidString(text) { // read as the tokenizer will
+			text = segment.Lossy([]byte(text))
+		}
+		c.parts(text, part)
+	}
+	return w, nil
+}
+
+// add counts a word.
+func (w *counts) add(s string) {
+	if n, ok := w.n[s]; ok {
+		w.n[s] = n + 1
+		return
+	}
+	w.n[string([]byte(s))] = 1 // the text must not stay for a word of it
+	w.bytes += int64(len(s))
+	for least := int64(1); w.bytes > w.most; least *= 2 {
+		w.forget(least)
+	}
+}
+
+// forget drops the words seen at most so often.
+func (w *counts) forget(least int64) {
+	maps.DeleteFunc(w.n, func(s string, n int64) bool {
+		if n > least {
+			return false
+		}
+		w.bytes -= int64(len(s))
+		return true
+	})
+}
+
+// total returns the bytes of all words and their number.
+func (w *counts) total() (bytes, words int64) {
+	for s, n := range w.n {
+		bytes += int64(len(s)) * n
+		words += n
+	}
+	return bytes, words
+}
+
+// sorted returns the words in order.
+func (w *counts) sorted() []string { return slices.Sorted(maps.Keys(w.n)) }
+
+// mostFrequent returns at most n words, by frequency and then in order; the
+// ones that stay come in order.
+func (w *counts) mostFrequent(n int) []string {
+	list := w.sorted()
+	if len(list) > n {
+		slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(w.n[b], w.n[a]) })
+		list = list[:n]
+		slices.Sort(list)
+	}
+	return list
+}
