@@ -1,0 +1,264 @@
+package nested
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"atenia/grad/optim"
+	"atenia/internal/pool"
+)
+
+// ErrDiverged says that a step's loss or gradient is not a finite number. The
+// step did not happen.
+var ErrDiverged = errors.New("the loss is not finite")
+
+// A Chunk is what one lane does in a step.
+type Chunk struct {
+	IDs     []int32
+	Targets []int32 // the ids that should follow; those outside the vocabulary do not count
+	Reset   bool    // a document starts here: memory is forgotten first
+}
+
+// BuildConfig says how a [Builder] works. The zero value has one lane, one
+// thread and no limit.
+type BuildConfig struct {
+	Lanes int        // chunks of one step, each of a stream of its own
+	Pool  *pool.Pool // lanes are computed by its threads; nil is one
+	Rule  optim.Rule // of the optimiser; plain SGD if nil
+	Clip  float64    // the norm of all gradients is kept at this; 0 for as it is
+}
+
+// A LevelReport tells what a step did with one level of one layer.
+type LevelReport struct {
+	Active   bool
+	Norm     float64 // of the gradient that this step found
+	Buffered int     // frozen steps whose gradients wait
+	Health   float64 // norm of what waits, in units of Norm; 0 when nothing does
+}
+
+// A Report tells what a step did.
+type Report struct {
+	Step   int64
+	Loss   float64 // mean over all targets that count
+	Count  int     // of these
+	Norm   float64 // of the gradients that reached the optimiser
+	Levels []LevelReport
+}
+
+// A Builder trains a model on several streams at once. Every step computes
+// one chunk of each lane with the same parameters, adds the lanes' gradients
+// in their order, settles the error buffers and steps the parameters that are
+// due. Results do not depend on the number of threads.
+type Builder[F Float] struct {
+	model     *Model[F]
+	cfg       BuildConfig
+	conductor *Conductor
+	lanes     []lane[F]
+	runners   []*Runner[F]
+	buffers   []errorBuffer[F] // [layer·levels + level]
+	found     []F              // this step's gradients
+	opt       *optim.Optimizer[F]
+	meter     *optim.Meter[F]
+	report    Report
+
+	// Of the step under way.
+	pulse  Pulse
+	chunks []Chunk
+	counts int
+}
+
+// A lane is one stream: its memory and its share of a step.
+type lane[F Float] struct {
+	ctx    *Context[F]
+	grads  []F
+	loss   float64
+	count  int
+	active []bool // [layer·levels + level]
+	err    error
+}
+
+// NewBuilder returns a builder at step 0.
+func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
+	c.Lanes = max(c.Lanes, 1)
+	if c.Rule == nil {
+		c.Rule = optim.SGD{}
+	}
+	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: optim.NewMeter[F](nil)}
+	var err error
+	if b.conductor, err = NewConductor(m.cfg.Periods...); err != nil {
+		return nil, err
+	}
+	if b.opt, err = optim.New(c.Rule, m.params, nil); err != nil {
+		return nil, err
+	}
+	levels := m.cfg.Layers * len(m.cfg.Periods)
+	for range c.Lanes {
+		b.lanes = append(b.lanes, lane[F]{ctx: m.NewContext(), grads: make([]F, m.plan.size), active: make([]bool, levels)})
+	}
+	for range levels {
+		b.buffers = append(b.buffers, errorBuffer[F]{sum: make([]F, m.layout.ParamLen)})
+	}
+	b.report.Levels = make([]LevelReport, levels)
+	threads := 1
+	if c.Pool != nil {
+		threads = c.Pool.Threads()
+	}
+	for range min(threads, c.Lanes) {
+		// With one lane the threads go to its matrix products.
+		p := c.Pool
+		if c.Lanes > 1 {
+			p = nil
+		}
+		r, err := m.NewRunner(true, p)
+		if err != nil {
+			return nil, err
+		}
+		b.runners = append(b.runners, r)
+	}
+	return b, nil
+}
+
+// Conductor returns what counts the steps.
+func (b *Builder[F]) Conductor() *Conductor { return b.conductor }
+
+// Context returns the memory of a lane.
+func (b *Builder[F]) Context(lane int) *Context[F] { return b.lanes[lane].ctx }
+
+// Step does one step at a learning rate: a chunk a lane. After an error nothing
+// has changed but that lanes which start a document have forgotten the last
+// one, so the same step can be done again. The report is valid until the next
+// step.
+func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
+	if err := b.Gradients(chunks); err != nil {
+		return nil, err
+	}
+	b.report.Norm = b.meter.Norm(b.model.params)
+	b.opt.Step(rate, optim.Clip(b.report.Norm, b.cfg.Clip))
+	b.clear()
+	return &b.report, nil
+}
+
+// clear sets the gradients of parameters that were stepped to zero.
+func (b *Builder[F]) clear() {
+	for _, p := range b.model.params {
+		if !p.Hold {
+			clear(p.Grad)
+		}
+	}
+}
+
+// Gradients does one step up to the optimiser: the gradients of parameters
+// that are due are added to [Model.Params], the others held, memory has
+// learned and the conductor has advanced.
+func (b *Builder[F]) Gradients(chunks []Chunk) error {
+	if err := b.compute(chunks); err != nil {
+		return err
+	}
+	for i := range b.lanes {
+		b.lanes[i].ctx.commit()
+	}
+	b.settle()
+	b.conductor.Advance()
+	return nil
+}
+
+// compute finds this step's gradients and what memory becomes, and keeps both
+// aside.
+func (b *Builder[F]) compute(chunks []Chunk) error {
+	if len(chunks) != len(b.lanes) {
+		return fmt.Errorf("%w: %d chunks for %d lanes", ErrInput, len(chunks), len(b.lanes))
+	}
+	b.pulse, b.chunks, b.counts = b.conductor.Pulse(Build), chunks, 0
+	for i, c := range chunks {
+		b.lanes[i].count = 0
+		for _, id := range c.Targets {
+			if id >= 0 && int(id) < b.model.cfg.Vocab {
+				b.lanes[i].count++
+			}
+		}
+		b.counts += b.lanes[i].count
+	}
+	if b.cfg.Pool == nil || len(b.lanes) == 1 {
+		b.Range(0, 0, len(b.lanes))
+	} else {
+		b.cfg.Pool.Range(len(b.lanes), 1, b)
+	}
+	clear(b.found)
+	loss := 0.0
+	for i := range b.lanes {
+		l := &b.lanes[i]
+		if l.err != nil {
+			return fmt.Errorf("step %d, lane %d: %w", b.pulse.Step(), i, l.err)
+		}
+		loss += l.loss * share(l.count, b.counts)
+		for j, v := range l.grads {
+			b.found[j] += v
+		}
+	}
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return fmt.Errorf("step %d: %w", b.pulse.Step(), ErrDiverged)
+	}
+	b.report.Step, b.report.Loss, b.report.Count = b.pulse.Step(), loss, b.counts
+	return nil
+}
+
+func share(n, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+// Range computes lanes; see [pool.Ranger].
+func (b *Builder[F]) Range(worker, lo, hi int) {
+	r := b.runners[min(worker, len(b.runners)-1)]
+	for i := lo; i < hi; i++ {
+		b.lanes[i].err = b.lane(r, &b.lanes[i], &b.chunks[i])
+	}
+}
+
+func (b *Builder[F]) lane(r *Runner[F], l *lane[F], c *Chunk) error {
+	if c.Reset {
+		l.ctx.Reset()
+	}
+	clear(l.grads)
+	t, err := r.Forward(b.pulse, l.ctx, c.IDs, c.Targets, l.grads)
+	if err != nil {
+		return err
+	}
+	l.loss = r.Loss()
+	for i := range t.Layers {
+		copy(l.active[i*len(t.Layers[i].Active):], t.Layers[i].Active)
+	}
+	return r.Backward(share(l.count, b.counts))
+}
+
+// settle passes this step's gradients on to the parameters, by way of the
+// error buffers of the levels. A level is active if it is in any lane: lanes
+// agree unless a schedule is learned.
+func (b *Builder[F]) settle() {
+	m := b.model
+	for i := range b.buffers {
+		layer, level := i/len(m.cfg.Periods), i%len(m.cfg.Periods)
+		at, n := m.levelRange(layer, level)
+		g, buf, rep := b.found[at:at+n], &b.buffers[i], &b.report.Levels[i]
+		active := false
+		for j := range b.lanes {
+			active = active || b.lanes[j].active[i]
+		}
+		rep.Active, rep.Norm = active, length(g)
+		buf.settle(g, active, m.cfg.Fold)
+		rep.Buffered, rep.Health = buf.steps, 0
+		if rep.Buffered > 0 && rep.Norm > 0 {
+			rep.Health = length(buf.sum) / rep.Norm
+		}
+	}
+	for i, s := range m.plan.slots {
+		p := m.params[i]
+		p.Hold = s.level >= 0 && !b.report.Levels[s.layer*len(m.cfg.Periods)+s.level].Active
+		for j, v := range b.found[s.at : s.at+s.n] {
+			p.Grad[j] += v
+		}
+	}
+}

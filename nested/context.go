@@ -1,0 +1,86 @@
+package nested
+
+import (
+	"slices"
+
+	"atenia/nested/rule"
+)
+
+// A Context is the memory of one stream of tokens: the whole state of every
+// level of every layer, and what a convolution over keys saw last. Steps take
+// it in and leave it changed; nothing else does.
+type Context[F Float] struct {
+	states [][]F // [layer·levels + level]
+	tails  [][]F // [layer][(taps−1)·width], the last rows of a layer's input
+
+	// What the step under way leaves; commit makes it the present.
+	nextStates [][]F
+	nextTails  [][]F
+	written    []bool // of nextStates
+
+	model *Model[F]
+}
+
+// NewContext returns the memory of a stream that begins.
+func (m *Model[F]) NewContext() *Context[F] {
+	c := &Context[F]{model: m}
+	for range m.cfg.Layers {
+		for range m.cfg.Periods {
+			c.states = append(c.states, make([]F, m.layout.StateLen))
+			c.nextStates = append(c.nextStates, make([]F, m.layout.StateLen))
+			c.written = append(c.written, false)
+		}
+		tail := max(m.cfg.KeyTaps-1, 0) * m.cfg.Width
+		c.tails, c.nextTails = append(c.tails, make([]F, tail)), append(c.nextTails, make([]F, tail))
+	}
+	c.Reset()
+	return c
+}
+
+// Reset forgets everything, as at the start of a document: every level starts
+// from its initial state again, which is the same each time.
+func (c *Context[F]) Reset() {
+	levels := len(c.model.cfg.Periods)
+	for i, s := range c.states {
+		c.model.block.InitState(s, rule.NewRand(c.model.cfg.Seed+stateSeed+uint64(i/levels)<<32+uint64(i%levels)))
+	}
+	for _, t := range c.tails {
+		clear(t)
+	}
+}
+
+// stateSeed sets the numbers of initial states apart from those of parameters.
+const stateSeed = 77
+
+// State returns the flat state of a level, in the order of
+// [rule.Layout.State]. It is valid until the next step; writing to it changes
+// what the memory knows.
+func (c *Context[F]) State(layer, level int) []F {
+	return c.states[layer*len(c.model.cfg.Periods)+level]
+}
+
+// CopyFrom makes c know what d knows.
+func (c *Context[F]) CopyFrom(d *Context[F]) {
+	for i := range c.states {
+		copy(c.states[i], d.states[i])
+	}
+	for i := range c.tails {
+		copy(c.tails[i], d.tails[i])
+	}
+}
+
+// Equal reports whether two memories hold the same bits.
+func (c *Context[F]) Equal(d *Context[F]) bool {
+	return slices.EqualFunc(c.states, d.states, slices.Equal) && slices.EqualFunc(c.tails, d.tails, slices.Equal)
+}
+
+// commit makes what the step left the present.
+func (c *Context[F]) commit() {
+	for i, w := range c.written {
+		if w {
+			c.states[i], c.nextStates[i] = c.nextStates[i], c.states[i]
+		}
+		c.written[i] = false
+	}
+	c.tails, c.nextTails = c.nextTails, c.tails
+}

@@ -1,0 +1,74 @@
+package nested
+
+import (
+	"atenia/grad"
+	"atenia/grad/optim"
+	"atenia/internal/dense"
+	"atenia/nested/rule"
+)
+
+// Float is an element type: float32 to run and train with, float64 to check.
+type Float = dense.Float
+
+// A Model is a configuration with its parameters. Passes over it by several
+// goroutines, each with a [Runner] of its own, may run at the same time as
+// long as nobody changes parameters meanwhile.
+type Model[F Float] struct {
+	cfg    Config
+	layout *rule.Layout
+	plan   *parameters
+	block  *rule.Block[F] // for initial states
+	values []F
+	grads  []F
+	params []*optim.Param[F]
+	reg    grad.Registry[F]
+}
+
+// New returns a model with initial parameters by the configuration's seed.
+// Its error lists every fault of the configuration.
+func New[F Float](c Config) (*Model[F], error) {
+	c = c.WithDefaults()
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	b, err := rule.New[F](c.Rule, c.Width, c.Memory)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model[F]{cfg: c, layout: b.Layout, block: b, plan: arrange(&c, b.Layout)}
+	m.values, m.grads = make([]F, m.plan.size), make([]F, m.plan.size)
+	initialise(m.plan, &c, m.layout, m.values)
+	m.params = views(m.plan, m.values, m.grads)
+	m.reg.Register(attentionKey, attentionBack[F])
+	m.reg.Register(activeKey(c.Rule), activeBack[F])
+	m.reg.Register(frozenKey(c.Rule), frozenBack[F])
+	return m, nil
+}
+
+// Config returns the configuration with its defaults filled in.
+func (m *Model[F]) Config() Config { return m.cfg }
+
+// Layout describes the parameters and the state of a level.
+func (m *Model[F]) Layout() *rule.Layout { return m.layout }
+
+// Params returns the parameters with their gradients, always the same in the
+// same order. Values may be changed between passes.
+func (m *Model[F]) Params() []*optim.Param[F] { return m.params }
+
+// Param returns the parameter with that name.
+func (m *Model[F]) Param(name string) (*optim.Param[F], bool) {
+	for _, p := range m.params {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+// levelRange is where a level's parameters lie in the flat vector.
+func (m *Model[F]) levelRange(layer, level int) (at, n int) {
+	return m.plan.layers[layer].levels[level], m.layout.ParamLen
+}
+
+func activeKey(r rule.Name) grad.Key { return grad.Key(r) }
+func frozenKey(r rule.Name) grad.Key { return grad.Key(r) + ".frozen" }

@@ -1,0 +1,130 @@
+package nested
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"atenia/grad/optim"
+	"atenia/nested/rule"
+)
+
+// A slot is one parameter's place in a model's flat vector of parameters.
+type slot struct {
+	name  string
+	shape []int
+	at, n int
+	layer int
+	level int // −1: shared by all levels
+	bound float64
+}
+
+// A layerSlots says where one layer's parameters are; levels are the first
+// numbers of each level's flat parameters.
+type layerSlots struct {
+	q, k, v, o   int // indexes into slots
+	persistent   int
+	freqW, freqB int
+	taps         int
+	levels       []int // offsets into the flat vector
+	queries      []int // offsets of the levels' W_Q
+}
+
+// A plan of parameters: all slots in the order of the flat vector.
+type parameters struct {
+	slots          []slot
+	embed, unembed int
+	layers         []layerSlots
+	size           int
+}
+
+func (p *parameters) add(layer, level int, name string, bound float64, shape ...int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	p.slots = append(p.slots, slot{name: name, shape: shape, at: p.size, n: n, layer: layer, level: level, bound: bound})
+	p.size += n
+	return len(p.slots) - 1
+}
+
+// arrange lays out the parameters of a configuration. Initial values are
+// uniform within ±bound: √(3/d) for tables, Glorot and Bengio's for
+// projections; those of the levels are the rule's own.
+func arrange(c *Config, l *rule.Layout) *parameters {
+	p := &parameters{}
+	d := c.Width
+	table, glorot := math.Sqrt(3/float64(d)), math.Sqrt(3/float64(d))
+	p.embed = p.add(0, -1, "W_embed", table, c.Vocab, d)
+	for i := range c.Layers {
+		name := func(s string) string { return "layers." + strconv.Itoa(i) + "." + s }
+		s := layerSlots{persistent: -1, freqW: -1, freqB: -1, taps: -1}
+		s.q = p.add(i, -1, name("W_Q"), glorot, d, d)
+		s.k = p.add(i, -1, name("W_K"), glorot, d, d)
+		s.v = p.add(i, -1, name("W_V"), glorot, d, d)
+		s.o = p.add(i, -1, name("W_O"), glorot, d, d)
+		if c.Persistent > 0 {
+			s.persistent = p.add(i, -1, name("persistent"), table, c.Persistent, d)
+		}
+		if c.Learned {
+			s.freqW = p.add(i, -1, name("W_freq"), 1/math.Sqrt(float64(d)), len(c.Periods), d)
+			s.freqB = p.add(i, -1, name("b_freq"), 0, len(c.Periods))
+		}
+		if c.KeyTaps > 0 {
+			s.taps = p.add(i, -1, name("key_taps"), 0, c.KeyTaps, d)
+		}
+		for level := range c.Periods {
+			s.levels = append(s.levels, p.size)
+			for _, a := range l.Params {
+				if a.Name == "W_Q" {
+					s.queries = append(s.queries, p.size)
+				}
+				p.add(i, level, name(fmt.Sprintf("levels.%d.%s", level, a.Name)), 0, a.Shape...)
+			}
+		}
+		p.layers = append(p.layers, s)
+	}
+	p.unembed = p.add(0, -1, "W_unembed", table, c.Vocab, d)
+	return p
+}
+
+// init fills the flat vector with initial values.
+func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
+	r := rule.NewRand(c.Seed)
+	for _, s := range p.slots {
+		if s.level < 0 {
+			rule.Uniform(r, v[s.at:][:s.n], s.bound)
+		}
+	}
+	for _, s := range p.layers {
+		for level, at := range s.levels {
+			rule.InitParams(l, v[at:][:l.ParamLen], level, r)
+		}
+		if s.taps >= 0 {
+			shiftTaps(v[p.slots[s.taps].at:], c.Width)
+		}
+	}
+}
+
+// shiftTaps starts a convolution as a shift by one token: the key of a write
+// is the token before the value, as recall needs it. With one tap there is
+// only the token itself.
+func shiftTaps[F Float](v []F, d int) {
+	at := 0
+	if len(v) >= 2*d {
+		at = d
+	}
+	for i := range d {
+		v[at+i] = 1
+	}
+}
+
+// views returns the parameters one by one, as an optimiser takes them.
+func views[F Float](p *parameters, values, grads []F) []*optim.Param[F] {
+	all := make([]*optim.Param[F], len(p.slots))
+	for i, s := range p.slots {
+		all[i] = &optim.Param[F]{Name: s.name, Shape: s.shape, Value: values[s.at:][:s.n:s.n], Grad: grads[s.at:][:s.n:s.n],
+			Table: i == p.embed || i == p.unembed}
+	}
+	return all
+}
