@@ -39,10 +39,7 @@ func trajectoryRun(t *testing.T, raw json.RawMessage) {
 }
 
 func trajectoryCheck[F float32 | float64](t *testing.T, c *trajectoryCase) {
-	m, err := nested.New[F](c.Config.model(c.Periods...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := built[F](t, c.Config.model(c.Periods...))
 	b, err := m.NewBuilder(nested.BuildConfig{})
 	if err != nil {
 		t.Fatal(err)
