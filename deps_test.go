@@ -91,6 +91,9 @@ internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 internal/gen/*:      tensor plan
+internal/gen/story:  internal/story
+internal/gen/quality: . internal/story
+internal/story:
 `
 
 func TestDeps(t *testing.T) {

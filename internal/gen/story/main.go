@@ -1,0 +1,50 @@
+// Command story writes the text that the embedded model learns from, one
+// document a line as JSON:
+//
+//	go run ./internal/gen/story -seed 1 -count 20000 > corpus.jsonl
+//	go run ./internal/gen/story -seed 1 -count 3 -plain
+//
+// A line is {"text": …}, a story, or {"messages": […]}, a chat. A document
+// depends on the seed and its index alone: -from starts at any index.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+
+	"atenia/internal/story"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("story: ")
+	seed := flag.Uint64("seed", 1, "which corpus")
+	from := flag.Uint64("from", 0, "index of the first document")
+	count := flag.Uint64("count", 20, "documents to write")
+	plain := flag.Bool("plain", false, "for reading: text instead of JSON")
+	flag.Parse()
+	if err := write(os.Stdout, *seed, *from, *count, *plain); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// write writes count documents of the corpus.
+func write(to io.Writer, seed, from, count uint64, plain bool) error {
+	w := bufio.NewWriter(to)
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	for i := range count {
+		d := story.At(seed, from+i)
+		if plain {
+			fmt.Fprintf(w, "--- %d\n%s\n", from+i, d)
+		} else if err := lines.Encode(d); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,20 @@
+// Package story makes the text that the embedded model learns from, and
+// measures whether a model has learnt it.
+//
+// A document is a plain story (six in ten), or a chat: mostly a request for a
+// story with the story as its answer and questions about it, sometimes small
+// talk. It depends on a seed and its index alone, so that a corpus has no end
+// and needs no file.
+//
+//	scene   name, pronoun, kind, trait, thing, place, a helper     scene.go, from the tables of words.go
+//	plot    beats, each told in one of some ways                   deeds.go, friendships.go, homely.go
+//	story   opening, beats, what was felt, closing                 scene.go, patterns shared by all in plots.go
+//	chat    request, story, questions; small talk                  request.go, smalltalk.go
+//	check   does a story keep its hero; is it what was asked for   measure.go
+//
+// What a small model finds hard decided how the stories are told. It must copy
+// the hero's name and kind, and the thing, from where they first appear, so
+// every story speaks of all three again and again; it must not confuse them
+// with others, so helpers have no names and no pronouns of their own; and names,
+// kinds and things are few and common, so that each is a single token.
+package story

@@ -1,0 +1,45 @@
+package story
+
+import "math/rand/v2"
+
+// A Message is one turn of a chat.
+type Message struct {
+	Role    string `json:"role"` // system, user or assistant
+	Content string `json:"content"`
+}
+
+// A Document is one text to learn from: a plain story, or a chat.
+type Document struct {
+	Text     string    `json:"text,omitempty"`
+	Messages []Message `json:"messages,omitempty"`
+}
+
+// rules are system messages that change nothing.
+var rules = []string{"You are a storyteller.", "You tell stories for children.", "Be kind.", "You are a helpful assistant."}
+
+// At returns the document of that index. It depends on seed and index alone:
+// there are as many as anyone wants, in any order.
+func At(seed, index uint64) Document {
+	r := rand.New(rand.NewPCG(seed, index))
+	n := r.IntN(20)
+	if n < 12 {
+		return Document{Text: set(r, wish{}).tell(r, r.IntN(8) == 0)}
+	}
+	var talk []Message
+	if r.IntN(25) == 0 {
+		talk = []Message{{"system", pick(r, rules)}}
+	}
+	if n < 18 {
+		return Document{Messages: append(talk, storyChat(r)...)}
+	}
+	return Document{Messages: append(talk, smallTalk(r)...)}
+}
+
+// String returns the document as the model sees it: a chat in ChatML.
+func (d Document) String() string {
+	s := d.Text
+	for _, m := range d.Messages {
+		s += "<|im_start|>" + m.Role + "\n" + m.Content + "<|im_end|>\n"
+	}
+	return s
+}
