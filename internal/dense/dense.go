@@ -5,7 +5,6 @@ package dense
 import (
 	"unsafe"
 
-	"atenia/internal/kernel/exact"
 	"atenia/internal/pool"
 )
 
@@ -18,6 +17,8 @@ type Float interface{ float32 | float64 }
 type Work[F Float] struct {
 	pool      *pool.Pool
 	product   product[F]
+	gemm      gemm
+	panels    []panel // of threads
 	rows      rowTask[F]
 	attention attention[F]
 	columns   columnTask[F]
@@ -26,7 +27,11 @@ type Work[F Float] struct {
 
 // New returns a Work with the threads of a pool, or with none but the
 // caller's if it is nil.
-func New[F Float](p *pool.Pool) *Work[F] { return &Work[F]{pool: p} }
+func New[F Float](p *pool.Pool) *Work[F] {
+	w := &Work[F]{pool: p}
+	w.panels = make([]panel, w.Threads())
+	return w
+}
 
 // Threads is how many threads compute, the caller's included.
 func (w *Work[F]) Threads() int {
@@ -65,12 +70,4 @@ func single[F Float]() bool { return unsafe.Sizeof(F(0)) == 4 }
 // singles returns x as the float32 values that they are.
 func singles[F Float](x []F) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
-}
-
-// fma is a·b+c, in float32 rounded once.
-func fma[F Float](a, b, c F) F {
-	if single[F]() {
-		return F(exact.FMA(float32(a), float32(b), float32(c)))
-	}
-	return F(a*b) + c
 }

@@ -6,103 +6,132 @@ package dense
 const chainCols = 256
 
 // MulT writes a·bᵀ: dst[m, n] = a[m, k]·b[n, k]ᵀ. dst must overlap neither.
-func (w *Work[F]) MulT(dst, a, b []F, m, k, n int) {
-	clear(dst[:m*n])
-	w.AddMulT(dst, a, b, m, k, n)
-}
+func (w *Work[F]) MulT(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, false, true, true) }
 
 // AddMulT adds a·bᵀ to dst.
 func (w *Work[F]) AddMulT(dst, a, b []F, m, k, n int) {
-	w.multiply(product[F]{dst: dst[:m*n], a: a[:m*k], b: b[:n*k], k: k, n: n, ai: k, ap: 1, bp: 1, bj: k}, m)
+	w.multiply(dst, a, b, m, k, n, false, true, false)
 }
 
 // Mul writes a·b: dst[m, n] = a[m, k]·b[k, n]. dst must overlap neither.
-func (w *Work[F]) Mul(dst, a, b []F, m, k, n int) {
-	clear(dst[:m*n])
-	w.AddMul(dst, a, b, m, k, n)
-}
+func (w *Work[F]) Mul(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, false, false, true) }
 
 // AddMul adds a·b to dst.
 func (w *Work[F]) AddMul(dst, a, b []F, m, k, n int) {
-	w.multiply(product[F]{dst: dst[:m*n], a: a[:m*k], b: b[:k*n], k: k, n: n, ai: k, ap: 1, bp: n, bj: 1}, m)
+	w.multiply(dst, a, b, m, k, n, false, false, false)
 }
 
 // TMul writes aᵀ·b: dst[m, n] = a[k, m]ᵀ·b[k, n]. dst must overlap neither.
-func (w *Work[F]) TMul(dst, a, b []F, m, k, n int) {
-	clear(dst[:m*n])
-	w.AddTMul(dst, a, b, m, k, n)
-}
+func (w *Work[F]) TMul(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, true, false, true) }
 
 // AddTMul adds aᵀ·b to dst.
 func (w *Work[F]) AddTMul(dst, a, b []F, m, k, n int) {
-	w.multiply(product[F]{dst: dst[:m*n], a: a[:k*m], b: b[:k*n], k: k, n: n, ai: 1, ap: m, bp: n, bj: 1}, m)
+	w.multiply(dst, a, b, m, k, n, true, false, false)
 }
 
-// A product adds a·b to dst[m, n], where a[i, p] lies at i·ai+p·ap and b[p, j]
-// at p·bp+j·bj.
+// A product adds a·b to dst[m, n], or writes it there if fresh. Strides are
+// from row to row; a is [k, m] if aT, b is [n, k] if bT.
 type product[F Float] struct {
-	dst, a, b      []F
-	k, n           int
-	ai, ap, bp, bj int
+	dst, a, b     []F
+	ldd, lda, ldb int
+	m, k, n       int
+	aT, bT, fresh bool
 }
 
-func (w *Work[F]) multiply(p product[F], m int) {
+func (w *Work[F]) multiply(dst, a, b []F, m, k, n int, aT, bT, fresh bool) {
+	p := product[F]{dst: dst[:m*n], a: a[:m*k], b: b[:k*n], ldd: n, lda: k, ldb: n, m: m, k: k, n: n, aT: aT, bT: bT, fresh: fresh}
+	if aT {
+		p.lda = m
+	}
+	if bT {
+		p.ldb = k
+	}
+	if single[F]() {
+		w.gemm = p.gemm(w.panels)
+		work := w.gemm.cut(w.Threads())
+		if m*k*n < smallProduct {
+			w.gemm.Range(0, 0, work)
+		} else {
+			w.each(work, 1, &w.gemm)
+		}
+		w.gemm.dst, w.gemm.a, w.gemm.b = nil, nil, nil
+		return
+	}
 	w.product = p
-	w.each(m, grainOf(p.k*p.n), &w.product)
+	w.each(m, grainOf(k*n), &w.product)
 	w.product = product[F]{}
 }
 
-// Range computes rows [lo, hi) of dst.
+// smallProduct multiplications are done before another thread is awake.
+const smallProduct = 1 << 18
+
+// gemm returns the same product of float32 matrices.
+func (p *product[F]) gemm(panels []panel) gemm {
+	return gemm{dst: singles(p.dst), a: singles(p.a), b: singles(p.b), ldd: p.ldd, lda: p.lda, ldb: p.ldb,
+		m: p.m, k: p.k, n: p.n, aT: p.aT, bT: p.bT, fresh: p.fresh, panels: panels}
+}
+
+// do computes all of the product on this thread.
+func (p *product[F]) do(scratch *panel) {
+	if single[F]() {
+		g := p.gemm(nil)
+		g.block(scratch, 0, p.m, 0, p.n)
+		return
+	}
+	p.Range(0, 0, p.m)
+}
+
+// Range computes rows [lo, hi) of a float64 product.
 func (p *product[F]) Range(_, lo, hi int) {
 	for i := lo; i < hi; i++ {
-		switch row := p.dst[i*p.n : (i+1)*p.n]; {
-		case single[F]():
-			p.chains(row, i)
-		case p.bj == 1:
-			p.byRows(row, i)
-		default:
+		row := p.dst[i*p.ldd:][:p.n]
+		if p.fresh {
+			clear(row)
+		}
+		if p.bT {
 			p.byColumns(row, i)
+		} else {
+			p.byRows(row, i)
 		}
 	}
 }
 
-// chains says what float32 products are.
-func (p *product[F]) chains(row []F, i int) {
-	for j := range row {
-		for c := 0; c < p.k; c += chainCols {
-			sum := F(0)
-			for q := c; q < min(c+chainCols, p.k); q++ {
-				sum = fma(p.a[i*p.ai+q*p.ap], p.b[q*p.bp+j*p.bj], sum)
-			}
-			row[j] += sum
-		}
+// left returns the place of a's value of row i, and how far it is to the next
+// of the row.
+func (p *product[F]) left(i int) (at, step int) {
+	if p.aT {
+		return i, p.lda
 	}
+	return i * p.lda, 1
 }
 
 // byRows adds rows of b, four at a time.
 func (p *product[F]) byRows(row []F, i int) {
+	at, step := p.left(i)
 	q := 0
 	for ; q+4 <= p.k; q += 4 {
-		at := i*p.ai + q*p.ap
-		a0, a1, a2, a3 := p.a[at], p.a[at+p.ap], p.a[at+2*p.ap], p.a[at+3*p.ap]
-		b0, b1 := p.b[q*p.n:][:len(row)], p.b[(q+1)*p.n:][:len(row)]
-		b2, b3 := p.b[(q+2)*p.n:][:len(row)], p.b[(q+3)*p.n:][:len(row)]
+		a0, a1, a2, a3 := p.a[at], p.a[at+step], p.a[at+2*step], p.a[at+3*step]
+		b0, b1 := p.b[q*p.ldb:][:len(row)], p.b[(q+1)*p.ldb:][:len(row)]
+		b2, b3 := p.b[(q+2)*p.ldb:][:len(row)], p.b[(q+3)*p.ldb:][:len(row)]
 		for j, v := range row {
 			row[j] = v + F(a0*b0[j]) + F(a1*b1[j]) + F(a2*b2[j]) + F(a3*b3[j])
 		}
+		at += 4 * step
 	}
 	for ; q < p.k; q++ {
-		Axpy(row, p.a[i*p.ai+q*p.ap], p.b[q*p.n:][:len(row)])
+		Axpy(row, p.a[at], p.b[q*p.ldb:][:len(row)])
+		at += step
 	}
 }
 
-// byColumns multiplies a row of a with rows of bᵀ, four at a time.
+// byColumns multiplies a row of a with rows of bᵀ, four at a time. A left
+// operand that lies across meets no such b.
 func (p *product[F]) byColumns(row []F, i int) {
-	a := p.a[i*p.k:][:p.k]
+	a := p.a[i*p.lda:][:p.k]
 	j := 0
 	for ; j+4 <= len(row); j += 4 {
-		b0, b1 := p.b[j*p.k:][:len(a)], p.b[(j+1)*p.k:][:len(a)]
-		b2, b3 := p.b[(j+2)*p.k:][:len(a)], p.b[(j+3)*p.k:][:len(a)]
+		b0, b1 := p.b[j*p.ldb:][:len(a)], p.b[(j+1)*p.ldb:][:len(a)]
+		b2, b3 := p.b[(j+2)*p.ldb:][:len(a)], p.b[(j+3)*p.ldb:][:len(a)]
 		var s0, s1, s2, s3 F
 		for q, v := range a {
 			s0 += F(v * b0[q])
@@ -116,6 +145,6 @@ func (p *product[F]) byColumns(row []F, i int) {
 		row[j+3] += s3
 	}
 	for ; j < len(row); j++ {
-		row[j] += Dot(a, p.b[j*p.k:][:p.k])
+		row[j] += Dot(a, p.b[j*p.ldb:][:p.k])
 	}
 }

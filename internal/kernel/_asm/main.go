@@ -61,6 +61,7 @@ var families = map[string]func(isa){
 		}
 		weightedRows(i)
 	},
+	"dense": denseFunctions,
 	"vector": func(i isa) {
 		activations(i)
 		maximum(i)
@@ -73,7 +74,7 @@ var families = map[string]func(isa){
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: float, int, packed, attention or vector")
+	family := flag.String("family", "", "which functions: float, int, packed, attention, vector or dense")
 	choice := flag.String("dispatch", "", "the Go file to write that chooses assembly by type")
 	flag.Parse()
 	if *choice != "" {
@@ -82,7 +83,7 @@ func main() {
 	}
 	emit := families[*family]
 	if emit == nil {
-		log.Fatalf("family %q: want float, int, packed, attention or vector", *family)
+		log.Fatalf("family %q: want float, int, packed, attention, vector or dense", *family)
 	}
 	ConstraintExpr("!noasm")
 	for _, i := range []isa{avx2, avx512} {

@@ -1,0 +1,249 @@
+// Products of float32 matrices, cut into blocks for threads and caches.
+
+package dense
+
+import (
+	"unsafe"
+
+	"atenia/internal/kernel/exact"
+)
+
+const (
+	tileCols = 16 // columns of dst that a vector holds
+	tileRows = 12 // rows of dst whose sums stay in registers
+	// A block of dst is at most this large: so many rows of 256 columns of the
+	// left operand, and so many columns of the right one, stay in the
+	// second-level cache.
+	blockRows, blockCols   = 684, 64
+	turnedRows, turnedCols = 240, 128
+	// directBytes of a right operand need no packing: they stay in the
+	// first-level cache as they are.
+	directBytes = 16 << 10
+	// directRows rows do not pay for packing what they are multiplied with.
+	directRows = 24
+)
+
+// A gemm is dst[m, n] += a·b, or = if fresh. Strides are from row to row.
+type gemm struct {
+	dst, a, b     []float32
+	ldd, lda, ldb int
+	m, k, n       int
+	aT, bT        bool // a is [k, m], b is [n, k]
+	fresh         bool
+
+	blockM, blockN, across int // the size of blocks, and how many side by side
+	panels                 []panel
+}
+
+// A panel is memory for packed operands, of one thread.
+type panel struct {
+	a    []float32 // [rows/12][256][12]
+	b    []float32 // [cols/16][256][16]
+	last [tileRows * tileCols]float32
+}
+
+// cut chooses the size of blocks, so that there are some for each thread, and
+// returns their number.
+func (g *gemm) cut(threads int) int {
+	g.blockM, g.blockN = blockRows, blockCols
+	if g.aT {
+		g.blockM, g.blockN = turnedRows, turnedCols
+	}
+	even := func(n, most, unit int) int {
+		parts := (n + most - 1) / most
+		return ((n+parts-1)/parts + unit - 1) / unit * unit
+	}
+	g.blockM, g.blockN = even(g.m, g.blockM, tileRows), even(g.n, g.blockN, 2*tileCols)
+	for g.count() < 3*threads && threads > 1 && g.blockM > 8*tileRows {
+		g.blockM = even(g.blockM, (g.blockM+1)/2, tileRows)
+	}
+	g.across = (g.n + g.blockN - 1) / g.blockN
+	return g.count()
+}
+
+func (g *gemm) count() int {
+	return (g.m + g.blockM - 1) / g.blockM * ((g.n + g.blockN - 1) / g.blockN)
+}
+
+// Range computes blocks [lo, hi).
+func (g *gemm) Range(worker, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		r, c := i/g.across*g.blockM, i%g.across*g.blockN
+		g.block(&g.panels[worker], r, min(g.blockM, g.m-r), c, min(g.blockN, g.n-c))
+	}
+}
+
+// block computes m rows from i0 and n columns from j0 of dst.
+func (g *gemm) block(p *panel, i0, m, j0, n int) {
+	if g.fresh {
+		for r := i0; r < i0+m; r++ {
+			clear(g.dst[r*g.ldd+j0:][:n])
+		}
+	}
+	for c := 0; c < g.k; c += chainCols {
+		k := min(chainCols, g.k-c)
+		x := g.left(p, i0, m, c, k, n)
+		w := g.right(p, j0, n, c, k, m)
+		for t := 0; t < n; t += w.cols {
+			w.at(t, n)
+			for r := 0; r < m; r += x.rows {
+				x.at(r, m)
+				dst := g.dst[(i0+r)*g.ldd+j0+t:]
+				if w.cols < tileCols {
+					p.edge(dst, g.ldd, &x, &w, k)
+				} else {
+					addTiles(dst, g.ldd, &x, &w, k)
+				}
+			}
+		}
+	}
+}
+
+// edge adds a tile that dst has not all columns of.
+func (p *panel) edge(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
+	for r := range x.n {
+		copy(p.last[r*tileCols:], dst[r*ldd:][:w.cols])
+	}
+	whole := *w
+	whole.cols = tileCols
+	addTiles(p.last[:], tileCols, x, &whole, k)
+	for r := range x.n {
+		copy(dst[r*ldd:][:w.cols], p.last[r*tileCols:])
+	}
+}
+
+// leftRows are rows of the left operand: value p of row r lies at r·stride+p
+// or, by columns, at p·stride+r.
+type leftRows struct {
+	v         []float32
+	stride    int
+	byColumns bool
+	all       []float32
+	group     int // values from rows to rows
+	rows, n   int // a step of rows, and this one
+}
+
+// at goes to rows from r of m.
+func (x *leftRows) at(r, m int) {
+	x.v, x.n = x.all[r/x.rows*x.group:], min(x.rows, m-r)
+}
+
+// left returns m rows from i0 of columns from c, packed if they lie across
+// and are used often.
+func (g *gemm) left(p *panel, i0, m, c, k, n int) leftRows {
+	if !g.aT {
+		calls := (m + tileRows - 1) / tileRows
+		rows := (m + calls - 1) / calls
+		return leftRows{all: g.a[i0*g.lda+c:], stride: g.lda, group: rows * g.lda, rows: rows}
+	}
+	src := g.a[c*g.lda+i0:]
+	if n <= 2*tileCols || 4*k*g.lda <= directBytes {
+		return leftRows{all: src, stride: g.lda, byColumns: true, group: tileRows, rows: tileRows}
+	}
+	groups := (m + tileRows - 1) / tileRows
+	p.a = grow(p.a, groups*chainCols*tileRows)
+	for i := range groups {
+		packColumns(p.a[i*k*tileRows:][:k*tileRows], src[i*tileRows:], g.lda, tileRows, min(tileRows, m-i*tileRows))
+	}
+	return leftRows{all: p.a, stride: tileRows, byColumns: true, group: k * tileRows, rows: tileRows}
+}
+
+// rightTiles are tiles of 16 columns of the right operand: value j of row p of
+// tile t lies at t·tile+p·step+j.
+type rightTiles struct {
+	v          []float32
+	step, tile int
+	cols       int // of this step: two tiles, one, or less
+	packed     []float32
+	k          int
+	direct     []float32
+	ldb        int
+}
+
+// at goes to columns from t of n.
+func (w *rightTiles) at(t, n int) {
+	w.cols = min(n-t, 2*tileCols)
+	if w.cols > tileCols {
+		w.cols &^= tileCols - 1
+	}
+	if w.direct != nil && w.cols >= tileCols {
+		w.v, w.step, w.tile = w.direct[t:], w.ldb, tileCols
+		return
+	}
+	w.v, w.step, w.tile = w.packed[t*w.k:], tileCols, w.k*tileCols
+}
+
+// right returns n columns from j0 of rows from c, packed if they are used
+// often.
+func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
+	tiles := (n + tileCols - 1) / tileCols
+	p.b = grow(p.b, tiles*chainCols*tileCols)
+	w := rightTiles{packed: p.b, k: k}
+	first := 0
+	if !g.bT && (m <= directRows || 4*k*g.ldb <= directBytes) {
+		w.direct, w.ldb = g.b[c*g.ldb+j0:], g.ldb
+		first = n / tileCols
+	}
+	for t := first; t < tiles; t++ {
+		out, cols := p.b[t*k*tileCols:][:k*tileCols], min(tileCols, n-t*tileCols)
+		if g.bT {
+			packRows(out, g.b[(j0+t*tileCols)*g.ldb+c:], g.ldb, cols, k)
+		} else {
+			packColumns(out, g.b[c*g.ldb+j0+t*tileCols:], g.ldb, tileCols, cols)
+		}
+	}
+	return w
+}
+
+// addTilesGeneric says what tiles add to dst: for every value a chain of fused
+// multiply-adds from zero.
+func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
+	row, col := x.stride, 1
+	if x.byColumns {
+		row, col = 1, x.stride
+	}
+	for r := range x.n {
+		for t := range w.cols / tileCols {
+			var sum [tileCols]float32
+			for p := range k {
+				v := x.v[r*row+p*col]
+				for j, b := range w.v[t*w.tile+p*w.step:][:tileCols] {
+					sum[j] = exact.FMA(v, b, sum[j])
+				}
+			}
+			for j, s := range sum {
+				dst[r*ldd+t*tileCols+j] += s
+			}
+		}
+	}
+}
+
+// packColumnsGeneric lays have columns of src row behind row, each width long,
+// the rest of it zeros.
+func packColumnsGeneric(dst, src []float32, stride, width, have int) {
+	for p := range len(dst) / width {
+		row := dst[p*width:][:width]
+		clear(row[copy(row, src[p*stride:][:have]):])
+	}
+}
+
+// packRowsGeneric lays k columns of have rows of src one behind another, each
+// 16 long, the rest of it zeros.
+func packRowsGeneric(dst, src []float32, stride, have, k int) {
+	for p := range k {
+		row := dst[p*tileCols:][:tileCols]
+		clear(row[have:])
+		for j := range have {
+			row[j] = src[j*stride+p]
+		}
+	}
+}
+
+// grow returns memory for n values that starts with a cache line.
+func grow(old []float32, n int) []float32 {
+	if len(old) >= n {
+		return old
+	}
+	b := make([]float32, n+16)
+	return b[-uintptr(unsafe.Pointer(&b[0]))&63/4:][:n]
+}

@@ -1,0 +1,79 @@
+//go:build !noasm
+
+package dense
+
+import (
+	"unsafe"
+
+	"atenia/internal/kernel"
+)
+
+//go:generate go run -C ../kernel/_asm . -family dense -out ../../dense/zdense_amd64.s -stubs ../../dense/zdense_amd64.go -pkg dense
+
+// wide and some say which instructions may be used.
+func wide() bool { return kernel.Variant() == "avx512" }
+func some() bool { return kernel.Variant() != "portable" }
+
+// addTiles adds the products of rows with one or two tiles to dst.
+func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
+	_ = dst[(x.n-1)*ldd+w.cols-1]
+	_ = w.v[(w.cols/tileCols-1)*w.tile+(k-1)*w.step+tileCols-1]
+	if x.byColumns {
+		_ = x.v[(k-1)*x.stride+x.n-1]
+	} else {
+		_ = x.v[(x.n-1)*x.stride+k-1]
+	}
+	switch {
+	case wide():
+		f := rowsx1AVX512
+		switch {
+		case x.byColumns && w.cols > tileCols:
+			f = columnsx2AVX512
+		case x.byColumns:
+			f = columnsx1AVX512
+		case w.cols > tileCols:
+			f = rowsx2AVX512
+		}
+		f(&dst[0], 4*ldd, &w.v[0], 4*w.tile, 4*w.step, &x.v[0], 4*x.stride, k, x.n)
+	case some():
+		const most = 6
+		for t := 0; t < w.cols; t += tileCols {
+			for r := 0; r < x.n; r += most {
+				n := min(most, x.n-r)
+				if x.byColumns {
+					columnsx1AVX2(&dst[r*ldd+t], 4*ldd, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r], 4*x.stride, k, n)
+				} else {
+					rowsx1AVX2(&dst[r*ldd+t], 4*ldd, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r*x.stride], 4*x.stride, k, n)
+				}
+			}
+		}
+	default:
+		addTilesGeneric(dst, ldd, x, w, k)
+	}
+}
+
+func packColumns(dst, src []float32, stride, width, have int) {
+	n := len(dst) / width
+	if have < width || n == 0 || !some() {
+		packColumnsGeneric(dst, src, stride, width, have)
+		return
+	}
+	_ = src[(n-1)*stride+have-1]
+	if width == tileCols {
+		copy16AVX2(&dst[0], &src[0], 4*stride, n)
+	} else {
+		copy12AVX2(&dst[0], &src[0], 4*stride, n)
+	}
+}
+
+func packRows(dst, src []float32, stride, have, k int) {
+	n := 0
+	if have == tileCols && some() {
+		n = k &^ 15
+	}
+	if n > 0 {
+		_ = src[15*stride+n-1]
+		pack32AVX2((*byte)(unsafe.Pointer(&dst[0])), (*byte)(unsafe.Pointer(&src[0])), 4*stride, n)
+	}
+	packRowsGeneric(dst[n*tileCols:], src[n:], stride, have, k-n)
+}

@@ -1,0 +1,15 @@
+//go:build !amd64 || noasm
+
+package dense
+
+func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
+	addTilesGeneric(dst, ldd, x, w, k)
+}
+
+func packColumns(dst, src []float32, stride, width, have int) {
+	packColumnsGeneric(dst, src, stride, width, have)
+}
+
+func packRows(dst, src []float32, stride, have, k int) {
+	packRowsGeneric(dst, src, stride, have, k)
+}
