@@ -15,7 +15,7 @@ const (
 	// left operand, and so many columns of the right one, stay in the
 	// second-level cache.
 	blockRows, blockCols   = 684, 64
-	turnedRows, turnedCols = 240, 128
+	turnedRows, turnedCols = 240, 256
 	// directBytes of a right operand need no packing: they stay in the
 	// first-level cache as they are.
 	directBytes = 16 << 10
@@ -75,15 +75,11 @@ func (g *gemm) Range(worker, lo, hi int) {
 
 // block computes m rows from i0 and n columns from j0 of dst.
 func (g *gemm) block(p *panel, i0, m, j0, n int) {
-	if g.fresh {
-		for r := i0; r < i0+m; r++ {
-			clear(g.dst[r*g.ldd+j0:][:n])
-		}
-	}
 	for c := 0; c < g.k; c += chainCols {
 		k := min(chainCols, g.k-c)
 		x := g.left(p, i0, m, c, k, n)
 		w := g.right(p, j0, n, c, k, m)
+		x.fresh = g.fresh && c == 0
 		for t := 0; t < n; t += w.cols {
 			w.at(t, n)
 			for r := 0; r < m; r += x.rows {
@@ -121,6 +117,7 @@ type leftRows struct {
 	all       []float32
 	group     int // values from rows to rows
 	rows, n   int // a step of rows, and this one
+	fresh     bool
 }
 
 // at goes to rows from r of m.
@@ -140,12 +137,10 @@ func (g *gemm) left(p *panel, i0, m, c, k, n int) leftRows {
 	if n <= 2*tileCols || 4*k*g.lda <= directBytes {
 		return leftRows{all: src, stride: g.lda, byColumns: true, group: tileRows, rows: tileRows}
 	}
-	groups := (m + tileRows - 1) / tileRows
-	p.a = grow(p.a, groups*chainCols*tileRows)
-	for i := range groups {
-		packColumns(p.a[i*k*tileRows:][:k*tileRows], src[i*tileRows:], g.lda, tileRows, min(tileRows, m-i*tileRows))
-	}
-	return leftRows{all: p.a, stride: tileRows, byColumns: true, group: k * tileRows, rows: tileRows}
+	group := k*tileRows + tileCols
+	p.a = grow(p.a, (m+tileRows-1)/tileRows*group)
+	packColumns(p.a, group, src, g.lda, tileRows, m, k)
+	return leftRows{all: p.a, stride: tileRows, byColumns: true, group: group, rows: tileRows}
 }
 
 // rightTiles are tiles of 16 columns of the right operand: value j of row p of
@@ -155,7 +150,7 @@ type rightTiles struct {
 	step, tile int
 	cols       int // of this step: two tiles, one, or less
 	packed     []float32
-	k          int
+	group      int // values from tile to tile in packed
 	direct     []float32
 	ldb        int
 }
@@ -170,27 +165,28 @@ func (w *rightTiles) at(t, n int) {
 		w.v, w.step, w.tile = w.direct[t:], w.ldb, tileCols
 		return
 	}
-	w.v, w.step, w.tile = w.packed[t*w.k:], tileCols, w.k*tileCols
+	w.v, w.step, w.tile = w.packed[t/tileCols*w.group:], tileCols, w.group
 }
 
 // right returns n columns from j0 of rows from c, packed if they are used
 // often.
 func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
-	tiles := (n + tileCols - 1) / tileCols
-	p.b = grow(p.b, tiles*chainCols*tileCols)
-	w := rightTiles{packed: p.b, k: k}
-	first := 0
-	if !g.bT && (m <= directRows || 4*k*g.ldb <= directBytes) {
-		w.direct, w.ldb = g.b[c*g.ldb+j0:], g.ldb
-		first = n / tileCols
-	}
-	for t := first; t < tiles; t++ {
-		out, cols := p.b[t*k*tileCols:][:k*tileCols], min(tileCols, n-t*tileCols)
-		if g.bT {
-			packRows(out, g.b[(j0+t*tileCols)*g.ldb+c:], g.ldb, cols, k)
-		} else {
-			packColumns(out, g.b[c*g.ldb+j0+t*tileCols:], g.ldb, tileCols, cols)
+	tiles, group := (n+tileCols-1)/tileCols, (k+1)*tileCols
+	p.b = grow(p.b, tiles*group)
+	w := rightTiles{packed: p.b, group: group}
+	switch {
+	case g.bT:
+		for t := range tiles {
+			j := t * tileCols
+			packRows(p.b[t*group:], g.b[(j0+j)*g.ldb+c:], g.ldb, min(tileCols, n-j), k)
 		}
+	case m <= directRows || 4*k*g.ldb <= directBytes:
+		w.direct, w.ldb = g.b[c*g.ldb+j0:], g.ldb
+		if whole := n / tileCols; whole < tiles {
+			packColumns(p.b[whole*group:], group, w.direct[whole*tileCols:], g.ldb, tileCols, n-whole*tileCols, k)
+		}
+	default:
+		packColumns(p.b, group, g.b[c*g.ldb+j0:], g.ldb, tileCols, n, k)
 	}
 	return w
 }
@@ -211,19 +207,26 @@ func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) 
 					sum[j] = exact.FMA(v, b, sum[j])
 				}
 			}
+			out := dst[r*ldd+t*tileCols:][:tileCols]
+			if x.fresh {
+				clear(out)
+			}
 			for j, s := range sum {
-				dst[r*ldd+t*tileCols+j] += s
+				out[j] += s
 			}
 		}
 	}
 }
 
-// packColumnsGeneric lays have columns of src row behind row, each width long,
-// the rest of it zeros.
-func packColumnsGeneric(dst, src []float32, stride, width, have int) {
-	for p := range len(dst) / width {
-		row := dst[p*width:][:width]
-		clear(row[copy(row, src[p*stride:][:have]):])
+// packColumnsGeneric lays the columns of k rows in groups, each width wide, row
+// behind row; what columns a group lacks are zeros.
+func packColumnsGeneric(dst []float32, group int, src []float32, stride, width, columns, k int) {
+	for j := 0; j < columns; j += width {
+		have := min(width, columns-j)
+		for p := range k {
+			row := dst[j/width*group+p*width:][:width]
+			clear(row[copy(row, src[p*stride+j:][:have]):])
+		}
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 func wide() bool { return kernel.Variant() == "avx512" }
 func some() bool { return kernel.Variant() != "portable" }
 
+// zeros is what fresh results are added to.
+var zeros [2 * tileCols]float32
+
 // addTiles adds the products of rows with one or two tiles to dst.
 func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	_ = dst[(x.n-1)*ldd+w.cols-1]
@@ -22,6 +25,10 @@ func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 		_ = x.v[(k-1)*x.stride+x.n-1]
 	} else {
 		_ = x.v[(x.n-1)*x.stride+k-1]
+	}
+	old, oldStride := &dst[0], 4*ldd
+	if x.fresh {
+		old, oldStride = &zeros[0], 0
 	}
 	switch {
 	case wide():
@@ -34,16 +41,19 @@ func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 		case w.cols > tileCols:
 			f = rowsx2AVX512
 		}
-		f(&dst[0], 4*ldd, &w.v[0], 4*w.tile, 4*w.step, &x.v[0], 4*x.stride, k, x.n)
+		f(&dst[0], old, 4*ldd, oldStride, &w.v[0], 4*w.tile, 4*w.step, &x.v[0], 4*x.stride, k, x.n)
 	case some():
 		const most = 6
 		for t := 0; t < w.cols; t += tileCols {
 			for r := 0; r < x.n; r += most {
 				n := min(most, x.n-r)
+				if !x.fresh {
+					old = &dst[r*ldd+t]
+				}
 				if x.byColumns {
-					columnsx1AVX2(&dst[r*ldd+t], 4*ldd, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r], 4*x.stride, k, n)
+					columnsx1AVX2(&dst[r*ldd+t], old, 4*ldd, oldStride, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r], 4*x.stride, k, n)
 				} else {
-					rowsx1AVX2(&dst[r*ldd+t], 4*ldd, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r*x.stride], 4*x.stride, k, n)
+					rowsx1AVX2(&dst[r*ldd+t], old, 4*ldd, oldStride, &w.v[t/tileCols*w.tile], 0, 4*w.step, &x.v[r*x.stride], 4*x.stride, k, n)
 				}
 			}
 		}
@@ -52,17 +62,21 @@ func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	}
 }
 
-func packColumns(dst, src []float32, stride, width, have int) {
-	n := len(dst) / width
-	if have < width || n == 0 || !some() {
-		packColumnsGeneric(dst, src, stride, width, have)
-		return
+func packColumns(dst []float32, group int, src []float32, stride, width, columns, k int) {
+	whole := 0
+	if some() && k > 0 {
+		whole = columns / width
 	}
-	_ = src[(n-1)*stride+have-1]
-	if width == tileCols {
-		copy16AVX2(&dst[0], &src[0], 4*stride, n)
-	} else {
-		copy12AVX2(&dst[0], &src[0], 4*stride, n)
+	if whole > 0 {
+		_, _ = src[(k-1)*stride+whole*width-1], dst[(whole-1)*group+k*width-1]
+		f := copy12AVX2
+		if width == tileCols {
+			f = copy16AVX2
+		}
+		f(&dst[0], &src[0], 4*group, 4*stride, whole, k)
+	}
+	if columns > whole*width {
+		packColumnsGeneric(dst[whole*group:], group, src[whole*width:], stride, width, columns-whole*width, k)
 	}
 }
 

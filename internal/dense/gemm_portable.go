@@ -6,8 +6,8 @@ func addTiles(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	addTilesGeneric(dst, ldd, x, w, k)
 }
 
-func packColumns(dst, src []float32, stride, width, have int) {
-	packColumnsGeneric(dst, src, stride, width, have)
+func packColumns(dst []float32, group int, src []float32, stride, width, columns, k int) {
+	packColumnsGeneric(dst, group, src, stride, width, columns, k)
 }
 
 func packRows(dst, src []float32, stride, have, k int) {

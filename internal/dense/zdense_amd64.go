@@ -4,47 +4,47 @@
 
 package dense
 
-// rowsx1AVX2 adds the products of 1 to 6 rows with 1 tiles to dst; strides are in bytes.
+// rowsx1AVX2 writes to dst the products of 1 to 6 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func rowsx1AVX2(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func rowsx1AVX2(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 
-// columnsx1AVX2 adds the products of 1 to 6 rows with 1 tiles to dst; strides are in bytes.
+// columnsx1AVX2 writes to dst the products of 1 to 6 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func columnsx1AVX2(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func columnsx1AVX2(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 
 // pack32AVX2 packs n columns, a multiple of 16, of 16 rows that are stride bytes apart.
 //
 //go:noescape
 func pack32AVX2(dst *byte, src *byte, stride int, n int)
 
-// copy16AVX2 lays 16 columns of n rows, stride bytes apart, row behind row.
+// copy16AVX2 lays groups of 16 columns of n rows, stride bytes apart, row behind row, groups group bytes apart.
 //
 //go:noescape
-func copy16AVX2(dst *float32, src *float32, stride int, n int)
+func copy16AVX2(dst *float32, src *float32, group int, stride int, groups int, n int)
 
-// copy12AVX2 lays 12 columns of n rows, stride bytes apart, row behind row.
+// copy12AVX2 lays groups of 12 columns of n rows, stride bytes apart, row behind row, groups group bytes apart.
 //
 //go:noescape
-func copy12AVX2(dst *float32, src *float32, stride int, n int)
+func copy12AVX2(dst *float32, src *float32, group int, stride int, groups int, n int)
 
-// rowsx1AVX512 adds the products of 1 to 12 rows with 1 tiles to dst; strides are in bytes.
+// rowsx1AVX512 writes to dst the products of 1 to 12 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func rowsx1AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func rowsx1AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 
-// columnsx1AVX512 adds the products of 1 to 12 rows with 1 tiles to dst; strides are in bytes.
+// columnsx1AVX512 writes to dst the products of 1 to 12 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func columnsx1AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func columnsx1AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 
-// rowsx2AVX512 adds the products of 1 to 12 rows with 2 tiles to dst; strides are in bytes.
+// rowsx2AVX512 writes to dst the products of 1 to 12 rows with 2 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func rowsx2AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func rowsx2AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 
-// columnsx2AVX512 adds the products of 1 to 12 rows with 2 tiles to dst; strides are in bytes.
+// columnsx2AVX512 writes to dst the products of 1 to 12 rows with 2 tiles, added to old; strides are in bytes.
 //
 //go:noescape
-func columnsx2AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+func columnsx2AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)

@@ -4,41 +4,60 @@
 
 #include "textflag.h"
 
-// func rowsx1AVX2(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, FMA3
-TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows1
-	CMPQ   AX, $0x02
-	JE     rows2
-	CMPQ   AX, $0x03
-	JE     rows3
-	CMPQ   AX, $0x04
-	JE     rows4
-	CMPQ   AX, $0x05
-	JE     rows5
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, BX
-	JL     tail9
+// func rowsx1AVX2(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows1
+	CMPQ       AX, $0x02
+	JE         rows2
+	CMPQ       AX, $0x03
+	JE         rows3
+	CMPQ       AX, $0x04
+	JE         rows4
+	CMPQ       AX, $0x05
+	JE         rows5
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	SUBQ       $0x02, BX
+	JL         tail9
 
 loop6:
 	VMOVUPS      (AX), Y12
@@ -117,47 +136,59 @@ tail9:
 
 done8:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y8, Y8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y8, Y8
 	VMOVUPS Y8, (AX)
-	VADDPS  32(AX), Y9, Y9
+	VADDPS  32(CX), Y9, Y9
 	VMOVUPS Y9, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y10, Y10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y10, Y10
 	VMOVUPS Y10, (AX)
-	VADDPS  32(AX), Y11, Y11
+	VADDPS  32(CX), Y11, Y11
 	VMOVUPS Y11, 32(AX)
 	VZEROUPPER
 	RET
 
 rows1:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	SUBQ   $0x02, BX
-	JL     tail13
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       old+8(FP), SI
+	MOVQ       oldStride+24(FP), DI
+	PREFETCHT0 (SI)
+	PREFETCHT0 60(SI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	SUBQ       $0x02, BX
+	JL         tail13
 
 loop10:
 	VMOVUPS      (AX), Y2
@@ -189,26 +220,36 @@ tail13:
 
 done12:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
 	RET
 
 rows2:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, BX
-	JL     tail17
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	SUBQ       $0x02, BX
+	JL         tail17
 
 loop14:
 	VMOVUPS      (AX), Y4
@@ -249,33 +290,47 @@ tail17:
 
 done16:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
 	VZEROUPPER
 	RET
 
 rows3:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, BX
-	JL     tail21
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	SUBQ       $0x02, BX
+	JL         tail21
 
 loop18:
 	VMOVUPS      (AX), Y6
@@ -325,40 +380,58 @@ tail21:
 
 done20:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
 	VZEROUPPER
 	RET
 
 rows4:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, BX
-	JL     tail25
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	SUBQ       $0x02, BX
+	JL         tail25
 
 loop22:
 	VMOVUPS      (AX), Y8
@@ -417,48 +490,70 @@ tail25:
 
 done24:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
 	VZEROUPPER
 	RET
 
 rows5:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, BX
-	JL     tail29
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	SUBQ       $0x02, BX
+	JL         tail29
 
 loop26:
 	VMOVUPS      (AX), Y10
@@ -528,66 +623,92 @@ tail29:
 
 done28:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y8, Y8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y8, Y8
 	VMOVUPS Y8, (AX)
-	VADDPS  32(AX), Y9, Y9
+	VADDPS  32(CX), Y9, Y9
 	VMOVUPS Y9, 32(AX)
 	VZEROUPPER
 	RET
 
-// func columnsx1AVX2(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, FMA3
-TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows30
-	CMPQ   AX, $0x02
-	JE     rows31
-	CMPQ   AX, $0x03
-	JE     rows32
-	CMPQ   AX, $0x04
-	JE     rows33
-	CMPQ   AX, $0x05
-	JE     rows34
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, BX
-	JL     tail38
+// func columnsx1AVX2(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows30
+	CMPQ       AX, $0x02
+	JE         rows31
+	CMPQ       AX, $0x03
+	JE         rows32
+	CMPQ       AX, $0x04
+	JE         rows33
+	CMPQ       AX, $0x05
+	JE         rows34
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	SUBQ       $0x02, BX
+	JL         tail38
 
 loop35:
 	VMOVUPS      (AX), Y12
@@ -665,48 +786,60 @@ tail38:
 
 done37:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y8, Y8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y8, Y8
 	VMOVUPS Y8, (AX)
-	VADDPS  32(AX), Y9, Y9
+	VADDPS  32(CX), Y9, Y9
 	VMOVUPS Y9, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y10, Y10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y10, Y10
 	VMOVUPS Y10, (AX)
-	VADDPS  32(AX), Y11, Y11
+	VADDPS  32(CX), Y11, Y11
 	VMOVUPS Y11, 32(AX)
 	VZEROUPPER
 	RET
 
 rows30:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	SUBQ   $0x02, BX
-	JL     tail42
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	SUBQ       $0x02, BX
+	JL         tail42
 
 loop39:
 	VMOVUPS      (AX), Y2
@@ -739,25 +872,35 @@ tail42:
 
 done41:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
 	RET
 
 rows31:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, BX
-	JL     tail46
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	SUBQ       $0x02, BX
+	JL         tail46
 
 loop43:
 	VMOVUPS      (AX), Y4
@@ -799,32 +942,46 @@ tail46:
 
 done45:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
 	VZEROUPPER
 	RET
 
 rows32:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, BX
-	JL     tail50
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	SUBQ       $0x02, BX
+	JL         tail50
 
 loop47:
 	VMOVUPS      (AX), Y6
@@ -875,39 +1032,57 @@ tail50:
 
 done49:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
 	VZEROUPPER
 	RET
 
 rows33:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, BX
-	JL     tail54
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	SUBQ       $0x02, BX
+	JL         tail54
 
 loop51:
 	VMOVUPS      (AX), Y8
@@ -967,46 +1142,68 @@ tail54:
 
 done53:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
 	VZEROUPPER
 	RET
 
 rows34:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, BX
-	JL     tail58
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	SUBQ       $0x02, BX
+	JL         tail58
 
 loop55:
 	VMOVUPS      (AX), Y10
@@ -1075,29 +1272,36 @@ tail58:
 
 done57:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Y0, Y0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Y0, Y0
 	VMOVUPS Y0, (AX)
-	VADDPS  32(AX), Y1, Y1
+	VADDPS  32(CX), Y1, Y1
 	VMOVUPS Y1, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y2, Y2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y2, Y2
 	VMOVUPS Y2, (AX)
-	VADDPS  32(AX), Y3, Y3
+	VADDPS  32(CX), Y3, Y3
 	VMOVUPS Y3, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y4, Y4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y4, Y4
 	VMOVUPS Y4, (AX)
-	VADDPS  32(AX), Y5, Y5
+	VADDPS  32(CX), Y5, Y5
 	VMOVUPS Y5, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y6, Y6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y6, Y6
 	VMOVUPS Y6, (AX)
-	VADDPS  32(AX), Y7, Y7
+	VADDPS  32(CX), Y7, Y7
 	VMOVUPS Y7, 32(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Y8, Y8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Y8, Y8
 	VMOVUPS Y8, (AX)
-	VADDPS  32(AX), Y9, Y9
+	VADDPS  32(CX), Y9, Y9
 	VMOVUPS Y9, 32(AX)
 	VZEROUPPER
 	RET
@@ -1365,96 +1569,153 @@ loop59:
 	VZEROUPPER
 	RET
 
-// func copy16AVX2(dst *float32, src *float32, stride int, n int)
+// func copy16AVX2(dst *float32, src *float32, group int, stride int, groups int, n int)
 // Requires: AVX
-TEXT ·copy16AVX2(SB), NOSPLIT, $0-32
+TEXT ·copy16AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ stride+16(FP), DX
-	MOVQ n+24(FP), BX
+	MOVQ group+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ n+40(FP), SI
 
-loop60:
-	VMOVUPS (CX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), Y0
-	VMOVUPS Y0, 32(AX)
-	ADDQ    DX, CX
+row60:
+	MOVQ CX, DI
+	MOVQ AX, R8
+	MOVQ groups+32(FP), R9
+
+group61:
+	VMOVUPS (DI), Y0
+	VMOVUPS Y0, (R8)
+	VMOVUPS 32(DI), Y0
+	VMOVUPS Y0, 32(R8)
+	ADDQ    $0x00000040, DI
+	ADDQ    DX, R8
+	DECQ    R9
+	JNZ     group61
+	ADDQ    BX, CX
 	ADDQ    $0x00000040, AX
-	DECQ    BX
-	JNZ     loop60
+	DECQ    SI
+	JNZ     row60
 	VZEROUPPER
 	RET
 
-// func copy12AVX2(dst *float32, src *float32, stride int, n int)
+// func copy12AVX2(dst *float32, src *float32, group int, stride int, groups int, n int)
 // Requires: AVX
-TEXT ·copy12AVX2(SB), NOSPLIT, $0-32
+TEXT ·copy12AVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ stride+16(FP), DX
-	MOVQ n+24(FP), BX
+	MOVQ group+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ n+40(FP), SI
 
-loop61:
-	VMOVUPS (CX), Y0
-	VMOVUPS Y0, (AX)
-	VMOVUPS 32(CX), X0
-	VMOVUPS X0, 32(AX)
-	ADDQ    DX, CX
+row62:
+	MOVQ CX, DI
+	MOVQ AX, R8
+	MOVQ groups+32(FP), R9
+
+group63:
+	VMOVUPS (DI), Y0
+	VMOVUPS Y0, (R8)
+	VMOVUPS 32(DI), X0
+	VMOVUPS X0, 32(R8)
+	ADDQ    $0x00000030, DI
+	ADDQ    DX, R8
+	DECQ    R9
+	JNZ     group63
+	ADDQ    BX, CX
 	ADDQ    $0x00000030, AX
-	DECQ    BX
-	JNZ     loop61
+	DECQ    SI
+	JNZ     row62
 	VZEROUPPER
 	RET
 
-// func rowsx1AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows62
-	CMPQ   AX, $0x02
-	JE     rows63
-	CMPQ   AX, $0x03
-	JE     rows64
-	CMPQ   AX, $0x04
-	JE     rows65
-	CMPQ   AX, $0x05
-	JE     rows66
-	CMPQ   AX, $0x06
-	JE     rows67
-	CMPQ   AX, $0x07
-	JE     rows68
-	CMPQ   AX, $0x08
-	JE     rows69
-	CMPQ   AX, $0x09
-	JE     rows70
-	CMPQ   AX, $0x0a
-	JE     rows71
-	CMPQ   AX, $0x0b
-	JE     rows72
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	LEAQ   (R8)(SI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, BX
-	JL     tail76
+// func rowsx1AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows64
+	CMPQ       AX, $0x02
+	JE         rows65
+	CMPQ       AX, $0x03
+	JE         rows66
+	CMPQ       AX, $0x04
+	JE         rows67
+	CMPQ       AX, $0x05
+	JE         rows68
+	CMPQ       AX, $0x06
+	JE         rows69
+	CMPQ       AX, $0x07
+	JE         rows70
+	CMPQ       AX, $0x08
+	JE         rows71
+	CMPQ       AX, $0x09
+	JE         rows72
+	CMPQ       AX, $0x0a
+	JE         rows73
+	CMPQ       AX, $0x0b
+	JE         rows74
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	LEAQ       (R8)(SI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	SUBQ       $0x02, BX
+	JL         tail78
 
-loop73:
+loop75:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -1511,11 +1772,11 @@ loop73:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop73
+	JGE          loop75
 
-tail76:
+tail78:
 	ADDQ         $0x02, BX
-	JZ           done75
+	JZ           done77
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -1546,56 +1807,74 @@ tail76:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done75:
+done77:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
 	VMOVUPS Z9, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z11, Z11
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z11, Z11
 	VMOVUPS Z11, (AX)
 	VZEROUPPER
 	RET
 
-rows62:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	VXORPS Z0, Z0, Z0
-	SUBQ   $0x02, BX
-	JL     tail80
+rows64:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       old+8(FP), SI
+	MOVQ       oldStride+24(FP), DI
+	PREFETCHT0 (SI)
+	PREFETCHT0 60(SI)
+	VXORPS     Z0, Z0, Z0
+	SUBQ       $0x02, BX
+	JL         tail82
 
-loop77:
+loop79:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -1606,37 +1885,47 @@ loop77:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop77
+	JGE          loop79
 
-tail80:
+tail82:
 	ADDQ         $0x02, BX
-	JZ           done79
+	JZ           done81
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000004, DX
 
-done79:
+done81:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
 	VZEROUPPER
 	RET
 
-rows63:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, BX
-	JL     tail84
+rows65:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	SUBQ       $0x02, BX
+	JL         tail86
 
-loop81:
+loop83:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -1651,11 +1940,11 @@ loop81:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop81
+	JGE          loop83
 
-tail84:
+tail86:
 	ADDQ         $0x02, BX
-	JZ           done83
+	JZ           done85
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -1664,30 +1953,44 @@ tail84:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000004, DX
 
-done83:
+done85:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
 	VZEROUPPER
 	RET
 
-rows64:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	SUBQ   $0x02, BX
-	JL     tail88
+rows66:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	SUBQ       $0x02, BX
+	JL         tail90
 
-loop85:
+loop87:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -1706,11 +2009,11 @@ loop85:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop85
+	JGE          loop87
 
-tail88:
+tail90:
 	ADDQ         $0x02, BX
-	JZ           done87
+	JZ           done89
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -1721,34 +2024,52 @@ tail88:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000004, DX
 
-done87:
+done89:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
 	VZEROUPPER
 	RET
 
-rows65:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, BX
-	JL     tail92
+rows67:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 60(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	SUBQ       $0x02, BX
+	JL         tail94
 
-loop89:
+loop91:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -1771,11 +2092,11 @@ loop89:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop89
+	JGE          loop91
 
-tail92:
+tail94:
 	ADDQ         $0x02, BX
-	JZ           done91
+	JZ           done93
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -1788,39 +2109,61 @@ tail92:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000004, DX
 
-done91:
+done93:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
 	VZEROUPPER
 	RET
 
-rows66:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	SUBQ   $0x02, BX
-	JL     tail96
+rows68:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	SUBQ       $0x02, BX
+	JL         tail98
 
-loop93:
+loop95:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -1848,11 +2191,11 @@ loop93:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop93
+	JGE          loop95
 
-tail96:
+tail98:
 	ADDQ         $0x02, BX
-	JZ           done95
+	JZ           done97
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -1868,43 +2211,69 @@ tail96:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done95:
+done97:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
 	VZEROUPPER
 	RET
 
-rows67:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, BX
-	JL     tail100
+rows69:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	SUBQ       $0x02, BX
+	JL         tail102
 
-loop97:
+loop99:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -1936,11 +2305,11 @@ loop97:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop97
+	JGE          loop99
 
-tail100:
+tail102:
 	ADDQ         $0x02, BX
-	JZ           done99
+	JZ           done101
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -1958,47 +2327,77 @@ tail100:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done99:
+done101:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
 	VZEROUPPER
 	RET
 
-rows68:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	SUBQ   $0x02, BX
-	JL     tail104
+rows70:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	SUBQ       $0x02, BX
+	JL         tail106
 
-loop101:
+loop103:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -2034,11 +2433,11 @@ loop101:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop101
+	JGE          loop103
 
-tail104:
+tail106:
 	ADDQ         $0x02, BX
-	JZ           done103
+	JZ           done105
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -2058,51 +2457,85 @@ tail104:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done103:
+done105:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
 	VZEROUPPER
 	RET
 
-rows69:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, BX
-	JL     tail108
+rows71:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 60(R9)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	SUBQ       $0x02, BX
+	JL         tail110
 
-loop105:
+loop107:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -2142,11 +2575,11 @@ loop105:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop105
+	JGE          loop107
 
-tail108:
+tail110:
 	ADDQ         $0x02, BX
-	JZ           done107
+	JZ           done109
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -2168,56 +2601,94 @@ tail108:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done107:
+done109:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
 	VZEROUPPER
 	RET
 
-rows70:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	LEAQ   (R8)(SI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, BX
-	JL     tail112
+rows72:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	LEAQ       (R8)(SI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	SUBQ       $0x02, BX
+	JL         tail114
 
-loop109:
+loop111:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -2262,11 +2733,11 @@ loop109:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop109
+	JGE          loop111
 
-tail112:
+tail114:
 	ADDQ         $0x02, BX
-	JZ           done111
+	JZ           done113
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -2291,60 +2762,102 @@ tail112:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done111:
+done113:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
 	VZEROUPPER
 	RET
 
-rows71:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	LEAQ   (R8)(SI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, BX
-	JL     tail116
+rows73:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	LEAQ       (R8)(SI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	SUBQ       $0x02, BX
+	JL         tail118
 
-loop113:
+loop115:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -2393,11 +2906,11 @@ loop113:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop113
+	JGE          loop115
 
-tail116:
+tail118:
 	ADDQ         $0x02, BX
-	JZ           done115
+	JZ           done117
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -2424,64 +2937,110 @@ tail116:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done115:
+done117:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
 	VMOVUPS Z9, (AX)
 	VZEROUPPER
 	RET
 
-rows72:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	LEAQ   (SI)(SI*2), DI
-	LEAQ   (DX)(SI*4), R8
-	LEAQ   (R8)(SI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	SUBQ   $0x02, BX
-	JL     tail120
+rows74:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	LEAQ       (SI)(SI*2), DI
+	LEAQ       (DX)(SI*4), R8
+	LEAQ       (R8)(SI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 60(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	SUBQ       $0x02, BX
+	JL         tail122
 
-loop117:
+loop119:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -2534,11 +3093,11 @@ loop117:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop117
+	JGE          loop119
 
-tail120:
+tail122:
 	ADDQ         $0x02, BX
-	JZ           done119
+	JZ           done121
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -2567,90 +3126,140 @@ tail120:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done119:
+done121:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
 	VMOVUPS Z9, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
 	VZEROUPPER
 	RET
 
-// func columnsx1AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows121
-	CMPQ   AX, $0x02
-	JE     rows122
-	CMPQ   AX, $0x03
-	JE     rows123
-	CMPQ   AX, $0x04
-	JE     rows124
-	CMPQ   AX, $0x05
-	JE     rows125
-	CMPQ   AX, $0x06
-	JE     rows126
-	CMPQ   AX, $0x07
-	JE     rows127
-	CMPQ   AX, $0x08
-	JE     rows128
-	CMPQ   AX, $0x09
-	JE     rows129
-	CMPQ   AX, $0x0a
-	JE     rows130
-	CMPQ   AX, $0x0b
-	JE     rows131
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, BX
-	JL     tail135
+// func columnsx1AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows123
+	CMPQ       AX, $0x02
+	JE         rows124
+	CMPQ       AX, $0x03
+	JE         rows125
+	CMPQ       AX, $0x04
+	JE         rows126
+	CMPQ       AX, $0x05
+	JE         rows127
+	CMPQ       AX, $0x06
+	JE         rows128
+	CMPQ       AX, $0x07
+	JE         rows129
+	CMPQ       AX, $0x08
+	JE         rows130
+	CMPQ       AX, $0x09
+	JE         rows131
+	CMPQ       AX, $0x0a
+	JE         rows132
+	CMPQ       AX, $0x0b
+	JE         rows133
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	SUBQ       $0x02, BX
+	JL         tail137
 
-loop132:
+loop134:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -2706,11 +3315,11 @@ loop132:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop132
+	JGE          loop134
 
-tail135:
+tail137:
 	ADDQ         $0x02, BX
-	JZ           done134
+	JZ           done136
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -2739,917 +3348,1215 @@ tail135:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 
-done134:
+done136:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
 	VMOVUPS Z9, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z11, Z11
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z11, Z11
 	VMOVUPS Z11, (AX)
 	VZEROUPPER
 	RET
 
-rows121:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	SUBQ   $0x02, BX
-	JL     tail139
-
-loop136:
-	VMOVUPS      (AX), Z1
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         SI, DX
-	VMOVUPS      (AX), Z1
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         SI, DX
-	SUBQ         $0x02, BX
-	JGE          loop136
-
-tail139:
-	ADDQ         $0x02, BX
-	JZ           done138
-	VMOVUPS      (AX), Z1
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z2
-	VFMADD231PS  Z1, Z2, Z0
-	ADDQ         SI, DX
-
-done138:
-	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VZEROUPPER
-	RET
-
-rows122:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, BX
-	JL     tail143
-
-loop140:
-	VMOVUPS      (AX), Z2
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS 4(DX), Z3
-	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         SI, DX
-	VMOVUPS      (AX), Z2
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS 4(DX), Z3
-	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         SI, DX
-	SUBQ         $0x02, BX
-	JGE          loop140
-
-tail143:
-	ADDQ         $0x02, BX
-	JZ           done142
-	VMOVUPS      (AX), Z2
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z3
-	VFMADD231PS  Z2, Z3, Z0
-	VBROADCASTSS 4(DX), Z3
-	VFMADD231PS  Z2, Z3, Z1
-	ADDQ         SI, DX
-
-done142:
-	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
-	VMOVUPS Z1, (AX)
-	VZEROUPPER
-	RET
-
 rows123:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	SUBQ   $0x02, BX
-	JL     tail147
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	SUBQ       $0x02, BX
+	JL         tail141
 
-loop144:
-	VMOVUPS      (AX), Z3
+loop138:
+	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS 4(DX), Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS 8(DX), Z4
-	VFMADD231PS  Z3, Z4, Z2
+	VBROADCASTSS (DX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z3
+	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS 4(DX), Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS 8(DX), Z4
-	VFMADD231PS  Z3, Z4, Z2
+	VBROADCASTSS (DX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop144
+	JGE          loop138
 
-tail147:
+tail141:
 	ADDQ         $0x02, BX
-	JZ           done146
-	VMOVUPS      (AX), Z3
+	JZ           done140
+	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z3, Z4, Z0
-	VBROADCASTSS 4(DX), Z4
-	VFMADD231PS  Z3, Z4, Z1
-	VBROADCASTSS 8(DX), Z4
-	VFMADD231PS  Z3, Z4, Z2
+	VBROADCASTSS (DX), Z2
+	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 
-done146:
+done140:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
-	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
-	VMOVUPS Z2, (AX)
 	VZEROUPPER
 	RET
 
 rows124:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, BX
-	JL     tail151
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	SUBQ       $0x02, BX
+	JL         tail145
 
-loop148:
-	VMOVUPS      (AX), Z4
+loop142:
+	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS 4(DX), Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS 8(DX), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS 12(DX), Z5
-	VFMADD231PS  Z4, Z5, Z3
+	VBROADCASTSS (DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(DX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z4
+	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS 4(DX), Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS 8(DX), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS 12(DX), Z5
-	VFMADD231PS  Z4, Z5, Z3
+	VBROADCASTSS (DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(DX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop148
+	JGE          loop142
 
-tail151:
+tail145:
 	ADDQ         $0x02, BX
-	JZ           done150
-	VMOVUPS      (AX), Z4
+	JZ           done144
+	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z5
-	VFMADD231PS  Z4, Z5, Z0
-	VBROADCASTSS 4(DX), Z5
-	VFMADD231PS  Z4, Z5, Z1
-	VBROADCASTSS 8(DX), Z5
-	VFMADD231PS  Z4, Z5, Z2
-	VBROADCASTSS 12(DX), Z5
-	VFMADD231PS  Z4, Z5, Z3
+	VBROADCASTSS (DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(DX), Z3
+	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 
-done150:
+done144:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
-	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
-	VMOVUPS Z3, (AX)
 	VZEROUPPER
 	RET
 
 rows125:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	SUBQ   $0x02, BX
-	JL     tail155
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	SUBQ       $0x02, BX
+	JL         tail149
 
-loop152:
-	VMOVUPS      (AX), Z5
+loop146:
+	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 8(DX), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS 12(DX), Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS 16(DX), Z6
-	VFMADD231PS  Z5, Z6, Z4
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(DX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 8(DX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z5
+	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 8(DX), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS 12(DX), Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS 16(DX), Z6
-	VFMADD231PS  Z5, Z6, Z4
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(DX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 8(DX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop152
+	JGE          loop146
 
-tail155:
+tail149:
 	ADDQ         $0x02, BX
-	JZ           done154
-	VMOVUPS      (AX), Z5
+	JZ           done148
+	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z5, Z6, Z0
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 8(DX), Z6
-	VFMADD231PS  Z5, Z6, Z2
-	VBROADCASTSS 12(DX), Z6
-	VFMADD231PS  Z5, Z6, Z3
-	VBROADCASTSS 16(DX), Z6
-	VFMADD231PS  Z5, Z6, Z4
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z3, Z4, Z0
+	VBROADCASTSS 4(DX), Z4
+	VFMADD231PS  Z3, Z4, Z1
+	VBROADCASTSS 8(DX), Z4
+	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 
-done154:
+done148:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
-	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
-	VMOVUPS Z4, (AX)
 	VZEROUPPER
 	RET
 
 rows126:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, BX
-	JL     tail159
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	SUBQ       $0x02, BX
+	JL         tail153
 
-loop156:
-	VMOVUPS      (AX), Z6
+loop150:
+	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS 4(DX), Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS 8(DX), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS 12(DX), Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS 16(DX), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS 20(DX), Z7
-	VFMADD231PS  Z6, Z7, Z5
+	VBROADCASTSS (DX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(DX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 8(DX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(DX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z6
+	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS 4(DX), Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS 8(DX), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS 12(DX), Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS 16(DX), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS 20(DX), Z7
-	VFMADD231PS  Z6, Z7, Z5
+	VBROADCASTSS (DX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(DX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 8(DX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(DX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop156
+	JGE          loop150
 
-tail159:
+tail153:
 	ADDQ         $0x02, BX
-	JZ           done158
-	VMOVUPS      (AX), Z6
+	JZ           done152
+	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z7
-	VFMADD231PS  Z6, Z7, Z0
-	VBROADCASTSS 4(DX), Z7
-	VFMADD231PS  Z6, Z7, Z1
-	VBROADCASTSS 8(DX), Z7
-	VFMADD231PS  Z6, Z7, Z2
-	VBROADCASTSS 12(DX), Z7
-	VFMADD231PS  Z6, Z7, Z3
-	VBROADCASTSS 16(DX), Z7
-	VFMADD231PS  Z6, Z7, Z4
-	VBROADCASTSS 20(DX), Z7
-	VFMADD231PS  Z6, Z7, Z5
+	VBROADCASTSS (DX), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS 4(DX), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS 8(DX), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS 12(DX), Z5
+	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 
-done158:
+done152:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
-	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
-	VMOVUPS Z5, (AX)
 	VZEROUPPER
 	RET
 
 rows127:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	SUBQ   $0x02, BX
-	JL     tail163
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	SUBQ       $0x02, BX
+	JL         tail157
 
-loop160:
-	VMOVUPS      (AX), Z7
+loop154:
+	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS 12(DX), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 16(DX), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS 20(DX), Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS 24(DX), Z8
-	VFMADD231PS  Z7, Z8, Z6
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 16(DX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z7
+	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS 12(DX), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 16(DX), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS 20(DX), Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS 24(DX), Z8
-	VFMADD231PS  Z7, Z8, Z6
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 16(DX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop160
+	JGE          loop154
 
-tail163:
+tail157:
 	ADDQ         $0x02, BX
-	JZ           done162
-	VMOVUPS      (AX), Z7
+	JZ           done156
+	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z7, Z8, Z0
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z7, Z8, Z2
-	VBROADCASTSS 12(DX), Z8
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 16(DX), Z8
-	VFMADD231PS  Z7, Z8, Z4
-	VBROADCASTSS 20(DX), Z8
-	VFMADD231PS  Z7, Z8, Z5
-	VBROADCASTSS 24(DX), Z8
-	VFMADD231PS  Z7, Z8, Z6
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z5, Z6, Z0
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  Z5, Z6, Z2
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  Z5, Z6, Z3
+	VBROADCASTSS 16(DX), Z6
+	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 
-done162:
+done156:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
-	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
-	VMOVUPS Z6, (AX)
 	VZEROUPPER
 	RET
 
 rows128:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, BX
-	JL     tail167
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	SUBQ       $0x02, BX
+	JL         tail161
 
-loop164:
-	VMOVUPS      (AX), Z8
+loop158:
+	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS 4(DX), Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS 8(DX), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS 12(DX), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS 16(DX), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS 20(DX), Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS 24(DX), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS 28(DX), Z9
-	VFMADD231PS  Z8, Z9, Z7
+	VBROADCASTSS (DX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 4(DX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 8(DX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 12(DX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 16(DX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 20(DX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z8
+	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS 4(DX), Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS 8(DX), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS 12(DX), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS 16(DX), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS 20(DX), Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS 24(DX), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS 28(DX), Z9
-	VFMADD231PS  Z8, Z9, Z7
+	VBROADCASTSS (DX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 4(DX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 8(DX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 12(DX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 16(DX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 20(DX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop164
+	JGE          loop158
 
-tail167:
+tail161:
 	ADDQ         $0x02, BX
-	JZ           done166
-	VMOVUPS      (AX), Z8
+	JZ           done160
+	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z9
-	VFMADD231PS  Z8, Z9, Z0
-	VBROADCASTSS 4(DX), Z9
-	VFMADD231PS  Z8, Z9, Z1
-	VBROADCASTSS 8(DX), Z9
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS 12(DX), Z9
-	VFMADD231PS  Z8, Z9, Z3
-	VBROADCASTSS 16(DX), Z9
-	VFMADD231PS  Z8, Z9, Z4
-	VBROADCASTSS 20(DX), Z9
-	VFMADD231PS  Z8, Z9, Z5
-	VBROADCASTSS 24(DX), Z9
-	VFMADD231PS  Z8, Z9, Z6
-	VBROADCASTSS 28(DX), Z9
-	VFMADD231PS  Z8, Z9, Z7
+	VBROADCASTSS (DX), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VBROADCASTSS 4(DX), Z7
+	VFMADD231PS  Z6, Z7, Z1
+	VBROADCASTSS 8(DX), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VBROADCASTSS 12(DX), Z7
+	VFMADD231PS  Z6, Z7, Z3
+	VBROADCASTSS 16(DX), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VBROADCASTSS 20(DX), Z7
+	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 
-done166:
+done160:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
-	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
-	VMOVUPS Z7, (AX)
 	VZEROUPPER
 	RET
 
 rows129:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, BX
-	JL     tail171
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	SUBQ       $0x02, BX
+	JL         tail165
 
-loop168:
-	VMOVUPS      (AX), Z9
+loop162:
+	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 16(DX), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS 20(DX), Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 24(DX), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS 28(DX), Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS 32(DX), Z10
-	VFMADD231PS  Z9, Z10, Z8
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 16(DX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 20(DX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 24(DX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z9
+	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 16(DX), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS 20(DX), Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 24(DX), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS 28(DX), Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS 32(DX), Z10
-	VFMADD231PS  Z9, Z10, Z8
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 16(DX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 20(DX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 24(DX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop168
+	JGE          loop162
 
-tail171:
+tail165:
 	ADDQ         $0x02, BX
-	JZ           done170
-	VMOVUPS      (AX), Z9
+	JZ           done164
+	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z9, Z10, Z0
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z9, Z10, Z2
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 16(DX), Z10
-	VFMADD231PS  Z9, Z10, Z4
-	VBROADCASTSS 20(DX), Z10
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 24(DX), Z10
-	VFMADD231PS  Z9, Z10, Z6
-	VBROADCASTSS 28(DX), Z10
-	VFMADD231PS  Z9, Z10, Z7
-	VBROADCASTSS 32(DX), Z10
-	VFMADD231PS  Z9, Z10, Z8
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z7, Z8, Z0
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z7, Z8, Z2
+	VBROADCASTSS 12(DX), Z8
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 16(DX), Z8
+	VFMADD231PS  Z7, Z8, Z4
+	VBROADCASTSS 20(DX), Z8
+	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS 24(DX), Z8
+	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 
-done170:
+done164:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
-	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
-	VMOVUPS Z8, (AX)
 	VZEROUPPER
 	RET
 
 rows130:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, BX
-	JL     tail175
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	SUBQ       $0x02, BX
+	JL         tail169
 
-loop172:
-	VMOVUPS      (AX), Z10
+loop166:
+	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS 4(DX), Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS 8(DX), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS 12(DX), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS 16(DX), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS 20(DX), Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS 24(DX), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS 28(DX), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS 32(DX), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS 36(DX), Z11
-	VFMADD231PS  Z10, Z11, Z9
+	VBROADCASTSS (DX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 4(DX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 8(DX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 12(DX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 16(DX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 20(DX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 24(DX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 28(DX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
-	VMOVUPS      (AX), Z10
+	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS 4(DX), Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS 8(DX), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS 12(DX), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS 16(DX), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS 20(DX), Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS 24(DX), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS 28(DX), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS 32(DX), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS 36(DX), Z11
-	VFMADD231PS  Z10, Z11, Z9
+	VBROADCASTSS (DX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 4(DX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 8(DX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 12(DX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 16(DX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 20(DX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 24(DX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 28(DX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop172
+	JGE          loop166
 
-tail175:
+tail169:
 	ADDQ         $0x02, BX
-	JZ           done174
-	VMOVUPS      (AX), Z10
+	JZ           done168
+	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VBROADCASTSS 4(DX), Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VBROADCASTSS 8(DX), Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS 12(DX), Z11
-	VFMADD231PS  Z10, Z11, Z3
-	VBROADCASTSS 16(DX), Z11
-	VFMADD231PS  Z10, Z11, Z4
-	VBROADCASTSS 20(DX), Z11
-	VFMADD231PS  Z10, Z11, Z5
-	VBROADCASTSS 24(DX), Z11
-	VFMADD231PS  Z10, Z11, Z6
-	VBROADCASTSS 28(DX), Z11
-	VFMADD231PS  Z10, Z11, Z7
-	VBROADCASTSS 32(DX), Z11
-	VFMADD231PS  Z10, Z11, Z8
-	VBROADCASTSS 36(DX), Z11
-	VFMADD231PS  Z10, Z11, Z9
+	VBROADCASTSS (DX), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VBROADCASTSS 4(DX), Z9
+	VFMADD231PS  Z8, Z9, Z1
+	VBROADCASTSS 8(DX), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS 12(DX), Z9
+	VFMADD231PS  Z8, Z9, Z3
+	VBROADCASTSS 16(DX), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VBROADCASTSS 20(DX), Z9
+	VFMADD231PS  Z8, Z9, Z5
+	VBROADCASTSS 24(DX), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VBROADCASTSS 28(DX), Z9
+	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 
-done174:
+done168:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
-	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
-	VMOVUPS Z9, (AX)
 	VZEROUPPER
 	RET
 
 rows131:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   xStride+48(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	SUBQ   $0x02, BX
-	JL     tail179
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	SUBQ       $0x02, BX
+	JL         tail173
 
-loop176:
+loop170:
+	VMOVUPS      (AX), Z9
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 16(DX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 20(DX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 24(DX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 28(DX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 32(DX), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         SI, DX
+	VMOVUPS      (AX), Z9
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 16(DX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 20(DX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 24(DX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 28(DX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 32(DX), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         SI, DX
+	SUBQ         $0x02, BX
+	JGE          loop170
+
+tail173:
+	ADDQ         $0x02, BX
+	JZ           done172
+	VMOVUPS      (AX), Z9
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z9, Z10, Z0
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 16(DX), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 20(DX), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 24(DX), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 28(DX), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 32(DX), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         SI, DX
+
+done172:
+	MOVQ    dst+0(FP), AX
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VZEROUPPER
+	RET
+
+rows132:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	SUBQ       $0x02, BX
+	JL         tail177
+
+loop174:
+	VMOVUPS      (AX), Z10
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(DX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 8(DX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(DX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 16(DX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(DX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 24(DX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(DX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 32(DX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(DX), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         SI, DX
+	VMOVUPS      (AX), Z10
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(DX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 8(DX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(DX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 16(DX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(DX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 24(DX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(DX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 32(DX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(DX), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         SI, DX
+	SUBQ         $0x02, BX
+	JGE          loop174
+
+tail177:
+	ADDQ         $0x02, BX
+	JZ           done176
+	VMOVUPS      (AX), Z10
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z11
+	VFMADD231PS  Z10, Z11, Z0
+	VBROADCASTSS 4(DX), Z11
+	VFMADD231PS  Z10, Z11, Z1
+	VBROADCASTSS 8(DX), Z11
+	VFMADD231PS  Z10, Z11, Z2
+	VBROADCASTSS 12(DX), Z11
+	VFMADD231PS  Z10, Z11, Z3
+	VBROADCASTSS 16(DX), Z11
+	VFMADD231PS  Z10, Z11, Z4
+	VBROADCASTSS 20(DX), Z11
+	VFMADD231PS  Z10, Z11, Z5
+	VBROADCASTSS 24(DX), Z11
+	VFMADD231PS  Z10, Z11, Z6
+	VBROADCASTSS 28(DX), Z11
+	VFMADD231PS  Z10, Z11, Z7
+	VBROADCASTSS 32(DX), Z11
+	VFMADD231PS  Z10, Z11, Z8
+	VBROADCASTSS 36(DX), Z11
+	VFMADD231PS  Z10, Z11, Z9
+	ADDQ         SI, DX
+
+done176:
+	MOVQ    dst+0(FP), AX
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
+	VMOVUPS Z5, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
+	VMOVUPS Z7, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (AX)
+	VZEROUPPER
+	RET
+
+rows133:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       xStride+64(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	ADDQ       R8, DI
+	PREFETCHT0 (DI)
+	PREFETCHT0 60(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	SUBQ       $0x02, BX
+	JL         tail181
+
+loop178:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -3701,11 +4608,11 @@ loop176:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop176
+	JGE          loop178
 
-tail179:
+tail181:
 	ADDQ         $0x02, BX
-	JZ           done178
+	JZ           done180
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -3732,106 +4639,156 @@ tail179:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 
-done178:
+done180:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z1, Z1
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z1, Z1
 	VMOVUPS Z1, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z3, Z3
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z3, Z3
 	VMOVUPS Z3, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z5, Z5
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z5, Z5
 	VMOVUPS Z5, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z7, Z7
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z7, Z7
 	VMOVUPS Z7, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z9, Z9
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z9, Z9
 	VMOVUPS Z9, (AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
 	VZEROUPPER
 	RET
 
-// func rowsx2AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows180
-	CMPQ   AX, $0x02
-	JE     rows181
-	CMPQ   AX, $0x03
-	JE     rows182
-	CMPQ   AX, $0x04
-	JE     rows183
-	CMPQ   AX, $0x05
-	JE     rows184
-	CMPQ   AX, $0x06
-	JE     rows185
-	CMPQ   AX, $0x07
-	JE     rows186
-	CMPQ   AX, $0x08
-	JE     rows187
-	CMPQ   AX, $0x09
-	JE     rows188
-	CMPQ   AX, $0x0a
-	JE     rows189
-	CMPQ   AX, $0x0b
-	JE     rows190
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	LEAQ   (R9)(DI*4), R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, BX
-	JL     tail194
+// func rowsx2AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows182
+	CMPQ       AX, $0x02
+	JE         rows183
+	CMPQ       AX, $0x03
+	JE         rows184
+	CMPQ       AX, $0x04
+	JE         rows185
+	CMPQ       AX, $0x05
+	JE         rows186
+	CMPQ       AX, $0x06
+	JE         rows187
+	CMPQ       AX, $0x07
+	JE         rows188
+	CMPQ       AX, $0x08
+	JE         rows189
+	CMPQ       AX, $0x09
+	JE         rows190
+	CMPQ       AX, $0x0a
+	JE         rows191
+	CMPQ       AX, $0x0b
+	JE         rows192
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	LEAQ       (R9)(DI*4), R10
+	MOVQ       old+8(FP), R11
+	MOVQ       oldStride+24(FP), R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	VXORPS     Z22, Z22, Z22
+	VXORPS     Z23, Z23, Z23
+	SUBQ       $0x02, BX
+	JL         tail196
 
-loop191:
+loop193:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -3914,11 +4871,11 @@ loop191:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop191
+	JGE          loop193
 
-tail194:
+tail196:
 	ADDQ         $0x02, BX
-	JZ           done193
+	JZ           done195
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -3962,82 +4919,100 @@ tail194:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done193:
+done195:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
 	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
+	VADDPS  64(CX), Z19, Z19
 	VMOVUPS Z19, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z20, Z20
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z20, Z20
 	VMOVUPS Z20, (AX)
-	VADDPS  64(AX), Z21, Z21
+	VADDPS  64(CX), Z21, Z21
 	VMOVUPS Z21, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z22, Z22
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z22, Z22
 	VMOVUPS Z22, (AX)
-	VADDPS  64(AX), Z23, Z23
+	VADDPS  64(CX), Z23, Z23
 	VMOVUPS Z23, 64(AX)
 	VZEROUPPER
 	RET
 
-rows180:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, BX
-	JL     tail198
+rows182:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       old+8(FP), DI
+	MOVQ       oldStride+24(FP), R8
+	PREFETCHT0 (DI)
+	PREFETCHT0 124(DI)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	SUBQ       $0x02, BX
+	JL         tail200
 
-loop195:
+loop197:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -4052,11 +5027,11 @@ loop195:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop195
+	JGE          loop197
 
-tail198:
+tail200:
 	ADDQ         $0x02, BX
-	JZ           done197
+	JZ           done199
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -4065,31 +5040,41 @@ tail198:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000004, DX
 
-done197:
+done199:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
 	VZEROUPPER
 	RET
 
-rows181:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, BX
-	JL     tail202
+rows183:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	SUBQ       $0x02, BX
+	JL         tail204
 
-loop199:
+loop201:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -4110,11 +5095,11 @@ loop199:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop199
+	JGE          loop201
 
-tail202:
+tail204:
 	ADDQ         $0x02, BX
-	JZ           done201
+	JZ           done203
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -4126,38 +5111,52 @@ tail202:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000004, DX
 
-done201:
+done203:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
 	VZEROUPPER
 	RET
 
-rows182:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, BX
-	JL     tail206
+rows184:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	SUBQ       $0x02, BX
+	JL         tail208
 
-loop203:
+loop205:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -4184,11 +5183,11 @@ loop203:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop203
+	JGE          loop205
 
-tail206:
+tail208:
 	ADDQ         $0x02, BX
-	JZ           done205
+	JZ           done207
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -4203,45 +5202,63 @@ tail206:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000004, DX
 
-done205:
+done207:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
 	VZEROUPPER
 	RET
 
-rows183:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, BX
-	JL     tail210
+rows185:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	MOVQ       old+8(FP), R9
+	MOVQ       oldStride+24(FP), R10
+	PREFETCHT0 (R9)
+	PREFETCHT0 124(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 124(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 124(R9)
+	ADDQ       R10, R9
+	PREFETCHT0 (R9)
+	PREFETCHT0 124(R9)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	SUBQ       $0x02, BX
+	JL         tail212
 
-loop207:
+loop209:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -4274,11 +5291,11 @@ loop207:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop207
+	JGE          loop209
 
-tail210:
+tail212:
 	ADDQ         $0x02, BX
-	JZ           done209
+	JZ           done211
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -4296,53 +5313,75 @@ tail210:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000004, DX
 
-done209:
+done211:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
 	VZEROUPPER
 	RET
 
-rows184:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, BX
-	JL     tail214
+rows186:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	SUBQ       $0x02, BX
+	JL         tail216
 
-loop211:
+loop213:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -4382,11 +5421,11 @@ loop211:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop211
+	JGE          loop213
 
-tail214:
+tail216:
 	ADDQ         $0x02, BX
-	JZ           done213
+	JZ           done215
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -4408,60 +5447,86 @@ tail214:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done213:
+done215:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
 	VZEROUPPER
 	RET
 
-rows185:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, BX
-	JL     tail218
+rows187:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	SUBQ       $0x02, BX
+	JL         tail220
 
-loop215:
+loop217:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -4507,11 +5572,11 @@ loop215:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop215
+	JGE          loop217
 
-tail218:
+tail220:
 	ADDQ         $0x02, BX
-	JZ           done217
+	JZ           done219
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -4536,67 +5601,97 @@ tail218:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done217:
+done219:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
 	VZEROUPPER
 	RET
 
-rows186:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	SUBQ   $0x02, BX
-	JL     tail222
+rows188:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	SUBQ       $0x02, BX
+	JL         tail224
 
-loop219:
+loop221:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -4648,11 +5743,11 @@ loop219:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop219
+	JGE          loop221
 
-tail222:
+tail224:
 	ADDQ         $0x02, BX
-	JZ           done221
+	JZ           done223
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -4680,74 +5775,108 @@ tail222:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done221:
+done223:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
 	VZEROUPPER
 	RET
 
-rows187:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, BX
-	JL     tail226
+rows189:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	MOVQ       old+8(FP), R10
+	MOVQ       oldStride+24(FP), R11
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	ADDQ       R11, R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 124(R10)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	SUBQ       $0x02, BX
+	JL         tail228
 
-loop223:
+loop225:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -4805,11 +5934,11 @@ loop223:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop223
+	JGE          loop225
 
-tail226:
+tail228:
 	ADDQ         $0x02, BX
-	JZ           done225
+	JZ           done227
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -4840,82 +5969,120 @@ tail226:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done225:
+done227:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
 	VZEROUPPER
 	RET
 
-rows188:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	LEAQ   (R9)(DI*4), R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, BX
-	JL     tail230
+rows190:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	LEAQ       (R9)(DI*4), R10
+	MOVQ       old+8(FP), R11
+	MOVQ       oldStride+24(FP), R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	SUBQ       $0x02, BX
+	JL         tail232
 
-loop227:
+loop229:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -4980,11 +6147,11 @@ loop227:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop227
+	JGE          loop229
 
-tail230:
+tail232:
 	ADDQ         $0x02, BX
-	JZ           done229
+	JZ           done231
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -5019,89 +6186,131 @@ tail230:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done229:
+done231:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
 	VZEROUPPER
 	RET
 
-rows189:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	LEAQ   (R9)(DI*4), R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	SUBQ   $0x02, BX
-	JL     tail234
+rows191:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	LEAQ       (R9)(DI*4), R10
+	MOVQ       old+8(FP), R11
+	MOVQ       oldStride+24(FP), R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	SUBQ       $0x02, BX
+	JL         tail236
 
-loop231:
+loop233:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -5172,11 +6381,11 @@ loop231:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop231
+	JGE          loop233
 
-tail234:
+tail236:
 	ADDQ         $0x02, BX
-	JZ           done233
+	JZ           done235
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -5214,96 +6423,142 @@ tail234:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done233:
+done235:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
 	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
+	VADDPS  64(CX), Z19, Z19
 	VMOVUPS Z19, 64(AX)
 	VZEROUPPER
 	RET
 
-rows190:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	LEAQ   (DI)(DI*2), R8
-	LEAQ   (DX)(DI*4), R9
-	LEAQ   (R9)(DI*4), R10
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	SUBQ   $0x02, BX
-	JL     tail238
+rows192:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	LEAQ       (DI)(DI*2), R8
+	LEAQ       (DX)(DI*4), R9
+	LEAQ       (R9)(DI*4), R10
+	MOVQ       old+8(FP), R11
+	MOVQ       oldStride+24(FP), R12
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	ADDQ       R12, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 124(R11)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	SUBQ       $0x02, BX
+	JL         tail240
 
-loop235:
+loop237:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -5380,11 +6635,11 @@ loop235:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop235
+	JGE          loop237
 
-tail238:
+tail240:
 	ADDQ         $0x02, BX
-	JZ           done237
+	JZ           done239
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -5425,125 +6680,175 @@ tail238:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done237:
+done239:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
 	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
+	VADDPS  64(CX), Z19, Z19
 	VMOVUPS Z19, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z20, Z20
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z20, Z20
 	VMOVUPS Z20, (AX)
-	VADDPS  64(AX), Z21, Z21
+	VADDPS  64(CX), Z21, Z21
 	VMOVUPS Z21, 64(AX)
 	VZEROUPPER
 	RET
 
-// func columnsx2AVX512(dst *float32, dstStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-72
-	MOVQ   rows+64(FP), AX
-	CMPQ   AX, $0x01
-	JE     rows239
-	CMPQ   AX, $0x02
-	JE     rows240
-	CMPQ   AX, $0x03
-	JE     rows241
-	CMPQ   AX, $0x04
-	JE     rows242
-	CMPQ   AX, $0x05
-	JE     rows243
-	CMPQ   AX, $0x06
-	JE     rows244
-	CMPQ   AX, $0x07
-	JE     rows245
-	CMPQ   AX, $0x08
-	JE     rows246
-	CMPQ   AX, $0x09
-	JE     rows247
-	CMPQ   AX, $0x0a
-	JE     rows248
-	CMPQ   AX, $0x0b
-	JE     rows249
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, BX
-	JL     tail253
+// func columnsx2AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
+	MOVQ       rows+80(FP), AX
+	CMPQ       AX, $0x01
+	JE         rows241
+	CMPQ       AX, $0x02
+	JE         rows242
+	CMPQ       AX, $0x03
+	JE         rows243
+	CMPQ       AX, $0x04
+	JE         rows244
+	CMPQ       AX, $0x05
+	JE         rows245
+	CMPQ       AX, $0x06
+	JE         rows246
+	CMPQ       AX, $0x07
+	JE         rows247
+	CMPQ       AX, $0x08
+	JE         rows248
+	CMPQ       AX, $0x09
+	JE         rows249
+	CMPQ       AX, $0x0a
+	JE         rows250
+	CMPQ       AX, $0x0b
+	JE         rows251
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	VXORPS     Z22, Z22, Z22
+	VXORPS     Z23, Z23, Z23
+	SUBQ       $0x02, BX
+	JL         tail255
 
-loop250:
+loop252:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -5625,11 +6930,11 @@ loop250:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop250
+	JGE          loop252
 
-tail253:
+tail255:
 	ADDQ         $0x02, BX
-	JZ           done252
+	JZ           done254
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -5671,1323 +6976,1621 @@ tail253:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 
-done252:
+done254:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
 	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
+	VADDPS  64(CX), Z19, Z19
 	VMOVUPS Z19, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z20, Z20
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z20, Z20
 	VMOVUPS Z20, (AX)
-	VADDPS  64(AX), Z21, Z21
+	VADDPS  64(CX), Z21, Z21
 	VMOVUPS Z21, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z22, Z22
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z22, Z22
 	VMOVUPS Z22, (AX)
-	VADDPS  64(AX), Z23, Z23
+	VADDPS  64(CX), Z23, Z23
 	VMOVUPS Z23, 64(AX)
 	VZEROUPPER
 	RET
 
-rows239:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, BX
-	JL     tail257
-
-loop254:
-	VMOVUPS      (AX), Z2
-	VMOVUPS      (AX)(SI*1), Z3
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, DX
-	VMOVUPS      (AX), Z2
-	VMOVUPS      (AX)(SI*1), Z3
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, DX
-	SUBQ         $0x02, BX
-	JGE          loop254
-
-tail257:
-	ADDQ         $0x02, BX
-	JZ           done256
-	VMOVUPS      (AX), Z2
-	VMOVUPS      (AX)(SI*1), Z3
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
-	ADDQ         DI, DX
-
-done256:
-	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
-	VMOVUPS Z1, 64(AX)
-	VZEROUPPER
-	RET
-
-rows240:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, BX
-	JL     tail261
-
-loop258:
-	VMOVUPS      (AX), Z4
-	VMOVUPS      (AX)(SI*1), Z5
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, DX
-	VMOVUPS      (AX), Z4
-	VMOVUPS      (AX)(SI*1), Z5
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, DX
-	SUBQ         $0x02, BX
-	JGE          loop258
-
-tail261:
-	ADDQ         $0x02, BX
-	JZ           done260
-	VMOVUPS      (AX), Z4
-	VMOVUPS      (AX)(SI*1), Z5
-	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS 4(DX), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         DI, DX
-
-done260:
-	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
-	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
-	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
-	VMOVUPS Z3, 64(AX)
-	VZEROUPPER
-	RET
-
 rows241:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, BX
-	JL     tail265
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	SUBQ       $0x02, BX
+	JL         tail259
 
-loop262:
-	VMOVUPS      (AX), Z6
-	VMOVUPS      (AX)(SI*1), Z7
+loop256:
+	VMOVUPS      (AX), Z2
+	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z6
-	VMOVUPS      (AX)(SI*1), Z7
+	VMOVUPS      (AX), Z2
+	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop262
+	JGE          loop256
 
-tail265:
+tail259:
 	ADDQ         $0x02, BX
-	JZ           done264
-	VMOVUPS      (AX), Z6
-	VMOVUPS      (AX)(SI*1), Z7
+	JZ           done258
+	VMOVUPS      (AX), Z2
+	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS 4(DX), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS 8(DX), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VBROADCASTSS (DX), Z4
+	VFMADD231PS  Z2, Z4, Z0
+	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 
-done264:
+done258:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), DX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
-	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
-	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
-	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
-	VMOVUPS Z5, 64(AX)
 	VZEROUPPER
 	RET
 
 rows242:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, BX
-	JL     tail269
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	SUBQ       $0x02, BX
+	JL         tail263
 
-loop266:
-	VMOVUPS      (AX), Z8
-	VMOVUPS      (AX)(SI*1), Z9
+loop260:
+	VMOVUPS      (AX), Z4
+	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z8
-	VMOVUPS      (AX)(SI*1), Z9
+	VMOVUPS      (AX), Z4
+	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop266
+	JGE          loop260
 
-tail269:
+tail263:
 	ADDQ         $0x02, BX
-	JZ           done268
-	VMOVUPS      (AX), Z8
-	VMOVUPS      (AX)(SI*1), Z9
+	JZ           done262
+	VMOVUPS      (AX), Z4
+	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS 4(DX), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS 8(DX), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS 12(DX), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 
-done268:
+done262:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
-	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
-	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
-	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
-	VMOVUPS Z7, 64(AX)
 	VZEROUPPER
 	RET
 
 rows243:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, BX
-	JL     tail273
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	SUBQ       $0x02, BX
+	JL         tail267
 
-loop270:
-	VMOVUPS      (AX), Z10
-	VMOVUPS      (AX)(SI*1), Z11
+loop264:
+	VMOVUPS      (AX), Z6
+	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS 4(DX), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 8(DX), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS 12(DX), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS 16(DX), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z10
-	VMOVUPS      (AX)(SI*1), Z11
+	VMOVUPS      (AX), Z6
+	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS 4(DX), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 8(DX), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS 12(DX), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS 16(DX), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop270
+	JGE          loop264
 
-tail273:
+tail267:
 	ADDQ         $0x02, BX
-	JZ           done272
-	VMOVUPS      (AX), Z10
-	VMOVUPS      (AX)(SI*1), Z11
+	JZ           done266
+	VMOVUPS      (AX), Z6
+	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS 4(DX), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 8(DX), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS 12(DX), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS 16(DX), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VBROADCASTSS (DX), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS 4(DX), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS 8(DX), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 
-done272:
+done266:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
-	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
-	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
-	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
-	VMOVUPS Z9, 64(AX)
 	VZEROUPPER
 	RET
 
 rows244:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, BX
-	JL     tail277
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	SUBQ       $0x02, BX
+	JL         tail271
 
-loop274:
-	VMOVUPS      (AX), Z12
-	VMOVUPS      (AX)(SI*1), Z13
+loop268:
+	VMOVUPS      (AX), Z8
+	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS 4(DX), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS 8(DX), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS 12(DX), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS 16(DX), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS 20(DX), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z12
-	VMOVUPS      (AX)(SI*1), Z13
+	VMOVUPS      (AX), Z8
+	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS 4(DX), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS 8(DX), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS 12(DX), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS 16(DX), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS 20(DX), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop274
+	JGE          loop268
 
-tail277:
+tail271:
 	ADDQ         $0x02, BX
-	JZ           done276
-	VMOVUPS      (AX), Z12
-	VMOVUPS      (AX)(SI*1), Z13
+	JZ           done270
+	VMOVUPS      (AX), Z8
+	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS 4(DX), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS 8(DX), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS 12(DX), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS 16(DX), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS 20(DX), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VBROADCASTSS (DX), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(DX), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 8(DX), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 12(DX), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 
-done276:
+done270:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
-	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
-	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
-	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
-	VMOVUPS Z11, 64(AX)
 	VZEROUPPER
 	RET
 
 rows245:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	SUBQ   $0x02, BX
-	JL     tail281
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	SUBQ       $0x02, BX
+	JL         tail275
 
-loop278:
-	VMOVUPS      (AX), Z14
-	VMOVUPS      (AX)(SI*1), Z15
+loop272:
+	VMOVUPS      (AX), Z10
+	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS 4(DX), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 8(DX), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS 12(DX), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 16(DX), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS 20(DX), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS 24(DX), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VBROADCASTSS (DX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 4(DX), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 8(DX), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 12(DX), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 16(DX), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z14
-	VMOVUPS      (AX)(SI*1), Z15
+	VMOVUPS      (AX), Z10
+	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS 4(DX), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 8(DX), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS 12(DX), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 16(DX), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS 20(DX), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS 24(DX), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VBROADCASTSS (DX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 4(DX), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 8(DX), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 12(DX), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 16(DX), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop278
+	JGE          loop272
 
-tail281:
+tail275:
 	ADDQ         $0x02, BX
-	JZ           done280
-	VMOVUPS      (AX), Z14
-	VMOVUPS      (AX)(SI*1), Z15
+	JZ           done274
+	VMOVUPS      (AX), Z10
+	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS 4(DX), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 8(DX), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS 12(DX), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 16(DX), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS 20(DX), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS 24(DX), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VBROADCASTSS (DX), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS 4(DX), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 8(DX), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS 12(DX), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS 16(DX), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 
-done280:
+done274:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
-	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
-	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
-	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
-	VMOVUPS Z13, 64(AX)
 	VZEROUPPER
 	RET
 
 rows246:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, BX
-	JL     tail285
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	SUBQ       $0x02, BX
+	JL         tail279
 
-loop282:
-	VMOVUPS      (AX), Z16
-	VMOVUPS      (AX)(SI*1), Z17
+loop276:
+	VMOVUPS      (AX), Z12
+	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 4(DX), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 8(DX), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 12(DX), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 16(DX), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 20(DX), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 24(DX), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 28(DX), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
+	VBROADCASTSS (DX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS 4(DX), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS 8(DX), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS 12(DX), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 16(DX), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS 20(DX), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z16
-	VMOVUPS      (AX)(SI*1), Z17
+	VMOVUPS      (AX), Z12
+	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 4(DX), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 8(DX), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 12(DX), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 16(DX), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 20(DX), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 24(DX), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 28(DX), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
+	VBROADCASTSS (DX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS 4(DX), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS 8(DX), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS 12(DX), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 16(DX), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS 20(DX), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop282
+	JGE          loop276
 
-tail285:
+tail279:
 	ADDQ         $0x02, BX
-	JZ           done284
-	VMOVUPS      (AX), Z16
-	VMOVUPS      (AX)(SI*1), Z17
+	JZ           done278
+	VMOVUPS      (AX), Z12
+	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS 4(DX), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS 8(DX), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS 12(DX), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS 16(DX), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS 20(DX), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS 24(DX), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS 28(DX), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
+	VBROADCASTSS (DX), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS 4(DX), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS 8(DX), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS 12(DX), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS 16(DX), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS 20(DX), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 
-done284:
+done278:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
-	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
-	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
-	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
-	VMOVUPS Z15, 64(AX)
 	VZEROUPPER
 	RET
 
 rows247:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, BX
-	JL     tail289
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	SUBQ       $0x02, BX
+	JL         tail283
 
-loop286:
-	VMOVUPS      (AX), Z18
-	VMOVUPS      (AX)(SI*1), Z19
+loop280:
+	VMOVUPS      (AX), Z14
+	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z20
-	VFMADD231PS  Z18, Z20, Z0
-	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS 4(DX), Z20
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 8(DX), Z20
-	VFMADD231PS  Z18, Z20, Z4
-	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS 12(DX), Z20
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 16(DX), Z20
-	VFMADD231PS  Z18, Z20, Z8
-	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS 20(DX), Z20
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 24(DX), Z20
-	VFMADD231PS  Z18, Z20, Z12
-	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS 28(DX), Z20
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS 32(DX), Z20
-	VFMADD231PS  Z18, Z20, Z16
-	VFMADD231PS  Z19, Z20, Z17
+	VBROADCASTSS (DX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS 4(DX), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 8(DX), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS 12(DX), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 16(DX), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS 20(DX), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS 24(DX), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z18
-	VMOVUPS      (AX)(SI*1), Z19
+	VMOVUPS      (AX), Z14
+	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z20
-	VFMADD231PS  Z18, Z20, Z0
-	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS 4(DX), Z20
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 8(DX), Z20
-	VFMADD231PS  Z18, Z20, Z4
-	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS 12(DX), Z20
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 16(DX), Z20
-	VFMADD231PS  Z18, Z20, Z8
-	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS 20(DX), Z20
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 24(DX), Z20
-	VFMADD231PS  Z18, Z20, Z12
-	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS 28(DX), Z20
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS 32(DX), Z20
-	VFMADD231PS  Z18, Z20, Z16
-	VFMADD231PS  Z19, Z20, Z17
+	VBROADCASTSS (DX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS 4(DX), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 8(DX), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS 12(DX), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 16(DX), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS 20(DX), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS 24(DX), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop286
+	JGE          loop280
 
-tail289:
+tail283:
 	ADDQ         $0x02, BX
-	JZ           done288
-	VMOVUPS      (AX), Z18
-	VMOVUPS      (AX)(SI*1), Z19
+	JZ           done282
+	VMOVUPS      (AX), Z14
+	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z20
-	VFMADD231PS  Z18, Z20, Z0
-	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS 4(DX), Z20
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 8(DX), Z20
-	VFMADD231PS  Z18, Z20, Z4
-	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS 12(DX), Z20
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 16(DX), Z20
-	VFMADD231PS  Z18, Z20, Z8
-	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS 20(DX), Z20
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 24(DX), Z20
-	VFMADD231PS  Z18, Z20, Z12
-	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS 28(DX), Z20
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS 32(DX), Z20
-	VFMADD231PS  Z18, Z20, Z16
-	VFMADD231PS  Z19, Z20, Z17
+	VBROADCASTSS (DX), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS 4(DX), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 8(DX), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS 12(DX), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 16(DX), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS 20(DX), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS 24(DX), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 
-done288:
+done282:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
-	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
-	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
-	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
-	VMOVUPS Z17, 64(AX)
 	VZEROUPPER
 	RET
 
 rows248:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	SUBQ   $0x02, BX
-	JL     tail293
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	SUBQ       $0x02, BX
+	JL         tail287
 
-loop290:
-	VMOVUPS      (AX), Z20
-	VMOVUPS      (AX)(SI*1), Z21
+loop284:
+	VMOVUPS      (AX), Z16
+	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS 4(DX), Z22
-	VFMADD231PS  Z20, Z22, Z2
-	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS 8(DX), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS 12(DX), Z22
-	VFMADD231PS  Z20, Z22, Z6
-	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS 16(DX), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS 20(DX), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS 24(DX), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS 28(DX), Z22
-	VFMADD231PS  Z20, Z22, Z14
-	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS 32(DX), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 36(DX), Z22
-	VFMADD231PS  Z20, Z22, Z18
-	VFMADD231PS  Z21, Z22, Z19
+	VBROADCASTSS (DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(DX), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(DX), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(DX), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 16(DX), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 20(DX), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 24(DX), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 28(DX), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
-	VMOVUPS      (AX), Z20
-	VMOVUPS      (AX)(SI*1), Z21
+	VMOVUPS      (AX), Z16
+	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS 4(DX), Z22
-	VFMADD231PS  Z20, Z22, Z2
-	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS 8(DX), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS 12(DX), Z22
-	VFMADD231PS  Z20, Z22, Z6
-	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS 16(DX), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS 20(DX), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS 24(DX), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS 28(DX), Z22
-	VFMADD231PS  Z20, Z22, Z14
-	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS 32(DX), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 36(DX), Z22
-	VFMADD231PS  Z20, Z22, Z18
-	VFMADD231PS  Z21, Z22, Z19
+	VBROADCASTSS (DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(DX), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(DX), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(DX), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 16(DX), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 20(DX), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 24(DX), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 28(DX), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop290
+	JGE          loop284
 
-tail293:
+tail287:
 	ADDQ         $0x02, BX
-	JZ           done292
-	VMOVUPS      (AX), Z20
-	VMOVUPS      (AX)(SI*1), Z21
+	JZ           done286
+	VMOVUPS      (AX), Z16
+	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
-	VBROADCASTSS (DX), Z22
-	VFMADD231PS  Z20, Z22, Z0
-	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS 4(DX), Z22
-	VFMADD231PS  Z20, Z22, Z2
-	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS 8(DX), Z22
-	VFMADD231PS  Z20, Z22, Z4
-	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS 12(DX), Z22
-	VFMADD231PS  Z20, Z22, Z6
-	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS 16(DX), Z22
-	VFMADD231PS  Z20, Z22, Z8
-	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS 20(DX), Z22
-	VFMADD231PS  Z20, Z22, Z10
-	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS 24(DX), Z22
-	VFMADD231PS  Z20, Z22, Z12
-	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS 28(DX), Z22
-	VFMADD231PS  Z20, Z22, Z14
-	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS 32(DX), Z22
-	VFMADD231PS  Z20, Z22, Z16
-	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS 36(DX), Z22
-	VFMADD231PS  Z20, Z22, Z18
-	VFMADD231PS  Z21, Z22, Z19
+	VBROADCASTSS (DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(DX), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(DX), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(DX), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 16(DX), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 20(DX), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 24(DX), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 28(DX), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 
-done292:
+done286:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
-	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
-	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
-	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
-	VMOVUPS Z19, 64(AX)
 	VZEROUPPER
 	RET
 
 rows249:
-	MOVQ   w+16(FP), AX
-	MOVQ   wStep+32(FP), CX
-	MOVQ   x+40(FP), DX
-	MOVQ   n+56(FP), BX
-	MOVQ   wTile+24(FP), SI
-	MOVQ   xStride+48(FP), DI
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	SUBQ   $0x02, BX
-	JL     tail297
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	SUBQ       $0x02, BX
+	JL         tail291
 
-loop294:
+loop288:
+	VMOVUPS      (AX), Z18
+	VMOVUPS      (AX)(SI*1), Z19
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS 4(DX), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 8(DX), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS 12(DX), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 16(DX), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS 20(DX), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 24(DX), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS 28(DX), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS 32(DX), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         DI, DX
+	VMOVUPS      (AX), Z18
+	VMOVUPS      (AX)(SI*1), Z19
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS 4(DX), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 8(DX), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS 12(DX), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 16(DX), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS 20(DX), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 24(DX), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS 28(DX), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS 32(DX), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         DI, DX
+	SUBQ         $0x02, BX
+	JGE          loop288
+
+tail291:
+	ADDQ         $0x02, BX
+	JZ           done290
+	VMOVUPS      (AX), Z18
+	VMOVUPS      (AX)(SI*1), Z19
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z20
+	VFMADD231PS  Z18, Z20, Z0
+	VFMADD231PS  Z19, Z20, Z1
+	VBROADCASTSS 4(DX), Z20
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 8(DX), Z20
+	VFMADD231PS  Z18, Z20, Z4
+	VFMADD231PS  Z19, Z20, Z5
+	VBROADCASTSS 12(DX), Z20
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 16(DX), Z20
+	VFMADD231PS  Z18, Z20, Z8
+	VFMADD231PS  Z19, Z20, Z9
+	VBROADCASTSS 20(DX), Z20
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 24(DX), Z20
+	VFMADD231PS  Z18, Z20, Z12
+	VFMADD231PS  Z19, Z20, Z13
+	VBROADCASTSS 28(DX), Z20
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS 32(DX), Z20
+	VFMADD231PS  Z18, Z20, Z16
+	VFMADD231PS  Z19, Z20, Z17
+	ADDQ         DI, DX
+
+done290:
+	MOVQ    dst+0(FP), AX
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(CX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(CX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(CX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(CX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	VZEROUPPER
+	RET
+
+rows250:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	SUBQ       $0x02, BX
+	JL         tail295
+
+loop292:
+	VMOVUPS      (AX), Z20
+	VMOVUPS      (AX)(SI*1), Z21
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS 4(DX), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS 8(DX), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS 12(DX), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS 16(DX), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS 20(DX), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS 24(DX), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS 28(DX), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS 32(DX), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 36(DX), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         DI, DX
+	VMOVUPS      (AX), Z20
+	VMOVUPS      (AX)(SI*1), Z21
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS 4(DX), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS 8(DX), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS 12(DX), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS 16(DX), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS 20(DX), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS 24(DX), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS 28(DX), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS 32(DX), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 36(DX), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         DI, DX
+	SUBQ         $0x02, BX
+	JGE          loop292
+
+tail295:
+	ADDQ         $0x02, BX
+	JZ           done294
+	VMOVUPS      (AX), Z20
+	VMOVUPS      (AX)(SI*1), Z21
+	ADDQ         CX, AX
+	VBROADCASTSS (DX), Z22
+	VFMADD231PS  Z20, Z22, Z0
+	VFMADD231PS  Z21, Z22, Z1
+	VBROADCASTSS 4(DX), Z22
+	VFMADD231PS  Z20, Z22, Z2
+	VFMADD231PS  Z21, Z22, Z3
+	VBROADCASTSS 8(DX), Z22
+	VFMADD231PS  Z20, Z22, Z4
+	VFMADD231PS  Z21, Z22, Z5
+	VBROADCASTSS 12(DX), Z22
+	VFMADD231PS  Z20, Z22, Z6
+	VFMADD231PS  Z21, Z22, Z7
+	VBROADCASTSS 16(DX), Z22
+	VFMADD231PS  Z20, Z22, Z8
+	VFMADD231PS  Z21, Z22, Z9
+	VBROADCASTSS 20(DX), Z22
+	VFMADD231PS  Z20, Z22, Z10
+	VFMADD231PS  Z21, Z22, Z11
+	VBROADCASTSS 24(DX), Z22
+	VFMADD231PS  Z20, Z22, Z12
+	VFMADD231PS  Z21, Z22, Z13
+	VBROADCASTSS 28(DX), Z22
+	VFMADD231PS  Z20, Z22, Z14
+	VFMADD231PS  Z21, Z22, Z15
+	VBROADCASTSS 32(DX), Z22
+	VFMADD231PS  Z20, Z22, Z16
+	VFMADD231PS  Z21, Z22, Z17
+	VBROADCASTSS 36(DX), Z22
+	VFMADD231PS  Z20, Z22, Z18
+	VFMADD231PS  Z21, Z22, Z19
+	ADDQ         DI, DX
+
+done294:
+	MOVQ    dst+0(FP), AX
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	VADDPS  64(CX), Z3, Z3
+	VMOVUPS Z3, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	VADDPS  64(CX), Z11, Z11
+	VMOVUPS Z11, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	VADDPS  64(CX), Z15, Z15
+	VMOVUPS Z15, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	VADDPS  64(CX), Z17, Z17
+	VMOVUPS Z17, 64(AX)
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(AX)
+	VZEROUPPER
+	RET
+
+rows251:
+	MOVQ       w+32(FP), AX
+	MOVQ       wStep+48(FP), CX
+	MOVQ       x+56(FP), DX
+	MOVQ       n+72(FP), BX
+	MOVQ       wTile+40(FP), SI
+	MOVQ       xStride+64(FP), DI
+	MOVQ       old+8(FP), R8
+	MOVQ       oldStride+24(FP), R9
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	ADDQ       R9, R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 124(R8)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	VXORPS     Z11, Z11, Z11
+	VXORPS     Z12, Z12, Z12
+	VXORPS     Z13, Z13, Z13
+	VXORPS     Z14, Z14, Z14
+	VXORPS     Z15, Z15, Z15
+	VXORPS     Z16, Z16, Z16
+	VXORPS     Z17, Z17, Z17
+	VXORPS     Z18, Z18, Z18
+	VXORPS     Z19, Z19, Z19
+	VXORPS     Z20, Z20, Z20
+	VXORPS     Z21, Z21, Z21
+	SUBQ       $0x02, BX
+	JL         tail299
+
+loop296:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -7063,11 +8666,11 @@ loop294:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop294
+	JGE          loop296
 
-tail297:
+tail299:
 	ADDQ         $0x02, BX
-	JZ           done296
+	JZ           done298
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -7106,61 +8709,74 @@ tail297:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 
-done296:
+done298:
 	MOVQ    dst+0(FP), AX
-	VADDPS  (AX), Z0, Z0
+	MOVQ    old+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    oldStride+24(FP), BX
+	VADDPS  (CX), Z0, Z0
 	VMOVUPS Z0, (AX)
-	VADDPS  64(AX), Z1, Z1
+	VADDPS  64(CX), Z1, Z1
 	VMOVUPS Z1, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z2, Z2
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z2, Z2
 	VMOVUPS Z2, (AX)
-	VADDPS  64(AX), Z3, Z3
+	VADDPS  64(CX), Z3, Z3
 	VMOVUPS Z3, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z4, Z4
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z4, Z4
 	VMOVUPS Z4, (AX)
-	VADDPS  64(AX), Z5, Z5
+	VADDPS  64(CX), Z5, Z5
 	VMOVUPS Z5, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z6, Z6
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z6, Z6
 	VMOVUPS Z6, (AX)
-	VADDPS  64(AX), Z7, Z7
+	VADDPS  64(CX), Z7, Z7
 	VMOVUPS Z7, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z8, Z8
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z8, Z8
 	VMOVUPS Z8, (AX)
-	VADDPS  64(AX), Z9, Z9
+	VADDPS  64(CX), Z9, Z9
 	VMOVUPS Z9, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z10, Z10
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z10, Z10
 	VMOVUPS Z10, (AX)
-	VADDPS  64(AX), Z11, Z11
+	VADDPS  64(CX), Z11, Z11
 	VMOVUPS Z11, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z12, Z12
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z12, Z12
 	VMOVUPS Z12, (AX)
-	VADDPS  64(AX), Z13, Z13
+	VADDPS  64(CX), Z13, Z13
 	VMOVUPS Z13, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z14, Z14
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z14, Z14
 	VMOVUPS Z14, (AX)
-	VADDPS  64(AX), Z15, Z15
+	VADDPS  64(CX), Z15, Z15
 	VMOVUPS Z15, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z16, Z16
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z16, Z16
 	VMOVUPS Z16, (AX)
-	VADDPS  64(AX), Z17, Z17
+	VADDPS  64(CX), Z17, Z17
 	VMOVUPS Z17, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z18, Z18
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z18, Z18
 	VMOVUPS Z18, (AX)
-	VADDPS  64(AX), Z19, Z19
+	VADDPS  64(CX), Z19, Z19
 	VMOVUPS Z19, 64(AX)
-	ADDQ    dstStride+8(FP), AX
-	VADDPS  (AX), Z20, Z20
+	ADDQ    DX, AX
+	ADDQ    BX, CX
+	VADDPS  (CX), Z20, Z20
 	VMOVUPS Z20, (AX)
-	VADDPS  64(AX), Z21, Z21
+	VADDPS  64(CX), Z21, Z21
 	VMOVUPS Z21, 64(AX)
 	VZEROUPPER
 	RET

@@ -49,8 +49,8 @@ func tileSums(i isa, tiles int, byColumns bool) {
 	if i == avx2 {
 		most = 6
 	}
-	text(name, "func(dst *float32, dstStride int, w *float32, wTile, wStep int, x *float32, xStride, n, rows int)")
-	Doc(fmt.Sprintf("%s adds the products of 1 to %d rows with %d tiles to dst; strides are in bytes.", name, most, tiles))
+	text(name, "func(dst, old *float32, dstStride, oldStride int, w *float32, wTile, wStep int, x *float32, xStride, n, rows int)")
+	Doc(fmt.Sprintf("%s writes to dst the products of 1 to %d rows with %d tiles, added to old; strides are in bytes.", name, most, tiles))
 	rows := arg("rows")
 	bodies := make([]string, most)
 	for r := 1; r < most; r++ {
@@ -79,6 +79,15 @@ func (g *tileSum) body() {
 	if !g.byColumns {
 		g.x.begin(g.rows)
 	}
+	// What is added to comes from afar meanwhile.
+	old, oldStride := arg("old"), arg("oldStride")
+	for r := range g.rows {
+		PREFETCHT0(at(old, 0))
+		PREFETCHT0(at(old, 64*g.tiles-4))
+		if r+1 < g.rows {
+			ADDQ(oldStride, old)
+		}
+	}
 	each := g.tiles * g.i.parts()
 	g.acc = g.i.vecs(g.rows * each)
 	g.i.zero(g.acc...)
@@ -95,14 +104,15 @@ func (g *tileSum) body() {
 	Label(one)
 	g.columns(1)
 	Label(done)
-	dst := arg("dst")
+	dst, old, dstStride, oldStride := arg("dst"), arg("old"), arg("dstStride"), arg("oldStride")
 	for r := range g.rows {
 		for k, a := range g.acc[r*each : (r+1)*each] {
-			VADDPS(at(dst, k*g.i.width()), a, a)
+			VADDPS(at(old, k*g.i.width()), a, a)
 			VMOVUPS(a, at(dst, k*g.i.width()))
 		}
 		if r+1 < g.rows {
-			ADDQ(NewParamAddr("dstStride", 8), dst)
+			ADDQ(dstStride, dst)
+			ADDQ(oldStride, old)
 		}
 	}
 	ret()
@@ -138,29 +148,35 @@ func (g *tileSum) columns(count int) {
 	}
 }
 
-// copyColumns makes the copy of so many columns of n rows.
+// copyColumns makes the copy of groups of so many columns.
 func copyColumns(width int) {
 	name := fmt.Sprintf("copy%dAVX2", width)
-	text(name, "func(dst, src *float32, stride, n int)")
-	Doc(fmt.Sprintf("%s lays %d columns of n rows, stride bytes apart, row behind row.", name, width))
-	dst, src, stride, n := arg("dst"), arg("src"), arg("stride"), arg("n")
-	loop := label("loop")
-	Label(loop)
+	text(name, "func(dst, src *float32, group, stride, groups, n int)")
+	Doc(fmt.Sprintf("%s lays groups of %d columns of n rows, stride bytes apart, row behind row, groups group bytes apart.", name, width))
+	dst, src, group, stride, n := arg("dst"), arg("src"), arg("group"), arg("stride"), arg("n")
+	row, one := label("row"), label("group")
+	from, to, left := GP64(), GP64(), GP64()
+	Label(row)
+	MOVQ(src, from)
+	MOVQ(dst, to)
+	MOVQ(NewParamAddr("groups", 32), left)
+	Label(one)
 	a := YMM()
-	VMOVUPS(at(src, 0), a)
-	VMOVUPS(a, at(dst, 0))
-	if width == 16 {
-		b := YMM()
-		VMOVUPS(at(src, 32), b)
-		VMOVUPS(b, at(dst, 32))
-	} else {
-		b := XMM()
-		VMOVUPS(at(src, 32), b)
-		VMOVUPS(b, at(dst, 32))
+	VMOVUPS(at(from, 0), a)
+	VMOVUPS(a, at(to, 0))
+	var b reg.VecVirtual = YMM()
+	if width == 12 {
+		b = XMM()
 	}
+	VMOVUPS(at(from, 32), b)
+	VMOVUPS(b, at(to, 32))
+	ADDQ(U32(uint32(4*width)), from)
+	ADDQ(group, to)
+	DECQ(left)
+	JNZ(LabelRef(one))
 	ADDQ(stride, src)
 	ADDQ(U32(uint32(4*width)), dst)
 	DECQ(n)
-	JNZ(LabelRef(loop))
+	JNZ(LabelRef(row))
 	ret()
 }
