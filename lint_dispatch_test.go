@@ -151,7 +151,7 @@ func TestCompiledOnce(t *testing.T) {
 		users     []string
 	}{
 		{"plan/pass", "Compile", []string{"internal/compile lower"}},
-		{"plan", "ParamBlock.Decode", []string{"internal/exec Executor.bind"}},
+		{"plan", "ParamBlock.Decode", []string{"internal/exec Executor.bind", "internal/record Model.bind"}},
 	} {
 		want := m.member(t, c.dir, c.name)
 		var got []string

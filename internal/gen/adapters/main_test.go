@@ -16,16 +16,18 @@ import (
 
 // The committed file is what the generator writes today.
 func TestAdapterTableIsCurrent(t *testing.T) {
-	want, err := generate("exec", plan.Specs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join("..", "..", "exec", "zadapters.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("internal/exec/zadapters.go is not what plan.Specs generates; run go generate ./internal/exec")
+	for pkg, constraint := range map[string]string{"exec": "", "record": "Float"} {
+		want, err := generate(pkg, constraint, plan.Specs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", "..", pkg, "zadapters.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("internal/%s/zadapters.go is not what plan.Specs generates; run go generate ./internal/%[1]s", pkg)
+		}
 	}
 }
 
@@ -55,7 +57,7 @@ func TestMissingAdapterDoesNotBuild(t *testing.T) {
 func TestNewOpcodeDoesNotBuild(t *testing.T) {
 	specs := *plan.Specs
 	specs[36] = &plan.OpSpec{Op: 36, Name: "new_op"}
-	src, err := generate("complete", &specs)
+	src, err := generate("complete", "", &specs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +67,7 @@ func TestNewOpcodeDoesNotBuild(t *testing.T) {
 }
 
 func check(t *testing.T, dir string) error {
-	src, err := generate("complete", plan.Specs)
+	src, err := generate("complete", "", plan.Specs)
 	if err != nil {
 		t.Fatal(err)
 	}

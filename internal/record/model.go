@@ -1,0 +1,161 @@
+package record
+
+import (
+	"fmt"
+
+	"atenia/grad"
+	"atenia/internal/compile"
+	"atenia/internal/pool"
+	"atenia/plan"
+)
+
+// Options choose how a step is recorded. The zero value works.
+type Options struct {
+	// Checkpoint keeps only what goes from layer to layer and computes each
+	// layer a second time on the way back (arXiv 1604.06174). Gradients are the
+	// same bits.
+	Checkpoint bool
+	// Balance is the coefficient of the auxiliary loss of mixtures of experts,
+	// which is added to the loss (arXiv 2101.03961).
+	Balance float64
+	// Pool are the threads of layers that are computed a second time: those of
+	// the tape.
+	Pool *pool.Pool
+}
+
+// A Model is a compiled model that can be recorded. One goroutine may use it.
+type Model[F Float] struct {
+	Options // may be changed between steps
+
+	plan     *plan.ExecutionPlan
+	compiled *compile.Model
+	params   *Params[F]
+	vocab    int
+	ops      []recorder[F]
+	head     *head[F]
+	mixtures int          // instructions that are mixtures of experts
+	experts  int          // of each
+	uses     [][]*leaf[F] // weights that instructions read
+
+	weights  []*weight[F] // by plan.WeightRef
+	borrowed []*leaf[F]
+	made     []*weight[F]
+	trained  []*leaf[F]
+	linears  int
+	ropes    []*ropes[F]
+	layers   []*layer[F] // runs of ops that make one layer each
+	step     step[F]
+	scratch  scratch[F]
+	inner    [2]*grad.Tape[F] // of layers: one computes, one records
+	inside   *step[F]         // on them
+	registry *grad.Registry[F]
+}
+
+// New binds the prefill plan of m to parameters. It reads which of these are
+// frozen and which have low-rank pairs; their values are read at every step, and
+// their Value and Grad must stay where they are. Its errors are
+// [*UntrainedError], [*WeightError] and those of package plan.
+func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
+	if m.Plans.Prefill == nil {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "training needs a prefill plan")
+	}
+	out := &Model[F]{plan: &m.Plans.Prefill.Plan, compiled: m, params: params}
+	p := out.plan
+	if len(p.Inputs) != 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "want a plan from tokens and rows to the logits of a head, its last instruction")
+	}
+	adapters := table[F]()
+	for i := range p.Instructions {
+		if adapters[p.Instructions[i].Op] == nil {
+			return nil, &UntrainedError{Op: p.Instructions[i].Op, Index: i}
+		}
+	}
+	for _, b := range p.Weights {
+		recipe, ok := m.Weights[b.Name]
+		if !ok {
+			return nil, fmt.Errorf("%w: %s: the model has no recipe for it", plan.ErrWeightBinding, b.Name)
+		}
+		w, err := resolve(recipe, params)
+		if err != nil {
+			return nil, err
+		}
+		out.weights = append(out.weights, w)
+	}
+	for i := range p.Instructions {
+		out.uses = append(out.uses, nil)
+		op, err := out.bind(adapters[p.Instructions[i].Op], i)
+		if err != nil {
+			return nil, fmt.Errorf("instruction %d: %w", i, err)
+		}
+		out.ops = append(out.ops, op)
+	}
+	out.head, _ = out.ops[len(out.ops)-1].(*head[F])
+	out.registry = &grad.Registry[F]{}
+	Register(out.registry)
+	out.layers = out.cut()
+	out.step = out.newStep()
+	inside := out.newStep()
+	out.inside = &inside
+	return out, nil
+}
+
+func (m *Model[F]) bind(a Adapter[F], i int) (recorder[F], error) {
+	ins := &m.plan.Instructions[i]
+	b := &Bind[F]{Ins: ins, Spec: plan.Specs.Get(ins.Op), m: m, index: i}
+	var err error
+	if b.Params, err = m.plan.Params[ins.Param].Decode(); err != nil {
+		return nil, err
+	}
+	b.weights = make([]*weight[F], len(ins.Weights))
+	for j, ref := range ins.Weights {
+		if ref != plan.NoWeight {
+			b.weights[j] = m.weights[ref]
+		}
+	}
+	return a(b)
+}
+
+// Registry returns a registry with the gradients of all blocks, for tapes.
+func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
+
+// Params returns the parameters that the model was bound to.
+func (m *Model[F]) Params() *Params[F] { return m.params }
+
+// Loss records the model over a batch and returns the mean cross-entropy of its
+// counted labels, with the auxiliary loss if [Options] ask for it. The tape
+// must know the blocks ([Register]). [grad.Tape.Backward] then adds the
+// gradients to [Param.Grad].
+//
+// The batch must not change until then, and the next Loss of this model comes
+// after the tape was reset. Errors are [*BatchError] and the tape's.
+func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
+	s := &m.step
+	if err := s.start(t, b); err != nil {
+		return 0, err
+	}
+	if err := s.makeWeights(); err != nil {
+		return 0, err
+	}
+	if m.Checkpoint {
+		for _, l := range m.layers {
+			if err := l.record(s); err != nil {
+				return 0, err
+			}
+		}
+	} else {
+		for _, op := range m.ops {
+			if err := op.record(s); err != nil {
+				return 0, err
+			}
+		}
+	}
+	loss := s.regs[m.plan.Outputs[0]]
+	if m.Balance != 0 && len(s.balance) > 0 {
+		aux, err := s.recordBalance()
+		if err != nil {
+			return 0, err
+		}
+		loss = t.Add(loss, t.Scale(aux, F(m.Balance)))
+	}
+	return loss, t.Err()
+}
