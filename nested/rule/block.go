@@ -31,11 +31,7 @@ func New[F Float](name Name, d int, c Config) (*Block[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	core := newRule[F](l)
-	if core == nil {
-		return nil, &ConfigError{"rule", string(name), "another: its arithmetic is not built"}
-	}
-	return &Block[F]{Layout: l, Core: core}, nil
+	return &Block[F]{Layout: l, Core: newRule[F](l)}, nil
 }
 
 // own arrays of a cache, before those of the rule: keys, values, queries and

@@ -16,6 +16,11 @@ type Tokens[F Float] struct {
 	Gate [gates][]F // [T] each; nil for gates that the rule has not
 }
 
+// row returns key, value and query of token t; keys are n wide, values too.
+func (in *Tokens[F]) row(t, n int) (k, v, q []F) {
+	return in.K[t*n:][:n], in.V[t*n:][:n], in.Q[t*n:][:n]
+}
+
 // A Rule is the recurrence of one memory over the tokens of a chunk. It owns
 // scratch memory, so it belongs to one goroutine at a time. States are flat
 // vectors in the order of [Layout.State].
@@ -47,8 +52,18 @@ func newRule[F Float](l *Layout) Rule[F] {
 	switch l.Rule {
 	case Delta, Titans, Hebbian:
 		return newLinear[F](l)
+	case Moneta:
+		return newMoneta[F](l)
+	case YAAD:
+		return newYAAD[F](l)
+	case MEMORA:
+		return newMEMORA[F](l)
+	case Lattice:
+		return newLattice[F](l)
+	case Trellis:
+		return newTrellis[F](l)
 	}
-	return nil
+	return newAtlas[F](l)
 }
 
 // A history is an array of steps of one size: all of them where Backward
@@ -62,7 +77,7 @@ func newHistory[F Float](buf []F, size int) history[F] { return history[F]{buf, 
 
 // at returns step i.
 func (h history[F]) at(i int) []F {
-	n := len(h.buf) / h.size
+	n := max(1, len(h.buf)/h.size)
 	i %= n
 	return h.buf[i*h.size:][:h.size:h.size]
 }
@@ -88,6 +103,18 @@ func grow[F Float](buf []F, n int) []F {
 		return make([]F, n)
 	}
 	return buf[:n]
+}
+
+// start returns the adjoint of the last state as Backward begins with it: a
+// copy of ds, or zeros.
+func start[F Float](buf, ds []F, n int) []F {
+	buf = grow(buf, n)
+	if ds != nil {
+		copy(buf, ds)
+	} else {
+		clear(buf)
+	}
+	return buf
 }
 
 // tiny is where a state counts as zero: decaying products would otherwise end

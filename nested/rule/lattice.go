@@ -1,0 +1,120 @@
+package rule
+
+import (
+	"math"
+
+	"atenia/internal/dense"
+)
+
+// lattice is LatticeOSR (arXiv 2504.05646): slots s_i, the rows of S, stay on
+// the sphere, and a token moves them by one Riemannian step on
+// |v - S^T k|^2 / 2,
+//
+//	r = v - S^T k ;  b = S r ;  U_i = k_i (r - b_i s_i)
+//	S'_i = P_i / |P_i|,  P = rho S + theta U ;  y = S'^T q
+//
+// U_i is orthogonal to s_i, so |P_i| >= rho. Keys and queries address slots.
+type lattice[F Float] struct {
+	d, m   int
+	ds     []F
+	pr, db []F // [m]
+}
+
+func newLattice[F Float](l *Layout) *lattice[F] {
+	m := l.Config.Slots
+	return &lattice[F]{d: l.D, m: m, pr: make([]F, m), db: make([]F, m)}
+}
+
+// InitState: random unit rows; zero is not on the sphere.
+func (r *lattice[F]) InitState(s []F, rnd *Rand) {
+	Uniform(rnd, s, 1)
+	for i := range r.m {
+		row := s[i*r.d:][:r.d]
+		dense.Scale(row, 1/max(dense.Norm(row), normEps))
+	}
+}
+
+// CacheLens: slots, r, b and |P_i|.
+func (r *lattice[F]) CacheLens(dst []int, tokens int, keep bool) []int {
+	n := kept(keep, tokens, 1)
+	return append(dst, r.m*r.d*kept(keep, tokens+1, 2), n*r.d, n*r.m, n*r.m)
+}
+
+type latticeCache[F Float] struct{ states, r, b, norms history[F] }
+
+func (r *lattice[F]) cache(c [][]F) latticeCache[F] {
+	return latticeCache[F]{newHistory(c[0], r.m*r.d), newHistory(c[1], r.d), newHistory(c[2], r.m), newHistory(c[3], r.m)}
+}
+
+func (r *lattice[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+	d, m, c := r.d, r.m, r.cache(cache)
+	copy(c.states.at(0), s0)
+	for t := range in.T {
+		k, v, q := in.K[t*m:][:m], in.V[t*d:][:d], in.Q[t*m:][:m]
+		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+		s, next, res, b, norms := c.states.at(t), c.states.at(t+1), c.r.at(t), c.b.at(t), c.norms.at(t)
+		dense.MatVecT(res, s, k)
+		for j, x := range v {
+			res[j] = x - res[j]
+		}
+		dense.MatVec(b, s, res)
+		for i, ki := range k {
+			row, old := next[i*d:][:d], s[i*d:][:d]
+			keep, pull := rho-F(th*ki*b[i]), th*ki
+			for j, x := range old {
+				row[j] = F(keep*x) + F(pull*res[j])
+			}
+			norms[i] = F(math.Sqrt(float64(dense.Dot(row, row))))
+			dense.Scale(row, 1/max(norms[i], normEps))
+		}
+		dense.MatVecT(y[t*d:][:d], next, q)
+	}
+	copy(sT, c.states.at(in.T))
+}
+
+func (r *lattice[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+	d, m, c := r.d, r.m, r.cache(cache)
+	r.ds = start(r.ds, dsT, m*d)
+	ds := r.ds
+	for t := in.T - 1; t >= 0; t-- {
+		k, q, dyt := in.K[t*m:][:m], in.Q[t*m:][:m], dy[t*d:][:d]
+		dk, dv, dq := g.K[t*m:][:m], g.V[t*d:][:d], g.Q[t*m:][:m]
+		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+		s, next, res, b, norms := c.states.at(t), c.states.at(t+1), c.r.at(t), c.b.at(t), c.norms.at(t)
+		dense.AddOuter(ds, 1, q, dyt)
+		dense.MatVec(dq, next, dyt)
+		var dalpha, dtheta F
+		for i, ki := range k {
+			row := ds[i*d:][:d]
+			normalizeBack(row, next[i*d:][:d], norms[i])
+			ps := dense.Dot(row, s[i*d:][:d])
+			along := dense.Dot(row, res) - F(b[i]*ps)
+			dalpha -= ps
+			dtheta += ki * along
+			dk[i] = th * along
+			r.db[i] = -th * ki * ps
+		}
+		g.Gate[Alpha][t], g.Gate[Theta][t] = dalpha, dtheta
+		dense.MatVecT(dv, ds, k)
+		dense.Scale(dv, th)
+		dense.AddMatVecT(dv, s, r.db)
+		dense.MatVec(r.pr, s, dv)
+		for i, ki := range k {
+			row := ds[i*d:][:d]
+			keep, db := rho-F(th*b[i]*ki), r.db[i]
+			dk[i] -= r.pr[i]
+			for j, x := range row {
+				row[j] = F(keep*x) + F(db*res[j]) - F(ki*dv[j])
+			}
+		}
+	}
+	if ds0 != nil {
+		dense.Add(ds0, ds)
+	}
+}
+
+func (r *lattice[F]) Read(w *dense.Work[F], s, q, y []F) { w.Mul(y, q, s, len(q)/r.m, r.m, r.d) }
+
+func (r *lattice[F]) ReadBack(w *dense.Work[F], s, _, dy, dq []F) {
+	w.MulT(dq, dy, s, len(dy)/r.d, r.d, r.m)
+}

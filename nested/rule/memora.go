@@ -1,0 +1,178 @@
+package rule
+
+import (
+	"math"
+
+	"atenia/internal/dense"
+)
+
+// memora is the MLP memory whose rows of weights are distributions times a
+// mass (MIRAS, arXiv 2504.13173, section 5.3), kept as logarithms,
+//
+//	W = m exp(L) ;  L' = logsoftmax_row(rho L - theta G(W)) ;  y = f_W'(q)
+//
+// which is the exact minimiser of theta <G, W> plus the relative entropy.
+type memora[F Float] struct {
+	m      mlp[F]
+	m1, m2 F
+	z      []F // one row
+	dl, w  []F
+	step   []F
+}
+
+func newMEMORA[F Float](l *Layout) *memora[F] {
+	c := l.Config
+	return &memora[F]{m: newMLP(l, bias[F](squared[F]{})), m1: F(c.Mass1), m2: F(c.Mass2), z: make([]F, max(l.D, c.Hidden))}
+}
+
+// InitState: rows are distributions of random weights.
+func (r *memora[F]) InitState(s []F, rnd *Rand) {
+	d, h := r.m.d, r.m.h
+	Uniform(rnd, s[:h*d], 2)
+	Uniform(rnd, s[h*d:], 1)
+	for i := range h {
+		logSoftmax(s[i*d:][:d], r.z[:d], s[i*d:][:d])
+	}
+	for i := range d {
+		logSoftmax(s[h*d+i*h:][:h], r.z[:h], s[h*d+i*h:][:h])
+	}
+}
+
+// logSoftmax writes the softmax of z to p and its logarithm to l, which may
+// be z.
+func logSoftmax[F Float](l, p, z []F) {
+	dense.Softmax(p, z)
+	at := 0
+	for j, v := range z {
+		if v > z[at] {
+			at = j
+		}
+	}
+	lse := z[at] - F(math.Log(float64(p[at])))
+	for j, v := range z {
+		l[j] = v - lse
+	}
+}
+
+// CacheLens: log-weights, weights, and the steps of gradient and read.
+func (r *memora[F]) CacheLens(dst []int, tokens int, keep bool) []int {
+	size, n, some := 2*r.m.d*r.m.h, kept(keep, tokens, 1), kept(keep, tokens+1, 2)
+	return append(dst, size*some, size*some, n*r.m.gradLen(), n*r.m.readLen())
+}
+
+type memoraCache[F Float] struct{ states, weights, grads, reads history[F] }
+
+func (r *memora[F]) cache(c [][]F) memoraCache[F] {
+	size := 2 * r.m.d * r.m.h
+	return memoraCache[F]{newHistory(c[0], size), newHistory(c[1], size), newHistory(c[2], r.m.gradLen()), newHistory(c[3], r.m.readLen())}
+}
+
+// weights writes m exp(L) of both matrices.
+func (r *memora[F]) weights(w, s []F) {
+	size := r.m.d * r.m.h
+	for i, v := range s {
+		w[i] = F(math.Exp(float64(v)))
+	}
+	dense.Scale(w[:size], r.m1)
+	dense.Scale(w[size:], r.m2)
+}
+
+// advance computes log-weights and weights after a step along x y^T.
+func (r *memora[F]) advance(next, nextW, l []F, rho, th F, x, y []F, mass F) {
+	n := len(y)
+	for i, v := range x {
+		z, row := r.z[:n], l[i*n:][:n]
+		u := -th * v
+		for j, b := range y {
+			z[j] = F(rho*row[j]) + F(u*b)
+		}
+		p := nextW[i*n:][:n]
+		logSoftmax(next[i*n:][:n], p, z)
+		dense.Scale(p, mass)
+	}
+}
+
+func (r *memora[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
+	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
+	copy(c.states.at(0), s0)
+	r.weights(c.weights.at(0), s0)
+	for t := range in.T {
+		k, v, q := in.row(t, m.d)
+		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+		l, next, w, nextW := c.states.at(t), c.states.at(t+1), c.weights.at(t), c.weights.at(t+1)
+		st := m.gradStep(c.grads.at(t))
+		m.gradient(w[:size], w[size:], k, v, st)
+		r.advance(next[:size], nextW[:size], l[:size], rho, th, m.cc, k, r.m1)
+		r.advance(next[size:], nextW[size:], l[size:], rho, th, st.out, m.hid, r.m2)
+		m.read(nextW[:size], nextW[size:], q, m.readStep(c.reads.at(t)), y[t*m.d:][:m.d])
+	}
+	copy(sT, c.states.at(in.T))
+}
+
+func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
+	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
+	r.dl = start(r.dl, dsT, 2*size)
+	dl1, dl2 := r.dl[:size], r.dl[size:]
+	for t := in.T - 1; t >= 0; t-- {
+		k, _, q := in.row(t, m.d)
+		dk, dv, dq := g.row(t, m.d)
+		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+		l, w, nextW := c.states.at(t), c.weights.at(t), c.weights.at(t+1)
+		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
+		softmaxRowsBack(dl1, nextW[:size], m.da, q, r.m1)
+		softmaxRowsBack(dl2, nextW[size:], m.do, m.hid, r.m2)
+		g.Gate[Alpha][t] = -dense.Dot(r.dl, l)
+		st := m.gradStep(c.grads.at(t))
+		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, dl1, dl2, dk, dv)
+		scaleAddOuterMul(dl1, rho, m.da, k, w[:size])
+		scaleAddOuterMul(dl2, rho, st.out, m.db, w[size:])
+		scaleAddOuterMul(dl2, 1, m.do, m.hid, w[size:])
+	}
+	if ds0 != nil {
+		dense.Add(ds0, r.dl)
+	}
+}
+
+// softmaxRowsBack adds the adjoint x y^T of the weights to that of their
+// logarithms, and goes back through the softmax of every row.
+func softmaxRowsBack[F Float](dl, w, x, y []F, mass F) {
+	n := len(y)
+	for i, v := range x {
+		row, p := dl[i*n:][:n], w[i*n:][:n]
+		var total F
+		for j, u := range y {
+			row[j] += v * u * p[j]
+			total += row[j]
+		}
+		dense.Axpy(row, -total/mass, p)
+	}
+}
+
+// scaleAddOuterMul replaces m by r m + (x y^T) w, element by element.
+func scaleAddOuterMul[F Float](m []F, r F, x, y, w []F) {
+	n := len(y)
+	for i, v := range x {
+		row, p := m[i*n:][:n], w[i*n:][:n]
+		for j, u := range y {
+			row[j] = F(r*row[j]) + v*u*p[j]
+		}
+	}
+}
+
+// frozen returns the weights of a state that is only read.
+func (r *memora[F]) frozen(s []F) (w1, w2 []F) {
+	size := r.m.d * r.m.h
+	r.w, r.step = grow(r.w, 2*size), grow(r.step, r.m.readLen())
+	r.weights(r.w, s)
+	return r.w[:size], r.w[size:]
+}
+
+func (r *memora[F]) Read(_ *dense.Work[F], s, q, y []F) {
+	w1, w2 := r.frozen(s)
+	r.m.readRows(w1, w2, q, y, r.step)
+}
+
+func (r *memora[F]) ReadBack(_ *dense.Work[F], s, q, dy, dq []F) {
+	w1, w2 := r.frozen(s)
+	r.m.readRowsBack(w1, w2, q, dy, dq, r.step)
+}
