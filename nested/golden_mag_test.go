@@ -170,7 +170,7 @@ func loose(c *magConfig) (value, gradient float64) {
 	switch {
 	case c.Rule == rule.Atlas && !c.RuleCfg.NoNS:
 		return 1e-3, 1e-2
-	case c.Rule == rule.MEMORA && c.RuleCfg.Form == rule.LnRes:
+	case c.Rule == rule.MEMORA:
 		return 1e-4, 1e-4
 	case c.Rule == rule.Trellis:
 		return 3e-5, 3e-5

@@ -3,6 +3,7 @@ package rule
 import (
 	"math"
 
+	"atenia/grad"
 	"atenia/internal/dense"
 )
 
@@ -21,8 +22,8 @@ type Block[F Float] struct {
 	grads             []F // memory of g
 	lens              []int
 	own               []F   // a cache for when the caller has none
-	parts             [][]F // its arrays
-	zero              []F
+	parts             [][]F // its arrays, or those of the caller's
+	saved             []grad.Ref
 }
 
 // New returns the block of a rule at width d.

@@ -119,9 +119,9 @@ func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
 		l, w, nextW := c.states.at(t), c.weights.at(t), c.weights.at(t+1)
 		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
-		softmaxRowsBack(dl1, nextW[:size], m.da, q, r.m1)
-		softmaxRowsBack(dl2, nextW[size:], m.do, m.hid, r.m2)
-		g.Gate[Alpha][t] = -dense.Dot(r.dl, l)
+		along := softmaxRowsBack(dl1, l[:size], nextW[:size], m.da, q, r.m1)
+		along += softmaxRowsBack(dl2, l[size:], nextW[size:], m.do, m.hid, r.m2)
+		g.Gate[Alpha][t] = -along
 		st := m.gradStep(c.grads.at(t))
 		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, dl1, dl2, dk, dv)
 		scaleAddOuterMul(dl1, rho, m.da, k, w[:size])
@@ -134,18 +134,27 @@ func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 }
 
 // softmaxRowsBack adds the adjoint x y^T of the weights to that of their
-// logarithms, and goes back through the softmax of every row.
-func softmaxRowsBack[F Float](dl, w, x, y []F, mass F) {
+// logarithms, goes back through the softmax of every row and returns the dot
+// product of the result with l. Rows of the result sum to zero, so l counts
+// from its rows' means: what is left is small and loses less to rounding.
+func softmaxRowsBack[F Float](dl, l, w, x, y []F, mass F) (along F) {
 	n := len(y)
 	for i, v := range x {
-		row, p := dl[i*n:][:n], w[i*n:][:n]
-		var total F
+		row, p, old := dl[i*n:][:n], w[i*n:][:n], l[i*n:][:n]
+		var total, mean F
 		for j, u := range y {
 			row[j] += v * u * p[j]
 			total += row[j]
+			mean += old[j]
 		}
-		dense.Axpy(row, -total/mass, p)
+		total /= mass
+		mean /= F(n)
+		for j, u := range p {
+			row[j] -= F(total * u)
+			along += F(row[j] * (old[j] - mean))
+		}
 	}
+	return along
 }
 
 // scaleAddOuterMul replaces m by r m + (x y^T) w, element by element.
