@@ -86,6 +86,8 @@ internal/placement:  tensor plan internal/cpu internal/exec internal/compile int
 grad/optim:          internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
 internal/train:      grad/optim internal/train/data
+internal/train:      tensor grad/optim internal/durable internal/pool internal/train/data internal/train/snapshot tier/train
+internal/train/snapshot: tensor internal/durable internal/modelfile
 internal/train/data:
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*

@@ -1,0 +1,104 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"atenia/internal/durable"
+)
+
+// MetricsFile is the name of a run's log: a line of JSON for each step, and one
+// with the step's number and "eval" for each evaluation.
+const MetricsFile = "metrics.jsonl"
+
+// A Metric is one line of the log.
+type Metric struct {
+	Step    int      `json:"step"` // counted from 1
+	Loss    float64  `json:"loss,omitzero"`
+	Rate    float64  `json:"lr,omitzero"`
+	Norm    float64  `json:"norm,omitzero"`
+	Tokens  int64    `json:"tokens,omitzero"` // of the run so far
+	Seconds float64  `json:"seconds,omitzero"`
+	Skipped bool     `json:"skipped,omitempty"` // loss and norm were no numbers, and are 0 here
+	Eval    *float64 `json:"eval,omitempty"`
+}
+
+// ReadMetrics reads the log in a folder up to a step, or all of it if step is 0.
+// It stops at a line that is none: the end of a file whose writer was killed.
+func ReadMetrics(fsys durable.FS, path string, step int) (ms []Metric, err error) {
+	b, err := durable.Default(fsys).ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for len(b) > 0 {
+		line, rest, whole := bytes.Cut(b, []byte("\n"))
+		b = rest
+		var m Metric
+		if !whole || json.Unmarshal(line, &m) != nil || step > 0 && m.Step > step {
+			break
+		}
+		if n := len(ms); n == 0 || m.Step > ms[n-1].Step {
+			ms = append(ms, m)
+		} else if m.Step == ms[n-1].Step && m.Eval != nil {
+			ms[n-1].Eval = m.Eval
+		}
+	}
+	return ms, nil
+}
+
+// A ledger appends to the log of a run. Lines reach the disk no later than the
+// snapshot of their step.
+type ledger struct {
+	f     durable.File
+	lines []byte // not written yet
+}
+
+// openLedger opens the log and takes from it what comes after a step: lines of
+// a life that was killed before its next snapshot. Those steps are done again.
+func openLedger(fsys durable.FS, path string, step int) (*ledger, error) {
+	ms, err := []Metric(nil), error(nil)
+	if step > 0 {
+		if ms, err = ReadMetrics(fsys, path, step); err != nil {
+			return nil, err
+		}
+	}
+	err = durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		for i := range ms {
+			if err := e.Encode(&ms[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f, err := fsys.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &ledger{f: f}, nil
+}
+
+func (l *ledger) add(m *Metric) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	l.lines = append(append(l.lines, b...), '\n')
+	n, err := l.f.Write(l.lines)
+	l.lines = l.lines[n:]
+	return err
+}
+
+func (l *ledger) sync() error { return l.f.Sync() }
+
+func (l *ledger) close() error { return l.f.Close() }

@@ -1,0 +1,166 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"atenia/internal/durable"
+	"atenia/internal/modelfile"
+	"atenia/tensor"
+
+	"github.com/zeebo/xxh3"
+)
+
+const format = "atenia.snapshot/1"
+
+// ErrDamaged: the file is no snapshot, or not as it was written. Use an older
+// one.
+var ErrDamaged = errors.New("snapshot is damaged")
+
+// An Array is float32 values with a name and a shape.
+type Array struct {
+	Name   string
+	Shape  []int
+	Values []float32
+}
+
+// Write replaces the file at path by a snapshot; a nil fsys is the operating
+// system's. Blobs are stored beside the arrays, whose names must differ from
+// theirs.
+func Write(fsys durable.FS, path, note string, arrays []Array, blobs map[string][]byte) error {
+	var views []view
+	for _, a := range arrays {
+		views = append(views, view{a.Name, tensor.FromF32(a.Shape, a.Values)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(blobs)) {
+		v, err := tensor.NewView(tensor.U8, tensor.Shape{len(blobs[name])}, blobs[name])
+		if err != nil {
+			return err
+		}
+		views = append(views, view{name, v})
+	}
+	sums := map[string]string{}
+	var sources []modelfile.TensorSource
+	for _, v := range views {
+		sums[v.name] = v.sum()
+		sources = append(sources, modelfile.SourceOf(v.name, v.View))
+	}
+	table, err := json.Marshal(sums)
+	if err != nil {
+		return err
+	}
+	notes := map[string]string{"format": format, "note": note, "sums": string(table), "check": check(note, string(table), views)}
+	return durable.WriteFileIn(fsys, path, func(w io.Writer) error { return modelfile.EncodeSafetensors(w, notes, sources) })
+}
+
+type view struct {
+	name string
+	tensor.View
+}
+
+func (v view) sum() string { return hex(xxh3.Hash(v.Data)) }
+
+func hex(x uint64) string { return fmt.Sprintf("%016x", x) }
+
+// check sums what the sums of tensors do not cover. Tensors are sorted, because
+// files keep them in an order of their own.
+func check(note, table string, views []view) string {
+	var lines []string
+	for _, v := range views {
+		lines = append(lines, fmt.Sprintf("%q %v %v", v.name, v.DType, v.Shape))
+	}
+	slices.Sort(lines)
+	return hex(xxh3.HashString(fmt.Sprintf("%q %q %q %q", format, note, table, lines)))
+}
+
+// A File is a snapshot that was read. Its arrays end with Close.
+type File struct {
+	Note string
+	d    *modelfile.Description
+}
+
+// Open reads a snapshot and compares it with its sums. Errors for files that
+// are there match [ErrDamaged].
+func Open(path string) (*File, error) {
+	d, err := modelfile.OpenSafetensors(path)
+	if _, bad := errors.AsType[*modelfile.FormatError](err); bad {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &File{d: d}
+	if err := f.verify(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %s: %w", ErrDamaged, path, err), d.Close())
+	}
+	return f, nil
+}
+
+func (f *File) verify() error {
+	notes := map[string]string{}
+	for _, key := range []string{"format", "note", "sums", "check"} {
+		s, ok, err := f.d.Meta.String(key)
+		if err != nil || !ok {
+			return fmt.Errorf("its header has no %s", strconv.Quote(key))
+		}
+		notes[key] = s
+	}
+	if notes["format"] != format {
+		return fmt.Errorf("format %q, want %q", notes["format"], format)
+	}
+	var views []view
+	for _, t := range f.d.Tensors {
+		views = append(views, view{t.Name, t.View})
+	}
+	if check(notes["note"], notes["sums"], views) != notes["check"] {
+		return errors.New("the header does not have its checksum")
+	}
+	var sums map[string]string
+	if err := json.Unmarshal([]byte(notes["sums"]), &sums); err != nil {
+		return err
+	}
+	for _, v := range views {
+		if v.sum() != sums[v.name] {
+			return fmt.Errorf("tensor %q does not have its checksum", v.name)
+		}
+	}
+	f.Note = notes["note"]
+	return nil
+}
+
+// Read copies an array into dst. It must be there, with the same shape.
+func (f *File) Read(dst Array) error {
+	t, ok := f.d.Tensor(dst.Name)
+	if !ok {
+		return fmt.Errorf("the snapshot has no %q", dst.Name)
+	}
+	x, ok := t.View.F32()
+	if !ok || !slices.Equal(t.View.Shape, dst.Shape) || len(x) != len(dst.Values) {
+		return fmt.Errorf("the snapshot's %q is %v %v, want F32 %v", dst.Name, t.View.DType, t.View.Shape, dst.Shape)
+	}
+	copy(dst.Values, x)
+	return nil
+}
+
+// Has reports whether an array or blob is there.
+func (f *File) Has(name string) bool {
+	_, ok := f.d.Tensor(name)
+	return ok
+}
+
+// Blob returns bytes, valid until Close, or nil if there are none of that name.
+func (f *File) Blob(name string) []byte {
+	t, ok := f.d.Tensor(name)
+	if !ok || t.View.DType != tensor.U8 {
+		return nil
+	}
+	return t.View.Data
+}
+
+// Close ends the arrays.
+func (f *File) Close() error { return f.d.Close() }

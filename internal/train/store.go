@@ -1,0 +1,198 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/train/snapshot"
+)
+
+// A place is what a run knows besides arrays: its snapshots' note. Maps and
+// pointers are never shared with a snapshot that was read.
+type place struct {
+	Step    int      `json:"step"`
+	Tokens  int64    `json:"tokens"`
+	Cursor  string   `json:"cursor"` // of the data
+	Counts  []uint64 `json:"counts"` // steps of each parameter
+	Skipped int      `json:"skipped"`
+	Bad     int      `json:"bad"`            // skipped steps in a row
+	Best    *float64 `json:"best,omitempty"` // lowest loss on held-out data
+	Since   int      `json:"since"`          // evaluations without a gain
+	Rule    string   `json:"rule"`
+}
+
+// Names in a snapshot: parameters have their own, with these before them for
+// what belongs to them.
+const (
+	slotPrefix = "slot%d:"
+	gradPrefix = "grad:"
+	keeperName = "state:"
+)
+
+const (
+	snapshotFolder = "snapshots"
+	snapshotSuffix = ".safetensors"
+	bestName       = "best" + snapshotSuffix
+)
+
+func snapshotName(step int) string { return fmt.Sprintf("step-%09d%s", step, snapshotSuffix) }
+
+func (r *run) path(name string) string { return filepath.Join(r.cfg.Dir, snapshotFolder, name) }
+
+// arrays are what a snapshot holds: masters, the optimizer's state, and the
+// gradients that held parameters collect.
+func (r *run) arrays() (as []snapshot.Array) {
+	for i, p := range r.masters {
+		as = append(as, snapshot.Array{Name: p.Name, Shape: p.Shape, Values: p.Value})
+		for k, s := range r.opt.State(i) {
+			as = append(as, snapshot.Array{Name: fmt.Sprintf(slotPrefix, k) + p.Name, Shape: p.Shape, Values: s})
+		}
+	}
+	return as
+}
+
+// save writes a snapshot under a name.
+func (r *run) save(name string) error {
+	for i := range r.masters {
+		r.place.Counts[i] = r.opt.Steps(i)
+	}
+	r.place.Cursor = r.source.Cursor()
+	note, err := json.Marshal(&r.place)
+	if err != nil {
+		return err
+	}
+	as := r.arrays()
+	for _, p := range r.params {
+		if p.Hold {
+			as = append(as, snapshot.Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad})
+		}
+	}
+	blobs := map[string][]byte{}
+	if k, ok := r.learner.(Keeper); ok {
+		var b bytes.Buffer
+		if err := k.Save(&b); err != nil {
+			return err
+		}
+		blobs[keeperName] = b.Bytes()
+	}
+	if err := r.log.sync(); err != nil {
+		return err
+	}
+	return snapshot.Write(r.cfg.FS, r.path(name), string(note), as, blobs)
+}
+
+// checkpoint makes a snapshot of the present step, then removes those that are
+// one too many. A kill in between leaves one more, which the next one removes.
+func (r *run) checkpoint() error {
+	if r.offload != nil {
+		return r.log.sync()
+	}
+	if r.saved == r.place.Step && r.saved > 0 {
+		return nil
+	}
+	if err := r.save(snapshotName(r.place.Step)); err != nil {
+		return err
+	}
+	r.saved = r.place.Step
+	names, err := r.snapshots()
+	if err != nil {
+		return err
+	}
+	for _, name := range names[min(r.cfg.Keep, len(names)):] {
+		if err := r.cfg.FS.Remove(r.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshots returns the names of snapshots, newest first.
+func (r *run) snapshots() (names []string, err error) {
+	es, err := r.cfg.FS.ReadDir(filepath.Join(r.cfg.Dir, snapshotFolder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range es {
+		if n := e.Name(); strings.HasPrefix(n, "step-") && strings.HasSuffix(n, snapshotSuffix) {
+			names = append(names, n)
+		}
+	}
+	slices.Reverse(names)
+	return names, nil
+}
+
+// resume goes to the newest snapshot that is whole. It reports false if there
+// are none.
+func (r *run) resume() (bool, error) {
+	names, err := r.snapshots()
+	if err != nil {
+		return false, err
+	}
+	var errs []error
+	for _, name := range names {
+		err := r.restore(name)
+		if err == nil {
+			r.saved = r.place.Step
+			return true, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, snapshot.ErrDamaged) {
+			break // a snapshot of something else: older ones are no better
+		}
+		r.cfg.Watch(Event{Note: fmt.Sprintf("%v; trying the one before", err)})
+	}
+	if len(errs) > 0 {
+		return false, fmt.Errorf("%w: %w", ErrResume, errors.Join(errs...))
+	}
+	return false, nil
+}
+
+// restore takes everything from a snapshot. After an error the run is part of
+// the one and part of the other, and must not go on.
+func (r *run) restore(name string) (err error) {
+	f, err := snapshot.Open(r.path(name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	was := place{}
+	if err := json.Unmarshal([]byte(f.Note), &was); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if was.Rule != r.place.Rule || len(was.Counts) != len(r.masters) {
+		return fmt.Errorf("%s is of %d parameters stepped by %s; the configuration has %d and %s", name, len(was.Counts), was.Rule, len(r.masters), r.place.Rule)
+	}
+	for _, a := range r.arrays() {
+		if err := f.Read(a); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, p := range r.params {
+		clear(p.Grad)
+		if f.Has(gradPrefix + p.Name) {
+			if err := f.Read(snapshot.Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad}); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	if k, ok := r.learner.(Keeper); ok {
+		if err := k.Restore(bytes.NewReader(f.Blob(keeperName))); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for i, n := range was.Counts {
+		r.opt.SetSteps(i, n)
+	}
+	if err := r.source.Seek(was.Cursor); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.place = was
+	r.round()
+	return nil
+}

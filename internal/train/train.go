@@ -1,0 +1,385 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"time"
+
+	"atenia/grad/optim"
+	"atenia/internal/train/data"
+	"atenia/tensor"
+)
+
+// A Result says what a run did.
+type Result struct {
+	Steps   int     // done, those of earlier lives included
+	Tokens  int64   // seen
+	Loss    float64 // of the last step
+	Skipped int     // steps whose loss or gradients were no numbers
+	// Best is the lowest loss on held-out data; nil without evaluations.
+	Best  *float64
+	Early bool // it ended because held-out data got no better
+}
+
+// A run is a learner being trained.
+type run struct {
+	cfg      Config
+	learner  Learner
+	source   Source
+	held     Source   // nil: no evaluations
+	params   []*Param // the learner's
+	masters  []*Param // those that are stepped: the same, or their float32 originals
+	opt      *optim.Optimizer[float32]
+	meter    *optim.Meter[float32]
+	offload  *offload // nil: the state is in memory
+	log      *ledger
+	place    place
+	saved    int // step of the newest snapshot
+	batches  []data.Batch
+	heldOver data.Batch
+	result   Result
+}
+
+// Run trains a learner on a source, and evaluates it on another, which may be
+// nil. When it returns without an error the learner's parameters are the
+// trained ones: the best ones, if the run could end early.
+//
+// What a run computes depends on its configuration, learner and sources alone,
+// bit for bit, however often it was killed and resumed. Errors match [ErrConfig],
+// [ErrTaken], [ErrResume], [ErrDiverged] or [ErrStopped], or are those of files.
+func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *Result, err error) {
+	r := &run{cfg: cfg.withDefaults(), learner: l, source: source, held: held}
+	if err := r.cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	if r.log, err = openLedger(r.cfg.FS, filepath.Join(r.cfg.Dir, MetricsFile), r.place.Step); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.log.close()) }()
+	if r.offload != nil && r.isEvaluated() { // the files do not know whether an evaluation came to its end
+		if _, _, err := r.examine(); err != nil {
+			return nil, err
+		}
+	}
+	for r.place.Step < r.cfg.Steps && !r.isEarly() {
+		if ctx.Err() != nil {
+			if err := r.checkpoint(); err != nil {
+				return nil, err
+			}
+			return r.report(), fmt.Errorf("%w at step %d of %d: %w", ErrStopped, r.place.Step, r.cfg.Steps, context.Cause(ctx))
+		}
+		if err := r.step(ctx); err != nil {
+			return nil, err
+		}
+		if n := r.cfg.SnapshotEvery; n > 0 && r.place.Step%n == 0 {
+			if err := r.checkpoint(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := r.checkpoint(); err != nil {
+		return nil, err
+	}
+	return r.report(), r.takeBest()
+}
+
+// start makes the state, or takes that of an earlier life.
+func (r *run) start(ctx context.Context) (err error) {
+	if r.params = r.learner.Params(); len(r.params) == 0 {
+		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)
+	}
+	r.masters = r.params
+	r.meter = optim.NewMeter[float32](r.cfg.Pool)
+	r.batches = make([]data.Batch, r.cfg.Accumulate)
+	r.place.Rule = fmt.Sprintf("%T", r.cfg.Rule)
+	r.place.Counts = make([]uint64, len(r.params))
+	if err := r.cfg.FS.MkdirAll(filepath.Join(r.cfg.Dir, snapshotFolder), 0o777); err != nil {
+		return err
+	}
+	if err := r.isTaken(); err != nil {
+		return err
+	}
+	if err := r.source.Seek(""); err != nil {
+		return err
+	}
+	if r.cfg.Offload {
+		r.offload, err = r.openOffload(ctx)
+		return err
+	}
+	if r.cfg.BF16 {
+		r.split()
+	}
+	if r.opt, err = optim.New(r.cfg.Rule, r.masters, r.cfg.Pool); err != nil {
+		return err
+	}
+	if r.cfg.Resume {
+		found, err := r.resume()
+		if err != nil || found {
+			return err
+		}
+	}
+	r.round()
+	return r.forget()
+}
+
+// isTaken returns an error if the folder holds a run that is neither gone on
+// with nor given up.
+func (r *run) isTaken() error {
+	if r.cfg.Resume || r.cfg.Overwrite {
+		return nil
+	}
+	names, err := r.snapshots()
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s has %s; resume it, or choose another folder", ErrTaken, r.cfg.Dir, names[0])
+	}
+	return nil
+}
+
+// forget removes snapshots of another run: this one starts at the beginning.
+func (r *run) forget() error {
+	names, err := r.snapshots()
+	if err != nil {
+		return err
+	}
+	if _, err := r.cfg.FS.Stat(r.path(bestName)); err == nil {
+		names = append(names, bestName)
+	}
+	for _, name := range names {
+		if err := r.cfg.FS.Remove(r.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split makes float32 originals of the learner's parameters. Both share a
+// gradient.
+func (r *run) split() {
+	r.masters = nil
+	for _, p := range r.params {
+		m := *p
+		m.Value = append([]float32(nil), p.Value...)
+		r.masters = append(r.masters, &m)
+	}
+}
+
+// round gives the learner the bfloat16 that are nearest to the originals.
+func (r *run) round() {
+	if !r.cfg.BF16 || r.offload != nil {
+		return
+	}
+	for i, p := range r.params {
+		for k, x := range r.masters[i].Value {
+			p.Value[k] = tensor.BF16ToF32(tensor.F32ToBF16(x))
+		}
+	}
+}
+
+// step does one step: batches, gradients, norm, update, and what is due after.
+func (r *run) step(ctx context.Context) (err error) {
+	began := time.Now()
+	counted, tokens := 0, 0
+	for i := range r.batches {
+		if err := r.source.Next(&r.batches[i]); err != nil {
+			return err
+		}
+		counted += count(&r.batches[i])
+		tokens += len(r.batches[i].Tokens)
+	}
+	loss := 0.0
+	for i := range r.batches {
+		n := count(&r.batches[i])
+		if n == 0 {
+			continue // nothing is to be learnt from it
+		}
+		share := float64(n) / float64(counted)
+		l, err := r.learner.Backward(&r.batches[i], share)
+		if err != nil {
+			return err
+		}
+		loss += share * l
+	}
+	norm := r.meter.Norm(r.params)
+	rate := r.cfg.Rate * r.cfg.Schedule.Share(r.place.Step)
+	bad := !isNumber(loss) || !isNumber(norm)
+	r.place.Step++
+	r.place.Tokens += int64(tokens)
+	r.result.Loss = loss
+	if bad {
+		if err := r.skip(loss, norm); err != nil {
+			return err
+		}
+	} else {
+		r.place.Bad = 0
+	}
+	m := Metric{Step: r.place.Step, Loss: loss, Rate: rate, Norm: norm, Tokens: r.place.Tokens, Skipped: bad}
+	if bad {
+		m.Loss, m.Norm = 0, 0
+	}
+	m.Seconds = time.Since(began).Seconds()
+	if r.offload != nil { // the update is durable, so that its line must be there before
+		if err := errors.Join(r.log.add(&m), r.log.sync()); err != nil {
+			return err
+		}
+	}
+	if err := r.update(ctx, rate, norm, bad); err != nil {
+		return err
+	}
+	m.Seconds = time.Since(began).Seconds()
+	if r.offload == nil {
+		if err := r.log.add(&m); err != nil {
+			return err
+		}
+	}
+	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad}
+	if r.isEvaluated() {
+		if e.Eval, e.Best, err = r.examine(); err != nil {
+			return err
+		}
+	}
+	r.cfg.Watch(e)
+	return nil
+}
+
+// isEvaluated reports whether an evaluation follows the present step.
+func (r *run) isEvaluated() bool {
+	n := r.cfg.EvalEvery
+	return r.held != nil && n > 0 && r.place.Step > 0 && (r.place.Step%n == 0 || r.place.Step == r.cfg.Steps)
+}
+
+// examine evaluates, judges and writes down.
+func (r *run) examine() (loss *float64, best bool, err error) {
+	l, err := r.evaluate()
+	if err != nil {
+		return nil, false, err
+	}
+	if isNumber(l) {
+		loss = &l
+	}
+	if err := r.log.add(&Metric{Step: r.place.Step, Eval: loss}); err != nil {
+		return nil, false, err
+	}
+	best, err = r.judge(l)
+	return loss, best, err
+}
+
+// skip counts a step that is left out, and ends a run of which nothing else is
+// left.
+func (r *run) skip(loss, norm float64) error {
+	r.place.Skipped++
+	r.place.Bad++
+	if r.place.Bad < r.cfg.BadSteps {
+		return nil
+	}
+	return fmt.Errorf("%w: %d steps in a row up to step %d had a loss or gradients that are no numbers (loss %v, norm %v); try a lower learning rate, a longer warm-up or a limit for the norm of gradients",
+		ErrDiverged, r.place.Bad, r.place.Step, loss, norm)
+}
+
+// update steps what is not held and clears its gradient.
+func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
+	switch scale := optim.Clip(norm, r.cfg.Clip); {
+	case bad: // files that are stepped next carry the place, too
+	case r.offload != nil:
+		r.place.Cursor = r.source.Cursor()
+		if err := r.offload.step(ctx, rate, scale, &r.place); err != nil {
+			return err
+		}
+	default:
+		for i, p := range r.params {
+			r.masters[i].Hold = p.Hold
+		}
+		r.opt.Step(rate, scale)
+		r.round()
+	}
+	for _, p := range r.params {
+		if !p.Hold || bad {
+			clear(p.Grad)
+		}
+	}
+	return nil
+}
+
+// evaluate returns the mean loss over the first held-out batches.
+func (r *run) evaluate() (float64, error) {
+	if err := r.held.Seek(""); err != nil {
+		return 0, err
+	}
+	sum, counted := 0.0, 0
+	for range r.cfg.EvalBatches {
+		if err := r.held.Next(&r.heldOver); err != nil {
+			return 0, err
+		}
+		n := count(&r.heldOver)
+		if n == 0 {
+			continue
+		}
+		l, err := r.learner.Loss(&r.heldOver)
+		if err != nil {
+			return 0, err
+		}
+		sum += float64(n) * l
+		counted += n
+	}
+	if counted == 0 {
+		return 0, fmt.Errorf("%w: held-out data has nothing that counts", ErrConfig)
+	}
+	return sum / float64(counted), nil
+}
+
+// judge compares an evaluation with the best so far, and keeps the parameters
+// of a better one for a run that may end early.
+func (r *run) judge(loss float64) (best bool, err error) {
+	if r.place.Best != nil && !(loss < *r.place.Best-r.cfg.MinGain) || !isNumber(loss) {
+		r.place.Since++
+		return false, nil
+	}
+	r.place.Best, r.place.Since = &loss, 0
+	if r.cfg.Patience > 0 && r.offload == nil {
+		return true, r.save(bestName)
+	}
+	return true, nil
+}
+
+func (r *run) isEarly() bool { return r.cfg.Patience > 0 && r.place.Since >= r.cfg.Patience }
+
+// takeBest goes back to the parameters of the best evaluation. The state of the
+// last step stays in its snapshot.
+func (r *run) takeBest() error {
+	if r.cfg.Patience == 0 || r.place.Best == nil || r.place.Since == 0 || r.offload != nil {
+		return nil
+	}
+	return r.restore(bestName)
+}
+
+func (r *run) report() *Result {
+	r.result.Steps, r.result.Tokens, r.result.Skipped = r.place.Step, r.place.Tokens, r.place.Skipped
+	r.result.Best, r.result.Early = r.place.Best, r.isEarly() && r.place.Step < r.cfg.Steps
+	return &r.result
+}
+
+// note is a place as text.
+func (p *place) note() (string, error) {
+	b, err := json.Marshal(p)
+	return string(b), err
+}
+
+func count(b *data.Batch) (n int) {
+	for _, l := range b.Labels {
+		if l != data.Ignored {
+			n++
+		}
+	}
+	return n
+}
+
+func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
