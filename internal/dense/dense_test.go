@@ -226,3 +226,18 @@ func cases() []checked {
 		func(w w, dx, x vs, y, dy v) { w.ScatterAdd(dx[0], dy, ids, 200) }})
 	return out
 }
+
+// TestNoAllocations: steps over rows allocate nothing.
+func TestNoAllocations(t *testing.T) {
+	w := dense.New[float32](nil)
+	x, y, lse := make([]float32, 64), make([]float32, 64), make([]float32, 4)
+	targets := []int32{0, 1, -1, 3}
+	if n := testing.AllocsPerRun(10, func() {
+		w.SoftmaxRows(y, x, 4, 16)
+		w.SoftmaxRowsBack(y, x, x, 4, 16)
+		w.CrossEntropy(lse, x, targets, 4, 16)
+		w.CrossEntropyBack(y, x, lse, targets, 4, 16, 1)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

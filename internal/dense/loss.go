@@ -8,7 +8,7 @@ import "math"
 // number of rows that have a target; rows of negative targets have none. lse
 // [rows] keeps the logarithms of the sums of e^logit for the way back.
 func (w *Work[F]) CrossEntropy(lse, logits []F, targets []int32, rows, n int) (sum float64, count int) {
-	w.eachRow(rowTask[F]{do: entropyRange[F], dst: lse[:rows], src: logits[:rows*n], targets: targets[:rows], n: n, rows: rows}, grainOf(8*n))
+	w.eachRow(rowTask[F]{do: entropyRows, dst: lse[:rows], src: logits[:rows*n], targets: targets[:rows], n: n, rows: rows}, grainOf(8*n))
 	for r, t := range targets[:rows] {
 		if t >= 0 {
 			sum += float64(lse[r]) - float64(logits[r*n+int(t)])
@@ -42,7 +42,7 @@ func LogSumExp[F Float](x []F) F {
 // CrossEntropyBack adds scale times the gradient of [Work.CrossEntropy]'s sum
 // to dlogits: scale·(softmax − one at the target), nothing to rows without one.
 func (w *Work[F]) CrossEntropyBack(dlogits, logits, lse []F, targets []int32, rows, n int, scale F) {
-	w.eachRow(rowTask[F]{do: entropyBackRange[F], dst: dlogits[:rows*n], src: logits[:rows*n], inv: lse[:rows], targets: targets[:rows], n: n, rows: rows, offset: scale}, grainOf(8*n))
+	w.eachRow(rowTask[F]{do: entropyBackRows, dst: dlogits[:rows*n], src: logits[:rows*n], inv: lse[:rows], targets: targets[:rows], n: n, rows: rows, offset: scale}, grainOf(8*n))
 }
 
 func entropyBackRange[F Float](t *rowTask[F], lo, hi int) {

@@ -16,7 +16,7 @@ const sumRows = 64
 // A nil weight means ones and no offset. inv [rows], unless nil, is kept for
 // the way back. dst may be x.
 func (w *Work[F]) RMSNorm(dst, inv, x, weight []F, rows, n int, eps, offset F) {
-	w.eachRow(rowTask[F]{do: rmsRange[F], dst: dst[:rows*n], inv: inv, src: x[:rows*n], weight: weight, n: n, rows: rows, eps: eps, offset: offset}, grainOf(4*n))
+	w.eachRow(rowTask[F]{do: rmsRows, dst: dst[:rows*n], inv: inv, src: x[:rows*n], weight: weight, n: n, rows: rows, eps: eps, offset: offset}, grainOf(4*n))
 }
 
 func rmsRange[F Float](t *rowTask[F], lo, hi int) {
@@ -44,7 +44,7 @@ func rmsRange[F Float](t *rowTask[F], lo, hi int) {
 //	g = dy·(weight + offset)     dx += inv·(g − x·inv²·mean(g·x))
 //	                             dweight += Σ_rows dy·x·inv
 func (w *Work[F]) RMSNormBack(dx, dweight, x, weight, inv, dy []F, rows, n int, offset F) {
-	t := rowTask[F]{do: rmsBackRange[F], dst: dx, src: x[:rows*n], weight: weight, inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows, offset: offset}
+	t := rowTask[F]{do: rmsBackRows, dst: dx, src: x[:rows*n], weight: weight, inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows, offset: offset}
 	w.sumBlocks(t, dweight, nil)
 }
 
@@ -89,7 +89,7 @@ func (t *rowTask[F]) block(r, which int) []F {
 // may be nil. mean and inv [rows], unless nil, are kept for the way back. dst
 // may be x.
 func (w *Work[F]) LayerNorm(dst, mean, inv, x, weight, bias []F, rows, n int, eps F) {
-	w.eachRow(rowTask[F]{do: layerRange[F], dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], weight: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
+	w.eachRow(rowTask[F]{do: layerRows, dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], weight: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
 }
 
 func layerRange[F Float](t *rowTask[F], lo, hi int) {
@@ -122,7 +122,7 @@ func layerRange[F Float](t *rowTask[F], lo, hi int) {
 //
 //	h = (x−mean)·inv   g = dy·weight   dx += inv·(g − mean(g) − h·mean(g·h))
 func (w *Work[F]) LayerNormBack(dx, dweight, dbias, x, weight, mean, inv, dy []F, rows, n int) {
-	t := rowTask[F]{do: layerBackRange[F], dst: dx, src: x[:rows*n], weight: weight, mean: mean[:rows], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
+	t := rowTask[F]{do: layerBackRows, dst: dx, src: x[:rows*n], weight: weight, mean: mean[:rows], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
 	w.sumBlocks(t, dweight, dbias)
 }
 

@@ -16,15 +16,15 @@ type Rotation[F Float] struct {
 //
 //	a, b → a·cos − b·sin, b·cos + a·sin
 func (w *Work[F]) Rope(dst, x []F, rows, heads int, t *Rotation[F], pos []int32) {
-	w.rope(ropeRange[F], dst, x, rows, heads, t, pos)
+	w.rope(ropeRows, dst, x, rows, heads, t, pos)
 }
 
 // RopeBack adds the gradient of [Work.Rope] to dx: dy turned back.
 func (w *Work[F]) RopeBack(dx, dy []F, rows, heads int, t *Rotation[F], pos []int32) {
-	w.rope(ropeBackRange[F], dx, dy, rows, heads, t, pos)
+	w.rope(ropeBackRows, dx, dy, rows, heads, t, pos)
 }
 
-func (w *Work[F]) rope(do func(*rowTask[F], int, int), dst, x []F, rows, heads int, t *Rotation[F], pos []int32) {
+func (w *Work[F]) rope(do rowStep, dst, x []F, rows, heads int, t *Rotation[F], pos []int32) {
 	n := heads * t.Dim
 	w.eachRow(rowTask[F]{do: do, dst: dst[:rows*n], src: x[:rows*n], rows: rows, heads: heads, dim: t.Dim, half: t.Half,
 		cos: t.Cos, sin: t.Sin, interleaved: t.Interleaved, pos: pos[:rows]}, grainOf(3*n))

@@ -7,7 +7,7 @@ import "math"
 // A rowTask does something with rows [lo, hi), where blocks of rows are whose
 // results are added up.
 type rowTask[F Float] struct {
-	do func(t *rowTask[F], lo, hi int)
+	do rowStep
 
 	dst, src, dy     []F
 	weight, bias     []F
@@ -24,8 +24,60 @@ type rowTask[F Float] struct {
 	sums             []F // [blocks, 2, n]
 }
 
+// A rowStep is what is done with rows: a number, since a generic function as a
+// value would be allocated with every call.
+type rowStep uint8
+
+const (
+	entropyRows rowStep = iota
+	entropyBackRows
+	rmsRows
+	rmsBackRows
+	layerRows
+	layerBackRows
+	ropeRows
+	ropeBackRows
+	activateRows
+	activateBackRows
+	activateMulRows
+	activateMulBackRows
+	softmaxRows
+	softmaxBackRows
+)
+
 // Range does rows [lo, hi).
-func (t *rowTask[F]) Range(_, lo, hi int) { t.do(t, lo, hi) }
+func (t *rowTask[F]) Range(_, lo, hi int) {
+	switch t.do {
+	case entropyRows:
+		entropyRange(t, lo, hi)
+	case entropyBackRows:
+		entropyBackRange(t, lo, hi)
+	case rmsRows:
+		rmsRange(t, lo, hi)
+	case rmsBackRows:
+		rmsBackRange(t, lo, hi)
+	case layerRows:
+		layerRange(t, lo, hi)
+	case layerBackRows:
+		layerBackRange(t, lo, hi)
+	case ropeRows:
+		ropeRange(t, lo, hi)
+	case ropeBackRows:
+		ropeBackRange(t, lo, hi)
+	case activateRows:
+		activateRange(t, lo, hi)
+	case activateBackRows:
+		activateBackRange(t, lo, hi)
+	case activateMulRows:
+		activateMulRange(t, lo, hi)
+	case activateMulBackRows:
+		activateMulBackRange(t, lo, hi)
+	case softmaxRows:
+		softmaxRange(t, lo, hi)
+	case softmaxBackRows:
+		softmaxBackRange(t, lo, hi)
+	}
+}
 
 // eachRow runs a task over rows.
 func (w *Work[F]) eachRow(t rowTask[F], grain int) {
@@ -36,7 +88,7 @@ func (w *Work[F]) eachRow(t rowTask[F], grain int) {
 
 // Activate is [Activate] by all threads.
 func (w *Work[F]) Activate(a Activation, dst, x []F) {
-	w.eachRow(rowTask[F]{do: activateRange[F], act: a, dst: dst[:len(x)], src: x, rows: len(x)}, 8192)
+	w.eachRow(rowTask[F]{do: activateRows, act: a, dst: dst[:len(x)], src: x, rows: len(x)}, 8192)
 }
 
 func activateRange[F Float](t *rowTask[F], lo, hi int) {
@@ -45,7 +97,7 @@ func activateRange[F Float](t *rowTask[F], lo, hi int) {
 
 // ActivateBack is [ActivateBack] by all threads.
 func (w *Work[F]) ActivateBack(a Activation, dx, x, dy []F) {
-	w.eachRow(rowTask[F]{do: activateBackRange[F], act: a, dst: dx[:len(x)], src: x, dy: dy[:len(x)], rows: len(x)}, 8192)
+	w.eachRow(rowTask[F]{do: activateBackRows, act: a, dst: dx[:len(x)], src: x, dy: dy[:len(x)], rows: len(x)}, 8192)
 }
 
 func activateBackRange[F Float](t *rowTask[F], lo, hi int) {
@@ -55,7 +107,7 @@ func activateBackRange[F Float](t *rowTask[F], lo, hi int) {
 // ActivateMul is [ActivateMul] by all threads.
 func (w *Work[F]) ActivateMul(a Activation, dst, gate, up []F) {
 	n := len(dst)
-	w.eachRow(rowTask[F]{do: activateMulRange[F], act: a, dst: dst, src: gate[:n], other: up[:n], rows: n}, 8192)
+	w.eachRow(rowTask[F]{do: activateMulRows, act: a, dst: dst, src: gate[:n], other: up[:n], rows: n}, 8192)
 }
 
 func activateMulRange[F Float](t *rowTask[F], lo, hi int) {
@@ -65,7 +117,7 @@ func activateMulRange[F Float](t *rowTask[F], lo, hi int) {
 // ActivateMulBack is [ActivateMulBack] by all threads.
 func (w *Work[F]) ActivateMulBack(a Activation, dgate, dup, gate, up, dy []F) {
 	n := len(dy)
-	w.eachRow(rowTask[F]{do: activateMulBackRange[F], act: a, dst: dgate[:n], dother: dup[:n], src: gate[:n], other: up[:n], dy: dy, rows: n}, 8192)
+	w.eachRow(rowTask[F]{do: activateMulBackRows, act: a, dst: dgate[:n], dother: dup[:n], src: gate[:n], other: up[:n], dy: dy, rows: n}, 8192)
 }
 
 func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
@@ -74,7 +126,7 @@ func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
 
 // SoftmaxRows writes e^(x−max)/Σ of every row of x [rows, n]. dst may be x.
 func (w *Work[F]) SoftmaxRows(dst, x []F, rows, n int) {
-	w.eachRow(rowTask[F]{do: softmaxRange[F], dst: dst[:rows*n], src: x[:rows*n], n: n, rows: rows}, grainOf(8*n))
+	w.eachRow(rowTask[F]{do: softmaxRows, dst: dst[:rows*n], src: x[:rows*n], n: n, rows: rows}, grainOf(8*n))
 }
 
 func softmaxRange[F Float](t *rowTask[F], lo, hi int) {
@@ -86,7 +138,7 @@ func softmaxRange[F Float](t *rowTask[F], lo, hi int) {
 // SoftmaxRowsBack adds to dx the gradient of [Work.SoftmaxRows], whose result
 // is y: dx += y·(dy − Σ y·dy).
 func (w *Work[F]) SoftmaxRowsBack(dx, y, dy []F, rows, n int) {
-	w.eachRow(rowTask[F]{do: softmaxBackRange[F], dst: dx[:rows*n], src: y[:rows*n], dy: dy[:rows*n], n: n, rows: rows}, grainOf(4*n))
+	w.eachRow(rowTask[F]{do: softmaxBackRows, dst: dx[:rows*n], src: y[:rows*n], dy: dy[:rows*n], n: n, rows: rows}, grainOf(4*n))
 }
 
 func softmaxBackRange[F Float](t *rowTask[F], lo, hi int) {
