@@ -10,6 +10,7 @@
 //	plot    beats, each told in one of some ways                   deeds.go, friendships.go, homely.go
 //	story   opening, beats, what was felt, closing                 scene.go, patterns shared by all in plots.go
 //	chat    request, story, questions; small talk                  request.go, smalltalk.go
+//	memo    what was just said, remembered                         memory.go
 //	check   does a story keep its hero; is it what was asked for   measure.go
 //
 // What a small model finds hard decided how the stories are told. It must copy

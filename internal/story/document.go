@@ -29,8 +29,11 @@ func At(seed, index uint64) Document {
 	if r.IntN(25) == 0 {
 		talk = []Message{{"system", pick(r, rules)}}
 	}
-	if n < 18 {
+	switch {
+	case n < 17:
 		return Document{Messages: append(talk, storyChat(r)...)}
+	case n < 19:
+		return Document{Messages: append(talk, recall(r)...)}
 	}
 	return Document{Messages: append(talk, smallTalk(r)...)}
 }

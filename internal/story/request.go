@@ -131,7 +131,7 @@ func storyChat(r *rand.Rand) []Message {
 		told = s.say(pick(r, leads)) + "\n\n" + told
 	}
 	talk := turn(nil, request, told)
-	count := []int{0, 0, 0, 1, 1, 2}[r.IntN(6)]
+	count := []int{0, 0, 1, 1, 2, 2}[r.IntN(6)]
 	for _, i := range r.Perm(len(questions))[:count] {
 		q := questions[i]
 		asked := pick(r, q.asked)

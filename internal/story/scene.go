@@ -13,6 +13,7 @@ import (
 //	$in                                                                    in the forest, by the sea
 //	$he $him $his $himself                                                 the hero's pronoun
 //	$first $second $third                                                  the chosen row of the plot
+//	$name2 $kind2 …                                                        the same of another scene
 //
 // A capital after the dollar sign makes the first letter of the word a capital.
 type scene struct {
@@ -29,7 +30,8 @@ type scene struct {
 	like   string // old, wise, …
 	spot   string
 	day    string
-	met    bool // the helper was introduced
+	met    bool   // the helper was introduced
+	other  *scene // of $name2 and so on, where two are compared
 }
 
 // A wish is what a request fixes of a scene; what is empty is free.
@@ -109,7 +111,7 @@ func (s *scene) say(pattern string) string {
 			b.WriteString(pattern)
 			return b.String()
 		}
-		n := strings.IndexFunc(rest, func(c rune) bool { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') })
+		n := strings.IndexFunc(rest, func(c rune) bool { return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '2' })
 		if n < 0 {
 			n = len(rest)
 		}
@@ -209,8 +211,9 @@ func (s *scene) detail(key string) string {
 		return s.plot.feels
 	case "learnt":
 		return s.plot.learnt
-	case "sound":
-		return s.place.sound
+	}
+	if of, ok := strings.CutSuffix(key, "2"); ok && s.other != nil {
+		return s.other.value(of)
 	}
 	return "$" + key
 }
