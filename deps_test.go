@@ -87,8 +87,8 @@ grad/optim:          internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
 internal/train:      grad/optim internal/train/data
 internal/train:      tensor grad/optim internal/durable internal/pool internal/train/data internal/train/snapshot tier/train
-internal/train/snapshot: tensor internal/durable internal/modelfile
-internal/train/data:
+internal/train/snapshot:tensor internal/durable internal/modelfile
+internal/train/data: internal/corpus internal/text internal/chat
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

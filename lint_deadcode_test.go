@@ -51,6 +51,9 @@ var notCalledYet = map[string]string{
 	"internal/chat DecodeJSON":                   "messages and tools as JSON arrive with the server",
 	"internal/modelfile NestedOf":                "metadata of arrays of arrays is read; no writer makes it yet",
 	"internal/modelfile WriteSafetensors":        "checkpoints of training are safetensors files",
+	"internal/train/data Open":                   "atenia train and atenia finetune make batches of it",
+	"internal/train/data Set.Heldout":            "the trainer evaluates",
+	"internal/train/data Source.Epoch":           "the commands' progress",
 	"internal/token Tokenizer.EncodePair":        "rerankers and encoders take pairs",
 	"internal/token Tokenizer.EncodeWithOffsets": "the server reports where tokens lie in the text",
 }

@@ -1,0 +1,216 @@
+package data
+
+// From documents to tokens, and which of a conversation's are learnt.
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"atenia/internal/chat"
+	"atenia/internal/corpus"
+	"atenia/internal/text"
+)
+
+// none is no token.
+const none int32 = -1
+
+// An encoder makes tokens of documents. Those that are not to be learnt are
+// complements.
+type encoder struct {
+	text       *text.Text
+	end        int32 // or none
+	everything bool
+}
+
+// piece appends the tokens of a text, or of a piece of one.
+func (e *encoder) piece(dst []int32, d *corpus.Document, first bool) []int32 {
+	dst = append(dst, e.text.Tokenizer.Encode(d.Text, first)...)
+	if e.end != none && !d.More && (len(dst) == 0 || dst[len(dst)-1] != e.end) {
+		dst = append(dst, e.end)
+	}
+	return dst
+}
+
+// renderNow is the time that templates see: data must not depend on the clock.
+var renderNow = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A dialogue is a conversation that is rendered in parts.
+type dialogue struct {
+	e        *encoder
+	messages []chat.Value
+	tools    chat.Value
+}
+
+// render returns the text of the messages, ending where an answer begins if
+// prompt is set.
+func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, error) {
+	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow}
+	for name, v := range c.e.text.Vars {
+		if err := ctx.Vars.Set(name, v); err != nil {
+			return chat.Result{}, err
+		}
+	}
+	return c.e.text.Template.Render(&ctx)
+}
+
+// conversation appends the tokens of a conversation, answers to be learnt.
+func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error) {
+	if e.text.Template == nil {
+		return nil, fmt.Errorf("%w: a conversation, and the model has no chat template", ErrConfig)
+	}
+	c := &dialogue{e: e}
+	list, err := chat.DecodeJSON(d.Messages)
+	if err != nil {
+		return nil, err
+	}
+	if l, ok := list.(*chat.List); ok {
+		c.messages = l.Items
+	}
+	if d.Tools != nil {
+		if c.tools, err = chat.DecodeJSON(d.Tools); err != nil {
+			return nil, err
+		}
+	}
+	whole, err := c.render(c.messages, false)
+	if err != nil {
+		return nil, err
+	}
+	var answers []answer
+	if !e.everything {
+		if answers, err = c.answers(whole); err != nil {
+			return nil, err
+		}
+	}
+	ids, places := e.text.Tokenizer.EncodeWithOffsets(whole.Text, false)
+	over := false // the token that ends the answer has been
+	for i, id := range ids {
+		at := places[i].Start
+		for len(answers) > 0 && at >= answers[0].to {
+			answers, over = answers[1:], false
+		}
+		if !e.everything && (over || len(answers) == 0 || at < answers[0].from) {
+			dst = append(dst, ^id)
+			continue
+		}
+		over = slices.Contains(e.text.Stop, id)
+		dst = append(dst, id)
+	}
+	return dst, nil
+}
+
+// An answer is where the model speaks, in code points of the whole text.
+// What follows the token that ends it is not learnt.
+type answer struct{ from, to int }
+
+// errAnswer says that the place of an answer cannot be found.
+var errAnswer = errors.New("what the chat template makes of the conversation does not show where the answers are")
+
+// answers finds them in the text of the whole conversation. A template may say
+// itself where they are ({% generation %}). Else an answer is what follows the
+// prompt that asks for it, up to where the next message begins. Templates that
+// write earlier answers otherwise than the last one (without its thoughts, say)
+// are asked with another answer in its place: what then changes is the answer.
+func (c *dialogue) answers(whole chat.Result) ([]answer, error) {
+	var list []answer
+	if len(whole.Assistant) > 0 {
+		for _, a := range whole.Assistant {
+			list = append(list, answer{a[0], a[1]})
+		}
+		return list, nil
+	}
+	for i, m := range c.messages {
+		o, ok := m.(*chat.Map)
+		if !ok {
+			return nil, errAnswer
+		}
+		if role, _ := o.Get("role"); role != "assistant" && role != "model" {
+			continue
+		}
+		from, to, ok := c.between(whole.Text, i)
+		if !ok {
+			from, to, ok = c.replaced(whole.Text, i)
+		}
+		if !ok {
+			return nil, fmt.Errorf("message %d: %w", i, errAnswer)
+		}
+		list = append(list, answer{utf8.RuneCountInString(whole.Text[:from]), utf8.RuneCountInString(whole.Text[:to])})
+	}
+	return list, nil
+}
+
+// between finds message i behind the prompt for it, in bytes.
+func (c *dialogue) between(whole string, i int) (from, to int, ok bool) {
+	before, err := c.render(c.messages[:i], true)
+	if err != nil || !strings.HasPrefix(whole, before.Text) {
+		return 0, 0, false
+	}
+	from = len(before.Text)
+	after, err := c.render(c.messages[:i+1], false)
+	if err == nil && strings.HasPrefix(whole, after.Text) && len(after.Text) > from {
+		return from, len(after.Text), true
+	}
+	// The answer is another one where nothing follows. It ends where all do.
+	to = len(whole) + 1
+	for _, s := range c.e.endings() {
+		if k := strings.Index(whole[from:], s); k >= 0 {
+			to = min(to, from+k+len(s))
+		}
+	}
+	return from, to, to <= len(whole)
+}
+
+// replaced finds the content of message i, and the token that ends the answer,
+// by what another content changes, in bytes.
+func (c *dialogue) replaced(whole string, i int) (from, to int, ok bool) {
+	const other = "\ue000" // private use: in no text
+	m := c.messages[i].(*chat.Map)
+	if _, isText := get(m, "content").(string); !isText {
+		return 0, 0, false
+	}
+	m = m.Clone()
+	if m.Set("content", other) != nil {
+		return 0, 0, false
+	}
+	messages := slices.Clone(c.messages)
+	messages[i] = m
+	changed, err := c.render(messages, false)
+	if err != nil {
+		return 0, 0, false
+	}
+	at := strings.Index(changed.Text, other)
+	if at < 0 || !strings.HasPrefix(whole, changed.Text[:at]) {
+		return 0, 0, false
+	}
+	tail := changed.Text[at+len(other):]
+	if !strings.HasSuffix(whole, tail) || at+len(tail) > len(whole) {
+		return 0, 0, false
+	}
+	to = len(whole) - len(tail)
+	// The end of the answer is learnt, too, where it follows at once.
+	for _, s := range c.e.endings() {
+		if strings.HasPrefix(tail, s) {
+			return at, to + len(s), true
+		}
+	}
+	return at, to, true
+}
+
+// endings returns the texts of the tokens that end an answer.
+func (e *encoder) endings() (list []string) {
+	for _, id := range e.text.Stop {
+		if s, ok := e.text.Tokenizer.Token(id); ok && s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// get returns a value of a map, or nil.
+func get(m *chat.Map, key string) chat.Value {
+	v, _ := m.Get(key)
+	return v
+}

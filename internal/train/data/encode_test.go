@@ -1,0 +1,153 @@
+package data
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/chat"
+	"atenia/internal/corpus"
+	"atenia/internal/golden"
+	"atenia/internal/text"
+)
+
+// learnt returns what is learnt of a conversation, its parts joined by "|".
+func learnt(t *testing.T, x *text.Text, messages string) string {
+	t.Helper()
+	e := &encoder{text: x, end: none}
+	ids, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+	if err != nil {
+		t.Error(err)
+	}
+	var parts []string
+	for from := 0; from < len(ids); {
+		to := from
+		for to < len(ids) && ids[to] >= 0 {
+			to++
+		}
+		if to > from {
+			parts = append(parts, x.Tokenizer.Decode(ids[from:to], false))
+		}
+		from = to + 1
+	}
+	return strings.Join(parts, "|")
+}
+
+// TestAnswers learns the answers, and what ends them, whatever the template.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const talk = `[{"role":"system","content":"be kind"},{"role":"user","content":"héllo"},{"role":"assistant","content":"yés"},
+		{"role":"user","content":"and?"},{"role":"assistant","content":"no"}]`
+	for _, c := range []struct{ name, template, want string }{
+		{"chatml", chatML, "yés<|im_end|>|no<|im_end|>"},
+		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>{% endgeneration %}{% else %}[{{ m.content }}]{% endif %}{% endfor %}",
+			"yés</s>|no</s>"},
+		{"no prompt, no end", "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", "assistant: yés\n|assistant: no\n"},
+		// Earlier answers are written otherwise than the last, which begins
+		// with a prompt of its own.
+		{"thoughts", "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+			"yés<|im_end|>|<think>\n\n</think>\n\nno<|im_end|>"},
+		{"prompt that is no prefix", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}",
+			"yés<|im_end|>|no<|im_end|>"},
+		{"refuses parts", "{% if messages|length != 5 %}{{ raise_exception('five') }}{% endif %}{% for m in messages %}[{{ m.content }}]{% endfor %}", "yés|no"},
+	} {
+		if got := learnt(t, bytesText(t, c.template), talk); got != c.want {
+			t.Errorf("%s: learns %q, want %q", c.name, got, c.want)
+		}
+	}
+	everything := &encoder{text: bytesText(t, chatML), end: none, everything: true}
+	if ids, err := everything.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err != nil || ids[0] < 0 || ids[3] < 0 {
+		t.Error(ids, err)
+	}
+	hidden := &encoder{text: bytesText(t, "{{ messages|length }}"), end: none}
+	if _, err := hidden.conversation(nil, &corpus.Document{Messages: []byte(talk)}); err == nil {
+		t.Error("answers that are not shown were found")
+	}
+}
+
+// TestGoldenAnswers tries the published templates: the last answer is learnt,
+// and the questions are not.
+func TestGoldenAnswers(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Name, Template string
+		Context        struct {
+			Messages json.RawMessage
+			Tools    json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(b, &cases); err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, c := range cases {
+		var turns []struct {
+			Role    string
+			Content any
+		}
+		if json.Unmarshal(c.Context.Messages, &turns) != nil {
+			continue
+		}
+		question, answer := "", ""
+		for _, m := range turns {
+			s, _ := m.Content.(string)
+			switch m.Role {
+			case "assistant":
+				answer = strings.TrimSpace(s)
+			case "user":
+				question = strings.TrimSpace(s)
+			}
+		}
+		if answer == "" || question == "" || strings.Contains(answer, "think") || strings.Contains(answer, "<|") || strings.HasPrefix(c.Name, "feature/") {
+			continue
+		}
+		x := bytesText(t, "")
+		if x.Template, err = chat.Parse(c.Name, c.Template); err != nil {
+			continue
+		}
+		e := &encoder{text: x, end: none}
+		d := &corpus.Document{Messages: c.Context.Messages, Tools: c.Context.Tools}
+		dialogue := &dialogue{e: e}
+		list, err := chat.DecodeJSON(d.Messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialogue.messages = list.(*chat.List).Items
+		if r, err := dialogue.render(dialogue.messages, false); err != nil || !strings.Contains(r.Text, answer) {
+			continue // the template refuses the conversation, or drops the answer
+		}
+		tried++
+		if got := learnt(t, x, string(c.Context.Messages)); !strings.Contains(got, answer) || len(question) > 3 && strings.Contains(got, question) {
+			t.Errorf("%s: learns %q, want %q and not %q", c.Name, got, answer, question)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d conversations", tried)
+	}
+}
+
+// FuzzConversation reads any conversation: tokens of the rendered text, or an
+// error.
+func FuzzConversation(f *testing.F) {
+	x := bytesText(f, chatML)
+	f.Add(`[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`)
+	f.Add(`[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":1}]`)
+	f.Fuzz(func(t *testing.T, messages string) {
+		e := &encoder{text: x, end: none}
+		ids, err := e.conversation(nil, &corpus.Document{Messages: []byte(messages)})
+		if err != nil {
+			return
+		}
+		for _, id := range ids {
+			if max(id, ^id) >= int32(x.Tokenizer.VocabSize()) {
+				t.Fatal(id)
+			}
+		}
+	})
+}

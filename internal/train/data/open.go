@@ -1,0 +1,243 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+
+	"atenia/internal/corpus"
+	"atenia/internal/text"
+)
+
+// Long says what becomes of a document that is longer than a row.
+type Long string
+
+// What can become of it.
+const (
+	Split Long = "split" // rows of it, cut at other places in every epoch
+	Cut   Long = "cut"   // its beginning is a row, the rest is not learnt
+	Drop  Long = "drop"  // nothing
+)
+
+// Config says how batches are made. Zero means the value given here.
+type Config struct {
+	Files []string // as package corpus reads them
+	Row   int      // tokens of the longest row; 512
+	Rows  int      // a batch has at most Row·Rows tokens; 8
+	// Alone makes a batch of Rows rows, however short: rows are not packed.
+	Alone bool
+	Long  Long   // Split
+	Seed  uint64 // of the order, and of what is held out
+	// Heldout is the share of documents that is kept for evaluation. Where
+	// that is not even one, it is the share of each document, at its end.
+	Heldout float64
+	// End is the text of the token that ends every text; "" for none.
+	// Conversations end as the chat template has it.
+	End string
+	// Everything learns the questions of conversations, too.
+	Everything bool
+	// Memory is how many bytes of tokens are kept in memory; 256 MiB. Others
+	// are in a temporary file in the folder Dir, or the system's.
+	Memory int64
+	Dir    string
+}
+
+// ErrConfig is what faults of a [Config], and data without anything to learn,
+// match.
+var ErrConfig = errors.New("training data")
+
+func (c Config) defaulted() (Config, error) {
+	set := func(x *int, usual int) {
+		if *x == 0 {
+			*x = usual
+		}
+	}
+	set(&c.Row, 512)
+	set(&c.Rows, 8)
+	if c.Long == "" {
+		c.Long = Split
+	}
+	if c.Memory == 0 {
+		c.Memory = 256 << 20
+	}
+	c.Files = slices.Clone(c.Files)
+	var faults []error
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+		}
+	}
+	need(len(c.Files) > 0, "no files")
+	need(c.Row >= 1 && c.Row <= 1<<24, "rows of %d tokens", c.Row)
+	need(c.Rows >= 1 && c.Rows <= 1<<24, "batches of %d rows", c.Rows)
+	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no way %q for long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
+	need(c.Heldout >= 0 && c.Heldout < 1, "a held-out share of %v, want 0 to below 1", c.Heldout)
+	need(c.Memory >= 0, "%d bytes of memory", c.Memory)
+	return c, errors.Join(faults...)
+}
+
+// A Summary is what a [Set] was made of.
+type Summary struct {
+	Documents     int // with something to learn
+	Conversations int // of these
+	Empty         int // documents with nothing to learn, which are left out
+	Long          int // documents longer than a row
+	Heldout       int // documents, or parts of documents, kept for evaluation
+	Tokens        int64
+	Learnt        int64 // tokens that are to be predicted
+}
+
+// A Set is documents as tokens.
+type Set struct {
+	cfg     Config
+	store   store
+	starts  []int64 // of each document in store, and the end of the last
+	train   []span
+	held    []span
+	sum     Summary
+	version uint32 // checksum of tokens and configuration
+}
+
+// A span is what one source has of a document: tokens of the store.
+type span struct{ from, to int64 }
+
+// Open reads files and makes tokens of them. Faults of a file are a
+// [*corpus.Error] with its line; others match [ErrConfig].
+func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
+	cfg, err := cfg.defaulted()
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{text: t, everything: cfg.Everything, end: none}
+	if cfg.End != "" {
+		id, ok := t.Tokenizer.ID(cfg.End)
+		if !ok {
+			return nil, fmt.Errorf("%w: the tokenizer has no token %q to end a text with", ErrConfig, cfg.End)
+		}
+		e.end = id
+	}
+	s := &Set{cfg: cfg, store: store{most: max(1, cfg.Memory/4), dir: cfg.Dir}, starts: []int64{0}}
+	if err := s.read(ctx, e); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.share(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if len(s.train) == 0 {
+		return nil, errors.Join(fmt.Errorf("%w: there is nothing to learn in %d documents", ErrConfig, s.sum.Empty), s.Close())
+	}
+	return s, nil
+}
+
+// read fills the store.
+func (s *Set) read(ctx context.Context, e *encoder) error {
+	var doc []int32 // negative: not to be learnt
+	begun, chat := false, false
+	for d, err := range corpus.Read(ctx, s.cfg.Files) {
+		if err != nil {
+			return err
+		}
+		if chat = d.Messages != nil; chat {
+			doc, err = e.conversation(doc[:0], &d)
+		} else {
+			doc, err = e.piece(doc[:0], &d, !begun), nil
+		}
+		if err != nil {
+			return &corpus.Error{File: d.File, Line: d.Line, Err: err}
+		}
+		if err := s.store.append(doc); err != nil {
+			return err
+		}
+		if begun = d.More; !begun {
+			if err := s.finish(chat); err != nil {
+				return err
+			}
+		}
+	}
+	s.version ^= crc32.ChecksumIEEE(fmt.Append(nil, s.cfg.Row, s.cfg.Rows, s.cfg.Alone, s.cfg.Long, s.cfg.Seed, s.cfg.Heldout))
+	s.version ^= s.store.sum
+	return nil
+}
+
+// finish ends a document, or takes it back if it teaches nothing.
+func (s *Set) finish(chat bool) error {
+	from, to := s.starts[len(s.starts)-1], s.store.size
+	learnt, err := s.store.learnt(from, to)
+	if err != nil {
+		return err
+	}
+	if learnt == 0 || s.cfg.Long == Drop && to-from-1 > int64(s.cfg.Row) {
+		s.sum.Empty++
+		s.store.truncate(from)
+		return nil
+	}
+	s.starts = append(s.starts, to)
+	s.sum.Documents++
+	s.sum.Tokens += to - from
+	s.sum.Learnt += learnt
+	if chat {
+		s.sum.Conversations++
+	}
+	if to-from-1 > int64(s.cfg.Row) {
+		s.sum.Long++
+	}
+	return nil
+}
+
+// share divides documents into those to train on and those held out.
+func (s *Set) share() error {
+	n := len(s.starts) - 1
+	held := int(math.Floor(s.cfg.Heldout * float64(n)))
+	order := newShuffle(uint64(n), s.cfg.Seed, heldoutStream)
+	for i := range n {
+		d := span{s.starts[i], s.starts[i+1]}
+		list, rest := &s.train, span{}
+		switch {
+		case held > 0 && order.at(uint64(i)) < uint64(held):
+			list = &s.held
+		case held == 0 && s.cfg.Heldout > 0:
+			rest.to = d.to
+			d.to -= int64(math.Ceil(s.cfg.Heldout * float64(d.to-d.from)))
+			rest.from = d.to
+		}
+		if err := errors.Join(s.keep(list, d), s.keep(&s.held, rest)); err != nil {
+			return err
+		}
+	}
+	s.sum.Heldout = len(s.held)
+	return nil
+}
+
+// keep adds a span to a list if there is something to learn in it.
+func (s *Set) keep(list *[]span, d span) error {
+	if s.cfg.Long == Cut {
+		d.to = min(d.to, d.from+int64(s.cfg.Row)+1)
+	}
+	n, err := s.store.learnt(d.from, d.to)
+	if n > 0 {
+		*list = append(*list, d)
+	}
+	return err
+}
+
+// Summary says what the set was made of.
+func (s *Set) Summary() Summary { return s.sum }
+
+// Train returns the batches to train on: without end, epoch after epoch, in
+// the order of the seed.
+func (s *Set) Train() *Source { return newSource(s, s.train, true) }
+
+// Heldout returns the batches to evaluate with, always in the same order, or
+// nothing if none are held out.
+func (s *Set) Heldout() (*Source, bool) {
+	if len(s.held) == 0 {
+		return nil, false
+	}
+	return newSource(s, s.held, false), true
+}
+
+// Close removes the temporary file.
+func (s *Set) Close() error { return s.store.close() }

@@ -1,0 +1,118 @@
+package data
+
+// The tokens of all documents, one after the other: the last ones in memory,
+// those before them in a file once they are too many. A token that is not to
+// be learnt is stored as its complement, which is negative.
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+)
+
+type store struct {
+	most    int64 // tokens in memory
+	dir     string
+	size    int64
+	mem     []int32 // the tokens from spilled on
+	file    *os.File
+	spilled int64
+	sum     uint32 // checksum of what was appended
+	bytes   []byte // on their way
+}
+
+// append adds tokens.
+func (s *store) append(ids []int32) error {
+	s.bytes = s.bytes[:0]
+	for _, id := range ids {
+		s.bytes = binary.LittleEndian.AppendUint32(s.bytes, uint32(id))
+	}
+	s.sum = crc32.Update(s.sum, crc32.IEEETable, s.bytes)
+	s.mem = append(s.mem, ids...)
+	s.size += int64(len(ids))
+	if int64(len(s.mem)) > s.most {
+		return s.spill()
+	}
+	return nil
+}
+
+// spill writes what is in memory to the file.
+func (s *store) spill() error {
+	if s.file == nil {
+		f, err := os.CreateTemp(s.dir, "atenia-tokens-")
+		if err != nil {
+			return err
+		}
+		s.file = f
+	}
+	const part = 1 << 16
+	for from := 0; from < len(s.mem); from += part {
+		s.bytes = s.bytes[:0]
+		for _, id := range s.mem[from:min(len(s.mem), from+part)] {
+			s.bytes = binary.LittleEndian.AppendUint32(s.bytes, uint32(id))
+		}
+		if _, err := s.file.WriteAt(s.bytes, 4*(s.spilled+int64(from))); err != nil {
+			return err
+		}
+	}
+	s.spilled = s.size
+	s.mem = s.mem[:0]
+	return nil
+}
+
+// truncate takes back the tokens from a place on.
+func (s *store) truncate(size int64) {
+	s.mem = s.mem[:max(0, size-s.spilled)]
+	s.size, s.spilled = size, min(size, s.spilled)
+}
+
+// read fills dst with the tokens from a place.
+func (s *store) read(dst []int32, from int64) error {
+	if from < 0 || from+int64(len(dst)) > s.size {
+		return fmt.Errorf("tokens %d to %d of %d", from, from+int64(len(dst)), s.size)
+	}
+	if n := min(int64(len(dst)), s.spilled-from); n > 0 {
+		if int64(cap(s.bytes)) < 4*n {
+			s.bytes = make([]byte, 4*n)
+		}
+		b := s.bytes[:4*n]
+		if _, err := s.file.ReadAt(b, 4*from); err != nil {
+			return err
+		}
+		for i := range dst[:n] {
+			dst[i] = int32(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		dst, from = dst[n:], from+n
+	}
+	if len(dst) > 0 {
+		copy(dst, s.mem[from-s.spilled:])
+	}
+	return nil
+}
+
+// learnt counts the tokens of a range that are to be predicted. The first one
+// is not: nothing comes before it.
+func (s *store) learnt(from, to int64) (n int64, err error) {
+	var part [4096]int32
+	for from++; from < to; from += int64(len(part)) {
+		ids := part[:min(int64(len(part)), to-from)]
+		if err := s.read(ids, from); err != nil {
+			return 0, err
+		}
+		for _, id := range ids {
+			if id >= 0 {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+func (s *store) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
