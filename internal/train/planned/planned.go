@@ -1,0 +1,250 @@
+package planned
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"atenia/grad"
+	"atenia/internal/compile"
+	"atenia/internal/durable"
+	"atenia/internal/modelfile"
+	"atenia/internal/pool"
+	"atenia/internal/record"
+	"atenia/internal/train"
+	"atenia/internal/train/data"
+	"atenia/tensor"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Options say how a model computes and what it exports. The zero value works.
+type Options struct {
+	Pool      *pool.Pool // nil is one thread
+	Recompute bool       // layers are computed a second time rather than kept
+	BF16      bool       // parameters are exported as bfloat16
+}
+
+// A Model is a compiled model with parameters to train. One goroutine uses it.
+type Model struct {
+	opt      Options
+	config   []byte // config.json
+	compiled *compile.Model
+	params   *record.Params[float32]
+	model    *record.Model[float32]
+	trained  []*train.Param
+	record   *grad.Tape[float32] // for gradients
+	compute  *grad.Tape[float32] // for losses alone
+	batch    record.Batch
+	share    [1]float32
+}
+
+// New makes a model of a configuration. All parameters are zero: see [Model.Init].
+func New(config []byte, opt Options) (*Model, error) {
+	d := &modelfile.Description{Path: "config.json", Format: modelfile.HuggingFace, Config: config}
+	return build(d, nil, opt)
+}
+
+// Open makes a model of an opened folder, whose tensors it copies.
+func Open(d *modelfile.Description, opt Options) (*Model, error) {
+	return build(d, func(name string) (tensor.View, bool) {
+		t, ok := d.Tensor(name)
+		if !ok {
+			return tensor.View{}, false
+		}
+		return t.View, true
+	}, opt)
+}
+
+func build(d *modelfile.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
+	m := &Model{opt: opt, config: d.Config}
+	var err error
+	if m.compiled, err = compile.Compile(d, compile.Options{}); err != nil {
+		return nil, err
+	}
+	if m.params, err = record.NewParams[float32](m.compiled, find); err != nil {
+		return nil, err
+	}
+	return m, m.Bind()
+}
+
+// Parameters returns all tensors, for those who freeze some or attach low-rank
+// pairs; [Model.Bind] comes after.
+func (m *Model) Parameters() *record.Params[float32] { return m.params }
+
+// Bind takes note of which parameters are trained, and with what.
+func (m *Model) Bind() (err error) {
+	if m.model, err = record.New(m.compiled, m.params); err != nil {
+		return err
+	}
+	m.model.Options = record.Options{Checkpoint: m.opt.Recompute, Pool: m.opt.Pool}
+	threads := []grad.Option{grad.Threads(m.opt.Pool)}
+	if m.opt.Pool == nil {
+		threads = nil
+	}
+	m.record = grad.New(m.model.Registry(), threads...)
+	m.compute = grad.New(m.model.Registry(), append(threads, grad.Recording(false))...)
+	m.trained = nil
+	for _, p := range m.params.All() {
+		if !p.Frozen() {
+			m.trained = append(m.trained, &train.Param{Name: p.Name, Shape: p.Shape, Value: p.Value, Grad: p.Grad, Table: isTable(p.Name)})
+		}
+	}
+	return nil
+}
+
+// isTable reports whether a matrix's rows are those of tokens.
+func isTable(name string) bool {
+	return strings.Contains(name, "embed") || strings.Contains(name, "lm_head")
+}
+
+// Init draws all parameters: matrices normally with a standard deviation, which
+// is divided by √(2·layers) where they write to the residual stream, so that its
+// variance does not grow with depth (Radford and others, "Language models are
+// unsupervised multitask learners", 2019); norms one, biases zero. Each tensor
+// depends on the seed and its name alone.
+func (m *Model) Init(seed uint64, deviation float64) {
+	layers := len(m.compiled.Config.Layers)
+	for _, p := range m.params.All() {
+		switch {
+		case strings.HasSuffix(p.Name, ".bias"):
+			clear(p.Value)
+		case len(p.Shape) < 2:
+			for i := range p.Value {
+				p.Value[i] = 1
+			}
+		default:
+			s := deviation
+			if strings.Contains(p.Name, ".o_proj.") || strings.Contains(p.Name, ".down_proj.") {
+				s /= math.Sqrt(float64(2 * layers))
+			}
+			rng := rand.New(rand.NewPCG(seed, xxh3.HashString(p.Name)))
+			for i := range p.Value {
+				p.Value[i] = float32(s * rng.NormFloat64())
+			}
+		}
+	}
+}
+
+// Params returns what is trained: see [train.Learner].
+func (m *Model) Params() []*train.Param { return m.trained }
+
+// Loss returns the mean cross-entropy of a batch: see [train.Learner].
+func (m *Model) Loss(b *data.Batch) (float64, error) {
+	m.compute.Reset()
+	loss, err := m.loss(m.compute, b)
+	if err != nil {
+		return 0, err
+	}
+	return float64(m.compute.Value(loss)[0]), nil
+}
+
+// Backward adds gradients: see [train.Learner].
+func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
+	m.record.Reset()
+	loss, err := m.loss(m.record, b)
+	if err != nil {
+		return 0, err
+	}
+	value := float64(m.record.Value(loss)[0])
+	m.share[0] = float32(share)
+	return value, m.record.BackwardFrom(loss, m.share[:])
+}
+
+func (m *Model) loss(t *grad.Tape[float32], b *data.Batch) (grad.Ref, error) {
+	m.batch = record.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens}
+	return m.model.Loss(t, &m.batch)
+}
+
+// Vocabulary returns how many tokens the model tells apart.
+func (m *Model) Vocabulary() int { return m.compiled.Config.Vocab }
+
+// Size returns how many values all parameters have, and how many are trained.
+func (m *Model) Size() (all, trained int) {
+	for _, p := range m.params.All() {
+		all += len(p.Value)
+	}
+	for _, p := range m.trained {
+		trained += len(p.Value)
+	}
+	return all, trained
+}
+
+// Export writes config.json and model.safetensors: see [train.Exporter].
+func (m *Model) Export(dir string) error {
+	var sources []modelfile.TensorSource
+	for _, p := range m.params.All() {
+		s := modelfile.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value))
+		if m.opt.BF16 {
+			s.DType = tensor.BF16
+			s.Write = func(w io.Writer) error { return writeBF16(w, p.Value) }
+		}
+		sources = append(sources, s)
+	}
+	if err := modelfile.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+		_, err := w.Write(m.config)
+		return err
+	})
+}
+
+func writeBF16(w io.Writer, x []float32) error {
+	b := make([]byte, 0, 1<<16)
+	for len(x) > 0 {
+		n := min(len(x), cap(b)/2)
+		b = b[:0]
+		for _, v := range x[:n] {
+			b = binary.LittleEndian.AppendUint16(b, tensor.F32ToBF16(v))
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		x = x[n:]
+	}
+	return nil
+}
+
+// ErrSize says that sizes do not make a model.
+var ErrSize = errors.New("bad model sizes")
+
+// Sizes are those of a llama that is made from nothing.
+type Sizes struct {
+	Vocabulary, Hidden, Layers, Heads, KVHeads, FFN, Context int
+	RopeTheta, NormEps                                       float64
+	Untied                                                   bool // the head has a matrix of its own
+	Stop                                                     int  // token that ends a text
+}
+
+// Config returns the config.json of a llama. Errors match [ErrSize].
+func (s Sizes) Config() ([]byte, error) {
+	if s.Heads < 1 || s.KVHeads < 1 || s.Heads%s.KVHeads != 0 || s.Hidden%(2*s.Heads) != 0 || min(s.Vocabulary, s.Hidden, s.Layers, s.FFN, s.Context) < 1 {
+		return nil, fmt.Errorf("%w: %+v", ErrSize, s)
+	}
+	return fmt.Appendf(nil, `{
+  "architectures": ["LlamaForCausalLM"],
+  "model_type": "llama",
+  "vocab_size": %d,
+  "hidden_size": %d,
+  "intermediate_size": %d,
+  "num_hidden_layers": %d,
+  "num_attention_heads": %d,
+  "num_key_value_heads": %d,
+  "head_dim": %d,
+  "max_position_embeddings": %d,
+  "rope_theta": %v,
+  "rms_norm_eps": %v,
+  "hidden_act": "silu",
+  "tie_word_embeddings": %v,
+  "attention_bias": false,
+  "mlp_bias": false,
+  "eos_token_id": %d
+}
+`, s.Vocabulary, s.Hidden, s.FFN, s.Layers, s.Heads, s.KVHeads, s.Hidden/s.Heads, s.Context, s.RopeTheta, s.NormEps, !s.Untied, s.Stop), nil
+}

@@ -1,0 +1,93 @@
+package recipe
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A Key is one setting.
+type Key struct {
+	Name string // "optimizer.rate"
+	Help string // ends with the default in parentheses
+}
+
+// Keys returns all settings in the order of the tables above.
+func Keys() (keys []Key) {
+	all := reflect.TypeFor[Recipe]()
+	for table := range all.Fields() {
+		for f := range table.Type.Fields() {
+			keys = append(keys, Key{table.Tag.Get("toml") + "." + f.Tag.Get("toml"), f.Tag.Get("help")})
+		}
+	}
+	return keys
+}
+
+// Help is all settings as a person reads them, table by table.
+func Help() string {
+	var b strings.Builder
+	last := ""
+	for _, k := range Keys() {
+		table, name, _ := strings.Cut(k.Name, ".")
+		if table != last {
+			fmt.Fprintf(&b, "\n[%s]\n", table)
+			last = table
+		}
+		fmt.Fprintf(&b, "  %-13s %s\n", name, k.Help)
+	}
+	return b.String()
+}
+
+// names are all keys and tables.
+func names() (all []string) {
+	last := ""
+	for _, k := range Keys() {
+		if table, _, _ := strings.Cut(k.Name, "."); table != last {
+			all = append(all, table)
+			last = table
+		}
+		all = append(all, k.Name)
+	}
+	return all
+}
+
+// nearest returns the known name that is fewest edits away from one, the first
+// if several are.
+func nearest(name string, known []string) (best string) {
+	least := 1 << 30
+	for _, k := range known {
+		n := distance(name, k)
+		// A right name in the wrong table, or in none, is near.
+		if name[strings.LastIndexByte(name, '.')+1:] == k[strings.LastIndexByte(k, '.')+1:] {
+			n = min(n, 1)
+		}
+		if n < least {
+			best, least = k, n
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: how many letters must be put in, taken out or
+// replaced to make one of the other. Of long names only the beginning counts.
+func distance(a, b string) int {
+	const most = 100
+	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

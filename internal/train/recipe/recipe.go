@@ -1,0 +1,328 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/grad/optim"
+
+	"github.com/BurntSushi/toml"
+)
+
+// ErrRecipe: the file is not TOML, has a key that does not exist, or a value
+// that cannot be.
+var ErrRecipe = errors.New("bad training configuration")
+
+// most bounds the file: configurations are written by hand.
+const most = 1 << 20
+
+// A Recipe says what is trained. Zero is each key's default, which its help
+// names.
+type Recipe struct {
+	Model     Model     `toml:"model"`
+	Tokenizer Tokenizer `toml:"tokenizer"`
+	Data      Data      `toml:"data"`
+	Optimizer Optimizer `toml:"optimizer"`
+	Schedule  Schedule  `toml:"schedule"`
+	Train     Train     `toml:"train"`
+}
+
+// Model says which parameters are trained.
+type Model struct {
+	Architecture string  `toml:"architecture" help:"llama or mag, made from nothing (llama)"`
+	From         string  `toml:"from" help:"a model's folder, to go on from its parameters; then no other key of [model] is used"`
+	Hidden       int     `toml:"hidden" help:"width (256)"`
+	Layers       int     `toml:"layers" help:"blocks (4)"`
+	Heads        int     `toml:"heads" help:"of attention (hidden / 64, at least 1)"`
+	KVHeads      int     `toml:"kv_heads" help:"heads of keys and values, a divisor of heads (heads)"`
+	FFN          int     `toml:"ffn" help:"width of the feed-forward part (8/3 of hidden, rounded up to 32)"`
+	Context      int     `toml:"context" help:"longest sequence (the longest row of [data])"`
+	Untied       bool    `toml:"untied" help:"whether the head has a matrix of its own (false: that of the embedding)"`
+	RopeTheta    float64 `toml:"rope_theta" help:"base of the rotary embedding (10000)"`
+	NormEps      float64 `toml:"norm_eps" help:"of the root mean square norms (1e-5)"`
+	Deviation    float64 `toml:"deviation" help:"standard deviation of the first parameters; those that write to the residual stream have it divided by √(2·layers) (0.02)"`
+}
+
+// Tokenizer says how text becomes tokens.
+type Tokenizer struct {
+	Kind     string   `toml:"kind" help:"bytes, chars, bpe (learnt from the data), or file (bytes; with model.from, the model's own)"`
+	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
+	Size     int      `toml:"size" help:"tokens of bpe, and most tokens of chars (4096)"`
+	Special  []string `toml:"special" help:"special tokens; the first one begins and ends every text ([\"<|end|>\"])"`
+	Template string   `toml:"template" help:"a chat template (Jinja) that the result gets"`
+}
+
+// Data says what is learnt.
+type Data struct {
+	Files   []string `toml:"files" help:"texts; .jsonl has a {\"text\": …} or {\"messages\": […]} on each line"`
+	Row     int      `toml:"row" help:"tokens of the longest row (256)"`
+	Rows    int      `toml:"rows" help:"rows of a batch: it has at most row × rows tokens (8)"`
+	Alone   bool     `toml:"alone" help:"whether short rows are left short, not packed (false)"`
+	Long    string   `toml:"long" help:"what becomes of documents longer than a row: split, cut or drop (split)"`
+	Heldout float64  `toml:"heldout" help:"share that is kept for evaluation (0)"`
+	All     bool     `toml:"all" help:"whether the questions of conversations are learnt, too (false)"`
+}
+
+// Optimizer says how parameters are stepped.
+type Optimizer struct {
+	Kind       string   `toml:"kind" help:"adamw, muon (for matrices, adamw for the rest), lion or sgd (adamw)"`
+	Rate       float64  `toml:"rate" help:"learning rate (0.001)"`
+	Beta1      float64  `toml:"beta1" help:"of adamw and lion (0.9)"`
+	Beta2      float64  `toml:"beta2" help:"of adamw and lion (0.95; lion 0.99)"`
+	Epsilon    float64  `toml:"epsilon" help:"of adamw (1e-8)"`
+	Decay      float64  `toml:"decay" help:"of weights; norms and biases have none (0)"`
+	Momentum   *float64 `toml:"momentum" help:"of muon and sgd (0.95; sgd 0.9)"`
+	Iterations int      `toml:"iterations" help:"Newton-Schulz iterations of muon (5)"`
+	Clip       *float64 `toml:"clip" help:"limit of the norm of all gradients; 0 for none (1)"`
+	Offload    bool     `toml:"offload" help:"whether adamw's state is kept in files, for runs larger than memory; implies precision = \"bf16\" (false)"`
+}
+
+// Schedule says how the learning rate changes.
+type Schedule struct {
+	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then straight down (cosine)"`
+	Warmup int         `toml:"warmup" help:"steps in which it grows from 0 (0)"`
+	Decay  int         `toml:"decay" help:"steps in which wsd falls"`
+	Floor  float64     `toml:"floor" help:"share of the rate that it falls to (0.1; wsd 0)"`
+}
+
+// Train says how long, and what is kept.
+type Train struct {
+	Steps      int     `toml:"steps" help:"of the whole run"`
+	Accumulate int     `toml:"accumulate" help:"batches of one step (1)"`
+	Seed       uint64  `toml:"seed" help:"of the first parameters and the order of the data (0)"`
+	Precision  string  `toml:"precision" help:"float32, or bf16: computed with rounded parameters, float32 originals are stepped (float32)"`
+	Recompute  bool    `toml:"recompute" help:"whether layers are computed twice rather than kept: less memory, a third more time (false)"`
+	EvalEvery  int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
+	EvalMost   int     `toml:"eval_batches" help:"most held-out batches of an evaluation (16)"`
+	Patience   int     `toml:"patience" help:"evaluations without a gain that end the run; the result is then the best (0: never)"`
+	MinGain    float64 `toml:"min_gain" help:"of the held-out loss, to count as a gain (0)"`
+	SaveEvery  int     `toml:"save_every" help:"steps between snapshots (steps / 20)"`
+	Keep       int     `toml:"keep" help:"snapshots that are kept (2)"`
+	BadSteps   int     `toml:"bad_steps" help:"steps in a row without a finite loss that end the run (10)"`
+	Threads    int     `toml:"threads" help:"that compute; the result does not depend on it (all processors)"`
+	Out        string  `toml:"out" help:"folder of the results (out)"`
+}
+
+// Read reads a file and makes its paths relative to the present folder. Errors
+// of its contents match [ErrRecipe].
+func Read(path string) (*Recipe, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	r, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	dir := filepath.Dir(path)
+	for _, p := range []*string{&r.Model.From, &r.Tokenizer.File, &r.Tokenizer.Template, &r.Train.Out} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	for i, p := range r.Data.Files {
+		if !filepath.IsAbs(p) {
+			r.Data.Files[i] = filepath.Join(dir, p)
+		}
+	}
+	return r, nil
+}
+
+// Parse reads a configuration and fills in defaults. Errors match [ErrRecipe]
+// and name every fault.
+func Parse(b []byte) (*Recipe, error) {
+	if len(b) > most {
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrRecipe, most)
+	}
+	r := &Recipe{}
+	md, err := toml.Decode(string(b), r)
+	if e, ok := errors.AsType[toml.ParseError](err); ok {
+		return nil, fmt.Errorf("%w: line %d: %s", ErrRecipe, e.Position.Line, e.Message)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecipe, err)
+	}
+	errs := unknown(md.Undecoded())
+	if !md.IsDefined("schedule", "floor") && r.Schedule.Curve != optim.WSD {
+		r.Schedule.Floor = 0.1
+	}
+	r.defaults()
+	if err := errors.Join(append(errs, r.check()...)...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// unknown says what each unknown key may have been meant to be. The keys in an
+// unknown table are not listed besides it.
+func unknown(keys []toml.Key) (errs []error) {
+	known := names()
+	var tables []string
+	for _, k := range keys {
+		name := strings.Join(k, ".")
+		if slices.ContainsFunc(tables, func(t string) bool { return strings.HasPrefix(name, t+".") }) {
+			continue
+		}
+		tables = append(tables, name)
+		errs = append(errs, fmt.Errorf("%w: unknown key %s; the nearest is %s", ErrRecipe, name, nearest(name, known)))
+	}
+	return errs
+}
+
+func set[T comparable](x *T, usual T) {
+	var zero T
+	if *x == zero {
+		*x = usual
+	}
+}
+
+// defaults fills in what is not given.
+func (r *Recipe) defaults() {
+	m, d, o, t := &r.Model, &r.Data, &r.Optimizer, &r.Train
+	set(&m.Architecture, "llama")
+	set(&m.Hidden, 256)
+	set(&m.Layers, 4)
+	set(&m.Heads, max(1, m.Hidden/64))
+	set(&m.KVHeads, m.Heads)
+	set(&m.FFN, (m.Hidden*8/3+31)/32*32)
+	set(&d.Row, 256)
+	set(&d.Rows, 8)
+	set(&d.Long, "split")
+	set(&m.Context, d.Row)
+	set(&m.RopeTheta, 10000)
+	set(&m.NormEps, 1e-5)
+	set(&m.Deviation, 0.02)
+	kind := "bytes"
+	if m.From != "" {
+		kind = "model"
+	}
+	set(&r.Tokenizer.Kind, kind)
+	set(&r.Tokenizer.Size, 4096)
+	if r.Tokenizer.Special == nil {
+		r.Tokenizer.Special = []string{"<|end|>"}
+	}
+	set(&o.Kind, "adamw")
+	set(&o.Rate, 1e-3)
+	if o.Clip == nil {
+		o.Clip = new(1.0)
+	}
+	set(&t.Accumulate, 1)
+	set(&t.Precision, "float32")
+	set(&t.Out, "out")
+	set(&t.EvalMost, 16)
+	set(&t.Keep, 2)
+}
+
+// SetSteps replaces the number of steps, for those who try a recipe out. What
+// follows from it does so only in Every.
+func (r *Recipe) SetSteps(n int) {
+	r.Train.Steps = n
+	r.Schedule.Warmup = min(r.Schedule.Warmup, n/2)
+	r.Schedule.Decay = min(r.Schedule.Decay, n-r.Schedule.Warmup)
+}
+
+// Every returns how many steps lie between evaluations, and between snapshots.
+func (t *Train) Every() (eval, save int) {
+	usual := max(1, t.Steps/20)
+	eval, save = t.EvalEvery, t.SaveEvery
+	set(&eval, usual)
+	set(&save, usual)
+	return eval, save
+}
+
+// Rule returns the optimizer's rule.
+func (o *Optimizer) Rule() optim.Rule {
+	beta2, momentum := o.Beta2, 0.95
+	if o.Kind == "sgd" {
+		momentum = 0.9
+	}
+	if o.Momentum != nil {
+		momentum = *o.Momentum
+	}
+	if o.Kind != "lion" {
+		set(&beta2, 0.95)
+	}
+	adamw := optim.AdamW{Beta1: o.Beta1, Beta2: beta2, Epsilon: o.Epsilon, Decay: o.Decay}
+	switch o.Kind {
+	case "muon":
+		return optim.Muon{Momentum: momentum, Iterations: o.Iterations, Decay: o.Decay, Rest: adamw}
+	case "lion":
+		return optim.Lion{Beta1: o.Beta1, Beta2: beta2, Decay: o.Decay}
+	case "sgd":
+		return optim.SGD{Momentum: momentum, Decay: o.Decay}
+	}
+	return adamw
+}
+
+// check returns every fault.
+func (r *Recipe) check() (errs []error) {
+	need := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRecipe}, args...)...))
+		}
+	}
+	one := func(key, value string, of ...string) {
+		need(slices.Contains(of, value), "%s is %q, want one of %s", key, value, strings.Join(of, ", "))
+	}
+	size := func(key string, n, least, most int) {
+		need(n >= least && n <= most, "%s is %d, want %d to %d", key, n, least, most)
+	}
+	share := func(key string, x float64) {
+		need(x >= 0 && x < 1, "%s is %v, want at least 0 and less than 1", key, x)
+	}
+	positive := func(key string, x float64) { need(x > 0 && x <= 1e9, "%s is %v, want more than 0", key, x) }
+
+	m, d, o, t := &r.Model, &r.Data, &r.Optimizer, &r.Train
+	one("model.architecture", m.Architecture, "llama", "mag")
+	size("model.hidden", m.Hidden, 2, 1<<16)
+	size("model.layers", m.Layers, 1, 1<<10)
+	size("model.heads", m.Heads, 1, 1<<10)
+	size("model.kv_heads", m.KVHeads, 1, 1<<10)
+	size("model.ffn", m.FFN, 1, 1<<18)
+	size("model.context", m.Context, 1, 1<<24)
+	if m.Heads > 0 && m.KVHeads > 0 {
+		need(m.Hidden%(2*m.Heads) == 0, "model.hidden is %d, want a multiple of 2 × heads, %d", m.Hidden, 2*m.Heads)
+		need(m.Heads%m.KVHeads == 0, "model.kv_heads is %d, want a divisor of heads, %d", m.KVHeads, m.Heads)
+	}
+	positive("model.rope_theta", m.RopeTheta)
+	positive("model.norm_eps", m.NormEps)
+	positive("model.deviation", m.Deviation)
+	one("tokenizer.kind", r.Tokenizer.Kind, "bytes", "chars", "bpe", "file", "model")
+	need(r.Tokenizer.Kind != "model" || m.From != "", "tokenizer.kind is model, but there is no model.from")
+	need((r.Tokenizer.Kind == "file") == (r.Tokenizer.File != ""), "tokenizer.kind = \"file\" and tokenizer.file belong together")
+	size("tokenizer.size", r.Tokenizer.Size, 2, 1<<24)
+	need(len(d.Files) > 0, "data.files names no file")
+	one("data.long", d.Long, "split", "cut", "drop")
+	size("data.row", d.Row, 1, 1<<24)
+	size("data.rows", d.Rows, 1, 1<<24)
+	share("data.heldout", d.Heldout)
+	one("optimizer.kind", o.Kind, "adamw", "muon", "lion", "sgd")
+	positive("optimizer.rate", o.Rate)
+	need(*o.Clip >= 0, "optimizer.clip is %v, want 0 or more", *o.Clip)
+	need(!o.Offload || o.Kind == "adamw", "optimizer.offload is for adamw alone")
+	one("train.precision", t.Precision, "float32", "bf16")
+	need(t.Steps > 0 && t.Steps <= 1<<40, "train.steps is %d, want how many steps the run has", t.Steps)
+	for _, n := range []struct {
+		key   string
+		value int
+	}{
+		{"train.accumulate", t.Accumulate}, {"train.eval_every", t.EvalEvery}, {"train.eval_batches", t.EvalMost}, {"train.patience", t.Patience},
+		{"train.save_every", t.SaveEvery}, {"train.keep", t.Keep}, {"train.bad_steps", t.BadSteps}, {"train.threads", t.Threads}, {"optimizer.iterations", o.Iterations},
+		{"schedule.warmup", r.Schedule.Warmup}, {"schedule.decay", r.Schedule.Decay},
+	} {
+		size(n.key, n.value, 0, 1<<40)
+	}
+	need(t.Patience == 0 || d.Heldout > 0, "train.patience needs data.heldout")
+	share("schedule.floor", r.Schedule.Floor)
+	return errs
+}

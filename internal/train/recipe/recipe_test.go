@@ -1,0 +1,129 @@
+package recipe
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"atenia/grad/optim"
+)
+
+const least = "[data]\nfiles = [\"a.txt\"]\n[train]\nsteps = 100\n"
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	r, err := Parse([]byte(least))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Model.Hidden != 256 || r.Model.Heads != 4 || r.Model.KVHeads != 4 || r.Model.FFN != 704 || r.Model.Context != 256 || r.Schedule.Floor != 0.1 || *r.Optimizer.Clip != 1 {
+		t.Errorf("%+v", r)
+	}
+	if eval, save := r.Train.Every(); eval != 5 || save != 5 {
+		t.Errorf("every %d and %d steps", eval, save)
+	}
+	if rule := r.Optimizer.Rule(); rule != (optim.AdamW{Beta2: 0.95}) {
+		t.Errorf("%+v", rule)
+	}
+	r.SetSteps(7)
+	if r.Train.Steps != 7 {
+		t.Error("steps are not set")
+	}
+	for text, want := range map[string]optim.Rule{
+		"kind = \"muon\"\ndecay = 0.1": optim.Muon{Momentum: 0.95, Decay: 0.1, Rest: optim.AdamW{Beta2: 0.95, Decay: 0.1}},
+		"kind = \"lion\"":              optim.Lion{},
+		"kind = \"sgd\"\nmomentum = 0": optim.SGD{},
+	} {
+		r, err := Parse([]byte(least + "[optimizer]\n" + text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Optimizer.Rule(); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// Every fault is named, and unknown keys with the nearest known one.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"[optimizer]\nlearningrate = 1":        "unknown key optimizer.learningrate; the nearest is optimizer.",
+		"[optimizer]\nbeta_2 = 1":              "unknown key optimizer.beta_2; the nearest is optimizer.beta2",
+		"[optimiser]\nrate = 1":                "unknown key optimiser; the nearest is optimizer",
+		"[model]\nwarmup = 3":                  "unknown key model.warmup; the nearest is schedule.warmup",
+		"[model]\nhidden = 30\nheads = 4":      "model.hidden is 30, want a multiple of 2 × heads, 8",
+		"[model]\nhidden = \"x\"":              "incompatible types",
+		"[model\n":                             "line 6",
+		"[optimizer]\nkind = \"adam\"":         "want one of adamw, muon, lion, sgd",
+		"[schedule]\ncurve = \"cos\"":          "cosine",
+		"[tokenizer]\nfile = \"x\"":            "belong together",
+		"[optimizer]\nkind=\"sgd\"\noffload=1": "incompatible types",
+	} {
+		_, err := Parse([]byte(least + text))
+		if !errors.Is(err, ErrRecipe) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	_, err := Parse(nil)
+	for _, want := range []string{"data.files", "train.steps"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("nothing: %v does not say %q", err, want)
+		}
+	}
+}
+
+// Every field has a key and help that says what happens without it.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	help := Help()
+	for _, k := range Keys() {
+		if k.Help == "" || strings.HasSuffix(k.Name, ".") || !strings.Contains(help, k.Help) {
+			t.Errorf("%+v", k)
+		}
+		if got := nearest(k.Name, names()); got != k.Name {
+			t.Errorf("the nearest to %s is %s", k.Name, got)
+		}
+	}
+	if n := reflect.TypeFor[Recipe]().NumField(); strings.Count(help, "\n[") != n {
+		t.Errorf("help has not %d tables", n)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c.toml")
+	if err := os.WriteFile(path, []byte(least), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Data.Files[0] != filepath.Join(dir, "a.txt") || r.Train.Out != filepath.Join(dir, "out") || r.Model.From != "" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := Read(path + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(least))
+	f.Add([]byte("[model]\nhiden = 3\n[x.y]\nz = [1, {a = 2}]"))
+	f.Add([]byte("[optimizer]\nclip = nan\nmomentum = inf"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := Parse(b)
+		if err != nil && !errors.Is(err, ErrRecipe) {
+			t.Errorf("%v", err)
+		}
+		if err == nil {
+			r.Optimizer.Rule()
+			r.Train.Every()
+		}
+	})
+}
