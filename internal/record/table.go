@@ -68,13 +68,15 @@ const (
 	keyBalance   grad.Key = "plan.balance"
 )
 
-// Register adds the gradients of all blocks to a registry. Tapes that [Model.Loss]
-// records on must be made with one that has them.
-func Register[F Float](r *grad.Registry[F]) {
-	for _, b := range []struct {
-		key  grad.Key
-		back grad.BackwardFunc[F]
-	}{
+// A rule is a kind of block and its gradient.
+type rule[F Float] struct {
+	key  grad.Key
+	back grad.BackwardFunc[F]
+}
+
+// rules are the gradients of all blocks.
+func rules[F Float]() []rule[F] {
+	return []rule[F]{
 		{keyWeight, weightBack[F]},
 		{keyEmbedding, embeddingBack[F]},
 		{keyNorm, normBack[F]},
@@ -84,10 +86,16 @@ func Register[F Float](r *grad.Registry[F]) {
 		{keyAdd, addBack[F]},
 		{keyGather, gatherBack[F]},
 		{keyHead, headBack[F]},
+		{keyBalance, balanceBack[F]},
 		{keyLayer, layerBack[F]},
 		{keyMeet, meetBack[F]},
-		{keyBalance, balanceBack[F]},
-	} {
+	}
+}
+
+// Register adds the gradients of all blocks to a registry. Tapes that [Model.Loss]
+// records on must be made with one that has them.
+func Register[F Float](r *grad.Registry[F]) {
+	for _, b := range rules[F]() {
 		r.Register(b.key, b.back)
 	}
 }
