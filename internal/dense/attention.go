@@ -23,8 +23,13 @@ func (h *Heads[F]) valueDim() int {
 	return h.ValueDim
 }
 
+// queryRows queries of a head attend at a time, so that memory grows with the
+// length of a document and not with its square; probabilities are computed
+// again on the way back.
+const queryRows = 64
+
 // attention is one call of Attention or AttentionBack: an index of its range
-// is a document and a key head.
+// is a document and a key head, whose gradients nobody else adds to.
 type attention[F Float] struct {
 	Heads[F]
 	vdim              int
@@ -32,9 +37,19 @@ type attention[F Float] struct {
 	dst, lse, q, k, v []F
 	dq, dk, dv, dy    []F
 	back              bool
-	longest           int
-	scratch           []F // of all threads
-	each              int // of one
+	desks             []desk[F] // of threads
+	panels            []panel
+}
+
+// A desk is what one thread works on: a block of queries and what they think
+// of the keys of a document.
+type desk[F Float] struct {
+	q      []F // [64, Dim], scaled, and as much for their gradient
+	s      []F // [64, stride] scores, then probabilities
+	d      []F // [64, stride] gradients of them
+	capped []F // [64, stride] scores after softcap
+	keys   []float32
+	values []float32
 }
 
 // Attention writes softmax(scale·q·kᵀ)·v for every query head:
@@ -54,101 +69,206 @@ func (w *Work[F]) AttentionBack(dq, dk, dv, q, k, v, out, lse, dy []F, lens []in
 }
 
 func (w *Work[F]) attend(a attention[F], lens []int) {
-	a.vdim = a.valueDim()
-	a.starts = w.attention.starts[:0]
-	at := 0
+	a.vdim, a.panels = a.valueDim(), w.panels
+	a.starts, a.desks = w.attention.starts[:0], w.attention.desks
+	if a.desks == nil {
+		a.desks = make([]desk[F], w.Threads())
+	}
+	at, longest := 0, 0
 	for _, n := range lens {
 		a.starts = append(a.starts, at)
 		at += n
-		a.longest = max(a.longest, n)
+		longest = max(longest, n)
 	}
 	a.starts = append(a.starts, at)
-	a.each = 2 * a.longest
-	a.scratch = w.take(a.each * w.Threads())
+	for i := range a.desks {
+		a.desks[i].lay(&a, longest)
+	}
 	w.attention = a
 	w.each(len(lens)*a.KV, 1, &w.attention)
-	w.attention = attention[F]{starts: a.starts[:0]}
+	w.attention = attention[F]{starts: a.starts, desks: a.desks}
+}
+
+// stride returns how far rows of n scores are apart: not by a power of two,
+// which would put their columns into the same place of a cache.
+func stride(n int) int { return (n+15)&^15 | 16 }
+
+// lay makes room for documents of up to n rows.
+func (d *desk[F]) lay(a *attention[F], n int) {
+	if need := queryRows * 2 * a.Dim; len(d.q) < need {
+		d.q = make([]F, need)
+	}
+	need := queryRows * stride(n)
+	if len(d.s) < need {
+		d.s = make([]F, need)
+	}
+	if a.back && len(d.d) < need {
+		d.d = make([]F, need)
+	}
+	if a.back && a.Softcap > 0 && len(d.capped) < need {
+		d.capped = make([]F, need)
+	}
 }
 
 // Range does the documents' key heads [lo, hi).
 func (a *attention[F]) Range(worker, lo, hi int) {
-	scratch := a.scratch[worker*a.each:][:a.each]
+	b := queries[F]{attention: a, desk: &a.desks[worker], panel: &a.panels[worker]}
 	for i := lo; i < hi; i++ {
-		doc, kv := i/a.KV, i%a.KV
-		for h := kv * a.Q / a.KV; h < (kv+1)*a.Q/a.KV; h++ {
-			for r := a.starts[doc]; r < a.starts[doc+1]; r++ {
+		doc := i / a.KV
+		b.kv, b.first, b.rows = i%a.KV, a.starts[doc], a.starts[doc+1]-a.starts[doc]
+		b.pack()
+		for h := b.kv * a.Q / a.KV; h < (b.kv+1)*a.Q/a.KV; h++ {
+			for at := 0; at < b.rows; at += queryRows {
+				b.head, b.at, b.n = h, at, min(queryRows, b.rows-at)
+				b.lo = 0
+				if a.Window > 0 {
+					b.lo = max(0, at-a.Window+1) &^ (tileCols - 1)
+				}
+				b.hi = at + b.n
 				if a.back {
-					a.queryBack(scratch, r, a.first(doc, r), h, kv)
+					b.backward()
 				} else {
-					a.query(scratch, r, a.first(doc, r), h, kv)
+					b.forward()
 				}
 			}
 		}
 	}
 }
 
-// first returns the first row that row r of a document sees.
-func (a *attention[F]) first(doc, r int) int {
-	if a.Window > 0 {
-		return max(a.starts[doc], r-a.Window+1)
-	}
-	return a.starts[doc]
+// queries are a block of queries of one head of one document.
+type queries[F Float] struct {
+	*attention[F]
+	desk        *desk[F]
+	panel       *panel
+	first, rows int // of the document
+	head, kv    int
+	at, n       int // the queries, from the document's first
+	lo, hi      int // the positions that some of them see
 }
 
-func (a *attention[F]) keyRow(j, kv int) []F   { return a.k[(j*a.KV+kv)*a.Dim:][:a.Dim] }
-func (a *attention[F]) valueRow(j, kv int) []F { return a.v[(j*a.KV+kv)*a.vdim:][:a.vdim] }
-
-// scores writes what query r of head h thinks of rows from first on.
-func (a *attention[F]) scores(s []F, r, first, h, kv int) {
-	q := a.q[(r*a.Q+h)*a.Dim:][:a.Dim]
-	for i := range s {
-		s[i] = Dot(q, a.keyRow(first+i, kv)) * a.Scale
+// pack packs what all queries of a document and a key head are multiplied
+// with.
+func (b *queries[F]) pack() {
+	if !single[F]() || b.Dim > chainCols || b.vdim > chainCols {
+		return
 	}
-	if a.Softcap > 0 {
-		Softcap(s, s, a.Softcap)
-	}
-}
-
-func (a *attention[F]) query(scratch []F, r, first, h, kv int) {
-	s := scratch[:r+1-first]
-	a.scores(s, r, first, h, kv)
-	top := s[0]
-	for _, v := range s {
-		top = max(top, v)
-	}
-	sum := float64(0)
-	for _, v := range s {
-		sum += math.Exp(float64(v - top))
-	}
-	lse := F(float64(top) + math.Log(sum))
-	if a.lse != nil {
-		a.lse[r*a.Q+h] = lse
-	}
-	out := a.dst[(r*a.Q+h)*a.vdim:][:a.vdim]
-	clear(out)
-	for i, v := range s {
-		Axpy(out, F(math.Exp(float64(v-lse))), a.valueRow(first+i, kv))
+	b.desk.keys = packRight(b.desk.keys, singles(b.k[(b.first*b.KV+b.kv)*b.Dim:]), b.KV*b.Dim, b.rows, b.Dim)
+	if b.back {
+		b.desk.values = packRight(b.desk.values, singles(b.v[(b.first*b.KV+b.kv)*b.vdim:]), b.KV*b.vdim, b.rows, b.vdim)
 	}
 }
 
-func (a *attention[F]) queryBack(scratch []F, r, first, h, kv int) {
-	s := scratch[:r+1-first]
-	a.scores(s, r, first, h, kv)
-	lse := a.lse[r*a.Q+h]
-	at := r*a.Q + h
-	dy := a.dy[at*a.vdim:][:a.vdim]
-	dot := Dot(dy, a.dst[at*a.vdim:][:a.vdim])
-	q, dq := a.q[at*a.Dim:][:a.Dim], a.dq[at*a.Dim:][:a.Dim]
-	for i, v := range s {
-		j := first + i
-		p := F(math.Exp(float64(v - lse)))
-		Axpy(a.dv[(j*a.KV+kv)*a.vdim:][:a.vdim], p, dy)
-		d := p * (Dot(dy, a.valueRow(j, kv)) - dot) * a.Scale
-		if a.Softcap > 0 {
-			t := v / a.Softcap
-			d *= 1 - F(t*t)
+// ready returns the packed rows from lo on.
+func (b *queries[F]) ready(packed []float32, dim int) []float32 {
+	if !single[F]() || b.Dim > chainCols || b.vdim > chainCols {
+		return nil
+	}
+	return packed[b.lo/tileCols*(dim+1)*tileCols:]
+}
+
+// query, value, result … return where rows of this head start in arrays of
+// all heads.
+func (b *queries[F]) query(x []F) []F  { return x[((b.first+b.at)*b.Q+b.head)*b.Dim:] }
+func (b *queries[F]) result(x []F) []F { return x[((b.first+b.at)*b.Q+b.head)*b.vdim:] }
+func (b *queries[F]) key(x []F) []F    { return x[((b.first+b.lo)*b.KV+b.kv)*b.Dim:] }
+func (b *queries[F]) value(x []F) []F  { return x[((b.first+b.lo)*b.KV+b.kv)*b.vdim:] }
+
+// scores writes the scaled products of queries and keys, with softcap.
+func (b *queries[F]) scores() (s []F, ld int) {
+	ld = stride(b.hi - b.lo)
+	q, from := b.desk.q[:b.n*b.Dim], b.query(b.q)
+	for i := range b.n {
+		scaled(q[i*b.Dim:][:b.Dim], from[i*b.Q*b.Dim:][:b.Dim], b.Scale)
+	}
+	s = b.desk.s[:b.n*ld]
+	p := product[F]{dst: s, a: q, b: b.key(b.k), ldd: ld, lda: b.Dim, ldb: b.KV * b.Dim,
+		m: b.n, k: b.Dim, n: b.hi - b.lo, bT: true, fresh: true}
+	p.do(b.panel, b.ready(b.desk.keys, b.Dim))
+	if b.Softcap > 0 {
+		for i := range b.n {
+			lo, hi := b.sees(i)
+			row := s[i*ld:]
+			Softcap(row[lo:hi], row[lo:hi], b.Softcap)
 		}
-		Axpy(dq, d, a.keyRow(j, kv))
-		Axpy(a.dk[(j*a.KV+kv)*a.Dim:][:a.Dim], d, q)
+	}
+	return s, ld
+}
+
+// sees returns which of the columns of scores query i sees.
+func (b *queries[F]) sees(i int) (lo, hi int) {
+	if b.Window > 0 {
+		lo = max(0, b.at+i-b.Window+1-b.lo)
+	}
+	return lo, b.at + i + 1 - b.lo
+}
+
+func (b *queries[F]) forward() {
+	s, ld := b.scores()
+	cols := b.hi - b.lo
+	var sums [queryRows]F
+	for i := range b.n {
+		row := s[i*ld:][:ld]
+		lo, hi := b.sees(i)
+		top, sum := softmaxSpan(row, lo, hi)
+		clear(row[:lo])
+		clear(row[hi:cols])
+		sums[i] = sum
+		if b.lse != nil {
+			b.lse[(b.first+b.at+i)*b.Q+b.head] = F(float64(top) + math.Log(float64(sum)))
+		}
+	}
+	out := b.result(b.dst)
+	p := product[F]{dst: out, a: s, b: b.value(b.v), ldd: b.Q * b.vdim, lda: ld, ldb: b.KV * b.vdim,
+		m: b.n, k: cols, n: b.vdim, fresh: true}
+	p.do(b.panel, nil)
+	for i := range b.n {
+		Scale(out[i*b.Q*b.vdim:][:b.vdim], 1/sums[i])
+	}
+}
+
+func (b *queries[F]) backward() {
+	s, ld := b.scores()
+	cols := b.hi - b.lo
+	if b.Softcap > 0 {
+		copy(b.desk.capped, s)
+	}
+	d, dy, out := b.desk.d[:b.n*ld], b.result(b.dy), b.result(b.dst)
+	p := product[F]{dst: d, a: dy, b: b.value(b.v), ldd: ld, lda: b.Q * b.vdim, ldb: b.KV * b.vdim,
+		m: b.n, k: b.vdim, n: cols, bT: true, fresh: true}
+	p.do(b.panel, b.ready(b.desk.values, b.vdim))
+	for i := range b.n {
+		lo, hi := b.sees(i)
+		probs, grads := s[i*ld:][:ld], d[i*ld:][:ld]
+		clear(probs[:lo])
+		clear(probs[hi:cols])
+		clear(grads[:lo])
+		clear(grads[hi:cols])
+		exps(probs[lo:hi], b.lse[(b.first+b.at+i)*b.Q+b.head])
+		at := i * b.Q * b.vdim
+		weigh(grads[lo:hi], probs[lo:hi], Dot(dy[at:at+b.vdim], out[at:at+b.vdim]))
+		if b.Softcap > 0 {
+			for j, v := range b.desk.capped[i*ld+lo : i*ld+hi] {
+				t := v / b.Softcap
+				grads[lo+j] *= 1 - F(t*t)
+			}
+		}
+	}
+	b.gradients(s, d, ld)
+}
+
+// gradients adds what probabilities and the gradients of scores say.
+func (b *queries[F]) gradients(probs, d []F, ld int) {
+	cols := b.hi - b.lo
+	q, dq := b.desk.q[:b.n*b.Dim], b.desk.q[queryRows*b.Dim:][:b.n*b.Dim]
+	for _, p := range [...]product[F]{
+		{dst: b.value(b.dv), a: probs, b: b.result(b.dy), ldd: b.KV * b.vdim, lda: ld, ldb: b.Q * b.vdim, m: cols, k: b.n, n: b.vdim, aT: true},
+		{dst: b.key(b.dk), a: d, b: q, ldd: b.KV * b.Dim, lda: ld, ldb: b.Dim, m: cols, k: b.n, n: b.Dim, aT: true},
+		{dst: dq, a: d, b: b.key(b.k), ldd: b.Dim, lda: ld, ldb: b.KV * b.Dim, m: b.n, k: cols, n: b.Dim, fresh: true},
+	} {
+		p.do(b.panel, nil)
+	}
+	to := b.query(b.dq)
+	for i := range b.n {
+		Axpy(to[i*b.Q*b.Dim:][:b.Dim], b.Scale, dq[i*b.Dim:][:b.Dim])
 	}
 }

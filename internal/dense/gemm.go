@@ -15,7 +15,7 @@ const (
 	// left operand, and so many columns of the right one, stay in the
 	// second-level cache.
 	blockRows, blockCols   = 684, 64
-	turnedRows, turnedCols = 240, 256
+	turnedRows, turnedCols = 348, 384
 	// directBytes of a right operand need no packing: they stay in the
 	// first-level cache as they are.
 	directBytes = 16 << 10
@@ -30,6 +30,7 @@ type gemm struct {
 	m, k, n       int
 	aT, bT        bool // a is [k, m], b is [n, k]
 	fresh         bool
+	ready         []float32 // b as packRight makes it, or nil
 
 	blockM, blockN, across int // the size of blocks, and how many side by side
 	panels                 []panel
@@ -54,7 +55,7 @@ func (g *gemm) cut(threads int) int {
 		return ((n+parts-1)/parts + unit - 1) / unit * unit
 	}
 	g.blockM, g.blockN = even(g.m, g.blockM, tileRows), even(g.n, g.blockN, 2*tileCols)
-	for g.count() < 3*threads && threads > 1 && g.blockM > 8*tileRows {
+	for g.count() < threads && g.blockM > 8*tileRows {
 		g.blockM = even(g.blockM, (g.blockM+1)/2, tileRows)
 	}
 	g.across = (g.n + g.blockN - 1) / g.blockN
@@ -80,10 +81,12 @@ func (g *gemm) block(p *panel, i0, m, j0, n int) {
 		x := g.left(p, i0, m, c, k, n)
 		w := g.right(p, j0, n, c, k, m)
 		x.fresh = g.fresh && c == 0
+		next := g.next(i0, m, j0, n, c+chainCols)
 		for t := 0; t < n; t += w.cols {
 			w.at(t, n)
 			for r := 0; r < m; r += x.rows {
 				x.at(r, m)
+				next.some()
 				dst := g.dst[(i0+r)*g.ldd+j0+t:]
 				if w.cols < tileCols {
 					p.edge(dst, g.ldd, &x, &w, k)
@@ -92,6 +95,38 @@ func (g *gemm) block(p *panel, i0, m, j0, n int) {
 				}
 			}
 		}
+	}
+}
+
+// A request asks for the rows that are packed next, some with every product
+// of tiles, so that they have come when the time is there.
+type request struct {
+	a, b         []float32
+	lda, ldb     int
+	m, n         int
+	left, atOnce int
+}
+
+// next returns the request for rows from c on.
+func (g *gemm) next(i0, m, j0, n, c int) request {
+	k := min(chainCols, g.k-c)
+	if !g.aT || g.bT || k <= 0 {
+		return request{}
+	}
+	calls := (m + tileRows - 1) / tileRows * ((n + 2*tileCols - 1) / (2 * tileCols))
+	return request{a: g.a[c*g.lda+i0:], b: g.b[c*g.ldb+j0:], lda: g.lda, ldb: g.ldb, m: m, n: n,
+		left: k, atOnce: (k + calls - 1) / calls}
+}
+
+func (q *request) some() {
+	if q.left == 0 {
+		return
+	}
+	n := min(q.left, q.atOnce)
+	prefetch(q.a, q.lda, q.m, n)
+	prefetch(q.b, q.ldb, q.n, n)
+	if q.left -= n; q.left > 0 {
+		q.a, q.b = q.a[n*q.lda:], q.b[n*q.ldb:]
 	}
 }
 
@@ -172,6 +207,9 @@ func (w *rightTiles) at(t, n int) {
 // often.
 func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
 	tiles, group := (n+tileCols-1)/tileCols, (k+1)*tileCols
+	if g.ready != nil {
+		return rightTiles{packed: g.ready[j0/tileCols*group:], group: group}
+	}
 	p.b = grow(p.b, tiles*group)
 	w := rightTiles{packed: p.b, group: group}
 	switch {
@@ -189,6 +227,17 @@ func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
 		packColumns(p.b, group, g.b[c*g.ldb+j0:], g.ldb, tileCols, n, k)
 	}
 	return w
+}
+
+// packRight returns the right operand b[n, k]ᵀ, packed in old memory or new,
+// for products of at most one chain.
+func packRight(old, b []float32, ldb, n, k int) []float32 {
+	group := (k + 1) * tileCols
+	old = grow(old, (n+tileCols-1)/tileCols*group)
+	for j := 0; j < n; j += tileCols {
+		packRows(old[j/tileCols*group:], b[j*ldb:], ldb, min(tileCols, n-j), k)
+	}
+	return old
 }
 
 // addTilesGeneric says what tiles add to dst: for every value a chain of fused

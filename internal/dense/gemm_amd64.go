@@ -91,3 +91,10 @@ func packRows(dst, src []float32, stride, have, k int) {
 	}
 	packRowsGeneric(dst[n*tileCols:], src[n:], stride, have, k-n)
 }
+
+// prefetch asks for n rows of so many columns.
+func prefetch(src []float32, stride, columns, n int) {
+	if some() {
+		prefetchRowsAVX2(&src[0], (columns+15)/16, 4*stride, n)
+	}
+}

@@ -13,3 +13,5 @@ func packColumns(dst []float32, group int, src []float32, stride, width, columns
 func packRows(dst, src []float32, stride, have, k int) {
 	packRowsGeneric(dst, src, stride, have, k)
 }
+
+func prefetch([]float32, int, int, int) {}

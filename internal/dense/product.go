@@ -71,6 +71,17 @@ func (p *product[F]) gemm(panels []panel) gemm {
 		m: p.m, k: p.k, n: p.n, aT: p.aT, bT: p.bT, fresh: p.fresh, panels: panels}
 }
 
+// do computes all of the product on this thread. ready is b packed, or nil.
+func (p *product[F]) do(scratch *panel, ready []float32) {
+	if single[F]() {
+		g := p.gemm(nil)
+		g.ready = ready
+		g.block(scratch, 0, p.m, 0, p.n)
+		return
+	}
+	p.Range(0, 0, p.m)
+}
+
 // Range computes rows [lo, hi) of a float64 product.
 func (p *product[F]) Range(_, lo, hi int) {
 	for i := lo; i < hi; i++ {

@@ -29,6 +29,11 @@ func copy16AVX2(dst *float32, src *float32, group int, stride int, groups int, n
 //go:noescape
 func copy12AVX2(dst *float32, src *float32, group int, stride int, groups int, n int)
 
+// prefetchRowsAVX2 asks for so many cache lines of each of n rows, stride bytes apart.
+//
+//go:noescape
+func prefetchRowsAVX2(src *float32, lines int, stride int, n int)
+
 // rowsx1AVX512 writes to dst the products of 1 to 12 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape

@@ -1629,32 +1629,54 @@ group63:
 	VZEROUPPER
 	RET
 
+// func prefetchRowsAVX2(src *float32, lines int, stride int, n int)
+// Requires: MMX+
+TEXT ·prefetchRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ src+0(FP), AX
+	MOVQ lines+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), BX
+
+row64:
+	MOVQ AX, SI
+	MOVQ CX, DI
+
+line65:
+	PREFETCHT1 (SI)
+	ADDQ       $0x40, SI
+	DECQ       DI
+	JNZ        line65
+	ADDQ       DX, AX
+	DECQ       BX
+	JNZ        row64
+	RET
+
 // func rowsx1AVX512(dst *float32, old *float32, dstStride int, oldStride int, w *float32, wTile int, wStep int, x *float32, xStride int, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows64
-	CMPQ       AX, $0x02
-	JE         rows65
-	CMPQ       AX, $0x03
 	JE         rows66
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows67
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows68
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows69
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows70
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows71
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows72
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows73
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows74
+	CMPQ       AX, $0x0a
+	JE         rows75
+	CMPQ       AX, $0x0b
+	JE         rows76
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1713,9 +1735,9 @@ TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail78
+	JL         tail80
 
-loop75:
+loop77:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -1772,11 +1794,11 @@ loop75:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop75
+	JGE          loop77
 
-tail78:
+tail80:
 	ADDQ         $0x02, BX
-	JZ           done77
+	JZ           done79
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -1807,7 +1829,7 @@ tail78:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done77:
+done79:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1861,7 +1883,7 @@ done77:
 	VZEROUPPER
 	RET
 
-rows64:
+rows66:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1872,9 +1894,9 @@ rows64:
 	PREFETCHT0 60(SI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail82
+	JL         tail84
 
-loop79:
+loop81:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -1885,18 +1907,18 @@ loop79:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop79
+	JGE          loop81
 
-tail82:
+tail84:
 	ADDQ         $0x02, BX
-	JZ           done81
+	JZ           done83
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000004, DX
 
-done81:
+done83:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1906,7 +1928,7 @@ done81:
 	VZEROUPPER
 	RET
 
-rows65:
+rows67:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1923,9 +1945,9 @@ rows65:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail86
+	JL         tail88
 
-loop83:
+loop85:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -1940,11 +1962,11 @@ loop83:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop83
+	JGE          loop85
 
-tail86:
+tail88:
 	ADDQ         $0x02, BX
-	JZ           done85
+	JZ           done87
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -1953,7 +1975,7 @@ tail86:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000004, DX
 
-done85:
+done87:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1967,7 +1989,7 @@ done85:
 	VZEROUPPER
 	RET
 
-rows66:
+rows68:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1988,9 +2010,9 @@ rows66:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail90
+	JL         tail92
 
-loop87:
+loop89:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -2009,11 +2031,11 @@ loop87:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop87
+	JGE          loop89
 
-tail90:
+tail92:
 	ADDQ         $0x02, BX
-	JZ           done89
+	JZ           done91
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -2024,7 +2046,7 @@ tail90:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000004, DX
 
-done89:
+done91:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2042,7 +2064,7 @@ done89:
 	VZEROUPPER
 	RET
 
-rows67:
+rows69:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2067,9 +2089,9 @@ rows67:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail94
+	JL         tail96
 
-loop91:
+loop93:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -2092,11 +2114,11 @@ loop91:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop91
+	JGE          loop93
 
-tail94:
+tail96:
 	ADDQ         $0x02, BX
-	JZ           done93
+	JZ           done95
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -2109,7 +2131,7 @@ tail94:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000004, DX
 
-done93:
+done95:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2131,7 +2153,7 @@ done93:
 	VZEROUPPER
 	RET
 
-rows68:
+rows70:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2161,9 +2183,9 @@ rows68:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail98
+	JL         tail100
 
-loop95:
+loop97:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -2191,11 +2213,11 @@ loop95:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop95
+	JGE          loop97
 
-tail98:
+tail100:
 	ADDQ         $0x02, BX
-	JZ           done97
+	JZ           done99
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -2211,7 +2233,7 @@ tail98:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done97:
+done99:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2237,7 +2259,7 @@ done97:
 	VZEROUPPER
 	RET
 
-rows69:
+rows71:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2271,9 +2293,9 @@ rows69:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail102
+	JL         tail104
 
-loop99:
+loop101:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -2305,11 +2327,11 @@ loop99:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop99
+	JGE          loop101
 
-tail102:
+tail104:
 	ADDQ         $0x02, BX
-	JZ           done101
+	JZ           done103
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -2327,7 +2349,7 @@ tail102:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done101:
+done103:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2357,7 +2379,7 @@ done101:
 	VZEROUPPER
 	RET
 
-rows70:
+rows72:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2395,9 +2417,9 @@ rows70:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail106
+	JL         tail108
 
-loop103:
+loop105:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -2433,11 +2455,11 @@ loop103:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop103
+	JGE          loop105
 
-tail106:
+tail108:
 	ADDQ         $0x02, BX
-	JZ           done105
+	JZ           done107
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -2457,7 +2479,7 @@ tail106:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done105:
+done107:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2491,7 +2513,7 @@ done105:
 	VZEROUPPER
 	RET
 
-rows71:
+rows73:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2533,9 +2555,9 @@ rows71:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail110
+	JL         tail112
 
-loop107:
+loop109:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -2575,11 +2597,11 @@ loop107:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop107
+	JGE          loop109
 
-tail110:
+tail112:
 	ADDQ         $0x02, BX
-	JZ           done109
+	JZ           done111
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -2601,7 +2623,7 @@ tail110:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done109:
+done111:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2639,7 +2661,7 @@ done109:
 	VZEROUPPER
 	RET
 
-rows72:
+rows74:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2686,9 +2708,9 @@ rows72:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail114
+	JL         tail116
 
-loop111:
+loop113:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -2733,11 +2755,11 @@ loop111:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop111
+	JGE          loop113
 
-tail114:
+tail116:
 	ADDQ         $0x02, BX
-	JZ           done113
+	JZ           done115
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -2762,7 +2784,7 @@ tail114:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done113:
+done115:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2804,7 +2826,7 @@ done113:
 	VZEROUPPER
 	RET
 
-rows73:
+rows75:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2855,9 +2877,9 @@ rows73:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail118
+	JL         tail120
 
-loop115:
+loop117:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -2906,11 +2928,11 @@ loop115:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop115
+	JGE          loop117
 
-tail118:
+tail120:
 	ADDQ         $0x02, BX
-	JZ           done117
+	JZ           done119
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -2937,7 +2959,7 @@ tail118:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done117:
+done119:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2983,7 +3005,7 @@ done117:
 	VZEROUPPER
 	RET
 
-rows74:
+rows76:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3038,9 +3060,9 @@ rows74:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail122
+	JL         tail124
 
-loop119:
+loop121:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -3093,11 +3115,11 @@ loop119:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop119
+	JGE          loop121
 
-tail122:
+tail124:
 	ADDQ         $0x02, BX
-	JZ           done121
+	JZ           done123
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -3126,7 +3148,7 @@ tail122:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done121:
+done123:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3181,27 +3203,27 @@ done121:
 TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows123
-	CMPQ       AX, $0x02
-	JE         rows124
-	CMPQ       AX, $0x03
 	JE         rows125
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows126
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows127
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows128
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows129
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows130
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows131
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows132
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows133
+	CMPQ       AX, $0x0a
+	JE         rows134
+	CMPQ       AX, $0x0b
+	JE         rows135
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3257,9 +3279,9 @@ TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail137
+	JL         tail139
 
-loop134:
+loop136:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -3315,11 +3337,11 @@ loop134:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop134
+	JGE          loop136
 
-tail137:
+tail139:
 	ADDQ         $0x02, BX
-	JZ           done136
+	JZ           done138
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -3348,7 +3370,7 @@ tail137:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 
-done136:
+done138:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3402,7 +3424,7 @@ done136:
 	VZEROUPPER
 	RET
 
-rows123:
+rows125:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3414,9 +3436,9 @@ rows123:
 	PREFETCHT0 60(DI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail141
+	JL         tail143
 
-loop138:
+loop140:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -3428,18 +3450,18 @@ loop138:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop138
+	JGE          loop140
 
-tail141:
+tail143:
 	ADDQ         $0x02, BX
-	JZ           done140
+	JZ           done142
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 
-done140:
+done142:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3449,7 +3471,7 @@ done140:
 	VZEROUPPER
 	RET
 
-rows124:
+rows126:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3465,9 +3487,9 @@ rows124:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail145
+	JL         tail147
 
-loop142:
+loop144:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -3483,11 +3505,11 @@ loop142:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop142
+	JGE          loop144
 
-tail145:
+tail147:
 	ADDQ         $0x02, BX
-	JZ           done144
+	JZ           done146
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -3496,7 +3518,7 @@ tail145:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 
-done144:
+done146:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3510,7 +3532,7 @@ done144:
 	VZEROUPPER
 	RET
 
-rows125:
+rows127:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3530,9 +3552,9 @@ rows125:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail149
+	JL         tail151
 
-loop146:
+loop148:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -3552,11 +3574,11 @@ loop146:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop146
+	JGE          loop148
 
-tail149:
+tail151:
 	ADDQ         $0x02, BX
-	JZ           done148
+	JZ           done150
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -3567,7 +3589,7 @@ tail149:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 
-done148:
+done150:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3585,7 +3607,7 @@ done148:
 	VZEROUPPER
 	RET
 
-rows126:
+rows128:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3609,9 +3631,9 @@ rows126:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail153
+	JL         tail155
 
-loop150:
+loop152:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -3635,11 +3657,11 @@ loop150:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop150
+	JGE          loop152
 
-tail153:
+tail155:
 	ADDQ         $0x02, BX
-	JZ           done152
+	JZ           done154
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -3652,7 +3674,7 @@ tail153:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 
-done152:
+done154:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3674,7 +3696,7 @@ done152:
 	VZEROUPPER
 	RET
 
-rows127:
+rows129:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3702,9 +3724,9 @@ rows127:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail157
+	JL         tail159
 
-loop154:
+loop156:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -3732,11 +3754,11 @@ loop154:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop154
+	JGE          loop156
 
-tail157:
+tail159:
 	ADDQ         $0x02, BX
-	JZ           done156
+	JZ           done158
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -3751,7 +3773,7 @@ tail157:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 
-done156:
+done158:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3777,7 +3799,7 @@ done156:
 	VZEROUPPER
 	RET
 
-rows128:
+rows130:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3809,9 +3831,9 @@ rows128:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail161
+	JL         tail163
 
-loop158:
+loop160:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -3843,11 +3865,11 @@ loop158:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop158
+	JGE          loop160
 
-tail161:
+tail163:
 	ADDQ         $0x02, BX
-	JZ           done160
+	JZ           done162
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -3864,7 +3886,7 @@ tail161:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 
-done160:
+done162:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3894,7 +3916,7 @@ done160:
 	VZEROUPPER
 	RET
 
-rows129:
+rows131:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3930,9 +3952,9 @@ rows129:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail165
+	JL         tail167
 
-loop162:
+loop164:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -3968,11 +3990,11 @@ loop162:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop162
+	JGE          loop164
 
-tail165:
+tail167:
 	ADDQ         $0x02, BX
-	JZ           done164
+	JZ           done166
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -3991,7 +4013,7 @@ tail165:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 
-done164:
+done166:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4025,7 +4047,7 @@ done164:
 	VZEROUPPER
 	RET
 
-rows130:
+rows132:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4065,9 +4087,9 @@ rows130:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail169
+	JL         tail171
 
-loop166:
+loop168:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4107,11 +4129,11 @@ loop166:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop166
+	JGE          loop168
 
-tail169:
+tail171:
 	ADDQ         $0x02, BX
-	JZ           done168
+	JZ           done170
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4132,7 +4154,7 @@ tail169:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 
-done168:
+done170:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4170,7 +4192,7 @@ done168:
 	VZEROUPPER
 	RET
 
-rows131:
+rows133:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4214,9 +4236,9 @@ rows131:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail173
+	JL         tail175
 
-loop170:
+loop172:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -4260,11 +4282,11 @@ loop170:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop170
+	JGE          loop172
 
-tail173:
+tail175:
 	ADDQ         $0x02, BX
-	JZ           done172
+	JZ           done174
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -4287,7 +4309,7 @@ tail173:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 
-done172:
+done174:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4329,7 +4351,7 @@ done172:
 	VZEROUPPER
 	RET
 
-rows132:
+rows134:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4377,9 +4399,9 @@ rows132:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail177
+	JL         tail179
 
-loop174:
+loop176:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -4427,11 +4449,11 @@ loop174:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop174
+	JGE          loop176
 
-tail177:
+tail179:
 	ADDQ         $0x02, BX
-	JZ           done176
+	JZ           done178
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -4456,7 +4478,7 @@ tail177:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 
-done176:
+done178:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4502,7 +4524,7 @@ done176:
 	VZEROUPPER
 	RET
 
-rows133:
+rows135:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4554,9 +4576,9 @@ rows133:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail181
+	JL         tail183
 
-loop178:
+loop180:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -4608,11 +4630,11 @@ loop178:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop178
+	JGE          loop180
 
-tail181:
+tail183:
 	ADDQ         $0x02, BX
-	JZ           done180
+	JZ           done182
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -4639,7 +4661,7 @@ tail181:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 
-done180:
+done182:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4694,27 +4716,27 @@ done180:
 TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows182
-	CMPQ       AX, $0x02
-	JE         rows183
-	CMPQ       AX, $0x03
 	JE         rows184
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows185
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows186
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows187
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows188
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows189
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows190
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows191
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows192
+	CMPQ       AX, $0x0a
+	JE         rows193
+	CMPQ       AX, $0x0b
+	JE         rows194
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4786,9 +4808,9 @@ TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail196
+	JL         tail198
 
-loop193:
+loop195:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -4871,11 +4893,11 @@ loop193:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop193
+	JGE          loop195
 
-tail196:
+tail198:
 	ADDQ         $0x02, BX
-	JZ           done195
+	JZ           done197
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -4919,7 +4941,7 @@ tail196:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done195:
+done197:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4997,7 +5019,7 @@ done195:
 	VZEROUPPER
 	RET
 
-rows182:
+rows184:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5010,9 +5032,9 @@ rows182:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail200
+	JL         tail202
 
-loop197:
+loop199:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -5027,11 +5049,11 @@ loop197:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop197
+	JGE          loop199
 
-tail200:
+tail202:
 	ADDQ         $0x02, BX
-	JZ           done199
+	JZ           done201
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -5040,7 +5062,7 @@ tail200:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000004, DX
 
-done199:
+done201:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5052,7 +5074,7 @@ done199:
 	VZEROUPPER
 	RET
 
-rows183:
+rows185:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5072,9 +5094,9 @@ rows183:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail204
+	JL         tail206
 
-loop201:
+loop203:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -5095,11 +5117,11 @@ loop201:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop201
+	JGE          loop203
 
-tail204:
+tail206:
 	ADDQ         $0x02, BX
-	JZ           done203
+	JZ           done205
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -5111,7 +5133,7 @@ tail204:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000004, DX
 
-done203:
+done205:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5129,7 +5151,7 @@ done203:
 	VZEROUPPER
 	RET
 
-rows184:
+rows186:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5154,9 +5176,9 @@ rows184:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail208
+	JL         tail210
 
-loop205:
+loop207:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -5183,11 +5205,11 @@ loop205:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop205
+	JGE          loop207
 
-tail208:
+tail210:
 	ADDQ         $0x02, BX
-	JZ           done207
+	JZ           done209
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -5202,7 +5224,7 @@ tail208:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000004, DX
 
-done207:
+done209:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5226,7 +5248,7 @@ done207:
 	VZEROUPPER
 	RET
 
-rows185:
+rows187:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5256,9 +5278,9 @@ rows185:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail212
+	JL         tail214
 
-loop209:
+loop211:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -5291,11 +5313,11 @@ loop209:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop209
+	JGE          loop211
 
-tail212:
+tail214:
 	ADDQ         $0x02, BX
-	JZ           done211
+	JZ           done213
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -5313,7 +5335,7 @@ tail212:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000004, DX
 
-done211:
+done213:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5343,7 +5365,7 @@ done211:
 	VZEROUPPER
 	RET
 
-rows186:
+rows188:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5379,9 +5401,9 @@ rows186:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail216
+	JL         tail218
 
-loop213:
+loop215:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -5421,11 +5443,11 @@ loop213:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop213
+	JGE          loop215
 
-tail216:
+tail218:
 	ADDQ         $0x02, BX
-	JZ           done215
+	JZ           done217
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -5447,7 +5469,7 @@ tail216:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done215:
+done217:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5483,7 +5505,7 @@ done215:
 	VZEROUPPER
 	RET
 
-rows187:
+rows189:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5524,9 +5546,9 @@ rows187:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail220
+	JL         tail222
 
-loop217:
+loop219:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -5572,11 +5594,11 @@ loop217:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop217
+	JGE          loop219
 
-tail220:
+tail222:
 	ADDQ         $0x02, BX
-	JZ           done219
+	JZ           done221
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -5601,7 +5623,7 @@ tail220:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done219:
+done221:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5643,7 +5665,7 @@ done219:
 	VZEROUPPER
 	RET
 
-rows188:
+rows190:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5689,9 +5711,9 @@ rows188:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail224
+	JL         tail226
 
-loop221:
+loop223:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -5743,11 +5765,11 @@ loop221:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop221
+	JGE          loop223
 
-tail224:
+tail226:
 	ADDQ         $0x02, BX
-	JZ           done223
+	JZ           done225
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -5775,7 +5797,7 @@ tail224:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done223:
+done225:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5823,7 +5845,7 @@ done223:
 	VZEROUPPER
 	RET
 
-rows189:
+rows191:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5874,9 +5896,9 @@ rows189:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail228
+	JL         tail230
 
-loop225:
+loop227:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -5934,11 +5956,11 @@ loop225:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop225
+	JGE          loop227
 
-tail228:
+tail230:
 	ADDQ         $0x02, BX
-	JZ           done227
+	JZ           done229
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -5969,7 +5991,7 @@ tail228:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done227:
+done229:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6023,7 +6045,7 @@ done227:
 	VZEROUPPER
 	RET
 
-rows190:
+rows192:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6080,9 +6102,9 @@ rows190:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail232
+	JL         tail234
 
-loop229:
+loop231:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -6147,11 +6169,11 @@ loop229:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop229
+	JGE          loop231
 
-tail232:
+tail234:
 	ADDQ         $0x02, BX
-	JZ           done231
+	JZ           done233
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -6186,7 +6208,7 @@ tail232:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done231:
+done233:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6246,7 +6268,7 @@ done231:
 	VZEROUPPER
 	RET
 
-rows191:
+rows193:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6308,9 +6330,9 @@ rows191:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail236
+	JL         tail238
 
-loop233:
+loop235:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -6381,11 +6403,11 @@ loop233:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop233
+	JGE          loop235
 
-tail236:
+tail238:
 	ADDQ         $0x02, BX
-	JZ           done235
+	JZ           done237
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -6423,7 +6445,7 @@ tail236:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done235:
+done237:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6489,7 +6511,7 @@ done235:
 	VZEROUPPER
 	RET
 
-rows192:
+rows194:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6556,9 +6578,9 @@ rows192:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail240
+	JL         tail242
 
-loop237:
+loop239:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -6635,11 +6657,11 @@ loop237:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop237
+	JGE          loop239
 
-tail240:
+tail242:
 	ADDQ         $0x02, BX
-	JZ           done239
+	JZ           done241
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -6680,7 +6702,7 @@ tail240:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done239:
+done241:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6757,27 +6779,27 @@ done239:
 TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows241
-	CMPQ       AX, $0x02
-	JE         rows242
-	CMPQ       AX, $0x03
 	JE         rows243
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows244
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows245
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows246
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows247
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows248
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows249
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows250
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows251
+	CMPQ       AX, $0x0a
+	JE         rows252
+	CMPQ       AX, $0x0b
+	JE         rows253
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6846,9 +6868,9 @@ TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail255
+	JL         tail257
 
-loop252:
+loop254:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -6930,11 +6952,11 @@ loop252:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop252
+	JGE          loop254
 
-tail255:
+tail257:
 	ADDQ         $0x02, BX
-	JZ           done254
+	JZ           done256
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -6976,7 +6998,7 @@ tail255:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 
-done254:
+done256:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7054,7 +7076,7 @@ done254:
 	VZEROUPPER
 	RET
 
-rows241:
+rows243:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7068,9 +7090,9 @@ rows241:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail259
+	JL         tail261
 
-loop256:
+loop258:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7086,11 +7108,11 @@ loop256:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop256
+	JGE          loop258
 
-tail259:
+tail261:
 	ADDQ         $0x02, BX
-	JZ           done258
+	JZ           done260
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7099,7 +7121,7 @@ tail259:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 
-done258:
+done260:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7111,7 +7133,7 @@ done258:
 	VZEROUPPER
 	RET
 
-rows242:
+rows244:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7130,9 +7152,9 @@ rows242:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail263
+	JL         tail265
 
-loop260:
+loop262:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7154,11 +7176,11 @@ loop260:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop260
+	JGE          loop262
 
-tail263:
+tail265:
 	ADDQ         $0x02, BX
-	JZ           done262
+	JZ           done264
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7170,7 +7192,7 @@ tail263:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 
-done262:
+done264:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7188,7 +7210,7 @@ done262:
 	VZEROUPPER
 	RET
 
-rows243:
+rows245:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7212,9 +7234,9 @@ rows243:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail267
+	JL         tail269
 
-loop264:
+loop266:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7242,11 +7264,11 @@ loop264:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop264
+	JGE          loop266
 
-tail267:
+tail269:
 	ADDQ         $0x02, BX
-	JZ           done266
+	JZ           done268
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7261,7 +7283,7 @@ tail267:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 
-done266:
+done268:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7285,7 +7307,7 @@ done266:
 	VZEROUPPER
 	RET
 
-rows244:
+rows246:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7314,9 +7336,9 @@ rows244:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail271
+	JL         tail273
 
-loop268:
+loop270:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7350,11 +7372,11 @@ loop268:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop268
+	JGE          loop270
 
-tail271:
+tail273:
 	ADDQ         $0x02, BX
-	JZ           done270
+	JZ           done272
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7372,7 +7394,7 @@ tail271:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 
-done270:
+done272:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7402,7 +7424,7 @@ done270:
 	VZEROUPPER
 	RET
 
-rows245:
+rows247:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7436,9 +7458,9 @@ rows245:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail275
+	JL         tail277
 
-loop272:
+loop274:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7478,11 +7500,11 @@ loop272:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop272
+	JGE          loop274
 
-tail275:
+tail277:
 	ADDQ         $0x02, BX
-	JZ           done274
+	JZ           done276
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7503,7 +7525,7 @@ tail275:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 
-done274:
+done276:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7539,7 +7561,7 @@ done274:
 	VZEROUPPER
 	RET
 
-rows246:
+rows248:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7578,9 +7600,9 @@ rows246:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail279
+	JL         tail281
 
-loop276:
+loop278:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7626,11 +7648,11 @@ loop276:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop276
+	JGE          loop278
 
-tail279:
+tail281:
 	ADDQ         $0x02, BX
-	JZ           done278
+	JZ           done280
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7654,7 +7676,7 @@ tail279:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 
-done278:
+done280:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7696,7 +7718,7 @@ done278:
 	VZEROUPPER
 	RET
 
-rows247:
+rows249:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7740,9 +7762,9 @@ rows247:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail283
+	JL         tail285
 
-loop280:
+loop282:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -7794,11 +7816,11 @@ loop280:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop280
+	JGE          loop282
 
-tail283:
+tail285:
 	ADDQ         $0x02, BX
-	JZ           done282
+	JZ           done284
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -7825,7 +7847,7 @@ tail283:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 
-done282:
+done284:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7873,7 +7895,7 @@ done282:
 	VZEROUPPER
 	RET
 
-rows248:
+rows250:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7922,9 +7944,9 @@ rows248:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail287
+	JL         tail289
 
-loop284:
+loop286:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -7982,11 +8004,11 @@ loop284:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop284
+	JGE          loop286
 
-tail287:
+tail289:
 	ADDQ         $0x02, BX
-	JZ           done286
+	JZ           done288
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -8016,7 +8038,7 @@ tail287:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 
-done286:
+done288:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8070,7 +8092,7 @@ done286:
 	VZEROUPPER
 	RET
 
-rows249:
+rows251:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8124,9 +8146,9 @@ rows249:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail291
+	JL         tail293
 
-loop288:
+loop290:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8190,11 +8212,11 @@ loop288:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop288
+	JGE          loop290
 
-tail291:
+tail293:
 	ADDQ         $0x02, BX
-	JZ           done290
+	JZ           done292
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8227,7 +8249,7 @@ tail291:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 
-done290:
+done292:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8287,7 +8309,7 @@ done290:
 	VZEROUPPER
 	RET
 
-rows250:
+rows252:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8346,9 +8368,9 @@ rows250:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail295
+	JL         tail297
 
-loop292:
+loop294:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8418,11 +8440,11 @@ loop292:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop292
+	JGE          loop294
 
-tail295:
+tail297:
 	ADDQ         $0x02, BX
-	JZ           done294
+	JZ           done296
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8458,7 +8480,7 @@ tail295:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 
-done294:
+done296:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8524,7 +8546,7 @@ done294:
 	VZEROUPPER
 	RET
 
-rows251:
+rows253:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8588,9 +8610,9 @@ rows251:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail299
+	JL         tail301
 
-loop296:
+loop298:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -8666,11 +8688,11 @@ loop296:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop296
+	JGE          loop298
 
-tail299:
+tail301:
 	ADDQ         $0x02, BX
-	JZ           done298
+	JZ           done300
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -8709,7 +8731,7 @@ tail299:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 
-done298:
+done300:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX

@@ -23,6 +23,7 @@ func denseFunctions(i isa) {
 		packFloats(4)
 		copyColumns(16)
 		copyColumns(12)
+		prefetchRows()
 	}
 }
 
@@ -179,4 +180,25 @@ func copyColumns(width int) {
 	DECQ(n)
 	JNZ(LabelRef(row))
 	ret()
+}
+
+// prefetchRows makes the request for rows that are packed next.
+func prefetchRows() {
+	text("prefetchRowsAVX2", "func(src *float32, lines, stride, n int)")
+	Doc("prefetchRowsAVX2 asks for so many cache lines of each of n rows, stride bytes apart.")
+	src, lines, stride, n := arg("src"), arg("lines"), arg("stride"), arg("n")
+	row, one := label("row"), label("line")
+	at0, left := GP64(), GP64()
+	Label(row)
+	MOVQ(src, at0)
+	MOVQ(lines, left)
+	Label(one)
+	PREFETCHT1(at(at0, 0))
+	ADDQ(Imm(64), at0)
+	DECQ(left)
+	JNZ(LabelRef(one))
+	ADDQ(stride, src)
+	DECQ(n)
+	JNZ(LabelRef(row))
+	RET()
 }
