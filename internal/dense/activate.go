@@ -156,7 +156,7 @@ func sigmoid(x float64) float64 {
 
 // derivatives writes the derivative at every value of x.
 func derivatives[F Float](a Activation, dst, x []F) {
-	if single[F]() && derivatives32(a, singles(dst), singles(x)) {
+	if single[F]() && slopes(a, singles(dst), singles(x)) {
 		return
 	}
 	for i, v := range x {
@@ -164,40 +164,13 @@ func derivatives[F Float](a Activation, dst, x []F) {
 	}
 }
 
-// derivatives32 knows those that follow from a sigmoid or a hyperbolic tangent.
-func derivatives32(a Activation, dst, x []float32) bool {
-	switch a {
-	case Sigmoid:
+// slopes knows those that follow from a sigmoid or a hyperbolic tangent.
+func slopes(a Activation, dst, x []float32) bool {
+	if a == Softplus {
 		kernel.Sigmoid(dst, x)
-		for i, s := range dst {
-			dst[i] = s * (1 - s)
-		}
-	case Tanh:
-		kernel.Tanh(dst, x)
-		for i, t := range dst {
-			dst[i] = 1 - float32(t*t)
-		}
-	case SiLU:
-		kernel.Sigmoid(dst, x)
-		for i, s := range dst {
-			dst[i] = s * (1 + float32(x[i]*(1-s)))
-		}
-	case GELUTanh:
-		for i, v := range x {
-			dst[i] = geluScale * (v + float32(geluCubic*float32(float32(v*v)*v)))
-		}
-		kernel.Tanh(dst, dst)
-		for i, t := range dst {
-			v := x[i]
-			slope := float32(geluScale) * (1 + float32(3*geluCubic*float32(v*v)))
-			dst[i] = float32(0.5*(1+t)) + float32(float32(float32(0.5*v)*(1-float32(t*t)))*slope)
-		}
-	case Softplus:
-		kernel.Sigmoid(dst, x)
-	default:
-		return false
+		return true
 	}
-	return true
+	return slopes32(a, dst, x)
 }
 
 func derivativeOf(a Activation, x float64) float64 {

@@ -6,11 +6,16 @@ import (
 	"math"
 
 	"atenia/internal/kernel"
+	"atenia/internal/kernel/exact"
 )
 
 // scaled writes s·x.
 func scaled[F Float](dst, x []F, s F) {
 	dst = dst[:len(x)]
+	if single[F]() {
+		scaled32(singles(dst), singles(x), float32(s))
+		return
+	}
 	for i, v := range x {
 		dst[i] = s * v
 	}
@@ -38,10 +43,7 @@ func softmaxSpan[F Float](x []F, lo, hi int) (top, sum F) {
 // exps replaces x by e^(x−c).
 func exps[F Float](x []F, c F) {
 	if single[F]() {
-		for i := range x {
-			x[i] -= c
-		}
-		kernel.Exp(singles(x), singles(x))
+		exps32(singles(x), float32(c))
 		return
 	}
 	for i, v := range x {
@@ -52,7 +54,49 @@ func exps[F Float](x []F, c F) {
 // weigh replaces d by p·(d−c).
 func weigh[F Float](d, p []F, c F) {
 	p = p[:len(d)]
+	if single[F]() {
+		weigh32(singles(d), singles(p), float32(c))
+		return
+	}
 	for i, v := range p {
 		d[i] = F(v * (d[i] - c))
+	}
+}
+
+// greatest returns the largest of x.
+func greatest[F Float](x []F) F {
+	if single[F]() {
+		return F(max32(singles(x)))
+	}
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	return top
+}
+
+// sumExps returns Σ e^(x−c).
+func sumExps[F Float](x []F, c F) float64 {
+	if single[F]() {
+		var acc exact.Lanes
+		sumExps32(&acc, singles(x), float32(c))
+		return float64(acc.Sum())
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v - c))
+	}
+	return sum
+}
+
+// addExps adds s·e^(x−c) to dst.
+func addExps[F Float](dst, x []F, c, s F) {
+	dst = dst[:len(x)]
+	if single[F]() {
+		addExps32(singles(dst), singles(x), float32(c), float32(s))
+		return
+	}
+	for i, v := range x {
+		dst[i] += F(s * F(math.Exp(float64(v-c))))
 	}
 }

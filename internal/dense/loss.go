@@ -28,15 +28,8 @@ func entropyRange[F Float](t *rowTask[F], lo, hi int) {
 
 // LogSumExp is ln Σ e^x.
 func LogSumExp[F Float](x []F) F {
-	top := x[0]
-	for _, v := range x {
-		top = max(top, v)
-	}
-	sum := float64(0)
-	for _, v := range x {
-		sum += math.Exp(float64(v - top))
-	}
-	return F(float64(top) + math.Log(sum))
+	top := greatest(x)
+	return F(float64(top) + math.Log(sumExps(x, top)))
 }
 
 // CrossEntropyBack adds scale times the gradient of [Work.CrossEntropy]'s sum
@@ -50,10 +43,8 @@ func entropyBackRange[F Float](t *rowTask[F], lo, hi int) {
 		if t.targets[r] < 0 {
 			continue
 		}
-		d, lse := t.dst[r*t.n:(r+1)*t.n], t.inv[r]
-		for i, v := range t.src[r*t.n : (r+1)*t.n] {
-			d[i] += F(t.offset * F(math.Exp(float64(v-lse))))
-		}
+		d := t.dst[r*t.n : (r+1)*t.n]
+		addExps(d, t.src[r*t.n:(r+1)*t.n], t.inv[r], t.offset)
 		d[t.targets[r]] -= t.offset
 	}
 }

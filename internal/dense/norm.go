@@ -16,7 +16,8 @@ const sumRows = 64
 // A nil weight means ones and no offset. inv [rows], unless nil, is kept for
 // the way back. dst may be x.
 func (w *Work[F]) RMSNorm(dst, inv, x, weight []F, rows, n int, eps, offset F) {
-	w.eachRow(rowTask[F]{do: rmsRows, dst: dst[:rows*n], inv: inv, src: x[:rows*n], weight: weight, n: n, rows: rows, eps: eps, offset: offset}, grainOf(4*n))
+	factors := factorsOf(w.take(n), weight, n, offset)
+	w.eachRow(rowTask[F]{do: rmsRows, dst: dst[:rows*n], inv: inv, src: x[:rows*n], factors: factors, n: n, rows: rows, eps: eps}, grainOf(n))
 }
 
 func rmsRange[F Float](t *rowTask[F], lo, hi int) {
@@ -26,14 +27,9 @@ func rmsRange[F Float](t *rowTask[F], lo, hi int) {
 		if t.inv != nil {
 			t.inv[r] = inv
 		}
-		if t.weight == nil {
-			for i, v := range x {
-				y[i] = v * inv
-			}
-			continue
-		}
-		for i, v := range x {
-			y[i] = F(v*inv) * (t.weight[i] + t.offset)
+		scaled(y, x, inv)
+		if t.factors != nil {
+			Mul(y, y, t.factors)
 		}
 	}
 }
@@ -44,40 +40,52 @@ func rmsRange[F Float](t *rowTask[F], lo, hi int) {
 //	g = dy·(weight + offset)     dx += inv·(g − x·inv²·mean(g·x))
 //	                             dweight += Σ_rows dy·x·inv
 func (w *Work[F]) RMSNormBack(dx, dweight, x, weight, inv, dy []F, rows, n int, offset F) {
-	t := rowTask[F]{do: rmsBackRows, dst: dx, src: x[:rows*n], weight: weight, inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows, offset: offset}
-	w.sumBlocks(t, dweight, nil)
+	t := rowTask[F]{do: rmsBackRows, dst: dx, src: x[:rows*n], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
+	w.sumBlocks(t, weight, offset, dweight, nil)
 }
 
-func rmsBackRange[F Float](t *rowTask[F], lo, hi int) {
+func rmsBackRange[F Float](t *rowTask[F], worker, lo, hi int) {
+	row := t.scratch[worker*t.n:][:t.n]
 	for r := lo; r < hi; r++ {
 		x, dy, inv := t.src[r*t.n:(r+1)*t.n], t.dy[r*t.n:(r+1)*t.n], t.inv[r]
 		if t.sums != nil {
-			sum := t.block(r, 0)
-			for i, v := range x {
-				sum[i] += F(dy[i] * F(v*inv))
-			}
+			scaled(row, x, inv)
+			AddMul(t.block(r, 0), row, dy)
 		}
 		if t.dst == nil {
 			continue
 		}
+		g := dy
+		if t.factors != nil {
+			Mul(row, dy, t.factors)
+			g = row
+		}
+		c := Dot(g, x) * inv * inv / F(t.n)
 		dx := t.dst[r*t.n : (r+1)*t.n]
-		dot := F(0)
-		for i, v := range x {
-			dot += F(F(dy[i]*t.factor(i)) * v)
-		}
-		c := dot * inv * inv / F(t.n)
-		for i, v := range x {
-			dx[i] += F(inv * (F(dy[i]*t.factor(i)) - F(v*c)))
-		}
+		Axpy(dx, inv, g)
+		Axpy(dx, -inv*c, x)
 	}
+}
+
+// factorsOf returns weight + offset, in the first of n values of scratch
+// memory, or the weight if that is the same.
+func factorsOf[F Float](scratch, weight []F, n int, offset F) []F {
+	if weight == nil || offset == 0 {
+		return weight
+	}
+	scratch = scratch[:n]
+	for i, v := range weight[:n] {
+		scratch[i] = v + offset
+	}
+	return scratch
 }
 
 // factor is what column i is multiplied by.
 func (t *rowTask[F]) factor(i int) F {
-	if t.weight == nil {
+	if t.factors == nil {
 		return 1
 	}
-	return t.weight[i] + t.offset
+	return t.factors[i]
 }
 
 // block returns the sums, first or second, of the block of row r.
@@ -89,7 +97,7 @@ func (t *rowTask[F]) block(r, which int) []F {
 // may be nil. mean and inv [rows], unless nil, are kept for the way back. dst
 // may be x.
 func (w *Work[F]) LayerNorm(dst, mean, inv, x, weight, bias []F, rows, n int, eps F) {
-	w.eachRow(rowTask[F]{do: layerRows, dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], weight: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
+	w.eachRow(rowTask[F]{do: layerRows, dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], factors: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
 }
 
 func layerRange[F Float](t *rowTask[F], lo, hi int) {
@@ -122,8 +130,8 @@ func layerRange[F Float](t *rowTask[F], lo, hi int) {
 //
 //	h = (x−mean)·inv   g = dy·weight   dx += inv·(g − mean(g) − h·mean(g·h))
 func (w *Work[F]) LayerNormBack(dx, dweight, dbias, x, weight, mean, inv, dy []F, rows, n int) {
-	t := rowTask[F]{do: layerBackRows, dst: dx, src: x[:rows*n], weight: weight, mean: mean[:rows], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
-	w.sumBlocks(t, dweight, dbias)
+	t := rowTask[F]{do: layerBackRows, dst: dx, src: x[:rows*n], mean: mean[:rows], inv: inv[:rows], dy: dy[:rows*n], n: n, rows: rows}
+	w.sumBlocks(t, weight, 0, dweight, dbias)
 }
 
 func layerBackRange[F Float](t *rowTask[F], lo, hi int) {
@@ -153,16 +161,22 @@ func layerBackRange[F Float](t *rowTask[F], lo, hi int) {
 	}
 }
 
-// sumBlocks runs t over whole blocks of rows and adds the blocks' sums to
-// first and second, in order.
-func (w *Work[F]) sumBlocks(t rowTask[F], first, second []F) {
+// sumBlocks runs t over whole blocks of rows, with factors weight + offset,
+// and adds the blocks' sums to first and second, in order.
+func (w *Work[F]) sumBlocks(t rowTask[F], weight []F, offset F, first, second []F) {
+	blocks := 0
 	if first != nil || second != nil {
-		blocks := (t.rows + sumRows - 1) / sumRows
-		t.sums = w.take(2 * blocks * t.n)
-		clear(t.sums)
+		blocks = (t.rows + sumRows - 1) / sumRows
 	}
-	sums := t.sums
-	w.eachRow(t, max(sumRows, grainOf(6*t.n)/sumRows*sumRows))
+	memory := w.take((1 + w.Threads() + 2*blocks) * t.n)
+	t.factors = factorsOf(memory, weight, t.n, offset)
+	t.scratch = memory[t.n:][:w.Threads()*t.n]
+	sums := memory[(1+w.Threads())*t.n:]
+	if blocks > 0 {
+		clear(sums)
+		t.sums = sums
+	}
+	w.eachRow(t, max(sumRows, grainOf(2*t.n)/sumRows*sumRows))
 	for i := 0; i < len(sums); i += 2 * t.n {
 		if first != nil {
 			Add(first[:t.n], sums[i:i+t.n])

@@ -2,6 +2,8 @@
 
 package dense
 
+import "atenia/internal/kernel"
+
 // A Rotation says how heads are turned: value i of a head pairs with value
 // i+Half or, interleaved, 2i with 2i+1, and the first 2·Half of Dim values
 // turn. Cos and Sin are [positions, Half].
@@ -50,6 +52,11 @@ func ropeRange[F Float](t *rowTask[F], lo, hi int) {
 		for h := range t.heads {
 			at := (r*t.heads + h) * t.dim
 			x, y := t.src[at:at+t.dim], t.dst[at:at+t.dim]
+			if single[F]() {
+				copy(y, x)
+				kernel.Rope(singles(y), singles(cos), singles(sin), t.interleaved)
+				continue
+			}
 			for i, c := range cos {
 				a, b, s := x[i*step], x[i*step+apart], sin[i]
 				y[i*step] = F(a*c) - F(b*s)
@@ -67,12 +74,32 @@ func ropeBackRange[F Float](t *rowTask[F], lo, hi int) {
 		for h := range t.heads {
 			at := (r*t.heads + h) * t.dim
 			dy, dx := t.src[at:at+t.dim], t.dst[at:at+t.dim]
-			for i, c := range cos {
-				a, b, s := dy[i*step], dy[i*step+apart], sin[i]
-				dx[i*step] += F(a*c) + F(b*s)
-				dx[i*step+apart] += F(b*c) - F(a*s)
+			if t.interleaved {
+				turnBack(dx, dy, cos, sin, step, apart)
+			} else {
+				a, b, da, db := dy[:t.half], dy[t.half:2*t.half], dx[:t.half], dx[t.half:2*t.half]
+				AddMul(da, a, cos)
+				AddMul(da, b, sin)
+				AddMul(db, b, cos)
+				subMul(db, a, sin)
 			}
 			Add(dx[2*t.half:], dy[2*t.half:])
 		}
+	}
+}
+
+func turnBack[F Float](dx, dy, cos, sin []F, step, apart int) {
+	for i, c := range cos {
+		a, b, s := dy[i*step], dy[i*step+apart], sin[i]
+		dx[i*step] += F(a*c) + F(b*s)
+		dx[i*step+apart] += F(b*c) - F(a*s)
+	}
+}
+
+// subMul takes a·b, element by element, from dst.
+func subMul[F Float](dst, a, b []F) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] -= F(v * b[i])
 	}
 }

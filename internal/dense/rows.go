@@ -2,15 +2,14 @@
 
 package dense
 
-import "math"
-
 // A rowTask does something with rows [lo, hi), where blocks of rows are whose
 // results are added up.
 type rowTask[F Float] struct {
 	do rowStep
 
 	dst, src, dy     []F
-	weight, bias     []F
+	factors, bias    []F
+	scratch          []F // [threads, n]
 	mean, inv        []F
 	n, rows          int
 	eps, offset      F
@@ -46,7 +45,7 @@ const (
 )
 
 // Range does rows [lo, hi).
-func (t *rowTask[F]) Range(_, lo, hi int) {
+func (t *rowTask[F]) Range(worker, lo, hi int) {
 	switch t.do {
 	case entropyRows:
 		entropyRange(t, lo, hi)
@@ -55,7 +54,7 @@ func (t *rowTask[F]) Range(_, lo, hi int) {
 	case rmsRows:
 		rmsRange(t, lo, hi)
 	case rmsBackRows:
-		rmsBackRange(t, lo, hi)
+		rmsBackRange(t, worker, lo, hi)
 	case layerRows:
 		layerRange(t, lo, hi)
 	case layerBackRows:
@@ -149,23 +148,22 @@ func softmaxBackRange[F Float](t *rowTask[F], lo, hi int) {
 
 // Softmax writes e^(x−max)/Σ. dst may be x.
 func Softmax[F Float](dst, x []F) {
-	top := x[0]
-	for _, v := range x {
-		top = max(top, v)
-	}
-	sum := float64(0)
-	for i, v := range x {
-		e := math.Exp(float64(v - top))
-		dst[i] = F(e)
-		sum += e
-	}
-	Scale(dst[:len(x)], F(1/sum))
+	top := greatest(x)
+	sum := sumExps(x, top)
+	dst = dst[:len(x)]
+	copy(dst, x)
+	exps(dst, top)
+	Scale(dst, F(1/sum))
 }
 
 // SoftmaxBack adds to dx the gradient of [Softmax], whose result is y.
 func SoftmaxBack[F Float](dx, y, dy []F) {
 	y, dy = y[:len(dx)], dy[:len(dx)]
 	s := Dot(y, dy)
+	if single[F]() {
+		addWeighed32(singles(dx), singles(y), singles(dy), float32(s))
+		return
+	}
 	for i, v := range y {
 		dx[i] += F(v * (dy[i] - s))
 	}

@@ -2,10 +2,17 @@
 
 package dense
 
-import "math"
+import (
+	"math"
+
+	"atenia/internal/kernel"
+)
 
 // Dot is the sum of a·b. Both have the same length.
 func Dot[F Float](a, b []F) F {
+	if single[F]() {
+		return F(dot32(singles(a), singles(b[:len(a)])))
+	}
 	b = b[:len(a)]
 	var s0, s1, s2, s3 F
 	i := 0
@@ -23,6 +30,9 @@ func Dot[F Float](a, b []F) F {
 
 // SumSquares is the sum of x², in float64.
 func SumSquares[F Float](x []F) float64 {
+	if single[F]() {
+		return kernel.SumSquares(singles(x))
+	}
 	var s0, s1, s2, s3 float64
 	i := 0
 	for ; i+4 <= len(x); i += 4 {
@@ -44,6 +54,10 @@ func Norm[F Float](x []F) F { return F(math.Sqrt(SumSquares(x))) }
 // Add adds x to dst.
 func Add[F Float](dst, x []F) {
 	x = x[:len(dst)]
+	if single[F]() {
+		kernel.AddBias(singles(dst), singles(x))
+		return
+	}
 	for i, v := range x {
 		dst[i] += v
 	}
@@ -51,6 +65,10 @@ func Add[F Float](dst, x []F) {
 
 // Scale multiplies dst by s.
 func Scale[F Float](dst []F, s F) {
+	if single[F]() {
+		kernel.Scale(singles(dst), float32(s))
+		return
+	}
 	for i := range dst {
 		dst[i] *= s
 	}
@@ -59,6 +77,10 @@ func Scale[F Float](dst []F, s F) {
 // Mul writes a·b, element by element. dst may be either.
 func Mul[F Float](dst, a, b []F) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if single[F]() {
+		kernel.Mul(singles(dst), singles(a), singles(b))
+		return
+	}
 	for i, v := range a {
 		dst[i] = v * b[i]
 	}
@@ -67,6 +89,10 @@ func Mul[F Float](dst, a, b []F) {
 // AddMul adds a·b, element by element, to dst.
 func AddMul[F Float](dst, a, b []F) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if single[F]() {
+		addMul32(singles(dst), singles(a), singles(b))
+		return
+	}
 	for i, v := range a {
 		dst[i] += F(v * b[i])
 	}
@@ -75,6 +101,10 @@ func AddMul[F Float](dst, a, b []F) {
 // Axpy adds s·x to dst.
 func Axpy[F Float](dst []F, s F, x []F) {
 	x = x[:len(dst)]
+	if single[F]() {
+		kernel.Add(singles(dst), singles(dst), singles(x), float32(s))
+		return
+	}
 	for i, v := range x {
 		dst[i] += F(s * v)
 	}
@@ -88,6 +118,10 @@ func MatVec[F Float](dst, m, x []F) {
 
 // AddMatVec adds m·x to dst.
 func AddMatVec[F Float](dst, m, x []F) {
+	if single[F]() {
+		matVec32(singles(dst), singles(m), singles(x))
+		return
+	}
 	for i := range dst {
 		dst[i] += Dot(x, m[i*len(x):][:len(x)])
 	}
@@ -101,6 +135,10 @@ func MatVecT[F Float](dst, m, x []F) {
 
 // AddMatVecT adds mᵀ·x to dst.
 func AddMatVecT[F Float](dst, m, x []F) {
+	if single[F]() {
+		matVecT32(singles(dst), singles(m), singles(x))
+		return
+	}
 	for i, v := range x {
 		Axpy(dst, v, m[i*len(dst):][:len(dst)])
 	}
@@ -108,6 +146,10 @@ func AddMatVecT[F Float](dst, m, x []F) {
 
 // AddOuter adds s·x·yᵀ to m [len(x), len(y)].
 func AddOuter[F Float](m []F, s F, x, y []F) {
+	if single[F]() {
+		addOuter32(singles(m), float32(s), singles(x), singles(y))
+		return
+	}
 	for i, v := range x {
 		Axpy(m[i*len(y):][:len(y)], s*v, y)
 	}
@@ -115,6 +157,10 @@ func AddOuter[F Float](m []F, s F, x, y []F) {
 
 // ScaleAddOuter replaces m [len(x), len(y)] by r·m + s·x·yᵀ.
 func ScaleAddOuter[F Float](m []F, r, s F, x, y []F) {
+	if single[F]() {
+		scaleAddOuter32(singles(m), float32(r), float32(s), singles(x), singles(y))
+		return
+	}
 	for i, v := range x {
 		row, t := m[i*len(y):][:len(y)], s*v
 		for j, u := range y {

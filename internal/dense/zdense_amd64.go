@@ -4,6 +4,91 @@
 
 package dense
 
+// addMulAVX2 adds a·b to dst.
+//
+//go:noescape
+func addMulAVX2(dst *float32, a *float32, b *float32, n int)
+
+// weighAVX2 replaces d by p·(d−c).
+//
+//go:noescape
+func weighAVX2(d *float32, p *float32, n int, c float32)
+
+// addWeighedAVX2 adds p·(d−c) to dst.
+//
+//go:noescape
+func addWeighedAVX2(dst *float32, p *float32, d *float32, n int, c float32)
+
+// scaledAVX2 writes s·x.
+//
+//go:noescape
+func scaledAVX2(dst *float32, x *float32, n int, s float32)
+
+// expsAVX2 replaces x by e^(x−c).
+//
+//go:noescape
+func expsAVX2(x *float32, n int, c float32)
+
+// addExpsAVX2 adds s·e^(x−c) to dst.
+//
+//go:noescape
+func addExpsAVX2(dst *float32, x *float32, n int, c float32, s float32)
+
+// sigmoidSlopeAVX2 writes derivatives at x.
+//
+//go:noescape
+func sigmoidSlopeAVX2(dst *float32, x *float32, n int)
+
+// tanhSlopeAVX2 writes derivatives at x.
+//
+//go:noescape
+func tanhSlopeAVX2(dst *float32, x *float32, n int)
+
+// siluSlopeAVX2 writes derivatives at x.
+//
+//go:noescape
+func siluSlopeAVX2(dst *float32, x *float32, n int)
+
+// geluTanhSlopeAVX2 writes derivatives at x.
+//
+//go:noescape
+func geluTanhSlopeAVX2(dst *float32, x *float32, n int)
+
+// sumExpsAVX2 adds e^(x−c) to 16 lanes.
+//
+//go:noescape
+func sumExpsAVX2(acc *float32, x *float32, n int, c float32)
+
+// maxAVX2 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
+//
+//go:noescape
+func maxAVX2(x *float32, n int) float32
+
+// dotLanesAVX2 adds a·b to 32 lanes.
+//
+//go:noescape
+func dotLanesAVX2(acc *float32, a *float32, b *float32, n int)
+
+// matVecAVX2 adds to dst the products of rows of m, n long, with x.
+//
+//go:noescape
+func matVecAVX2(dst *float32, m *float32, x *float32, rows int, n int)
+
+// matVecTAVX2 adds to n values of dst the products of columns of m, whose rows are stride bytes apart, with x.
+//
+//go:noescape
+func matVecTAVX2(dst *float32, m *float32, x *float32, rows int, stride int, n int)
+
+// addOuterAVX2 changes n columns of rows of m, stride bytes apart.
+//
+//go:noescape
+func addOuterAVX2(m *float32, x *float32, y *float32, rows int, stride int, n int, s float32)
+
+// scaleAddOuterAVX2 changes n columns of rows of m, stride bytes apart.
+//
+//go:noescape
+func scaleAddOuterAVX2(m *float32, x *float32, y *float32, rows int, stride int, n int, s float32, r float32)
+
 // rowsx1AVX2 writes to dst the products of 1 to 6 rows with 1 tiles, added to old; strides are in bytes.
 //
 //go:noescape
@@ -33,6 +118,91 @@ func copy12AVX2(dst *float32, src *float32, group int, stride int, groups int, n
 //
 //go:noescape
 func prefetchRowsAVX2(src *float32, lines int, stride int, n int)
+
+// addMulAVX512 adds a·b to dst.
+//
+//go:noescape
+func addMulAVX512(dst *float32, a *float32, b *float32, n int)
+
+// weighAVX512 replaces d by p·(d−c).
+//
+//go:noescape
+func weighAVX512(d *float32, p *float32, n int, c float32)
+
+// addWeighedAVX512 adds p·(d−c) to dst.
+//
+//go:noescape
+func addWeighedAVX512(dst *float32, p *float32, d *float32, n int, c float32)
+
+// scaledAVX512 writes s·x.
+//
+//go:noescape
+func scaledAVX512(dst *float32, x *float32, n int, s float32)
+
+// expsAVX512 replaces x by e^(x−c).
+//
+//go:noescape
+func expsAVX512(x *float32, n int, c float32)
+
+// addExpsAVX512 adds s·e^(x−c) to dst.
+//
+//go:noescape
+func addExpsAVX512(dst *float32, x *float32, n int, c float32, s float32)
+
+// sigmoidSlopeAVX512 writes derivatives at x.
+//
+//go:noescape
+func sigmoidSlopeAVX512(dst *float32, x *float32, n int)
+
+// tanhSlopeAVX512 writes derivatives at x.
+//
+//go:noescape
+func tanhSlopeAVX512(dst *float32, x *float32, n int)
+
+// siluSlopeAVX512 writes derivatives at x.
+//
+//go:noescape
+func siluSlopeAVX512(dst *float32, x *float32, n int)
+
+// geluTanhSlopeAVX512 writes derivatives at x.
+//
+//go:noescape
+func geluTanhSlopeAVX512(dst *float32, x *float32, n int)
+
+// sumExpsAVX512 adds e^(x−c) to 16 lanes.
+//
+//go:noescape
+func sumExpsAVX512(acc *float32, x *float32, n int, c float32)
+
+// maxAVX512 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
+//
+//go:noescape
+func maxAVX512(x *float32, n int) float32
+
+// dotLanesAVX512 adds a·b to 32 lanes.
+//
+//go:noescape
+func dotLanesAVX512(acc *float32, a *float32, b *float32, n int)
+
+// matVecAVX512 adds to dst the products of rows of m, n long, with x.
+//
+//go:noescape
+func matVecAVX512(dst *float32, m *float32, x *float32, rows int, n int)
+
+// matVecTAVX512 adds to n values of dst the products of columns of m, whose rows are stride bytes apart, with x.
+//
+//go:noescape
+func matVecTAVX512(dst *float32, m *float32, x *float32, rows int, stride int, n int)
+
+// addOuterAVX512 changes n columns of rows of m, stride bytes apart.
+//
+//go:noescape
+func addOuterAVX512(m *float32, x *float32, y *float32, rows int, stride int, n int, s float32)
+
+// scaleAddOuterAVX512 changes n columns of rows of m, stride bytes apart.
+//
+//go:noescape
+func scaleAddOuterAVX512(m *float32, x *float32, y *float32, rows int, stride int, n int, s float32, r float32)
 
 // rowsx1AVX512 writes to dst the products of 1 to 12 rows with 1 tiles, added to old; strides are in bytes.
 //

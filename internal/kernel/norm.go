@@ -66,6 +66,9 @@ func sum(x []float32) float64 {
 	return a.Sum()
 }
 
+// SumSquares returns the sum of x², in float64 and 16 lanes.
+func SumSquares(x []float32) float64 { return sumSquares(x, 0) }
+
 // sumSquares returns the sum of (x−mean)².
 func sumSquares(x []float32, mean float64) float64 {
 	var a lanes64

@@ -10,6 +10,7 @@ import (
 
 // denseFunctions are those of package dense.
 func denseFunctions(i isa) {
+	densePasses(i)
 	tiles := []int{1}
 	if i == avx512 {
 		tiles = []int{1, 2}
