@@ -48,6 +48,9 @@ internal/kernelbench: tensor internal/cpu internal/kernel internal/kernel/choice
 internal/modelfile:  tensor internal/durable
 internal/compile:    tensor plan plan/pass internal/modelfile internal/compile/*
 internal/compile/*:
+internal/compile/faults: tensor plan
+internal/compile/keys: internal/compile/faults internal/compile/pyjson
+internal/compile/recipe: tensor
 internal/weights:    tensor plan internal/modelfile internal/compile internal/quant
 internal/text:       internal/modelfile internal/token internal/chat internal/sample
 internal/convert:    tensor internal/modelfile internal/compile internal/weights internal/quant internal/token internal/text internal/sample internal/durable

@@ -184,7 +184,21 @@ func (b *binder) name(template string, layer int) string {
 	// whole compilation.
 	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
 	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
-	return strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
+	template = strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
+	return strings.Replace(template, "{e}", "0", 1)
+}
+
+// sources lists the tensors that an origin is joined of.
+func (b *binder) sources(o Origin, layer int) []string {
+	before, after, many := strings.Cut(o.Name, "{e}")
+	if !many {
+		return []string{b.name(o.Name, layer)}
+	}
+	names := make([]string, b.c.Mixture.Experts)
+	for e := range names {
+		names[e] = b.name(before+strconv.Itoa(e)+after, layer)
+	}
+	return names
 }
 
 // canonical is a weight's name in plans.
@@ -221,13 +235,20 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		b.faults.Add(e)
 		return
 	}
-	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: []string{name}}
+	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: b.sources(o, layer)}
 	inFile := want
 	if o.Of != "" {
 		if inFile, err = b.c.shape(o.Of); err != nil {
 			b.faults.Add(err)
 			return
 		}
+	}
+	if n := len(w.Sources); n > 1 {
+		inFile = slices.Clone(want)
+		inFile[0] /= n
+	}
+	if o.Of != "" && o.Rows[0] == "" {
+		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
 	}
 	if o.Rows[0] != "" {
 		lo, err1 := b.c.eval(o.Rows[0])
@@ -238,17 +259,30 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 		}
 		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
 	}
-	if there {
-		seen := b.used[name]
-		b.used[name] = true
-		if have := b.tensors[name].View.Shape; !have.Equal(inFile) {
-			if !seen { // a fused tensor is reported once
-				b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: inFile, Have: slices.Clone(have)})
-			}
+	for _, name := range w.Sources {
+		if there && !b.fits(name, layer, inFile) {
 			return
 		}
 	}
 	b.out[w.Name] = w
+}
+
+// fits reports whether a tensor has the shape that is wanted, or a fault.
+func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
+	e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+	t, ok := b.tensors[name]
+	seen := b.used[name]
+	if ok {
+		b.used[name] = true
+		if t.View.Shape.Equal(want) {
+			return true
+		}
+		e.Have = slices.Clone(t.View.Shape)
+	}
+	if !seen { // a fused tensor is reported once
+		b.faults.Add(e)
+	}
+	return false
 }
 
 // constants adds the rotary tables that some layer uses.

@@ -65,6 +65,8 @@ type Config struct {
 	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
 	TempOrig  int     `json:",omitempty"`
 
+	Mixture Mixture `json:",omitzero"` // of layers whose FFN is "moe"
+
 	Ropes  []rotary.Table `json:",omitempty"`
 	Layers []Layer        `json:",omitempty"`
 }
@@ -72,7 +74,7 @@ type Config struct {
 // A Layer is what may differ between the layers of a model.
 type Layer struct {
 	Mixer  string // "attention"
-	FFN    string // "dense"
+	FFN    string // "dense" or "moe"
 	Window int    `json:",omitempty"` // keys an attention layer sees; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
 }
@@ -81,6 +83,7 @@ type Layer struct {
 const (
 	mixAttention = "attention"
 	ffnDense     = "dense"
+	ffnMoE       = "moe"
 )
 
 // acts maps normalised activation names to the contract's numbers.
@@ -106,6 +109,7 @@ const (
 	maxHead   = 1 << 12 // head width
 	maxVocab  = 1 << 24
 	maxLength = 1 << 30 // positions
+	maxExpert = 1 << 14
 )
 
 // settle drops what has no effect, so that equal models have equal
@@ -172,6 +176,9 @@ func (c *Config) check(file string, f *Faults) {
 		r := &c.Ropes[i]
 		r.Check(c.HeadDim, maxLength, func(field, want string, got any) { bad("rope "+r.Name+": "+field, want, got) })
 	}
+	if c.hasMixture() {
+		c.Mixture.check(bad)
+	}
 	for i, l := range c.Layers {
 		if l.Window < 0 || l.Window > maxLength {
 			bad(fmt.Sprintf("window of layer %d", i), fmt.Sprintf("0 to %d", maxLength), l.Window)
@@ -201,6 +208,11 @@ func (c *Config) presence(cond string) Presence {
 		return c.OutBias
 	case "ffn_bias":
 		return c.FFNBias
+	case "shared":
+		if c.Mixture.Shared > 0 {
+			return Present
+		}
+		return Absent
 	case "qk_norm":
 		if c.QKNorm {
 			return Present

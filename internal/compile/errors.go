@@ -1,80 +1,16 @@
 package compile
 
-import (
-	"fmt"
-	"strings"
+import "atenia/internal/compile/faults"
 
-	"atenia/internal/compile/faults"
-	"atenia/plan"
-	"atenia/tensor"
+// Errors about models; see package faults.
+type (
+	// An UnsupportedModelError says that no family compiles a model, and why.
+	UnsupportedModelError = faults.UnsupportedModelError
+	// A ConfigError says which entry of a configuration cannot be used.
+	ConfigError = faults.ConfigError
+	// A WeightBindingError says what is wrong with one tensor. It matches
+	// [plan.ErrWeightBinding].
+	WeightBindingError = faults.WeightBindingError
+	// Faults are all the errors that one step found.
+	Faults = faults.List
 )
-
-// An UnsupportedModelError says that no family compiles a model, and why.
-type UnsupportedModelError struct {
-	Key       string // where the name stands: "model_type" or "general.architecture"
-	Name      string // what the file says
-	Why       string // what is lacking
-	Supported []string
-}
-
-func (e *UnsupportedModelError) Error() string {
-	return fmt.Sprintf("%s %q: %s (supported: %s)", e.Key, faults.Clip(e.Name), e.Why, strings.Join(e.Supported, ", "))
-}
-
-// A ConfigError says which entry of a configuration cannot be used.
-type ConfigError struct {
-	File         string
-	Line, Column int    // config.json that is not JSON; 0 = not known
-	Field        string // as the file spells it
-	Want, Got    string
-}
-
-func (e *ConfigError) Error() string {
-	var b strings.Builder
-	b.WriteString(e.File)
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
-	}
-	if e.Field != "" {
-		b.WriteString(": " + faults.Clip(e.Field))
-	}
-	b.WriteString(": want " + e.Want)
-	if e.Got != "" {
-		b.WriteString(", got " + faults.Clip(e.Got))
-	}
-	return b.String()
-}
-
-// A WeightBindingError says what is wrong with one tensor. It matches
-// [plan.ErrWeightBinding].
-type WeightBindingError struct {
-	Family string
-	Tensor string       // as the file spells it, or would
-	Layer  int          // −1 outside layers
-	Want   tensor.Shape // nil when the family has no such tensor
-	Have   tensor.Shape // nil when the file has no such tensor
-	Why    string       // more than the shapes say
-}
-
-func (e *WeightBindingError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: tensor %q", e.Family, faults.Clip(e.Tensor))
-	switch {
-	case e.Want == nil && e.Have != nil:
-		fmt.Fprintf(&b, " of shape %v is not part of the model", e.Have)
-	case e.Have == nil && e.Want != nil:
-		fmt.Fprintf(&b, " of shape %v is missing", e.Want)
-	case e.Have != nil:
-		fmt.Fprintf(&b, ": want shape %v, got %v", e.Want, e.Have)
-	}
-	if e.Why != "" {
-		b.WriteString(": " + e.Why)
-	}
-	return b.String()
-}
-
-// Unwrap returns [plan.ErrWeightBinding].
-func (e *WeightBindingError) Unwrap() error { return plan.ErrWeightBinding }
-
-// Faults are all the errors that one step found.
-type Faults = faults.List

@@ -102,6 +102,9 @@ func (c *Config) standardKeys(reader *Family) []KV {
 	if w := slices.MaxFunc(c.Layers, func(a, b Layer) int { return a.Window - b.Window }).Window; w > 0 && reader.StatesWindow {
 		u32("attention.sliding_window", w)
 	}
+	if c.hasMixture() {
+		c.Mixture.keys(u32)
+	}
 	if c.AttnScale != float32(1/math.Sqrt(float64(c.HeadDim))) {
 		f32("attention.scale", c.AttnScale)
 	}
@@ -205,6 +208,9 @@ func (c *Config) ownKeys(back *Config) []KV {
 	if c.TempOrig != back.TempOrig {
 		kvs = append(kvs, KV{ownTempOrig, modelfile.ValueOf(uint32(c.TempOrig))})
 	}
+	if c.Mixture.Renorm != back.Mixture.Renorm {
+		kvs = append(kvs, KV{ownRenorm, modelfile.ValueOf(toFlag(c.Mixture.Renorm))})
+	}
 	if c.Act != back.Act {
 		kvs = append(kvs, KV{ownAct, modelfile.ValueOf(c.Act)})
 	}
@@ -280,6 +286,10 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 		shape, err := c.shape(of)
 		if err != nil {
 			return Weight{}, err
+		}
+		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values, cut otherwise
+			t := append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
+			return Weight{Name: name, Shape: shape, Sources: first.Sources, Transform: t}, nil
 		}
 		return fuse(Weight{Name: name, Shape: shape}, parts)
 	}

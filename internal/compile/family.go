@@ -40,7 +40,8 @@ type Defaults struct {
 	Act                                                          string
 	Tied                                                         bool
 	QKVBias, OutBias, FFNBias                                    Presence // when no key of the configuration says
-	NormPlus                                                     float32  // of norm weights in Hugging Face files
+	Mixture                                                      Mixture
+	NormPlus                                                     float32 // of norm weights in Hugging Face files
 	QKNorm                                                       bool
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
@@ -48,11 +49,12 @@ type Defaults struct {
 // families is the list of what compiles.
 var families = []*Family{
 	&llama, &mistral, &ministral3, &qwen2, &qwen3, &gemma, &gemma2, &gemma3, &phi3, &granite, &smollm3,
+	&mixtral, &qwen2MoE, &qwen3MoE,
 }
 
 // Why a name that is known is not compiled yet, or never will be.
 const (
-	needsMoE       = "known, but mixture-of-experts layers are not supported yet"
+	needsMoE       = "known, but this kind of mixture of experts is not supported yet"
 	needsRecurrent = "known, but recurrent layers are not supported yet"
 	needsMLA       = "known, but latent attention is not supported yet"
 	needsVision    = "known, but image and audio input is not supported yet"
@@ -61,7 +63,7 @@ const (
 )
 
 var knownModelTypes = map[string]string{
-	"mixtral": needsMoE, "qwen2_moe": needsMoE, "qwen3_moe": needsMoE, "granitemoe": needsMoE, "granitemoeshared": needsMoE, "gpt_oss": needsMoE,
+	"granitemoe": needsMoE, "granitemoeshared": needsMoE, "gpt_oss": needsMoE,
 	"phimoe": needsMoE, "qwen3_next": needsRecurrent, "qwen3_5_text": needsRecurrent, "qwen3_5_moe_text": needsRecurrent,
 	"qwen3_5": needsVision, "qwen3_5_moe": needsVision, "granitemoehybrid": needsRecurrent, "bamba": needsRecurrent,
 	"mamba": needsRecurrent, "mamba2": needsRecurrent, "falcon_mamba": needsRecurrent, "lfm2": needsRecurrent, "lfm2_moe": needsRecurrent,
@@ -73,7 +75,7 @@ var knownModelTypes = map[string]string{
 }
 
 var knownArchs = map[string]string{
-	"qwen2moe": needsMoE, "qwen3moe": needsMoE, "granitemoe": needsMoE, "gpt-oss": needsMoE, "phimoe": needsMoE,
+	"granitemoe": needsMoE, "gpt-oss": needsMoE, "phimoe": needsMoE,
 	"qwen3next": needsRecurrent, "qwen35": needsRecurrent, "qwen35moe": needsRecurrent, "granitehybrid": needsRecurrent,
 	"mamba": needsRecurrent, "mamba2": needsRecurrent, "lfm2": needsRecurrent, "lfm2moe": needsRecurrent,
 	"deepseek2": needsMLA, "minicpm3": needsMLA, "qwen2vl": needsVision, "qwen3vl": needsVision, "qwen3vlmoe": needsVision, "clip": needsVision,

@@ -20,7 +20,7 @@ var gemma = Family{
 	HF: func(o *object, c *Config) {
 		// The first files say "gelu" and mean the tanh form they were trained
 		// with; hidden_activation was added to say so.
-		if o.m["hidden_activation"] == nil && o.m["hidden_act"] == "gelu" {
+		if o.M["hidden_activation"] == nil && o.M["hidden_act"] == "gelu" {
 			c.Act = "gelu_tanh"
 		}
 	},
@@ -38,7 +38,7 @@ var gemma2 = Family{
 	},
 	HF: func(o *object, c *Config) {
 		o.gemmaScores(c, 50, 30)
-		o.setWindows(c, o.int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return i%2 == 0 })
+		o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return i%2 == 0 })
 	},
 	GGUF: func(h *header, c *Config) {
 		h.gemmaScale(c, 46)
@@ -59,13 +59,13 @@ var gemma3 = Family{
 		NormEps: 1e-6, Theta: 1e6, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, QKNorm: true, FFNBias: Absent,
 	},
 	HF: func(o *object, c *Config) {
-		if o.bool("bidirectional", false, "use_bidirectional_attention") {
-			o.faults.Add(&UnsupportedModelError{Key: o.prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
+		if o.Bool("bidirectional", false, "use_bidirectional_attention") {
+			o.Faults.Add(&UnsupportedModelError{Key: o.Prefix + "use_bidirectional_attention", Name: "true", Why: needsEncoder, Supported: []string{"false"}})
 		}
-		delete(o.prov, "bidirectional")
+		delete(o.Prov, "bidirectional")
 		o.gemmaScores(c, 0, 0)
-		every := o.int("window_pattern", 6, maxLayers, "sliding_window_pattern", "_sliding_window_pattern")
-		o.setWindows(c, o.int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every == 0 || (i+1)%every != 0 })
+		every := o.Int("window_pattern", 6, maxLayers, "sliding_window_pattern", "_sliding_window_pattern")
+		o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), func(i int) bool { return every == 0 || (i+1)%every != 0 })
 		o.gemma3Ropes(c)
 	},
 	GGUF: func(h *header, c *Config) {
@@ -81,10 +81,10 @@ var gemma3 = Family{
 
 // gemmaScores reads the scale of scores and the caps.
 func (o *object) gemmaScores(c *Config, attnCap, logitCap float64) {
-	if q := o.float("attn_scale", 256, "query_pre_attn_scalar"); q > 0 {
+	if q := o.Float("attn_scale", 256, "query_pre_attn_scalar"); q > 0 {
 		c.AttnScale = float32(1 / math.Sqrt(float64(q)))
 	} else {
-		o.bad("query_pre_attn_scalar", "a number above 0", q)
+		o.Bad("query_pre_attn_scalar", "a number above 0", q)
 	}
 	c.AttnCap = o.cap("attn_cap", attnCap, "attn_logit_softcapping")
 	c.LogitCap = o.cap("logit_cap", logitCap, "final_logit_softcapping")
@@ -92,11 +92,11 @@ func (o *object) gemmaScores(c *Config, attnCap, logitCap float64) {
 
 // cap reads a soft cap: absent is the family's, null is none.
 func (o *object) cap(field string, def float64, key string) float32 {
-	if v, there := o.m[key]; there && v == nil {
-		o.prov[field] = "file " + o.prefix + key
+	if v, there := o.M[key]; there && v == nil {
+		o.Prov[field] = "file " + o.Prefix + key
 		return 0
 	}
-	return o.float(field, def, key)
+	return o.Float(field, def, key)
 }
 
 // gemma3Ropes reads the second table, in either dialect.
@@ -105,7 +105,7 @@ func (o *object) gemma3Ropes(c *Config) {
 	if r, perKind := o.ropeObject("sliding_attention"); perKind {
 		local = o.readRope("sliding", r, 1e4, 0, c)
 	} else {
-		local.Theta = o.float("rope.sliding.theta", 1e4, "rope_local_base_freq")
+		local.Theta = o.Float("rope.sliding.theta", 1e4, "rope_local_base_freq")
 	}
 	c.slidingRope(local)
 }

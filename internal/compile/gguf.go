@@ -161,10 +161,6 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 		return nil, err
 	}
 	h := &header{file: d.Path, arch: arch, meta: d.Meta, tensors: tensors, faults: &Faults{}, prov: map[string]string{}, asked: map[string]bool{}}
-	if n := h.int("experts", 0, math.MaxInt32, "expert_count"); n > 0 {
-		return nil, &UnsupportedModelError{Key: "expert_count", Name: fmt.Sprint(n), Why: needsMoE, Supported: []string{"0"}}
-	}
-	delete(h.prov, "experts")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: GGUF, Interleaved: fam.Reorders}
 	h.readSizes(c)
 	n := h.int("layers", 0, maxLayers, "block_count")
@@ -174,6 +170,9 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 	c.Layers = make([]Layer, n)
 	for i := range c.Layers {
 		c.Layers[i] = Layer{Mixer: mixAttention, FFN: ffnDense, Rope: "full"}
+	}
+	if err := h.readMixture(c, fam); err != nil {
+		return nil, err
 	}
 	h.readScalars(&fam.Defaults, c)
 	c.addRope(h.readRope("full", c))

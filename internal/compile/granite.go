@@ -9,10 +9,10 @@ var granite = Family{
 		NormEps: 1e-6, Theta: 1e4, Act: "silu",
 	},
 	HF: func(o *object, c *Config) {
-		c.EmbedMul = o.float("embed_mul", 1, "embedding_multiplier")
-		c.BranchMul = o.float("branch_mul", 1, "residual_multiplier")
-		c.AttnScale = o.float("attn_scale", 1, "attention_multiplier")
-		c.LogitMul = 1 / o.float("logit_mul", 1, "logits_scaling")
+		c.EmbedMul = o.Float("embed_mul", 1, "embedding_multiplier")
+		c.BranchMul = o.Float("branch_mul", 1, "residual_multiplier")
+		c.AttnScale = o.Float("attn_scale", 1, "attention_multiplier")
+		c.LogitMul = 1 / o.Float("logit_mul", 1, "logits_scaling")
 	},
 	GGUF: func(h *header, c *Config) {
 		c.LogitMul = 1 / h.float("logit_mul", 1, "logit_scale")

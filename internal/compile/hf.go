@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 
+	"atenia/internal/compile/keys"
 	"atenia/internal/compile/rotary"
 	"atenia/internal/modelfile"
 )
@@ -19,18 +20,18 @@ var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"
 // need: sizes before rope, rope before layers.
 func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	file := filepath.Join(d.Path, "config.json")
-	m, err := parseConfig(file, d.Config)
+	m, err := keys.Parse(file, d.Config)
 	if err != nil {
 		return nil, err
 	}
 	prov := map[string]string{}
-	top := &object{file: file, m: m, faults: &Faults{}, prov: prov}
+	top := &object{&keys.Object{File: file, M: m, Faults: &Faults{}, Prov: prov}}
 	o, fam, err := r.textConfig(top)
 	if err != nil {
 		return nil, err
 	}
 	if q := top.sub("quantization_config"); q != nil {
-		how := q.text("quantization", "an unnamed method", "quant_method")
+		how := q.Text("quantization", "an unnamed method", "quant_method")
 		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
 			Why: "weights quantised this way cannot be read: use the original checkpoint or a GGUF file", Supported: []string{"none"}}
 	}
@@ -38,9 +39,9 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
-	n := o.int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
-	if top.faults.Err() != nil { // what follows would repeat them
-		return nil, top.faults
+	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
+	if top.Faults.Err() != nil { // what follows would repeat them
+		return nil, top.Faults
 	}
 	c.Layers = make([]Layer, n)
 	for i := range c.Layers {
@@ -52,26 +53,36 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	}
 	readSlidingRope(o, &fam.Defaults, c)
 	c.settle()
-	c.check(file, top.faults)
-	if err := top.faults.Err(); err != nil {
+	c.check(file, top.Faults)
+	if err := top.Faults.Err(); err != nil {
 		return nil, err
 	}
 	return &normalised{fam: fam, c: c, prov: prov}, nil
+}
+
+// An object is a JSON object of a configuration, with what families ask of it.
+type object struct{ *keys.Object }
+
+func (o *object) sub(key string) *object {
+	if s := o.Sub(key); s != nil {
+		return &object{s}
+	}
+	return nil
 }
 
 // textConfig finds the object that describes the text decoder and its family.
 // Wrappers of text alone are read through; those with image or audio parts
 // are refused by their own name.
 func (r *registry) textConfig(top *object) (*object, *Family, error) {
-	outer := top.text("model", "", "model_type")
-	if err := top.faults.Err(); err != nil {
+	outer := top.Text("model", "", "model_type")
+	if err := top.Faults.Err(); err != nil {
 		return nil, nil, err
 	}
 	o, name := top, outer
-	if text := top.sub("text_config"); text != nil && !top.has("vision_config") && !top.has("audio_config") {
-		o, name = text, text.text("model", textTypes[outer], "model_type")
+	if text := top.sub("text_config"); text != nil && !top.Has("vision_config") && !top.Has("audio_config") {
+		o, name = text, text.Text("model", textTypes[outer], "model_type")
 	}
-	if err := top.faults.Err(); err != nil {
+	if err := top.Faults.Err(); err != nil {
 		return nil, nil, err
 	}
 	fam, err := choose("model_type", name, r.types, knownModelTypes)
@@ -79,36 +90,36 @@ func (r *registry) textConfig(top *object) (*object, *Family, error) {
 }
 
 func readSizes(o *object, d *Defaults, c *Config) {
-	c.Hidden = o.int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
-	c.Heads = o.int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head")
-	c.KVHeads = o.int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
-	c.HeadDim = o.int("head_dim", d.HeadDim, maxWidth, "head_dim")
-	c.FFN = o.int("ffn", d.FFN, maxWidth, "intermediate_size")
-	c.Vocab = o.int("vocab", d.Vocab, maxVocab, "vocab_size")
-	c.Context = o.int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
+	c.Hidden = o.Int("hidden", d.Hidden, maxWidth, "hidden_size", "n_embd", "dim")
+	c.Heads = o.Int("heads", d.Heads, maxHeads, "num_attention_heads", "n_head")
+	c.KVHeads = o.Int("kv_heads", d.KVHeads, maxHeads, "num_key_value_heads")
+	c.HeadDim = o.Int("head_dim", d.HeadDim, maxWidth, "head_dim")
+	c.FFN = o.Int("ffn", d.FFN, maxWidth, "intermediate_size")
+	c.Vocab = o.Int("vocab", d.Vocab, maxVocab, "vocab_size")
+	c.Context = o.Int("context", d.Context, maxLength, "max_position_embeddings", "n_positions")
 	if c.KVHeads == 0 {
 		c.KVHeads = c.Heads
-		o.prov["kv_heads"] = "derived"
+		o.Prov["kv_heads"] = "derived"
 	}
 	if c.HeadDim == 0 && c.Heads > 0 {
 		c.HeadDim = c.Hidden / c.Heads
-		o.prov["head_dim"] = "derived"
+		o.Prov["head_dim"] = "derived"
 	}
 }
 
 func readScalars(o, top *object, d *Defaults, c *Config) {
-	c.NormEps = o.float("norm_eps", d.NormEps, "rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon")
-	act := o.text("act", d.Act, "hidden_activation", "hidden_act", "activation_function")
+	c.NormEps = o.Float("norm_eps", d.NormEps, "rms_norm_eps", "norm_eps", "layer_norm_eps", "layer_norm_epsilon", "layernorm_epsilon")
+	act := o.Text("act", d.Act, "hidden_activation", "hidden_act", "activation_function")
 	if name, ok := actAliases[act]; ok {
 		c.Act = name
 	} else {
-		o.bad("hidden_act", "a known activation", act)
+		o.Bad("hidden_act", "a known activation", act)
 	}
 	tie := o
-	if top.has("tie_word_embeddings") {
+	if top.Has("tie_word_embeddings") {
 		tie = top // the outer level wins
 	}
-	c.TiedHead = tie.bool("tied_head", d.Tied, "tie_word_embeddings", "tie_embedding")
+	c.TiedHead = tie.Bool("tied_head", d.Tied, "tie_word_embeddings", "tie_embedding")
 	c.QKVBias = o.presence("qkv_bias", d.QKVBias, "attention_bias")
 	c.OutBias = o.presence("out_bias", d.OutBias, "attention_bias")
 	c.FFNBias = o.presence("ffn_bias", d.FFNBias, "mlp_bias")
@@ -116,26 +127,26 @@ func readScalars(o, top *object, d *Defaults, c *Config) {
 	c.EmbedMul, c.BranchMul, c.LogitMul = 1, 1, 1
 	if d.EmbedSqrt {
 		c.EmbedMul = float32(math.Sqrt(float64(c.Hidden)))
-		o.prov["embed_mul"] = "derived"
+		o.Prov["embed_mul"] = "derived"
 	}
 	if c.HeadDim > 0 {
 		c.AttnScale = float32(1 / math.Sqrt(float64(c.HeadDim)))
 	}
-	o.prov["attn_scale"] = "derived"
+	o.Prov["attn_scale"] = "derived"
 }
 
 // presence reads whether weights exist. A family that decides it says so in
 // its defaults, and no key is asked.
 func (o *object) presence(field string, def Presence, key string) Presence {
 	if def != ByTensor {
-		o.prov[field] = "default"
+		o.Prov[field] = "default"
 		return def
 	}
-	v, _, ok := o.find(field, []string{key})
+	v, _, ok := o.Find(field, []string{key})
 	if !ok || v == nil {
 		return ByTensor
 	}
-	if o.bool(field, false, key) {
+	if o.Bool(field, false, key) {
 		return Present
 	}
 	return Absent
@@ -143,19 +154,19 @@ func (o *object) presence(field string, def Presence, key string) Presence {
 
 // layerKinds reads layer_types. nil means that the file does not say.
 func (o *object) layerKinds(n int) []string {
-	kinds, ok := o.strings("layer_types", "layer_types")
+	kinds, ok := o.Strings("layer_types", "layer_types")
 	if !ok {
 		return nil
 	}
 	if len(kinds) != n {
-		o.bad("layer_types", fmt.Sprintf("%d layers", n), len(kinds))
+		o.Bad("layer_types", fmt.Sprintf("%d layers", n), len(kinds))
 		return nil
 	}
 	for i, k := range kinds {
 		switch k {
 		case "full_attention", "attention", "sliding_attention":
 		default:
-			o.bad(fmt.Sprintf("layer_types[%d]", i), "full_attention, attention or sliding_attention", k)
+			o.Bad(fmt.Sprintf("layer_types[%d]", i), "full_attention, attention or sliding_attention", k)
 			return nil
 		}
 	}
@@ -188,7 +199,7 @@ func (o *object) ropeObject(kind string) (r *object, perKind bool) {
 		return o.sub("rope_scaling"), false
 	}
 	for _, k := range []string{"full_attention", "sliding_attention"} {
-		if _, ok := p.m[k].(map[string]any); ok {
+		if _, ok := p.M[k].(map[string]any); ok {
 			return p.sub(kind), true
 		}
 	}
@@ -235,45 +246,45 @@ func (c *Config) addRope(r rotary.Table) {
 // release 5 has inside. theta and original are the family's defaults.
 func (o *object) readRope(name string, r *object, theta float64, original int, c *Config) rotary.Table {
 	if r == nil {
-		r = &object{o.file, o.prefix, map[string]any{}, o.faults, o.prov}
+		r = &object{&keys.Object{File: o.File, Prefix: o.Prefix, M: map[string]any{}, Faults: o.Faults, Prov: o.Prov}}
 	}
 	field := "rope." + name + "."
 	from := func(key string) *object {
-		if r.m[key] != nil {
+		if r.M[key] != nil {
 			return r
 		}
 		return o
 	}
 	t := rotary.Table{Name: name, Scaling: rotary.Plain, Scale: 1}
-	t.Theta = from("rope_theta").float(field+"theta", theta, "rope_theta")
-	part := from("partial_rotary_factor").float(field+"dim", 1, "partial_rotary_factor")
+	t.Theta = from("rope_theta").Float(field+"theta", theta, "rope_theta")
+	part := from("partial_rotary_factor").Float(field+"dim", 1, "partial_rotary_factor")
 	if part < 0 || part > 1 {
-		o.bad("partial_rotary_factor", "a number from 0 to 1", part)
+		o.Bad("partial_rotary_factor", "a number from 0 to 1", part)
 		part = 1
 	}
 	t.Dim = int(float64(c.HeadDim) * float64(part))
-	switch kind := r.text(field+"scaling", rotary.Plain, "rope_type", "type"); kind {
+	switch kind := r.Text(field+"scaling", rotary.Plain, "rope_type", "type"); kind {
 	case "su": // phi-3 before its scaling had a common name
 		t.Scaling = rotary.Long
 	case rotary.Yarn:
 		t.Scaling = rotary.Yarn
-		if r.m["long_factor"] != nil { // likewise
+		if r.M["long_factor"] != nil { // likewise
 			t.Scaling = rotary.Long
 		}
 	case rotary.Listed, rotary.Divided: // forms of GGUF files
-		r.bad("rope_type", "default, linear, dynamic, llama3, yarn or longrope", kind)
+		r.Bad("rope_type", "default, linear, dynamic, llama3, yarn or longrope", kind)
 	default:
 		t.Scaling = kind
 	}
 	if t.Scaling == rotary.Plain {
 		return t
 	}
-	t.Original = from("original_max_position_embeddings").int(field+"original", original, maxLength, "original_max_position_embeddings")
+	t.Original = from("original_max_position_embeddings").Int(field+"original", original, maxLength, "original_max_position_embeddings")
 	stretch := 0.0
 	if t.Original > 0 {
 		stretch = float64(c.Context) / float64(t.Original)
 	}
-	t.Factor = r.float(field+"factor", stretch, "factor")
+	t.Factor = r.Float(field+"factor", stretch, "factor")
 	if t.Original == 0 {
 		t.Original, stretch = c.Context, float64(t.Factor)
 	}
@@ -291,30 +302,30 @@ func (r *object) readScaling(t *rotary.Table, field string, stretch float64, c *
 	case rotary.Dynamic:
 		t.Original = c.Context // the reference ignores other lengths
 	case rotary.Llama3:
-		t.Low = r.float(field+"low", 1, "low_freq_factor")
-		t.High = r.float(field+"high", 4, "high_freq_factor")
+		t.Low = r.Float(field+"low", 1, "low_freq_factor")
+		t.High = r.Float(field+"high", 4, "high_freq_factor")
 	case rotary.Yarn:
-		t.BetaFast = r.float(field+"beta_fast", 32, "beta_fast")
-		t.BetaSlow = r.float(field+"beta_slow", 1, "beta_slow")
-		t.Exact = !r.bool(field+"exact", true, "truncate")
+		t.BetaFast = r.Float(field+"beta_fast", 32, "beta_fast")
+		t.BetaSlow = r.Float(field+"beta_slow", 1, "beta_slow")
+		t.Exact = !r.Bool(field+"exact", true, "truncate")
 		s := float64(t.Factor)
 		a := rotary.Strength(s, 1)
-		m, all := r.float(field+"mscale", 0, "mscale"), r.float(field+"mscale_all", 0, "mscale_all_dim")
+		m, all := r.Float(field+"mscale", 0, "mscale"), r.Float(field+"mscale_all", 0, "mscale_all_dim")
 		if m != 0 && all != 0 {
 			a = rotary.Strength(s, float64(m)) / rotary.Strength(s, float64(all))
 		}
-		t.Scale = r.float(field+"scale", a, "attention_factor")
+		t.Scale = r.Float(field+"scale", a, "attention_factor")
 	case rotary.Long:
-		t.Short = r.floats(field+"short", "short_factor")
-		t.Long = r.floats(field+"long", "long_factor")
-		t.Scale = r.float(field+"scale", rotary.LongScale(stretch, t.Original), "attention_factor")
+		t.Short = r.Floats(field+"short", "short_factor")
+		t.Long = r.Floats(field+"long", "long_factor")
+		t.Scale = r.Float(field+"scale", rotary.LongScale(stretch, t.Original), "attention_factor")
 		t.Factor = 0 // said by the context lengths
 	}
 }
 
 // flags reads a list of 0 and 1.
 func (o *object) flags(field, key string) ([]bool, bool) {
-	return list(o, field, key, "0, 1, true or false", func(v any) (bool, bool) {
+	return keys.List(o.Object, field, key, "0, 1, true or false", func(v any) (bool, bool) {
 		if b, ok := v.(bool); ok {
 			return b, true
 		}

@@ -3,15 +3,15 @@ package compile
 import "atenia/internal/compile/rotary"
 
 // llama is also yi, tinyllama, vicuna and smollm2: one network under many
-// names. GGUF files of mistral are read as llama, too.
+// names. GGUF files of mistral and mixtral are read as llama, too.
 var llama = Family{
 	ID: "llama", ModelTypes: []string{"llama"},
 	Arch: "llama", ReadsArch: true, Reorders: true,
 	Defaults: Defaults{
 		Hidden: 4096, Layers: 32, Heads: 32, FFN: 11008, Vocab: 32000, Context: 2048,
-		NormEps: 1e-6, Theta: 1e4, Act: "silu",
+		NormEps: 1e-6, Theta: 1e4, Act: "silu", Mixture: Mixture{Renorm: true},
 	},
-	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
+	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: mixtralWeights,
 }
 
 // mistral is llama with a window in every layer, 4096 unless the file says
@@ -24,7 +24,7 @@ var mistral = Family{
 		NormEps: 1e-6, Theta: 1e4, Act: "silu", QKVBias: Absent, OutBias: Absent, FFNBias: Absent,
 	},
 	HF: func(o *object, c *Config) {
-		o.setWindows(c, o.int("window", 4096, maxLength, "sliding_window"), everyLayer)
+		o.setWindows(c, o.Int("window", 4096, maxLength, "sliding_window"), everyLayer)
 	},
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
@@ -38,14 +38,14 @@ var ministral3 = Family{
 		NormEps: 1e-5, Theta: 1e6, Act: "silu", Original: 16384, QKVBias: Absent, OutBias: Absent, FFNBias: Absent,
 	},
 	HF: func(o *object, c *Config) {
-		o.setWindows(c, o.int("window", 0, maxLength, "sliding_window"), everyLayer)
+		o.setWindows(c, o.Int("window", 0, maxLength, "sliding_window"), everyLayer)
 		r, _ := o.ropeObject("full_attention")
 		if r == nil { // the class has a whole object as default
 			c.addRope(rotary.Table{Name: "full", Dim: c.HeadDim, Theta: 1e6, Scaling: rotary.Yarn, Factor: 16, Original: 16384, BetaFast: 32, BetaSlow: 1, Scale: 1})
 			c.TempBeta, c.TempOrig = 0.1, 16384
 			return
 		}
-		c.TempBeta = r.float("temp_beta", 0, "llama_4_scaling_beta")
+		c.TempBeta = r.Float("temp_beta", 0, "llama_4_scaling_beta")
 		c.TempOrig = c.rope("full").Original
 	},
 	GGUF: func(h *header, c *Config) {
@@ -64,10 +64,10 @@ var smollm3 = Family{
 		NormEps: 1e-6, Theta: 2e6, Act: "silu", Tied: true,
 	},
 	HF: func(o *object, c *Config) {
-		every := o.int("no_rope_interval", 4, maxLayers, "no_rope_layer_interval")
+		every := o.Int("no_rope_interval", 4, maxLayers, "no_rope_layer_interval")
 		has, listed := o.flags("ropes", "no_rope_layers") // despite its name: 1 where there is rope
 		if listed && len(has) != len(c.Layers) {
-			o.bad("no_rope_layers", "one flag for each layer", len(has))
+			o.Bad("no_rope_layers", "one flag for each layer", len(has))
 			return
 		}
 		for i := range c.Layers {
@@ -75,8 +75,8 @@ var smollm3 = Family{
 				c.Layers[i].Rope = ""
 			}
 		}
-		window := o.int("window", 0, maxLength, "sliding_window")
-		if !o.bool("use_window", false, "use_sliding_window") {
+		window := o.Int("window", 0, maxLength, "sliding_window")
+		if !o.Bool("use_window", false, "use_sliding_window") {
 			window = 0
 		}
 		o.setWindows(c, window, func(i int) bool { return c.Layers[i].Rope == "" })

@@ -14,6 +14,7 @@ const (
 	ownWindows  = ateniaKeys + "attention.windows"            // one whole number a layer; 0 = none
 	ownRopes    = ateniaKeys + "rope.layers"                  // name of each layer's table; "" = no positions
 	ownAct      = ateniaKeys + "feed_forward.activation"      // as Config.Act
+	ownRenorm   = ateniaKeys + "expert_weights_norm"          // 1 or 0: Mixture.Renorm
 	ownTempOrig = ateniaKeys + "attention.temperature_length" // Config.TempOrig
 )
 

@@ -11,7 +11,7 @@ var phi3 = Family{
 		NormEps: 1e-5, Theta: 1e4, Act: "silu", QKVBias: Absent, OutBias: Absent, FFNBias: Absent,
 	},
 	HF: func(o *object, c *Config) {
-		o.setWindows(c, o.int("window", 0, maxLength, "sliding_window"), everyLayer)
+		o.setWindows(c, o.Int("window", 0, maxLength, "sliding_window"), everyLayer)
 	},
 	GGUF: func(h *header, c *Config) {
 		window := h.int("window", 0, maxLength, "attention.sliding_window")

@@ -22,6 +22,11 @@ var ffnWeights = w{
 	"gate_bias": "ffn_gate_bias", "up_bias": "ffn_up_bias", "down_bias": "ffn_down_bias",
 }
 
+var moeWeights = w{
+	"router": "ffn_router", "gate": "ffn_gate_exps", "up": "ffn_up_exps", "down": "ffn_down_exps",
+	"shared_gate": "ffn_gate_shexp", "shared_up": "ffn_up_shexp", "shared_down": "ffn_down_shexp", "shared_router": "ffn_router_shexp",
+}
+
 var (
 	embedText = plan.Program{
 		{Op: plan.OpEmbedding, Out: "e", In: []string{"tokens"}, W: w{"table": "token_embd"}, Tag: "embed"},
@@ -52,6 +57,11 @@ var (
 		{Op: plan.OpNorm, Out: "p2", In: []string{"f"}, W: w{"weight": "post_ffn_norm"}, Tag: "post_ffn_norm"},
 		{Op: plan.OpResidualAdd, Out: "y", In: []string{"x", "p2"}, Tag: "ffn_add"},
 	}
+	sparse = plan.Program{
+		dense[0],
+		{Op: plan.OpMoE, Out: "f", In: []string{"n2"}, W: moeWeights, Tag: "moe"},
+		dense[2],
+	}
 	// gather keeps the rows whose logits are wanted.
 	gather = plan.Program{
 		{Op: plan.OpGatherRows, Out: "g", In: []string{"x", "rows"}, Tag: "gather"},
@@ -61,6 +71,7 @@ var (
 var (
 	preMixers      = map[string]plan.Program{mixAttention: attention}
 	preFFNs        = map[string]plan.Program{ffnDense: dense}
+	sparseFFNs     = map[string]plan.Program{ffnDense: dense, ffnMoE: sparse}
 	sandwichMixers = map[string]plan.Program{mixAttention: attentionSandwich}
 	sandwichFFNs   = map[string]plan.Program{ffnDense: denseSandwich}
 )

@@ -26,10 +26,10 @@ var qwen3 = Family{
 }
 
 func qwenWindows(o *object, c *Config) {
-	window := o.int("window", 4096, maxLength, "sliding_window")
-	if !o.bool("use_window", false, "use_sliding_window") {
+	window := o.Int("window", 4096, maxLength, "sliding_window")
+	if !o.Bool("use_window", false, "use_sliding_window") {
 		window = 0
 	}
-	from := o.int("window_from", 28, maxLayers, "max_window_layers")
+	from := o.Int("window_from", 28, maxLayers, "max_window_layers")
 	o.setWindows(c, window, func(i int) bool { return i >= from })
 }

@@ -14,7 +14,8 @@ type WeightMap []WeightSpec
 
 // A WeightSpec is one weight of a family. Shapes are expressions over the
 // configuration, outermost size first: "H*h,d". Their names are d hidden,
-// H heads, K key/value heads, h head width, I feed-forward width, V vocabulary.
+// H heads, K key/value heads, h head width, I feed-forward width, V vocabulary,
+// E experts, F their width, S that of a shared one.
 type WeightSpec struct {
 	ID    string
 	Shape string
@@ -26,10 +27,11 @@ type WeightSpec struct {
 }
 
 // An Origin is one place a weight may come from. In names {p} is the prefix of
-// the checkpoint, {q} what stands before its head, {l} the layer.
+// the checkpoint, {q} what stands before its head, {l} the layer, {e} each expert
+// in turn: such a weight is joined of as many tensors.
 type Origin struct {
 	Name string
-	Of   string    // shape in the file, where it is not the weight's own
+	Of   string    // shape in the file, where it is not the weight's own: of more rows, or another of the same size
 	Rows [2]string // rows taken, expressions; empty = all
 }
 
@@ -159,6 +161,12 @@ func (c *Config) size(name string) (int, error) {
 		return c.FFN, nil
 	case "V":
 		return c.Vocab, nil
+	case "E":
+		return c.Mixture.Experts, nil
+	case "F":
+		return c.Mixture.Width, nil
+	case "S":
+		return c.Mixture.Shared, nil
 	}
 	return strconv.Atoi(name)
 }

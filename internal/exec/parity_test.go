@@ -44,8 +44,8 @@ var notYet = map[string]bool{
 	"gemma3_vl": true, "gpt_oss": true, "gpt_oss_mxfp4": true, "granite_hybrid": true, "granite_hybrid_moe": true,
 	"granite_hybrid_rope": true, "granitemoe": true, "granitemoeshared": true, "lfm2": true, "lfm2_bias": true,
 	"lfm2_moe": true, "lfm2_vl": true, "mamba": true, "mamba2": true, "mamba2_groups": true, "minicpm3": true,
-	"mixtral": true, "qwen2_5_vl": true, "qwen2_5_vl_video": true, "qwen2_moe": true, "qwen2_vl": true,
-	"qwen3_5": true, "qwen3_5_moe": true, "qwen3_5_vl": true, "qwen3_moe": true, "qwen3_moe_mixed": true,
+	"qwen2_5_vl": true, "qwen2_5_vl_video": true, "qwen2_vl": true,
+	"qwen3_5": true, "qwen3_5_moe": true, "qwen3_5_vl": true,
 	"qwen3_next": true, "qwen3_vl": true, "qwen3_vl_moe": true, "whisper": true, "xlm_roberta": true, "youtu": true,
 }
 

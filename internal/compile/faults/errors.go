@@ -1,0 +1,76 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+
+	"atenia/plan"
+	"atenia/tensor"
+)
+
+// A ConfigError says which entry of a configuration cannot be used.
+type ConfigError struct {
+	File         string
+	Line, Column int    // config.json that is not JSON; 0 = not known
+	Field        string // as the file spells it
+	Want, Got    string
+}
+
+func (e *ConfigError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+	}
+	if e.Field != "" {
+		b.WriteString(": " + Clip(e.Field))
+	}
+	b.WriteString(": want " + e.Want)
+	if e.Got != "" {
+		b.WriteString(", got " + Clip(e.Got))
+	}
+	return b.String()
+}
+
+// An UnsupportedModelError says that no family compiles a model, and why.
+type UnsupportedModelError struct {
+	Key       string // where the name stands: "model_type" or "general.architecture"
+	Name      string // what the file says
+	Why       string // what is lacking
+	Supported []string
+}
+
+func (e *UnsupportedModelError) Error() string {
+	return fmt.Sprintf("%s %q: %s (supported: %s)", e.Key, Clip(e.Name), e.Why, strings.Join(e.Supported, ", "))
+}
+
+// A WeightBindingError says what is wrong with one tensor. It matches
+// [plan.ErrWeightBinding].
+type WeightBindingError struct {
+	Family string
+	Tensor string       // as the file spells it, or would
+	Layer  int          // −1 outside layers
+	Want   tensor.Shape // nil when the family has no such tensor
+	Have   tensor.Shape // nil when the file has no such tensor
+	Why    string       // more than the shapes say
+}
+
+func (e *WeightBindingError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: tensor %q", e.Family, Clip(e.Tensor))
+	switch {
+	case e.Want == nil && e.Have != nil:
+		fmt.Fprintf(&b, " of shape %v is not part of the model", e.Have)
+	case e.Have == nil && e.Want != nil:
+		fmt.Fprintf(&b, " of shape %v is missing", e.Want)
+	case e.Have != nil:
+		fmt.Fprintf(&b, ": want shape %v, got %v", e.Want, e.Have)
+	}
+	if e.Why != "" {
+		b.WriteString(": " + e.Why)
+	}
+	return b.String()
+}
+
+// Unwrap returns [plan.ErrWeightBinding].
+func (e *WeightBindingError) Unwrap() error { return plan.ErrWeightBinding }
