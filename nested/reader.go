@@ -1,7 +1,6 @@
 package nested
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -86,10 +85,8 @@ func (s *Reader[F]) Logits() ([]F, error) {
 // read cuts ids into chunks. Only scoring needs a pass over a chunk that does
 // not fill up.
 func (s *Reader[F]) read(ids []int32, score bool) (sum float64, count int, err error) {
-	for _, id := range ids {
-		if id < 0 || int(id) >= s.model.cfg.Vocab {
-			return 0, 0, fmt.Errorf("%w: token %d is not in a vocabulary of %d", ErrInput, id, s.model.cfg.Vocab)
-		}
+	if err := s.check(ids); err != nil {
+		return 0, 0, err
 	}
 	for len(ids) > 0 {
 		first := true // of a document
@@ -127,6 +124,16 @@ func (s *Reader[F]) read(ids []int32, score bool) (sum float64, count int, err e
 		ids = ids[n:]
 	}
 	return sum, count, nil
+}
+
+// check refuses tokens that the model does not know.
+func (s *Reader[F]) check(ids []int32) error {
+	for _, id := range ids {
+		if id < 0 || int(id) >= s.model.cfg.Vocab {
+			return fmt.Errorf("%w: token %d is not in a vocabulary of %d", ErrInput, id, s.model.cfg.Vocab)
+		}
+	}
+	return nil
 }
 
 // write lets memory learn the full chunk.
@@ -170,6 +177,3 @@ func surprise[F Float](logits []F, id int32) float64 {
 	}
 	return math.Log(sum) - float64(logits[id]-top)
 }
-
-// ErrMemory says that a saved memory or checkpoint is of another model.
-var ErrMemory = errors.New("saved by another model")

@@ -1,0 +1,178 @@
+package nested
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+
+	"atenia/internal/durable"
+)
+
+// Checkpoint writes everything that the next step depends on, all of it from
+// between two steps: parameters, the optimiser's state, every lane's memory,
+// error buffers, the count of steps and cursor, the caller's place in its data.
+func (b *Builder[F]) Checkpoint(w io.Writer, cursor []byte) error {
+	return b.write(w, checkpointFile, cursor)
+}
+
+// Progress writes what Checkpoint does but for parameters and the optimiser's
+// state, for a trainer that keeps those itself.
+func (b *Builder[F]) Progress(w io.Writer) error { return b.write(w, progressFile, nil) }
+
+// Restore takes back what Checkpoint or Progress wrote, into a builder of the
+// same configuration, and returns the cursor. After an error nothing has
+// changed.
+func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
+	f := &fileReader{r: r}
+	h, err := f.readHeader()
+	if err != nil {
+		return nil, err
+	}
+	if h.Kind != checkpointFile && h.Kind != progressFile {
+		return nil, &FileError{Offset: 16, Why: fmt.Sprintf("the file holds a %q, not a checkpoint", h.Kind), Err: ErrMismatch}
+	}
+	if err := b.model.same(h); err != nil {
+		return nil, err
+	}
+	arrays := b.arrays(h.Kind)
+	if h.Lanes != len(b.lanes) || len(h.Buffered) != len(b.buffers) || h.Kind == checkpointFile && len(h.Steps) != len(b.model.params) {
+		return nil, &FileError{Offset: 16, Why: fmt.Sprintf("%d lanes, want %d", h.Lanes, len(b.lanes)), Err: ErrMismatch}
+	}
+	fresh := make([][]F, len(arrays))
+	for i, a := range arrays {
+		fresh[i] = make([]F, len(a))
+	}
+	if err := readArrays(f, h, fresh); err != nil {
+		return nil, err
+	}
+	for i, a := range fresh {
+		copy(arrays[i], a)
+	}
+	for i, n := range h.Buffered {
+		b.buffers[i].steps = max(n, 0)
+	}
+	for i, n := range h.Steps {
+		b.opt.SetSteps(i, n)
+	}
+	clear(b.model.grads)
+	b.conductor.Resume(h.Step)
+	return h.Cursor, nil
+}
+
+// SaveFile writes a checkpoint to a file: either the old file is there or the
+// whole new one, whenever the power goes.
+func (b *Builder[F]) SaveFile(path string, cursor []byte) error {
+	return durable.WriteFile(path, func(w io.Writer) error { return b.Checkpoint(w, cursor) })
+}
+
+// RestoreFile is [Builder.Restore] from a file.
+func (b *Builder[F]) RestoreFile(path string) (cursor []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if cursor, err = b.Restore(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return cursor, nil
+}
+
+func (b *Builder[F]) write(w io.Writer, kind kindOfFile, cursor []byte) error {
+	h := &header{Kind: kind, Config: b.model.cfg, Step: b.conductor.Step(), Lanes: len(b.lanes), Cursor: cursor}
+	for i := range b.buffers {
+		h.Buffered = append(h.Buffered, b.buffers[i].steps)
+	}
+	if kind == checkpointFile {
+		for i := range b.model.params {
+			h.Steps = append(h.Steps, b.opt.Steps(i))
+		}
+	}
+	return writeFile(w, h, b.arrays(kind))
+}
+
+// arrays lists what a file has, in its order.
+func (b *Builder[F]) arrays(kind kindOfFile) (all [][]F) {
+	if kind == checkpointFile {
+		all = append(all, b.model.values)
+		for i := range b.model.params {
+			all = append(all, b.opt.State(i)...)
+		}
+	}
+	for i := range b.buffers {
+		all = append(all, b.buffers[i].sum)
+	}
+	for i := range b.lanes {
+		all = append(all, b.lanes[i].ctx.arrays()...)
+	}
+	return all
+}
+
+func (c *Context[F]) arrays() [][]F { return slices.Concat(c.states, c.tails) }
+
+// same reports whether a file is of this model.
+func (m *Model[F]) same(h *header) error {
+	if reflect.DeepEqual(h.Config.WithDefaults(), m.cfg) {
+		return nil
+	}
+	return &FileError{Offset: 16, Why: fmt.Sprintf("it is of a %v model of width %d with %d levels of %s, or differs in an option",
+		h.Config.Composition, h.Config.Width, len(h.Config.Periods), h.Config.Rule), Err: ErrMismatch}
+}
+
+// Save writes what the reader's memory has learned, the chunk that grows
+// included.
+func (s *Reader[F]) Save(w io.Writer) error {
+	h := &header{Kind: memoryFile, Config: s.model.cfg, Step: s.conductor.Step(), Params: checksum(s.model.values), Pending: s.pending}
+	return writeFile(w, h, s.ctx.arrays())
+}
+
+// Restore makes the reader go on where the one that Save was called on
+// stopped: with the same bits. After an error nothing has changed.
+func (s *Reader[F]) Restore(r io.Reader) error {
+	f := &fileReader{r: r}
+	h, err := f.readHeader()
+	if err != nil {
+		return err
+	}
+	if h.Kind != memoryFile {
+		return &FileError{Offset: 16, Why: fmt.Sprintf("the file holds a %q, not a memory", h.Kind), Err: ErrMismatch}
+	}
+	if err := s.model.same(h); err != nil {
+		return err
+	}
+	if h.Params != checksum(s.model.values) {
+		return &FileError{Offset: 16, Why: "the model has other parameters", Err: ErrMismatch}
+	}
+	if len(h.Pending) > s.model.cfg.Chunk {
+		return &FileError{Offset: 16, Why: fmt.Sprintf("%d tokens in a chunk of %d", len(h.Pending), s.model.cfg.Chunk)}
+	}
+	if err := s.check(h.Pending); err != nil {
+		return &FileError{Offset: 16, Why: "a token of the chunk", Err: err}
+	}
+	fresh := s.model.NewContext()
+	if err := readArrays(f, h, fresh.arrays()); err != nil {
+		return err
+	}
+	s.ctx.CopyFrom(fresh)
+	s.pending, s.dirty = append(s.pending[:0], h.Pending...), true
+	s.conductor.Resume(h.Step)
+	return nil
+}
+
+// SaveFile is [Reader.Save] to a file that is there whole or not at all.
+func (s *Reader[F]) SaveFile(path string) error { return durable.WriteFile(path, s.Save) }
+
+// RestoreFile is [Reader.Restore] from a file.
+func (s *Reader[F]) RestoreFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := s.Restore(f); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
