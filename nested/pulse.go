@@ -36,7 +36,8 @@ func (p *Phase) UnmarshalText(b []byte) (err error) {
 type Pulse struct {
 	step   int64
 	phase  Phase
-	active []bool
+	levels int
+	active [maxLevels / 64]uint64 // one bit a level
 }
 
 // Step is the number of chunks before this one.
@@ -46,16 +47,16 @@ func (p Pulse) Step() int64 { return p.step }
 func (p Pulse) Phase() Phase { return p.phase }
 
 // Levels is the number of levels.
-func (p Pulse) Levels() int { return len(p.active) }
+func (p Pulse) Levels() int { return p.levels }
 
 // Active reports whether the level writes its memory and steps its parameters.
-func (p Pulse) Active(level int) bool { return p.active[level] }
+func (p Pulse) Active(level int) bool { return p.active[level/64]>>(level%64)&1 == 1 }
 
 func (p Pulse) String() string {
-	b := make([]byte, len(p.active))
-	for i, a := range p.active {
+	b := make([]byte, p.levels)
+	for i := range b {
 		b[i] = '.'
-		if a {
+		if p.Active(i) {
 			b[i] = '#'
 		}
 	}
@@ -71,8 +72,6 @@ func (p Pulse) String() string {
 type Conductor struct {
 	periods []int
 	step    int64
-	pulse   Pulse
-	fresh   bool // pulse is of this step
 }
 
 // NewConductor returns a conductor at step 0. Periods are in steps, one a
@@ -91,6 +90,9 @@ func checkPeriods(periods []int) error {
 	if periods[0] != 1 {
 		return &ConfigError{Field: "periods", Why: fmt.Sprintf("the first level learns in every step: its period is 1, not %d", periods[0])}
 	}
+	if len(periods) > maxLevels {
+		return &ConfigError{Field: "periods", Why: fmt.Sprintf("%d levels, more than %d", len(periods), maxLevels)}
+	}
 	for l, c := range periods {
 		if c < 1 {
 			return &ConfigError{Field: "periods", Why: fmt.Sprintf("period %d of level %d is not positive", c, l)}
@@ -104,24 +106,29 @@ func (c *Conductor) Step() int64 { return c.step }
 
 // Pulse returns the pulse of the present step.
 func (c *Conductor) Pulse(phase Phase) Pulse {
-	if !c.fresh || c.pulse.phase != phase {
-		active := make([]bool, len(c.periods))
-		for l, p := range c.periods {
-			active[l] = c.step%int64(p) == 0
+	p := Pulse{step: c.step, phase: phase, levels: len(c.periods)}
+	for l, period := range c.periods {
+		if c.step%int64(period) == 0 {
+			p.active[l/64] |= 1 << (l % 64)
 		}
-		c.pulse, c.fresh = Pulse{step: c.step, phase: phase, active: active}, true
 	}
-	return c.pulse
+	return p
 }
 
 // Advance ends the present step.
-func (c *Conductor) Advance() { c.step, c.fresh = c.step+1, false }
+func (c *Conductor) Advance() { c.step++ }
 
 // Resume makes step the present one, when a checkpoint is loaded.
-func (c *Conductor) Resume(step int64) { c.step, c.fresh = step, false }
+func (c *Conductor) Resume(step int64) { c.step = step }
 
 // NewPulse returns the pulse of a step in which the given levels are active,
-// whatever a conductor says.
+// whatever a conductor says. There are at most 256.
 func NewPulse(step int64, phase Phase, active ...bool) Pulse {
-	return Pulse{step: step, phase: phase, active: slices.Clone(active)}
+	p := Pulse{step: step, phase: phase, levels: min(len(active), maxLevels)}
+	for l, a := range active[:p.levels] {
+		if a {
+			p.active[l/64] |= 1 << (l % 64)
+		}
+	}
+	return p
 }
