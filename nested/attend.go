@@ -16,6 +16,7 @@ type attentionAux[F Float] struct {
 	kpos     []int32
 	ds       []F // scratch: of columns
 	dq, dk   []F // scratch: gradients of rotated rows
+	prob     []F // probabilities that nobody needs again
 }
 
 // attention puts sliding-window attention over the rows of u on the tape. If
@@ -50,8 +51,8 @@ func attentionOp[F Float](t *grad.Tape[F], a *attentionAux[F], w window, q, k, v
 	saved := [3]grad.Ref{t.AllocSaved(w.heads, T, w.columns(T))}
 	prob := t.Data(saved[0])
 	if prob == nil {
-		a.dq = grow(a.dq, w.heads*T*w.columns(T))
-		prob = a.dq
+		a.prob = grow(a.prob, w.heads*T*w.columns(T))
+		prob = a.prob
 	}
 	qv, kv := t.Value(q), t.Value(k)
 	if w.rope > 0 {

@@ -55,15 +55,15 @@ func (r *Runner[F]) gated(i int, a, m grad.Ref) grad.Ref {
 // memory is what all levels answer to the rows of u, active ones after they
 // wrote them: c_k Σ y_l with c_k = 1/√k for more than two levels.
 func (r *Runner[F]) memory(i int, u grad.Ref) grad.Ref {
-	learned := r.schedule(i, u)
+	learned, keys := r.schedule(i, u), r.keys(i, u)
 	return r.combine(func(level int) grad.Ref {
 		var y grad.Ref
 		switch tr := &r.trace.Layers[i]; {
 		case learned && level > 0:
-			y = r.masked(i, level, u)
+			y = r.masked(i, level, u, keys)
 		case learned || r.pulse.Active(level):
 			tr.Active[level] = true
-			y = r.active(i, level, u, true)
+			y = r.active(i, level, u, keys, true)
 		default:
 			tr.Active[level] = false
 			y = r.frozen(i, level, u)
@@ -116,12 +116,12 @@ func (r *Runner[F]) schedule(i int, u grad.Ref) bool {
 // Both answers are computed. The mask is 0 or 1, and its gradient is that of
 // the relaxed model in which it is the logit itself (a straight-through
 // estimate, arXiv 1308.3432), so it learns from both answers.
-func (r *Runner[F]) masked(i, level int, u grad.Ref) grad.Ref {
+func (r *Runner[F]) masked(i, level int, u, keys grad.Ref) grad.Ref {
 	t, tr := r.tape, &r.trace.Layers[i]
 	mask := t.StraightThrough(t.Slice(tr.Schedule, level, 1), 0)
 	on := len(t.Value(mask)) == 1 && t.Value(mask)[0] == 1
 	tr.Masks[level], tr.Active[level] = mask, on
-	active := r.active(i, level, u, on)
+	active := r.active(i, level, u, keys, on)
 	frozen := r.frozen(i, level, u)
 	return t.Add(t.ScaleBy(active, mask), t.Sub(frozen, t.ScaleBy(frozen, mask)))
 }

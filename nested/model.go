@@ -40,8 +40,8 @@ func New[F Float](c Config) (*Model[F], error) {
 	initialise(m.plan, &c, m.layout, m.values)
 	m.params = views(m.plan, m.values, m.grads)
 	m.reg.Register(attentionKey, attentionBack[F])
-	m.reg.Register(activeKey(c.Rule), activeBack[F])
-	m.reg.Register(frozenKey(c.Rule), frozenBack[F])
+	m.reg.Register(tapsKey, tapsBack[F])
+	rule.Register(&m.reg)
 	return m, nil
 }
 
@@ -69,6 +69,3 @@ func (m *Model[F]) Param(name string) (*optim.Param[F], bool) {
 func (m *Model[F]) levelRange(layer, level int) (at, n int) {
 	return m.plan.layers[layer].levels[level], m.layout.ParamLen
 }
-
-func activeKey(r rule.Name) grad.Key { return grad.Key(r) }
-func frozenKey(r rule.Name) grad.Key { return grad.Key(r) + ".frozen" }

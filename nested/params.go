@@ -27,7 +27,6 @@ type layerSlots struct {
 	freqW, freqB int
 	taps         int
 	levels       []int // offsets into the flat vector
-	queries      []int // offsets of the levels' W_Q
 }
 
 // A plan of parameters: all slots in the order of the flat vector.
@@ -76,9 +75,6 @@ func arrange(c *Config, l *rule.Layout) *parameters {
 		for level := range c.Periods {
 			s.levels = append(s.levels, p.size)
 			for _, a := range l.Params {
-				if a.Name == "W_Q" {
-					s.queries = append(s.queries, p.size)
-				}
 				p.add(i, level, name(fmt.Sprintf("levels.%d.%s", level, a.Name)), 0, a.Shape...)
 			}
 		}
@@ -106,16 +102,15 @@ func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
 	}
 }
 
-// shiftTaps starts a convolution as a shift by one token: the key of a write
-// is the token before the value, as recall needs it. With one tap there is
-// only the token itself.
+// shiftTaps starts a convolution as a shift by one token, with a little of the
+// token itself so that the first key of a document, which has none before it,
+// is not zero. With one tap there is only the token itself.
 func shiftTaps[F Float](v []F, d int) {
-	at := 0
-	if len(v) >= 2*d {
-		at = d
-	}
 	for i := range d {
-		v[at+i] = 1
+		v[i] = 1
+		if len(v) >= 2*d {
+			v[i], v[d+i] = 0.25, 1
+		}
 	}
 }
 

@@ -137,7 +137,7 @@ func (p *point[F]) gradients(t testing.TB) []F {
 
 // A difference is how central differences agree with a gradient.
 type difference struct {
-	checked, large, wrong int // large: above the floor, so that an error shows
+	checked, large, wrong int // large: at least 1e-3
 	first                 string
 }
 
@@ -164,7 +164,7 @@ func (p *point[F]) differences(t testing.TB, g []F, only string, step int, eps, 
 			fd, got := (hi-lo)/float64(up-down), float64(g[at+i])
 			d.checked++
 			size := max(got, -got)
-			if size >= floor {
+			if size >= 1e-3 {
 				d.large++
 			}
 			if off := max(fd-got, got-fd); !(off <= tol*max(size, floor)) {

@@ -1,6 +1,7 @@
 package nested
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -17,7 +18,7 @@ type Runner[F Float] struct {
 	block *rule.Block[F]
 
 	refs   []grad.Ref // of slots in this pass, 0 while not yet on the tape
-	levels []levelAux[F]
+	levels []grad.Ref // of flat parameters of levels
 	attn   attentionAux[F]
 	trace  Trace
 	grads  []F // where gradients of this pass are added, or nil
@@ -25,10 +26,9 @@ type Runner[F Float] struct {
 	pulse  Pulse
 	tokens int
 
-	saved []grad.Ref // scratch
-	dq    []F
-	parts [][]F
-	ones  []F
+	ones []F // scratch
+	one  [1]F
+	err  error // the first that is not the tape's
 }
 
 // A Trace names the buffers of a pass on its runner's tape.
@@ -60,10 +60,7 @@ func (m *Model[F]) NewRunner(record bool, p *pool.Pool, options ...grad.Option) 
 	r.tape = grad.New(&m.reg, append([]grad.Option{grad.Recording(record), grad.Threads(p)}, options...)...)
 	r.refs = make([]grad.Ref, len(m.plan.slots))
 	n := m.cfg.Layers * len(m.cfg.Periods)
-	r.levels = make([]levelAux[F], n)
-	for i := range r.levels {
-		r.levels[i].runner = r
-	}
+	r.levels = make([]grad.Ref, n)
 	r.trace.Layers = make([]LayerTrace, m.cfg.Layers)
 	for i := range r.trace.Layers {
 		t := &r.trace.Layers[i]
@@ -97,6 +94,8 @@ func (r *Runner[F]) Forward(p Pulse, c *Context[F], ids, targets []int32, grads 
 	}
 	r.tape.Reset()
 	clear(r.refs)
+	clear(r.levels)
+	r.err = nil
 	clear(c.written)
 	r.grads, r.ctx, r.pulse, r.tokens = grads, c, p, len(ids)
 	x := r.tape.Embed(r.param(m.plan.embed), ids)
@@ -111,7 +110,7 @@ func (r *Runner[F]) Forward(p Pulse, c *Context[F], ids, targets []int32, grads 
 	if targets != nil {
 		r.trace.Loss = r.tape.CrossEntropy(r.trace.Logits, targets)
 	}
-	if err := r.tape.Err(); err != nil {
+	if err := cmp.Or(r.err, r.tape.Err()); err != nil {
 		return nil, err
 	}
 	return &r.trace, nil
@@ -119,8 +118,8 @@ func (r *Runner[F]) Forward(p Pulse, c *Context[F], ids, targets []int32, grads 
 
 // Backward finds the gradients of share times the loss of the last pass.
 func (r *Runner[F]) Backward(share float64) error {
-	one := [1]F{F(share)}
-	return r.tape.BackwardFrom(r.trace.Loss, one[:])
+	r.one[0] = F(share)
+	return r.tape.BackwardFrom(r.trace.Loss, r.one[:])
 }
 
 // Commit makes what the last pass left the memory of its context.
