@@ -167,6 +167,9 @@ func (c Config) Check() error {
 	if c.Layers > 1 && !c.Residual {
 		all = append(all, &ConfigError{Field: "residual", Why: "several layers train only with residuals; set it"})
 	}
+	if m := c.Memory; c.KeyTaps > 0 && (m.ThetaMin != 0 || m.ThetaMax != 0 || m.AlphaMin != 0 || m.AlphaMax != 0) {
+		all = append(all, &ConfigError{Field: "key_taps", Why: "gates cannot have bounds too"})
+	}
 	if _, err := rule.NewLayout(c.Rule, min(max(c.Width, 1), maxWidth), c.Memory); err != nil {
 		all = append(all, fmt.Errorf("%w: %w", ErrConfig, err))
 	}

@@ -201,3 +201,30 @@ func doubles[F float32 | float64](v []F) []float64 {
 	}
 	return out
 }
+
+// TestOneTap gives keys a convolution over one token, which is the token
+// itself: every rule must compute what it does without.
+func TestOneTap(t *testing.T) {
+	t.Parallel()
+	eachRule(t, func(t *testing.T, name rule.Name) {
+		plain := pointOf[float64](t, nested.Config{Rule: name, Periods: []int{1, 2}}, 5)
+		tapped := pointOf[float64](t, nested.Config{Rule: name, Periods: []int{1, 2}, KeyTaps: 1}, 5)
+		for _, q := range plain.m.Params() {
+			r, _ := tapped.m.Param(q.Name)
+			copy(r.Value, q.Value)
+		}
+		tapped.ids, tapped.targets = plain.ids, plain.targets
+		for l := range 2 {
+			copy(tapped.ctx.State(0, l), plain.ctx.State(0, l))
+		}
+		want, got := plain.gradients(t), tapped.gradients(t)
+		tol := 1e-12
+		if name == rule.Atlas {
+			tol = 1e-9
+		}
+		for _, q := range plain.m.Params() {
+			at, bt := plain.m.Offset(q.Name), tapped.m.Offset(q.Name)
+			near(t, q.Name, got[bt:bt+len(q.Value)], want[at:at+len(q.Value)], tol)
+		}
+	})
+}

@@ -23,7 +23,7 @@ func (r *Runner[F]) active(layer, level int, u, keys grad.Ref, keep bool) grad.R
 	if keys == 0 {
 		y, sT, err = b.Record(t, u, r.level(layer, level), s0)
 	} else {
-		y, sT, err = b.RecordKeys(t, u, keys, r.level(layer, level), s0)
+		y, sT, err = r.keyed(layer, level, u, keys, s0)
 	}
 	if err != nil {
 		r.err = err

@@ -41,6 +41,7 @@ func New[F Float](c Config) (*Model[F], error) {
 	m.params = views(m.plan, m.values, m.grads)
 	m.reg.Register(attentionKey, attentionBack[F])
 	m.reg.Register(tapsKey, tapsBack[F])
+	m.reg.Register(coreKey, coreBack[F])
 	rule.Register(&m.reg)
 	return m, nil
 }

@@ -26,6 +26,7 @@ type Runner[F Float] struct {
 	pulse  Pulse
 	tokens int
 
+	core coreScratch[F]
 	ones []F // scratch
 	one  [1]F
 	err  error // the first that is not the tape's

@@ -24,9 +24,7 @@ type Block[F Float] struct {
 	own               []F   // a cache for when the caller has none
 	parts             [][]F // its arrays, or those of the caller's
 	saved             []grad.Ref
-
-	keys, dkeys, dkproj []F // of the call under way, see ForwardKeys
-	frozen, keyed       grad.Key
+	frozen            grad.Key // made once
 }
 
 // New returns the block of a rule at width d.
@@ -35,7 +33,7 @@ func New[F Float](name Name, d int, c Config) (*Block[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Block[F]{Layout: l, Core: newRule[F](l), frozen: name.FrozenKey(), keyed: name.KeyedKey()}, nil
+	return &Block[F]{Layout: l, Core: newRule[F](l), frozen: name.FrozenKey()}, nil
 }
 
 // own arrays of a cache, before those of the rule: keys, values, queries and
@@ -117,9 +115,6 @@ func (b *Block[F]) project(w *dense.Work[F], x, p []F, n int, cache [][]F) *Toke
 		copy(in.V[t*d:][:d], row[b.DK:])
 		copy(in.Q[t*b.DK:][:b.DK], row[b.query():])
 		copy(in.Code[t*b.Code:][:b.Code], row[b.query()+b.DK:])
-	}
-	if b.keys != nil {
-		b.projectKeys(w, p, in)
 	}
 	if !b.Config.RawQK {
 		normalize(in.K, cache[4], b.DK)
@@ -214,9 +209,6 @@ func (b *Block[F]) Backward(w *dense.Work[F], x, p, s0 []F, cache [][]F, dy, dsT
 			normalizeBack(row[:b.DK], in.K[t*b.DK:][:b.DK], cache[4][t])
 			normalizeBack(row[b.query():][:b.DK], in.Q[t*b.DK:][:b.DK], cache[5][t])
 		}
-	}
-	if b.keys != nil {
-		b.projectKeysBack(w, p, dp, n)
 	}
 	if dp != nil {
 		w.AddTMul(dp[:r*d], b.dproj, x, r, n, d)

@@ -18,7 +18,6 @@ func (n Name) FrozenKey() grad.Key { return grad.Key("Frozen" + n) }
 func Register[F Float](reg *grad.Registry[F]) {
 	for _, n := range Names() {
 		reg.Register(n.Key(), recordedBack[F])
-		reg.Register(n.KeyedKey(), keyedBack[F])
 		reg.Register(n.FrozenKey(), frozenBack[F])
 	}
 }
@@ -36,31 +35,24 @@ func (b *Block[F]) Record(t *grad.Tape[F], x, p, s0 grad.Ref) (y, sT grad.Ref, e
 	if err := b.sized(t, x, n*b.D, p, b.ParamLen, s0, b.StateLen); err != nil {
 		return 0, 0, err
 	}
-	y, sT, cache := b.alloc(t, n)
-	if t.Err() != nil {
-		return 0, 0, t.Err()
-	}
-	b.Forward(t.Work(), t.Value(x), t.Value(p), t.Value(s0), t.Data(y), t.Data(sT), cache)
-	in, out := [3]grad.Ref{x, p, s0}, [2]grad.Ref{y, sT}
-	return y, sT, t.Opaque(b.Rule.Key(), in[:], out[:], b.saved, b)
-}
-
-// alloc returns buffers for the outputs and the last state of n tokens, and the
-// arrays of the cache, which are b.saved too: none on a tape that does not
-// record.
-func (b *Block[F]) alloc(t *grad.Tape[F], n int) (y, sT grad.Ref, cache [][]F) {
 	y, sT = t.Alloc(n, b.D), t.Alloc(b.StateLen)
 	b.saved, b.parts = b.saved[:0], b.parts[:0]
 	for _, l := range b.CacheLens(n) {
 		b.saved = append(b.saved, t.AllocSaved(l))
 	}
-	if !t.Recording() {
-		return y, sT, nil
-	}
 	for _, r := range b.saved {
 		b.parts = append(b.parts, t.Data(r))
 	}
-	return y, sT, b.parts
+	if t.Err() != nil {
+		return 0, 0, t.Err()
+	}
+	cache := b.parts
+	if !t.Recording() {
+		cache = nil
+	}
+	b.Forward(t.Work(), t.Value(x), t.Value(p), t.Value(s0), t.Data(y), t.Data(sT), cache)
+	in, out := [3]grad.Ref{x, p, s0}, [2]grad.Ref{y, sT}
+	return y, sT, t.Opaque(b.Rule.Key(), in[:], out[:], b.saved, b)
 }
 
 // sized checks operands: their lengths follow them.
@@ -77,21 +69,15 @@ func (b *Block[F]) sized(t *grad.Tape[F], x grad.Ref, nx int, p grad.Ref, np int
 
 func recordedBack[F Float](o *grad.OpaqueBack[F]) {
 	b := o.Aux.(*Block[F])
-	dsT := b.recorded(o)
-	b.Backward(o.Work(), o.In(0), o.In(1), o.In(2), b.parts, o.DOut(0), dsT, o.DIn(0), o.DIn(1), o.DIn(2))
-}
-
-// recorded sets b.parts to the cache of an operation and returns the adjoint of
-// its last state, nil if nothing used it.
-func (b *Block[F]) recorded(o *grad.OpaqueBack[F]) (dsT []F) {
 	b.parts = b.parts[:0]
 	for i := range b.CacheLens(len(o.In(0)) / b.D) {
 		b.parts = append(b.parts, o.Saved(i))
 	}
+	var dsT []F
 	if o.DOutUsed(1) {
 		dsT = o.DOut(1)
 	}
-	return dsT
+	b.Backward(o.Work(), o.In(0), o.In(1), o.In(2), b.parts, o.DOut(0), dsT, o.DIn(0), o.DIn(1), o.DIn(2))
 }
 
 // RecordFrozen puts a read on a tape: rows of x ask the state s through the
