@@ -163,11 +163,7 @@ func (r *residual[F]) record(s *step[F]) error {
 		return s.t.Err()
 	}
 	copy(sum, s.value(r.a))
-	if r.scale == 1 {
-		add(sum, s.value(r.b))
-	} else {
-		dense.Axpy(sum, r.scale, s.value(r.b))
-	}
+	dense.Axpy(sum, r.scale, s.value(r.b))
 	if r.hasNorm {
 		inv := s.save(rows)
 		y := s.output(r.normed)
@@ -181,18 +177,24 @@ func (r *residual[F]) record(s *step[F]) error {
 
 func addBack[F Float](b *grad.OpaqueBack[F]) {
 	r := b.Aux.(*residual[F])
+	first, second := sinkOf(b, 0), sinkOf(b, 1)
 	d := b.DOut(0)
 	if r.hasNorm && b.DOutUsed(1) {
-		r.m.scratch.reset()
-		d = append(r.m.scratch.take(len(d))[:0], d...)
-		b.Work().RMSNormBack(d, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), len(b.Saved(0)), r.dim, r.offset)
+		// The gradient of the sum is needed twice. It is made where the first
+		// term's goes, unless something is there already.
+		sum := first.g
+		if sum == nil || first.add {
+			r.m.scratch.reset()
+			sum = r.m.scratch.take(len(d))
+		}
+		copy(sum, d)
+		b.Work().RMSNormBack(sum, r.norm.grad(b), b.Out(0), r.norm.value(), b.Saved(0), b.DOut(1), len(b.Saved(0)), r.dim, r.offset)
+		if d = sum; !first.add {
+			first.g = nil // done
+		}
 	}
-	if g := b.DIn(0); g != nil {
-		add(g, d)
-	}
-	if g := b.DIn(1); g != nil {
-		dense.Axpy(g, r.scale, d)
-	}
+	first.plus(1, d)
+	second.plus(r.scale, d)
 }
 
 // A gather is a bound copy of the rows that go to the head.

@@ -187,6 +187,19 @@ func (k *sink[F]) mul(w *dense.Work[F], a, b []F, m, inner, n int) {
 	}
 }
 
+// plus adds scale·d.
+func (k *sink[F]) plus(scale F, d []F) {
+	switch {
+	case k.g == nil:
+	case k.add:
+		dense.Axpy(k.g, scale, d)
+	default:
+		copy(k.g, d)
+		scaleBy(k.g, scale)
+		k.add = true
+	}
+}
+
 // sum returns the gradient to add to.
 func (k *sink[F]) sum() []F {
 	if k.g != nil && !k.add {
