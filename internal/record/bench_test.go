@@ -88,6 +88,7 @@ func BenchmarkStep(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
+				b.ReportMetric(float64(m.Bytes(t))/(1<<20), "MiB")
 				b.ReportMetric(float64(len(batch.Tokens))*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")
 			})
 		}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"unsafe"
 
 	"atenia/grad"
 	"atenia/internal/compile"
@@ -120,6 +121,19 @@ func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
 
 // Params returns the parameters that the model was bound to.
 func (m *Model[F]) Params() *Params[F] { return m.params }
+
+// Bytes is the memory of a step on tape t besides parameters and their
+// gradients: buffers of the tape and of those that layers are computed on, and
+// scratch.
+func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
+	n := t.Memory().Reserved + int64(m.scratch.top)*int64(unsafe.Sizeof(F(0)))
+	for _, inner := range m.inner {
+		if inner != nil {
+			n += inner.Memory().Reserved
+		}
+	}
+	return n
+}
 
 // Loss records the model over a batch and returns the mean cross-entropy of its
 // counted labels, with the auxiliary loss if [Options] ask for it. The tape

@@ -242,3 +242,34 @@ func TestAttach(t *testing.T) {
 		t.Error("attached twice")
 	}
 }
+
+// TestCheckpointMemory: a deep model takes much less memory when layers are
+// computed twice, and gradients are the same bits in float32, too.
+func TestCheckpointMemory(t *testing.T) {
+	l := llama{64, 8, 4, 160, 50}
+	var bytes [2]int64
+	var grads [2][]float32
+	for i := range 2 {
+		m := l.open(t)
+		m.Checkpoint = i == 1
+		tape := grad.New(m.Registry())
+		loss, err := m.Loss(tape, l.batch(4, 256))
+		if err == nil {
+			err = tape.Backward(loss)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes[i] = m.Bytes(tape)
+		for _, p := range m.Params().All() {
+			grads[i] = append(grads[i], p.Grad...)
+		}
+	}
+	if !slices.Equal(grads[0], grads[1]) {
+		t.Error("gradients are not the same")
+	}
+	if 2*bytes[1] > bytes[0] {
+		t.Errorf("%d bytes when layers are computed twice, %d when not", bytes[1], bytes[0])
+	}
+	t.Logf("%.1f MiB, %.1f MiB when layers are computed twice", float64(bytes[0])/(1<<20), float64(bytes[1])/(1<<20))
+}

@@ -68,7 +68,7 @@ func TestPlantedErrors(t *testing.T) {
 				if !hit {
 					t.Fatal("no such block was recorded")
 				}
-				if p := r.off(g); p.worst < 100*tolerance {
+				if p := r.off(g, 100*tolerance); p.worst < 100*tolerance {
 					t.Errorf("not found: gradients seem to be right to %.3g", p.worst)
 				}
 			})

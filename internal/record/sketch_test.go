@@ -274,11 +274,12 @@ func (p *probe[F]) along(what string, only bool, params ...*record.Param[F]) {
 	}
 }
 
-// off probes every parameter along a random direction and at three elements.
-func (r *trial[F]) off(g map[string][]F) *probe[F] {
+// off probes every parameter along a random direction and at three elements,
+// until it finds one that is worse than limit.
+func (r *trial[F]) off(g map[string][]F, limit float64) *probe[F] {
 	p := &probe[F]{r: r, g: g, rng: rand.New(rand.NewPCG(5, 6))}
 	for _, q := range r.params.All() {
-		if q.Frozen() {
+		if q.Frozen() || p.worst > limit {
 			continue
 		}
 		p.along(q.Name, false, q)
@@ -300,7 +301,7 @@ func (r *trial[F]) check() {
 	if l := r.loss(); l != loss {
 		r.t.Errorf("the loss is %v recorded and %v not", loss, l)
 	}
-	p := r.off(g)
+	p := r.off(g, math.Inf(1))
 	if p.worst > tolerance {
 		r.t.Errorf("off by %.3g at %s", p.worst, p.where)
 	}
