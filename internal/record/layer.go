@@ -22,7 +22,6 @@ type layer[F Float] struct {
 	leaves  []*leaf[F] // trained ones, in the order of their first use
 	single  bool       // recorded as it is: outside of layers
 	seeds   [][]F      // gradients of out, for plan.meet
-	balance []bool     // by out: it is what a mixture of experts says of its balance
 }
 
 // cut divides the instructions into layers. What stands outside of layers, the
@@ -67,8 +66,7 @@ func (m *Model[F]) edges(l *layer[F], lo, hi int) {
 	}
 }
 
-// record runs a layer on a tape that keeps nothing and puts it on the step's as
-// one block.
+// record runs a layer on the inner tape and puts it on the step's as one block.
 func (l *layer[F]) record(s *step[F]) error {
 	if l.single {
 		for _, op := range l.ops {
@@ -78,7 +76,7 @@ func (l *layer[F]) record(s *step[F]) error {
 		}
 		return nil
 	}
-	t := l.m.tape(0)
+	t := l.m.innerTape()
 	in := l.m.inside
 	in.startInside(s, t)
 	for _, r := range l.in {
@@ -112,7 +110,7 @@ func (l *layer[F]) record(s *step[F]) error {
 // layerBack runs the layer again, on a tape that records, and back.
 func layerBack[F Float](b *grad.OpaqueBack[F]) {
 	l := b.Aux.(*layer[F])
-	t := l.m.tape(1)
+	t := l.m.innerTape()
 	in := l.m.inside
 	in.startInside(&l.m.step, t)
 	for i, r := range l.in {
@@ -165,14 +163,13 @@ func meetBack[F Float](b *grad.OpaqueBack[F]) {
 	}
 }
 
-// tape returns the tape that layers are computed on (0) or recorded on (1),
-// empty.
-func (m *Model[F]) tape(which int) *grad.Tape[F] {
-	if m.inner[which] == nil {
-		m.inner[which] = grad.New(m.registry, grad.Recording(which == 1), grad.Threads(m.Pool))
+// innerTape returns the tape that layers are recorded on, empty.
+func (m *Model[F]) innerTape() *grad.Tape[F] {
+	if m.inner == nil {
+		m.inner = grad.New(m.registry, grad.Threads(m.Pool))
 	}
-	m.inner[which].Reset()
-	return m.inner[which]
+	m.inner.Reset()
+	return m.inner
 }
 
 // startInside makes s a step inside of a layer of outer.

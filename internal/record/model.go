@@ -47,8 +47,8 @@ type Model[F Float] struct {
 	layers   []*layer[F] // runs of ops that make one layer each
 	step     step[F]
 	scratch  scratch[F]
-	inner    [2]*grad.Tape[F] // of layers: one computes, one records
-	inside   *step[F]         // on them
+	inner    *grad.Tape[F] // of layers that are computed twice
+	inside   *step[F]      // on it
 	registry *grad.Registry[F]
 }
 
@@ -123,14 +123,12 @@ func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
 func (m *Model[F]) Params() *Params[F] { return m.params }
 
 // Bytes is the memory of a step on tape t besides parameters and their
-// gradients: buffers of the tape and of those that layers are computed on, and
+// gradients: buffers of the tape and of that which layers are recorded on, and
 // scratch.
 func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
 	n := t.Memory().Reserved + int64(m.scratch.top)*int64(unsafe.Sizeof(F(0)))
-	for _, inner := range m.inner {
-		if inner != nil {
-			n += inner.Memory().Reserved
-		}
+	if m.inner != nil {
+		n += m.inner.Memory().Reserved
 	}
 	return n
 }

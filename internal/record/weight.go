@@ -25,13 +25,6 @@ func (e *WeightError) Error() string {
 // Unwrap returns [plan.ErrWeightBinding].
 func (e *WeightError) Unwrap() error { return plan.ErrWeightBinding }
 
-// A piece is elements [at, at+n) of one file tensor, where they make
-// consecutive elements of a weight: no copy is needed.
-type piece[F Float] struct {
-	p     *Param[F]
-	at, n int
-}
-
 // A run says that elements [at, at+n) of a file tensor are elements [to, to+n)
 // of a weight.
 type run[F Float] struct {
