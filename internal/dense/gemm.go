@@ -14,7 +14,7 @@ const (
 	// A block of dst is at most this large: so many rows of 256 columns of the
 	// left operand, and so many columns of the right one, stay in the
 	// second-level cache.
-	blockRows, blockCols   = 684, 64
+	blockRows, blockCols   = 684, 128
 	turnedRows, turnedCols = 348, 384
 	// directBytes of a right operand need no packing: they stay in the
 	// first-level cache as they are.

@@ -16,14 +16,14 @@ import (
 type llama struct{ hidden, layers, heads, ffn, vocab int }
 
 var (
-	llama5M  = llama{256, 6, 8, 688, 2048}
-	llama60M = llama{640, 10, 10, 1728, 16000}
+	llama5M  = llama{256, 5, 8, 688, 4096}
+	llama60M = llama{512, 12, 8, 2048, 16384}
 )
 
 // open makes a model of the shape with random values.
 func (l llama) open(t testing.TB) *record.Model[float32] {
 	config := fmt.Sprintf(`{"model_type":"llama","hidden_size":%d,"num_hidden_layers":%d,"num_attention_heads":%d,"num_key_value_heads":%d,"intermediate_size":%d,"vocab_size":%d,"tie_word_embeddings":true,"max_position_embeddings":2048}`,
-		l.hidden, l.layers, l.heads, l.heads/2, l.ffn, l.vocab)
+		l.hidden, l.layers, l.heads, l.heads, l.ffn, l.vocab)
 	m, err := compile.Compile(&modelfile.Description{Format: modelfile.HuggingFace, Config: []byte(config)}, compile.Options{})
 	if err != nil {
 		t.Fatal(err)
