@@ -40,6 +40,7 @@ internal/kernel/block: tensor
 internal/kernel/choice:
 internal/kernel/exact:
 internal/vault:      internal/modelfile tier tier/blob tier/budget tier/checkpoint
+internal/stepbench:  internal/cpu internal/pool internal/roof internal/train internal/train/data internal/train/planned grad/optim
 internal/trainbench: tensor internal/cpu internal/kernel internal/roof tier/train
 internal/dense:      internal/pool internal/kernel internal/kernel/exact
 internal/roof:       internal/cpu internal/arena internal/kernel
@@ -85,7 +86,7 @@ nested/rule:         grad internal/dense
 grad:                internal/dense internal/pool
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab
 grad/optim: internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
 internal/train: tensor grad/optim internal/durable internal/pool internal/train/data internal/train/snapshot tier/train

@@ -63,7 +63,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.Command(a.env()), benchstream.Command(a.env()), hardware.BenchMemory(a.env()), hardware.BenchStorage(a.env()), hardware.BenchCodecs(a.env()), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.StepCommand(a.env()), benchtrain.Command(a.env()), benchstream.Command(a.env()), hardware.BenchMemory(a.env()), hardware.BenchStorage(a.env()), hardware.BenchCodecs(a.env()), neighbour())
 	return c
 }
 

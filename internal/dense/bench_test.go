@@ -13,13 +13,7 @@ import (
 )
 
 // peak is the float32 multiply-adds of all processors, per second, times two.
-var peak = sync.OnceValue(func() float64 {
-	r, err := roof.Measure(runtime.GOMAXPROCS(0))
-	if err != nil {
-		panic(err)
-	}
-	return r.FMA
-})
+var peak = sync.OnceValue(func() float64 { return roof.MeasureFMA(runtime.GOMAXPROCS(0)) })
 
 // report states the rate of n floating-point operations an iteration and
 // what part of the machine's it is.

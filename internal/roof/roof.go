@@ -126,3 +126,13 @@ func Measure(threads int) (Roofs, error) {
 	}
 	return p.Best, nil
 }
+
+// MeasureFMA returns the best rate of multiply-adds of a few dozen short
+// measurements, in some 50 ms.
+func MeasureFMA(threads int) float64 {
+	p := &Probe{memory: make([]arena.Block, max(1, threads))}
+	for range 32 {
+		p.best(&p.Best.FMA, func(int) float64 { return again(kernel.FMALoop) })
+	}
+	return p.Best.FMA
+}

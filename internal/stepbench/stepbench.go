@@ -1,0 +1,195 @@
+package stepbench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"atenia/grad/optim"
+	"atenia/internal/cpu"
+	"atenia/internal/pool"
+	"atenia/internal/roof"
+	"atenia/internal/train"
+	"atenia/internal/train/data"
+	"atenia/internal/train/planned"
+)
+
+// A Config says what [Run] measures.
+type Config struct {
+	Size      string // one of [Names]; "" = "5M"
+	Rows      int    // of a batch; 0 = 8
+	Length    int    // tokens of a row; 0 = 256
+	Steps     int    // that are measured, after two that are not; 0 = 5
+	Threads   int    // 0 = the physical cores
+	Recompute bool   // layers are computed a second time rather than kept
+	// Progress, if not nil, is told which step is measured next.
+	Progress func(step, of int)
+}
+
+// A Report is what a step takes, in seconds.
+type Report struct {
+	Size                              string
+	Parameters, Rows, Length, Threads int
+	Step, Forward, Backward, Update   float64 // medians
+	Loss                              float64 // of the last step
+	PeakBytes                         int64   // of memory, when the steps were done; 0 = not known
+	// Share is how much of a step the multiply-adds of its products would take
+	// at the rate that the machine was measured to have.
+	Share float64
+}
+
+// sizes are the shapes that have a name.
+var sizes = []struct {
+	name string
+	planned.Sizes
+}{
+	{"1M", planned.Sizes{Vocabulary: 1024, Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, FFN: 344}},
+	{"5M", planned.Sizes{Vocabulary: 4096, Hidden: 256, Layers: 5, Heads: 8, KVHeads: 8, FFN: 688}},
+	{"60M", planned.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
+}
+
+// Names are the sizes that there are.
+func Names() (names []string) {
+	for _, s := range sizes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// A SizeError says which part of a [Config] cannot be.
+type SizeError struct {
+	Field string
+	Got   any
+	Want  string
+}
+
+func (e *SizeError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Field, e.Got, e.Want) }
+
+func (c *Config) complete() (s planned.Sizes, err error) {
+	c.Size, c.Rows, c.Length = cmp.Or(c.Size, "5M"), cmp.Or(c.Rows, 8), cmp.Or(c.Length, 256)
+	c.Steps, c.Threads = cmp.Or(c.Steps, 5), cmp.Or(c.Threads, cpu.Threads())
+	at := slices.Index(Names(), c.Size)
+	if at < 0 {
+		return s, &SizeError{"size", c.Size, fmt.Sprint("one of ", Names())}
+	}
+	var errs []error
+	for _, f := range []struct {
+		name     string
+		is, most int
+	}{{"rows", c.Rows, 4096}, {"length", c.Length, 1 << 16}, {"steps", c.Steps, 1000}, {"threads", c.Threads, 1024}} {
+		if f.is < 1 || f.is > f.most {
+			errs = append(errs, &SizeError{f.name, f.is, fmt.Sprint("1 to ", f.most)})
+		}
+	}
+	s = sizes[at].Sizes
+	s.Context, s.RopeTheta, s.NormEps = c.Length, 10000, 1e-5
+	return s, errors.Join(errs...)
+}
+
+// Run measures steps of training. Errors match [*SizeError], or are those of
+// the parts and of the context.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	s, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	p := pool.New(c.Threads)
+	defer p.Close()
+	m, err := planned.New(config, planned.Options{Pool: p, Recompute: c.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	m.Init(1, 0.02)
+	r, err := measure(ctx, c, m, p)
+	if err != nil {
+		return nil, err
+	}
+	r.Share = float64(operations(s, r)) / roof.MeasureFMA(c.Threads) / r.Step
+	return r, nil
+}
+
+// operations counts those of the products of a step: two for every parameter
+// and token, but no products for rows of the embedding, and for every layer two
+// products with half of the positions before; the way back takes twice as many.
+func operations(s planned.Sizes, r *Report) int {
+	tokens := r.Rows * r.Length
+	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
+}
+
+func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Report, error) {
+	opt, err := optim.New(optim.AdamW{Decay: 0.1}, m.Params(), p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Size: c.Size, Rows: c.Rows, Length: c.Length, Threads: c.Threads}
+	r.Parameters, _ = m.Size()
+	b := batch(c, m.Vocabulary())
+	var both, forward, update, whole []float64
+	for i := range c.Steps + 2 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.Progress != nil {
+			c.Progress(max(0, i-1), c.Steps)
+		}
+		start := time.Now()
+		if r.Loss, err = m.Backward(b, 1); err != nil {
+			return nil, err
+		}
+		passes := time.Since(start)
+		opt.Step(3e-4, 1)
+		clearGradients(m.Params())
+		if took := time.Since(start); i >= 2 { // memory was found and filled
+			both, update, whole = append(both, passes.Seconds()), append(update, (took-passes).Seconds()), append(whole, took.Seconds())
+		}
+	}
+	r.PeakBytes = cpu.PeakResident()
+	for i := range c.Steps + 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		if _, err := m.Loss(b); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			forward = append(forward, time.Since(start).Seconds())
+		}
+	}
+	r.Step, r.Update, r.Forward = median(whole), median(update), median(forward)
+	r.Backward = max(0, median(both)-r.Forward)
+	return r, nil
+}
+
+func median(x []float64) float64 {
+	m, _, _ := roof.Spread(x)
+	return m
+}
+
+func clearGradients(params []*train.Param) {
+	for _, q := range params {
+		clear(q.Grad)
+	}
+}
+
+// batch is rows of random tokens that all count.
+func batch(c Config, vocab int) *data.Batch {
+	rng := rand.New(rand.NewPCG(3, 4))
+	b := &data.Batch{}
+	for range c.Rows {
+		b.Lens = append(b.Lens, c.Length)
+		for range c.Length {
+			b.Tokens = append(b.Tokens, int32(rng.IntN(vocab)))
+			b.Labels = append(b.Labels, int32(rng.IntN(vocab)))
+		}
+	}
+	return b
+}
