@@ -316,3 +316,20 @@ func cases[F dense.Float]() []checked[F] {
 		func(w w, dx, x vs, y, dy v) { w.ScatterAdd(dx[0], dy, ids, 200) }})
 	return out
 }
+
+// TestSum compares with the formula, in place too, and for any number of
+// threads.
+func TestSum(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	a, b := random[float32](r, 20011), random[float32](r, 20011)
+	for _, w := range works[float32](t) {
+		got := slices.Clone(a)
+		w.Sum(got, got, b, 0.3)
+		for i := range got {
+			if want := a[i] + float32(0.3*b[i]); got[i] != want {
+				t.Fatalf("index %d: want %v, got %v", i, want, got[i])
+			}
+		}
+	}
+}

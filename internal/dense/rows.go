@@ -2,6 +2,8 @@
 
 package dense
 
+import "atenia/internal/kernel"
+
 // A rowTask does something with rows [lo, hi), where blocks of rows are whose
 // results are added up.
 type rowTask[F Float] struct {
@@ -42,6 +44,7 @@ const (
 	activateMulBackRows
 	softmaxRows
 	softmaxBackRows
+	sumElements
 )
 
 // Range does rows [lo, hi).
@@ -75,6 +78,8 @@ func (t *rowTask[F]) Range(worker, lo, hi int) {
 		softmaxRange(t, lo, hi)
 	case softmaxBackRows:
 		softmaxBackRange(t, lo, hi)
+	case sumElements:
+		sumRange(t, lo, hi)
 	}
 }
 
@@ -121,6 +126,24 @@ func (w *Work[F]) ActivateMulBack(a Activation, dgate, dup, gate, up, dy []F) {
 
 func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
 	ActivateMulBack(t.act, t.dst[lo:hi], t.dother[lo:hi], t.src[lo:hi], t.other[lo:hi], t.dy[lo:hi])
+}
+
+// Sum writes a + scale·b, by all threads, the product and the sum rounded. dst
+// may be a or b.
+func (w *Work[F]) Sum(dst, a, b []F, scale F) {
+	n := len(dst)
+	w.eachRow(rowTask[F]{do: sumElements, dst: dst, src: a[:n], other: b[:n], offset: scale, rows: n}, 8192)
+}
+
+func sumRange[F Float](t *rowTask[F], lo, hi int) {
+	dst, a, b := t.dst[lo:hi], t.src[lo:hi], t.other[lo:hi]
+	if single[F]() {
+		kernel.Add(singles(dst), singles(a), singles(b), float32(t.offset))
+		return
+	}
+	for i, v := range a {
+		dst[i] = v + F(t.offset*b[i])
+	}
 }
 
 // SoftmaxRows writes e^(x−max)/Σ of every row of x [rows, n]. dst may be x.

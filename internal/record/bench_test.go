@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"atenia/grad"
 	"atenia/internal/compile"
@@ -78,15 +79,22 @@ func BenchmarkStep(b *testing.B) {
 				defer p.Close()
 				m.Checkpoint, m.Pool = mode == "checkpoint", p
 				t := grad.New(m.Registry(), grad.Recording(mode != "forward"), grad.Threads(p))
+				var forward, back time.Duration
 				for b.Loop() {
 					t.Reset()
+					began := time.Now()
 					loss, err := m.Loss(t, batch)
+					forward += time.Since(began)
 					if err == nil && mode != "forward" {
 						err = t.Backward(loss)
 					}
+					back += time.Since(began)
 					if err != nil {
 						b.Fatal(err)
 					}
+				}
+				if mode == "step" {
+					b.ReportMetric(float64(back-forward)/float64(forward), "back/forward")
 				}
 				b.ReportMetric(float64(m.Bytes(t))/(1<<20), "MiB")
 				b.ReportMetric(float64(len(batch.Tokens))*float64(b.N)/b.Elapsed().Seconds(), "tokens/s")

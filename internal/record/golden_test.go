@@ -1,7 +1,6 @@
 package record_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -146,9 +145,6 @@ func openLearner[F record.Float](t *testing.T, dir string, f *fixture, tol limit
 	t.Cleanup(func() { d.Close() })
 	l := &learner[F]{t: t, f: f, tol: tol, first: map[string][]F{}, second: map[string][]F{}}
 	l.model, err = compile.Compile(d, compile.Options{})
-	if _, ok := errors.AsType[*compile.UnsupportedModelError](err); ok && strings.Contains(dir, "moe") {
-		t.Skip(err) // until the family compiles
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,8 +162,7 @@ func (r *residual[F]) record(s *step[F]) error {
 	if sum == nil {
 		return s.t.Err()
 	}
-	copy(sum, s.value(r.a))
-	dense.Axpy(sum, r.scale, s.value(r.b))
+	s.w.Sum(sum, s.value(r.a), s.value(r.b), r.scale)
 	if r.hasNorm {
 		inv := s.save(rows)
 		y := s.output(r.normed)
@@ -193,8 +192,8 @@ func addBack[F Float](b *grad.OpaqueBack[F]) {
 			first.g = nil // done
 		}
 	}
-	first.plus(1, d)
-	second.plus(r.scale, d)
+	first.plus(b.Work(), 1, d)
+	second.plus(b.Work(), r.scale, d)
 }
 
 // A gather is a bound copy of the rows that go to the head.

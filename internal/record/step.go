@@ -188,11 +188,11 @@ func (k *sink[F]) mul(w *dense.Work[F], a, b []F, m, inner, n int) {
 }
 
 // plus adds scale·d.
-func (k *sink[F]) plus(scale F, d []F) {
+func (k *sink[F]) plus(w *dense.Work[F], scale F, d []F) {
 	switch {
 	case k.g == nil:
 	case k.add:
-		dense.Axpy(k.g, scale, d)
+		w.Sum(k.g, k.g, d, scale)
 	default:
 		copy(k.g, d)
 		scaleBy(k.g, scale)
