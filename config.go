@@ -76,6 +76,10 @@ type Config struct {
 	// ConfigFile is the name of the configuration in a Hugging Face folder.
 	// "" = config.json.
 	ConfigFile string
+	// Adapter is the folder of a LoRA adapter (adapter_config.json and
+	// adapter_model.safetensors) that the weights are merged with as the model is
+	// opened. "" = none. Merged weights are in a temporary file until it is closed.
+	Adapter string
 	// Logger receives what happens at load. nil = nothing.
 	Logger *slog.Logger
 }

@@ -10,6 +10,7 @@ import (
 	"atenia/internal/compile"
 	"atenia/internal/embedded"
 	"atenia/internal/exec"
+	"atenia/internal/lora"
 	"atenia/internal/modelfile"
 	"atenia/internal/observe"
 	"atenia/internal/sched"
@@ -38,6 +39,7 @@ type Model struct {
 	promptOps  PromptOps
 	memory     *memory
 	watch      *observe.Observer // nil if nobody looks
+	unmerge    func() error      // removes weights that were merged
 	close      sync.Once
 }
 
@@ -60,8 +62,11 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 		return nil, errors.Join(err, watch.Close())
 	}
 	m := &Model{cfg: cfg, desc: desc, totals: desc.Summary(), watch: watch}
+	if m.unmerge, err = lora.Load(desc, cfg.Adapter); err != nil {
+		return nil, errors.Join(err, watch.Close(), desc.Close())
+	}
 	if err := m.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), watch.Close(), desc.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), watch.Close(), desc.Close(), m.unmerge())
 	}
 	return m, nil
 }
@@ -219,7 +224,7 @@ func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
 		m.sched.Close()
-		err = errors.Join(m.memory.close(), m.watch.Close(), m.desc.Close(), m.withinBudget())
+		err = errors.Join(m.memory.close(), m.watch.Close(), m.desc.Close(), m.unmerge(), m.withinBudget())
 	})
 	return err
 }

@@ -53,11 +53,12 @@ func (m *Model) packConfig() pack.Config {
 }
 
 // packFiles says where the packed form of the model's files may be kept: beside
-// them, or in the folder for those that lie where nothing may be written.
+// them, or in the folder for those that lie where nothing may be written. Merged
+// weights are packed anew each time.
 func (m *Model) packFiles() pack.Disk {
 	d := pack.Disk{Verify: m.cfg.PackVerify}
 	path, err := filepath.Abs(m.Path())
-	if m.Path() == "" || err != nil {
+	if m.Path() == "" || err != nil || m.cfg.Adapter != "" {
 		return d
 	}
 	h := sha256.New()

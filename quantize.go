@@ -2,10 +2,12 @@ package atenia
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"atenia/internal/convert"
 	"atenia/internal/cpu"
+	"atenia/internal/lora"
 	"atenia/internal/quant"
 )
 
@@ -23,6 +25,7 @@ type QuantizeOptions struct {
 	// ConfigFile is the name of the configuration in a Hugging Face folder.
 	// "" = config.json.
 	ConfigFile string
+	Adapter    string // as in [Config]: the merged model is written
 	// Progress, if set, is called now and then with the bytes of tensor data
 	// written so far, their total, and the tensor at work.
 	Progress func(done, total int64, tensor string)
@@ -56,6 +59,11 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeR
 	if err != nil {
 		return QuantizeReport{}, err
 	}
+	unmerge, err := lora.Load(d, o.Adapter)
+	if err != nil {
+		return QuantizeReport{}, errors.Join(err, d.Close())
+	}
+	defer unmerge()
 	defer d.Close()
 	r, err := convert.Convert(ctx, d, out, convert.Options{Mix: o.Mix, Threads: o.Threads, Progress: o.Progress})
 	if err != nil {

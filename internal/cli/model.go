@@ -35,6 +35,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with what was read of them first")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
 	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
+	f.StringVar(&m.cfg.Adapter, "lora", "", "merge the weights with the LoRA adapter in this folder as they are loaded")
 	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
 }
 

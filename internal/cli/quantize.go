@@ -51,6 +51,7 @@ func (a *app) quantize() *cobra.Command {
 	}
 	c.Flags().StringVar(&kind, "type", "q8_0", "element types of the file")
 	c.Flags().IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
+	c.Flags().StringVar(&o.Adapter, "lora", "", "write the model merged with the LoRA adapter in this folder")
 	c.Flags().StringVar(&o.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error

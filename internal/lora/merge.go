@@ -1,0 +1,196 @@
+package lora
+
+// Putting an adapter into a model: W + scale·B·A in place of W.
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/dense"
+	"atenia/internal/durable"
+	"atenia/internal/modelfile"
+	"atenia/tensor"
+)
+
+// AddTo adds scale·B·A to a matrix [out, in].
+func (p *Pair) AddTo(w []float32) {
+	b := make([]float32, len(p.B))
+	for i, x := range p.B {
+		b[i] = float32(p.Scale) * x
+	}
+	dense.New[float32](nil).AddMul(w, b, p.A, p.Out, p.Rank, p.In)
+}
+
+// merged returns sources of the matrices that the adapter changes: of the type
+// they have, or F16 where that is a quantised one, for rounding to such a type
+// again would lose most of what an adapter adds.
+func (a *Adapter) merged(d *modelfile.Description) (map[string]modelfile.TensorSource, error) {
+	if d.Format == modelfile.GGUF {
+		return nil, fmt.Errorf("%w: adapters name the tensors of Hugging Face folders, and %s is a GGUF file: merge with the folder, then quantize", ErrBase, d.Path)
+	}
+	out := map[string]modelfile.TensorSource{}
+	for i := range a.Pairs {
+		p := &a.Pairs[i]
+		t, ok := d.Tensor(p.Tensor())
+		if !ok {
+			return nil, fmt.Errorf("%w: there is no tensor %s", ErrBase, p.Tensor())
+		}
+		if want := (tensor.Shape{p.Out, p.In}); !t.View.Shape.Equal(want) {
+			return nil, fmt.Errorf("%w: %s has shape %v, the adapter has one for %v", ErrBase, t.Name, t.View.Shape, want)
+		}
+		kind := t.View.DType
+		if kind.Quantised() {
+			kind = tensor.F16
+		}
+		out[t.Name] = modelfile.TensorSource{Name: t.Name, DType: kind, Shape: t.View.Shape, Write: func(w io.Writer) error {
+			x, err := values(t)
+			if err != nil {
+				return err
+			}
+			p.AddTo(x)
+			return write(w, kind, x)
+		}}
+	}
+	return out, nil
+}
+
+// write writes values as a type of floating-point numbers.
+func write(w io.Writer, kind tensor.DType, x []float32) error {
+	b := make([]byte, 0, 1<<16)
+	for len(x) > 0 {
+		n := min(len(x), cap(b)/4)
+		b = b[:0]
+		for _, v := range x[:n] {
+			switch kind {
+			case tensor.F16:
+				b = binary.LittleEndian.AppendUint16(b, tensor.F32ToF16(v))
+			case tensor.BF16:
+				b = binary.LittleEndian.AppendUint16(b, tensor.F32ToBF16(v))
+			case tensor.F32:
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+			default:
+				return fmt.Errorf("%w: a matrix of %v", ErrUnsupported, kind)
+			}
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		x = x[n:]
+	}
+	return nil
+}
+
+// Overlay makes an opened model the merged one: the matrices that the adapter
+// changes are written to a safetensors file, which the description then reads
+// them from and closes. The file must stay until then. Errors match [ErrBase],
+// or are those of files.
+func (a *Adapter) Overlay(d *modelfile.Description, path string) error {
+	changed, err := a.merged(d)
+	if err != nil {
+		return err
+	}
+	var sources []modelfile.TensorSource
+	for _, name := range slices.Sorted(maps.Keys(changed)) {
+		sources = append(sources, changed[name])
+	}
+	if err := modelfile.WriteSafetensors(path, nil, sources); err != nil {
+		return err
+	}
+	over, err := modelfile.OpenSafetensors(path)
+	if err != nil {
+		return err
+	}
+	for i := range over.Tensors {
+		if t, ok := d.Tensor(over.Tensors[i].Name); ok {
+			*t = over.Tensors[i]
+		}
+	}
+	d.Parts = append(d.Parts, over.Parts...)
+	return nil
+}
+
+// Load opens the adapter in a folder and lays it over an opened model. What is
+// merged is in a temporary file, which remove removes once the description is
+// closed. The folder "" is no adapter.
+func Load(d *modelfile.Description, dir string) (remove func() error, err error) {
+	if dir == "" {
+		return func() error { return nil }, nil
+	}
+	a, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp("", "atenia-merged-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() error { return os.RemoveAll(tmp) }
+	if err := a.Overlay(d, filepath.Join(tmp, "merged.safetensors")); err != nil {
+		return nil, errors.Join(fmt.Errorf("adapter %s: %w", dir, err), remove())
+	}
+	return remove, nil
+}
+
+// Merge writes the merged model as a Hugging Face folder with the files that
+// the original has: configuration, tokenizer, chat template. nil is the
+// operating system's file system. Errors match [ErrBase] or [ErrUnsupported],
+// or are those of files.
+func (a *Adapter) Merge(fsys durable.FS, d *modelfile.Description, dir string) error {
+	if d.Format != modelfile.HuggingFace {
+		return fmt.Errorf("%w: %s is no Hugging Face folder, of which alone one can be written", ErrUnsupported, d.Path)
+	}
+	changed, err := a.merged(d)
+	if err != nil {
+		return err
+	}
+	var sources []modelfile.TensorSource
+	for i := range d.Tensors {
+		s, ok := changed[d.Tensors[i].Name]
+		if !ok {
+			s = modelfile.SourceOf(d.Tensors[i].Name, d.Tensors[i].View)
+		}
+		sources = append(sources, s)
+	}
+	fsys = durable.Default(fsys)
+	if err := fsys.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if from, err := fsys.Stat(d.Path); err != nil {
+		return err
+	} else if to, err := fsys.Stat(dir); err != nil || os.SameFile(from, to) {
+		return errors.Join(fmt.Errorf("%w: %s is the folder of the original: choose another", ErrConfig, dir), err)
+	}
+	file := func(name string, write func(io.Writer) error) error {
+		return durable.WriteFileIn(fsys, filepath.Join(dir, filepath.FromSlash(name)), write)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
+		if name == ConfigFile || strings.Contains(name, "/") {
+			continue
+		}
+		if err := file(name, content(d.Files[name])); err != nil {
+			return err
+		}
+	}
+	err = file("model.safetensors", func(w io.Writer) error {
+		return modelfile.EncodeSafetensors(w, map[string]string{"format": "pt"}, sources)
+	})
+	if err != nil {
+		return err
+	}
+	return file("config.json", content(d.Config)) // last: with it the folder is a model
+}
+
+func content(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
+}
