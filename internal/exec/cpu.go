@@ -14,7 +14,7 @@ var cpuTable = NewAdapterTable(
 	bindNorm,
 	bindAttention,
 	bindFFN,
-	nil, // moe
+	bindMoE,
 	nil, // mamba2
 	nil, // shortconv
 	nil, // mla

@@ -37,38 +37,54 @@ type ffn struct {
 
 func bindFFN(b *Bind) (Kernel, error) {
 	p := b.Params.(*plan.FFNParams)
-	dim, hidden := int(p.Dim), int(p.Hidden)
-	f := &ffn{x: b.x, hidden: hidden, first: b.linear(dim), last: b.linear(hidden)}
-	f.up = b.floats(hidden * b.maxRows)
-	f.gate = f.up
+	s := ffnSlots{up: "up", upBias: "up_bias", down: "down", downBias: "down_bias"}
 	if p.Gated != 0 {
-		if err := b.add(f.first, "gate", "gate_bias", hidden); err != nil {
-			return nil, err
-		}
-		f.gate = b.floats(hidden * b.maxRows)
+		s.gate, s.gateBias = "gate", "gate_bias"
 	}
-	if err := b.add(f.first, "up", "up_bias", hidden); err != nil {
-		return nil, err
-	}
-	if err := b.add(f.last, "down", "down_bias", dim); err != nil {
-		return nil, err
-	}
-	var err error
-	if f.act, err = activation(p); err != nil {
+	f, err := b.ffn(s, int(p.Dim), int(p.Hidden), p.Act)
+	if err != nil {
 		return nil, err
 	}
 	in, out := b.In[0], b.Out[0]
 	f.first.reads(in)
-	f.last.parts[0].stride = dim
-	for i := range f.first.parts {
-		f.first.parts[i].stride = hidden
-	}
 	return func(s *Step) error {
 		if in.count(s) == 0 {
 			return nil
 		}
 		return f.run(s, in, out)
 	}, nil
+}
+
+// ffnSlots names the weights of a feed-forward layer. Without a gate there is
+// none; a bias slot "" means that the op knows no bias.
+type ffnSlots struct{ gate, gateBias, up, upBias, down, downBias string }
+
+// ffn binds a feed-forward layer.
+func (b *Bind) ffn(s ffnSlots, dim, hidden int, act uint32) (*ffn, error) {
+	f := &ffn{x: b.x, hidden: hidden, first: b.linear(dim), last: b.linear(hidden)}
+	f.up = b.floats(hidden * b.maxRows)
+	f.gate = f.up
+	if s.gate != "" {
+		if err := b.add(f.first, s.gate, s.gateBias, hidden); err != nil {
+			return nil, err
+		}
+		f.gate = b.floats(hidden * b.maxRows)
+	}
+	if err := b.add(f.first, s.up, s.upBias, hidden); err != nil {
+		return nil, err
+	}
+	if err := b.add(f.last, s.down, s.downBias, dim); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.act, err = activation(act, s.gate != ""); err != nil {
+		return nil, err
+	}
+	f.last.parts[0].stride = dim
+	for i := range f.first.parts {
+		f.first.parts[i].stride = hidden
+	}
+	return f, nil
 }
 
 func (f *ffn) run(s *Step, in, out *register) error {
@@ -116,13 +132,13 @@ func (f *ffn) Range(_, lo, hi int) {
 }
 
 // activation returns a function that leaves the activated values in up.
-func activation(p *plan.FFNParams) (func(gate, up []float32), error) {
-	if p.Gated != 0 {
-		if f, ok := gatedActs[p.Act]; ok {
+func activation(act uint32, gated bool) (func(gate, up []float32), error) {
+	if gated {
+		if f, ok := gatedActs[act]; ok {
 			return func(gate, up []float32) { f(up, gate, up) }, nil
 		}
-	} else if f, ok := plainActs[p.Act]; ok {
+	} else if f, ok := plainActs[act]; ok {
 		return func(_, up []float32) { f(up, up) }, nil
 	}
-	return nil, fmt.Errorf("%w: activation %d (gated %d) is not supported on the CPU yet", plan.ErrUnsupportedOpcode, p.Act, p.Gated)
+	return nil, fmt.Errorf("%w: activation %d (gated %t) is not supported on the CPU yet", plan.ErrUnsupportedOpcode, act, gated)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ggufNotYet are the GGUF cases whose opcodes are not built.
-var ggufNotYet = map[string]bool{"qwen3moe-f32": true, "qwen3moe-q4_k_m": true, "qwen3moe-mxfp4": true}
+var ggufNotYet = map[string]bool{}
 
 // A ggufCase is the manifest of one GGUF case.
 type ggufCase struct {

@@ -1,0 +1,378 @@
+package exec
+
+import (
+	"math"
+
+	"atenia/internal/kernel"
+	"atenia/internal/pack"
+	"atenia/plan"
+)
+
+// Routers of [plan.MoEParams] that the CPU knows.
+const (
+	gateSoftmax = 0 // softmax over all experts, then the best
+	gateTop     = 1 // the best, then softmax over these: the first, renormalised
+)
+
+// A moe is one bound mixture of experts. Every row goes to its best experts, a
+// place for each, and places are sorted by expert, so that an expert is one
+// product with all its rows:
+//
+//	row   0 1 2 3      places   e0: 0 2 │ e1: 0 1 3 │ e2: 1 2 │ e3: 3
+//	best  02 12 20 13  route → collect → gate, up → down → y[row] = Σ weight·place
+//
+// A place's values depend on its row and expert alone, and a row adds its
+// places up in the order of its choice: results do not depend on the batch.
+type moe struct {
+	x                *Executor
+	in, out          *register
+	dim, hidden      int
+	experts, best    int
+	renorm           bool
+	eps, scale       float32
+	act              func(gate, up []float32)
+	router           *linear
+	gate, up, down   bank
+	collected, inner rowsOf // rows by place: of x, and of what down multiplies
+	probs            scratch
+	gates, ups, outs scratch // what banks write
+	shared           *ffn
+	sharedRouter     *linear
+	open             scratch   // logits of the shared expert's gate
+	chosen           []int32   // [rows, best] experts of a row, the likeliest first
+	weights          []float32 // [rows, best]
+	place            []int32   // [rows, best]
+	row              []int32   // of each place
+	first            []int     // first place of each expert, and the number of all
+	next             []int
+	active           []int32 // experts with places
+	phase            moePhase
+	s                *Step
+}
+
+type moePhase int
+
+const (
+	moeRoute   moePhase = iota // over rows
+	moeCollect                 // over places
+	moeFirst                   // over the active experts' hidden values
+	moeInner                   // over places
+	moeLast                    // over the active experts' outputs
+	moeSum                     // over rows
+)
+
+// A bank is one matrix of every expert, row after row in one.
+type bank struct {
+	w    *pack.Matrix
+	outs int // of one expert
+	form kernel.Form
+}
+
+// A rowsOf keeps rows of places as floats and in the form of some banks.
+type rowsOf struct {
+	cols          int
+	plain, packed scratch
+	form          kernel.Form // of packed; FormF32 = there is none
+}
+
+func bindMoE(b *Bind) (Kernel, error) {
+	p := b.Params.(*plan.MoEParams)
+	for _, slot := range []string{"select_bias", "gate_bias", "up_bias", "down_bias"} {
+		if b.has(slot) {
+			return nil, b.weightErr(b.slot(slot), "biases of experts are not supported on the CPU yet")
+		}
+	}
+	if p.Gate > gateTop || p.Groups > 1 {
+		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "a router of kind %d with %d groups is not supported on the CPU yet", p.Gate, p.Groups)
+	}
+	m := &moe{x: b.x, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
+		renorm: p.Renorm != 0 || p.Gate == gateTop, eps: p.RenormEps, scale: p.Scale}
+	var err error
+	if m.act, err = activation(p.Act, true); err != nil {
+		return nil, err
+	}
+	m.router = b.linear(m.dim)
+	if err := b.add(m.router, "router", "router_bias", m.experts); err != nil {
+		return nil, err
+	}
+	m.router.parts[0].stride = m.experts
+	m.collected.cols, m.inner.cols = m.dim, m.hidden
+	for _, x := range []struct {
+		to   *bank
+		slot string
+		outs int
+		from *rowsOf
+	}{{&m.gate, "gate", m.hidden, &m.collected}, {&m.up, "up", m.hidden, &m.collected}, {&m.down, "down", m.dim, &m.inner}} {
+		if err := b.bank(x.to, x.slot, m.experts, x.outs, x.from); err != nil {
+			return nil, err
+		}
+	}
+	if p.SharedHidden > 0 {
+		if err := m.bindShared(b, int(p.SharedHidden), p.SharedGated != 0); err != nil {
+			return nil, err
+		}
+	}
+	m.reserve(b)
+	return func(s *Step) error {
+		if m.in.count(s) == 0 {
+			return nil
+		}
+		return m.run(s)
+	}, nil
+}
+
+// bank binds one matrix of every expert, which reads rows kept in from.
+func (b *Bind) bank(k *bank, slot string, experts, outs int, from *rowsOf) error {
+	w, err := b.matrix(slot, experts*outs, from.cols)
+	if err != nil {
+		return err
+	}
+	*k = bank{w: b.x.weights.Add(b.names[b.slot(slot)], *w), outs: outs}
+	if f := kernel.FormOf(w.DType); f != kernel.FormF32 && !b.x.cfg.Precise {
+		k.form, from.form = f, f
+	}
+	return nil
+}
+
+func (m *moe) bindShared(b *Bind, hidden int, gated bool) error {
+	var err error
+	if m.shared, err = b.ffn(ffnSlots{gate: "shared_gate", up: "shared_up", down: "shared_down"}, m.dim, hidden, b.Params.(*plan.MoEParams).Act); err != nil {
+		return err
+	}
+	if !gated {
+		return nil
+	}
+	m.sharedRouter = b.linear(m.dim)
+	if err := b.add(m.sharedRouter, "shared_router", "", 1); err != nil {
+		return err
+	}
+	m.sharedRouter.parts[0].stride = 1
+	m.open = b.floats(b.maxRows)
+	return nil
+}
+
+// reserve gets scratch for the most rows there can be. Banks write at a
+// distance that grows with the expert, see [moe.product]; the space for it is
+// before the rows.
+func (m *moe) reserve(b *Bind) {
+	places := b.maxRows * m.best
+	m.probs = b.floats(b.maxRows * m.experts)
+	for _, r := range []*rowsOf{&m.collected, &m.inner} {
+		r.plain = b.floats(places * r.cols)
+		if r.form != kernel.FormF32 {
+			r.packed = b.bytes(places * r.form.RowBytes(r.cols))
+		}
+	}
+	m.gates = b.floats((m.experts + places) * m.hidden)
+	m.ups = b.floats((m.experts + places) * m.hidden)
+	m.outs = b.floats((m.experts + places) * m.dim)
+	m.chosen, m.place, m.row = make([]int32, places), make([]int32, places), make([]int32, places)
+	m.weights = make([]float32, places)
+	m.first, m.next, m.active = make([]int, m.experts+1), make([]int, m.experts), make([]int32, 0, m.experts)
+}
+
+func (m *moe) run(s *Step) error {
+	m.s = s
+	rows, x := m.in.count(s), m.in.f32(s)
+	m.router.parts[0].dst = m.x.floatsOf(m.probs)
+	if err := m.router.run(s, x, rows); err != nil {
+		return err
+	}
+	if m.shared != nil {
+		if err := m.shared.run(s, m.in, m.out); err != nil {
+			return err
+		}
+	}
+	if m.sharedRouter != nil {
+		m.sharedRouter.parts[0].dst = m.x.floatsOf(m.open)
+		if err := m.sharedRouter.run(s, x, rows); err != nil {
+			return err
+		}
+	}
+	m.do(moeRoute, rows, 16*m.experts)
+	m.sort(rows)
+	places := rows * m.best
+	m.do(moeCollect, places, 4*m.dim)
+	each := 1 + places/len(m.active)
+	m.do(moeFirst, len(m.active)*wholeTiles(m.hidden), 2*each*m.dim)
+	m.do(moeInner, places, 4*m.hidden)
+	m.do(moeLast, len(m.active)*wholeTiles(m.dim), each*m.hidden)
+	m.do(moeSum, rows, m.best*m.dim)
+	return nil
+}
+
+// do runs a phase over n pieces of the given cost.
+func (m *moe) do(p moePhase, n, cost int) {
+	m.phase = p
+	grain := grainFor(cost)
+	if p == moeFirst || p == moeLast {
+		grain = wholeTiles(grain)
+	}
+	m.s.parallel(n, grain, m)
+}
+
+// sort numbers the places.
+func (m *moe) sort(rows int) {
+	clear(m.first)
+	for _, e := range m.chosen[:rows*m.best] {
+		m.first[e+1]++
+	}
+	m.active = m.active[:0]
+	for e := range m.experts {
+		if m.first[e+1] > 0 {
+			m.active = append(m.active, int32(e))
+		}
+		m.first[e+1] += m.first[e]
+		m.next[e] = m.first[e]
+	}
+	for i, e := range m.chosen[:rows*m.best] {
+		m.place[i] = int32(m.next[e])
+		m.row[m.next[e]] = int32(i / m.best)
+		m.next[e]++
+	}
+}
+
+// Range does pieces lo to hi of the phase.
+func (m *moe) Range(_, lo, hi int) {
+	switch m.phase {
+	case moeRoute:
+		for r := lo; r < hi; r++ {
+			m.route(r)
+		}
+	case moeCollect:
+		m.collect(lo, hi)
+	case moeInner:
+		ups := m.x.floatsOf(m.ups)[m.experts*m.hidden:]
+		for p := lo; p < hi; p++ {
+			m.inner.put(m.x, p, ups[p*m.hidden:(p+1)*m.hidden])
+		}
+	case moeFirst:
+		m.overExperts(lo, hi, m.hidden, m.firstOf)
+	case moeLast:
+		m.overExperts(lo, hi, m.dim, m.lastOf)
+	case moeSum:
+		for r := lo; r < hi; r++ {
+			m.sum(r)
+		}
+	}
+}
+
+// route chooses the experts of a row and their weights. Of equals the first
+// wins.
+func (m *moe) route(r int) {
+	p := m.x.floatsOf(m.probs)[r*m.experts:][:m.experts]
+	top := p[0]
+	for _, v := range p {
+		top = max(top, v)
+	}
+	sum := 0.0
+	for i, v := range p {
+		e := math.Exp(float64(v - top))
+		p[i] = float32(e)
+		sum += e
+	}
+	for i, v := range p {
+		p[i] = float32(float64(v) / sum)
+	}
+	chosen, weights := m.chosen[r*m.best:][:m.best], m.weights[r*m.best:][:m.best]
+	total := m.eps
+	for j := range chosen {
+		best := 0
+		for i, v := range p {
+			if v > p[best] {
+				best = i
+			}
+		}
+		chosen[j], weights[j] = int32(best), p[best]
+		total += p[best]
+		p[best] = -1 // taken
+	}
+	if !m.renorm {
+		total = 1
+	}
+	for j := range weights {
+		weights[j] = m.scale * weights[j] / total
+	}
+}
+
+// collect readies the rows of places lo to hi for gate and up.
+func (m *moe) collect(lo, hi int) {
+	x := m.in.f32(m.s)
+	for p := lo; p < hi; p++ {
+		r := int(m.row[p])
+		m.collected.put(m.x, p, x[r*m.dim:(r+1)*m.dim])
+	}
+}
+
+// put keeps a row of a place.
+func (r *rowsOf) put(x *Executor, p int, row []float32) {
+	copy(x.floatsOf(r.plain)[p*r.cols:(p+1)*r.cols], row)
+	if r.form != kernel.FormF32 {
+		n := r.form.RowBytes(r.cols)
+		r.form.Prepare(x.bytesOf(r.packed)[p*n:(p+1)*n], row)
+	}
+}
+
+// overExperts cuts pieces lo to hi of the active experts' outputs, laid end to
+// end in whole tiles, into those of each.
+func (m *moe) overExperts(lo, hi, outs int, f func(e, lo, hi int)) {
+	wide := wholeTiles(outs)
+	for lo < hi {
+		i := lo / wide
+		end := min(hi, (i+1)*wide)
+		a, b := lo-i*wide, min(end-i*wide, outs)
+		if a < b {
+			f(int(m.active[i]), a, b)
+		}
+		lo = end
+	}
+}
+
+// firstOf computes hidden values lo to hi of all places of an expert.
+func (m *moe) firstOf(e, lo, hi int) {
+	gates, ups := m.x.floatsOf(m.gates), m.x.floatsOf(m.ups)
+	m.product(&m.gate, &m.collected, gates, e, lo, hi)
+	m.product(&m.up, &m.collected, ups, e, lo, hi)
+	for p := m.first[e]; p < m.first[e+1]; p++ {
+		at := (m.experts + p) * m.hidden
+		m.act(gates[at+lo:at+hi], ups[at+lo:at+hi])
+	}
+}
+
+func (m *moe) lastOf(e, lo, hi int) {
+	m.product(&m.down, &m.inner, m.x.floatsOf(m.outs), e, lo, hi)
+}
+
+// product computes outputs lo to hi of expert e for all its places. The kernel
+// counts outputs from the first expert's first, so dst begins that much before
+// the expert's places.
+func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
+	first, n := m.first[e], m.first[e+1]-m.first[e]
+	dst = dst[(m.experts+first-e)*k.outs:]
+	lo, hi = e*k.outs+lo, e*k.outs+hi
+	w := k.w.Range(lo, hi)
+	if k.form == kernel.FormF32 {
+		kernel.MatMul(dst, k.outs, w, lo, hi, m.x.floatsOf(from.plain)[first*from.cols:], from.cols, n)
+		return
+	}
+	row := k.form.RowBytes(from.cols)
+	kernel.MatMulQ(dst, k.outs, w, lo, hi, m.x.bytesOf(from.packed)[first*row:(first+n)*row], n)
+}
+
+// sum adds up the places of a row, after the shared expert's outputs.
+func (m *moe) sum(r int) {
+	y := m.out.f32(m.s)[r*m.dim : (r+1)*m.dim]
+	switch {
+	case m.shared == nil:
+		clear(y)
+	case m.sharedRouter != nil:
+		open := m.x.floatsOf(m.open)[r : r+1]
+		kernel.Sigmoid(open, open)
+		kernel.Scale(y, open[0])
+	}
+	outs := m.x.floatsOf(m.outs)
+	for j := r * m.best; j < (r+1)*m.best; j++ {
+		at := (m.experts + int(m.place[j])) * m.dim
+		kernel.Add(y, y, outs[at:at+m.dim], m.weights[j])
+	}
+}
