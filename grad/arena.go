@@ -20,7 +20,8 @@ const blockStep = 1 << 12
 // allocates nothing.
 type arena[F Float] struct {
 	slabs    [][]F
-	cur, off int // the slab being cut and how much of it is gone
+	slab     []F // the one being cut
+	cur, off int // its number and how much of it is gone
 	blocks   []block[F]
 	freed    [64][][]F // small runs given back, by the logarithm of their size
 	live     int       // elements handed out and not given back
@@ -37,7 +38,7 @@ func (a *arena[F]) elem() int { var z F; return int(unsafe.Sizeof(z)) }
 
 // reset takes everything back and keeps the memory.
 func (a *arena[F]) reset() {
-	a.cur, a.off, a.live, a.peak = 0, 0, 0, 0
+	a.slab, a.cur, a.off, a.live, a.peak = nil, 0, 0, 0, 0
 	for i := range a.blocks {
 		a.blocks[i].used = false
 	}
@@ -50,23 +51,28 @@ func (a *arena[F]) reset() {
 // capacity is n: an append cannot reach a neighbour.
 func (a *arena[F]) take(n int) []F {
 	a.live += n
-	a.peak = max(a.peak, a.live)
+	if end := a.off + n; end <= len(a.slab) && n <= len(a.slab)/4 {
+		run := a.slab[a.off:end:end]
+		a.off = end
+		return run
+	}
+	return a.more(n)
+}
+
+// more takes n elements of another slab or a block.
+func (a *arena[F]) more(n int) []F {
 	size := slabBytes / a.elem()
 	if n > size/4 {
 		return a.block(n)[:n:n]
 	}
-	if len(a.slabs) == 0 || a.off+n > size {
-		if len(a.slabs) > 0 {
-			a.cur++
-		}
-		if a.cur >= len(a.slabs) {
-			a.slabs = append(a.slabs, make([]F, size))
-		}
-		a.off = 0
+	if a.slab != nil {
+		a.cur++
 	}
-	at := a.off
-	a.off += n
-	return a.slabs[a.cur][at:a.off:a.off]
+	if a.cur >= len(a.slabs) {
+		a.slabs = append(a.slabs, make([]F, size))
+	}
+	a.slab, a.off = a.slabs[a.cur], n
+	return a.slab[:n:n]
 }
 
 // block returns the smallest large block that is free and holds n.
@@ -92,21 +98,20 @@ func class(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
 
 // lease is take for a buffer that free will get back before reset: small ones
 // are rounded up to a power of two, so that they fit one another.
-func (a *arena[F]) lease(n int) []F {
-	if n > slabBytes/a.elem()/4 {
-		return a.take(n)
-	}
+func (a *arena[F]) lease(n int) (run []F) {
 	c := class(n)
 	if f := a.freed[c]; len(f) > 0 {
-		run := f[len(f)-1]
+		run = f[len(f)-1][:n]
 		a.freed[c] = f[:len(f)-1]
 		a.live += n
-		a.peak = max(a.peak, a.live)
-		return run[:n]
+	} else if n <= slabBytes/a.elem()/4 {
+		run = a.take(1 << c)[:n]
+		a.live -= 1<<c - n
+	} else {
+		run = a.take(n)
 	}
-	run := a.take(1 << c)
-	a.live -= 1<<c - n
-	return run[:n]
+	a.peak = max(a.peak, a.live)
+	return run
 }
 
 // free gives a leased buffer back.

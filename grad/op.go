@@ -50,67 +50,110 @@ type op[F Float] struct {
 	hidden Ref   // what the forward pass saved for the gradient
 	x      int32 // axis of concat, offset of slice, index into opaques
 	s, r   F     // constants: scalar, threshold, alpha and theta
-	want   dims  // the shape asked for (slice)
 }
 
-// record runs o and adds it and its result to the tape.
-func (t *Tape[F]) record(o op[F]) Ref {
+// begin makes room for an operation and checks its operands; nil if it cannot
+// be done.
+func (t *Tape[F]) begin(k kind, a, b Ref) *op[F] {
 	if t.err != nil {
-		return 0
+		return nil
 	}
-	if !t.valid(o.a) || o.b != 0 && !t.valid(o.b) {
-		return t.fail(OpError{Op: t.rules[o.kind].name, Err: ErrRef})
+	if n := Ref(len(t.bufs)); a <= 0 || a >= n || b < 0 || b >= n {
+		t.fail(OpError{Op: t.rules[k].name, Err: ErrRef})
+		return nil
 	}
 	p := &t.unheld
 	if t.recording {
-		t.ops = append(t.ops, o)
-		p = &t.ops[len(t.ops)-1]
-	} else {
-		*p = o
-	}
-	rule := &t.rules[o.kind]
-	s, err := rule.shape(t, p)
-	if err != nil {
-		if t.recording {
-			t.ops = t.ops[:len(t.ops)-1]
+		if len(t.ops) == cap(t.ops) {
+			t.ops = slices.Grow(t.ops, len(t.ops)+64)
 		}
-		return t.refuse(o, err)
+		t.ops = t.ops[:len(t.ops)+1]
+		p = &t.ops[len(t.ops)-1]
 	}
-	p.out = Ref(len(t.bufs))
-	needs := t.recording && (t.bufs[o.a].needs || o.b != 0 && t.bufs[o.b].needs)
-	for _, r := range t.more(p) {
-		needs = needs || t.recording && t.bufs[r].needs
+	*p = op[F]{kind: k, a: a, b: b}
+	return p
+}
+
+// end runs an operation that begin made room for and returns its result.
+func (t *Tape[F]) end(p *op[F]) Ref {
+	rule := &t.rules[p.kind]
+	s := t.bufs[p.a].shape
+	if rule.shape != nil {
+		var err error
+		if s, err = rule.shape(t, p); err != nil {
+			return t.refuse(p, err)
+		}
+	} else if p.b != 0 && !s.is(&t.bufs[p.b].shape) || s.cols() == 0 {
+		return t.refuse(p, ErrShape)
 	}
-	t.bufs = append(t.bufs, buf[F]{val: t.vals.take(s.size()), shape: s, role: roleResult, needs: needs})
+	needs := t.bufs[p.a].needs || t.bufs[p.b].needs // that of buffer 0 is false
+	if p.kind == opConcat {
+		for _, r := range t.more(p) {
+			needs = needs || t.bufs[r].needs
+		}
+	}
+	if len(t.bufs) == cap(t.bufs) {
+		t.bufs = slices.Grow(t.bufs, len(t.bufs)+64)
+	}
+	t.bufs = t.bufs[:len(t.bufs)+1]
+	p.out = Ref(len(t.bufs) - 1)
+	b := &t.bufs[p.out] // zero but for what is set: see Reset
+	b.val, b.shape, b.role, b.needs = t.vals.take(s.size()), s, roleResult, needs
 	rule.forward(t, p)
 	if t.check {
-		for _, r := range [2]Ref{p.out, p.hidden} {
-			if b := &t.bufs[r]; r != 0 {
-				b.sum = hash(b.val)
-			}
-		}
+		t.seal(p.out)
+		t.seal(p.hidden)
 	}
 	return p.out
 }
 
-// more returns the operands of an operation that has any number of them.
-func (t *Tape[F]) more(o *op[F]) []Ref {
-	if o.kind != opConcat {
-		return nil
+// seal notes what is in a buffer, for unchanged.
+func (t *Tape[F]) seal(r Ref) {
+	if b := &t.bufs[r]; r != 0 {
+		b.sum = hash(b.val)
 	}
+}
+
+// record does an operation of one or two operands and nothing else to it.
+func (t *Tape[F]) record(k kind, a, b Ref) Ref {
+	if p := t.begin(k, a, b); p != nil {
+		return t.end(p)
+	}
+	return 0
+}
+
+// with is record of an operation with constants.
+func (t *Tape[F]) with(k kind, a, b Ref, s, r F) Ref {
+	p := t.begin(k, a, b)
+	if p == nil {
+		return 0
+	}
+	p.s, p.r = s, r
+	return t.end(p)
+}
+
+// more returns the operands of a concatenation.
+func (t *Tape[F]) more(o *op[F]) []Ref {
 	return t.refs[o.lo:o.hi]
 }
 
-// refuse makes the tape's error of why o cannot be done.
-func (t *Tape[F]) refuse(o op[F], why error) Ref {
-	e := OpError{Op: t.rules[o.kind].name, Err: why}
+// refuse takes an operation back and makes the tape's error of why it cannot be
+// done.
+func (t *Tape[F]) refuse(p *op[F], why error) Ref {
+	e := OpError{Op: t.rules[p.kind].name, Err: why}
 	if d, ok := why.(*detail); ok {
 		e.Err, e.Detail = d.err, d.text
 	}
-	for _, r := range append([]Ref{o.a, o.b}, t.more(&o)...) {
-		if r != 0 && (r != o.a || len(e.Shapes) == 0 || o.kind != opConcat) {
-			e.Shapes = append(e.Shapes, t.Shape(r))
-		}
+	switch {
+	case p.kind == opConcat:
+		e.Shapes = t.shapes(t.more(p))
+	case p.b != 0:
+		e.Shapes = t.shapes([]Ref{p.a, p.b})
+	default:
+		e.Shapes = t.shapes([]Ref{p.a})
+	}
+	if t.recording {
+		t.ops = t.ops[:len(t.ops)-1]
 	}
 	return t.fail(e)
 }
@@ -132,80 +175,87 @@ func plural(n int, noun string) string {
 }
 
 // MatMul is the product a[m,k]·b[k,n].
-func (t *Tape[F]) MatMul(a, b Ref) Ref { return t.record(op[F]{kind: opMatMul, a: a, b: b}) }
+func (t *Tape[F]) MatMul(a, b Ref) Ref { return t.record(opMatMul, a, b) }
 
 // MatMulT is the product a[m,k]·b[n,k]ᵀ: a projection of rows by a weight.
-func (t *Tape[F]) MatMulT(a, b Ref) Ref { return t.record(op[F]{kind: opMatMulT, a: a, b: b}) }
+func (t *Tape[F]) MatMulT(a, b Ref) Ref { return t.record(opMatMulT, a, b) }
 
 // Transpose turns a[m,n] into [n,m].
-func (t *Tape[F]) Transpose(a Ref) Ref { return t.record(op[F]{kind: opTranspose, a: a}) }
+func (t *Tape[F]) Transpose(a Ref) Ref { return t.record(opTranspose, a, 0) }
 
 // Outer is the outer product [m,n] of the vectors a[m] and b[n].
-func (t *Tape[F]) Outer(a, b Ref) Ref { return t.record(op[F]{kind: opOuter, a: a, b: b}) }
+func (t *Tape[F]) Outer(a, b Ref) Ref { return t.record(opOuter, a, b) }
 
 // Dot is the sum of the products of the elements of a and b (of two matrices:
 // the Frobenius product).
-func (t *Tape[F]) Dot(a, b Ref) Ref { return t.record(op[F]{kind: opDot, a: a, b: b}) }
+func (t *Tape[F]) Dot(a, b Ref) Ref { return t.record(opDot, a, b) }
 
 // Add is a + b.
-func (t *Tape[F]) Add(a, b Ref) Ref { return t.record(op[F]{kind: opAdd, a: a, b: b}) }
+func (t *Tape[F]) Add(a, b Ref) Ref { return t.record(opAdd, a, b) }
 
 // Sub is a − b.
-func (t *Tape[F]) Sub(a, b Ref) Ref { return t.record(op[F]{kind: opSub, a: a, b: b}) }
+func (t *Tape[F]) Sub(a, b Ref) Ref { return t.record(opSub, a, b) }
 
 // Mul is a·b, element by element.
-func (t *Tape[F]) Mul(a, b Ref) Ref { return t.record(op[F]{kind: opMul, a: a, b: b}) }
+func (t *Tape[F]) Mul(a, b Ref) Ref { return t.record(opMul, a, b) }
 
 // AddRow adds the vector b[n] to every row of a[…,n].
-func (t *Tape[F]) AddRow(a, b Ref) Ref { return t.record(op[F]{kind: opAddRow, a: a, b: b}) }
+func (t *Tape[F]) AddRow(a, b Ref) Ref { return t.record(opAddRow, a, b) }
 
 // ScaleBy multiplies a by the single element of s.
-func (t *Tape[F]) ScaleBy(a, s Ref) Ref { return t.record(op[F]{kind: opScaleBy, a: a, b: s}) }
+func (t *Tape[F]) ScaleBy(a, s Ref) Ref { return t.record(opScaleBy, a, s) }
 
 // Scale multiplies a by the constant s.
-func (t *Tape[F]) Scale(a Ref, s F) Ref { return t.record(op[F]{kind: opScale, a: a, s: s}) }
+func (t *Tape[F]) Scale(a Ref, s F) Ref { return t.with(opScale, a, 0, s, 0) }
 
 // Neg is −a.
-func (t *Tape[F]) Neg(a Ref) Ref { return t.record(op[F]{kind: opNeg, a: a}) }
+func (t *Tape[F]) Neg(a Ref) Ref { return t.record(opNeg, a, 0) }
 
 // Sigmoid is 1/(1+e^−a).
-func (t *Tape[F]) Sigmoid(a Ref) Ref { return t.record(op[F]{kind: opSigmoid, a: a}) }
+func (t *Tape[F]) Sigmoid(a Ref) Ref { return t.record(opSigmoid, a, 0) }
 
 // Softplus is log(1+e^a).
-func (t *Tape[F]) Softplus(a Ref) Ref { return t.record(op[F]{kind: opSoftplus, a: a}) }
+func (t *Tape[F]) Softplus(a Ref) Ref { return t.record(opSoftplus, a, 0) }
 
 // SiLU is a·sigmoid(a).
-func (t *Tape[F]) SiLU(a Ref) Ref { return t.record(op[F]{kind: opSiLU, a: a}) }
+func (t *Tape[F]) SiLU(a Ref) Ref { return t.record(opSiLU, a, 0) }
 
 // Softmax makes every row (the last dimension) of a a distribution.
-func (t *Tape[F]) Softmax(a Ref) Ref { return t.record(op[F]{kind: opSoftmax, a: a}) }
+func (t *Tape[F]) Softmax(a Ref) Ref { return t.record(opSoftmax, a, 0) }
 
 // CrossEntropy is the mean, over the rows of logits[n,v] whose target lies in
 // [0,v), of minus the log-probability of the target. Other rows do not count;
 // if none counts the loss is 0.
 func (t *Tape[F]) CrossEntropy(logits Ref, targets []int32) Ref {
-	lo := len(t.ints)
-	t.ints = append(t.ints, targets...)
-	return t.record(op[F]{kind: opCrossEntropy, a: logits, lo: int32(lo), hi: int32(len(t.ints))})
+	return t.numbered(opCrossEntropy, logits, targets)
 }
 
 // Embed is the rows of table[v,d] with the given numbers: [len(ids),d].
 func (t *Tape[F]) Embed(table Ref, ids []int32) Ref {
-	lo := len(t.ints)
-	t.ints = append(t.ints, ids...)
-	return t.record(op[F]{kind: opEmbed, a: table, lo: int32(lo), hi: int32(len(t.ints))})
+	return t.numbered(opEmbed, table, ids)
+}
+
+func (t *Tape[F]) numbered(k kind, a Ref, numbers []int32) Ref {
+	p := t.begin(k, a, 0)
+	if p == nil {
+		return 0
+	}
+	p.lo = int32(len(t.ints))
+	t.ints = append(t.ints, numbers...)
+	p.hi = int32(len(t.ints))
+	return t.end(p)
 }
 
 // L2Norm is the length of a. At 0, where there is none, the gradient is 0.
-func (t *Tape[F]) L2Norm(a Ref) Ref { return t.record(op[F]{kind: opL2Norm, a: a}) }
+func (t *Tape[F]) L2Norm(a Ref) Ref { return t.record(opL2Norm, a, 0) }
 
 // Sum is the sum of all elements.
-func (t *Tape[F]) Sum(a Ref) Ref { return t.record(op[F]{kind: opSum, a: a}) }
+func (t *Tape[F]) Sum(a Ref) Ref { return t.record(opSum, a, 0) }
 
 // L2Retention is lambda·a: weight decay as a step of its own. The gradient of
 // lambda is not found.
 func (t *Tape[F]) L2Retention(a Ref, lambda F) Ref {
-	return t.record(op[F]{kind: opL2Retention, a: a, s: lambda})
+	return t.with(opL2Retention, a, 0, lambda, 0)
 }
 
 // Concat joins along an axis; all other dimensions agree.
@@ -216,40 +266,49 @@ func (t *Tape[F]) Concat(axis int, a ...Ref) Ref {
 	if len(a) == 0 || slices.ContainsFunc(a, func(r Ref) bool { return !t.valid(r) }) {
 		return t.fail(OpError{Op: "concat", Err: ErrRef})
 	}
-	lo := len(t.refs)
+	p := t.begin(opConcat, a[0], 0)
+	if p == nil {
+		return 0
+	}
+	p.lo, p.x = int32(len(t.refs)), int32(axis)
 	t.refs = append(t.refs, a...)
-	return t.record(op[F]{kind: opConcat, a: a[0], lo: int32(lo), hi: int32(len(t.refs)), x: int32(axis)})
+	p.hi = int32(len(t.refs))
+	return t.end(p)
 }
 
 // Slice is the elements of a's flat buffer from offset on, as many as shape
 // says; with offset 0 and all elements it gives a another shape.
 func (t *Tape[F]) Slice(a Ref, offset int, shape ...int) Ref {
-	want, ok := checked(shape)
-	if t.err == nil && t.valid(a) && (!ok || offset < 0 || offset > len(t.bufs[a].val)-want.size()) {
-		return t.fail(OpError{Op: "slice", Shapes: [][]int{t.Shape(a)}, Err: ErrRange,
-			Detail: plural(want.size(), "element") + " from " + strconv.Itoa(offset)})
+	p := t.begin(opSlice, a, 0)
+	if p == nil {
+		return 0
 	}
-	return t.record(op[F]{kind: opSlice, a: a, x: int32(offset), want: want})
+	want, ok := checked(shape)
+	if !ok || offset < 0 || offset > len(t.bufs[a].val)-want.size() {
+		return t.refuse(p, &detail{err: ErrRange, text: plural(want.size(), "element") + " from " + strconv.Itoa(offset)})
+	}
+	p.x, t.want = int32(offset), want
+	return t.end(p)
 }
 
 // NormSiLU is y/max(|y|, eps) with y = silu(a) over the whole of a, and
 // eps 1e-8: normalised features of a memory.
-func (t *Tape[F]) NormSiLU(a Ref) Ref { return t.record(op[F]{kind: opNormSiLU, a: a}) }
+func (t *Tape[F]) NormSiLU(a Ref) Ref { return t.record(opNormSiLU, a, 0) }
 
 // SphereProject divides every row of a by max(its length, 1e-8).
-func (t *Tape[F]) SphereProject(a Ref) Ref { return t.record(op[F]{kind: opSphere, a: a}) }
+func (t *Tape[F]) SphereProject(a Ref) Ref { return t.record(opSphere, a, 0) }
 
 // KLRetention is, row by row, softmax(alpha·log max(prior, 1e-8) − theta·a):
 // the step of a distribution that stays close to prior in relative entropy
 // (MIRAS, arXiv 2504.13173, equation 21). The gradients of alpha and theta are
 // not found.
 func (t *Tape[F]) KLRetention(a, prior Ref, alpha, theta F) Ref {
-	return t.record(op[F]{kind: opKLRetention, a: a, b: prior, s: alpha, r: theta})
+	return t.with(opKLRetention, a, prior, alpha, theta)
 }
 
 // StraightThrough is 1 where a > threshold and else 0; its gradient passes
 // unchanged (arXiv 1308.3432). Multiply with the result; a comparison of it
 // would have no gradient to pass.
 func (t *Tape[F]) StraightThrough(a Ref, threshold F) Ref {
-	return t.record(op[F]{kind: opStraight, a: a, s: threshold})
+	return t.with(opStraight, a, 0, threshold, 0)
 }

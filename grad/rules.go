@@ -19,7 +19,8 @@ type rule[F Float] struct {
 // eps is the clamp of everything that divides by a length or takes a logarithm.
 const eps = 1e-8
 
-// rules is the table: y is the result, d = dL/dy.
+// rules is the table: y is the result, d = dL/dy. Without a rule for the shape
+// it is that of a, which b, if there is one, shares.
 func rules[F Float]() [numKinds]rule[F] {
 	return [numKinds]rule[F]{
 		//                                                                      y                            gradients
@@ -28,28 +29,28 @@ func rules[F Float]() [numKinds]rule[F] {
 		opTranspose:    {"transpose", transposeShape[F], transpose[F], transposeBack[F]},             // aᵀ                          dᵀ
 		opOuter:        {"outer", outerShape[F], outer[F], outerBack[F]},                             // a bᵀ                        d·b, dᵀ·a
 		opDot:          {"dot", scalarOfTwo[F], dot[F], dotBack[F]},                                  // Σ a b                       d b, d a
-		opAdd:          {"add", same[F], add[F], addBack[F]},                                         // a + b                       d, d
-		opSub:          {"sub", same[F], sub[F], subBack[F]},                                         // a − b                       d, −d
-		opMul:          {"mul", same[F], mul[F], mulBack[F]},                                         // a b                         d b, d a
+		opAdd:          {"add", nil, add[F], addBack[F]},                                             // a + b                       d, d
+		opSub:          {"sub", nil, sub[F], subBack[F]},                                             // a − b                       d, −d
+		opMul:          {"mul", nil, mul[F], mulBack[F]},                                             // a b                         d b, d a
 		opAddRow:       {"addrow", rowShape[F], addRow[F], addRowBack[F]},                            // rows of a + b               d, Σ rows of d
 		opScaleBy:      {"scaleby", byShape[F], scaleBy[F], scaleByBack[F]},                          // a b, one b                  d b, Σ d a
-		opScale:        {"scale", same[F], scale[F], scaleBack[F]},                                   // s a                         s d
-		opNeg:          {"neg", same[F], neg[F], negBack[F]},                                         // −a                          −d
-		opSigmoid:      {"sigmoid", same[F], sigmoid[F], sigmoidBack[F]},                             // σ(a)                        d y(1−y)
-		opSoftplus:     {"softplus", same[F], softplus[F], softplusBack[F]},                          // log(1+eᵃ)                   d(1−e⁻ʸ)
-		opSiLU:         {"silu", same[F], silu[F], siluBack[F]},                                      // a σ(a)                      d(y + σ(a)(1−y))
-		opSoftmax:      {"softmax", same[F], softmax[F], softmaxBack[F]},                             // eᵃ/Σeᵃ, by rows             y(d − Σ d y)
+		opScale:        {"scale", nil, scale[F], scaleBack[F]},                                       // s a                         s d
+		opNeg:          {"neg", nil, neg[F], negBack[F]},                                             // −a                          −d
+		opSigmoid:      {"sigmoid", nil, sigmoid[F], sigmoidBack[F]},                                 // σ(a)                        d y(1−y)
+		opSoftplus:     {"softplus", nil, softplus[F], softplusBack[F]},                              // log(1+eᵃ)                   d(1−e⁻ʸ)
+		opSiLU:         {"silu", nil, silu[F], siluBack[F]},                                          // a σ(a)                      d(y + σ(a)(1−y))
+		opSoftmax:      {"softmax", nil, softmax[F], softmaxBack[F]},                                 // eᵃ/Σeᵃ, by rows             y(d − Σ d y)
 		opCrossEntropy: {"crossentropy", crossEntropyShape[F], crossEntropy[F], crossEntropyBack[F]}, // −mean log softmax(a)[target] d(softmax(a) − onehot)/n
 		opEmbed:        {"embed", embedShape[F], embed[F], embedBack[F]},                             // rows of a                   rows of d added
 		opL2Norm:       {"l2norm", scalar[F], l2Norm[F], l2NormBack[F]},                              // |a|                         d a/max(y, eps)
 		opSum:          {"sum", scalar[F], sum[F], sumBack[F]},                                       // Σ a                         d everywhere
-		opL2Retention:  {"l2retention", same[F], scale[F], scaleBack[F]},                             // s a                         s d
+		opL2Retention:  {"l2retention", nil, scale[F], scaleBack[F]},                                 // s a                         s d
 		opConcat:       {"concat", concatShape[F], concat[F], concatBack[F]},                         // a, b, …                     parts of d
 		opSlice:        {"slice", wanted[F], slice[F], sliceBack[F]},                                 // part of a                   d there, 0 elsewhere
-		opNormSiLU:     {"normsilu", same[F], normSiLU[F], normSiLUBack[F]},                          // z/max(|z|, eps), z = silu(a) see normalBack, siluPrime
-		opSphere:       {"sphereproject", same[F], sphere[F], sphereBack[F]},                         // rows of a/max(|a|, eps)     see normalBack
-		opKLRetention:  {"klretention", same[F], klRetention[F], klRetentionBack[F]},                 // softmax(s log b − r a)      −r z, s z/b with z = softmax's
-		opStraight:     {"straightthrough", same[F], straight[F], straightBack[F]},                   // [a > s]                     d
+		opNormSiLU:     {"normsilu", nil, normSiLU[F], normSiLUBack[F]},                              // z/max(|z|, eps), z = silu(a) see normalBack, siluPrime
+		opSphere:       {"sphereproject", nil, sphere[F], sphereBack[F]},                             // rows of a/max(|a|, eps)     see normalBack
+		opKLRetention:  {"klretention", nil, klRetention[F], klRetentionBack[F]},                     // softmax(s log b − r a)      −r z, s z/b with z = softmax's
+		opStraight:     {"straightthrough", nil, straight[F], straightBack[F]},                       // [a > s]                     d
 		opOpaque:       {name: "opaque", back: opaqueBack[F]},                                        // what the caller says        what is registered
 	}
 }

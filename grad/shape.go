@@ -8,15 +8,6 @@ func unfit(format string, args ...any) error {
 	return &detail{err: ErrShape, text: fmt.Sprintf(format, args...)}
 }
 
-// same is the shape of a, which b, if there is one, shares.
-func same[F Float](t *Tape[F], o *op[F]) (dims, error) {
-	s := t.bufs[o.a].shape
-	if o.b != 0 && t.bufs[o.b].shape != s || s.cols() == 0 {
-		return dims{}, ErrShape
-	}
-	return s, nil
-}
-
 func scalar[F Float](*Tape[F], *op[F]) (dims, error) { return dims{}, nil }
 
 func scalarOfTwo[F Float](t *Tape[F], o *op[F]) (dims, error) {
@@ -26,7 +17,7 @@ func scalarOfTwo[F Float](t *Tape[F], o *op[F]) (dims, error) {
 	return dims{}, nil
 }
 
-func wanted[F Float](_ *Tape[F], o *op[F]) (dims, error) { return o.want, nil }
+func wanted[F Float](t *Tape[F], _ *op[F]) (dims, error) { return t.want, nil }
 
 func matMulShape[F Float](t *Tape[F], o *op[F]) (dims, error) {
 	a, b := t.bufs[o.a].shape, t.bufs[o.b].shape

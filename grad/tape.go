@@ -33,6 +33,11 @@ func (s dims) slice() []int {
 	return r
 }
 
+// is reports equality; sizes beyond the rank are 0.
+func (s *dims) is(o *dims) bool {
+	return s.d[0] == o.d[0] && s.d[1] == o.d[1] && s.d[2] == o.d[2] && s.d[3] == o.d[3] && s.rank == o.rank
+}
+
 func (s dims) size() int {
 	n := 1
 	for _, d := range s.d[:s.rank] {
@@ -110,6 +115,7 @@ type Tape[F Float] struct {
 	grads   arena[F]
 	back    OpaqueBack[F]
 	one     [1]F
+	want    dims  // the shape asked of slice
 	unheld  op[F] // where an operation lives that is not recorded
 
 	config
