@@ -288,8 +288,11 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 			return Weight{}, err
 		}
 		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values, cut otherwise
-			t := append(slices.Clone(first.Transform), Transform{Kind: Reshape, Shape: shape})
-			return Weight{Name: name, Shape: shape, Sources: first.Sources, Transform: t}, nil
+			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
+			if c.Source != GGUF {
+				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
+			}
+			return w, nil
 		}
 		return fuse(Weight{Name: name, Shape: shape}, parts)
 	}
