@@ -206,7 +206,7 @@ func readAll[F record.Float](t *testing.T, file string) (out []*record.Param[F])
 			t.Fatal(err)
 		}
 		f, _ := v.F32()
-		p := &record.Param[F]{Name: x.Name, Shape: append(tensor.Shape(nil), v.Shape...), Value: make([]F, len(f)), Grad: make([]F, len(f))}
+		p := &record.Param[F]{Name: x.Name, Shape: append(tensor.Shape(nil), v.Shape...), Value: make([]F, len(f))}
 		for i := range f {
 			p.Value[i] = F(f[i])
 		}

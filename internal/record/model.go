@@ -65,6 +65,7 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if len(p.Inputs) != 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "want a plan from tokens and rows to the logits of a head, its last instruction")
 	}
+	params.makeGrads()
 	adapters := table[F]()
 	for i := range p.Instructions {
 		if adapters[p.Instructions[i].Op] == nil {

@@ -244,32 +244,39 @@ func TestAttach(t *testing.T) {
 }
 
 // TestCheckpointMemory: a deep model takes much less memory when layers are
-// computed twice, and gradients are the same bits in float32, too.
+// computed twice, and gradients are the same bits in float32, too, with any
+// number of threads.
 func TestCheckpointMemory(t *testing.T) {
 	l := llama{64, 8, 4, 160, 50}
-	var bytes [2]int64
-	var grads [2][]float32
-	for i := range 2 {
+	step := func(checkpoint bool, p *pool.Pool) (g []float32, bytes int64) {
 		m := l.open(t)
-		m.Checkpoint = i == 1
-		tape := grad.New(m.Registry())
-		loss, err := m.Loss(tape, l.batch(4, 256))
+		m.Checkpoint, m.Pool = checkpoint, p
+		tape := grad.New(m.Registry(), grad.Threads(p))
+		loss, err := m.Loss(tape, l.batch(4, 200))
 		if err == nil {
 			err = tape.Backward(loss)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes[i] = m.Bytes(tape)
 		for _, p := range m.Params().All() {
-			grads[i] = append(grads[i], p.Grad...)
+			g = append(g, p.Grad...)
+		}
+		return g, m.Bytes(tape)
+	}
+	p := pool.New(3)
+	defer p.Close()
+	want, bytes := step(false, nil)
+	for _, c := range []struct {
+		checkpoint bool
+		p          *pool.Pool
+	}{{true, nil}, {false, p}, {true, p}} {
+		got, n := step(c.checkpoint, c.p)
+		if !slices.Equal(got, want) {
+			t.Errorf("layers computed twice %v, threads %v: gradients are not the same", c.checkpoint, c.p != nil)
+		}
+		if c.checkpoint && 2*n > bytes {
+			t.Errorf("%d bytes when layers are computed twice, %d when not", n, bytes)
 		}
 	}
-	if !slices.Equal(grads[0], grads[1]) {
-		t.Error("gradients are not the same")
-	}
-	if 2*bytes[1] > bytes[0] {
-		t.Errorf("%d bytes when layers are computed twice, %d when not", bytes[1], bytes[0])
-	}
-	t.Logf("%.1f MiB, %.1f MiB when layers are computed twice", float64(bytes[0])/(1<<20), float64(bytes[1])/(1<<20))
 }

@@ -251,7 +251,7 @@ func TestLoRA(t *testing.T) {
 
 func (k *sketch) pair(name string, shape tensor.Shape, rank int) (a, b *record.Param[float64]) {
 	made := func(suffix string, rows, cols int) *record.Param[float64] {
-		p := &record.Param[float64]{Name: name + suffix, Shape: tensor.Shape{rows, cols}, Value: make([]float64, rows*cols), Grad: make([]float64, rows*cols)}
+		p := &record.Param[float64]{Name: name + suffix, Shape: tensor.Shape{rows, cols}, Value: make([]float64, rows*cols)}
 		for i := range p.Value {
 			p.Value[i] = 0.4 * k.rng.NormFloat64()
 		}

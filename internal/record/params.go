@@ -14,11 +14,13 @@ type Param[F Float] struct {
 	Name  string // of the file: "model.layers.0.self_attn.q_proj.weight"
 	Shape tensor.Shape
 	Value []F // row-major
-	Grad  []F // added to by backward passes; nil = frozen
+	Grad  []F // backward passes add to it; made by [New], nil while frozen
+
+	frozen bool
 }
 
 // Frozen reports whether no gradient of the tensor is wanted.
-func (p *Param[F]) Frozen() bool { return p.Grad == nil }
+func (p *Param[F]) Frozen() bool { return p.frozen }
 
 // Params are the tensors that a model's plan reads, by the names of its file,
 // in the order of their first use.
@@ -49,7 +51,6 @@ func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, b
 			} else if err := q.empty(b.Name); err != nil {
 				return nil, err
 			}
-			q.Grad = make([]F, len(q.Value))
 			p.add(q)
 		}
 	}
@@ -133,14 +134,20 @@ func (p *Params[F]) Get(name string) (*Param[F], bool) {
 	return q, ok
 }
 
-// Train freezes every tensor for which wanted is false and gives the others a
-// gradient of zeros. It takes effect at the next [New].
+// Train freezes every tensor for which wanted is false, and no other: at first
+// none is. It takes effect at the next [New].
 func (p *Params[F]) Train(wanted func(*Param[F]) bool) {
 	for _, q := range p.list {
-		switch {
-		case !wanted(q):
+		if q.frozen = !wanted(q); q.frozen {
 			q.Grad = nil
-		case q.Grad == nil:
+		}
+	}
+}
+
+// makeGrads gives what is trained a gradient of zeros, where it has none yet.
+func (p *Params[F]) makeGrads() {
+	for _, q := range p.list {
+		if !q.frozen && q.Grad == nil {
 			q.Grad = make([]F, len(q.Value))
 		}
 	}

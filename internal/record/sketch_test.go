@@ -152,6 +152,7 @@ type trial[F record.Float] struct {
 	params *record.Params[F]
 	m      *record.Model[F]
 	batch  *record.Batch
+	quiet  *grad.Tape[F] // does not record
 }
 
 func open[F record.Float](t *testing.T, m *compile.Model, find func(string) (tensor.View, bool), setup func(*record.Params[F])) *trial[F] {
@@ -189,12 +190,15 @@ func (k *sketch) find(name string) (tensor.View, bool) { v, ok := k.values[name]
 // loss computes without recording.
 func (r *trial[F]) loss() float64 {
 	r.t.Helper()
-	t := grad.New(r.m.Registry(), grad.Recording(false))
-	l, err := r.m.Loss(t, r.batch)
+	if r.quiet == nil {
+		r.quiet = grad.New(r.m.Registry(), grad.Recording(false))
+	}
+	r.quiet.Reset()
+	l, err := r.m.Loss(r.quiet, r.batch)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return float64(t.Value(l)[0])
+	return float64(r.quiet.Value(l)[0])
 }
 
 // gradients records and goes back, and returns a copy of all gradients.
