@@ -239,13 +239,14 @@ func (b *queries[F]) backward() {
 	for i := range b.n {
 		lo, hi := b.sees(i)
 		probs, grads := s[i*ld:][:ld], d[i*ld:][:ld]
-		clear(probs[:lo])
-		clear(probs[hi:cols])
-		clear(grads[:lo])
-		clear(grads[hi:cols])
-		exps(probs[lo:hi], b.lse[(b.first+b.at+i)*b.Q+b.head])
+		first, end := lo&^(tileCols-1), (hi+tileCols-1)&^(tileCols-1) // whole vectors
+		exps(probs[first:end], b.lse[(b.first+b.at+i)*b.Q+b.head])
+		for _, row := range [...][]F{probs, grads} {
+			clear(row[:lo])
+			clear(row[hi:max(cols, end)])
+		}
 		at := i * b.Q * b.vdim
-		weigh(grads[lo:hi], probs[lo:hi], Dot(dy[at:at+b.vdim], out[at:at+b.vdim]))
+		weigh(grads[first:end], probs[first:end], Dot(dy[at:at+b.vdim], out[at:at+b.vdim]))
 		if b.Softcap > 0 {
 			for j, v := range b.desk.capped[i*ld+lo : i*ld+hi] {
 				t := v / b.Softcap

@@ -87,6 +87,9 @@ func (g *gemm) block(p *panel, i0, m, j0, n int) {
 			for r := 0; r < m; r += x.rows {
 				x.at(r, m)
 				next.some()
+				if t == 0 {
+					x.expect(r, m, k)
+				}
 				dst := g.dst[(i0+r)*g.ldd+j0+t:]
 				if w.cols < tileCols {
 					p.edge(dst, g.ldd, &x, &w, k)
@@ -158,6 +161,13 @@ type leftRows struct {
 // at goes to rows from r of m.
 func (x *leftRows) at(r, m int) {
 	x.v, x.n = x.all[r/x.rows*x.group:], min(x.rows, m-r)
+}
+
+// expect asks for the rows after those from r, which lie where they were made.
+func (x *leftRows) expect(r, m, k int) {
+	if n := min(x.rows, m-r-x.rows); n > 0 && !x.byColumns {
+		prefetch(x.all[(r/x.rows+1)*x.group:], x.stride, k, n)
+	}
 }
 
 // left returns m rows from i0 of columns from c, packed if they lie across

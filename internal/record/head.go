@@ -6,9 +6,10 @@ import (
 	"atenia/plan"
 )
 
-// headRows rows of logits have their gradient found at a time, so that it never
-// exists for all rows at once.
-const headRows = 256
+// headValues logits, at most, have their gradient found at a time, so that it
+// never exists for all rows of a large vocabulary at once. Fewer would add to
+// the gradient of the weight more often.
+const headValues = 8 << 20
 
 // A head is the bound projection to logits with the cross-entropy of the labels.
 // Its register is the loss.
@@ -73,8 +74,9 @@ func headBack[F Float](b *grad.OpaqueBack[F]) {
 		dx.sum()
 		return
 	}
-	for lo := 0; lo < len(sums); lo += headRows {
-		rows := min(headRows, len(sums)-lo)
+	most := max(1, headValues/h.vocab)
+	for lo := 0; lo < len(sums); lo += most {
+		rows := min(most, len(sums)-lo)
 		scratch.reset()
 		part := logits[lo*h.vocab : (lo+rows)*h.vocab]
 		d := scratch.zeros(len(part))
