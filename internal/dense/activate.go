@@ -65,7 +65,11 @@ func ActivateMul[F Float](a Activation, dst, gate, up []F) {
 // ActivateMulBack adds to dgate and dup the gradients of [ActivateMul].
 func ActivateMulBack[F Float](a Activation, dgate, dup, gate, up, dy []F) {
 	var piece [pieceLen]F
-	for i := 0; i < len(dy); i += pieceLen {
+	first := 0
+	if single[F]() && a == SiLU {
+		first = siluMulBack32(singles(dgate), singles(dup), singles(gate), singles(up), singles(dy))
+	}
+	for i := first; i < len(dy); i += pieceLen {
 		n := min(pieceLen, len(dy)-i)
 		part, d := piece[:n], dy[i:i+n]
 		Activate(a, part, gate[i:i+n])

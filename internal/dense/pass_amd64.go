@@ -211,3 +211,18 @@ func scaleAddOuter32(m []float32, r, s float32, x, y []float32) {
 	}
 	scaleAddOuterGeneric(m, r, s, x, y, n)
 }
+
+// siluMulBack32 does the first values, as many as it returns.
+func siluMulBack32(dgate, dup, gate, up, dy []float32) int {
+	n := whole(len(dy))
+	if n == 0 {
+		return 0
+	}
+	dgate, dup, gate, up = dgate[:n], dup[:n], gate[:n], up[:n]
+	if wide() {
+		siluMulBackAVX512(&dgate[0], &dup[0], &gate[0], &up[0], &dy[0], n)
+	} else {
+		siluMulBackAVX2(&dgate[0], &dup[0], &gate[0], &up[0], &dy[0], n)
+	}
+	return n
+}

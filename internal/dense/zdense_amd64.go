@@ -54,6 +54,11 @@ func siluSlopeAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func geluTanhSlopeAVX2(dst *float32, x *float32, n int)
 
+// siluMulBackAVX2 adds the gradients of silu(gate)·up.
+//
+//go:noescape
+func siluMulBackAVX2(dgate *float32, dup *float32, gate *float32, up *float32, dy *float32, n int)
+
 // sumExpsAVX2 adds e^(x−c) to 16 lanes.
 //
 //go:noescape
@@ -168,6 +173,11 @@ func siluSlopeAVX512(dst *float32, x *float32, n int)
 //
 //go:noescape
 func geluTanhSlopeAVX512(dst *float32, x *float32, n int)
+
+// siluMulBackAVX512 adds the gradients of silu(gate)·up.
+//
+//go:noescape
+func siluMulBackAVX512(dgate *float32, dup *float32, gate *float32, up *float32, dy *float32, n int)
 
 // sumExpsAVX512 adds e^(x−c) to 16 lanes.
 //

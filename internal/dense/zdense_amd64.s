@@ -911,6 +911,155 @@ GLOBL f32_3d372713<>(SB), RODATA|NOPTR, $4
 DATA f32_3e095d4f<>+0(SB)/4, $0x3e095d4f
 GLOBL f32_3e095d4f<>(SB), RODATA|NOPTR, $4
 
+// func siluMulBackAVX2(dgate *float32, dup *float32, gate *float32, up *float32, dy *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siluMulBackAVX2(SB), NOSPLIT, $0-48
+	MOVQ dgate+0(FP), AX
+	MOVQ dup+8(FP), CX
+	MOVQ gate+16(FP), DX
+	MOVQ up+24(FP), BX
+	MOVQ dy+32(FP), SI
+	MOVQ n+40(FP), DI
+
+loop11:
+	VMOVUPS      (DX), Y0
+	VMOVUPS      (SI), Y1
+	VBROADCASTSS signBit<>+0(SB), Y2
+	VXORPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_42b20000<>+0(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS f32_4b400000<>+0(SB), Y4
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y5
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y2, Y5, Y6
+	VSUBPS       Y4, Y6, Y5
+	VBROADCASTSS f32_bf318000<>+0(SB), Y7
+	VFMADD231PS  Y5, Y7, Y2
+	VBROADCASTSS f32_395e8083<>+0(SB), Y7
+	VFMADD231PS  Y5, Y7, Y2
+	VBROADCASTSS f32_39506967<>+0(SB), Y5
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3c088908<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f000000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VPSUBD       Y4, Y6, Y6
+	VPSRAD       $0x01, Y6, Y2
+	VPSUBD       Y2, Y6, Y6
+	VBROADCASTSS bias<>+0(SB), Y4
+	VPADDD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VBROADCASTSS bias<>+0(SB), Y4
+	VPADDD       Y4, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y2, Y6, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      (CX), Y3
+	VDIVPS       Y2, Y0, Y4
+	VMULPS       Y4, Y1, Y4
+	VADDPS       Y3, Y4, Y3
+	VMOVUPS      Y3, (CX)
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y3, Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      (AX), Y2
+	VMOVUPS      (BX), Y3
+	VMULPS       Y0, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(DX), Y0
+	VMOVUPS      32(SI), Y1
+	VBROADCASTSS signBit<>+0(SB), Y2
+	VXORPS       Y2, Y0, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_42b20000<>+0(SB), Y4
+	VMINPS       Y2, Y4, Y2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VBROADCASTSS f32_4b400000<>+0(SB), Y4
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Y5
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  Y2, Y5, Y6
+	VSUBPS       Y4, Y6, Y5
+	VBROADCASTSS f32_bf318000<>+0(SB), Y7
+	VFMADD231PS  Y5, Y7, Y2
+	VBROADCASTSS f32_395e8083<>+0(SB), Y7
+	VFMADD231PS  Y5, Y7, Y2
+	VBROADCASTSS f32_39506967<>+0(SB), Y5
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3c088908<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f000000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VBROADCASTSS f32_3f800000<>+0(SB), Y7
+	VFMADD213PS  Y7, Y2, Y5
+	VPSUBD       Y4, Y6, Y6
+	VPSRAD       $0x01, Y6, Y2
+	VPSUBD       Y2, Y6, Y6
+	VBROADCASTSS bias<>+0(SB), Y4
+	VPADDD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VBROADCASTSS bias<>+0(SB), Y4
+	VPADDD       Y4, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y5, Y2, Y2
+	VMULPS       Y2, Y6, Y2
+	VADDPS       Y3, Y2, Y2
+	VMOVUPS      32(CX), Y3
+	VDIVPS       Y2, Y0, Y4
+	VMULPS       Y4, Y1, Y4
+	VADDPS       Y3, Y4, Y3
+	VMOVUPS      Y3, 32(CX)
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VDIVPS       Y2, Y3, Y2
+	VBROADCASTSS f32_3f800000<>+0(SB), Y3
+	VBROADCASTSS f32_3f800000<>+0(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMULPS       Y0, Y4, Y0
+	VADDPS       Y3, Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(AX), Y2
+	VMOVUPS      32(BX), Y3
+	VMULPS       Y0, Y3, Y0
+	VMULPS       Y0, Y1, Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, SI
+	SUBQ         $0x10, DI
+	JNZ          loop11
+	VZEROUPPER
+	RET
+
 // func sumExpsAVX2(acc *float32, x *float32, n int, c float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·sumExpsAVX2(SB), NOSPLIT, $0-28
@@ -920,9 +1069,9 @@ TEXT ·sumExpsAVX2(SB), NOSPLIT, $0-28
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
-loop11:
+loop12:
 	SUBQ         $0x00000010, CX
-	JL           tail12
+	JL           tail13
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS c+24(FP), Y3
 	VSUBPS       Y3, Y2, Y2
@@ -1010,9 +1159,9 @@ loop11:
 	VMULPS       Y2, Y5, Y2
 	VADDPS       Y2, Y1, Y1
 	ADDQ         $0x00000040, DX
-	JMP          loop11
+	JMP          loop12
 
-tail12:
+tail13:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VZEROUPPER
@@ -1028,9 +1177,9 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	VBROADCASTSS negInf<>+0(SB), Y2
 	VBROADCASTSS negInf<>+0(SB), Y3
 
-loop14:
+loop15:
 	SUBQ    $0x20, CX
-	JL      odd15
+	JL      odd16
 	VMOVUPS (AX), Y4
 	VMAXPS  Y0, Y4, Y0
 	VMOVUPS 32(AX), Y4
@@ -1040,17 +1189,17 @@ loop14:
 	VMOVUPS 96(AX), Y4
 	VMAXPS  Y3, Y4, Y3
 	ADDQ    $0x00000080, AX
-	JMP     loop14
+	JMP     loop15
 
-odd15:
+odd16:
 	ADDQ    $0x20, CX
-	JZ      done16
+	JZ      done17
 	VMOVUPS (AX), Y4
 	VMAXPS  Y0, Y4, Y0
 	VMOVUPS 32(AX), Y4
 	VMAXPS  Y1, Y4, Y1
 
-done16:
+done17:
 	VMAXPS       Y3, Y2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMAXPS       Y1, Y0, Y0
@@ -1079,9 +1228,9 @@ TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop17:
+loop18:
 	SUBQ        $0x00000020, CX
-	JL          tail18
+	JL          tail19
 	VMOVUPS     (DX), Y4
 	VFMADD231PS (BX), Y4, Y0
 	VMOVUPS     32(DX), Y4
@@ -1092,11 +1241,11 @@ loop17:
 	VFMADD231PS 96(BX), Y4, Y3
 	ADDQ        $0x00000080, DX
 	ADDQ        $0x00000080, BX
-	JMP         loop17
+	JMP         loop18
 
-tail18:
+tail19:
 	ADDQ        $0x00000020, CX
-	JZ          done19
+	JZ          done20
 	VMOVUPS     (DX), Y4
 	VFMADD231PS (BX), Y4, Y0
 	VMOVUPS     32(DX), Y4
@@ -1104,7 +1253,7 @@ tail18:
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
 
-done19:
+done20:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -1121,7 +1270,7 @@ TEXT ·matVecAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+24(FP), BX
 	MOVQ n+32(FP), SI
 
-row20:
+row21:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1129,9 +1278,9 @@ row20:
 	MOVQ   DX, DI
 	MOVQ   SI, R8
 
-loop21:
+loop22:
 	SUBQ        $0x20, R8
-	JL          tail22
+	JL          tail23
 	VMOVUPS     (CX), Y4
 	VFMADD231PS (DI), Y4, Y0
 	VMOVUPS     32(CX), Y4
@@ -1142,11 +1291,11 @@ loop21:
 	VFMADD231PS 96(DI), Y4, Y3
 	ADDQ        $0x00000080, CX
 	ADDQ        $0x00000080, DI
-	JMP         loop21
+	JMP         loop22
 
-tail22:
+tail23:
 	ADDQ        $0x20, R8
-	JZ          done23
+	JZ          done24
 	VMOVUPS     (CX), Y4
 	VFMADD231PS (DI), Y4, Y0
 	VMOVUPS     32(CX), Y4
@@ -1154,7 +1303,7 @@ tail22:
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DI
 
-done23:
+done24:
 	VADDPS       Y2, Y0, Y0
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
@@ -1166,7 +1315,7 @@ done23:
 	VMOVSS       X1, (AX)
 	ADDQ         $0x04, AX
 	DECQ         BX
-	JNZ          row20
+	JNZ          row21
 	VZEROUPPER
 	RET
 
@@ -1179,9 +1328,9 @@ TEXT ·matVecTAVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+32(FP), BX
 	MOVQ n+40(FP), SI
 
-columns26:
+columns27:
 	CMPQ   SI, $0x40
-	JL     next25
+	JL     next26
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1194,7 +1343,7 @@ columns26:
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row27:
+row28:
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  (DI), Y8, Y0
 	VFMADD231PS  32(DI), Y8, Y1
@@ -1207,7 +1356,7 @@ row27:
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row27
+	JNZ          row28
 	VADDPS       (AX), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	VADDPS       32(AX), Y1, Y1
@@ -1227,26 +1376,26 @@ row27:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, SI
-	JMP          columns26
+	JMP          columns27
 
-next25:
-columns29:
+next26:
+columns30:
 	CMPQ   SI, $0x10
-	JL     next28
+	JL     next29
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   CX, DI
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row30:
+row31:
 	VBROADCASTSS (R8), Y2
 	VFMADD231PS  (DI), Y2, Y0
 	VFMADD231PS  32(DI), Y2, Y1
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row30
+	JNZ          row31
 	VADDPS       (AX), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	VADDPS       32(AX), Y1, Y1
@@ -1254,9 +1403,9 @@ row30:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, SI
-	JMP          columns29
+	JMP          columns30
 
-next28:
+next29:
 	VZEROUPPER
 	RET
 
@@ -1270,14 +1419,14 @@ TEXT ·addOuterAVX2(SB), NOSPLIT, $0-52
 	MOVQ         stride+32(FP), SI
 	VBROADCASTSS s+48(FP), Y0
 
-row31:
+row32:
 	VBROADCASTSS (CX), Y1
 	VMULPS       Y0, Y1, Y1
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop32:
+loop33:
 	VMOVUPS     (DI), Y2
 	VFMADD231PS (R8), Y1, Y2
 	VMOVUPS     Y2, (DI)
@@ -1287,11 +1436,11 @@ loop32:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop32
+	JNZ         loop33
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row31
+	JNZ         row32
 	VZEROUPPER
 	RET
 
@@ -1306,14 +1455,14 @@ TEXT ·scaleAddOuterAVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS s+48(FP), Y0
 	VBROADCASTSS r+52(FP), Y1
 
-row33:
+row34:
 	VBROADCASTSS (CX), Y2
 	VMULPS       Y0, Y2, Y2
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop34:
+loop35:
 	VMOVUPS     (DI), Y3
 	VMULPS      Y1, Y3, Y3
 	VFMADD231PS (R8), Y2, Y3
@@ -1325,11 +1474,11 @@ loop34:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop34
+	JNZ         loop35
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row33
+	JNZ         row34
 	VZEROUPPER
 	RET
 
@@ -1338,15 +1487,15 @@ loop34:
 TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows35
-	CMPQ       AX, $0x02
 	JE         rows36
-	CMPQ       AX, $0x03
+	CMPQ       AX, $0x02
 	JE         rows37
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x03
 	JE         rows38
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x04
 	JE         rows39
+	CMPQ       AX, $0x05
+	JE         rows40
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1386,9 +1535,9 @@ TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-88
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	SUBQ       $0x02, BX
-	JL         tail43
+	JL         tail44
 
-loop40:
+loop41:
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -1434,11 +1583,11 @@ loop40:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop40
+	JGE          loop41
 
-tail43:
+tail44:
 	ADDQ         $0x02, BX
-	JZ           done42
+	JZ           done43
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -1463,7 +1612,7 @@ tail43:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done42:
+done43:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1505,7 +1654,7 @@ done42:
 	VZEROUPPER
 	RET
 
-rows35:
+rows36:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1517,9 +1666,9 @@ rows35:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	SUBQ       $0x02, BX
-	JL         tail47
+	JL         tail48
 
-loop44:
+loop45:
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -1534,11 +1683,11 @@ loop44:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop44
+	JGE          loop45
 
-tail47:
+tail48:
 	ADDQ         $0x02, BX
-	JZ           done46
+	JZ           done47
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -1547,7 +1696,7 @@ tail47:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000004, DX
 
-done46:
+done47:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1559,7 +1708,7 @@ done46:
 	VZEROUPPER
 	RET
 
-rows36:
+rows37:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1578,9 +1727,9 @@ rows36:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	SUBQ       $0x02, BX
-	JL         tail51
+	JL         tail52
 
-loop48:
+loop49:
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -1601,11 +1750,11 @@ loop48:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop48
+	JGE          loop49
 
-tail51:
+tail52:
 	ADDQ         $0x02, BX
-	JZ           done50
+	JZ           done51
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -1617,7 +1766,7 @@ tail51:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000004, DX
 
-done50:
+done51:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1635,7 +1784,7 @@ done50:
 	VZEROUPPER
 	RET
 
-rows37:
+rows38:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1659,9 +1808,9 @@ rows37:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	SUBQ       $0x02, BX
-	JL         tail55
+	JL         tail56
 
-loop52:
+loop53:
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -1688,11 +1837,11 @@ loop52:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop52
+	JGE          loop53
 
-tail55:
+tail56:
 	ADDQ         $0x02, BX
-	JZ           done54
+	JZ           done55
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -1707,7 +1856,7 @@ tail55:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000004, DX
 
-done54:
+done55:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1731,7 +1880,7 @@ done54:
 	VZEROUPPER
 	RET
 
-rows38:
+rows39:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1760,9 +1909,9 @@ rows38:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	SUBQ       $0x02, BX
-	JL         tail59
+	JL         tail60
 
-loop56:
+loop57:
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -1795,11 +1944,11 @@ loop56:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop56
+	JGE          loop57
 
-tail59:
+tail60:
 	ADDQ         $0x02, BX
-	JZ           done58
+	JZ           done59
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -1817,7 +1966,7 @@ tail59:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000004, DX
 
-done58:
+done59:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1847,7 +1996,7 @@ done58:
 	VZEROUPPER
 	RET
 
-rows39:
+rows40:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1882,9 +2031,9 @@ rows39:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	SUBQ       $0x02, BX
-	JL         tail63
+	JL         tail64
 
-loop60:
+loop61:
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -1924,11 +2073,11 @@ loop60:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop60
+	JGE          loop61
 
-tail63:
+tail64:
 	ADDQ         $0x02, BX
-	JZ           done62
+	JZ           done63
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -1950,7 +2099,7 @@ tail63:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done62:
+done63:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1991,15 +2140,15 @@ done62:
 TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows64
-	CMPQ       AX, $0x02
 	JE         rows65
-	CMPQ       AX, $0x03
+	CMPQ       AX, $0x02
 	JE         rows66
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x03
 	JE         rows67
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x04
 	JE         rows68
+	CMPQ       AX, $0x05
+	JE         rows69
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2037,9 +2186,9 @@ TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-88
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	SUBQ       $0x02, BX
-	JL         tail72
+	JL         tail73
 
-loop69:
+loop70:
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -2085,11 +2234,11 @@ loop69:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop69
+	JGE          loop70
 
-tail72:
+tail73:
 	ADDQ         $0x02, BX
-	JZ           done71
+	JZ           done72
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -2113,7 +2262,7 @@ tail72:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, DX
 
-done71:
+done72:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2155,7 +2304,7 @@ done71:
 	VZEROUPPER
 	RET
 
-rows64:
+rows65:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2168,9 +2317,9 @@ rows64:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	SUBQ       $0x02, BX
-	JL         tail76
+	JL         tail77
 
-loop73:
+loop74:
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -2186,11 +2335,11 @@ loop73:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop73
+	JGE          loop74
 
-tail76:
+tail77:
 	ADDQ         $0x02, BX
-	JZ           done75
+	JZ           done76
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -2199,7 +2348,7 @@ tail76:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DX
 
-done75:
+done76:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2211,7 +2360,7 @@ done75:
 	VZEROUPPER
 	RET
 
-rows65:
+rows66:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2229,9 +2378,9 @@ rows65:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	SUBQ       $0x02, BX
-	JL         tail80
+	JL         tail81
 
-loop77:
+loop78:
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -2253,11 +2402,11 @@ loop77:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop77
+	JGE          loop78
 
-tail80:
+tail81:
 	ADDQ         $0x02, BX
-	JZ           done79
+	JZ           done80
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -2269,7 +2418,7 @@ tail80:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, DX
 
-done79:
+done80:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2287,7 +2436,7 @@ done79:
 	VZEROUPPER
 	RET
 
-rows66:
+rows67:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2310,9 +2459,9 @@ rows66:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	SUBQ       $0x02, BX
-	JL         tail84
+	JL         tail85
 
-loop81:
+loop82:
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -2340,11 +2489,11 @@ loop81:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop81
+	JGE          loop82
 
-tail84:
+tail85:
 	ADDQ         $0x02, BX
-	JZ           done83
+	JZ           done84
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -2359,7 +2508,7 @@ tail84:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, DX
 
-done83:
+done84:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2383,7 +2532,7 @@ done83:
 	VZEROUPPER
 	RET
 
-rows67:
+rows68:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2411,9 +2560,9 @@ rows67:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	SUBQ       $0x02, BX
-	JL         tail88
+	JL         tail89
 
-loop85:
+loop86:
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -2447,11 +2596,11 @@ loop85:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop85
+	JGE          loop86
 
-tail88:
+tail89:
 	ADDQ         $0x02, BX
-	JZ           done87
+	JZ           done88
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -2469,7 +2618,7 @@ tail88:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DX
 
-done87:
+done88:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2499,7 +2648,7 @@ done87:
 	VZEROUPPER
 	RET
 
-rows68:
+rows69:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2532,9 +2681,9 @@ rows68:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	SUBQ       $0x02, BX
-	JL         tail92
+	JL         tail93
 
-loop89:
+loop90:
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2574,11 +2723,11 @@ loop89:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop89
+	JGE          loop90
 
-tail92:
+tail93:
 	ADDQ         $0x02, BX
-	JZ           done91
+	JZ           done92
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2599,7 +2748,7 @@ tail92:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         SI, DX
 
-done91:
+done92:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2647,7 +2796,7 @@ TEXT ·pack32AVX2(SB), $1024-32
 	LEAQ (DI)(CX*4), R8
 	LEAQ (R8)(CX*4), R9
 
-loop93:
+loop94:
 	PREFETCHT1     1024(AX)
 	VMOVDQU        (AX), Y0
 	VMOVDQU        Y0, (SP)
@@ -2894,7 +3043,7 @@ loop93:
 	VMOVDQU        Y0, 992(DX)
 	ADDQ           $0x00000400, DX
 	SUBQ           $0x10, BX
-	JNZ            loop93
+	JNZ            loop94
 	VZEROUPPER
 	RET
 
@@ -2907,12 +3056,12 @@ TEXT ·copy16AVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+24(FP), BX
 	MOVQ n+40(FP), SI
 
-row94:
+row95:
 	MOVQ CX, DI
 	MOVQ AX, R8
 	MOVQ groups+32(FP), R9
 
-group95:
+group96:
 	VMOVUPS (DI), Y0
 	VMOVUPS Y0, (R8)
 	VMOVUPS 32(DI), Y0
@@ -2920,11 +3069,11 @@ group95:
 	ADDQ    $0x00000040, DI
 	ADDQ    DX, R8
 	DECQ    R9
-	JNZ     group95
+	JNZ     group96
 	ADDQ    BX, CX
 	ADDQ    $0x00000040, AX
 	DECQ    SI
-	JNZ     row94
+	JNZ     row95
 	VZEROUPPER
 	RET
 
@@ -2937,12 +3086,12 @@ TEXT ·copy12AVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+24(FP), BX
 	MOVQ n+40(FP), SI
 
-row96:
+row97:
 	MOVQ CX, DI
 	MOVQ AX, R8
 	MOVQ groups+32(FP), R9
 
-group97:
+group98:
 	VMOVUPS (DI), Y0
 	VMOVUPS Y0, (R8)
 	VMOVUPS 32(DI), X0
@@ -2950,11 +3099,11 @@ group97:
 	ADDQ    $0x00000030, DI
 	ADDQ    DX, R8
 	DECQ    R9
-	JNZ     group97
+	JNZ     group98
 	ADDQ    BX, CX
 	ADDQ    $0x00000030, AX
 	DECQ    SI
-	JNZ     row96
+	JNZ     row97
 	VZEROUPPER
 	RET
 
@@ -2966,18 +3115,18 @@ TEXT ·prefetchRowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ stride+16(FP), DX
 	MOVQ n+24(FP), BX
 
-row98:
+row99:
 	MOVQ AX, SI
 	MOVQ CX, DI
 
-line99:
+line100:
 	PREFETCHT1 (SI)
 	ADDQ       $0x40, SI
 	DECQ       DI
-	JNZ        line99
+	JNZ        line100
 	ADDQ       DX, AX
 	DECQ       BX
-	JNZ        row98
+	JNZ        row99
 	RET
 
 // func addMulAVX512(dst *float32, a *float32, b *float32, n int)
@@ -2988,7 +3137,7 @@ TEXT ·addMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop100:
+loop101:
 	VMOVUPS (AX), Z0
 	VMOVUPS (CX), Z1
 	VMOVUPS (DX), Z2
@@ -2999,7 +3148,7 @@ loop100:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop100
+	JNZ     loop101
 	VZEROUPPER
 	RET
 
@@ -3011,7 +3160,7 @@ TEXT ·weighAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS c+24(FP), Z0
 
-loop101:
+loop102:
 	VMOVUPS (CX), Z1
 	VMOVUPS (AX), Z2
 	VSUBPS  Z0, Z2, Z2
@@ -3020,7 +3169,7 @@ loop101:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop101
+	JNZ     loop102
 	VZEROUPPER
 	RET
 
@@ -3033,7 +3182,7 @@ TEXT ·addWeighedAVX512(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS c+32(FP), Z0
 
-loop102:
+loop103:
 	VMOVUPS (AX), Z1
 	VMOVUPS (CX), Z2
 	VMOVUPS (DX), Z3
@@ -3045,7 +3194,7 @@ loop102:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop102
+	JNZ     loop103
 	VZEROUPPER
 	RET
 
@@ -3057,14 +3206,14 @@ TEXT ·scaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop103:
+loop104:
 	VMOVUPS (CX), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop103
+	JNZ     loop104
 	VZEROUPPER
 	RET
 
@@ -3075,7 +3224,7 @@ TEXT ·expsAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS c+16(FP), Z0
 
-loop104:
+loop105:
 	VMOVUPS      (AX), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS f32_42b20000<>+0(SB), Z2
@@ -3110,7 +3259,7 @@ loop104:
 	VMOVUPS      Z3, (AX)
 	ADDQ         $0x40, AX
 	SUBQ         $0x10, CX
-	JNZ          loop104
+	JNZ          loop105
 	VZEROUPPER
 	RET
 
@@ -3123,7 +3272,7 @@ TEXT ·addExpsAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c+24(FP), Z0
 	VBROADCASTSS s+28(FP), Z1
 
-loop105:
+loop106:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (CX), Z3
 	VSUBPS       Z0, Z3, Z3
@@ -3162,7 +3311,7 @@ loop105:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop105
+	JNZ          loop106
 	VZEROUPPER
 	RET
 
@@ -3173,7 +3322,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop106:
+loop107:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -3217,7 +3366,7 @@ loop106:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop106
+	JNZ          loop107
 	VZEROUPPER
 	RET
 
@@ -3228,7 +3377,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop107:
+loop108:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -3278,7 +3427,7 @@ loop107:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop107
+	JNZ          loop108
 	VZEROUPPER
 	RET
 
@@ -3289,7 +3438,7 @@ TEXT ·siluSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop108:
+loop109:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -3336,7 +3485,7 @@ loop108:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop108
+	JNZ          loop109
 	VZEROUPPER
 	RET
 
@@ -3347,7 +3496,7 @@ TEXT ·geluTanhSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop109:
+loop110:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS f32_3f4c422a<>+0(SB), Z2
@@ -3419,7 +3568,82 @@ loop109:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop109
+	JNZ          loop110
+	VZEROUPPER
+	RET
+
+// func siluMulBackAVX512(dgate *float32, dup *float32, gate *float32, up *float32, dy *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·siluMulBackAVX512(SB), NOSPLIT, $0-48
+	MOVQ dgate+0(FP), AX
+	MOVQ dup+8(FP), CX
+	MOVQ gate+16(FP), DX
+	MOVQ up+24(FP), BX
+	MOVQ dy+32(FP), SI
+	MOVQ n+40(FP), DI
+
+loop111:
+	VMOVUPS      (DX), Z0
+	VMOVUPS      (SI), Z1
+	VBROADCASTSS signBit<>+0(SB), Z2
+	VXORPS       Z2, Z0, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VBROADCASTSS f32_42b20000<>+0(SB), Z4
+	VMINPS       Z2, Z4, Z2
+	VBROADCASTSS f32_c2d00000<>+0(SB), Z4
+	VMAXPS       Z2, Z4, Z2
+	VBROADCASTSS f32_4b400000<>+0(SB), Z4
+	VBROADCASTSS f32_3fb8aa3b<>+0(SB), Z5
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  Z2, Z5, Z6
+	VSUBPS       Z4, Z6, Z4
+	VBROADCASTSS f32_bf318000<>+0(SB), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS f32_395e8083<>+0(SB), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS f32_39506967<>+0(SB), Z5
+	VBROADCASTSS f32_3ab743ce<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3c088908<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3d2aa9c1<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3e2aaaaa<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3f000000<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3f800000<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VBROADCASTSS f32_3f800000<>+0(SB), Z6
+	VFMADD213PS  Z6, Z2, Z5
+	VSCALEFPS    Z4, Z5, Z5
+	VADDPS       Z3, Z5, Z2
+	VMOVUPS      (CX), Z3
+	VDIVPS       Z2, Z0, Z4
+	VMULPS       Z4, Z1, Z4
+	VADDPS       Z3, Z4, Z3
+	VMOVUPS      Z3, (CX)
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VDIVPS       Z2, Z3, Z2
+	VBROADCASTSS f32_3f800000<>+0(SB), Z3
+	VBROADCASTSS f32_3f800000<>+0(SB), Z4
+	VSUBPS       Z2, Z4, Z4
+	VMULPS       Z0, Z4, Z0
+	VADDPS       Z3, Z0, Z0
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      (AX), Z2
+	VMOVUPS      (BX), Z3
+	VMULPS       Z0, Z3, Z0
+	VMULPS       Z0, Z1, Z0
+	VADDPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (AX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	ADDQ         $0x40, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x40, SI
+	SUBQ         $0x10, DI
+	JNZ          loop111
 	VZEROUPPER
 	RET
 
@@ -3431,9 +3655,9 @@ TEXT ·sumExpsAVX512(SB), NOSPLIT, $0-28
 	MOVQ    x+8(FP), DX
 	VMOVUPS (AX), Z0
 
-loop110:
+loop112:
 	SUBQ         $0x00000010, CX
-	JL           tail111
+	JL           tail113
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS c+24(FP), Z2
 	VSUBPS       Z2, Z1, Z1
@@ -3468,9 +3692,9 @@ loop110:
 	VSCALEFPS    Z2, Z3, Z3
 	VADDPS       Z3, Z0, Z0
 	ADDQ         $0x00000040, DX
-	JMP          loop110
+	JMP          loop112
 
-tail111:
+tail113:
 	VMOVUPS Z0, (AX)
 	VZEROUPPER
 	RET
@@ -3483,23 +3707,23 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	VBROADCASTSS negInf<>+0(SB), Z0
 	VBROADCASTSS negInf<>+0(SB), Z1
 
-loop113:
+loop115:
 	SUBQ    $0x20, CX
-	JL      odd114
+	JL      odd116
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 	VMOVUPS 64(AX), Z2
 	VMAXPS  Z1, Z2, Z1
 	ADDQ    $0x00000080, AX
-	JMP     loop113
+	JMP     loop115
 
-odd114:
+odd116:
 	ADDQ    $0x20, CX
-	JZ      done115
+	JZ      done117
 	VMOVUPS (AX), Z2
 	VMAXPS  Z0, Z2, Z0
 
-done115:
+done117:
 	VMAXPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VMAXPS        Y1, Y0, Y0
@@ -3523,26 +3747,26 @@ TEXT ·dotLanesAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 
-loop116:
+loop118:
 	SUBQ        $0x00000020, CX
-	JL          tail117
+	JL          tail119
 	VMOVUPS     (DX), Z2
 	VFMADD231PS (BX), Z2, Z0
 	VMOVUPS     64(DX), Z2
 	VFMADD231PS 64(BX), Z2, Z1
 	ADDQ        $0x00000080, DX
 	ADDQ        $0x00000080, BX
-	JMP         loop116
+	JMP         loop118
 
-tail117:
+tail119:
 	ADDQ        $0x00000020, CX
-	JZ          done118
+	JZ          done120
 	VMOVUPS     (DX), Z2
 	VFMADD231PS (BX), Z2, Z0
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
 
-done118:
+done120:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VZEROUPPER
@@ -3557,32 +3781,32 @@ TEXT ·matVecAVX512(SB), NOSPLIT, $0-40
 	MOVQ rows+24(FP), BX
 	MOVQ n+32(FP), SI
 
-row119:
+row121:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   SI, R8
 
-loop120:
+loop122:
 	SUBQ        $0x20, R8
-	JL          tail121
+	JL          tail123
 	VMOVUPS     (CX), Z2
 	VFMADD231PS (DI), Z2, Z0
 	VMOVUPS     64(CX), Z2
 	VFMADD231PS 64(DI), Z2, Z1
 	ADDQ        $0x00000080, CX
 	ADDQ        $0x00000080, DI
-	JMP         loop120
+	JMP         loop122
 
-tail121:
+tail123:
 	ADDQ        $0x20, R8
-	JZ          done122
+	JZ          done124
 	VMOVUPS     (CX), Z2
 	VFMADD231PS (DI), Z2, Z0
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DI
 
-done122:
+done124:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
@@ -3594,7 +3818,7 @@ done122:
 	VMOVSS        X0, (AX)
 	ADDQ          $0x04, AX
 	DECQ          BX
-	JNZ           row119
+	JNZ           row121
 	VZEROUPPER
 	RET
 
@@ -3607,9 +3831,9 @@ TEXT ·matVecTAVX512(SB), NOSPLIT, $0-48
 	MOVQ stride+32(FP), BX
 	MOVQ n+40(FP), SI
 
-columns125:
+columns127:
 	CMPQ   SI, $0x40
-	JL     next124
+	JL     next126
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3618,7 +3842,7 @@ columns125:
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row126:
+row128:
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  (DI), Z4, Z0
 	VFMADD231PS  64(DI), Z4, Z1
@@ -3627,7 +3851,7 @@ row126:
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row126
+	JNZ          row128
 	VADDPS       (AX), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	VADDPS       64(AX), Z1, Z1
@@ -3639,32 +3863,32 @@ row126:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, SI
-	JMP          columns125
+	JMP          columns127
 
-next124:
-columns128:
+next126:
+columns130:
 	CMPQ   SI, $0x10
-	JL     next127
+	JL     next129
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, DI
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row129:
+row131:
 	VBROADCASTSS (R8), Z1
 	VFMADD231PS  (DI), Z1, Z0
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row129
+	JNZ          row131
 	VADDPS       (AX), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, SI
-	JMP          columns128
+	JMP          columns130
 
-next127:
+next129:
 	VZEROUPPER
 	RET
 
@@ -3678,25 +3902,25 @@ TEXT ·addOuterAVX512(SB), NOSPLIT, $0-52
 	MOVQ         stride+32(FP), SI
 	VBROADCASTSS s+48(FP), Z0
 
-row130:
+row132:
 	VBROADCASTSS (CX), Z1
 	VMULPS       Z0, Z1, Z1
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop131:
+loop133:
 	VMOVUPS     (DI), Z2
 	VFMADD231PS (R8), Z1, Z2
 	VMOVUPS     Z2, (DI)
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop131
+	JNZ         loop133
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row130
+	JNZ         row132
 	VZEROUPPER
 	RET
 
@@ -3711,14 +3935,14 @@ TEXT ·scaleAddOuterAVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS s+48(FP), Z0
 	VBROADCASTSS r+52(FP), Z1
 
-row132:
+row134:
 	VBROADCASTSS (CX), Z2
 	VMULPS       Z0, Z2, Z2
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop133:
+loop135:
 	VMOVUPS     (DI), Z3
 	VMULPS      Z1, Z3, Z3
 	VFMADD231PS (R8), Z2, Z3
@@ -3726,11 +3950,11 @@ loop133:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop133
+	JNZ         loop135
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row132
+	JNZ         row134
 	VZEROUPPER
 	RET
 
@@ -3739,27 +3963,27 @@ loop133:
 TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows134
-	CMPQ       AX, $0x02
-	JE         rows135
-	CMPQ       AX, $0x03
 	JE         rows136
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows137
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows138
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows139
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows140
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows141
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows142
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows143
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows144
+	CMPQ       AX, $0x0a
+	JE         rows145
+	CMPQ       AX, $0x0b
+	JE         rows146
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3818,9 +4042,9 @@ TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail148
+	JL         tail150
 
-loop145:
+loop147:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -3877,11 +4101,11 @@ loop145:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop145
+	JGE          loop147
 
-tail148:
+tail150:
 	ADDQ         $0x02, BX
-	JZ           done147
+	JZ           done149
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -3912,7 +4136,7 @@ tail148:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done147:
+done149:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -3966,7 +4190,7 @@ done147:
 	VZEROUPPER
 	RET
 
-rows134:
+rows136:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -3977,9 +4201,9 @@ rows134:
 	PREFETCHT0 60(SI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail152
+	JL         tail154
 
-loop149:
+loop151:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -3990,18 +4214,18 @@ loop149:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop149
+	JGE          loop151
 
-tail152:
+tail154:
 	ADDQ         $0x02, BX
-	JZ           done151
+	JZ           done153
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000004, DX
 
-done151:
+done153:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4011,7 +4235,7 @@ done151:
 	VZEROUPPER
 	RET
 
-rows135:
+rows137:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4028,9 +4252,9 @@ rows135:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail156
+	JL         tail158
 
-loop153:
+loop155:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -4045,11 +4269,11 @@ loop153:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop153
+	JGE          loop155
 
-tail156:
+tail158:
 	ADDQ         $0x02, BX
-	JZ           done155
+	JZ           done157
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -4058,7 +4282,7 @@ tail156:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000004, DX
 
-done155:
+done157:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4072,7 +4296,7 @@ done155:
 	VZEROUPPER
 	RET
 
-rows136:
+rows138:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4093,9 +4317,9 @@ rows136:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail160
+	JL         tail162
 
-loop157:
+loop159:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -4114,11 +4338,11 @@ loop157:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop157
+	JGE          loop159
 
-tail160:
+tail162:
 	ADDQ         $0x02, BX
-	JZ           done159
+	JZ           done161
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -4129,7 +4353,7 @@ tail160:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000004, DX
 
-done159:
+done161:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4147,7 +4371,7 @@ done159:
 	VZEROUPPER
 	RET
 
-rows137:
+rows139:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4172,9 +4396,9 @@ rows137:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail164
+	JL         tail166
 
-loop161:
+loop163:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -4197,11 +4421,11 @@ loop161:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop161
+	JGE          loop163
 
-tail164:
+tail166:
 	ADDQ         $0x02, BX
-	JZ           done163
+	JZ           done165
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -4214,7 +4438,7 @@ tail164:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000004, DX
 
-done163:
+done165:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4236,7 +4460,7 @@ done163:
 	VZEROUPPER
 	RET
 
-rows138:
+rows140:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4266,9 +4490,9 @@ rows138:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail168
+	JL         tail170
 
-loop165:
+loop167:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -4296,11 +4520,11 @@ loop165:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop165
+	JGE          loop167
 
-tail168:
+tail170:
 	ADDQ         $0x02, BX
-	JZ           done167
+	JZ           done169
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -4316,7 +4540,7 @@ tail168:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done167:
+done169:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4342,7 +4566,7 @@ done167:
 	VZEROUPPER
 	RET
 
-rows139:
+rows141:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4376,9 +4600,9 @@ rows139:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail172
+	JL         tail174
 
-loop169:
+loop171:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -4410,11 +4634,11 @@ loop169:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop169
+	JGE          loop171
 
-tail172:
+tail174:
 	ADDQ         $0x02, BX
-	JZ           done171
+	JZ           done173
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -4432,7 +4656,7 @@ tail172:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done171:
+done173:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4462,7 +4686,7 @@ done171:
 	VZEROUPPER
 	RET
 
-rows140:
+rows142:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4500,9 +4724,9 @@ rows140:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail176
+	JL         tail178
 
-loop173:
+loop175:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -4538,11 +4762,11 @@ loop173:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop173
+	JGE          loop175
 
-tail176:
+tail178:
 	ADDQ         $0x02, BX
-	JZ           done175
+	JZ           done177
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -4562,7 +4786,7 @@ tail176:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done175:
+done177:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4596,7 +4820,7 @@ done175:
 	VZEROUPPER
 	RET
 
-rows141:
+rows143:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4638,9 +4862,9 @@ rows141:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail180
+	JL         tail182
 
-loop177:
+loop179:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4680,11 +4904,11 @@ loop177:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop177
+	JGE          loop179
 
-tail180:
+tail182:
 	ADDQ         $0x02, BX
-	JZ           done179
+	JZ           done181
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4706,7 +4930,7 @@ tail180:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done179:
+done181:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4744,7 +4968,7 @@ done179:
 	VZEROUPPER
 	RET
 
-rows142:
+rows144:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4791,9 +5015,9 @@ rows142:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail184
+	JL         tail186
 
-loop181:
+loop183:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -4838,11 +5062,11 @@ loop181:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop181
+	JGE          loop183
 
-tail184:
+tail186:
 	ADDQ         $0x02, BX
-	JZ           done183
+	JZ           done185
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -4867,7 +5091,7 @@ tail184:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done183:
+done185:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4909,7 +5133,7 @@ done183:
 	VZEROUPPER
 	RET
 
-rows143:
+rows145:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4960,9 +5184,9 @@ rows143:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail188
+	JL         tail190
 
-loop185:
+loop187:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -5011,11 +5235,11 @@ loop185:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop185
+	JGE          loop187
 
-tail188:
+tail190:
 	ADDQ         $0x02, BX
-	JZ           done187
+	JZ           done189
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -5042,7 +5266,7 @@ tail188:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done187:
+done189:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5088,7 +5312,7 @@ done187:
 	VZEROUPPER
 	RET
 
-rows144:
+rows146:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5143,9 +5367,9 @@ rows144:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail192
+	JL         tail194
 
-loop189:
+loop191:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -5198,11 +5422,11 @@ loop189:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop189
+	JGE          loop191
 
-tail192:
+tail194:
 	ADDQ         $0x02, BX
-	JZ           done191
+	JZ           done193
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -5231,7 +5455,7 @@ tail192:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done191:
+done193:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5286,27 +5510,27 @@ done191:
 TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows193
-	CMPQ       AX, $0x02
-	JE         rows194
-	CMPQ       AX, $0x03
 	JE         rows195
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows196
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows197
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows198
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows199
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows200
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows201
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows202
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows203
+	CMPQ       AX, $0x0a
+	JE         rows204
+	CMPQ       AX, $0x0b
+	JE         rows205
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5362,9 +5586,9 @@ TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail207
+	JL         tail209
 
-loop204:
+loop206:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -5420,11 +5644,11 @@ loop204:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop204
+	JGE          loop206
 
-tail207:
+tail209:
 	ADDQ         $0x02, BX
-	JZ           done206
+	JZ           done208
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -5453,7 +5677,7 @@ tail207:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 
-done206:
+done208:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5507,7 +5731,7 @@ done206:
 	VZEROUPPER
 	RET
 
-rows193:
+rows195:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5519,9 +5743,9 @@ rows193:
 	PREFETCHT0 60(DI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail211
+	JL         tail213
 
-loop208:
+loop210:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -5533,18 +5757,18 @@ loop208:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop208
+	JGE          loop210
 
-tail211:
+tail213:
 	ADDQ         $0x02, BX
-	JZ           done210
+	JZ           done212
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 
-done210:
+done212:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5554,7 +5778,7 @@ done210:
 	VZEROUPPER
 	RET
 
-rows194:
+rows196:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5570,9 +5794,9 @@ rows194:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail215
+	JL         tail217
 
-loop212:
+loop214:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -5588,11 +5812,11 @@ loop212:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop212
+	JGE          loop214
 
-tail215:
+tail217:
 	ADDQ         $0x02, BX
-	JZ           done214
+	JZ           done216
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -5601,7 +5825,7 @@ tail215:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 
-done214:
+done216:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5615,7 +5839,7 @@ done214:
 	VZEROUPPER
 	RET
 
-rows195:
+rows197:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5635,9 +5859,9 @@ rows195:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail219
+	JL         tail221
 
-loop216:
+loop218:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -5657,11 +5881,11 @@ loop216:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop216
+	JGE          loop218
 
-tail219:
+tail221:
 	ADDQ         $0x02, BX
-	JZ           done218
+	JZ           done220
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -5672,7 +5896,7 @@ tail219:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 
-done218:
+done220:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5690,7 +5914,7 @@ done218:
 	VZEROUPPER
 	RET
 
-rows196:
+rows198:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5714,9 +5938,9 @@ rows196:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail223
+	JL         tail225
 
-loop220:
+loop222:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -5740,11 +5964,11 @@ loop220:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop220
+	JGE          loop222
 
-tail223:
+tail225:
 	ADDQ         $0x02, BX
-	JZ           done222
+	JZ           done224
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -5757,7 +5981,7 @@ tail223:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 
-done222:
+done224:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5779,7 +6003,7 @@ done222:
 	VZEROUPPER
 	RET
 
-rows197:
+rows199:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5807,9 +6031,9 @@ rows197:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail227
+	JL         tail229
 
-loop224:
+loop226:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -5837,11 +6061,11 @@ loop224:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop224
+	JGE          loop226
 
-tail227:
+tail229:
 	ADDQ         $0x02, BX
-	JZ           done226
+	JZ           done228
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -5856,7 +6080,7 @@ tail227:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 
-done226:
+done228:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5882,7 +6106,7 @@ done226:
 	VZEROUPPER
 	RET
 
-rows198:
+rows200:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5914,9 +6138,9 @@ rows198:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail231
+	JL         tail233
 
-loop228:
+loop230:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -5948,11 +6172,11 @@ loop228:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop228
+	JGE          loop230
 
-tail231:
+tail233:
 	ADDQ         $0x02, BX
-	JZ           done230
+	JZ           done232
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -5969,7 +6193,7 @@ tail231:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 
-done230:
+done232:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5999,7 +6223,7 @@ done230:
 	VZEROUPPER
 	RET
 
-rows199:
+rows201:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6035,9 +6259,9 @@ rows199:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail235
+	JL         tail237
 
-loop232:
+loop234:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -6073,11 +6297,11 @@ loop232:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop232
+	JGE          loop234
 
-tail235:
+tail237:
 	ADDQ         $0x02, BX
-	JZ           done234
+	JZ           done236
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -6096,7 +6320,7 @@ tail235:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 
-done234:
+done236:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6130,7 +6354,7 @@ done234:
 	VZEROUPPER
 	RET
 
-rows200:
+rows202:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6170,9 +6394,9 @@ rows200:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail239
+	JL         tail241
 
-loop236:
+loop238:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -6212,11 +6436,11 @@ loop236:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop236
+	JGE          loop238
 
-tail239:
+tail241:
 	ADDQ         $0x02, BX
-	JZ           done238
+	JZ           done240
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -6237,7 +6461,7 @@ tail239:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 
-done238:
+done240:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6275,7 +6499,7 @@ done238:
 	VZEROUPPER
 	RET
 
-rows201:
+rows203:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6319,9 +6543,9 @@ rows201:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail243
+	JL         tail245
 
-loop240:
+loop242:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -6365,11 +6589,11 @@ loop240:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop240
+	JGE          loop242
 
-tail243:
+tail245:
 	ADDQ         $0x02, BX
-	JZ           done242
+	JZ           done244
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -6392,7 +6616,7 @@ tail243:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 
-done242:
+done244:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6434,7 +6658,7 @@ done242:
 	VZEROUPPER
 	RET
 
-rows202:
+rows204:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6482,9 +6706,9 @@ rows202:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail247
+	JL         tail249
 
-loop244:
+loop246:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -6532,11 +6756,11 @@ loop244:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop244
+	JGE          loop246
 
-tail247:
+tail249:
 	ADDQ         $0x02, BX
-	JZ           done246
+	JZ           done248
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -6561,7 +6785,7 @@ tail247:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 
-done246:
+done248:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6607,7 +6831,7 @@ done246:
 	VZEROUPPER
 	RET
 
-rows203:
+rows205:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6659,9 +6883,9 @@ rows203:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail251
+	JL         tail253
 
-loop248:
+loop250:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -6713,11 +6937,11 @@ loop248:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop248
+	JGE          loop250
 
-tail251:
+tail253:
 	ADDQ         $0x02, BX
-	JZ           done250
+	JZ           done252
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -6744,7 +6968,7 @@ tail251:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 
-done250:
+done252:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6799,27 +7023,27 @@ done250:
 TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows252
-	CMPQ       AX, $0x02
-	JE         rows253
-	CMPQ       AX, $0x03
 	JE         rows254
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows255
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows256
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows257
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows258
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows259
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows260
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows261
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows262
+	CMPQ       AX, $0x0a
+	JE         rows263
+	CMPQ       AX, $0x0b
+	JE         rows264
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6891,9 +7115,9 @@ TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail266
+	JL         tail268
 
-loop263:
+loop265:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -6976,11 +7200,11 @@ loop263:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop263
+	JGE          loop265
 
-tail266:
+tail268:
 	ADDQ         $0x02, BX
-	JZ           done265
+	JZ           done267
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -7024,7 +7248,7 @@ tail266:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done265:
+done267:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7102,7 +7326,7 @@ done265:
 	VZEROUPPER
 	RET
 
-rows252:
+rows254:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7115,9 +7339,9 @@ rows252:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail270
+	JL         tail272
 
-loop267:
+loop269:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7132,11 +7356,11 @@ loop267:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop267
+	JGE          loop269
 
-tail270:
+tail272:
 	ADDQ         $0x02, BX
-	JZ           done269
+	JZ           done271
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7145,7 +7369,7 @@ tail270:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000004, DX
 
-done269:
+done271:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7157,7 +7381,7 @@ done269:
 	VZEROUPPER
 	RET
 
-rows253:
+rows255:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7177,9 +7401,9 @@ rows253:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail274
+	JL         tail276
 
-loop271:
+loop273:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7200,11 +7424,11 @@ loop271:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop271
+	JGE          loop273
 
-tail274:
+tail276:
 	ADDQ         $0x02, BX
-	JZ           done273
+	JZ           done275
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7216,7 +7440,7 @@ tail274:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000004, DX
 
-done273:
+done275:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7234,7 +7458,7 @@ done273:
 	VZEROUPPER
 	RET
 
-rows254:
+rows256:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7259,9 +7483,9 @@ rows254:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail278
+	JL         tail280
 
-loop275:
+loop277:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7288,11 +7512,11 @@ loop275:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop275
+	JGE          loop277
 
-tail278:
+tail280:
 	ADDQ         $0x02, BX
-	JZ           done277
+	JZ           done279
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7307,7 +7531,7 @@ tail278:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000004, DX
 
-done277:
+done279:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7331,7 +7555,7 @@ done277:
 	VZEROUPPER
 	RET
 
-rows255:
+rows257:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7361,9 +7585,9 @@ rows255:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail282
+	JL         tail284
 
-loop279:
+loop281:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7396,11 +7620,11 @@ loop279:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop279
+	JGE          loop281
 
-tail282:
+tail284:
 	ADDQ         $0x02, BX
-	JZ           done281
+	JZ           done283
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7418,7 +7642,7 @@ tail282:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000004, DX
 
-done281:
+done283:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7448,7 +7672,7 @@ done281:
 	VZEROUPPER
 	RET
 
-rows256:
+rows258:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7484,9 +7708,9 @@ rows256:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail286
+	JL         tail288
 
-loop283:
+loop285:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7526,11 +7750,11 @@ loop283:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop283
+	JGE          loop285
 
-tail286:
+tail288:
 	ADDQ         $0x02, BX
-	JZ           done285
+	JZ           done287
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7552,7 +7776,7 @@ tail286:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done285:
+done287:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7588,7 +7812,7 @@ done285:
 	VZEROUPPER
 	RET
 
-rows257:
+rows259:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7629,9 +7853,9 @@ rows257:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail290
+	JL         tail292
 
-loop287:
+loop289:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7677,11 +7901,11 @@ loop287:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop287
+	JGE          loop289
 
-tail290:
+tail292:
 	ADDQ         $0x02, BX
-	JZ           done289
+	JZ           done291
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7706,7 +7930,7 @@ tail290:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done289:
+done291:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7748,7 +7972,7 @@ done289:
 	VZEROUPPER
 	RET
 
-rows258:
+rows260:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7794,9 +8018,9 @@ rows258:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail294
+	JL         tail296
 
-loop291:
+loop293:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -7848,11 +8072,11 @@ loop291:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop291
+	JGE          loop293
 
-tail294:
+tail296:
 	ADDQ         $0x02, BX
-	JZ           done293
+	JZ           done295
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -7880,7 +8104,7 @@ tail294:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done293:
+done295:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7928,7 +8152,7 @@ done293:
 	VZEROUPPER
 	RET
 
-rows259:
+rows261:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7979,9 +8203,9 @@ rows259:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail298
+	JL         tail300
 
-loop295:
+loop297:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -8039,11 +8263,11 @@ loop295:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop295
+	JGE          loop297
 
-tail298:
+tail300:
 	ADDQ         $0x02, BX
-	JZ           done297
+	JZ           done299
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -8074,7 +8298,7 @@ tail298:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done297:
+done299:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8128,7 +8352,7 @@ done297:
 	VZEROUPPER
 	RET
 
-rows260:
+rows262:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8185,9 +8409,9 @@ rows260:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail302
+	JL         tail304
 
-loop299:
+loop301:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8252,11 +8476,11 @@ loop299:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop299
+	JGE          loop301
 
-tail302:
+tail304:
 	ADDQ         $0x02, BX
-	JZ           done301
+	JZ           done303
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8291,7 +8515,7 @@ tail302:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done301:
+done303:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8351,7 +8575,7 @@ done301:
 	VZEROUPPER
 	RET
 
-rows261:
+rows263:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8413,9 +8637,9 @@ rows261:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail306
+	JL         tail308
 
-loop303:
+loop305:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8486,11 +8710,11 @@ loop303:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop303
+	JGE          loop305
 
-tail306:
+tail308:
 	ADDQ         $0x02, BX
-	JZ           done305
+	JZ           done307
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8528,7 +8752,7 @@ tail306:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done305:
+done307:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8594,7 +8818,7 @@ done305:
 	VZEROUPPER
 	RET
 
-rows262:
+rows264:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8661,9 +8885,9 @@ rows262:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail310
+	JL         tail312
 
-loop307:
+loop309:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -8740,11 +8964,11 @@ loop307:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop307
+	JGE          loop309
 
-tail310:
+tail312:
 	ADDQ         $0x02, BX
-	JZ           done309
+	JZ           done311
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -8785,7 +9009,7 @@ tail310:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done309:
+done311:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8862,27 +9086,27 @@ done309:
 TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows311
-	CMPQ       AX, $0x02
-	JE         rows312
-	CMPQ       AX, $0x03
 	JE         rows313
-	CMPQ       AX, $0x04
+	CMPQ       AX, $0x02
 	JE         rows314
-	CMPQ       AX, $0x05
+	CMPQ       AX, $0x03
 	JE         rows315
-	CMPQ       AX, $0x06
+	CMPQ       AX, $0x04
 	JE         rows316
-	CMPQ       AX, $0x07
+	CMPQ       AX, $0x05
 	JE         rows317
-	CMPQ       AX, $0x08
+	CMPQ       AX, $0x06
 	JE         rows318
-	CMPQ       AX, $0x09
+	CMPQ       AX, $0x07
 	JE         rows319
-	CMPQ       AX, $0x0a
+	CMPQ       AX, $0x08
 	JE         rows320
-	CMPQ       AX, $0x0b
+	CMPQ       AX, $0x09
 	JE         rows321
+	CMPQ       AX, $0x0a
+	JE         rows322
+	CMPQ       AX, $0x0b
+	JE         rows323
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8951,9 +9175,9 @@ TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail325
+	JL         tail327
 
-loop322:
+loop324:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -9035,11 +9259,11 @@ loop322:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop322
+	JGE          loop324
 
-tail325:
+tail327:
 	ADDQ         $0x02, BX
-	JZ           done324
+	JZ           done326
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -9081,7 +9305,7 @@ tail325:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 
-done324:
+done326:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9159,7 +9383,7 @@ done324:
 	VZEROUPPER
 	RET
 
-rows311:
+rows313:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9173,9 +9397,9 @@ rows311:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail329
+	JL         tail331
 
-loop326:
+loop328:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -9191,11 +9415,11 @@ loop326:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop326
+	JGE          loop328
 
-tail329:
+tail331:
 	ADDQ         $0x02, BX
-	JZ           done328
+	JZ           done330
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -9204,7 +9428,7 @@ tail329:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 
-done328:
+done330:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9216,7 +9440,7 @@ done328:
 	VZEROUPPER
 	RET
 
-rows312:
+rows314:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9235,9 +9459,9 @@ rows312:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail333
+	JL         tail335
 
-loop330:
+loop332:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -9259,11 +9483,11 @@ loop330:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop330
+	JGE          loop332
 
-tail333:
+tail335:
 	ADDQ         $0x02, BX
-	JZ           done332
+	JZ           done334
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -9275,7 +9499,7 @@ tail333:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 
-done332:
+done334:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9293,7 +9517,7 @@ done332:
 	VZEROUPPER
 	RET
 
-rows313:
+rows315:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9317,9 +9541,9 @@ rows313:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail337
+	JL         tail339
 
-loop334:
+loop336:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -9347,11 +9571,11 @@ loop334:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop334
+	JGE          loop336
 
-tail337:
+tail339:
 	ADDQ         $0x02, BX
-	JZ           done336
+	JZ           done338
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -9366,7 +9590,7 @@ tail337:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 
-done336:
+done338:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9390,7 +9614,7 @@ done336:
 	VZEROUPPER
 	RET
 
-rows314:
+rows316:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9419,9 +9643,9 @@ rows314:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail341
+	JL         tail343
 
-loop338:
+loop340:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -9455,11 +9679,11 @@ loop338:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop338
+	JGE          loop340
 
-tail341:
+tail343:
 	ADDQ         $0x02, BX
-	JZ           done340
+	JZ           done342
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -9477,7 +9701,7 @@ tail341:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 
-done340:
+done342:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9507,7 +9731,7 @@ done340:
 	VZEROUPPER
 	RET
 
-rows315:
+rows317:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9541,9 +9765,9 @@ rows315:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail345
+	JL         tail347
 
-loop342:
+loop344:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -9583,11 +9807,11 @@ loop342:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop342
+	JGE          loop344
 
-tail345:
+tail347:
 	ADDQ         $0x02, BX
-	JZ           done344
+	JZ           done346
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -9608,7 +9832,7 @@ tail345:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 
-done344:
+done346:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9644,7 +9868,7 @@ done344:
 	VZEROUPPER
 	RET
 
-rows316:
+rows318:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9683,9 +9907,9 @@ rows316:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail349
+	JL         tail351
 
-loop346:
+loop348:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -9731,11 +9955,11 @@ loop346:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop346
+	JGE          loop348
 
-tail349:
+tail351:
 	ADDQ         $0x02, BX
-	JZ           done348
+	JZ           done350
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -9759,7 +9983,7 @@ tail349:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 
-done348:
+done350:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9801,7 +10025,7 @@ done348:
 	VZEROUPPER
 	RET
 
-rows317:
+rows319:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9845,9 +10069,9 @@ rows317:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail353
+	JL         tail355
 
-loop350:
+loop352:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -9899,11 +10123,11 @@ loop350:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop350
+	JGE          loop352
 
-tail353:
+tail355:
 	ADDQ         $0x02, BX
-	JZ           done352
+	JZ           done354
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -9930,7 +10154,7 @@ tail353:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 
-done352:
+done354:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9978,7 +10202,7 @@ done352:
 	VZEROUPPER
 	RET
 
-rows318:
+rows320:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10027,9 +10251,9 @@ rows318:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail357
+	JL         tail359
 
-loop354:
+loop356:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -10087,11 +10311,11 @@ loop354:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop354
+	JGE          loop356
 
-tail357:
+tail359:
 	ADDQ         $0x02, BX
-	JZ           done356
+	JZ           done358
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -10121,7 +10345,7 @@ tail357:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 
-done356:
+done358:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10175,7 +10399,7 @@ done356:
 	VZEROUPPER
 	RET
 
-rows319:
+rows321:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10229,9 +10453,9 @@ rows319:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail361
+	JL         tail363
 
-loop358:
+loop360:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -10295,11 +10519,11 @@ loop358:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop358
+	JGE          loop360
 
-tail361:
+tail363:
 	ADDQ         $0x02, BX
-	JZ           done360
+	JZ           done362
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -10332,7 +10556,7 @@ tail361:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 
-done360:
+done362:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10392,7 +10616,7 @@ done360:
 	VZEROUPPER
 	RET
 
-rows320:
+rows322:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10451,9 +10675,9 @@ rows320:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail365
+	JL         tail367
 
-loop362:
+loop364:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -10523,11 +10747,11 @@ loop362:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop362
+	JGE          loop364
 
-tail365:
+tail367:
 	ADDQ         $0x02, BX
-	JZ           done364
+	JZ           done366
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -10563,7 +10787,7 @@ tail365:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 
-done364:
+done366:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10629,7 +10853,7 @@ done364:
 	VZEROUPPER
 	RET
 
-rows321:
+rows323:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10693,9 +10917,9 @@ rows321:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail369
+	JL         tail371
 
-loop366:
+loop368:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -10771,11 +10995,11 @@ loop366:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop366
+	JGE          loop368
 
-tail369:
+tail371:
 	ADDQ         $0x02, BX
-	JZ           done368
+	JZ           done370
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -10814,7 +11038,7 @@ tail369:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 
-done368:
+done370:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX

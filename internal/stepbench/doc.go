@@ -2,7 +2,7 @@
 // tape, forward and back, and AdamW.
 //
 //	step   = forward + backward + update      medians of the measured steps
-//	forward        a pass that keeps nothing, measured by itself afterwards
+//	forward        records what the way back needs
 //	floor          6·parameters·tokens, and what attention adds, at the rate
 //	               of multiply-adds that package roof measures
 //

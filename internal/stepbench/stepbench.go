@@ -36,7 +36,7 @@ type Report struct {
 	Parameters, Rows, Length, Threads int
 	Step, Forward, Backward, Update   float64 // medians
 	Loss                              float64 // of the last step
-	PeakBytes                         int64   // of memory, when the steps were done; 0 = not known
+	PeakBytes                         int64   // of memory; 0 = not known
 	// Share is how much of a step the multiply-adds of its products would take
 	// at the rate that the machine was measured to have.
 	Share float64
@@ -132,7 +132,7 @@ func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Re
 	r := &Report{Size: c.Size, Rows: c.Rows, Length: c.Length, Threads: c.Threads}
 	r.Parameters, _ = m.Size()
 	b := batch(c, m.Vocabulary())
-	var both, forward, update, whole []float64
+	var forward, backward, update, whole []float64
 	for i := range c.Steps + 2 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -141,31 +141,25 @@ func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Re
 			c.Progress(max(0, i-1), c.Steps)
 		}
 		start := time.Now()
-		if r.Loss, err = m.Backward(b, 1); err != nil {
+		if r.Loss, err = m.Forward(b); err != nil {
 			return nil, err
 		}
-		passes := time.Since(start)
+		there := time.Now()
+		if err := m.Back(1); err != nil {
+			return nil, err
+		}
+		back := time.Now()
 		opt.Step(3e-4, 1)
 		clearGradients(m.Params())
-		if took := time.Since(start); i >= 2 { // memory was found and filled
-			both, update, whole = append(both, passes.Seconds()), append(update, (took-passes).Seconds()), append(whole, took.Seconds())
+		end := time.Now()
+		if i < 2 { // memory was found and filled
+			continue
 		}
+		forward, backward = append(forward, there.Sub(start).Seconds()), append(backward, back.Sub(there).Seconds())
+		update, whole = append(update, end.Sub(back).Seconds()), append(whole, end.Sub(start).Seconds())
 	}
 	r.PeakBytes = cpu.PeakResident()
-	for i := range c.Steps + 1 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		start := time.Now()
-		if _, err := m.Loss(b); err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			forward = append(forward, time.Since(start).Seconds())
-		}
-	}
-	r.Step, r.Update, r.Forward = median(whole), median(update), median(forward)
-	r.Backward = max(0, median(both)-r.Forward)
+	r.Step, r.Forward, r.Backward, r.Update = median(whole), median(forward), median(backward), median(update)
 	return r, nil
 }
 

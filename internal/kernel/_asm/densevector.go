@@ -71,6 +71,14 @@ func densePasses(i isa) {
 			VMOVUPS(f.f(ld(r[1], d)), at(r[0], d))
 		})
 	}
+	i.pass("siluMulBack", "adds the gradients of silu(gate)·up.", "dgate, dup, gate, up, dy *float32, n int", []string{"dgate", "dup", "gate", "up", "dy"}, nil, func(r []reg.GPVirtual, _ []reg.VecVirtual, d int) {
+		x, dy := ld(r[2], d), ld(r[4], d)
+		below := i.onePlusExp(x)
+		VMOVUPS(i.add(ld(r[1], d), i.mul(i.div(x, below), dy)), at(r[1], d))
+		s := i.div(i.c(1), below)
+		slope := i.mul(s, i.add(i.c(1), i.mul(x, i.sub(i.c(1), s))))
+		VMOVUPS(i.add(ld(r[0], d), i.mul(i.mul(slope, ld(r[3], d)), dy)), at(r[0], d))
+	})
 	lanes(i, "sumExps", "adds e^(x−c) to 16 lanes.", "acc, x *float32, n int, c float32", []string{"x"}, 1, func(r []reg.GPVirtual, a []reg.VecVirtual, d int) {
 		for k := range a {
 			VADDPS(i.exp(i.sub(ld(r[0], d+k*i.width()), i.param("c"))), a[k], a[k])

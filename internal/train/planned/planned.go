@@ -41,6 +41,7 @@ type Model struct {
 	record   *grad.Tape[float32] // for gradients
 	compute  *grad.Tape[float32] // for losses alone
 	batch    record.Batch
+	recorded grad.Ref // the loss of the batch
 	share    [1]float32
 }
 
@@ -146,14 +147,27 @@ func (m *Model) Loss(b *data.Batch) (float64, error) {
 
 // Backward adds gradients: see [train.Learner].
 func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
-	m.record.Reset()
-	loss, err := m.loss(m.record, b)
+	loss, err := m.Forward(b)
 	if err != nil {
 		return 0, err
 	}
-	value := float64(m.record.Value(loss)[0])
+	return loss, m.Back(share)
+}
+
+// Forward is the first half of [Model.Backward], which records, and Back the
+// second.
+func (m *Model) Forward(b *data.Batch) (loss float64, err error) {
+	m.record.Reset()
+	if m.recorded, err = m.loss(m.record, b); err != nil {
+		return 0, err
+	}
+	return float64(m.record.Value(m.recorded)[0]), nil
+}
+
+// Back adds the gradients of share times the loss that Forward returned.
+func (m *Model) Back(share float64) error {
 	m.share[0] = float32(share)
-	return value, m.record.BackwardFrom(loss, m.share[:])
+	return m.record.BackwardFrom(m.recorded, m.share[:])
 }
 
 func (m *Model) loss(t *grad.Tape[float32], b *data.Batch) (grad.Ref, error) {
