@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia/internal/compile/rotary"
+	"atenia/internal/compile/window"
 	"atenia/plan"
 )
 
@@ -12,7 +13,7 @@ import (
 type resolver struct {
 	c       *Config
 	weights map[string]Weight
-	groups  groups
+	groups  window.Groups
 }
 
 // Params implements [plan.Resolver].
@@ -46,7 +47,7 @@ func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, e
 func (r *resolver) attention(layer int) *plan.AttentionParams {
 	c, l := r.c, r.c.Layers[layer]
 	p := &plan.AttentionParams{
-		Layer: uint32(r.groups.ordinal[layer]),
+		Layer: uint32(r.groups.Ordinal[layer]),
 		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
 		RopeStyle: plan.RopeNone, RopeScale: 1,
 		Window: uint32(l.Window), Causal: 1,
@@ -94,7 +95,7 @@ func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bo
 	if op != plan.OpAttention {
 		return plan.StateKey{}, false
 	}
-	return plan.StateKey{Kind: plan.StateKV, Group: uint8(r.groups.of[layer])}, true
+	return plan.StateKey{Kind: plan.StateKV, Group: uint8(r.groups.Of[layer])}, true
 }
 
 // Weight implements [plan.Resolver].

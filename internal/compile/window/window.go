@@ -1,0 +1,34 @@
+// Package window sorts attention layers by how far back they see.
+package window
+
+import "slices"
+
+// Groups are layers with equal windows: layers that forget at the same distance
+// share pages. Layers that see everything come first.
+type Groups struct {
+	Windows []int // of each group; 0 = all
+	Layers  []int // number of layers in each group
+	Of      []int // layer → group
+	Ordinal []int // layer → place inside its group
+}
+
+// Sort groups the windows of layers.
+func Sort(windows []int) Groups {
+	var g Groups
+	for _, w := range windows {
+		if !slices.Contains(g.Windows, w) {
+			g.Windows = append(g.Windows, w)
+		}
+	}
+	if i := slices.Index(g.Windows, 0); i > 0 {
+		g.Windows = slices.Insert(slices.Delete(g.Windows, i, i+1), 0, 0)
+	}
+	g.Layers = make([]int, len(g.Windows))
+	for _, w := range windows {
+		i := slices.Index(g.Windows, w)
+		g.Of = append(g.Of, i)
+		g.Ordinal = append(g.Ordinal, g.Layers[i])
+		g.Layers[i]++
+	}
+	return g
+}
