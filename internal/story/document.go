@@ -30,12 +30,22 @@ func At(seed, index uint64) Document {
 		talk = []Message{{"system", pick(r, rules)}}
 	}
 	switch {
-	case n < 17:
+	case n < 16:
 		return Document{Messages: append(talk, storyChat(r)...)}
 	case n < 19:
 		return Document{Messages: append(talk, recall(r)...)}
 	}
 	return Document{Messages: append(talk, smallTalk(r)...)}
+}
+
+// Asked returns a chat that begins with a request for a story, or in which
+// something is to be remembered. Like [At], it depends on seed and index alone.
+func Asked(seed, index uint64) Document {
+	r := rand.New(rand.NewPCG(^seed, index))
+	if r.IntN(10) < 3 {
+		return Document{Messages: storyChat(r)}
+	}
+	return Document{Messages: recall(r)}
 }
 
 // String returns the document as the model sees it: a chat in ChatML.

@@ -123,7 +123,7 @@ func (c *checker) name(words []string, i int) error {
 	w := words[i]
 	if w == c.hero.Name {
 		if i+2 < len(words) && words[i+1] == "the" && isKind(words[i+2]) && words[i+2] != c.hero.Kind {
-			return fmt.Errorf("%s is a %s, then a %s", w, c.hero.Kind, words[i+2])
+			return fmt.Errorf("%s is %s, then %s", w, article(c.hero.Kind), article(words[i+2]))
 		}
 		return nil
 	}
@@ -155,7 +155,7 @@ func (c *checker) kind(words []string, i int) error {
 		switch strings.ToLower(words[k]) {
 		case "a", "an", "every", "any", "no", "another", "one", "each", "two":
 			if i+2 < len(words) && (words[i+1] == "named" || words[i+1] == "called") && words[i+2] == c.hero.Name {
-				return fmt.Errorf("%s is a %s, then a %s", c.hero.Name, c.hero.Kind, w)
+				return fmt.Errorf("%s is %s, then %s", c.hero.Name, article(c.hero.Kind), article(w))
 			}
 			c.known = append(c.known, w)
 			return nil
@@ -164,7 +164,7 @@ func (c *checker) kind(words []string, i int) error {
 				c.known = append(c.known, w) // Barney the lamb
 				return nil
 			}
-			return fmt.Errorf("%s is a %s, and nobody is a %s: %s", c.hero.Name, c.hero.Kind, w, strings.Join(words, " "))
+			return fmt.Errorf("%s is %s, and nobody is %s: %s", c.hero.Name, article(c.hero.Kind), article(w), strings.Join(words, " "))
 		}
 	}
 	return nil
@@ -185,8 +185,9 @@ func Request(i int) (request, kind, thing string) {
 	return "Tell me a story about " + article(traits[i%len(traits)].word+" "+k) + " and " + article(t) + ".", k, t
 }
 
-// Has reports whether a story is about that kind of hero and that thing.
+// Has reports whether a story is about that kind of hero and that thing: words
+// said before the hero is named do not count.
 func Has(story, kind, thing string) bool {
 	h, _ := Check(story)
-	return h.Kind == kind && slices.Contains(wordForm.FindAllString(story, -1), thing)
+	return h.Kind == kind && slices.Contains(wordForm.FindAllString(story[strings.Index(story, h.Name):], -1), thing)
 }

@@ -11,10 +11,11 @@ var asks = []string{
 	"Can you tell me %s?", "I would like %s, please.", "I want %s.", "Could you make up %s?", "%s, please.", "Make up %s.", "%s",
 }
 
-// leads may come before a story that was asked for.
+// leads may come before a story that was asked for. To repeat what was asked
+// keeps it in mind.
 var leads = []string{
-	"Here is a story about $aTrait $kind and $aThing.", "Of course! This is the story of $Name the $kind and the $thing.",
-	"With pleasure! Listen to the story of the $kind and the $thing.", "Gladly! Here is a story about $aKind.",
+	"Here is a story about $aTrait $kind and $aThing.", "Gladly! This is a story about $aTrait $kind and $aThing.",
+	"Here comes a story about $aTrait $kind and $aThing.", "Of course! Here is a story about $aTrait $kind and $aThing.",
 }
 
 // anything asks for a story of the teller's choice.
@@ -127,13 +128,16 @@ func storyChat(r *rand.Rand) []Message {
 	}
 	s := set(r, w)
 	told := s.tell(r, w.funny)
-	if r.IntN(6) == 0 {
+	if w.thing != "" && w.kind != "" || r.IntN(6) == 0 {
 		told = s.say(pick(r, leads)) + "\n\n" + told
 	}
 	talk := turn(nil, request, told)
 	count := []int{0, 0, 1, 1, 2, 2}[r.IntN(6)]
 	for _, i := range r.Perm(len(questions))[:count] {
 		q := questions[i]
+		if s.look == "" && strings.Contains(q.asked[0], "look like") {
+			continue
+		}
 		asked := pick(r, q.asked)
 		if s.kind.person.he != "" && strings.Contains(asked, "animal") {
 			asked = "Who is $Name?"

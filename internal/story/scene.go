@@ -65,7 +65,9 @@ func set(r *rand.Rand, w wish) *scene {
 		}
 	}
 	s.call(r, w)
-	s.look = pick(r, s.thing.looks)
+	if w.thing == "" {
+		s.look = pick(r, s.thing.looks)
+	}
 	for s.helper == "" || s.helper == s.kind.noun {
 		s.helper = pick(r, helpers)
 	}
@@ -104,6 +106,9 @@ func (s *scene) call(r *rand.Rand, w wish) {
 // say replaces what a pattern leaves open. "the $helper" introduces a helper
 // who has not been met, and "$aHelper" does not introduce one twice.
 func (s *scene) say(pattern string) string {
+	if s.look == "" {
+		pattern = lookless.Replace(pattern)
+	}
 	var b strings.Builder
 	for {
 		before, rest, ok := strings.Cut(pattern, "$")
@@ -134,6 +139,11 @@ func (s *scene) say(pattern string) string {
 		b.WriteString(text)
 	}
 }
+
+// lookless leaves out what a thing looks like. A thing that was asked for has
+// no looks: they would have to be chosen to suit it before it is named, which a
+// small model learns late.
+var lookless = strings.NewReplacer("$aLook $thing", "$aThing", "$ALook $thing", "$AThing", "$look $thing", "$thing")
 
 // value returns what a key stands for; an unknown one stays visible, and a
 // test looks for it.

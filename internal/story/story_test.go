@@ -142,7 +142,7 @@ func TestRequest(t *testing.T) {
 	if len(slices.Compact(kindsSeen)) != len(kinds) || len(slices.Compact(thingsSeen)) != len(things) {
 		t.Error("not all kinds and things are asked for")
 	}
-	if s := "There was a fox named Pip. Pip had a key."; !Has(s, "fox", "key") || Has(s, "fox", "drum") || Has(s, "bear", "key") {
+	if s := "There was a fox named Pip. Pip had a key."; !Has(s, "fox", "key") || Has(s, "fox", "drum") || Has(s, "bear", "key") || Has("Here is a story about a drum. "+s, "fox", "drum") {
 		t.Error("Has")
 	}
 }

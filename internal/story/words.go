@@ -12,8 +12,8 @@ var (
 )
 
 var (
-	girls = []string{"Mia", "Lily", "Rosa", "Nina", "Ella", "Ruby", "Luna", "Clara", "Hazel", "Daisy", "Emma", "Zoe"}
-	boys  = []string{"Tom", "Max", "Leo", "Finn", "Otto", "Sam", "Ben", "Hugo", "Pip", "Theo", "Oscar", "Felix"}
+	girls = []string{"Mia", "Lily", "Rosa", "Nina", "Ella", "Ruby", "Luna", "Clara", "Hazel", "Daisy"}
+	boys  = []string{"Tom", "Max", "Leo", "Finn", "Otto", "Sam", "Ben", "Hugo", "Pip", "Theo"}
 )
 
 // A kind is what a hero can be: how it goes and where it sleeps.

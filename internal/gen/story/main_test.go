@@ -13,7 +13,7 @@ import (
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	var all, tail, plain bytes.Buffer
-	for _, err := range []error{write(&all, 3, 0, 12, false), write(&tail, 3, 8, 4, false), write(&plain, 3, 0, 2, true)} {
+	for _, err := range []error{write(&all, story.At, 3, 0, 12, false), write(&tail, story.At, 3, 8, 4, false), write(&plain, story.Asked, 3, 0, 2, true)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%v: %s", err, line)
 		}
 	}
-	if !strings.Contains(plain.String(), "--- 1\n") {
+	if strings.Count(plain.String(), "\n<|im_start|>user\n") < 2 {
 		t.Error(plain.String())
 	}
 }
