@@ -27,7 +27,6 @@ var publicAPI = map[string]bool{
 	"tier/train":              true,
 	"tier/trace":              true,
 	"tier/metrics":            true,
-	"internal/dense":          true, // until the tape and training call all of it
 	"grad/optim":              true,
 	"internal/record":         true, // until training calls all of it
 	"nested":                  true,
