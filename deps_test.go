@@ -86,7 +86,7 @@ nested/rule:         grad internal/dense
 grad:                internal/dense internal/pool
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora
+.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory
 grad/optim: internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
 internal/train: tensor grad/optim internal/durable internal/pool internal/train/data internal/train/snapshot tier/train
@@ -95,6 +95,9 @@ internal/train/data: internal/corpus internal/text internal/chat
 internal/train/planned: tensor grad internal/compile internal/durable internal/modelfile internal/pool internal/record internal/train internal/train/data
 internal/train/recipe: grad/optim
 internal/lora:       tensor internal/dense internal/durable internal/modelfile internal/quant
+internal/train/job: grad/optim internal/corpus internal/durable internal/modelfile internal/pool internal/text internal/token internal/token/vocab internal/train internal/train/* nested nested/rule
+internal/train/curve:
+internal/train/memory: tensor internal/durable internal/modelfile internal/pool internal/sample internal/text internal/train internal/train/data nested
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/cli/*
 internal/cli/*:      . internal/cli/command

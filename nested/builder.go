@@ -262,3 +262,7 @@ func (b *Builder[F]) settle() {
 		}
 	}
 }
+
+// Report tells what the last step, or call of [Builder.Gradients], did. It is
+// valid until the next one.
+func (b *Builder[F]) Report() *Report { return &b.report }

@@ -20,6 +20,7 @@ import (
 	"atenia/internal/cli/hardware"
 	"atenia/internal/cli/replay"
 	"atenia/internal/cli/tokenizer"
+	"atenia/internal/cli/train"
 
 	"github.com/spf13/cobra"
 )
@@ -199,6 +200,7 @@ func (a *app) root() *cobra.Command {
 		hardware.Command(a.env()),
 		replay.Command(a.env()),
 		cache.Command(a.env()),
+		train.Command(a.env()),
 	)
 	checkArgs(c)
 	c.AddCommand(environmentHelp())

@@ -31,6 +31,7 @@ func (a *app) run() *cobra.Command {
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
 	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
+	memory := c.Flags().String("memory", "", "with a model whose memory learns: go on from what `FILE` has of it, and write there what it learnt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		path, prompt, given := modelAndText(args)
 		if !given {
@@ -42,6 +43,12 @@ func (a *app) run() *cobra.Command {
 				return err
 			}
 			prompt = strings.TrimSuffix(string(b), "\n")
+		}
+		if atenia.IsNested(path) {
+			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
+		}
+		if *memory != "" {
+			return command.Usagef("--memory is for models whose memory learns; %s is none", path)
 		}
 		m, err := mf.open(c.Context(), a.err, path)
 		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist) {
@@ -58,6 +65,45 @@ func (a *app) run() *cobra.Command {
 		return a.generate(c, m, atenia.Prompt{Text: prompt, Options: o}, !*quiet)
 	}
 	return c
+}
+
+// read runs a model whose memory learns from what it reads and writes.
+func (a *app) read(c *cobra.Command, dir string, sf *samplingFlags, r atenia.Reading, echo bool) error {
+	const usual = 256 // tokens; such a model has no context that would end
+	if r.Tokens = sf.opt.MaxTokens; r.Tokens == 0 {
+		r.Tokens = usual
+	}
+	r.Adjust = func(s *atenia.Sampling) error {
+		err := sf.over(*s)
+		*s = sf.opt.Sampling
+		return err
+	}
+	start := time.Now()
+	var text strings.Builder
+	if echo && !a.json {
+		io.WriteString(a.out, r.Prompt)
+	}
+	err := atenia.Read(c.Context(), dir, r, func(s string) error {
+		text.WriteString(s)
+		if a.json {
+			return nil
+		}
+		_, err := io.WriteString(a.out, s)
+		return err
+	})
+	if !a.json {
+		fmt.Fprintln(a.out)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return a.printJSON(struct {
+		Prompt  string  `json:"prompt"`
+		Text    string  `json:"text"`
+		Seed    uint64  `json:"seed"`
+		Seconds float64 `json:"seconds"`
+	}{r.Prompt, text.String(), sf.opt.Sampling.Seed, time.Since(start).Seconds()})
 }
 
 // runResult is what run prints with --json.

@@ -58,8 +58,8 @@ func (s *samplingFlags) register(f *pflag.FlagSet) {
 	f.AddFlagSet(n)
 }
 
-// options joins the flags that were given with the model's recommendation.
-func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
+// over puts the numbers that were given over a model's recommendation.
+func (s *samplingFlags) over(recommended atenia.Sampling) error {
 	p := &s.opt.Sampling
 	given := map[*pflag.Flag]string{}
 	s.numbers.VisitAll(func(f *pflag.Flag) {
@@ -67,12 +67,21 @@ func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
 			given[f] = f.Value.String()
 		}
 	})
-	*p = m.Sampling()
+	*p = recommended
 	p.Seed = randomSeed()
 	for f, v := range given { // each sets its own field again
 		if err := f.Value.Set(v); err != nil {
-			return s.opt, err
+			return err
 		}
+	}
+	return nil
+}
+
+// options joins the flags that were given with the model's recommendation.
+func (s *samplingFlags) options(m *atenia.Model) (atenia.Options, error) {
+	p := &s.opt.Sampling
+	if err := s.over(m.Sampling()); err != nil {
+		return s.opt, err
 	}
 	for _, name := range s.order {
 		st, err := atenia.ParseStage(strings.TrimSpace(name))

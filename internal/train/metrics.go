@@ -71,8 +71,16 @@ func openLedger(fsys durable.FS, path string, step int) (*ledger, error) {
 	}
 	err = durable.WriteFileIn(fsys, path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
-		for i := range ms {
-			if err := e.Encode(&ms[i]); err != nil {
+		for _, m := range ms {
+			eval := m.Eval
+			m.Eval = nil
+			if err := e.Encode(&m); err != nil {
+				return err
+			}
+			if eval == nil {
+				continue
+			}
+			if err := e.Encode(&Metric{Step: m.Step, Eval: eval}); err != nil {
 				return err
 			}
 		}

@@ -265,9 +265,9 @@ func (r *run) examine() (loss *float64, best bool, err error) {
 	}
 	if isNumber(l) {
 		loss = &l
-	}
-	if err := r.log.add(&Metric{Step: r.place.Step, Eval: loss}); err != nil {
-		return nil, false, err
+		if err := r.log.add(&Metric{Step: r.place.Step, Eval: loss}); err != nil {
+			return nil, false, err
+		}
 	}
 	best, err = r.judge(l)
 	return loss, best, err

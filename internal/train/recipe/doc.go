@@ -1,6 +1,7 @@
 // Package recipe reads the file that says what is trained, on what, and how.
 //
 //	[model]       architecture and sizes, or the folder to go on from
+//	[memory]      what is nested in a model whose memory learns
 //	[tokenizer]   how text becomes tokens
 //	[data]        files, rows, batches, what is held out
 //	[optimizer]   the rule and its numbers

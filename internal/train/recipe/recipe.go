@@ -18,6 +18,9 @@ import (
 // that cannot be.
 var ErrRecipe = errors.New("bad training configuration")
 
+// ChatML is the template that needs no file.
+const ChatML = "chatml"
+
 // most bounds the file: configurations are written by hand.
 const most = 1 << 20
 
@@ -25,6 +28,7 @@ const most = 1 << 20
 // names.
 type Recipe struct {
 	Model     Model     `toml:"model"`
+	Memory    Memory    `toml:"memory"`
 	Tokenizer Tokenizer `toml:"tokenizer"`
 	Data      Data      `toml:"data"`
 	Optimizer Optimizer `toml:"optimizer"`
@@ -48,13 +52,25 @@ type Model struct {
 	Deviation    float64 `toml:"deviation" help:"standard deviation of the first parameters; those that write to the residual stream have it divided by √(2·layers) (0.02)"`
 }
 
+// Memory says what is nested in a model of the architecture mag, whose other
+// sizes are those of [Model]: hidden, layers, heads, rope_theta.
+type Memory struct {
+	Composition string `toml:"composition" help:"mag, mac or mal (mag)"`
+	Rule        string `toml:"rule" help:"how memory learns: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD, MEMORA, LatticeOSR, Trellis or AtlasOmega (TitansLMM)"`
+	Periods     []int  `toml:"periods" help:"of the levels: a level writes every so many chunks ([1, 4])"`
+	Chunk       int    `toml:"chunk" help:"tokens of a chunk (32)"`
+	Window      int    `toml:"window" help:"tokens that attention sees (32)"`
+	KeyTaps     int    `toml:"key_taps" help:"tokens that a key is a convolution over (0: none)"`
+	Plain       bool   `toml:"plain" help:"whether layers have neither residual sums nor norms (false)"`
+}
+
 // Tokenizer says how text becomes tokens.
 type Tokenizer struct {
 	Kind     string   `toml:"kind" help:"bytes, chars, bpe (learnt from the data), or file (bytes; with model.from, the model's own)"`
 	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
 	Size     int      `toml:"size" help:"tokens of bpe, and most tokens of chars (4096)"`
 	Special  []string `toml:"special" help:"special tokens; the first one begins and ends every text ([\"<|end|>\"])"`
-	Template string   `toml:"template" help:"a chat template (Jinja) that the result gets"`
+	Template string   `toml:"template" help:"the chat template that the result gets: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
 }
 
 // Data says what is learnt.
@@ -126,7 +142,7 @@ func Read(path string) (*Recipe, error) {
 	}
 	dir := filepath.Dir(path)
 	for _, p := range []*string{&r.Model.From, &r.Tokenizer.File, &r.Tokenizer.Template, &r.Train.Out} {
-		if *p != "" && !filepath.IsAbs(*p) {
+		if *p != "" && *p != ChatML && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
 	}
@@ -157,10 +173,17 @@ func Parse(b []byte) (*Recipe, error) {
 		r.Schedule.Floor = 0.1
 	}
 	r.defaults()
-	if err := errors.Join(append(errs, r.check()...)...); err != nil {
+	if err := faults(append(errs, r.check()...)); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+func faults(errs []error) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrRecipe, errors.Join(errs...))
 }
 
 // unknown says what each unknown key may have been meant to be. The keys in an
@@ -174,7 +197,7 @@ func unknown(keys []toml.Key) (errs []error) {
 			continue
 		}
 		tables = append(tables, name)
-		errs = append(errs, fmt.Errorf("%w: unknown key %s; the nearest is %s", ErrRecipe, name, nearest(name, known)))
+		errs = append(errs, fmt.Errorf("unknown key %s; the nearest is %s", name, nearest(name, known)))
 	}
 	return errs
 }
@@ -202,6 +225,14 @@ func (r *Recipe) defaults() {
 	set(&m.RopeTheta, 10000)
 	set(&m.NormEps, 1e-5)
 	set(&m.Deviation, 0.02)
+	y := &r.Memory
+	set(&y.Composition, "mag")
+	set(&y.Rule, "TitansLMM")
+	set(&y.Chunk, 32)
+	set(&y.Window, 32)
+	if y.Periods == nil {
+		y.Periods = []int{1, 4}
+	}
 	kind := "bytes"
 	if m.From != "" {
 		kind = "model"
@@ -223,12 +254,18 @@ func (r *Recipe) defaults() {
 	set(&t.Keep, 2)
 }
 
-// SetSteps replaces the number of steps, for those who try a recipe out. What
-// follows from it does so only in Every.
+// SetSteps replaces the number of steps, for those who try a recipe out; the
+// schedule is shortened to fit.
 func (r *Recipe) SetSteps(n int) {
 	r.Train.Steps = n
 	r.Schedule.Warmup = min(r.Schedule.Warmup, n/2)
 	r.Schedule.Decay = min(r.Schedule.Decay, n-r.Schedule.Warmup)
+}
+
+// SetArchitecture replaces the kind of model.
+func (r *Recipe) SetArchitecture(name string) error {
+	r.Model.Architecture = name
+	return faults(r.check())
 }
 
 // Every returns how many steps lie between evaluations, and between snapshots.
@@ -268,7 +305,7 @@ func (o *Optimizer) Rule() optim.Rule {
 func (r *Recipe) check() (errs []error) {
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRecipe}, args...)...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
 	one := func(key, value string, of ...string) {
@@ -301,6 +338,10 @@ func (r *Recipe) check() (errs []error) {
 	need(r.Tokenizer.Kind != "model" || m.From != "", "tokenizer.kind is model, but there is no model.from")
 	need((r.Tokenizer.Kind == "file") == (r.Tokenizer.File != ""), "tokenizer.kind = \"file\" and tokenizer.file belong together")
 	size("tokenizer.size", r.Tokenizer.Size, 2, 1<<24)
+	size("memory.chunk", r.Memory.Chunk, 1, 1<<20)
+	size("memory.window", r.Memory.Window, 1, 1<<20)
+	size("memory.key_taps", r.Memory.KeyTaps, 0, 1<<10)
+	need(m.Architecture != "mag" || m.From == "" && !o.Offload, "a model of the architecture mag is made from nothing, and its state is not offloaded")
 	need(len(d.Files) > 0, "data.files names no file")
 	one("data.long", d.Long, "split", "cut", "drop")
 	size("data.row", d.Row, 1, 1<<24)

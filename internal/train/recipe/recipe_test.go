@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"atenia/grad/optim"
+	"atenia/internal/golden"
 )
 
 const least = "[data]\nfiles = [\"a.txt\"]\n[train]\nsteps = 100\n"
@@ -126,4 +128,30 @@ func FuzzParse(f *testing.F) {
 			r.Train.Every()
 		}
 	})
+}
+
+var update = flag.Bool("update", false, "rewrite the keys in docs/training.md")
+
+// The manual has the keys that there are.
+func TestManual(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(golden.Root(t), "docs", "training.md")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "-update -->\n", "<!-- end of keys -->"
+	before, rest, ok1 := strings.Cut(string(b), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok1 || !ok2 {
+		t.Fatal("the manual has no place for keys")
+	}
+	want := before + begin + "```" + Help() + "```\n" + end + after
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(b) != want {
+		t.Error("docs/training.md has other keys: rerun with -update")
+	}
 }

@@ -1,0 +1,98 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// A call is one run of the command.
+type call struct {
+	env       *command.Env
+	steps     int
+	out       string
+	model     string
+	every     int
+	resume    bool
+	overwrite bool
+}
+
+// Command returns the command.
+func Command(env *command.Env) *cobra.Command {
+	a := &call{env: env}
+	c := &cobra.Command{
+		Use:   "train CONFIG.toml",
+		Short: "Train a model, from nothing or from another",
+		Long: "Train makes a model that \"atenia run\" runs: a folder with model.safetensors, config.json, tokenizer.json,\n" +
+			"the log metrics.jsonl and the picture loss.png. Ctrl-C saves a snapshot and stops; --resume goes on from\n" +
+			"the newest, after a kill or a power cut, too, and ends with the same bytes as a run that was not stopped.\n" +
+			"\nThe file says what is trained. Paths in it are relative to it; a key that is left out has the value in\nparentheses:\n" +
+			strings.TrimRight(atenia.TrainKeys(), "\n"),
+		Example: "  atenia train examples/char/config.toml\n  atenia train config.toml --steps 100 --out /tmp/try\n" +
+			"  atenia train config.toml --resume",
+		Args:        cobra.ExactArgs(1),
+		Annotations: command.Patient,
+	}
+	f := c.Flags()
+	f.IntVar(&a.steps, "steps", 0, "train so many steps instead of train.steps; warm-up and schedule shrink with it")
+	f.StringVar(&a.out, "out", "", "write to this folder instead of train.out")
+	f.StringVar(&a.model, "model", "", "train this kind of model instead of model.architecture: llama or mag")
+	f.IntVar(&a.every, "checkpoint-every", 0, "steps between snapshots instead of train.save_every")
+	f.BoolVar(&a.resume, "resume", false, "go on from the newest snapshot in the folder, or begin if there is none")
+	f.BoolVar(&a.overwrite, "overwrite", false, "begin again although the folder holds a run")
+	c.RunE = func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f.Changed) }
+	return c
+}
+
+func (a *call) run(ctx context.Context, path string, changed func(string) bool) error {
+	r, err := atenia.ReadTrainRecipe(path)
+	if errors.Is(err, atenia.ErrTrainRecipe) {
+		return &command.UsageError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	if a.resume && a.overwrite {
+		return command.Usagef("--resume and --overwrite exclude each other")
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"steps", a.steps}, {"checkpoint-every", a.every}} {
+		if changed(n.flag) && n.value < 1 {
+			return command.Usagef("--%s is %d, want at least 1", n.flag, n.value)
+		}
+	}
+	if a.steps > 0 {
+		r.SetSteps(a.steps)
+	}
+	if a.every > 0 {
+		r.Train.SaveEvery = a.every
+	}
+	if a.out != "" {
+		r.Train.Out = a.out
+	}
+	if a.model != "" {
+		if err := r.SetArchitecture(a.model); err != nil {
+			return &command.UsageError{Err: err}
+		}
+	}
+	p := &printer{env: a.env}
+	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Started: p.started, Watch: p.step})
+	p.clear()
+	switch {
+	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:
+		return fmt.Errorf("stopped after step %d of %d with a snapshot; \"atenia train %s --resume\" goes on", rep.Steps, r.Train.Steps, path)
+	case errors.Is(err, atenia.ErrTrainTaken):
+		return fmt.Errorf("%w: see --resume, --overwrite and --out", err)
+	case err != nil:
+		return err
+	}
+	return p.done(rep)
+}

@@ -1,0 +1,180 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"atenia/grad/optim"
+	"atenia/internal/durable"
+	"atenia/internal/modelfile"
+	"atenia/internal/pool"
+	"atenia/internal/text"
+	"atenia/internal/train"
+	"atenia/internal/train/curve"
+	"atenia/internal/train/data"
+	"atenia/internal/train/memory"
+	"atenia/internal/train/recipe"
+)
+
+// Options are what is no part of a recipe.
+type Options struct {
+	Resume    bool // go on from the newest snapshot in the folder, if there is one
+	Overwrite bool // the folder's run is given up
+	// Started is told what is trained, before the first step; may be nil.
+	Started func(Subject)
+	// Watch is told of every step; may be nil.
+	Watch func(train.Event)
+}
+
+// A Subject is what a job trains, and on what.
+type Subject struct {
+	Architecture string `json:"architecture"`
+	Parameters   int    `json:"parameters"` // values
+	Trained      int    `json:"trained"`    // of these
+	Vocabulary   int    `json:"vocabulary"` // tokens
+	Documents    int    `json:"documents"`
+	Tokens       int64  `json:"tokens"` // of the data
+	Heldout      int    `json:"heldout"`
+	Threads      int    `json:"threads"`
+	Out          string `json:"out"`
+}
+
+// A Report is what a job did.
+type Report struct {
+	train.Result
+	Out string // the folder
+	// Metrics are the lines of the folder's log.
+	Metrics []train.Metric
+}
+
+// files are names and contents of a folder's small files.
+type files map[string][]byte
+
+// Run does a job. Beside train.ErrStopped there is a report of what was done.
+func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err error) {
+	out := r.Train.Out
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return nil, err
+	}
+	release, err := durable.Lock(filepath.Join(out, ".lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	threads := r.Train.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	p := pool.New(threads)
+	defer p.Close()
+
+	small, err := tokenizerFiles(ctx, r, o.Resume)
+	if err != nil {
+		return nil, err
+	}
+	t, err := text.Load(&modelfile.Description{Path: out, Format: modelfile.HuggingFace, Config: []byte("{}"), Files: small})
+	if err != nil {
+		return nil, err
+	}
+	set, err := data.Open(ctx, dataConfig(r, endOf(r, t)), t)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	m, err := newModel(r, t, p)
+	if err != nil {
+		return nil, err
+	}
+	if o.Started != nil {
+		sum := set.Summary()
+		all, trained := m.Size()
+		o.Started(Subject{
+			Architecture: r.Model.Architecture, Parameters: all, Trained: trained, Vocabulary: t.Tokenizer.VocabSize(),
+			Documents: sum.Documents, Tokens: sum.Tokens, Heldout: sum.Heldout, Threads: threads, Out: out,
+		})
+	}
+	if err := write(out, small); err != nil {
+		return nil, err
+	}
+	cfg := config(r, o, p)
+	res, err := train.Run(ctx, cfg, m, set.Train(), heldout(set))
+	if res == nil {
+		return nil, err
+	}
+	rep = &Report{Result: *res, Out: out}
+	var merr error
+	if rep.Metrics, merr = train.ReadMetrics(nil, filepath.Join(out, train.MetricsFile), 0); merr != nil || err != nil {
+		return rep, errors.Join(err, merr)
+	}
+	return rep, finish(rep, m)
+}
+
+// finish writes what a finished run leaves.
+func finish(rep *Report, m model) error {
+	if err := m.Export(rep.Out); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return curve.PNG(w, Lines(rep.Metrics)) })
+}
+
+// Lines are the curves of a log: the loss of each step and of held-out data.
+func Lines(ms []train.Metric) []curve.Line {
+	trained, held := curve.Line{Name: "train"}, curve.Line{Name: "held out"}
+	for _, m := range ms {
+		if !m.Skipped {
+			trained.Points = append(trained.Points, curve.Point{X: float64(m.Step), Y: m.Loss})
+		}
+		if m.Eval != nil {
+			held.Points = append(held.Points, curve.Point{X: float64(m.Step), Y: *m.Eval})
+		}
+	}
+	return []curve.Line{trained, held}
+}
+
+// heldout returns a set's held-out source, or nil.
+func heldout(s *data.Set) train.Source {
+	if h, ok := s.Heldout(); ok {
+		return h
+	}
+	return nil
+}
+
+func dataConfig(r *recipe.Recipe, end string) data.Config {
+	d := r.Data
+	return data.Config{
+		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == memory.Type, Long: data.Long(d.Long), Seed: r.Train.Seed,
+		Heldout: d.Heldout, End: end, Everything: d.All, Dir: r.Train.Out,
+	}
+}
+
+func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
+	t, s := r.Train, r.Schedule
+	eval, save := t.Every()
+	return train.Config{
+		Rule: r.Optimizer.Rule(), Rate: r.Optimizer.Rate, Clip: *r.Optimizer.Clip, Offload: r.Optimizer.Offload,
+		Schedule: optim.Schedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
+		Steps:    t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
+		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
+		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
+		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Pool: p, Watch: o.Watch,
+	}
+}
+
+// write writes files into a folder, each whole or not at all.
+func write(dir string, fs files) error {
+	for _, name := range sorted(fs) {
+		err := durable.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
+			_, err := w.Write(fs[name])
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

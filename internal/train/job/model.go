@@ -1,0 +1,81 @@
+package job
+
+import (
+	"fmt"
+
+	"atenia/internal/modelfile"
+	"atenia/internal/pool"
+	"atenia/internal/text"
+	"atenia/internal/train"
+	"atenia/internal/train/memory"
+	"atenia/internal/train/planned"
+	"atenia/internal/train/recipe"
+	"atenia/nested"
+	"atenia/nested/rule"
+)
+
+// A model is what a job needs of a learner.
+type model interface {
+	train.Exporter
+	// Size returns how many values there are, and how many are trained.
+	Size() (all, trained int)
+}
+
+// newModel makes the model of a recipe for a tokenizer.
+func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
+	if r.Model.Architecture == memory.Type {
+		return newMemory(r, t, p)
+	}
+	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload}
+	if r.Model.From != "" {
+		return continued(r.Model.From, t, opt)
+	}
+	m, s := r.Model, planned.Sizes{}
+	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = t.Tokenizer.VocabSize(), m.Hidden, m.Layers, m.Heads, m.KVHeads
+	s.FFN, s.Context, s.RopeTheta, s.NormEps, s.Untied = m.FFN, m.Context, m.RopeTheta, m.NormEps, m.Untied
+	if len(t.Stop) > 0 {
+		s.Stop = int(t.Stop[0])
+	}
+	config, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	l, err := planned.New(config, opt)
+	if err != nil {
+		return nil, err
+	}
+	l.Init(r.Train.Seed, m.Deviation)
+	return l, nil
+}
+
+// newMemory makes a model whose memory learns. A lane is a row of the batch.
+func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
+	m, y := r.Model, r.Memory
+	c := nested.Config{
+		Rule: rule.Name(y.Rule), Vocab: t.Tokenizer.VocabSize(), Width: m.Hidden, Heads: m.Heads, Window: y.Window, Layers: m.Layers,
+		Periods: y.Periods, Chunk: y.Chunk, RopeBase: m.RopeTheta, Residual: !y.Plain, Norm: !y.Plain, KeyTaps: y.KeyTaps, Seed: r.Train.Seed,
+	}
+	if err := c.Composition.UnmarshalText([]byte(y.Composition)); err != nil {
+		return nil, err
+	}
+	return memory.New(c, r.Data.Rows, p)
+}
+
+// continued opens the model that is gone on from.
+func continued(dir string, t *text.Text, opt planned.Options) (*planned.Model, error) {
+	d, err := modelfile.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := planned.Open(d, opt)
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := t.Tokenizer.VocabSize(); n > m.Vocabulary() {
+		return nil, fmt.Errorf("the tokenizer has %d tokens and the model %d: they do not belong together", n, m.Vocabulary())
+	}
+	return m, nil
+}

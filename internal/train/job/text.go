@@ -1,0 +1,167 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/corpus"
+	"atenia/internal/modelfile"
+	"atenia/internal/text"
+	"atenia/internal/token"
+	"atenia/internal/token/vocab"
+	"atenia/internal/train/recipe"
+)
+
+// The files of a folder that say how text is read and written.
+const (
+	tokenizerFile  = "tokenizer.json"
+	tokenizerNotes = "tokenizer_config.json"
+	generationFile = "generation_config.json"
+	templateFile   = "chat_template.jinja"
+)
+
+// chatML is the template of that name: messages between <|im_start|> and
+// <|im_end|>.
+const chatML = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}" +
+	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+
+func sorted(fs files) []string { return slices.Sorted(maps.Keys(fs)) }
+
+// tokenizerFiles makes the files about text, or takes those of the model that
+// is gone on from. A run that is resumed keeps the tokenizer that it has.
+func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, error) {
+	if r.Tokenizer.Kind == "model" {
+		return modelFiles(r.Model.From)
+	}
+	b, err := []byte(nil), error(fs.ErrNotExist)
+	if resume {
+		b, err = os.ReadFile(filepath.Join(r.Train.Out, tokenizerFile))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = makeTokenizer(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := files{tokenizerFile: b}
+	t, err := token.Load(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tokenizerFile, err)
+	}
+	notes := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": r.Model.Context, "clean_up_tokenization_spaces": false}
+	generation := map[string]any{"do_sample": true, "temperature": text.Usual.Temperature, "top_p": text.Usual.TopP}
+	if end, ok := special(r, t); ok {
+		notes["eos_token"] = end
+		id, _ := t.ID(end)
+		generation["eos_token_id"] = id
+	}
+	if name := r.Tokenizer.Template; name == recipe.ChatML {
+		out[templateFile] = []byte(chatML)
+	} else if name != "" {
+		if out[templateFile], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	for name, v := range map[string]any{tokenizerNotes: notes, generationFile: generation} {
+		if out[name], err = json.MarshalIndent(v, "", "  "); err != nil {
+			return nil, err
+		}
+		out[name] = append(out[name], '\n')
+	}
+	return out, nil
+}
+
+// special returns the text of the token that ends texts, if the tokenizer has
+// it.
+func special(r *recipe.Recipe, t *token.Tokenizer) (string, bool) {
+	if len(r.Tokenizer.Special) == 0 {
+		return "", false
+	}
+	end := r.Tokenizer.Special[0]
+	_, ok := t.ID(end)
+	return end, ok
+}
+
+// endOf returns the text of the token that ends a document, "" if there is none.
+func endOf(r *recipe.Recipe, t *text.Text) string {
+	if r.Tokenizer.Kind == "model" {
+		if end, ok := t.Vars["eos_token"]; ok {
+			if _, ok := t.Tokenizer.ID(end); ok {
+				return end
+			}
+		}
+		return ""
+	}
+	end, ok := special(r, t.Tokenizer)
+	if !ok {
+		return ""
+	}
+	return end
+}
+
+// modelFiles copies the files about text of a folder.
+func modelFiles(dir string) (out files, err error) {
+	d, err := modelfile.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	out = files{}
+	for name, b := range d.Files {
+		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {
+			out[name] = slices.Clone(b)
+		}
+	}
+	return out, nil
+}
+
+// makeTokenizer makes a tokenizer.json.
+func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
+	t := r.Tokenizer
+	if t.Kind == "file" {
+		return os.ReadFile(t.File)
+	}
+	cfg := vocab.Config{Size: t.Size, Special: t.Special, Characters: t.Kind == "chars"}
+	texts := texts(ctx, r.Data.Files)
+	if t.Kind == "bytes" {
+		cfg.Size, texts = 256+len(t.Special), func(yield func(string, error) bool) { yield("a", nil) }
+	}
+	v, err := vocab.Train(cfg, texts)
+	if err != nil {
+		return nil, err
+	}
+	return v.JSON()
+}
+
+// texts yields what a vocabulary is learnt from: texts, and the contents of
+// messages.
+func texts(ctx context.Context, names []string) vocab.Texts {
+	return func(yield func(string, error) bool) {
+		for d, err := range corpus.Read(ctx, names) {
+			if err != nil || d.Messages == nil {
+				if !yield(d.Text, err) {
+					return
+				}
+				continue
+			}
+			var messages []struct{ Role, Content string }
+			if err := json.Unmarshal(d.Messages, &messages); err != nil {
+				yield("", &corpus.Error{File: d.File, Line: d.Line, Err: err})
+				return
+			}
+			for _, m := range messages {
+				if !yield(m.Role+"\n"+m.Content, nil) {
+					return
+				}
+			}
+		}
+	}
+}
