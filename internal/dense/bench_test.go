@@ -50,3 +50,52 @@ func BenchmarkProduct(b *testing.B) {
 		run("weight", func() { w.AddTMul(weight, y, x, n, m, k) })
 	}
 }
+
+// BenchmarkMemory is what memory rules do with one matrix: read, write, decay.
+func BenchmarkMemory(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{16, 64, 256} {
+		m, x, y := random[float32](r, n*n), random[float32](r, n), random[float32](r, n)
+		for _, c := range []struct {
+			name string
+			f    func()
+		}{
+			{"matvec", func() { dense.MatVec(y, m, x) }},
+			{"transposed", func() { dense.MatVecT(y, m, x) }},
+			{"outer", func() { dense.AddOuter(m, 1e-9, x, x) }},
+			{"decay", func() { dense.ScaleAddOuter(m, 0.5, 1, x, x) }},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				for b.Loop() {
+					c.f()
+				}
+				report(b, 2*float64(n*n))
+			})
+		}
+	}
+}
+
+// BenchmarkAttention attends over 8 rows of 256 tokens with 8 heads of 32; half
+// of all pairs of positions count.
+func BenchmarkAttention(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	w := benchWork(b)
+	h := dense.Heads[float32]{Q: 8, KV: 8, Dim: 32, Scale: 0.17}
+	const rows, width = 2048, 256
+	lens := []int{256, 256, 256, 256, 256, 256, 256, 256}
+	q, k, v := random[float32](r, rows*width), random[float32](r, rows*width), random[float32](r, rows*width)
+	y, lse, d := make([]float32, rows*width), make([]float32, rows*h.Q), make([]float32, rows*width)
+	pairs := float64(8 * 8 * 256 * 257 / 2)
+	b.Run("forward", func(b *testing.B) {
+		for b.Loop() {
+			w.Attention(y, lse, q, k, v, lens, h)
+		}
+		report(b, pairs*4*32)
+	})
+	b.Run("back", func(b *testing.B) {
+		for b.Loop() {
+			w.AttentionBack(d, d, d, q, k, v, y, lse, q, lens, h)
+		}
+		report(b, pairs*10*32)
+	})
+}
