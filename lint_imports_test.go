@@ -50,8 +50,10 @@ func readsEnvironment(dir string) bool {
 }
 
 // takesFlags says who besides them may take flags: the commands that have a
-// package of their own.
-func takesFlags(dir string) bool { return path.Dir(dir) == "internal/cli" }
+// package of their own, and the programs among the examples.
+func takesFlags(dir string) bool {
+	return path.Dir(dir) == "internal/cli" || path.Dir(dir) == "examples"
+}
 
 // TestNoHiddenSwitches: the library takes its settings from its caller alone,
 // and no flag chooses between two ways to run a plan.

@@ -27,6 +27,7 @@ type BuildConfig struct {
 	Pool  *pool.Pool // lanes are computed by its threads; nil is one
 	Rule  optim.Rule // of the optimiser; plain SGD if nil
 	Clip  float64    // the norm of all gradients is kept at this; 0 for as it is
+	Still bool       // no level is ever active: what the model can do without memory
 }
 
 // A LevelReport tells what a step did with one level of one layer.
@@ -170,6 +171,9 @@ func (b *Builder[F]) compute(chunks []Chunk) error {
 		return fmt.Errorf("%w: %d chunks for %d lanes", ErrInput, len(chunks), len(b.lanes))
 	}
 	b.pulse, b.chunks, b.counts = b.conductor.Pulse(Build), chunks, 0
+	if b.cfg.Still {
+		b.pulse = Pulse{step: b.pulse.step, phase: Build, levels: b.pulse.levels}
+	}
 	for i, c := range chunks {
 		b.lanes[i].count = 0
 		for _, id := range c.Targets {

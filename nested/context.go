@@ -1,10 +1,6 @@
 package nested
 
-import (
-	"slices"
-
-	"atenia/nested/rule"
-)
+import "slices"
 
 // A Context is the memory of one stream of tokens: the whole state of every
 // level of every layer, and what a convolution over keys saw last. Steps take
@@ -40,17 +36,13 @@ func (m *Model[F]) NewContext() *Context[F] {
 // Reset forgets everything, as at the start of a document: every level starts
 // from its initial state again, which is the same each time.
 func (c *Context[F]) Reset() {
-	levels := len(c.model.cfg.Periods)
 	for i, s := range c.states {
-		c.model.block.InitState(s, rule.NewRand(c.model.cfg.Seed+stateSeed+uint64(i/levels)<<32+uint64(i%levels)))
+		copy(s, c.model.initial[i])
 	}
 	for _, t := range c.tails {
 		clear(t)
 	}
 }
-
-// stateSeed sets the numbers of initial states apart from those of parameters.
-const stateSeed = 77
 
 // State returns the flat state of a level, in the order of
 // [rule.Layout.State]. It is valid until the next step; writing to it changes

@@ -17,12 +17,16 @@ type Model[F Float] struct {
 	cfg    Config
 	layout *rule.Layout
 	plan   *parameters
-	block  *rule.Block[F] // for initial states
 	values []F
 	grads  []F
 	params []*optim.Param[F]
 	reg    grad.Registry[F]
+
+	initial [][]F // states at the start of a document, [layer·levels + level]
 }
+
+// stateSeed sets the numbers of initial states apart from those of parameters.
+const stateSeed = 77
 
 // New returns a model with initial parameters by the configuration's seed.
 // Its error lists every fault of the configuration.
@@ -35,9 +39,16 @@ func New[F Float](c Config) (*Model[F], error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model[F]{cfg: c, layout: b.Layout, block: b, plan: arrange(&c, b.Layout)}
+	m := &Model[F]{cfg: c, layout: b.Layout, plan: arrange(&c, b.Layout)}
 	m.values, m.grads = make([]F, m.plan.size), make([]F, m.plan.size)
 	initialise(m.plan, &c, m.layout, m.values)
+	for layer := range uint64(c.Layers) {
+		for level := range c.Periods {
+			s := make([]F, m.layout.StateLen)
+			b.InitState(s, rule.NewRand(c.Seed+stateSeed+layer<<32+uint64(level)))
+			m.initial = append(m.initial, s)
+		}
+	}
 	m.params = views(m.plan, m.values, m.grads)
 	m.reg.Register(attentionKey, attentionBack[F])
 	m.reg.Register(tapsKey, tapsBack[F])

@@ -94,7 +94,12 @@ func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
 	}
 	for _, s := range p.layers {
 		for level, at := range s.levels {
-			rule.InitParams(l, v[at:][:l.ParamLen], level, r)
+			w := v[at:][:l.ParamLen]
+			rule.InitParams(l, w, level, r)
+			if s.taps >= 0 {
+				// A token asks at first with what it was stored under.
+				copy(rule.Param(l, w, "W_Q"), rule.Param(l, w, "W_K"))
+			}
 		}
 		if s.taps >= 0 {
 			shiftTaps(v[p.slots[s.taps].at:], c.Width)

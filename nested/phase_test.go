@@ -95,9 +95,18 @@ func buildEqualsStream[F float32 | float64](t *testing.T, c nested.Config) {
 // reader expects next, and what it learns, does not depend on them.
 func TestReaderTokenByToken(t *testing.T) {
 	t.Parallel()
-	p := pointOf[float32](t, nested.Config{Periods: []int{1, 2}, Chunk: 5, RopeBase: 100, KeyTaps: 2}, 4)
+	for _, c := range []nested.Config{
+		{Width: 8, Heads: 2, Window: 4, Chunk: 5, Periods: []int{1, 2}, RopeBase: 100, KeyTaps: 2},
+		{Width: 64, Heads: 4, Window: 9, Chunk: 16, Rule: rule.Moneta, Norm: true, Residual: true, Layers: 2},
+	} {
+		c.Vocab = 16
+		t.Run(fmt.Sprint(c.Width), func(t *testing.T) { tokenByToken(t, built[float32](t, c)) })
+	}
+}
+
+func tokenByToken(t *testing.T, m *nested.Model[float32]) {
 	ids := text(1, 23)
-	whole, err := p.m.NewReader(nested.Test, nil)
+	whole, err := m.NewReader(nested.Test, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +115,7 @@ func TestReaderTokenByToken(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	for _, size := range []int{1, 2, 7} {
-		rd, err := p.m.NewReader(nested.Test, nil)
+		rd, err := m.NewReader(nested.Test, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +136,7 @@ func TestReaderTokenByToken(t *testing.T) {
 			t.Errorf("pieces of %d leave another memory", size)
 		}
 	}
-	if _, err := p.m.NewReader(nested.Build, nil); !errors.Is(err, nested.ErrInput) {
+	if _, err := m.NewReader(nested.Build, nil); !errors.Is(err, nested.ErrInput) {
 		t.Errorf("a reader that builds: %v", err)
 	}
 	if err := whole.Read(16); !errors.Is(err, nested.ErrInput) {
