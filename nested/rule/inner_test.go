@@ -138,7 +138,7 @@ func answerMLP(l *Layout, s, x []float64) []float64 {
 	d, h := l.D, l.Config.Hidden
 	w1, w2 := s[:h*d], s[h*d:]
 	if l.Rule == MEMORA {
-		w1, w2 = exps(w1, l.Config.Mass1), exps(w2, l.Config.Mass2)
+		w1, w2 = weightsOf(w1, l.Config.Mass1), weightsOf(w2, l.Config.Mass2)
 	}
 	o := make([]float64, d)
 	for j := range h {
@@ -163,7 +163,7 @@ func answerMLP(l *Layout, s, x []float64) []float64 {
 	return o
 }
 
-func exps(l []float64, mass float64) []float64 {
+func weightsOf(l []float64, mass float64) []float64 {
 	w := make([]float64, len(l))
 	for i, v := range l {
 		w[i] = mass * math.Exp(v)

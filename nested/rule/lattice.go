@@ -1,8 +1,6 @@
 package rule
 
 import (
-	"math"
-
 	"atenia/internal/dense"
 )
 
@@ -54,17 +52,14 @@ func (r *lattice[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cac
 		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
 		s, next, res, b, norms := c.states.at(t), c.states.at(t+1), c.r.at(t), c.b.at(t), c.norms.at(t)
 		dense.MatVecT(res, s, k)
-		for j, x := range v {
-			res[j] = x - res[j]
-		}
+		dense.Scale(res, -1)
+		dense.Add(res, v)
 		dense.MatVec(b, s, res)
 		for i, ki := range k {
-			row, old := next[i*d:][:d], s[i*d:][:d]
-			keep, pull := rho-F(th*ki*b[i]), th*ki
-			for j, x := range old {
-				row[j] = F(keep*x) + F(pull*res[j])
-			}
-			norms[i] = F(math.Sqrt(float64(dense.Dot(row, row))))
+			row := next[i*d:][:d]
+			scaleTo(row, rho-F(th*ki*b[i]), s[i*d:][:d])
+			dense.Axpy(row, th*ki, res)
+			norms[i] = dense.Norm(row)
 			dense.Scale(row, 1/max(norms[i], normEps))
 		}
 		dense.MatVecT(y[t*d:][:d], next, q)
@@ -83,12 +78,14 @@ func (r *lattice[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]
 		s, next, res, b, norms := c.states.at(t), c.states.at(t+1), c.r.at(t), c.b.at(t), c.norms.at(t)
 		dense.AddOuter(ds, 1, q, dyt)
 		dense.MatVec(dq, next, dyt)
+		for i := range k {
+			normalizeBack(ds[i*d:][:d], next[i*d:][:d], norms[i])
+		}
+		dense.MatVec(r.pr, ds, res)
 		var dalpha, dtheta F
 		for i, ki := range k {
-			row := ds[i*d:][:d]
-			normalizeBack(row, next[i*d:][:d], norms[i])
-			ps := dense.Dot(row, s[i*d:][:d])
-			along := dense.Dot(row, res) - F(b[i]*ps)
+			ps := dense.Dot(ds[i*d:][:d], s[i*d:][:d])
+			along := r.pr[i] - F(b[i]*ps)
 			dalpha -= ps
 			dtheta += ki * along
 			dk[i] = th * along
@@ -99,14 +96,12 @@ func (r *lattice[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]
 		dense.Scale(dv, th)
 		dense.AddMatVecT(dv, s, r.db)
 		dense.MatVec(r.pr, s, dv)
+		dense.Axpy(dk, -1, r.pr)
 		for i, ki := range k {
-			row := ds[i*d:][:d]
-			keep, db := rho-F(th*b[i]*ki), r.db[i]
-			dk[i] -= r.pr[i]
-			for j, x := range row {
-				row[j] = F(keep*x) + F(db*res[j]) - F(ki*dv[j])
-			}
+			dense.Scale(ds[i*d:][:d], rho-F(th*b[i]*ki))
 		}
+		dense.AddOuter(ds, 1, r.db, res)
+		dense.AddOuter(ds, -1, k, dv)
 	}
 	if ds0 != nil {
 		dense.Add(ds0, ds)

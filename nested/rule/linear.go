@@ -161,9 +161,8 @@ func (r *linear[F]) solve(sp *linearSpan[F]) []F {
 	r.l, r.u = grow(r.l, n*n), grow(r.u, n*d)
 	for t := range n {
 		e, u, l := sp.e[t*d:][:d], r.u[t*d:][:d], r.l[t*n:][:t]
-		for j, v := range sp.v[t*d:][:d] {
-			e[j] = F(r.f.a[t]*sp.mk[t*d+j]) - v
-		}
+		scaleTo(e, r.f.a[t], sp.mk[t*d:][:d])
+		dense.Axpy(e, -1, sp.v[t*d:][:d])
 		if r.momentum {
 			dense.Axpy(e, r.f.b[t], sp.sk[t*d:][:d])
 		}
@@ -178,9 +177,8 @@ func (r *linear[F]) solve(sp *linearSpan[F]) []F {
 
 // scaleTo writes s x.
 func scaleTo[F Float](dst []F, s F, x []F) {
-	for i, v := range x {
-		dst[i] = s * v
-	}
+	copy(dst, x)
+	dense.Scale(dst[:len(x)], s)
 }
 
 // weigh returns the rows of u, each times its weight.

@@ -13,16 +13,21 @@ import (
 //
 // which is the exact minimiser of theta <G, W> plus the relative entropy.
 type memora[F Float] struct {
-	m      mlp[F]
-	m1, m2 F
-	z      []F // one row
-	dl, w  []F
-	step   []F
+	m       mlp[F]
+	m1, m2  F
+	z, ones []F // one row
+	dl, w   []F
+	step    []F
 }
 
 func newMEMORA[F Float](l *Layout) *memora[F] {
 	c := l.Config
-	return &memora[F]{m: newMLP(l, bias[F](squared[F]{})), m1: F(c.Mass1), m2: F(c.Mass2), z: make([]F, max(l.D, c.Hidden))}
+	n := max(l.D, c.Hidden)
+	r := &memora[F]{m: newMLP(l, bias[F](squared[F]{})), m1: F(c.Mass1), m2: F(c.Mass2), z: make([]F, n), ones: make([]F, n)}
+	for i := range r.ones {
+		r.ones[i] = 1
+	}
+	return r
 }
 
 // InitState: rows are distributions of random weights.
@@ -31,27 +36,19 @@ func (r *memora[F]) InitState(s []F, rnd *Rand) {
 	Uniform(rnd, s[:h*d], 2)
 	Uniform(rnd, s[h*d:], 1)
 	for i := range h {
-		logSoftmax(s[i*d:][:d], r.z[:d], s[i*d:][:d])
+		logSoftmax(s[i*d:][:d], r.z[:d], r.ones[:d], 1)
 	}
 	for i := range d {
-		logSoftmax(s[h*d+i*h:][:h], r.z[:h], s[h*d+i*h:][:h])
+		logSoftmax(s[h*d+i*h:][:h], r.z[:h], r.ones[:h], 1)
 	}
 }
 
-// logSoftmax writes the softmax of z to p and its logarithm to l, which may
-// be z.
-func logSoftmax[F Float](l, p, z []F) {
+// logSoftmax replaces z by its logarithm of softmax and writes the softmax
+// times mass to p; ones has as many ones.
+func logSoftmax[F Float](z, p, ones []F, mass F) {
 	dense.Softmax(p, z)
-	at := 0
-	for j, v := range z {
-		if v > z[at] {
-			at = j
-		}
-	}
-	lse := z[at] - F(math.Log(float64(p[at])))
-	for j, v := range z {
-		l[j] = v - lse
-	}
+	dense.Scale(p, mass)
+	dense.Axpy(z, -dense.LogSumExp(z), ones)
 }
 
 // CacheLens: log-weights, weights, and the steps of gradient and read.
@@ -69,26 +66,27 @@ func (r *memora[F]) cache(c [][]F) memoraCache[F] {
 
 // weights writes m exp(L) of both matrices.
 func (r *memora[F]) weights(w, s []F) {
-	size := r.m.d * r.m.h
-	for i, v := range s {
-		w[i] = F(math.Exp(float64(v)))
+	d, h := r.m.d, r.m.h
+	for i := range h {
+		exps(w[i*d:][:d], s[i*d:][:d], r.m1)
 	}
-	dense.Scale(w[:size], r.m1)
-	dense.Scale(w[size:], r.m2)
+	for i := range d {
+		exps(w[h*d+i*h:][:h], s[h*d+i*h:][:h], r.m2)
+	}
+}
+
+// exps writes mass exp(l) of a row whose exponentials sum to about one.
+func exps[F Float](w, l []F, mass F) {
+	dense.Softmax(w, l)
+	dense.Scale(w, mass*F(math.Exp(float64(dense.LogSumExp(l)))))
 }
 
 // advance computes log-weights and weights after a step along x y^T.
 func (r *memora[F]) advance(next, nextW, l []F, rho, th F, x, y []F, mass F) {
 	n := len(y)
-	for i, v := range x {
-		z, row := r.z[:n], l[i*n:][:n]
-		u := -th * v
-		for j, b := range y {
-			z[j] = F(rho*row[j]) + F(u*b)
-		}
-		p := nextW[i*n:][:n]
-		logSoftmax(next[i*n:][:n], p, z)
-		dense.Scale(p, mass)
+	stepOuter(next, l, rho, -th, x, y)
+	for i := range x {
+		logSoftmax(next[i*n:][:n], nextW[i*n:][:n], r.ones[:n], mass)
 	}
 }
 
@@ -119,52 +117,49 @@ func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
 		l, w, nextW := c.states.at(t), c.weights.at(t), c.weights.at(t+1)
 		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
-		along := softmaxRowsBack(dl1, l[:size], nextW[:size], m.da, q, r.m1)
-		along += softmaxRowsBack(dl2, l[size:], nextW[size:], m.do, m.hid, r.m2)
+		along := r.softmaxBack(dl1, l[:size], nextW[:size], m.da, q, r.m1)
+		along += r.softmaxBack(dl2, l[size:], nextW[size:], m.do, m.hid, r.m2)
 		g.Gate[Alpha][t] = -along
 		st := m.gradStep(c.grads.at(t))
 		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, dl1, dl2, dk, dv)
-		scaleAddOuterMul(dl1, rho, m.da, k, w[:size])
-		scaleAddOuterMul(dl2, rho, st.out, m.db, w[size:])
-		scaleAddOuterMul(dl2, 1, m.do, m.hid, w[size:])
+		r.scaleAddOuterMul(dl1, rho, m.da, k, w[:size])
+		r.scaleAddOuterMul(dl2, rho, st.out, m.db, w[size:])
+		r.scaleAddOuterMul(dl2, 1, m.do, m.hid, w[size:])
 	}
 	if ds0 != nil {
 		dense.Add(ds0, r.dl)
 	}
 }
 
-// softmaxRowsBack adds the adjoint x y^T of the weights to that of their
+// softmaxBack adds the adjoint x y^T of the weights to that of their
 // logarithms, goes back through the softmax of every row and returns the dot
 // product of the result with l. Rows of the result sum to zero, so l counts
 // from its rows' means: what is left is small and loses less to rounding.
-func softmaxRowsBack[F Float](dl, l, w, x, y []F, mass F) (along F) {
+func (r *memora[F]) softmaxBack(dl, l, w, x, y []F, mass F) (along F) {
 	n := len(y)
+	z, ones := r.z[:n], r.ones[:n]
 	for i, v := range x {
 		row, p, old := dl[i*n:][:n], w[i*n:][:n], l[i*n:][:n]
-		var total, mean F
-		for j, u := range y {
-			row[j] += v * u * p[j]
-			total += row[j]
-			mean += old[j]
-		}
-		total /= mass
-		mean /= F(n)
-		for j, u := range p {
-			row[j] -= F(total * u)
-			along += F(row[j] * (old[j] - mean))
-		}
+		dense.Mul(z, y, p)
+		dense.Axpy(row, v, z)
+		dense.Axpy(row, -dense.Dot(row, ones)/mass, p)
+		copy(z, old)
+		dense.Axpy(z, -dense.Dot(old, ones)/F(n), ones)
+		along += dense.Dot(row, z)
 	}
 	return along
 }
 
-// scaleAddOuterMul replaces m by r m + (x y^T) w, element by element.
-func scaleAddOuterMul[F Float](m []F, r F, x, y, w []F) {
+// scaleAddOuterMul replaces m by s m + (x y^T) w, element by element.
+func (r *memora[F]) scaleAddOuterMul(m []F, s F, x, y, w []F) {
 	n := len(y)
+	z := r.z[:n]
+	if s != 1 {
+		dense.Scale(m, s)
+	}
 	for i, v := range x {
-		row, p := m[i*n:][:n], w[i*n:][:n]
-		for j, u := range y {
-			row[j] = F(r*row[j]) + v*u*p[j]
-		}
+		dense.Mul(z, y, w[i*n:][:n])
+		dense.Axpy(m[i*n:][:n], v, z)
 	}
 }
 

@@ -130,11 +130,9 @@ func (m *mlp[F]) readBack(w1, w2 []F, st mlpStep[F], dy, dq []F) {
 	}
 	dense.Scale(m.do, m.s)
 	dense.MatVecT(m.dh, w2, m.do)
-	for i, a := range st.a {
-		sg := st.sig[i]
-		m.hid[i] = a * sg
-		m.da[i] = m.dh[i] * (sg * (1 + F(a*(1-sg))))
-	}
+	dense.Mul(m.hid, st.a, st.sig)
+	clear(m.da)
+	dense.ActivateBack(dense.SiLU, m.da, st.a, m.dh)
 	dense.MatVecT(dq, w1, m.da)
 	if m.ln {
 		dense.Add(dq, dy)
@@ -155,10 +153,8 @@ func (m *mlp[F]) gradient(w1, w2, k, v []F, st mlpStep[F]) {
 	}
 	dense.Scale(st.out, m.s)
 	dense.MatVecT(st.b, w2, st.out)
-	for i, a := range st.a {
-		sg := st.sig[i]
-		m.cc[i] = st.b[i] * (sg * (1 + F(a*(1-sg))))
-	}
+	clear(m.cc)
+	dense.ActivateBack(dense.SiLU, m.cc, st.a, st.b)
 }
 
 // gradientBack is the adjoint of [mlp.gradient] when the gradient enters the
@@ -243,13 +239,8 @@ func (m *mlp[F]) errorBack(st mlpStep[F], dk []F) {
 
 // stepOuter writes r m + s x y^T.
 func stepOuter[F Float](dst, m []F, r, s F, x, y []F) {
-	n := len(y)
-	for i, v := range x {
-		to, from, u := dst[i*n:][:n], m[i*n:][:n], s*v
-		for j, z := range y {
-			to[j] = F(r*from[j]) + F(u*z)
-		}
-	}
+	copy(dst, m)
+	dense.ScaleAddOuter(dst, r, s, x, y)
 }
 
 // readRows reads each row of q with weights w1 and w2.

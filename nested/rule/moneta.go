@@ -37,10 +37,10 @@ func (r *moneta[F]) weights(w, a, links []F) {
 }
 
 // weightsBack adds the adjoint of the state, given that of its weights.
-func (r *moneta[F]) weightsBack(da, a, dw, links []F) {
+func (r *moneta[F]) weightsBack(da, a, w, dw, links []F) {
 	size := r.m.d * r.m.h
-	r.l.back(da[:size], a[:size], dw[:size], links[0], links[1])
-	r.l.back(da[size:], a[size:], dw[size:], links[2], links[3])
+	r.l.back(da[:size], a[:size], w[:size], dw[:size], links[0], links[1])
+	r.l.back(da[size:], a[size:], w[size:], dw[size:], links[2], links[3])
 }
 
 type monetaCache[F Float] struct{ states, weights, links, grads, reads history[F] }
@@ -81,18 +81,17 @@ func (r *moneta[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
 		dense.AddOuter(dw1, 1, m.da, q)
 		dense.AddOuter(dw2, 1, m.do, m.hid)
-		r.weightsBack(r.da, c.states.at(t+1), r.dw, c.links.at(t+1))
+		r.weightsBack(r.da, c.states.at(t+1), nextW, r.dw, c.links.at(t+1))
 		g.Gate[Alpha][t] = -dense.Dot(r.da, c.states.at(t))
 		st := m.gradStep(c.grads.at(t))
 		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, r.da[:size], r.da[size:], dk, dv)
-		clear(r.dw)
-		dense.AddOuter(dw1, 1, m.da, k)
-		dense.AddOuter(dw2, 1, st.out, m.db)
+		dense.ScaleAddOuter(dw1, 0, 1, m.da, k)
+		dense.ScaleAddOuter(dw2, 0, 1, st.out, m.db)
 		dense.AddOuter(dw2, 1, m.do, m.hid)
 		dense.Scale(r.da, rho)
 	}
 	if ds0 != nil {
-		r.weightsBack(r.da, c.states.at(0), r.dw, c.links.at(0))
+		r.weightsBack(r.da, c.states.at(0), c.weights.at(0), r.dw, c.links.at(0))
 		dense.Add(ds0, r.da)
 	}
 }
