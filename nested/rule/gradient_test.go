@@ -51,7 +51,7 @@ func (c *chunk[F]) kink() float64 {
 	case *yaad[F]:
 		grads, m = newHistory(c.cache[blockArrays+1], r.m.gradLen()), &r.m
 	case *moneta[F]:
-		grads, m, limit = r.cache(c.cache[blockArrays:]).grads, &r.m, c.b.Config.LpClip
+		grads, m, limit = newHistory(c.cache[blockArrays+1], r.m.gradLen()), &r.m, c.b.Config.LpClip
 	default:
 		return math.Inf(1)
 	}

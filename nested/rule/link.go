@@ -67,7 +67,7 @@ func (l link[F]) fourth(a []F) (n float64) {
 		m := min(piece, len(a))
 		sq := buf[:m]
 		dense.Mul(sq, a[:m], a[:m])
-		n += dense.SumSquares(sq) + 2*l.eps*dense.SumSquares(a[:m])
+		n += float64(dense.Dot(sq, sq)) + 2*l.eps*float64(dense.Dot(a[:m], a[:m]))
 		a = a[m:]
 	}
 	return n

@@ -15,7 +15,8 @@ import (
 type memora[F Float] struct {
 	m       mlp[F]
 	m1, m2  F
-	z, ones []F // one row
+	states  trail[F] // L and W
+	z, ones []F      // one row
 	dl, w   []F
 	step    []F
 }
@@ -23,7 +24,8 @@ type memora[F Float] struct {
 func newMEMORA[F Float](l *Layout) *memora[F] {
 	c := l.Config
 	n := max(l.D, c.Hidden)
-	r := &memora[F]{m: newMLP(l, bias[F](squared[F]{})), m1: F(c.Mass1), m2: F(c.Mass2), z: make([]F, n), ones: make([]F, n)}
+	r := &memora[F]{m: newMLP(l, bias[F](squared[F]{})), m1: F(c.Mass1), m2: F(c.Mass2), z: make([]F, n), ones: make([]F, n),
+		states: newTrail[F](4 * l.D * c.Hidden)}
 	for i := range r.ones {
 		r.ones[i] = 1
 	}
@@ -44,24 +46,24 @@ func (r *memora[F]) InitState(s []F, rnd *Rand) {
 }
 
 // logSoftmax replaces z by its logarithm of softmax and writes the softmax
-// times mass to p; ones has as many ones.
+// times mass to p; ones has as many ones. One pass of exponentials serves both:
+// the logarithm of the sum follows from any one entry that is not small.
 func logSoftmax[F Float](z, p, ones []F, mass F) {
 	dense.Softmax(p, z)
-	dense.Scale(p, mass)
-	dense.Axpy(z, -dense.LogSumExp(z), ones)
+	j := 0
+	for p[j] < 0.5/F(len(p)) && j < len(p)-1 {
+		j++
+	}
+	dense.Axpy(z, F(math.Log(float64(p[j])))-z[j], ones)
+	if mass != 1 {
+		dense.Scale(p, mass)
+	}
 }
 
-// CacheLens: log-weights, weights, and the steps of gradient and read.
+// CacheLens: log-weights and weights, and the steps of gradient and read.
 func (r *memora[F]) CacheLens(dst []int, tokens int, keep bool) []int {
-	size, n, some := 2*r.m.d*r.m.h, kept(keep, tokens, 1), kept(keep, tokens+1, 2)
-	return append(dst, size*some, size*some, n*r.m.gradLen(), n*r.m.readLen())
-}
-
-type memoraCache[F Float] struct{ states, weights, grads, reads history[F] }
-
-func (r *memora[F]) cache(c [][]F) memoraCache[F] {
-	size := 2 * r.m.d * r.m.h
-	return memoraCache[F]{newHistory(c[0], size), newHistory(c[1], size), newHistory(c[2], r.m.gradLen()), newHistory(c[3], r.m.readLen())}
+	n := kept(keep, tokens, 1)
+	return append(dst, r.states.len(tokens, keep), n*r.m.gradLen(), n*r.m.readLen())
 }
 
 // weights writes m exp(L) of both matrices.
@@ -81,8 +83,8 @@ func exps[F Float](w, l []F, mass F) {
 	dense.Scale(w, mass*F(math.Exp(float64(dense.LogSumExp(l)))))
 }
 
-// advance computes log-weights and weights after a step along x y^T.
-func (r *memora[F]) advance(next, nextW, l []F, rho, th F, x, y []F, mass F) {
+// rows computes the rows of log-weights and weights after a step along x y^T.
+func (r *memora[F]) rows(next, nextW, l []F, rho, th F, x, y []F, mass F) {
 	n := len(y)
 	stepOuter(next, l, rho, -th, x, y)
 	for i := range x {
@@ -90,45 +92,72 @@ func (r *memora[F]) advance(next, nextW, l []F, rho, th F, x, y []F, mass F) {
 	}
 }
 
+// advance computes the state and the weights after token t; after may be
+// before.
+func (r *memora[F]) advance(in *Tokens[F], t int, before, after []F, st mlpStep[F]) {
+	m, size := &r.m, r.m.d*r.m.h
+	rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+	k, _, _ := in.row(t, m.d)
+	r.rows(after[:size], after[2*size:3*size], before[:size], rho, th, m.cc, k, r.m1)
+	r.rows(after[size:2*size], after[3*size:], before[size:2*size], rho, th, st.out, m.hid, r.m2)
+}
+
 func (r *memora[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
-	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
-	copy(c.states.at(0), s0)
-	r.weights(c.weights.at(0), s0)
+	m, size := &r.m, r.m.d*r.m.h
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
+	copy(r.states.slot(0), s0)
+	r.weights(r.states.slot(0)[2*size:], s0)
 	for t := range in.T {
 		k, v, q := in.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		l, next, w, nextW := c.states.at(t), c.states.at(t+1), c.weights.at(t), c.weights.at(t+1)
-		st := m.gradStep(c.grads.at(t))
-		m.gradient(w[:size], w[size:], k, v, st)
-		r.advance(next[:size], nextW[:size], l[:size], rho, th, m.cc, k, r.m1)
-		r.advance(next[size:], nextW[size:], l[size:], rho, th, st.out, m.hid, r.m2)
-		m.read(nextW[:size], nextW[size:], q, m.readStep(c.reads.at(t)), y[t*m.d:][:m.d])
+		s, st := r.states.forward(t), m.gradStep(grads.at(t))
+		m.gradient(s[2*size:3*size], s[3*size:], k, v, st)
+		r.advance(in, t, s, s, st)
+		m.read(s[2*size:3*size], s[3*size:], q, m.readStep(reads.at(t)), y[t*m.d:][:m.d])
 	}
-	copy(sT, c.states.at(in.T))
+	copy(sT, r.states.slot(0)[:2*size])
 }
 
 func (r *memora[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
-	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
+	m, size := &r.m, r.m.d*r.m.h
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
 	r.dl = start(r.dl, dsT, 2*size)
-	dl1, dl2 := r.dl[:size], r.dl[size:]
-	for t := in.T - 1; t >= 0; t-- {
-		k, _, q := in.row(t, m.d)
-		dk, dv, dq := g.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		l, w, nextW := c.states.at(t), c.weights.at(t), c.weights.at(t+1)
-		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
-		along := r.softmaxBack(dl1, l[:size], nextW[:size], m.da, q, r.m1)
-		along += r.softmaxBack(dl2, l[size:], nextW[size:], m.do, m.hid, r.m2)
-		g.Gate[Alpha][t] = -along
-		st := m.gradStep(c.grads.at(t))
-		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, dl1, dl2, dk, dv)
-		r.scaleAddOuterMul(dl1, rho, m.da, k, w[:size])
-		r.scaleAddOuterMul(dl2, rho, st.out, m.db, w[size:])
-		r.scaleAddOuterMul(dl2, 1, m.do, m.hid, w[size:])
+	for lo, hi := 0, in.T; hi > 0; hi = lo {
+		lo = r.states.enter(hi)
+		for t := lo; t < hi; t++ {
+			before, after := r.states.around(t)
+			st := m.gradStep(grads.at(t))
+			m.again(st)
+			r.advance(in, t, before, after, st)
+		}
+		for t := hi - 1; t >= lo; t-- {
+			r.stepBack(in, g, t, dy[t*m.d:][:m.d], m.gradStep(grads.at(t)), m.readStep(reads.at(t)))
+		}
 	}
 	if ds0 != nil {
 		dense.Add(ds0, r.dl)
 	}
+}
+
+// stepBack is the adjoint of one token.
+func (r *memora[F]) stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F]) {
+	m, size := &r.m, r.m.d*r.m.h
+	dl1, dl2 := r.dl[:size], r.dl[size:]
+	k, _, q := in.row(t, m.d)
+	dk, dv, dq := g.row(t, m.d)
+	rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+	before, after := r.states.around(t)
+	l1, l2, w1, w2 := before[:size], before[size:2*size], before[2*size:3*size], before[3*size:]
+	next1, next2 := after[2*size:3*size], after[3*size:]
+	m.readBack(next1, next2, rd, dy, dq)
+	along := r.softmaxBack(dl1, l1, next1, m.da, q, r.m1)
+	along += r.softmaxBack(dl2, l2, next2, m.do, m.hid, r.m2)
+	g.Gate[Alpha][t] = -along
+	g.Gate[Theta][t] = m.gradientBack(w1, w2, k, st, th, dl1, dl2, dk, dv)
+	r.scaleAddOuterMul(dl1, rho, m.da, k, w1)
+	r.scaleAddOuterMul(dl2, rho, st.out, m.db, w2)
+	r.scaleAddOuterMul(dl2, 1, m.do, m.hid, w2)
 }
 
 // softmaxBack adds the adjoint x y^T of the weights to that of their

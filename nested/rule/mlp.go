@@ -153,8 +153,20 @@ func (m *mlp[F]) gradient(w1, w2, k, v []F, st mlpStep[F]) {
 	}
 	dense.Scale(st.out, m.s)
 	dense.MatVecT(st.b, w2, st.out)
+	m.slopes(st)
+}
+
+// slopes computes cc from a step.
+func (m *mlp[F]) slopes(st mlpStep[F]) {
 	clear(m.cc)
 	dense.ActivateBack(dense.SiLU, m.cc, st.a, st.b)
+}
+
+// again computes cc and hid of a step as they were, the vectors that the
+// gradient is an outer product of.
+func (m *mlp[F]) again(st mlpStep[F]) {
+	dense.Mul(m.hid, st.a, st.sig)
+	m.slopes(st)
 }
 
 // gradientBack is the adjoint of [mlp.gradient] when the gradient enters the
@@ -237,9 +249,11 @@ func (m *mlp[F]) errorBack(st mlpStep[F], dk []F) {
 	}
 }
 
-// stepOuter writes r m + s x y^T.
+// stepOuter writes r m + s x y^T to dst, which may be m.
 func stepOuter[F Float](dst, m []F, r, s F, x, y []F) {
-	copy(dst, m)
+	if &dst[0] != &m[0] {
+		copy(dst, m)
+	}
 	dense.ScaleAddOuter(dst, r, s, x, y)
 }
 

@@ -9,23 +9,30 @@ import "atenia/internal/dense"
 type moneta[F Float] struct {
 	m         mlp[F]
 	l         link[F]
-	da, dw, w []F // adjoints of the state and of the weights; weights of a read
+	states    trail[F] // A, W, denominators and means of the links
+	da, dw, w []F      // adjoints of the state and of the weights; weights of a read
 	step      []F
 }
 
 func newMoneta[F Float](l *Layout) *moneta[F] {
 	c := l.Config
-	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: link[F]{c.Q, c.LqEps, c.LqForm == Dual}}
+	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: link[F]{c.Q, c.LqEps, c.LqForm == Dual},
+		states: newTrail[F](4*l.D*c.Hidden + 4)}
 }
 
 // InitState: link(0) is 0, and its gradient is finite.
 func (r *moneta[F]) InitState(s []F, rnd *Rand) { initMLP(s, rnd) }
 
-// CacheLens: states, weights, denominators and means of the links, and the
-// steps of gradient and read of every token.
+// CacheLens: states, and the steps of gradient and read of every token.
 func (r *moneta[F]) CacheLens(dst []int, tokens int, keep bool) []int {
-	size, n, some := 2*r.m.d*r.m.h, kept(keep, tokens, 1), kept(keep, tokens+1, 2)
-	return append(dst, size*some, size*some, 4*some, n*r.m.gradLen(), n*r.m.readLen())
+	n := kept(keep, tokens, 1)
+	return append(dst, r.states.len(tokens, keep), n*r.m.gradLen(), n*r.m.readLen())
+}
+
+// parts are the arrays of a step's state.
+func (r *moneta[F]) parts(s []F) (a, w, links []F) {
+	size := 2 * r.m.d * r.m.h
+	return s[:size], s[size:][:size], s[2*size:]
 }
 
 // weights writes both matrices of weights of a state, and the denominators and
@@ -43,57 +50,80 @@ func (r *moneta[F]) weightsBack(da, a, w, dw, links []F) {
 	r.l.back(da[size:], a[size:], w[size:], dw[size:], links[2], links[3])
 }
 
-type monetaCache[F Float] struct{ states, weights, links, grads, reads history[F] }
-
-func (r *moneta[F]) cache(c [][]F) monetaCache[F] {
-	size := 2 * r.m.d * r.m.h
-	return monetaCache[F]{newHistory(c[0], size), newHistory(c[1], size), newHistory(c[2], 4),
-		newHistory(c[3], r.m.gradLen()), newHistory(c[4], r.m.readLen())}
-}
-
 func (r *moneta[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
-	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
-	copy(c.states.at(0), s0)
-	r.weights(c.weights.at(0), s0, c.links.at(0))
+	m, size := &r.m, r.m.d*r.m.h
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
+	a, w, links := r.parts(r.states.slot(0))
+	copy(a, s0)
+	r.weights(w, a, links)
 	for t := range in.T {
 		k, v, q := in.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		a, next, w, nextW := c.states.at(t), c.states.at(t+1), c.weights.at(t), c.weights.at(t+1)
-		st := m.gradStep(c.grads.at(t))
+		s, st := r.states.forward(t), m.gradStep(grads.at(t))
 		m.gradient(w[:size], w[size:], k, v, st)
-		stepOuter(next[:size], a[:size], rho, -th, m.cc, k)
-		stepOuter(next[size:], a[size:], rho, -th, st.out, m.hid)
-		r.weights(nextW, next, c.links.at(t+1))
-		m.read(nextW[:size], nextW[size:], q, m.readStep(c.reads.at(t)), y[t*m.d:][:m.d])
+		r.advance(in, t, s, s, st)
+		m.read(w[:size], w[size:], q, m.readStep(reads.at(t)), y[t*m.d:][:m.d])
 	}
-	copy(sT, c.states.at(in.T))
+	copy(sT, a)
+}
+
+// advance computes the state and the weights after token t; after may be
+// before.
+func (r *moneta[F]) advance(in *Tokens[F], t int, before, after []F, st mlpStep[F]) {
+	m, size := &r.m, r.m.d*r.m.h
+	rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
+	k, _, _ := in.row(t, m.d)
+	a, _, _ := r.parts(before)
+	next, w, links := r.parts(after)
+	stepOuter(next[:size], a[:size], rho, -th, m.cc, k)
+	stepOuter(next[size:], a[size:], rho, -th, st.out, m.hid)
+	r.weights(w, next, links)
 }
 
 func (r *moneta[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
-	m, size, c := &r.m, r.m.d*r.m.h, r.cache(cache)
+	m, size := &r.m, r.m.d*r.m.h
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
 	r.da, r.dw = start(r.da, dsT, 2*size), start(r.dw, nil, 2*size)
-	dw1, dw2 := r.dw[:size], r.dw[size:]
-	for t := in.T - 1; t >= 0; t-- {
-		k, _, q := in.row(t, m.d)
-		dk, dv, dq := g.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		w, nextW := c.weights.at(t), c.weights.at(t+1)
-		m.readBack(nextW[:size], nextW[size:], m.readStep(c.reads.at(t)), dy[t*m.d:][:m.d], dq)
-		dense.AddOuter(dw1, 1, m.da, q)
-		dense.AddOuter(dw2, 1, m.do, m.hid)
-		r.weightsBack(r.da, c.states.at(t+1), nextW, r.dw, c.links.at(t+1))
-		g.Gate[Alpha][t] = -dense.Dot(r.da, c.states.at(t))
-		st := m.gradStep(c.grads.at(t))
-		g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, th, r.da[:size], r.da[size:], dk, dv)
-		dense.ScaleAddOuter(dw1, 0, 1, m.da, k)
-		dense.ScaleAddOuter(dw2, 0, 1, st.out, m.db)
-		dense.AddOuter(dw2, 1, m.do, m.hid)
-		dense.Scale(r.da, rho)
+	for lo, hi := 0, in.T; hi > 0; hi = lo {
+		lo = r.states.enter(hi)
+		for t := lo; t < hi; t++ {
+			before, after := r.states.around(t)
+			st := m.gradStep(grads.at(t))
+			m.again(st)
+			r.advance(in, t, before, after, st)
+		}
+		for t := hi - 1; t >= lo; t-- {
+			r.stepBack(in, g, t, dy[t*m.d:][:m.d], m.gradStep(grads.at(t)), m.readStep(reads.at(t)))
+		}
 	}
 	if ds0 != nil {
-		r.weightsBack(r.da, c.states.at(0), c.weights.at(0), r.dw, c.links.at(0))
+		a, w, links := r.parts(r.states.slot(0))
+		r.weightsBack(r.da, a, w, r.dw, links)
 		dense.Add(ds0, r.da)
 	}
+}
+
+// stepBack is the adjoint of one token. The adjoint of the weights comes from
+// the gradient of the token after it.
+func (r *moneta[F]) stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F]) {
+	m, size := &r.m, r.m.d*r.m.h
+	dw1, dw2 := r.dw[:size], r.dw[size:]
+	k, _, q := in.row(t, m.d)
+	dk, dv, dq := g.row(t, m.d)
+	before, after := r.states.around(t)
+	a, w, _ := r.parts(before)
+	next, nextW, links := r.parts(after)
+	m.readBack(nextW[:size], nextW[size:], rd, dy, dq)
+	dense.AddOuter(dw1, 1, m.da, q)
+	dense.AddOuter(dw2, 1, m.do, m.hid)
+	r.weightsBack(r.da, next, nextW, r.dw, links)
+	g.Gate[Alpha][t] = -dense.Dot(r.da, a)
+	g.Gate[Theta][t] = m.gradientBack(w[:size], w[size:], k, st, in.Gate[Theta][t], r.da[:size], r.da[size:], dk, dv)
+	dense.ScaleAddOuter(dw1, 0, 1, m.da, k)
+	dense.ScaleAddOuter(dw2, 0, 1, st.out, m.db)
+	dense.AddOuter(dw2, 1, m.do, m.hid)
+	dense.Scale(r.da, 1-in.Gate[Alpha][t])
 }
 
 // frozen returns the weights of a state that is only read.

@@ -124,7 +124,7 @@ const tiny = 1e-30
 // flush sets what is tiny in a state to zero.
 func flush[F Float](s []F) {
 	for i, v := range s {
-		if v < tiny && v > -tiny {
+		if max(v, -v) < tiny { // no branch that a sign could mislead
 			s[i] = 0
 		}
 	}

@@ -15,13 +15,14 @@ import (
 type yaad[F Float] struct {
 	m      mlp[F]
 	lambda F
+	states trail[F]
 	dw, db []F // adjoints of the weights and of B
 	step   []F
 }
 
 func newYAAD[F Float](l *Layout) *yaad[F] {
 	c := l.Config
-	return &yaad[F]{m: newMLP(l, bias[F](huber[F]{F(c.Delta)})), lambda: F(c.LambdaLocal)}
+	return &yaad[F]{m: newMLP(l, bias[F](huber[F]{F(c.Delta)})), lambda: F(c.LambdaLocal), states: newTrail[F](2 * l.D * c.Hidden)}
 }
 
 // InitState: the first layer is random, since weights that are all zero have
@@ -37,61 +38,82 @@ func initMLP[F Float](s []F, rnd *Rand) {
 // CacheLens: weights, and the steps of gradient and read of every token.
 func (r *yaad[F]) CacheLens(dst []int, tokens int, keep bool) []int {
 	n := kept(keep, tokens, 1)
-	return append(dst, 2*r.m.d*r.m.h*kept(keep, tokens+1, 2), n*r.m.gradLen(), n*r.m.readLen())
+	return append(dst, r.states.len(tokens, keep), n*r.m.gradLen(), n*r.m.readLen())
 }
 
 func (r *yaad[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {
 	m, size := &r.m, r.m.d*r.m.h
-	states, grads, reads := newHistory(cache[0], 2*size), newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
-	copy(states.at(0), s0)
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
+	copy(r.states.slot(0), s0)
 	for t := range in.T {
 		k, v, q := in.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		before, after := states.at(t), states.at(t+1)
-		st := m.gradStep(grads.at(t))
-		m.gradient(before[:size], before[size:], k, v, st)
-		keep := rho - th*r.lambda
-		stepOuter(after[:size], before[:size], keep, -th, m.cc, k)
-		stepOuter(after[size:], before[size:], keep, -th, st.out, m.hid)
-		if r.lambda != 0 {
-			dense.Axpy(after, th*r.lambda, s0)
-		}
-		m.read(after[:size], after[size:], q, m.readStep(reads.at(t)), y[t*m.d:][:m.d])
+		s, st := r.states.forward(t), m.gradStep(grads.at(t))
+		m.gradient(s[:size], s[size:], k, v, st)
+		r.advance(in, t, s, s, s0, st)
+		m.read(s[:size], s[size:], q, m.readStep(reads.at(t)), y[t*m.d:][:m.d])
 	}
-	copy(sT, states.at(in.T))
+	copy(sT, r.states.slot(0))
+}
+
+// advance computes the weights after token t; after may be before.
+func (r *yaad[F]) advance(in *Tokens[F], t int, before, after, s0 []F, st mlpStep[F]) {
+	m, size, th := &r.m, r.m.d*r.m.h, in.Gate[Theta][t]
+	keep := 1 - in.Gate[Alpha][t] - th*r.lambda
+	k, _, _ := in.row(t, m.d)
+	stepOuter(after[:size], before[:size], keep, -th, m.cc, k)
+	stepOuter(after[size:], before[size:], keep, -th, st.out, m.hid)
+	if r.lambda != 0 {
+		dense.Axpy(after, th*r.lambda, s0)
+	}
 }
 
 func (r *yaad[F]) Backward(_ *dense.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	m, size := &r.m, r.m.d*r.m.h
-	states, grads, reads := newHistory(cache[0], 2*size), newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	r.states.begin(cache[0])
 	r.dw, r.db = start(r.dw, dsT, 2*size), start(r.db, nil, 2*size)
-	dw1, dw2 := r.dw[:size], r.dw[size:]
-	for t := in.T - 1; t >= 0; t-- {
-		k, _, q := in.row(t, m.d)
-		dk, dv, dq := g.row(t, m.d)
-		rho, th := 1-in.Gate[Alpha][t], in.Gate[Theta][t]
-		before, after := states.at(t), states.at(t+1)
-		m.readBack(after[:size], after[size:], m.readStep(reads.at(t)), dy[t*m.d:][:m.d], dq)
-		dense.AddOuter(dw1, 1, m.da, q)
-		dense.AddOuter(dw2, 1, m.do, m.hid)
-		along := dense.Dot(r.dw, before)
-		g.Gate[Alpha][t] = -along
-		st := m.gradStep(grads.at(t))
-		dth := m.gradientBack(before[:size], before[size:], k, st, th, dw1, dw2, dk, dv)
-		if r.lambda != 0 {
-			dth -= r.lambda * (along - dense.Dot(r.dw, s0))
-			dense.Axpy(r.db, r.lambda*th, r.dw)
+	for lo, hi := 0, in.T; hi > 0; hi = lo {
+		lo = r.states.enter(hi)
+		for t := lo; t < hi; t++ {
+			before, after := r.states.around(t)
+			st := m.gradStep(grads.at(t))
+			m.again(st)
+			r.advance(in, t, before, after, s0, st)
 		}
-		g.Gate[Theta][t] = dth
-		keep := rho - th*r.lambda
-		dense.ScaleAddOuter(dw1, keep, 1, m.da, k)
-		dense.ScaleAddOuter(dw2, keep, 1, st.out, m.db)
-		dense.AddOuter(dw2, 1, m.do, m.hid)
+		for t := hi - 1; t >= lo; t-- {
+			r.stepBack(in, g, t, s0, dy[t*m.d:][:m.d], m.gradStep(grads.at(t)), m.readStep(reads.at(t)))
+		}
 	}
 	if ds0 != nil {
 		dense.Add(ds0, r.dw)
 		dense.Add(ds0, r.db)
 	}
+}
+
+// stepBack is the adjoint of one token.
+func (r *yaad[F]) stepBack(in, g *Tokens[F], t int, s0, dy []F, st, rd mlpStep[F]) {
+	m, size := &r.m, r.m.d*r.m.h
+	dw1, dw2 := r.dw[:size], r.dw[size:]
+	k, _, q := in.row(t, m.d)
+	dk, dv, dq := g.row(t, m.d)
+	th := in.Gate[Theta][t]
+	before, after := r.states.around(t)
+	m.readBack(after[:size], after[size:], rd, dy, dq)
+	dense.AddOuter(dw1, 1, m.da, q)
+	dense.AddOuter(dw2, 1, m.do, m.hid)
+	along := dense.Dot(r.dw, before)
+	g.Gate[Alpha][t] = -along
+	dth := m.gradientBack(before[:size], before[size:], k, st, th, dw1, dw2, dk, dv)
+	if r.lambda != 0 {
+		dth -= r.lambda * (along - dense.Dot(r.dw, s0))
+		dense.Axpy(r.db, r.lambda*th, r.dw)
+	}
+	g.Gate[Theta][t] = dth
+	keep := 1 - in.Gate[Alpha][t] - th*r.lambda
+	dense.ScaleAddOuter(dw1, keep, 1, m.da, k)
+	dense.ScaleAddOuter(dw2, keep, 1, st.out, m.db)
+	dense.AddOuter(dw2, 1, m.do, m.hid)
 }
 
 func (r *yaad[F]) Read(_ *dense.Work[F], s, q, y []F) {
