@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // A Name names one of the nine rules; tape ops, configuration files and
@@ -123,21 +124,24 @@ func (c Config) check() error {
 			all = append(all, &ConfigError{field, v, want})
 		}
 	}
-	bad(c.Slots < 1, "slots", c.Slots, "1 or more")
-	bad(c.Hidden < 1, "d_hidden", c.Hidden, "1 or more")
-	bad(c.Window < 1, "window", c.Window, "1 or more")
-	bad(c.NSIters < 0, "ns_iters", c.NSIters, "0 or more")
+	for _, f := range []struct {
+		name        string
+		v, min, max int
+	}{{"slots", c.Slots, 1, maxWidth}, {"d_hidden", c.Hidden, 1, maxWidth}, {"window", c.Window, 1, maxWidth},
+		{"ns_iters", c.NSIters, 0, 64}} {
+		bad(f.v < f.min || f.v > f.max, f.name, f.v, fmt.Sprintf("%d to %d", f.min, f.max))
+	}
 	bad(c.Form != Plain && c.Form != LnRes, "mlp_form", c.Form, Plain+" or "+LnRes)
 	bad(c.LqForm != Dual && c.LqForm != Literal, "lq_form", c.LqForm, Dual+" or "+Literal)
 	bad(c.Feature != Ident && c.Feature != Poly2, "feature", c.Feature, Ident+" or "+Poly2)
-	bad(!(c.P >= 1), "p", c.P, "1 or more")
-	bad(!(c.Q > 1), "q", c.Q, "more than 1")
+	bad(!(c.P >= 1 && c.P <= 64), "p", c.P, "1 to 64")
+	bad(!(c.Q > 1 && c.Q <= 64), "q", c.Q, "more than 1, at most 64")
 	for _, f := range []struct {
 		name string
 		v    float64
 	}{{"lp_clip", c.LpClip}, {"delta", c.Delta}, {"mass1", c.Mass1}, {"mass2", c.Mass2}, {"nsilu_eps", c.NsiluEps},
 		{"ln_eps", c.LnEps}, {"lp_eps", c.LpEps}, {"lq_eps", c.LqEps}} {
-		bad(!(f.v > 0), f.name, f.v, "a positive number")
+		bad(!(f.v > 0) || math.IsInf(f.v, 1), f.name, f.v, "a positive number")
 	}
 	bad(!(c.LambdaLocal >= 0), "lambda_local", c.LambdaLocal, "0 or more")
 	bad(!(c.ThetaMin >= 0) || c.ThetaMax != 0 && !(c.ThetaMax >= c.ThetaMin), "theta_floor, theta_ceil",

@@ -99,8 +99,12 @@ func windowState(l *Layout) []Array {
 		{Name: "BK", Shape: []int{w, f}}, {Name: "BV", Shape: []int{w, l.D}}, {Name: "BG", Shape: []int{w}}}
 }
 
-// maxWidth bounds the width of a model, so that sizes cannot overflow.
-const maxWidth = 1 << 20
+// Bounds, so that sizes cannot overflow: of the width of a model or a memory,
+// and of the numbers in parameters or state.
+const (
+	maxWidth = 1 << 20
+	maxLen   = 1 << 30
+)
 
 // NewLayout describes the block of a rule at width d. Its error matches
 // [ErrConfig] and lists every fault of the configuration.
@@ -132,6 +136,9 @@ func NewLayout(name Name, d int, c Config) (*Layout, error) {
 	}
 	l.State = k.state(l)
 	l.ParamLen, l.StateLen = place(l.Params), place(l.State)
+	if n := max(l.ParamLen, l.StateLen); n > maxLen {
+		return nil, &ConfigError{"size of parameters or state", n, fmt.Sprint("at most ", maxLen, ": a smaller width")}
+	}
 	return l, nil
 }
 

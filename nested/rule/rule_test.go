@@ -33,14 +33,14 @@ var variants = []variant{
 
 // A chunk is a block with everything that goes into a pass.
 type chunk[F Float] struct {
-	b         *Block[F]
-	w         *dense.Work[F]
-	x, p, s0  []F
-	dy, dsT   []F
-	y, sT     []F
-	cache     [][]F
-	dx, dp    []F
-	ds0, zero []F
+	b        *Block[F]
+	w        *dense.Work[F]
+	x, p, s0 []F
+	dy, dsT  []F
+	y, sT    []F
+	cache    [][]F
+	dx, dp   []F
+	ds0      []F
 }
 
 // newChunk is a chunk of random tokens at a point where gates are not near
