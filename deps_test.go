@@ -82,7 +82,8 @@ tier/train:          tensor internal/durable
 tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena internal/direct
 internal/cuda:       tier tier/hw
-nested/rule:         grad internal/dense
+nested/rule:         grad internal/dense nested/rule/internal/*
+nested/rule/internal/*: internal/dense
 grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable

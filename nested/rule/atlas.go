@@ -2,6 +2,7 @@ package rule
 
 import (
 	"atenia/internal/dense"
+	"atenia/nested/rule/internal/schulz"
 )
 
 // atlas is AtlasOmega (arXiv 2505.23735): a token's step takes the errors of
@@ -14,7 +15,7 @@ import (
 // that there was none.
 type atlas[F Float] struct {
 	d, f, c    int
-	ns         schulz[F]
+	ns         schulz.Iteration[F]
 	scaled, u  []F // [c, d]
 	dk, dv, dg []F // adjoints of the tokens before the chunk and in it
 	dm, ds     []F
@@ -23,7 +24,7 @@ type atlas[F Float] struct {
 
 func newAtlas[F Float](l *Layout) *atlas[F] {
 	f, c := featureDim(l.D, l.Config.Feature), l.Config.Window
-	return &atlas[F]{d: l.D, f: f, c: c, ns: newSchulz[F](l.D, f, l.Config.NSIters),
+	return &atlas[F]{d: l.D, f: f, c: c, ns: schulz.New[F](l.D, f, l.Config.NSIters),
 		scaled: make([]F, c*l.D), u: make([]F, c*l.D), du: make([]F, l.D*f), phi: make([]F, f)}
 }
 
@@ -34,8 +35,8 @@ func (r *atlas[F]) InitState(s []F, _ *Rand) { clear(s) }
 func (r *atlas[F]) CacheLens(dst []int, tokens int, keep bool) []int {
 	size, some, n, ext := r.d*r.f, kept(keep, tokens+1, 2), kept(keep, tokens, 1), tokens+r.c-1
 	iterates := 0
-	if r.ns.iters > 0 {
-		iterates = n * r.ns.iterates() * size
+	if r.ns.Iters > 0 {
+		iterates = n * r.ns.Iterates() * size
 	}
 	return append(dst, some*size, some*size, iterates, n*r.c*r.d, ext*r.f, ext*r.d, ext, n*r.f)
 }
@@ -47,7 +48,7 @@ type atlasCache[F Float] struct {
 
 func (r *atlas[F]) cache(c [][]F) atlasCache[F] {
 	size := r.d * r.f
-	return atlasCache[F]{newHistory(c[0], size), newHistory(c[1], size), newHistory(c[2], r.ns.iterates()*size),
+	return atlasCache[F]{newHistory(c[0], size), newHistory(c[1], size), newHistory(c[2], r.ns.Iterates()*size),
 		newHistory(c[3], r.c*r.d), newHistory(c[7], r.f), c[4], c[5], c[6]}
 }
 
@@ -79,10 +80,10 @@ func (r *atlas[F]) Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache
 		scaleTo(nextS, in.Gate[Eta][t], s)
 		w.AddTMul(nextS, r.scaled, keys, d, r.c, f)
 		u := nextS
-		if r.ns.iters > 0 {
+		if r.ns.Iters > 0 {
 			xs := c.xs.at(t)
-			r.ns.apply(w, xs, nextS)
-			u = xs[r.ns.iters*d*f:]
+			r.ns.Apply(w, xs, nextS)
+			u = xs[r.ns.Iters*d*f:]
 		}
 		scaleTo(next, 1-in.Gate[Alpha][t], m)
 		dense.Axpy(next, -in.Gate[Theta][t], u)
@@ -145,11 +146,11 @@ func (r *atlas[F]) stepBack(w *dense.Work[F], in, g *Tokens[F], c atlasCache[F],
 	m, s, nextS, es := c.m.at(t), c.s.at(t), c.s.at(t+1), c.es.at(t)
 	rho, th, eta := 1-in.Gate[Alpha][t], in.Gate[Theta][t], in.Gate[Eta][t]
 	g.Gate[Alpha][t] = -dense.Dot(r.dm, m)
-	if r.ns.iters > 0 {
+	if r.ns.Iters > 0 {
 		xs := c.xs.at(t)
-		g.Gate[Theta][t] = -dense.Dot(r.dm, xs[r.ns.iters*d*f:])
+		g.Gate[Theta][t] = -dense.Dot(r.dm, xs[r.ns.Iters*d*f:])
 		scaleTo(r.du, -th, r.dm)
-		r.ns.back(w, r.ds, r.du, xs, nextS)
+		r.ns.Back(w, r.ds, r.du, xs, nextS)
 	} else {
 		g.Gate[Theta][t] = -dense.Dot(r.dm, nextS)
 		dense.Axpy(r.ds, -th, r.dm)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"atenia/internal/dense"
+	"atenia/nested/rule/internal/link"
 )
 
 // mlp is the memory with two layers that Moneta, YAAD and MEMORA share,
@@ -303,7 +304,7 @@ type power[F Float] struct{ p, eps, clip float64 }
 func (l power[F]) pull(g, e []F) {
 	for i, v := range e {
 		x := min(max(float64(v), -l.clip), l.clip)
-		g[i] = F(l.p * x * pow(x*x+l.eps, (l.p-2)/2))
+		g[i] = F(l.p * x * link.Pow(x*x+l.eps, (l.p-2)/2))
 	}
 }
 
@@ -315,25 +316,6 @@ func (l power[F]) pullBack(d, e []F) {
 			continue
 		}
 		u := x*x + l.eps
-		d[i] *= F(l.p * pow(u, (l.p-4)/2) * ((l.p-1)*x*x + l.eps))
+		d[i] *= F(l.p * link.Pow(u, (l.p-4)/2) * ((l.p-1)*x*x + l.eps))
 	}
-}
-
-// pow is x^y for positive x, fast where y is a small multiple of a half.
-func pow(x, y float64) float64 {
-	switch y {
-	case -1:
-		return 1 / x
-	case -0.5:
-		return 1 / math.Sqrt(x)
-	case 0:
-		return 1
-	case 0.5:
-		return math.Sqrt(x)
-	case 1:
-		return x
-	case 2:
-		return x * x
-	}
-	return math.Pow(x, y)
 }

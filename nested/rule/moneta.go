@@ -1,6 +1,9 @@
 package rule
 
-import "atenia/internal/dense"
+import (
+	"atenia/internal/dense"
+	"atenia/nested/rule/internal/link"
+)
 
 // moneta is the MLP memory under an lp loss whose weights minimise a q-norm
 // (MIRAS, arXiv 2504.13173, section 5.3),
@@ -8,7 +11,7 @@ import "atenia/internal/dense"
 //	A' = rho A - theta G(W) ;  W' = link(A') ;  y = f_W'(q)
 type moneta[F Float] struct {
 	m         mlp[F]
-	l         link[F]
+	l         link.Map[F]
 	states    trail[F] // A, W, denominators and means of the links
 	da, dw, w []F      // adjoints of the state and of the weights; weights of a read
 	step      []F
@@ -16,7 +19,7 @@ type moneta[F Float] struct {
 
 func newMoneta[F Float](l *Layout) *moneta[F] {
 	c := l.Config
-	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: link[F]{c.Q, c.LqEps, c.LqForm == Dual},
+	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: link.Map[F]{Q: c.Q, Eps: c.LqEps, Dual: c.LqForm == Dual},
 		states: newTrail[F](4*l.D*c.Hidden + 4)}
 }
 
@@ -39,15 +42,15 @@ func (r *moneta[F]) parts(s []F) (a, w, links []F) {
 // means of their links.
 func (r *moneta[F]) weights(w, a, links []F) {
 	size := r.m.d * r.m.h
-	links[0], links[1] = r.l.apply(w[:size], a[:size])
-	links[2], links[3] = r.l.apply(w[size:], a[size:])
+	links[0], links[1] = r.l.Apply(w[:size], a[:size])
+	links[2], links[3] = r.l.Apply(w[size:], a[size:])
 }
 
 // weightsBack adds the adjoint of the state, given that of its weights.
 func (r *moneta[F]) weightsBack(da, a, w, dw, links []F) {
 	size := r.m.d * r.m.h
-	r.l.back(da[:size], a[:size], w[:size], dw[:size], links[0], links[1])
-	r.l.back(da[size:], a[size:], w[size:], dw[size:], links[2], links[3])
+	r.l.Back(da[:size], a[:size], w[:size], dw[:size], links[0], links[1])
+	r.l.Back(da[size:], a[size:], w[size:], dw[size:], links[2], links[3])
 }
 
 func (r *moneta[F]) Forward(_ *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"atenia/internal/dense"
+	"atenia/nested/rule/internal/link"
+	"atenia/nested/rule/internal/schulz"
 )
 
 // A variant is a rule with constants other than the defaults.
@@ -345,15 +347,15 @@ func testLinearAttention(t *testing.T, d, n int) {
 func testLink(t *testing.T) {
 	a, b, c := make([]float64, 12), make([]float64, 12), make([]float64, 12)
 	Uniform(NewRand(2), a, 1)
-	link[float64]{q: 2, dual: true}.apply(b, a)
+	link.Map[float64]{Q: 2, Dual: true}.Apply(b, a)
 	close(t, "q = 2", b, a, 0)
 	for _, q := range []float64{3, 4, 2.5} {
-		l := link[float64]{q: q, dual: true}
-		l.apply(b, a)
-		link[float64]{q: q / (q - 1), dual: true}.apply(c, b)
+		l := link.Map[float64]{Q: q, Dual: true}
+		l.Apply(b, a)
+		link.Map[float64]{Q: q / (q - 1), Dual: true}.Apply(c, b)
 		close(t, "inverse", c, a, 1e-14)
 		scaleTo(c, 3, a)
-		l.apply(c, c)
+		l.Apply(c, c)
 		dense.Scale(b, 3)
 		close(t, "degree", c, b, 1e-14)
 	}
@@ -409,10 +411,10 @@ func testLatticeRows(t *testing.T) {
 func testSchulz(t *testing.T) {
 	const d = 8
 	for seed := range uint64(20) {
-		n := newSchulz[float64](d, d, 5)
-		s, xs := make([]float64, d*d), make([]float64, n.iterates()*d*d)
+		n := schulz.New[float64](d, d, 5)
+		s, xs := make([]float64, d*d), make([]float64, n.Iterates()*d*d)
 		Uniform(NewRand(seed), s, 1)
-		n.apply(dense.New[float64](nil), xs, s)
+		n.Apply(dense.New[float64](nil), xs, s)
 		least, most := singular(xs[5*d*d:], d)
 		if most > 1.25 || least < 0.05 {
 			t.Errorf("seed %d: singular values from %.3f to %.3f", seed, least, most)
