@@ -3,9 +3,11 @@ package atenia_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia"
@@ -73,5 +75,66 @@ func TestAdapter(t *testing.T) {
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Error(left, err)
+	}
+}
+
+// TestFinetune trains low-rank pairs of a tiny llama on 200 lines until it
+// knows them, and runs the result: merged into a folder, and with the adapter.
+func TestFinetune(t *testing.T) {
+	base := filepath.Join(golden.Family(t, "parity"), "llama3")
+	dir := t.TempDir()
+	lines, known := "", map[string]bool{}
+	for i := range 200 {
+		line := fmt.Sprintf("%s has a %s by the %s.",
+			[]string{"Ada", "Ben", "Cora", "Dan", "Eva", "Finn", "Gus", "Hana", "Ida", "Jon"}[i%10],
+			[]string{"lamp", "boat", "kite", "drum", "bell", "coin", "map", "rope", "leaf", "shell"}[(i*7+i/10)%10],
+			[]string{"hill", "lake"}[i/100])
+		lines += fmt.Sprintf("{\"text\":%q}\n", line)
+		known[line] = true
+	}
+	data := filepath.Join(dir, "facts.jsonl")
+	if err := os.WriteFile(data, []byte(lines), 0o666); err != nil || len(known) != 200 {
+		t.Fatal(len(known), err)
+	}
+	r := &atenia.TrainRecipe{}
+	r.Model.From, r.Data.Files, r.Data.Row, r.Data.Rows = base, []string{data}, 64, 8
+	r.LoRA.Rank, r.LoRA.Alpha, r.LoRA.Merge = 16, 32, true
+	r.Optimizer.Rate, r.Schedule.Floor, r.Train.Steps, r.Train.Out = 1e-2, 0.05, 80, filepath.Join(dir, "out")
+	if err := r.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := atenia.Train(context.Background(), r, atenia.TrainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A line is one of 200, and some 28 tokens: no model gets below 0.15 or so.
+	if first := rep.Metrics[0].Loss; first < 5 || rep.Loss > 0.25 {
+		t.Errorf("the loss went from %v to %v", first, rep.Loss)
+	}
+	answers := map[string]int{}
+	for path, c := range map[string]atenia.Config{rep.Merged: {}, base: {Adapter: rep.Out}} {
+		m, err := atenia.Open(context.Background(), path, &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := "Ida has a"
+		for tok, err := range m.Generate(context.Background(), atenia.Prompt{Text: answer, Options: atenia.Options{MaxTokens: 40}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer += tok.Text; strings.Contains(answer, ".") {
+				break
+			}
+		}
+		answers[answer]++
+		if !known[answer] {
+			t.Errorf("%s says %q, which is none of the lines", path, answer)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(answers) != 1 {
+		t.Errorf("merged and adapted models say %v", answers)
 	}
 }

@@ -201,6 +201,7 @@ func (a *app) root() *cobra.Command {
 		replay.Command(a.env()),
 		cache.Command(a.env()),
 		train.Command(a.env()),
+		train.Finetune(a.env()),
 	)
 	checkArgs(c)
 	c.AddCommand(environmentHelp())

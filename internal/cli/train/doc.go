@@ -1,4 +1,4 @@
-// Package train is the command "atenia train".
+// Package train is the commands "atenia train" and "atenia finetune".
 //
 //	standard output   evaluations and the result, as text or JSON
 //	terminal          a line that moves: step, loss, tokens a second, time left

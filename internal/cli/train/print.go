@@ -93,7 +93,9 @@ func (p *printer) done(r *atenia.TrainReport) error {
 			Skipped int      `json:"skipped"`
 			Early   bool     `json:"early"`
 			Out     string   `json:"out"`
-		}{r.Steps, r.Tokens, r.Loss, r.Best, r.Skipped, r.Early, r.Out})
+			Base    string   `json:"base,omitempty"`
+			Merged  string   `json:"merged,omitempty"`
+		}{r.Steps, r.Tokens, r.Loss, r.Best, r.Skipped, r.Early, r.Out, r.Base, r.Merged})
 	}
 	io.WriteString(p.env.Progress, atenia.DrawLoss(r.Metrics, 60, 10))
 	best := ""
@@ -106,7 +108,17 @@ func (p *printer) done(r *atenia.TrainReport) error {
 	if r.Skipped > 0 {
 		best += fmt.Sprintf(", %d steps skipped", r.Skipped)
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%d steps, %s tokens%s\n%s is ready: atenia run %s \"…\"\n", r.Steps, short(float64(r.Tokens)), best, r.Out, r.Out)
+	if _, err := fmt.Fprintf(p.env.Out, "%d steps, %s tokens%s\n", r.Steps, short(float64(r.Tokens)), best); err != nil {
+		return err
+	}
+	ready, what := r.Out, r.Out
+	if r.Base != "" {
+		what = fmt.Sprintf("%s --lora %s", r.Base, r.Out)
+	}
+	if r.Merged != "" {
+		ready, what = r.Merged, r.Merged
+	}
+	_, err := fmt.Fprintf(p.env.Out, "%s is ready: atenia run %s \"…\"\n", ready, what)
 	return err
 }
 

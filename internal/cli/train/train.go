@@ -83,12 +83,17 @@ func (a *call) run(ctx context.Context, path string, changed func(string) bool) 
 			return &command.UsageError{Err: err}
 		}
 	}
+	return a.train(ctx, r, fmt.Sprintf("atenia train %s --resume", path))
+}
+
+// train trains and prints. again is the command that goes on with a run.
+func (a *call) train(ctx context.Context, r *atenia.TrainRecipe, again string) error {
 	p := &printer{env: a.env}
 	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Started: p.started, Watch: p.step})
 	p.clear()
 	switch {
 	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:
-		return fmt.Errorf("stopped after step %d of %d with a snapshot; \"atenia train %s --resume\" goes on", rep.Steps, r.Train.Steps, path)
+		return fmt.Errorf("stopped after step %d of %d with a snapshot; \"%s\" goes on", rep.Steps, r.Train.Steps, again)
 	case errors.Is(err, atenia.ErrTrainTaken):
 		return fmt.Errorf("%w: see --resume, --overwrite and --out", err)
 	case err != nil:

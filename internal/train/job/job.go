@@ -48,6 +48,11 @@ type Subject struct {
 type Report struct {
 	train.Result
 	Out string // the folder
+	// Base is the folder of the model that the result is an adapter for, "" if
+	// it is a model.
+	Base string
+	// Merged is the folder of the merged model, "" if there is none.
+	Merged string
 	// Metrics are the lines of the folder's log.
 	Metrics []train.Metric
 }
@@ -77,7 +82,13 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	if err != nil {
 		return nil, err
 	}
-	t, err := text.Load(&modelfile.Description{Path: out, Format: modelfile.HuggingFace, Config: []byte("{}"), Files: small})
+	settings := []byte("{}")
+	if r.Model.From != "" { // it may name tokens that end an answer
+		if settings, err = os.ReadFile(filepath.Join(r.Model.From, "config.json")); err != nil {
+			return nil, err
+		}
+	}
+	t, err := text.Load(&modelfile.Description{Path: out, Format: modelfile.HuggingFace, Config: settings, Files: small})
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +118,9 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	rep = &Report{Result: *res, Out: out}
+	if a, ok := m.(*adapted); ok {
+		rep.Base, rep.Merged = a.from, a.merged(out)
+	}
 	var merr error
 	if rep.Metrics, merr = train.ReadMetrics(nil, filepath.Join(out, train.MetricsFile), 0); merr != nil || err != nil {
 		return rep, errors.Join(err, merr)

@@ -28,7 +28,14 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	}
 	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload}
 	if r.Model.From != "" {
-		return continued(r.Model.From, t, opt)
+		l, err := continued(r.Model.From, t, opt)
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := r.Adapter(); ok {
+			return adapt(l, c, r)
+		}
+		return l, nil
 	}
 	m, s := r.Model, planned.Sizes{}
 	s.Vocabulary, s.Hidden, s.Layers, s.Heads, s.KVHeads = t.Tokenizer.VocabSize(), m.Hidden, m.Layers, m.Heads, m.KVHeads

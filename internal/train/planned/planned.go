@@ -43,6 +43,7 @@ type Model struct {
 	batch    record.Batch
 	recorded grad.Ref // the loss of the batch
 	share    [1]float32
+	dropout  bool // low-rank pairs have some
 }
 
 // New makes a model of a configuration. All parameters are zero: see [Model.Init].
@@ -71,15 +72,11 @@ func build(d *modelfile.Description, find func(string) (tensor.View, bool), opt 
 	if m.params, err = record.NewParams[float32](m.compiled, find); err != nil {
 		return nil, err
 	}
-	return m, m.Bind()
+	return m, m.bind()
 }
 
-// Parameters returns all tensors, for those who freeze some or attach low-rank
-// pairs; [Model.Bind] comes after.
-func (m *Model) Parameters() *record.Params[float32] { return m.params }
-
-// Bind takes note of which parameters are trained, and with what.
-func (m *Model) Bind() (err error) {
+// bind takes note of which parameters are trained, and with what.
+func (m *Model) bind() (err error) {
 	if m.model, err = record.New(m.compiled, m.params); err != nil {
 		return err
 	}
@@ -138,7 +135,7 @@ func (m *Model) Params() []*train.Param { return m.trained }
 // Loss returns the mean cross-entropy of a batch: see [train.Learner].
 func (m *Model) Loss(b *data.Batch) (float64, error) {
 	m.compute.Reset()
-	loss, err := m.loss(m.compute, b)
+	loss, err := m.loss(m.compute, b, 0)
 	if err != nil {
 		return 0, err
 	}
@@ -158,7 +155,7 @@ func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
 // second.
 func (m *Model) Forward(b *data.Batch) (loss float64, err error) {
 	m.record.Reset()
-	if m.recorded, err = m.loss(m.record, b); err != nil {
+	if m.recorded, err = m.loss(m.record, b, m.seed(b.Tokens)); err != nil {
 		return 0, err
 	}
 	return float64(m.record.Value(m.recorded)[0]), nil
@@ -170,8 +167,8 @@ func (m *Model) Back(share float64) error {
 	return m.record.BackwardFrom(m.recorded, m.share[:])
 }
 
-func (m *Model) loss(t *grad.Tape[float32], b *data.Batch) (grad.Ref, error) {
-	m.batch = record.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens}
+func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Ref, error) {
+	m.batch = record.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed}
 	return m.model.Loss(t, &m.batch)
 }
 

@@ -2,6 +2,7 @@
 //
 //	[model]       architecture and sizes, or the folder to go on from
 //	[memory]      what is nested in a model whose memory learns
+//	[lora]        low-rank pairs to train in place of its parameters
 //	[tokenizer]   how text becomes tokens
 //	[data]        files, rows, batches, what is held out
 //	[optimizer]   the rule and its numbers

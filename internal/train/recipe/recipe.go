@@ -29,6 +29,7 @@ const most = 1 << 20
 type Recipe struct {
 	Model     Model     `toml:"model"`
 	Memory    Memory    `toml:"memory"`
+	LoRA      LoRA      `toml:"lora"`
 	Tokenizer Tokenizer `toml:"tokenizer"`
 	Data      Data      `toml:"data"`
 	Optimizer Optimizer `toml:"optimizer"`
@@ -365,5 +366,8 @@ func (r *Recipe) check() (errs []error) {
 	}
 	need(t.Patience == 0 || d.Heldout > 0, "train.patience needs data.heldout")
 	share("schedule.floor", r.Schedule.Floor)
+	if err := r.checkLoRA(); err != nil {
+		errs = append(errs, err)
+	}
 	return errs
 }

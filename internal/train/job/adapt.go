@@ -1,0 +1,52 @@
+package job
+
+import (
+	"errors"
+	"path/filepath"
+
+	"atenia/internal/lora"
+	"atenia/internal/modelfile"
+	"atenia/internal/train/planned"
+	"atenia/internal/train/recipe"
+)
+
+// mergedFolder is where, in a job's folder, the merged model goes.
+const mergedFolder = "merged"
+
+// An adapted model trains low-rank pairs and exports these.
+type adapted struct {
+	*planned.Model
+	adapter *lora.Adapter
+	from    string
+	merge   bool
+}
+
+// adapt attaches pairs to a model.
+func adapt(m *planned.Model, c lora.Config, r *recipe.Recipe) (model, error) {
+	a, err := lora.New(c, m.Matrices(), r.Train.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return &adapted{m, a, r.Model.From, r.LoRA.Merge}, m.Attach(a)
+}
+
+// merged returns the folder of the merged model, "" if none is wanted.
+func (m *adapted) merged(dir string) string {
+	if !m.merge {
+		return ""
+	}
+	return filepath.Join(dir, mergedFolder)
+}
+
+// Export writes the adapter, and the merged model if it is wanted.
+func (m *adapted) Export(dir string) (err error) {
+	if err := m.adapter.Write(nil, dir); err != nil || !m.merge {
+		return err
+	}
+	d, err := modelfile.Open(m.from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return m.adapter.Merge(nil, d, m.merged(dir))
+}

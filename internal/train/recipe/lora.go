@@ -1,0 +1,69 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+
+	"atenia/internal/lora"
+)
+
+// LoRA says that low-rank pairs are trained in place of the parameters, which
+// stay as they are.
+type LoRA struct {
+	Rank    int     `toml:"rank" help:"of the low-rank pairs that are trained in place of the parameters of model.from (0: the parameters are trained)"`
+	Alpha   float64 `toml:"alpha" help:"the pairs' scale is alpha / rank (2 × rank)"`
+	Targets string  `toml:"targets" help:"matrices that get a pair: q_proj,v_proj, a regular expression for whole names, or all-linear (all-linear)"`
+	RSLoRA  bool    `toml:"rslora" help:"whether the scale is alpha / √rank (false)"`
+	Dropout float64 `toml:"dropout" help:"share of a pair's input that is left out of each step (0)"`
+	Merge   bool    `toml:"merge" help:"whether the merged model is written, too, into the folder merged in that of the results (false)"`
+}
+
+// adapter returns the configuration of the adapter.
+func (r *Recipe) adapter() (lora.Config, error) {
+	l := r.LoRA
+	c := lora.Config{Rank: l.Rank, Alpha: l.Alpha, Dropout: l.Dropout, RSLoRA: l.RSLoRA, Base: r.Model.From}
+	if l.Targets != "" {
+		t, err := lora.ParseTargets(l.Targets)
+		if err != nil {
+			return c, err
+		}
+		c.Targets = t
+	}
+	return c.Defaulted()
+}
+
+// Adapter returns the configuration of the adapter that is trained, or nothing
+// if the parameters are.
+func (r *Recipe) Adapter() (lora.Config, bool) {
+	if r.LoRA.Rank == 0 {
+		return lora.Config{}, false
+	}
+	c, err := r.adapter()
+	return c, err == nil
+}
+
+// checkLoRA returns what is wrong with the table.
+func (r *Recipe) checkLoRA() error {
+	if r.LoRA == (LoRA{}) {
+		return nil
+	}
+	switch {
+	case r.LoRA.Rank == 0:
+		return errors.New("lora.rank is 0, and other keys of [lora] are given")
+	case r.Model.From == "":
+		return errors.New("[lora] needs model.from")
+	case r.Optimizer.Offload || r.Train.Precision == "bf16":
+		return errors.New("[lora] trains few values: their precision is float32, and nothing is offloaded")
+	}
+	if _, err := r.adapter(); err != nil {
+		return fmt.Errorf("[lora]: %w", err)
+	}
+	return nil
+}
+
+// Complete fills in the defaults of a recipe that was made without a file, and
+// checks it. Errors match [ErrRecipe] and name every fault.
+func (r *Recipe) Complete() error {
+	r.defaults()
+	return faults(r.check())
+}
