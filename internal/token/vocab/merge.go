@@ -43,8 +43,8 @@ func (h *candidates) Pop() any {
 	return c
 }
 
-// A corpus is the distinct words as tokens.
-type corpus struct {
+// words are the distinct words as tokens.
+type words struct {
 	words  [][]int32
 	counts []int64
 	pairs  map[pair]int64
@@ -54,9 +54,9 @@ type corpus struct {
 	at    map[pair]int32 // … and where they are in fresh
 }
 
-// newCorpus writes words as the tokens of their bytes.
-func newCorpus(w *counts, bytes *[256]int32) *corpus {
-	c := &corpus{pairs: map[pair]int64{}, at: map[pair]int32{}}
+// newWords writes words as the tokens of their bytes.
+func newWords(w *counts, bytes *[256]int32) *words {
+	c := &words{pairs: map[pair]int64{}, at: map[pair]int32{}}
 	symbols := make([]int32, 0, w.bytes)
 	for i, s := range w.sorted() {
 		from := len(symbols)
@@ -74,7 +74,7 @@ func newCorpus(w *counts, bytes *[256]int32) *corpus {
 }
 
 // add counts one more occurrence of a pair in a word.
-func (c *corpus) add(p pair, word int32) {
+func (c *words) add(p pair, word int32) {
 	c.pairs[p] += c.counts[word]
 	i, ok := c.at[p]
 	if !ok {
@@ -88,7 +88,7 @@ func (c *corpus) add(p pair, word int32) {
 }
 
 // release hands the fresh pairs to the heap.
-func (c *corpus) release() {
+func (c *words) release() {
 	for _, f := range c.fresh {
 		if f.count = c.pairs[f.pair]; f.count > 0 {
 			heap.Push(&c.heap, f)
@@ -100,7 +100,7 @@ func (c *corpus) release() {
 }
 
 // next returns the most frequent pair.
-func (c *corpus) next() (candidate, bool) {
+func (c *words) next() (candidate, bool) {
 	for len(c.heap) > 0 {
 		top := &c.heap[0]
 		if now := c.pairs[top.pair]; now != top.count {
@@ -114,7 +114,7 @@ func (c *corpus) next() (candidate, bool) {
 }
 
 // replace merges a pair wherever it is found.
-func (c *corpus) replace(m candidate, id int32) {
+func (c *words) replace(m candidate, id int32) {
 	a, b := m.pair.left(), m.pair.right()
 	for _, w := range m.words {
 		word, n := c.words[w], c.counts[w]
@@ -141,7 +141,7 @@ func (c *corpus) replace(m candidate, id int32) {
 }
 
 // length returns the number of tokens of all texts.
-func (c *corpus) length() (n int64) {
+func (c *words) length() (n int64) {
 	for i, w := range c.words {
 		n += int64(len(w)) * c.counts[i]
 	}
@@ -164,7 +164,7 @@ func (v *Vocabulary) merge(w *counts) {
 	for b, r := range segment.ByteChar {
 		bytes[b] = ids[string(r)]
 	}
-	c := newCorpus(w, &bytes)
+	c := newWords(w, &bytes)
 	defer func() { v.Length = c.length() }()
 	for len(v.Tokens) < v.cfg.Size {
 		m, ok := c.next()
