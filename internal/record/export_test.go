@@ -8,3 +8,10 @@ func Rules[F Float](f func(grad.Key, grad.BackwardFunc[F])) {
 		f(r.key, r.back)
 	}
 }
+
+// ZeroGrad sets all gradients to zero.
+func (p *Params[F]) ZeroGrad() {
+	for _, q := range p.list {
+		clear(q.Grad)
+	}
+}

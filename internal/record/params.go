@@ -152,10 +152,3 @@ func (p *Params[F]) makeGrads() {
 		}
 	}
 }
-
-// ZeroGrad sets all gradients to zero.
-func (p *Params[F]) ZeroGrad() {
-	for _, q := range p.list {
-		clear(q.Grad)
-	}
-}

@@ -118,9 +118,6 @@ func (r *Source) row(b *Batch, u span, n int) error {
 	return nil
 }
 
-// Epoch returns how many times all rows have been seen.
-func (r *Source) Epoch() int { return int(r.epoch) }
-
 // Cursor returns the place of the next batch, as text: epoch, row, and a
 // checksum of the data and how it is cut.
 func (r *Source) Cursor() string {

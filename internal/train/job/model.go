@@ -26,7 +26,7 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	if r.Model.Architecture == memory.Type {
 		return newMemory(r, t, p)
 	}
-	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload}
+	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
 	if r.Model.From != "" {
 		l, err := continued(r.Model.From, t, opt)
 		if err != nil {

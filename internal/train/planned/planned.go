@@ -28,6 +28,9 @@ type Options struct {
 	Pool      *pool.Pool // nil is one thread
 	Recompute bool       // layers are computed a second time rather than kept
 	BF16      bool       // parameters are exported as bfloat16
+	// Balance is the weight of the auxiliary loss of mixtures of experts in
+	// gradients; losses that are not recorded are without it.
+	Balance float64
 }
 
 // A Model is a compiled model with parameters to train. One goroutine uses it.
@@ -135,6 +138,7 @@ func (m *Model) Params() []*train.Param { return m.trained }
 // Loss returns the mean cross-entropy of a batch: see [train.Learner].
 func (m *Model) Loss(b *data.Batch) (float64, error) {
 	m.compute.Reset()
+	m.model.Balance = 0
 	loss, err := m.loss(m.compute, b, 0)
 	if err != nil {
 		return 0, err
@@ -155,6 +159,7 @@ func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
 // second.
 func (m *Model) Forward(b *data.Batch) (loss float64, err error) {
 	m.record.Reset()
+	m.model.Balance = m.opt.Balance
 	if m.recorded, err = m.loss(m.record, b, m.seed(b.Tokens)); err != nil {
 		return 0, err
 	}

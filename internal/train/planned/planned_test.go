@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"atenia/grad/optim"
@@ -178,5 +179,45 @@ func TestSizes(t *testing.T) {
 		if _, err := s.Config(); !errors.Is(err, ErrSize) {
 			t.Errorf("%+v: %v", s, err)
 		}
+	}
+}
+
+// TestBalance checks that the auxiliary loss of a mixture of experts reaches
+// gradients, its routers' above all, and no evaluation.
+func TestBalance(t *testing.T) {
+	var b data.Batch
+	if err := (&counting{}).Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	run := func(balance float64) (recorded, plain float64, routers []float32) {
+		d, err := modelfile.Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		m, err := Open(d, Options{Balance: balance})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if recorded, err = m.Backward(&b, 1); err != nil {
+			t.Fatal(err)
+		}
+		if plain, err = m.Loss(&b); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range m.Params() {
+			if strings.HasSuffix(p.Name, "mlp.gate.weight") {
+				routers = append(routers, p.Grad...)
+			}
+		}
+		return recorded, plain, routers
+	}
+	without, plain, r0 := run(0)
+	with, still, r1 := run(0.1)
+	if len(r0) == 0 || slices.Equal(r0, r1) {
+		t.Errorf("%d gradients of routers do not change", len(r0))
+	}
+	if plain != without || still != plain || with <= without {
+		t.Errorf("without it %v and %v, with it %v and %v", without, plain, with, still)
 	}
 }

@@ -114,6 +114,7 @@ type Train struct {
 	Seed       uint64  `toml:"seed" help:"of the first parameters and the order of the data (0)"`
 	Precision  string  `toml:"precision" help:"float32, or bf16: computed with rounded parameters, float32 originals are stepped (float32)"`
 	Recompute  bool    `toml:"recompute" help:"whether layers are computed twice rather than kept: less memory, a third more time (false)"`
+	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that has a mixture of experts use all of them alike; evaluations leave it out (0)"`
 	EvalEvery  int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
 	EvalMost   int     `toml:"eval_batches" help:"most held-out batches of an evaluation (16)"`
 	Patience   int     `toml:"patience" help:"evaluations without a gain that end the run; the result is then the best (0: never)"`
@@ -353,6 +354,7 @@ func (r *Recipe) check() (errs []error) {
 	need(*o.Clip >= 0, "optimizer.clip is %v, want 0 or more", *o.Clip)
 	need(!o.Offload || o.Kind == "adamw", "optimizer.offload is for adamw alone")
 	one("train.precision", t.Precision, "float32", "bf16")
+	need(t.Balance >= 0 && t.Balance <= 1e6, "train.balance is %v, want 0 or more", t.Balance)
 	need(t.Steps > 0 && t.Steps <= 1<<40, "train.steps is %d, want how many steps the run has", t.Steps)
 	for _, n := range []struct {
 		key   string
