@@ -24,7 +24,7 @@ func Example() {
 		fmt.Print(t.Text)
 	}
 	// Output:
-	// , there was a curious little boy named Otto. He lived
+	// , there was a curious little goat named Sam. He lived
 }
 
 // A conversation goes through the model's own chat template.
@@ -69,7 +69,7 @@ func ExampleModel_Generate() {
 		fmt.Print(t.Text)
 	}
 	// Output:
-	// , there was a stubborn little bear named Pip
+	// , a cheerful rabbit named Leo lived in the forest
 }
 
 // Tokens are ids of the model's vocabulary.
@@ -86,7 +86,7 @@ func ExampleModel_Tokenize() {
 	text, err := m.Detokenize(ids)
 	fmt.Println(ids, text, err)
 	// Output:
-	// [469 497 262 415] Once upon a time <nil>
+	// [427 456 262 395] Once upon a time <nil>
 }
 
 // Logits say what the model thinks of every token of its vocabulary; here, the
@@ -115,7 +115,7 @@ func ExampleModel_Logits() {
 	next, _ := m.Detokenize([]int32{int32(best)})
 	fmt.Printf("%d logits, %q is the most likely\n", len(rows[0]), next)
 	// Output:
-	// 4096 logits, " time" is the most likely
+	// 2048 logits, " time" is the most likely
 }
 
 // The plan of a model is compiled from its header alone.
@@ -140,6 +140,6 @@ func ExampleInspect() {
 	fmt.Printf("%s, %d tensors, %d parameters\n", f.Format, len(f.Tensors), f.Totals.Parameters)
 	fmt.Println(f.Tensors[0].Name, f.Tensors[0].DType, f.Tensors[0].Shape)
 	// Output:
-	// gguf, 39 tensors, 1901696 parameters
-	// token_embd.weight BF16 [4096, 128]
+	// gguf, 39 tensors, 1377408 parameters
+	// token_embd.weight BF16 [2048, 128]
 }

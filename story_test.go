@@ -127,7 +127,7 @@ func storyHeldOut(t *testing.T, m *atenia.Model, dir string) {
 		if err := json.Unmarshal(sc.Bytes(), &doc); err != nil {
 			t.Fatal(err)
 		}
-		nats, tokens := storyNats(t, m, doc.Text)
+		nats, tokens := storyNats(t, m, doc.Text, doc.Kind == "story")
 		for _, key := range []string{"all", doc.Kind} {
 			got[key].Nats += nats
 			got[key].Tokens += tokens
@@ -147,16 +147,22 @@ func storyHeldOut(t *testing.T, m *atenia.Model, dir string) {
 }
 
 // storyNats scores every token of a text after the first, and the end of text
-// after the last.
-func storyNats(t *testing.T, m *atenia.Model, text string) (nats float64, tokens int) {
+// after the last where one follows. A chat ends with its last message.
+func storyNats(t *testing.T, m *atenia.Model, text string, ends bool) (nats float64, tokens int) {
 	t.Helper()
 	const endOfText = 0
 	ids, err := m.Tokenize(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := append(ids[1:len(ids):len(ids)], endOfText)
+	next := ids[1:]
+	if ends {
+		next = append(ids[1:len(ids):len(ids)], endOfText)
+	}
 	err = m.EachLogits(t.Context(), ids, atenia.LogitsOptions{All: true}, func(row int, logits []float32) {
+		if row == len(next) {
+			return
+		}
 		best, sum := float64(slices.Max(logits)), 0.0
 		for _, x := range logits {
 			sum += math.Exp(float64(x) - best)
