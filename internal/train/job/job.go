@@ -62,6 +62,9 @@ type files map[string][]byte
 
 // Run does a job. Beside train.ErrStopped there is a report of what was done.
 func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err error) {
+	if err := folder(r.Model.From); err != nil {
+		return nil, err
+	}
 	out := r.Train.Out
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return nil, err

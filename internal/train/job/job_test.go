@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -130,5 +131,17 @@ func TestThreads(t *testing.T) {
 	}
 	if run("seed = 1\n") == one {
 		t.Error("a seed changes nothing")
+	}
+}
+
+// TestFromFile checks that a model's file is refused before anything is made.
+func TestFromFile(t *testing.T) {
+	dir := t.TempDir()
+	_, err := do(t, dir, "[model]\nfrom = 'text.jsonl'\n[data]\nfiles = ['text.jsonl']\n[train]\nsteps = 1\nout = 'new'\n", Options{})
+	if !errors.Is(err, recipe.ErrRecipe) || !strings.Contains(err.Error(), "text.jsonl is a file") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("the folder of results is there")
 	}
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"os"
 
 	"atenia/internal/modelfile"
 	"atenia/internal/pool"
@@ -66,6 +67,19 @@ func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 		return nil, err
 	}
 	return memory.New(c, r.Data.Rows, p)
+}
+
+// folder refuses to go on from what is not a folder: a GGUF file has neither
+// the names of tensors nor the tokenizer that the result is written with.
+func folder(from string) error {
+	if from == "" {
+		return nil
+	}
+	st, err := os.Stat(from)
+	if err == nil && !st.IsDir() {
+		return fmt.Errorf("%w: %s is a file, want the folder of a model with config.json, *.safetensors and tokenizer.json: train that, then make a GGUF file of the result", recipe.ErrRecipe, from)
+	}
+	return err
 }
 
 // continued opens the model that is gone on from.
