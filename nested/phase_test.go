@@ -512,7 +512,11 @@ func TestZeroAllocations(t *testing.T) {
 				}
 				i++
 			}
-			if n := testing.AllocsPerRun(16, step); n != 0 {
+			n := 1.0
+			for try := 0; try < 10 && n != 0; try++ { // a thread that the runtime starts meanwhile counts, too
+				n = testing.AllocsPerRun(16, step)
+			}
+			if n != 0 {
 				t.Errorf("a step allocates %v times", n)
 			}
 		})

@@ -164,8 +164,14 @@ func TestThreadsAndAllocations(t *testing.T) {
 					t.Errorf("%s: %d threads step parameter %d differently", name, threads, i)
 				}
 			}
-			if n := testing.AllocsPerRun(5, func() { o.Step(0.01, Clip(m.Norm(params), 1)) }); n > 0 {
-				t.Errorf("%s: %v allocations a step", name, n)
+			// A thread of the operating system that the runtime starts meanwhile
+			// counts, too: what a step allocates, it allocates every time.
+			least := math.Inf(1)
+			for try := 0; try < 10 && least > 0; try++ {
+				least = min(least, testing.AllocsPerRun(5, func() { o.Step(0.01, Clip(m.Norm(params), 1)) }))
+			}
+			if least > 0 {
+				t.Errorf("%s: %v allocations a step", name, least)
 			}
 			p.Close()
 		}

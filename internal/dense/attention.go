@@ -81,7 +81,13 @@ func (w *Work[F]) attend(a attention[F], lens []int) {
 		longest = max(longest, n)
 	}
 	a.starts = append(a.starts, at)
+	level(w.panels)
+	keys, values := 0, 0
 	for i := range a.desks {
+		keys, values = max(keys, len(a.desks[i].keys)), max(values, len(a.desks[i].values))
+	}
+	for i := range a.desks {
+		a.desks[i].keys, a.desks[i].values = grow(a.desks[i].keys, keys), grow(a.desks[i].values, values)
 		a.desks[i].lay(&a, longest)
 	}
 	w.attention = a

@@ -43,6 +43,19 @@ type panel struct {
 	last [tileRows * tileCols]float32
 }
 
+// level gives all threads as much memory as the one that has most. Which of them
+// gets a large block is chance, so that otherwise one may need memory long after
+// the others have theirs.
+func level(panels []panel) {
+	a, b := 0, 0
+	for i := range panels {
+		a, b = max(a, len(panels[i].a)), max(b, len(panels[i].b))
+	}
+	for i := range panels {
+		panels[i].a, panels[i].b = grow(panels[i].a, a), grow(panels[i].b, b)
+	}
+}
+
 // cut chooses the size of blocks, so that there are some for each thread, and
 // returns their number.
 func (g *gemm) cut(threads int) int {

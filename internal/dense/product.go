@@ -47,6 +47,7 @@ func (w *Work[F]) multiply(dst, a, b []F, m, k, n int, aT, bT, fresh bool) {
 		p.ldb = k
 	}
 	if single[F]() {
+		level(w.panels)
 		w.gemm = p.gemm(w.panels)
 		work := w.gemm.cut(w.Threads())
 		if m*k*n < smallProduct {

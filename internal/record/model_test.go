@@ -39,7 +39,11 @@ func TestNoAllocations(t *testing.T) {
 		for range 3 {
 			step()
 		}
-		if n := testing.AllocsPerRun(10, step); n != 0 {
+		n := 1.0
+		for try := 0; try < 10 && n != 0; try++ { // a thread that the runtime starts meanwhile counts, too
+			n = testing.AllocsPerRun(10, step)
+		}
+		if n != 0 {
 			t.Errorf("layers computed twice %v: a step allocates %v times", checkpoint, n)
 		}
 	}
