@@ -66,7 +66,7 @@ func weigh[F Float](d, p []F, c F) {
 // greatest returns the largest of x.
 func greatest[F Float](x []F) F {
 	if single[F]() {
-		return F(max32(singles(x)))
+		return F(kernel.Max(singles(x)))
 	}
 	top := x[0]
 	for _, v := range x {

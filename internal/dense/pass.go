@@ -4,8 +4,6 @@
 package dense
 
 import (
-	"math"
-
 	"atenia/internal/kernel"
 	"atenia/internal/kernel/exact"
 )
@@ -99,16 +97,6 @@ func slopesGeneric(a Activation, dst, x []float32) bool {
 		return false
 	}
 	return true
-}
-
-func maxGeneric(x []float32) float32 {
-	top := float32(math.Inf(-1))
-	for _, v := range x {
-		if v > top {
-			top = v
-		}
-	}
-	return top
 }
 
 // dotLanesGeneric adds products to 32 lanes; the first is column at.

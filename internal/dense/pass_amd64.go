@@ -133,17 +133,6 @@ func sumExps32(acc *exact.Lanes, x []float32, c float32) {
 	sumExpsGeneric(acc, x[n:], c)
 }
 
-func max32(x []float32) float32 {
-	n := whole(len(x))
-	switch {
-	case n == 0:
-		return maxGeneric(x)
-	case wide():
-		return max(maxAVX512(&x[0], n), maxGeneric(x[n:]))
-	}
-	return max(maxAVX2(&x[0], n), maxGeneric(x[n:]))
-}
-
 func dotLanes32(acc *[2]exact.Lanes, a, b []float32) {
 	b = b[:len(a)]
 	n := whole(len(a))

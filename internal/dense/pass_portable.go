@@ -20,8 +20,6 @@ func slopes32(a Activation, dst, x []float32) bool { return slopesGeneric(a, dst
 
 func sumExps32(acc *exact.Lanes, x []float32, c float32) { sumExpsGeneric(acc, x, c) }
 
-func max32(x []float32) float32 { return maxGeneric(x) }
-
 func dotLanes32(acc *[2]exact.Lanes, a, b []float32) { dotLanesGeneric(acc, a, b, 0) }
 
 func matVec32(dst, m, x []float32) { matVecGeneric(dst, m, x) }

@@ -64,11 +64,6 @@ func siluMulBackAVX2(dgate *float32, dup *float32, gate *float32, up *float32, d
 //go:noescape
 func sumExpsAVX2(acc *float32, x *float32, n int, c float32)
 
-// maxAVX2 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
-//
-//go:noescape
-func maxAVX2(x *float32, n int) float32
-
 // dotLanesAVX2 adds a·b to 32 lanes.
 //
 //go:noescape
@@ -183,11 +178,6 @@ func siluMulBackAVX512(dgate *float32, dup *float32, gate *float32, up *float32,
 //
 //go:noescape
 func sumExpsAVX512(acc *float32, x *float32, n int, c float32)
-
-// maxAVX512 returns the largest of a multiple of 16 numbers, negative infinity if there is none; of zeros any.
-//
-//go:noescape
-func maxAVX512(x *float32, n int) float32
 
 // dotLanesAVX512 adds a·b to 32 lanes.
 //

@@ -1167,55 +1167,6 @@ tail13:
 	VZEROUPPER
 	RET
 
-// func maxAVX2(x *float32, n int) float32
-// Requires: AVX, SSE
-TEXT ·maxAVX2(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS negInf<>+0(SB), Y0
-	VBROADCASTSS negInf<>+0(SB), Y1
-	VBROADCASTSS negInf<>+0(SB), Y2
-	VBROADCASTSS negInf<>+0(SB), Y3
-
-loop15:
-	SUBQ    $0x20, CX
-	JL      odd16
-	VMOVUPS (AX), Y4
-	VMAXPS  Y0, Y4, Y0
-	VMOVUPS 32(AX), Y4
-	VMAXPS  Y1, Y4, Y1
-	VMOVUPS 64(AX), Y4
-	VMAXPS  Y2, Y4, Y2
-	VMOVUPS 96(AX), Y4
-	VMAXPS  Y3, Y4, Y3
-	ADDQ    $0x00000080, AX
-	JMP     loop15
-
-odd16:
-	ADDQ    $0x20, CX
-	JZ      done17
-	VMOVUPS (AX), Y4
-	VMAXPS  Y0, Y4, Y0
-	VMOVUPS 32(AX), Y4
-	VMAXPS  Y1, Y4, Y1
-
-done17:
-	VMAXPS       Y3, Y2, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMAXPS       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPS    $0x4e, X0, X1
-	VMAXPS       X1, X0, X0
-	VPERMILPS    $0xb1, X0, X1
-	VMAXPS       X1, X0, X0
-	MOVSS        X0, ret+16(FP)
-	VZEROUPPER
-	RET
-
-DATA negInf<>+0(SB)/4, $0xff800000
-GLOBL negInf<>(SB), RODATA|NOPTR, $4
-
 // func dotLanesAVX2(acc *float32, a *float32, b *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
@@ -1228,9 +1179,9 @@ TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
-loop18:
+loop15:
 	SUBQ        $0x00000020, CX
-	JL          tail19
+	JL          tail16
 	VMOVUPS     (DX), Y4
 	VFMADD231PS (BX), Y4, Y0
 	VMOVUPS     32(DX), Y4
@@ -1241,11 +1192,11 @@ loop18:
 	VFMADD231PS 96(BX), Y4, Y3
 	ADDQ        $0x00000080, DX
 	ADDQ        $0x00000080, BX
-	JMP         loop18
+	JMP         loop15
 
-tail19:
+tail16:
 	ADDQ        $0x00000020, CX
-	JZ          done20
+	JZ          done17
 	VMOVUPS     (DX), Y4
 	VFMADD231PS (BX), Y4, Y0
 	VMOVUPS     32(DX), Y4
@@ -1253,7 +1204,7 @@ tail19:
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
 
-done20:
+done17:
 	VMOVUPS Y0, (AX)
 	VMOVUPS Y1, 32(AX)
 	VMOVUPS Y2, 64(AX)
@@ -1270,7 +1221,7 @@ TEXT ·matVecAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+24(FP), BX
 	MOVQ n+32(FP), SI
 
-row21:
+row18:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1278,9 +1229,9 @@ row21:
 	MOVQ   DX, DI
 	MOVQ   SI, R8
 
-loop22:
+loop19:
 	SUBQ        $0x20, R8
-	JL          tail23
+	JL          tail20
 	VMOVUPS     (CX), Y4
 	VFMADD231PS (DI), Y4, Y0
 	VMOVUPS     32(CX), Y4
@@ -1291,11 +1242,11 @@ loop22:
 	VFMADD231PS 96(DI), Y4, Y3
 	ADDQ        $0x00000080, CX
 	ADDQ        $0x00000080, DI
-	JMP         loop22
+	JMP         loop19
 
-tail23:
+tail20:
 	ADDQ        $0x20, R8
-	JZ          done24
+	JZ          done21
 	VMOVUPS     (CX), Y4
 	VFMADD231PS (DI), Y4, Y0
 	VMOVUPS     32(CX), Y4
@@ -1303,7 +1254,7 @@ tail23:
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DI
 
-done24:
+done21:
 	VADDPS       Y2, Y0, Y0
 	VADDPS       Y3, Y1, Y1
 	VADDPS       Y1, Y0, Y0
@@ -1315,7 +1266,7 @@ done24:
 	VMOVSS       X1, (AX)
 	ADDQ         $0x04, AX
 	DECQ         BX
-	JNZ          row21
+	JNZ          row18
 	VZEROUPPER
 	RET
 
@@ -1328,9 +1279,9 @@ TEXT ·matVecTAVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+32(FP), BX
 	MOVQ n+40(FP), SI
 
-columns27:
+columns24:
 	CMPQ   SI, $0x40
-	JL     next26
+	JL     next23
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1343,7 +1294,7 @@ columns27:
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row28:
+row25:
 	VBROADCASTSS (R8), Y8
 	VFMADD231PS  (DI), Y8, Y0
 	VFMADD231PS  32(DI), Y8, Y1
@@ -1356,7 +1307,7 @@ row28:
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row28
+	JNZ          row25
 	VADDPS       (AX), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	VADDPS       32(AX), Y1, Y1
@@ -1376,26 +1327,26 @@ row28:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, SI
-	JMP          columns27
+	JMP          columns24
 
-next26:
-columns30:
+next23:
+columns27:
 	CMPQ   SI, $0x10
-	JL     next29
+	JL     next26
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   CX, DI
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row31:
+row28:
 	VBROADCASTSS (R8), Y2
 	VFMADD231PS  (DI), Y2, Y0
 	VFMADD231PS  32(DI), Y2, Y1
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row31
+	JNZ          row28
 	VADDPS       (AX), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	VADDPS       32(AX), Y1, Y1
@@ -1403,9 +1354,9 @@ row31:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, SI
-	JMP          columns30
+	JMP          columns27
 
-next29:
+next26:
 	VZEROUPPER
 	RET
 
@@ -1419,14 +1370,14 @@ TEXT ·addOuterAVX2(SB), NOSPLIT, $0-52
 	MOVQ         stride+32(FP), SI
 	VBROADCASTSS s+48(FP), Y0
 
-row32:
+row29:
 	VBROADCASTSS (CX), Y1
 	VMULPS       Y0, Y1, Y1
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop33:
+loop30:
 	VMOVUPS     (DI), Y2
 	VFMADD231PS (R8), Y1, Y2
 	VMOVUPS     Y2, (DI)
@@ -1436,11 +1387,11 @@ loop33:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop33
+	JNZ         loop30
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row32
+	JNZ         row29
 	VZEROUPPER
 	RET
 
@@ -1455,14 +1406,14 @@ TEXT ·scaleAddOuterAVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS s+48(FP), Y0
 	VBROADCASTSS r+52(FP), Y1
 
-row34:
+row31:
 	VBROADCASTSS (CX), Y2
 	VMULPS       Y0, Y2, Y2
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop35:
+loop32:
 	VMOVUPS     (DI), Y3
 	VMULPS      Y1, Y3, Y3
 	VFMADD231PS (R8), Y2, Y3
@@ -1474,11 +1425,11 @@ loop35:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop35
+	JNZ         loop32
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row34
+	JNZ         row31
 	VZEROUPPER
 	RET
 
@@ -1487,15 +1438,15 @@ loop35:
 TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows36
+	JE         rows33
 	CMPQ       AX, $0x02
-	JE         rows37
+	JE         rows34
 	CMPQ       AX, $0x03
-	JE         rows38
+	JE         rows35
 	CMPQ       AX, $0x04
-	JE         rows39
+	JE         rows36
 	CMPQ       AX, $0x05
-	JE         rows40
+	JE         rows37
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1535,9 +1486,9 @@ TEXT ·rowsx1AVX2(SB), NOSPLIT, $0-88
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	SUBQ       $0x02, BX
-	JL         tail44
+	JL         tail41
 
-loop41:
+loop38:
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -1583,11 +1534,11 @@ loop41:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop41
+	JGE          loop38
 
-tail44:
+tail41:
 	ADDQ         $0x02, BX
-	JZ           done43
+	JZ           done40
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -1612,7 +1563,7 @@ tail44:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done43:
+done40:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1654,7 +1605,7 @@ done43:
 	VZEROUPPER
 	RET
 
-rows36:
+rows33:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1666,9 +1617,9 @@ rows36:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	SUBQ       $0x02, BX
-	JL         tail48
+	JL         tail45
 
-loop45:
+loop42:
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -1683,11 +1634,11 @@ loop45:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop45
+	JGE          loop42
 
-tail48:
+tail45:
 	ADDQ         $0x02, BX
-	JZ           done47
+	JZ           done44
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -1696,7 +1647,7 @@ tail48:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000004, DX
 
-done47:
+done44:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1708,7 +1659,7 @@ done47:
 	VZEROUPPER
 	RET
 
-rows37:
+rows34:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1727,9 +1678,9 @@ rows37:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	SUBQ       $0x02, BX
-	JL         tail52
+	JL         tail49
 
-loop49:
+loop46:
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -1750,11 +1701,11 @@ loop49:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop49
+	JGE          loop46
 
-tail52:
+tail49:
 	ADDQ         $0x02, BX
-	JZ           done51
+	JZ           done48
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -1766,7 +1717,7 @@ tail52:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000004, DX
 
-done51:
+done48:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1784,7 +1735,7 @@ done51:
 	VZEROUPPER
 	RET
 
-rows38:
+rows35:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1808,9 +1759,9 @@ rows38:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	SUBQ       $0x02, BX
-	JL         tail56
+	JL         tail53
 
-loop53:
+loop50:
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -1837,11 +1788,11 @@ loop53:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop53
+	JGE          loop50
 
-tail56:
+tail53:
 	ADDQ         $0x02, BX
-	JZ           done55
+	JZ           done52
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -1856,7 +1807,7 @@ tail56:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x00000004, DX
 
-done55:
+done52:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1880,7 +1831,7 @@ done55:
 	VZEROUPPER
 	RET
 
-rows39:
+rows36:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -1909,9 +1860,9 @@ rows39:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	SUBQ       $0x02, BX
-	JL         tail60
+	JL         tail57
 
-loop57:
+loop54:
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -1944,11 +1895,11 @@ loop57:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop57
+	JGE          loop54
 
-tail60:
+tail57:
 	ADDQ         $0x02, BX
-	JZ           done59
+	JZ           done56
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -1966,7 +1917,7 @@ tail60:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000004, DX
 
-done59:
+done56:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -1996,7 +1947,7 @@ done59:
 	VZEROUPPER
 	RET
 
-rows40:
+rows37:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2031,9 +1982,9 @@ rows40:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	SUBQ       $0x02, BX
-	JL         tail64
+	JL         tail61
 
-loop61:
+loop58:
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2073,11 +2024,11 @@ loop61:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop61
+	JGE          loop58
 
-tail64:
+tail61:
 	ADDQ         $0x02, BX
-	JZ           done63
+	JZ           done60
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2099,7 +2050,7 @@ tail64:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done63:
+done60:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2140,15 +2091,15 @@ done63:
 TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows65
+	JE         rows62
 	CMPQ       AX, $0x02
-	JE         rows66
+	JE         rows63
 	CMPQ       AX, $0x03
-	JE         rows67
+	JE         rows64
 	CMPQ       AX, $0x04
-	JE         rows68
+	JE         rows65
 	CMPQ       AX, $0x05
-	JE         rows69
+	JE         rows66
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2186,9 +2137,9 @@ TEXT ·columnsx1AVX2(SB), NOSPLIT, $0-88
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	SUBQ       $0x02, BX
-	JL         tail73
+	JL         tail70
 
-loop70:
+loop67:
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -2234,11 +2185,11 @@ loop70:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop70
+	JGE          loop67
 
-tail73:
+tail70:
 	ADDQ         $0x02, BX
-	JZ           done72
+	JZ           done69
 	VMOVUPS      (AX), Y12
 	VMOVUPS      32(AX), Y13
 	ADDQ         CX, AX
@@ -2262,7 +2213,7 @@ tail73:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, DX
 
-done72:
+done69:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2304,7 +2255,7 @@ done72:
 	VZEROUPPER
 	RET
 
-rows65:
+rows62:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2317,9 +2268,9 @@ rows65:
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	SUBQ       $0x02, BX
-	JL         tail77
+	JL         tail74
 
-loop74:
+loop71:
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -2335,11 +2286,11 @@ loop74:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop74
+	JGE          loop71
 
-tail77:
+tail74:
 	ADDQ         $0x02, BX
-	JZ           done76
+	JZ           done73
 	VMOVUPS      (AX), Y2
 	VMOVUPS      32(AX), Y3
 	ADDQ         CX, AX
@@ -2348,7 +2299,7 @@ tail77:
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         SI, DX
 
-done76:
+done73:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2360,7 +2311,7 @@ done76:
 	VZEROUPPER
 	RET
 
-rows66:
+rows63:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2378,9 +2329,9 @@ rows66:
 	VXORPS     Y2, Y2, Y2
 	VXORPS     Y3, Y3, Y3
 	SUBQ       $0x02, BX
-	JL         tail81
+	JL         tail78
 
-loop78:
+loop75:
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -2402,11 +2353,11 @@ loop78:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop78
+	JGE          loop75
 
-tail81:
+tail78:
 	ADDQ         $0x02, BX
-	JZ           done80
+	JZ           done77
 	VMOVUPS      (AX), Y4
 	VMOVUPS      32(AX), Y5
 	ADDQ         CX, AX
@@ -2418,7 +2369,7 @@ tail81:
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         SI, DX
 
-done80:
+done77:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2436,7 +2387,7 @@ done80:
 	VZEROUPPER
 	RET
 
-rows67:
+rows64:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2459,9 +2410,9 @@ rows67:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	SUBQ       $0x02, BX
-	JL         tail85
+	JL         tail82
 
-loop82:
+loop79:
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -2489,11 +2440,11 @@ loop82:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop82
+	JGE          loop79
 
-tail85:
+tail82:
 	ADDQ         $0x02, BX
-	JZ           done84
+	JZ           done81
 	VMOVUPS      (AX), Y6
 	VMOVUPS      32(AX), Y7
 	ADDQ         CX, AX
@@ -2508,7 +2459,7 @@ tail85:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         SI, DX
 
-done84:
+done81:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2532,7 +2483,7 @@ done84:
 	VZEROUPPER
 	RET
 
-rows68:
+rows65:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2560,9 +2511,9 @@ rows68:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	SUBQ       $0x02, BX
-	JL         tail89
+	JL         tail86
 
-loop86:
+loop83:
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -2596,11 +2547,11 @@ loop86:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop86
+	JGE          loop83
 
-tail89:
+tail86:
 	ADDQ         $0x02, BX
-	JZ           done88
+	JZ           done85
 	VMOVUPS      (AX), Y8
 	VMOVUPS      32(AX), Y9
 	ADDQ         CX, AX
@@ -2618,7 +2569,7 @@ tail89:
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         SI, DX
 
-done88:
+done85:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2648,7 +2599,7 @@ done88:
 	VZEROUPPER
 	RET
 
-rows69:
+rows66:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -2681,9 +2632,9 @@ rows69:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y9, Y9, Y9
 	SUBQ       $0x02, BX
-	JL         tail93
+	JL         tail90
 
-loop90:
+loop87:
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2723,11 +2674,11 @@ loop90:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop90
+	JGE          loop87
 
-tail93:
+tail90:
 	ADDQ         $0x02, BX
-	JZ           done92
+	JZ           done89
 	VMOVUPS      (AX), Y10
 	VMOVUPS      32(AX), Y11
 	ADDQ         CX, AX
@@ -2748,7 +2699,7 @@ tail93:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         SI, DX
 
-done92:
+done89:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -2796,7 +2747,7 @@ TEXT ·pack32AVX2(SB), $1024-32
 	LEAQ (DI)(CX*4), R8
 	LEAQ (R8)(CX*4), R9
 
-loop94:
+loop91:
 	PREFETCHT1     1024(AX)
 	VMOVDQU        (AX), Y0
 	VMOVDQU        Y0, (SP)
@@ -3043,7 +2994,7 @@ loop94:
 	VMOVDQU        Y0, 992(DX)
 	ADDQ           $0x00000400, DX
 	SUBQ           $0x10, BX
-	JNZ            loop94
+	JNZ            loop91
 	VZEROUPPER
 	RET
 
@@ -3056,12 +3007,12 @@ TEXT ·copy16AVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+24(FP), BX
 	MOVQ n+40(FP), SI
 
-row95:
+row92:
 	MOVQ CX, DI
 	MOVQ AX, R8
 	MOVQ groups+32(FP), R9
 
-group96:
+group93:
 	VMOVUPS (DI), Y0
 	VMOVUPS Y0, (R8)
 	VMOVUPS 32(DI), Y0
@@ -3069,11 +3020,11 @@ group96:
 	ADDQ    $0x00000040, DI
 	ADDQ    DX, R8
 	DECQ    R9
-	JNZ     group96
+	JNZ     group93
 	ADDQ    BX, CX
 	ADDQ    $0x00000040, AX
 	DECQ    SI
-	JNZ     row95
+	JNZ     row92
 	VZEROUPPER
 	RET
 
@@ -3086,12 +3037,12 @@ TEXT ·copy12AVX2(SB), NOSPLIT, $0-48
 	MOVQ stride+24(FP), BX
 	MOVQ n+40(FP), SI
 
-row97:
+row94:
 	MOVQ CX, DI
 	MOVQ AX, R8
 	MOVQ groups+32(FP), R9
 
-group98:
+group95:
 	VMOVUPS (DI), Y0
 	VMOVUPS Y0, (R8)
 	VMOVUPS 32(DI), X0
@@ -3099,11 +3050,11 @@ group98:
 	ADDQ    $0x00000030, DI
 	ADDQ    DX, R8
 	DECQ    R9
-	JNZ     group98
+	JNZ     group95
 	ADDQ    BX, CX
 	ADDQ    $0x00000030, AX
 	DECQ    SI
-	JNZ     row97
+	JNZ     row94
 	VZEROUPPER
 	RET
 
@@ -3115,18 +3066,18 @@ TEXT ·prefetchRowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ stride+16(FP), DX
 	MOVQ n+24(FP), BX
 
-row99:
+row96:
 	MOVQ AX, SI
 	MOVQ CX, DI
 
-line100:
+line97:
 	PREFETCHT1 (SI)
 	ADDQ       $0x40, SI
 	DECQ       DI
-	JNZ        line100
+	JNZ        line97
 	ADDQ       DX, AX
 	DECQ       BX
-	JNZ        row99
+	JNZ        row96
 	RET
 
 // func addMulAVX512(dst *float32, a *float32, b *float32, n int)
@@ -3137,7 +3088,7 @@ TEXT ·addMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop101:
+loop98:
 	VMOVUPS (AX), Z0
 	VMOVUPS (CX), Z1
 	VMOVUPS (DX), Z2
@@ -3148,7 +3099,7 @@ loop101:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop101
+	JNZ     loop98
 	VZEROUPPER
 	RET
 
@@ -3160,7 +3111,7 @@ TEXT ·weighAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS c+24(FP), Z0
 
-loop102:
+loop99:
 	VMOVUPS (CX), Z1
 	VMOVUPS (AX), Z2
 	VSUBPS  Z0, Z2, Z2
@@ -3169,7 +3120,7 @@ loop102:
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop102
+	JNZ     loop99
 	VZEROUPPER
 	RET
 
@@ -3182,7 +3133,7 @@ TEXT ·addWeighedAVX512(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS c+32(FP), Z0
 
-loop103:
+loop100:
 	VMOVUPS (AX), Z1
 	VMOVUPS (CX), Z2
 	VMOVUPS (DX), Z3
@@ -3194,7 +3145,7 @@ loop103:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop103
+	JNZ     loop100
 	VZEROUPPER
 	RET
 
@@ -3206,14 +3157,14 @@ TEXT ·scaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop104:
+loop101:
 	VMOVUPS (CX), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop104
+	JNZ     loop101
 	VZEROUPPER
 	RET
 
@@ -3224,7 +3175,7 @@ TEXT ·expsAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	VBROADCASTSS c+16(FP), Z0
 
-loop105:
+loop102:
 	VMOVUPS      (AX), Z1
 	VSUBPS       Z0, Z1, Z1
 	VBROADCASTSS f32_42b20000<>+0(SB), Z2
@@ -3259,7 +3210,7 @@ loop105:
 	VMOVUPS      Z3, (AX)
 	ADDQ         $0x40, AX
 	SUBQ         $0x10, CX
-	JNZ          loop105
+	JNZ          loop102
 	VZEROUPPER
 	RET
 
@@ -3272,7 +3223,7 @@ TEXT ·addExpsAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS c+24(FP), Z0
 	VBROADCASTSS s+28(FP), Z1
 
-loop106:
+loop103:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (CX), Z3
 	VSUBPS       Z0, Z3, Z3
@@ -3311,7 +3262,7 @@ loop106:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop106
+	JNZ          loop103
 	VZEROUPPER
 	RET
 
@@ -3322,7 +3273,7 @@ TEXT ·sigmoidSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop107:
+loop104:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -3366,7 +3317,7 @@ loop107:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop107
+	JNZ          loop104
 	VZEROUPPER
 	RET
 
@@ -3377,7 +3328,7 @@ TEXT ·tanhSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop108:
+loop105:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS absMask<>+0(SB), Z1
 	VANDPS       Z1, Z0, Z1
@@ -3427,7 +3378,7 @@ loop108:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop108
+	JNZ          loop105
 	VZEROUPPER
 	RET
 
@@ -3438,7 +3389,7 @@ TEXT ·siluSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop109:
+loop106:
 	VMOVUPS      (CX), Z0
 	VBROADCASTSS f32_3f800000<>+0(SB), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -3485,7 +3436,7 @@ loop109:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop109
+	JNZ          loop106
 	VZEROUPPER
 	RET
 
@@ -3496,7 +3447,7 @@ TEXT ·geluTanhSlopeAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop110:
+loop107:
 	VMOVUPS      (CX), Z0
 	VMULPS       Z0, Z0, Z1
 	VBROADCASTSS f32_3f4c422a<>+0(SB), Z2
@@ -3568,7 +3519,7 @@ loop110:
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, DX
-	JNZ          loop110
+	JNZ          loop107
 	VZEROUPPER
 	RET
 
@@ -3582,7 +3533,7 @@ TEXT ·siluMulBackAVX512(SB), NOSPLIT, $0-48
 	MOVQ dy+32(FP), SI
 	MOVQ n+40(FP), DI
 
-loop111:
+loop108:
 	VMOVUPS      (DX), Z0
 	VMOVUPS      (SI), Z1
 	VBROADCASTSS signBit<>+0(SB), Z2
@@ -3643,7 +3594,7 @@ loop111:
 	ADDQ         $0x40, BX
 	ADDQ         $0x40, SI
 	SUBQ         $0x10, DI
-	JNZ          loop111
+	JNZ          loop108
 	VZEROUPPER
 	RET
 
@@ -3655,9 +3606,9 @@ TEXT ·sumExpsAVX512(SB), NOSPLIT, $0-28
 	MOVQ    x+8(FP), DX
 	VMOVUPS (AX), Z0
 
-loop112:
+loop109:
 	SUBQ         $0x00000010, CX
-	JL           tail113
+	JL           tail110
 	VMOVUPS      (DX), Z1
 	VBROADCASTSS c+24(FP), Z2
 	VSUBPS       Z2, Z1, Z1
@@ -3692,48 +3643,10 @@ loop112:
 	VSCALEFPS    Z2, Z3, Z3
 	VADDPS       Z3, Z0, Z0
 	ADDQ         $0x00000040, DX
-	JMP          loop112
+	JMP          loop109
 
-tail113:
+tail110:
 	VMOVUPS Z0, (AX)
-	VZEROUPPER
-	RET
-
-// func maxAVX512(x *float32, n int) float32
-// Requires: AVX, AVX512F, SSE
-TEXT ·maxAVX512(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS negInf<>+0(SB), Z0
-	VBROADCASTSS negInf<>+0(SB), Z1
-
-loop115:
-	SUBQ    $0x20, CX
-	JL      odd116
-	VMOVUPS (AX), Z2
-	VMAXPS  Z0, Z2, Z0
-	VMOVUPS 64(AX), Z2
-	VMAXPS  Z1, Z2, Z1
-	ADDQ    $0x00000080, AX
-	JMP     loop115
-
-odd116:
-	ADDQ    $0x20, CX
-	JZ      done117
-	VMOVUPS (AX), Z2
-	VMAXPS  Z0, Z2, Z0
-
-done117:
-	VMAXPS        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VMAXPS        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VMAXPS        X1, X0, X0
-	VPERMILPS     $0x4e, X0, X1
-	VMAXPS        X1, X0, X0
-	VPERMILPS     $0xb1, X0, X1
-	VMAXPS        X1, X0, X0
-	MOVSS         X0, ret+16(FP)
 	VZEROUPPER
 	RET
 
@@ -3747,26 +3660,26 @@ TEXT ·dotLanesAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS (AX), Z0
 	VMOVUPS 64(AX), Z1
 
-loop118:
+loop112:
 	SUBQ        $0x00000020, CX
-	JL          tail119
+	JL          tail113
 	VMOVUPS     (DX), Z2
 	VFMADD231PS (BX), Z2, Z0
 	VMOVUPS     64(DX), Z2
 	VFMADD231PS 64(BX), Z2, Z1
 	ADDQ        $0x00000080, DX
 	ADDQ        $0x00000080, BX
-	JMP         loop118
+	JMP         loop112
 
-tail119:
+tail113:
 	ADDQ        $0x00000020, CX
-	JZ          done120
+	JZ          done114
 	VMOVUPS     (DX), Z2
 	VFMADD231PS (BX), Z2, Z0
 	ADDQ        $0x00000040, DX
 	ADDQ        $0x00000040, BX
 
-done120:
+done114:
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VZEROUPPER
@@ -3781,32 +3694,32 @@ TEXT ·matVecAVX512(SB), NOSPLIT, $0-40
 	MOVQ rows+24(FP), BX
 	MOVQ n+32(FP), SI
 
-row121:
+row115:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	MOVQ   DX, DI
 	MOVQ   SI, R8
 
-loop122:
+loop116:
 	SUBQ        $0x20, R8
-	JL          tail123
+	JL          tail117
 	VMOVUPS     (CX), Z2
 	VFMADD231PS (DI), Z2, Z0
 	VMOVUPS     64(CX), Z2
 	VFMADD231PS 64(DI), Z2, Z1
 	ADDQ        $0x00000080, CX
 	ADDQ        $0x00000080, DI
-	JMP         loop122
+	JMP         loop116
 
-tail123:
+tail117:
 	ADDQ        $0x20, R8
-	JZ          done124
+	JZ          done118
 	VMOVUPS     (CX), Z2
 	VFMADD231PS (DI), Z2, Z0
 	ADDQ        $0x00000040, CX
 	ADDQ        $0x00000040, DI
 
-done124:
+done118:
 	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
@@ -3818,7 +3731,7 @@ done124:
 	VMOVSS        X0, (AX)
 	ADDQ          $0x04, AX
 	DECQ          BX
-	JNZ           row121
+	JNZ           row115
 	VZEROUPPER
 	RET
 
@@ -3831,9 +3744,9 @@ TEXT ·matVecTAVX512(SB), NOSPLIT, $0-48
 	MOVQ stride+32(FP), BX
 	MOVQ n+40(FP), SI
 
-columns127:
+columns121:
 	CMPQ   SI, $0x40
-	JL     next126
+	JL     next120
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3842,7 +3755,7 @@ columns127:
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row128:
+row122:
 	VBROADCASTSS (R8), Z4
 	VFMADD231PS  (DI), Z4, Z0
 	VFMADD231PS  64(DI), Z4, Z1
@@ -3851,7 +3764,7 @@ row128:
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row128
+	JNZ          row122
 	VADDPS       (AX), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	VADDPS       64(AX), Z1, Z1
@@ -3863,32 +3776,32 @@ row128:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, SI
-	JMP          columns127
+	JMP          columns121
 
-next126:
-columns130:
+next120:
+columns124:
 	CMPQ   SI, $0x10
-	JL     next129
+	JL     next123
 	VXORPS Z0, Z0, Z0
 	MOVQ   CX, DI
 	MOVQ   DX, R8
 	MOVQ   rows+24(FP), R9
 
-row131:
+row125:
 	VBROADCASTSS (R8), Z1
 	VFMADD231PS  (DI), Z1, Z0
 	ADDQ         $0x04, R8
 	ADDQ         BX, DI
 	DECQ         R9
-	JNZ          row131
+	JNZ          row125
 	VADDPS       (AX), Z0, Z0
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x10, SI
-	JMP          columns130
+	JMP          columns124
 
-next129:
+next123:
 	VZEROUPPER
 	RET
 
@@ -3902,25 +3815,25 @@ TEXT ·addOuterAVX512(SB), NOSPLIT, $0-52
 	MOVQ         stride+32(FP), SI
 	VBROADCASTSS s+48(FP), Z0
 
-row132:
+row126:
 	VBROADCASTSS (CX), Z1
 	VMULPS       Z0, Z1, Z1
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop133:
+loop127:
 	VMOVUPS     (DI), Z2
 	VFMADD231PS (R8), Z1, Z2
 	VMOVUPS     Z2, (DI)
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop133
+	JNZ         loop127
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row132
+	JNZ         row126
 	VZEROUPPER
 	RET
 
@@ -3935,14 +3848,14 @@ TEXT ·scaleAddOuterAVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS s+48(FP), Z0
 	VBROADCASTSS r+52(FP), Z1
 
-row134:
+row128:
 	VBROADCASTSS (CX), Z2
 	VMULPS       Z0, Z2, Z2
 	MOVQ         AX, DI
 	MOVQ         DX, R8
 	MOVQ         n+40(FP), R9
 
-loop135:
+loop129:
 	VMOVUPS     (DI), Z3
 	VMULPS      Z1, Z3, Z3
 	VFMADD231PS (R8), Z2, Z3
@@ -3950,11 +3863,11 @@ loop135:
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
 	SUBQ        $0x10, R9
-	JNZ         loop135
+	JNZ         loop129
 	ADDQ        $0x04, CX
 	ADDQ        SI, AX
 	DECQ        BX
-	JNZ         row134
+	JNZ         row128
 	VZEROUPPER
 	RET
 
@@ -3963,27 +3876,27 @@ loop135:
 TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows136
+	JE         rows130
 	CMPQ       AX, $0x02
-	JE         rows137
+	JE         rows131
 	CMPQ       AX, $0x03
-	JE         rows138
+	JE         rows132
 	CMPQ       AX, $0x04
-	JE         rows139
+	JE         rows133
 	CMPQ       AX, $0x05
-	JE         rows140
+	JE         rows134
 	CMPQ       AX, $0x06
-	JE         rows141
+	JE         rows135
 	CMPQ       AX, $0x07
-	JE         rows142
+	JE         rows136
 	CMPQ       AX, $0x08
-	JE         rows143
+	JE         rows137
 	CMPQ       AX, $0x09
-	JE         rows144
+	JE         rows138
 	CMPQ       AX, $0x0a
-	JE         rows145
+	JE         rows139
 	CMPQ       AX, $0x0b
-	JE         rows146
+	JE         rows140
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4042,9 +3955,9 @@ TEXT ·rowsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail150
+	JL         tail144
 
-loop147:
+loop141:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -4101,11 +4014,11 @@ loop147:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop147
+	JGE          loop141
 
-tail150:
+tail144:
 	ADDQ         $0x02, BX
-	JZ           done149
+	JZ           done143
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -4136,7 +4049,7 @@ tail150:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done149:
+done143:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4190,7 +4103,7 @@ done149:
 	VZEROUPPER
 	RET
 
-rows136:
+rows130:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4201,9 +4114,9 @@ rows136:
 	PREFETCHT0 60(SI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail154
+	JL         tail148
 
-loop151:
+loop145:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -4214,18 +4127,18 @@ loop151:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop151
+	JGE          loop145
 
-tail154:
+tail148:
 	ADDQ         $0x02, BX
-	JZ           done153
+	JZ           done147
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000004, DX
 
-done153:
+done147:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4235,7 +4148,7 @@ done153:
 	VZEROUPPER
 	RET
 
-rows137:
+rows131:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4252,9 +4165,9 @@ rows137:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail158
+	JL         tail152
 
-loop155:
+loop149:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -4269,11 +4182,11 @@ loop155:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop155
+	JGE          loop149
 
-tail158:
+tail152:
 	ADDQ         $0x02, BX
-	JZ           done157
+	JZ           done151
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -4282,7 +4195,7 @@ tail158:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         $0x00000004, DX
 
-done157:
+done151:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4296,7 +4209,7 @@ done157:
 	VZEROUPPER
 	RET
 
-rows138:
+rows132:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4317,9 +4230,9 @@ rows138:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail162
+	JL         tail156
 
-loop159:
+loop153:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -4338,11 +4251,11 @@ loop159:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop159
+	JGE          loop153
 
-tail162:
+tail156:
 	ADDQ         $0x02, BX
-	JZ           done161
+	JZ           done155
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -4353,7 +4266,7 @@ tail162:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x00000004, DX
 
-done161:
+done155:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4371,7 +4284,7 @@ done161:
 	VZEROUPPER
 	RET
 
-rows139:
+rows133:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4396,9 +4309,9 @@ rows139:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail166
+	JL         tail160
 
-loop163:
+loop157:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -4421,11 +4334,11 @@ loop163:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop163
+	JGE          loop157
 
-tail166:
+tail160:
 	ADDQ         $0x02, BX
-	JZ           done165
+	JZ           done159
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -4438,7 +4351,7 @@ tail166:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000004, DX
 
-done165:
+done159:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4460,7 +4373,7 @@ done165:
 	VZEROUPPER
 	RET
 
-rows140:
+rows134:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4490,9 +4403,9 @@ rows140:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail170
+	JL         tail164
 
-loop167:
+loop161:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -4520,11 +4433,11 @@ loop167:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop167
+	JGE          loop161
 
-tail170:
+tail164:
 	ADDQ         $0x02, BX
-	JZ           done169
+	JZ           done163
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -4540,7 +4453,7 @@ tail170:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done169:
+done163:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4566,7 +4479,7 @@ done169:
 	VZEROUPPER
 	RET
 
-rows141:
+rows135:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4600,9 +4513,9 @@ rows141:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail174
+	JL         tail168
 
-loop171:
+loop165:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -4634,11 +4547,11 @@ loop171:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop171
+	JGE          loop165
 
-tail174:
+tail168:
 	ADDQ         $0x02, BX
-	JZ           done173
+	JZ           done167
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -4656,7 +4569,7 @@ tail174:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done173:
+done167:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4686,7 +4599,7 @@ done173:
 	VZEROUPPER
 	RET
 
-rows142:
+rows136:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4724,9 +4637,9 @@ rows142:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail178
+	JL         tail172
 
-loop175:
+loop169:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -4762,11 +4675,11 @@ loop175:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop175
+	JGE          loop169
 
-tail178:
+tail172:
 	ADDQ         $0x02, BX
-	JZ           done177
+	JZ           done171
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -4786,7 +4699,7 @@ tail178:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done177:
+done171:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4820,7 +4733,7 @@ done177:
 	VZEROUPPER
 	RET
 
-rows143:
+rows137:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -4862,9 +4775,9 @@ rows143:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail182
+	JL         tail176
 
-loop179:
+loop173:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4904,11 +4817,11 @@ loop179:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R8
 	SUBQ         $0x02, BX
-	JGE          loop179
+	JGE          loop173
 
-tail182:
+tail176:
 	ADDQ         $0x02, BX
-	JZ           done181
+	JZ           done175
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -4930,7 +4843,7 @@ tail182:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R8
 
-done181:
+done175:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -4968,7 +4881,7 @@ done181:
 	VZEROUPPER
 	RET
 
-rows144:
+rows138:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5015,9 +4928,9 @@ rows144:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail186
+	JL         tail180
 
-loop183:
+loop177:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -5062,11 +4975,11 @@ loop183:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop183
+	JGE          loop177
 
-tail186:
+tail180:
 	ADDQ         $0x02, BX
-	JZ           done185
+	JZ           done179
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -5091,7 +5004,7 @@ tail186:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done185:
+done179:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5133,7 +5046,7 @@ done185:
 	VZEROUPPER
 	RET
 
-rows145:
+rows139:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5184,9 +5097,9 @@ rows145:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail190
+	JL         tail184
 
-loop187:
+loop181:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -5235,11 +5148,11 @@ loop187:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop187
+	JGE          loop181
 
-tail190:
+tail184:
 	ADDQ         $0x02, BX
-	JZ           done189
+	JZ           done183
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -5266,7 +5179,7 @@ tail190:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done189:
+done183:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5312,7 +5225,7 @@ done189:
 	VZEROUPPER
 	RET
 
-rows146:
+rows140:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5367,9 +5280,9 @@ rows146:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail194
+	JL         tail188
 
-loop191:
+loop185:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -5422,11 +5335,11 @@ loop191:
 	ADDQ         $0x00000008, R8
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop191
+	JGE          loop185
 
-tail194:
+tail188:
 	ADDQ         $0x02, BX
-	JZ           done193
+	JZ           done187
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -5455,7 +5368,7 @@ tail194:
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R9
 
-done193:
+done187:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5510,27 +5423,27 @@ done193:
 TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows195
+	JE         rows189
 	CMPQ       AX, $0x02
-	JE         rows196
+	JE         rows190
 	CMPQ       AX, $0x03
-	JE         rows197
+	JE         rows191
 	CMPQ       AX, $0x04
-	JE         rows198
+	JE         rows192
 	CMPQ       AX, $0x05
-	JE         rows199
+	JE         rows193
 	CMPQ       AX, $0x06
-	JE         rows200
+	JE         rows194
 	CMPQ       AX, $0x07
-	JE         rows201
+	JE         rows195
 	CMPQ       AX, $0x08
-	JE         rows202
+	JE         rows196
 	CMPQ       AX, $0x09
-	JE         rows203
+	JE         rows197
 	CMPQ       AX, $0x0a
-	JE         rows204
+	JE         rows198
 	CMPQ       AX, $0x0b
-	JE         rows205
+	JE         rows199
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5586,9 +5499,9 @@ TEXT ·columnsx1AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail209
+	JL         tail203
 
-loop206:
+loop200:
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -5644,11 +5557,11 @@ loop206:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop206
+	JGE          loop200
 
-tail209:
+tail203:
 	ADDQ         $0x02, BX
-	JZ           done208
+	JZ           done202
 	VMOVUPS      (AX), Z12
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z13
@@ -5677,7 +5590,7 @@ tail209:
 	VFMADD231PS  Z12, Z13, Z11
 	ADDQ         SI, DX
 
-done208:
+done202:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5731,7 +5644,7 @@ done208:
 	VZEROUPPER
 	RET
 
-rows195:
+rows189:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5743,9 +5656,9 @@ rows195:
 	PREFETCHT0 60(DI)
 	VXORPS     Z0, Z0, Z0
 	SUBQ       $0x02, BX
-	JL         tail213
+	JL         tail207
 
-loop210:
+loop204:
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
@@ -5757,18 +5670,18 @@ loop210:
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop210
+	JGE          loop204
 
-tail213:
+tail207:
 	ADDQ         $0x02, BX
-	JZ           done212
+	JZ           done206
 	VMOVUPS      (AX), Z1
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         SI, DX
 
-done212:
+done206:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5778,7 +5691,7 @@ done212:
 	VZEROUPPER
 	RET
 
-rows196:
+rows190:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5794,9 +5707,9 @@ rows196:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail217
+	JL         tail211
 
-loop214:
+loop208:
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -5812,11 +5725,11 @@ loop214:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop214
+	JGE          loop208
 
-tail217:
+tail211:
 	ADDQ         $0x02, BX
-	JZ           done216
+	JZ           done210
 	VMOVUPS      (AX), Z2
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z3
@@ -5825,7 +5738,7 @@ tail217:
 	VFMADD231PS  Z2, Z3, Z1
 	ADDQ         SI, DX
 
-done216:
+done210:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5839,7 +5752,7 @@ done216:
 	VZEROUPPER
 	RET
 
-rows197:
+rows191:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5859,9 +5772,9 @@ rows197:
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	SUBQ       $0x02, BX
-	JL         tail221
+	JL         tail215
 
-loop218:
+loop212:
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -5881,11 +5794,11 @@ loop218:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop218
+	JGE          loop212
 
-tail221:
+tail215:
 	ADDQ         $0x02, BX
-	JZ           done220
+	JZ           done214
 	VMOVUPS      (AX), Z3
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z4
@@ -5896,7 +5809,7 @@ tail221:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         SI, DX
 
-done220:
+done214:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -5914,7 +5827,7 @@ done220:
 	VZEROUPPER
 	RET
 
-rows198:
+rows192:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -5938,9 +5851,9 @@ rows198:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail225
+	JL         tail219
 
-loop222:
+loop216:
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -5964,11 +5877,11 @@ loop222:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop222
+	JGE          loop216
 
-tail225:
+tail219:
 	ADDQ         $0x02, BX
-	JZ           done224
+	JZ           done218
 	VMOVUPS      (AX), Z4
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z5
@@ -5981,7 +5894,7 @@ tail225:
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         SI, DX
 
-done224:
+done218:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6003,7 +5916,7 @@ done224:
 	VZEROUPPER
 	RET
 
-rows199:
+rows193:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6031,9 +5944,9 @@ rows199:
 	VXORPS     Z3, Z3, Z3
 	VXORPS     Z4, Z4, Z4
 	SUBQ       $0x02, BX
-	JL         tail229
+	JL         tail223
 
-loop226:
+loop220:
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -6061,11 +5974,11 @@ loop226:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop226
+	JGE          loop220
 
-tail229:
+tail223:
 	ADDQ         $0x02, BX
-	JZ           done228
+	JZ           done222
 	VMOVUPS      (AX), Z5
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z6
@@ -6080,7 +5993,7 @@ tail229:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         SI, DX
 
-done228:
+done222:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6106,7 +6019,7 @@ done228:
 	VZEROUPPER
 	RET
 
-rows200:
+rows194:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6138,9 +6051,9 @@ rows200:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail233
+	JL         tail227
 
-loop230:
+loop224:
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -6172,11 +6085,11 @@ loop230:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop230
+	JGE          loop224
 
-tail233:
+tail227:
 	ADDQ         $0x02, BX
-	JZ           done232
+	JZ           done226
 	VMOVUPS      (AX), Z6
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z7
@@ -6193,7 +6106,7 @@ tail233:
 	VFMADD231PS  Z6, Z7, Z5
 	ADDQ         SI, DX
 
-done232:
+done226:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6223,7 +6136,7 @@ done232:
 	VZEROUPPER
 	RET
 
-rows201:
+rows195:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6259,9 +6172,9 @@ rows201:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	SUBQ       $0x02, BX
-	JL         tail237
+	JL         tail231
 
-loop234:
+loop228:
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -6297,11 +6210,11 @@ loop234:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop234
+	JGE          loop228
 
-tail237:
+tail231:
 	ADDQ         $0x02, BX
-	JZ           done236
+	JZ           done230
 	VMOVUPS      (AX), Z7
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z8
@@ -6320,7 +6233,7 @@ tail237:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         SI, DX
 
-done236:
+done230:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6354,7 +6267,7 @@ done236:
 	VZEROUPPER
 	RET
 
-rows202:
+rows196:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6394,9 +6307,9 @@ rows202:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail241
+	JL         tail235
 
-loop238:
+loop232:
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -6436,11 +6349,11 @@ loop238:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop238
+	JGE          loop232
 
-tail241:
+tail235:
 	ADDQ         $0x02, BX
-	JZ           done240
+	JZ           done234
 	VMOVUPS      (AX), Z8
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z9
@@ -6461,7 +6374,7 @@ tail241:
 	VFMADD231PS  Z8, Z9, Z7
 	ADDQ         SI, DX
 
-done240:
+done234:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6499,7 +6412,7 @@ done240:
 	VZEROUPPER
 	RET
 
-rows203:
+rows197:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6543,9 +6456,9 @@ rows203:
 	VXORPS     Z7, Z7, Z7
 	VXORPS     Z8, Z8, Z8
 	SUBQ       $0x02, BX
-	JL         tail245
+	JL         tail239
 
-loop242:
+loop236:
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -6589,11 +6502,11 @@ loop242:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop242
+	JGE          loop236
 
-tail245:
+tail239:
 	ADDQ         $0x02, BX
-	JZ           done244
+	JZ           done238
 	VMOVUPS      (AX), Z9
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z10
@@ -6616,7 +6529,7 @@ tail245:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         SI, DX
 
-done244:
+done238:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6658,7 +6571,7 @@ done244:
 	VZEROUPPER
 	RET
 
-rows204:
+rows198:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6706,9 +6619,9 @@ rows204:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail249
+	JL         tail243
 
-loop246:
+loop240:
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -6756,11 +6669,11 @@ loop246:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop246
+	JGE          loop240
 
-tail249:
+tail243:
 	ADDQ         $0x02, BX
-	JZ           done248
+	JZ           done242
 	VMOVUPS      (AX), Z10
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z11
@@ -6785,7 +6698,7 @@ tail249:
 	VFMADD231PS  Z10, Z11, Z9
 	ADDQ         SI, DX
 
-done248:
+done242:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -6831,7 +6744,7 @@ done248:
 	VZEROUPPER
 	RET
 
-rows205:
+rows199:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -6883,9 +6796,9 @@ rows205:
 	VXORPS     Z9, Z9, Z9
 	VXORPS     Z10, Z10, Z10
 	SUBQ       $0x02, BX
-	JL         tail253
+	JL         tail247
 
-loop250:
+loop244:
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -6937,11 +6850,11 @@ loop250:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 	SUBQ         $0x02, BX
-	JGE          loop250
+	JGE          loop244
 
-tail253:
+tail247:
 	ADDQ         $0x02, BX
-	JZ           done252
+	JZ           done246
 	VMOVUPS      (AX), Z11
 	ADDQ         CX, AX
 	VBROADCASTSS (DX), Z12
@@ -6968,7 +6881,7 @@ tail253:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         SI, DX
 
-done252:
+done246:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7023,27 +6936,27 @@ done252:
 TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows254
+	JE         rows248
 	CMPQ       AX, $0x02
-	JE         rows255
+	JE         rows249
 	CMPQ       AX, $0x03
-	JE         rows256
+	JE         rows250
 	CMPQ       AX, $0x04
-	JE         rows257
+	JE         rows251
 	CMPQ       AX, $0x05
-	JE         rows258
+	JE         rows252
 	CMPQ       AX, $0x06
-	JE         rows259
+	JE         rows253
 	CMPQ       AX, $0x07
-	JE         rows260
+	JE         rows254
 	CMPQ       AX, $0x08
-	JE         rows261
+	JE         rows255
 	CMPQ       AX, $0x09
-	JE         rows262
+	JE         rows256
 	CMPQ       AX, $0x0a
-	JE         rows263
+	JE         rows257
 	CMPQ       AX, $0x0b
-	JE         rows264
+	JE         rows258
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7115,9 +7028,9 @@ TEXT ·rowsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail268
+	JL         tail262
 
-loop265:
+loop259:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -7200,11 +7113,11 @@ loop265:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop265
+	JGE          loop259
 
-tail268:
+tail262:
 	ADDQ         $0x02, BX
-	JZ           done267
+	JZ           done261
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -7248,7 +7161,7 @@ tail268:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done267:
+done261:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7326,7 +7239,7 @@ done267:
 	VZEROUPPER
 	RET
 
-rows254:
+rows248:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7339,9 +7252,9 @@ rows254:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail272
+	JL         tail266
 
-loop269:
+loop263:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7356,11 +7269,11 @@ loop269:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop269
+	JGE          loop263
 
-tail272:
+tail266:
 	ADDQ         $0x02, BX
-	JZ           done271
+	JZ           done265
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -7369,7 +7282,7 @@ tail272:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x00000004, DX
 
-done271:
+done265:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7381,7 +7294,7 @@ done271:
 	VZEROUPPER
 	RET
 
-rows255:
+rows249:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7401,9 +7314,9 @@ rows255:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail276
+	JL         tail270
 
-loop273:
+loop267:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7424,11 +7337,11 @@ loop273:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop273
+	JGE          loop267
 
-tail276:
+tail270:
 	ADDQ         $0x02, BX
-	JZ           done275
+	JZ           done269
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -7440,7 +7353,7 @@ tail276:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         $0x00000004, DX
 
-done275:
+done269:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7458,7 +7371,7 @@ done275:
 	VZEROUPPER
 	RET
 
-rows256:
+rows250:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7483,9 +7396,9 @@ rows256:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail280
+	JL         tail274
 
-loop277:
+loop271:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7512,11 +7425,11 @@ loop277:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop277
+	JGE          loop271
 
-tail280:
+tail274:
 	ADDQ         $0x02, BX
-	JZ           done279
+	JZ           done273
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -7531,7 +7444,7 @@ tail280:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x00000004, DX
 
-done279:
+done273:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7555,7 +7468,7 @@ done279:
 	VZEROUPPER
 	RET
 
-rows257:
+rows251:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7585,9 +7498,9 @@ rows257:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail284
+	JL         tail278
 
-loop281:
+loop275:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7620,11 +7533,11 @@ loop281:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x02, BX
-	JGE          loop281
+	JGE          loop275
 
-tail284:
+tail278:
 	ADDQ         $0x02, BX
-	JZ           done283
+	JZ           done277
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -7642,7 +7555,7 @@ tail284:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         $0x00000004, DX
 
-done283:
+done277:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7672,7 +7585,7 @@ done283:
 	VZEROUPPER
 	RET
 
-rows258:
+rows252:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7708,9 +7621,9 @@ rows258:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail288
+	JL         tail282
 
-loop285:
+loop279:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7750,11 +7663,11 @@ loop285:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop285
+	JGE          loop279
 
-tail288:
+tail282:
 	ADDQ         $0x02, BX
-	JZ           done287
+	JZ           done281
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -7776,7 +7689,7 @@ tail288:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done287:
+done281:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7812,7 +7725,7 @@ done287:
 	VZEROUPPER
 	RET
 
-rows259:
+rows253:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -7853,9 +7766,9 @@ rows259:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail292
+	JL         tail286
 
-loop289:
+loop283:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7901,11 +7814,11 @@ loop289:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop289
+	JGE          loop283
 
-tail292:
+tail286:
 	ADDQ         $0x02, BX
-	JZ           done291
+	JZ           done285
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -7930,7 +7843,7 @@ tail292:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done291:
+done285:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -7972,7 +7885,7 @@ done291:
 	VZEROUPPER
 	RET
 
-rows260:
+rows254:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8018,9 +7931,9 @@ rows260:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail296
+	JL         tail290
 
-loop293:
+loop287:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -8072,11 +7985,11 @@ loop293:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop293
+	JGE          loop287
 
-tail296:
+tail290:
 	ADDQ         $0x02, BX
-	JZ           done295
+	JZ           done289
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -8104,7 +8017,7 @@ tail296:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done295:
+done289:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8152,7 +8065,7 @@ done295:
 	VZEROUPPER
 	RET
 
-rows261:
+rows255:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8203,9 +8116,9 @@ rows261:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail300
+	JL         tail294
 
-loop297:
+loop291:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -8263,11 +8176,11 @@ loop297:
 	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000008, R9
 	SUBQ         $0x02, BX
-	JGE          loop297
+	JGE          loop291
 
-tail300:
+tail294:
 	ADDQ         $0x02, BX
-	JZ           done299
+	JZ           done293
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -8298,7 +8211,7 @@ tail300:
 	ADDQ         $0x00000004, DX
 	ADDQ         $0x00000004, R9
 
-done299:
+done293:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8352,7 +8265,7 @@ done299:
 	VZEROUPPER
 	RET
 
-rows262:
+rows256:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8409,9 +8322,9 @@ rows262:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail304
+	JL         tail298
 
-loop301:
+loop295:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8476,11 +8389,11 @@ loop301:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop301
+	JGE          loop295
 
-tail304:
+tail298:
 	ADDQ         $0x02, BX
-	JZ           done303
+	JZ           done297
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -8515,7 +8428,7 @@ tail304:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done303:
+done297:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8575,7 +8488,7 @@ done303:
 	VZEROUPPER
 	RET
 
-rows263:
+rows257:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8637,9 +8550,9 @@ rows263:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail308
+	JL         tail302
 
-loop305:
+loop299:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8710,11 +8623,11 @@ loop305:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop305
+	JGE          loop299
 
-tail308:
+tail302:
 	ADDQ         $0x02, BX
-	JZ           done307
+	JZ           done301
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -8752,7 +8665,7 @@ tail308:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done307:
+done301:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -8818,7 +8731,7 @@ done307:
 	VZEROUPPER
 	RET
 
-rows264:
+rows258:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -8885,9 +8798,9 @@ rows264:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail312
+	JL         tail306
 
-loop309:
+loop303:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -8964,11 +8877,11 @@ loop309:
 	ADDQ         $0x00000008, R9
 	ADDQ         $0x00000008, R10
 	SUBQ         $0x02, BX
-	JGE          loop309
+	JGE          loop303
 
-tail312:
+tail306:
 	ADDQ         $0x02, BX
-	JZ           done311
+	JZ           done305
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -9009,7 +8922,7 @@ tail312:
 	ADDQ         $0x00000004, R9
 	ADDQ         $0x00000004, R10
 
-done311:
+done305:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9086,27 +8999,27 @@ done311:
 TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	MOVQ       rows+80(FP), AX
 	CMPQ       AX, $0x01
-	JE         rows313
+	JE         rows307
 	CMPQ       AX, $0x02
-	JE         rows314
+	JE         rows308
 	CMPQ       AX, $0x03
-	JE         rows315
+	JE         rows309
 	CMPQ       AX, $0x04
-	JE         rows316
+	JE         rows310
 	CMPQ       AX, $0x05
-	JE         rows317
+	JE         rows311
 	CMPQ       AX, $0x06
-	JE         rows318
+	JE         rows312
 	CMPQ       AX, $0x07
-	JE         rows319
+	JE         rows313
 	CMPQ       AX, $0x08
-	JE         rows320
+	JE         rows314
 	CMPQ       AX, $0x09
-	JE         rows321
+	JE         rows315
 	CMPQ       AX, $0x0a
-	JE         rows322
+	JE         rows316
 	CMPQ       AX, $0x0b
-	JE         rows323
+	JE         rows317
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9175,9 +9088,9 @@ TEXT ·columnsx2AVX512(SB), NOSPLIT, $0-88
 	VXORPS     Z22, Z22, Z22
 	VXORPS     Z23, Z23, Z23
 	SUBQ       $0x02, BX
-	JL         tail327
+	JL         tail321
 
-loop324:
+loop318:
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -9259,11 +9172,11 @@ loop324:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop324
+	JGE          loop318
 
-tail327:
+tail321:
 	ADDQ         $0x02, BX
-	JZ           done326
+	JZ           done320
 	VMOVUPS      (AX), Z24
 	VMOVUPS      (AX)(SI*1), Z25
 	ADDQ         CX, AX
@@ -9305,7 +9218,7 @@ tail327:
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         DI, DX
 
-done326:
+done320:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9383,7 +9296,7 @@ done326:
 	VZEROUPPER
 	RET
 
-rows313:
+rows307:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9397,9 +9310,9 @@ rows313:
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	SUBQ       $0x02, BX
-	JL         tail331
+	JL         tail325
 
-loop328:
+loop322:
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -9415,11 +9328,11 @@ loop328:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop328
+	JGE          loop322
 
-tail331:
+tail325:
 	ADDQ         $0x02, BX
-	JZ           done330
+	JZ           done324
 	VMOVUPS      (AX), Z2
 	VMOVUPS      (AX)(SI*1), Z3
 	ADDQ         CX, AX
@@ -9428,7 +9341,7 @@ tail331:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DI, DX
 
-done330:
+done324:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9440,7 +9353,7 @@ done330:
 	VZEROUPPER
 	RET
 
-rows314:
+rows308:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9459,9 +9372,9 @@ rows314:
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
 	SUBQ       $0x02, BX
-	JL         tail335
+	JL         tail329
 
-loop332:
+loop326:
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -9483,11 +9396,11 @@ loop332:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop332
+	JGE          loop326
 
-tail335:
+tail329:
 	ADDQ         $0x02, BX
-	JZ           done334
+	JZ           done328
 	VMOVUPS      (AX), Z4
 	VMOVUPS      (AX)(SI*1), Z5
 	ADDQ         CX, AX
@@ -9499,7 +9412,7 @@ tail335:
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         DI, DX
 
-done334:
+done328:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9517,7 +9430,7 @@ done334:
 	VZEROUPPER
 	RET
 
-rows315:
+rows309:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9541,9 +9454,9 @@ rows315:
 	VXORPS     Z4, Z4, Z4
 	VXORPS     Z5, Z5, Z5
 	SUBQ       $0x02, BX
-	JL         tail339
+	JL         tail333
 
-loop336:
+loop330:
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -9571,11 +9484,11 @@ loop336:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop336
+	JGE          loop330
 
-tail339:
+tail333:
 	ADDQ         $0x02, BX
-	JZ           done338
+	JZ           done332
 	VMOVUPS      (AX), Z6
 	VMOVUPS      (AX)(SI*1), Z7
 	ADDQ         CX, AX
@@ -9590,7 +9503,7 @@ tail339:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DI, DX
 
-done338:
+done332:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9614,7 +9527,7 @@ done338:
 	VZEROUPPER
 	RET
 
-rows316:
+rows310:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9643,9 +9556,9 @@ rows316:
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
 	SUBQ       $0x02, BX
-	JL         tail343
+	JL         tail337
 
-loop340:
+loop334:
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -9679,11 +9592,11 @@ loop340:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop340
+	JGE          loop334
 
-tail343:
+tail337:
 	ADDQ         $0x02, BX
-	JZ           done342
+	JZ           done336
 	VMOVUPS      (AX), Z8
 	VMOVUPS      (AX)(SI*1), Z9
 	ADDQ         CX, AX
@@ -9701,7 +9614,7 @@ tail343:
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         DI, DX
 
-done342:
+done336:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9731,7 +9644,7 @@ done342:
 	VZEROUPPER
 	RET
 
-rows317:
+rows311:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9765,9 +9678,9 @@ rows317:
 	VXORPS     Z8, Z8, Z8
 	VXORPS     Z9, Z9, Z9
 	SUBQ       $0x02, BX
-	JL         tail347
+	JL         tail341
 
-loop344:
+loop338:
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -9807,11 +9720,11 @@ loop344:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop344
+	JGE          loop338
 
-tail347:
+tail341:
 	ADDQ         $0x02, BX
-	JZ           done346
+	JZ           done340
 	VMOVUPS      (AX), Z10
 	VMOVUPS      (AX)(SI*1), Z11
 	ADDQ         CX, AX
@@ -9832,7 +9745,7 @@ tail347:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DI, DX
 
-done346:
+done340:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -9868,7 +9781,7 @@ done346:
 	VZEROUPPER
 	RET
 
-rows318:
+rows312:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -9907,9 +9820,9 @@ rows318:
 	VXORPS     Z10, Z10, Z10
 	VXORPS     Z11, Z11, Z11
 	SUBQ       $0x02, BX
-	JL         tail351
+	JL         tail345
 
-loop348:
+loop342:
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -9955,11 +9868,11 @@ loop348:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop348
+	JGE          loop342
 
-tail351:
+tail345:
 	ADDQ         $0x02, BX
-	JZ           done350
+	JZ           done344
 	VMOVUPS      (AX), Z12
 	VMOVUPS      (AX)(SI*1), Z13
 	ADDQ         CX, AX
@@ -9983,7 +9896,7 @@ tail351:
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         DI, DX
 
-done350:
+done344:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10025,7 +9938,7 @@ done350:
 	VZEROUPPER
 	RET
 
-rows319:
+rows313:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10069,9 +9982,9 @@ rows319:
 	VXORPS     Z12, Z12, Z12
 	VXORPS     Z13, Z13, Z13
 	SUBQ       $0x02, BX
-	JL         tail355
+	JL         tail349
 
-loop352:
+loop346:
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -10123,11 +10036,11 @@ loop352:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop352
+	JGE          loop346
 
-tail355:
+tail349:
 	ADDQ         $0x02, BX
-	JZ           done354
+	JZ           done348
 	VMOVUPS      (AX), Z14
 	VMOVUPS      (AX)(SI*1), Z15
 	ADDQ         CX, AX
@@ -10154,7 +10067,7 @@ tail355:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DI, DX
 
-done354:
+done348:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10202,7 +10115,7 @@ done354:
 	VZEROUPPER
 	RET
 
-rows320:
+rows314:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10251,9 +10164,9 @@ rows320:
 	VXORPS     Z14, Z14, Z14
 	VXORPS     Z15, Z15, Z15
 	SUBQ       $0x02, BX
-	JL         tail359
+	JL         tail353
 
-loop356:
+loop350:
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -10311,11 +10224,11 @@ loop356:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop356
+	JGE          loop350
 
-tail359:
+tail353:
 	ADDQ         $0x02, BX
-	JZ           done358
+	JZ           done352
 	VMOVUPS      (AX), Z16
 	VMOVUPS      (AX)(SI*1), Z17
 	ADDQ         CX, AX
@@ -10345,7 +10258,7 @@ tail359:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         DI, DX
 
-done358:
+done352:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10399,7 +10312,7 @@ done358:
 	VZEROUPPER
 	RET
 
-rows321:
+rows315:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10453,9 +10366,9 @@ rows321:
 	VXORPS     Z16, Z16, Z16
 	VXORPS     Z17, Z17, Z17
 	SUBQ       $0x02, BX
-	JL         tail363
+	JL         tail357
 
-loop360:
+loop354:
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -10519,11 +10432,11 @@ loop360:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop360
+	JGE          loop354
 
-tail363:
+tail357:
 	ADDQ         $0x02, BX
-	JZ           done362
+	JZ           done356
 	VMOVUPS      (AX), Z18
 	VMOVUPS      (AX)(SI*1), Z19
 	ADDQ         CX, AX
@@ -10556,7 +10469,7 @@ tail363:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DI, DX
 
-done362:
+done356:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10616,7 +10529,7 @@ done362:
 	VZEROUPPER
 	RET
 
-rows322:
+rows316:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10675,9 +10588,9 @@ rows322:
 	VXORPS     Z18, Z18, Z18
 	VXORPS     Z19, Z19, Z19
 	SUBQ       $0x02, BX
-	JL         tail367
+	JL         tail361
 
-loop364:
+loop358:
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -10747,11 +10660,11 @@ loop364:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop364
+	JGE          loop358
 
-tail367:
+tail361:
 	ADDQ         $0x02, BX
-	JZ           done366
+	JZ           done360
 	VMOVUPS      (AX), Z20
 	VMOVUPS      (AX)(SI*1), Z21
 	ADDQ         CX, AX
@@ -10787,7 +10700,7 @@ tail367:
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         DI, DX
 
-done366:
+done360:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX
@@ -10853,7 +10766,7 @@ done366:
 	VZEROUPPER
 	RET
 
-rows323:
+rows317:
 	MOVQ       w+32(FP), AX
 	MOVQ       wStep+48(FP), CX
 	MOVQ       x+56(FP), DX
@@ -10917,9 +10830,9 @@ rows323:
 	VXORPS     Z20, Z20, Z20
 	VXORPS     Z21, Z21, Z21
 	SUBQ       $0x02, BX
-	JL         tail371
+	JL         tail365
 
-loop368:
+loop362:
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -10995,11 +10908,11 @@ loop368:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 	SUBQ         $0x02, BX
-	JGE          loop368
+	JGE          loop362
 
-tail371:
+tail365:
 	ADDQ         $0x02, BX
-	JZ           done370
+	JZ           done364
 	VMOVUPS      (AX), Z22
 	VMOVUPS      (AX)(SI*1), Z23
 	ADDQ         CX, AX
@@ -11038,7 +10951,7 @@ tail371:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DI, DX
 
-done370:
+done364:
 	MOVQ    dst+0(FP), AX
 	MOVQ    old+8(FP), CX
 	MOVQ    dstStride+16(FP), DX

@@ -117,6 +117,9 @@ func expSumGeneric(a *lanes, x []float32, top float32) {
 	}
 }
 
+// Max returns the largest number of x, −∞ if there is none; of zeros any.
+func Max(x []float32) float32 { return maxOf(x) }
+
 // maxGeneric returns the largest number, −∞ if there is none.
 func maxGeneric(x []float32) float32 {
 	top := float32(math.Inf(-1))

@@ -53,18 +53,7 @@ func tileSums(i isa, tiles int, byColumns bool) {
 	}
 	text(name, "func(dst, old *float32, dstStride, oldStride int, w *float32, wTile, wStep int, x *float32, xStride, n, rows int)")
 	Doc(fmt.Sprintf("%s writes to dst the products of 1 to %d rows with %d tiles, added to old; strides are in bytes.", name, most, tiles))
-	rows := arg("rows")
-	bodies := make([]string, most)
-	for r := 1; r < most; r++ {
-		bodies[r] = label("rows")
-		CMPQ(rows, Imm(uint64(r)))
-		JE(LabelRef(bodies[r]))
-	}
-	(&tileSum{i: i, tiles: tiles, rows: most, byColumns: byColumns}).body()
-	for r := 1; r < most; r++ {
-		Label(bodies[r])
-		(&tileSum{i: i, tiles: tiles, rows: r, byColumns: byColumns}).body()
-	}
+	forRows(most, func(r int) { (&tileSum{i: i, tiles: tiles, rows: r, byColumns: byColumns}).body() })
 }
 
 func (g *tileSum) body() {

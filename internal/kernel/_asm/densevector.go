@@ -84,7 +84,6 @@ func densePasses(i isa) {
 			VADDPS(i.exp(i.sub(ld(r[0], d+k*i.width()), i.param("c"))), a[k], a[k])
 		}
 	})
-	maximum(i)
 	dotLanes(i)
 	matVecRows(i)
 	matVecColumns(i)

@@ -37,12 +37,9 @@ func mostRows(i isa, tiles int) int {
 	return 12
 }
 
-// floatDots makes a product of tiles with 1 to most activation rows, each
-// number with a body of its own.
-func floatDots(i isa, d string, tiles, most int) {
-	name := fmt.Sprintf("dots%sx%d%s", d, tiles, i)
-	text(name, "func(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride, n, rows int)")
-	Doc(fmt.Sprintf("%s adds the products of n columns of packed tiles, %d of them, with 1 to %d activation rows to dst; strides are in bytes.", name, tiles, most))
+// forRows chooses among bodies by the argument rows, 1 to most; the one for most
+// comes first.
+func forRows(most int, body func(rows int)) {
 	rows := arg("rows")
 	bodies := make([]string, most)
 	for r := 1; r < most; r++ {
@@ -50,11 +47,20 @@ func floatDots(i isa, d string, tiles, most int) {
 		CMPQ(rows, Imm(uint64(r)))
 		JE(LabelRef(bodies[r]))
 	}
-	(&dots{i: i, d: d, tiles: tiles, rows: most}).body()
+	body(most)
 	for r := 1; r < most; r++ {
 		Label(bodies[r])
-		(&dots{i: i, d: d, tiles: tiles, rows: r}).body()
+		body(r)
 	}
+}
+
+// floatDots makes a product of tiles with 1 to most activation rows, each
+// number with a body of its own.
+func floatDots(i isa, d string, tiles, most int) {
+	name := fmt.Sprintf("dots%sx%d%s", d, tiles, i)
+	text(name, "func(dst *float32, dstStride int, w *byte, wStride int, x *float32, xStride, n, rows int)")
+	Doc(fmt.Sprintf("%s adds the products of n columns of packed tiles, %d of them, with 1 to %d activation rows to dst; strides are in bytes.", name, tiles, most))
+	forRows(most, func(r int) { (&dots{i: i, d: d, tiles: tiles, rows: r}).body() })
 }
 
 func (g *dots) body() {
