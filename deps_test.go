@@ -21,6 +21,7 @@ plan:                tensor plan/internal/*
 plan/internal/*:
 plan/pass:           tensor plan
 internal/invariant:
+internal/spelling:
 internal/cpu:
 internal/durable:
 internal/durable/faultfs: internal/durable
@@ -96,13 +97,13 @@ internal/train: tensor grad/optim internal/durable internal/pool internal/train/
 internal/train/snapshot: tensor internal/durable internal/modelfile
 internal/train/data: internal/corpus internal/text internal/chat
 internal/train/planned:tensor grad internal/compile internal/durable internal/modelfile internal/pool internal/record internal/train internal/train/data internal/lora
-internal/train/recipe:grad/optim internal/lora
+internal/train/recipe:grad/optim internal/lora internal/spelling
 internal/train/job:  grad/optim internal/corpus internal/durable internal/lora internal/modelfile internal/pool internal/text internal/token internal/token/vocab internal/train internal/train/* nested nested/rule
 internal/train/curve:
 internal/lora:       tensor internal/dense internal/durable internal/modelfile internal/quant
 internal/train/memory: tensor internal/durable internal/modelfile internal/pool internal/sample internal/text internal/train internal/train/data nested
 internal/peer:
-internal/cli:        . internal/durable internal/peer internal/cli/*
+internal/cli:        . internal/durable internal/peer internal/spelling internal/cli/*
 internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 examples/recall:     nested/recall

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 )
 
 // unknownCommand refuses arguments of the program itself: they are commands it
@@ -44,7 +45,7 @@ func (a *app) unknownFlag(c *cobra.Command, err error) error {
 func didYouMean(wrong string, names []string, prefix string) string {
 	best, least := "", 1+(len(wrong)+1)/2
 	for _, n := range names {
-		d := distance(wrong, n)
+		d := spelling.Distance(wrong, n)
 		if strings.HasPrefix(n, wrong) { // cut short, not misspelt
 			d = min(d, 1)
 		}
@@ -56,24 +57,4 @@ func didYouMean(wrong string, names []string, prefix string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
-}
-
-// distance is Levenshtein's: how many bytes to insert, remove or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A Key is one setting.
@@ -52,11 +54,12 @@ func names() (all []string) {
 }
 
 // nearest returns the known name that is fewest edits away from one, the first
-// if several are.
+// if several are. Of a long name only the beginning counts.
 func nearest(name string, known []string) (best string) {
+	const most = 100
 	least := 1 << 30
 	for _, k := range known {
-		n := distance(name, k)
+		n := spelling.Distance(name[:min(len(name), most)], k)
 		// A right name in the wrong table, or in none, is near.
 		if name[strings.LastIndexByte(name, '.')+1:] == k[strings.LastIndexByte(k, '.')+1:] {
 			n = min(n, 1)
@@ -66,28 +69,4 @@ func nearest(name string, known []string) (best string) {
 		}
 	}
 	return best
-}
-
-// distance is Levenshtein's: how many letters must be put in, taken out or
-// replaced to make one of the other. Of long names only the beginning counts.
-func distance(a, b string) int {
-	const most = 100
-	a, b = a[:min(len(a), most)], b[:min(len(b), most)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
