@@ -30,6 +30,7 @@ var publicAPI = map[string]bool{
 	"grad/optim":      true,
 	"nested":          true,
 	"nested/rule":     true,
+	"flow":            true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -3,8 +3,12 @@
 // chosen case has said. The same files give the same choice.
 //
 //	go run ./internal/gen/goldencases -from DIR/hybrid testdata/golden/hybrid
+//	go run ./internal/gen/goldencases -from DIR/flow -bytes 40960 \
+//		-file node=110000 -file graph=130000 testdata/golden/flow
 //
-// A file is a JSON array of objects with the field "id", one object a line.
+// A file is a JSON array of objects with the field "id", one object a line, or
+// an object whose field "cases" is such an array of objects with the field
+// "name"; its other fields are copied.
 package main
 
 import (
@@ -12,28 +16,38 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 func main() {
 	from := flag.String("from", "", "folder of all cases")
 	budget := flag.Int("bytes", 24<<10, "most bytes of cases in a file")
+	own := map[string]int{}
+	flag.Func("file", "NAME=N: most bytes of cases in NAME.json", func(s string) error {
+		name, n, _ := strings.Cut(s, "=")
+		b, err := strconv.Atoi(n)
+		own[name] = b
+		return err
+	})
 	flag.Parse()
 	if *from == "" || flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: goldencases -from DIR [-bytes N] OUT")
 		os.Exit(2)
 	}
-	if err := run(*from, flag.Arg(0), *budget); err != nil {
+	if err := run(*from, flag.Arg(0), *budget, own); err != nil {
 		fmt.Fprintln(os.Stderr, "goldencases:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes to out the chosen cases of every file of from.
-func run(from, out string, budget int) error {
+// run writes to out the chosen cases of every file of from: as many as fit the
+// budget, or the file's own.
+func run(from, out string, budget int, own map[string]int) error {
 	files, err := filepath.Glob(filepath.Join(from, "*.json"))
 	if err != nil {
 		return err
@@ -49,20 +63,49 @@ func run(from, out string, budget int) error {
 		if err != nil {
 			return err
 		}
-		var cases []json.RawMessage
-		if err := json.Unmarshal(b, &cases); err != nil {
-			return fmt.Errorf("%s: %w", f, err)
-		}
-		kept, err := choose(cases, budget)
+		head, cases, err := split(b)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
-		text := append([]byte("[\n"), bytes.Join(kept, []byte(",\n"))...)
-		if err := os.WriteFile(filepath.Join(out, filepath.Base(f)), append(text, "\n]\n"...), 0o644); err != nil {
+		most := budget
+		if n, ok := own[strings.TrimSuffix(filepath.Base(f), ".json")]; ok {
+			most = n
+		}
+		kept, err := choose(cases, most)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f, err)
+		}
+		text, end := append([]byte(head), "[\n"...), "\n]\n"
+		if head != "" {
+			end = "\n]}\n"
+		}
+		text = append(append(text, bytes.Join(kept, []byte(",\n"))...), end...)
+		if err := os.WriteFile(filepath.Join(out, filepath.Base(f)), text, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// split returns the cases of a file and the text that goes before them: none,
+// or the fields of the object that they are part of.
+func split(b []byte) (head string, cases []json.RawMessage, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		return "", cases, json.Unmarshal(b, &cases)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return "", nil, err
+	}
+	if err := json.Unmarshal(fields["cases"], &cases); err != nil {
+		return "", nil, fmt.Errorf("field cases: %w", err)
+	}
+	delete(fields, "cases")
+	text := "{"
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		text += fmt.Sprintf("%q:%s,", k, fields[k])
+	}
+	return text + `"cases":`, cases, nil
 }
 
 // choose returns the chosen cases in the order of the file.

@@ -1,0 +1,129 @@
+package flow_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/internal/golden"
+)
+
+// topics are the runners of golden cases by topic, which is also the name of
+// the file of cases without its extension. Each registers itself in a file
+// golden_<topic>_test.go and decodes its own cases.
+var topics = map[string]func(t *testing.T, c json.RawMessage){}
+
+// unwritten are topics whose runner is still to come: their files are skipped.
+var unwritten = []string{"node", "graph", "plan_errors", "schedule", "design"}
+
+// TestGoldenFlow runs every case of every topic; subtests are TOPIC/CASE.
+func TestGoldenFlow(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(golden.Family(t, "flow"), "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of cases: %v", err)
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		var file struct {
+			Format, Topic string
+			Cases         []json.RawMessage
+		}
+		golden.JSON(t, f, &file)
+		topic := strings.TrimSuffix(filepath.Base(f), ".json")
+		seen[topic] = true
+		t.Run(topic, func(t *testing.T) {
+			t.Parallel()
+			run, ok := topics[topic]
+			switch {
+			case file.Format != "flow golden v1" || file.Topic != topic:
+				t.Fatalf("%s: format %q, topic %q", f, file.Format, file.Topic)
+			case !ok && slices.Contains(unwritten, topic):
+				t.Skip("no runner yet")
+			case !ok:
+				t.Fatalf("no runner is registered for topic %q", topic)
+			case len(file.Cases) == 0:
+				t.Fatal("no cases")
+			}
+			for _, c := range file.Cases {
+				name := decode[struct{ Name string }](t, c).Name
+				if name == "" {
+					t.Errorf("a case without a name: %.60s", c)
+				}
+				t.Run(name, func(t *testing.T) { run(t, c) })
+			}
+		})
+	}
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		if !seen[topic] {
+			t.Errorf("no file of cases for topic %q", topic)
+		}
+	}
+}
+
+// A goldenTensor is a tensor of a case, [B, C, F], the last dimension fastest.
+type goldenTensor struct {
+	Shape [3]int
+	Data  []float64
+}
+
+// decode reads a case, or fails. A field that the case has and T lacks is none
+// of T's business.
+func decode[T any](t testing.TB, c json.RawMessage) T {
+	t.Helper()
+	var v T
+	if err := json.NewDecoder(bytes.NewReader(c)).Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// goldenTolerance is what F's arithmetic is held to, relative to the peak of
+// the expected tensor: float32 by how far float32 arithmetic of another
+// implementation was off in the same case.
+func goldenTolerance[F float32 | float64](spread float64) float64 {
+	if F(1)+F(1e-10) != F(1) {
+		return 1e-9
+	}
+	return max(1e-5, 4*spread)
+}
+
+// near fails when an entry of got is off by more than tol times the largest
+// entry of want, or by tol when all of want is zero.
+func near[F float32 | float64](t testing.TB, what string, got []F, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return
+	}
+	peak := 0.0
+	for _, x := range want {
+		peak = max(peak, math.Abs(x))
+	}
+	if peak == 0 {
+		peak = 1
+	}
+	at, worst := -1, 0.0
+	for i, x := range want {
+		if d := math.Abs(float64(got[i]) - x); !(d <= tol*peak) && !(d <= worst) {
+			at, worst = i, d
+		}
+	}
+	if at >= 0 {
+		t.Errorf("%s[%d]: got %g, want %g: off by %.2g of the peak, over %.2g", what, at, got[at], want[at], worst/peak, tol)
+	}
+}
+
+// cast returns the numbers as elements of type F.
+func cast[F float32 | float64](v []float64) []F {
+	out := make([]F, len(v))
+	for i, x := range v {
+		out[i] = F(x)
+	}
+	return out
+}

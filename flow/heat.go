@@ -1,0 +1,151 @@
+package flow
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// A Mode is one of the two things that a node is asked to do.
+type Mode int32
+
+// The modes of a call. Their numbers are those of the C interface.
+const (
+	Forward  Mode = 0
+	Backward Mode = 1
+)
+
+var modeNames = [...]string{"forward", "backward"}
+
+// String returns "forward" or "backward".
+func (m Mode) String() string {
+	if m < 0 || int(m) >= len(modeNames) {
+		return fmt.Sprintf("mode %d", int32(m))
+	}
+	return modeNames[m]
+}
+
+// A Meter sums what calls of nodes report. Sums are float64 and one a node, so
+// that ten million reports of 0.1 J lose nothing that matters, and totals do
+// not depend on the order in which threads visit nodes: a node is called by one
+// thread at a time. Its methods neither allocate nor write pointers.
+type Meter struct {
+	names   []string
+	heat    [2][]float64 // joules by mode and node
+	calls   [2][]int64
+	ns      [2][]int64
+	ignored [2][]int64 // reports that were no finite number
+	delay   []int32    // largest measured delay, frames
+	under   []bool     // a delay above the declared one was reported
+}
+
+// NewMeter returns a meter of the nodes named, all at zero.
+func NewMeter(names []string) *Meter {
+	m := &Meter{names: names, delay: make([]int32, len(names)), under: make([]bool, len(names))}
+	for i := range m.heat {
+		m.heat[i] = make([]float64, len(names))
+		m.calls[i] = make([]int64, len(names))
+		m.ns[i] = make([]int64, len(names))
+		m.ignored[i] = make([]int64, len(names))
+	}
+	return m
+}
+
+// Add counts one call of a node and what it reported, in joules. A number that
+// is not finite is left out of the sum and counted.
+func (m *Meter) Add(node int, mode Mode, joules float64) {
+	m.calls[mode][node]++
+	if joules-joules != 0 { // NaN or infinite
+		m.ignored[mode][node]++
+		return
+	}
+	m.heat[mode][node] += joules
+}
+
+// Time adds nanoseconds that a node's calls took.
+func (m *Meter) Time(node int, mode Mode, ns int64) { m.ns[mode][node] += ns }
+
+// Delay notes a measured delay in frames and reports whether it is the first
+// of this node that is larger than the declared one.
+func (m *Meter) Delay(node, measured, declared int) bool {
+	m.delay[node] = max(m.delay[node], int32(min(measured, math.MaxInt32)))
+	if measured <= declared || m.under[node] {
+		return false
+	}
+	m.under[node] = true
+	return true
+}
+
+// Joules returns the sum over all nodes in node order.
+func (m *Meter) Joules(mode Mode) float64 {
+	sum := 0.0
+	for _, h := range m.heat[mode] {
+		sum += h
+	}
+	return sum
+}
+
+// Reset sets everything to zero.
+func (m *Meter) Reset() {
+	for i := range m.heat {
+		clear(m.heat[i])
+		clear(m.calls[i])
+		clear(m.ns[i])
+		clear(m.ignored[i])
+	}
+	clear(m.delay)
+	clear(m.under)
+}
+
+// Report returns the totals so far.
+func (m *Meter) Report() Metrics {
+	r := Metrics{Nodes: make([]NodeMetrics, len(m.names))}
+	for i, name := range m.names {
+		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i]}
+		for mode := range m.heat {
+			n.Joules[mode], n.Calls[mode], n.Nanos[mode] = m.heat[mode][i], m.calls[mode][i], m.ns[mode][i]
+			r.Joules[mode] += m.heat[mode][i]
+			r.Ignored += m.ignored[mode][i]
+		}
+		r.Nodes[i] = n
+	}
+	return r
+}
+
+// Metrics are totals of a session, by mode: index them with [Forward] and
+// [Backward].
+type Metrics struct {
+	Nodes   []NodeMetrics // in the order of the plan
+	Joules  [2]float64
+	Ignored int64 // reports of heat that were no finite number
+}
+
+// NodeMetrics are one node's share of [Metrics].
+type NodeMetrics struct {
+	Name          string
+	Joules        [2]float64
+	Calls         [2]int64
+	Nanos         [2]int64 // zero unless the session measures time
+	MeasuredDelay int      // frames, the largest reported
+	UnderDeclared bool     // it was larger than the declared delay
+}
+
+// String returns a table, one node a line.
+func (m Metrics) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-16s %8s %8s %14s %14s %12s %6s\n", "node", "calls", "backward", "J forward", "J backward", "ns/call", "delay")
+	for _, n := range m.Nodes {
+		per := "-"
+		if calls := n.Calls[Forward] + n.Calls[Backward]; calls > 0 && n.Nanos[Forward]+n.Nanos[Backward] > 0 {
+			per = fmt.Sprint((n.Nanos[Forward] + n.Nanos[Backward]) / calls)
+		}
+		delay := fmt.Sprint(n.MeasuredDelay)
+		if n.UnderDeclared {
+			delay += " under-declared"
+		}
+		fmt.Fprintf(&b, "%-16s %8d %8d %14.6g %14.6g %12s %6s\n", n.Name, n.Calls[Forward], n.Calls[Backward],
+			n.Joules[Forward], n.Joules[Backward], per, delay)
+	}
+	fmt.Fprintf(&b, "total %.6g J forward, %.6g J backward, %d reports ignored\n", m.Joules[Forward], m.Joules[Backward], m.Ignored)
+	return b.String()
+}
