@@ -83,7 +83,8 @@ tier/metrics:        tier tier/decision tier/lane
 tier/train:          tensor internal/durable
 tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena internal/direct
-internal/cuda:       tier tier/hw
+internal/library:
+internal/cuda:       tier tier/hw internal/library
 nested/rule:         grad internal/dense nested/rule/internal/*
 nested/rule/internal/*: internal/dense
 grad:                internal/dense internal/pool

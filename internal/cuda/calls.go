@@ -3,10 +3,16 @@ package cuda
 import (
 	"errors"
 	"fmt"
+
+	"atenia/internal/library"
 )
 
-// errAbsent says that a library is not installed.
-var errAbsent = errors.New("the library is not installed")
+// The names of the libraries on the systems that have them. A build that
+// loads no libraries finds none of them.
+var (
+	driverLibraries = []string{"libcuda.so.1", "nvcuda.dll"}
+	nvmlLibraries   = []string{"libnvidia-ml.so.1", "nvml.dll"}
+)
 
 // ErrOutOfMemory says that a device, or the host when it was asked for pinned
 // memory, has no more of it.
@@ -60,14 +66,14 @@ type table struct {
 
 // load opens the first library that is there and finds all functions.
 func load(libraries, names []string) (*table, error) {
-	lib, err := openLibrary(libraries...)
+	lib, err := library.Open(libraries...)
 	if err != nil {
 		return nil, err
 	}
 	t := &table{names: names, at: make([]uintptr, len(names))}
 	for i, n := range names {
-		if t.at[i], err = symbol(lib, n); err != nil {
-			return nil, fmt.Errorf("%s has no %s: update the driver: %w", libraries[0], n, err)
+		if t.at[i], err = lib.Symbol(n); err != nil {
+			return nil, fmt.Errorf("the library has no %s: update the driver: %w", n, err)
 		}
 	}
 	return t, nil
@@ -77,7 +83,7 @@ func load(libraries, names []string) (*table, error) {
 //
 //go:uintptrescapes
 func (t *table) do(f int, args ...uintptr) error {
-	if code := int32(call(t.at[f], args...)); code != 0 {
+	if code := int32(library.Call(t.at[f], args...)); code != 0 {
 		return &Error{t.names[f], int(code)}
 	}
 	return nil

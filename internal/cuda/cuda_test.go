@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"atenia/internal/library"
 	"atenia/tier"
 	"atenia/tier/hw"
 	"atenia/tier/tiertest"
@@ -58,7 +59,7 @@ func TestBroken(t *testing.T) {
 	if d, err := open([]string{f.path}, nil); err != nil || d.count != 0 {
 		t.Errorf("no device: %v", err)
 	}
-	call(f.at["fake_devices"], 0)
+	library.Call(f.at["fake_devices"], 0)
 	if d, err := open([]string{f.path}, []string{f.path}); err != nil || d.count != 0 {
 		t.Errorf("no devices: %v", err)
 	}
@@ -87,11 +88,11 @@ func TestDevices(t *testing.T) {
 	if err != nil || *list[0].UploadBytes <= 0 || *list[0].DownloadBytes <= 0 {
 		t.Errorf("full: %+v, %v", list[0], err)
 	}
-	call(f.at["fake_rot"], 1) // a broken device
+	library.Call(f.at["fake_rot"], 1) // a broken device
 	if list, err = d.Devices(t.Context(), hw.Full); err == nil || list[0].UploadBytes != nil || !list[0].Tried || list[0].Fault == "" {
 		t.Errorf("a device that forgets: %+v, %v", list[0], err)
 	}
-	call(f.at["fake_rot"], 0)
+	library.Call(f.at["fake_rot"], 0)
 	f.fail("cuMemAlloc_v2", 1, codeOutOfMemory)
 	list, err = d.Devices(t.Context(), hw.Full)
 	if !errors.Is(err, ErrOutOfMemory) || len(list) != 2 || list[0].UploadBytes != nil || list[1].UploadBytes == nil || list[0].Tried || !list[1].Tried {

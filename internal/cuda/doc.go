@@ -1,5 +1,5 @@
-// Package cuda keeps tensors in the memory of NVIDIA devices. It loads the
-// driver's libraries while the program runs, if they are there:
+// Package cuda keeps tensors in the memory of NVIDIA devices. The driver's
+// libraries are loaded while the program runs, if they are there:
 //
 //	libcuda.so.1, nvcuda.dll        devices, their memory, copies
 //	libnvidia-ml.so.1, nvml.dll     use, temperature, link, free memory
@@ -13,7 +13,6 @@
 //	                      ring of 4 × up to 64 MiB      the next buffer is
 //	                                                    filled meanwhile
 //
-// Only this package loads libraries, and only the root package imports it
-// (docs/decisions/0006-device-libraries.md). Built with -tags static, and on
+// Only the root package imports it (docs/decisions/0006-device-libraries.md). Built with -tags static, and on
 // systems without these drivers, it finds no devices.
 package cuda

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"atenia/internal/library"
 	"atenia/tier/hw"
 )
 
@@ -25,7 +26,7 @@ func Open() (*Driver, error) { return open(driverLibraries, nvmlLibraries) }
 func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
 	d := &Driver{}
 	t, err := load(cudaLibraries, driverNames)
-	if errors.Is(err, errAbsent) {
+	if errors.Is(err, library.ErrAbsent) {
 		return d, nil
 	}
 	if err == nil {

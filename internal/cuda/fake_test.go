@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"testing"
 	"unsafe"
+
+	"atenia/internal/library"
 )
 
 // A fake is the driver of testdata/fake.c, compiled and loaded. There is one
@@ -45,17 +47,17 @@ func newFake(t testing.TB) *fake {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	lib, err := openLibrary(fakePath)
+	lib, err := library.Open(fakePath)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fake{path: fakePath, at: map[string]uintptr{}}
 	for _, n := range []string{"fake_reset", "fake_devices", "fake_limits", "fake_fail", "fake_hold", "fake_rot", "fake_count"} {
-		if f.at[n], err = symbol(lib, n); err != nil {
+		if f.at[n], err = lib.Symbol(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	call(f.at["fake_reset"])
+	library.Call(f.at["fake_reset"])
 	t.Cleanup(func() {
 		for _, what := range []string{"allocations", "pinned", "contexts", "streams", "events", "inits", "misuse"} {
 			if n := f.count(what); n != 0 {
@@ -68,7 +70,7 @@ func newFake(t testing.TB) *fake {
 
 func (f *fake) count(what string) int {
 	s := append([]byte(what), 0)
-	n := call(f.at["fake_count"], uintptr(unsafe.Pointer(&s[0])))
+	n := library.Call(f.at["fake_count"], uintptr(unsafe.Pointer(&s[0])))
 	runtime.KeepAlive(s)
 	return int(int64(n))
 }
@@ -76,11 +78,11 @@ func (f *fake) count(what string) int {
 // fail makes the n-th call of a function, "" = of any, return a code.
 func (f *fake) fail(name string, n, code int) {
 	s := append([]byte(name), 0)
-	call(f.at["fake_fail"], uintptr(unsafe.Pointer(&s[0])), uintptr(n), uintptr(code))
+	library.Call(f.at["fake_fail"], uintptr(unsafe.Pointer(&s[0])), uintptr(n), uintptr(code))
 }
 
 func (f *fake) limits(device, pinned int) {
-	call(f.at["fake_limits"], uintptr(device), uintptr(pinned))
+	library.Call(f.at["fake_limits"], uintptr(device), uintptr(pinned))
 }
 
 func (f *fake) hold(on bool) {
@@ -88,7 +90,7 @@ func (f *fake) hold(on bool) {
 	if on {
 		n = 1
 	}
-	call(f.at["fake_hold"], n)
+	library.Call(f.at["fake_hold"], n)
 }
 
 func (f *fake) open(t testing.TB) *Driver {
