@@ -84,6 +84,7 @@ tier/train:          tensor internal/durable
 tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena internal/direct
 internal/library:
+internal/fpenv:
 internal/cuda:       tier tier/hw internal/library
 nested/rule:         grad internal/dense nested/rule/internal/*
 nested/rule/internal/*: internal/dense
