@@ -31,6 +31,7 @@ var publicAPI = map[string]bool{
 	"nested":          true,
 	"nested/rule":     true,
 	"flow":            true,
+	"flow/graph":      true,
 }
 
 // calledFromOutside are methods that the standard library calls through its
