@@ -1,0 +1,39 @@
+//go:build (amd64 || arm64) && !static && !race
+
+package native
+
+import (
+	"runtime"
+	"unsafe"
+
+	_ "atenia/internal/library" // links the C library and its threads, which runtime.cgocall wants
+)
+
+// Supported says that [Run] leaves Go's scheduler.
+const Supported = true
+
+// cgocall calls a function of the C ABI on the system stack with the P given
+// away. It is what a cgo call comes down to, and what purego calls.
+//
+//go:linkname cgocall runtime.cgocall
+//go:noescape
+func cgocall(fn, arg unsafe.Pointer) int32
+
+// entry is the address of a C function that calls [enter] with its argument.
+func entry() unsafe.Pointer
+
+type call struct{ f func() }
+
+var _ = enter // what calls it is assembly
+
+// enter is called by the C function, on the system stack.
+func enter(c *call) { c.f() }
+
+// Run calls f without a P and returns when f does. See the package's rules for
+// what f may do. The caller should have locked its goroutine to the thread if
+// the thread was given a priority.
+func Run(f func()) {
+	c := &call{f}
+	cgocall(entry(), unsafe.Pointer(c))
+	runtime.KeepAlive(c)
+}

@@ -1,0 +1,9 @@
+//go:build !linux || !(amd64 || arm64) || static || race
+
+package native
+
+// Supported says that [Run] leaves Go's scheduler.
+const Supported = false
+
+// Run calls f.
+func Run(f func()) { f() }

@@ -1,0 +1,157 @@
+package rt
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"atenia/flow/graph"
+	"atenia/flow/rt/internal/native"
+	"atenia/internal/fpenv"
+)
+
+// A Loop calls one function a block, on time. Make it with [New].
+type Loop struct {
+	cfg  Config
+	step func() graph.Code
+	stop atomic.Bool
+	done chan struct{}
+	rep  Report
+	now  tally
+}
+
+// A tally is what the loop's thread counts: numbers alone, in place.
+type tally struct {
+	blocks, late, missed int64
+	faults               int64
+	code                 graph.Code
+	wake, work           Histogram
+}
+
+// New returns a loop of step, which runs one block and returns its result.
+// A result other than Success is counted; End ends the loop. step must obey
+// the rules of the package. The error says everything that is wrong with cfg.
+func New(cfg Config, step func() graph.Code) (*Loop, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return &Loop{cfg: cfg, step: step}, nil
+}
+
+// Start begins to run blocks on a thread of their own and returns. A loop
+// starts once.
+func (l *Loop) Start() {
+	if l.done != nil {
+		return
+	}
+	l.done = make(chan struct{})
+	go func() {
+		defer close(l.done)
+		// The thread's priority, binding and rounding are its own: it ends with
+		// the goroutine, which stays locked to it.
+		runtime.LockOSThread()
+		l.rep.Native = native.Supported
+		l.rep.Warnings = l.prepare()
+		native.Run(l.turns)
+		l.rep.take(&l.now)
+	}()
+}
+
+// Stop asks the loop to end after the block that runs.
+func (l *Loop) Stop() { l.stop.Store(true) }
+
+// Wait waits for the end and returns what happened. The loop must have been
+// started.
+func (l *Loop) Wait() Report {
+	<-l.done
+	return l.rep
+}
+
+// Run starts the loop and waits for its end.
+func (l *Loop) Run() Report {
+	l.Start()
+	return l.Wait()
+}
+
+// turns is the loop. It runs without a P: see the package's rules.
+func (l *Loop) turns() {
+	var before fpenv.Env
+	if !l.cfg.KeepDenormals {
+		before = fpenv.FlushDenormals()
+	}
+	t := &l.now
+	c := clock{rate: int64(l.cfg.Rate), num: int64(l.cfg.Frames) * second}
+	c.begin(nanotime())
+	for !l.stop.Load() && (l.cfg.Blocks == 0 || t.blocks < l.cfg.Blocks) {
+		due := c.wait()
+		began := nanotime()
+		code := l.step()
+		ended := nanotime()
+		t.blocks++
+		t.work.add(ended - began)
+		if c.rate > 0 {
+			t.wake.add(began - due)
+			if skipped := c.next(ended); skipped > 0 {
+				t.late++
+				t.missed += skipped
+			}
+		}
+		if code != graph.Success && code != graph.Pending {
+			t.code = code
+			if code == graph.End {
+				break
+			}
+			t.faults++
+		}
+	}
+	if !l.cfg.KeepDenormals {
+		fpenv.Set(before)
+	}
+}
+
+const second = 1_000_000_000
+
+// A clock knows when blocks are due, without drift: the remainders of
+// num/rate nanoseconds are carried.
+type clock struct {
+	num, rate int64
+	due, rest int64
+}
+
+// begin makes the first block due one period after now.
+func (c *clock) begin(now int64) {
+	c.due = now
+	if c.rate > 0 {
+		c.advance()
+	}
+}
+
+func (c *clock) advance() {
+	c.due += c.num / c.rate
+	if c.rest += c.num % c.rate; c.rest >= c.rate {
+		c.rest -= c.rate
+		c.due++
+	}
+}
+
+// wait sleeps until the block is due and returns when that was.
+func (c *clock) wait() int64 {
+	if c.rate == 0 {
+		return 0
+	}
+	for nanotime() < c.due {
+		sleepUntil(c.due) // may be interrupted by a signal
+	}
+	return c.due
+}
+
+// next makes the following block due. A block that ended after it was due is
+// late, and the periods that went by meanwhile are skipped and returned: the
+// listener hears silence there, and the blocks after it are on time again.
+func (c *clock) next(ended int64) (skipped int64) {
+	c.advance()
+	for c.due < ended {
+		c.advance()
+		skipped++
+	}
+	return skipped
+}

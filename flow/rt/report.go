@@ -1,0 +1,69 @@
+package rt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"atenia/flow/graph"
+)
+
+// A Report is what a [Loop] did.
+type Report struct {
+	Native   bool     // the thread held no P: neither Go's scheduler nor its collector could stop it
+	FIFO     int      // priority under SCHED_FIFO, 0: the system's ordinary scheduling
+	Warnings []string // what was asked for and refused
+
+	Blocks int64      // blocks that ran
+	Late   int64      // of them, those that ended after the next one was due (xruns)
+	Missed int64      // blocks that did not run, because a late one took their time
+	Faults int64      // blocks with a result other than Success
+	Code   graph.Code // the last such result
+
+	Wake Histogram // from the time a block was due to its start
+	Work Histogram // from its start to its end
+}
+
+func (r *Report) take(t *tally) {
+	r.Blocks, r.Late, r.Missed, r.Faults, r.Code = t.blocks, t.late, t.missed, t.faults, t.code
+	r.Wake, r.Work = t.wake, t.work
+}
+
+// LateShare is the share of blocks that were late, 0 to 1.
+func (r *Report) LateShare() float64 {
+	if r.Blocks == 0 {
+		return 0
+	}
+	return float64(r.Late) / float64(r.Blocks)
+}
+
+// String is a short text for people.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d blocks, %d late (%.3g %%), %d missed", r.Blocks, r.Late, 100*r.LateShare(), r.Missed)
+	if r.Faults > 0 {
+		fmt.Fprintf(&b, ", %d with faults (last %v)", r.Faults, r.Code)
+	}
+	where := "goroutine"
+	if r.Native {
+		where = "native thread"
+	}
+	how := "ordinary scheduling"
+	if r.FIFO > 0 {
+		how = fmt.Sprintf("SCHED_FIFO %d", r.FIFO)
+	}
+	fmt.Fprintf(&b, "\n%s, %s\n", where, how)
+	line := func(name string, h *Histogram) {
+		if h.Count() > 0 {
+			us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+			fmt.Fprintf(&b, "%s: median %.1f µs, 99 %% %.1f, 99.9 %% %.1f, longest %.1f\n", name,
+				us(h.Quantile(.5)), us(h.Quantile(.99)), us(h.Quantile(.999)), us(h.Max()))
+		}
+	}
+	line("woken after", &r.Wake)
+	line("computing", &r.Work)
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}

@@ -1,0 +1,64 @@
+package rt
+
+import (
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"atenia/flow/rt/internal/native"
+
+	"golang.org/x/sys/unix"
+)
+
+// prepare gives the calling thread what the configuration asks for, and
+// returns what was refused, with what to do about it.
+func (l *Loop) prepare() (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if !native.Supported {
+		warn("this build runs real time on a goroutine, which waits for Go's scheduler: build without -tags static and -race")
+	}
+	if l.cfg.Processor > 0 {
+		var set unix.CPUSet
+		set.Set(l.cfg.Processor - 1)
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			warn("processor %d: %v", l.cfg.Processor, err)
+		}
+	}
+	if l.cfg.LockMemory {
+		if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
+			warn("memory is not locked: %v (raise RLIMIT_MEMLOCK)", err)
+		}
+	}
+	if l.cfg.Rate > 0 && l.cfg.Priority >= 0 {
+		p := l.cfg.Priority
+		if p == 0 {
+			p = defaultPriority
+		}
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: uint32(p)}
+		if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
+			warn("SCHED_FIFO %d: %v (raise RLIMIT_RTPRIO or give CAP_SYS_NICE): blocks will be late under load", p, err)
+		} else {
+			l.rep.FIFO = p
+		}
+	}
+	return warnings
+}
+
+// nanotime is CLOCK_MONOTONIC in nanoseconds, read without a system call and
+// allowed on the system stack.
+//
+//go:linkname nanotime runtime.nanotime
+func nanotime() int64
+
+// sleepUntil sleeps until nanotime is t, or a signal comes. On a native thread
+// the system call is a raw one, because Go need not know: there is no P to
+// give away. On a goroutine it gives the P away.
+func sleepUntil(t int64) {
+	at := unix.NsecToTimespec(t)
+	p := uintptr(unsafe.Pointer(&at))
+	if native.Supported {
+		_, _, _ = syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, p, 0, 0, 0)
+	} else {
+		_, _, _ = syscall.Syscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, p, 0, 0, 0)
+	}
+}

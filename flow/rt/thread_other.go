@@ -1,0 +1,16 @@
+//go:build !linux
+
+package rt
+
+import "time"
+
+// prepare asks nothing of the system here: the loop runs on a goroutine.
+func (l *Loop) prepare() []string {
+	return []string{"this system has no real-time thread here: the loop runs on a goroutine, which waits for Go's scheduler"}
+}
+
+var epoch = time.Now()
+
+func nanotime() int64 { return int64(time.Since(epoch)) }
+
+func sleepUntil(t int64) { time.Sleep(time.Duration(t - nanotime())) }
