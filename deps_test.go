@@ -45,6 +45,7 @@ internal/vault:      internal/modelfile tier tier/blob tier/budget tier/checkpoi
 internal/stepbench:  internal/cpu internal/pool internal/roof internal/train internal/train/data internal/train/planned grad/optim
 internal/trainbench: tensor internal/cpu internal/kernel internal/roof tier/train
 internal/dense:      internal/pool internal/kernel internal/kernel/exact
+internal/dsp:        internal/kernel internal/kernel/exact
 internal/roof:       internal/cpu internal/arena internal/kernel
 internal/codecbench: tensor internal/cpu internal/quant tier/blob
 internal/kernelbench: tensor internal/cpu internal/kernel internal/kernel/choice internal/quant internal/arena internal/roof internal/kernel/exact

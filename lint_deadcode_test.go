@@ -33,6 +33,7 @@ var publicAPI = map[string]bool{
 	"flow":            true,
 	"flow/graph":      true,
 	"flow/rt":         true,
+	"internal/dsp":    true, // nodes of streams are to call it
 }
 
 // calledFromOutside are methods that the standard library calls through its

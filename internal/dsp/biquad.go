@@ -1,0 +1,199 @@
+// Biquad filters, one row each, side by side.
+
+package dsp
+
+import "unsafe"
+
+// Coefficients are a biquad's, divided by a0.
+type Coefficients struct{ B0, B1, B2, A1, A2 float64 }
+
+// Direct returns the numbers that the recursion uses: the state of the
+// transposed direct form II (s1, s2), with the output y = b0·x + s1 put into
+// its equations,
+//
+//	s1' = b1·x − a1·y + s2 = c1·x − a1·s1 + s2      c1 = b1 − a1·b0
+//	s2' = b2·x − a2·y      = c2·x − a2·s1           c2 = b2 − a2·b0
+//
+// so that one multiply-add a frame waits for the one before. They are to be
+// rounded to the type of the samples.
+func (c Coefficients) Direct() (b0, c1, c2, a1, a2 float64) {
+	return c.B0, c.B1 - c.A1*c.B0, c.B2 - c.A2*c.B0, c.A1, c.A2
+}
+
+// laneRows is how many rows a group has.
+const laneRows = 16
+
+// flushFrames is after how many frames of the stream float32 sums of gradients
+// move to float64 ones.
+const flushFrames = 256
+
+// A group is 16 rows; assembly knows the offsets of its fields.
+type group[F Float] struct {
+	coef    [5][laneRows]F // b0, c1, c2, a1, a2
+	state   [2][laneRows]F // s1, s2
+	adjoint [2][laneRows]F // gradients of s1 and s2 after the frame to come
+	part    [5][laneRows]F // gradients of b0, b1, b2, −a1, −a2 since the last flush
+	sum     [5][laneRows]float64
+	rows    [4]pointers[F] // what Bind and BindBack were told
+}
+
+// pointers are the first frames of a group's rows.
+type pointers[F Float] [laneRows]*F
+
+// A Bank filters rows, each with coefficients and a state of its own. Rows
+// are done 16 at a time: a group that has fewer repeats its first row in the
+// lanes left over.
+type Bank[F Float] struct {
+	groups []group[F]
+	rows   int
+}
+
+// NewBank returns a bank of so many rows, which are silent until Set.
+func NewBank[F Float](rows int) *Bank[F] {
+	return &Bank[F]{make([]group[F], (rows+laneRows-1)/laneRows), rows}
+}
+
+// Rows is how many rows the bank has.
+func (b *Bank[F]) Rows() int { return b.rows }
+
+// in returns how many lanes of group i are rows.
+func (b *Bank[F]) in(i int) int { return min(laneRows, b.rows-i*laneRows) }
+
+// at returns the group of a row and its lane.
+func (b *Bank[F]) at(row int) (*group[F], int) { return &b.groups[row/laneRows], row % laneRows }
+
+// lanesOf are the lanes that hold a row: its own, and those left over if it is
+// the first of its group.
+func (b *Bank[F]) put(row int, set func(g *group[F], lane int)) {
+	g, lane := b.at(row)
+	set(g, lane)
+	if lane == 0 {
+		for l := b.in(row / laneRows); l < laneRows; l++ {
+			set(g, l)
+		}
+	}
+}
+
+// Set gives a row its coefficients. Its state stays.
+func (b *Bank[F]) Set(row int, c Coefficients) {
+	b.put(row, func(g *group[F], l int) {
+		b0, c1, c2, a1, a2 := c.Direct()
+		for k, v := range [5]float64{b0, c1, c2, a1, a2} {
+			g.coef[k][l] = F(v)
+		}
+	})
+}
+
+// State returns a row's state.
+func (b *Bank[F]) State(row int) [2]F {
+	g, l := b.at(row)
+	return [2]F{g.state[0][l], g.state[1][l]}
+}
+
+// SetState sets a row's state.
+func (b *Bank[F]) SetState(row int, s [2]F) {
+	b.put(row, func(g *group[F], l int) { g.state[0][l], g.state[1][l] = s[0], s[1] })
+}
+
+// Reset clears the states of all rows.
+func (b *Bank[F]) Reset() {
+	for i := range b.groups {
+		b.groups[i].state = [2][laneRows]F{}
+	}
+}
+
+// ResetAdjoint forgets what Backward has accumulated: gradients of the states
+// and of the coefficients.
+func (b *Bank[F]) ResetAdjoint() {
+	for i := range b.groups {
+		g := &b.groups[i]
+		g.adjoint, g.part, g.sum = [2][laneRows]F{}, [5][laneRows]F{}, [5][laneRows]float64{}
+	}
+}
+
+// Gradient returns the gradients of a row's coefficients over all frames that
+// Backward was given since [Bank.ResetAdjoint].
+func (b *Bank[F]) Gradient(row int) Coefficients {
+	g, l := b.at(row)
+	var s [5]float64
+	for k := range s {
+		s[k] = g.sum[k][l] + float64(g.part[k][l])
+	}
+	return Coefficients{s[0], s[1], s[2], -s[3], -s[4]}
+}
+
+// Forward filters n frames. Row r of dst and of src begins at r·stride; dst
+// may be src.
+func (b *Bank[F]) Forward(dst, src []F, stride, n int) {
+	if n == 0 || b.rows == 0 {
+		return
+	}
+	_, _ = dst[(b.rows-1)*stride+n-1], src[(b.rows-1)*stride+n-1]
+	for i := range b.groups {
+		var x, y pointers[F]
+		used := b.in(i)
+		x.strided(src[i*laneRows*stride:], stride, used)
+		y.strided(dst[i*laneRows*stride:], stride, used)
+		b.groups[i].forward(&y, &x, used, n)
+	}
+}
+
+// Bind tells where a row is for [Bank.Run].
+func (b *Bank[F]) Bind(row int, dst, src []F) {
+	b.put(row, func(g *group[F], l int) {
+		g.rows[0][l], g.rows[1][l] = unsafe.SliceData(dst), unsafe.SliceData(src)
+	})
+}
+
+// Run filters n frames of the rows that were bound, all of which are at least
+// n frames long.
+func (b *Bank[F]) Run(n int) {
+	for i := range b.groups {
+		g := &b.groups[i]
+		g.forward(&g.rows[0], &g.rows[1], b.in(i), n)
+	}
+}
+
+// strided sets the pointers of rows that are stride frames apart.
+func (p *pointers[F]) strided(x []F, stride, rows int) {
+	for l := range p {
+		at := 0
+		if l < rows {
+			at = l * stride
+		}
+		p[l] = &x[at]
+	}
+}
+
+func (g *group[F]) forward(y, x *pointers[F], used, n int) {
+	done := 0
+	if single[F]() {
+		done = forward32((*group[float32])(unsafe.Pointer(g)), (*pointers[float32])(unsafe.Pointer(y)), (*pointers[float32])(unsafe.Pointer(x)), used, n)
+	}
+	if done == n {
+		return
+	}
+	for l := range laneRows {
+		from := l
+		if l >= used {
+			from = 0
+			g.state[0][l], g.state[1][l] = g.state[0][0], g.state[1][0]
+			continue
+		}
+		g.forwardGeneric(from, unsafe.Slice(y[l], n)[done:], unsafe.Slice(x[l], n)[done:])
+	}
+}
+
+// forwardGeneric filters one row.
+func (g *group[F]) forwardGeneric(l int, y, x []F) {
+	y = y[:len(x)]
+	b0, c1, c2, a1, a2 := g.coef[0][l], g.coef[1][l], g.coef[2][l], g.coef[3][l], g.coef[4][l]
+	s1, s2 := g.state[0][l], g.state[1][l]
+	for i, v := range x {
+		y[i] = fma(b0, v, s1)
+		t := fma(c1, v, s2)
+		s2 = fma(-a2, s1, c2*v)
+		s1 = fma(-a1, s1, t)
+	}
+	g.state[0][l], g.state[1][l] = s1, s2
+}

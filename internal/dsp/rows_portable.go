@@ -1,0 +1,34 @@
+package dsp
+
+import "atenia/internal/kernel/exact"
+
+// Here assembly does nothing: each function returns how many frames it did.
+
+func scale32(_, _ []float32, _ float32) int     { return 0 }
+func mul32(_, _, _ []float32) int               { return 0 }
+func add32(_, _, _ []float32) int               { return 0 }
+func addScaled32(_, _ []float32, _ float32) int { return 0 }
+func addMul32(_, _, _ []float32) int            { return 0 }
+func correlate32(_, _, _ []float32) int         { return 0 }
+
+func addCorrelation32(_ []float64, _, _ []float32) int { return 0 }
+
+func peak32(_ []float32) (int, float32) { return 0, 0 }
+func finite32(_ []float32) (int, bool)  { return 0, true }
+
+// These return how many frames are left, the first ones.
+func addDot32(_ *Lanes, a, _ []float32) int { return len(a) }
+func addSum32(_ *Lanes, x []float32) int    { return len(x) }
+
+func dot32(a, b []float32) float32 {
+	var l exact.Lanes
+	dotGeneric(&l, a, b)
+	return l.Sum()
+}
+
+func forward32(_ *group[float32], _, _ *pointers[float32], _, _ int) int { return 0 }
+
+// backwardFrames32 is how many of n frames backward32 does.
+func backwardFrames32(int) int { return 0 }
+
+func backward32(_ *group[float32], _ *[4]pointers[float32], _ bool, _, _, _ int) {}

@@ -1,0 +1,106 @@
+// Sums and extremes of rows.
+
+package dsp
+
+import (
+	"math"
+	"unsafe"
+
+	"atenia/internal/kernel/exact"
+)
+
+// Lanes are the partial sums of one number over the frames of a stream. Frame
+// f of the stream belongs to lane f mod 16, and the frames of a lane are added
+// one after the other, so that the sum does not depend on how the stream was
+// cut. The zero value is an empty sum.
+type Lanes exact.Lanes64
+
+// Sum folds the lanes, always in the same order.
+func (l *Lanes) Sum() float64 { return (*exact.Lanes64)(l).Sum() }
+
+// AddDot adds a·b, from the last frame to the first, to the lanes. The first
+// frame is number frame0 of the stream. Products and sums are of float64, and
+// products are not rounded.
+func AddDot[F Float](l *Lanes, a, b []F, frame0 int64) {
+	b = b[:len(a)]
+	i := len(a)
+	for i > 0 {
+		if single[F]() && i >= laneCount && uint64(frame0+int64(i))%laneCount == 0 {
+			if i = addDot32(l, as32(a[:i]), as32(b[:i])); i == 0 {
+				return
+			}
+		}
+		i--
+		at := &l[uint64(frame0+int64(i))%laneCount]
+		*at = math.FMA(float64(a[i]), float64(b[i]), *at)
+	}
+}
+
+// AddSum adds x, from the last frame to the first, to the lanes, as [AddDot]
+// does.
+func AddSum[F Float](l *Lanes, x []F, frame0 int64) {
+	i := len(x)
+	for i > 0 {
+		if single[F]() && i >= laneCount && uint64(frame0+int64(i))%laneCount == 0 {
+			if i = addSum32(l, as32(x[:i])); i == 0 {
+				return
+			}
+		}
+		i--
+		l[uint64(frame0+int64(i))%laneCount] += float64(x[i])
+	}
+}
+
+const laneCount = 16
+
+// SumSquares returns the sum of x², added as float64 in 16 lanes by the index
+// in x.
+func SumSquares[F Float](x []F) float64 {
+	var l Lanes
+	AddDot(&l, x, x, 0)
+	return l.Sum()
+}
+
+// Peak returns the largest |x|, 0 for no frames, and ignores NaN.
+func Peak[F Float](x []F) F {
+	n, peak := 0, F(0)
+	if single[F]() {
+		var p float32
+		n, p = peak32(as32(x))
+		peak = F(p)
+	}
+	for _, v := range x[n:] {
+		if v < 0 {
+			v = -v
+		}
+		if v > peak {
+			peak = v
+		}
+	}
+	return peak
+}
+
+// Finite reports whether no value of x is infinite or NaN.
+func Finite[F Float](x []F) bool {
+	if single[F]() {
+		x32 := as32(x)
+		n, ok := finite32(x32)
+		if !ok {
+			return false
+		}
+		const exponent = 0xff << 23
+		for _, v := range x32[n:] {
+			if math.Float32bits(v)&exponent == exponent {
+				return false
+			}
+		}
+		return true
+	}
+	const exponent = 0x7ff << 52
+	for i := range x {
+		if *(*uint64)(unsafe.Pointer(&x[i]))&exponent == exponent {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,74 @@
+// Windows that slide over a row.
+
+package dsp
+
+import (
+	"math"
+
+	"atenia/internal/kernel/exact"
+)
+
+// Correlate writes dst[i] = Σ h[k]·x[i+k], added from k = 0 on; x has at least
+// len(dst)+len(h)-1 frames and is not dst. A causal FIR filter is Correlate
+// with its taps reversed over a row that begins len(h)-1 frames early; its
+// transpose is Correlate with the taps as they are over gradients that go on
+// len(h)-1 frames longer.
+func Correlate[F Float](dst, x, h []F) {
+	if len(dst) == 0 {
+		return
+	}
+	_ = x[:len(dst)+max(len(h), 1)-1]
+	n := 0
+	if single[F]() {
+		n = correlate32(as32(dst), as32(x), as32(h))
+	}
+	for i := n; i < len(dst); i++ {
+		sum := F(0)
+		for k, t := range h {
+			sum = fma(t, x[i+k], sum)
+		}
+		dst[i] = sum
+	}
+}
+
+// AddCorrelation adds Σ y[n]·x[n+k] to sum[k], from the last n to the first,
+// in float64; x has at least len(y)+len(sum)-1 frames. It is the gradient of
+// the taps of [Correlate], sum by sum in the order of frames, so that it does
+// not depend on cuts.
+func AddCorrelation[F Float](sum []float64, y, x []F) {
+	if len(y) == 0 || len(sum) == 0 {
+		return
+	}
+	_ = x[:len(y)+len(sum)-1]
+	first := 0
+	if single[F]() {
+		first = addCorrelation32(sum, as32(y), as32(x))
+	}
+	for k := first; k < len(sum); k++ {
+		s := sum[k]
+		for n := len(y) - 1; n >= 0; n-- {
+			s = math.FMA(float64(y[n]), float64(x[n+k]), s)
+		}
+		sum[k] = s
+	}
+}
+
+// Dot returns a·b, added in 16 lanes by the index, which are then folded.
+func Dot[F Float](a, b []F) F {
+	b = b[:len(a)]
+	if single[F]() {
+		return F(dot32(as32(a), as32(b)))
+	}
+	var l exact.Lanes64
+	for i, v := range a {
+		l[i%laneCount] = math.FMA(float64(v), float64(b[i]), l[i%laneCount])
+	}
+	return F(l.Sum())
+}
+
+// dotGeneric adds products to lanes; the first index is a multiple of 16.
+func dotGeneric(l *exact.Lanes, a, b []float32) {
+	for i, v := range a {
+		l[i%laneCount] = exact.FMA(v, b[i], l[i%laneCount])
+	}
+}
