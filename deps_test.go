@@ -98,6 +98,9 @@ flow:                flow/*
 flow/graph:
 flow/rt:             flow/graph internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
+flow/node:           flow/graph
+flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*
+flow/node/shipped:   flow/node flow/node/*
 grad/optim: internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
 internal/train: tensor grad/optim internal/durable internal/pool internal/train/data internal/train/snapshot tier/train

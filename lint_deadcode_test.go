@@ -34,6 +34,8 @@ var publicAPI = map[string]bool{
 	"flow/graph":      true,
 	"flow/rt":         true,
 	"internal/dsp":    true, // nodes of streams are to call it
+
+	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

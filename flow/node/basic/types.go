@@ -1,0 +1,48 @@
+package basic
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// channelSettings are those of nodes without inputs.
+var channelSettings = []node.Setting{{Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
+
+// Types is the table of this package.
+func Types() node.Table {
+	return node.Table{
+		{Name: "Input", Doc: "what the host feeds, at rate_num/rate_den of the base rate", Outs: []string{"out"},
+			Settings: append(channelSettings[:2:2], node.Setting{Name: "rate_num", Least: 1, Value: 1}, node.Setting{Name: "rate_den", Least: 1, Value: 1}),
+			Refine:   refineInput, New32: newEndpoint[float32], New64: newEndpoint[float64]},
+		{Name: "Probe", Doc: "a sink: the host reads its input and hands in the gradient", Ins: []string{"in"},
+			New32: newEndpoint[float32], New64: newEndpoint[float64]},
+		{Name: "Constant", Doc: "y = value", Outs: []string{"out"}, Framed: []node.Default{{Name: "value"}}, Settings: channelSettings,
+			Refine: refineConstant, New32: newConstant[float32], New64: newConstant[float64]},
+		{Name: "Gain", Doc: "y = gain x", Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "gain", Value: 1}}, Adjoint: true,
+			New32: newGain[float32], New64: newGain[float64]},
+		{Name: "Mix", Doc: "y = in0 + in1 + …; an input of one channel goes to every channel", Outs: []string{"out"},
+			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
+			Refine: refineMix, New32: newMix[float32], New64: newMix[float64]},
+		{Name: "Split", Doc: "each channel to an output of its own", Ins: []string{"in"},
+			Settings: []node.Setting{{Name: "outputs", Least: 1, Value: 2}}, Adjoint: true,
+			Refine: refineSplit, New32: newSplit[float32], New64: newSplit[float64]},
+		{Name: "Merge", Doc: "the channels of in0, in1, … one after the other", Outs: []string{"out"},
+			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
+			Refine: refineMerge, New32: newMerge[float32], New64: newMerge[float64]},
+		matrix("Matrix"), matrix("Linear"),
+		{Name: "Pan", Doc: "one channel to two with equal power: cos and sin of (pan+1) pi/4", Ins: []string{"in"}, Outs: []string{"out"},
+			Framed: []node.Default{{Name: "pan"}}, Adjoint: true, Refine: refinePan, New32: newPan[float32], New64: newPan[float64]},
+	}
+}
+
+func matrix(name string) node.Type {
+	return node.Type{Name: name, Doc: "y = matrix x + bias over the channels", Ins: []string{"in"}, Outs: []string{"out"},
+		Tables: []node.Default{{Name: "matrix", Value: 1}, {Name: "bias"}}, Adjoint: true,
+		Refine: refineMatrix, New32: newMatrix[float32], New64: newMatrix[float64]}
+}
+
+// sourceShape makes a node's output as large as its settings say.
+func sourceShape(s node.Settings, spec *graph.Spec) {
+	shape := graph.Shape{B: s.Int("batches"), C: s.Int("channels")}
+	spec.Shapes = func([]graph.Shape) ([]graph.Shape, error) { return []graph.Shape{shape}, nil }
+}

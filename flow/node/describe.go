@@ -1,0 +1,167 @@
+package node
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"atenia/flow/graph"
+)
+
+// Heat is the parameter that every node has, the last of every Spec: joules a
+// frame.
+const Heat = "thermo.heat"
+
+// maxSetting bounds integers of settings: ports, channels, factors. What a plan
+// makes a node allocate stays within reason.
+const maxSetting = 1 << 16
+
+// Describe says what a node of a plan is. Errors are of type *[graph.Error]:
+// UnknownNode at the type, Malformed at a setting or parameter.
+func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
+	typ, ok := t.Lookup(n.Type)
+	if !ok {
+		return nil, &graph.Error{Code: graph.UnknownNode, Path: n.Path + ".type", Names: []string{n.Name}, Text: "unknown type " + n.Type}
+	}
+	s, err := typ.settings(n)
+	if err != nil {
+		return nil, err
+	}
+	spec := &graph.Spec{
+		Ins: typ.Ins, Outs: typ.Outs, SourceNum: 1, SourceDen: 1,
+		Adjoint: typ.Adjoint, Dynamic: typ.Dynamic,
+		Shapes: func(in []graph.Shape) ([]graph.Shape, error) {
+			out := make([]graph.Shape, len(typ.Outs))
+			for i := range out {
+				out[i] = in[0]
+			}
+			return out, nil
+		},
+	}
+	if err := typ.params(n, s, spec); err != nil {
+		return nil, err
+	}
+	if typ.Refine != nil {
+		if err := typ.Refine(n, s, spec); err != nil {
+			return nil, err
+		}
+	}
+	spec.Cons, spec.Prod = ones(spec.Cons, len(spec.Ins)), ones(spec.Prod, len(spec.Outs))
+	return spec, nil
+}
+
+// RowsOfOutput are the rows of nodes that join inputs of several shapes.
+func RowsOfOutput(_, out []graph.Shape) graph.Shape { return out[0] }
+
+// ones returns rates of one frame a token when no others are given.
+func ones(given []int, n int) []int {
+	if given != nil {
+		return given
+	}
+	given = make([]int, n)
+	for i := range given {
+		given[i] = 1
+	}
+	return given
+}
+
+// settings checks a node's settings in the order of the table.
+func (t *Type) settings(n *graph.Node) (Settings, error) {
+	var s Settings
+	for _, want := range t.Settings {
+		word, count := "", want.Value
+		if want.Among != nil {
+			word = want.Among[0]
+		}
+		if p := n.Param(want.Name); p != nil {
+			var ok bool
+			if word, count, ok = want.read(p); !ok {
+				return s, Bad(n, want.Name, want.wanted())
+			}
+		}
+		s.names, s.words, s.counts = append(s.names, want.Name), append(s.words, word), append(s.counts, count)
+	}
+	return s, nil
+}
+
+// read takes a setting's value from a plan.
+func (s *Setting) read(p *graph.Param) (word string, count int, ok bool) {
+	if s.Among != nil {
+		if p.Text == nil {
+			return "", 0, false
+		}
+		for _, w := range s.Among {
+			if w == *p.Text {
+				return w, 0, true
+			}
+		}
+		return "", 0, false
+	}
+	if p.Value == nil || len(p.Value.Data) == 0 {
+		return "", 0, false
+	}
+	v := p.Value.Data[0]
+	if v != math.Trunc(v) || v < float64(s.Least) || v > maxSetting {
+		return "", 0, false
+	}
+	return "", int(v), true
+}
+
+func (s *Setting) wanted() string {
+	if s.Among != nil {
+		return "one of " + strings.Join(s.Among, ", ") + " wanted"
+	}
+	return fmt.Sprintf("integer in %d..%d wanted", s.Least, maxSetting)
+}
+
+// params takes the values of the framed parameters, the tables and the heat
+// from a plan.
+func (t *Type) params(n *graph.Node, s Settings, spec *graph.Spec) error {
+	framed := t.Framed
+	if t.FramedOf != nil {
+		framed = t.FramedOf(s)
+	}
+	for i, list := range [][]Default{framed, t.Tables, {{Heat, 0}}} {
+		for _, d := range list {
+			p, err := TakeParam(n, d, i == 1)
+			if err != nil {
+				return err
+			}
+			spec.Params = append(spec.Params, p)
+		}
+	}
+	return nil
+}
+
+// TakeParam returns the parameter as the plan gives it, or the default.
+func TakeParam(n *graph.Node, d Default, table bool) (graph.ParamSpec, error) {
+	spec := graph.ParamSpec{Name: d.Name, Table: table, Value: graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{d.Value}}}
+	p := n.Param(d.Name)
+	if p == nil {
+		return spec, nil
+	}
+	if p.Value == nil {
+		return spec, Bad(n, d.Name, "number or tensor wanted")
+	}
+	spec.Value = *p.Value
+	return spec, nil
+}
+
+// Bad is the error of a setting or parameter that the plan gives wrongly.
+func Bad(n *graph.Node, name, text string) error {
+	return &graph.Error{Code: graph.Malformed, Path: paramPath(n, name), Names: []string{n.Name}, Text: text}
+}
+
+// Mismatch is the error of a node whose inputs have shapes that do not fit.
+func Mismatch(n *graph.Node, text string) error {
+	return &graph.Error{Code: graph.BadShape, Path: n.Path, Names: []string{n.Name}, Text: text}
+}
+
+// paramPath is where a plan writes a parameter.
+func paramPath(n *graph.Node, name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return fmt.Sprintf("%s.params[%q]", n.Path, name)
+	}
+	return n.Path + ".params." + name
+}

@@ -1,0 +1,8 @@
+// Package shipped is the table of all node types that come with the program.
+//
+//	package            types
+//	flow/node/basic    Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
+//
+// A new type is an entry in the table of its package; a new package of types is
+// a line in [Types].
+package shipped

@@ -1,0 +1,23 @@
+package shipped
+
+import (
+	"slices"
+
+	"atenia/flow/node"
+	"atenia/flow/node/basic"
+)
+
+// Types returns the table of all shipped types. It is a [graph.Catalog]; append
+// to it to add types.
+//
+// [graph.Catalog]: https://pkg.go.dev/atenia/flow/graph#Catalog
+func Types() node.Table {
+	return slices.Concat(
+		basic.Types(), // endpoints, gains, channels
+	)
+}
+
+// New makes an instance of a linked node of a shipped type.
+func New[F node.Float](cfg node.Config) (node.Instance[F], error) {
+	return node.New[F](Types(), cfg)
+}
