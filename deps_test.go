@@ -46,6 +46,7 @@ internal/stepbench:  internal/cpu internal/pool internal/roof internal/train int
 internal/trainbench: tensor internal/cpu internal/kernel internal/roof tier/train
 internal/dense:      internal/pool internal/kernel internal/kernel/exact
 internal/dsp:        internal/kernel internal/kernel/exact
+internal/dsp/fft:
 internal/roof:       internal/cpu internal/arena internal/kernel
 internal/codecbench: tensor internal/cpu internal/quant tier/blob
 internal/kernelbench: tensor internal/cpu internal/kernel internal/kernel/choice internal/quant internal/arena internal/roof internal/kernel/exact
@@ -96,6 +97,7 @@ internal/placement:  tensor plan internal/cpu internal/exec internal/compile int
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
 flow:                flow/*
 flow/graph:
+flow/mel:            internal/dsp/fft
 flow/rt:             flow/graph internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
 flow/node:           flow/graph

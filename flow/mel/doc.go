@@ -1,0 +1,28 @@
+// Package mel computes the spectral features that speech and sound models
+// read: power spectra by short-time Fourier transform, mel energies, their
+// logarithm and their cepstrum.
+//
+// The four presets are four sets of constants that models were trained with;
+// features of the wrong one look right and work badly:
+//
+//	preset      bands  scale   norm    log                 frames
+//	whisper        80  slaney  slaney  log10, max-8, /4    centred, mirrored ends, last one dropped
+//	torchaudio    128  htk     none    ln(e + 1e-6)        centred, mirrored ends
+//	librosa       128  slaney  slaney  10 log10, max-80    centred, zeros at the ends
+//	kaldi          23  kaldi   none    ln max(e, 2^-23)    inside the signal, DC removed, pre-emphasis
+//
+// Every constant can be changed in [Settings], which is also their JSON form.
+//
+//	samples ──► frames x window ──► |FFT|² ──► mel matrix ──► log ──► clamp
+//	                                 │            │            │
+//	                              [Power]      [Matrix]     [Compute]      [Cepstrum]
+//
+// A [Features] computes whole signals; a [Stream] takes samples as they come
+// and gives a frame as soon as it is determined. They agree to the bit, except
+// that a stream cannot know the largest value of what is still to come: with a
+// clamp it takes the largest so far, which is [Settings] Peak "running" in both.
+//
+// Arithmetic is in float64 whatever the type of the samples: a quiet band
+// beside a loud one lies below the rounding of a float32 transform, and its
+// logarithm shows that.
+package mel

@@ -1,0 +1,155 @@
+package mel
+
+// features.go computes the features of whole signals.
+
+import "math"
+
+// A Features computes the features of whole signals of samples of type F. It
+// owns its scratch: one serves one goroutine.
+type Features[F Float] struct {
+	e     *engine
+	frame []float64 // the samples of a frame
+	level []float64 // [Mels]
+}
+
+// New returns features with those settings; see [Settings.Check] for the
+// errors.
+func New[F Float](s Settings) (*Features[F], error) {
+	e, err := newEngine(s)
+	if err != nil {
+		return nil, err
+	}
+	length, _ := s.span()
+	return &Features[F]{e: e, frame: make([]float64, length), level: make([]float64, s.Mels)}, nil
+}
+
+// Settings returns what the features were made with.
+func (f *Features[F]) Settings() Settings { return f.e.Settings }
+
+// Compute writes the features of the signal x to dst [Mels, Frames(len(x))],
+// band by band, and returns dst cut to that size. It is allocated when dst is
+// too short.
+func (f *Features[F]) Compute(dst, x []F) []F {
+	s := f.e.Settings
+	frames := s.Frames(len(x))
+	dst = room(dst, s.Mels*frames)
+	peak := math.Inf(-1)
+	running := s.Peak == "running"
+	for t := range frames {
+		f.fill(x, t)
+		peak = f.e.frame(f.level, f.frame, peak)
+		for m, v := range f.level {
+			if running {
+				v = f.e.finish(v, peak)
+			}
+			dst[m*frames+t] = F(v)
+		}
+	}
+	if running {
+		return dst
+	}
+	for i, v := range dst {
+		dst[i] = F(f.e.finish(float64(v), peak))
+	}
+	return dst
+}
+
+// Power writes the power spectrum of every frame to dst [Bins, Frames(len(x))],
+// bin by bin, and returns it like [Features.Compute].
+func (f *Features[F]) Power(dst, x []F) []F {
+	s := f.e.Settings
+	frames := s.Frames(len(x))
+	dst = room(dst, s.Bins()*frames)
+	for t := range frames {
+		f.fill(x, t)
+		f.e.spectrum(f.frame)
+		for k, v := range f.e.power {
+			dst[k*frames+t] = F(v)
+		}
+	}
+	return dst
+}
+
+func room[F Float](dst []F, n int) []F {
+	if cap(dst) < n {
+		return make([]F, n)
+	}
+	return dst[:n]
+}
+
+// fill takes the samples of frame t, mirrored or zero beyond the ends.
+func (f *Features[F]) fill(x []F, t int) {
+	_, half := f.e.span()
+	from := t*f.e.Hop - half
+	if from >= 0 && from+len(f.frame) <= len(x) {
+		for i, v := range x[from : from+len(f.frame)] {
+			f.frame[i] = float64(v)
+		}
+		return
+	}
+	for i := range f.frame {
+		f.frame[i] = 0
+		if j, ok := f.e.source(from+i, len(x)); ok {
+			f.frame[i] = float64(x[j])
+		}
+	}
+}
+
+// source is where sample i of the padded signal of n samples comes from;
+// false: it is zero.
+func (s Settings) source(i, n int) (int, bool) {
+	if i >= 0 && i < n {
+		return i, true
+	}
+	if s.Pad != "reflect" {
+		return 0, false
+	}
+	if n == 1 {
+		return 0, true
+	}
+	period := 2 * (n - 1) // mirrored at both ends, as often as needed
+	i %= period
+	if i < 0 {
+		i += period
+	}
+	return min(i, period-i), true
+}
+
+// Cepstrum writes the first n coefficients of the orthonormal cosine transform
+// (DCT-II) over the bands to dst [n, frames] and returns dst, which is allocated
+// when too short: of log mel energies x [mels, frames] these are the MFCC.
+func Cepstrum[F Float](dst, x []F, n, mels int) []F {
+	if mels < 1 || n < 1 {
+		return dst[:0]
+	}
+	frames := len(x) / mels
+	dst = room(dst, n*frames)
+	basis := Cosines(n, mels)
+	for k := range n {
+		for t := range frames {
+			sum := 0.0
+			for m := range mels {
+				sum += basis[k*mels+m] * float64(x[m*frames+t])
+			}
+			dst[k*frames+t] = F(sum)
+		}
+	}
+	return dst
+}
+
+// Cosines returns the first n rows of the orthonormal DCT-II of the given
+// length, [n, length].
+func Cosines(n, length int) []float64 {
+	c := make([]float64, n*length)
+	for k := range n {
+		scale := math.Sqrt(2 / float64(length))
+		if k == 0 {
+			scale = math.Sqrt(1 / float64(length))
+		}
+		for m := range length {
+			// The argument is reduced in integers: a period is 4 length.
+			c[k*length+m] = scale * math.Cos(math.Pi/float64(2*length)*float64(k*(2*m+1)%(4*length)))
+		}
+	}
+	return c
+}
