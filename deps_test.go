@@ -119,6 +119,7 @@ internal/cli:        . internal/durable internal/peer internal/spelling internal
 internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 examples/recall:     nested/recall
+flow/audio:          internal/durable
 internal/gen/*:      tensor plan
 internal/gen/story:  internal/story
 internal/gen/quality: . internal/story

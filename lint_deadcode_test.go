@@ -37,6 +37,7 @@ var publicAPI = map[string]bool{
 	"internal/dsp":    true, // nodes of streams are to call it
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
+	"flow/audio": true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -27,7 +27,13 @@ func WriteFile(path string, write func(io.Writer) error) error {
 }
 
 // WriteFileIn is [WriteFile] in a file system; nil is the operating system's.
-func WriteFileIn(fsys FS, path string, write func(io.Writer) error) (err error) {
+func WriteFileIn(fsys FS, path string, write func(io.Writer) error) error {
+	return WriteFileAt(fsys, path, buffered(write))
+}
+
+// WriteFileAt is [WriteFileIn] for formats whose header is known last: write
+// gets the file itself, which it neither syncs nor closes.
+func WriteFileAt(fsys FS, path string, write func(File) error) (err error) {
 	fsys = Default(fsys)
 	path, mode, replaced, err := target(fsys, path)
 	if err != nil {
@@ -51,14 +57,14 @@ func WriteFileIn(fsys FS, path string, write func(io.Writer) error) (err error) 
 // WriteTemp writes and syncs a new file beside path and returns its name,
 // ".NAME.tmp-" and random digits, which the caller renames or removes.
 func WriteTemp(fsys FS, path string, write func(io.Writer) error) (string, error) {
-	temp, err := writeTemp(Default(fsys), path, 0o666, false, write)
+	temp, err := writeTemp(Default(fsys), path, 0o666, false, buffered(write))
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
 	return temp, nil
 }
 
-func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(io.Writer) error) (string, error) {
+func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func(File) error) (string, error) {
 	f, err := temporary(fsys, path, mode)
 	if err != nil {
 		return "", err
@@ -101,21 +107,28 @@ func temporary(fsys FS, path string, mode fs.FileMode) (File, error) {
 }
 
 // fill writes, syncs and closes the temporary file.
-func fill(f File, mode fs.FileMode, replaces bool, write func(io.Writer) error) error {
+func fill(f File, mode fs.FileMode, replaces bool, write func(File) error) error {
 	err := func() error {
 		if replaces { // the umask may have taken what the old file had
 			if err := f.Chmod(mode); err != nil {
 				return err
 			}
 		}
-		w := bufio.NewWriterSize(f, bufferBytes)
-		if err := write(w); err != nil {
-			return err
-		}
-		if err := w.Flush(); err != nil {
+		if err := write(f); err != nil {
 			return err
 		}
 		return f.Sync()
 	}()
 	return errors.Join(err, f.Close())
+}
+
+// buffered makes a writer of a file of one that writes from the start on.
+func buffered(write func(io.Writer) error) func(File) error {
+	return func(f File) error {
+		w := bufio.NewWriterSize(f, bufferBytes)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
 }

@@ -1,0 +1,32 @@
+package audio_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+
+	"atenia/flow/audio"
+)
+
+func Example() {
+	var file bytes.Buffer
+	w, err := audio.NewWriter(&file, audio.Format{Codec: audio.FLAC, Rate: 48000, Channels: 2, Bits: 24})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := audio.Write(w, [][]float32{{0, 0.25, 0.5}, {0, -0.25, -0.5}}); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	r, err := audio.NewStream(&file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	x := [][]float32{make([]float32, 64), make([]float32, 64)}
+	n, err := audio.Read(r, x)
+	fmt.Println(r.Format, n, err == io.EOF, x[0][:n], x[1][:n])
+	// Output: flac, 48000 Hz, 2 channels, 24 bit 3 true [0 0.25 0.5] [0 -0.25 -0.5]
+}

@@ -1,0 +1,55 @@
+package audio
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// An input is bytes with their offset.
+type input struct {
+	r     *bufio.Reader
+	at    int64
+	codec Codec
+}
+
+// fault makes an [Error] of an error of reading what is named.
+func (in *input) fault(what string, err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Codec: in.codec, Offset: in.at, Text: what, Err: err}
+}
+
+// bytes reads len(b) bytes of what is named.
+func (in *input) bytes(b []byte, what string) error {
+	n, err := io.ReadFull(in.r, b)
+	in.at += int64(n)
+	if err != nil {
+		return in.fault(what, err)
+	}
+	return nil
+}
+
+// skip passes over n bytes.
+func (in *input) skip(n int64, what string) error {
+	for n > 0 {
+		k, err := in.r.Discard(int(min(n, 1<<20)))
+		in.at += int64(k)
+		n -= int64(k)
+		if err != nil {
+			return in.fault(what, err)
+		}
+	}
+	return nil
+}
+
+// full reads what there is of b: io.EOF only if that is nothing.
+func (in *input) full(b []byte) (int, error) {
+	n, err := io.ReadFull(in.r, b)
+	in.at += int64(n)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
