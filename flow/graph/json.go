@@ -1,0 +1,339 @@
+package graph
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// This file reads JSON into values that know where they stand. encoding/json
+// will not do: it takes bytes that are not UTF-8, forgets whether a number was
+// written as an integer, and knows no positions of values.
+
+// maxDepth is how deep a plan's text may be nested. A plan needs nine levels;
+// the rest is for keys that are kept unread.
+const maxDepth = 256
+
+type kind uint8
+
+const (
+	isNull kind = iota
+	isBool
+	isNumber
+	isString
+	isArray
+	isObject
+)
+
+// A value is one JSON value: 72 bytes, of which the text has at least one and
+// its comma, so that what reading takes is in proportion to the text.
+type value struct {
+	kind     kind
+	flag     bool    // of a bool
+	off, end int32   // its bytes in the text
+	key      string  // of an object's member
+	text     string  // a string's characters or a number as written
+	items    []value // elements or members in order; of a key that is twice the last value counts
+}
+
+// get returns the member of that name, or nil.
+func (v *value) get(key string) *value {
+	for i := range v.items {
+		if v.items[i].key == key {
+			return &v.items[i]
+		}
+	}
+	return nil
+}
+
+// A scanner reads one text.
+type scanner struct {
+	in   []byte
+	at   int
+	warn []string
+}
+
+// A syntaxError is where JSON ends being JSON.
+type syntaxError struct {
+	at   int
+	text string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("JSON syntax at byte %d: %s", e.at, e.text) }
+
+func (s *scanner) fault(format string, args ...any) error {
+	return &syntaxError{s.at, fmt.Sprintf(format, args...)}
+}
+
+// scan reads the whole text as one value.
+func scan(in []byte) (*value, []string, error) {
+	s := &scanner{in: in}
+	if len(in) > 1<<31-1 {
+		return nil, nil, s.fault("a plan has at most 2 GiB")
+	}
+	for s.at < len(in) {
+		r, n := utf8.DecodeRune(in[s.at:])
+		if r == utf8.RuneError && n == 1 {
+			return nil, nil, s.fault("the text is not UTF-8")
+		}
+		s.at += n
+	}
+	s.at = 0
+	var v value
+	s.space()
+	if err := s.value(&v, 0); err != nil {
+		return nil, nil, err
+	}
+	if s.space(); s.at < len(in) {
+		return nil, nil, s.fault("nothing may follow the plan")
+	}
+	return &v, s.warn, nil
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.in) && (s.in[s.at] == ' ' || s.in[s.at] == '\n' || s.in[s.at] == '\t' || s.in[s.at] == '\r') {
+		s.at++
+	}
+}
+
+// next returns the byte to be read, 0 at the end of the text.
+func (s *scanner) next() byte {
+	if s.at < len(s.in) {
+		return s.in[s.at]
+	}
+	return 0
+}
+
+func (s *scanner) value(v *value, depth int) (err error) {
+	v.off = int32(s.at)
+	switch c := s.next(); {
+	case c == '{' || c == '[':
+		if depth == maxDepth {
+			return s.fault("nested deeper than %d levels", maxDepth)
+		}
+		err = s.container(v, depth)
+	case c == '"':
+		v.kind = isString
+		v.text, err = s.str()
+	case c == '-' || c >= '0' && c <= '9':
+		v.kind = isNumber
+		v.text, err = s.number()
+	default:
+		err = s.word(v)
+	}
+	v.end = int32(s.at)
+	return err
+}
+
+func (s *scanner) word(v *value) error {
+	for _, w := range []struct {
+		text string
+		kind kind
+		flag bool
+	}{{"null", isNull, false}, {"true", isBool, true}, {"false", isBool, false}} {
+		if len(s.in)-s.at >= len(w.text) && string(s.in[s.at:s.at+len(w.text)]) == w.text {
+			s.at += len(w.text)
+			v.kind, v.flag = w.kind, w.flag
+			return nil
+		}
+	}
+	if s.at == len(s.in) {
+		return s.fault("the text ends where a value is wanted")
+	}
+	return s.fault("a value is wanted")
+}
+
+// container reads an array or an object. Keys of large objects are looked up in
+// a map, so that a text of nothing but keys takes no quadratic time.
+func (s *scanner) container(v *value, depth int) error {
+	v.kind = isArray
+	closing := byte(']')
+	if s.next() == '{' {
+		v.kind, closing = isObject, '}'
+	}
+	var keys map[string]int
+	s.at++
+	if s.space(); s.next() == closing {
+		s.at++
+		return nil
+	}
+	for {
+		var item value
+		if v.kind == isObject {
+			if s.next() != '"' {
+				return s.fault("a key in double quotes is wanted")
+			}
+			key, err := s.str()
+			if err != nil {
+				return err
+			}
+			if s.space(); s.next() != ':' {
+				return s.fault("a colon is wanted after the key %q", key)
+			}
+			s.at++
+			s.space()
+			item.key = key
+		}
+		if err := s.value(&item, depth+1); err != nil {
+			return err
+		}
+		if i, twice := find(v, keys, item.key); twice {
+			s.warn = append(s.warn, fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.off, item.key))
+			v.items[i] = item
+		} else {
+			v.items = append(v.items, item)
+			keys = remember(v, keys)
+		}
+		switch s.space(); s.next() {
+		case ',':
+			s.at++
+			s.space()
+		case closing:
+			s.at++
+			return nil
+		default:
+			return s.fault("a comma or %q is wanted", closing)
+		}
+	}
+}
+
+// fewKeys is how many keys are looked through one by one.
+const fewKeys = 16
+
+func find(v *value, keys map[string]int, key string) (int, bool) {
+	if v.kind != isObject {
+		return 0, false
+	}
+	if keys != nil {
+		i, ok := keys[key]
+		return i, ok
+	}
+	for i := range v.items {
+		if v.items[i].key == key {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+func remember(v *value, keys map[string]int) map[string]int {
+	if v.kind != isObject || len(v.items) < fewKeys {
+		return nil
+	}
+	if keys == nil {
+		keys = make(map[string]int, 2*fewKeys)
+		for i := range v.items {
+			keys[v.items[i].key] = i
+		}
+	}
+	keys[v.items[len(v.items)-1].key] = len(v.items) - 1
+	return keys
+}
+
+func (s *scanner) digits() bool {
+	from := s.at
+	for c := s.next(); c >= '0' && c <= '9'; c = s.next() {
+		s.at++
+	}
+	return s.at > from
+}
+
+func (s *scanner) number() (string, error) {
+	from := s.at
+	if s.next() == '-' {
+		s.at++
+	}
+	if s.next() == '0' {
+		s.at++
+	} else if !s.digits() {
+		return "", s.fault("a digit is wanted")
+	}
+	if s.next() == '.' {
+		s.at++
+		if !s.digits() {
+			return "", s.fault("a digit is wanted after the point")
+		}
+	}
+	if c := s.next(); c == 'e' || c == 'E' {
+		s.at++
+		if c := s.next(); c == '+' || c == '-' {
+			s.at++
+		}
+		if !s.digits() {
+			return "", s.fault("a digit is wanted in the exponent")
+		}
+	}
+	return string(s.in[from:s.at]), nil
+}
+
+func (s *scanner) str() (string, error) {
+	s.at++
+	from := s.at
+	for ; s.at < len(s.in) && s.in[s.at] >= ' ' && s.in[s.at] != '\\'; s.at++ {
+		if s.in[s.at] == '"' {
+			s.at++
+			return string(s.in[from : s.at-1]), nil
+		}
+	}
+	b := append([]byte{}, s.in[from:s.at]...)
+	for s.at < len(s.in) {
+		switch c := s.in[s.at]; {
+		case c == '"':
+			s.at++
+			return string(b), nil
+		case c < ' ':
+			return "", s.fault("a control character in a string must be escaped")
+		case c == '\\':
+			r, err := s.escape()
+			if err != nil {
+				return "", err
+			}
+			b = utf8.AppendRune(b, r)
+		default:
+			b = append(b, c)
+			s.at++
+		}
+	}
+	return "", s.fault("the text ends within a string")
+}
+
+// escapes are the characters that one letter after a backslash stands for.
+const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+
+// escape reads an escape. Half of a surrogate pair is no character.
+func (s *scanner) escape() (rune, error) {
+	s.at++
+	for i := range len(escapes) {
+		if s.next() == escapes[i] {
+			s.at++
+			return rune(escaped[i]), nil
+		}
+	}
+	r, ok := s.hex()
+	if utf16.IsSurrogate(r) && s.next() == '\\' {
+		s.at++
+		var low rune
+		if low, ok = s.hex(); ok {
+			r = utf16.DecodeRune(r, low)
+			ok = r != utf8.RuneError
+		}
+	}
+	if !ok || utf16.IsSurrogate(r) {
+		return 0, s.fault("no such escape in a string")
+	}
+	return r, nil
+}
+
+// hex reads u and four hexadecimal digits.
+func (s *scanner) hex() (rune, bool) {
+	if s.next() != 'u' || len(s.in)-s.at < 5 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(s.in[s.at+1:s.at+5]), 16, 32)
+	if err != nil {
+		return 0, false
+	}
+	s.at += 5
+	return rune(n), true
+}

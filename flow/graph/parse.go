@@ -1,0 +1,430 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	maxRatio   = 1 << 16
+	maxInteger = 1<<31 - 1
+)
+
+// features are the names that required_features may list.
+var features = []string{"oversample_ratio", "declared_delay", "supports_v2", "delay_frames", "synchrony_gates", "delay_kind",
+	"capacity_frames", "prefill_frames", "pdc", "gates", "ipls", "modulation"}
+
+// What a plan's objects may hold; other keys are kept as they are.
+var (
+	graphKeys  = []string{"descriptor_version", "nodes", "edges", "gates", "ipls", "required_features", heatBudget}
+	nodeKeys   = []string{"name", "type", "oversample_ratio", "declared_delay", "supports_v2", "pdc", "params", "prefill_frames", "executor", "oversample", "declared_delay_frames"}
+	edgeKeys   = []string{"source", "target", "delay_frames", "synchrony_gates", "delay_kind", "capacity_frames", "mode", "scale", "channel"}
+	gateKeys   = []string{"id", "kind", "period_frames"}
+	cohortKeys = []string{"type", "oversample_ratio", "nodes"}
+	tensorKeys = []string{"shape", "data"}
+)
+
+// Extended fields came with version 2: a plan of version 1 has none, whatever
+// is written under their names.
+var (
+	extended  = []string{"oversample_ratio", "oversample", "declared_delay", "declared_delay_frames", "supports_v2", "pdc", "delay_frames", "synchrony_gates", "delay_kind", "capacity_frames"}
+	graphOnly = []string{"gates", "ipls", "required_features"}
+)
+
+const (
+	heatBudget = "heat_budget_joules_per_second"
+	heatParam  = "thermo.heat"
+)
+
+// Parse reads a plan's text, checks its syntax, types and ranges, and fills in
+// defaults. Names are not looked up: see [Link]. Any error is an [Error] of
+// code [Malformed] with the path of the first fault; of bad JSON the path is $
+// and the text has the offset.
+func Parse(text []byte) (*Plan, error) {
+	top, warn, err := scan(text)
+	if err != nil {
+		return nil, &Error{Code: Malformed, Path: "$", Text: err.Error()}
+	}
+	r := &reader{in: text, p: &Plan{Root: "$", Warnings: warn}}
+	if r.object(top, "$"); r.err != nil {
+		return nil, r.err
+	}
+	g := top
+	if in := top.get("graph"); in != nil {
+		r.p.Root, r.p.Outer = "$.graph", r.extra(top, []string{"graph"})
+		g = in
+	}
+	if r.object(g, r.p.Root); r.err == nil {
+		r.graph(g)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.p, nil
+}
+
+// A reader turns JSON into a plan. Its methods do nothing of consequence after
+// the first error, which is the one that counts.
+type reader struct {
+	in  []byte
+	p   *Plan
+	old bool // the plan says version 1
+	err error
+}
+
+func (r *reader) bad(path, format string, args ...any) {
+	if r.err == nil {
+		r.err = &Error{Code: Malformed, Path: path, Text: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *reader) warn(format string, args ...any) {
+	r.p.Warnings = append(r.p.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) object(v *value, path string) {
+	if v.kind != isObject {
+		r.bad(path, "an object is wanted")
+	}
+}
+
+// field returns the member, unless an old plan cannot have it.
+func (r *reader) field(o *value, key string) *value {
+	if r.old && slices.Contains(extended, key) {
+		return nil
+	}
+	return o.get(key)
+}
+
+func (r *reader) integer(o *value, key, path string, lo, hi, absent int) int {
+	v := r.field(o, key)
+	if v == nil {
+		return absent
+	}
+	if v.kind == isNumber && integral(v.text) {
+		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil && int64(lo) <= n && n <= int64(hi) {
+			return int(n)
+		}
+	}
+	r.bad(path+"."+key, "an integer in %d..%d is wanted, without fraction and exponent", lo, hi)
+	return absent
+}
+
+func integral(number string) bool { return !strings.ContainsAny(number, ".eE") }
+
+// number returns the value as a finite float64.
+func number(v *value) (float64, bool) {
+	if v.kind != isNumber {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(v.text, 64)
+	return x, err == nil && !math.IsInf(x, 0)
+}
+
+// str returns a string that is not empty, one of among unless that is nil.
+func (r *reader) str(o *value, key, path string, among []string) string {
+	v := o.get(key)
+	switch {
+	case v == nil || v.kind != isString || v.text == "":
+		if r.bad(path+"."+key, "a string that is not empty is wanted"); v == nil || v.kind != isString {
+			return ""
+		}
+	case among != nil && !slices.Contains(among, v.text):
+		r.bad(path+"."+key, "%q is none of %s", v.text, strings.Join(among, ", "))
+	}
+	return v.text
+}
+
+// choice is str for a field that may be absent.
+func (r *reader) choice(o *value, key, path, absent string, among []string) string {
+	if r.field(o, key) == nil {
+		return absent
+	}
+	return r.str(o, key, path, among)
+}
+
+// list returns the elements of an array that must be there.
+func (r *reader) list(o *value, key, path string) []value {
+	v := o.get(key)
+	if v == nil || v.kind != isArray {
+		r.bad(path+"."+key, "an array is wanted")
+		return nil
+	}
+	return v.items
+}
+
+func (r *reader) listOrNone(o *value, key, path string) []value {
+	if r.field(o, key) == nil {
+		return nil
+	}
+	return r.list(o, key, path)
+}
+
+// extra returns the members that are not among known, as written.
+func (r *reader) extra(o *value, known []string) []Extra {
+	var out []Extra
+	for i := range o.items {
+		if v := &o.items[i]; !slices.Contains(known, v.key) {
+			out = append(out, Extra{v.key, slices.Clone(r.in[v.off:v.end])})
+		}
+	}
+	return out
+}
+
+// member returns the path of a member: keys of other characters than letters,
+// digits and underscore are quoted.
+func member(path, key string) string {
+	other := func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsNumber(c) }
+	if key == "" || strings.ContainsFunc(key, other) {
+		return path + "[" + strconv.Quote(key) + "]"
+	}
+	return path + "." + key
+}
+
+func (r *reader) graph(g *value) {
+	p, at := r.p, r.p.Root
+	p.Version = r.integer(g, "descriptor_version", at, 1, maxInteger, 0)
+	nodes, edges := r.list(g, "nodes", at), r.list(g, "edges", at)
+	if r.err != nil {
+		return
+	}
+	switch ext := slices.ContainsFunc(nodes, hasExtended) || slices.ContainsFunc(edges, hasExtended) ||
+		slices.ContainsFunc(graphOnly, func(k string) bool { return g.get(k) != nil }); {
+	case p.Version == 0 && ext:
+		r.warn("%s: descriptor_version is absent; extended fields say that it is 2", at)
+	case p.Version == 1 && ext:
+		r.warn("%s: extended fields are ignored, since descriptor_version is 1", at)
+	case p.Version > 2:
+		r.warn("%s: descriptor_version %d is newer than 2, which is what this program knows", at, p.Version)
+	}
+	r.old, p.Extra = p.Version == 1, r.extra(g, graphKeys)
+	if v := g.get(heatBudget); v != nil {
+		var ok bool
+		if p.HeatBudget, ok = number(v); !ok || p.HeatBudget < 0 {
+			r.bad(at+"."+heatBudget, "a number of joules per second from 0 on is wanted")
+		}
+	}
+	for i := range nodes {
+		if r.err == nil {
+			r.node(&nodes[i], fmt.Sprintf("%s.nodes[%d]", at, i))
+		}
+	}
+	for i := range edges {
+		if r.err == nil {
+			r.edge(&edges[i], fmt.Sprintf("%s.edges[%d]", at, i))
+		}
+	}
+	if r.err == nil && !r.old {
+		r.gates(g, at)
+		r.required(g, at)
+		r.ipls(g, at+".ipls")
+	}
+}
+
+func hasExtended(o value) bool {
+	return o.kind == isObject && slices.ContainsFunc(o.items, func(m value) bool { return slices.Contains(extended, m.key) })
+}
+
+// aliased gives a node's field its name where an older name is written.
+func (r *reader) aliased(o *value, name, alias, path string) {
+	if v := o.get(alias); v != nil && o.get(name) == nil {
+		v.key = name
+		r.warn("%s: %s is read as %s", path, alias, name)
+	}
+}
+
+func (r *reader) node(o *value, path string) {
+	if r.object(o, path); r.err != nil {
+		return
+	}
+	r.aliased(o, "oversample_ratio", "oversample", path)
+	r.aliased(o, "declared_delay", "declared_delay_frames", path)
+	n := Node{Path: path, Name: r.str(o, "name", path, nil)}
+	n.Type = r.choice(o, "type", path, n.Name, nil)
+	n.OversampleRatio = r.integer(o, "oversample_ratio", path, 1, maxRatio, 1)
+	if n.OversampleRatio&(n.OversampleRatio-1) != 0 {
+		r.bad(path+".oversample_ratio", "a power of two is wanted, not %d", n.OversampleRatio)
+	}
+	n.DeclaredDelay = r.integer(o, "declared_delay", path, 0, maxInteger, 0)
+	n.PrefillFrames = r.integer(o, "prefill_frames", path, 0, maxInteger, 0)
+	if v := r.field(o, "supports_v2"); v != nil {
+		if n.SupportsV2 = v.flag; v.kind != isBool {
+			r.bad(path+".supports_v2", "true or false is wanted")
+		}
+	}
+	n.PDC = r.choice(o, "pdc", path, "", []string{"trim", "pad"})
+	n.Executor = r.choice(o, "executor", path, "", nil)
+	if v := o.get("params"); v != nil {
+		r.object(v, path+".params")
+		if r.aliased(v, heatParam, heatParam+"_param", path+".params"); v.kind == isObject {
+			n.Params = make([]Param, 0, len(v.items))
+		}
+		for i := range v.items {
+			if r.err == nil {
+				n.Params = append(n.Params, r.param(&v.items[i], member(path+".params", v.items[i].key)))
+			}
+		}
+	}
+	n.Extra = r.extra(o, nodeKeys)
+	r.p.Nodes = append(r.p.Nodes, n)
+}
+
+// param reads a number, a tensor, or a string or bool, which is a setting.
+func (r *reader) param(v *value, path string) Param {
+	p := Param{Name: v.key}
+	switch v.kind {
+	case isString:
+		p.Text = &v.text
+	case isBool:
+		p.Flag = &v.flag
+	case isObject:
+		p.Value, p.Extra = r.tensor(v, path), r.extra(v, tensorKeys)
+	default:
+		x, ok := number(v)
+		if !ok {
+			r.bad(path, "a finite number, a tensor, a string, true or false is wanted")
+		}
+		p.Value, p.Integer = &Tensor{1, 1, 1, []float64{x}}, integral(v.text)
+	}
+	return p
+}
+
+func (r *reader) tensor(v *value, path string) *Tensor {
+	shape := r.list(v, "shape", path)
+	if r.err != nil {
+		return nil
+	}
+	var d [3]int
+	size := 1
+	for i := range shape {
+		n, err := strconv.ParseInt(shape[i].text, 10, 32)
+		if len(shape) != 3 || shape[i].kind != isNumber || err != nil || n < 1 {
+			r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
+			return nil
+		}
+		d[i] = int(n)
+		size = min(size*d[i], maxInteger+1) // no text has as many numbers
+	}
+	if len(shape) != 3 {
+		r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
+	}
+	list := r.list(v, "data", path)
+	t := &Tensor{d[0], d[1], d[2], make([]float64, len(list))}
+	for i := range list {
+		var ok bool
+		if t.Data[i], ok = number(&list[i]); !ok {
+			r.bad(fmt.Sprintf("%s.data[%d]", path, i), "a finite number is wanted")
+			return nil
+		}
+	}
+	if len(list) != size {
+		r.bad(path+".data", "%d values are wanted by shape [%d, %d, %d], there are %d", size, d[0], d[1], d[2], len(list))
+	}
+	return t
+}
+
+func (r *reader) edge(o *value, path string) {
+	if r.object(o, path); r.err != nil {
+		return
+	}
+	e := Edge{Path: path, Source: r.str(o, "source", path, nil), Target: r.str(o, "target", path, nil), Scale: 1}
+	e.DelayFrames = r.integer(o, "delay_frames", path, 0, maxInteger, 0)
+	e.CapacityFrames = r.integer(o, "capacity_frames", path, 1, maxInteger, 0)
+	e.DelayKind = r.choice(o, "delay_kind", path, "", []string{"hold", "prefill"})
+	for i, v := range r.listOrNone(o, "synchrony_gates", path) {
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		if v.kind != isNumber || !integral(v.text) || err != nil || n < 0 || n > maxInteger {
+			r.bad(fmt.Sprintf("%s.synchrony_gates[%d]", path, i), "a gate's id is wanted, an integer in 0..%d", maxInteger)
+			return
+		}
+		e.Gates = append(e.Gates, int(n))
+	}
+	e.Mode = r.choice(o, "mode", path, "", []string{"add", "mul"})
+	if v := o.get("scale"); v != nil {
+		var ok bool
+		if e.Scale, ok = number(v); !ok {
+			r.bad(path+".scale", "a finite number is wanted")
+		}
+	}
+	e.Channel = r.integer(o, "channel", path, 0, maxInteger, -1)
+	e.Extra = r.extra(o, edgeKeys)
+	r.p.Edges = append(r.p.Edges, e)
+}
+
+func (r *reader) gates(g *value, at string) {
+	seen := map[int]bool{}
+	for i, o := range r.listOrNone(g, "gates", at) {
+		path := fmt.Sprintf("%s.gates[%d]", at, i)
+		if r.object(&o, path); r.err != nil {
+			return
+		}
+		if o.get("id") == nil {
+			r.bad(path+".id", "a gate's id is wanted")
+		}
+		x := Gate{ID: r.integer(&o, "id", path, 0, maxInteger, 0)}
+		kind := slices.Index(gateKinds, r.choice(&o, "kind", path, "barrier", gateKinds))
+		x.Kind, x.PeriodFrames = GateKind(max(kind, 0)), r.integer(&o, "period_frames", path, 1, maxInteger, 0)
+		if x.Kind == Tempo && x.PeriodFrames == 0 {
+			r.bad(path+".period_frames", "a tempo gate needs a period")
+		}
+		if seen[x.ID] {
+			r.bad(path+".id", "gate %d is declared twice", x.ID)
+		}
+		seen[x.ID] = true
+		x.Extra = r.extra(&o, gateKeys)
+		r.p.Gates = append(r.p.Gates, x)
+	}
+}
+
+func (r *reader) required(g *value, at string) {
+	for i, f := range r.listOrNone(g, "required_features", at) {
+		if f.kind != isString || !slices.Contains(features, f.text) {
+			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "this program does not know the feature %q that the plan requires", f.text)
+			return
+		}
+		r.p.RequiredFeatures = append(r.p.RequiredFeatures, f.text)
+	}
+}
+
+func (r *reader) ipls(g *value, path string) {
+	o := g.get("ipls")
+	if o == nil || r.err != nil {
+		return
+	}
+	if r.object(o, path); r.err != nil {
+		return
+	}
+	r.p.IPLS = &IPLS{Extra: r.extra(o, []string{"stages"})}
+	for i, s := range r.list(o, "stages", path) {
+		at := fmt.Sprintf("%s.stages[%d]", path, i)
+		if r.object(&s, at); r.err != nil {
+			return
+		}
+		stage := Stage{Extra: r.extra(&s, []string{"cohorts"})}
+		for j, c := range r.list(&s, "cohorts", at) {
+			q := fmt.Sprintf("%s.cohorts[%d]", at, j)
+			if r.object(&c, q); r.err != nil {
+				return
+			}
+			stage.Cohorts = append(stage.Cohorts, r.cohort(&c, q))
+		}
+		r.p.IPLS.Stages = append(r.p.IPLS.Stages, stage)
+	}
+}
+
+func (r *reader) cohort(c *value, path string) Cohort {
+	out := Cohort{Path: path, Extra: r.extra(c, cohortKeys), Type: r.str(c, "type", path, nil),
+		OversampleRatio: r.integer(c, "oversample_ratio", path, 1, maxRatio, 1)}
+	for k, m := range r.list(c, "nodes", path) {
+		if m.kind != isString {
+			r.bad(fmt.Sprintf("%s.nodes[%d]", path, k), "a node's name is wanted")
+			break
+		}
+		out.Nodes = append(out.Nodes, m.text)
+	}
+	return out
+}
