@@ -32,6 +32,7 @@ var publicAPI = map[string]bool{
 	"nested/rule":     true,
 	"flow":            true,
 	"flow/graph":      true,
+	"flow/arena":      true,
 	"flow/rt":         true,
 	"flow/mel":        true,
 	"internal/dsp":    true, // nodes of streams are to call it

@@ -1,0 +1,268 @@
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"atenia/internal/invariant"
+)
+
+const (
+	// Align is what offsets of carves are multiples of, in bytes.
+	Align = 64
+	// Guard is how many bytes lie between carves, at least.
+	Guard = 64
+
+	guardByte = 0xa5
+
+	defaultReserve = 64 << 30
+	leastReserve   = 64 << 20
+	defaultFirst   = 1 << 20
+)
+
+// What an [Error] may wrap besides what the system says.
+var (
+	ErrFrozen = errors.New("the arena is frozen for real time: carve before Freeze")
+	ErrFull   = errors.New("the reserved addresses are used up: reserve more")
+	ErrClosed = errors.New("the arena is closed")
+	ErrSize   = errors.New("the size is negative or no size of memory")
+)
+
+// An Error says which carve did not get its memory.
+type Error struct {
+	Name      string // of the carve, "" for the arena itself
+	Bytes     int    // wanted
+	Committed int    // what there is in all
+	Err       error
+}
+
+func (e *Error) Error() string {
+	what := "arena"
+	if e.Name != "" {
+		what = fmt.Sprintf("carve %q", e.Name)
+	}
+	return fmt.Sprintf("%s of %d bytes, with %d committed: %v", what, e.Bytes, e.Committed, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// An OverrunError says that somebody wrote behind a carve.
+type OverrunError struct {
+	Carve
+	At int // offset in the arena of the first byte that was changed
+}
+
+func (e *OverrunError) Error() string {
+	return fmt.Sprintf("carve %q of %d bytes was overrun: byte %d behind its end was written", e.Name, e.Bytes, e.At-e.Offset-e.Bytes)
+}
+
+// Options say how large an arena is. The zero value is good.
+type Options struct {
+	ReserveBytes int // addresses, 64 GiB or what the system allows if 0
+	FirstBytes   int // memory at first, 1 MiB if 0; doubled as needed
+}
+
+// A Carve is a part of the arena.
+type Carve struct {
+	Name   string
+	Offset int // bytes from the base, a multiple of Align
+	Bytes  int
+}
+
+// An Arena is one region of memory, carved from the front. See the package's
+// comment.
+type Arena struct {
+	region    region
+	committed int
+	used      int
+	dirty     int // from here on, memory is as the system gave it
+	first     int
+	carves    []Carve
+	frozen    bool
+	closed    bool
+}
+
+// New reserves an arena. Where nobody asked for a size and the system refuses
+// the usual one, it is halved until the system agrees.
+func New(o Options) (*Arena, error) {
+	want, least := o.ReserveBytes, o.ReserveBytes
+	if want == 0 {
+		want, least = int(min(int64(defaultReserve), math.MaxInt/4)), leastReserve
+	}
+	if want < 0 || o.FirstBytes < 0 {
+		return nil, &Error{Bytes: want, Err: ErrSize}
+	}
+	first := o.FirstBytes
+	if first == 0 {
+		first = defaultFirst
+	}
+	first = roundUp(first, pageBytes())
+	want = roundUp(max(want, first), pageBytes())
+	for {
+		r, err := reserve(want)
+		if err == nil {
+			return &Arena{region: r, first: first}, nil
+		}
+		if want/2 < least {
+			return nil, &Error{Bytes: want, Err: err}
+		}
+		want = roundUp(want/2, pageBytes())
+	}
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// Carve returns n bytes that read as zero, aligned to [Align] and with a
+// guard behind them. The slice cannot be appended to in place.
+func (a *Arena) Carve(name string, n int) ([]byte, error) {
+	invariant.Check(!a.closed, "carve of a closed arena")
+	switch {
+	case a.closed:
+		return nil, &Error{name, n, 0, ErrClosed}
+	case n < 0 || n > math.MaxInt/2:
+		return nil, &Error{name, n, a.committed, ErrSize}
+	}
+	at := a.used
+	end := at + roundUp(n, Align) + Guard
+	if err := a.grow(end); err != nil {
+		return nil, &Error{name, n, a.committed, err}
+	}
+	b := a.bytes(at, end)
+	if at < a.dirty {
+		clear(b[:min(end, a.dirty)-at])
+	}
+	for i := n; i < len(b); i++ {
+		b[i] = guardByte
+	}
+	a.used = end
+	a.dirty = max(a.dirty, end)
+	a.carves = append(a.carves, Carve{name, at, n})
+	return b[:n:n], nil
+}
+
+// Of carves n values of a type without pointers, which the garbage collector
+// would not see.
+func Of[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
+	var v T
+	size := int(unsafe.Sizeof(v))
+	if n < 0 || n > math.MaxInt/2/size {
+		return nil, &Error{name, n, a.committed, ErrSize}
+	}
+	b, err := a.Carve(name, n*size)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
+}
+
+// grow commits memory up to an offset.
+func (a *Arena) grow(end int) error {
+	if end <= a.committed {
+		return nil
+	}
+	if a.frozen {
+		return ErrFrozen
+	}
+	to := max(a.committed, a.first)
+	for to < end && to <= math.MaxInt/2 {
+		to *= 2
+	}
+	if to = min(to, a.Reserved()); to < end {
+		return ErrFull
+	}
+	if err := a.region.commit(a.committed, to); err != nil {
+		return err
+	}
+	a.committed = to
+	return nil
+}
+
+// bytes are those between two offsets.
+func (a *Arena) bytes(from, to int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(a.region.base, from)), to-from)
+}
+
+// Freeze makes all memory in use resident and growth an error: real time
+// begins. Carves that need no growth are still given.
+func (a *Arena) Freeze() {
+	invariant.Check(!a.closed, "freeze of a closed arena")
+	if a.closed {
+		return
+	}
+	a.frozen = true
+	b := a.bytes(0, a.committed)
+	for i := 0; i < len(b); i += pageBytes() {
+		// A write that changes nothing, which no compiler may leave out.
+		atomic.AddUint32((*uint32)(unsafe.Pointer(&b[i])), 0)
+	}
+}
+
+// Frozen reports whether growth is an error.
+func (a *Arena) Frozen() bool { return a.frozen }
+
+// A Mark is a state of an arena that [Arena.Release] returns to.
+type Mark struct{ used, carves int }
+
+// Mark remembers what is carved.
+func (a *Arena) Mark() Mark { return Mark{a.used, len(a.carves)} }
+
+// Release takes back all that was carved since the mark, which nobody may use
+// any more. The memory stays committed.
+func (a *Arena) Release(m Mark) {
+	invariant.Check(!a.closed && m.used <= a.used && m.carves <= len(a.carves), "release of what is not carved")
+	a.used, a.carves = m.used, a.carves[:m.carves]
+}
+
+// Check returns an [*OverrunError] for the first carve behind which somebody
+// wrote, and nil if nobody did.
+func (a *Arena) Check() error {
+	if a.closed {
+		return &Error{Err: ErrClosed}
+	}
+	for i, c := range a.carves {
+		end := a.used
+		if i+1 < len(a.carves) {
+			end = a.carves[i+1].Offset
+		}
+		from := c.Offset + c.Bytes
+		for k, v := range a.bytes(from, end) {
+			if v != guardByte {
+				return &OverrunError{c, from + k}
+			}
+		}
+	}
+	return nil
+}
+
+// Carves returns what was carved, in order of offsets. The slice is the
+// arena's.
+func (a *Arena) Carves() []Carve { return a.carves }
+
+// Base is the address of offset 0. It never changes.
+func (a *Arena) Base() unsafe.Pointer { return a.region.base }
+
+// Holds reports whether n bytes from p on lie in what is carved.
+func (a *Arena) Holds(p unsafe.Pointer, n int) bool {
+	at := uintptr(p) - uintptr(a.region.base)
+	return n >= 0 && at <= uintptr(a.used) && uintptr(n) <= uintptr(a.used)-at
+}
+
+// Reserved is how many bytes of addresses there are, Committed how many bytes
+// of memory, Used how many of them are carved, guards included.
+func (a *Arena) Reserved() int  { return a.region.size }
+func (a *Arena) Committed() int { return a.committed }
+func (a *Arena) Used() int      { return a.used }
+
+// Close gives everything back. Slices of carves must not be used afterwards;
+// with invariants on, using one faults for as long as the program runs.
+func (a *Arena) Close() error {
+	if a.closed {
+		return nil
+	}
+	a.closed, a.used, a.committed, a.carves = true, 0, 0, nil
+	return a.region.release()
+}

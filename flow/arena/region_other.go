@@ -1,0 +1,33 @@
+//go:build !unix && !windows
+
+package arena
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// A region is one piece of Go's heap, which does not move either. All of it is
+// memory at once, so it is small.
+type region struct {
+	base unsafe.Pointer
+	size int
+}
+
+func pageBytes() int { return 4096 }
+
+func reserve(n int) (region, error) {
+	if n > leastReserve {
+		return region{}, errors.New("this system cannot reserve addresses")
+	}
+	b := make([]byte, n+Align)
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	return region{unsafe.Add(at, -uintptr(at)%Align), n}, nil
+}
+
+func (r *region) commit(int, int) error { return nil }
+
+func (r *region) release() error {
+	r.base = nil
+	return nil
+}
