@@ -1,0 +1,173 @@
+package flow
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// build makes the processes and channels of a linked graph.
+func (s *Session[F]) build() error {
+	l := s.link
+	s.procs = make([]*process[F], len(l.Nodes))
+	names := make([]string, len(l.Nodes))
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		names[i] = n.Name
+		p := &process[F]{LinkedNode: n, first: -1, slice: n.Tokens, out: make([]*channel[F], len(n.OutShape))}
+		if n.Comp >= 0 {
+			sub := l.Sub[n.Comp]
+			p.slice = max(1, int(sub.Num*n.Rate.Num/(sub.Den*n.Rate.Den)))
+		}
+		if n.PDC == "trim" {
+			p.trimmed = n.DeclaredDelay
+		}
+		for o, sh := range n.OutShape {
+			frames := n.Tokens * n.Spec.Prod[o]
+			p.out[o] = &channel[F]{rows: sh.B * sh.C, frames: frames, block: s.tensor(sh, frames)}
+		}
+		s.procs[i] = p
+	}
+	s.meter = NewMeter(names)
+	s.wire()
+	for _, p := range s.procs {
+		if err := s.instance(p); err != nil {
+			return err
+		}
+	}
+	s.order = make([]*process[F], len(l.Order))
+	for i, v := range l.Order {
+		s.order[i] = s.procs[v]
+	}
+	if s.opt.Schedule != 0 {
+		s.dice = rand.New(rand.NewPCG(s.opt.Schedule, 0))
+	}
+	return nil
+}
+
+// tensor allocates a block.
+func (s *Session[F]) tensor(sh graph.Shape, frames int) node.Tensor[F] {
+	return node.Tensor[F]{Data: make([]F, sh.B*sh.C*frames), B: sh.B, C: sh.C, N: frames}
+}
+
+// wire makes the readers, gates and barriers, and finds out which processes are
+// asked in every block: those that may be late for reasons of their own, and
+// all that lies behind them.
+func (s *Session[F]) wire() {
+	l := s.link
+	s.readers = make([]*reader[F], len(l.Edges))
+	for i := range l.Edges {
+		e := &l.Edges[i]
+		src, dst := s.procs[e.Src], s.procs[e.Dst]
+		c := src.out[e.SrcPort]
+		s.readers[i] = &reader[F]{
+			edge: e, from: c, hold: int64(e.Hold), prefill: int64(e.Prefill), cons: e.Cons,
+			in: s.tensor(graph.Shape{B: c.block.B, C: c.block.C}, dst.Tokens*e.Cons),
+		}
+		c.readers = append(c.readers, s.readers[i])
+		for _, id := range e.Gates {
+			dst.gates = append(dst.gates, s.gate(id)...)
+		}
+	}
+	for _, p := range s.procs {
+		for _, e := range p.In {
+			p.in = append(p.in, s.readers[e])
+		}
+		for _, e := range p.Mods {
+			p.mods = append(p.mods, s.readers[e])
+		}
+		p.all = append(slices.Clone(p.in), p.mods...)
+		p.asked = len(p.gates) > 0 || p.Spec.Dynamic
+	}
+	for _, c := range l.Control {
+		p := s.procs[c.Dst]
+		p.waits = append(p.waits, newWait(s.readers[c.Edge], p, l.BlockFrames))
+	}
+	for more := true; more; {
+		more = false
+		for _, p := range s.procs {
+			if p.asked {
+				continue
+			}
+			behind := func(r *reader[F]) bool { return s.procs[r.edge.Src].asked }
+			p.asked = slices.ContainsFunc(p.all, behind) || slices.ContainsFunc(p.waits, func(w wait[F]) bool { return behind(w.on) })
+			more = more || p.asked
+		}
+	}
+}
+
+// gate returns the gate of an id unless it is a barrier, which is made of
+// control edges.
+func (s *Session[F]) gate(id int) []*gate {
+	if i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id }); i >= 0 {
+		return s.gates[i : i+1]
+	}
+	for _, g := range s.link.Plan.Gates {
+		if g.ID == id && g.Kind != graph.Barrier {
+			s.gates = append(s.gates, &gate{Gate: g})
+			return s.gates[len(s.gates)-1:]
+		}
+	}
+	return nil
+}
+
+// instance makes the node of a process, its parameters and its call.
+func (s *Session[F]) instance(p *process[F]) error {
+	for i := range p.Spec.Params {
+		p.params = append(p.params, newParam[F](&p.Spec.Params[i]))
+	}
+	for i, r := range p.mods {
+		e := &s.link.Edges[p.Mods[i]]
+		p.params[e.Param].mods = append(p.params[e.Param].mods,
+			modulation[F]{reader: r, mul: e.Mode == "mul", scale: F(e.Scale), channel: e.Channel})
+	}
+	for _, r := range p.mods {
+		p.sources = append(p.sources, r.in)
+	}
+	c := &p.call
+	for _, r := range p.in {
+		c.In = append(c.In, r.in)
+	}
+	for _, o := range p.out {
+		c.Out = append(c.Out, o.block)
+	}
+	for i := range p.params {
+		c.Param = append(c.Param, p.params[i].tensor(p.Rows, p.Tokens))
+	}
+	if p.Type == "Input" || p.Type == "Probe" {
+		return nil
+	}
+	inst, err := node.New[F](s.opt.Catalog, node.Config{SampleRate: s.opt.SampleRate, MaxTokens: p.Tokens, Node: p.LinkedNode, Training: s.opt.Training})
+	if err != nil {
+		return fmt.Errorf("flow: %w", err)
+	}
+	p.inst = inst
+	return nil
+}
+
+// newParam returns a parameter with the value it has without modulation.
+func newParam[F node.Float](spec *graph.ParamSpec) param[F] {
+	v := &spec.Value
+	p := param[F]{value: node.Tensor[F]{Data: make([]F, len(v.Data)), B: v.B, C: v.C, N: v.F}, table: spec.Table}
+	for i, x := range v.Data {
+		p.value.Data[i] = F(x)
+	}
+	return p
+}
+
+// tensor is what a call sees of the parameter: the value itself when that is
+// constant, else a place where it is put together.
+func (p *param[F]) tensor(rows graph.Shape, tokens int) node.Param[F] {
+	if p.table || len(p.mods) == 0 && p.value.N == 1 {
+		return node.Param[F]{Tensor: p.value}
+	}
+	p.filled = true
+	b, c := p.value.B, p.value.C
+	for i := range p.mods {
+		b, c = max(b, p.mods[i].in.B), max(c, rows.C)
+	}
+	return node.Param[F]{Tensor: node.Tensor[F]{Data: make([]F, b*c*tokens), B: b, C: c, N: tokens}, Framed: true}
+}

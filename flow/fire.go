@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A recorder is told of every call of a node. While there is one, every process
+// goes the dynamic path. Tensors are overwritten by the node's next call.
+type recorder[F node.Float] interface {
+	// before comes when inputs, parameters and the frames that modulate them,
+	// in the order of Mods, lie ready. The cursor of an edge is then Frame0
+	// times the frames a token.
+	before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int)
+	after(v int, c *node.Call[F], heat float64)
+}
+
+// fire calls a process for t tokens: frames come from the rings, parameters are
+// put together, and what the node wrote goes to the rings.
+func (s *Session[F]) fire(p *process[F], t int) graph.Code {
+	for _, r := range p.all {
+		n := t * r.cons
+		switch {
+		case s.dry:
+			r.cursor += int64(n)
+		case p.probe():
+			// Rows lie a block apart until the block ends: it may come in pieces.
+			r.take(r.in.Data[p.Tokens-p.left:], n, p.Tokens)
+		default:
+			r.take(r.in.Data, n, n)
+		}
+	}
+	code := graph.Success
+	c := &p.call
+	if !s.dry {
+		code = s.call(p, t)
+	}
+	for i, o := range p.out {
+		full := t * p.Spec.Prod[i]
+		n := full
+		if !s.dry && p.Spec.Dynamic {
+			n = c.Produced * p.Spec.Prod[i]
+		}
+		skip := int(min(max(int64(p.trimmed)-o.made, 0), int64(n)))
+		o.made += int64(n)
+		switch {
+		case s.dry:
+			o.wrote += int64(n - skip)
+		case !o.fits(n - skip):
+			return graph.NoMemory
+		default:
+			o.store(skip, n, full)
+		}
+	}
+	for i := range p.waits {
+		w := &p.waits[i]
+		w.cursor += int64(t) * w.num / w.den
+	}
+	p.n0 += int64(t)
+	p.left -= t
+	if p.first < 0 {
+		p.first = s.block
+	}
+	return code
+}
+
+// call runs the node on t tokens that lie ready.
+func (s *Session[F]) call(p *process[F], t int) graph.Code {
+	c := &p.call
+	c.Frame0, c.Tokens, c.Produced, c.Heat, c.Delay = p.n0, t, t, 0, 0
+	for i, r := range p.in {
+		c.In[i].N = t * r.cons
+	}
+	for i := range p.params {
+		if p.params[i].filled {
+			p.params[i].fill(&c.Param[i], p.n0, t)
+		}
+	}
+	for i := range c.Out {
+		c.Out[i].N = t * p.Spec.Prod[i]
+	}
+	if s.rec != nil {
+		for i := range p.sources {
+			p.sources[i].N = t
+		}
+		s.rec.before(p.Index, p.inst, c, p.sources, int(s.block))
+	}
+	code := graph.Success
+	if p.inst != nil {
+		code = s.judge(p, c, p.inst.Forward(c))
+	}
+	heat := c.Heat
+	if !p.SupportsV2 || p.inst == nil {
+		heat = joules(c)
+	}
+	s.meter.Add(p.Index, Forward, heat)
+	if s.rec != nil {
+		s.rec.after(p.Index, c, heat)
+	}
+	return code
+}

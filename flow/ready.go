@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A gate is one that is no barrier: it opens for whole blocks.
+type gate struct {
+	graph.Gate
+	open   bool    // for this block
+	blocks []int64 // blocks for which it was opened, ascending
+	next   int     // the first of them not yet passed
+}
+
+// tempo reports whether the block [k·frames, (k+1)·frames) holds a multiple of
+// the period.
+func tempo(period, frames, k int64) bool {
+	from := k * frames
+	return (from+period-1)/period*period < from+frames
+}
+
+// turn opens and closes gates for block k.
+func (s *Session[F]) turn() {
+	for _, g := range s.gates {
+		if g.Kind == graph.Tempo {
+			g.open = tempo(int64(g.PeriodFrames), int64(s.link.BlockFrames), s.block)
+			continue
+		}
+		for g.next < len(g.blocks) && g.blocks[g.next] < s.block {
+			g.next++
+		}
+		g.open = g.next < len(g.blocks) && g.blocks[g.next] == s.block
+	}
+}
+
+// open reports whether nothing but data keeps the process from its block.
+func (s *Session[F]) open(p *process[F]) bool {
+	if s.draining {
+		return true
+	}
+	for _, g := range p.gates {
+		if !g.open && !s.dry {
+			return false
+		}
+	}
+	for i := range p.waits {
+		w := &p.waits[i]
+		if w.on.readable(w.cursor, false) < w.frames {
+			return false
+		}
+	}
+	return true
+}
+
+// want returns the tokens that the process can fire now, 0 for none. It begins
+// a block when its gates are open and every input from outside its cycle has
+// the whole block; inside a cycle it goes on in slices as data arrives. After
+// the last host block it takes what is there.
+func (s *Session[F]) want(p *process[F]) int {
+	switch {
+	case p.left == 0 || p.ended:
+		return 0
+	case p.source():
+		if s.draining {
+			return 0
+		}
+		return p.left
+	case s.draining && !p.Fed:
+		return 0
+	case !s.draining && p.left == p.Tokens:
+		if !s.open(p) {
+			return 0
+		}
+		for _, r := range p.all {
+			if !r.edge.Inside && r.readable(r.cursor, false) < int64(p.Tokens*r.cons) {
+				return 0
+			}
+		}
+	}
+	t := min(p.left, p.slice)
+	if s.draining {
+		for _, r := range p.all {
+			t = min(t, int(r.readable(r.cursor, true)/int64(r.cons)))
+		}
+		return t
+	}
+	for _, r := range p.all {
+		if r.readable(r.cursor, false) < int64(t*r.cons) {
+			return 0
+		}
+	}
+	return t
+}
+
+// newWait returns the control edge of a barrier.
+func newWait[F node.Float](on *reader[F], p *process[F], block int) wait[F] {
+	w := wait[F]{on: on, frames: int64(block) * on.edge.Rate.Num / on.edge.Rate.Den}
+	w.num, w.den = on.edge.Rate.Num*p.Rate.Den, on.edge.Rate.Den*p.Rate.Num
+	return w
+}

@@ -1,0 +1,118 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/flow/graph"
+)
+
+// channelLimit is the most frames that a channel may hold.
+const channelLimit = 1 << 24
+
+// rehearse runs the graph's counts without data until every process fires a
+// whole block in a block. That shows how much each channel must hold, and the
+// order of calls that repeats from then on. Gates are open; without them the
+// channels before a closed one have to grow.
+func (s *Session[F]) rehearse() error {
+	s.dry = true
+	longest := int64(len(s.procs)) + 4
+	for _, r := range s.readers {
+		frames := max(1, int64(s.link.BlockFrames)*r.edge.Rate.Num/r.edge.Rate.Den)
+		longest += (r.hold+r.prefill)/frames + 1
+	}
+	for _, p := range s.procs {
+		longest += int64(p.trimmed/max(1, p.Tokens)) + 1
+	}
+	all := s.channels()
+	for k := int64(0); k < longest; k++ {
+		s.static.order, s.static.noting = s.static.order[:0], true
+		s.rounds(s.order)
+		for _, c := range all {
+			c.most = max(c.most, int(c.wrote-c.oldest()))
+			if err := s.within(c, 0); err != nil {
+				return err
+			}
+		}
+		if !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 }) {
+			break
+		}
+	}
+	for _, c := range all {
+		c.resize(c.most + c.frames)
+	}
+	s.dry, s.static.noting = false, false
+	s.rewind()
+	return nil
+}
+
+// limit is the capacity that the plan gives the edge, 0 for none.
+func (r *reader[F]) limit() int64 { return int64(r.edge.CapacityFrames) }
+
+// full is the error of a channel that holds more than it may.
+func (s *Session[F]) full(r *reader[F]) error {
+	limit := int64(channelLimit)
+	if r.limit() > 0 {
+		limit = min(limit, r.limit())
+	}
+	return &graph.Error{Code: graph.NoMemory, Path: r.edge.Path, Names: []string{s.procs[r.edge.Src].Name, s.procs[r.edge.Dst].Name},
+		Text: fmt.Sprintf("the channel would hold more than %d frames", limit)}
+}
+
+// channels are those that somebody reads.
+func (s *Session[F]) channels() []*channel[F] {
+	var all []*channel[F]
+	for _, p := range s.procs {
+		for _, c := range p.out {
+			if len(c.readers) > 0 {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// within reports whether the channel may hold more frames more.
+func (s *Session[F]) within(c *channel[F], more int) error {
+	for _, r := range c.readers {
+		if n := r.prefill + c.wrote - r.cursor + int64(more); n > channelLimit || r.limit() > 0 && n > r.limit() {
+			return s.full(r)
+		}
+	}
+	return nil
+}
+
+// reserve makes room for a block in every channel. Only channels before a node
+// that did not take its block, and all of them at the stream's end, can need
+// it.
+func (s *Session[F]) reserve() error {
+	for _, p := range s.procs {
+		for _, c := range p.out {
+			if c.fits(c.frames) {
+				continue
+			}
+			if err := s.within(c, c.frames); err != nil {
+				return err
+			}
+			c.resize(int(c.wrote-c.oldest()) + c.frames)
+		}
+	}
+	return nil
+}
+
+// rewind takes every count back to the stream's start.
+func (s *Session[F]) rewind() {
+	for _, p := range s.procs {
+		p.n0, p.left, p.first, p.ended = 0, 0, -1, false
+		for i := range p.waits {
+			p.waits[i].cursor = 0
+		}
+		for _, c := range p.out {
+			c.wrote, c.made = 0, 0
+		}
+	}
+	for _, r := range s.readers {
+		r.cursor = 0
+	}
+	s.block, s.draining, s.stopped = 0, false, graph.Success
+}

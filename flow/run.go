@@ -1,0 +1,265 @@
+package flow
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/shipped"
+)
+
+// Options of a session. The zero value is ready to use.
+type Options struct {
+	BlockFrames int        // base frames of a block; zero means 64
+	SampleRate  float64    // base rate in Hz; zero means 48000
+	Threads     int        // at most so many; zero means 1
+	Strict      bool       // a delay below the source's declared one is an error
+	Training    bool       // backward calls will be asked for
+	Catalog     node.Table // nil: the shipped types
+	// Schedule other than zero visits nodes in an order drawn from it, another
+	// one in every block. Results do not depend on it, which is what it is for.
+	Schedule uint64
+	// DisableFusion calls every node by itself.
+	DisableFusion bool
+	// DisableStatic asks every node in every block whether it can fire.
+	DisableStatic bool
+	// Policy says what happens when a node returns an error.
+	Policy Policy
+	// Scan says where NaN and infinities are looked for.
+	Scan Scan
+}
+
+func (o *Options) defaults() {
+	if o.BlockFrames <= 0 {
+		o.BlockFrames = graph.DefaultBlock
+	}
+	if o.SampleRate <= 0 {
+		o.SampleRate = 48000
+	}
+	o.Threads = max(o.Threads, 1)
+	if o.Catalog == nil {
+		o.Catalog = shipped.Types()
+	}
+}
+
+// A Session is a graph that runs: the state of its nodes, the frames between
+// them, and how far each has come. Its methods are called by one goroutine at a
+// time.
+type Session[F node.Float] struct {
+	link    *graph.Linked
+	opt     Options
+	procs   []*process[F] // by index
+	order   []*process[F] // as they are visited
+	readers []*reader[F]  // by edge
+	gates   []*gate
+	meter   *Meter
+	faults  faults
+	static  static[F]
+	dice    *rand.Rand
+	rec     recorder[F]
+
+	block    int64 // blocks run
+	draining bool
+	dry      bool // counts are moved, data is not
+	stopped  graph.Code
+}
+
+// New links a plan and makes everything that running it needs.
+func New[F node.Float](p *graph.Plan, o Options) (*Session[F], error) {
+	o.defaults()
+	l, err := graph.Link(p, o.Catalog, graph.Options{BlockFrames: o.BlockFrames, Strict: o.Strict})
+	if err != nil {
+		return nil, err
+	}
+	return NewLinked[F](l, o)
+}
+
+// NewLinked is [New] for a graph that is linked already, with o.Catalog.
+func NewLinked[F node.Float](l *graph.Linked, o Options) (*Session[F], error) {
+	o.defaults()
+	o.BlockFrames = l.BlockFrames
+	s := &Session[F]{link: l, opt: o}
+	if err := s.build(); err != nil {
+		return nil, err
+	}
+	if err := s.rehearse(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Linked returns the graph that runs.
+func (s *Session[F]) Linked() *graph.Linked { return s.link }
+
+// Blocks returns the number of blocks run so far.
+func (s *Session[F]) Blocks() int64 { return s.block }
+
+// find returns the process of a node of that name and type.
+func (s *Session[F]) find(name, typ string) (*process[F], error) {
+	for _, p := range s.procs {
+		if p.Name == name && (typ == "" || p.Type == typ) {
+			return p, nil
+		}
+	}
+	return nil, &graph.Error{Code: graph.UnknownNode, Path: s.link.Plan.Root, Names: []string{name}, Text: fmt.Sprintf("no node of type %s", typ)}
+}
+
+// Input returns the buffer of an Input node, [B, C, frames of a block]. What
+// lies there when a block runs is the node's output of that block.
+func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
+	p, err := s.find(name, "Input")
+	if err != nil {
+		return node.Tensor[F]{}, err
+	}
+	return p.call.Out[0], nil
+}
+
+// Probe returns a view of what a Probe node took in the last block: [B, C, n],
+// n = 0 when nothing came. It holds until the next block.
+func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
+	p, err := s.find(name, "Probe")
+	if err != nil {
+		return node.Tensor[F]{}, err
+	}
+	return s.taken(p), nil
+}
+
+// taken is what a probe took in the last block.
+func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
+	if t, ok := s.static.view(p); ok {
+		return t
+	}
+	t := p.in[0].in
+	t.N = p.Tokens - p.left
+	return t
+}
+
+// Block runs one block: a block of every input's frames is consumed. It
+// allocates nothing once the graph has warmed up.
+func (s *Session[F]) Block() error {
+	if s.draining {
+		return &RunError{Code: graph.State, Block: s.block, Text: "a block after the end of the stream"}
+	}
+	return s.blockOrDrain()
+}
+
+func (s *Session[F]) blockOrDrain() error {
+	if s.stopped != graph.Success {
+		return &RunError{Code: s.stopped, Block: s.block, Text: "stopped by an earlier error"}
+	}
+	if !s.static.on || s.static.partial {
+		if err := s.reserve(); err != nil {
+			return err
+		}
+	}
+	if code := s.step(); code != graph.Success {
+		s.stopped = code
+		return s.explain(code)
+	}
+	return nil
+}
+
+// Step returns the step that [Session.Block] takes, for an executor that may
+// not allocate, lock or panic: the rings do not grow, which is error NoMemory.
+func (s *Session[F]) Step() func() graph.Code { return s.step }
+
+// step runs one block.
+func (s *Session[F]) step() graph.Code {
+	if s.static.on {
+		return s.steady()
+	}
+	s.turn()
+	code := s.rounds(s.order)
+	s.finish()
+	return code
+}
+
+// rounds visits the processes until none of them can fire.
+func (s *Session[F]) rounds(order []*process[F]) graph.Code {
+	for _, p := range order {
+		p.left = p.Tokens
+	}
+	for moved := true; moved; {
+		moved = false
+		if s.dice != nil {
+			s.dice.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		for _, p := range order {
+			for t := s.want(p); t > 0; t = s.want(p) {
+				if s.static.noting {
+					s.static.note(p, t)
+				}
+				if code := s.fire(p, t); code != graph.Success {
+					return code
+				}
+				moved = true
+			}
+		}
+	}
+	for _, p := range order {
+		if n := p.Tokens - p.left; p.probe() && n > 0 && n < p.Tokens {
+			t := &p.in[0].in
+			for r := range t.B * t.C {
+				copy(t.Data[r*n:(r+1)*n], t.Data[r*p.Tokens:])
+			}
+		}
+	}
+	return graph.Success
+}
+
+// Drain runs one block after the end of the stream: delays end, gates count as
+// open, and nodes take what is left. It reports whether anything moved; nothing
+// will after the first time that nothing did.
+func (s *Session[F]) Drain() (bool, error) {
+	s.settle()
+	s.static.on, s.draining = false, true
+	before := int64(0)
+	for _, p := range s.procs {
+		before -= p.n0
+	}
+	if err := s.blockOrDrain(); err != nil {
+		return false, err
+	}
+	for _, p := range s.procs {
+		before += p.n0
+	}
+	return before > 0, nil
+}
+
+// Run feeds whole streams, [B, C, frames] by the name of their Input, runs that
+// many blocks and then what is left after the end of the stream. It returns
+// what each Probe took, [B, C, frames] by name.
+func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[string]node.Tensor[F], error) {
+	feeds, err := s.feeds(inputs)
+	if err != nil {
+		return nil, err
+	}
+	var kept []*take[F]
+	for _, p := range s.procs {
+		if p.probe() {
+			kept = append(kept, newTake(p))
+		}
+	}
+	for moved, k := true, 0; moved; k++ {
+		if k < blocks {
+			for _, f := range feeds {
+				f.next()
+			}
+			err = s.Block()
+		} else {
+			moved, err = s.Drain()
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range kept {
+			t.add(s.taken(t.process))
+		}
+	}
+	out := make(map[string]node.Tensor[F], len(kept))
+	for _, t := range kept {
+		out[t.Name] = t.join()
+	}
+	return out, nil
+}

@@ -1,0 +1,78 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A feed cuts a whole stream into the blocks of one Input.
+type feed[F node.Float] struct {
+	*process[F]
+	stream node.Tensor[F]
+	at     int
+}
+
+// feeds checks the streams against the graph's Inputs.
+func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error) {
+	var all []*feed[F]
+	for _, p := range s.procs {
+		if p.Type != "Input" {
+			continue
+		}
+		x, ok := inputs[p.Name]
+		if b := p.out[0].block; ok && (x.B != b.B || x.C != b.C || len(x.Data) < x.B*x.C*x.N) {
+			return nil, &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name},
+				Text: fmt.Sprintf("stream of shape [%d, %d, %d] for an input of [%d, %d]", x.B, x.C, x.N, b.B, b.C)}
+		}
+		all = append(all, &feed[F]{process: p, stream: x, at: int(p.n0)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if _, err := s.find(name, "Input"); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// next lays out one more block; the stream goes on with zeros after its end.
+func (f *feed[F]) next() {
+	b := f.out[0].block
+	n := f.Tokens
+	for r := range b.B * b.C {
+		row := b.Data[r*n : (r+1)*n]
+		k := 0
+		if f.at < f.stream.N {
+			k = copy(row, f.stream.Row(r)[f.at:])
+		}
+		clear(row[k:])
+	}
+	f.at += n
+}
+
+// A take keeps all that a probe takes.
+type take[F node.Float] struct {
+	*process[F]
+	rows [][]F
+	b, c int
+}
+
+func newTake[F node.Float](p *process[F]) *take[F] {
+	t := p.in[0].in
+	return &take[F]{process: p, rows: make([][]F, t.B*t.C), b: t.B, c: t.C}
+}
+
+// add appends a block.
+func (t *take[F]) add(x node.Tensor[F]) {
+	for r := range t.rows {
+		t.rows[r] = append(t.rows[r], x.Row(r)...)
+	}
+}
+
+// join returns what was kept as one tensor.
+func (t *take[F]) join() node.Tensor[F] {
+	return node.Tensor[F]{Data: slices.Concat(t.rows...), B: t.b, C: t.c, N: len(t.rows[0])}
+}
