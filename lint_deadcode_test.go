@@ -39,6 +39,8 @@ var publicAPI = map[string]bool{
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
 	"flow/audio": true,
+
+	"flow/node/nodetest": true,
 }
 
 // calledFromOutside are methods that the standard library calls through its
