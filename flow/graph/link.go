@@ -1,6 +1,261 @@
 package graph
 
-// Link finds out what follows from a plan and the types of its nodes.
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// maxBlock is the largest block, in base frames.
+const maxBlock = 1 << 24
+
+// A linker fills in a Linked, step by step.
+type linker struct {
+	*Linked
+	catalog Catalog
+	strict  bool
+	index   map[string]int   // node by name
+	ports   []map[string]int // ports of nodes that have many, input and output by turns
+	free    []arc            // edges without prefill
+}
+
+// linkSteps are what Link does, in this order: a plan with several faults is
+// told the one that the first step finds. Ports need types, rates need ports,
+// delays need cycles, padding needs rates, and shapes come last since they need
+// the order.
+var linkSteps = []func(*linker) error{
+	(*linker).name,      // every node has a name of its own
+	(*linker).ends,      // edges lead from nodes to nodes
+	(*linker).describe,  // types and settings
+	(*linker).connect,   // ports, one writer an input, no input without one
+	(*linker).rates,     // balance equations, whole tokens in a block
+	(*linker).cycles,    // components
+	(*linker).delays,    // holds and prefills
+	(*linker).pad,       // delay compensation by prefill
+	(*linker).flow,      // no cycle without prefill
+	(*linker).subBlocks, // the least prefill around a cycle
+	(*linker).barriers,  // control edges, no gate that waits for its own descendant
+	(*linker).stages,    // given or derived
+	(*linker).order,
+	(*linker).shapes, // batches and channels, parameters, modulation
+}
+
+// Link finds out what follows from a plan and the types of its nodes. The plan
+// must stay as it is while the result is used. Any error is an [Error]:
+// [UnknownNode] for a name or a type, [BadShape], [Deadlock] for a cycle
+// without prefill or a gate that waits for itself, [Malformed] for anything
+// else.
 func Link(p *Plan, c Catalog, o Options) (*Linked, error) {
-	return nil, &Error{Code: Malformed, Path: "$", Text: "this version does not link plans yet"}
+	if o.BlockFrames == 0 {
+		o.BlockFrames = DefaultBlock
+	}
+	if o.BlockFrames < 0 || o.BlockFrames > maxBlock {
+		return nil, &Error{Code: InvalidArg, Path: p.Root, Text: fmt.Sprintf("a block has 1 to %d frames, not %d", maxBlock, o.BlockFrames)}
+	}
+	l := &linker{Linked: &Linked{Plan: p, BlockFrames: o.BlockFrames, Warnings: slices.Clone(p.Warnings),
+		Nodes: make([]LinkedNode, len(p.Nodes)), Edges: make([]LinkedEdge, len(p.Edges))}, catalog: c, strict: o.Strict}
+	for i := range p.Nodes {
+		l.Nodes[i] = LinkedNode{Node: &p.Nodes[i], Index: i, Comp: -1}
+	}
+	for i := range p.Edges {
+		l.Edges[i] = LinkedEdge{Edge: &p.Edges[i], Index: i, DstPort: -1, Param: -1}
+	}
+	for _, step := range linkSteps {
+		if err := step(l); err != nil {
+			return nil, err
+		}
+	}
+	return l.Linked, nil
+}
+
+// fault returns an error that names nodes.
+func (l *linker) fault(code Code, path string, nodes []int, format string, args ...any) error {
+	e := &Error{Code: code, Path: path, Text: fmt.Sprintf(format, args...)}
+	for _, v := range nodes {
+		e.Names = append(e.Names, l.Nodes[v].Name)
+	}
+	return e
+}
+
+// told completes an error of a catalog with what it may leave out.
+func (l *linker) told(err error, code Code, path string, node int) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return l.fault(code, path, []int{node}, "%v", err)
+	}
+	e = &Error{e.Code, e.Path, e.Names, e.Text}
+	if e.Path == "" {
+		e.Path = path
+	}
+	if len(e.Names) == 0 {
+		e.Names = []string{l.Nodes[node].Name}
+	}
+	return e
+}
+
+func (l *linker) name() error {
+	l.index = make(map[string]int, len(l.Nodes))
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if _, twice := l.index[n.Name]; twice {
+			return l.fault(Malformed, n.Path+".name", []int{i}, "a node is named %q before", n.Name)
+		}
+		l.index[n.Name] = i
+	}
+	return nil
+}
+
+func (l *linker) ends() error {
+	for i := range l.Edges {
+		e := &l.Edges[i]
+		for _, end := range []struct {
+			ref, key string
+			node     *int
+		}{{e.Source, ".source", &e.Src}, {e.Target, ".target", &e.Dst}} {
+			name, _ := l.split(end.ref)
+			v, ok := l.index[name]
+			if !ok {
+				return &Error{UnknownNode, e.Path + end.key, []string{name}, fmt.Sprintf("unknown node %s", name)}
+			}
+			*end.node = v
+		}
+	}
+	return nil
+}
+
+// split takes node.port apart: the node is the longest name that is the whole
+// reference or ends at one of its dots, since names may have dots. Without such
+// a name the last dot splits.
+func (l *linker) split(ref string) (node, port string) {
+	if _, ok := l.index[ref]; ok {
+		return ref, ""
+	}
+	last := -1
+	for i := len(ref) - 1; i >= 0; i-- {
+		if ref[i] != '.' {
+			continue
+		}
+		if _, ok := l.index[ref[:i]]; ok {
+			return ref[:i], ref[i+1:]
+		}
+		if last < 0 {
+			last = i
+		}
+	}
+	if last > 0 {
+		return ref[:last], ref[last+1:]
+	}
+	return ref, ""
+}
+
+func (l *linker) describe() error {
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		s, err := l.catalog.Describe(n.Node)
+		if err != nil {
+			path := n.Path
+			if e, ok := errors.AsType[*Error](err); ok && e.Code == UnknownNode {
+				path += ".type"
+			}
+			return l.told(err, Malformed, path, i)
+		}
+		positive := func(x int) bool { return x >= 1 && x <= maxInteger }
+		count := func(all []int) bool { return !slices.ContainsFunc(all, func(x int) bool { return !positive(x) }) }
+		if len(s.Ins) != len(s.Cons) || len(s.Outs) != len(s.Prod) || !count(s.Cons) || !count(s.Prod) || s.Shapes == nil {
+			return l.fault(Malformed, n.Path+".type", []int{i}, "type %s is described with ports %v %v that move %v %v frames", n.Type, s.Ins, s.Outs, s.Cons, s.Prod)
+		}
+		n.Spec, n.Out = s, make([][]int, len(s.Outs))
+		n.In = make([]int, len(s.Ins))
+		for k := range n.In {
+			n.In[k] = -1
+		}
+	}
+	return nil
+}
+
+// manyPorts is from how many ports on names are looked up in a map.
+const manyPorts = 16
+
+// port returns the port's index: the first one when name is empty.
+func (l *linker) port(node, side int, ports []string, name, path string) (int, error) {
+	if len(ports) == 0 {
+		return 0, l.fault(Malformed, path, []int{node}, "node %s has no port on this side", l.Nodes[node].Name)
+	}
+	if name == "" {
+		return 0, nil
+	}
+	k := -1
+	if len(ports) < manyPorts {
+		k = slices.Index(ports, name)
+	} else {
+		m := l.ports[2*node+side]
+		if m == nil {
+			m = make(map[string]int, len(ports))
+			for i, p := range ports {
+				m[p] = i
+			}
+			l.ports[2*node+side] = m
+		}
+		if i, ok := m[name]; ok {
+			k = i
+		}
+	}
+	if k < 0 {
+		return 0, l.fault(Malformed, path, []int{node}, "node %s has no port %s, but %s", l.Nodes[node].Name, name, listed(ports))
+	}
+	return k, nil
+}
+
+// listed names a few ports.
+func listed(ports []string) string {
+	if len(ports) > manyPorts {
+		return fmt.Sprintf("%v and %d more", ports[:manyPorts], len(ports)-manyPorts)
+	}
+	return fmt.Sprint(ports)
+}
+
+func (l *linker) connect() error {
+	l.ports = make([]map[string]int, 2*len(l.Nodes))
+	for i := range l.Edges {
+		if err := l.attach(&l.Edges[i]); err != nil {
+			return err
+		}
+	}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if k := slices.Index(n.In, -1); k >= 0 {
+			return l.fault(Malformed, n.Path, []int{i}, "input %s of node %s is not connected", n.Spec.Ins[k], n.Name)
+		}
+	}
+	return nil
+}
+
+func (l *linker) attach(e *LinkedEdge) (err error) {
+	s, d := &l.Nodes[e.Src], &l.Nodes[e.Dst]
+	_, from := l.split(e.Source)
+	_, to := l.split(e.Target)
+	if e.SrcPort, err = l.port(e.Src, 1, s.Spec.Outs, from, e.Path+".source"); err != nil {
+		return err
+	}
+	s.Out[e.SrcPort] = append(s.Out[e.SrcPort], e.Index)
+	e.Param = slices.IndexFunc(d.Spec.Params, func(p ParamSpec) bool { return p.Name == to })
+	if e.Param >= 0 {
+		if d.Spec.Params[e.Param].Table {
+			return l.fault(Malformed, e.Path+".target", []int{e.Dst}, "parameter %s of node %s is a table, which cannot be modulated", to, d.Name)
+		}
+		e.Cons = 1
+		d.Mods = append(d.Mods, e.Index)
+		return nil
+	}
+	if e.DstPort, err = l.port(e.Dst, 0, d.Spec.Ins, to, e.Path+".target"); err != nil {
+		return err
+	}
+	if e.Mode != "" {
+		return l.fault(Malformed, e.Path+".mode", []int{e.Dst}, "%s is a signal input; a mode belongs to a parameter", e.Target)
+	}
+	if d.In[e.DstPort] >= 0 {
+		return l.fault(Malformed, e.Path+".target", []int{e.Src, e.Dst}, "%s has a writer already, %s", e.Target, l.Edges[d.In[e.DstPort]].Path)
+	}
+	d.In[e.DstPort], e.Cons = e.Index, d.Spec.Cons[e.DstPort]
+	return nil
 }

@@ -1,0 +1,235 @@
+package graph
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+func (l *linker) cycles() error {
+	arcs := make([]arc, len(l.Edges))
+	for i := range l.Edges {
+		arcs[i] = arc{l.Edges[i].Src, l.Edges[i].Dst}
+	}
+	comp, count := newDigraph(len(l.Nodes), arcs).components()
+	l.Sub = make([]Rat, count)
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if n.Comp = comp[i]; n.PDC != "" && n.Comp >= 0 {
+			return l.fault(Malformed, n.Path+".pdc", []int{i}, "delay compensation of a node within a cycle")
+		}
+	}
+	return nil
+}
+
+// delays gives every edge the larger of its own delay and its source's declared
+// one, which a source with delay compensation has spent on that.
+func (l *linker) delays() error {
+	for i := range l.Edges {
+		e := &l.Edges[i]
+		s := &l.Nodes[e.Src]
+		declared := s.DeclaredDelay
+		if s.PDC != "" {
+			declared = 0
+		}
+		if 0 < e.DelayFrames && e.DelayFrames < declared {
+			if l.strict {
+				return l.fault(Malformed, e.Path+".delay_frames", []int{e.Src}, "%d frames are fewer than the %d that node %s declares", e.DelayFrames, declared, s.Name)
+			}
+			l.Warnings = append(l.Warnings, fmt.Sprintf("%s: delay_frames is raised from %d to the %d that node %s declares", e.Path, e.DelayFrames, declared, s.Name))
+		}
+		delay := max(declared, e.DelayFrames)
+		e.Inside = s.Comp >= 0 && s.Comp == l.Nodes[e.Dst].Comp
+		switch {
+		case e.DelayKind == "prefill" || e.DelayKind == "" && e.Inside:
+			e.Prefill = delay
+		case e.Inside && delay > 0:
+			return l.fault(Malformed, e.Path+".delay_kind", []int{e.Src, e.Dst}, "within a cycle a delay is a prefill: a hold would wait for itself")
+		default:
+			e.Hold = delay
+		}
+	}
+	return nil
+}
+
+// pad prefills the earlier inputs of joins outside cycles up to the latest one,
+// where nodes ask for delay compensation by padding. A node's latency, in base
+// frames, is the largest of its inputs and what it declares itself.
+func (l *linker) pad() error {
+	if !slices.ContainsFunc(l.Nodes, func(n LinkedNode) bool { return n.PDC == "pad" }) {
+		return nil
+	}
+	var arcs []arc
+	into := make([][]int, len(l.Nodes))
+	for i := range l.Edges {
+		if e := &l.Edges[i]; !e.Inside {
+			arcs = append(arcs, arc{e.Src, e.Dst})
+			into[e.Dst] = append(into[e.Dst], i)
+		}
+	}
+	latency, top := make([]*big.Rat, len(l.Nodes)), make([]*big.Rat, len(l.Nodes))
+	for _, v := range byDepth(newDigraph(len(l.Nodes), arcs).depths()) {
+		n := &l.Nodes[v]
+		top[v] = new(big.Rat)
+		for _, i := range into[v] {
+			if x := latency[l.Edges[i].Src]; x.Cmp(top[v]) > 0 {
+				top[v] = x
+			}
+		}
+		latency[v] = top[v]
+		if n.PDC == "pad" && len(n.Spec.Prod) > 0 {
+			own := new(big.Rat).SetFrac64(int64(n.DeclaredDelay), n.Rate.Num)
+			own.Mul(own, big.NewRat(n.Rate.Den, int64(n.Spec.Prod[0])))
+			latency[v] = own.Add(own, top[v])
+		}
+	}
+	for v := range l.Nodes {
+		for _, i := range into[v] {
+			e := &l.Edges[i]
+			x := new(big.Rat).Sub(top[v], latency[e.Src])
+			x.Mul(x, big.NewRat(e.Rate.Num, e.Rate.Den))
+			if !x.IsInt() || x.Num().Cmp(big.NewInt(int64(maxInteger-e.Prefill))) > 0 {
+				return l.fault(Malformed, e.Path, []int{e.Src, e.Dst}, "padding by %v frames is not a whole number below 2³¹", x.RatString())
+			}
+			e.Prefill += int(x.Num().Int64())
+		}
+	}
+	return nil
+}
+
+// flow checks that frames can move at all.
+func (l *linker) flow() error {
+	for i := range l.Edges {
+		if e := &l.Edges[i]; e.Prefill == 0 {
+			l.free = append(l.free, arc{e.Src, e.Dst})
+		}
+	}
+	if c := newDigraph(len(l.Nodes), l.free).cycle(); c != nil {
+		return l.fault(Deadlock, l.Plan.Root+".edges", c, "a cycle without prefill: every node waits for the one before it; give an edge of it delay_frames")
+	}
+	return nil
+}
+
+// subBlocks gives every component its sub-block: the least prefill around a cycle
+// in base frames, at most a block.
+//
+// The least cycle through an edge is the edge and a shortest way back. Edges
+// are tried by their prefill, the least first, and left out afterwards; one
+// that is no less than the best cycle so far ends the search, and so does no
+// way back within it.
+func (l *linker) subBlocks() error {
+	inside := make([][]int, len(l.Sub))
+	for i := range l.Edges {
+		if e := &l.Edges[i]; e.Inside {
+			c := l.Nodes[e.Src].Comp
+			inside[c] = append(inside[c], i)
+		}
+	}
+	w := &ways{l: l, weight: make([]int64, len(l.Edges)), dist: make([]int64, len(l.Nodes))}
+	for v := range w.dist {
+		w.dist[v] = -1
+	}
+	for c, edges := range inside {
+		sub, ok := w.least(edges)
+		if !ok {
+			return l.fault(Malformed, l.Plan.Root+".edges", []int{l.Edges[edges[0]].Src}, "the rates of a cycle's edges have no common multiple below %d", maxMultiple)
+		}
+		l.Sub[c] = sub
+	}
+	return nil
+}
+
+// maxMultiple bounds the unit in which a component's prefills are compared, so
+// that a block in it fits 62 bits.
+const maxMultiple = 1 << 38
+
+// ways finds shortest ways in components. Weights are multiples of a base
+// frame's fraction; -1 is an edge left out.
+type ways struct {
+	l       *linker
+	weight  []int64
+	dist    []int64 // -1 for unreached
+	reached []int
+	heap    queue[way]
+}
+
+type way struct {
+	dist int64
+	node int
+}
+
+// least returns the least cycle of the component with these edges, or a block.
+func (w *ways) least(edges []int) (Rat, bool) {
+	f, unit := int64(w.l.BlockFrames), int64(1)
+	var filled []int
+	for _, i := range edges {
+		e := &w.l.Edges[i]
+		w.weight[i] = 0
+		if e.Prefill == 0 {
+			continue
+		}
+		w.weight[i] = -1
+		if int64(e.Prefill)*e.Rate.Den < f*e.Rate.Num { // less than a block
+			filled = append(filled, i)
+			var ok bool
+			if unit, ok = product(unit, e.Rate.Num/gcd(unit, e.Rate.Num)); !ok || unit > maxMultiple {
+				return Rat{}, false
+			}
+		}
+	}
+	for _, i := range filled {
+		e := &w.l.Edges[i]
+		w.weight[i] = int64(e.Prefill) * e.Rate.Den * (unit / e.Rate.Num)
+	}
+	slices.SortStableFunc(filled, func(a, b int) int { return cmp.Compare(w.weight[a], w.weight[b]) })
+	best := f * unit
+	for _, i := range filled {
+		e := &w.l.Edges[i]
+		if w.weight[i] >= best {
+			break
+		}
+		best = w.weight[i] + w.back(e.Dst, e.Src, best-w.weight[i])
+		w.weight[i] = -1
+	}
+	return reduced(best, unit), true
+}
+
+// back returns the length of the shortest way between two nodes of a component,
+// or limit when there is none below it (Dijkstra, 1959).
+func (w *ways) back(from, to int, limit int64) int64 {
+	w.heap.less = func(a, b way) bool { return a.dist < b.dist }
+	w.heap.items = append(w.heap.items[:0], way{0, from})
+	w.dist[from], w.reached = 0, append(w.reached[:0], from)
+	found := limit
+	for w.heap.Len() > 0 {
+		x := heap.Pop(&w.heap).(way)
+		if x.node == to {
+			found = x.dist
+			break
+		}
+		if x.dist > w.dist[x.node] {
+			continue
+		}
+		n := &w.l.Nodes[x.node]
+		for _, out := range n.Out {
+			for _, i := range out {
+				e := &w.l.Edges[i]
+				d := x.dist + w.weight[i]
+				if !e.Inside || w.weight[i] < 0 || d >= limit || w.dist[e.Dst] >= 0 && w.dist[e.Dst] <= d {
+					continue
+				}
+				if w.dist[e.Dst] < 0 {
+					w.reached = append(w.reached, e.Dst)
+				}
+				w.dist[e.Dst] = d
+				heap.Push(&w.heap, way{d, e.Dst})
+			}
+		}
+	}
+	for _, v := range w.reached {
+		w.dist[v] = -1
+	}
+	return found
+}
