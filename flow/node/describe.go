@@ -30,7 +30,7 @@ func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 	}
 	spec := &graph.Spec{
 		Ins: typ.Ins, Outs: typ.Outs, SourceNum: 1, SourceDen: 1,
-		Adjoint: typ.Adjoint, Dynamic: typ.Dynamic,
+		Adjoint: typ.Adjoint, Dynamic: typ.Dynamic, Jacobian: typ.Jacobian,
 		Shapes: func(in []graph.Shape) ([]graph.Shape, error) {
 			out := make([]graph.Shape, len(typ.Outs))
 			for i := range out {

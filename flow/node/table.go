@@ -17,6 +17,7 @@ type Type struct {
 	Tables    []Default                // parameters with a shape of their own
 	Settings  []Setting                // in the order in which they are checked
 	Adjoint   bool                     // has a backward mode
+	Jacobian  graph.Jacobian           // class of the derivative by the inputs
 	Dynamic   bool                     // may give out fewer tokens than it takes
 	// Refine completes the description of one node: ports, rates and shapes that
 	// depend on settings. Nil: tokens of one frame, and outputs shaped like the

@@ -1,0 +1,194 @@
+package biquad
+
+import (
+	"math"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/dsp"
+)
+
+// Types is the table of this package.
+func Types() node.Table {
+	return node.Table{{
+		Name: "Biquad", Doc: "second-order filter, direct form II transposed, designed in float64",
+		Ins: []string{"in"}, Outs: []string{"out"}, Settings: []node.Setting{{Name: "kind", Among: kinds}},
+		FramedOf: func(s node.Settings) []node.Default {
+			if s.Word("kind") == "coefficients" {
+				return []node.Default{{Name: "b0", Value: 1}, {Name: "b1"}, {Name: "b2"}, {Name: "a1"}, {Name: "a2"}}
+			}
+			return []node.Default{{Name: "f0", Value: 1000}, {Name: "q", Value: math.Sqrt(.5)}, {Name: "gain_db"}}
+		},
+		Adjoint: true, Jacobian: graph.Toeplitz, New32: newFilter[float32], New64: newFilter[float64],
+	}}
+}
+
+// A filter is a Biquad. Rows with constant parameters are a bank's; when a
+// parameter has a value for every frame, coefficients are designed frame by
+// frame and rows go one by one.
+type filter[F node.Float] struct {
+	node.Reporter
+	kind       string
+	sampleRate float64
+	channels   int
+	params     int // before thermo.heat
+
+	bank  *dsp.Bank[F]
+	first int          // this node's first row in the bank
+	own   *dsp.Bank[F] // a bank of this node alone
+	tuned [][5]F       // parameters for which rows were designed
+	ready bool
+
+	// For frames with coefficients of their own.
+	coef   dsp.Framed[F] // of one row, of a call
+	lambda [][2]F
+
+	// For backward sweeps.
+	sums  [][5]float64 // gradients of constant coefficients before the last reset
+	waste []F          // the input's gradient when nobody wants it
+	t     []F          // gradients of the state in one row of a call
+}
+
+func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
+	rows := cfg.Node.Rows.B * cfg.Node.Rows.C
+	f := &filter[F]{
+		Reporter: node.NewReporter(cfg, 0), kind: cfg.Settings.Word("kind"), sampleRate: cfg.SampleRate,
+		channels: cfg.Node.Rows.C, params: len(cfg.Node.Spec.Params) - 1,
+		own: dsp.NewBank[F](rows), tuned: make([][5]F, rows),
+	}
+	f.bank = f.own
+	n := cfg.MaxTokens
+	scratch := make([]F, 5*n)
+	f.coef = dsp.Framed[F]{B0: scratch[:n], C1: scratch[n : 2*n], C2: scratch[2*n : 3*n], A1: scratch[3*n : 4*n], A2: scratch[4*n:]}
+	if cfg.Training {
+		f.lambda, f.sums, f.waste, f.t = make([][2]F, rows), make([][5]float64, rows), make([]F, rows*n), make([]F, n+2)
+	}
+	return f, nil
+}
+
+// framed reports whether some parameter has a value for every frame.
+func (f *filter[F]) framed(p []node.Param[F]) bool {
+	for i := range f.params {
+		if p[i].Framed {
+			return true
+		}
+	}
+	return false
+}
+
+// tune designs the rows whose constant parameters are not those of the last
+// call.
+func (f *filter[F]) tune(p []node.Param[F]) {
+	for r := range f.tuned {
+		var v [5]F
+		for k := range f.params {
+			v[k] = p[k].At(r, f.channels)
+		}
+		if f.ready && v == f.tuned[r] {
+			continue
+		}
+		f.tuned[r] = v
+		c := f.coefficients(v)
+		f.own.Set(r, c)
+		f.bank.Set(f.first+r, c)
+	}
+	f.ready = true
+}
+
+// coefficients designs one filter.
+func (f *filter[F]) coefficients(v [5]F) dsp.Coefficients {
+	if f.params == 5 {
+		return dsp.Coefficients{B0: float64(v[0]), B1: float64(v[1]), B2: float64(v[2]), A1: float64(v[3]), A2: float64(v[4])}
+	}
+	return design(f.kind, response{float64(v[0]), float64(v[1]), float64(v[2])}, f.sampleRate)
+}
+
+func (f *filter[F]) Forward(c *node.Call[F]) graph.Code {
+	if f.framed(c.Param) {
+		f.forwardFramed(c)
+	} else {
+		f.tune(c.Param)
+		f.fetch()
+		f.own.Forward(c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens)
+		f.put()
+	}
+	node.Report(f.Reporter, c)
+	return graph.Success
+}
+
+// fetch and put take the states out of a bank shared with others and back.
+func (f *filter[F]) fetch() {
+	if f.bank != f.own {
+		for r := range f.tuned {
+			f.own.SetState(r, f.bank.State(f.first+r))
+		}
+	}
+}
+
+func (f *filter[F]) put() {
+	if f.bank != f.own {
+		for r := range f.tuned {
+			f.bank.SetState(f.first+r, f.own.State(r))
+		}
+	}
+}
+
+// designFrames fills in the coefficients of every frame of row r.
+func (f *filter[F]) designFrames(p []node.Param[F], r, n int) {
+	for i := range n {
+		b0, c1, c2, a1, a2 := f.coefficients(f.values(p, r, i)).Direct()
+		f.coef.B0[i], f.coef.C1[i], f.coef.C2[i], f.coef.A1[i], f.coef.A2[i] = F(b0), F(c1), F(c2), F(a1), F(a2)
+	}
+}
+
+// values are the parameters of frame i of row r.
+func (f *filter[F]) values(p []node.Param[F], r, i int) (v [5]F) {
+	for k := range f.params {
+		row := p[k].Row(r, f.channels)
+		if p[k].Framed {
+			v[k] = row[i]
+		} else {
+			v[k] = row[0]
+		}
+	}
+	return v
+}
+
+func (f *filter[F]) forwardFramed(c *node.Call[F]) {
+	for r := range f.tuned {
+		f.designFrames(c.Param, r, c.Tokens)
+		s := f.bank.State(f.first + r)
+		f.coef.Forward(c.Out[0].Row(r), c.In[0].Row(r), &s)
+		f.bank.SetState(f.first+r, s)
+	}
+}
+
+func (f *filter[F]) Reset() {
+	for r := range f.tuned {
+		f.bank.SetState(f.first+r, [2]F{})
+	}
+	f.fetch()
+}
+
+func (f *filter[F]) StateBytes() int { return node.FloatBytes[F](2 * len(f.tuned)) }
+
+func (f *filter[F]) Save(dst []byte) int {
+	n := 0
+	for r := range f.tuned {
+		s := f.bank.State(f.first + r)
+		n += node.PutFloats(dst[n:], s[:])
+	}
+	return n
+}
+
+func (f *filter[F]) Load(src []byte) graph.Code {
+	if len(src) != f.StateBytes() {
+		return graph.State
+	}
+	for r := range f.tuned {
+		var s [2]F
+		src = src[node.GetFloats(s[:], src):]
+		f.bank.SetState(f.first+r, s)
+	}
+	return graph.Success
+}
