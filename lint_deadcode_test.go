@@ -40,7 +40,7 @@ var publicAPI = map[string]bool{
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
 	"flow/audio": true,
 
-	"flow/node/nodetest": true,
+	"flow/node/nodetest": true, "flow/node/biquad": true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

@@ -2,6 +2,7 @@
 //
 //	package            types
 //	flow/node/basic    Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
+//	flow/node/biquad   Biquad
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].

@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/node"
 	"atenia/flow/node/basic"
+	"atenia/flow/node/biquad"
 )
 
 // Types returns the table of all shipped types. It is a [graph.Catalog]; append
@@ -13,7 +14,8 @@ import (
 // [graph.Catalog]: https://pkg.go.dev/atenia/flow/graph#Catalog
 func Types() node.Table {
 	return slices.Concat(
-		basic.Types(), // endpoints, gains, channels
+		basic.Types(),  // endpoints, gains, channels
+		biquad.Types(), // the second-order filter
 	)
 }
 
