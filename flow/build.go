@@ -41,6 +41,9 @@ func (s *Session[F]) build() error {
 	s.order = make([]*process[F], len(l.Order))
 	for i, v := range l.Order {
 		s.order[i] = s.procs[v]
+		if s.procs[v].probe() {
+			s.probes = append(s.probes, s.procs[v])
+		}
 	}
 	if s.opt.Schedule != 0 {
 		s.dice = rand.New(rand.NewPCG(s.opt.Schedule, 0))
@@ -122,7 +125,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 	for i, r := range p.mods {
 		e := &s.link.Edges[p.Mods[i]]
 		p.params[e.Param].mods = append(p.params[e.Param].mods,
-			modulation[F]{reader: r, mul: e.Mode == "mul", scale: F(e.Scale), channel: e.Channel})
+			modulation[F]{reader: r, from: r.in, mul: e.Mode == "mul", scale: F(e.Scale), channel: e.Channel})
 	}
 	for _, r := range p.mods {
 		p.sources = append(p.sources, r.in)

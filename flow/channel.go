@@ -25,6 +25,7 @@ type channel[F node.Float] struct {
 	made   int64 // frames that came out of the node; more than wrote by what was trimmed
 
 	readers []*reader[F]
+	kept    bool // in the static path some reader takes from the ring
 }
 
 // oldest is the first frame that some reader may still ask for.
@@ -71,6 +72,15 @@ func (c *channel[F]) store(skip, n, stride int) {
 		}
 	}
 	c.wrote += int64(n - skip)
+}
+
+// silence makes zeros of the last n frames in the ring.
+func (c *channel[F]) silence(n int) {
+	for f := max(0, c.wrote-int64(min(n, c.size))); f < c.wrote; f++ {
+		for r := range c.rows {
+			c.ring[r*c.size+int(f)&(c.size-1)] = 0
+		}
+	}
 }
 
 // A reader is one edge: a place in a channel, and the frames taken from there

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -40,21 +41,39 @@ var scanNames = []string{"sinks", "off", "all"}
 // String returns the name of the place.
 func (s Scan) String() string { return scanNames[s] }
 
+// A Kind says what an event is about.
+type Kind int32
+
+// The kinds of events.
+const (
+	Failed        Kind = iota // the node returned an error
+	NotFinite                 // a NaN or an infinity was found
+	UnderDeclared             // the node is later than it declares; once a node
+)
+
+var kindNames = []string{"failed", "not finite", "under-declared delay"}
+
+// String returns the kind in words.
+func (k Kind) String() string { return kindNames[k] }
+
 // An Event is something that went wrong with one node in one block.
 type Event struct {
 	Block int64
-	Node  int // index in the plan
-	Port  int // output
-	Frame int64
-	Code  graph.Code
+	Frame int64 // of the output, counted from the stream's start
+	Node  int   // index in the plan
+	Port  int   // output
+	Kind  Kind
+	Code  graph.Code // what the node returned, Numeric when the host found it
 }
 
 // eventsKept is how many events wait to be read; later ones are counted.
 const eventsKept = 256
 
 // faults are the events that nobody has read yet. Writing one stores no
-// pointer.
+// pointer. Nodes of one block may run in any order on any thread, so each
+// process keeps the event of the block, and they are collected by process.
 type faults struct {
+	any     atomic.Bool // some process has one
 	ring    [eventsKept]Event
 	n, read int64
 	lost    int64
@@ -67,6 +86,32 @@ func (f *faults) add(e Event) {
 	}
 	f.ring[f.n%eventsKept] = e
 	f.n++
+}
+
+// fault keeps an event of a process until the block ends; of several the first.
+func (s *Session[F]) fault(p *process[F], e Event) {
+	if !p.faulty {
+		e.Block, e.Node = s.block, p.Index
+		p.fault, p.faulty = e, true
+		s.faults.any.Store(true)
+	}
+}
+
+// collect moves the events of a block to those that wait to be read, and
+// returns the code with which the block ends.
+func (s *Session[F]) collect() graph.Code {
+	code := graph.Success
+	for _, p := range s.procs {
+		if p.faulty {
+			s.faults.add(p.fault)
+			if p.fault.Kind == Failed && s.opt.Policy == Stop {
+				code = min(code, p.fault.Code)
+			}
+			p.faulty = false
+		}
+	}
+	s.faults.any.Store(false)
+	return code
 }
 
 // Events yields the events since it was last called, oldest first.
@@ -133,20 +178,18 @@ func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) grap
 	case code > 0:
 		code = graph.Fail
 	}
-	s.faults.add(Event{Block: s.block, Node: p.Index, Frame: c.Frame0, Code: code})
+	s.fault(p, Event{Frame: c.Frame0, Kind: Failed, Code: code})
 	for i := range c.Out {
 		silence(&c.Out[i])
 	}
 	if code == graph.Numeric {
 		p.inst.Reset()
 	}
-	switch s.opt.Policy {
-	case Stop:
+	if s.opt.Policy == Bypass && len(c.In) > 0 && len(c.Out) > 0 && fit(&c.In[0], &c.Out[0]) {
+		copy(c.Out[0].Data[:size(&c.Out[0])], c.In[0].Data)
+	}
+	if s.opt.Policy == Stop {
 		return code
-	case Bypass:
-		if len(c.In) > 0 && len(c.Out) > 0 && fit(&c.In[0], &c.Out[0]) {
-			copy(c.Out[0].Data[:size(&c.Out[0])], c.In[0].Data)
-		}
 	}
 	return graph.Success
 }
@@ -165,9 +208,47 @@ func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 		if k < 0 {
 			continue
 		}
-		s.faults.add(Event{Block: s.block, Node: p.Index, Port: i, Frame: c.Frame0*int64(p.Spec.Prod[i]) + int64(k%o.N), Code: graph.Numeric})
+		s.fault(p, Event{Port: i, Frame: c.Frame0*int64(p.Spec.Prod[i]) + int64(k%o.N), Kind: NotFinite, Code: graph.Numeric})
 		silence(o)
 		p.inst.Reset()
+	}
+}
+
+// sinks looks at what probes took in this block. When there is a NaN or an
+// infinity, the probe gets zeros, and everything before it whose output is not
+// finite starts anew; the event names the first of them.
+func (s *Session[F]) sinks() {
+	for _, p := range s.probes {
+		t := s.taken(p)
+		k := odd(t.Data[:size(&t)])
+		if k < 0 {
+			continue
+		}
+		s.settle()
+		silence(&t)
+		s.faults.any.Store(true)
+		found := false
+		for _, q := range s.order {
+			for i := range q.call.Out {
+				o := q.call.Out[i]
+				j := odd(o.Data[:size(&o)])
+				if j < 0 {
+					continue
+				}
+				if !found {
+					found = true
+					s.fault(q, Event{Port: i, Frame: q.out[i].made - int64(o.N) + int64(j%o.N), Kind: NotFinite, Code: graph.Numeric})
+				}
+				q.out[i].silence(o.N)
+				silence(&o)
+				if q.inst != nil {
+					q.inst.Reset()
+				}
+			}
+		}
+		if !found {
+			s.fault(p, Event{Frame: p.n0 - int64(t.N) + int64(k%t.N), Kind: NotFinite, Code: graph.Numeric})
+		}
 	}
 }
 

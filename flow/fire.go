@@ -67,7 +67,7 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 // call runs the node on t tokens that lie ready.
 func (s *Session[F]) call(p *process[F], t int) graph.Code {
 	c := &p.call
-	c.Frame0, c.Tokens, c.Produced, c.Heat, c.Delay = p.n0, t, t, 0, 0
+	c.Tokens = t
 	for i, r := range p.in {
 		c.In[i].N = t * r.cons
 	}
@@ -79,23 +79,31 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 	for i := range c.Out {
 		c.Out[i].N = t * p.Spec.Prod[i]
 	}
-	if s.rec != nil {
-		for i := range p.sources {
-			p.sources[i].N = t
-		}
-		s.rec.before(p.Index, p.inst, c, p.sources, int(s.block))
+	if s.rec == nil {
+		return s.forward(p, c, p.n0)
 	}
+	for i := range p.sources {
+		p.sources[i].N = t
+	}
+	c.Frame0 = p.n0
+	s.rec.before(p.Index, p.inst, c, p.sources, int(s.block))
+	code := s.forward(p, c, p.n0)
+	s.rec.after(p.Index, c, c.Heat)
+	return code
+}
+
+// forward makes a forward call and counts what it reports.
+func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
+	c.Frame0, c.Produced, c.Heat, c.Delay = n0, c.Tokens, 0, 0
 	code := graph.Success
 	if p.inst != nil {
 		code = s.judge(p, c, p.inst.Forward(c))
 	}
-	heat := c.Heat
 	if !p.SupportsV2 || p.inst == nil {
-		heat = joules(c)
+		c.Heat = joules(c)
+	} else if c.Delay > p.DeclaredDelay && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
+		s.fault(p, Event{Node: p.Index, Frame: c.Frame0, Kind: UnderDeclared})
 	}
-	s.meter.Add(p.Index, Forward, heat)
-	if s.rec != nil {
-		s.rec.after(p.Index, c, heat)
-	}
+	s.meter.Add(p.Index, Forward, c.Heat)
 	return code
 }

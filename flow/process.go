@@ -27,6 +27,9 @@ type process[F node.Float] struct {
 	left  int   // tokens still to fire in this block
 	first int64 // block of the first firing, -1 before it
 	ended bool  // the node said so
+
+	fault  Event // of this block
+	faulty bool
 }
 
 // A wait is a barrier's control edge: a cursor of its own over a data edge.
@@ -57,6 +60,7 @@ type modulation[F node.Float] struct {
 	mul     bool
 	scale   F
 	channel int // of the source; -1: follows the parameter's, the last one repeats
+	from    node.Tensor[F]
 }
 
 // source is the channel of the source that goes to channel c.
@@ -64,7 +68,7 @@ func (m *modulation[F]) source(c int) int {
 	if m.channel >= 0 {
 		return m.channel
 	}
-	return min(c, m.in.C-1)
+	return min(c, m.from.C-1)
 }
 
 // fill puts the values of tokens [n0, n0+t) together in dst: value n mod N of
@@ -93,7 +97,7 @@ func (p *param[F]) fill(dst *node.Param[F], n0 int64, t int) {
 
 // apply modulates one row of values.
 func (m *modulation[F]) apply(y []F, b, c int) {
-	x := m.in.Data[(min(b, m.in.B-1)*m.in.C+m.source(c))*len(y):][:len(y)]
+	x := m.from.Data[(min(b, m.from.B-1)*m.from.C+m.source(c))*len(y):][:len(y)]
 	if m.mul {
 		for i, v := range x {
 			y[i] *= v * m.scale

@@ -25,7 +25,8 @@ func (s *Session[F]) rehearse() error {
 		longest += int64(p.trimmed/max(1, p.Tokens)) + 1
 	}
 	all := s.channels()
-	for k := int64(0); k < longest; k++ {
+	whole := false
+	for k := int64(0); k < longest && !whole; k++ {
 		s.static.order, s.static.noting = s.static.order[:0], true
 		s.rounds(s.order)
 		for _, c := range all {
@@ -34,14 +35,15 @@ func (s *Session[F]) rehearse() error {
 				return err
 			}
 		}
-		if !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 }) {
-			break
-		}
+		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
 	for _, c := range all {
 		c.resize(c.most + c.frames)
 	}
 	s.dry, s.static.noting = false, false
+	if whole && s.dice == nil && !s.opt.DisableStatic {
+		s.compile()
+	}
 	s.rewind()
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
+	"atenia/internal/pool"
 )
 
 // Options of a session. The zero value is ready to use.
@@ -28,6 +29,8 @@ type Options struct {
 	Policy Policy
 	// Scan says where NaN and infinities are looked for.
 	Scan Scan
+
+	eager bool // use threads however little there is to do
 }
 
 func (o *Options) defaults() {
@@ -63,6 +66,10 @@ type Session[F node.Float] struct {
 	draining bool
 	dry      bool // counts are moved, data is not
 	stopped  graph.Code
+
+	probes []*process[F]
+	groups []Group
+	pool   *pool.Pool // nil: one thread
 }
 
 // New links a plan and makes everything that running it needs.
@@ -127,10 +134,10 @@ func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 
 // taken is what a probe took in the last block.
 func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
-	if t, ok := s.static.view(p); ok {
-		return t
-	}
 	t := p.in[0].in
+	if d, ok := s.static.direct[p.in[0]]; ok && s.static.on && !p.asked {
+		return d
+	}
 	t.N = p.Tokens - p.left
 	return t
 }
@@ -148,7 +155,7 @@ func (s *Session[F]) blockOrDrain() error {
 	if s.stopped != graph.Success {
 		return &RunError{Code: s.stopped, Block: s.block, Text: "stopped by an earlier error"}
 	}
-	if !s.static.on || s.static.partial {
+	if !s.static.on || len(s.static.asked) > 0 {
 		if err := s.reserve(); err != nil {
 			return err
 		}
@@ -170,8 +177,8 @@ func (s *Session[F]) step() graph.Code {
 		return s.steady()
 	}
 	s.turn()
-	code := s.rounds(s.order)
-	s.finish()
+	code := s.end(s.rounds(s.order))
+	s.enter()
 	return code
 }
 
@@ -212,8 +219,8 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 // open, and nodes take what is left. It reports whether anything moved; nothing
 // will after the first time that nothing did.
 func (s *Session[F]) Drain() (bool, error) {
-	s.settle()
-	s.static.on, s.draining = false, true
+	s.leave()
+	s.draining = true
 	before := int64(0)
 	for _, p := range s.procs {
 		before -= p.n0

@@ -5,24 +5,133 @@ import (
 	"atenia/flow/node"
 )
 
-// A static path: see doc.go.
+// A static is the path without questions. A process that fired a whole block
+// finds the same counts at the next block's start, so the same calls follow in
+// the same order for ever; once all of them did, the list of calls that the
+// rehearsal ended with is run instead of asked for. Not in it are processes
+// that may be late for reasons of their own, and those behind them.
 type static[F node.Float] struct {
-	on      bool
-	partial bool // some processes are asked
-	noting  bool
-	order   []visit // of the rehearsal's last block
+	order    []visit                       // of the rehearsal's last block, then without those asked
+	procs    []*process[F]                 // in the list
+	asked    []*process[F]                 // the others, as they are visited
+	list     []func()                      // the calls of a block
+	crews    []crew                        // the same for several threads, nil for one
+	direct   map[*reader[F]]node.Tensor[F] // read where they were written
+	constant []report                      // what calls report that report the same in every block
+	noting   bool
+	ready    bool // there is a list
+	on       bool
+	owed     int64 // blocks since counts were last brought up to date
 }
 
 // A visit is one call within a block.
 type visit struct{ proc, tokens int }
 
+// A report is the heat of a call in every block.
+type report struct {
+	proc   int
+	joules float64
+}
+
 func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit{p.Index, t}) }
 
-func (s *static[F]) view(p *process[F]) (node.Tensor[F], bool) { return node.Tensor[F]{}, false }
+// steady runs a block of the list, then asks those who are to be asked.
+func (s *Session[F]) steady() graph.Code {
+	st := &s.static
+	if st.crews != nil {
+		s.parade()
+	} else {
+		for _, f := range st.list {
+			f()
+		}
+	}
+	st.owed++
+	code := graph.Success
+	if len(st.asked) > 0 {
+		s.turn()
+		code = s.rounds(st.asked)
+	}
+	return s.end(code)
+}
 
-func (s *Session[F]) steady() graph.Code { return graph.Success }
+// end closes a block: sinks are looked at, faults collected.
+func (s *Session[F]) end(code graph.Code) graph.Code {
+	if s.opt.Scan == ScanSinks {
+		s.sinks()
+	}
+	if s.faults.any.Load() {
+		code = min(code, s.collect())
+	}
+	s.block++
+	return code
+}
 
-func (s *Session[F]) settle() {}
+// enter takes the static path if it is there to be taken.
+func (s *Session[F]) enter() {
+	st := &s.static
+	if !st.ready || s.draining || s.rec != nil {
+		return
+	}
+	for _, p := range st.procs {
+		if p.left > 0 {
+			return
+		}
+	}
+	st.on = true
+}
 
-// finish ends a block.
-func (s *Session[F]) finish() { s.block++ }
+// settle brings up to date what the list does not count.
+func (s *Session[F]) settle() {
+	st := &s.static
+	n := st.owed
+	if n == 0 {
+		return
+	}
+	st.owed = 0
+	for _, r := range st.constant {
+		s.meter.repeat(r.proc, Forward, r.joules, n)
+	}
+	for _, p := range st.procs {
+		if !p.live {
+			p.n0 += n * int64(p.Tokens)
+		}
+		for i := range p.waits {
+			w := &p.waits[i]
+			w.cursor += n * (int64(p.Tokens) * w.num / w.den)
+		}
+		for _, r := range p.all {
+			if _, ok := st.direct[r]; ok {
+				r.cursor += n * int64(p.Tokens*r.cons)
+			}
+		}
+		for _, c := range p.out {
+			c.made += n * int64(c.frames)
+			if !c.kept {
+				c.wrote += n * int64(c.frames)
+			}
+		}
+	}
+}
+
+// leave goes back to the dynamic path.
+func (s *Session[F]) leave() {
+	s.settle()
+	s.static.on = false
+}
+
+// record tells rec of every call from now on; nil ends that.
+func (s *Session[F]) record(rec recorder[F]) {
+	s.leave()
+	s.rec = rec
+}
+
+// repeat adds n calls that reported the same.
+func (m *Meter) repeat(node int, mode Mode, joules float64, n int64) {
+	m.Add(node, mode, joules)
+	m.calls[mode][node] += n - 1
+	if joules-joules != 0 {
+		m.ignored[mode][node] += n - 1
+		return
+	}
+	m.heat[mode][node] += joules * float64(n-1)
+}

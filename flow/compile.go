@@ -1,0 +1,196 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+
+	"atenia/flow/node"
+)
+
+// A unit is one call of the static list: what has to be done before it, the
+// call, and what has to be done after.
+type unit[F node.Float] struct {
+	*process[F]
+	tokens  int
+	level   int
+	cohort  int // index into the session's groups
+	bound   *node.Call[F]
+	sources []node.Tensor[F] // what modulates, in the order of Mods
+	needs   []*unit[F]       // calls that come first
+	before  []func()
+	run     func() // nil: nothing but before and after
+	after   []func()
+}
+
+// compile makes the static list from the order of the rehearsal's last block.
+func (s *Session[F]) compile() {
+	st := &s.static
+	st.order = slices.DeleteFunc(st.order, func(v visit) bool { return s.procs[v.proc].asked })
+	for _, p := range s.order {
+		if p.asked {
+			st.asked = append(st.asked, p)
+		} else {
+			st.procs = append(st.procs, p)
+		}
+	}
+	st.direct = s.directs()
+	units := make([]*unit[F], len(st.order))
+	for i, v := range st.order {
+		units[i] = s.unit(s.procs[v.proc], v.tokens)
+	}
+	s.needs(units)
+	s.cohorts(units)
+	align(units, len(s.groups))
+	slices.SortStableFunc(units, func(a, b *unit[F]) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.cohort, b.cohort))
+	})
+	teams := s.fuse(units)
+	for _, t := range teams {
+		st.list = append(st.list, t.list...)
+	}
+	s.muster(teams)
+	st.ready = true
+}
+
+// directs finds the readers that take each block where it was written: nothing
+// waits on their edges between blocks, and both ends fire whole blocks.
+func (s *Session[F]) directs() map[*reader[F]]node.Tensor[F] {
+	calls := make([]int, len(s.procs))
+	for _, v := range s.static.order {
+		calls[v.proc]++
+	}
+	d := map[*reader[F]]node.Tensor[F]{}
+	for _, r := range s.readers {
+		src, dst := r.edge.Src, r.edge.Dst
+		if !s.procs[dst].asked && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote {
+			t := r.from.block
+			t.N = r.from.frames
+			d[r] = t
+		} else if !s.procs[src].asked {
+			r.from.kept = true
+		}
+	}
+	return d
+}
+
+// unit binds one call.
+func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
+	u := &unit[F]{process: p, tokens: t}
+	b := &node.Call[F]{Tokens: t, Produced: t, Out: slices.Clone(p.call.Out), Param: slices.Clone(p.call.Param)}
+	u.bound = b
+	for i := range b.Out {
+		b.Out[i].N = t * p.Spec.Prod[i]
+	}
+	for _, r := range p.all {
+		x, ok := s.static.direct[r]
+		if !ok {
+			x = r.in
+			x.N = t * r.cons
+			u.before = append(u.before, func() { r.take(x.Data, x.N, x.N) })
+		}
+		if len(b.In) < len(p.in) {
+			b.In = append(b.In, x)
+		} else {
+			u.sources = append(u.sources, x)
+		}
+	}
+	steady := s.bindParams(u)
+	u.run = s.bindCall(u, steady)
+	for _, c := range p.out {
+		if c.kept {
+			n := t * c.frames / p.Tokens
+			u.after = append(u.after, func() { c.store(0, n, n) })
+		}
+	}
+	if p.live {
+		u.after = append(u.after, func() { p.n0 += int64(t) })
+	}
+	return u
+}
+
+// bindParams binds the parameters of a call and reports whether its heat is the
+// same in every block.
+func (s *Session[F]) bindParams(u *unit[F]) bool {
+	p, t, steady := u.process, u.tokens, true
+	for i := range p.params {
+		pm, at := &p.params[i], &u.bound.Param[i]
+		switch {
+		case !pm.filled:
+			continue
+		case len(pm.mods) == 0 && t == p.Tokens && p.n0%int64(pm.value.N) == 0:
+			at.Tensor = pm.value
+			continue
+		}
+		at.N = t
+		p.live = true
+		steady = steady && i < len(p.params)-1
+		own := *pm
+		own.mods = slices.Clone(pm.mods)
+		for k := range own.mods {
+			own.mods[k].from = u.sources[slices.Index(p.mods, own.mods[k].reader)]
+		}
+		u.before = append(u.before, func() { own.fill(at, p.n0, t) })
+	}
+	return steady
+}
+
+// bindCall returns the call itself. A node that offers a closure cannot fail.
+func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
+	p, c := u.process, u.bound
+	binder, ok := p.inst.(node.Binder[F])
+	switch {
+	case ok:
+		f := binder.Bind(c)
+		s.heats(u, steady)
+		if s.opt.Scan != ScanAll {
+			return f
+		}
+		return func() {
+			f()
+			s.scan(p, c)
+		}
+	case p.inst == nil:
+		s.heats(u, steady)
+		return nil
+	}
+	p.live = true
+	return func() { s.forward(p, c, p.n0) }
+}
+
+// heats has the heat of a call counted: once for all blocks when it stays.
+func (s *Session[F]) heats(u *unit[F], steady bool) {
+	p, c := u.process, u.bound
+	heat := func() float64 {
+		if p.SupportsV2 && p.inst != nil {
+			return c.Heat
+		}
+		return joules(c)
+	}
+	if steady {
+		s.static.constant = append(s.static.constant, report{p.Index, heat()})
+		return
+	}
+	u.after = append(u.after, func() { s.meter.Add(p.Index, Forward, heat()) })
+}
+
+// needs finds for each call those before it in the recorded order that it must
+// follow: its own process's, those that feed it, and contributors to its
+// barriers.
+func (s *Session[F]) needs(units []*unit[F]) {
+	last := make([]*unit[F], len(s.procs))
+	for _, u := range units {
+		behind := func(v int) {
+			if last[v] != nil {
+				u.needs = append(u.needs, last[v])
+			}
+		}
+		behind(u.Index)
+		for _, r := range u.all {
+			behind(r.edge.Src)
+		}
+		for i := range u.waits {
+			behind(u.waits[i].on.edge.Src)
+		}
+		last[u.Index] = u
+	}
+}
