@@ -95,8 +95,7 @@ nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
-flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/pool
-flow/internal/*:     flow/graph flow/node
+flow:                flow/* flow/node/shipped internal/dsp internal/pool
 flow/graph:
 flow/arena:          internal/invariant
 flow/mel:            internal/dsp/fft
@@ -104,6 +103,9 @@ flow/rt:             flow/graph internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
 flow/node:           flow/graph
 flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*
+flow/node/filter:    flow/graph flow/node flow/node/rowwise internal/dsp internal/dsp/fft
+flow/node/dynamics:  flow/graph flow/node flow/node/rowwise
+flow/node/source:    flow/graph flow/node flow/node/rowwise
 flow/node/shipped:   flow/node flow/node/*
 grad/optim: internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad
@@ -122,8 +124,6 @@ internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 flow/audio:          internal/durable
-flow/draw:           flow/graph
-flow/observe:        flow tier/lane tier/trace
 internal/gen/*:      tensor plan
 internal/gen/story:  internal/story
 internal/gen/quality: . internal/story

@@ -6,6 +6,9 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/basic"
 	"atenia/flow/node/biquad"
+	"atenia/flow/node/dynamics"
+	"atenia/flow/node/filter"
+	"atenia/flow/node/source"
 )
 
 // Types returns the table of all shipped types. It is a [graph.Catalog]; append
@@ -14,8 +17,11 @@ import (
 // [graph.Catalog]: https://pkg.go.dev/atenia/flow/graph#Catalog
 func Types() node.Table {
 	return slices.Concat(
-		basic.Types(),  // endpoints, gains, channels
-		biquad.Types(), // the second-order filter
+		basic.Types(),    // endpoints, gains, channels
+		biquad.Types(),   // the second-order filter
+		filter.Types(),   // other filters, taps
+		dynamics.Types(), // followers, gains by level, waveshapers
+		source.Types(),   // slow waves, noise
 	)
 }
 

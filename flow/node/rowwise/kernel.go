@@ -1,0 +1,161 @@
+package rowwise
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Kernel is the arithmetic of one row. The same code runs whatever the cuts,
+// so its results do not depend on them.
+type Kernel[F node.Float] interface {
+	// States is how many numbers a row carries from frame to frame.
+	States() int
+	// Forward computes row r of the call; s is the row's state, zero before the
+	// first frame.
+	Forward(c *node.Call[F], r int, s []F)
+}
+
+// A Transposed kernel has a backward mode.
+type Transposed[F node.Float] interface {
+	Kernel[F]
+	// Scratch is how many rows of MaxTokens and States numbers Backward uses.
+	Scratch() int
+	// Backward writes w.DX and every row of w.DP.
+	Backward(b *node.Back[F], r int, w *Work[F])
+}
+
+// A Work is what the backward call of one row works with.
+type Work[F node.Float] struct {
+	S  []F   // the state before the call; may be overwritten
+	L  []F   // the gradient at the state after the call, to be that before it
+	DX []F   // [Tokens] the gradient of the input
+	DP [][]F // [parameter][Tokens] the gradients of the parameters
+	T  [][]F // [Scratch][MaxTokens+States]
+}
+
+// Values are a parameter's values over the frames of a call: frame i has
+// Row[i*Step].
+type Values[F node.Float] struct {
+	Row  []F
+	Step int
+}
+
+// Of returns the values of parameter k in row r of a node with that many
+// channels.
+func Of[F node.Float](c *node.Call[F], k, r, channels int) Values[F] {
+	p := &c.Param[k]
+	v := Values[F]{Row: p.Row(r, channels)}
+	if p.Framed {
+		v.Step = 1
+	}
+	return v
+}
+
+// At is the value of frame i.
+func (v Values[F]) At(i int) F { return v.Row[i*v.Step] }
+
+// New makes a node of a kernel. Its outputs are delay frames late within the
+// stream. Nodes whose type has an adjoint take a [Transposed] kernel.
+func New[F node.Float](cfg node.Config, k Kernel[F], delay int) node.Instance[F] {
+	shape := cfg.Node.Rows
+	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}
+	n.state = make([]F, n.count*n.states)
+	t, ok := k.(Transposed[F])
+	if !ok {
+		return n
+	}
+	a := &adjoint[F]{rows: n, kernel: t}
+	if cfg.Training {
+		a.lambda, a.state0 = make([]F, len(n.state)), make([]F, len(n.state))
+		a.work.DP = block[F](len(cfg.Node.Spec.Params)-1, cfg.MaxTokens)
+		a.work.T = block[F](t.Scratch(), cfg.MaxTokens+n.states)
+		a.dx = make([]F, cfg.MaxTokens)
+	}
+	return a
+}
+
+func block[F node.Float](rows, n int) [][]F {
+	b := make([][]F, rows)
+	for i := range b {
+		b[i] = make([]F, n)
+	}
+	return b
+}
+
+type rows[F node.Float] struct {
+	node.Reporter
+	kernel        Kernel[F]
+	states, count int
+	state         []F // [count, states]
+}
+
+func (n *rows[F]) Forward(c *node.Call[F]) graph.Code {
+	for r := range n.count {
+		if c.Tokens == 0 { // the end of a stream may be an empty call
+			break
+		}
+		n.kernel.Forward(c, r, n.state[r*n.states:][:n.states:n.states])
+	}
+	node.Report(n.Reporter, c)
+	return graph.Success
+}
+
+func (n *rows[F]) Reset()                     { clear(n.state) }
+func (n *rows[F]) StateBytes() int            { return node.FloatBytes[F](len(n.state)) }
+func (n *rows[F]) Save(dst []byte) int        { return node.PutFloats(dst, n.state) }
+func (n *rows[F]) Load(src []byte) graph.Code { return Take(n.state, src) }
+
+// Take fills x with the numbers of a snapshot, State when there are not as many.
+func Take[F node.Float](x []F, src []byte) graph.Code {
+	if len(src) != node.FloatBytes[F](len(x)) {
+		return graph.State
+	}
+	node.GetFloats(x, src)
+	return graph.Success
+}
+
+type adjoint[F node.Float] struct {
+	*rows[F]
+	kernel         Transposed[F]
+	lambda, state0 []F // [count, states]
+	dx             []F
+	work           Work[F]
+}
+
+func (a *adjoint[F]) Needs() node.Needs {
+	if a.states == 0 {
+		return node.NeedX
+	}
+	return node.NeedX | node.NeedS0
+}
+
+func (a *adjoint[F]) ResetAdjoint()                  { clear(a.lambda) }
+func (a *adjoint[F]) FinishAdjoint(p []node.Grad[F]) {}
+
+func (a *adjoint[F]) Backward(b *node.Back[F]) graph.Code {
+	if code := Take(a.state0, b.State0); code != graph.Success {
+		return code
+	}
+	for r := range a.count {
+		if b.Tokens == 0 {
+			break
+		}
+		w := &a.work
+		w.S, w.L = a.state0[r*a.states:][:a.states], a.lambda[r*a.states:][:a.states]
+		w.DX = a.dx[:b.Tokens]
+		if len(b.DIn) > 0 && b.DIn[0].Data != nil {
+			w.DX = b.DIn[0].Row(r)
+		}
+		a.kernel.Backward(b, r, w)
+		for k, d := range w.DP {
+			switch want := &b.DParam[k]; {
+			case want.Framed.Data != nil:
+				copy(want.Framed.Row(r), d[:b.Tokens])
+			case want.Sum != nil:
+				want.Sum[r] = node.SumBack(want.Sum[r], d[:b.Tokens])
+			}
+		}
+	}
+	node.Report(a.Reporter, &b.Call)
+	return graph.Success
+}
