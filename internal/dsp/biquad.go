@@ -41,8 +41,7 @@ type group[F Float] struct {
 type pointers[F Float] [laneRows]*F
 
 // A Bank filters rows, each with coefficients and a state of its own. Rows
-// are done 16 at a time: a group that has fewer repeats its first row in the
-// lanes left over.
+// are done 16 at a time.
 type Bank[F Float] struct {
 	groups []group[F]
 	rows   int
@@ -62,13 +61,17 @@ func (b *Bank[F]) in(i int) int { return min(laneRows, b.rows-i*laneRows) }
 // at returns the group of a row and its lane.
 func (b *Bank[F]) at(row int) (*group[F], int) { return &b.groups[row/laneRows], row % laneRows }
 
-// lanesOf are the lanes that hold a row: its own, and those left over if it is
-// the first of its group.
+// repeated is the lane whose row the lanes left over in a group repeat, so that
+// they write what is written anyway: the first of the last eight that are
+// used, since registers of eight lanes read all before they write.
+func repeated(used int) int { return (used - 1) &^ 7 }
+
+// put sets the lanes that hold a row: its own, and those left over.
 func (b *Bank[F]) put(row int, set func(g *group[F], lane int)) {
 	g, lane := b.at(row)
 	set(g, lane)
-	if lane == 0 {
-		for l := b.in(row / laneRows); l < laneRows; l++ {
+	if used := b.in(row / laneRows); lane == repeated(used) {
+		for l := used; l < laneRows; l++ {
 			set(g, l)
 		}
 	}
@@ -157,11 +160,11 @@ func (b *Bank[F]) Run(n int) {
 // strided sets the pointers of rows that are stride frames apart.
 func (p *pointers[F]) strided(x []F, stride, rows int) {
 	for l := range p {
-		at := 0
-		if l < rows {
-			at = l * stride
+		at := l
+		if l >= rows {
+			at = repeated(rows)
 		}
-		p[l] = &x[at]
+		p[l] = &x[at*stride]
 	}
 }
 
@@ -173,14 +176,11 @@ func (g *group[F]) forward(y, x *pointers[F], used, n int) {
 	if done == n {
 		return
 	}
-	for l := range laneRows {
-		from := l
-		if l >= used {
-			from = 0
-			g.state[0][l], g.state[1][l] = g.state[0][0], g.state[1][0]
-			continue
-		}
-		g.forwardGeneric(from, unsafe.Slice(y[l], n)[done:], unsafe.Slice(x[l], n)[done:])
+	for l := range used {
+		g.forwardGeneric(l, unsafe.Slice(y[l], n)[done:], unsafe.Slice(x[l], n)[done:])
+	}
+	for l := used; l < laneRows; l++ {
+		g.state[0][l], g.state[1][l] = g.state[0][repeated(used)], g.state[1][repeated(used)]
 	}
 }
 

@@ -53,6 +53,9 @@ func (g *group[F]) backward(p *[4]pointers[F], sums bool, used, n int, frame0 in
 
 // flush moves the sums.
 func (g *group[F]) flush() {
+	if single[F]() && flush32((*group[float32])(unsafe.Pointer(g))) {
+		return
+	}
 	for k := range g.part {
 		for l, v := range &g.part[k] {
 			g.sum[k][l] += float64(v)
@@ -78,7 +81,7 @@ func (g *group[F]) segment(p *[4]pointers[F], sums bool, used, start, end int) {
 		}
 	}
 	for l := used; l < laneRows; l++ {
-		g.adjoint[0][l], g.adjoint[1][l] = g.adjoint[0][0], g.adjoint[1][0]
+		g.adjoint[0][l], g.adjoint[1][l] = g.adjoint[0][repeated(used)], g.adjoint[1][repeated(used)]
 	}
 	if whole > 0 {
 		backward32((*group[float32])(unsafe.Pointer(g)), (*[4]pointers[float32])(unsafe.Pointer(p)), sums, used, start, whole)

@@ -1,3 +1,5 @@
+//go:build !amd64 || noasm
+
 package dsp
 
 import "atenia/internal/kernel/exact"
@@ -32,3 +34,5 @@ func forward32(_ *group[float32], _, _ *pointers[float32], _, _ int) int { retur
 func backwardFrames32(int) int { return 0 }
 
 func backward32(_ *group[float32], _ *[4]pointers[float32], _ bool, _, _, _ int) {}
+
+func flush32(*group[float32]) bool { return false }

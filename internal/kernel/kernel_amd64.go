@@ -39,6 +39,10 @@ func available() []string {
 	return v
 }
 
+// Lanes is how many float32 values the registers of the variant in use hold: 16,
+// 8, or 0 for the portable one. It is for other packages' assembly.
+func Lanes() int { return 8 * int(level.Load()) }
+
 // whole returns how many of n values, in groups of k, a power of two, are for
 // assembly.
 func whole(n, k int) int {

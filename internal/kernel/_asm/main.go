@@ -62,6 +62,7 @@ var families = map[string]func(isa){
 		weightedRows(i)
 	},
 	"dense": denseFunctions,
+	"dsp":   dspFunctions,
 	"vector": func(i isa) {
 		activations(i)
 		maximum(i)
@@ -74,7 +75,7 @@ var families = map[string]func(isa){
 }
 
 func main() {
-	family := flag.String("family", "", "which functions: float, int, packed, attention, vector or dense")
+	family := flag.String("family", "", "which functions: float, int, packed, attention, vector, dense or dsp")
 	choice := flag.String("dispatch", "", "the Go file to write that chooses assembly by type")
 	flag.Parse()
 	if *choice != "" {
@@ -83,7 +84,7 @@ func main() {
 	}
 	emit := families[*family]
 	if emit == nil {
-		log.Fatalf("family %q: want float, int, packed, attention, vector or dense", *family)
+		log.Fatalf("family %q: want float, int, packed, attention, vector, dense or dsp", *family)
 	}
 	ConstraintExpr("!noasm")
 	for _, i := range []isa{avx2, avx512} {
