@@ -8,11 +8,12 @@ import (
 // A recorder is told of every call of a node. While there is one, every process
 // goes the dynamic path. Tensors are overwritten by the node's next call.
 type recorder[F node.Float] interface {
-	// before comes when inputs, parameters and the frames that modulate them,
+	Begin() // a block begins
+	// Before comes when inputs, parameters and the frames that modulate them,
 	// in the order of Mods, lie ready. The cursor of an edge is then Frame0
 	// times the frames a token.
-	before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int)
-	after(v int, c *node.Call[F], heat float64)
+	Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int)
+	After(v int, c *node.Call[F], heat float64)
 }
 
 // fire calls a process for t tokens: frames come from the rings, parameters are
@@ -86,9 +87,9 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 		p.sources[i].N = t
 	}
 	c.Frame0 = p.n0
-	s.rec.before(p.Index, p.inst, c, p.sources, int(s.block))
+	s.rec.Before(p.Index, p.inst, c, p.sources, int(s.block))
 	code := s.forward(p, c, p.n0)
-	s.rec.after(p.Index, c, c.Heat)
+	s.rec.After(p.Index, c, c.Heat)
 	return code
 }
 

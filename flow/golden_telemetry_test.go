@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"atenia/flow"
+	"atenia/flow/node"
 )
 
 func init() {
@@ -17,7 +18,7 @@ func init() {
 		case "reports":
 			heatReports(t, decode[reportsCase](t, c))
 		case "graph":
-			t.Skip("no graph runner yet")
+			heatOfGraph(t, decode[heatCase](t, c))
 		default:
 			t.Fatalf("kind %q", kind)
 		}
@@ -82,4 +83,35 @@ func heatReports(t *testing.T, c reportsCase) {
 		m.Add(slices.Index(names, call[0].(string)), mode, joules)
 	}
 	c.Heat.check(t, m.Report())
+}
+
+// A heatCase is a graph that is run on zeros, forward and backward.
+type heatCase struct {
+	Plan        json.RawMessage
+	BlockFrames int                               `json:"block_frames"`
+	Blocks      int                               `json:"blocks"`
+	GateOpens   map[string][]int64                `json:"gate_opens"`
+	Inputs      map[string]struct{ Shape [3]int } `json:"inputs"`
+	Heat        goldenHeat
+}
+
+func heatOfGraph(t *testing.T, c heatCase) {
+	for _, r := range []flow.Recording{{}, {Every: 2}} {
+		s := session[float64](t, c.Plan, flow.Options{BlockFrames: c.BlockFrames, Training: true}, c.GateOpens)
+		rec, err := s.Record(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := map[string]node.Tensor[float64]{}
+		for name, x := range c.Inputs {
+			in[name] = node.Tensor[float64]{Data: make([]float64, x.Shape[0]*x.Shape[1]*x.Shape[2]), B: x.Shape[0], C: x.Shape[1], N: x.Shape[2]}
+		}
+		if _, err := s.Run(in, c.Blocks); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rec.Backward(nil, flow.Sweep{}); err != nil {
+			t.Fatal(err)
+		}
+		c.Heat.check(t, s.Metrics())
+	}
 }

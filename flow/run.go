@@ -176,6 +176,9 @@ func (s *Session[F]) step() graph.Code {
 	if s.static.on {
 		return s.steady()
 	}
+	if s.rec != nil {
+		s.rec.Begin()
+	}
 	s.turn()
 	code := s.end(s.rounds(s.order))
 	s.enter()

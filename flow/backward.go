@@ -1,0 +1,228 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"atenia/flow/graph"
+	"atenia/flow/internal/adjoint"
+	"atenia/flow/node"
+)
+
+// Recording says how a session's forward calls are kept for backward sweeps.
+// The zero value keeps all that is needed.
+type Recording struct {
+	// Every keeps, instead of every call, the state of the whole session once in
+	// so many blocks; a sweep then computes the blocks between again. Gradients
+	// are the same bits. 0 or 1: every call is kept. [EverySqrt]: the square root
+	// of the number of blocks, which makes the peak smallest.
+	Every int
+	// NoParams says that no parameter's gradient will be asked for. Linear
+	// time-invariant nodes then keep nothing.
+	NoParams bool
+}
+
+// EverySqrt is [Recording.Every] chosen by the number of blocks.
+const EverySqrt = -1
+
+// Sweep are the options of a backward sweep.
+type Sweep struct {
+	// TruncateBlocks resets what nodes carry backwards in time whenever the sweep
+	// comes from block i·k to block i·k − 1. That is another gradient than that
+	// of the stream, and the report says so. 0: never.
+	TruncateBlocks int
+	// Strict makes a node without an adjoint on the way an error, not zeros.
+	Strict bool
+}
+
+// A ParamGrad is the gradient of one parameter, in the parameter's own shape.
+type ParamGrad struct {
+	Node, Name string
+	Value      graph.Tensor
+}
+
+// Gradients are what a backward sweep found.
+type Gradients[F node.Float] struct {
+	Inputs map[string]node.Tensor[F] // by Input node: [B, C, frames fed]
+	Params []ParamGrad               // in the order of the plan and of the types' parameters
+	// Unsupported are the nodes without an adjoint that the sweep met, in the
+	// order of the plan: their inputs had gradient zero.
+	Unsupported []string
+	Report      SweepReport
+}
+
+// Param returns the gradient of a node's parameter, or nil.
+func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
+	i := slices.IndexFunc(g.Params, func(p ParamGrad) bool { return p.Node == nodeName && p.Name == param })
+	if i < 0 {
+		return nil
+	}
+	return &g.Params[i].Value
+}
+
+// A SweepReport says how gradients were found and what that took.
+type SweepReport struct {
+	Blocks         int // of the stream, the last ones after its end included
+	Firings        int // replayed
+	Every          int // blocks between snapshots, 1 when every call was kept
+	Forced         []string
+	Recomputed     int   // blocks run again
+	KeptBytes      int64 // at most, of calls
+	SnapshotBytes  int64 // of snapshots
+	InputBytes     int64 // of inputs, kept to run blocks again
+	EdgeBytes      int64 // at most, of gradients between nodes
+	TruncateBlocks int   // 0: the gradient is that of the whole stream
+}
+
+// PeakBytes is the sum of all that was held at most.
+func (r SweepReport) PeakBytes() int64 {
+	return r.KeptBytes + r.SnapshotBytes + r.InputBytes + r.EdgeBytes
+}
+
+// String is a few lines of text.
+func (r SweepReport) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d blocks, %d firings replayed\n", r.Blocks, r.Firings)
+	switch {
+	case len(r.Forced) > 0:
+		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
+	case r.Every > 1:
+		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks run again\n", r.Every, r.Recomputed)
+	default:
+		fmt.Fprintln(&b, "every call kept")
+	}
+	fmt.Fprintf(&b, "bytes at most: %d of calls, %d of snapshots, %d of inputs, %d between nodes\n", r.KeptBytes, r.SnapshotBytes, r.InputBytes, r.EdgeBytes)
+	if r.TruncateBlocks > 0 {
+		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.TruncateBlocks)
+	}
+	return b.String()
+}
+
+// A Record keeps what a session's forward calls leave for backward sweeps. It
+// is made by [Session.Record].
+type Record[F node.Float] struct {
+	s       *Session[F]
+	journal *adjoint.Journal[F]
+	points  *checkpoints[F] // nil: every call is kept
+	sweep   *adjoint.Sweep[F]
+	forced  []string
+}
+
+// Record keeps from now on what backward sweeps need. It must be called before
+// the first block. A session has one record at a time.
+func (s *Session[F]) Record(o Recording) (*Record[F], error) {
+	if s.block > 0 || s.draining {
+		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording begins before the first block"}
+	}
+	inst, params := make([]node.Instance[F], len(s.procs)), make([][]node.Tensor[F], len(s.procs))
+	for v, p := range s.procs {
+		inst[v] = p.inst
+		for i := range p.params {
+			params[v] = append(params[v], p.params[i].value)
+		}
+	}
+	meter := s.meter // blocks that are run again are counted elsewhere
+	r := &Record[F]{s: s, journal: adjoint.NewJournal(s.link, inst, !o.NoParams)}
+	r.sweep = adjoint.New(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
+	if o.Every == EverySqrt || o.Every > 1 {
+		r.forced = unsaved(s.procs)
+	}
+	if (o.Every == EverySqrt || o.Every > 1) && len(r.forced) == 0 {
+		r.points = newCheckpoints(s, o.Every)
+		s.record(r.points)
+	} else {
+		s.record(r.journal)
+	}
+	return r, nil
+}
+
+// Stop ends the recording; what is kept stays.
+func (r *Record[F]) Stop() { r.s.record(nil) }
+
+// Backward finds the gradients of a number whose derivatives by what the probes
+// took are out, [B, C, frames] by the probe's name; a probe that is not named
+// counts for nothing. The session goes on afterwards as if there had been no
+// sweep.
+func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients[F], error) {
+	g := &Gradients[F]{Inputs: map[string]node.Tensor[F]{}}
+	if err := r.seed(out, g); err != nil {
+		return nil, err
+	}
+	for v, p := range r.s.procs {
+		if o.Strict && r.sweep.Unsupported(v) {
+			return nil, strict(p.LinkedNode)
+		}
+	}
+	r.sweep.Start(o.TruncateBlocks, func(v int) int64 { return r.s.procs[v].n0 })
+	g.Report = SweepReport{Every: 1, Forced: r.forced, TruncateBlocks: o.TruncateBlocks, Blocks: int(r.s.block)}
+	var err error
+	if r.points != nil {
+		err = r.points.replay(r.sweep, r.journal, &g.Report)
+	} else {
+		g.Report.KeptBytes = r.journal.Bytes()
+		err = r.sweep.Replay(r.journal)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.sweep.Finish()
+	g.Report.Firings, g.Report.EdgeBytes = r.sweep.Firings(), r.sweep.EdgeBytes()
+	return g, r.gather(g, o.Strict)
+}
+
+func strict(n *graph.LinkedNode) error {
+	return &graph.Error{Code: graph.Unsupported, Path: n.Path, Names: []string{n.Name}, Text: "the node has no adjoint, and the sweep is strict"}
+}
+
+// seed hands in the gradients of what probes took, and makes room for those of
+// what was fed.
+func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if _, err := r.s.find(name, "Probe"); err != nil {
+			return err
+		}
+	}
+	for v, p := range r.s.procs {
+		switch p.Type {
+		case "Probe":
+			x, ok := out[p.Name]
+			if !ok {
+				x = r.s.tensor(p.InShape[0], int(p.n0))
+			}
+			if x.N != int(p.n0) {
+				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("a gradient of %d frames for a probe that took %d", x.N, p.n0)}
+			}
+			if err := r.sweep.Seed(v, x); err != nil {
+				return err
+			}
+		case "Input":
+			g.Inputs[p.Name] = r.sweep.Input(v, p.n0)
+		}
+	}
+	return nil
+}
+
+// gather collects what the sweep summed. Each node that it could not pass is an
+// event.
+func (r *Record[F]) gather(g *Gradients[F], strictly bool) error {
+	for v, p := range r.s.procs {
+		if r.sweep.Unsupported(v) {
+			if strictly {
+				return strict(p.LinkedNode)
+			}
+			g.Unsupported = append(g.Unsupported, p.Name)
+			r.s.faults.add(Event{Block: r.s.block, Node: v, Code: graph.Unsupported})
+		}
+		for i := range p.params {
+			spec := &p.Spec.Params[i]
+			if sum := r.sweep.Param(v, i); sum != nil {
+				own := spec.Value
+				own.Data = sum
+				g.Params = append(g.Params, ParamGrad{Node: p.Name, Name: spec.Name, Value: own})
+			}
+		}
+	}
+	return nil
+}

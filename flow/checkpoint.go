@@ -1,0 +1,253 @@
+package flow
+
+import (
+	"unsafe"
+
+	"atenia/flow/graph"
+	"atenia/flow/internal/adjoint"
+	"atenia/flow/node"
+)
+
+// A snapshot is a session between two blocks: what nodes and channels carry
+// from one to the other. Blocks run from it again give the same bits.
+type snapshot[F node.Float] struct {
+	block    int64
+	draining bool
+	procs    []procState
+	waits    []int64
+	readers  []int64 // cursors
+	wrote    []int64 // by channel
+	made     []int64 // by channel
+	frames   [][]F   // by channel: the frames that somebody may still read
+	states   []byte  // of all nodes, one after the other
+}
+
+type procState struct {
+	n0, first int64
+	ended     bool
+	bytes     int // of states
+}
+
+// unsaved are the nodes whose state cannot be saved.
+func unsaved[F node.Float](procs []*process[F]) (names []string) {
+	for _, p := range procs {
+		if _, ok := p.inst.(node.Stateful[F]); !ok && p.inst != nil && p.Spec.Caps != 0 && p.Spec.Caps&capStateless == 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// capStateless is the capability of a C node that carries nothing from call to
+// call. Other nodes have no capability bits: they can be saved, or carry
+// nothing.
+const capStateless = 1 << 4
+
+// save takes a snapshot.
+func (s *Session[F]) save() *snapshot[F] {
+	p := &snapshot[F]{block: s.block, draining: s.draining}
+	size := 0
+	for _, q := range s.procs {
+		if st, ok := q.inst.(node.Stateful[F]); ok {
+			size += st.StateBytes()
+		}
+	}
+	p.states = make([]byte, 0, size)
+	for _, q := range s.procs {
+		n := 0
+		if st, ok := q.inst.(node.Stateful[F]); ok {
+			at := len(p.states)
+			n = st.Save(p.states[at:cap(p.states)])
+			p.states = p.states[:at+n]
+		}
+		p.procs = append(p.procs, procState{n0: q.n0, first: q.first, ended: q.ended, bytes: n})
+		for i := range q.waits {
+			p.waits = append(p.waits, q.waits[i].cursor)
+		}
+		for _, c := range q.out {
+			p.wrote, p.made = append(p.wrote, c.wrote), append(p.made, c.made)
+			p.frames = append(p.frames, c.unread())
+		}
+	}
+	for _, r := range s.readers {
+		p.readers = append(p.readers, r.cursor)
+	}
+	return p
+}
+
+// unread copies the frames that a reader may still want, row by row.
+func (c *channel[F]) unread() []F {
+	if len(c.readers) == 0 {
+		return nil
+	}
+	from := c.oldest()
+	n := int(c.wrote - from)
+	out := make([]F, 0, n*c.rows)
+	for r := range c.rows {
+		ring := c.ring[r*c.size : (r+1)*c.size]
+		for f := from; f < c.wrote; f++ {
+			out = append(out, ring[f&int64(c.size-1)])
+		}
+	}
+	return out
+}
+
+// restore puts the session where the snapshot was taken.
+func (s *Session[F]) restore(p *snapshot[F]) error {
+	s.block, s.draining, s.stopped = p.block, p.draining, graph.Success
+	for e, r := range s.readers {
+		r.cursor = p.readers[e]
+	}
+	states, waits, ch := p.states, p.waits, 0
+	for i, q := range s.procs {
+		st := p.procs[i]
+		q.n0, q.first, q.ended = st.n0, st.first, st.ended
+		if sf, ok := q.inst.(node.Stateful[F]); ok {
+			if code := sf.Load(states[:st.bytes]); code != graph.Success {
+				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node refused the state that it had saved"}
+			}
+			states = states[st.bytes:]
+		}
+		for k := range q.waits {
+			q.waits[k].cursor, waits = waits[0], waits[1:]
+		}
+		for _, c := range q.out {
+			c.wrote, c.made = p.wrote[ch], p.made[ch]
+			if frames := p.frames[ch]; len(frames) > 0 {
+				n := len(frames) / c.rows
+				for r := range c.rows {
+					ring := c.ring[r*c.size : (r+1)*c.size]
+					for k, x := range frames[r*n : (r+1)*n] {
+						ring[(c.wrote-int64(n)+int64(k))&int64(c.size-1)] = x
+					}
+				}
+			}
+			ch++
+		}
+	}
+	for _, g := range s.gates {
+		g.next = 0
+	}
+	return nil
+}
+
+// bytes is the size of the snapshot.
+func (p *snapshot[F]) bytes() (n int64) {
+	for _, f := range p.frames {
+		n += int64(len(f)) * int64(unsafe.Sizeof(F(0)))
+	}
+	return n + int64(len(p.states)) + int64(len(p.procs))*int64(unsafe.Sizeof(procState{})) + 8*int64(len(p.waits)+len(p.readers)+2*len(p.wrote))
+}
+
+// checkpoints is the recorder that keeps snapshots and what was fed.
+type checkpoints[F node.Float] struct {
+	s      *Session[F]
+	every  int64
+	sparse bool // every doubles as the stream gets longer
+	points []*snapshot[F]
+	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
+	blocks [][][]F
+	drain  int64 // the first block after the end of the stream, -1 before
+}
+
+func newCheckpoints[F node.Float](s *Session[F], every int) *checkpoints[F] {
+	return &checkpoints[F]{s: s, every: int64(max(every, 1)), sparse: every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
+		blocks: make([][][]F, len(s.procs)), drain: -1}
+}
+
+// Begin takes a snapshot when a block is due for one.
+func (c *checkpoints[F]) Begin() {
+	k := c.s.block
+	if c.s.draining && c.drain < 0 {
+		c.drain = k
+	}
+	if n := len(c.points); n > 0 && k < c.points[n-1].block+c.every {
+		return
+	}
+	c.points = append(c.points, c.s.save())
+	if c.sparse && int64(len(c.points)) > 2*c.every {
+		c.every *= 2
+		kept := c.points[:0]
+		for i, p := range c.points {
+			if i%2 == 0 {
+				kept = append(kept, p)
+			}
+		}
+		clear(c.points[len(kept):])
+		c.points = kept
+	}
+}
+
+// Before: calls themselves are not kept.
+func (c *checkpoints[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
+
+// After keeps what an Input was fed.
+func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
+	if c.s.procs[v].Type != "Input" {
+		return
+	}
+	o := &call.Out[0]
+	to := c.feeds[v].Push(size(o))
+	copy(to, o.Data)
+	c.blocks[v] = append(c.blocks[v], to)
+}
+
+// replay runs the blocks after each snapshot again, the last first, and sweeps
+// back over them. The session ends where it was.
+func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
+	s := c.s
+	end, meter, rec, events, lost := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost
+	defer func() {
+		j.Reset(func(int) int64 { return 0 })
+		s.meter, s.rec, s.faults.n, s.faults.lost = meter, rec, events, lost // what happened again is no news
+	}()
+	s.meter, s.rec = NewMeter(meter.names), j
+	report.Every = int(c.every)
+	for to, i := end.block, len(c.points)-1; i >= 0; to, i = c.points[i].block, i-1 {
+		if err := c.again(c.points[i], to, j); err != nil {
+			return err
+		}
+		report.Recomputed += int(to - c.points[i].block)
+		report.KeptBytes = max(report.KeptBytes, j.Bytes())
+		if err := w.Replay(j); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.points {
+		report.SnapshotBytes += p.bytes()
+	}
+	for v := range c.feeds {
+		report.InputBytes += int64(c.feeds[v].Used()) * int64(unsafe.Sizeof(F(0)))
+	}
+	return s.restore(end)
+}
+
+// again runs the blocks from a snapshot up to block to, for the journal.
+func (c *checkpoints[F]) again(from *snapshot[F], to int64, j *adjoint.Journal[F]) error {
+	s := c.s
+	if err := s.restore(from); err != nil {
+		return err
+	}
+	j.Reset(func(v int) int64 {
+		p := s.procs[v]
+		if len(p.out) == 0 {
+			return p.n0
+		}
+		return p.out[0].made / int64(p.Spec.Prod[0])
+	})
+	for s.block < to {
+		s.draining = c.drain >= 0 && s.block >= c.drain
+		for v, blocks := range c.blocks {
+			if p := s.procs[v]; len(blocks) > 0 && !s.draining {
+				copy(p.call.Out[0].Data, blocks[p.n0/int64(p.Tokens)])
+			}
+		}
+		if err := s.reserve(); err != nil {
+			return err
+		}
+		if code := s.step(); code != graph.Success {
+			return s.explain(code)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package adjoint
+
+import (
+	"fmt"
+	"unsafe"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Sweep replays a journal's firings in reverse and carries gradients from the
+// probes to inputs and parameters. What nodes carry from call to call they keep
+// themselves; what waits between nodes is in one reverse channel an edge. Two
+// readers' gradients meet only where their writer takes them, in edge order:
+// no sum depends on who came first.
+type Sweep[F node.Float] struct {
+	linked *graph.Linked
+	nodes  []nodeSweep[F]
+	edges  []reverse[F]
+	cursor []int64 // by edge: the position to which its reader went back
+	group  int     // blocks between truncations, 0 for none
+	heat   func(v int, joules float64)
+	space  Stack[F]
+	fired  int   // firings replayed
+	peak   int64 // bytes that waited in edges, at most
+}
+
+// A role says what a sweep does with a node.
+type role uint8
+
+const (
+	roleCalled role = iota
+	roleProbe
+	roleInput
+	roleSilent // a source without an adjoint: nothing to do
+	roleZero   // no adjoint: its inputs get zeros, and it is recorded once
+)
+
+type nodeSweep[F node.Float] struct {
+	role  role
+	adj   node.Adjoint[F]
+	keep  keeps
+	base  []node.Tensor[F] // parameters before modulation, [B, C, frames of the plan's tensor]
+	sums  [][]float64      // gradients of parameters: rows times frames, or a table; nil: not wanted
+	seed  node.Tensor[F]   // probe: the gradient of what it recorded; input: of what it was fed
+	block int32            // of the last firing replayed, -1 before
+	trim  int64            // frames cut off at the start of the outputs
+
+	back  node.Back[F]
+	mods  []node.Tensor[F] // what modulated, in the order of Mods
+	steps []node.Tensor[F] // the modulated parameter before each of them
+	gone  bool             // the node said that it has no adjoint after all
+}
+
+// Start readies the sweep: adjoint states and sums are zero. fired says how many
+// tokens each node has fired; group is the number of blocks between
+// truncations, 0 for none.
+func (s *Sweep[F]) Start(group int, fired func(v int) int64) {
+	s.group = group
+	for e := range s.edges {
+		s.edges[e].lo, s.edges[e].hi, s.edges[e].used = 0, 0, false
+		l := &s.linked.Edges[e]
+		s.cursor[e] = fired(l.Dst) * int64(l.Cons)
+	}
+	for v := range s.nodes {
+		n := &s.nodes[v]
+		n.block, n.gone = -1, false
+		for _, x := range n.sums {
+			clear(x)
+		}
+		if n.adj != nil {
+			n.adj.ResetAdjoint()
+		}
+	}
+	s.peak, s.fired = 0, 0
+}
+
+// Replay goes back over all firings of a journal, which are the last ones not yet
+// replayed, block by block.
+func (s *Sweep[F]) Replay(j *Journal[F]) error {
+	last := int32(-1)
+	left := make([]int, len(s.nodes))
+	for v := range j.logs {
+		left[v] = len(j.logs[v].fired)
+		if left[v] > 0 {
+			last = max(last, j.logs[v].fired[left[v]-1].block)
+		}
+	}
+	for k := last; k >= 0; k-- {
+		for moved := true; moved; {
+			moved = false
+			for i := len(s.linked.Order) - 1; i >= 0; i-- {
+				v := s.linked.Order[i]
+				for left[v] > 0 {
+					f := &j.logs[v].fired[left[v]-1]
+					if f.block != k || !s.ready(v, f) {
+						break
+					}
+					if err := s.fire(v, f); err != nil {
+						return err
+					}
+					left[v]--
+					s.fired++
+					moved = true
+				}
+			}
+		}
+		s.measure()
+	}
+	for v, n := range left {
+		if n > 0 {
+			return &graph.Error{Code: graph.State, Path: s.linked.Nodes[v].Path, Names: []string{s.linked.Nodes[v].Name},
+				Text: fmt.Sprintf("%d firings cannot be replayed: the recording does not fit the graph", n)}
+		}
+	}
+	return nil
+}
+
+// ready reports whether all readers of what the firing wrote have gone back to
+// where it began.
+func (s *Sweep[F]) ready(v int, f *entry[F]) bool {
+	n := &s.linked.Nodes[v]
+	for p, edges := range n.Out {
+		for _, e := range edges {
+			if s.cursor[e] > s.position(v, p, f)+int64(s.linked.Edges[e].Prefill) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *Sweep[F]) fire(v int, f *entry[F]) error {
+	n, l := &s.nodes[v], &s.linked.Nodes[v]
+	if s.group > 0 && n.adj != nil && n.block >= 0 && n.block/int32(s.group) != f.block/int32(s.group) {
+		n.adj.ResetAdjoint()
+	}
+	n.block = f.block
+	s.space.reset()
+	switch n.role {
+	case roleProbe:
+		g := s.tensor(n.seed.B, n.seed.C, int(f.tokens))
+		for r := range g.B * g.C {
+			copy(g.Row(r), n.seed.Row(r)[f.frame0:])
+		}
+		s.give(l.In[0], &g, f)
+	case roleInput:
+		g := s.outGrad(v, 0, f)
+		for r := range g.B * g.C {
+			copy(n.seed.Row(r)[f.frame0:], g.Row(r))
+		}
+	case roleZero:
+		for p, edges := range l.Out {
+			for _, e := range edges {
+				s.edges[e].drop(s.position(v, p, f) + int64(s.linked.Edges[e].Prefill))
+			}
+		}
+		s.giveZeros(l, f)
+	case roleCalled:
+		return s.call(v, f)
+	}
+	return nil
+}
+
+// position is the frame of output p at which what a firing wrote begins.
+func (s *Sweep[F]) position(v, p int, f *entry[F]) int64 {
+	return max(0, f.made0*int64(s.linked.Nodes[v].Spec.Prod[p])-s.nodes[v].trim)
+}
+
+// outGrad is the gradient of what a firing wrote to output p: the sum over the
+// readers in edge order, zero for frames that were trimmed.
+func (s *Sweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
+	l := &s.linked.Nodes[v]
+	prod := int64(l.Spec.Prod[p])
+	g := s.tensor(l.OutShape[p].B, l.OutShape[p].C, int(f.made)*int(prod))
+	skip := min(max(0, s.nodes[v].trim-f.made0*prod), int64(g.N))
+	for _, e := range l.Out[p] {
+		s.edges[e].pop(&g, int(skip), s.position(v, p, f)+int64(s.linked.Edges[e].Prefill))
+	}
+	return g
+}
+
+// give hands the gradient of what a firing read to the edge it read from.
+func (s *Sweep[F]) give(e int, g *node.Tensor[F], f *entry[F]) {
+	at := f.frame0 * int64(s.linked.Edges[e].Cons)
+	if g.Data != nil {
+		s.edges[e].push(g, at)
+	}
+	s.cursor[e] = at
+}
+
+// giveZeros is give for a node that has no gradients: an edge to which nothing
+// was given so far needs nothing.
+func (s *Sweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
+	for _, edges := range [][]int{l.In, l.Mods} {
+		for _, e := range edges {
+			var g node.Tensor[F]
+			if s.edges[e].used {
+				g = s.tensor(s.edges[e].rows, 1, int(f.tokens)*s.linked.Edges[e].Cons)
+			}
+			s.give(e, &g, f)
+		}
+	}
+}
+
+// tensor returns zeros that are good for one firing.
+func (s *Sweep[F]) tensor(b, c, n int) node.Tensor[F] {
+	d := s.space.Push(b * c * n)
+	clear(d)
+	return node.Tensor[F]{Data: d, B: b, C: c, N: n}
+}
+
+// measure notes how much waits in the edges.
+func (s *Sweep[F]) measure() {
+	n := int64(0)
+	for e := range s.edges {
+		n += int64(len(s.edges[e].data))
+	}
+	s.peak = max(s.peak, n*int64(unsafe.Sizeof(F(0))))
+}
