@@ -125,6 +125,8 @@ internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 flow/audio:          internal/durable
+flow/draw:           flow/graph
+flow/observe:        flow tier/lane tier/trace
 internal/gen/*:      tensor plan
 internal/gen/story:  internal/story
 internal/gen/quality: . internal/story

@@ -1,0 +1,26 @@
+package draw_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"atenia/flow/draw"
+	"atenia/flow/graph"
+	"atenia/flow/node/shipped"
+)
+
+func Example() {
+	p, err := graph.Parse([]byte(`{"nodes": [{"name": "tone", "type": "Constant"}, {"name": "out", "type": "Probe"}],
+		"edges": [{"source": "tone", "target": "out", "delay_frames": 96}]}`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	l, err := graph.Link(p, shipped.Types(), graph.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	svg := string(draw.SVG(l, draw.Options{SampleRate: 48000}))
+	fmt.Println(strings.HasPrefix(svg, "<svg "), strings.Contains(svg, "hold 96"), strings.Contains(svg, "latency 96 (2 ms)"))
+	// Output: true true true
+}
