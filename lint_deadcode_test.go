@@ -42,6 +42,8 @@ var publicAPI = map[string]bool{
 
 	"flow/node/nodetest": true, "flow/node/biquad": true, "flow/node/rowwise": true,
 	"flow/node/filter": true, "flow/node/dynamics": true, "flow/node/source": true,
+
+	"flow/node/delay": true, "flow/node/resample": true, "flow/node/wave": true,
 }
 
 // calledFromOutside are methods that the standard library calls through its

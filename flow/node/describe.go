@@ -13,8 +13,8 @@ import (
 // frame.
 const Heat = "thermo.heat"
 
-// maxSetting bounds integers of settings: ports, channels, factors. What a plan
-// makes a node allocate stays within reason.
+// maxSetting bounds integers of settings that say no bound: ports, channels,
+// factors. What a plan makes a node allocate stays within reason.
 const maxSetting = 1 << 16
 
 // Describe says what a node of a plan is. Errors are of type *[graph.Error]:
@@ -102,17 +102,24 @@ func (s *Setting) read(p *graph.Param) (word string, count int, ok bool) {
 		return "", 0, false
 	}
 	v := p.Value.Data[0]
-	if v != math.Trunc(v) || v < float64(s.Least) || v > maxSetting {
+	if v != math.Trunc(v) || v < float64(s.Least) || v > float64(s.most()) {
 		return "", 0, false
 	}
 	return "", int(v), true
+}
+
+func (s *Setting) most() int {
+	if s.Most == 0 {
+		return maxSetting
+	}
+	return s.Most
 }
 
 func (s *Setting) wanted() string {
 	if s.Among != nil {
 		return "one of " + strings.Join(s.Among, ", ") + " wanted"
 	}
-	return fmt.Sprintf("integer in %d..%d wanted", s.Least, maxSetting)
+	return fmt.Sprintf("integer in %d..%d wanted", s.Least, s.most())
 }
 
 // params takes the values of the framed parameters, the tables and the heat

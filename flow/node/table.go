@@ -38,6 +38,7 @@ type Setting struct {
 	Name  string
 	Among []string // the words, the first is the default; nil: an integer
 	Least int      // smallest integer
+	Most  int      // largest integer; 0: 65536
 	Value int      // default integer
 }
 

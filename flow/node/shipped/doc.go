@@ -1,8 +1,11 @@
 // Package shipped is the table of all node types that come with the program.
 //
-//	package            types
-//	flow/node/basic    Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
-//	flow/node/biquad   Biquad
+//	package             types
+//	flow/node/basic     Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
+//	flow/node/biquad    Biquad
+//	flow/node/delay     Delay
+//	flow/node/resample  Resample Upsample Downsample
+//	flow/node/wave      Oscillator OversampledOsc
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].

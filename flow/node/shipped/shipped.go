@@ -9,6 +9,9 @@ import (
 	"atenia/flow/node/dynamics"
 	"atenia/flow/node/filter"
 	"atenia/flow/node/source"
+	"atenia/flow/node/delay"
+	"atenia/flow/node/resample"
+	"atenia/flow/node/wave"
 )
 
 // Types returns the table of all shipped types. It is a [graph.Catalog]; append
@@ -22,6 +25,9 @@ func Types() node.Table {
 		filter.Types(),   // other filters, taps
 		dynamics.Types(), // followers, gains by level, waveshapers
 		source.Types(),   // slow waves, noise
+		delay.Types(),    // the delay line
+		resample.Types(), // changes of rate
+		wave.Types(),     // oscillators
 	)
 }
 

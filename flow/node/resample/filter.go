@@ -1,0 +1,127 @@
+package resample
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/dsp"
+)
+
+// A Filter changes the rate of rows by up/down: y[j] = Σ h[j·down − i·up] x[i]
+// with zeros before the stream. Output j takes every up-th tap, the phase that
+// (j·down) mod up says; the transpose takes every down-th. Nothing is ever
+// multiplied by the zeros between frames.
+type Filter[F node.Float] struct {
+	up, down, taps int
+	forward        [][]F // taps of each phase, the last first
+	transpose      [][]F // taps of each phase of the transpose
+	past           []F   // [rows, history]: inputs before the call
+	future         []F   // [rows, ahead]: gradients of outputs after the call
+	history, ahead int
+	work           []F
+}
+
+// NewFilter returns a filter of so many rows whose calls take at most
+// maxTokens·down frames. Taps are set with SetTaps; rows share them.
+func NewFilter[F node.Float](up, down, taps, rows, maxTokens int, training bool) *Filter[F] {
+	f := &Filter[F]{
+		up: up, down: down, taps: taps, history: (taps - 1) / up, ahead: (taps + down - 1) / down,
+		forward: phases[F](taps, up), transpose: phases[F](taps, down),
+	}
+	f.past = make([]F, rows*f.history)
+	f.work = make([]F, maxTokens*max(up, down)+max(f.history, f.ahead))
+	if training {
+		f.future = make([]F, rows*f.ahead)
+	}
+	return f
+}
+
+// phases are n slices that take every n-th of the taps.
+func phases[F node.Float](taps, n int) [][]F {
+	list := make([][]F, n)
+	for p := range list {
+		list[p] = make([]F, max(0, (taps-p+n-1)/n))
+	}
+	return list
+}
+
+// SetTaps sets the taps.
+func (f *Filter[F]) SetTaps(h []F) {
+	for k, v := range h {
+		phase := f.forward[k%f.up]
+		phase[len(phase)-1-k/f.up] = v
+		f.transpose[k%f.down][k/f.down] = v
+	}
+}
+
+// row lays out what a row of output depends on: the history and the frames.
+func (f *Filter[F]) row(past, x []F) []F {
+	w := f.work[:f.history+len(x)]
+	copy(w, past)
+	copy(w[f.history:], x)
+	return w
+}
+
+// Forward filters len(y)/up tokens of a row.
+func (f *Filter[F]) Forward(row int, y, x []F) {
+	past := f.past[row*f.history : (row+1)*f.history]
+	w := f.row(past, x)
+	last, phase := f.history, 0
+	for j := range y {
+		h := f.forward[phase]
+		y[j] = dsp.Dot(w[last+1-len(h):last+1], h)
+		for phase += f.down; phase >= f.up; phase -= f.up {
+			last++
+		}
+	}
+	copy(past, w[len(x):])
+}
+
+// Backward takes the gradient of a row's outputs to that of its inputs: calls
+// in reverse order.
+func (f *Filter[F]) Backward(row int, dx, dy []F) {
+	future := f.future[row*f.ahead : (row+1)*f.ahead]
+	w := f.work[:len(dy)+f.ahead]
+	copy(w, dy)
+	copy(w[len(dy):], future)
+	for i := range dx {
+		first := (i*f.up + f.down - 1) / f.down
+		h := f.transpose[first*f.down-i*f.up]
+		dx[i] = dsp.Dot(w[first:first+len(h)], h)
+	}
+	copy(future, w)
+}
+
+// AddTaps adds the gradient of the taps to sum: every output's gradient times
+// the inputs that it was made of. Past is the history before the call.
+func (f *Filter[F]) AddTaps(sum []float64, past, x, dy []F) {
+	w := f.row(past, x)
+	for j := len(dy) - 1; j >= 0; j-- {
+		at := j * f.down
+		last, d := f.history+at/f.up, float64(dy[j])
+		for k := at % f.up; k < f.taps; k += f.up {
+			sum[k] += float64(d * float64(w[last]))
+			last--
+		}
+	}
+}
+
+// Reset forgets the frames before.
+func (f *Filter[F]) Reset() { clear(f.past) }
+
+// ResetAdjoint forgets the gradients after.
+func (f *Filter[F]) ResetAdjoint() { clear(f.future) }
+
+// StateBytes, Save and Load are those of an instance.
+func (f *Filter[F]) StateBytes() int { return node.FloatBytes[F](len(f.past)) }
+
+// Save writes the frames before.
+func (f *Filter[F]) Save(dst []byte) int { return node.PutFloats(dst, f.past) }
+
+// Load reads them.
+func (f *Filter[F]) Load(src []byte) graph.Code {
+	if len(src) != f.StateBytes() {
+		return graph.State
+	}
+	node.GetFloats(f.past, src)
+	return graph.Success
+}
