@@ -94,7 +94,7 @@ func goldenTolerance[F float32 | float64](spread float64) float64 {
 }
 
 // near fails when an entry of got is off by more than tol times the largest
-// entry of want, or by tol when all of want is zero.
+// entry of want, or by tol when all of want is zero but for rounding.
 func near[F float32 | float64](t testing.TB, what string, got []F, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -105,7 +105,7 @@ func near[F float32 | float64](t testing.TB, what string, got []F, want []float6
 	for _, x := range want {
 		peak = max(peak, math.Abs(x))
 	}
-	if peak == 0 {
+	if peak < 1e-15 { // zeros, to rounding
 		peak = 1
 	}
 	at, worst := -1, 0.0

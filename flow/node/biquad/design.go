@@ -31,14 +31,17 @@ func gradient(kind string, p response, sampleRate float64, d dsp.Coefficients) r
 	sin, cos := math.Sincos(turn * p.f0)
 	alpha, amp := sin/(2*p.q), math.Exp(p.gain*(math.Ln10/40))
 	v, byCos, byAlpha, byAmp := cookbook(kind, cos, alpha, amp)
-	var g raw // of the raw numbers
-	for k, x := range [6]float64{d.B0, d.B1, d.B2, 0, d.A1, d.A2} {
-		g[k] += x / v[3]
-		g[3] -= x * v[k] / (v[3] * v[3])
-	}
+	// Numerator and denominator go in pairs: where they are equal, the filter is
+	// the identity and its gradients cancel to the last bit.
+	n := [6]float64{v[0] / v[3], v[1] / v[3], v[2] / v[3], 0, v[4] / v[3], v[5] / v[3]}
+	norm := d.B0*n[0] + (d.B1*n[1] + d.A1*n[4]) + (d.B2*n[2] + d.A2*n[5])
+	g := raw{d.B0 / v[3], d.B1 / v[3], d.B2 / v[3], -norm / v[3], d.A1 / v[3], d.A2 / v[3]}
 	dCos, dAlpha, dAmp := 0.0, 0.0, 0.0
-	for k, x := range g {
-		dCos, dAlpha, dAmp = dCos+x*byCos[k], dAlpha+x*byAlpha[k], dAmp+x*byAmp[k]
+	for k, x := range g[:3] {
+		a := g[3+k]
+		dCos += x*byCos[k] + a*byCos[3+k]
+		dAlpha += x*byAlpha[k] + a*byAlpha[3+k]
+		dAmp += x*byAmp[k] + a*byAmp[3+k]
 	}
 	return response{
 		f0:   turn * (dAlpha*cos/(2*p.q) - dCos*sin),

@@ -3,9 +3,12 @@
 //	package             types
 //	flow/node/basic     Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
 //	flow/node/biquad    Biquad
+//	flow/node/filter    SVF OnePole DCBlock FIR Convolver
 //	flow/node/delay     Delay
 //	flow/node/resample  Resample Upsample Downsample
+//	flow/node/dynamics  Envelope Compressor Limiter WaveShaper
 //	flow/node/wave      Oscillator OversampledOsc
+//	flow/node/source    ADSR LFO Noise
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].

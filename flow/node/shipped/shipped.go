@@ -6,11 +6,11 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/basic"
 	"atenia/flow/node/biquad"
+	"atenia/flow/node/delay"
 	"atenia/flow/node/dynamics"
 	"atenia/flow/node/filter"
-	"atenia/flow/node/source"
-	"atenia/flow/node/delay"
 	"atenia/flow/node/resample"
+	"atenia/flow/node/source"
 	"atenia/flow/node/wave"
 )
 
