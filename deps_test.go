@@ -87,6 +87,10 @@ tier/checkpoint:     tier tier/blob internal/durable
 tier/ring:           internal/arena internal/direct
 internal/library:
 internal/fpenv:
+flow/amp/internal/abi: internal/arena internal/library
+flow/amp/internal/ctest: internal/golden
+flow/amp/manifest:
+flow/amp:            flow/graph flow/node flow/amp/internal/abi flow/amp/manifest internal/library
 internal/cuda:       tier tier/hw internal/library
 nested/rule:         grad internal/dense nested/rule/internal/*
 nested/rule/internal/*: internal/dense

@@ -11,31 +11,33 @@ import (
 var publicAPI = map[string]bool{
 	".": true, "tensor": true, "plan": true, "plan/pass": true,
 	"grad": true, "tier": true,
-	"tier/backward":   true,
-	"tier/graph":      true,
-	"tier/blob":       true,
-	"tier/tiertest":   true,
-	"tier/budget":     true,
-	"tier/hw":         true,
-	"tier/lane":       true,
-	"tier/decision":   true,
-	"tier/learn":      true,
-	"tier/replay":     true,
-	"tier/ring":       true,
-	"tier/stream":     true,
-	"tier/checkpoint": true,
-	"tier/train":      true,
-	"tier/trace":      true,
-	"tier/metrics":    true,
-	"grad/optim":      true,
-	"nested":          true,
-	"nested/rule":     true,
-	"flow":            true,
-	"flow/graph":      true,
-	"flow/arena":      true,
-	"flow/rt":         true,
-	"flow/mel":        true,
-	"internal/dsp":    true, // nodes of streams are to call it
+	"tier/backward":     true,
+	"tier/graph":        true,
+	"tier/blob":         true,
+	"tier/tiertest":     true,
+	"tier/budget":       true,
+	"tier/hw":           true,
+	"tier/lane":         true,
+	"tier/decision":     true,
+	"tier/learn":        true,
+	"tier/replay":       true,
+	"tier/ring":         true,
+	"tier/stream":       true,
+	"tier/checkpoint":   true,
+	"tier/train":        true,
+	"tier/trace":        true,
+	"tier/metrics":      true,
+	"grad/optim":        true,
+	"nested":            true,
+	"flow/amp":          true,
+	"flow/amp/manifest": true,
+	"nested/rule":       true,
+	"flow":              true,
+	"flow/graph":        true,
+	"flow/arena":        true,
+	"flow/rt":           true,
+	"flow/mel":          true,
+	"internal/dsp":      true, // nodes of streams are to call it
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
 	"flow/audio": true, "flow/draw": true, "flow/observe": true,
@@ -110,7 +112,7 @@ func TestNoDeadCode(t *testing.T) {
 
 // isTestSupport names the packages that only tests import.
 func isTestSupport(dir string) bool {
-	return dir == "internal/golden" || dir == "internal/kernel/kerneltest" || dir == "internal/durable/faultfs"
+	return dir == "internal/golden" || dir == "internal/kernel/kerneltest" || dir == "internal/durable/faultfs" || dir == "flow/amp/internal/ctest"
 }
 
 // A callGraph is which functions mention which others. A call through an

@@ -47,7 +47,7 @@ func TestNoPlugins(t *testing.T) {
 // generators, and what only tests import: the finder of reference cases and
 // the tests of kernels.
 func readsEnvironment(dir string) bool {
-	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || path.Dir(dir) == "cmd" || path.Dir(dir) == "internal/gen"
+	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || dir == "flow/amp/internal/ctest" || path.Dir(dir) == "cmd" || path.Dir(dir) == "internal/gen"
 }
 
 // takesFlags says who besides them may take flags: the commands that have a

@@ -1,0 +1,83 @@
+package amp
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// A Kind is what an event is about.
+type Kind int
+
+// What instances notice.
+const (
+	NoV2          Kind = iota // the plan says supports_v2, the library has no amp_run_node_v2: v1 runs
+	Demoted                   // amp_run_node_v2 does not know the forward mode: v1 from now on
+	Environment               // the floating-point environment was left changed; it is set back each time
+	BadOutput                 // frames, shape or pointer of an output were changed
+	BadCode                   // a result that no node may return
+	UnderDeclared             // the measured delay is larger than the declared one
+	Message                   // the node logged something
+	kinds
+)
+
+var kindTexts = [kinds]string{
+	NoV2:          "declared v2, symbol missing: v1 is used",
+	Demoted:       "v2 does not know the forward mode: v1 is used",
+	Environment:   "changes the floating-point environment and does not set it back",
+	BadOutput:     "changed the frames, the shape or the pointer of an output",
+	BadCode:       "returns a result that no node may return",
+	UnderDeclared: "under-declared delay",
+	Message:       "message",
+}
+
+// String says what the kind is.
+func (k Kind) String() string { return kindTexts[k] }
+
+// An Event is something that a node did, told once however often it does it.
+type Event struct {
+	Node  string // "" of a message: a library logs without saying for which node
+	Kind  Kind
+	Level int    // of a message, as the node gave it
+	Text  string // of a message
+}
+
+func (e Event) String() string {
+	if e.Kind == Message {
+		return fmt.Sprintf("message of level %d: %s", e.Level, e.Text)
+	}
+	return e.Node + ": " + e.Kind.String()
+}
+
+// counts are how often an instance noticed what; told is what was handed out.
+// Counting stores no pointer and waits for nobody.
+type counts struct {
+	n    [kinds]atomic.Uint32
+	told [kinds]bool
+}
+
+func (c *counts) add(k Kind) { c.n[k].Add(1) }
+
+// Events returns what happened since it was last called: each kind once for
+// each instance, and the messages of the nodes, which are lost when nobody asks
+// for longer than 256 of them.
+func (l *Library) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []Event
+	for _, c := range l.instances {
+		for k := range kinds {
+			if !c.counts.told[k] && c.counts.n[k].Load() > 0 {
+				c.counts.told[k] = true
+				list = append(list, Event{Node: c.name, Kind: k})
+			}
+		}
+	}
+	messages, lost := l.callbacks.Drain()
+	for _, m := range messages {
+		list = append(list, Event{Kind: Message, Level: m.Level, Text: m.Text})
+	}
+	if lost > 0 {
+		list = append(list, Event{Kind: Message, Text: fmt.Sprintf("%d messages were lost", lost)})
+	}
+	return list
+}

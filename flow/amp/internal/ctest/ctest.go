@@ -1,0 +1,104 @@
+// Package ctest builds C libraries and programs for tests. Only tests import
+// it.
+//
+//	func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
+//	…
+//	path := ctest.Library(t, "testdata/nodes.c", "-DV1ONLY")
+//
+// Each is built once a run. Without a compiler tests are skipped, and fail
+// where ATENIA_CI is set.
+package ctest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"atenia/internal/golden"
+)
+
+var cache struct {
+	sync.Mutex
+	dir   string
+	built map[string]error
+}
+
+// Main runs the tests of a package and removes what they built.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if cache.dir != "" {
+		os.RemoveAll(cache.dir)
+	}
+	return code
+}
+
+// Compiler returns the command of the C or, for c++, the C++ compiler.
+func Compiler(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if os.Getenv("ATENIA_CI") != "" {
+			t.Fatalf("C nodes are tested with %s, which is not here", name)
+		}
+		t.Skipf("SKIPPED: nodes in C are not tested, there is no %s", name)
+	}
+	return path
+}
+
+// Library builds a node library from a file, named from the package's folder,
+// and returns its path. Flags may be definitions.
+func Library(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return build(t, source, ".amp.so", append([]string{"-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
+}
+
+// Program builds a program in C and returns its path.
+func Program(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return build(t, source, "", flags)
+}
+
+// Include returns the folder of amp.h.
+func Include(t testing.TB) string { return filepath.Join(golden.Root(t), "include") }
+
+func build(t testing.TB, source, suffix string, flags []string) string {
+	t.Helper()
+	gcc := Compiler(t, "gcc")
+	abs, err := filepath.Abs(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, abs, flags)
+	cache.Lock()
+	defer cache.Unlock()
+	if cache.dir == "" {
+		if cache.dir, err = os.MkdirTemp("", "atenia-nodes"); err != nil {
+			t.Fatal(err)
+		}
+		cache.built = map[string]error{}
+	}
+	base := strings.TrimSuffix(filepath.Base(source), ".c")
+	path := filepath.Join(cache.dir, fmt.Sprintf("%s-%x%s", base, h.Sum64(), suffix))
+	err, done := cache.built[path]
+	if !done {
+		args := append([]string{"-Wall", "-Wextra", "-pedantic", "-I", Include(t)}, flags...)
+		out, err2 := exec.Command(gcc, append(args, "-o", path, abs)...).CombinedOutput()
+		if err = err2; err == nil && len(out) > 0 {
+			err = fmt.Errorf("the compiler warns")
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		cache.built[path] = err
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", source, err)
+	}
+	return path
+}

@@ -1,0 +1,112 @@
+//go:build linux && (amd64 || arm64) && !static
+
+package amp_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"atenia/flow/amp"
+	"atenia/flow/amp/internal/ctest"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/nodetest"
+	"atenia/internal/library"
+)
+
+func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
+
+// open loads the nodes for tests.
+func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
+	t.Helper()
+	l, err := amp.Open(ctest.Library(t, "testdata/nodes.c", flags...), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// template loads the template node.
+func template(t testing.TB) *amp.Library {
+	t.Helper()
+	l, err := amp.Open(ctest.Library(t, ctest.Include(t)+"/template.c"), amp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// exported is what the nodes for tests show of themselves.
+type exported struct{ handle library.Handle }
+
+func peek(t testing.TB, l *amp.Library) exported {
+	t.Helper()
+	h, err := library.Open(l.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exported{h}
+}
+
+func (e exported) call(name string) int {
+	f, err := e.handle.Symbol(name)
+	if err != nil {
+		return -1
+	}
+	return int(library.Call(f))
+}
+
+// seen is what the last call noted.
+func (e exported) seen() *[8]uint64 {
+	f, _ := e.handle.Symbol("test_seen")
+	p := library.Call(f)
+	return *(**[8]uint64)(unsafe.Pointer(&p))
+}
+
+var mono = []graph.Shape{{B: 1, C: 1}}
+
+// rig makes one node of a library.
+func rig[F node.Float](t testing.TB, l *amp.Library, n graph.Node, in ...graph.Shape) *nodetest.Rig[F] {
+	t.Helper()
+	return nodetest.NewRig[F](t, l.Types(), &n, 48000, in, 1024)
+}
+
+// ramp is a stream of 1, 2, 3 …
+func ramp[F node.Float](s graph.Shape, n int) node.Tensor[F] {
+	x := nodetest.NewTensor[F](s, n)
+	for i := range x.Data {
+		x.Data[i] = F(i + 1)
+	}
+	return x
+}
+
+// run makes one call of n tokens and returns it with its result.
+func run[F node.Float](g *nodetest.Rig[F], in []node.Tensor[F], n0, n int) (node.Call[F], graph.Code) {
+	c := g.Call(in, n0, n)
+	code := g.Inst.Forward(&c)
+	return c, code
+}
+
+// kinds are the kinds of the events so far, with messages' texts.
+func kinds(l *amp.Library) (list []string) {
+	for _, e := range l.Events() {
+		if e.Kind == amp.Message {
+			list = append(list, e.Text)
+		} else {
+			list = append(list, fmt.Sprint(e.Node, ": ", e.Kind))
+		}
+	}
+	return list
+}
+
+func equal[T comparable](t *testing.T, what string, got, want []T) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
