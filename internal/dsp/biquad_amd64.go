@@ -6,8 +6,8 @@ package dsp
 const quad = 4
 
 // forward32 does a multiple of 4 frames, or all of a row alone, and returns
-// how many. Eight lanes wait for the recursion as long as sixteen do for the
-// units that compute.
+// how many. Eight lanes wait for their recursion as long as sixteen for the units
+// that compute, so few rows are done eight at a time.
 func forward32(g *group[float32], y, x *pointers[float32], used, n int) int {
 	lanes, coef := wide(), &g.coef[0][0]
 	if lanes == 0 {
@@ -20,12 +20,12 @@ func forward32(g *group[float32], y, x *pointers[float32], used, n int) int {
 	n &^= quad - 1
 	switch {
 	case n == 0:
-	case used <= 8:
-		forward8AVX2(coef, &y[0], &x[0], n)
-	case lanes == 16:
-		forward16AVX512(coef, &y[0], &x[0], n)
+	case used > 8 && lanes == 16:
+		forwardAVX512(coef, &y[0], &x[0], n)
 	default:
-		forward16AVX2(coef, &y[0], &x[0], n)
+		for lane := 0; lane < used; lane += 8 {
+			forwardAVX2(&g.coef[0][lane], &y[lane], &x[lane], n)
+		}
 	}
 	return n
 }
@@ -42,7 +42,7 @@ func backwardFrames32(n int) int {
 func backward32(g *group[float32], p *[4]pointers[float32], sums bool, used, start, n int) {
 	switch {
 	case used > 8 && wide() == 16 && sums:
-		backwardSumsAVX512(&g.coef[0][0], &p[0][0], start, n)
+		gradientsAVX512(&g.coef[0][0], &p[0][0], start, n)
 		return
 	case used > 8 && wide() == 16:
 		backwardAVX512(&g.coef[0][0], &p[0][0], start, n)
@@ -50,7 +50,7 @@ func backward32(g *group[float32], p *[4]pointers[float32], sums bool, used, sta
 	}
 	for lane := 0; lane < used; lane += 8 {
 		if sums {
-			backwardSumsAVX2(&g.coef[0][lane], &p[0][lane], start, n)
+			gradientsAVX2(&g.coef[0][lane], &p[0][lane], start, n)
 		} else {
 			backwardAVX2(&g.coef[0][lane], &p[0][lane], start, n)
 		}

@@ -71,8 +71,17 @@ func (g *group[F]) segment(p *[4]pointers[F], sums bool, used, start, end int) {
 	if single[F]() {
 		whole = backwardFrames32(end - start)
 	}
+	if at := start + whole; at < end {
+		g.tail(p, sums, used, at, end)
+	}
+	if whole > 0 {
+		backward32((*group[float32])(unsafe.Pointer(g)), (*[4]pointers[float32])(unsafe.Pointer(p)), sums, used, start, whole)
+	}
+}
+
+// tail does frames in Go.
+func (g *group[F]) tail(p *[4]pointers[F], sums bool, used, at, end int) {
 	for l := range used {
-		at := start + whole
 		row := func(k int) []F { return unsafe.Slice(p[k][l], end)[at:] }
 		if sums {
 			g.backwardGeneric(l, row(0), row(1), row(2), row(3))
@@ -82,9 +91,6 @@ func (g *group[F]) segment(p *[4]pointers[F], sums bool, used, start, end int) {
 	}
 	for l := used; l < laneRows; l++ {
 		g.adjoint[0][l], g.adjoint[1][l] = g.adjoint[0][repeated(used)], g.adjoint[1][repeated(used)]
-	}
-	if whole > 0 {
-		backward32((*group[float32])(unsafe.Pointer(g)), (*[4]pointers[float32])(unsafe.Pointer(p)), sums, used, start, whole)
 	}
 }
 

@@ -69,25 +69,20 @@ func addCorrelationAVX2(sum *float64, y *float32, x *float32, sums int, n int)
 //go:noescape
 func forward1AVX2(group *float32, y *float32, x *float32, n int)
 
-// forward8AVX2 filters a multiple of 4 frames.
+// forwardAVX2 filters a multiple of 4 frames.
 //
 //go:noescape
-func forward8AVX2(group *float32, y **float32, x **float32, n int)
-
-// forward16AVX2 filters a multiple of 4 frames.
-//
-//go:noescape
-func forward16AVX2(group *float32, y **float32, x **float32, n int)
+func forwardAVX2(group *float32, y **float32, x **float32, n int)
 
 // backwardAVX2 goes back over a multiple of 4 frames from start on.
 //
 //go:noescape
 func backwardAVX2(group *float32, p **float32, start int, n int)
 
-// backwardSumsAVX2 goes back over a multiple of 4 frames from start on.
+// gradientsAVX2 goes back over a multiple of 4 frames from start on and adds to the gradients of the coefficients.
 //
 //go:noescape
-func backwardSumsAVX2(group *float32, p **float32, start int, n int)
+func gradientsAVX2(group *float32, p **float32, start int, n int)
 
 // flushAVX2 moves float32 sums to float64 ones.
 //
@@ -154,20 +149,20 @@ func correlateAVX512(dst *float32, x *float32, h *float32, n int, taps int)
 //go:noescape
 func addCorrelationAVX512(sum *float64, y *float32, x *float32, sums int, n int)
 
-// forward16AVX512 filters a multiple of 4 frames.
+// forwardAVX512 filters a multiple of 4 frames.
 //
 //go:noescape
-func forward16AVX512(group *float32, y **float32, x **float32, n int)
+func forwardAVX512(group *float32, y **float32, x **float32, n int)
 
 // backwardAVX512 goes back over a multiple of 4 frames from start on.
 //
 //go:noescape
 func backwardAVX512(group *float32, p **float32, start int, n int)
 
-// backwardSumsAVX512 goes back over a multiple of 4 frames from start on.
+// gradientsAVX512 goes back over a multiple of 4 frames from start on and adds to the gradients of the coefficients.
 //
 //go:noescape
-func backwardSumsAVX512(group *float32, p **float32, start int, n int)
+func gradientsAVX512(group *float32, p **float32, start int, n int)
 
 // flushAVX512 moves float32 sums to float64 ones.
 //

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -16,36 +18,43 @@ const (
 )
 
 // rowsOf are the pointers to rows, 4 of a vector's lanes at a time: lane
-// 4q+j of part h is row 8h+4q+j.
+// 4q+j is row 4q+j.
 type rowsOf struct {
 	i     isa
 	rows  reg.GPVirtual // of pointers
+	disp  int           // of the first of them, in bytes
 	frame reg.GPVirtual // bytes from the first frame
 }
 
 // pointer loads the address of a row.
-func (p rowsOf) pointer(part, q, j int) Mem {
+func (p rowsOf) pointer(q, j int) Mem {
 	r := GP64()
-	lane := part*p.i.width()/4 + 4*q + j
-	MOVQ(at(p.rows, 8*lane), r)
+	MOVQ(at(p.rows, p.disp+8*(4*q+j)), r)
 	return Mem{Base: r, Index: p.frame, Scale: 1}
 }
 
-// A tile is 4 vectors, of rows or of frames, and a fifth to work with. Tiles
-// are used again and again, so that 16 registers are enough.
-type tile struct {
-	v     [4]reg.VecVirtual
+// A strip is some consecutive frames of the rows of a register: tiles of 4
+// vectors, which hold rows or frames, and one vector more to work with. A whole
+// strip is read and written row by row, since rows may be so far apart that
+// their cache lines drive each other out. Registers are used again and again,
+// so that 16 are enough.
+type strip struct {
+	tiles [][4]reg.VecVirtual
 	spare reg.VecVirtual
 }
 
-func newTile(i isa) *tile {
-	v := i.vecs(5)
-	return &tile{[4]reg.VecVirtual(v), v[4]}
+func newStrip(i isa, tiles int) *strip {
+	s := &strip{spare: i.vec()}
+	for range tiles {
+		s.tiles = append(s.tiles, [4]reg.VecVirtual(i.vecs(4)))
+	}
+	return s
 }
 
-// transpose exchanges frames and rows in every quarter or half.
-func (t *tile) transpose() {
-	a, b, c, d, e := t.v[0], t.v[1], t.v[2], t.v[3], t.spare
+// transpose exchanges frames and rows in every quarter or half of a tile.
+func (s *strip) transpose(tile int) {
+	t := &s.tiles[tile]
+	a, b, c, d, e := t[0], t[1], t[2], t[3], s.spare
 	VUNPCKLPS(b, a, e)
 	VUNPCKHPS(b, a, a)
 	VUNPCKLPS(d, c, b)
@@ -54,48 +63,71 @@ func (t *tile) transpose() {
 	VUNPCKHPD(b, e, e)
 	VUNPCKLPD(c, a, b)
 	VUNPCKHPD(c, a, a)
-	t.v, t.spare = [4]reg.VecVirtual{d, e, b, a}, c
+	*t, s.spare = [4]reg.VecVirtual{d, e, b, a}, c
 }
 
-// load reads 4 frames of the rows of one part: a vector for each frame.
-func (p rowsOf) load(part int, t *tile) {
-	for j, v := range t.v {
-		VMOVUPS(p.pointer(part, 0, j), v.AsX())
-		for q := 1; q < p.i.width()/16; q++ {
-			if p.i == avx512 {
-				VINSERTF32X4(Imm(uint64(q)), p.pointer(part, q, j), v, v)
-			} else {
-				VINSERTF128(Imm(uint64(q)), p.pointer(part, q, j), v, v)
-			}
-		}
-	}
-	t.transpose()
-}
-
-// store writes 4 frames.
-func (p rowsOf) store(part int, t *tile) {
-	t.transpose()
-	for j, v := range t.v {
-		VMOVUPS(v.AsX(), p.pointer(part, 0, j))
-		for q := 1; q < p.i.width()/16; q++ {
-			if p.i == avx512 {
-				VEXTRACTF32X4(Imm(uint64(q)), v, p.pointer(part, q, j))
-			} else {
-				VEXTRACTF128(Imm(uint64(q)), v, p.pointer(part, q, j))
+// load reads rows. What it leaves is to be transposed.
+func (p rowsOf) load(s *strip) {
+	for j := range 4 {
+		for q := range p.i.width() / 16 {
+			m := p.pointer(q, j)
+			for c, t := range s.tiles {
+				m.Disp = 16 * c
+				switch {
+				case q == 0:
+					VMOVUPS(m, t[j].AsX())
+				case p.i == avx512:
+					VINSERTF32X4(Imm(uint64(q)), m, t[j], t[j])
+				default:
+					VINSERTF128(Imm(uint64(q)), m, t[j], t[j])
+				}
 			}
 		}
 	}
 }
 
-// field is part of one of a group's arrays.
-func field(i isa, g reg.Register, offset, k, part int) Mem {
-	return at(g, offset+64*k+part*i.width())
+// store writes rows.
+func (p rowsOf) store(s *strip) {
+	for j := range 4 {
+		for q := range p.i.width() / 16 {
+			m := p.pointer(q, j)
+			for c, t := range s.tiles {
+				m.Disp = 16 * c
+				switch {
+				case q == 0:
+					VMOVUPS(t[j].AsX(), m)
+				case p.i == avx512:
+					VEXTRACTF32X4(Imm(uint64(q)), t[j], m)
+				default:
+					VEXTRACTF128(Imm(uint64(q)), t[j], m)
+				}
+			}
+		}
+	}
 }
+
+// strips makes loops over n frames, a multiple of 4: strips of the most tiles
+// first, then tiles.
+func strips(n reg.GPVirtual, most int, body func(tiles int)) {
+	for _, tiles := range slices.Compact([]int{most, 1}) {
+		loop, next := label("strip"), label("next")
+		Label(loop)
+		CMPQ(n, Imm(uint64(4*tiles)))
+		JL(LabelRef(next))
+		body(tiles)
+		SUBQ(Imm(uint64(4*tiles)), n)
+		JMP(LabelRef(loop))
+		Label(next)
+	}
+}
+
+// field is one of a group's arrays.
+func field(g reg.Register, offset, k int) Mem { return at(g, offset+64*k) }
 
 // coefficients keeps them in registers where there are many.
-func coefficients(i isa, g reg.Register, part int) (c [5]Op) {
+func coefficients(i isa, g reg.Register) (c [5]Op) {
 	for k := range c {
-		m := field(i, g, groupCoef, k, part)
+		m := field(g, groupCoef, k)
 		c[k] = m
 		if i == avx512 {
 			c[k] = i.loadPS(m)
@@ -104,49 +136,45 @@ func coefficients(i isa, g reg.Register, part int) (c [5]Op) {
 	return c
 }
 
-// biquadForward filters so many rows, a multiple of 4 frames.
-func biquadForward(suffix string, i isa, lanes int) {
-	text("forward"+suffix, "func(group *float32, y, x **float32, n int)")
-	Doc("forward" + suffix + " filters a multiple of 4 frames.")
+// biquadForward filters as many rows as a vector has lanes.
+func biquadForward(i isa) {
+	text("forward"+string(i), "func(group *float32, y, x **float32, n int)")
+	Doc("forward" + string(i) + " filters a multiple of 4 frames.")
 	g, n := arg("group"), arg("n")
 	frame := GP64()
 	XORQ(frame, frame)
-	x, y := rowsOf{i, arg("x"), frame}, rowsOf{i, arg("y"), frame}
-	parts := lanes * 4 / i.width()
-	var coef [2][5]Op
-	var s1, s2 [2]reg.VecVirtual
-	for p := range parts {
-		coef[p] = coefficients(i, g, p)
-		s1[p] = i.loadPS(field(i, g, groupState, 0, p))
-		s2[p] = i.loadPS(field(i, g, groupState, 1, p))
-	}
-	t := newTile(i)
-	loop := label("loop")
-	Label(loop)
-	for p := range parts {
-		b0, c1, c2, a1, a2 := coef[p][0], coef[p][1], coef[p][2], coef[p][3], coef[p][4]
-		x.load(p, t)
-		state, old := s1[p], s2[p]
-		for _, v := range t.v {
-			u := t.spare
-			VMULPS(c2, v, u)
-			VFMADD231PS(c1, v, old)      // t = c1·x + s2
-			VFMADD132PS(b0, state, v)    // y = x·b0 + s1
-			VFNMADD231PS(a2, state, u)   // s2' = c2·x − a2·s1
-			VFNMADD132PS(a1, old, state) // s1' = t − a1·s1
-			t.spare, old = old, u        // and back, four times
+	x, y := rowsOf{i, arg("x"), 0, frame}, rowsOf{i, arg("y"), 0, frame}
+	coef := coefficients(i, g)
+	b0, c1, c2, a1, a2 := coef[0], coef[1], coef[2], coef[3], coef[4]
+	s1, s2 := i.loadPS(field(g, groupState, 0)), i.loadPS(field(g, groupState, 1))
+	whole := newStrip(i, i.strip())
+	strips(n, i.strip(), func(tiles int) {
+		s := &strip{slices.Clone(whole.tiles[:tiles]), whole.spare}
+		x.load(s)
+		for c := range s.tiles {
+			s.transpose(c)
+			old := s2
+			for _, v := range s.tiles[c] {
+				u := s.spare
+				VMULPS(c2, v, u)
+				VFMADD231PS(c1, v, old)   // t = c1·x + s2
+				VFMADD132PS(b0, s1, v)    // y = x·b0 + s1
+				VFNMADD231PS(a2, s1, u)   // s2' = c2·x − a2·s1
+				VFNMADD132PS(a1, old, s1) // s1' = t − a1·s1
+				s.spare, old = old, u     // and back, four times
+			}
+			s.transpose(c)
 		}
-		y.store(p, t)
-	}
-	ADDQ(Imm(16), frame)
-	SUBQ(Imm(4), n)
-	JNZ(LabelRef(loop))
-	for p := range parts {
-		VMOVUPS(s1[p], field(i, g, groupState, 0, p))
-		VMOVUPS(s2[p], field(i, g, groupState, 1, p))
-	}
+		y.store(s)
+		ADDQ(Imm(uint64(16*tiles)), frame)
+	})
+	VMOVUPS(s1, field(g, groupState, 0))
+	VMOVUPS(s2, field(g, groupState, 1))
 	ret()
 }
+
+// strip is how many tiles there are registers for.
+func (i isa) strip() int { return map[isa]int{avx2: 2, avx512: 4}[i] }
 
 // biquadRow filters one row, the group's first.
 func biquadRow() {
@@ -155,7 +183,7 @@ func biquadRow() {
 	g, y, x, n := arg("group"), arg("y"), arg("x"), arg("n")
 	load := func(offset, k int) reg.VecVirtual {
 		v := XMM()
-		VMOVSS(field(avx2, g, offset, k, 0), v)
+		VMOVSS(field(g, offset, k), v)
 		return v
 	}
 	b0, c1, c2, a1, a2 := load(groupCoef, 0), load(groupCoef, 1), load(groupCoef, 2), load(groupCoef, 3), load(groupCoef, 4)
@@ -175,84 +203,139 @@ func biquadRow() {
 	ADDQ(Imm(4), y)
 	DECQ(n)
 	JNZ(LabelRef(loop))
-	VMOVSS(s1, field(avx2, g, groupState, 0, 0))
-	VMOVSS(s2, field(avx2, g, groupState, 1, 0))
+	VMOVSS(s1, field(g, groupState, 0))
+	VMOVSS(s2, field(g, groupState, 1))
 	ret()
 }
 
 // biquadBackward is the transpose over a multiple of 4 frames, whose last is
-// before frame start+n, with and without gradients of the coefficients, of as
-// many rows as a vector has lanes.
+// before frame start+n, of as many rows as a vector has lanes.
 func biquadBackward(i isa) {
-	for _, sums := range []bool{false, true} {
-		name := "backward" + string(i)
-		if sums {
-			name = "backwardSums" + string(i)
+	text("backward"+string(i), "func(group *float32, p **float32, start, n int)")
+	Doc("backward" + string(i) + " goes back over a multiple of 4 frames from start on.")
+	b := newBackward(i)
+	whole := newStrip(i, i.strip())
+	strips(b.n, i.strip(), func(tiles int) {
+		s := &strip{slices.Clone(whole.tiles[:tiles]), whole.spare}
+		SUBQ(Imm(uint64(16*tiles)), b.frame)
+		b.rows(1).load(s)
+		l1, l2 := b.l1, b.l2
+		for c := tiles - 1; c >= 0; c-- {
+			s.transpose(c)
+			for f := 3; f >= 0; f-- {
+				t, d := s.tiles[c][f], s.spare
+				b.frameBack(t, d, l1, l2)
+				s.tiles[c][f], s.spare, l1, l2 = d, l2, t, l1
+			}
 		}
-		text(name, "func(group *float32, p **float32, start, n int)")
-		Doc(name + " goes back over a multiple of 4 frames from start on.")
-		g, p, frame, n := arg("group"), arg("p"), arg("start"), arg("n")
-		ADDQ(n, frame)
-		SHLQ(Imm(2), frame)
-		rows := func(k int) rowsOf {
-			r := GP64()
-			LEAQ(at(p, 128*k), r)
-			return rowsOf{i, r, frame}
+		// The strip has taken over registers of the gradients.
+		for c := range s.tiles {
+			s.transpose(c)
 		}
-		dx, dy, x, y := rows(0), rows(1), rows(2), rows(3)
-		coef := coefficients(i, g, 0)
-		l1, l2 := i.loadPS(field(i, g, groupAdjoint, 0, 0)), i.loadPS(field(i, g, groupAdjoint, 1, 0))
-		back, d := newTile(i), newTile(i)
-		loop := label("loop")
-		Label(loop)
-		SUBQ(Imm(16), frame)
+		b.rows(0).store(s)
+		b.keep(l1, l2)
+	})
+	b.end()
+}
+
+// A backward is what both functions that go back have.
+type backward struct {
+	i           isa
+	group, p, n reg.GPVirtual
+	frame       reg.GPVirtual
+	l1, l2      reg.VecVirtual
+	coef        [5]Op
+}
+
+func newBackward(i isa) backward {
+	b := backward{i: i, group: arg("group"), p: arg("p"), n: arg("n"), frame: arg("start")}
+	ADDQ(b.n, b.frame)
+	SHLQ(Imm(2), b.frame)
+	b.coef = coefficients(i, b.group)
+	b.l1, b.l2 = i.loadPS(field(b.group, groupAdjoint, 0)), i.loadPS(field(b.group, groupAdjoint, 1))
+	return b
+}
+
+// rows are those of dx, dy, x and y.
+func (b backward) rows(k int) rowsOf { return rowsOf{b.i, b.p, 128 * k, b.frame} }
+
+// frameBack replaces the gradient t of an output by that of the state, and
+// writes that of the input.
+func (b backward) frameBack(t, d, l1, l2 reg.VecVirtual) {
+	b0, c1, c2, a1, a2 := b.coef[0], b.coef[1], b.coef[2], b.coef[3], b.coef[4]
+	VMULPS(b0, t, d)
+	VFMADD231PS(c2, l2, d)
+	VFMADD231PS(c1, l1, d)
+	VFNMADD231PS(a2, l2, t)
+	VFNMADD231PS(a1, l1, t)
+}
+
+// keep brings the gradients of the state back to their registers, of which
+// either may hold the other.
+func (b backward) keep(l1, l2 reg.VecVirtual) {
+	t := b.i.vec()
+	VMOVAPS(l1, t)
+	VMOVAPS(l2, b.l2)
+	VMOVAPS(t, b.l1)
+}
+
+func (b backward) end() {
+	VMOVUPS(b.l1, field(b.group, groupAdjoint, 0))
+	VMOVUPS(b.l2, field(b.group, groupAdjoint, 1))
+	ret()
+}
+
+// biquadGradients is biquadBackward with the gradients of the coefficients.
+func biquadGradients(i isa) {
+	text("gradients"+string(i), "func(group *float32, p **float32, start, n int)")
+	Doc("gradients" + string(i) + " goes back over a multiple of 4 frames from start on and adds to the gradients of the coefficients.")
+	b := newBackward(i)
+	most := i.strip() / 2
+	wholeT, wholeD := newStrip(i, most), newStrip(i, most)
+	strips(b.n, most, func(tiles int) {
 		// t[f] is the gradient of s1 before frame f: of those after it, λ1 is
 		// t[f+1] and λ2 is t[f+2].
-		back.spare = d.spare
-		dy.load(0, back)
+		back := &strip{slices.Clone(wholeT.tiles[:tiles]), wholeD.spare}
+		d := &strip{tiles: slices.Clone(wholeD.tiles[:tiles])}
+		SUBQ(Imm(uint64(16*tiles)), b.frame)
+		b.rows(1).load(back)
+		for c := range tiles {
+			back.transpose(c)
+		}
 		d.spare = back.spare
-		t := append(back.v[:4:4], l1, l2)
-		transposed(coef, t, d.v[:])
-		dx.store(0, d)
-		if sums {
-			x.load(0, d)
-			addGradients(i, g, t, d, []int{0, 1, 2}, 0)
-			y.load(0, d)
-			addGradients(i, g, t, d, []int{1, 2}, 3)
+		t := append(back.frames(), b.l1, b.l2)
+		for f := 4*tiles - 1; f >= 0; f-- {
+			b.frameBack(t[f], d.frames()[f], t[f+1], t[f+2])
 		}
-		VMOVAPS(t[1], l2)
-		VMOVAPS(t[0], l1)
-		SUBQ(Imm(4), n)
-		JNZ(LabelRef(loop))
-		VMOVUPS(l1, field(i, g, groupAdjoint, 0, 0))
-		VMOVUPS(l2, field(i, g, groupAdjoint, 1, 0))
-		ret()
-	}
+		for c := range tiles {
+			d.transpose(c)
+		}
+		b.rows(0).store(d)
+		for k, sums := range [][]int{{0, 1, 2}, {1, 2}} {
+			b.rows(2 + k).load(d)
+			for c := range tiles {
+				d.transpose(c)
+			}
+			for n, ahead := range sums {
+				m := field(b.group, groupPart, 3*k+n)
+				VMOVUPS(m, d.spare)
+				for f := 4*tiles - 1; f >= 0; f-- {
+					VFMADD231PS(t[f+ahead], d.frames()[f], d.spare)
+				}
+				VMOVUPS(d.spare, m)
+			}
+		}
+		b.keep(t[0], t[1])
+	})
+	b.end()
 }
 
-// transposed replaces gradients of outputs in t by those of the state, and
-// writes those of inputs.
-func transposed(coef [5]Op, t, d []reg.VecVirtual) {
-	b0, c1, c2, a1, a2 := coef[0], coef[1], coef[2], coef[3], coef[4]
-	for f := 3; f >= 0; f-- {
-		VMULPS(b0, t[f], d[f])
-		VFMADD231PS(c2, t[f+2], d[f])
-		VFMADD231PS(c1, t[f+1], d[f])
-		VFNMADD231PS(a2, t[f+2], t[f])
-		VFNMADD231PS(a1, t[f+1], t[f])
+// frames are the vectors of a transposed strip.
+func (s *strip) frames() (f []reg.VecVirtual) {
+	for _, t := range s.tiles {
+		f = append(f, t[:]...)
 	}
-}
-
-// addGradients adds t[f+k]·x[f] to a sum for each k.
-func addGradients(i isa, g reg.Register, t []reg.VecVirtual, x *tile, ks []int, first int) {
-	for n, k := range ks {
-		m := field(i, g, groupPart, first+n, 0)
-		VMOVUPS(m, x.spare)
-		for f := 3; f >= 0; f-- {
-			VFMADD231PS(t[f+k], x.v[f], x.spare)
-		}
-		VMOVUPS(x.spare, m)
-	}
+	return f
 }
 
 // biquadFlush moves the float32 sums of a group to its float64 ones.
@@ -270,7 +353,7 @@ func biquadFlush(i isa) {
 			VMOVUPD(v, m)
 		}
 		for p := range i.parts() {
-			VMOVUPS(zero, field(i, g, groupPart, k, p))
+			VMOVUPS(zero, at(g, groupPart+64*k+p*i.width()))
 		}
 	}
 	ret()

@@ -13,10 +13,10 @@ func dspFunctions(i isa) {
 	dspWindows(i)
 	if i == avx2 {
 		biquadRow()
-		biquadForward("8AVX2", i, 8)
 	}
-	biquadForward("16"+string(i), i, 16)
+	biquadForward(i)
 	biquadBackward(i)
+	biquadGradients(i)
 	biquadFlush(i)
 }
 
