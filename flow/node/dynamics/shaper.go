@@ -149,11 +149,9 @@ func (s *shaper[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 		g, v := drive.At(i), drive.At(i)*x[i]
 		var d F
 		if s.adaa {
-			last := F(0)
+			last := w.S[0]
 			if i > 0 {
 				last = drive.At(i-1) * x[i-1]
-			} else {
-				last = w.S[0]
 			}
 			_, dU, dV := s.mean(float64(last), float64(v))
 			d = F(dy[i]*F(dV)) + w.L[0]

@@ -11,6 +11,7 @@ import (
 	"atenia/flow/node/filter"
 	"atenia/flow/node/resample"
 	"atenia/flow/node/source"
+	"atenia/flow/node/spectrum"
 	"atenia/flow/node/wave"
 )
 
@@ -24,6 +25,7 @@ func Types() node.Table {
 		biquad.Types(),   // the second-order filter
 		filter.Types(),   // other filters, taps
 		dynamics.Types(), // followers, gains by level, waveshapers
+		spectrum.Types(), // transforms, mel features
 		source.Types(),   // slow waves, noise
 		delay.Types(),    // the delay line
 		resample.Types(), // changes of rate

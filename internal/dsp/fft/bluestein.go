@@ -40,13 +40,6 @@ func newBluestein[F Float](n int) *bluestein[F] {
 	return b
 }
 
-func (b *bluestein[F]) clone() *bluestein[F] {
-	c := *b
-	c.inner = b.inner.Clone()
-	c.ar, c.ai = make([]F, len(b.ar)), make([]F, len(b.ai))
-	return &c
-}
-
 func (b *bluestein[F]) transform(yr, yi, xr, xi []F) {
 	for j := range b.n {
 		r, i := xr[j], xi[j]

@@ -18,7 +18,7 @@
 //	    x ──► radix 4 ──► radix 4 ──► radix 5 ──► radix 5 ──► X      n = 400
 //	s        1           4           16          80
 //
-// Forward is the sum with exp(-2 pi i j k / n); Inverse divides by n, so the
-// two undo each other. [Real.ForwardAdjoint] and [Real.InverseAdjoint] are the
+// Forward is the sum with exp(-2 pi i j k / n). [Real.Inverse] divides by n and
+// undoes it; [Plan.InverseSum] does not divide. [Real.ForwardAdjoint] and [Real.InverseAdjoint] are the
 // transposes that gradients need.
 package fft

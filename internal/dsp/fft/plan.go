@@ -9,7 +9,7 @@ import "math"
 type Float interface{ float32 | float64 }
 
 // A Plan transforms complex sequences of one length. It owns its scratch, so
-// one Plan serves one goroutine; [Plan.Clone] shares the tables.
+// one Plan serves one goroutine.
 type Plan[F Float] struct {
 	n      int
 	stages []stage[F]
@@ -53,31 +53,11 @@ func New[F Float](n int) *Plan[F] {
 // Len is the length of the sequences.
 func (p *Plan[F]) Len() int { return p.n }
 
-// Clone returns a plan with the same tables and its own scratch.
-func (p *Plan[F]) Clone() *Plan[F] {
-	c := *p
-	c.sr, c.si = make([]F, len(p.sr)), make([]F, len(p.si))
-	if p.chirp != nil {
-		c.chirp = p.chirp.clone()
-	}
-	return &c
-}
-
 // Forward writes the transform of (xr, xi) to (yr, yi), all of length n. The
 // slices of y may be those of x; otherwise x is left alone.
 func (p *Plan[F]) Forward(yr, yi, xr, xi []F) { p.transform(yr[:p.n], yi[:p.n], xr[:p.n], xi[:p.n]) }
 
-// Inverse undoes [Plan.Forward].
-func (p *Plan[F]) Inverse(yr, yi, xr, xi []F) {
-	p.InverseSum(yr, yi, xr, xi)
-	scale := 1 / F(max(p.n, 1))
-	for i := range p.n {
-		yr[i] *= scale
-		yi[i] *= scale
-	}
-}
-
-// InverseSum is [Plan.Inverse] without the division by n: it is the adjoint of
+// InverseSum undoes [Plan.Forward] but for a factor n; it is the adjoint of
 // Forward. Exchanging the parts of a number on both sides turns exp(-i t) into
 // exp(+i t), so no second set of tables is needed.
 func (p *Plan[F]) InverseSum(yr, yi, xr, xi []F) {

@@ -29,21 +29,9 @@ func NewReal[F Float](n int) *Real[F] {
 		}
 	}
 	r.plan = New[F](inner)
-	r.scratch()
-	return r
-}
-
-func (r *Real[F]) scratch() {
 	r.ar, r.ai = make([]F, r.plan.Len()), make([]F, r.plan.Len())
 	r.gr, r.gi = make([]F, r.Bins()), make([]F, r.Bins())
-}
-
-// Clone returns a plan with the same tables and its own scratch.
-func (r *Real[F]) Clone() *Real[F] {
-	c := *r
-	c.plan = r.plan.Clone()
-	c.scratch()
-	return &c
+	return r
 }
 
 // Len is the length n of the sequences.
