@@ -130,8 +130,10 @@ internal/cli:        . internal/durable internal/peer internal/spelling internal
 internal/cli/*:      . internal/cli/command
 cmd/*:               internal/cli
 examples/recall:     nested/recall
+examples/flow/*:     flow flow/*
 flow/audio:          internal/durable
 flow/draw:           flow/graph
+flow/fit:            flow flow/graph flow/node grad/optim
 flow/observe:        flow tier/lane tier/trace
 internal/gen/*:      tensor plan
 internal/gen/story:  internal/story

@@ -1,0 +1,90 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/grad/optim"
+)
+
+// Settings of [Fit]. The zero value is ready to use.
+type Settings struct {
+	Steps  int        // at most; 0: 200
+	Rate   float64    // learning rate of the first step; 0: 0.05
+	Last   float64    // of the last step, as a share of Rate: a half cosine leads there; 0: a hundredth
+	Enough float64    // a loss at which fitting ends
+	Rule   optim.Rule // nil: AdamW without decay
+	// Each is told of every step, if it is set.
+	Each func(step int, loss float64)
+}
+
+func (s *Settings) defaults() {
+	if s.Steps == 0 {
+		s.Steps = 200
+	}
+	if s.Rate == 0 {
+		s.Rate = 0.05
+	}
+	if s.Last == 0 {
+		s.Last = 0.01
+	}
+	if s.Rule == nil {
+		s.Rule = optim.AdamW{}
+	}
+}
+
+// A Result is the best of the points that were visited.
+type Result struct {
+	Steps       int     // taken
+	First, Loss float64 // at the start and at the best point
+	X           []float64
+	Plan        *graph.Plan // with X
+}
+
+// Fit steps the parameters of a problem down the gradient of its loss. When the
+// context ends, the best point so far comes with the context's error.
+func Fit[F node.Float](ctx context.Context, p *Problem[F], s Settings) (*Result, error) {
+	s.defaults()
+	x := p.Start()
+	w := &optim.Param[float64]{Name: "x", Shape: []int{len(x)}, Value: x, Grad: make([]float64, len(x)), NoDecay: true}
+	o, err := optim.New(s.Rule, []*optim.Param[float64]{w}, nil)
+	if err != nil {
+		return nil, err
+	}
+	best := &Result{Loss: math.Inf(1), X: slices.Clone(x)}
+	for step := 0; ; step++ {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		pt, e := p.Gradient(x)
+		if err = e; err != nil {
+			break
+		}
+		if step == 0 {
+			best.First = pt.Loss
+		}
+		if math.IsNaN(pt.Loss) {
+			err = fmt.Errorf("fit: the loss of step %d is not a number: try a smaller rate", step)
+			break
+		}
+		best.Steps = step
+		if s.Each != nil {
+			s.Each(step, pt.Loss)
+		}
+		if pt.Loss < best.Loss {
+			best.Loss, best.X = pt.Loss, slices.Clone(x)
+		}
+		if step == s.Steps || pt.Loss <= s.Enough {
+			break
+		}
+		copy(w.Grad, pt.Gradient)
+		share := s.Last + (1-s.Last)*(1+math.Cos(math.Pi*float64(step)/float64(s.Steps)))/2
+		o.Step(s.Rate*share, 1)
+	}
+	best.Plan = p.Plan(best.X)
+	return best, err
+}

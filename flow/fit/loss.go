@@ -1,0 +1,88 @@
+package fit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// Streams are what probes took, or inputs are fed, by name: [B, C, frames].
+type Streams[F node.Float] = map[string]node.Tensor[F]
+
+// A Loss makes a number of what probes took, and its derivatives by every
+// frame of it.
+type Loss[F node.Float] func(out Streams[F]) (float64, Streams[F], error)
+
+// like returns zeros of the shape of each stream.
+func like[F node.Float](out Streams[F]) Streams[F] {
+	d := make(Streams[F], len(out))
+	for name, y := range out {
+		d[name] = node.Tensor[F]{Data: make([]F, y.B*y.C*y.N), B: y.B, C: y.C, N: y.N}
+	}
+	return d
+}
+
+// Sum is the sum of all frames of all probes.
+func Sum[F node.Float](out Streams[F]) (float64, Streams[F], error) {
+	d, sum := like(out), 0.0
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		for i, v := range out[name].Data[:len(d[name].Data)] {
+			sum += float64(v)
+			d[name].Data[i] = 1
+		}
+	}
+	return sum, d, nil
+}
+
+// Energy is half the sum of squares of all frames of all probes.
+func Energy[F node.Float](out Streams[F]) (float64, Streams[F], error) {
+	d, sum := like(out), 0.0
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		for i, v := range out[name].Data[:len(d[name].Data)] {
+			sum += float64(v) * float64(v) / 2
+			d[name].Data[i] = v
+		}
+	}
+	return sum, d, nil
+}
+
+// SquaredError is the mean of the squares of what probes took less what they
+// should have taken. Where one of both streams is shorter, its length counts;
+// probes without a target do not.
+func SquaredError[F node.Float](target Streams[F]) Loss[F] {
+	return func(out Streams[F]) (float64, Streams[F], error) {
+		d, sum, count := like(out), 0.0, 0
+		names := slices.Sorted(maps.Keys(target))
+		for _, name := range names {
+			y, ok := out[name]
+			t := target[name]
+			if !ok {
+				return 0, nil, &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "a target for a probe that the graph lacks"}
+			}
+			if y.B != t.B || y.C != t.C {
+				return 0, nil, &graph.Error{Code: graph.BadShape, Path: "$", Names: []string{name},
+					Text: fmt.Sprintf("a target of shape [%d, %d] for a probe of [%d, %d]", t.B, t.C, y.B, y.C)}
+			}
+			count += y.B * y.C * min(y.N, t.N)
+		}
+		if count == 0 {
+			return 0, d, nil
+		}
+		for _, name := range names {
+			y, t, g := out[name], target[name], d[name]
+			n := min(y.N, t.N)
+			for r := range y.B * y.C {
+				a, b, c := y.Row(r), t.Row(r), g.Row(r)
+				for i := range n {
+					e := float64(a[i]) - float64(b[i])
+					sum += e * e
+					c[i] = F(2 * e / float64(count))
+				}
+			}
+		}
+		return sum / float64(count), d, nil
+	}
+}
