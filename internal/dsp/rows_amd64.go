@@ -2,10 +2,7 @@
 
 package dsp
 
-import (
-	"atenia/internal/kernel"
-	"atenia/internal/kernel/exact"
-)
+import "atenia/internal/kernel"
 
 //go:generate go run -C ../kernel/_asm . -family dsp -out ../../dsp/zdsp_amd64.s -stubs ../../dsp/zdsp_amd64.go -pkg dsp
 
@@ -82,77 +79,89 @@ func addMul32(dst, a, b []float32) int {
 	return n
 }
 
+// correlate32 does the last 16 results again rather than some of them in Go.
 func correlate32(dst, x, h []float32) int {
 	n := whole(len(dst))
-	switch {
-	case n == 0 || len(h) == 0:
+	if n == 0 || len(h) == 0 {
 		return 0
-	case wide() == 16:
-		correlateAVX512(&dst[0], &x[0], &h[0], n, len(h))
-	default:
-		correlateAVX2(&dst[0], &x[0], &h[0], n, len(h))
 	}
-	return n
+	correlate16s(dst[:n], x, h)
+	if n < len(dst) {
+		last := len(dst) - laneCount
+		correlate16s(dst[last:], x[last:], h)
+	}
+	return len(dst)
 }
 
+func correlate16s(dst, x, h []float32) {
+	if wide() == 16 {
+		correlateAVX512(&dst[0], &x[0], &h[0], len(dst), len(h))
+	} else {
+		correlateAVX2(&dst[0], &x[0], &h[0], len(dst), len(h))
+	}
+}
+
+// addCorrelation32 makes the last 16 sums again, beside, for those of them
+// that are left.
 func addCorrelation32(sum []float64, y, x []float32) int {
 	n := whole(len(sum))
-	switch {
-	case n == 0:
-	case wide() == 16:
-		addCorrelationAVX512(&sum[0], &y[0], &x[0], n, len(y))
-	default:
-		addCorrelationAVX2(&sum[0], &y[0], &x[0], n, len(y))
+	if n == 0 {
+		return 0
 	}
-	return n
+	var beside Lanes
+	last := len(sum) - laneCount
+	copy(beside[:], sum[last:])
+	addCorrelation16s(sum[:n], y, x)
+	if n < len(sum) {
+		addCorrelation16s(beside[:], y, x[last:])
+		copy(sum[n:], beside[n-last:])
+	}
+	return len(sum)
 }
 
-func peak32(x []float32) (int, float32) {
-	n := whole(len(x))
-	var l exact.Lanes
+func addCorrelation16s(sum []float64, y, x []float32) {
+	if wide() == 16 {
+		addCorrelationAVX512(&sum[0], &y[0], &x[0], len(sum), len(y))
+	} else {
+		addCorrelationAVX2(&sum[0], &y[0], &x[0], len(sum), len(y))
+	}
+}
+
+func peak32(x []float32) (n int, peak float32) {
+	n = whole(len(x))
 	switch {
 	case n == 0:
 	case wide() == 16:
-		peakLanesAVX512(&l[0], &x[0], n)
+		peak = peakAVX512(&x[0], n)
 	default:
-		peakLanesAVX2(&l[0], &x[0], n)
-	}
-	peak := float32(0)
-	for _, v := range l {
-		peak = max(peak, v)
+		peak = peakAVX2(&x[0], n)
 	}
 	return n, peak
 }
 
 func finite32(x []float32) (int, bool) {
-	n := whole(len(x))
-	var l [laneCount]uint32
+	n, most := whole(len(x)), uint32(0)
 	switch {
 	case n == 0:
 	case wide() == 16:
-		exponentLanesAVX512(&l[0], &x[0], n)
+		most = exponentAVX512(&x[0], n)
 	default:
-		exponentLanesAVX2(&l[0], &x[0], n)
-	}
-	most := uint32(0)
-	for _, v := range l {
-		most = max(most, v)
+		most = exponentAVX2(&x[0], n)
 	}
 	return n, most != 0xff<<23
 }
 
 func dot32(a, b []float32) float32 {
-	n := whole(len(a))
-	var l exact.Lanes
 	switch {
-	case n == 0:
+	case len(a) == 0:
+		return 0
 	case wide() == 16:
-		dotLanesAVX512(&l[0], &a[0], &b[0], n)
+		return dotAVX512(&a[0], &b[0], len(a))
+	case wide() == 8:
+		return dotAVX2(&a[0], &b[0], len(a))
 	default:
-		dotLanesAVX2(&l[0], &a[0], &b[0], n)
+		return dotGeneric(a, b)
 	}
-	dotGeneric(&l, a[n:], b[n:])
-	return l.Sum()
 }
 
 // These two do the last frames, and return how many are left.

@@ -66,9 +66,10 @@ func Dot[F Float](a, b []F) F {
 	return F(l.Sum())
 }
 
-// dotGeneric adds products to lanes; the first index is a multiple of 16.
-func dotGeneric(l *exact.Lanes, a, b []float32) {
+func dotGeneric(a, b []float32) float32 {
+	var l exact.Lanes
 	for i, v := range a {
 		l[i%laneCount] = exact.FMA(v, b[i], l[i%laneCount])
 	}
+	return l.Sum()
 }

@@ -39,20 +39,20 @@ func addDotAVX2(acc *float64, a *float32, b *float32, n int)
 //go:noescape
 func addSumAVX2(acc *float64, x *float32, n int)
 
-// dotLanesAVX2 adds a·b to 16 lanes.
+// dotAVX2 returns a·b.
 //
 //go:noescape
-func dotLanesAVX2(acc *float32, a *float32, b *float32, n int)
+func dotAVX2(a *float32, b *float32, n int) float32
 
-// peakLanesAVX2 raises 16 lanes to |x|.
+// peakAVX2 returns the largest |x| of a multiple of 16 frames.
 //
 //go:noescape
-func peakLanesAVX2(acc *float32, x *float32, n int)
+func peakAVX2(x *float32, n int) float32
 
-// exponentLanesAVX2 raises 16 lanes to the exponents of x.
+// exponentAVX2 returns the largest exponent of a multiple of 16 frames.
 //
 //go:noescape
-func exponentLanesAVX2(acc *uint32, x *float32, n int)
+func exponentAVX2(x *float32, n int) uint32
 
 // correlateAVX2 does a multiple of 16 results; there is at least one tap.
 //
@@ -124,20 +124,20 @@ func addDotAVX512(acc *float64, a *float32, b *float32, n int)
 //go:noescape
 func addSumAVX512(acc *float64, x *float32, n int)
 
-// dotLanesAVX512 adds a·b to 16 lanes.
+// dotAVX512 returns a·b.
 //
 //go:noescape
-func dotLanesAVX512(acc *float32, a *float32, b *float32, n int)
+func dotAVX512(a *float32, b *float32, n int) float32
 
-// peakLanesAVX512 raises 16 lanes to |x|.
+// peakAVX512 returns the largest |x| of a multiple of 16 frames.
 //
 //go:noescape
-func peakLanesAVX512(acc *float32, x *float32, n int)
+func peakAVX512(x *float32, n int) float32
 
-// exponentLanesAVX512 raises 16 lanes to the exponents of x.
+// exponentAVX512 returns the largest exponent of a multiple of 16 frames.
 //
 //go:noescape
-func exponentLanesAVX512(acc *uint32, x *float32, n int)
+func exponentAVX512(x *float32, n int) uint32
 
 // correlateAVX512 does a multiple of 16 results; there is at least one tap.
 //

@@ -188,92 +188,152 @@ loop7:
 	VZEROUPPER
 	RET
 
-// func dotLanesAVX2(acc *float32, a *float32, b *float32, n int)
-// Requires: AVX, FMA3
-TEXT ·dotLanesAVX2(SB), NOSPLIT, $0-32
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+24(FP), CX
-	MOVQ    a+8(FP), DX
-	MOVQ    b+16(FP), BX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
+// func dotAVX2(a *float32, b *float32, n int) float32
+// Requires: AVX, FMA3, SSE
+TEXT ·dotAVX2(SB), NOSPLIT, $0-28
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
 
 loop8:
-	SUBQ        $0x00000010, CX
+	SUBQ        $0x10, DX
 	JL          tail9
-	VMOVUPS     (DX), Y2
-	VFMADD231PS (BX), Y2, Y0
-	VMOVUPS     32(DX), Y2
-	VFMADD231PS 32(BX), Y2, Y1
-	ADDQ        $0x00000040, DX
-	ADDQ        $0x00000040, BX
+	VMOVUPS     (AX), Y2
+	VFMADD231PS (CX), Y2, Y0
+	VMOVUPS     32(AX), Y2
+	VFMADD231PS 32(CX), Y2, Y1
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
 	JMP         loop8
 
 tail9:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	ADDQ        $0x10, DX
+	JZ          done10
+	LEAQ        leading<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVUPS     64(BX), Y2
+	VMASKMOVPS  (AX), Y2, Y3
+	VMASKMOVPS  (CX), Y2, Y4
+	VMOVAPS     Y0, Y5
+	VFMADD231PS Y3, Y4, Y5
+	VBLENDVPS   Y2, Y5, Y0, Y0
+	VMOVUPS     96(BX), Y2
+	VMASKMOVPS  32(AX), Y2, Y3
+	VMASKMOVPS  32(CX), Y2, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS Y3, Y4, Y5
+	VBLENDVPS   Y2, Y5, Y1, Y1
+
+done10:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	MOVSS        X1, ret+24(FP)
 	VZEROUPPER
 	RET
 
-// func peakLanesAVX2(acc *float32, x *float32, n int)
+DATA leading<>+0(SB)/4, $0xffffffff
+DATA leading<>+4(SB)/4, $0xffffffff
+DATA leading<>+8(SB)/4, $0xffffffff
+DATA leading<>+12(SB)/4, $0xffffffff
+DATA leading<>+16(SB)/4, $0xffffffff
+DATA leading<>+20(SB)/4, $0xffffffff
+DATA leading<>+24(SB)/4, $0xffffffff
+DATA leading<>+28(SB)/4, $0xffffffff
+DATA leading<>+32(SB)/4, $0xffffffff
+DATA leading<>+36(SB)/4, $0xffffffff
+DATA leading<>+40(SB)/4, $0xffffffff
+DATA leading<>+44(SB)/4, $0xffffffff
+DATA leading<>+48(SB)/4, $0xffffffff
+DATA leading<>+52(SB)/4, $0xffffffff
+DATA leading<>+56(SB)/4, $0xffffffff
+DATA leading<>+60(SB)/4, $0xffffffff
+DATA leading<>+64(SB)/4, $0x00000000
+DATA leading<>+68(SB)/4, $0x00000000
+DATA leading<>+72(SB)/4, $0x00000000
+DATA leading<>+76(SB)/4, $0x00000000
+DATA leading<>+80(SB)/4, $0x00000000
+DATA leading<>+84(SB)/4, $0x00000000
+DATA leading<>+88(SB)/4, $0x00000000
+DATA leading<>+92(SB)/4, $0x00000000
+DATA leading<>+96(SB)/4, $0x00000000
+DATA leading<>+100(SB)/4, $0x00000000
+DATA leading<>+104(SB)/4, $0x00000000
+DATA leading<>+108(SB)/4, $0x00000000
+DATA leading<>+112(SB)/4, $0x00000000
+DATA leading<>+116(SB)/4, $0x00000000
+DATA leading<>+120(SB)/4, $0x00000000
+DATA leading<>+124(SB)/4, $0x00000000
+GLOBL leading<>(SB), RODATA|NOPTR, $128
+
+// func peakAVX2(x *float32, n int) float32
 // Requires: AVX, AVX2
-TEXT ·peakLanesAVX2(SB), NOSPLIT, $0-24
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    x+8(FP), DX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
+TEXT ·peakAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS peakMask<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 
 loop11:
-	SUBQ         $0x00000010, CX
-	JL           tail12
-	VBROADCASTSS magnitude<>+0(SB), Y2
-	VPAND        (DX), Y2, Y2
-	VMAXPS       Y0, Y2, Y0
-	VBROADCASTSS magnitude<>+0(SB), Y2
-	VPAND        32(DX), Y2, Y2
+	VPAND        (AX), Y0, Y3
+	VMAXPS       Y1, Y3, Y1
+	VPAND        32(AX), Y0, Y3
+	VMAXPS       Y2, Y3, Y2
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, CX
+	JNZ          loop11
 	VMAXPS       Y1, Y2, Y1
-	ADDQ         $0x00000040, DX
-	JMP          loop11
-
-tail12:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPSHUFD      $0xb1, X0, X1
+	VMAXPS       X0, X1, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+16(FP)
 	VZEROUPPER
 	RET
 
-DATA magnitude<>+0(SB)/4, $0x7fffffff
-GLOBL magnitude<>(SB), RODATA|NOPTR, $4
+DATA peakMask<>+0(SB)/4, $0x7fffffff
+GLOBL peakMask<>(SB), RODATA|NOPTR, $4
 
-// func exponentLanesAVX2(acc *uint32, x *float32, n int)
+// func exponentAVX2(x *float32, n int) uint32
 // Requires: AVX, AVX2
-TEXT ·exponentLanesAVX2(SB), NOSPLIT, $0-24
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    x+8(FP), DX
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
+TEXT ·exponentAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS exponentMask<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 
-loop14:
-	SUBQ         $0x00000010, CX
-	JL           tail15
-	VBROADCASTSS exponent<>+0(SB), Y2
-	VPAND        (DX), Y2, Y2
-	VPMAXUD      Y2, Y0, Y0
-	VBROADCASTSS exponent<>+0(SB), Y2
-	VPAND        32(DX), Y2, Y2
+loop12:
+	VPAND        (AX), Y0, Y3
+	VPMAXUD      Y3, Y1, Y1
+	VPAND        32(AX), Y0, Y3
+	VPMAXUD      Y3, Y2, Y2
+	ADDQ         $0x40, AX
+	SUBQ         $0x10, CX
+	JNZ          loop12
 	VPMAXUD      Y2, Y1, Y1
-	ADDQ         $0x00000040, DX
-	JMP          loop14
-
-tail15:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, ret+16(FP)
 	VZEROUPPER
 	RET
 
-DATA exponent<>+0(SB)/4, $0x7f800000
-GLOBL exponent<>(SB), RODATA|NOPTR, $4
+DATA exponentMask<>+0(SB)/4, $0x7f800000
+GLOBL exponentMask<>(SB), RODATA|NOPTR, $4
 
 // func correlateAVX2(dst *float32, x *float32, h *float32, n int, taps int)
 // Requires: AVX, FMA3
@@ -284,9 +344,9 @@ TEXT ·correlateAVX2(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ taps+32(FP), SI
 
-block17:
+block13:
 	CMPQ   BX, $0x00000040
-	JL     next18
+	JL     next14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -298,7 +358,7 @@ block17:
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps19:
+taps15:
 	VBROADCASTSS (DX)(DI*4), Y8
 	VFMADD231PS  (R8), Y8, Y0
 	VFMADD231PS  32(R8), Y8, Y1
@@ -311,7 +371,7 @@ taps19:
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps19
+	JL           taps15
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -323,33 +383,33 @@ taps19:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x00000040, BX
-	JMP          block17
+	JMP          block13
 
-next18:
-block20:
+next14:
+block16:
 	CMPQ   BX, $0x00000010
-	JL     next21
+	JL     next17
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps22:
+taps18:
 	VBROADCASTSS (DX)(DI*4), Y2
 	VFMADD231PS  (R8), Y2, Y0
 	VFMADD231PS  32(R8), Y2, Y1
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps22
+	JL           taps18
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, BX
-	JMP          block20
+	JMP          block16
 
-next21:
+next17:
 	VZEROUPPER
 	RET
 
@@ -362,9 +422,9 @@ TEXT ·addCorrelationAVX2(SB), NOSPLIT, $0-40
 	MOVQ sums+24(FP), BX
 	MOVQ n+32(FP), SI
 
-block23:
+block19:
 	CMPQ    BX, $0x00000020
-	JL      next24
+	JL      next20
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
@@ -375,7 +435,7 @@ block23:
 	VMOVUPD 224(AX), Y7
 	MOVQ    SI, DI
 
-frames25:
+frames21:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X8
 	VCVTSS2SD    X8, X8, X8
@@ -397,7 +457,7 @@ frames25:
 	VCVTPS2PD    112(DX)(DI*4), Y9
 	VFMADD231PD  Y9, Y8, Y7
 	TESTQ        DI, DI
-	JNZ          frames25
+	JNZ          frames21
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, 64(AX)
@@ -409,19 +469,19 @@ frames25:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000080, DX
 	SUBQ         $0x00000020, BX
-	JMP          block23
+	JMP          block19
 
-next24:
-block26:
+next20:
+block22:
 	CMPQ    BX, $0x00000010
-	JL      next27
+	JL      next23
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
 	VMOVUPD 96(AX), Y3
 	MOVQ    SI, DI
 
-frames28:
+frames24:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X4
 	VCVTSS2SD    X4, X4, X4
@@ -435,7 +495,7 @@ frames28:
 	VCVTPS2PD    48(DX)(DI*4), Y5
 	VFMADD231PD  Y5, Y4, Y3
 	TESTQ        DI, DI
-	JNZ          frames28
+	JNZ          frames24
 	VMOVUPD      Y0, (AX)
 	VMOVUPD      Y1, 32(AX)
 	VMOVUPD      Y2, 64(AX)
@@ -443,9 +503,9 @@ frames28:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x00000010, BX
-	JMP          block26
+	JMP          block22
 
-next27:
+next23:
 	VZEROUPPER
 	RET
 
@@ -464,7 +524,7 @@ TEXT ·forward1AVX2(SB), NOSPLIT, $0-32
 	VMOVSS 320(AX), X5
 	VMOVSS 384(AX), X6
 
-loop29:
+loop25:
 	VMOVSS       (DX), X7
 	VMULSS       X2, X7, X8
 	VFMADD231SS  X1, X7, X6
@@ -476,7 +536,7 @@ loop29:
 	ADDQ         $0x04, DX
 	ADDQ         $0x04, CX
 	DECQ         BX
-	JNZ          loop29
+	JNZ          loop25
 	VMOVSS       X5, 320(AX)
 	VMOVSS       X6, 384(AX)
 	VZEROUPPER
@@ -493,9 +553,9 @@ TEXT ·forwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Y0
 	VMOVUPS 384(AX), Y1
 
-strip30:
+strip26:
 	CMPQ         CX, $0x08
-	JL           next31
+	JL           next27
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	VMOVUPS      16(DI)(DX*1), X7
@@ -618,12 +678,12 @@ strip30:
 	VEXTRACTF128 $0x01, Y10, 16(DI)(DX*1)
 	ADDQ         $0x20, DX
 	SUBQ         $0x08, CX
-	JMP          strip30
+	JMP          strip26
 
-next31:
-strip32:
+next27:
+strip28:
 	CMPQ         CX, $0x04
-	JL           next33
+	JL           next29
 	MOVQ         (BX), DI
 	VMOVUPS      (DI)(DX*1), X3
 	MOVQ         32(BX), DI
@@ -694,9 +754,9 @@ strip32:
 	VEXTRACTF128 $0x01, Y6, (DI)(DX*1)
 	ADDQ         $0x10, DX
 	SUBQ         $0x04, CX
-	JMP          strip32
+	JMP          strip28
 
-next33:
+next29:
 	VMOVUPS Y0, 320(AX)
 	VMOVUPS Y1, 384(AX)
 	VZEROUPPER
@@ -714,9 +774,9 @@ TEXT ·backwardAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip34:
+strip30:
 	CMPQ         DX, $0x08
-	JL           next35
+	JL           next31
 	SUBQ         $0x20, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -842,12 +902,12 @@ strip34:
 	VMOVAPS      Y8, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x08, DX
-	JMP          strip34
+	JMP          strip30
 
-next35:
-strip36:
+next31:
+strip32:
 	CMPQ         DX, $0x04
-	JL           next37
+	JL           next33
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X3
@@ -921,9 +981,9 @@ strip36:
 	VMOVAPS      Y2, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip36
+	JMP          strip32
 
-next37:
+next33:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -941,9 +1001,9 @@ TEXT ·gradientsAVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Y0
 	VMOVUPS 512(AX), Y1
 
-strip38:
+strip34:
 	CMPQ         DX, $0x04
-	JL           next39
+	JL           next35
 	SUBQ         $0x10, BX
 	MOVQ         128(CX), SI
 	VMOVUPS      (SI)(BX*1), X2
@@ -1095,9 +1155,9 @@ strip38:
 	VMOVAPS      Y6, Y1
 	VMOVAPS      Y0, Y0
 	SUBQ         $0x04, DX
-	JMP          strip38
+	JMP          strip34
 
-next39:
+next35:
 	VMOVUPS Y0, 448(AX)
 	VMOVUPS Y1, 512(AX)
 	VZEROUPPER
@@ -1189,14 +1249,14 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop40:
+loop36:
 	VMOVUPS (CX), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)
 	ADDQ    $0x40, AX
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JNZ     loop40
+	JNZ     loop36
 	VZEROUPPER
 	RET
 
@@ -1208,7 +1268,7 @@ TEXT ·mulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop41:
+loop37:
 	VMOVUPS (CX), Z0
 	VMULPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1216,7 +1276,7 @@ loop41:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop41
+	JNZ     loop37
 	VZEROUPPER
 	RET
 
@@ -1228,7 +1288,7 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop42:
+loop38:
 	VMOVUPS (CX), Z0
 	VADDPS  (DX), Z0, Z0
 	VMOVUPS Z0, (AX)
@@ -1236,7 +1296,7 @@ loop42:
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	SUBQ    $0x10, BX
-	JNZ     loop42
+	JNZ     loop38
 	VZEROUPPER
 	RET
 
@@ -1248,14 +1308,14 @@ TEXT ·addScaledAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS s+24(FP), Z0
 
-loop43:
+loop39:
 	VMOVUPS     (AX), Z1
 	VFMADD231PS (CX), Z0, Z1
 	VMOVUPS     Z1, (AX)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JNZ         loop43
+	JNZ         loop39
 	VZEROUPPER
 	RET
 
@@ -1267,7 +1327,7 @@ TEXT ·addMulAVX512(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 
-loop44:
+loop40:
 	VMOVUPS     (AX), Z0
 	VMOVUPS     (CX), Z1
 	VFMADD231PS (DX), Z1, Z0
@@ -1276,7 +1336,7 @@ loop44:
 	ADDQ        $0x40, CX
 	ADDQ        $0x40, DX
 	SUBQ        $0x10, BX
-	JNZ         loop44
+	JNZ         loop40
 	VZEROUPPER
 	RET
 
@@ -1292,7 +1352,7 @@ TEXT ·addDotAVX512(SB), NOSPLIT, $0-32
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop45:
+loop41:
 	SUBQ        $0x40, DX
 	SUBQ        $0x40, BX
 	VCVTPS2PD   (DX), Z2
@@ -1302,7 +1362,7 @@ loop45:
 	VCVTPS2PD   32(BX), Z3
 	VFMADD231PD Z2, Z3, Z1
 	SUBQ        $0x10, CX
-	JNZ         loop45
+	JNZ         loop41
 	VMOVUPD     Z0, (AX)
 	VMOVUPD     Z1, 64(AX)
 	VZEROUPPER
@@ -1318,83 +1378,107 @@ TEXT ·addSumAVX512(SB), NOSPLIT, $0-24
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 
-loop46:
+loop42:
 	SUBQ      $0x40, DX
 	VCVTPS2PD (DX), Z2
 	VADDPD    Z2, Z0, Z0
 	VCVTPS2PD 32(DX), Z2
 	VADDPD    Z2, Z1, Z1
 	SUBQ      $0x10, CX
-	JNZ       loop46
+	JNZ       loop42
 	VMOVUPD   Z0, (AX)
 	VMOVUPD   Z1, 64(AX)
 	VZEROUPPER
 	RET
 
-// func dotLanesAVX512(acc *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·dotLanesAVX512(SB), NOSPLIT, $0-32
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+24(FP), CX
-	MOVQ    a+8(FP), DX
-	MOVQ    b+16(FP), BX
-	VMOVUPS (AX), Z0
+// func dotAVX512(a *float32, b *float32, n int) float32
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE
+TEXT ·dotAVX512(SB), NOSPLIT, $0-28
+	MOVQ   a+0(FP), AX
+	MOVQ   b+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Z0, Z0, Z0
+
+loop43:
+	SUBQ        $0x10, DX
+	JL          tail44
+	VMOVUPS     (AX), Z1
+	VFMADD231PS (CX), Z1, Z0
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+	JMP         loop43
+
+tail44:
+	ADDQ        $0x10, DX
+	JZ          done45
+	MOVL        $0x0000ffff, BX
+	BZHIL       DX, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (AX), K1, Z1
+	VFMADD231PS (CX), Z1, K1, Z0
+
+done45:
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	MOVSS         X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func peakAVX512(x *float32, n int) float32
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·peakAVX512(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS peakMask<>+0(SB), Z0
+	VXORPS       Z1, Z1, Z1
+
+loop46:
+	VPANDD        (AX), Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	ADDQ          $0x40, AX
+	SUBQ          $0x10, CX
+	JNZ           loop46
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VMAXPS        X0, X1, X0
+	VPSHUFD       $0x4e, X0, X1
+	VMAXPS        X0, X1, X0
+	VPSHUFD       $0xb1, X0, X1
+	VMAXPS        X0, X1, X0
+	VMOVD         X0, AX
+	MOVL          AX, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func exponentAVX512(x *float32, n int) uint32
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·exponentAVX512(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS exponentMask<>+0(SB), Z0
+	VXORPS       Z1, Z1, Z1
 
 loop47:
-	SUBQ        $0x00000010, CX
-	JL          tail48
-	VMOVUPS     (DX), Z1
-	VFMADD231PS (BX), Z1, Z0
-	ADDQ        $0x00000040, DX
-	ADDQ        $0x00000040, BX
-	JMP         loop47
-
-tail48:
-	VMOVUPS Z0, (AX)
-	VZEROUPPER
-	RET
-
-// func peakLanesAVX512(acc *float32, x *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·peakLanesAVX512(SB), NOSPLIT, $0-24
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    x+8(FP), DX
-	VMOVUPS (AX), Z0
-
-loop50:
-	SUBQ         $0x00000010, CX
-	JL           tail51
-	VBROADCASTSS magnitude<>+0(SB), Z1
-	VPANDD       (DX), Z1, Z1
-	VMAXPS       Z0, Z1, Z0
-	ADDQ         $0x00000040, DX
-	JMP          loop50
-
-tail51:
-	VMOVUPS Z0, (AX)
-	VZEROUPPER
-	RET
-
-// func exponentLanesAVX512(acc *uint32, x *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·exponentLanesAVX512(SB), NOSPLIT, $0-24
-	MOVQ    acc+0(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    x+8(FP), DX
-	VMOVUPS (AX), Z0
-
-loop53:
-	SUBQ         $0x00000010, CX
-	JL           tail54
-	VBROADCASTSS exponent<>+0(SB), Z1
-	VPANDD       (DX), Z1, Z1
-	VPMAXUD      Z1, Z0, Z0
-	ADDQ         $0x00000040, DX
-	JMP          loop53
-
-tail54:
-	VMOVUPS Z0, (AX)
+	VPANDD        (AX), Z0, Z2
+	VPMAXUD       Z2, Z1, Z1
+	ADDQ          $0x40, AX
+	SUBQ          $0x10, CX
+	JNZ           loop47
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VPMAXUD       Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, AX
+	MOVL          AX, ret+16(FP)
 	VZEROUPPER
 	RET
 
@@ -1407,9 +1491,9 @@ TEXT ·correlateAVX512(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ taps+32(FP), SI
 
-block56:
+block48:
 	CMPQ   BX, $0x00000040
-	JL     next57
+	JL     next49
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1417,7 +1501,7 @@ block56:
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps58:
+taps50:
 	VBROADCASTSS (DX)(DI*4), Z4
 	VFMADD231PS  (R8), Z4, Z0
 	VFMADD231PS  64(R8), Z4, Z1
@@ -1426,7 +1510,7 @@ taps58:
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps58
+	JL           taps50
 	VMOVUPS      Z0, (AX)
 	VMOVUPS      Z1, 64(AX)
 	VMOVUPS      Z2, 128(AX)
@@ -1434,30 +1518,30 @@ taps58:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x00000040, BX
-	JMP          block56
+	JMP          block48
 
-next57:
-block59:
+next49:
+block51:
 	CMPQ   BX, $0x00000010
-	JL     next60
+	JL     next52
 	VXORPS Z0, Z0, Z0
 	XORQ   DI, DI
 	MOVQ   CX, R8
 
-taps61:
+taps53:
 	VBROADCASTSS (DX)(DI*4), Z1
 	VFMADD231PS  (R8), Z1, Z0
 	ADDQ         $0x04, R8
 	INCQ         DI
 	CMPQ         DI, SI
-	JL           taps61
+	JL           taps53
 	VMOVUPS      Z0, (AX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000010, BX
-	JMP          block59
+	JMP          block51
 
-next60:
+next52:
 	VZEROUPPER
 	RET
 
@@ -1470,16 +1554,16 @@ TEXT ·addCorrelationAVX512(SB), NOSPLIT, $0-40
 	MOVQ sums+24(FP), BX
 	MOVQ n+32(FP), SI
 
-block62:
+block54:
 	CMPQ    BX, $0x00000020
-	JL      next63
+	JL      next55
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
 	VMOVUPD 192(AX), Z3
 	MOVQ    SI, DI
 
-frames64:
+frames56:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X4
 	VCVTSS2SD    X4, X4, X4
@@ -1493,7 +1577,7 @@ frames64:
 	VCVTPS2PD    96(DX)(DI*4), Z5
 	VFMADD231PD  Z5, Z4, Z3
 	TESTQ        DI, DI
-	JNZ          frames64
+	JNZ          frames56
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	VMOVUPD      Z2, 128(AX)
@@ -1501,17 +1585,17 @@ frames64:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000080, DX
 	SUBQ         $0x00000020, BX
-	JMP          block62
+	JMP          block54
 
-next63:
-block65:
+next55:
+block57:
 	CMPQ    BX, $0x00000010
-	JL      next66
+	JL      next58
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	MOVQ    SI, DI
 
-frames67:
+frames59:
 	DECQ         DI
 	VBROADCASTSS (CX)(DI*4), X2
 	VCVTSS2SD    X2, X2, X2
@@ -1521,15 +1605,15 @@ frames67:
 	VCVTPS2PD    32(DX)(DI*4), Z3
 	VFMADD231PD  Z3, Z2, Z1
 	TESTQ        DI, DI
-	JNZ          frames67
+	JNZ          frames59
 	VMOVUPD      Z0, (AX)
 	VMOVUPD      Z1, 64(AX)
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, DX
 	SUBQ         $0x00000010, BX
-	JMP          block65
+	JMP          block57
 
-next66:
+next58:
 	VZEROUPPER
 	RET
 
@@ -1549,9 +1633,9 @@ TEXT ·forwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 320(AX), Z5
 	VMOVUPS 384(AX), Z6
 
-strip68:
+strip60:
 	CMPQ          CX, $0x10
-	JL            next69
+	JL            next61
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	VMOVUPS       16(DI)(DX*1), X12
@@ -1858,12 +1942,12 @@ strip68:
 	VEXTRACTF32X4 $0x03, Z23, 48(DI)(DX*1)
 	ADDQ          $0x40, DX
 	SUBQ          $0x10, CX
-	JMP           strip68
+	JMP           strip60
 
-next69:
-strip70:
+next61:
+strip62:
 	CMPQ          CX, $0x04
-	JL            next71
+	JL            next63
 	MOVQ          (BX), DI
 	VMOVUPS       (DI)(DX*1), X8
 	MOVQ          32(BX), DI
@@ -1966,9 +2050,9 @@ strip70:
 	VEXTRACTF32X4 $0x03, Z11, (DI)(DX*1)
 	ADDQ          $0x10, DX
 	SUBQ          $0x04, CX
-	JMP           strip70
+	JMP           strip62
 
-next71:
+next63:
 	VMOVUPS Z5, 320(AX)
 	VMOVUPS Z6, 384(AX)
 	VZEROUPPER
@@ -1991,9 +2075,9 @@ TEXT ·backwardAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip72:
+strip64:
 	CMPQ          DX, $0x10
-	JL            next73
+	JL            next65
 	SUBQ          $0x40, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -2303,12 +2387,12 @@ strip72:
 	VMOVAPS       Z13, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x10, DX
-	JMP           strip72
+	JMP           strip64
 
-next73:
-strip74:
+next65:
+strip66:
 	CMPQ          DX, $0x04
-	JL            next75
+	JL            next67
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X8
@@ -2414,9 +2498,9 @@ strip74:
 	VMOVAPS       Z7, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip74
+	JMP           strip66
 
-next75:
+next67:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER
@@ -2439,9 +2523,9 @@ TEXT ·gradientsAVX512(SB), NOSPLIT, $0-32
 	VMOVUPS 448(AX), Z5
 	VMOVUPS 512(AX), Z6
 
-strip76:
+strip68:
 	CMPQ          DX, $0x08
-	JL            next77
+	JL            next69
 	SUBQ          $0x20, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -2793,12 +2877,12 @@ strip76:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x08, DX
-	JMP           strip76
+	JMP           strip68
 
-next77:
-strip78:
+next69:
+strip70:
 	CMPQ          DX, $0x04
-	JL            next79
+	JL            next71
 	SUBQ          $0x10, BX
 	MOVQ          128(CX), SI
 	VMOVUPS       (SI)(BX*1), X7
@@ -3014,9 +3098,9 @@ strip78:
 	VMOVAPS       Z15, Z6
 	VMOVAPS       Z5, Z5
 	SUBQ          $0x04, DX
-	JMP           strip78
+	JMP           strip70
 
-next79:
+next71:
 	VMOVUPS Z5, 448(AX)
 	VMOVUPS Z6, 512(AX)
 	VZEROUPPER

@@ -56,25 +56,109 @@ func dspSums(i isa) {
 	descending(i, "addSum", "acc *float64, x *float32, n int", []string{"x"}, func(r []reg.GPVirtual, d int, acc reg.VecVirtual) {
 		VADDPD(i.widen(at(r[0], d)), acc, acc)
 	})
-	lanes(i, "dotLanes", "adds a·b to 16 lanes.", "acc, a, b *float32, n int", []string{"a", "b"}, 1, func(r []reg.GPVirtual, acc []reg.VecVirtual, d int) {
-		for k, v := range acc {
-			VFMADD231PS(at(r[1], d+k*i.width()), i.loadPS(at(r[0], d+k*i.width())), v)
-		}
+	dot(i)
+	most(i, "peak", "returns the largest |x| of a multiple of 16 frames.", "(x *float32, n int) float32", 0x7fffffff, func(a, b reg.VecVirtual) {
+		VMAXPS(b, a, b) // of a number and NaN the second operand, b
 	})
-	lanes(i, "peakLanes", "raises 16 lanes to |x|.", "acc, x *float32, n int", []string{"x"}, 1, func(r []reg.GPVirtual, acc []reg.VecVirtual, d int) {
-		for k, v := range acc {
-			x, mask := i.vec(), i.bits("magnitude", 0x7fffffff)
-			i.and(at(r[0], d+k*i.width()), mask, x)
-			VMAXPS(v, x, v) // of a number and NaN the second operand, v
-		}
+	most(i, "exponent", "returns the largest exponent of a multiple of 16 frames.", "(x *float32, n int) uint32", 0x7f800000, func(a, b reg.VecVirtual) {
+		VPMAXUD(a, b, b)
 	})
-	lanes(i, "exponentLanes", "raises 16 lanes to the exponents of x.", "acc *uint32, x *float32, n int", []string{"x"}, 1, func(r []reg.GPVirtual, acc []reg.VecVirtual, d int) {
+}
+
+// most makes a function that masks words and returns the largest: keep raises b
+// to a.
+func most(i isa, name, doc, signature string, mask uint32, keep func(a, b reg.VecVirtual)) {
+	text(name+string(i), "func"+signature)
+	Doc(name + string(i) + " " + doc)
+	x, n := arg("x"), arg("n")
+	m, acc := i.bits(name+"Mask", mask), i.vecs(i.parts())
+	i.zero(acc...)
+	loop := label("loop")
+	Label(loop)
+	for k, v := range acc {
+		word := i.vec()
+		i.and(at(x, k*i.width()), m, word)
+		keep(word, v)
+	}
+	ADDQ(Imm(64), x)
+	SUBQ(Imm(16), n)
+	JNZ(LabelRef(loop))
+	y := acc[0].AsY().(reg.VecVirtual)
+	high := YMM()
+	if i == avx512 {
+		VEXTRACTF64X4(Imm(1), acc[0], high)
+	} else {
+		high = acc[1]
+	}
+	keep(high, y)
+	v := XMM()
+	VEXTRACTF128(Imm(1), y, v)
+	keep(y.AsX().(reg.VecVirtual), v)
+	for _, order := range []uint64{0x4e, 0xb1} { // halves, then neighbours
+		other := XMM()
+		VPSHUFD(Imm(order), v, other)
+		keep(other, v)
+	}
+	ret1 := GP32()
+	VMOVD(v, ret1)
+	r, err := ReturnIndex(0).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	MOVL(ret1, r.Addr)
+	ret()
+}
+
+// dot adds in 16 lanes and folds them as exact.Lanes are folded. Lanes beyond
+// the last frame stay as they are.
+func dot(i isa) {
+	text("dot"+string(i), "func(a, b *float32, n int) float32")
+	Doc("dot" + string(i) + " returns a·b.")
+	a, b, n := arg("a"), arg("b"), arg("n")
+	acc := i.vecs(i.parts())
+	i.zero(acc...)
+	loop, tail, done := label("loop"), label("tail"), label("done")
+	Label(loop)
+	SUBQ(Imm(16), n)
+	JL(LabelRef(tail))
+	for k, v := range acc {
+		VFMADD231PS(at(b, k*i.width()), i.loadPS(at(a, k*i.width())), v)
+	}
+	ADDQ(Imm(64), a)
+	ADDQ(Imm(64), b)
+	JMP(LabelRef(loop))
+	Label(tail)
+	ADDQ(Imm(16), n)
+	JZ(LabelRef(done))
+	if i == avx512 {
+		mask, x, k := GP32(), ZMM(), K()
+		MOVL(U32(0xffff), mask)
+		BZHIL(n.As32(), mask, mask)
+		KMOVW(mask, k)
+		VMOVUPS_Z(at(a, 0), k, x)
+		VFMADD231PS(at(b, 0), x, k, acc[0])
+	} else {
+		// Words of ones as many as frames are left, then of zeros.
+		ones, from := table("leading", append(repeat(16, 0xffffffff), repeat(16, 0)...)...), GP64()
+		LEAQ(ones, from)
+		SHLQ(Imm(2), n)
+		SUBQ(n, from)
 		for k, v := range acc {
-			x, mask := i.vec(), i.bits("exponent", 0x7f800000)
-			i.and(at(r[0], d+k*i.width()), mask, x)
-			VPMAXUD(x, v, v)
+			m, x, y, sum := YMM(), YMM(), YMM(), YMM()
+			VMOVUPS(at(from, 64+k*32), m)
+			VMASKMOVPS(at(a, k*32), m, x)
+			VMASKMOVPS(at(b, k*32), m, y)
+			VMOVAPS(v, sum)
+			VFMADD231PS(x, y, sum)
+			VBLENDVPS(m, sum, v, v)
 		}
-	})
+	}
+	Label(done)
+	q := quarter(i, acc)
+	VHADDPS(q, q, q)
+	VHADDPS(q, q, q)
+	Store(q, ReturnIndex(0))
+	ret()
 }
 
 func (i isa) and(m Mem, mask, dst reg.VecVirtual) {
