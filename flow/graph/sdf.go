@@ -1,0 +1,307 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Channel joins two actors of synchronous data flow, whose firings write and
+// read fixed numbers of tokens.
+type Channel struct {
+	Source, Target   int
+	Produce, Consume int // tokens a firing, at least one
+	Prefill          int // tokens before the first firing
+}
+
+// Balance returns how often each of n actors fires in the smallest iteration
+// that leaves every channel as it was, in each connected part for itself. An
+// error of code [Malformed] names the first channel that does not balance.
+func Balance(n int, channels []Channel) ([]int, error) {
+	arcs := make([]arc, 0, 2*len(channels))
+	for i, c := range channels {
+		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || c.Produce < 1 || c.Consume < 1 || c.Prefill < 0 {
+			return nil, &Error{Code: InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is no channel of %d actors", c, n)}
+		}
+		arcs = append(arcs, arc{c.Source, i}, arc{c.Target, i})
+	}
+	ends := channelsOf(n, arcs, len(channels))
+	rate, q := make([]Rat, n), make([]int, n)
+	for root := range n {
+		if rate[root].Den != 0 {
+			continue
+		}
+		rate[root] = Rat{1, 1}
+		part := []int{root}
+		for k := 0; k < len(part); k++ {
+			v := part[k]
+			for _, i := range ends.next(v) {
+				c := channels[i]
+				w, up, down := c.Target, c.Produce, c.Consume
+				if v == c.Target && rate[c.Source].Den == 0 {
+					w, up, down = c.Source, c.Consume, c.Produce
+				}
+				if rate[w].Den != 0 {
+					continue
+				}
+				var ok bool
+				if rate[w], ok = rate[v].times(int64(up), int64(down)); !ok {
+					return nil, tooMany(i)
+				}
+				part = append(part, w)
+			}
+		}
+		if !iterations(rate, part, q) {
+			return nil, tooMany(0)
+		}
+	}
+	for i, c := range channels {
+		a, fits := product(int64(q[c.Source]), int64(c.Produce))
+		b, fit := product(int64(q[c.Target]), int64(c.Consume))
+		if !fits || !fit {
+			return nil, tooMany(i)
+		}
+		if a != b {
+			return nil, &Error{Code: Malformed, Path: fmt.Sprintf("edges[%d]", i),
+				Text: fmt.Sprintf("inconsistent rates: in an iteration, %d tokens are written and %d are read", a, b)}
+		}
+	}
+	return q, nil
+}
+
+// channelsOf lists the channels at each actor: arcs lead from actors to
+// channels.
+func channelsOf(n int, arcs []arc, channels int) *digraph {
+	return newDigraph(max(n, channels), arcs)
+}
+
+func tooMany(channel int) error {
+	return &Error{Code: Malformed, Path: fmt.Sprintf("edges[%d]", channel), Text: "an iteration has more firings than 63 bits count"}
+}
+
+// iterations scales the rates of one part to the smallest whole numbers.
+func iterations(rate []Rat, part []int, q []int) bool {
+	common := int64(1)
+	for _, v := range part {
+		var ok bool
+		if common, ok = product(common, rate[v].Den/gcd(common, rate[v].Den)); !ok {
+			return false
+		}
+	}
+	least := int64(0)
+	for _, v := range part {
+		n, ok := product(rate[v].Num, common/rate[v].Den)
+		if !ok || n > math.MaxInt {
+			return false
+		}
+		q[v], least = int(n), gcd(n, least)
+	}
+	for _, v := range part {
+		q[v] /= int(least)
+	}
+	return true
+}
+
+// LowerBound returns the least capacity with which a channel between two actors
+// that write p and read c tokens a firing, with d tokens at first, lets both
+// fire for ever.
+func LowerBound(p, c, d int) int {
+	g := int(gcd(int64(p), int64(c)))
+	if d <= p+c-g {
+		return p + c - g + d%g
+	}
+	return d
+}
+
+// An Iteration is how far one iteration of a graph gets.
+type Iteration struct {
+	Q       []int // firings of a whole iteration
+	Fired   []int // firings reached, which do not depend on the order of firing
+	Blocked []int // actors that fired too few times; any means deadlock
+	// Cycle are blocked actors that wait for each other in turn, the first one
+	// for the second: for tokens of an empty channel or for room in a full one.
+	Cycle []int
+}
+
+// Deadlock reports whether the iteration cannot be completed.
+func (r *Iteration) Deadlock() bool { return len(r.Blocked) > 0 }
+
+// Iterate fires actors as often as their channels allow, at most for one
+// iteration. capacity, in tokens with prefill included, may be nil. Errors are
+// those of [Balance].
+func Iterate(n int, channels []Channel, capacity []int) (*Iteration, error) {
+	q, err := Balance(n, channels)
+	if err != nil {
+		return nil, err
+	}
+	s := newFiring(n, channels, q, capacity)
+	s.run()
+	return s.result(), nil
+}
+
+// Capacities returns for every channel a capacity with which iterations can go
+// on for ever. It starts from [LowerBound] and, as long as actors wait for each
+// other in a cycle with a full channel, enlarges the smallest full channel of
+// that cycle (Parks, Bounded scheduling of process networks, 1995); cycles are
+// looked for among all that are blocked, so that a part that is stuck is found
+// while others run on (Geilen and Basten, Requirements on the execution of Kahn
+// process networks, 2003). An error of code [Deadlock] means that no capacity
+// suffices; its names are the numbers of the actors that wait for each other.
+func Capacities(n int, channels []Channel) ([]int, error) {
+	q, err := Balance(n, channels)
+	if err != nil {
+		return nil, err
+	}
+	capacity := make([]int, len(channels))
+	for i, c := range channels {
+		if capacity[i] = LowerBound(c.Produce, c.Consume, c.Prefill); c.Source == c.Target {
+			capacity[i] = c.Prefill
+		}
+	}
+	s := newFiring(n, channels, q, capacity)
+	for {
+		s.run()
+		cycle := s.waitCycle()
+		if cycle == nil {
+			return capacity, nil
+		}
+		smallest := -1
+		for k, v := range cycle {
+			if i := s.full(v, cycle[(k+1)%len(cycle)]); i >= 0 && (smallest < 0 || capacity[i] < capacity[smallest]) {
+				smallest = i
+			}
+		}
+		if smallest < 0 {
+			e := &Error{Code: Deadlock, Path: "edges", Text: "a cycle without enough prefill: no capacity helps"}
+			for _, v := range cycle {
+				e.Names = append(e.Names, fmt.Sprint(v))
+			}
+			return nil, e
+		}
+		capacity[smallest] = s.tokens[smallest] + channels[smallest].Produce
+	}
+}
+
+// A firing is an execution by counts.
+type firing struct {
+	channels []Channel
+	capacity []int
+	q, fired []int
+	tokens   []int
+	ends     *digraph // channels at each actor
+}
+
+func newFiring(n int, channels []Channel, q, capacity []int) *firing {
+	s := &firing{channels: channels, capacity: capacity, q: q, fired: make([]int, n), tokens: make([]int, len(channels))}
+	var arcs []arc
+	for i, c := range channels {
+		s.tokens[i] = c.Prefill
+		if arcs = append(arcs, arc{c.Source, i}); c.Source != c.Target {
+			arcs = append(arcs, arc{c.Target, i})
+		}
+	}
+	s.ends = channelsOf(n, arcs, len(channels))
+	return s
+}
+
+// times returns how often the actor may fire in a row.
+func (s *firing) times(v int) int {
+	k := s.q[v] - s.fired[v]
+	for _, i := range s.ends.next(v) {
+		c := &s.channels[i]
+		if c.Target == v && s.tokens[i] < c.Consume {
+			return 0
+		}
+		switch {
+		case c.Source == c.Target: // produces what it consumes, or it would not balance
+			if s.capacity != nil && s.tokens[i] > s.capacity[i] {
+				return 0
+			}
+		case c.Target == v:
+			k = min(k, s.tokens[i]/c.Consume)
+		case s.capacity != nil:
+			k = min(k, max(0, s.capacity[i]-s.tokens[i])/c.Produce)
+		}
+	}
+	return k
+}
+
+// run fires until nobody can.
+func (s *firing) run() {
+	var todo []int
+	waiting := make([]bool, len(s.q))
+	for v := range s.q {
+		todo, waiting[v] = append(todo, v), true
+	}
+	for len(todo) > 0 {
+		v := todo[0]
+		todo, waiting[v] = todo[1:], false
+		k := s.times(v)
+		if k == 0 {
+			continue
+		}
+		s.fired[v] += k
+		for _, i := range s.ends.next(v) {
+			c := &s.channels[i]
+			if c.Source == v {
+				s.tokens[i] += k * c.Produce
+			}
+			if c.Target == v {
+				s.tokens[i] -= k * c.Consume
+			}
+			if w := c.Source + c.Target - v; !waiting[w] {
+				todo, waiting[w] = append(todo, w), true
+			}
+		}
+	}
+}
+
+// waits lists whom a blocked actor waits for.
+func (s *firing) waits(v int) (who []int) {
+	for _, i := range s.ends.next(v) {
+		switch c := &s.channels[i]; {
+		case c.Target == v && s.tokens[i] < c.Consume:
+			who = append(who, c.Source)
+		case c.Source == v && c.Target != v && s.capacity != nil && s.tokens[i]+c.Produce > s.capacity[i]:
+			who = append(who, c.Target)
+		}
+	}
+	return who
+}
+
+// full returns the smallest full channel for which v waits for w, or -1.
+func (s *firing) full(v, w int) int {
+	smallest := -1
+	for _, i := range s.ends.next(v) {
+		c := &s.channels[i]
+		if c.Source == v && c.Target == w && v != w && s.tokens[i]+c.Produce > s.capacity[i] && (smallest < 0 || s.capacity[i] < s.capacity[smallest]) {
+			smallest = i
+		}
+	}
+	return smallest
+}
+
+// waitCycle returns blocked actors that wait for each other in turn, or nil.
+func (s *firing) waitCycle() []int {
+	var arcs []arc
+	for v := range s.q {
+		if s.fired[v] < s.q[v] {
+			for _, w := range s.waits(v) {
+				arcs = append(arcs, arc{v, w})
+			}
+		}
+	}
+	return newDigraph(len(s.q), arcs).cycle()
+}
+
+func (s *firing) result() *Iteration {
+	r := &Iteration{Q: s.q, Fired: s.fired}
+	for v := range s.q {
+		if s.fired[v] < s.q[v] {
+			r.Blocked = append(r.Blocked, v)
+		}
+	}
+	if r.Deadlock() {
+		r.Cycle = s.waitCycle()
+	}
+	return r
+}
