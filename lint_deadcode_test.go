@@ -34,6 +34,8 @@ var publicAPI = map[string]bool{
 	"nested/rule":       true,
 	"flow":              true,
 	"flow/graph":        true,
+	"flow/schedule":     true,
+	"flow/sdf":          true,
 	"flow/arena":        true,
 	"flow/rt":           true,
 	"flow/mel":          true,

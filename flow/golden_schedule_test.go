@@ -8,6 +8,8 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node/shipped"
+	"atenia/flow/schedule"
+	"atenia/flow/sdf"
 )
 
 func init() { topics["schedule"] = runSchedule }
@@ -32,7 +34,7 @@ func runSchedule(t *testing.T, c json.RawMessage) {
 func runIteration(t *testing.T, c json.RawMessage) {
 	want := decode[struct {
 		Nodes      int
-		Edges      []graph.Channel
+		Edges      []sdf.Channel
 		Capacity   []int
 		Consistent bool
 		Q, Fired   []int
@@ -41,11 +43,11 @@ func runIteration(t *testing.T, c json.RawMessage) {
 		LowerBound []int `json:"lower_bound"`
 	}](t, c)
 	for i, e := range want.Edges {
-		if got := graph.LowerBound(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
+		if got := sdf.LowerBound(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
 			t.Errorf("edge %d: lower bound %d, want %d", i, got, want.LowerBound[i])
 		}
 	}
-	got, err := graph.Iterate(want.Nodes, want.Edges, want.Capacity)
+	got, err := sdf.Iterate(want.Nodes, want.Edges, want.Capacity)
 	if (err == nil) != want.Consistent {
 		t.Fatalf("consistent %v, want %v: %v", err == nil, want.Consistent, err)
 	}
@@ -70,7 +72,7 @@ func runHold(t *testing.T, c json.RawMessage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := l.Schedule()
+	s, err := schedule.Of(l)
 	if err != nil {
 		t.Fatal(err)
 	}

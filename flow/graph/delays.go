@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+
+	"atenia/flow/internal/digraph"
 )
 
 func (l *linker) cycles() error {
-	arcs := make([]arc, len(l.Edges))
+	arcs := make([]digraph.Arc, len(l.Edges))
 	for i := range l.Edges {
-		arcs[i] = arc{l.Edges[i].Src, l.Edges[i].Dst}
+		arcs[i] = digraph.Arc{From: l.Edges[i].Src, To: l.Edges[i].Dst}
 	}
-	comp, count := newDigraph(len(l.Nodes), arcs).components()
+	comp, count := digraph.New(len(l.Nodes), arcs).Components()
 	l.Sub = make([]Rat, count)
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -61,16 +63,16 @@ func (l *linker) pad() error {
 	if !slices.ContainsFunc(l.Nodes, func(n LinkedNode) bool { return n.PDC == "pad" }) {
 		return nil
 	}
-	var arcs []arc
+	var arcs []digraph.Arc
 	into := make([][]int, len(l.Nodes))
 	for i := range l.Edges {
 		if e := &l.Edges[i]; !e.Inside {
-			arcs = append(arcs, arc{e.Src, e.Dst})
+			arcs = append(arcs, digraph.Arc{From: e.Src, To: e.Dst})
 			into[e.Dst] = append(into[e.Dst], i)
 		}
 	}
 	latency, top := make([]*big.Rat, len(l.Nodes)), make([]*big.Rat, len(l.Nodes))
-	for _, v := range byDepth(newDigraph(len(l.Nodes), arcs).depths()) {
+	for _, v := range digraph.ByDepth(digraph.New(len(l.Nodes), arcs).Depths()) {
 		n := &l.Nodes[v]
 		top[v] = new(big.Rat)
 		for _, i := range into[v] {
@@ -103,10 +105,10 @@ func (l *linker) pad() error {
 func (l *linker) flow() error {
 	for i := range l.Edges {
 		if e := &l.Edges[i]; e.Prefill == 0 {
-			l.free = append(l.free, arc{e.Src, e.Dst})
+			l.free = append(l.free, digraph.Arc{From: e.Src, To: e.Dst})
 		}
 	}
-	if c := newDigraph(len(l.Nodes), l.free).cycle(); c != nil {
+	if c := digraph.New(len(l.Nodes), l.free).Cycle(); c != nil {
 		return l.fault(Deadlock, l.Plan.Root+".edges", c, "a cycle without prefill: every node waits for the one before it; give an edge of it delay_frames")
 	}
 	return nil
@@ -152,7 +154,7 @@ type ways struct {
 	weight  []int64
 	dist    []int64 // -1 for unreached
 	reached []int
-	heap    queue[way]
+	heap    digraph.Queue[way]
 }
 
 type way struct {
@@ -199,8 +201,8 @@ func (w *ways) least(edges []int) (Rat, bool) {
 // back returns the length of the shortest way between two nodes of a component,
 // or limit when there is none below it (Dijkstra, 1959).
 func (w *ways) back(from, to int, limit int64) int64 {
-	w.heap.less = func(a, b way) bool { return a.dist < b.dist }
-	w.heap.items = append(w.heap.items[:0], way{0, from})
+	w.heap.Before = func(a, b way) bool { return a.dist < b.dist }
+	w.heap.Items = append(w.heap.Items[:0], way{0, from})
 	w.dist[from], w.reached = 0, append(w.reached[:0], from)
 	found := limit
 	for w.heap.Len() > 0 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"atenia/flow/internal/digraph"
 )
 
 // maxBlock is the largest block, in base frames.
@@ -16,7 +18,7 @@ type linker struct {
 	strict  bool
 	index   map[string]int   // node by name
 	ports   []map[string]int // ports of nodes that have many, input and output by turns
-	free    []arc            // edges without prefill
+	free    []digraph.Arc    // edges without prefill
 }
 
 // linkSteps are what Link does, in this order: a plan with several faults is

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"atenia/flow/internal/digraph"
 )
 
 // maxControl bounds the control edges of barriers, of which a gate on m edges
@@ -53,13 +55,13 @@ func (l *linker) barriers() error {
 				}
 				l.Control = append(l.Control, Control{id, i, d})
 				if e.Prefill == 0 {
-					arcs = append(arcs, arc{e.Src, d})
+					arcs = append(arcs, digraph.Arc{From: e.Src, To: d})
 				}
 			}
 		}
 	}
 	if len(l.Control) > 0 {
-		if c := newDigraph(len(l.Nodes), arcs).cycle(); c != nil {
+		if c := digraph.New(len(l.Nodes), arcs).Cycle(); c != nil {
 			return l.fault(Deadlock, l.Plan.Root+".edges", c, "a gate makes a node wait for its own descendant")
 		}
 	}
@@ -70,7 +72,7 @@ func (l *linker) barriers() error {
 // the longest path to it over edges without prefill.
 func (l *linker) stages() error {
 	if l.Plan.IPLS == nil {
-		for v, d := range newDigraph(len(l.Nodes), l.free).depths() {
+		for v, d := range digraph.New(len(l.Nodes), l.free).Depths() {
 			l.Nodes[v].Stage = d
 		}
 		return nil
@@ -116,12 +118,12 @@ func (l *linker) order() error {
 	arcs := slices.Clone(l.free)
 	for _, c := range l.Control {
 		if e := &l.Edges[c.Edge]; e.Prefill == 0 {
-			arcs = append(arcs, arc{e.Src, c.Dst})
+			arcs = append(arcs, digraph.Arc{From: e.Src, To: c.Dst})
 		}
 	}
-	g := newDigraph(len(l.Nodes), arcs)
+	g := digraph.New(len(l.Nodes), arcs)
 	if l.Plan.IPLS == nil {
-		l.Order = byDepth(g.depths())
+		l.Order = digraph.ByDepth(g.Depths())
 		return nil
 	}
 	at := make([]int, 0, len(l.Nodes))
@@ -136,6 +138,6 @@ func (l *linker) order() error {
 	for r, v := range at {
 		rank[v] = r
 	}
-	l.Order = g.sorted(func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
+	l.Order = g.Sorted(func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
 	return nil
 }

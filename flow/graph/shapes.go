@@ -1,6 +1,10 @@
 package graph
 
-import "container/heap"
+import (
+	"container/heap"
+
+	"atenia/flow/internal/digraph"
+)
 
 // shapes finds batches and channels of every stream. Within a cycle an input
 // that is not known yet counts as one of the shape of the first known input;
@@ -12,7 +16,7 @@ func (l *linker) shapes() error {
 		l.Nodes[v].OutShape = make([]Shape, len(l.Nodes[v].Spec.Outs))
 	}
 	before := func(a, b int) bool { return place[a] < place[b] }
-	round, later := &queue[int]{less: before}, &queue[int]{less: before}
+	round, later := &digraph.Queue[int]{Before: before}, &digraph.Queue[int]{Before: before}
 	waiting := make([]bool, len(l.Nodes))
 	for v := range l.Nodes {
 		heap.Push(round, v)

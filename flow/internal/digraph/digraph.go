@@ -1,4 +1,4 @@
-package graph
+package digraph
 
 import (
 	"cmp"
@@ -6,40 +6,42 @@ import (
 	"slices"
 )
 
-// An arc leads from one node to another.
-type arc struct{ from, to int }
+// An Arc leads from one node to another.
+type Arc struct{ From, To int }
 
-// A digraph holds arcs by their origin.
-type digraph struct {
+// A Graph holds arcs by their origin.
+type Graph struct {
 	start []int // of node v: to[start[v]:start[v+1]]
 	to    []int
 }
 
-func newDigraph(n int, arcs []arc) *digraph {
-	g := &digraph{make([]int, n+1), make([]int, len(arcs))}
+// New returns the graph of n nodes with these arcs.
+func New(n int, arcs []Arc) *Graph {
+	g := &Graph{make([]int, n+1), make([]int, len(arcs))}
 	for _, a := range arcs {
-		g.start[a.from+1]++
+		g.start[a.From+1]++
 	}
 	for v := range n {
 		g.start[v+1] += g.start[v]
 	}
 	at := slices.Clone(g.start)
 	for _, a := range arcs {
-		g.to[at[a.from]] = a.to
-		at[a.from]++
+		g.to[at[a.From]] = a.To
+		at[a.From]++
 	}
 	return g
 }
 
-func (g *digraph) nodes() int { return len(g.start) - 1 }
+func (g *Graph) nodes() int { return len(g.start) - 1 }
 
-func (g *digraph) next(v int) []int { return g.to[g.start[v]:g.start[v+1]] }
+// Next lists where the arcs of v lead, in the order in which they were given.
+func (g *Graph) Next(v int) []int { return g.to[g.start[v]:g.start[v+1]] }
 
-// components returns the strongly connected component of every node that is in
+// Components returns the strongly connected component of every node that is in
 // a cycle and -1 for the others, and how many there are (Tarjan, Depth-first
 // search and linear graph algorithms, 1972). They are numbered by their first
 // nodes.
-func (g *digraph) components() (comp []int, count int) {
+func (g *Graph) Components() (comp []int, count int) {
 	n := g.nodes()
 	comp = make([]int, n)
 	low, num, arcAt := make([]int, n), make([]int, n), make([]int, n)
@@ -57,7 +59,7 @@ func (g *digraph) components() (comp []int, count int) {
 				num[v], low[v] = visited, visited
 				stack = append(stack, v)
 			}
-			next := g.next(v)
+			next := g.Next(v)
 			for ; arcAt[v] < len(next); arcAt[v]++ {
 				w := next[arcAt[v]]
 				if num[w] == 0 {
@@ -87,10 +89,10 @@ func (g *digraph) components() (comp []int, count int) {
 
 // renumber drops components without a cycle, which are 1 … group, and numbers
 // the others from 0 on.
-func (g *digraph) renumber(comp []int, group int) ([]int, int) {
+func (g *Graph) renumber(comp []int, group int) ([]int, int) {
 	size, as := make([]int, group+1), make([]int, group+1)
 	for v, c := range comp {
-		if size[c]++; slices.Contains(g.next(v), v) {
+		if size[c]++; slices.Contains(g.Next(v), v) {
 			size[c]++
 		}
 	}
@@ -105,10 +107,10 @@ func (g *digraph) renumber(comp []int, group int) ([]int, int) {
 	return comp, count
 }
 
-// cycle returns a simple cycle in the direction of its arcs, from the first
+// Cycle returns a simple cycle in the direction of its arcs, from the first
 // node that is in any on, or nil.
-func (g *digraph) cycle() []int {
-	comp, count := g.components()
+func (g *Graph) Cycle() []int {
+	comp, count := g.Components()
 	if count == 0 {
 		return nil
 	}
@@ -117,7 +119,7 @@ func (g *digraph) cycle() []int {
 	next := func(v int) []int {
 		s, ok := sorted[v]
 		if !ok {
-			s = slices.Clone(g.next(v))
+			s = slices.Clone(g.Next(v))
 			slices.Sort(s)
 			sorted[v] = s
 		}
@@ -126,7 +128,7 @@ func (g *digraph) cycle() []int {
 	seen, at, path := map[int]bool{first: true}, map[int]int{}, []int{first}
 	for len(path) > 0 {
 		v := path[len(path)-1]
-		if at[v] == 0 && slices.Contains(g.next(v), first) {
+		if at[v] == 0 && slices.Contains(g.Next(v), first) {
 			return path
 		}
 		if at[v] == len(next(v)) {
@@ -143,9 +145,9 @@ func (g *digraph) cycle() []int {
 	return nil
 }
 
-// depths returns for every node the arcs of the longest path to it. The graph
+// Depths returns for every node the arcs of the longest path to it. The graph
 // has no cycle.
-func (g *digraph) depths() []int {
+func (g *Graph) Depths() []int {
 	depth, waits := make([]int, g.nodes()), g.waits()
 	var ready []int
 	for v := range waits {
@@ -156,7 +158,7 @@ func (g *digraph) depths() []int {
 	for len(ready) > 0 {
 		v := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
-		for _, w := range g.next(v) {
+		for _, w := range g.Next(v) {
 			depth[w] = max(depth[w], depth[v]+1)
 			if waits[w]--; waits[w] == 0 {
 				ready = append(ready, w)
@@ -167,7 +169,7 @@ func (g *digraph) depths() []int {
 }
 
 // waits counts the arcs into every node.
-func (g *digraph) waits() []int {
+func (g *Graph) waits() []int {
 	waits := make([]int, g.nodes())
 	for _, w := range g.to {
 		waits[w]++
@@ -175,11 +177,11 @@ func (g *digraph) waits() []int {
 	return waits
 }
 
-// sorted returns the nodes so that arcs lead forwards, of those that could be
+// Sorted returns the nodes so that arcs lead forwards, of those that could be
 // next always the least one. The graph has no cycle.
-func (g *digraph) sorted(compare func(a, b int) int) []int {
+func (g *Graph) Sorted(compare func(a, b int) int) []int {
 	waits := g.waits()
-	ready := &queue[int]{less: func(a, b int) bool { return compare(a, b) < 0 }}
+	ready := &Queue[int]{Before: func(a, b int) bool { return compare(a, b) < 0 }}
 	for v := range waits {
 		if waits[v] == 0 {
 			heap.Push(ready, v)
@@ -189,7 +191,7 @@ func (g *digraph) sorted(compare func(a, b int) int) []int {
 	for ready.Len() > 0 {
 		v := heap.Pop(ready).(int)
 		out = append(out, v)
-		for _, w := range g.next(v) {
+		for _, w := range g.Next(v) {
 			if waits[w]--; waits[w] == 0 {
 				heap.Push(ready, w)
 			}
@@ -198,8 +200,8 @@ func (g *digraph) sorted(compare func(a, b int) int) []int {
 	return out
 }
 
-// byDepth returns the nodes by depth, then as they are declared.
-func byDepth(depth []int) []int {
+// ByDepth returns the nodes by depth, then as they are declared.
+func ByDepth(depth []int) []int {
 	order := make([]int, len(depth))
 	for v := range order {
 		order[v] = v
@@ -208,18 +210,18 @@ func byDepth(depth []int) []int {
 	return order
 }
 
-// A queue gives back the least item first.
-type queue[T any] struct {
-	items []T
-	less  func(a, b T) bool
+// A Queue gives back the least item first.
+type Queue[T any] struct {
+	Items  []T
+	Before func(a, b T) bool
 }
 
-func (q *queue[T]) Len() int           { return len(q.items) }
-func (q *queue[T]) Less(i, j int) bool { return q.less(q.items[i], q.items[j]) }
-func (q *queue[T]) Swap(i, j int)      { q.items[i], q.items[j] = q.items[j], q.items[i] }
-func (q *queue[T]) Push(x any)         { q.items = append(q.items, x.(T)) }
-func (q *queue[T]) Pop() any {
-	x := q.items[len(q.items)-1]
-	q.items = q.items[:len(q.items)-1]
+func (q *Queue[T]) Len() int           { return len(q.Items) }
+func (q *Queue[T]) Less(i, j int) bool { return q.Before(q.Items[i], q.Items[j]) }
+func (q *Queue[T]) Swap(i, j int)      { q.Items[i], q.Items[j] = q.Items[j], q.Items[i] }
+func (q *Queue[T]) Push(x any)         { q.Items = append(q.Items, x.(T)) }
+func (q *Queue[T]) Pop() any {
+	x := q.Items[len(q.Items)-1]
+	q.Items = q.Items[:len(q.Items)-1]
 	return x
 }

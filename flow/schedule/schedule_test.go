@@ -1,4 +1,4 @@
-package graph_test
+package schedule_test
 
 import (
 	"bytes"
@@ -11,21 +11,27 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/node/shipped"
+	"atenia/flow/schedule"
 	"atenia/internal/golden"
 )
 
 func link(t testing.TB, text string, frames int) *graph.Linked {
 	t.Helper()
-	l, err := graph.Link(parse(t, text), catalog{}, graph.Options{BlockFrames: frames})
+	p, err := graph.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%.400s", err, text)
+	}
+	l, err := graph.Link(p, shipped.Types(), graph.Options{BlockFrames: frames})
 	if err != nil {
 		t.Fatalf("%v\n%.400s", err, text)
 	}
 	return l
 }
 
-func schedule(t testing.TB, text string, frames int) *graph.Schedule {
+func of(t testing.TB, text string, frames int) *schedule.Table {
 	t.Helper()
-	s, err := link(t, text, frames).Schedule()
+	s, err := schedule.Of(link(t, text, frames))
 	if err != nil {
 		t.Fatalf("%v\n%.400s", err, text)
 	}
@@ -38,7 +44,7 @@ func TestFirstFire(t *testing.T) {
 	t.Run("A22", func(t *testing.T) {
 		var first []int
 		for _, d := range []int{0, 1, 63, 64, 65, 100, 128, 192, 193} {
-			s := schedule(t, fmt.Sprintf(`{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":%d}]}`, d), 64)
+			s := of(t, fmt.Sprintf(`{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":%d}]}`, d), 64)
 			first = append(first, s.Nodes[1].First)
 			if e := s.Edges[0]; e.Capacity != e.Least || e.Least != (d+63)/64*64+64 || s.Nodes[1].Late != (graph.Rat{Num: int64(d), Den: 1}) {
 				t.Errorf("hold %d: %+v", d, s)
@@ -57,7 +63,7 @@ const join = `{"nodes":[{"name":"x","type":"Input"},{"name":"a","type":"Gain"},{
 // TestDryPath: the way without a hold needs room for what waits there.
 func TestDryPath(t *testing.T) {
 	t.Parallel()
-	s := schedule(t, fmt.Sprintf(join, ""), 64)
+	s := of(t, fmt.Sprintf(join, ""), 64)
 	var least []int
 	for _, e := range s.Edges {
 		least = append(least, e.Least)
@@ -65,10 +71,10 @@ func TestDryPath(t *testing.T) {
 	if !slices.Equal(least, []int{64, 192, 192, 64}) || s.Warmup != 2 || s.Nodes[3].First != 2 || s.Nodes[3].Late.String() != "100" || !s.Nodes[3].Sink {
 		t.Errorf("capacities %v, %+v", least, s)
 	}
-	if schedule(t, fmt.Sprintf(join, `,"capacity_frames":192`), 64).Edges[2].Least != 192 {
+	if of(t, fmt.Sprintf(join, `,"capacity_frames":192`), 64).Edges[2].Least != 192 {
 		t.Error("a capacity that suffices is not taken over")
 	}
-	_, err := link(t, fmt.Sprintf(join, `,"capacity_frames":191`), 64).Schedule()
+	_, err := schedule.Of(link(t, fmt.Sprintf(join, `,"capacity_frames":191`), 64))
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed || e.Path != "$.edges[2].capacity_frames" || !strings.Contains(e.Text, "192 do") {
 		t.Errorf("a capacity that does not: %v", err)
 	}
@@ -80,11 +86,11 @@ func TestLoops(t *testing.T) {
 	t.Parallel()
 	const loop = `{"nodes":[{"name":"x","type":"Input"},{"name":"m","type":"Mix"},{"name":"d","type":"Downsample"},{"name":"u","type":"Upsample"},{"name":"o","type":"Probe"}],
 		"edges":[{"source":"x","target":"m.in0"},{"source":"m","target":"d"},{"source":"d","target":"u"},{"source":"u","target":"m.in1","delay_frames":%d},{"source":"u","target":"o"}]}`
-	s := schedule(t, fmt.Sprintf(loop, 4), 16)
+	s := of(t, fmt.Sprintf(loop, 4), 16)
 	if s.Warmup != 0 || len(s.Calls) != 1+3*4+1 || s.Edges[3].Least != 4 {
 		t.Errorf("%+v", s)
 	}
-	_, err := link(t, fmt.Sprintf(loop, 1), 16).Schedule()
+	_, err := schedule.Of(link(t, fmt.Sprintf(loop, 1), 16))
 	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Deadlock || !slices.Equal(e.Names, []string{"m", "d", "u"}) {
 		t.Errorf("%v", err)
 	}
@@ -93,7 +99,7 @@ func TestLoops(t *testing.T) {
 // TestLongDelay is told, not rehearsed for minutes.
 func TestLongDelay(t *testing.T) {
 	t.Parallel()
-	_, err := link(t, `{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":2147483647}]}`, 1).Schedule()
+	_, err := schedule.Of(link(t, `{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":2147483647}]}`, 1))
 	if !errors.Is(err, &graph.Error{Code: graph.Unsupported}) {
 		t.Errorf("%v", err)
 	}
@@ -128,7 +134,7 @@ func TestScheduleCases(t *testing.T) {
 				t.Errorf("%s: edge %d: %d %d %v, want %v", c.Name, i, x.Hold, x.Prefill, x.Rate, e)
 			}
 		}
-		s, err := l.Schedule()
+		s, err := schedule.Of(l)
 		if e, ok := errors.AsType[*graph.Error](err); ok && e.Code == graph.Deadlock {
 			for _, n := range e.Names {
 				if c.First[n] != nil {

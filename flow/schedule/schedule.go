@@ -1,35 +1,39 @@
-package graph
+package schedule
 
 import (
 	"fmt"
 	"math/big"
 	"slices"
+
+	"atenia/flow/graph"
+	"atenia/flow/internal/digraph"
+	"atenia/flow/sdf"
 )
 
-// A Schedule is how a linked plan runs with its gates open: what repeats in
+// A Table is how a linked plan runs with its gates open: what repeats in
 // every block once all channels are filled, and what channels hold.
-type Schedule struct {
+type Table struct {
 	BlockFrames int
 	Warmup      int // blocks before every node fires all of a block
-	Nodes       []ScheduledNode
-	Edges       []ScheduledEdge // in plan order
-	Calls       []Call          // of a block after the warm-up
+	Nodes       []Node
+	Edges       []Edge // in plan order
+	Calls       []Call // of a block after the warm-up
 }
 
-// A ScheduledNode is a node in visiting order.
-type ScheduledNode struct {
+// A Node is a node in visiting order.
+type Node struct {
 	Name   string
 	Stage  int
-	Tokens int // a block
-	First  int // block of its first call
-	Late   Rat // base frames that holds keep it behind the sources, along the longest path; 0/1 for none
+	Tokens int       // a block
+	First  int       // block of its first call
+	Late   graph.Rat // base frames that holds keep it behind the sources, along the longest path; 0/1 for none
 	Sink   bool
 }
 
-// A ScheduledEdge is a channel. Frames count prefill.
-type ScheduledEdge struct {
-	Source, Target string // as in the plan
-	Rate           Rat    // frames a base frame
+// An Edge is a channel. Frames count prefill.
+type Edge struct {
+	Source, Target string    // as in the plan
+	Rate           graph.Rat // frames a base frame
 	Hold, Prefill  int
 	Capacity       int // frames that one pass a block in visiting order needs
 	Least          int // frames with which the blocks still run, in some order
@@ -41,31 +45,14 @@ type Call struct {
 	Tokens int
 }
 
-// TempoOpen reports whether block k of so many frames holds a multiple of the
-// period.
-func TempoOpen(period, frames, k int64) bool {
-	from := k * frames
-	return (from+period-1)/period*period < from+frames
-}
-
-// Readable returns how many frames the edge's reader may take after so many
-// written and read; ended means that the stream is, so that nothing is held
-// back.
-func (e *LinkedEdge) Readable(written, read int64, ended bool) int64 {
-	if !ended {
-		written = max(0, written-int64(e.Hold))
-	}
-	return int64(e.Prefill) + written - read
-}
-
 // maxVisits bounds the work of a rehearsal: nodes times blocks.
 const maxVisits = 1 << 24
 
-// Schedule rehearses the plan by counts until every node fires all of a block,
-// and looks for capacities that are as small as can be. An error is an [Error]:
-// a capacity_frames of the plan that does not suffice is [Malformed] with the
+// Of rehearses the plan by counts until every node fires all of a block,
+// and looks for capacities that are as small as can be. An error is an [graph.Error]:
+// a capacity_frames of the plan that does not suffice is [graph.Malformed] with the
 // edge's path and what would, more blocks than can be rehearsed are
-// [Unsupported].
+// [graph.Unsupported].
 //
 // A rehearsal with capacities starts from what one call writes and one reads.
 // When nothing moves although blocks without capacities would go on, the nodes
@@ -73,17 +60,17 @@ const maxVisits = 1 << 24
 // channel whose reader is done with the block has to grow; of nodes that wait
 // for each other in a cycle, the smallest full channel grows (Parks; cycles are
 // looked for among all that wait, after Geilen and Basten). A cycle whose tokens are larger than
-// its prefill is a [Deadlock].
-func (l *Linked) Schedule() (*Schedule, error) {
-	s := &Schedule{BlockFrames: l.BlockFrames}
+// its prefill is a [graph.Deadlock].
+func Of(l *graph.Linked) (*Table, error) {
+	s := &Table{BlockFrames: l.BlockFrames}
 	longest := maxVisits / max(1, len(l.Nodes))
-	tooLong := &Error{Code: Unsupported, Path: l.Plan.Root, Text: fmt.Sprintf("not every node fires within %d blocks: delays are too long for blocks of %d frames", longest, l.BlockFrames)}
+	tooLong := &graph.Error{Code: graph.Unsupported, Path: l.Plan.Root, Text: fmt.Sprintf("not every node fires within %d blocks: delays are too long for blocks of %d frames", longest, l.BlockFrames)}
 	for i := range l.Edges {
-		if e := &l.Edges[i]; int64(e.Hold)/int64(l.frames(e)) > int64(longest) {
+		if e := &l.Edges[i]; int64(e.Hold)/int64(l.Frames(e)) > int64(longest) {
 			return nil, tooLong
 		}
 	}
-	free, tight := newRehearsal(l, nil), newRehearsal(l, l.least())
+	free, tight := newRehearsal(l, nil), newRehearsal(l, least(l))
 	short := -1 // first edge whose given capacity does not suffice
 	for {
 		if s.Warmup > longest {
@@ -94,7 +81,7 @@ func (l *Linked) Schedule() (*Schedule, error) {
 		for tight.pass(s.Warmup); !tight.even(free); tight.pass(s.Warmup) {
 			i, ok := tight.grow(free)
 			if !ok {
-				return nil, &Error{Code: Deadlock, Path: l.Plan.Root + ".edges", Text: "no capacity lets the nodes go on"}
+				return nil, &graph.Error{Code: graph.Deadlock, Path: l.Plan.Root + ".edges", Text: "no capacity lets the nodes go on"}
 			}
 			if i >= 0 && (short < 0 || i < short) {
 				short = i
@@ -104,7 +91,7 @@ func (l *Linked) Schedule() (*Schedule, error) {
 			break
 		}
 		if c := free.starved(); c != nil {
-			e := &Error{Code: Deadlock, Path: l.Plan.Root + ".edges", Text: "a cycle with too little prefill for the tokens of its nodes: every node waits for the one before it"}
+			e := &graph.Error{Code: graph.Deadlock, Path: l.Plan.Root + ".edges", Text: "a cycle with too little prefill for the tokens of its nodes: every node waits for the one before it"}
 			for _, v := range c {
 				e.Names = append(e.Names, l.Nodes[v].Name)
 			}
@@ -114,20 +101,20 @@ func (l *Linked) Schedule() (*Schedule, error) {
 	}
 	if short >= 0 {
 		e := &l.Edges[short]
-		return nil, &Error{Malformed, e.Path + ".capacity_frames", []string{l.Nodes[e.Src].Name, l.Nodes[e.Dst].Name},
-			fmt.Sprintf("%d frames do not suffice, %d do", e.CapacityFrames, tight.capacity[short])}
+		return nil, &graph.Error{Code: graph.Malformed, Path: e.Path + ".capacity_frames", Names: []string{l.Nodes[e.Src].Name, l.Nodes[e.Dst].Name},
+			Text: fmt.Sprintf("%d frames do not suffice, %d do", e.CapacityFrames, tight.capacity[short])}
 	}
 	return s, s.fill(l, free, tight)
 }
 
 // fill takes over what the rehearsals found.
-func (s *Schedule) fill(l *Linked, free, tight *rehearsal) error {
+func (s *Table) fill(l *graph.Linked, free, tight *rehearsal) error {
 	place := make([]int, len(l.Nodes))
 	late := make([]*big.Rat, len(l.Nodes))
 	for k, v := range l.Order {
 		place[v] = k
 	}
-	for _, v := range l.byLateness() {
+	for _, v := range byLateness(l) {
 		late[v] = new(big.Rat)
 		for _, i := range slices.Concat(l.Nodes[v].In, l.Nodes[v].Mods) {
 			e := &l.Edges[i]
@@ -141,17 +128,17 @@ func (s *Schedule) fill(l *Linked, free, tight *rehearsal) error {
 			}
 		}
 		if !late[v].Num().IsInt64() || !late[v].Denom().IsInt64() {
-			return &Error{Malformed, l.Nodes[v].Path, []string{l.Nodes[v].Name}, "its delay is no fraction of 63 bits"}
+			return &graph.Error{Code: graph.Malformed, Path: l.Nodes[v].Path, Names: []string{l.Nodes[v].Name}, Text: "its delay is no fraction of 63 bits"}
 		}
 	}
 	for _, v := range l.Order {
 		n := &l.Nodes[v]
 		sink := !slices.ContainsFunc(n.Out, func(edges []int) bool { return len(edges) > 0 })
-		s.Nodes = append(s.Nodes, ScheduledNode{n.Name, n.Stage, n.Tokens, free.first[v], Rat{late[v].Num().Int64(), late[v].Denom().Int64()}, sink})
+		s.Nodes = append(s.Nodes, Node{n.Name, n.Stage, n.Tokens, free.first[v], graph.Rat{Num: late[v].Num().Int64(), Den: late[v].Denom().Int64()}, sink})
 	}
 	for i := range l.Edges {
 		e := &l.Edges[i]
-		s.Edges = append(s.Edges, ScheduledEdge{e.Source, e.Target, e.Rate, e.Hold, e.Prefill, free.most[i], tight.capacity[i]})
+		s.Edges = append(s.Edges, Edge{e.Source, e.Target, e.Rate, e.Hold, e.Prefill, free.most[i], tight.capacity[i]})
 	}
 	for _, c := range free.calls {
 		s.Calls = append(s.Calls, Call{place[c.Node], c.Tokens})
@@ -160,48 +147,27 @@ func (s *Schedule) fill(l *Linked, free, tight *rehearsal) error {
 }
 
 // byLateness orders the nodes along the edges that are in no cycle.
-func (l *Linked) byLateness() []int {
-	var arcs []arc
+func byLateness(l *graph.Linked) []int {
+	var arcs []digraph.Arc
 	for i := range l.Edges {
 		if e := &l.Edges[i]; !e.Inside {
-			arcs = append(arcs, arc{e.Src, e.Dst})
+			arcs = append(arcs, digraph.Arc{From: e.Src, To: e.Dst})
 		}
 	}
-	return byDepth(newDigraph(len(l.Nodes), arcs).depths())
-}
-
-// slice returns the tokens of a node's calls: within a cycle as many as its
-// sub-block has.
-func (l *Linked) slice(v int) int {
-	n := &l.Nodes[v]
-	if n.Comp < 0 {
-		return n.Tokens
-	}
-	sub := l.Sub[n.Comp]
-	r, ok := sub.times(n.Rate.Num, n.Rate.Den)
-	if !ok {
-		return n.Tokens
-	}
-	return min(n.Tokens, int(max(1, r.Num/r.Den)))
-}
-
-// frames returns the edge's frames in a block, which Link found to be whole.
-func (l *Linked) frames(e *LinkedEdge) int {
-	n, _ := e.Rate.Frames(l.BlockFrames)
-	return n
+	return digraph.ByDepth(digraph.New(len(l.Nodes), arcs).Depths())
 }
 
 // least are capacities to start from: what the plan gives, else what no channel
 // can do without. A reader outside the edge's cycle begins when it has a whole
 // block, and what is held back is in the channel too.
-func (l *Linked) least() []int {
+func least(l *graph.Linked) []int {
 	out := make([]int, len(l.Edges))
 	for i := range l.Edges {
 		switch e := &l.Edges[i]; {
 		case e.CapacityFrames > 0:
 			out[i] = e.CapacityFrames
 		case e.Inside:
-			out[i] = max(e.Prefill, LowerBound(l.slice(e.Src)*l.Nodes[e.Src].Spec.Prod[e.SrcPort], l.slice(e.Dst)*e.Cons, e.Prefill))
+			out[i] = max(e.Prefill, sdf.LowerBound(l.Slice(e.Src)*l.Nodes[e.Src].Spec.Prod[e.SrcPort], l.Slice(e.Dst)*e.Cons, e.Prefill))
 			if e.Src == e.Dst {
 				out[i] = e.Prefill
 			}
@@ -212,9 +178,9 @@ func (l *Linked) least() []int {
 	return out
 }
 
-// A rehearsal runs counts without data: see [Linked.Schedule].
+// A rehearsal runs counts without data: see [Of].
 type rehearsal struct {
-	l        *Linked
+	l        *graph.Linked
 	capacity []int // nil: none
 	done     []int64
 	left     []int   // tokens left of this block
@@ -227,7 +193,7 @@ type rehearsal struct {
 	calls    []Call // of the last block
 }
 
-func newRehearsal(l *Linked, capacity []int) *rehearsal {
+func newRehearsal(l *graph.Linked, capacity []int) *rehearsal {
 	n := len(l.Nodes)
 	r := &rehearsal{l: l, capacity: capacity, done: make([]int64, n), left: make([]int, n), read: make([]int64, len(l.Edges)),
 		waited: make([]int64, len(l.Control)), control: make([][]int, n), skip: make([]int64, n), first: make([]int, n), most: make([]int, len(l.Edges))}
@@ -247,34 +213,34 @@ func newRehearsal(l *Linked, capacity []int) *rehearsal {
 }
 
 // written returns the frames of an edge after so many tokens of its source.
-func (r *rehearsal) written(e *LinkedEdge, tokens int64) int64 {
+func (r *rehearsal) written(e *graph.LinkedEdge, tokens int64) int64 {
 	return max(0, tokens*int64(r.l.Nodes[e.Src].Spec.Prod[e.SrcPort])-r.skip[e.Src])
 }
 
 // lacks reports whether the edge has fewer than n frames for a cursor.
-func (r *rehearsal) lacks(e *LinkedEdge, cursor int64, n int) bool {
+func (r *rehearsal) lacks(e *graph.LinkedEdge, cursor int64, n int) bool {
 	return e.Readable(r.written(e, r.done[e.Src]), cursor, false) < int64(n)
 }
 
 // over returns how many frames the edge would hold after t more tokens.
-func (r *rehearsal) over(e *LinkedEdge, t int) int64 {
+func (r *rehearsal) over(e *graph.LinkedEdge, t int) int64 {
 	return int64(e.Prefill) + r.written(e, r.done[e.Src]+int64(t)) - r.read[e.Index]
 }
 
 // blockers calls f for every edge that keeps the node from firing its next
 // slice: full means that it lacks room. The slice is returned.
-func (r *rehearsal) blockers(v int, f func(e *LinkedEdge, full bool)) int {
+func (r *rehearsal) blockers(v int, f func(e *graph.LinkedEdge, full bool)) int {
 	n := &r.l.Nodes[v]
 	begins := r.left[v] == n.Tokens
 	if begins {
 		for _, i := range r.control[v] {
 			e := &r.l.Edges[r.l.Control[i].Edge]
-			if r.lacks(e, r.waited[i], r.l.frames(e)) {
+			if r.lacks(e, r.waited[i], r.l.Frames(e)) {
 				f(e, false)
 			}
 		}
 	}
-	t := min(r.left[v], r.l.slice(v))
+	t := min(r.left[v], r.l.Slice(v))
 	for _, in := range [][]int{n.In, n.Mods} {
 		for _, i := range in {
 			e := &r.l.Edges[i]
@@ -326,7 +292,7 @@ func (r *rehearsal) pass(k int) {
 		for _, v := range r.l.Order {
 			for r.left[v] > 0 {
 				blocked := false
-				t := r.blockers(v, func(*LinkedEdge, bool) { blocked = true })
+				t := r.blockers(v, func(*graph.LinkedEdge, bool) { blocked = true })
 				if blocked {
 					break
 				}
@@ -346,7 +312,7 @@ func (r *rehearsal) fire(v, t, k int) {
 	}
 	for _, i := range r.control[v] {
 		e := &r.l.Edges[r.l.Control[i].Edge]
-		r.waited[i] += int64(t) * int64(r.l.frames(e)) / int64(n.Tokens)
+		r.waited[i] += int64(t) * int64(r.l.Frames(e)) / int64(n.Tokens)
 	}
 	r.done[v] += int64(t)
 	r.left[v] -= t
@@ -372,26 +338,26 @@ func (r *rehearsal) even(free *rehearsal) bool { return slices.Equal(r.done, fre
 // starved returns nodes that wait for each other's frames in turn, which lasts
 // for ever, or nil.
 func (r *rehearsal) starved() []int {
-	var arcs []arc
+	var arcs []digraph.Arc
 	for v := range r.left {
 		if r.left[v] > 0 {
-			r.blockers(v, func(e *LinkedEdge, _ bool) {
+			r.blockers(v, func(e *graph.LinkedEdge, _ bool) {
 				if r.left[e.Src] > 0 {
-					arcs = append(arcs, arc{e.Src, v})
+					arcs = append(arcs, digraph.Arc{From: e.Src, To: v})
 				}
 			})
 		}
 	}
-	return newDigraph(len(r.left), arcs).cycle()
+	return digraph.New(len(r.left), arcs).Cycle()
 }
 
 // grow enlarges channels after nothing moved and reports whether it could. It
 // returns the first edge whose capacity is the plan's and had to grow, or -1.
 func (r *rehearsal) grow(free *rehearsal) (int, bool) {
-	var arcs []arc
+	var arcs []digraph.Arc
 	short, grew := -1, false
-	need := func(e *LinkedEdge) {
-		t := min(r.left[e.Src], r.l.slice(e.Src))
+	need := func(e *graph.LinkedEdge) {
+		t := min(r.left[e.Src], r.l.Slice(e.Src))
 		r.capacity[e.Index], grew = int(r.over(e, t)), true
 		if e.CapacityFrames > 0 && (short < 0 || e.Index < short) {
 			short = e.Index
@@ -401,7 +367,7 @@ func (r *rehearsal) grow(free *rehearsal) (int, bool) {
 		if r.done[v] == free.done[v] {
 			continue
 		}
-		r.blockers(v, func(e *LinkedEdge, full bool) {
+		r.blockers(v, func(e *graph.LinkedEdge, full bool) {
 			w := e.Src
 			if full {
 				w = e.Dst
@@ -409,17 +375,17 @@ func (r *rehearsal) grow(free *rehearsal) (int, bool) {
 			if full && r.done[w] == free.done[w] {
 				need(e)
 			}
-			arcs = append(arcs, arc{v, w})
+			arcs = append(arcs, digraph.Arc{From: v, To: w})
 		})
 	}
 	if grew {
 		return short, true
 	}
-	cycle := newDigraph(len(r.done), arcs).cycle()
-	var least *LinkedEdge
+	cycle := digraph.New(len(r.done), arcs).Cycle()
+	var least *graph.LinkedEdge
 	for k, v := range cycle {
 		w := cycle[(k+1)%len(cycle)]
-		r.blockers(v, func(e *LinkedEdge, full bool) {
+		r.blockers(v, func(e *graph.LinkedEdge, full bool) {
 			if full && e.Src == v && e.Dst == w && (least == nil || r.capacity[e.Index] < r.capacity[least.Index]) {
 				least = e
 			}

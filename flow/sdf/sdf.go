@@ -1,8 +1,11 @@
-package graph
+package sdf
 
 import (
 	"fmt"
-	"math"
+	"math/big"
+
+	"atenia/flow/graph"
+	"atenia/flow/internal/digraph"
 )
 
 // A Channel joins two actors of synchronous data flow, whose firings write and
@@ -15,36 +18,36 @@ type Channel struct {
 
 // Balance returns how often each of n actors fires in the smallest iteration
 // that leaves every channel as it was, in each connected part for itself. An
-// error of code [Malformed] names the first channel that does not balance.
+// error of code [graph.Malformed] names the first channel that does not balance.
 func Balance(n int, channels []Channel) ([]int, error) {
-	arcs := make([]arc, 0, 2*len(channels))
+	arcs := make([]digraph.Arc, 0, 2*len(channels))
 	for i, c := range channels {
-		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || c.Produce < 1 || c.Consume < 1 || c.Prefill < 0 {
-			return nil, &Error{Code: InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is no channel of %d actors", c, n)}
+		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || min(c.Produce, c.Consume) < 1 || max(c.Produce, c.Consume, c.Prefill) > 1<<maxBits || c.Prefill < 0 {
+			return nil, &graph.Error{Code: graph.InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is no channel of %d actors", c, n)}
 		}
-		arcs = append(arcs, arc{c.Source, i}, arc{c.Target, i})
+		arcs = append(arcs, digraph.Arc{From: c.Source, To: i}, digraph.Arc{From: c.Target, To: i})
 	}
 	ends := channelsOf(n, arcs, len(channels))
-	rate, q := make([]Rat, n), make([]int, n)
+	rate, q := make([]*big.Rat, n), make([]int, n)
 	for root := range n {
-		if rate[root].Den != 0 {
+		if rate[root] != nil {
 			continue
 		}
-		rate[root] = Rat{1, 1}
+		rate[root] = big.NewRat(1, 1)
 		part := []int{root}
 		for k := 0; k < len(part); k++ {
 			v := part[k]
-			for _, i := range ends.next(v) {
+			for _, i := range ends.Next(v) {
 				c := channels[i]
 				w, up, down := c.Target, c.Produce, c.Consume
-				if v == c.Target && rate[c.Source].Den == 0 {
+				if v == c.Target && rate[c.Source] == nil {
 					w, up, down = c.Source, c.Consume, c.Produce
 				}
-				if rate[w].Den != 0 {
+				if rate[w] != nil {
 					continue
 				}
-				var ok bool
-				if rate[w], ok = rate[v].times(int64(up), int64(down)); !ok {
+				rate[w] = new(big.Rat).Mul(rate[v], big.NewRat(int64(up), int64(down)))
+				if rate[w].Num().BitLen() > maxBits || rate[w].Denom().BitLen() > maxBits {
 					return nil, tooMany(i)
 				}
 				part = append(part, w)
@@ -55,13 +58,8 @@ func Balance(n int, channels []Channel) ([]int, error) {
 		}
 	}
 	for i, c := range channels {
-		a, fits := product(int64(q[c.Source]), int64(c.Produce))
-		b, fit := product(int64(q[c.Target]), int64(c.Consume))
-		if !fits || !fit {
-			return nil, tooMany(i)
-		}
-		if a != b {
-			return nil, &Error{Code: Malformed, Path: fmt.Sprintf("edges[%d]", i),
+		if a, b := int64(q[c.Source])*int64(c.Produce), int64(q[c.Target])*int64(c.Consume); a != b {
+			return nil, &graph.Error{Code: graph.Malformed, Path: fmt.Sprintf("edges[%d]", i),
 				Text: fmt.Sprintf("inconsistent rates: in an iteration, %d tokens are written and %d are read", a, b)}
 		}
 	}
@@ -70,42 +68,57 @@ func Balance(n int, channels []Channel) ([]int, error) {
 
 // channelsOf lists the channels at each actor: arcs lead from actors to
 // channels.
-func channelsOf(n int, arcs []arc, channels int) *digraph {
-	return newDigraph(max(n, channels), arcs)
+func channelsOf(n int, arcs []digraph.Arc, channels int) *digraph.Graph {
+	return digraph.New(max(n, channels), arcs)
 }
 
+// maxBits bounds firings of an iteration, and tokens a firing, so that the
+// tokens of an iteration can be counted.
+const maxBits = 31
+
 func tooMany(channel int) error {
-	return &Error{Code: Malformed, Path: fmt.Sprintf("edges[%d]", channel), Text: "an iteration has more firings than 63 bits count"}
+	return &graph.Error{Code: graph.Malformed, Path: fmt.Sprintf("edges[%d]", channel), Text: fmt.Sprintf("an iteration has more firings than %d bits count", maxBits)}
 }
 
 // iterations scales the rates of one part to the smallest whole numbers.
-func iterations(rate []Rat, part []int, q []int) bool {
-	common := int64(1)
+func iterations(rate []*big.Rat, part []int, q []int) bool {
+	common, least := big.NewInt(1), new(big.Int)
 	for _, v := range part {
-		var ok bool
-		if common, ok = product(common, rate[v].Den/gcd(common, rate[v].Den)); !ok {
+		d := rate[v].Denom()
+		g := new(big.Int).GCD(nil, nil, common, d)
+		if common.Mul(common, g.Div(d, g)); common.BitLen() > maxBits {
 			return false
 		}
 	}
-	least := int64(0)
-	for _, v := range part {
-		n, ok := product(rate[v].Num, common/rate[v].Den)
-		if !ok || n > math.MaxInt {
-			return false
-		}
-		q[v], least = int(n), gcd(n, least)
+	whole := func(v int) *big.Int {
+		n := new(big.Int).Div(common, rate[v].Denom())
+		return n.Mul(n, rate[v].Num())
 	}
 	for _, v := range part {
-		q[v] /= int(least)
+		least.GCD(nil, nil, least, whole(v))
+	}
+	for _, v := range part {
+		n := whole(v)
+		if n.Div(n, least).BitLen() > maxBits {
+			return false
+		}
+		q[v] = int(n.Int64())
 	}
 	return true
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // LowerBound returns the least capacity with which a channel between two actors
 // that write p and read c tokens a firing, with d tokens at first, lets both
 // fire for ever.
 func LowerBound(p, c, d int) int {
-	g := int(gcd(int64(p), int64(c)))
+	g := gcd(p, c)
 	if d <= p+c-g {
 		return p + c - g + d%g
 	}
@@ -144,7 +157,7 @@ func Iterate(n int, channels []Channel, capacity []int) (*Iteration, error) {
 // that cycle (Parks, Bounded scheduling of process networks, 1995); cycles are
 // looked for among all that are blocked, so that a part that is stuck is found
 // while others run on (Geilen and Basten, Requirements on the execution of Kahn
-// process networks, 2003). An error of code [Deadlock] means that no capacity
+// process networks, 2003). An error of code [graph.Deadlock] means that no capacity
 // suffices; its names are the numbers of the actors that wait for each other.
 func Capacities(n int, channels []Channel) ([]int, error) {
 	q, err := Balance(n, channels)
@@ -171,7 +184,7 @@ func Capacities(n int, channels []Channel) ([]int, error) {
 			}
 		}
 		if smallest < 0 {
-			e := &Error{Code: Deadlock, Path: "edges", Text: "a cycle without enough prefill: no capacity helps"}
+			e := &graph.Error{Code: graph.Deadlock, Path: "edges", Text: "a cycle without enough prefill: no capacity helps"}
 			for _, v := range cycle {
 				e.Names = append(e.Names, fmt.Sprint(v))
 			}
@@ -187,16 +200,16 @@ type firing struct {
 	capacity []int
 	q, fired []int
 	tokens   []int
-	ends     *digraph // channels at each actor
+	ends     *digraph.Graph // channels at each actor
 }
 
 func newFiring(n int, channels []Channel, q, capacity []int) *firing {
 	s := &firing{channels: channels, capacity: capacity, q: q, fired: make([]int, n), tokens: make([]int, len(channels))}
-	var arcs []arc
+	var arcs []digraph.Arc
 	for i, c := range channels {
 		s.tokens[i] = c.Prefill
-		if arcs = append(arcs, arc{c.Source, i}); c.Source != c.Target {
-			arcs = append(arcs, arc{c.Target, i})
+		if arcs = append(arcs, digraph.Arc{From: c.Source, To: i}); c.Source != c.Target {
+			arcs = append(arcs, digraph.Arc{From: c.Target, To: i})
 		}
 	}
 	s.ends = channelsOf(n, arcs, len(channels))
@@ -206,7 +219,7 @@ func newFiring(n int, channels []Channel, q, capacity []int) *firing {
 // times returns how often the actor may fire in a row.
 func (s *firing) times(v int) int {
 	k := s.q[v] - s.fired[v]
-	for _, i := range s.ends.next(v) {
+	for _, i := range s.ends.Next(v) {
 		c := &s.channels[i]
 		if c.Target == v && s.tokens[i] < c.Consume {
 			return 0
@@ -240,7 +253,7 @@ func (s *firing) run() {
 			continue
 		}
 		s.fired[v] += k
-		for _, i := range s.ends.next(v) {
+		for _, i := range s.ends.Next(v) {
 			c := &s.channels[i]
 			if c.Source == v {
 				s.tokens[i] += k * c.Produce
@@ -257,7 +270,7 @@ func (s *firing) run() {
 
 // waits lists whom a blocked actor waits for.
 func (s *firing) waits(v int) (who []int) {
-	for _, i := range s.ends.next(v) {
+	for _, i := range s.ends.Next(v) {
 		switch c := &s.channels[i]; {
 		case c.Target == v && s.tokens[i] < c.Consume:
 			who = append(who, c.Source)
@@ -271,7 +284,7 @@ func (s *firing) waits(v int) (who []int) {
 // full returns the smallest full channel for which v waits for w, or -1.
 func (s *firing) full(v, w int) int {
 	smallest := -1
-	for _, i := range s.ends.next(v) {
+	for _, i := range s.ends.Next(v) {
 		c := &s.channels[i]
 		if c.Source == v && c.Target == w && v != w && s.tokens[i]+c.Produce > s.capacity[i] && (smallest < 0 || s.capacity[i] < s.capacity[smallest]) {
 			smallest = i
@@ -282,15 +295,15 @@ func (s *firing) full(v, w int) int {
 
 // waitCycle returns blocked actors that wait for each other in turn, or nil.
 func (s *firing) waitCycle() []int {
-	var arcs []arc
+	var arcs []digraph.Arc
 	for v := range s.q {
 		if s.fired[v] < s.q[v] {
 			for _, w := range s.waits(v) {
-				arcs = append(arcs, arc{v, w})
+				arcs = append(arcs, digraph.Arc{From: v, To: w})
 			}
 		}
 	}
-	return newDigraph(len(s.q), arcs).cycle()
+	return digraph.New(len(s.q), arcs).Cycle()
 }
 
 func (s *firing) result() *Iteration {
