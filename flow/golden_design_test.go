@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"atenia/flow/mel"
+	"atenia/flow/node/biquad"
+	"atenia/flow/node/resample"
 )
 
 func init() { topics["design"] = runDesign }
@@ -17,8 +19,22 @@ func runDesign(t *testing.T, c json.RawMessage) {
 	case "logmel":
 		designLogMel[float64](t, c)
 		designLogMel[float32](t, c)
-	case "kaiser", "rbj":
-		t.Skip("no runner yet")
+	case "kaiser":
+		w := decode[struct {
+			Tier, Factor int
+			Taps         []float64
+		}](t, c)
+		near(t, "taps", resample.Kaiser(resample.Tier(w.Tier), w.Factor), w.Taps, 1e-12)
+	case "rbj":
+		w := decode[struct {
+			Filter     string
+			F0, Q      float64
+			Gain       float64   `json:"gain_db"`
+			SampleRate float64   `json:"sample_rate"`
+			Want       []float64 `json:"b0_b1_b2_a1_a2"`
+		}](t, c)
+		got := biquad.Design(w.Filter, w.F0, w.Q, w.Gain, w.SampleRate)
+		near(t, "coefficients", got[:], w.Want, 1e-12)
 	default:
 		t.Fatalf("no runner for kind %q", kind)
 	}

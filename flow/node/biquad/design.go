@@ -16,6 +16,13 @@ type response struct{ f0, q, gain float64 } // Hz, -, dB
 // A raw is b0, b1, b2, a0, a1, a2 before division by a0, or a derivative of them.
 type raw [6]float64
 
+// Design returns b0, b1, b2, a1 and a2 of a filter of the given kind, a corner or
+// centre in Hz and a gain in dB, which only peaking filters and shelves have.
+func Design(kind string, f0, q, gain, sampleRate float64) [5]float64 {
+	c := design(kind, response{f0, q, gain}, sampleRate)
+	return [5]float64{c.B0, c.B1, c.B2, c.A1, c.A2}
+}
+
 // design returns the coefficients of a filter of the given kind (Bristow-Johnson,
 // Cookbook formulae for audio equalizer biquad filter coefficients, with α from
 // Q; bandpass of constant 0 dB peak gain).

@@ -6,9 +6,9 @@
 //	flow/node/filter    SVF OnePole DCBlock FIR Convolver
 //	flow/node/delay     Delay
 //	flow/node/resample  Resample Upsample Downsample
-//	flow/node/dynamics  Envelope Compressor Limiter WaveShaper
+//	flow/node/dynamics  Envelope Compressor Limiter WaveShaper ADSR
 //	flow/node/wave      Oscillator OversampledOsc
-//	flow/node/source    ADSR LFO Noise
+//	flow/node/source    LFO Noise
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].

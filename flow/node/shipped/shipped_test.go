@@ -1,0 +1,141 @@
+package shipped_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/nodetest"
+	"atenia/flow/node/shipped"
+)
+
+// A sample is a node of one type with inputs that suit it.
+type sample struct {
+	params   []any
+	channels []int // of the inputs; two by default
+}
+
+// samples holds nodes of every type that is shipped.
+var samples = map[string][]sample{
+	"Input":          {{params: []any{"batches", 2, "channels", 2}}},
+	"Probe":          {{}},
+	"Constant":       {{params: []any{"value", .3, "batches", 2}}},
+	"Gain":           {{params: []any{"gain", -.7}}},
+	"Mix":            {{params: []any{"inputs", 3}, channels: []int{2, 1, 2}}},
+	"Split":          {{params: []any{"outputs", 2}}},
+	"Merge":          {{channels: []int{2, 1}}},
+	"Matrix":         {{params: []any{"matrix", nodetest.Ramp(1, 3, 2, -1, 1)}}},
+	"Linear":         {{params: []any{"matrix", nodetest.Ramp(1, 1, 2, -1, 1), "bias", .5}}},
+	"Pan":            {{params: []any{"pan", .2}, channels: []int{1}}},
+	"FIR":            {{params: []any{"taps", nodetest.Ramp(1, 2, 9, -1, 1)}}, {params: []any{"taps", nodetest.Ramp(1, 1, 99, -1, 1), "method", "partitioned"}}},
+	"Convolver":      {{params: []any{"taps", nodetest.Ramp(1, 1, 200, -1, 1), "partition", 32}}},
+	"Resample":       {{params: []any{"up", 3, "down", 2}}},
+	"Upsample":       {{}},
+	"Downsample":     {{params: []any{"factor", 3, "tier", 60}}},
+	"Delay":          {{params: []any{"delay", 70}}, {params: []any{"delay", 3.3, "interpolation", "linear"}}, {params: []any{"delay", 300.6, "interpolation", "lagrange"}}},
+	"Biquad":         {{}, {params: []any{"kind", "highshelf", "gain_db", -7.5}}, {params: []any{"kind", "coefficients", "a1", -.5}}},
+	"SVF":            {{params: []any{"kind", "bandpass"}}},
+	"OnePole":        {{}},
+	"DCBlock":        {{}},
+	"WaveShaper":     {{params: []any{"drive", 2.0}}, {params: []any{"kind", "soft", "antialiasing", "adaa"}}},
+	"Envelope":       {{}},
+	"Compressor":     {{params: []any{"lookahead", 5}}},
+	"Limiter":        {{}},
+	"ADSR":           {{}},
+	"LFO":            {{params: []any{"kind", "triangle"}}},
+	"Noise":          {{params: []any{"seed", 3, "channels", 2}}, {params: []any{"kind", "pink"}}},
+	"Oscillator":     {{params: []any{"kind", "saw", "channels", 2}}},
+	"OversampledOsc": {{params: []any{"kind", "square"}}},
+}
+
+// TestShippedVersions runs every type by the first and by the second version of the
+// interface: the outputs are the same to the bit, and so is the heat, whether
+// the host sums it or the node.
+func TestShippedVersions(t *testing.T) {
+	t.Parallel()
+	ran := map[string][2]bool{}
+	t.Run("A07", func(t *testing.T) {
+		for typ, list := range samples {
+			for i, s := range list {
+				for _, frames := range []int{1, 7, 64, 256} {
+					t.Run(fmt.Sprint(typ, i, "/", frames), func(t *testing.T) {
+						versions[float32](t, typ, &s, frames)
+						versions[float64](t, typ, &s, frames)
+					})
+				}
+			}
+			ran[typ] = [2]bool{true, true}
+		}
+	})
+	t.Run("A51", func(t *testing.T) {
+		for _, typ := range shipped.Types() {
+			if ran[typ.Name] != [2]bool{true, true} {
+				t.Errorf("%s is in no test of both versions", typ.Name)
+			}
+			delete(ran, typ.Name)
+		}
+		if len(ran) > 0 {
+			t.Errorf("tested, and not shipped: %v", ran)
+		}
+	})
+}
+
+// versions runs 200 blocks.
+func versions[F node.Float](t *testing.T, typ string, s *sample, frames int) {
+	const blocks, heat = 200, .25
+	n := nodetest.Node(typ, append([]any{"thermo.heat", heat}, s.params...)...)
+	if typ == "Oscillator" || typ == "OversampledOsc" {
+		n.OversampleRatio = 2
+	}
+	in := make([]graph.Shape, len(inputs(t, &n)))
+	for i := range in {
+		in[i] = graph.Shape{B: 2, C: 2}
+		if s.channels != nil {
+			in[i].C = s.channels[i]
+		}
+	}
+	second := nodetest.NewRig[F](t, shipped.Types(), &n, 48000, in, frames)
+	old := n
+	old.SupportsV2 = false
+	first := nodetest.NewRig[F](t, shipped.Types(), &old, 48000, in, frames)
+	r := rand.New(rand.NewPCG(uint64(frames), 3))
+	streams := make([]node.Tensor[F], len(in))
+	for i, shape := range in {
+		streams[i] = nodetest.NewTensor[F](shape, frames*second.Node.Spec.Cons[i])
+	}
+	a, b := second.Call(streams, 0, frames), first.Call(streams, 0, frames)
+	for k := range blocks {
+		for i := range a.In {
+			for e := range a.In[i].Data {
+				a.In[i].Data[e] = F(r.NormFloat64())
+			}
+			copy(b.In[i].Data, a.In[i].Data)
+		}
+		a.Frame0, b.Frame0 = int64(k*frames), int64(k*frames)
+		if code := min(second.Inst.Forward(&a), first.Inst.Forward(&b)); code != graph.Success {
+			t.Fatal(code)
+		}
+		for i := range a.Out {
+			if !slices.Equal(a.Out[i].Data, b.Out[i].Data) {
+				t.Fatalf("block %d, output %d: the versions differ", k, i)
+			}
+		}
+		if want := heat * float64(frames); a.Heat != want || b.Heat != 0 || math.Abs(node.HeatOf(&b)-want) > 1e-9 {
+			t.Fatalf("heat %g by the node, %g by the host; the first version reported %g", a.Heat, node.HeatOf(&b), b.Heat)
+		}
+	}
+}
+
+// inputs returns the names of a node's inputs.
+func inputs(t *testing.T, n *graph.Node) []string {
+	t.Helper()
+	spec, err := shipped.Types().Describe(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec.Ins
+}
