@@ -33,9 +33,9 @@ func TestNodes(t *testing.T) {
 	})
 }
 
-// TestBiquadValues compares a low-pass of 1 kHz at 48 kHz with published figures:
+// TestFilterValues compares a low-pass of 1 kHz at 48 kHz with published figures:
 // coefficients, impulse response, gain.
-func TestBiquadValues(t *testing.T) {
+func TestFilterValues(t *testing.T) {
 	t.Parallel()
 	t.Run("A60", func(t *testing.T) {
 		c := biquad.Design("lowpass", 1000, math.Sqrt(.5), 0, 48000)
