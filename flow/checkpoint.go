@@ -245,7 +245,7 @@ func (c *checkpoints[F]) again(from *snapshot[F], to int64, j *adjoint.Journal[F
 		if err := s.reserve(); err != nil {
 			return err
 		}
-		if code := s.step(); code != graph.Success {
+		if code := s.calmly(); code != graph.Success {
 			return s.explain(code)
 		}
 	}

@@ -44,6 +44,9 @@ func (s *Session[F]) compile() {
 	slices.SortStableFunc(units, func(a, b *unit[F]) int {
 		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(a.cohort, b.cohort))
 	})
+	for i, u := range units {
+		st.order[i] = visit{u.Index, u.tokens}
+	}
 	teams := s.fuse(units)
 	for _, t := range teams {
 		st.list = append(st.list, t.list...)
@@ -167,7 +170,7 @@ func (s *Session[F]) heats(u *unit[F], steady bool) {
 		return joules(c)
 	}
 	if steady {
-		s.static.constant = append(s.static.constant, report{p.Index, heat()})
+		s.static.constant = append(s.static.constant, report[F]{p.Index, heat(), c})
 		return
 	}
 	u.after = append(u.after, func() { s.meter.Add(p.Index, Forward, heat()) })

@@ -73,7 +73,7 @@ const eventsKept = 256
 // pointer. Nodes of one block may run in any order on any thread, so each
 // process keeps the event of the block, and they are collected by process.
 type faults struct {
-	any     atomic.Bool // some process has one
+	any     uint32 // some process has one; atomic
 	ring    [eventsKept]Event
 	n, read int64
 	lost    int64
@@ -93,7 +93,7 @@ func (s *Session[F]) fault(p *process[F], e Event) {
 	if !p.faulty {
 		e.Block, e.Node = s.block, p.Index
 		p.fault, p.faulty = e, true
-		s.faults.any.Store(true)
+		atomic.StoreUint32(&s.faults.any, 1)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Session[F]) collect() graph.Code {
 			p.faulty = false
 		}
 	}
-	s.faults.any.Store(false)
+	atomic.StoreUint32(&s.faults.any, 0)
 	return code
 }
 
@@ -226,7 +226,7 @@ func (s *Session[F]) sinks() {
 		}
 		s.settle()
 		silence(&t)
-		s.faults.any.Store(true)
+		atomic.StoreUint32(&s.faults.any, 1)
 		found := false
 		for _, q := range s.order {
 			for i := range q.call.Out {

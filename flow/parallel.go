@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"atenia/flow/node"
+	"atenia/internal/fpenv"
 	"atenia/internal/pool"
 )
 
@@ -13,11 +14,13 @@ type crew struct{ strands [][]func() }
 
 // Range runs strands. It is called by [pool.Pool.Range].
 func (c *crew) Range(_, lo, hi int) {
+	before := fpenv.FlushDenormals() // a worker keeps its thread
 	for _, strand := range c.strands[lo:hi] {
 		for _, f := range strand {
 			f()
 		}
 	}
+	fpenv.Set(before)
 }
 
 // parade runs a block of the list on several threads.

@@ -52,6 +52,10 @@ type param[F node.Float] struct {
 	mods   []modulation[F]
 	filled bool // its value is put together before each call
 	table  bool
+
+	staged []F // values that the host set, [B, C, k times N]
+	at     int // frames of them taken
+	since  int64
 }
 
 // A modulation is one edge into a parameter.

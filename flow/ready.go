@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"slices"
-
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -100,19 +98,4 @@ func newWait[F node.Float](on *reader[F], p *process[F], block int) wait[F] {
 	w := wait[F]{on: on, frames: int64(block) * on.edge.Rate.Num / on.edge.Rate.Den}
 	w.num, w.den = on.edge.Rate.Num*p.Rate.Den, on.edge.Rate.Den*p.Rate.Num
 	return w
-}
-
-// Open records an open event of a gate for a block, which must be still to
-// come.
-func (s *Session[F]) Open(id int, block int64) error {
-	for _, g := range s.gates {
-		if g.ID == id && g.Kind != graph.Tempo {
-			at, found := slices.BinarySearch(g.blocks, block)
-			if !found {
-				g.blocks = slices.Insert(g.blocks, at, block)
-			}
-			return nil
-		}
-	}
-	return nil
 }

@@ -27,7 +27,7 @@ func (s *Session[F]) rehearse() error {
 	all := s.channels()
 	whole := false
 	for k := int64(0); k < longest && !whole; k++ {
-		s.static.order, s.static.noting = s.static.order[:0], true
+		s.static.order = s.static.order[:0]
 		s.rounds(s.order)
 		for _, c := range all {
 			c.most = max(c.most, int(c.wrote-c.oldest()))
@@ -40,7 +40,7 @@ func (s *Session[F]) rehearse() error {
 	for _, c := range all {
 		c.resize(c.most + c.frames)
 	}
-	s.dry, s.static.noting = false, false
+	s.dry = false
 	if whole && s.dice == nil && !s.opt.DisableStatic {
 		s.compile()
 	}

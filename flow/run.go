@@ -3,10 +3,12 @@ package flow
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
+	"atenia/internal/fpenv"
 	"atenia/internal/pool"
 )
 
@@ -29,6 +31,8 @@ type Options struct {
 	Policy Policy
 	// Scan says where NaN and infinities are looked for.
 	Scan Scan
+	// Log keeps which node fired when.
+	Log bool
 
 	eager bool // use threads however little there is to do
 }
@@ -66,6 +70,11 @@ type Session[F node.Float] struct {
 	draining bool
 	dry      bool // counts are moved, data is not
 	stopped  graph.Code
+
+	told   []Token // by the host, so far
+	coming []Token // to be told when their blocks begin
+	staged []*param[F]
+	log    Log
 
 	probes []*process[F]
 	groups []Group
@@ -155,16 +164,32 @@ func (s *Session[F]) blockOrDrain() error {
 	if s.stopped != graph.Success {
 		return &RunError{Code: s.stopped, Block: s.block, Text: "stopped by an earlier error"}
 	}
+	if len(s.staged)+len(s.coming) > 0 {
+		if err := s.hear(); err != nil {
+			return err
+		}
+	}
 	if !s.static.on || len(s.static.asked) > 0 {
 		if err := s.reserve(); err != nil {
 			return err
 		}
 	}
-	if code := s.step(); code != graph.Success {
+	if code := s.calmly(); code != graph.Success {
 		s.stopped = code
 		return s.explain(code)
 	}
 	return nil
+}
+
+// calmly runs one block on a thread that takes denormals as zero, as a thread
+// of a real-time executor does.
+func (s *Session[F]) calmly() graph.Code {
+	runtime.LockOSThread()
+	before := fpenv.FlushDenormals()
+	code := s.step()
+	fpenv.Set(before)
+	runtime.UnlockOSThread()
+	return code
 }
 
 // Step returns the step that [Session.Block] takes, for an executor that may
@@ -197,8 +222,11 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 		}
 		for _, p := range order {
 			for t := s.want(p); t > 0; t = s.want(p) {
-				if s.static.noting {
+				if s.dry {
 					s.static.note(p, t)
+				}
+				if s.opt.Log && !s.dry {
+					s.log = append(s.log, Firing{s.block, p.Name, t})
 				}
 				if code := s.fire(p, t); code != graph.Success {
 					return code

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"sync/atomic"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -17,9 +19,8 @@ type static[F node.Float] struct {
 	list     []func()                      // the calls of a block
 	crews    []crew                        // the same for several threads, nil for one
 	direct   map[*reader[F]]node.Tensor[F] // read where they were written
-	constant []report                      // what calls report that report the same in every block
-	noting   bool
-	ready    bool // there is a list
+	constant []report[F]                   // what calls report that report the same in every block
+	ready    bool                          // there is a list
 	on       bool
 	owed     int64 // blocks since counts were last brought up to date
 }
@@ -28,9 +29,10 @@ type static[F node.Float] struct {
 type visit struct{ proc, tokens int }
 
 // A report is the heat of a call in every block.
-type report struct {
+type report[F node.Float] struct {
 	proc   int
 	joules float64
+	call   *node.Call[F]
 }
 
 func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit{p.Index, t}) }
@@ -44,6 +46,9 @@ func (s *Session[F]) steady() graph.Code {
 		for _, f := range st.list {
 			f()
 		}
+	}
+	if s.opt.Log {
+		s.note()
 	}
 	st.owed++
 	code := graph.Success
@@ -59,7 +64,7 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 	if s.opt.Scan == ScanSinks {
 		s.sinks()
 	}
-	if s.faults.any.Load() {
+	if atomic.LoadUint32(&s.faults.any) != 0 {
 		code = min(code, s.collect())
 	}
 	s.block++
