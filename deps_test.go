@@ -100,6 +100,8 @@ nested:              grad grad/* nested/* internal/dense internal/pool internal/
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
+flow/control:
+flow/internal/strand: internal/fpenv
 flow/internal/*:     flow/graph flow/node
 flow/graph:          flow/internal/digraph
 flow/internal/digraph:

@@ -37,6 +37,7 @@ var publicAPI = map[string]bool{
 	"flow/schedule":     true,
 	"flow/sdf":          true,
 	"flow/arena":        true,
+	"flow/control":      true,
 	"flow/rt":           true,
 	"flow/mel":          true,
 	"internal/dsp":      true, // nodes of streams are to call it

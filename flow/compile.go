@@ -73,6 +73,11 @@ func (s *Session[F]) directs() map[*reader[F]]node.Tensor[F] {
 			r.from.kept = true
 		}
 	}
+	for _, p := range s.static.asked {
+		for i := range p.waits { // they count what is written
+			p.waits[i].on.from.kept = true
+		}
+	}
 	return d
 }
 

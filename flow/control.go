@@ -1,108 +1,19 @@
 package flow
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
-	"strings"
 
+	"atenia/flow/control"
 	"atenia/flow/graph"
 )
 
-// heatParam is the parameter that every node has.
-const heatParam = "thermo.heat"
-
-// A Token is something that came from outside at a block's start: a gate was
-// opened, or a parameter got a value. What a session was told is part of its
-// input; played to another session it gives the same bits.
-type Token struct {
-	Block  int64
-	Gate   int       // opened, when Node is ""
-	Node   string    // whose parameter is set
-	Param  string    // its name
-	Values []float64 // nil: the default again
-}
-
-// String is the token as [ParseTokens] reads it.
-//
-//	3 open 9
-//	5 set eq.f0 1000
-//	8 clear eq.f0
-func (t Token) String() string {
-	if t.Node == "" {
-		return fmt.Sprintf("%d open %d", t.Block, t.Gate)
-	}
-	if t.Values == nil {
-		return fmt.Sprintf("%d clear %s.%s", t.Block, t.Node, t.Param)
-	}
-	s := fmt.Sprintf("%d set %s.%s", t.Block, t.Node, t.Param)
-	for _, v := range t.Values {
-		s += " " + strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return s
-}
-
-// ParseTokens reads tokens, one a line. Empty lines are nothing.
-func ParseTokens(r io.Reader) ([]Token, error) {
-	var all []Token
-	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
-		w := strings.Fields(lines.Text())
-		if len(w) == 0 {
-			continue
-		}
-		t, err := parseToken(w)
-		if err != nil {
-			return nil, fmt.Errorf("control tokens: line %d: %w", n, err)
-		}
-		all = append(all, t)
-	}
-	return all, lines.Err()
-}
-
-func parseToken(w []string) (t Token, err error) {
-	if len(w) < 3 {
-		return t, fmt.Errorf("%q is no token: want BLOCK open GATE, BLOCK set NODE.PARAM VALUE… or BLOCK clear NODE.PARAM", strings.Join(w, " "))
-	}
-	if t.Block, err = strconv.ParseInt(w[0], 10, 64); err != nil {
-		return t, fmt.Errorf("block: %w", err)
-	}
-	if w[1] == "open" {
-		if t.Gate, err = strconv.Atoi(w[2]); err != nil {
-			return t, fmt.Errorf("gate: %w", err)
-		}
-		return t, nil
-	}
-	if w[1] != "set" && w[1] != "clear" || (w[1] == "set") != (len(w) > 3) {
-		return t, fmt.Errorf("%q: want set NODE.PARAM VALUE… or clear NODE.PARAM", strings.Join(w[1:], " "))
-	}
-	name := strings.TrimSuffix(w[2], heatParam) // it has a dot of its own, as nodes may have
-	dot := strings.LastIndex(name, ".")
-	if len(name) < len(w[2]) {
-		dot = len(name) - 1
-	}
-	if dot <= 0 {
-		return t, fmt.Errorf("%q: want NODE.PARAM", w[2])
-	}
-	t.Node, t.Param = w[2][:dot], w[2][dot+1:]
-	for _, x := range w[3:] {
-		v, err := strconv.ParseFloat(x, 64)
-		if err != nil {
-			return t, fmt.Errorf("value: %w", err)
-		}
-		t.Values = append(t.Values, v)
-	}
-	return t, nil
-}
-
 // Control returns what the session was told so far.
-func (s *Session[F]) Control() []Token { return slices.Clone(s.told) }
+func (s *Session[F]) Control() []control.Token { return slices.Clone(s.told) }
 
 // Play tells the session tokens, each when its block begins. Those of blocks
 // that are over are an error.
-func (s *Session[F]) Play(tokens []Token) error {
+func (s *Session[F]) Play(tokens []control.Token) error {
 	for _, t := range tokens {
 		if t.Block < s.block {
 			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q comes too late", t)}
@@ -118,7 +29,7 @@ func (s *Session[F]) Play(tokens []Token) error {
 		}
 		s.coming = append(s.coming, t)
 	}
-	slices.SortStableFunc(s.coming, func(a, b Token) int { return int(a.Block - b.Block) })
+	slices.SortStableFunc(s.coming, func(a, b control.Token) int { return int(a.Block - b.Block) })
 	return nil
 }
 
@@ -134,7 +45,7 @@ func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	for _, k := range blocks {
 		if at, there := slices.BinarySearch(g.blocks, k); !there {
 			g.blocks = slices.Insert(g.blocks, at, k)
-			s.told = append(s.told, Token{Block: k, Gate: id})
+			s.told = append(s.told, control.Token{Block: k, Gate: id})
 		}
 	}
 	return nil
@@ -147,15 +58,15 @@ func (s *Session[F]) Set(nodeName, param string, values []float64) error {
 	if values == nil {
 		values = []float64{}
 	}
-	return s.tell(Token{Block: s.block, Node: nodeName, Param: param, Values: values})
+	return s.tell(control.Token{Block: s.block, Node: nodeName, Param: param, Values: values})
 }
 
 // Clear gives a parameter its default again.
 func (s *Session[F]) Clear(nodeName, param string) error {
-	return s.tell(Token{Block: s.block, Node: nodeName, Param: param})
+	return s.tell(control.Token{Block: s.block, Node: nodeName, Param: param})
 }
 
-func (s *Session[F]) tell(t Token) error {
+func (s *Session[F]) tell(t control.Token) error {
 	p, i, err := s.override(t.Node, t.Param, t.Values)
 	if err != nil {
 		return err

@@ -33,7 +33,8 @@
 //	channel.go   rings and cursors
 //	process.go   nodes with their parameters and modulation
 //	rehearse.go  a run without data: how much each channel must hold
-//	static.go    the path without questions
+//	static.go    the path without questions; compile.go and fuse.go make its list
+//	control.go   what the host says: gates, parameters
 //	fault.go     what happens when a node fails or makes NaN
 //	heat.go      joules, calls and times by node
 package flow

@@ -30,7 +30,9 @@ func (s *Session[F]) rehearse() error {
 		s.static.order = s.static.order[:0]
 		s.rounds(s.order)
 		for _, c := range all {
-			c.most = max(c.most, int(c.wrote-c.oldest()))
+			for _, r := range c.readers { // prefill is zeros only at the start
+				c.most = max(c.most, int(c.wrote-(r.cursor-r.prefill)))
+			}
 			if err := s.within(c, 0); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"atenia/flow/control"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
@@ -71,8 +72,8 @@ type Session[F node.Float] struct {
 	dry      bool // counts are moved, data is not
 	stopped  graph.Code
 
-	told   []Token // by the host, so far
-	coming []Token // to be told when their blocks begin
+	told   []control.Token // by the host, so far
+	coming []control.Token // to be told when their blocks begin
 	staged []*param[F]
 	log    Log
 

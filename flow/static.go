@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/strand"
 	"atenia/flow/node"
 )
 
@@ -13,16 +14,16 @@ import (
 // rehearsal ended with is run instead of asked for. Not in it are processes
 // that may be late for reasons of their own, and those behind them.
 type static[F node.Float] struct {
-	order    []visit                       // of the rehearsal's last block, then without those asked
-	procs    []*process[F]                 // in the list
-	asked    []*process[F]                 // the others, as they are visited
-	list     []func()                      // the calls of a block
-	crews    []crew                        // the same for several threads, nil for one
-	direct   map[*reader[F]]node.Tensor[F] // read where they were written
-	constant []report[F]                   // what calls report that report the same in every block
-	ready    bool                          // there is a list
-	on       bool
-	owed     int64 // blocks since counts were last brought up to date
+	order     []visit                       // of the rehearsal's last block, then without those asked
+	procs     []*process[F]                 // in the list
+	asked     []*process[F]                 // the others, as they are visited
+	list      []func()                      // the calls of a block
+	stretches []strand.Stretch              // the same for several threads, nil for one
+	direct    map[*reader[F]]node.Tensor[F] // read where they were written
+	constant  []report[F]                   // what calls report that report the same in every block
+	ready     bool                          // there is a list
+	on        bool
+	owed      int64 // blocks since counts were last brought up to date
 }
 
 // A visit is one call within a block.
@@ -40,7 +41,7 @@ func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit
 // steady runs a block of the list, then asks those who are to be asked.
 func (s *Session[F]) steady() graph.Code {
 	st := &s.static
-	if st.crews != nil {
+	if st.stretches != nil {
 		s.parade()
 	} else {
 		for _, f := range st.list {

@@ -1,0 +1,102 @@
+// Package control is what a host tells a running graph, as values with text:
+// gates that are opened and parameters that are set, each at the start of a
+// block. A dataflow graph is deterministic in its inputs, and these are inputs.
+//
+//	3 open 9              gate 9 is open for block 3
+//	5 set eq.f0 1000      parameter f0 of node eq has this value from block 5 on
+//	8 clear eq.f0         and from block 8 on its default again
+package control
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// heatParam is the parameter that every node has.
+const heatParam = "thermo.heat"
+
+// A Token is something that came from outside at a block's start: a gate was
+// opened, or a parameter got a value. What a session was told is part of its
+// input; played to another session it gives the same bits.
+type Token struct {
+	Block  int64
+	Gate   int       // opened, when Node is ""
+	Node   string    // whose parameter is set
+	Param  string    // its name
+	Values []float64 // nil: the default again
+}
+
+// String is the token as [Parse] reads it.
+//
+//	3 open 9
+//	5 set eq.f0 1000
+//	8 clear eq.f0
+func (t Token) String() string {
+	if t.Node == "" {
+		return fmt.Sprintf("%d open %d", t.Block, t.Gate)
+	}
+	if t.Values == nil {
+		return fmt.Sprintf("%d clear %s.%s", t.Block, t.Node, t.Param)
+	}
+	s := fmt.Sprintf("%d set %s.%s", t.Block, t.Node, t.Param)
+	for _, v := range t.Values {
+		s += " " + strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return s
+}
+
+// Parse reads tokens, one a line. Empty lines are nothing.
+func Parse(r io.Reader) ([]Token, error) {
+	var all []Token
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		w := strings.Fields(lines.Text())
+		if len(w) == 0 {
+			continue
+		}
+		t, err := parseToken(w)
+		if err != nil {
+			return nil, fmt.Errorf("control tokens: line %d: %w", n, err)
+		}
+		all = append(all, t)
+	}
+	return all, lines.Err()
+}
+
+func parseToken(w []string) (t Token, err error) {
+	if len(w) < 3 {
+		return t, fmt.Errorf("%q is no token: want BLOCK open GATE, BLOCK set NODE.PARAM VALUE… or BLOCK clear NODE.PARAM", strings.Join(w, " "))
+	}
+	if t.Block, err = strconv.ParseInt(w[0], 10, 64); err != nil {
+		return t, fmt.Errorf("block: %w", err)
+	}
+	if w[1] == "open" {
+		if t.Gate, err = strconv.Atoi(w[2]); err != nil {
+			return t, fmt.Errorf("gate: %w", err)
+		}
+		return t, nil
+	}
+	if w[1] != "set" && w[1] != "clear" || (w[1] == "set") != (len(w) > 3) {
+		return t, fmt.Errorf("%q: want set NODE.PARAM VALUE… or clear NODE.PARAM", strings.Join(w[1:], " "))
+	}
+	name := strings.TrimSuffix(w[2], heatParam) // it has a dot of its own, as nodes may have
+	dot := strings.LastIndex(name, ".")
+	if len(name) < len(w[2]) {
+		dot = len(name) - 1
+	}
+	if dot <= 0 {
+		return t, fmt.Errorf("%q: want NODE.PARAM", w[2])
+	}
+	t.Node, t.Param = w[2][:dot], w[2][dot+1:]
+	for _, x := range w[3:] {
+		v, err := strconv.ParseFloat(x, 64)
+		if err != nil {
+			return t, fmt.Errorf("value: %w", err)
+		}
+		t.Values = append(t.Values, v)
+	}
+	return t, nil
+}
