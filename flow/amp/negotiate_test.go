@@ -95,13 +95,15 @@ func TestVersion(t *testing.T) {
 
 // TestOpen: files that are no libraries of nodes, and manifests of other files.
 func TestOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.amp.so")
-	for name, make := range map[string]func(){
-		"absent":  func() {},
-		"no ELF":  func() { os.WriteFile(path, []byte("not a library"), 0o644) },
-		"no node": func() { copyFile(t, ctest.Library(t, "testdata/none.c"), path) },
+	dir := t.TempDir()
+	// Each has a file of its own: writing over a loaded library is a bus error.
+	for name, make := range map[string]func(path string){
+		"absent":  func(string) {},
+		"no ELF":  func(path string) { os.WriteFile(path, []byte("not a library"), 0o644) },
+		"no node": func(path string) { copyFile(t, ctest.Library(t, "testdata/none.c"), path) },
 	} {
-		make()
+		path := filepath.Join(dir, name+".amp.so")
+		make(path)
 		if _, err := amp.Open(path, amp.Options{}); err == nil || errors.Is(err, amp.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		} else if _, ok := errors.AsType[*amp.LoadError](err); !ok {

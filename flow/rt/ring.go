@@ -49,17 +49,28 @@ func (r *Ring[F]) Put(x []F) bool {
 // Get copies the oldest block out of the ring into dst. It reports false, and
 // does nothing, when the ring is empty.
 func (r *Ring[F]) Get(dst []F) bool {
+	x, ok := r.oldest()
+	if ok {
+		copy(dst, x)
+		r.drop()
+	}
+	return ok
+}
+
+// oldest returns the oldest block in place; it stays until drop.
+func (r *Ring[F]) oldest() ([]F, bool) {
 	n := r.got.Load()
 	if r.putSeen <= n {
 		if r.putSeen = r.put.Load(); r.putSeen <= n {
-			return false
+			return nil, false
 		}
 	}
 	at := n % r.blocks * r.block
-	copy(dst, r.data[at:at+r.block])
-	r.got.Store(n + 1)
-	return true
+	return r.data[at : at+r.block], true
 }
+
+// drop gives the oldest block's room back.
+func (r *Ring[F]) drop() { r.got.Store(r.got.Load() + 1) }
 
 // Len is the number of blocks in the ring, as seen now.
 func (r *Ring[F]) Len() int { return int(r.put.Load() - r.got.Load()) }

@@ -1,0 +1,170 @@
+package rt
+
+import (
+	"fmt"
+
+	"atenia/flow"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Player runs a session in real time. Blocks go in and come out through
+// rings: [Player.Put] and [Player.Get] may be called while it plays, each by
+// one goroutine per port. The session must not be used otherwise meanwhile.
+//
+// An input whose ring is empty reads zeros for a block; a probe whose ring is
+// full loses one. Both are counted.
+type Player[F node.Float] struct {
+	*Loop
+	step func() graph.Code
+	ins  []inlet[F]
+	outs []outlet[F]
+}
+
+type inlet[F node.Float] struct {
+	name    string
+	ring    *Ring[F]
+	buffer  []F // where the session reads
+	starved int64
+}
+
+// An outlet's ring holds, before a block's numbers, how many frames they are.
+type outlet[F node.Float] struct {
+	name  string
+	rows  int
+	ring  *Ring[F]
+	slot  []F
+	lost  int64
+	probe func() node.Tensor[F]
+}
+
+// NewPlayer returns a player of a session with rings of depth blocks for every
+// Input and Probe of its graph. Frames of cfg is set to the session's; a Rate
+// of 0 plays without a clock.
+func NewPlayer[F node.Float](s *flow.Session[F], cfg Config, depth int) (*Player[F], error) {
+	p := &Player[F]{step: s.Step()}
+	l := s.Linked()
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		switch n.Type {
+		case "Input":
+			t, err := s.Input(n.Name)
+			if err != nil {
+				return nil, err
+			}
+			r, err := NewRing[F](t.B*t.C*t.N, depth)
+			if err != nil {
+				return nil, fmt.Errorf("input %s: %w", n.Name, err)
+			}
+			p.ins = append(p.ins, inlet[F]{name: n.Name, ring: r, buffer: t.Data[:t.B*t.C*t.N]})
+		case "Probe":
+			name := n.Name
+			view := func() node.Tensor[F] { t, _ := s.Probe(name); return t }
+			rows := n.InShape[0].B * n.InShape[0].C
+			size := 1 + rows*n.Tokens
+			r, err := NewRing[F](size, depth)
+			if err != nil {
+				return nil, fmt.Errorf("probe %s: %w", n.Name, err)
+			}
+			p.outs = append(p.outs, outlet[F]{name: n.Name, rows: rows, ring: r, slot: make([]F, size), probe: view})
+		}
+	}
+	cfg.Frames = l.BlockFrames
+	var err error
+	if p.Loop, err = New(cfg, p.turn); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// turn is one block. It runs without a P: see the package's rules.
+func (p *Player[F]) turn() graph.Code {
+	for i := range p.ins {
+		in := &p.ins[i]
+		if !in.ring.Get(in.buffer) {
+			clear(in.buffer)
+			in.starved++
+		}
+	}
+	code := p.step()
+	for i := range p.outs {
+		out := &p.outs[i]
+		t := out.probe()
+		n := out.rows * t.N
+		out.slot[0] = F(t.N)
+		copy(out.slot[1:], t.Data[:n])
+		if !out.ring.Put(out.slot) {
+			out.lost++
+		}
+	}
+	return code
+}
+
+// Put gives the input of that name its next block, [B, C, frames] as
+// [flow.Session.Input] is shaped. False: the ring is full, try again later.
+func (p *Player[F]) Put(name string, block []F) (bool, error) {
+	for i := range p.ins {
+		if in := &p.ins[i]; in.name == name {
+			if len(block) != len(in.buffer) {
+				return false, fmt.Errorf("%w: a block of input %s has %d numbers, not %d", ErrConfig, name, len(in.buffer), len(block))
+			}
+			return in.ring.Put(block), nil
+		}
+	}
+	return false, unknown("Input", name)
+}
+
+// Get takes the oldest block of the probe of that name: frames for each of its
+// rows, row after row, in dst, which must hold a block. No frames is what a
+// probe has while delays fill. False: there is none yet.
+func (p *Player[F]) Get(name string, dst []F) (frames int, ok bool, err error) {
+	for i := range p.outs {
+		if out := &p.outs[i]; out.name == name {
+			if size := len(out.slot) - 1; len(dst) < size {
+				return 0, false, fmt.Errorf("%w: a block of probe %s has up to %d numbers, not %d", ErrConfig, name, size, len(dst))
+			}
+			frames, ok = out.take(dst)
+			return frames, ok, nil
+		}
+	}
+	return 0, false, unknown("Probe", name)
+}
+
+// take gets a block out of the ring, without the count before it.
+func (o *outlet[F]) take(dst []F) (frames int, ok bool) {
+	r := o.ring
+	slot, ok := r.oldest()
+	if !ok {
+		return 0, false
+	}
+	frames = int(slot[0])
+	copy(dst, slot[1:1+o.rows*frames])
+	r.drop()
+	return frames, true
+}
+
+func unknown(typ, name string) error {
+	return &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "no node of type " + typ}
+}
+
+// A Lack is what a port missed while a [Player] played.
+type Lack struct {
+	Port   string
+	Blocks int64 // read as zeros (Input), or lost (Probe)
+}
+
+// Lacks returns the ports that missed something, after the end.
+func (p *Player[F]) Lacks() []Lack {
+	var all []Lack
+	for i := range p.ins {
+		if in := &p.ins[i]; in.starved > 0 {
+			all = append(all, Lack{in.name, in.starved})
+		}
+	}
+	for i := range p.outs {
+		if out := &p.outs[i]; out.lost > 0 {
+			all = append(all, Lack{out.name, out.lost})
+		}
+	}
+	return all
+}
