@@ -9,6 +9,7 @@ import (
 	"atenia/flow/node/delay"
 	"atenia/flow/node/dynamics"
 	"atenia/flow/node/filter"
+	"atenia/flow/node/meter"
 	"atenia/flow/node/resample"
 	"atenia/flow/node/source"
 	"atenia/flow/node/spectrum"
@@ -26,6 +27,7 @@ func Types() node.Table {
 		filter.Types(),   // other filters, taps
 		dynamics.Types(), // followers, gains by level, waveshapers
 		spectrum.Types(), // transforms, mel features
+		meter.Types(),    // how loud it is
 		source.Types(),   // slow waves, noise
 		delay.Types(),    // the delay line
 		resample.Types(), // changes of rate
