@@ -115,7 +115,7 @@ flow/node:           flow/graph
 flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*
 flow/node/filter:    flow/graph flow/node flow/node/rowwise internal/dsp internal/dsp/fft
 flow/node/dynamics:  flow/graph flow/node flow/node/rowwise
-flow/node/spectrum:  flow/graph flow/node flow/mel internal/dsp/fft
+flow/node/spectrum:  flow/graph flow/node flow/mel internal/dsp internal/dsp/fft
 flow/node/source:    flow/graph flow/node flow/node/rowwise
 flow/node/wave:      flow/graph flow/node flow/node/resample
 flow/node/shipped:   flow/node flow/node/*

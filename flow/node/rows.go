@@ -1,39 +1,6 @@
 package node
 
-// What nodes do with rows of frames. No product is fused with a sum, on any
-// machine: results are the same everywhere.
-
-// Scale sets y = v x.
-func Scale[F Float](y, x []F, v F) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] = x[i] * v
-	}
-}
-
-// Mul sets y = a b.
-func Mul[F Float](y, a, b []F) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] * b[i]
-	}
-}
-
-// Add adds x to y.
-func Add[F Float](y, x []F) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] += x[i]
-	}
-}
-
-// AddScaled adds v x to y.
-func AddScaled[F Float](y, x []F, v F) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] += F(x[i] * v)
-	}
-}
+// What nodes do with rows of frames, beside package dsp.
 
 // Offset adds v to every frame.
 func Offset[F Float](y []F, v F) {

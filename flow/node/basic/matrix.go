@@ -3,6 +3,7 @@ package basic
 import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 func refineMatrix(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
@@ -43,9 +44,9 @@ func (l *linear[F]) Forward(c *node.Call[F]) graph.Code {
 	for r := range y.B * y.C {
 		b, o := r/y.C, r%y.C
 		row := y.Row(r)
-		node.Scale(row, x.Row(b*l.in), m[o*l.in])
+		dsp.Scale(row, x.Row(b*l.in), m[o*l.in])
 		for i := 1; i < l.in; i++ {
-			node.AddScaled(row, x.Row(b*l.in+i), m[o*l.in+i])
+			dsp.AddScaled(row, x.Row(b*l.in+i), m[o*l.in+i])
 		}
 		v := bias.At(o, bias.C)
 		if bias.C == 1 {
@@ -64,9 +65,9 @@ func (l *linear[F]) Backward(b *node.Back[F]) graph.Code {
 		for r := range g.B * g.C {
 			k, i := r/g.C, r%g.C
 			row := g.Row(r)
-			node.Scale(row, d.Row(k*l.out), m[i])
+			dsp.Scale(row, d.Row(k*l.out), m[i])
 			for o := 1; o < l.out; o++ {
-				node.AddScaled(row, d.Row(k*l.out+o), m[o*l.in+i])
+				dsp.AddScaled(row, d.Row(k*l.out+o), m[o*l.in+i])
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 // numbered returns the port names in0, in1, ….
@@ -50,17 +51,27 @@ func channel(r, c, inputs int) int {
 }
 
 func (m *mix[F]) Forward(c *node.Call[F]) graph.Code {
+	m.run(c)
+	node.Report(m.Reporter, c)
+	return graph.Success
+}
+
+// Bind needs no more than that.
+func (m *mix[F]) Bind(c *node.Call[F]) func() {
+	return bound(m.Reporter, c, func() { m.run(c) })
+}
+
+// run adds the inputs in their order.
+func (m *mix[F]) run(c *node.Call[F]) {
 	y := &c.Out[0]
 	for r := range y.B * y.C {
 		row := y.Row(r)
 		copy(row, c.In[0].Row(channel(r, y.C, c.In[0].C)))
 		for i := 1; i < len(c.In); i++ {
 			x := &c.In[i]
-			node.Add(row, x.Row(channel(r, y.C, x.C)))
+			dsp.Add(row, row, x.Row(channel(r, y.C, x.C)))
 		}
 	}
-	node.Report(m.Reporter, c)
-	return graph.Success
 }
 
 func (m *mix[F]) Needs() node.Needs              { return 0 }
@@ -81,7 +92,7 @@ func (m *mix[F]) Backward(b *node.Back[F]) graph.Code {
 			if g.C == d.C || r%d.C == 0 {
 				copy(row, d.Row(r))
 			} else {
-				node.Add(row, d.Row(r))
+				dsp.Add(row, row, d.Row(r))
 			}
 		}
 	}

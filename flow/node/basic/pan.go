@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 func refinePan(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
@@ -41,8 +42,8 @@ func (p *pan[F]) Forward(c *node.Call[F]) graph.Code {
 		row, left, right, at := x.Row(b), y.Row(2*b), y.Row(2*b+1), v.Row(b, 1)
 		if !v.Framed {
 			l, r := sides(at[0])
-			node.Scale(left, row, l)
-			node.Scale(right, row, r)
+			dsp.Scale(left, row, l)
+			dsp.Scale(right, row, r)
 			continue
 		}
 		for i, s := range row {

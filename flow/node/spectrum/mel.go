@@ -7,6 +7,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/mel"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 // melSettings reads the settings of a node: a preset, and whatever of it the
@@ -137,7 +138,7 @@ func (m *melNode[F]) Forward(c *node.Call[F]) graph.Code {
 				k += m.bands[i].First
 				re := c.In[0].Row(g*m.per + k)
 				if m.power {
-					node.AddScaled(y, re, v)
+					dsp.AddScaled(y, re, v)
 					continue
 				}
 				im := c.In[0].Row(g*m.per + m.bins + k)
@@ -163,7 +164,7 @@ func (m *melNode[F]) Backward(b *node.Back[F]) graph.Code {
 		for i, w := range m.weights {
 			dy := b.DOut[0].Row(g*len(m.bands) + i)
 			for k, v := range w {
-				node.AddScaled(b.DIn[0].Row(g*m.per+m.bands[i].First+k), dy, v)
+				dsp.AddScaled(b.DIn[0].Row(g*m.per+m.bands[i].First+k), dy, v)
 			}
 		}
 		for k := range m.bins {
