@@ -90,6 +90,7 @@ internal/fpenv:
 flow/amp/internal/abi: internal/arena internal/library
 flow/amp/internal/ctest: internal/golden
 flow/amp/manifest:
+flow/amp/isolate:    flow/amp flow/amp/manifest flow/amp/internal/abi flow/graph flow/node internal/fpenv
 flow/amp:            flow/graph flow/node flow/amp/internal/abi flow/amp/manifest internal/library
 internal/cuda:       tier tier/hw internal/library
 nested/rule:         grad internal/dense nested/rule/internal/*
