@@ -53,7 +53,7 @@ func readsEnvironment(dir string) bool {
 // takesFlags says who besides them may take flags: the commands that have a
 // package of their own, and the programs among the examples.
 func takesFlags(dir string) bool {
-	return path.Dir(dir) == "internal/cli" || path.Dir(dir) == "examples"
+	return path.Dir(dir) == "internal/cli" || strings.HasPrefix(dir, "examples/")
 }
 
 // TestNoHiddenSwitches: the library takes its settings from its caller alone,

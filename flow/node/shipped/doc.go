@@ -9,6 +9,8 @@
 //	flow/node/dynamics  Envelope Compressor Limiter WaveShaper ADSR
 //	flow/node/wave      Oscillator OversampledOsc
 //	flow/node/source    LFO Noise
+//	flow/node/spectrum  FFT IFFT STFT ISTFT Mel LogMel MFCC
+//	flow/node/meter     Meter
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].
