@@ -111,6 +111,7 @@ func (s *Session[F]) gate(id int) []*gate {
 	for _, g := range s.link.Plan.Gates {
 		if g.ID == id && g.Kind != graph.Barrier {
 			s.gates = append(s.gates, &gate{Gate: g})
+			s.thermal.on = s.thermal.on || g.Kind == graph.Thermal
 			return s.gates[len(s.gates)-1:]
 		}
 	}

@@ -147,7 +147,8 @@ type checkpoints[F node.Float] struct {
 	points []*snapshot[F]
 	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
 	blocks [][][]F
-	drain  int64 // the first block after the end of the stream, -1 before
+	hot    []bool // by block: thermal gates were closed
+	drain  int64  // the first block after the end of the stream, -1 before
 }
 
 func newCheckpoints[F node.Float](s *Session[F], every int) *checkpoints[F] {
@@ -158,6 +159,9 @@ func newCheckpoints[F node.Float](s *Session[F], every int) *checkpoints[F] {
 // Begin takes a snapshot when a block is due for one.
 func (c *checkpoints[F]) Begin() {
 	k := c.s.block
+	if c.s.thermal.on {
+		c.hot = append(c.hot, c.s.thermal.hot)
+	}
 	if c.s.draining && c.drain < 0 {
 		c.drain = k
 	}
@@ -196,10 +200,10 @@ func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
 // back over them. The session ends where it was.
 func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
 	s := c.s
-	end, meter, rec, events, lost := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost
+	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {
 		j.Reset(func(int) int64 { return 0 })
-		s.meter, s.rec, s.faults.n, s.faults.lost = meter, rec, events, lost // what happened again is no news
+		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
 	}()
 	s.meter, s.rec = NewMeter(meter.names), j
 	report.Every = int(c.every)
@@ -241,6 +245,9 @@ func (c *checkpoints[F]) again(from *snapshot[F], to int64, j *adjoint.Journal[F
 			if p := s.procs[v]; len(blocks) > 0 && !s.draining {
 				copy(p.call.Out[0].Data, blocks[p.n0/int64(p.Tokens)])
 			}
+		}
+		if s.thermal.on {
+			s.thermal.hot = c.hot[s.block]
 		}
 		if err := s.reserve(); err != nil {
 			return err

@@ -34,10 +34,10 @@ func (s *Session[F]) Play(tokens []control.Token) error {
 }
 
 // OpenGate opens a gate for blocks that are still to come, counted from the
-// start of the stream. Gates that follow from counts open by themselves:
-// barriers and tempo gates cannot be opened.
+// start of the stream. Barriers, tempo and thermal gates open by themselves and
+// cannot be opened.
 func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
-	i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id && g.Kind != graph.Tempo })
+	i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id && g.Kind != graph.Tempo && g.Kind != graph.Thermal })
 	if i < 0 {
 		return &graph.Error{Code: graph.InvalidArg, Path: s.link.Plan.Root + ".gates", Text: fmt.Sprintf("no gate %d that the host opens stands before a node", id)}
 	}

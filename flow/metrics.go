@@ -12,3 +12,21 @@ func (s *Session[F]) Fired(v int) (tokens, first int64) {
 	s.settle()
 	return s.procs[v].n0, s.procs[v].first
 }
+
+// thermal is what thermal gates go by: they are closed for a block when the
+// block before it made more heat than the plan's budget allows.
+type thermal struct {
+	on     bool // there is such a gate
+	hot    bool // the budget was passed
+	joules float64
+}
+
+// gauge compares the heat of the block that ends with the budget.
+func (s *Session[F]) gauge() {
+	s.settle()
+	t := &s.thermal
+	j := s.meter.Joules(Forward)
+	budget := s.link.Plan.HeatBudget
+	t.hot = budget > 0 && j-t.joules > budget*float64(s.link.BlockFrames)/s.opt.SampleRate
+	t.joules = j
+}

@@ -23,8 +23,12 @@ func tempo(period, frames, k int64) bool {
 // turn opens and closes gates for block k.
 func (s *Session[F]) turn() {
 	for _, g := range s.gates {
-		if g.Kind == graph.Tempo {
+		switch g.Kind {
+		case graph.Tempo:
 			g.open = tempo(int64(g.PeriodFrames), int64(s.link.BlockFrames), s.block)
+			continue
+		case graph.Thermal:
+			g.open = !s.thermal.hot
 			continue
 		}
 		for g.next < len(g.blocks) && g.blocks[g.next] < s.block {

@@ -62,6 +62,7 @@ type Session[F node.Float] struct {
 	readers []*reader[F]  // by edge
 	gates   []*gate
 	meter   *Meter
+	thermal thermal
 	faults  faults
 	static  static[F]
 	dice    *rand.Rand

@@ -68,6 +68,9 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 	if atomic.LoadUint32(&s.faults.any) != 0 {
 		code = min(code, s.collect())
 	}
+	if s.thermal.on {
+		s.gauge()
+	}
 	s.block++
 	return code
 }
