@@ -2,7 +2,6 @@ package flow_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,9 +61,6 @@ func session[F node.Float](t testing.TB, plan []byte, o flow.Options, opens map[
 		t.Fatal(err)
 	}
 	s, err := flow.New[F](p, o)
-	if errors.Is(err, &graph.Error{Code: graph.UnknownNode}) {
-		t.Skip("types are still to come")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

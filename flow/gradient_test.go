@@ -96,6 +96,7 @@ func eachGradient(t *testing.T, f func(t *testing.T, c gradientCase)) {
 			c.channels = 2
 		}
 		if _, ok := types.Lookup(c.typ); !ok {
+			t.Errorf("there is no type %s", c.typ)
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) { t.Parallel(); f(t, c) })
