@@ -23,6 +23,7 @@ type gradientCase struct {
 	rough    string // parameters whose differences are no derivatives
 	ratio    int    // oversample_ratio
 	small    bool   // inputs near zero, where the node is smooth
+	tokens   int    // of the streams of dot products and cuts; 4096 when zero
 }
 
 // gradientCases reach the kinds of each type. A type of the catalogue that has
@@ -64,6 +65,14 @@ var gradientCases = []gradientCase{
 	{typ: "WaveShaper", params: "kind=tanh drive=0.8"},
 	{typ: "WaveShaper", params: "kind=soft drive=0.3", small: true},
 	{typ: "WaveShaper", params: "kind=hard drive=0.3", small: true},
+	{typ: "FIR", params: `taps={"shape":[1,1,5],"data":[1,-0.5,0.25,2,-1]} method=partitioned partition=4`, linear: true},
+	{typ: "Convolver", params: `taps={"shape":[1,2,3],"data":[1,-0.5,0.25,2,-1,3]} partition=2`, linear: true},
+	{typ: "FFT", params: "n_fft=8", linear: true, tokens: 512},
+	{typ: "IFFT", params: "n_fft=8", channels: 20, linear: true, tokens: 512},
+	{typ: "STFT", params: "n_fft=8 hop=4", linear: true, tokens: 512},
+	{typ: "ISTFT", params: "n_fft=8 hop=4", channels: 10, linear: true, tokens: 512},
+	{typ: "Mel", params: "input=power n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 17, linear: true, tokens: 512},
+	{typ: "Mel", params: "input=complex n_fft=32 win=32 hop=16 n_mels=4 sample_rate=48000 f_max=24000", channels: 34, tokens: 512},
 	{typ: "Oscillator", params: "kind=sine frequency_hz=441 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=saw frequency_hz=1700 amplitude=0.7 phase=0.1"},
 	{typ: "Oscillator", params: "kind=square frequency_hz=1700 amplitude=0.7 phase=0.1", ratio: 2},
@@ -74,7 +83,7 @@ var gradientCases = []gradientCase{
 func (c *gradientCase) String() string {
 	kind := ""
 	for w := range strings.FieldsSeq(c.params) {
-		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" {
+		if k, v, _ := strings.Cut(w, "="); k == "kind" || k == "interpolation" || k == "method" || k == "input" {
 			kind = " " + v
 		}
 	}
@@ -94,6 +103,9 @@ func eachGradient(t *testing.T, f func(t *testing.T, c gradientCase)) {
 		c.channels = max(c.channels, 0)
 		if c.channels == 0 {
 			c.channels = 2
+		}
+		if c.tokens == 0 {
+			c.tokens = 4096
 		}
 		if _, ok := types.Lookup(c.typ); !ok {
 			t.Errorf("there is no type %s", c.typ)
@@ -222,8 +234,8 @@ func TestDotProduct(t *testing.T) {
 
 func dotLinear[F node.Float](t *testing.T, b *bench, tol float64) {
 	r := rand.New(rand.NewPCG(41, 1))
-	in := b.inputs(r, 4096)
-	there := run[F](t, b, 64, in, 4096)
+	in := b.inputs(r, b.tokens)
+	there := run[F](t, b, 64, in, b.tokens)
 	z := there.seeds(r)
 	g := there.back(t, z)
 	x := map[string]node.Tensor[F]{}
@@ -398,14 +410,13 @@ func TestCutInvariance(t *testing.T) {
 }
 
 func cuts[F node.Float](t *testing.T, b *bench) {
-	const frames = 4096
 	r := rand.New(rand.NewPCG(43, 1))
-	in := b.inputs(r, frames)
+	in := b.inputs(r, b.tokens)
 	var want trip[F]
 	var z map[string]node.Tensor[F]
 	var grads *flow.Gradients[F]
-	for _, block := range []int{64, 1, 4096, 512} {
-		got := run[F](t, b, block, in, frames)
+	for _, block := range []int{64, 1, b.tokens, b.tokens / 8} {
+		got := run[F](t, b, block, in, b.tokens)
 		if z == nil {
 			want, z = got, got.seeds(r)
 			grads = got.back(t, z)
