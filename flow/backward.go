@@ -146,6 +146,11 @@ func (r *Record[F]) Stop() { r.s.record(nil) }
 // counts for nothing. The session goes on afterwards as if there had been no
 // sweep.
 func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients[F], error) {
+	for _, t := range r.s.told {
+		if t.Node != "" && t.Block > 0 {
+			return nil, &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set within the stream, which has no gradient: modulate it instead"}
+		}
+	}
 	g := &Gradients[F]{Inputs: map[string]node.Tensor[F]{}}
 	if err := r.seed(out, g); err != nil {
 		return nil, err
