@@ -7,6 +7,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 // A Policy says what happens when a node returns an error.
@@ -255,11 +256,7 @@ func (s *Session[F]) sinks() {
 // odd returns the place of the first number that is not finite, -1 when all
 // are.
 func odd[F node.Float](x []F) int {
-	sum := F(0)
-	for _, v := range x {
-		sum += v - v
-	}
-	if sum == 0 {
+	if dsp.Finite(x) {
 		return -1
 	}
 	for i, v := range x {

@@ -63,6 +63,7 @@ func results(r *rand.Rand, n, rows, taps int, scale float32) (out [][]float64) {
 		keep(dst)
 	}
 	row(func(dst []float32) { dsp.Scale(dst, x, y[0]) })
+	row(func(dst []float32) { dsp.BindScale(dst, x, &y[0])() })
 	row(func(dst []float32) { dsp.Mul(dst, x, y) })
 	row(func(dst []float32) { dsp.Mul(dst, dst, y) })
 	row(func(dst []float32) { dsp.Add(dst, x, y) })

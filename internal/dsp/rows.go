@@ -2,6 +2,8 @@
 
 package dsp
 
+import "unsafe"
+
 // Scale writes g·x.
 func Scale[F Float](dst, x []F, g F) {
 	dst = dst[:len(x)]
@@ -12,6 +14,18 @@ func Scale[F Float](dst, x []F, g F) {
 	for i := n; i < len(x); i++ {
 		dst[i] = x[i] * g
 	}
+}
+
+// BindScale returns Scale(dst, x, *g) as a closure for rows that stay where they
+// are: nothing is looked at but the gain.
+func BindScale[F Float](dst, x []F, g *F) func() {
+	dst = dst[:len(x)]
+	if single[F]() {
+		if f := bindScale32(as32(dst), as32(x), (*float32)(unsafe.Pointer(g))); f != nil {
+			return f
+		}
+	}
+	return func() { Scale(dst, x, *g) }
 }
 
 // ScaleRows writes g[r]·x for len(g) rows of n frames; the rows of dst and of

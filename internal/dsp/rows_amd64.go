@@ -31,6 +31,19 @@ func scale32(dst, x []float32, g float32) int {
 	return n
 }
 
+// bindScale32 returns nil where assembly does not do all frames.
+func bindScale32(dst, x []float32, g *float32) func() {
+	n := whole(len(x))
+	if n == 0 || n < len(x) {
+		return nil
+	}
+	to, from := &dst[0], &x[0]
+	if wide() == 16 {
+		return func() { scaleAVX512(to, from, n, *g) }
+	}
+	return func() { scaleAVX2(to, from, n, *g) }
+}
+
 func mul32(dst, a, b []float32) int {
 	n := whole(len(a))
 	switch {

@@ -44,8 +44,7 @@ func (g *gain[F]) Bind(c *node.Call[F]) func() {
 	y, x, p := &c.Out[0], &c.In[0], &c.Param[0]
 	run := func() { scaleRows(y, x, p) }
 	if x.B*x.C == 1 && !p.Framed {
-		to, from, v := y.Row(0), x.Row(0), p.Row(0, 1)
-		run = func() { dsp.Scale(to, from, v[0]) }
+		run = dsp.BindScale(y.Row(0), x.Row(0), &p.Row(0, 1)[0])
 	}
 	return bound(g.Reporter, c, run)
 }
