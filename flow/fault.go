@@ -150,12 +150,12 @@ func (e *RunError) Error() string {
 
 // explain makes an error of the code with which a block ended.
 func (s *Session[F]) explain(code graph.Code) error {
-	e := &RunError{Code: code, Block: s.block, Text: "the node returned an error; policy mute or bypass would go on"}
+	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass would go on"}
 	if code == graph.NoMemory {
 		e.Text = "a channel is full; [Session.Block] enlarges it, a step may not"
 	}
 	if f := &s.faults; f.n > 0 {
-		if last := f.ring[(f.n-1)%eventsKept]; last.Block == s.block && last.Code == code {
+		if last := f.ring[(f.n-1)%eventsKept]; last.Block == e.Block && last.Code == code {
 			e.Node = s.procs[last.Node].Name
 		}
 	}
@@ -226,8 +226,6 @@ func (s *Session[F]) sinks() {
 			continue
 		}
 		s.settle()
-		silence(&t)
-		atomic.StoreUint32(&s.faults.any, 1)
 		found := false
 		for _, q := range s.order {
 			for i := range q.call.Out {
@@ -250,6 +248,7 @@ func (s *Session[F]) sinks() {
 		if !found {
 			s.fault(p, Event{Frame: p.n0 - int64(t.N) + int64(k%t.N), Kind: NotFinite, Code: graph.Numeric})
 		}
+		silence(&t) // the block of a process, perhaps: its turn comes last
 	}
 }
 
