@@ -134,6 +134,7 @@ internal/train/memory: tensor internal/durable internal/modelfile internal/pool 
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/spelling internal/cli/*
 internal/cli/*:      . internal/cli/command
+internal/cli/flow:   flow flow/* flow/node/* flow/amp/* internal/cli/command internal/durable
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 examples/flow/*:     flow flow/*
