@@ -62,6 +62,12 @@ func (f Format) String() string {
 	return fmt.Sprintf("%v, %d Hz, %d channels, %d %s", f.Codec, f.Rate, f.Channels, f.Bits, kind)
 }
 
+// Check says all that keeps a format from being written.
+func (f Format) Check() error {
+	_, err := f.withDefaults()
+	return err
+}
+
 // withDefaults fills in what is zero and says all that is wrong.
 func (f Format) withDefaults() (Format, error) {
 	if f.Bits == 0 {

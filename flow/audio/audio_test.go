@@ -305,6 +305,9 @@ func TestFormat(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
+	if err := (Format{Channels: 1, Rate: 1}).Check(); err != nil {
+		t.Error(err)
+	}
 	for path, want := range map[string]Codec{"a.WAV": WAV, "b.flac": FLAC, "c.rf64": WAV} {
 		if c, ok := CodecOf(path); !ok || c != want {
 			t.Errorf("%s: %v", path, c)

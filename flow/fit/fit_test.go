@@ -121,8 +121,8 @@ func TestFaults(t *testing.T) {
 		want string
 	}{
 		{Param{Node: "none", Name: "f0"}, "none.f0: the graph has no node none"},
-		{Param{Node: "eq", Name: "gain"}, "eq.gain: a Biquad has no such parameter"},
-		{Param{Node: "source", Name: "value"}, "source.value: a Constant has no adjoint"},
+		{Param{Node: "eq", Name: "gain"}, "eq.gain: type Biquad has no such parameter"},
+		{Param{Node: "source", Name: "value"}, "source.value: type Constant has no adjoint"},
 		{Param{Node: "old", Name: "gain"}, "old.gain: the node is called by the first interface, which has no backward mode: set supports_v2 in the plan"},
 		{Param{Node: "gain", Name: "gain", Positive: true}, "gain.gain: it starts at -0.4 and shall be positive"},
 		{Param{Node: "gain", Name: "gain", Scale: -1}, "gain.gain: its scale is -1"},

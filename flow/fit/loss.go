@@ -42,7 +42,7 @@ func Energy[F node.Float](out Streams[F]) (float64, Streams[F], error) {
 	d, sum := like(out), 0.0
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		for i, v := range out[name].Data[:len(d[name].Data)] {
-			sum += float64(v) * float64(v) / 2
+			sum += float64(float64(v)*float64(v)) / 2
 			d[name].Data[i] = v
 		}
 	}
@@ -78,7 +78,7 @@ func SquaredError[F node.Float](target Streams[F]) Loss[F] {
 				a, b, c := y.Row(r), t.Row(r), g.Row(r)
 				for i := range n {
 					e := float64(a[i]) - float64(b[i])
-					sum += e * e
+					sum += float64(e * e) // rounded, so that no machine fuses it with the sum
 					c[i] = F(2 * e / float64(count))
 				}
 			}

@@ -118,9 +118,9 @@ func find(l *graph.Linked, w Param) (graph.Tensor, error) {
 	k := slices.IndexFunc(n.Spec.Params, func(p graph.ParamSpec) bool { return p.Name == w.Name })
 	switch {
 	case k < 0:
-		return fault("a %s has no such parameter", n.Type)
+		return fault("type %s has no such parameter", n.Type)
 	case !n.Spec.Adjoint:
-		return fault("a %s has no adjoint", n.Type)
+		return fault("type %s has no adjoint", n.Type)
 	case !n.SupportsV2:
 		return fault("the node is called by the first interface, which has no backward mode: set supports_v2 in the plan")
 	}

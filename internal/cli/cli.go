@@ -17,6 +17,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
 	"atenia/internal/cli/explain"
+	"atenia/internal/cli/flow"
 	"atenia/internal/cli/hardware"
 	"atenia/internal/cli/replay"
 	"atenia/internal/cli/tokenizer"
@@ -199,6 +200,7 @@ func (a *app) root() *cobra.Command {
 		explain.Command(a.env()),
 		hardware.Command(a.env()),
 		replay.Command(a.env()),
+		flow.Command(a.env()),
 		cache.Command(a.env()),
 		train.Command(a.env()),
 		train.Finetune(a.env()),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,11 +78,14 @@ func diff(want, got string) string {
 type world struct{ vars [][2]string }
 
 // volatile is what differs from run to run.
-var volatile = regexp.MustCompile(`"seconds":[0-9.e+-]+`)
+var (
+	volatile = regexp.MustCompile(`"seconds":[0-9.e+-]+`)
+	paced    = regexp.MustCompile(`"realtime":\{[^}]*\}`)
+)
 
 // Of what bench prints, only whole numbers in tables are the same everywhere.
 var (
-	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_seconds|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
+	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_per_second_with_metrics|metrics_overhead|ns_per_node|\w+_seconds|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
 	measuredText = regexp.MustCompile(`\b[0-9]+(\.[0-9]+| %| GFLOP| GOP)`)
 	machineText  = regexp.MustCompile(`(portable|avx2|avx512)( kernels|")`)
@@ -133,9 +137,10 @@ func (w *world) play(script string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", line, err)
 		}
-		if len(words) > 1 && (words[1] == "bench" || strings.HasSuffix(words[1], ".md")) {
+		if len(words) > 1 && (slices.Contains(words, "bench") || strings.HasSuffix(words[1], ".md")) {
 			text = mask(text)
 		}
+		text = paced.ReplaceAllString(text, `"realtime":{}`)
 		out.WriteString(volatile.ReplaceAllString(w.replace(text, 1, 0), `"seconds":0`))
 	}
 	return out.String(), nil
@@ -186,6 +191,7 @@ func shown(s string) (text string) {
 //	poke FILE OFFSET BYTES    writes over what is there
 //	write FILE TEXT           the whole file, and the folders above it
 //	remove FILE
+//	same FILE FILE            fails unless their bytes are
 func (w *world) prepare(words []string) error {
 	if len(words) < 2 {
 		return errors.New("want a file")
@@ -225,6 +231,16 @@ func (w *world) prepare(words []string) error {
 		return os.WriteFile(file, []byte(args[0]), 0o666)
 	case "remove":
 		return os.Remove(file)
+	case "same":
+		a, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		b, err := os.ReadFile(args[0])
+		if err == nil && !bytes.Equal(a, b) {
+			return fmt.Errorf("%s and %s differ", file, args[0])
+		}
+		return err
 	}
 	return fmt.Errorf("no command %s", words[0])
 }

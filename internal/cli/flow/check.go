@@ -1,0 +1,166 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"atenia/flow"
+	"atenia/flow/draw"
+	"atenia/flow/graph"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// A checked is what check prints with --json.
+type checked struct {
+	OK       bool          `json:"ok"`
+	Error    *fault        `json:"error,omitempty"`
+	Block    int           `json:"block_frames,omitempty"`
+	Nodes    []checkedNode `json:"nodes,omitempty"`
+	Edges    []checkedEdge `json:"edges,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+}
+
+type checkedNode struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Stage    int      `json:"stage"`
+	Rate     string   `json:"rate"`
+	Tokens   int      `json:"tokens"`
+	Shapes   [][2]int `json:"shapes,omitempty"` // batches and channels of each output
+	Latency  float64  `json:"latency_frames"`   // base frames
+	Cycle    bool     `json:"cycle,omitempty"`
+	SubBlock string   `json:"sub_block,omitempty"`
+	Adjoint  bool     `json:"adjoint"`
+}
+
+type checkedEdge struct {
+	Source    string `json:"source"`
+	Target    string `json:"target"`
+	Parameter string `json:"parameter,omitempty"`
+	Rate      string `json:"rate"`
+	Hold      int    `json:"hold,omitempty"`
+	Prefill   int    `json:"prefill,omitempty"`
+	Gates     []int  `json:"gates,omitempty"`
+	Capacity  int    `json:"capacity_frames"`
+}
+
+func check(env *command.Env) *cobra.Command {
+	var src source
+	c := &cobra.Command{
+		Use:   "check GRAPH",
+		Short: "Say what follows from a plan, or where it is wrong",
+		Long: "Check reads and links a plan without running it: stages, rates, delays, latencies in base frames, and how many\n" +
+			"frames each edge must hold. An error has its JSON path; a plan that is wrong is exit code 3.",
+		Example: "  atenia flow check effects.json\n  atenia flow check effects.json --block 256 --json",
+		Args:    cobra.ExactArgs(1),
+	}
+	src.flags(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		r, err := src.check(args[0])
+		f, wrong := faultOf(err)
+		switch {
+		case err != nil && !wrong:
+			return err
+		case *env.JSON:
+			if wrong {
+				r = &checked{Error: f}
+			}
+			if err := env.PrintJSON(r); err != nil || !wrong {
+				return err
+			}
+			return &command.ExitError{Code: command.BadResult, Text: "atenia: " + args[0] + " is wrong"}
+		case wrong:
+			return &command.ExitError{Code: command.BadResult, Text: "atenia: " + err.Error()}
+		}
+		return r.print(env.Out, args[0])
+	}
+	return c
+}
+
+func (s *source) check(path string) (*checked, error) {
+	p, err := s.parse(path)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.link(p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	session, err := flow.NewLinked[float32](l, flow.Options{SampleRate: s.rate, Catalog: types()})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	r := &checked{OK: true, Block: l.BlockFrames, Warnings: l.Warnings}
+	late, caps := draw.Latency(l), session.Occupancies()
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		c := checkedNode{Name: n.Name, Type: n.Type, Stage: n.Stage, Rate: ratio(n.Rate), Tokens: n.Tokens, Latency: late[i],
+			Cycle: n.Comp >= 0, Adjoint: n.Spec.Adjoint && n.SupportsV2}
+		for _, sh := range n.OutShape {
+			c.Shapes = append(c.Shapes, [2]int{sh.B, sh.C})
+		}
+		if n.Comp >= 0 && n.Comp < len(l.Sub) {
+			c.SubBlock = ratio(l.Sub[n.Comp])
+		}
+		r.Nodes = append(r.Nodes, c)
+	}
+	for i := range l.Edges {
+		e := &l.Edges[i]
+		c := checkedEdge{Source: e.Source, Target: e.Target, Rate: ratio(e.Rate), Hold: e.Hold, Prefill: e.Prefill, Gates: e.Gates, Capacity: caps[i].Capacity}
+		if e.Param >= 0 {
+			c.Parameter = l.Nodes[e.Dst].Spec.Params[e.Param].Name
+		}
+		r.Edges = append(r.Edges, c)
+	}
+	return r, nil
+}
+
+func ratio(r graph.Rat) string {
+	if r.Den == 1 {
+		return fmt.Sprint(r.Num)
+	}
+	return fmt.Sprintf("%d/%d", r.Num, r.Den)
+}
+
+func (r *checked) print(w io.Writer, path string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s: %d nodes, %d edges, blocks of %d frames\n", path, len(r.Nodes), len(r.Edges), r.Block)
+	fmt.Fprintln(t, "NODE\tTYPE\tSTAGE\tRATE\tTOKENS\tSHAPE\tLATENCY\tNOTES")
+	for _, n := range r.Nodes {
+		var shapes, notes []string
+		for _, s := range n.Shapes {
+			shapes = append(shapes, fmt.Sprintf("%d×%d", s[0], s[1]))
+		}
+		if n.Cycle {
+			notes = append(notes, "cycle, sub-blocks of "+n.SubBlock)
+		}
+		if n.Adjoint {
+			notes = append(notes, "∇")
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\t%.6g\t%s\n", n.Name, n.Type, n.Stage, n.Rate, n.Tokens, dash(strings.Join(shapes, " ")), n.Latency, strings.Join(notes, ", "))
+	}
+	fmt.Fprintln(t, "\t\t\t\t\t\t\t")
+	fmt.Fprintln(t, "EDGE\tTO\tRATE\tHOLD\tPREFILL\tCAPACITY\tGATES\t")
+	for _, e := range r.Edges {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t\n", e.Source, e.Target, e.Rate, e.Hold, e.Prefill, e.Capacity, dash(strings.Trim(fmt.Sprint(e.Gates), "[]")))
+	}
+	var b strings.Builder
+	for _, s := range r.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", s)
+	}
+	err := t.Flush()
+	_, e := io.WriteString(w, b.String())
+	return errors.Join(err, e)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/shipped"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// Command returns the command.
+func Command(env *command.Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "flow",
+		Short: "Run graphs of signals, forward and backward",
+		Long: "Flow runs dataflow graphs: streams of frames through nodes, such as oscillators, filters and C plug-ins, with\n" +
+			"results that do not depend on scheduling, and exact gradients.\n\n" +
+			"GRAPH is a plan: JSON with nodes and edges. docs/flow.md says how to think about it.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(run(env), check(env), drawing(env), gradient(env), nodes(env), bench(env))
+	return c
+}
+
+// A source is a plan and how its nodes are made.
+type source struct {
+	block  int
+	rate   float64
+	set    []string
+	strict bool
+}
+
+// flags adds what all commands that read a plan have in common.
+func (s *source) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&s.block, "block", graph.DefaultBlock, "frames of a block; results do not depend on it")
+	f.Float64Var(&s.rate, "rate", 0, "base frames a second (default: that of the first file, or 48000)")
+	f.StringArrayVar(&s.set, "set", nil, "NODE.PARAMETER=VALUE: change a parameter or setting; may be given several times")
+	f.BoolVar(&s.strict, "strict", false, "a delay below the source's declared one is an error")
+}
+
+// largestPlan bounds the text of a plan.
+const largestPlan = 256 << 20
+
+// parse reads a plan and changes what --set says.
+func (s *source) parse(path string) (*graph.Plan, error) {
+	if s.block < 1 {
+		return nil, command.Usagef("--block %d: want 1 or more", s.block)
+	}
+	if s.rate < 0 {
+		return nil, command.Usagef("--rate %g: want a positive number", s.rate)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := command.ReadMost(f, largestPlan)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p, err := graph.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, a := range s.set {
+		if err := assign(p, a); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// assign does what one --set says.
+func assign(p *graph.Plan, text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		return command.Usagef("--set %q: want NODE.PARAMETER=VALUE", text)
+	}
+	n, param, err := parameter(p, name)
+	if err != nil {
+		return err
+	}
+	set := graph.Param{Name: param}
+	if v, err := strconv.ParseFloat(value, 64); err == nil {
+		if v-v != 0 {
+			return command.Usagef("--set %q: want a finite number", text)
+		}
+		_, whole := strconv.ParseInt(value, 10, 64)
+		set.Value, set.Integer = &graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{v}}, whole == nil
+	} else {
+		set.Text = &value
+	}
+	if old := n.Param(param); old != nil {
+		*old = set
+	} else {
+		n.Params = append(n.Params, set)
+	}
+	return nil
+}
+
+// parameter finds the node of NODE.PARAMETER: that with the longest name, as in
+// a plan's edges.
+func parameter(p *graph.Plan, name string) (*graph.Node, string, error) {
+	var best *graph.Node
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if rest, ok := strings.CutPrefix(name, n.Name+"."); ok && rest != "" && (best == nil || len(n.Name) > len(best.Name)) {
+			best = n
+		}
+	}
+	if best == nil {
+		return nil, "", command.Usagef("%q: want NODE.PARAMETER of a node of the graph", name)
+	}
+	return best, name[len(best.Name)+1:], nil
+}
+
+// types returns the catalogue of nodes.
+func types() node.Table { return shipped.Types() }
+
+// link links a plan with all types.
+func (s *source) link(p *graph.Plan) (*graph.Linked, error) {
+	return graph.Link(p, types(), graph.Options{BlockFrames: s.block, Strict: s.strict})
+}
+
+// A fault is how an error of a plan looks as JSON.
+type fault struct {
+	Code  int      `json:"code"`
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	Names []string `json:"names,omitempty"`
+	Text  string   `json:"text"`
+}
+
+func faultOf(err error) (*fault, bool) {
+	e, ok := errors.AsType[*graph.Error](err)
+	if !ok {
+		return nil, false
+	}
+	return &fault{int(e.Code), e.Code.String(), e.Path, e.Names, e.Text}, true
+}

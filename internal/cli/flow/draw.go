@@ -1,0 +1,55 @@
+package flow
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"atenia/flow/draw"
+	"atenia/internal/cli/command"
+	"atenia/internal/durable"
+
+	"github.com/spf13/cobra"
+)
+
+func drawing(env *command.Env) *cobra.Command {
+	var src source
+	var out string
+	c := &cobra.Command{
+		Use:   "draw GRAPH",
+		Short: "Draw a plan as SVG",
+		Long: "Draw draws a linked plan: nodes by stage, edges with rates and delays, modulations, gates, cycles, and how late\n" +
+			"each node is. Without --out the SVG goes to standard output.",
+		Example: "  atenia flow draw effects.json --out effects.svg\n  atenia flow draw effects.json --rate 44100 > effects.svg",
+		Args:    cobra.ExactArgs(1),
+	}
+	src.flags(c)
+	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: standard output)")
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		p, err := src.parse(args[0])
+		if err != nil {
+			return err
+		}
+		l, err := src.link(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		svg := draw.SVG(l, draw.Options{Title: filepath.Base(args[0]), SampleRate: src.rate})
+		if out == "" {
+			_, err := env.Out.Write(svg)
+			return err
+		}
+		if err := durable.WriteFile(out, func(w io.Writer) error { _, err := w.Write(svg); return err }); err != nil {
+			return err
+		}
+		if *env.JSON {
+			return env.PrintJSON(struct {
+				Path  string `json:"path"`
+				Bytes int    `json:"bytes"`
+			}{out, len(svg)})
+		}
+		_, err = fmt.Fprintf(env.Out, "%s: %d bytes\n", out, len(svg))
+		return err
+	}
+	return c
+}

@@ -1,0 +1,321 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"atenia/flow"
+	"atenia/flow/audio"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/cli/command"
+)
+
+// A binding joins a node of a plan and a file.
+type binding struct {
+	node *graph.Node
+	path string
+}
+
+// bind reads NODE=FILE, or FILE where the graph has one node of the type.
+func bind(p *graph.Plan, flag, typ string, given []string) ([]binding, error) {
+	var of []*graph.Node
+	for i := range p.Nodes {
+		if p.Nodes[i].Type == typ {
+			of = append(of, &p.Nodes[i])
+		}
+	}
+	var all []binding
+	for _, g := range given {
+		name, path, named := strings.Cut(g, "=")
+		i := slices.IndexFunc(of, func(n *graph.Node) bool { return named && n.Name == name })
+		if i < 0 {
+			if len(of) != 1 || named && !strings.ContainsAny(name, `/\`) {
+				return nil, command.Usagef("--%s %s: want NODE=FILE, where NODE is one of %s", flag, g, names(of))
+			}
+			i, path = 0, g
+		}
+		if slices.ContainsFunc(all, func(b binding) bool { return b.node == of[i] }) {
+			return nil, command.Usagef("--%s: two files for %s", flag, of[i].Name)
+		}
+		all = append(all, binding{of[i], path})
+	}
+	return all, nil
+}
+
+func names(nodes []*graph.Node) string {
+	if len(nodes) == 0 {
+		return "none: the graph has no such node"
+	}
+	var s []string
+	for _, n := range nodes {
+		s = append(s, n.Name)
+	}
+	return strings.Join(s, ", ")
+}
+
+// An input is a file that feeds a node.
+type input struct {
+	binding
+	file  *audio.File
+	ended bool
+}
+
+// openInputs opens the files of Input nodes. A node that does not say how many
+// channels it has gets those of its file, and the base rate follows from the
+// files' rates where none is given.
+func openInputs(p *graph.Plan, src *source, given []string) (all []*input, err error) {
+	bound, err := bind(p, "in", "Input", given)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			closeInputs(all)
+		}
+	}()
+	given = nil
+	rate := src.rate
+	for _, b := range bound {
+		f, err := audio.Open(b.path)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, &input{binding: b, file: f})
+		if b.node.Param("channels") == nil {
+			b.node.Params = append(b.node.Params, graph.Param{Name: "channels", Integer: true,
+				Value: &graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{float64(f.Channels)}}})
+		}
+		if have := count(b.node, "channels") * count(b.node, "batches"); have != float64(f.Channels) {
+			return all, command.Usagef("%s has %d channels, node %s takes %g", b.path, f.Channels, b.node.Name, have)
+		}
+		base := float64(f.Rate) * count(b.node, "rate_den") / count(b.node, "rate_num")
+		if rate == 0 {
+			rate = base
+		}
+		if math.Abs(base-rate) > 1e-9*rate {
+			return all, command.Usagef("%s has %d Hz, which is a base rate of %g Hz, and not %g: resample one of them", b.path, f.Rate, base, rate)
+		}
+	}
+	if rate == 0 {
+		rate = 48000
+	}
+	src.rate = rate
+	return all, nil
+}
+
+// count returns a setting that is a number, 1 if it is left out.
+func count(n *graph.Node, name string) float64 {
+	if p := n.Param(name); p != nil && p.Value != nil && len(p.Value.Data) == 1 {
+		return p.Value.Data[0]
+	}
+	return 1
+}
+
+func closeInputs(all []*input) {
+	for _, in := range all {
+		_ = in.file.Close() // it was only read
+	}
+}
+
+// feed fills an input's block, zeros after the file's end, and returns how many
+// frames came.
+func feed[F node.Float](in *input, t node.Tensor[F]) (int, error) {
+	n := 0
+	if !in.ended {
+		rows := make([][]F, t.B*t.C)
+		for r := range rows {
+			rows[r] = t.Row(r)
+		}
+		var err error
+		n, err = audio.Read(in.file.Reader, rows)
+		if err != nil && err != io.EOF {
+			return n, fmt.Errorf("%s: %w", in.path, err)
+		}
+		in.ended = err == io.EOF
+	}
+	for r := range t.B * t.C {
+		clear(t.Row(r)[n:])
+	}
+	return n, nil
+}
+
+// An output is a file that takes what a probe takes. It keeps back a block of
+// frames, of which the end may be cut.
+type output[F node.Float] struct {
+	binding
+	format audio.Format
+	rate   graph.Rat
+	held   [][]F
+	back   int // frames to keep back
+	w      *audio.Writer
+	frames int64
+}
+
+// openOutputs finds the formats of files for Probe nodes.
+func openOutputs[F node.Float](l *graph.Linked, bound []binding, src *source, bits int, float bool) ([]*output[F], error) {
+	var all []*output[F]
+	for _, b := range bound {
+		i := slices.IndexFunc(l.Nodes, func(n graph.LinkedNode) bool { return n.Name == b.node.Name })
+		n := &l.Nodes[i]
+		e := &l.Edges[n.In[0]]
+		codec, ok := audio.CodecOf(b.path)
+		if !ok {
+			return nil, command.Usagef("--out %s: want a name that ends with .wav or .flac", b.path)
+		}
+		rate := src.rate * float64(e.Rate.Num) / float64(e.Rate.Den)
+		if rate != math.Trunc(rate) || rate < 1 {
+			return nil, command.Usagef("--out %s: %g frames a second are no whole number, which sound files need", b.path, rate)
+		}
+		f := audio.Format{Codec: codec, Rate: int(rate), Channels: n.InShape[0].B * n.InShape[0].C, Bits: bits, Float: float}
+		switch {
+		case codec == audio.WAV && bits == 0:
+			f.Float, f.Bits = true, 32
+		case codec == audio.FLAC && bits == 0:
+			f.Bits = 24
+		}
+		if err := f.Check(); err != nil {
+			return nil, &command.UsageError{Err: fmt.Errorf("--out %s: %w", b.path, err)}
+		}
+		all = append(all, &output[F]{binding: b, format: f, rate: e.Rate, held: make([][]F, f.Channels), back: n.Tokens})
+	}
+	return all, nil
+}
+
+// write calls run while all files are open; they are there afterwards if it
+// returns nil, and none is otherwise.
+func write[F node.Float](outs []*output[F], run func() error) error {
+	if len(outs) == 0 {
+		return run()
+	}
+	o := outs[0]
+	return audio.WriteFile(o.path, o.format, func(w *audio.Writer) error {
+		o.w = w
+		return write(outs[1:], run)
+	})
+}
+
+// take writes a block that a probe took.
+func (o *output[F]) take(t node.Tensor[F]) error {
+	for r := range o.held {
+		o.held[r] = append(o.held[r], t.Row(r)...)
+	}
+	return o.flush(o.back)
+}
+
+// flush writes all but so many frames.
+func (o *output[F]) flush(keep int) error {
+	n := len(o.held[0]) - keep
+	if n <= 0 {
+		return nil
+	}
+	part := make([][]F, len(o.held))
+	for r := range part {
+		part[r] = o.held[r][:n]
+	}
+	o.frames += int64(n)
+	err := audio.Write(o.w, part)
+	for r := range o.held {
+		o.held[r] = append(o.held[r][:0], o.held[r][n:]...)
+	}
+	return err
+}
+
+// end writes the rest but for what belongs to pad base frames after the end of
+// the inputs.
+func (o *output[F]) end(pad float64) error {
+	cut := int(pad * float64(o.rate.Num) / float64(o.rate.Den))
+	for r := range o.held {
+		o.held[r] = o.held[r][:max(0, len(o.held[r])-cut)]
+	}
+	return o.flush(0)
+}
+
+// A player runs a session from files to files.
+type player[F node.Float] struct {
+	s      *flow.Session[F]
+	ins    []*input
+	outs   []*output[F]
+	frames int64             // base frames after which inputs end, besides those of files
+	block  func(block int64) // told of each block, if set
+}
+
+// play runs blocks until the inputs have ended, and then what is left.
+func (p *player[F]) play(ctx context.Context) error {
+	block := int64(p.s.Linked().BlockFrames)
+	pad := 0.0
+	for k := int64(0); ; k++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		longest := max(0, min(float64(block), float64(p.frames-k*block)))
+		for _, in := range p.ins {
+			t, err := p.s.Input(in.node.Name)
+			if err != nil {
+				return err
+			}
+			n, err := feed(in, t)
+			if err != nil {
+				return err
+			}
+			longest = max(longest, float64(n)*float64(block)/float64(max(t.N, 1)))
+		}
+		if longest == 0 {
+			break
+		}
+		pad = float64(block) - longest
+		if err := p.s.Block(); err != nil {
+			return err
+		}
+		if err := p.collect(k); err != nil {
+			return err
+		}
+	}
+	return p.end(ctx, pad)
+}
+
+// end runs what is left after the end of the inputs, and cuts what belongs to
+// pad frames that were added to them.
+func (p *player[F]) end(ctx context.Context, pad float64) error {
+	for moved := true; moved; {
+		var err error
+		if err = ctx.Err(); err != nil {
+			return err
+		}
+		if moved, err = p.s.Drain(); err != nil {
+			return err
+		}
+		if err := p.collect(-1); err != nil {
+			return err
+		}
+	}
+	for _, o := range p.outs {
+		if err := o.end(pad); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect takes what the last block gave.
+func (p *player[F]) collect(k int64) error {
+	for _, o := range p.outs {
+		t, err := p.s.Probe(o.node.Name)
+		if err != nil {
+			return err
+		}
+		if t.N > 0 {
+			if err := o.take(t); err != nil {
+				return err
+			}
+		}
+	}
+	if p.block != nil && k >= 0 {
+		p.block(k + 1)
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"atenia/flow"
+	"atenia/flow/audio"
+	"atenia/flow/fit"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// A grader is the flags of grad.
+type grader struct {
+	source
+	in, target, params []string
+	loss               string
+	seconds            float64
+	check              bool
+	most               int
+	every, truncate    int
+	strictly           bool
+}
+
+// checkTolerance is what --check allows between a derivative and its central
+// difference, relative: rounding and curvature leave about a tenth of it.
+const checkTolerance = 1e-4
+
+// A graded is what grad prints with --json.
+type graded struct {
+	Loss        string       `json:"loss"`
+	Value       float64      `json:"value"`
+	Params      []gradRow    `json:"parameters"`
+	Inputs      []inputRow   `json:"inputs"`
+	Unsupported []string     `json:"unsupported"`
+	Truncated   int          `json:"truncated_blocks,omitempty"`
+	PeakBytes   int64        `json:"peak_bytes"`
+	Blocks      int          `json:"blocks"`
+	Recomputed  int          `json:"recomputed_blocks,omitempty"`
+	Check       []checkedRow `json:"check,omitempty"`
+}
+
+type gradRow struct {
+	Node     string    `json:"node"`
+	Name     string    `json:"parameter"`
+	Shape    [3]int    `json:"shape"`
+	Value    []float64 `json:"value"`
+	Gradient []float64 `json:"gradient"`
+}
+
+type inputRow struct {
+	Node   string  `json:"node"`
+	Frames int     `json:"frames"`
+	Norm   float64 `json:"norm"`
+}
+
+type checkedRow struct {
+	Param      string  `json:"parameter"`
+	Element    int     `json:"element"`
+	Exact      float64 `json:"exact"`
+	Difference float64 `json:"difference"`
+	Error      float64 `json:"relative_error"`
+}
+
+func gradient(env *command.Env) *cobra.Command {
+	var g grader
+	c := &cobra.Command{
+		Use:   "grad GRAPH --loss LOSS",
+		Short: "Derivatives of a loss by parameters of a graph",
+		Long: "Grad runs a graph forward over files and backward over the whole stream, in float64, and prints the exact\n" +
+			"derivatives of a loss by its parameters. Losses are of what Probe nodes take: sum, energy (half the sum of\n" +
+			"squares), or mse, the mean squared error against --target files.\n\n" +
+			"Only nodes with supports_v2 have a backward mode; the others are listed and give zeros. --check compares with\n" +
+			"central differences and fails (exit code 3) where they differ by more than 1e-4.",
+		Example: "  atenia flow grad equaliser.json --in dry.wav --loss mse --target wet.wav --param low.f0 --param low.gain_db\n" +
+			"  atenia flow grad synth.json --seconds 0.1 --loss energy --check",
+		Args: cobra.ExactArgs(1),
+	}
+	g.flags(c)
+	f := c.Flags()
+	f.StringArrayVarP(&g.in, "in", "i", nil, "[NODE=]FILE to feed to an Input node; may be given several times")
+	f.StringVar(&g.loss, "loss", "energy", "sum, energy or mse")
+	f.StringArrayVar(&g.target, "target", nil, "[NODE=]FILE that a Probe node should take; may be given several times")
+	f.StringArrayVar(&g.params, "param", nil, "NODE.PARAMETER whose gradient is wanted (default: all); may be given several times")
+	f.Float64Var(&g.seconds, "seconds", 0, "how long a graph without inputs runs")
+	f.BoolVar(&g.check, "check", false, "compare with central differences")
+	f.IntVar(&g.most, "most", 8, "with --check: elements of a parameter that are compared")
+	f.IntVar(&g.every, "checkpoint", 0, "keep the state once in so many blocks instead of every call; -1: the square root of all")
+	f.IntVar(&g.truncate, "truncate", 0, "cut the gradient through time every so many blocks: another gradient than that of the stream")
+	f.BoolVar(&g.strictly, "strict-grad", false, "a node without a backward mode is an error")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := g.run(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *env.JSON {
+			err = env.PrintJSON(r)
+		} else {
+			err = r.print(env.Out)
+		}
+		if err != nil {
+			return err
+		}
+		if k := slices.IndexFunc(r.Check, func(c checkedRow) bool { return !(c.Error <= checkTolerance) }); k >= 0 {
+			return fmt.Errorf("%w: %s[%d] differs by %.2g", command.ErrVerify, r.Check[k].Param, r.Check[k].Element, r.Check[k].Error)
+		}
+		return nil
+	}
+	return c
+}
+
+// run finds the gradients.
+func (g *grader) run(ctx context.Context, path string) (*graded, error) {
+	p, err := g.parse(path)
+	if err != nil {
+		return nil, err
+	}
+	ins, err := openInputs(p, &g.source, g.in)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInputs(ins)
+	if err := (&runner{seconds: g.seconds}).complete(p, ins); err != nil {
+		return nil, err
+	}
+	cfg := fit.Config[float64]{
+		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types()},
+		Inputs:  fit.Streams[float64]{},
+		Blocks:  int(math.Ceil(g.seconds * g.source.rate / float64(g.block))),
+		Record:  flow.Recording{Every: g.every},
+		Sweep:   flow.Sweep{TruncateBlocks: g.truncate, Strict: g.strictly},
+	}
+	for _, in := range ins {
+		if cfg.Inputs[in.node.Name], err = stream(in.file.Reader, count(in.node, "batches")); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.path, err)
+		}
+	}
+	if cfg.Loss, err = g.losses(p); err != nil {
+		return nil, err
+	}
+	l, err := graph.Link(p, types(), graph.Options{BlockFrames: g.block, Strict: g.strict})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(ins) > 0 {
+		cfg.Blocks = max(cfg.Blocks, fit.Blocks(l, cfg.Inputs))
+	}
+	if cfg.Params, err = g.chosen(p, l); err != nil {
+		return nil, err
+	}
+	q, err := fit.New(p, cfg)
+	if errors.Is(err, fit.ErrParam) {
+		return nil, &command.UsageError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return g.evaluate(ctx, q, cfg.Params)
+}
+
+// evaluate finds the derivatives and, with --check, differences.
+func (g *grader) evaluate(ctx context.Context, q *fit.Problem[float64], params []fit.Param) (*graded, error) {
+	x := q.Start()
+	pt, err := q.Gradient(x)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rep := pt.All.Report
+	r := &graded{Value: pt.Loss, Loss: g.loss, Unsupported: append([]string{}, pt.All.Unsupported...), Truncated: rep.TruncateBlocks,
+		PeakBytes: rep.PeakBytes(), Blocks: rep.Blocks, Recomputed: rep.Recomputed, Params: []gradRow{}, Inputs: []inputRow{}}
+	at := 0
+	for _, w := range params {
+		v := pt.All.Param(w.Node, w.Name)
+		n := len(v.Data)
+		r.Params = append(r.Params, gradRow{w.Node, w.Name, [3]int{v.B, v.C, v.F}, x[at : at+n], v.Data})
+		at += n
+	}
+	names := make([]string, 0, len(pt.All.Inputs))
+	for name := range pt.All.Inputs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		t := pt.All.Inputs[name]
+		sum := 0.0
+		for _, v := range t.Data {
+			sum += v * v
+		}
+		r.Inputs = append(r.Inputs, inputRow{name, t.N, math.Sqrt(sum)})
+	}
+	if !g.check {
+		return r, nil
+	}
+	largest := 0.0
+	for _, v := range pt.Gradient {
+		largest = max(largest, math.Abs(v))
+	}
+	all, err := q.Check(x, g.most)
+	for _, d := range all {
+		r.Check = append(r.Check, checkedRow{d.Param.String(), d.Element, d.Exact, d.Numerical, d.Error(largest)})
+	}
+	return r, err
+}
+
+// stream reads a whole file as one stream.
+func stream(f *audio.Reader, batches float64) (node.Tensor[float64], error) {
+	rows := make([][]float64, f.Channels)
+	part := make([][]float64, f.Channels)
+	for c := range part {
+		part[c] = make([]float64, 4096)
+	}
+	for {
+		n, err := audio.Read(f, part)
+		for c := range rows {
+			rows[c] = append(rows[c], part[c][:n]...)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return node.Tensor[float64]{}, err
+		}
+	}
+	b := max(int(batches), 1)
+	return node.Tensor[float64]{Data: slices.Concat(rows...), B: b, C: f.Channels / b, N: len(rows[0])}, nil
+}
+
+// losses returns the loss that the flags name.
+func (g *grader) losses(p *graph.Plan) (fit.Loss[float64], error) {
+	if g.loss != "mse" && len(g.target) > 0 {
+		return nil, command.Usagef("--target needs --loss mse")
+	}
+	switch g.loss {
+	case "sum":
+		return fit.Sum[float64], nil
+	case "energy":
+		return fit.Energy[float64], nil
+	case "mse":
+	default:
+		return nil, command.Usagef("--loss %s: want sum, energy or mse", g.loss)
+	}
+	bound, err := bind(p, "target", "Probe", g.target)
+	if err != nil {
+		return nil, err
+	}
+	if len(bound) == 0 {
+		return nil, command.Usagef("--loss mse needs --target FILE")
+	}
+	target := fit.Streams[float64]{}
+	for _, b := range bound {
+		f, err := audio.Open(b.path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := stream(f.Reader, 1)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", b.path, err)
+		}
+		target[b.node.Name] = t
+	}
+	return fit.SquaredError(target), nil
+}
+
+// chosen returns the parameters whose gradient is wanted: those of --param, or
+// all that have one.
+func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
+	var all []fit.Param
+	for _, name := range g.params {
+		n, param, err := parameter(p, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fit.Param{Node: n.Name, Name: param})
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if !n.Spec.Adjoint || !n.SupportsV2 || n.Type == "Input" || n.Type == "Probe" {
+			continue
+		}
+		for _, s := range n.Spec.Params {
+			if s.Name != "thermo.heat" && len(s.Value.Data) > 0 {
+				all = append(all, fit.Param{Node: n.Name, Name: s.Name})
+			}
+		}
+	}
+	return all, nil
+}
+
+func (r *graded) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s %.8g over %d blocks\n", r.Loss, r.Value, r.Blocks)
+	fmt.Fprintln(t, "PARAMETER\tSHAPE\tVALUE\tGRADIENT")
+	for _, p := range r.Params {
+		fmt.Fprintf(t, "%s.%s\t%v\t%s\t%s\n", p.Node, p.Name, p.Shape, few(p.Value), few(p.Gradient))
+	}
+	for _, in := range r.Inputs {
+		fmt.Fprintf(t, "%s\t%d frames\t\tnorm %.8g\n", in.Node, in.Frames, in.Norm)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	if len(r.Unsupported) > 0 {
+		fmt.Fprintf(&b, "without a backward mode, so that their inputs' gradients are zero: %s\n", strings.Join(r.Unsupported, ", "))
+	}
+	if r.Truncated > 0 {
+		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.Truncated)
+	}
+	if len(r.Check) > 0 {
+		worst := r.Check[0]
+		for _, c := range r.Check {
+			if !(c.Error <= worst.Error) {
+				worst = c
+			}
+		}
+		fmt.Fprintf(&b, "%d derivatives differ from central differences by %.1e at most (%s[%d])\n", len(r.Check), worst.Error, worst.Param, worst.Element)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// few prints the first numbers of some.
+func few(x []float64) string {
+	const most = 4
+	var s []string
+	for _, v := range x[:min(len(x), most)] {
+		s = append(s, fmt.Sprintf("%.6g", v))
+	}
+	if len(x) > most {
+		s = append(s, "…")
+	}
+	return strings.Join(s, " ")
+}

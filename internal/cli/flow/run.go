@@ -1,0 +1,439 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"time"
+
+	"atenia/flow"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/observe"
+	"atenia/flow/rt"
+	"atenia/internal/cli/command"
+	"atenia/internal/durable"
+
+	"github.com/spf13/cobra"
+)
+
+// A runner is the flags of run.
+type runner struct {
+	source
+	in, out  []string
+	seconds  float64
+	bits     int
+	float    bool
+	wide     bool
+	threads  int
+	policy   string
+	scan     string
+	metrics  bool
+	scrape   string
+	trace    string
+	log      string
+	realtime bool
+}
+
+// A ran is what run prints with --json.
+type ran struct {
+	Blocks   int64        `json:"blocks"`
+	Rate     float64      `json:"rate"`
+	Seconds  float64      `json:"seconds"`
+	Audio    float64      `json:"audio_seconds"`
+	Outputs  []ranOutput  `json:"outputs"`
+	Events   int64        `json:"events"`
+	First    []ranEvent   `json:"first_events,omitempty"`
+	Metrics  []nodeCost   `json:"metrics,omitempty"`
+	Realtime *ranRealtime `json:"realtime,omitempty"`
+}
+
+// mostEvents is how many events are shown; the others are counted.
+const mostEvents = 10
+
+type ranEvent struct {
+	Block int64  `json:"block"`
+	Node  string `json:"node"`
+	Frame int64  `json:"frame"`
+	Code  string `json:"code"`
+}
+
+type ranOutput struct {
+	Node    string `json:"node"`
+	Path    string `json:"path"`
+	Format  string `json:"format"`
+	Frames  int64  `json:"frames"`
+	Clipped int64  `json:"clipped"`
+}
+
+// A nodeCost is what a node reported.
+type nodeCost struct {
+	Node   string  `json:"node"`
+	Calls  int64   `json:"calls"`
+	Joules float64 `json:"joules"`
+	Delay  int     `json:"measured_delay_frames"`
+}
+
+func costs(m flow.Metrics) []nodeCost {
+	all := []nodeCost{}
+	for _, n := range m.Nodes {
+		all = append(all, nodeCost{n.Name, n.Calls[flow.Forward], n.Joules[flow.Forward], n.MeasuredDelay})
+	}
+	return all
+}
+
+type ranRealtime struct {
+	Late     int64    `json:"late"`
+	Missed   int64    `json:"missed"`
+	Native   bool     `json:"native"`
+	FIFO     int      `json:"fifo"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func run(env *command.Env) *cobra.Command {
+	var r runner
+	c := &cobra.Command{
+		Use:   "run GRAPH --in FILE --out FILE",
+		Short: "Run a graph over sound files",
+		Long: "Run feeds files to the Input nodes of a graph and writes what its Probe nodes take. Files are WAV (integers, float,\n" +
+			"RF64) and FLAC. NODE=FILE chooses the node where a graph has several. An Input that does not say how many channels\n" +
+			"it has gets those of its file. WAV is written as 32-bit float unless --bits says otherwise, FLAC with 24 bits.\n\n" +
+			"A graph without inputs runs for --seconds, and --seconds lets one with inputs ring out: they go on with silence.\n" +
+			"The same plan and files give the same bytes, whatever --block and --threads are.",
+		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
+			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
+			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
+		Args: cobra.ExactArgs(1),
+	}
+	r.flags(c)
+	f := c.Flags()
+	f.StringArrayVarP(&r.in, "in", "i", nil, "[NODE=]FILE to feed to an Input node; may be given several times")
+	f.StringArrayVarP(&r.out, "out", "o", nil, "[NODE=]FILE to write what a Probe node takes; may be given several times")
+	f.Float64Var(&r.seconds, "seconds", 0, "how long a graph runs at least")
+	f.IntVar(&r.bits, "bits", 0, "bits of a sample that is written: 8, 16, 24, 32, or 64 with --float")
+	f.BoolVar(&r.float, "float", false, "with --bits: samples are floating-point numbers (WAV)")
+	f.BoolVar(&r.wide, "f64", false, "compute in float64")
+	f.IntVar(&r.threads, "threads", 0, "threads (default: one for each processor)")
+	f.StringVar(&r.policy, "policy", "stop", "what to do when a node fails: stop, mute or bypass")
+	f.StringVar(&r.scan, "scan", "sinks", "where to look for NaN and infinities: sinks, off or all")
+	f.BoolVar(&r.metrics, "metrics", false, "print heat, calls and delays of every node")
+	f.StringVar(&r.scrape, "prometheus", "", "file to write the metrics to, as Prometheus reads them")
+	f.StringVar(&r.trace, "trace", "", "file to write what ran when to, for ui.perfetto.dev; nodes are then called one by one")
+	f.StringVar(&r.log, "log", "", "file to write the firing log to: tokens of each node in each block")
+	f.BoolVar(&r.realtime, "realtime", false, "run at the pace of the clock, on a thread that the garbage collector cannot stop")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if r.threads == 0 {
+			r.threads = runtime.GOMAXPROCS(0)
+		}
+		do := runAs[float32]
+		if r.wide {
+			do = runAs[float64]
+		}
+		return do(c.Context(), env, &r, args[0])
+	}
+	return c
+}
+
+// options makes a session's options of the flags.
+func (r *runner) options() (flow.Options, error) {
+	o := flow.Options{BlockFrames: r.block, SampleRate: r.source.rate, Threads: r.threads, Strict: r.strict, Catalog: types(), Log: r.log != ""}
+	var errs []error
+	pick := func(flag, got string, words ...string) int {
+		for i, w := range words {
+			if w == got {
+				return i
+			}
+		}
+		errs = append(errs, command.Usagef("--%s %s: want %s", flag, got, strings.Join(words, ", ")))
+		return 0
+	}
+	o.Policy = []flow.Policy{flow.Stop, flow.Mute, flow.Bypass}[pick("policy", r.policy, "stop", "mute", "bypass")]
+	o.Scan = []flow.Scan{flow.ScanSinks, flow.ScanOff, flow.ScanAll}[pick("scan", r.scan, "sinks", "off", "all")]
+	if r.seconds < 0 || r.threads < 0 {
+		errs = append(errs, command.Usagef("--seconds %g, --threads %d: want no negative numbers", r.seconds, r.threads))
+	}
+	if len(errs) > 0 {
+		return o, errs[0]
+	}
+	return o, nil
+}
+
+// runAs runs in one of the number types.
+func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path string) error {
+	p, err := r.parse(path)
+	if err != nil {
+		return err
+	}
+	ins, err := openInputs(p, &r.source, r.in)
+	if err != nil {
+		return err
+	}
+	defer closeInputs(ins)
+	if err := r.complete(p, ins); err != nil {
+		return err
+	}
+	bound, err := bind(p, "out", "Probe", r.out)
+	if err != nil {
+		return err
+	}
+	o, err := r.options()
+	if err != nil {
+		return err
+	}
+	return r.traced(&o, func() error {
+		s, err := flow.New[F](p, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		defer s.Close()
+		outs, err := openOutputs[F](s.Linked(), bound, &r.source, r.bits, r.float)
+		if err != nil {
+			return err
+		}
+		pl := &player[F]{s: s, ins: ins, outs: outs, frames: int64(r.seconds * r.source.rate)}
+		start := time.Now()
+		progress(env, pl, r.source.rate, start)
+		result := &ran{Rate: r.source.rate}
+		err = write(outs, func() error {
+			if r.realtime {
+				return pl.realtime(ctx, r.source.rate, result)
+			}
+			return pl.play(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		result.Seconds = time.Since(start).Seconds()
+		return report(r, env, s, outs, result)
+	})
+}
+
+// complete sees that every Input has a file, and that a graph without any has
+// an end.
+func (r *runner) complete(p *graph.Plan, ins []*input) error {
+	fed := map[string]bool{}
+	for _, in := range ins {
+		fed[in.node.Name] = true
+	}
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; n.Type == "Input" && !fed[n.Name] {
+			return command.Usagef("node %s takes a file: --in %s=FILE", n.Name, n.Name)
+		}
+	}
+	if len(ins) == 0 && r.seconds == 0 {
+		return command.Usagef("the graph has no inputs that end: say how long it runs with --seconds")
+	}
+	return nil
+}
+
+// progress shows how far a run is, once a second, from the third on.
+func progress[F node.Float](env *command.Env, p *player[F], rate float64, start time.Time) {
+	shown := start.Add(time.Second)
+	block := float64(p.s.Linked().BlockFrames)
+	p.block = func(k int64) {
+		if now := time.Now(); now.Sub(shown) > time.Second {
+			shown = now
+			fmt.Fprintf(env.Progress, "\r%.1f s of sound in %.1f s ", float64(k)*block/rate, now.Sub(start).Seconds())
+		}
+	}
+}
+
+// report prints and writes what happened.
+func report[F node.Float](r *runner, env *command.Env, s *flow.Session[F], outs []*output[F], result *ran) error {
+	m := s.Metrics()
+	result.Blocks, result.Outputs = s.Blocks(), outputsOf(outs)
+	result.Audio = float64(result.Blocks) * float64(r.block) / result.Rate
+	for e := range s.Events() {
+		if result.Events++; result.Events <= mostEvents {
+			result.First = append(result.First, ranEvent{e.Block, s.Linked().Nodes[e.Node].Name, e.Frame, e.Code.String()})
+		}
+	}
+	result.Events += s.LostEvents()
+	if r.metrics {
+		result.Metrics = costs(m)
+	}
+	if err := r.files(s.Log(), snapshot(s, result)); err != nil {
+		return err
+	}
+	if *env.JSON {
+		return env.PrintJSON(result)
+	}
+	var b strings.Builder
+	for _, o := range result.Outputs {
+		fmt.Fprintf(&b, "%s: %s, %d frames", o.Path, o.Format, o.Frames)
+		if o.Clipped > 0 {
+			fmt.Fprintf(&b, ", %d samples clipped", o.Clipped)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%d blocks of %d frames, %.4g s of sound in %.3g s\n", result.Blocks, r.block, result.Audio, result.Seconds)
+	if t := result.Realtime; t != nil {
+		how := "ordinary scheduling"
+		if t.FIFO > 0 {
+			how = fmt.Sprintf("SCHED_FIFO %d", t.FIFO)
+		}
+		fmt.Fprintf(&b, "real time: %d late, %d missed; %s\n", t.Late, t.Missed, how)
+		for _, w := range t.Warnings {
+			fmt.Fprintf(&b, "warning: %s\n", w)
+		}
+	}
+	for _, e := range result.First {
+		fmt.Fprintf(&b, "block %d: node %s at frame %d: %s\n", e.Block, e.Node, e.Frame, e.Code)
+	}
+	if more := result.Events - int64(len(result.First)); more > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", more)
+	}
+	if r.metrics {
+		b.WriteString(m.String())
+	}
+	_, err := io.WriteString(env.Out, b.String())
+	return err
+}
+
+func outputsOf[F node.Float](outs []*output[F]) []ranOutput {
+	all := []ranOutput{}
+	for _, o := range outs {
+		all = append(all, ranOutput{o.node.Name, o.path, o.w.Format.String(), o.frames, o.w.Clipped()})
+	}
+	return all
+}
+
+// snapshot is a session for Prometheus.
+func snapshot[F node.Float](s *flow.Session[F], result *ran) observe.Snapshot {
+	v := observe.Snapshot{Metrics: s.Metrics(), Blocks: result.Blocks, Muted: result.Events}
+	if result.Realtime != nil {
+		v.Late = result.Realtime.Late
+	}
+	l := s.Linked()
+	for i, o := range s.Occupancies() {
+		v.Channels = append(v.Channels, observe.Channel{Edge: l.Edges[i].Source + " → " + l.Edges[i].Target, Used: int64(o.Used), Capacity: int64(o.Capacity)})
+	}
+	return v
+}
+
+// files writes the firing log and the metrics.
+func (r *runner) files(log flow.Log, v observe.Snapshot) error {
+	var errs []error
+	if r.log != "" {
+		errs = append(errs, durable.WriteFile(r.log, func(w io.Writer) error {
+			_, err := io.WriteString(w, log.String())
+			return err
+		}))
+	}
+	if r.scrape != "" {
+		set := observe.New()
+		set.Update(v)
+		errs = append(errs, durable.WriteFile(r.scrape, set.WriteText))
+	}
+	return errors.Join(errs...)
+}
+
+// realtime runs blocks when they are due. Files are read before and written
+// afterwards: the thread that runs touches memory alone.
+func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) error {
+	l := p.s.Linked()
+	blocks, longest := (p.frames+int64(l.BlockFrames)-1)/int64(l.BlockFrames), float64(p.frames)
+	var feeds []feeder[F]
+	for _, in := range p.ins {
+		t, err := p.s.Input(in.node.Name)
+		if err != nil {
+			return err
+		}
+		f := feeder[F]{to: t}
+		for k := int64(0); !in.ended || k < blocks; k++ {
+			part := node.Tensor[F]{Data: make([]F, len(t.Data)), B: t.B, C: t.C, N: t.N}
+			n, err := feed(in, part)
+			if err != nil {
+				return err
+			}
+			if n == 0 && k >= blocks {
+				break // the file ended with the block before
+			}
+			f.from = append(f.from, part.Data...)
+			blocks = max(blocks, k+1)
+			longest = max(longest, (float64(k)+float64(n)/float64(t.N))*float64(l.BlockFrames))
+		}
+		feeds = append(feeds, f)
+	}
+	var takes []taker[F]
+	for _, o := range p.outs {
+		t, err := p.s.Probe(o.node.Name)
+		if err != nil {
+			return err
+		}
+		size := t.B * t.C * o.back
+		takes = append(takes, taker[F]{name: o.node.Name, rows: t.B * t.C, block: size, data: make([]F, int64(size)*blocks), counts: make([]int, blocks)})
+	}
+	step, at := p.s.Step(), 0
+	loop, err := rt.New(rt.Config{Frames: l.BlockFrames, Rate: int(rate), Blocks: max(blocks, 1)}, func() graph.Code {
+		for i := range feeds {
+			feeds[i].next(at)
+		}
+		code := step()
+		for i := range takes {
+			if t, err := p.s.Probe(takes[i].name); err == nil {
+				takes[i].next(at, t)
+			}
+		}
+		at++
+		return code
+	})
+	if err != nil {
+		return err
+	}
+	loop.Start()
+	stop := context.AfterFunc(ctx, loop.Stop)
+	defer stop()
+	r := loop.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	result.Realtime = &ranRealtime{Late: r.Late, Missed: r.Missed, Native: r.Native, FIFO: r.FIFO, Warnings: r.Warnings}
+	for i, o := range p.outs {
+		for k := range takes[i].counts {
+			if err := o.take(takes[i].kept(k)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.end(ctx, float64(blocks)*float64(l.BlockFrames)-longest)
+}
+
+// A feeder lays out an input's blocks that were read before.
+type feeder[F node.Float] struct {
+	to   node.Tensor[F]
+	from []F // [blocks][rows][frames]
+}
+
+func (f *feeder[F]) next(at int) {
+	n := f.to.B * f.to.C * f.to.N
+	if k := at * n; k+n <= len(f.from) {
+		copy(f.to.Data[:n], f.from[k:k+n])
+		return
+	}
+	clear(f.to.Data[:n])
+}
+
+// A taker keeps what a probe takes.
+type taker[F node.Float] struct {
+	name        string
+	rows, block int
+	data        []F // [blocks][rows][frames], frames as counted
+	counts      []int
+}
+
+func (t *taker[F]) next(at int, x node.Tensor[F]) {
+	if at < len(t.counts) {
+		n := t.rows * x.N
+		copy(t.data[at*t.block:at*t.block+n], x.Data[:n])
+		t.counts[at] = x.N
+	}
+}
+
+// kept returns a block that was kept.
+func (t *taker[F]) kept(k int) node.Tensor[F] {
+	return node.Tensor[F]{Data: t.data[k*t.block : (k+1)*t.block], B: 1, C: t.rows, N: t.counts[k]}
+}
