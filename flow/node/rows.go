@@ -1,25 +1,7 @@
 package node
 
-// What nodes do with rows of frames, beside package dsp.
-
-// Offset adds v to every frame.
-func Offset[F Float](y []F, v F) {
-	for i := range y {
-		y[i] += v
-	}
-}
-
-// DotBack adds the products of two rows to a sum, the last frame first, so that
-// sums over a stream do not depend on its cuts.
-func DotBack[F Float](sum float64, a, b []F) float64 {
-	b = b[:len(a)]
-	for i := len(a) - 1; i >= 0; i-- {
-		sum += float64(float64(a[i]) * float64(b[i]))
-	}
-	return sum
-}
-
-// SumBack adds a row to a sum, the last frame first.
+// SumBack adds a row to a sum, the last frame first, so that sums over a stream
+// do not depend on its cuts.
 func SumBack[F Float](sum float64, a []F) float64 {
 	for i := len(a) - 1; i >= 0; i-- {
 		sum += float64(a[i])
@@ -35,5 +17,18 @@ func AddFolded(to, from []float64) {
 	}
 	for i, v := range from {
 		to[i%len(to)] += v
+	}
+}
+
+// Bind makes the closure of a [Binder] of one that does the work without the
+// report: heat that stays is reported once.
+func Bind[F Float](r Reporter, c *Call[F], run func()) func() {
+	Report(r, c)
+	if !c.Param[len(c.Param)-1].Framed {
+		return run
+	}
+	return func() {
+		run()
+		Report(r, c)
 	}
 }

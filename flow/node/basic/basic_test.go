@@ -30,3 +30,9 @@ func TestNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) { nodetest.Check(t, basic.Types(), c) })
 	}
 }
+
+// TestFused checks gains side by side.
+func TestFused(t *testing.T) {
+	nodetest.Fused(t, basic.Types(), []graph.Shape{{B: 2, C: 2}},
+		nodetest.Node("Gain", "gain", .5), nodetest.Node("Gain", "gain", nodetest.Ramp(1, 2, 1, -1, 2)), nodetest.Node("Gain"))
+}

@@ -45,6 +45,12 @@ func newConstant[F node.Float](cfg node.Config) (node.Instance[F], error) {
 func (k *constant[F]) Reset() {}
 
 func (k *constant[F]) Forward(c *node.Call[F]) graph.Code {
+	k.run(c)
+	node.Report(k.Reporter, c)
+	return graph.Success
+}
+
+func (k *constant[F]) run(c *node.Call[F]) {
 	y, p := &c.Out[0], &c.Param[0]
 	for r := range y.B * y.C {
 		row, v := y.Row(r), p.Row(r, y.C)
@@ -56,6 +62,8 @@ func (k *constant[F]) Forward(c *node.Call[F]) graph.Code {
 			row[i] = v[0]
 		}
 	}
-	node.Report(k.Reporter, c)
-	return graph.Success
+}
+
+func (k *constant[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(k.Reporter, c, func() { k.run(c) })
 }

@@ -6,9 +6,10 @@ import (
 	"atenia/internal/dsp"
 )
 
+// A gain multiplies by a parameter.
 type gain[F node.Float] struct {
 	node.Reporter
-	sums []dsp.Lanes // [rows]: gradients of a constant gain
+	sums []dsp.Lanes // gradient of a constant gain, by row
 }
 
 func newGain[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -39,38 +40,68 @@ func scaleRows[F node.Float](y, x *node.Tensor[F], p *node.Param[F]) {
 	}
 }
 
-// Bind takes the shortest way for one row of a constant gain.
-func (g *gain[F]) Bind(c *node.Call[F]) func() {
-	y, x, p := &c.Out[0], &c.In[0], &c.Param[0]
-	run := func() { scaleRows(y, x, p) }
-	if x.B*x.C == 1 && !p.Framed {
-		run = dsp.BindScale(y.Row(0), x.Row(0), &p.Row(0, 1)[0])
-	}
-	return bound(g.Reporter, c, run)
+// A run is frames in a row that one number multiplies, read in every call: the
+// host may change it between calls.
+type run[F node.Float] struct {
+	y, x []F
+	gain *F
 }
 
-// bound is the closure of a call: heat that stays is reported once.
-func bound[F node.Float](r node.Reporter, c *node.Call[F], run func()) func() {
-	node.Report(r, c)
-	if !c.Param[len(c.Param)-1].Framed {
-		return run
+// runs are those of a call, nil when the gain has a value for every frame.
+func runs[F node.Float](c *node.Call[F]) (list []run[F]) {
+	x, y, p := &c.In[0], &c.Out[0], &c.Param[0]
+	if p.Framed {
+		return nil
 	}
-	return func() {
-		run()
-		node.Report(r, c)
+	if n := x.B * x.C * x.N; p.B*p.C == 1 {
+		return []run[F]{{y.Data[:n], x.Data[:n], &p.Data[0]}}
 	}
+	for r := range x.B * x.C {
+		list = append(list, run[F]{y.Row(r), x.Row(r), &p.Row(r, x.C)[0]})
+	}
+	return list
+}
+
+func (g *gain[F]) Bind(c *node.Call[F]) func() {
+	list := runs(c)
+	switch len(list) {
+	case 0:
+		return node.Bind(g.Reporter, c, func() { scaleRows(&c.Out[0], &c.In[0], &c.Param[0]) })
+	case 1:
+		return node.Bind(g.Reporter, c, dsp.BindScale(list[0].y, list[0].x, list[0].gain))
+	}
+	return node.Bind(g.Reporter, c, func() { scaleAll(list) })
+}
+
+func scaleAll[F node.Float](list []run[F]) {
+	for i := range list {
+		dsp.Scale(list[i].y, list[i].x, *list[i].gain)
+	}
+}
+
+// Fuse makes one list of all runs.
+func (g *gain[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func(), bool) {
+	var list []run[F]
+	for i, c := range calls {
+		part := runs(c)
+		if part == nil || c.Param[1].Framed {
+			return nil, false
+		}
+		if i > 0 {
+			o, ok := others[i-1].(*gain[F])
+			if !ok {
+				return nil, false
+			}
+			node.Report(o.Reporter, c)
+		}
+		list = append(list, part...)
+	}
+	node.Report(g.Reporter, calls[0])
+	return func() { scaleAll(list) }, true
 }
 
 func (g *gain[F]) Needs() node.Needs { return node.NeedX }
 func (g *gain[F]) ResetAdjoint()     {}
-
-// FinishAdjoint hands out the gradients of a constant gain.
-func (g *gain[F]) FinishAdjoint(p []node.Grad[F]) {
-	for r := range p[0].Sum {
-		p[0].Sum[r] += g.sums[r].Sum()
-	}
-	clear(g.sums)
-}
 
 // Backward: the input's gradient is gain times the output's, the gain's is the
 // input times the output's.
@@ -89,4 +120,13 @@ func (g *gain[F]) Backward(b *node.Back[F]) graph.Code {
 	}
 	node.Report(g.Reporter, &b.Call)
 	return graph.Success
+}
+
+func (g *gain[F]) FinishAdjoint(p []node.Grad[F]) {
+	for r := range g.sums {
+		if p[0].Sum != nil {
+			p[0].Sum[r] += g.sums[r].Sum()
+		}
+	}
+	clear(g.sums)
 }

@@ -23,14 +23,14 @@ func refineMatrix(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 type linear[F node.Float] struct {
 	node.Reporter
 	out, in        int
-	dMatrix, dBias []float64 // [batches, out, in], [batches, out]
+	dMatrix, dBias []dsp.Lanes // [batches, out, in], [batches, out]
 }
 
 func newMatrix[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	l := &linear[F]{Reporter: node.NewReporter(cfg, 0), out: cfg.Node.OutShape[0].C, in: cfg.Node.InShape[0].C}
 	if cfg.Training {
 		batches := cfg.Node.InShape[0].B
-		l.dMatrix, l.dBias = make([]float64, batches*l.out*l.in), make([]float64, batches*l.out)
+		l.dMatrix, l.dBias = make([]dsp.Lanes, batches*l.out*l.in), make([]dsp.Lanes, batches*l.out)
 	}
 	return l, nil
 }
@@ -40,6 +40,12 @@ func (l *linear[F]) Needs() node.Needs { return node.NeedX }
 func (l *linear[F]) ResetAdjoint()     {}
 
 func (l *linear[F]) Forward(c *node.Call[F]) graph.Code {
+	l.run(c)
+	node.Report(l.Reporter, c)
+	return graph.Success
+}
+
+func (l *linear[F]) run(c *node.Call[F]) {
 	x, y, m, bias := &c.In[0], &c.Out[0], c.Param[0].Data, &c.Param[1]
 	for r := range y.B * y.C {
 		b, o := r/y.C, r%y.C
@@ -49,13 +55,14 @@ func (l *linear[F]) Forward(c *node.Call[F]) graph.Code {
 			dsp.AddScaled(row, x.Row(b*l.in+i), m[o*l.in+i])
 		}
 		v := bias.At(o, bias.C)
-		if bias.C == 1 {
-			v = bias.Data[0]
+		for k := range row {
+			row[k] += v
 		}
-		node.Offset(row, v)
 	}
-	node.Report(l.Reporter, c)
-	return graph.Success
+}
+
+func (l *linear[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(l.Reporter, c, func() { l.run(c) })
 }
 
 // Backward multiplies by the transposed matrix.
@@ -74,14 +81,13 @@ func (l *linear[F]) Backward(b *node.Back[F]) graph.Code {
 	if b.DParam[0].Sum != nil {
 		for r := range d.B * l.out {
 			for i := range l.in {
-				sum := &l.dMatrix[r*l.in+i]
-				*sum = node.DotBack(*sum, d.Row(r), x.Row(r/l.out*l.in+i))
+				dsp.AddDot(&l.dMatrix[r*l.in+i], d.Row(r), x.Row(r/l.out*l.in+i), b.Frame0)
 			}
 		}
 	}
 	if b.DParam[1].Sum != nil {
 		for r := range d.B * l.out {
-			l.dBias[r] = node.SumBack(l.dBias[r], d.Row(r))
+			dsp.AddSum(&l.dBias[r], d.Row(r), b.Frame0)
 		}
 	}
 	node.Report(l.Reporter, &b.Call)
@@ -89,8 +95,17 @@ func (l *linear[F]) Backward(b *node.Back[F]) graph.Code {
 }
 
 func (l *linear[F]) FinishAdjoint(p []node.Grad[F]) {
-	node.AddFolded(p[0].Sum, l.dMatrix)
-	node.AddFolded(p[1].Sum, l.dBias)
-	clear(l.dMatrix)
-	clear(l.dBias)
+	fold(p[0].Sum, l.dMatrix)
+	fold(p[1].Sum, l.dBias)
+}
+
+// fold adds lanes, a whole number of repetitions of to's shape, to to, or all of
+// them when to is one number, and clears them. Nil is not wanted.
+func fold(to []float64, lanes []dsp.Lanes) {
+	for i := range lanes {
+		if len(to) > 0 {
+			to[i%len(to)] += lanes[i].Sum()
+		}
+	}
+	clear(lanes)
 }

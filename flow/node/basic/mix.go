@@ -58,7 +58,7 @@ func (m *mix[F]) Forward(c *node.Call[F]) graph.Code {
 
 // Bind needs no more than that.
 func (m *mix[F]) Bind(c *node.Call[F]) func() {
-	return bound(m.Reporter, c, func() { m.run(c) })
+	return node.Bind(m.Reporter, c, func() { m.run(c) })
 }
 
 // run adds the inputs in their order.

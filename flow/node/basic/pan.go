@@ -37,6 +37,12 @@ func sides[F node.Float](v F) (left, right F) {
 }
 
 func (p *pan[F]) Forward(c *node.Call[F]) graph.Code {
+	p.run(c)
+	node.Report(p.Reporter, c)
+	return graph.Success
+}
+
+func (p *pan[F]) run(c *node.Call[F]) {
 	x, y, v := &c.In[0], &c.Out[0], &c.Param[0]
 	for b := range x.B {
 		row, left, right, at := x.Row(b), y.Row(2*b), y.Row(2*b+1), v.Row(b, 1)
@@ -51,8 +57,10 @@ func (p *pan[F]) Forward(c *node.Call[F]) graph.Code {
 			left[i], right[i] = l*s, r*s
 		}
 	}
-	node.Report(p.Reporter, c)
-	return graph.Success
+}
+
+func (p *pan[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(p.Reporter, c, func() { p.run(c) })
 }
 
 func (p *pan[F]) Backward(b *node.Back[F]) graph.Code {

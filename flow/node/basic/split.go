@@ -77,9 +77,17 @@ func (s *split[F]) ResetAdjoint()                  {}
 func (s *split[F]) FinishAdjoint(p []node.Grad[F]) {}
 
 func (s *split[F]) Forward(c *node.Call[F]) graph.Code {
-	scatter(c.Out, &c.In[0])
+	s.run(c)
 	node.Report(s.Reporter, c)
 	return graph.Success
+}
+
+func (s *split[F]) run(c *node.Call[F]) {
+	scatter(c.Out, &c.In[0])
+}
+
+func (s *split[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(s.Reporter, c, func() { s.run(c) })
 }
 
 func (s *split[F]) Backward(b *node.Back[F]) graph.Code {
@@ -102,9 +110,17 @@ func (m *merge[F]) ResetAdjoint()                  {}
 func (m *merge[F]) FinishAdjoint(p []node.Grad[F]) {}
 
 func (m *merge[F]) Forward(c *node.Call[F]) graph.Code {
-	gather(&c.Out[0], c.In)
+	m.run(c)
 	node.Report(m.Reporter, c)
 	return graph.Success
+}
+
+func (m *merge[F]) run(c *node.Call[F]) {
+	gather(&c.Out[0], c.In)
+}
+
+func (m *merge[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(m.Reporter, c, func() { m.run(c) })
 }
 
 func (m *merge[F]) Backward(b *node.Back[F]) graph.Code {

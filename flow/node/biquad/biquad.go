@@ -33,11 +33,11 @@ type filter[F node.Float] struct {
 	channels   int
 	params     int // before thermo.heat
 
-	bank  *dsp.Bank[F]
-	first int          // this node's first row in the bank
-	own   *dsp.Bank[F] // a bank of this node alone
-	tuned [][5]F       // parameters for which rows were designed
-	ready bool
+	own    *dsp.Bank[F] // the first of places: a bank of this node alone
+	places []place[F]
+	home   int    // the place where the state is
+	tuned  [][5]F // parameters for which rows were designed
+	ready  bool
 
 	// For frames with coefficients of their own.
 	coef   dsp.Framed[F] // of one row, of a call
@@ -49,6 +49,13 @@ type filter[F node.Float] struct {
 	t     []F          // gradients of the state in one row of a call
 }
 
+// A place is rows of a bank, which other nodes may share, from row first on.
+type place[F node.Float] struct {
+	bank  *dsp.Bank[F]
+	first int
+	away  *bool // some state of the bank is elsewhere
+}
+
 func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	rows := cfg.Node.Rows.B * cfg.Node.Rows.C
 	f := &filter[F]{
@@ -56,7 +63,7 @@ func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 		channels: cfg.Node.Rows.C, params: len(cfg.Node.Spec.Params) - 1,
 		own: dsp.NewBank[F](rows), tuned: make([][5]F, rows),
 	}
-	f.bank = f.own
+	f.places = []place[F]{{bank: f.own, away: new(bool)}}
 	n := cfg.MaxTokens
 	scratch := make([]F, 5*n)
 	f.coef = dsp.Framed[F]{B0: scratch[:n], C1: scratch[n : 2*n], C2: scratch[2*n : 3*n], A1: scratch[3*n : 4*n], A2: scratch[4*n:]}
@@ -89,8 +96,9 @@ func (f *filter[F]) tune(p []node.Param[F]) {
 		}
 		f.tuned[r] = v
 		c := f.coefficients(v)
-		f.own.Set(r, c)
-		f.bank.Set(f.first+r, c)
+		for _, p := range f.places {
+			p.bank.Set(p.first+r, c)
+		}
 	}
 	f.ready = true
 }
@@ -104,33 +112,31 @@ func (f *filter[F]) coefficients(v [5]F) dsp.Coefficients {
 }
 
 func (f *filter[F]) Forward(c *node.Call[F]) graph.Code {
-	if f.framed(c.Param) {
-		f.forwardFramed(c)
-	} else {
-		f.tune(c.Param)
-		f.fetch()
-		f.own.Forward(c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens)
-		f.put()
-	}
+	f.run(c)
 	node.Report(f.Reporter, c)
 	return graph.Success
 }
 
-// fetch and put take the states out of a bank shared with others and back.
-func (f *filter[F]) fetch() {
-	if f.bank != f.own {
-		for r := range f.tuned {
-			f.own.SetState(r, f.bank.State(f.first+r))
-		}
+func (f *filter[F]) run(c *node.Call[F]) {
+	f.settle(0)
+	if f.framed(c.Param) {
+		f.forwardFramed(c)
+		return
 	}
+	f.tune(c.Param)
+	f.own.Forward(c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens)
 }
 
-func (f *filter[F]) put() {
-	if f.bank != f.own {
-		for r := range f.tuned {
-			f.bank.SetState(f.first+r, f.own.State(r))
-		}
+// settle moves the state to a place.
+func (f *filter[F]) settle(to int) {
+	if f.home == to {
+		return
 	}
+	a, b := &f.places[f.home], &f.places[to]
+	for r := range f.tuned {
+		b.bank.SetState(b.first+r, a.bank.State(a.first+r))
+	}
+	f.home, *a.away = to, true
 }
 
 // designFrames fills in the coefficients of every frame of row r.
@@ -157,25 +163,23 @@ func (f *filter[F]) values(p []node.Param[F], r, i int) (v [5]F) {
 func (f *filter[F]) forwardFramed(c *node.Call[F]) {
 	for r := range f.tuned {
 		f.designFrames(c.Param, r, c.Tokens)
-		s := f.bank.State(f.first + r)
+		s := f.own.State(r)
 		f.coef.Forward(c.Out[0].Row(r), c.In[0].Row(r), &s)
-		f.bank.SetState(f.first+r, s)
+		f.own.SetState(r, s)
 	}
 }
 
 func (f *filter[F]) Reset() {
-	for r := range f.tuned {
-		f.bank.SetState(f.first+r, [2]F{})
-	}
-	f.fetch()
+	f.settle(0)
+	f.own.Reset()
 }
 
 func (f *filter[F]) StateBytes() int { return node.FloatBytes[F](2 * len(f.tuned)) }
 
 func (f *filter[F]) Save(dst []byte) int {
-	n := 0
+	n, p := 0, &f.places[f.home]
 	for r := range f.tuned {
-		s := f.bank.State(f.first + r)
+		s := p.bank.State(p.first + r)
 		n += node.PutFloats(dst[n:], s[:])
 	}
 	return n
@@ -185,10 +189,11 @@ func (f *filter[F]) Load(src []byte) graph.Code {
 	if len(src) != f.StateBytes() {
 		return graph.State
 	}
+	f.settle(0)
 	for r := range f.tuned {
 		var s [2]F
 		src = src[node.GetFloats(s[:], src):]
-		f.bank.SetState(f.first+r, s)
+		f.own.SetState(r, s)
 	}
 	return graph.Success
 }

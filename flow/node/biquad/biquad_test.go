@@ -65,3 +65,14 @@ func TestFilterValues(t *testing.T) {
 		near("dB at 10 kHz", gain(10000), -42.738, 1e-3)
 	})
 }
+
+// TestFused checks filters of all kinds side by side.
+func TestFused(t *testing.T) {
+	var nodes []graph.Node
+	for i := range 19 {
+		nodes = append(nodes, nodetest.Node("Biquad", "kind", "peaking", "f0", 100*float64(i+1), "gain_db", float64(i-9)))
+	}
+	nodes = append(nodes, nodetest.Node("Biquad", "kind", "coefficients", "b0", .5, "a1", -.5))
+	nodetest.Fused(t, biquad.Types(), []graph.Shape{{B: 1, C: 1}}, nodes...)
+	nodetest.Fused(t, biquad.Types(), rows, nodes...)
+}

@@ -1,58 +1,51 @@
 package biquad
 
 import (
+	"slices"
+
 	"atenia/flow/node"
 	"atenia/internal/dsp"
 )
 
-// Bind gives the bank the rows' places once.
+// Bind returns the call without the report, when that stays the same.
 func (f *filter[F]) Bind(c *node.Call[F]) func() {
-	node.Report(f.Reporter, c)
-	if f.bank != f.own || f.framed(c.Param) {
-		return func() { f.Forward(c) }
-	}
-	for r := range f.tuned {
-		f.own.Bind(r, c.Out[0].Row(r), c.In[0].Row(r))
+	if f.framed(c.Param) {
+		return node.Bind(f.Reporter, c, func() { f.run(c) })
 	}
 	f.tune(c.Param)
 	var w watch[F]
 	w.add(c.Param[:f.params])
-	n, heat := c.Tokens, c.Param[f.params].Framed
-	return func() {
+	y, x, stride, n := c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens
+	return node.Bind(f.Reporter, c, func() {
 		if w.changed() {
 			f.tune(c.Param)
 		}
-		f.own.Run(n)
-		if heat {
-			node.Report(f.Reporter, c)
-		}
-	}
+		f.settle(0)
+		f.own.Forward(y, x, stride, n)
+	})
 }
 
-// Fuse moves the rows of several filters into one bank, where they stay.
+// Fuse gives the rows of several filters a place in one bank, side by side. A
+// state moves there when the closure runs and away when a single call does.
 func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func(), bool) {
-	all, rows, heat := []*filter[F]{f}, len(f.tuned), false
-	for _, o := range others {
-		g, ok := o.(*filter[F])
-		if !ok {
-			return nil, false
-		}
-		all, rows = append(all, g), rows+len(g.tuned)
+	all, ok := f.cohort(others, calls)
+	if !ok {
+		return nil, false
 	}
-	for i, g := range all {
-		if g.bank != g.own || g.framed(calls[i].Param) || calls[i].Tokens != calls[0].Tokens {
-			return nil, false
-		}
-		heat = heat || calls[i].Param[g.params].Framed
+	rows := 0
+	for _, g := range all {
+		rows += len(g.tuned)
 	}
-	bank, first := dsp.NewBank[F](rows), 0
+	bank, first, away := dsp.NewBank[F](rows), 0, true
+	places, heat := make([]int, len(all)), false
 	var w watch[F]
 	for i, g := range all {
-		g.bank, g.first, g.ready = bank, first, false
-		g.put()
+		places[i] = len(g.places)
+		g.places, g.ready = append(g.places, place[F]{bank, first, &away}), false
 		g.tune(calls[i].Param)
 		w.add(calls[i].Param[:g.params])
 		node.Report(g.Reporter, calls[i])
+		heat = heat || calls[i].Param[g.params].Framed
 		for r := range g.tuned {
 			bank.Bind(first+r, calls[i].Out[0].Row(r), calls[i].In[0].Row(r))
 		}
@@ -65,6 +58,12 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 				g.tune(calls[i].Param)
 			}
 		}
+		if away {
+			for i, g := range all {
+				g.settle(places[i])
+			}
+			away = false
+		}
 		bank.Run(n)
 		if heat {
 			for i, g := range all {
@@ -72,6 +71,24 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 			}
 		}
 	}, true
+}
+
+// cohort returns the filters of a fusion, if they go together.
+func (f *filter[F]) cohort(others []node.Instance[F], calls []*node.Call[F]) ([]*filter[F], bool) {
+	all := []*filter[F]{f}
+	for _, o := range others {
+		g, ok := o.(*filter[F])
+		if !ok || slices.Contains(all, g) {
+			return nil, false
+		}
+		all = append(all, g)
+	}
+	for i, g := range all {
+		if g.framed(calls[i].Param) || calls[i].Tokens != calls[0].Tokens {
+			return nil, false
+		}
+	}
+	return all, true
 }
 
 // A watch looks whether the host has changed constant parameters: that takes

@@ -81,6 +81,12 @@ func (d *delayer[F]) taps(delay F) taps[F] {
 }
 
 func (d *delayer[F]) Forward(c *node.Call[F]) graph.Code {
+	d.run(c)
+	node.Report(d.Reporter, c)
+	return graph.Success
+}
+
+func (d *delayer[F]) run(c *node.Call[F]) {
 	p := &c.Param[0]
 	for r := range d.lines {
 		l, x, y, v := d.lines[r], c.In[0].Row(r), c.Out[0].Row(r), p.Row(r, d.channels)
@@ -102,8 +108,10 @@ func (d *delayer[F]) Forward(c *node.Call[F]) graph.Code {
 		}
 	}
 	d.frame += int64(c.Tokens)
-	node.Report(d.Reporter, c)
-	return graph.Success
+}
+
+func (d *delayer[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(d.Reporter, c, func() { d.run(c) })
 }
 
 func (d *delayer[F]) Reset() {

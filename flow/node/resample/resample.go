@@ -130,13 +130,21 @@ func (f *resampler[F]) tune(p []node.Param[F]) {
 }
 
 func (f *resampler[F]) Forward(c *node.Call[F]) graph.Code {
+	f.run(c)
+	node.Report(f.Reporter, c)
+	return graph.Success
+}
+
+func (f *resampler[F]) run(c *node.Call[F]) {
 	f.tune(c.Param)
 	for r := range c.In[0].B * c.In[0].C {
 		x, row := f.filter(r)
 		x.Forward(row, c.Out[0].Row(r), c.In[0].Row(r))
 	}
-	node.Report(f.Reporter, c)
-	return graph.Success
+}
+
+func (f *resampler[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(f.Reporter, c, func() { f.run(c) })
 }
 
 func (f *resampler[F]) Reset() {

@@ -108,6 +108,12 @@ func advance(acc, by float64) float64 {
 }
 
 func (o *oscillator[F]) Forward(c *node.Call[F]) graph.Code {
+	o.run(c)
+	node.Report(o.Reporter, c)
+	return graph.Success
+}
+
+func (o *oscillator[F]) run(c *node.Call[F]) {
 	for r := range o.acc {
 		y := c.Out[0].Row(r)
 		made := y
@@ -129,8 +135,10 @@ func (o *oscillator[F]) Forward(c *node.Call[F]) graph.Code {
 			o.decimate.Forward(r, y, made)
 		}
 	}
-	node.Report(o.Reporter, c)
-	return graph.Success
+}
+
+func (o *oscillator[F]) Bind(c *node.Call[F]) func() {
+	return node.Bind(o.Reporter, c, func() { o.run(c) })
 }
 
 func (o *oscillator[F]) Reset() {
