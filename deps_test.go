@@ -140,6 +140,7 @@ examples/recall:     nested/recall
 examples/flow/*:     flow flow/*
 flow/audio:          internal/durable
 flow/draw:           flow/graph
+flow/segment:        flow flow/graph flow/node grad
 flow/fit:            flow flow/graph flow/node grad/optim
 flow/observe:        flow tier/lane tier/trace
 internal/gen/*:      tensor plan

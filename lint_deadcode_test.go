@@ -44,7 +44,7 @@ var publicAPI = map[string]bool{
 	"internal/dsp":      true, // nodes of streams are to call it
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
-	"flow/audio": true, "flow/draw": true, "flow/fit": true, "flow/observe": true,
+	"flow/audio": true, "flow/draw": true, "flow/fit": true, "flow/observe": true, "flow/segment": true,
 
 	"flow/node/nodetest": true, "flow/node/biquad": true, "flow/node/rowwise": true,
 	"flow/node/filter": true, "flow/node/dynamics": true, "flow/node/source": true, "flow/node/spectrum": true, "flow/node/meter": true,

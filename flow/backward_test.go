@@ -282,3 +282,45 @@ func TestForwardAfterBackward(t *testing.T) {
 		same(t, name, run(true, r), want)
 	}
 }
+
+// TestReset checks that a session begins anew, with and without a record, and
+// after parameters were set.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	for _, r := range []flow.Recording{{}, {Every: 2}, {Every: flow.EverySqrt}} {
+		s := session[float64](t, sketch(t, longPlan), flow.Options{BlockFrames: 32, Training: true}, nil)
+		rec, err := s.Record(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want [32]byte
+		for i := range 4 {
+			if i == 2 {
+				rec.Stop()
+			}
+			out, err := s.Run(longInputs[float64](320), 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := digest(out, nil)
+			if i == 0 {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%+v: run %d differs", r, i)
+			}
+			if i < 2 {
+				trip := trip[float64]{s, rec, out}
+				trip.back(t, trip.weights())
+			}
+			s.Reset()
+			if m := s.Metrics(); m.Joules != [2]float64{} || s.Blocks() != 0 {
+				t.Errorf("after Reset: %v, block %d", m.Joules, s.Blocks())
+			}
+			if err := s.Set("g", "gain", []float64{5}); err != nil {
+				t.Fatal(err)
+			}
+			s.Reset()
+		}
+	}
+}

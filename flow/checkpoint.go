@@ -143,7 +143,8 @@ func (p *snapshot[F]) bytes() (n int64) {
 type checkpoints[F node.Float] struct {
 	s      *Session[F]
 	every  int64
-	sparse bool // every doubles as the stream gets longer
+	first  int64 // every at the start
+	sparse bool  // every doubles as the stream gets longer
 	points []*snapshot[F]
 	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
 	blocks [][][]F
@@ -152,7 +153,8 @@ type checkpoints[F node.Float] struct {
 }
 
 func newCheckpoints[F node.Float](s *Session[F], every int) *checkpoints[F] {
-	return &checkpoints[F]{s: s, every: int64(max(every, 1)), sparse: every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
+	first := int64(max(every, 1))
+	return &checkpoints[F]{s: s, every: first, first: first, sparse: every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
 		blocks: make([][][]F, len(s.procs)), drain: -1}
 }
 
@@ -202,7 +204,7 @@ func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], repo
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {
-		j.Reset(func(int) int64 { return 0 })
+		j.Restart()
 		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
 	}()
 	s.meter, s.rec = NewMeter(meter.names), j

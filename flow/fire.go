@@ -8,7 +8,8 @@ import (
 // A recorder is told of every call of a node. While there is one, every process
 // goes the dynamic path. Tensors are overwritten by the node's next call.
 type recorder[F node.Float] interface {
-	Begin() // a block begins
+	Begin()   // a block begins
+	Restart() // the stream begins anew
 	// Before comes when inputs, parameters and the frames that modulate them,
 	// in the order of Mods, lie ready. The cursor of an edge is then Frame0
 	// times the frames a token.

@@ -120,10 +120,13 @@ func (j *Journal[F]) Reset(made func(v int) int64) {
 		log.made = made(v)
 		clear(log.fired)
 		log.fired = log.fired[:0]
-		log.data.reset()
-		log.state.reset()
+		log.data.Reset()
+		log.state.Reset()
 	}
 }
+
+// Restart forgets all firings, and how many there were.
+func (j *Journal[F]) Restart() { j.Reset(func(int) int64 { return 0 }) }
 
 // Bytes is what the journal holds.
 func (j *Journal[F]) Bytes() (n int64) {
@@ -178,4 +181,5 @@ func (s *Stack[T]) Push(n int) []T {
 // Used is the number of elements handed out.
 func (s *Stack[T]) Used() int { return s.used }
 
-func (s *Stack[T]) reset() { s.at, s.top, s.used = 0, 0, 0 }
+// Reset takes all back; the memory stays.
+func (s *Stack[T]) Reset() { s.at, s.top, s.used = 0, 0, 0 }

@@ -136,7 +136,7 @@ func (s *Sweep[F]) fire(v int, f *entry[F]) error {
 		n.adj.ResetAdjoint()
 	}
 	n.block = f.block
-	s.space.reset()
+	s.space.Reset()
 	switch n.role {
 	case roleProbe:
 		g := s.tensor(n.seed.B, n.seed.C, int(f.tokens))
