@@ -32,7 +32,7 @@ func (catalog) Describe(n *graph.Node) (*graph.Spec, error) {
 		if p == nil {
 			return absent, nil
 		}
-		if p.Value == nil || p.Value.Data[0] < 1 || p.Value.Data[0] != math.Trunc(p.Value.Data[0]) {
+		if p.Value == nil || p.Value.Data[0] < 1 || p.Value.Data[0] > 1<<16 || p.Value.Data[0] != math.Trunc(p.Value.Data[0]) {
 			return 0, &graph.Error{Code: graph.Malformed, Path: n.Path + ".params." + name, Text: "integer >= 1 wanted"}
 		}
 		return int(p.Value.Data[0]), nil
