@@ -104,10 +104,12 @@ flow:                flow/* flow/internal/* flow/node/shipped internal/dsp inter
 flow/control:
 flow/internal/strand: internal/fpenv
 flow/internal/*:     flow/graph flow/node
-flow/graph:          flow/internal/digraph
+flow/graph:          flow/internal/digraph flow/internal/jsontext flow/internal/lines
+flow/internal/jsontext:
+flow/internal/lines:
 flow/internal/digraph:
 flow/sdf:            flow/graph flow/internal/digraph
-flow/schedule:       flow/graph flow/internal/digraph flow/sdf
+flow/schedule:       flow/graph flow/internal/digraph flow/internal/lines flow/sdf
 flow/arena:          internal/invariant
 flow/mel:            internal/dsp/fft
 flow/rt:             flow flow/graph flow/node internal/fpenv flow/rt/internal/*

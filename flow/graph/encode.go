@@ -124,14 +124,8 @@ func (w *writer) number(x float64, integer bool, path string) {
 		if w.err == nil {
 			w.err = &Error{Code: Malformed, Path: path, Text: fmt.Sprintf("JSON has no number for %v", x)}
 		}
-	case integer:
-		w.raw(strconv.FormatFloat(x, 'f', -1, 64))
 	default:
-		s := strconv.FormatFloat(x, 'g', -1, 64)
-		if integral(s) {
-			s += ".0"
-		}
-		w.raw(s)
+		w.raw(shortest(x, integer))
 	}
 }
 
@@ -192,7 +186,7 @@ func (w *writer) node(n *Node) {
 		w.str("pdc", n.PDC)
 		w.integer("prefill_frames", n.PrefillFrames, 0)
 		w.str("executor", n.Executor)
-		if n.Params != nil {
+		if len(n.Params) > 0 {
 			w.key("params")
 			w.object(nil, func() {
 				for i := range n.Params {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"atenia/flow/internal/jsontext"
 )
 
 const (
@@ -45,7 +47,7 @@ const (
 // code [Malformed] with the path of the first fault; of bad JSON the path is $
 // and the text has the offset.
 func Parse(text []byte) (*Plan, error) {
-	top, warn, err := scan(text)
+	top, warn, err := jsontext.Scan(text)
 	if err != nil {
 		return nil, &Error{Code: Malformed, Path: "$", Text: err.Error()}
 	}
@@ -54,7 +56,7 @@ func Parse(text []byte) (*Plan, error) {
 		return nil, r.err
 	}
 	g := top
-	if in := top.get("graph"); in != nil {
+	if in := top.Get("graph"); in != nil {
 		r.p.Root, r.p.Outer = "$.graph", r.extra(top, []string{"graph"})
 		g = in
 	}
@@ -86,27 +88,27 @@ func (r *reader) warn(format string, args ...any) {
 	r.p.Warnings = append(r.p.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (r *reader) object(v *value, path string) {
-	if v.kind != isObject {
+func (r *reader) object(v *jsontext.Value, path string) {
+	if v.Kind != jsontext.Object {
 		r.bad(path, "an object is wanted")
 	}
 }
 
 // field returns the member, unless an old plan cannot have it.
-func (r *reader) field(o *value, key string) *value {
+func (r *reader) field(o *jsontext.Value, key string) *jsontext.Value {
 	if r.old && slices.Contains(extended, key) {
 		return nil
 	}
-	return o.get(key)
+	return o.Get(key)
 }
 
-func (r *reader) integer(o *value, key, path string, lo, hi, absent int) int {
+func (r *reader) integer(o *jsontext.Value, key, path string, lo, hi, absent int) int {
 	v := r.field(o, key)
 	if v == nil {
 		return absent
 	}
-	if v.kind == isNumber && integral(v.text) {
-		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil && int64(lo) <= n && n <= int64(hi) {
+	if v.Kind == jsontext.Number && integral(v.Text) {
+		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil && int64(lo) <= n && n <= int64(hi) {
 			return int(n)
 		}
 	}
@@ -117,30 +119,30 @@ func (r *reader) integer(o *value, key, path string, lo, hi, absent int) int {
 func integral(number string) bool { return !strings.ContainsAny(number, ".eE") }
 
 // number returns the value as a finite float64.
-func number(v *value) (float64, bool) {
-	if v.kind != isNumber {
+func number(v *jsontext.Value) (float64, bool) {
+	if v.Kind != jsontext.Number {
 		return 0, false
 	}
-	x, err := strconv.ParseFloat(v.text, 64)
+	x, err := strconv.ParseFloat(v.Text, 64)
 	return x, err == nil && !math.IsInf(x, 0)
 }
 
 // str returns a string that is not empty, one of among unless that is nil.
-func (r *reader) str(o *value, key, path string, among []string) string {
-	v := o.get(key)
+func (r *reader) str(o *jsontext.Value, key, path string, among []string) string {
+	v := o.Get(key)
 	switch {
-	case v == nil || v.kind != isString || v.text == "":
-		if r.bad(path+"."+key, "a string that is not empty is wanted"); v == nil || v.kind != isString {
+	case v == nil || v.Kind != jsontext.String || v.Text == "":
+		if r.bad(path+"."+key, "a string that is not empty is wanted"); v == nil || v.Kind != jsontext.String {
 			return ""
 		}
-	case among != nil && !slices.Contains(among, v.text):
-		r.bad(path+"."+key, "%q is none of %s", v.text, strings.Join(among, ", "))
+	case among != nil && !slices.Contains(among, v.Text):
+		r.bad(path+"."+key, "%q is none of %s", v.Text, strings.Join(among, ", "))
 	}
-	return v.text
+	return v.Text
 }
 
 // choice is str for a field that may be absent.
-func (r *reader) choice(o *value, key, path, absent string, among []string) string {
+func (r *reader) choice(o *jsontext.Value, key, path, absent string, among []string) string {
 	if r.field(o, key) == nil {
 		return absent
 	}
@@ -148,16 +150,16 @@ func (r *reader) choice(o *value, key, path, absent string, among []string) stri
 }
 
 // list returns the elements of an array that must be there.
-func (r *reader) list(o *value, key, path string) []value {
-	v := o.get(key)
-	if v == nil || v.kind != isArray {
+func (r *reader) list(o *jsontext.Value, key, path string) []jsontext.Value {
+	v := o.Get(key)
+	if v == nil || v.Kind != jsontext.Array {
 		r.bad(path+"."+key, "an array is wanted")
 		return nil
 	}
-	return v.items
+	return v.Items
 }
 
-func (r *reader) listOrNone(o *value, key, path string) []value {
+func (r *reader) listOrNone(o *jsontext.Value, key, path string) []jsontext.Value {
 	if r.field(o, key) == nil {
 		return nil
 	}
@@ -165,11 +167,11 @@ func (r *reader) listOrNone(o *value, key, path string) []value {
 }
 
 // extra returns the members that are not among known, as written.
-func (r *reader) extra(o *value, known []string) []Extra {
+func (r *reader) extra(o *jsontext.Value, known []string) []Extra {
 	var out []Extra
-	for i := range o.items {
-		if v := &o.items[i]; !slices.Contains(known, v.key) {
-			out = append(out, Extra{v.key, slices.Clone(r.in[v.off:v.end])})
+	for i := range o.Items {
+		if v := &o.Items[i]; !slices.Contains(known, v.Key) {
+			out = append(out, Extra{v.Key, slices.Clone(r.in[v.Off:v.End])})
 		}
 	}
 	return out
@@ -185,7 +187,7 @@ func member(path, key string) string {
 	return path + "." + key
 }
 
-func (r *reader) graph(g *value) {
+func (r *reader) graph(g *jsontext.Value) {
 	p, at := r.p, r.p.Root
 	p.Version = r.integer(g, "descriptor_version", at, 1, maxInteger, 0)
 	nodes, edges := r.list(g, "nodes", at), r.list(g, "edges", at)
@@ -193,7 +195,7 @@ func (r *reader) graph(g *value) {
 		return
 	}
 	switch ext := slices.ContainsFunc(nodes, hasExtended) || slices.ContainsFunc(edges, hasExtended) ||
-		slices.ContainsFunc(graphOnly, func(k string) bool { return g.get(k) != nil }); {
+		slices.ContainsFunc(graphOnly, func(k string) bool { return g.Get(k) != nil }); {
 	case p.Version == 0 && ext:
 		r.warn("%s: descriptor_version is absent; extended fields say that it is 2", at)
 	case p.Version == 1 && ext:
@@ -202,7 +204,7 @@ func (r *reader) graph(g *value) {
 		r.warn("%s: descriptor_version %d is newer than 2, which is what this program knows", at, p.Version)
 	}
 	r.old, p.Extra = p.Version == 1, r.extra(g, graphKeys)
-	if v := g.get(heatBudget); v != nil {
+	if v := g.Get(heatBudget); v != nil {
 		var ok bool
 		if p.HeatBudget, ok = number(v); !ok || p.HeatBudget < 0 {
 			r.bad(at+"."+heatBudget, "a number of joules per second from 0 on is wanted")
@@ -225,19 +227,19 @@ func (r *reader) graph(g *value) {
 	}
 }
 
-func hasExtended(o value) bool {
-	return o.kind == isObject && slices.ContainsFunc(o.items, func(m value) bool { return slices.Contains(extended, m.key) })
+func hasExtended(o jsontext.Value) bool {
+	return o.Kind == jsontext.Object && slices.ContainsFunc(o.Items, func(m jsontext.Value) bool { return slices.Contains(extended, m.Key) })
 }
 
 // aliased gives a node's field its name where an older name is written.
-func (r *reader) aliased(o *value, name, alias, path string) {
-	if v := o.get(alias); v != nil && o.get(name) == nil {
-		v.key = name
+func (r *reader) aliased(o *jsontext.Value, name, alias, path string) {
+	if v := o.Get(alias); v != nil && o.Get(name) == nil {
+		v.Key = name
 		r.warn("%s: %s is read as %s", path, alias, name)
 	}
 }
 
-func (r *reader) node(o *value, path string) {
+func (r *reader) node(o *jsontext.Value, path string) {
 	if r.object(o, path); r.err != nil {
 		return
 	}
@@ -252,20 +254,18 @@ func (r *reader) node(o *value, path string) {
 	n.DeclaredDelay = r.integer(o, "declared_delay", path, 0, maxInteger, 0)
 	n.PrefillFrames = r.integer(o, "prefill_frames", path, 0, maxInteger, 0)
 	if v := r.field(o, "supports_v2"); v != nil {
-		if n.SupportsV2 = v.flag; v.kind != isBool {
+		if n.SupportsV2 = v.Flag; v.Kind != jsontext.Bool {
 			r.bad(path+".supports_v2", "true or false is wanted")
 		}
 	}
 	n.PDC = r.choice(o, "pdc", path, "", []string{"trim", "pad"})
 	n.Executor = r.choice(o, "executor", path, "", nil)
-	if v := o.get("params"); v != nil {
+	if v := o.Get("params"); v != nil {
 		r.object(v, path+".params")
-		if r.aliased(v, heatParam, heatParam+"_param", path+".params"); v.kind == isObject {
-			n.Params = make([]Param, 0, len(v.items))
-		}
-		for i := range v.items {
+		r.aliased(v, heatParam, heatParam+"_param", path+".params")
+		for i := range v.Items {
 			if r.err == nil {
-				n.Params = append(n.Params, r.param(&v.items[i], member(path+".params", v.items[i].key)))
+				n.Params = append(n.Params, r.param(&v.Items[i], member(path+".params", v.Items[i].Key)))
 			}
 		}
 	}
@@ -274,26 +274,26 @@ func (r *reader) node(o *value, path string) {
 }
 
 // param reads a number, a tensor, or a string or bool, which is a setting.
-func (r *reader) param(v *value, path string) Param {
-	p := Param{Name: v.key}
-	switch v.kind {
-	case isString:
-		p.Text = &v.text
-	case isBool:
-		p.Flag = &v.flag
-	case isObject:
+func (r *reader) param(v *jsontext.Value, path string) Param {
+	p := Param{Name: v.Key}
+	switch v.Kind {
+	case jsontext.String:
+		p.Text = &v.Text
+	case jsontext.Bool:
+		p.Flag = &v.Flag
+	case jsontext.Object:
 		p.Value, p.Extra = r.tensor(v, path), r.extra(v, tensorKeys)
 	default:
 		x, ok := number(v)
 		if !ok {
 			r.bad(path, "a finite number, a tensor, a string, true or false is wanted")
 		}
-		p.Value, p.Integer = &Tensor{1, 1, 1, []float64{x}}, integral(v.text)
+		p.Value, p.Integer = &Tensor{1, 1, 1, []float64{x}}, integral(v.Text)
 	}
 	return p
 }
 
-func (r *reader) tensor(v *value, path string) *Tensor {
+func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
 	shape := r.list(v, "shape", path)
 	if r.err != nil {
 		return nil
@@ -301,8 +301,8 @@ func (r *reader) tensor(v *value, path string) *Tensor {
 	var d [3]int
 	size := 1
 	for i := range shape {
-		n, err := strconv.ParseInt(shape[i].text, 10, 32)
-		if len(shape) != 3 || shape[i].kind != isNumber || err != nil || n < 1 {
+		n, err := strconv.ParseInt(shape[i].Text, 10, 32)
+		if len(shape) != 3 || shape[i].Kind != jsontext.Number || err != nil || n < 1 {
 			r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
 			return nil
 		}
@@ -327,7 +327,7 @@ func (r *reader) tensor(v *value, path string) *Tensor {
 	return t
 }
 
-func (r *reader) edge(o *value, path string) {
+func (r *reader) edge(o *jsontext.Value, path string) {
 	if r.object(o, path); r.err != nil {
 		return
 	}
@@ -336,15 +336,15 @@ func (r *reader) edge(o *value, path string) {
 	e.CapacityFrames = r.integer(o, "capacity_frames", path, 1, maxInteger, 0)
 	e.DelayKind = r.choice(o, "delay_kind", path, "", []string{"hold", "prefill"})
 	for i, v := range r.listOrNone(o, "synchrony_gates", path) {
-		n, err := strconv.ParseInt(v.text, 10, 64)
-		if v.kind != isNumber || !integral(v.text) || err != nil || n < 0 || n > maxInteger {
+		n, err := strconv.ParseInt(v.Text, 10, 64)
+		if v.Kind != jsontext.Number || !integral(v.Text) || err != nil || n < 0 || n > maxInteger {
 			r.bad(fmt.Sprintf("%s.synchrony_gates[%d]", path, i), "a gate's id is wanted, an integer in 0..%d", maxInteger)
 			return
 		}
 		e.Gates = append(e.Gates, int(n))
 	}
 	e.Mode = r.choice(o, "mode", path, "", []string{"add", "mul"})
-	if v := o.get("scale"); v != nil {
+	if v := o.Get("scale"); v != nil {
 		var ok bool
 		if e.Scale, ok = number(v); !ok {
 			r.bad(path+".scale", "a finite number is wanted")
@@ -355,14 +355,14 @@ func (r *reader) edge(o *value, path string) {
 	r.p.Edges = append(r.p.Edges, e)
 }
 
-func (r *reader) gates(g *value, at string) {
+func (r *reader) gates(g *jsontext.Value, at string) {
 	seen := map[int]bool{}
 	for i, o := range r.listOrNone(g, "gates", at) {
 		path := fmt.Sprintf("%s.gates[%d]", at, i)
 		if r.object(&o, path); r.err != nil {
 			return
 		}
-		if o.get("id") == nil {
+		if o.Get("id") == nil {
 			r.bad(path+".id", "a gate's id is wanted")
 		}
 		x := Gate{ID: r.integer(&o, "id", path, 0, maxInteger, 0)}
@@ -380,18 +380,18 @@ func (r *reader) gates(g *value, at string) {
 	}
 }
 
-func (r *reader) required(g *value, at string) {
+func (r *reader) required(g *jsontext.Value, at string) {
 	for i, f := range r.listOrNone(g, "required_features", at) {
-		if f.kind != isString || !slices.Contains(features, f.text) {
-			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "this program does not know the feature %q that the plan requires", f.text)
+		if f.Kind != jsontext.String || !slices.Contains(features, f.Text) {
+			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "this program does not know the feature %q that the plan requires", f.Text)
 			return
 		}
-		r.p.RequiredFeatures = append(r.p.RequiredFeatures, f.text)
+		r.p.RequiredFeatures = append(r.p.RequiredFeatures, f.Text)
 	}
 }
 
-func (r *reader) ipls(g *value, path string) {
-	o := g.get("ipls")
+func (r *reader) ipls(g *jsontext.Value, path string) {
+	o := g.Get("ipls")
 	if o == nil || r.err != nil {
 		return
 	}
@@ -416,15 +416,15 @@ func (r *reader) ipls(g *value, path string) {
 	}
 }
 
-func (r *reader) cohort(c *value, path string) Cohort {
+func (r *reader) cohort(c *jsontext.Value, path string) Cohort {
 	out := Cohort{Path: path, Extra: r.extra(c, cohortKeys), Type: r.str(c, "type", path, nil),
 		OversampleRatio: r.integer(c, "oversample_ratio", path, 1, maxRatio, 1)}
 	for k, m := range r.list(c, "nodes", path) {
-		if m.kind != isString {
+		if m.Kind != jsontext.String {
 			r.bad(fmt.Sprintf("%s.nodes[%d]", path, k), "a node's name is wanted")
 			break
 		}
-		out.Nodes = append(out.Nodes, m.text)
+		out.Nodes = append(out.Nodes, m.Text)
 	}
 	return out
 }

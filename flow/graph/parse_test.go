@@ -250,6 +250,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		throughText(t, p)
 		q, err := graph.Parse(out)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,9 @@ func TestScheduleCases(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue
+		}
+		if back, err := schedule.Parse(s.String()); err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%s: %v\n%s", c.Name, err, s)
 		}
 		if slices.ContainsFunc(l.Plan.Gates, func(g graph.Gate) bool { return g.Kind != graph.Barrier }) {
 			continue

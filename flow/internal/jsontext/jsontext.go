@@ -1,4 +1,4 @@
-package graph
+package jsontext
 
 import (
 	"fmt"
@@ -7,41 +7,39 @@ import (
 	"unicode/utf8"
 )
 
-// This file reads JSON into values that know where they stand. encoding/json
-// will not do: it takes bytes that are not UTF-8, forgets whether a number was
-// written as an integer, and knows no positions of values.
-
 // maxDepth is how deep a plan's text may be nested. A plan needs nine levels;
 // the rest is for keys that are kept unread.
 const maxDepth = 256
 
-type kind uint8
+// A Kind is a kind of value.
+type Kind uint8
 
+// The kinds.
 const (
-	isNull kind = iota
-	isBool
-	isNumber
-	isString
-	isArray
-	isObject
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
 )
 
-// A value is one JSON value: 72 bytes, of which the text has at least one and
+// A Value is one JSON value: 72 bytes, of which the text has at least one and
 // its comma, so that what reading takes is in proportion to the text.
-type value struct {
-	kind     kind
-	flag     bool    // of a bool
-	off, end int32   // its bytes in the text
-	key      string  // of an object's member
-	text     string  // a string's characters or a number as written
-	items    []value // elements or members in order; of a key that is twice the last value counts
+type Value struct {
+	Kind     Kind
+	Flag     bool    // of a bool
+	Off, End int32   // its bytes in the text
+	Key      string  // of an object's member
+	Text     string  // a string's characters or a number as written
+	Items    []Value // elements or members in order; of a key that is twice the last value counts
 }
 
-// get returns the member of that name, or nil.
-func (v *value) get(key string) *value {
-	for i := range v.items {
-		if v.items[i].key == key {
-			return &v.items[i]
+// Get returns the member of that name, or nil.
+func (v *Value) Get(key string) *Value {
+	for i := range v.Items {
+		if v.Items[i].Key == key {
+			return &v.Items[i]
 		}
 	}
 	return nil
@@ -54,20 +52,22 @@ type scanner struct {
 	warn []string
 }
 
-// A syntaxError is where JSON ends being JSON.
-type syntaxError struct {
-	at   int
-	text string
+// A SyntaxError is where JSON ends being JSON.
+type SyntaxError struct {
+	Offset int
+	Text   string
 }
 
-func (e *syntaxError) Error() string { return fmt.Sprintf("JSON syntax at byte %d: %s", e.at, e.text) }
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("JSON syntax at byte %d: %s", e.Offset, e.Text)
+}
 
 func (s *scanner) fault(format string, args ...any) error {
-	return &syntaxError{s.at, fmt.Sprintf(format, args...)}
+	return &SyntaxError{s.at, fmt.Sprintf(format, args...)}
 }
 
-// scan reads the whole text as one value.
-func scan(in []byte) (*value, []string, error) {
+// Scan reads the whole text as one value.
+func Scan(in []byte) (root *Value, warnings []string, err error) {
 	s := &scanner{in: in}
 	if len(in) > 1<<31-1 {
 		return nil, nil, s.fault("a plan has at most 2 GiB")
@@ -80,7 +80,7 @@ func scan(in []byte) (*value, []string, error) {
 		s.at += n
 	}
 	s.at = 0
-	var v value
+	var v Value
 	s.space()
 	if err := s.value(&v, 0); err != nil {
 		return nil, nil, err
@@ -105,8 +105,8 @@ func (s *scanner) next() byte {
 	return 0
 }
 
-func (s *scanner) value(v *value, depth int) (err error) {
-	v.off = int32(s.at)
+func (s *scanner) value(v *Value, depth int) (err error) {
+	v.Off = int32(s.at)
 	switch c := s.next(); {
 	case c == '{' || c == '[':
 		if depth == maxDepth {
@@ -114,27 +114,27 @@ func (s *scanner) value(v *value, depth int) (err error) {
 		}
 		err = s.container(v, depth)
 	case c == '"':
-		v.kind = isString
-		v.text, err = s.str()
+		v.Kind = String
+		v.Text, err = s.str()
 	case c == '-' || c >= '0' && c <= '9':
-		v.kind = isNumber
-		v.text, err = s.number()
+		v.Kind = Number
+		v.Text, err = s.number()
 	default:
 		err = s.word(v)
 	}
-	v.end = int32(s.at)
+	v.End = int32(s.at)
 	return err
 }
 
-func (s *scanner) word(v *value) error {
+func (s *scanner) word(v *Value) error {
 	for _, w := range []struct {
 		text string
-		kind kind
+		kind Kind
 		flag bool
-	}{{"null", isNull, false}, {"true", isBool, true}, {"false", isBool, false}} {
+	}{{"null", Null, false}, {"true", Bool, true}, {"false", Bool, false}} {
 		if len(s.in)-s.at >= len(w.text) && string(s.in[s.at:s.at+len(w.text)]) == w.text {
 			s.at += len(w.text)
-			v.kind, v.flag = w.kind, w.flag
+			v.Kind, v.Flag = w.kind, w.flag
 			return nil
 		}
 	}
@@ -146,11 +146,11 @@ func (s *scanner) word(v *value) error {
 
 // container reads an array or an object. Keys of large objects are looked up in
 // a map, so that a text of nothing but keys takes no quadratic time.
-func (s *scanner) container(v *value, depth int) error {
-	v.kind = isArray
+func (s *scanner) container(v *Value, depth int) error {
+	v.Kind = Array
 	closing := byte(']')
 	if s.next() == '{' {
-		v.kind, closing = isObject, '}'
+		v.Kind, closing = Object, '}'
 	}
 	var keys map[string]int
 	s.at++
@@ -159,8 +159,8 @@ func (s *scanner) container(v *value, depth int) error {
 		return nil
 	}
 	for {
-		var item value
-		if v.kind == isObject {
+		var item Value
+		if v.Kind == Object {
 			if s.next() != '"' {
 				return s.fault("a key in double quotes is wanted")
 			}
@@ -173,16 +173,16 @@ func (s *scanner) container(v *value, depth int) error {
 			}
 			s.at++
 			s.space()
-			item.key = key
+			item.Key = key
 		}
 		if err := s.value(&item, depth+1); err != nil {
 			return err
 		}
-		if i, twice := find(v, keys, item.key); twice {
-			s.warn = append(s.warn, fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.off, item.key))
-			v.items[i] = item
+		if i, twice := find(v, keys, item.Key); twice {
+			s.warn = append(s.warn, fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.Off, item.Key))
+			v.Items[i] = item
 		} else {
-			v.items = append(v.items, item)
+			v.Items = append(v.Items, item)
 			keys = remember(v, keys)
 		}
 		switch s.space(); s.next() {
@@ -201,33 +201,33 @@ func (s *scanner) container(v *value, depth int) error {
 // fewKeys is how many keys are looked through one by one.
 const fewKeys = 16
 
-func find(v *value, keys map[string]int, key string) (int, bool) {
-	if v.kind != isObject {
+func find(v *Value, keys map[string]int, key string) (int, bool) {
+	if v.Kind != Object {
 		return 0, false
 	}
 	if keys != nil {
 		i, ok := keys[key]
 		return i, ok
 	}
-	for i := range v.items {
-		if v.items[i].key == key {
+	for i := range v.Items {
+		if v.Items[i].Key == key {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-func remember(v *value, keys map[string]int) map[string]int {
-	if v.kind != isObject || len(v.items) < fewKeys {
+func remember(v *Value, keys map[string]int) map[string]int {
+	if v.Kind != Object || len(v.Items) < fewKeys {
 		return nil
 	}
 	if keys == nil {
 		keys = make(map[string]int, 2*fewKeys)
-		for i := range v.items {
-			keys[v.items[i].key] = i
+		for i := range v.Items {
+			keys[v.Items[i].Key] = i
 		}
 	}
-	keys[v.items[len(v.items)-1].key] = len(v.items) - 1
+	keys[v.Items[len(v.Items)-1].Key] = len(v.Items) - 1
 	return keys
 }
 

@@ -1,0 +1,132 @@
+package lines
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Quote returns the word as it is written: bare when it has letters, digits, _,
+// -, / and dots alone, else quoted.
+func Quote(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !bare(r) }) {
+		return word
+	}
+	b, err := json.Marshal(word)
+	if err != nil { // a string has always text
+		return strconv.Quote(word)
+	}
+	return string(b)
+}
+
+func bare(r rune) bool {
+	return r == '_' || r == '.' || r == '-' || r == '/' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsNumber(r))
+}
+
+// A Line is read from its start on. Blanks between what is read are skipped.
+type Line struct {
+	text string
+	at   int
+}
+
+// New returns the line of this text.
+func New(text string) *Line { return &Line{text: text} }
+
+func (l *Line) rest() string {
+	for l.at < len(l.text) && (l.text[l.at] == ' ' || l.text[l.at] == '\t' || l.text[l.at] == '\r') {
+		l.at++
+	}
+	return l.text[l.at:]
+}
+
+// Done reports whether nothing is left.
+func (l *Line) Done() bool { return l.rest() == "" }
+
+// Take reads the text if it comes next.
+func (l *Line) Take(text string) bool {
+	if !strings.HasPrefix(l.rest(), text) {
+		return false
+	}
+	l.at += len(text)
+	return true
+}
+
+// Want is Take of what must come.
+func (l *Line) Want(text string) error {
+	if l.Take(text) {
+		return nil
+	}
+	return l.fault("%q is wanted", text)
+}
+
+func (l *Line) fault(format string, args ...any) error {
+	return fmt.Errorf("column %d: %s", l.at+1, fmt.Sprintf(format, args...))
+}
+
+// Quoted reports whether a quoted word comes next.
+func (l *Line) Quoted() bool { return strings.HasPrefix(l.rest(), `"`) }
+
+// Word reads a bare or quoted word.
+func (l *Line) Word() (string, error) {
+	rest := l.rest()
+	if l.Quoted() {
+		raw, err := l.JSON()
+		var s string
+		if err == nil {
+			err = json.Unmarshal(raw, &s)
+		}
+		return s, err
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return !bare(r) && r != '+' })
+	if end < 0 {
+		end = len(rest)
+	}
+	if end == 0 {
+		return "", l.fault("a word is wanted")
+	}
+	l.at += end
+	return rest[:end], nil
+}
+
+// Int reads an integer.
+func (l *Line) Int() (int, error) {
+	from := l.at
+	w, err := l.Word()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(w)
+	if err != nil {
+		l.at = from
+		return 0, l.fault("%q is no integer", w)
+	}
+	return n, nil
+}
+
+// Float reads a number.
+func (l *Line) Float() (float64, error) {
+	from := l.at
+	w, err := l.Word()
+	if err != nil {
+		return 0, err
+	}
+	x, err := strconv.ParseFloat(w, 64)
+	if err != nil {
+		l.at = from
+		return 0, l.fault("%q is no number", w)
+	}
+	return x, nil
+}
+
+// JSON reads one JSON value and returns its text.
+func (l *Line) JSON() ([]byte, error) {
+	d := json.NewDecoder(strings.NewReader(l.rest()))
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return nil, l.fault("a JSON value is wanted: %v", err)
+	}
+	l.at += int(d.InputOffset())
+	return raw, nil
+}
