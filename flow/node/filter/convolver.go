@@ -20,6 +20,7 @@ type convolver[F node.Float] struct {
 	responses      []*response[F]    // of each row of taps
 	forward        []*partitioned[F] // of each row
 	at             int               // frames of the open block
+	known          bool              // the taps were looked at since a reset
 	state          []F               // [rows, parts+1, part] and at: a snapshot
 
 	// For backward calls.
@@ -66,7 +67,8 @@ func (v *convolver[F]) response(r int) *response[F] {
 	return v.responses[r%v.channels%len(v.responses)]
 }
 
-// take looks whether the taps are still those whose spectra are known.
+// take looks whether the taps are still those whose spectra are known: once a
+// block, for there may be many.
 func (v *convolver[F]) take(p *node.Param[F]) {
 	for c, r := range v.responses {
 		if !r.set(p.Tensor.Row(c)) {
@@ -81,7 +83,10 @@ func (v *convolver[F]) take(p *node.Param[F]) {
 }
 
 func (v *convolver[F]) Forward(c *node.Call[F]) graph.Code {
-	v.take(&c.Param[0])
+	if v.at == 0 || !v.known {
+		v.take(&c.Param[0])
+		v.known = true
+	}
 	at := v.at
 	for r, f := range v.forward {
 		v.at = f.run(c.Out[0].Row(r), c.In[0].Row(r), at)
@@ -94,7 +99,7 @@ func (v *convolver[F]) Reset() {
 	for _, f := range v.forward {
 		f.reset()
 	}
-	v.at = 0
+	v.at, v.known = 0, false
 }
 
 func (v *convolver[F]) StateBytes() int { return node.FloatBytes[F](len(v.state)) }
@@ -122,7 +127,7 @@ func (v *convolver[F]) Load(src []byte) graph.Code {
 	if !(at >= 0 && at < F(v.part)) || at != F(int(at)) {
 		return graph.State
 	}
-	v.at = int(at)
+	v.at, v.known = int(at), false
 	for r, f := range v.forward {
 		f.load(v.blocks(r))
 	}
@@ -142,8 +147,8 @@ func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
 	if code := rowwise.Take(v.state, b.State0); code != graph.Success {
 		return code
 	}
-	v.take(&b.Param[0])
 	if !v.going {
+		v.take(&b.Param[0])
 		// The stream may end within a block: its last frame is then not the first
 		// of a block when time is turned round.
 		v.going, v.backAt = true, int((-(b.Frame0+int64(b.Tokens))%int64(v.part)+int64(v.part))%int64(v.part))
