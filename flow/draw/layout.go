@@ -155,6 +155,9 @@ func (y *layout) place() {
 		}
 	}
 	y.w = x + margin
+	if y.lanes > 0 {
+		y.w += lane // where edges of the last layer turn
+	}
 	for sweep := range sweeps {
 		for k := range y.layers {
 			layer := y.layers[k]
