@@ -90,7 +90,10 @@ internal/fpenv:
 flow/amp/internal/abi: internal/arena internal/library
 flow/amp/internal/ctest: internal/golden
 flow/amp/manifest:
-flow/amp/isolate:    flow/amp flow/amp/manifest flow/amp/internal/abi flow/graph flow/node internal/fpenv
+flow/amp/internal/fatal:
+flow/amp/catalog:    flow/amp flow/amp/isolate flow/amp/manifest flow/amp/scan flow/node
+flow/amp/scan:       flow/amp flow/amp/internal/fatal flow/amp/manifest internal/durable
+flow/amp/isolate:    flow/amp flow/amp/manifest flow/amp/internal/abi flow/amp/internal/fatal flow/graph flow/node internal/fpenv
 flow/amp:            flow/graph flow/node flow/amp/internal/abi flow/amp/manifest internal/library
 internal/cuda:       tier tier/hw internal/library
 nested/rule:         grad internal/dense nested/rule/internal/*

@@ -32,6 +32,8 @@ var publicAPI = map[string]bool{
 	"flow/amp":          true,
 	"flow/amp/manifest": true,
 	"flow/amp/isolate":  true,
+	"flow/amp/scan":     true,
+	"flow/amp/catalog":  true,
 	"nested/rule":       true,
 	"flow":              true,
 	"flow/graph":        true,

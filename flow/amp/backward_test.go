@@ -61,7 +61,7 @@ func TestBackward(t *testing.T) {
 // when the instance is closed.
 func TestState(t *testing.T) {
 	t.Run("A39", func(t *testing.T) {
-		l := open(t, amp.Options{}, "-DA39") // its own copy counts its own states
+		l := fresh(t)
 		view := peek(t, l)
 		g := rig[float64](t, l, nodetest.Node("Replace.c"), mono...)
 		in := []node.Tensor[float64]{ramp[float64](mono[0], 8)}
@@ -103,7 +103,7 @@ func TestState(t *testing.T) {
 		}
 	})
 	t.Run("library", func(t *testing.T) {
-		l := open(t, amp.Options{}, "-DSTATES")
+		l := fresh(t)
 		view := peek(t, l)
 		for range 3 {
 			run(rig[float64](t, l, nodetest.Node("Replace.c"), mono...), []node.Tensor[float64]{ramp[float64](mono[0], 8)}, 0, 8)

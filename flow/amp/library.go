@@ -16,6 +16,9 @@ import (
 	"atenia/internal/library"
 )
 
+// Major is the version of the node ABI that this host speaks.
+const Major = abi.Major
+
 // ErrUnsupported says that this build cannot load C nodes.
 var ErrUnsupported error = abi.ErrUnsupported
 

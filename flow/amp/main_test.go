@@ -30,6 +30,17 @@ func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
 	return l
 }
 
+// fresh loads a copy of the nodes for tests, which counts its own states.
+func fresh(t testing.TB) *amp.Library {
+	t.Helper()
+	l, err := amp.Open(ctest.Copy(t, ctest.Library(t, "testdata/nodes.c")), amp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
 // template loads the template node.
 func template(t testing.TB) *amp.Library {
 	t.Helper()

@@ -100,7 +100,7 @@ func TestOpen(t *testing.T) {
 	for name, make := range map[string]func(path string){
 		"absent":  func(string) {},
 		"no ELF":  func(path string) { os.WriteFile(path, []byte("not a library"), 0o644) },
-		"no node": func(path string) { copyFile(t, ctest.Library(t, "testdata/none.c"), path) },
+		"no node": func(path string) { path = ctest.Copy(t, ctest.Library(t, "testdata/none.c")) },
 	} {
 		path := filepath.Join(dir, name+".amp.so")
 		make(path)
@@ -127,17 +127,5 @@ func TestTypes(t *testing.T) {
 	typ, ok := l.Types().Lookup("Look.c")
 	if !ok || !typ.Dynamic || typ.Adjoint {
 		t.Errorf("%+v", typ)
-	}
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	os.Remove(to)
-	if err := os.WriteFile(to, b, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -10,12 +10,9 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
-	"syscall"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"atenia/flow/amp"
+	"atenia/flow/amp/internal/fatal"
 	"atenia/flow/amp/manifest"
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -56,7 +53,7 @@ func Serve() error {
 	if orders == nil || replies == nil {
 		return errors.New("a node host is started by the program that uses it, not by hand")
 	}
-	dieAtOnce()
+	fatal.Default()
 	in, out := bufio.NewReader(orders), json.NewEncoder(replies)
 	var h hello
 	if err := receive(in, &h); err != nil {
@@ -101,20 +98,6 @@ func receive(r *bufio.Reader, v any) error {
 			return json.Unmarshal(line, v)
 		}
 	}
-}
-
-// dieAtOnce leaves fatal signals to the system: the host is waiting, and no
-// trace of this process's goroutines helps anybody.
-func dieAtOnce() {
-	type action struct {
-		handler, flags, restorer uintptr
-		mask                     uint64
-	}
-	var standard action
-	for _, sig := range []syscall.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGABRT} {
-		syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
-	}
-	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }
 
 func (s *server) open(h *hello) (err error) {

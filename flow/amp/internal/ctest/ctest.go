@@ -54,7 +54,21 @@ func Compiler(t testing.TB, name string) string {
 // and returns its path. Flags may be definitions.
 func Library(t testing.TB, source string, flags ...string) string {
 	t.Helper()
-	return build(t, source, ".amp.so", append([]string{"-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
+	return build(t, source, ".amp.so", append([]string{"-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
+}
+
+// Copy copies a library: the copy has variables of its own.
+func Copy(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	to := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err == nil {
+		err = os.WriteFile(to, b, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 // Program builds a program in C and returns its path.

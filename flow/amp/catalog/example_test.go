@@ -1,0 +1,38 @@
+package catalog_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"atenia/flow/amp/catalog"
+	"atenia/flow/amp/scan"
+)
+
+// A manifest beside a library is enough to know what it has; nothing is loaded.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	text := `{"abi": [2, 0], "nodes": [{"type": "Smooth", "inputs": ["in"], "outputs": ["out"], "params": ["a"]}]}`
+	for name, content := range map[string]string{"filters.amp.so": "", "filters.amp.json": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	c, err := catalog.Open(context.Background(), catalog.Config{Scan: scan.Config{Folders: []string{dir}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	for _, t := range c.Types() {
+		fmt.Println(t.Name, t.Ins, t.Outs)
+	}
+	// Output: Smooth [in] [out]
+}

@@ -1,0 +1,116 @@
+package scan
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"atenia/flow/amp/manifest"
+	"atenia/internal/durable"
+)
+
+// A key is what an entry of the cache is for: if any of it differs, the
+// library is asked anew.
+type key struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	MTime  int64  `json:"mtime_ns"`
+	SHA256 string `json:"sha256"`
+}
+
+// An entry is what is remembered of one library: what it has, or why it is not
+// to be loaded.
+type entry struct {
+	key
+	Quarantined string          `json:"quarantined,omitempty"`
+	Manifest    json.RawMessage `json:"manifest,omitempty"`
+	manifest    *manifest.Manifest
+}
+
+// keyOf reads the file: a checksum tells files apart whose time was set back.
+func keyOf(path string) (key, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return key{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return key{}, err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return key{}, err
+	}
+	return key{path, info.Size(), info.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// file is where the entry of a path is kept.
+func (cfg *Config) file(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(cfg.Cache, hex.EncodeToString(sum[:16])+".json")
+}
+
+// remembered returns the entry for a key; nil if there is none. One that cannot
+// be read counts as none: it is written anew.
+func (cfg *Config) remembered(k key) *entry {
+	if cfg.Cache == "" {
+		return nil
+	}
+	b, err := read(cfg.file(k.Path))
+	if err != nil {
+		return nil
+	}
+	e, err := parseEntry(b)
+	if err != nil || e.key != k {
+		return nil
+	}
+	return e
+}
+
+func parseEntry(text []byte) (*entry, error) {
+	e := &entry{}
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, err
+	}
+	if e.Quarantined != "" {
+		return e, nil
+	}
+	var err error
+	e.manifest, err = manifest.Parse(e.Manifest)
+	return e, err
+}
+
+// remember writes an entry.
+func (cfg *Config) remember(e *entry) error {
+	if cfg.Cache == "" {
+		return nil
+	}
+	if e.manifest != nil {
+		e.Manifest = e.manifest.Encode()
+	}
+	b, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.Cache, 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFileIn(durable.Default(cfg.FS), cfg.file(e.Path), func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(append(b, '\n')))
+		return err
+	})
+}
+
+func (e *entry) library(s Source) Library {
+	l := Library{Path: e.Path, Source: s, Manifest: e.manifest}
+	if e.Quarantined != "" {
+		l.Quarantined, l.Err = true, errors.New(e.Quarantined)
+	}
+	return l
+}
