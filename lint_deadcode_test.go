@@ -49,7 +49,7 @@ var publicAPI = map[string]bool{
 	"flow/audio": true, "flow/draw": true, "flow/fit": true, "flow/observe": true, "flow/segment": true,
 
 	"flow/node/nodetest": true, "flow/node/biquad": true, "flow/node/rowwise": true,
-	"flow/node/filter": true, "flow/node/dynamics": true, "flow/node/source": true, "flow/node/spectrum": true, "flow/node/meter": true,
+	"flow/node/filter": true, "flow/node/dynamics": true, "flow/node/source": true, "flow/node/spectrum": true, "flow/node/meter": true, "flow/node/neural": true,
 
 	"flow/node/delay": true, "flow/node/resample": true, "flow/node/wave": true,
 }

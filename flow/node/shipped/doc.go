@@ -11,6 +11,7 @@
 //	flow/node/source    LFO Noise
 //	flow/node/spectrum  FFT IFFT STFT ISTFT Mel LogMel MFCC
 //	flow/node/meter     Meter
+//	flow/node/neural    Conv1d GRU SquaredError
 //
 // A new type is an entry in the table of its package; a new package of types is
 // a line in [Types].

@@ -10,6 +10,7 @@ import (
 	"atenia/flow/node/dynamics"
 	"atenia/flow/node/filter"
 	"atenia/flow/node/meter"
+	"atenia/flow/node/neural"
 	"atenia/flow/node/resample"
 	"atenia/flow/node/source"
 	"atenia/flow/node/spectrum"
@@ -27,6 +28,7 @@ func Types() node.Table {
 		filter.Types(),   // other filters, taps
 		dynamics.Types(), // followers, gains by level, waveshapers
 		spectrum.Types(), // transforms, mel features
+		neural.Types(),   // layers of models
 		meter.Types(),    // how loud it is
 		source.Types(),   // slow waves, noise
 		delay.Types(),    // the delay line
