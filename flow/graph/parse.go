@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -301,12 +302,15 @@ func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
 	var d [3]int
 	size := 1
 	for i := range shape {
-		n, err := strconv.ParseInt(shape[i].Text, 10, 32)
+		n, err := strconv.ParseInt(shape[i].Text, 10, 64)
+		if errors.Is(err, strconv.ErrRange) {
+			err = nil // n is as large as can be
+		}
 		if len(shape) != 3 || shape[i].Kind != jsontext.Number || err != nil || n < 1 {
 			r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
 			return nil
 		}
-		d[i] = int(n)
+		d[i] = int(min(n, maxInteger+1))
 		size = min(size*d[i], maxInteger+1) // no text has as many numbers
 	}
 	if len(shape) != 3 {

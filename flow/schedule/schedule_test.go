@@ -170,3 +170,26 @@ func TestScheduleCases(t *testing.T) {
 		t.Error("no graph was compared")
 	}
 }
+
+// BenchmarkOf rehearses a chain of 10,000 gains, every hundredth edge held back.
+func BenchmarkOf(b *testing.B) {
+	var nodes, edges strings.Builder
+	nodes.WriteString("graph\nnode v0 Input\n")
+	for v := 1; v <= 10000; v++ {
+		fmt.Fprintf(&nodes, "node v%d Gain\n", v)
+		fmt.Fprintf(&edges, "edge v%d -> v%d delay=%d\n", v-1, v, v%100/99*100)
+	}
+	p, err := graph.ParseText(nodes.String() + edges.String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := graph.Link(p, shipped.Types(), graph.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := schedule.Of(l); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
