@@ -17,11 +17,7 @@ func (s *Session[F]) build() error {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		names[i] = n.Name
-		p := &process[F]{LinkedNode: n, first: -1, slice: n.Tokens, out: make([]*channel[F], len(n.OutShape))}
-		if n.Comp >= 0 {
-			sub := l.Sub[n.Comp]
-			p.slice = max(1, int(sub.Num*n.Rate.Num/(sub.Den*n.Rate.Den)))
-		}
+		p := &process[F]{LinkedNode: n, first: -1, slice: l.Slice(i), out: make([]*channel[F], len(n.OutShape))}
 		if n.PDC == "trim" {
 			p.trimmed = n.DeclaredDelay
 		}

@@ -13,19 +13,12 @@ type gate struct {
 	next   int     // the first of them not yet passed
 }
 
-// tempo reports whether the block [k·frames, (k+1)·frames) holds a multiple of
-// the period.
-func tempo(period, frames, k int64) bool {
-	from := k * frames
-	return (from+period-1)/period*period < from+frames
-}
-
 // turn opens and closes gates for block k.
 func (s *Session[F]) turn() {
 	for _, g := range s.gates {
 		switch g.Kind {
 		case graph.Tempo:
-			g.open = tempo(int64(g.PeriodFrames), int64(s.link.BlockFrames), s.block)
+			g.open = graph.TempoOpen(int64(g.PeriodFrames), int64(s.link.BlockFrames), s.block)
 			continue
 		case graph.Thermal:
 			g.open = !s.thermal.hot

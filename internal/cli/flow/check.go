@@ -10,6 +10,7 @@ import (
 	"atenia/flow"
 	"atenia/flow/draw"
 	"atenia/flow/graph"
+	"atenia/flow/schedule"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -51,16 +52,25 @@ type checkedEdge struct {
 
 func check(env *command.Env) *cobra.Command {
 	var src source
+	var text, table bool
 	c := &cobra.Command{
 		Use:   "check GRAPH",
 		Short: "Say what follows from a plan, or where it is wrong",
 		Long: "Check reads and links a plan without running it: stages, rates, delays, latencies in base frames, and how many\n" +
-			"frames each edge must hold. An error has its JSON path; a plan that is wrong is exit code 3.",
-		Example: "  atenia flow check effects.json\n  atenia flow check effects.json --block 256 --json",
+			"frames each edge must hold. An error has its JSON path; a plan that is wrong is exit code 3.\n\n" +
+			"--text prints the plan with one line for each node and edge, which all commands read too; --schedule prints the\n" +
+			"calls of a block and two capacities of each edge: for one pass in order, and the least that works.",
+		Example: "  atenia flow check effects.json\n  atenia flow check effects.json --block 256 --json\n  atenia flow check effects.json --schedule",
 		Args:    cobra.ExactArgs(1),
 	}
 	src.flags(c)
+	c.Flags().BoolVar(&text, "text", false, "print the plan's text form")
+	c.Flags().BoolVar(&table, "schedule", false, "print the schedule")
+	c.MarkFlagsMutuallyExclusive("text", "schedule")
 	c.RunE = func(_ *cobra.Command, args []string) error {
+		if (text || table) && !*env.JSON {
+			return src.printText(env.Out, args[0], table)
+		}
 		r, err := src.check(args[0])
 		f, wrong := faultOf(err)
 		switch {
@@ -80,6 +90,37 @@ func check(env *command.Env) *cobra.Command {
 		return r.print(env.Out, args[0])
 	}
 	return c
+}
+
+// printText prints the plan, or its schedule, as text that is read back.
+func (s *source) printText(w io.Writer, path string, table bool) error {
+	p, err := s.parse(path)
+	text := ""
+	if err == nil && !table {
+		text = p.String()
+	} else if err == nil {
+		text, err = s.schedule(p)
+	}
+	if err != nil {
+		if _, wrong := faultOf(err); wrong {
+			return &command.ExitError{Code: command.BadResult, Text: "atenia: " + err.Error()}
+		}
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+func (s *source) schedule(p *graph.Plan) (string, error) {
+	l, err := s.link(p)
+	if err != nil {
+		return "", err
+	}
+	t, err := schedule.Of(l)
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
 }
 
 func (s *source) check(path string) (*checked, error) {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ func Command(env *command.Env) *cobra.Command {
 		Short: "Run graphs of signals, forward and backward",
 		Long: "Flow runs dataflow graphs: streams of frames through nodes, such as oscillators, filters and C plug-ins, with\n" +
 			"results that do not depend on scheduling, and exact gradients.\n\n" +
-			"GRAPH is a plan: JSON with nodes and edges. docs/flow.md says how to think about it.",
+			"GRAPH is a plan: JSON with nodes and edges, or the text that check --text prints. docs/flow.md says how to think about it.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -67,7 +68,7 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	p, err := graph.Parse(text)
+	p, err := read(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -77,6 +78,15 @@ func (s *source) parse(path string) (*graph.Plan, error) {
 		}
 	}
 	return p, nil
+}
+
+// read takes a plan in either form: JSON, which begins with a brace, or a line a
+// record, which begins with graph or a comment.
+func read(text []byte) (*graph.Plan, error) {
+	if t := bytes.TrimSpace(text); bytes.HasPrefix(t, []byte("graph")) || bytes.HasPrefix(t, []byte("#")) {
+		return graph.ParseText(string(text))
+	}
+	return graph.Parse(text)
 }
 
 // assign does what one --set says.
