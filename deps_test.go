@@ -123,7 +123,7 @@ flow/node/filter:    flow/graph flow/node flow/node/rowwise internal/dsp interna
 flow/node/dynamics:  flow/graph flow/node flow/node/rowwise
 flow/node/spectrum:  flow/graph flow/node flow/mel internal/dsp internal/dsp/fft
 flow/node/source:    flow/graph flow/node flow/node/rowwise
-flow/node/wave:      flow/graph flow/node flow/node/resample
+flow/node/wave:      flow/graph flow/node flow/node/resample internal/dsp
 flow/node/shipped:   flow/node flow/node/*
 grad/optim: internal/dense internal/pool
 internal/record:     tensor plan internal/compile internal/compile/rotary internal/weights internal/dense internal/pool grad

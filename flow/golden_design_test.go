@@ -33,7 +33,10 @@ func runDesign(t *testing.T, c json.RawMessage) {
 			SampleRate float64   `json:"sample_rate"`
 			Want       []float64 `json:"b0_b1_b2_a1_a2"`
 		}](t, c)
-		got := biquad.Design(w.Filter, w.F0, w.Q, w.Gain, w.SampleRate)
+		got, ok := biquad.Design(w.Filter, w.F0, w.Q, w.Gain, w.SampleRate)
+		if !ok {
+			t.Fatalf("no filter %q", w.Filter)
+		}
 		near(t, "coefficients", got[:], w.Want, 1e-12)
 	default:
 		t.Fatalf("no runner for kind %q", kind)

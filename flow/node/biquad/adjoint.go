@@ -77,7 +77,7 @@ func (f *filter[F]) backwardFramed(b *node.Back[F], dx *node.Tensor[F]) {
 
 // chain takes the gradient of coefficients to that of the parameters.
 func (f *filter[F]) chain(v [5]F, d dsp.Coefficients) [5]float64 {
-	if f.params == 5 {
+	if f.kind == coefficients {
 		return [5]float64{d.B0, d.B1, d.B2, d.A1, d.A2}
 	}
 	g := gradient(f.kind, response{float64(v[0]), float64(v[1]), float64(v[2])}, f.sampleRate, d)

@@ -2,6 +2,7 @@ package biquad
 
 import (
 	"math"
+	"slices"
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -14,7 +15,7 @@ func Types() node.Table {
 		Name: "Biquad", Doc: "second-order filter, direct form II transposed, designed in float64",
 		Ins: []string{"in"}, Outs: []string{"out"}, Settings: []node.Setting{{Name: "kind", Among: kinds}},
 		FramedOf: func(s node.Settings) []node.Default {
-			if s.Word("kind") == "coefficients" {
+			if s.Word("kind") == kinds[coefficients] {
 				return []node.Default{{Name: "b0", Value: 1}, {Name: "b1"}, {Name: "b2"}, {Name: "a1"}, {Name: "a2"}}
 			}
 			return []node.Default{{Name: "f0", Value: 1000}, {Name: "q", Value: math.Sqrt(.5)}, {Name: "gain_db"}}
@@ -28,7 +29,7 @@ func Types() node.Table {
 // frame and rows go one by one.
 type filter[F node.Float] struct {
 	node.Reporter
-	kind       string
+	kind       kind
 	sampleRate float64
 	channels   int
 	params     int // before thermo.heat
@@ -59,7 +60,7 @@ type place[F node.Float] struct {
 func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	rows := cfg.Node.Rows.B * cfg.Node.Rows.C
 	f := &filter[F]{
-		Reporter: node.NewReporter(cfg, 0), kind: cfg.Settings.Word("kind"), sampleRate: cfg.SampleRate,
+		Reporter: node.NewReporter(cfg, 0), kind: kind(slices.Index(kinds, cfg.Settings.Word("kind"))), sampleRate: cfg.SampleRate,
 		channels: cfg.Node.Rows.C, params: len(cfg.Node.Spec.Params) - 1,
 		own: dsp.NewBank[F](rows), tuned: make([][5]F, rows),
 	}
@@ -105,7 +106,7 @@ func (f *filter[F]) tune(p []node.Param[F]) {
 
 // coefficients designs one filter.
 func (f *filter[F]) coefficients(v [5]F) dsp.Coefficients {
-	if f.params == 5 {
+	if f.kind == coefficients {
 		return dsp.Coefficients{B0: float64(v[0]), B1: float64(v[1]), B2: float64(v[2]), A1: float64(v[3]), A2: float64(v[4])}
 	}
 	return design(f.kind, response{float64(v[0]), float64(v[1]), float64(v[2])}, f.sampleRate)
@@ -139,12 +140,26 @@ func (f *filter[F]) settle(to int) {
 	f.home, *a.away = to, true
 }
 
-// designFrames fills in the coefficients of every frame of row r.
+// designFrames fills in the coefficients of every frame of row r. Rows that have
+// their parameters in common have them from the first.
 func (f *filter[F]) designFrames(p []node.Param[F], r, n int) {
+	if r > 0 && f.common(p) {
+		return
+	}
 	for i := range n {
 		b0, c1, c2, a1, a2 := f.coefficients(f.values(p, r, i)).Direct()
 		f.coef.B0[i], f.coef.C1[i], f.coef.C2[i], f.coef.A1[i], f.coef.A2[i] = F(b0), F(c1), F(c2), F(a1), F(a2)
 	}
+}
+
+// common reports whether all rows have the same parameters.
+func (f *filter[F]) common(p []node.Param[F]) bool {
+	for k := range f.params {
+		if p[k].B*p[k].C > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // values are the parameters of frame i of row r.

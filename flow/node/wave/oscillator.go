@@ -7,6 +7,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/resample"
+	"atenia/internal/dsp"
 )
 
 // Types is the table of this package.
@@ -89,6 +90,9 @@ func (o *oscillator[F]) voice(p []node.Param[F], r int) (v voice[F]) {
 	return v
 }
 
+// still reports whether no parameter moves.
+func (v *voice[F]) still() bool { return v.framed == [3]bool{} }
+
 // at returns the parameters of token i.
 func (v *voice[F]) at(i int) (p [3]float64) {
 	for k, row := range v.values {
@@ -101,10 +105,15 @@ func (v *voice[F]) at(i int) (p [3]float64) {
 	return p
 }
 
-// advance moves a phase on.
-func advance(acc, by float64) float64 {
-	acc += by
-	return acc - math.Floor(acc)
+// fraction returns what a phase has over whole turns.
+func fraction(t float64) float64 { return t - math.Floor(t) }
+
+// wrap returns the fraction of the sum of two, without the latency of rounding.
+func wrap(t float64) float64 {
+	if t >= 1 {
+		return t - 1
+	}
+	return t
 }
 
 func (o *oscillator[F]) Forward(c *node.Call[F]) graph.Code {
@@ -121,13 +130,11 @@ func (o *oscillator[F]) run(c *node.Call[F]) {
 			made = o.made[:c.Tokens*o.ratio]
 		}
 		v, acc := o.voice(c.Param, r), o.acc[r]
-		for i := range c.Tokens {
-			p := v.at(i)
-			by := p[frequency] / o.rate
-			d := math.Abs(by)
-			for k := i * o.ratio; k < (i+1)*o.ratio; k++ {
-				made[k] = F(p[amplitude] * o.shape.value(acc+p[phase], d))
-				acc = advance(acc, by)
+		if v.still() {
+			acc = fill(o.shape, made, acc, v.at(0), o.rate)
+		} else {
+			for i := range c.Tokens {
+				acc = fill(o.shape, made[i*o.ratio:(i+1)*o.ratio], acc, v.at(i), o.rate)
 			}
 		}
 		o.acc[r] = acc
@@ -135,6 +142,25 @@ func (o *oscillator[F]) run(c *node.Call[F]) {
 			o.decimate.Forward(r, y, made)
 		}
 	}
+}
+
+// fill makes frames with parameters that stay, and returns the phase after them.
+func fill[F node.Float](s shape, y []F, acc float64, p [3]float64, rate float64) float64 {
+	by, amp, start := p[frequency]/rate, p[amplitude], fraction(p[phase])
+	d := math.Abs(by)
+	by = fraction(by)
+	if s == sine {
+		for i := range y {
+			y[i] = F(amp * dsp.SinTurn(wrap(acc+start)))
+			acc = wrap(acc + by)
+		}
+		return acc
+	}
+	for i := range y {
+		y[i] = F(amp * s.value(wrap(acc+start), d))
+		acc = wrap(acc + by)
+	}
+	return acc
 }
 
 func (o *oscillator[F]) Bind(c *node.Call[F]) func() {
@@ -205,8 +231,9 @@ func (o *oscillator[F]) Backward(b *node.Back[F]) graph.Code {
 				by, sign = -by, -1
 			}
 			var d [3]float64
+			start := fraction(p[phase])
 			for k := (i+1)*o.ratio - 1; k >= i*o.ratio; k-- {
-				w, byT, byD := o.shape.slope(o.accs[k]+p[phase], by)
+				w, byT, byD := o.shape.slope(wrap(o.accs[k]+start), by)
 				g := float64(dy[k])
 				turn := g * p[amplitude] * byT
 				d[frequency] += (lambda + sign*g*p[amplitude]*byD) / o.rate
@@ -227,10 +254,10 @@ func (o *oscillator[F]) phases(b *node.Back[F], r int, v *voice[F]) {
 	var acc [1]float64
 	node.GetFloats(acc[:], b.State0[node.FloatBytes[float64](r):])
 	for i := range b.Tokens {
-		by := v.at(i)[frequency] / o.rate
+		by := fraction(v.at(i)[frequency] / o.rate)
 		for k := i * o.ratio; k < (i+1)*o.ratio; k++ {
 			o.accs[k] = acc[0]
-			acc[0] = advance(acc[0], by)
+			acc[0] = wrap(acc[0] + by)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package wave
 
-import "math"
+import (
+	"math"
+
+	"atenia/internal/dsp"
+)
 
 // A shape is a waveform of period 1.
 type shape int
@@ -14,16 +18,15 @@ const (
 
 var shapes = []string{"sine", "saw", "square", "triangle"}
 
-// value returns the waveform at phase t, of which only the fraction counts,
-// when it advances by d a frame. Steps and corners are rounded over a frame on
+// value returns the waveform at phase t, from 0 to 1, when it advances by d a
+// frame. Steps and corners are rounded over a frame on
 // either side by polynomials, which moves most of the aliases out of hearing
 // (Välimäki and Huovilainen, Antialiasing oscillators in subtractive synthesis,
 // 2007).
 func (s shape) value(t, d float64) float64 {
-	t -= math.Floor(t)
 	switch s {
 	case sine:
-		return math.Sin(2 * math.Pi * t)
+		return dsp.SinTurn(t)
 	case saw:
 		return 2*t - 1 - step(t, d)
 	case square:
@@ -38,10 +41,9 @@ func (s shape) value(t, d float64) float64 {
 
 // slope returns the value and its derivatives by t and by d.
 func (s shape) slope(t, d float64) (v, byT, byD float64) {
-	t -= math.Floor(t)
 	switch s {
 	case sine:
-		sin, cos := math.Sincos(2 * math.Pi * t)
+		sin, cos := dsp.Turn(t)
 		return sin, 2 * math.Pi * cos, 0
 	case saw:
 		byT, byD = stepSlope(t, d)
