@@ -1,93 +1,63 @@
-package flow_test
+package flow
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
-	"atenia/flow"
-	"atenia/flow/graph"
+	"atenia/flow/node"
 )
 
-// benchNodes is how many nodes the graphs of benchmarks have.
-const benchNodes = 100
-
-// chain returns a plan of nodes one behind the other.
-func chain(node string) string {
-	var nodes, edges []string
-	from := "in"
-	for i := range benchNodes {
-		name := fmt.Sprintf("n%d", i)
-		nodes = append(nodes, fmt.Sprintf(`{"name": %q, %s}`, name, node))
-		edges = append(edges, fmt.Sprintf(`{"source": "%s.out", "target": "%s.in"}`, from, name))
-		from = name
+// chain is n gains one behind the other.
+func chain(n int) *planText {
+	p := &planText{}
+	p.node(`{"name": "in", "type": "Input"}`)
+	p.node(`{"name": "out", "type": "Probe"}`)
+	last := "in"
+	for i := range n {
+		p.node(`{"name": "g%d", "type": "Gain", "params": {"gain": %g}}`, i, 1+float64(i%2*2-1)/8)
+		p.edge(last, fmt.Sprintf("g%d", i), "")
+		last = fmt.Sprintf("g%d", i)
 	}
-	edges = append(edges, fmt.Sprintf(`{"source": "%s.out", "target": "out.in"}`, from))
-	return planOf(nodes, edges)
+	p.edge(last, "out", "")
+	return p
 }
 
-// cohort returns a plan of nodes side by side.
-func cohort(node string) string {
-	var nodes, edges []string
-	for i := range benchNodes - 4 {
-		name := fmt.Sprintf("n%d", i)
-		nodes = append(nodes, fmt.Sprintf(`{"name": %q, %s}`, name, node))
-		edges = append(edges, fmt.Sprintf(`{"source": "in.out", "target": "%s.in"}`, name))
-	}
-	edges = append(edges, `{"source": "n0.out", "target": "out.in"}`)
-	return planOf(nodes, edges)
-}
-
-func planOf(nodes, edges []string) string {
-	return fmt.Sprintf(`{"nodes": [{"name": "in", "type": "Input"}, {"name": "out", "type": "Probe"}, %s], "edges": [%s]}`,
-		strings.Join(nodes, ", "), strings.Join(edges, ", "))
-}
-
-// warm returns a session of float32 that has warmed up.
-func warm(tb testing.TB, text string, o flow.Options) *flow.Session[float32] {
-	tb.Helper()
-	p, err := graph.Parse([]byte(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s, err := flow.New[float32](p, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	in, err := s.Input("in")
-	if err != nil {
-		tb.Fatal(err)
-	}
+// steps runs blocks until the path is static, then measures one.
+func steps[F node.Float](b *testing.B, p *planText, o Options, nodes int) {
+	s := start[F](b, p, o)
+	in, _ := s.Input("in")
 	for i := range in.Data {
-		in.Data[i] = 1 / float32(i+1)
+		in.Data[i] = F(i%7) / 8
 	}
-	for range 4 {
+	for range 8 {
+		block(b, s)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
 		if err := s.Block(); err != nil {
-			tb.Fatal(err)
+			b.Fatal(err)
 		}
 	}
-	return s
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(nodes), "ns/node")
 }
 
-// BenchmarkBlock is a block of 100 nodes in the executor for throughput.
-func BenchmarkBlock(b *testing.B) {
-	for _, g := range []struct{ name, plan string }{
-		{"gains one behind the other", chain(`"type": "Gain", "params": {"gain": 0.999}`)},
-		{"biquads one behind the other", chain(`"type": "Biquad", "params": {"f0": 2000}`)},
-		{"biquads side by side", cohort(`"type": "Biquad", "params": {"f0": 2000}`)},
-	} {
-		for _, frames := range []int{64, 256, 1024} {
-			b.Run(fmt.Sprintf("%s/%d", g.name, frames), func(b *testing.B) {
-				s := warm(b, g.plan, flow.Options{BlockFrames: frames})
-				for b.Loop() {
-					if err := s.Block(); err != nil {
-						b.Fatal(err)
-					}
-				}
-				perNode := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / benchNodes
-				b.ReportMetric(perNode, "ns/node")
-				b.ReportMetric(float64(frames)/48000*1e9/perNode, "nodes/core")
-			})
-		}
+// Benchmark measures blocks of float32 streams of one channel. Overhead is a
+// chain of blocks of one frame, which is all schedule and no work.
+func Benchmark(b *testing.B) {
+	for _, frames := range []int{64, 256, 1024} {
+		b.Run(fmt.Sprintf("flow/chain/gain/%d", frames), func(b *testing.B) {
+			steps[float32](b, chain(100), Options{BlockFrames: frames}, 100)
+		})
+	}
+	b.Run("flow/chain/gain/dynamic/64", func(b *testing.B) {
+		steps[float32](b, chain(100), Options{DisableStatic: true}, 100)
+	})
+	b.Run("flow/schedule/overhead", func(b *testing.B) {
+		steps[float32](b, chain(100), Options{BlockFrames: 1, Scan: ScanOff}, 100)
+	})
+	for _, fused := range []string{"fused", "single"} {
+		b.Run("flow/biquads/"+fused+"/96x64", func(b *testing.B) {
+			steps[float32](b, bank(96, 1, ""), Options{DisableFusion: fused == "single"}, 96)
+		})
 	}
 }
