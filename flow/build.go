@@ -87,7 +87,8 @@ func (s *Session[F]) wire() {
 	}
 	for more := true; more; {
 		more = false
-		for _, p := range s.procs {
+		for _, v := range l.Order {
+			p := s.procs[v]
 			if p.asked {
 				continue
 			}

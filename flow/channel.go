@@ -92,6 +92,7 @@ type reader[F node.Float] struct {
 	cons          int   // frames a token
 	cursor        int64 // frames consumed, the zeros of prefill included
 	in            node.Tensor[F]
+	whole         bool // in the static path: reads from.block
 }
 
 // readable is the number of frames that a cursor at c may read.

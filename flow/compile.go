@@ -33,7 +33,7 @@ func (s *Session[F]) compile() {
 			st.procs = append(st.procs, p)
 		}
 	}
-	st.direct = s.directs()
+	s.directs()
 	units := make([]*unit[F], len(st.order))
 	for i, v := range st.order {
 		units[i] = s.unit(s.procs[v.proc], v.tokens)
@@ -57,20 +57,17 @@ func (s *Session[F]) compile() {
 
 // directs finds the readers that take each block where it was written: nothing
 // waits on their edges between blocks, and both ends fire whole blocks.
-func (s *Session[F]) directs() map[*reader[F]]node.Tensor[F] {
+func (s *Session[F]) directs() {
 	calls := make([]int, len(s.procs))
 	for _, v := range s.static.order {
 		calls[v.proc]++
 	}
-	d := map[*reader[F]]node.Tensor[F]{}
 	for _, r := range s.readers {
 		src, dst := r.edge.Src, r.edge.Dst
-		if !s.procs[dst].asked && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote {
-			t := r.from.block
-			t.N = r.from.frames
-			d[r] = t
-		} else if !s.procs[src].asked {
-			r.from.kept = true
+		r.whole = !s.procs[dst].asked && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote
+		r.from.kept = r.from.kept || !r.whole
+		if s.procs[dst].asked && !s.procs[src].asked {
+			s.static.border = append(s.static.border, r.from)
 		}
 	}
 	for _, p := range s.static.asked {
@@ -78,7 +75,6 @@ func (s *Session[F]) directs() map[*reader[F]]node.Tensor[F] {
 			p.waits[i].on.from.kept = true
 		}
 	}
-	return d
 }
 
 // unit binds one call.
@@ -90,12 +86,12 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 		b.Out[i].N = t * p.Spec.Prod[i]
 	}
 	for _, r := range p.all {
-		x, ok := s.static.direct[r]
-		if !ok {
+		x := r.from.block
+		if !r.whole {
 			x = r.in
-			x.N = t * r.cons
 			u.before = append(u.before, func() { r.take(x.Data, x.N, x.N) })
 		}
+		x.N = t * r.cons
 		if len(b.In) < len(p.in) {
 			b.In = append(b.In, x)
 		} else {

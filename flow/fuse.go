@@ -37,13 +37,13 @@ func (s *Session[F]) key(p *process[F]) key {
 // cohorts puts calls of whole blocks into groups; a call of a slice is a group
 // of its own.
 func (s *Session[F]) cohorts(units []*unit[F]) {
-	var keys []key
+	keys := map[key]int{}
 	for _, u := range units {
 		k := s.key(u.process)
-		i := slices.Index(keys, k)
-		if i < 0 || u.tokens != u.Tokens {
-			i = len(keys)
-			keys = append(keys, k)
+		i, ok := keys[k]
+		if !ok || u.tokens != u.Tokens {
+			i = len(s.groups)
+			keys[k] = i
 			s.groups = append(s.groups, Group{Stage: u.Stage, Type: u.Type, Ratio: u.OversampleRatio})
 		}
 		u.cohort = i

@@ -146,8 +146,8 @@ func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 // taken is what a probe took in the last block.
 func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 	t := p.in[0].in
-	if d, ok := s.static.direct[p.in[0]]; ok && s.static.on && !p.asked {
-		return d
+	if s.static.on && p.in[0].whole {
+		t = p.in[0].from.block
 	}
 	t.N = p.Tokens - p.left
 	return t

@@ -225,16 +225,20 @@ func orderHolds(t *testing.T, seed uint64) {
 	for range 24 {
 		block(t, s)
 	}
-	at := map[string]int{}
+	type call struct {
+		block int64
+		node  string
+	}
+	at := map[call]int{}
 	for i, f := range s.Log() {
-		at[fmt.Sprint(f.Block, " ", f.Node)] = i
+		at[call{f.Block, f.Node}] = i
 	}
 	l := s.Linked()
 	full := 0
 	for k := range s.Blocks() {
 		check := func(u, v int) {
-			i, ok := at[fmt.Sprint(k, " ", l.Nodes[u].Name)]
-			j, there := at[fmt.Sprint(k, " ", l.Nodes[v].Name)]
+			i, ok := at[call{k, l.Nodes[u].Name}]
+			j, there := at[call{k, l.Nodes[v].Name}]
 			if ok && there && i > j {
 				t.Errorf("seed %d block %d: %s before %s", seed, k, l.Nodes[v].Name, l.Nodes[u].Name)
 			}

@@ -14,14 +14,14 @@ import (
 // rehearsal ended with is run instead of asked for. Not in it are processes
 // that may be late for reasons of their own, and those behind them.
 type static[F node.Float] struct {
-	order     []visit                       // of the rehearsal's last block, then without those asked
-	procs     []*process[F]                 // in the list
-	asked     []*process[F]                 // the others, as they are visited
-	list      []func()                      // the calls of a block
-	stretches []strand.Stretch              // the same for several threads, nil for one
-	direct    map[*reader[F]]node.Tensor[F] // read where they were written
-	constant  []report[F]                   // what calls report that report the same in every block
-	ready     bool                          // there is a list
+	order     []visit          // of the rehearsal's last block, then without those asked
+	procs     []*process[F]    // in the list
+	asked     []*process[F]    // the others, as they are visited
+	list      []func()         // the calls of a block
+	stretches []strand.Stretch // the same for several threads, nil for one
+	constant  []report[F]      // what calls report that report the same in every block
+	border    []*channel[F]    // read by those who are asked
+	ready     bool             // there is a list
 	on        bool
 	owed      int64 // blocks since counts were last brought up to date
 }
@@ -41,6 +41,11 @@ func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit
 // steady runs a block of the list, then asks those who are to be asked.
 func (s *Session[F]) steady() graph.Code {
 	st := &s.static
+	for _, c := range st.border {
+		if !c.fits(c.frames) {
+			return s.end(graph.NoMemory)
+		}
+	}
 	if st.stretches != nil {
 		s.parade()
 	} else {
@@ -109,7 +114,7 @@ func (s *Session[F]) settle() {
 			w.cursor += n * (int64(p.Tokens) * w.num / w.den)
 		}
 		for _, r := range p.all {
-			if _, ok := st.direct[r]; ok {
+			if r.whole {
 				r.cursor += n * int64(p.Tokens*r.cons)
 			}
 		}

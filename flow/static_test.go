@@ -1,0 +1,233 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/shipped"
+)
+
+// TestSetInStaticPath: a value that is constant to a node may be another one
+// from block to block, in either path.
+func TestSetInStaticPath(t *testing.T) {
+	t.Parallel()
+	var want []float32
+	for _, o := range []Options{{DisableStatic: true}, {}, {Threads: 2, eager: true}, {DisableFusion: true}} {
+		s := start[float32](t, bank(6, 1, ""), o)
+		in, _ := s.Input("in")
+		copy(in.Data, noise[float32](64).Data)
+		var got []float32
+		for k := range 12 {
+			for i, v := range []float64{300, 1000, 7000} {
+				if k == 3*i+2 {
+					if err := s.Set(fmt.Sprintf("b%d", i), "f0", []float64{v}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			block(t, s)
+			out, _ := s.Probe("out")
+			got = append(got, out.Data[:out.N]...)
+		}
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: other bits than in the dynamic path", o)
+		}
+	}
+	s := start[float32](t, chain(3), Options{})
+	in, _ := s.Input("in")
+	in.Data[0] = 1
+	for k := range 6 {
+		if k == 4 {
+			s.Set("g1", "gain", []float64{100})
+		}
+		block(t, s)
+		out, _ := s.Probe("out")
+		if loud := out.Data[0] > 50; loud != (k >= 4) {
+			t.Errorf("block %d: %g", k, out.Data[0])
+		}
+	}
+}
+
+// TestSuppliedSchedule: nodes that a plan puts into one stage fuse, however far
+// from the sources they are, and nothing else changes.
+func TestSuppliedSchedule(t *testing.T) {
+	t.Parallel()
+	p := delayed("")
+	p.edges = nil
+	for _, n := range []string{"a", "b"} {
+		p.node(`{"name": "%s", "type": "Biquad", "params": {"f0": 800}}`, n)
+	}
+	p.node(`{"name": "g", "type": "Gain", "params": {"gain": 0.5}}`)
+	p.node(`{"name": "sum", "type": "Mix"}`)
+	p.edge("in", "a", "")
+	p.edge("in", "g", "")
+	p.edge("g", "b", "")
+	p.edge("a", "sum.in0", "")
+	p.edge("b", "sum.in1", "")
+	p.edge("sum", "out", "")
+	in := map[string]node.Tensor[float64]{"in": noise[float64](640)}
+	s := start[float64](t, p, Options{})
+	want := run(t, s, in, 10)["out"]
+	if n := len(biquads(s)); n != 2 {
+		t.Errorf("%d groups of biquads without a schedule, want 2", n)
+	}
+	cohort := func(typ string, names ...string) string {
+		return fmt.Sprintf(`{"cohorts": [{"type": %q, "nodes": ["%s"]}]}`, typ, strings.Join(names, `", "`))
+	}
+	p.rest = `, "ipls": {"stages": [` + strings.Join([]string{cohort("Input", "in"), cohort("Gain", "g"), cohort("Biquad", "a", "b"), cohort("Mix", "sum"), cohort("Probe", "out")}, ",") + `]}`
+	s = start[float64](t, p, Options{})
+	got := run(t, s, in, 10)["out"]
+	if g := biquads(s); len(g) != 1 || !g[0].Fused || g[0].Stage != 2 {
+		t.Errorf("groups with a schedule: %+v", g)
+	}
+	if !slices.Equal(got.Data, want.Data) {
+		t.Error("the schedule changed the result")
+	}
+}
+
+// TestCapacity: a channel before a closed gate grows, up to what the plan
+// allows; a step that may not allocate says that it is full.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	closed := func(capacity string) *planText {
+		p := delayed(`, "synchrony_gates": [5]` + capacity)
+		p.rest = `, "gates": [{"id": 5, "kind": "host"}]`
+		return p
+	}
+	s := start[float64](t, closed(""), Options{})
+	x := counter[float64](64 * 40)
+	s.OpenGate(5, 39)
+	if out := run(t, s, map[string]node.Tensor[float64]{"in": x}, 40)["out"]; !slices.Equal(out.Data, x.Data) {
+		t.Errorf("%d frames came", out.N)
+	}
+	s = start[float64](t, closed(`, "capacity_frames": 300`), Options{})
+	var err error
+	for range 10 {
+		if err = s.Block(); err != nil {
+			break
+		}
+	}
+	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.NoMemory || s.Blocks() != 4 || !strings.Contains(e.Path, "edges[0]") {
+		t.Errorf("after %d blocks: %v", s.Blocks(), err)
+	}
+	if _, err := New[float64](delayed(`, "delay_frames": 200, "capacity_frames": 100`).parse(t), Options{}); !errors.Is(err, &graph.Error{Code: graph.NoMemory}) {
+		t.Errorf("a capacity below the delay: %v", err)
+	}
+	step := start[float64](t, closed(""), Options{}).Step()
+	code := graph.Success
+	for range 10 {
+		code = min(code, step())
+	}
+	if code != graph.NoMemory {
+		t.Errorf("step: %v", code)
+	}
+}
+
+// sieve gives out what is even: fewer tokens than it takes.
+type sieve[F node.Float] struct{}
+
+func (sieve[F]) Reset() {}
+func (sieve[F]) Forward(c *node.Call[F]) graph.Code {
+	c.Produced = 0
+	for i := range c.Tokens {
+		if (c.Frame0+int64(i))/50%2 == 0 {
+			continue // nothing for long stretches
+		}
+		for r := range c.In[0].B * c.In[0].C {
+			c.Out[0].Row(r)[c.Produced] = c.In[0].Row(r)[i]
+		}
+		c.Produced++
+	}
+	if c.Produced == 0 {
+		return graph.Pending
+	}
+	return graph.Success
+}
+
+// TestDynamic: a node may give out less than it takes, beside a static part.
+func TestDynamic(t *testing.T) {
+	t.Parallel()
+	types := append(node.Table{{
+		Name: "Sieve", Ins: []string{"in"}, Outs: []string{"out"}, Dynamic: true,
+		New32: func(node.Config) (node.Instance[float32], error) { return sieve[float32]{}, nil },
+		New64: func(node.Config) (node.Instance[float64], error) { return sieve[float64]{}, nil },
+	}}, shipped.Types()...)
+	p := delayed("")
+	p.edges = nil
+	p.nodes[0] = `{"name": "in", "type": "Input", "params": {"channels": 2}}`
+	p.node(`{"name": "sieve", "type": "Sieve"}`)
+	p.node(`{"name": "g", "type": "Gain", "params": {"gain": 2}}`)
+	p.node(`{"name": "all", "type": "Probe"}`)
+	p.edge("in", "g", "")
+	p.edge("g", "sieve", "")
+	p.edge("sieve", "out", "")
+	p.edge("g", "all", "")
+	const n = 64 * 12
+	x := node.Tensor[float64]{B: 1, C: 2, N: n}
+	var want [2][]float64
+	for r := range 2 {
+		for i := range n {
+			v := float64(1000*r + i)
+			x.Data = append(x.Data, v)
+			if i/50%2 == 1 {
+				want[r] = append(want[r], 2*v)
+			}
+		}
+	}
+	for _, o := range []Options{{}, {DisableStatic: true}, {BlockFrames: 7}, {Threads: 2, eager: true}} {
+		o.Catalog = types
+		s := start[float64](t, p, o)
+		out := run(t, s, map[string]node.Tensor[float64]{"in": x}, n/s.link.BlockFrames)
+		y := out["out"]
+		for r := range want {
+			if n := len(want[r]); y.N < n-7 || !slices.Equal(y.Row(r), want[r][:y.N]) {
+				t.Errorf("%+v: row %d: %d frames, want %d", o, r, y.N, n)
+			}
+		}
+		if o.BlockFrames == 0 && out["all"].N != n {
+			t.Errorf("%d frames beside it", out["all"].N)
+		}
+	}
+}
+
+// TestStepUnderCollection runs steps while the collector is at work all the
+// time: what a step writes must be no pointers, since a thread of a real-time
+// executor has no write barrier. Here a missing one would go unnoticed, but a
+// tensor on the wrong side of the collector would not.
+func TestStepUnderCollection(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	s, ref := start[float32](t, looper(), Options{}), start[float32](t, looper(), Options{})
+	step, x := s.Step(), noise[float32](64*400)
+	in, _ := s.Input("in")
+	also, _ := ref.Input("in")
+	var waste [][]float32
+	for k := range 400 {
+		copy(in.Data, x.Data[64*k:])
+		copy(also.Data, x.Data[64*k:])
+		if code := step(); code != graph.Success {
+			t.Fatal(code)
+		}
+		waste = append(waste, make([]float32, 4096))
+		if k%40 == 0 {
+			waste = nil
+			runtime.GC()
+		}
+		block(t, ref)
+		a, _ := s.Probe("out")
+		b, _ := ref.Probe("out")
+		if !slices.Equal(a.Data, b.Data) {
+			t.Fatalf("block %d: other bits", k)
+		}
+		runtime.KeepAlive(waste)
+	}
+}
