@@ -194,7 +194,8 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 		case "Probe":
 			x, ok := out[p.Name]
 			if !ok {
-				x = r.s.tensor(p.InShape[0], int(p.n0))
+				sh, n := p.InShape[0], int(p.n0)
+				x = node.Tensor[F]{Data: make([]F, sh.B*sh.C*n), B: sh.B, C: sh.C, N: n}
 			}
 			if x.N != int(p.n0) {
 				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("a gradient of %d frames for a probe that took %d", x.N, p.n0)}

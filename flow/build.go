@@ -23,7 +23,7 @@ func (s *Session[F]) build() error {
 		}
 		for o, sh := range n.OutShape {
 			frames := n.Tokens * n.Spec.Prod[o]
-			p.out[o] = &channel[F]{rows: sh.B * sh.C, frames: frames, block: s.tensor(sh, frames)}
+			p.out[o] = &channel[F]{rows: sh.B * sh.C, frames: frames, name: n.Name + "." + n.Spec.Outs[o], block: s.tensor(n.Name+"."+n.Spec.Outs[o], sh, frames)}
 		}
 		s.procs[i] = p
 	}
@@ -33,6 +33,9 @@ func (s *Session[F]) build() error {
 		if err := s.instance(p); err != nil {
 			return err
 		}
+	}
+	if s.lack != nil {
+		return fmt.Errorf("flow: %w", s.lack)
 	}
 	s.order = make([]*process[F], len(l.Order))
 	for i, v := range l.Order {
@@ -47,11 +50,6 @@ func (s *Session[F]) build() error {
 	return nil
 }
 
-// tensor allocates a block.
-func (s *Session[F]) tensor(sh graph.Shape, frames int) node.Tensor[F] {
-	return node.Tensor[F]{Data: make([]F, sh.B*sh.C*frames), B: sh.B, C: sh.C, N: frames}
-}
-
 // wire makes the readers, gates and barriers, and finds out which processes are
 // asked in every block: those that may be late for reasons of their own, and
 // all that lies behind them.
@@ -64,7 +62,7 @@ func (s *Session[F]) wire() {
 		c := src.out[e.SrcPort]
 		s.readers[i] = &reader[F]{
 			edge: e, from: c, hold: int64(e.Hold), prefill: int64(e.Prefill), cons: e.Cons,
-			in: s.tensor(graph.Shape{B: c.block.B, C: c.block.C}, dst.Tokens*e.Cons),
+			in: s.tensor(c.name+" to "+dst.Name, graph.Shape{B: c.block.B, C: c.block.C}, dst.Tokens*e.Cons),
 		}
 		c.readers = append(c.readers, s.readers[i])
 		for _, id := range e.Gates {
@@ -136,7 +134,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 		c.Out = append(c.Out, o.block)
 	}
 	for i := range p.params {
-		c.Param = append(c.Param, p.params[i].tensor(p.Rows, p.Tokens))
+		c.Param = append(c.Param, s.valueOf(p, i))
 	}
 	if p.Type == "Input" || p.Type == "Probe" {
 		return nil
@@ -159,16 +157,17 @@ func newParam[F node.Float](spec *graph.ParamSpec) param[F] {
 	return p
 }
 
-// tensor is what a call sees of the parameter: the value itself when that is
+// valueOf is what a call sees of a parameter: the value itself when that is
 // constant, else a place where it is put together.
-func (p *param[F]) tensor(rows graph.Shape, tokens int) node.Param[F] {
-	if p.table || len(p.mods) == 0 && p.value.N == 1 {
-		return node.Param[F]{Tensor: p.value}
+func (s *Session[F]) valueOf(p *process[F], i int) node.Param[F] {
+	m := &p.params[i]
+	if m.table || len(m.mods) == 0 && m.value.N == 1 {
+		return node.Param[F]{Tensor: m.value}
 	}
-	p.filled = true
-	b, c := p.value.B, p.value.C
-	for i := range p.mods {
-		b, c = max(b, p.mods[i].in.B), max(c, rows.C)
+	m.filled = true
+	sh := graph.Shape{B: m.value.B, C: m.value.C}
+	for k := range m.mods {
+		sh.B, sh.C = max(sh.B, m.mods[k].in.B), max(sh.C, p.Rows.C)
 	}
-	return node.Param[F]{Tensor: node.Tensor[F]{Data: make([]F, b*c*tokens), B: b, C: c, N: tokens}, Framed: true}
+	return node.Param[F]{Tensor: s.tensor(p.Name+"."+p.Spec.Params[i].Name, sh, p.Tokens), Framed: true}
 }

@@ -15,6 +15,7 @@ import (
 // was written, reads block itself; where there are no other readers nothing is
 // copied into the ring.
 type channel[F node.Float] struct {
+	name   string // node.port
 	block  node.Tensor[F]
 	rows   int
 	frames int   // of a whole block
@@ -42,17 +43,10 @@ func (c *channel[F]) fits(n int) bool {
 	return len(c.readers) == 0 || c.wrote+int64(n)-c.oldest() <= int64(c.size)
 }
 
-// resize gives the ring room for frames frames and keeps what lies there.
-func (c *channel[F]) resize(frames int) {
-	size := 1
-	for size < frames {
-		size *= 2
-	}
-	if size <= c.size {
-		return
-	}
+// move takes what lies in the ring to a larger one.
+func (c *channel[F]) move(ring []F, size int) {
 	old := *c
-	c.ring, c.size = make([]F, c.rows*size), size
+	c.ring, c.size = ring, size
 	for f := max(0, c.wrote-int64(old.size)); f < c.wrote; f++ {
 		for r := range c.rows {
 			c.ring[r*size+int(f)&(size-1)] = old.ring[r*old.size+int(f)&(old.size-1)]

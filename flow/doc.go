@@ -31,6 +31,7 @@
 //	ready.go     when a process may fire, and how much
 //	fire.go      one firing: frames in, parameters, the node's call, frames out
 //	channel.go   rings and cursors
+//	memory.go    what frames lie in
 //	process.go   nodes with their parameters and modulation
 //	rehearse.go  a run without data: how much each channel must hold
 //	static.go    the path without questions; compile.go and fuse.go make its list

@@ -40,7 +40,9 @@ func (s *Session[F]) rehearse() error {
 		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
 	for _, c := range all {
-		c.resize(c.most + c.frames)
+		if err := s.resize(c, c.most+c.frames); err != nil {
+			return err
+		}
 	}
 	s.dry = false
 	if whole && s.dice == nil && !s.opt.DisableStatic {
@@ -98,7 +100,9 @@ func (s *Session[F]) reserve() error {
 			if err := s.within(c, c.frames); err != nil {
 				return err
 			}
-			c.resize(int(c.wrote-c.oldest()) + c.frames)
+			if err := s.resize(c, int(c.wrote-c.oldest())+c.frames); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

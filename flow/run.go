@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"atenia/flow/arena"
 	"atenia/flow/control"
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -28,6 +29,10 @@ type Options struct {
 	DisableFusion bool
 	// DisableStatic asks every node in every block whether it can fire.
 	DisableStatic bool
+	// Memory is what frames lie in: one region that never moves, which nodes in
+	// C and real time want. The caller closes it, after the session. Nil: Go's
+	// heap.
+	Memory *arena.Arena
 	// Policy says what happens when a node returns an error.
 	Policy Policy
 	// Scan says where NaN and infinities are looked for.
@@ -64,6 +69,7 @@ type Session[F node.Float] struct {
 	meter   *Meter
 	thermal thermal
 	faults  faults
+	lack    error // of memory
 	static  static[F]
 	dice    *rand.Rand
 	rec     recorder[F]

@@ -1,0 +1,45 @@
+package flow
+
+import (
+	"fmt"
+
+	"atenia/flow/arena"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// floats returns the memory of frames, zeros, in the session's arena if it has
+// one. What the arena does not give comes from the heap, and lack says so: a
+// session that lacks memory is not run.
+func (s *Session[F]) floats(name string, n int) []F {
+	if s.opt.Memory != nil && s.lack == nil {
+		var x []F
+		if x, s.lack = arena.Of[F](s.opt.Memory, name, n); s.lack == nil {
+			return x
+		}
+	}
+	return make([]F, n)
+}
+
+// tensor allocates a block.
+func (s *Session[F]) tensor(name string, sh graph.Shape, frames int) node.Tensor[F] {
+	return node.Tensor[F]{Data: s.floats(name, sh.B*sh.C*frames), B: sh.B, C: sh.C, N: frames}
+}
+
+// resize gives a channel's ring room for frames frames and keeps what lies
+// there.
+func (s *Session[F]) resize(c *channel[F], frames int) error {
+	size := 1
+	for size < frames {
+		size *= 2
+	}
+	if size <= c.size {
+		return nil
+	}
+	ring := s.floats(c.name+" ring", c.rows*size)
+	if s.lack != nil {
+		return fmt.Errorf("flow: %w", s.lack)
+	}
+	c.move(ring, size)
+	return nil
+}
