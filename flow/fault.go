@@ -205,7 +205,7 @@ func fit[F node.Float](a, b *node.Tensor[F]) bool { return a.B == b.B && a.C == 
 func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 	for i := range c.Out {
 		o := &c.Out[i]
-		k := odd(o.Data[:size(o)])
+		k := dsp.NotFinite(o.Data[:size(o)])
 		if k < 0 {
 			continue
 		}
@@ -221,7 +221,7 @@ func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 func (s *Session[F]) sinks() {
 	for _, p := range s.probes {
 		t := s.taken(p)
-		k := odd(t.Data[:size(&t)])
+		k := dsp.NotFinite(t.Data[:size(&t)])
 		if k < 0 {
 			continue
 		}
@@ -230,7 +230,7 @@ func (s *Session[F]) sinks() {
 		for _, q := range s.order {
 			for i := range q.call.Out {
 				o := q.call.Out[i]
-				j := odd(o.Data[:size(&o)])
+				j := dsp.NotFinite(o.Data[:size(&o)])
 				if j < 0 {
 					continue
 				}
@@ -250,18 +250,4 @@ func (s *Session[F]) sinks() {
 		}
 		silence(&t) // the block of a process, perhaps: its turn comes last
 	}
-}
-
-// odd returns the place of the first number that is not finite, -1 when all
-// are.
-func odd[F node.Float](x []F) int {
-	if dsp.Finite(x) {
-		return -1
-	}
-	for i, v := range x {
-		if v-v != 0 {
-			return i
-		}
-	}
-	return -1
 }

@@ -90,8 +90,8 @@ func testExtremes[F dsp.Float](t *testing.T) {
 			}
 			for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
 				x[i] = F(v)
-				if dsp.Finite(x) {
-					t.Fatalf("%v at %d of %d is not seen", v, i, n)
+				if at := dsp.NotFinite(x); at != i || dsp.Finite(x) {
+					t.Fatalf("%v at %d of %d is seen at %d", v, i, n, at)
 				}
 			}
 			if p := dsp.Peak(x); p != 0 {

@@ -4,7 +4,6 @@ package dsp
 
 import (
 	"math"
-	"unsafe"
 
 	"atenia/internal/kernel/exact"
 )
@@ -81,26 +80,25 @@ func Peak[F Float](x []F) F {
 }
 
 // Finite reports whether no value of x is infinite or NaN.
-func Finite[F Float](x []F) bool {
+func Finite[F Float](x []F) bool { return NotFinite(x) < 0 }
+
+// NotFinite returns the index of the first value of x that is infinite or NaN,
+// -1 when there is none.
+func NotFinite[F Float](x []F) int {
 	if single[F]() {
-		x32 := as32(x)
-		n, ok := finite32(x32)
-		if !ok {
-			return false
-		}
-		const exponent = 0xff << 23
-		for _, v := range x32[n:] {
-			if math.Float32bits(v)&exponent == exponent {
-				return false
-			}
-		}
-		return true
-	}
-	const exponent = 0x7ff << 52
-	for i := range x {
-		if *(*uint64)(unsafe.Pointer(&x[i]))&exponent == exponent {
-			return false
+		if n, ok := finite32(as32(x)); ok {
+			return rest(x, n)
 		}
 	}
-	return true
+	return rest(x, 0)
+}
+
+// rest looks at the values from n on.
+func rest[F Float](x []F, n int) int {
+	for i := n; i < len(x); i++ {
+		if x[i]-x[i] != 0 {
+			return i
+		}
+	}
+	return -1
 }
