@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/ring"
 	"atenia/flow/node"
 )
 
@@ -23,7 +24,7 @@ func (s *Session[F]) build() error {
 		}
 		for o, sh := range n.OutShape {
 			frames := n.Tokens * n.Spec.Prod[o]
-			p.out[o] = &channel[F]{rows: sh.B * sh.C, frames: frames, name: n.Name + "." + n.Spec.Outs[o], block: s.tensor(n.Name+"."+n.Spec.Outs[o], sh, frames)}
+			p.out[o] = &channel[F]{ring: ring.Ring[F]{Rows: sh.B * sh.C}, frames: frames, name: n.Name + "." + n.Spec.Outs[o], block: s.tensor(n.Name+"."+n.Spec.Outs[o], sh, frames)}
 		}
 		s.procs[i] = p
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"atenia/flow/graph"
+	"atenia/flow/internal/ring"
 	"atenia/flow/node"
 )
 
@@ -17,13 +18,11 @@ import (
 type channel[F node.Float] struct {
 	name   string // node.port
 	block  node.Tensor[F]
-	rows   int
-	frames int   // of a whole block
-	most   int   // the ring held at the end of a block, in the rehearsal
-	ring   []F   // [rows, size]; frame f of the stream lies at f & (size-1)
-	size   int   // a power of two; 0 when nobody reads
-	wrote  int64 // frames written in all
-	made   int64 // frames that came out of the node; more than wrote by what was trimmed
+	frames int          // of a whole block
+	most   int          // the ring held at the end of a block, in the rehearsal
+	ring   ring.Ring[F] // empty when nobody reads
+	wrote  int64        // frames written in all
+	made   int64        // frames that came out of the node; more than wrote by what was trimmed
 
 	readers []*reader[F]
 	kept    bool // in the static path some reader takes from the ring
@@ -40,41 +39,14 @@ func (c *channel[F]) oldest() int64 {
 
 // fits reports whether n more frames overwrite none that a reader still wants.
 func (c *channel[F]) fits(n int) bool {
-	return len(c.readers) == 0 || c.wrote+int64(n)-c.oldest() <= int64(c.size)
-}
-
-// move takes what lies in the ring to a larger one.
-func (c *channel[F]) move(ring []F, size int) {
-	old := *c
-	c.ring, c.size = ring, size
-	for f := max(0, c.wrote-int64(old.size)); f < c.wrote; f++ {
-		for r := range c.rows {
-			c.ring[r*size+int(f)&(size-1)] = old.ring[r*old.size+int(f)&(old.size-1)]
-		}
-	}
+	return len(c.readers) == 0 || c.wrote+int64(n)-c.oldest() <= int64(c.ring.Size)
 }
 
 // store appends frames [skip, n) of the rows of block to the ring; rows of
 // block lie stride apart.
 func (c *channel[F]) store(skip, n, stride int) {
-	if c.size > 0 {
-		at := int(c.wrote) & (c.size - 1)
-		for r := range c.rows {
-			x, y := c.block.Data[r*stride+skip:r*stride+n], c.ring[r*c.size:(r+1)*c.size]
-			k := copy(y[at:], x)
-			copy(y, x[k:])
-		}
-	}
+	c.ring.Put(c.wrote, c.block.Data[skip:], n-skip, stride)
 	c.wrote += int64(n - skip)
-}
-
-// silence makes zeros of the last n frames in the ring.
-func (c *channel[F]) silence(n int) {
-	for f := max(0, c.wrote-int64(min(n, c.size))); f < c.wrote; f++ {
-		for r := range c.rows {
-			c.ring[r*c.size+int(f)&(c.size-1)] = 0
-		}
-	}
 }
 
 // A reader is one edge: a place in a channel, and the frames taken from there
@@ -101,15 +73,6 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 // take moves the next n frames into dst, whose rows lie stride apart: first the
 // zeros of prefill, then what is in the ring.
 func (r *reader[F]) take(dst []F, n, stride int) {
-	c := r.from
-	at := r.cursor - r.prefill
-	zeros := int(min(max(-at, 0), int64(n)))
+	r.from.ring.Take(r.cursor-r.prefill, dst, n, stride)
 	r.cursor += int64(n)
-	from := int(at+int64(zeros)) & (c.size - 1)
-	for row := range c.rows {
-		y, x := dst[row*stride:row*stride+n], c.ring[row*c.size:(row+1)*c.size]
-		clear(y[:zeros])
-		k := copy(y[zeros:], x[from:])
-		copy(y[zeros+k:], x)
-	}
 }

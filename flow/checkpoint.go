@@ -82,13 +82,8 @@ func (c *channel[F]) unread() []F {
 	}
 	from := c.oldest()
 	n := int(c.wrote - from)
-	out := make([]F, 0, n*c.rows)
-	for r := range c.rows {
-		ring := c.ring[r*c.size : (r+1)*c.size]
-		for f := from; f < c.wrote; f++ {
-			out = append(out, ring[f&int64(c.size-1)])
-		}
-	}
+	out := make([]F, n*c.ring.Rows)
+	c.ring.Take(from, out, n, n)
 	return out
 }
 
@@ -114,13 +109,8 @@ func (s *Session[F]) restore(p *snapshot[F]) error {
 		for _, c := range q.out {
 			c.wrote, c.made = p.wrote[ch], p.made[ch]
 			if frames := p.frames[ch]; len(frames) > 0 {
-				n := len(frames) / c.rows
-				for r := range c.rows {
-					ring := c.ring[r*c.size : (r+1)*c.size]
-					for k, x := range frames[r*n : (r+1)*n] {
-						ring[(c.wrote-int64(n)+int64(k))&int64(c.size-1)] = x
-					}
-				}
+				n := len(frames) / c.ring.Rows
+				c.ring.Put(c.wrote-int64(n), frames, n, n)
 			}
 			ch++
 		}

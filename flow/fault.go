@@ -238,7 +238,7 @@ func (s *Session[F]) sinks() {
 					found = true
 					s.fault(q, Event{Port: i, Frame: q.out[i].made - int64(o.N) + int64(j%o.N), Kind: NotFinite, Code: graph.Numeric})
 				}
-				q.out[i].silence(o.N)
+				q.out[i].ring.Clear(q.out[i].wrote, o.N)
 				silence(&o)
 				if q.inst != nil {
 					q.inst.Reset()

@@ -74,7 +74,7 @@ func (s *Session[F]) Memory() []Memory {
 		}
 		m.Workspace = most * p.OversampleRatio * width
 		for _, c := range p.out {
-			m.Channels += (len(c.block.Data) + len(c.ring)) * width
+			m.Channels += (len(c.block.Data) + len(c.ring.Data)) * width
 		}
 		all[i] = m
 	}

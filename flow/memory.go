@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/arena"
 	"atenia/flow/graph"
+	"atenia/flow/internal/ring"
 	"atenia/flow/node"
 )
 
@@ -29,17 +30,14 @@ func (s *Session[F]) tensor(name string, sh graph.Shape, frames int) node.Tensor
 // resize gives a channel's ring room for frames frames and keeps what lies
 // there.
 func (s *Session[F]) resize(c *channel[F], frames int) error {
-	size := 1
-	for size < frames {
-		size *= 2
-	}
-	if size <= c.size {
+	size := ring.Room(frames)
+	if size <= c.ring.Size {
 		return nil
 	}
-	ring := s.floats(c.name+" ring", c.rows*size)
+	data := s.floats(c.name+" ring", c.ring.Rows*size)
 	if s.lack != nil {
 		return fmt.Errorf("flow: %w", s.lack)
 	}
-	c.move(ring, size)
+	c.ring.Move(data, size, c.wrote)
 	return nil
 }

@@ -14,7 +14,7 @@ func (s *Session[F]) Occupancies() []Occupancy {
 	for _, p := range s.procs {
 		for _, c := range p.out {
 			for _, r := range c.readers {
-				all[r.edge.Index] = Occupancy{int(r.prefill + c.wrote - r.cursor), c.size}
+				all[r.edge.Index] = Occupancy{int(r.prefill + c.wrote - r.cursor), c.ring.Size}
 			}
 		}
 	}

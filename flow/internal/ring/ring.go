@@ -1,0 +1,75 @@
+// Package ring keeps the last frames of the rows of a stream.
+//
+//	frame f of a row lies at f mod size        size = 8, f = 9
+//	┌───┬───┬───┬───┬───┬───┬───┬───┐
+//	│ 8 │ 9 │ 2 │ 3 │ 4 │ 5 │ 6 │ 7 │
+//	└───┴───┴───┴───┴───┴───┴───┴───┘
+//
+// A [Ring] does not count: who writes and who reads says which frames.
+package ring
+
+import "atenia/flow/node"
+
+// A Ring holds rows of a power of two of frames; the zero Ring holds none.
+type Ring[F node.Float] struct {
+	Data []F // [Rows, Size]
+	Rows int
+	Size int
+}
+
+// Room is the size of a ring for so many frames.
+func Room(frames int) int {
+	size := 1
+	for size < frames {
+		size *= 2
+	}
+	return size
+}
+
+// row is one row of frames, and place is where a frame lies in it.
+func (r *Ring[F]) row(i int) []F         { return r.Data[i*r.Size : (i+1)*r.Size] }
+func (r *Ring[F]) place(frame int64) int { return int(frame) & (r.Size - 1) }
+
+// Move takes the frames before end to larger memory of that size.
+func (r *Ring[F]) Move(data []F, size int, end int64) {
+	old := *r
+	r.Data, r.Size = data, size
+	for f := max(0, end-int64(old.Size)); f < end; f++ {
+		for i := range r.Rows {
+			r.row(i)[r.place(f)] = old.row(i)[old.place(f)]
+		}
+	}
+}
+
+// Put writes n frames from at on. Rows of x lie stride apart.
+func (r *Ring[F]) Put(at int64, x []F, n, stride int) {
+	if r.Size == 0 {
+		return
+	}
+	for i := range r.Rows {
+		from, to := x[i*stride:i*stride+n], r.row(i)
+		k := copy(to[r.place(at):], from)
+		copy(to, from[k:])
+	}
+}
+
+// Take reads n frames from at on; those before frame 0 are zeros. Rows of x lie
+// stride apart.
+func (r *Ring[F]) Take(at int64, x []F, n, stride int) {
+	zeros := int(min(max(-at, 0), int64(n)))
+	for i := range r.Rows {
+		to, from := x[i*stride:i*stride+n], r.row(i)
+		clear(to[:zeros])
+		k := copy(to[zeros:], from[r.place(at+int64(zeros)):])
+		copy(to[zeros+k:], from)
+	}
+}
+
+// Clear makes zeros of the n frames before end.
+func (r *Ring[F]) Clear(end int64, n int) {
+	for f := max(0, end-int64(min(n, r.Size))); f < end; f++ {
+		for i := range r.Rows {
+			r.row(i)[r.place(f)] = 0
+		}
+	}
+}
