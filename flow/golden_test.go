@@ -88,34 +88,47 @@ func goldenTolerance[F float32 | float64](spread float64) float64 {
 	return max(1e-5, 4*spread)
 }
 
-// near fails when an entry of got is off by more than tol times the largest
-// entry of want, or by tol when all of want is zero but for rounding.
+// off is the largest difference of an entry, over the largest entry of want; a
+// want of zeros, to rounding, has the scale 1.
+func off[F float32 | float64](got []F, want []float64) float64 {
+	d, _ := farthest(got, want)
+	return d
+}
+
+func farthest[F float32 | float64](got []F, want []float64) (share float64, at int) {
+	peak, worst := 0.0, 0.0
+	for _, x := range want {
+		peak = max(peak, math.Abs(x))
+	}
+	if peak < 1e-15 {
+		peak = 1
+	}
+	for i, x := range want {
+		d := math.Abs(float64(got[i]) - x)
+		if math.IsNaN(d) {
+			return math.Inf(1), i
+		}
+		if d > worst {
+			worst, at = d, i
+		}
+	}
+	return worst / peak, at
+}
+
+// near fails when an entry of got is off by more than tol; see off.
 func near[F float32 | float64](t testing.TB, what string, got []F, want []float64, tol float64) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
 		return
 	}
-	peak := 0.0
-	for _, x := range want {
-		peak = max(peak, math.Abs(x))
-	}
-	if peak < 1e-15 { // zeros, to rounding
-		peak = 1
-	}
-	at, worst := -1, 0.0
-	for i, x := range want {
-		if d := math.Abs(float64(got[i]) - x); !(d <= tol*peak) && !(d <= worst) {
-			at, worst = i, d
-		}
-	}
-	if at >= 0 {
-		t.Errorf("%s[%d]: got %g, want %g: off by %.2g of the peak, over %.2g", what, at, got[at], want[at], worst/peak, tol)
+	if d, at := farthest(got, want); !(d <= tol) {
+		t.Errorf("%s[%d]: got %g, want %g: off by %.2g of the peak, over %.2g", what, at, got[at], want[at], d, tol)
 	}
 }
 
 // cast returns the numbers as elements of type F.
-func cast[F float32 | float64](v []float64) []F {
+func cast[F, G float32 | float64](v []G) []F {
 	out := make([]F, len(v))
 	for i, x := range v {
 		out[i] = F(x)
