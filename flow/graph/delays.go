@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"math/big"
 	"slices"
@@ -120,7 +119,8 @@ func (l *linker) flow() error {
 // The least cycle through an edge is the edge and a shortest way back. Edges
 // are tried by their prefill, the least first, and left out afterwards; one
 // that is no less than the best cycle so far ends the search, and so does no
-// way back within it.
+// way back within it. That takes little more than linear time unless many equal
+// prefills lie on no short cycle; then it is nodes times edges.
 func (l *linker) subBlocks() error {
 	inside := make([][]int, len(l.Sub))
 	for i := range l.Edges {
@@ -129,10 +129,7 @@ func (l *linker) subBlocks() error {
 			inside[c] = append(inside[c], i)
 		}
 	}
-	w := &ways{l: l, weight: make([]int64, len(l.Edges)), dist: make([]int64, len(l.Nodes))}
-	for v := range w.dist {
-		w.dist[v] = -1
-	}
+	w := l.ways()
 	for c, edges := range inside {
 		sub, ok := w.least(edges)
 		if !ok {
@@ -151,15 +148,38 @@ const maxMultiple = 1 << 38
 // frame's fraction; -1 is an edge left out.
 type ways struct {
 	l       *linker
-	weight  []int64
-	dist    []int64 // -1 for unreached
-	reached []int
+	start   []int32 // of node v: hops[start[v]:start[v+1]]
+	hops    []hop
+	weight  []int64 // by edge
+	dist    []int64 // by node, -1 for unreached
+	reached []int32
+	stack   []int32
 	heap    digraph.Queue[way]
 }
 
+// A hop is an edge within a component.
+type hop struct{ edge, to int32 }
+
 type way struct {
 	dist int64
-	node int
+	node int32
+}
+
+func (l *linker) ways() *ways {
+	w := &ways{l: l, start: make([]int32, len(l.Nodes)+1), weight: make([]int64, len(l.Edges)), dist: make([]int64, len(l.Nodes))}
+	w.heap.Before = func(a, b way) bool { return a.dist < b.dist }
+	for v := range l.Nodes {
+		w.dist[v] = -1
+		for _, out := range l.Nodes[v].Out {
+			for _, i := range out {
+				if e := &l.Edges[i]; e.Inside {
+					w.hops = append(w.hops, hop{int32(i), int32(e.Dst)})
+				}
+			}
+		}
+		w.start[v+1] = int32(len(w.hops))
+	}
+	return w
 }
 
 // least returns the least cycle of the component with these edges, or a block.
@@ -192,41 +212,54 @@ func (w *ways) least(edges []int) (Rat, bool) {
 		if w.weight[i] >= best {
 			break
 		}
-		best = w.weight[i] + w.back(e.Dst, e.Src, best-w.weight[i])
+		best = w.weight[i] + w.back(int32(e.Dst), int32(e.Src), best-w.weight[i])
 		w.weight[i] = -1
 	}
 	return reduced(best, unit), true
 }
 
 // back returns the length of the shortest way between two nodes of a component,
-// or limit when there is none below it (Dijkstra, 1959).
-func (w *ways) back(from, to int, limit int64) int64 {
-	w.heap.Before = func(a, b way) bool { return a.dist < b.dist }
+// or limit when there is none below it (Dijkstra, 1959). Edges of weight zero,
+// which are most, go over a stack.
+func (w *ways) back(from, to int32, limit int64) int64 {
+	if from == to {
+		return 0
+	}
 	w.heap.Items = append(w.heap.Items[:0], way{0, from})
 	w.dist[from], w.reached = 0, append(w.reached[:0], from)
 	found := limit
+search:
 	for w.heap.Len() > 0 {
-		x := heap.Pop(&w.heap).(way)
+		x := w.heap.Pop()
+		if x.dist > w.dist[x.node] {
+			continue
+		}
 		if x.node == to {
 			found = x.dist
 			break
 		}
-		if x.dist > w.dist[x.node] {
-			continue
-		}
-		n := &w.l.Nodes[x.node]
-		for _, out := range n.Out {
-			for _, i := range out {
-				e := &w.l.Edges[i]
-				d := x.dist + w.weight[i]
-				if !e.Inside || w.weight[i] < 0 || d >= limit || w.dist[e.Dst] >= 0 && w.dist[e.Dst] <= d {
+		for w.stack = append(w.stack[:0], x.node); len(w.stack) > 0; {
+			v := w.stack[len(w.stack)-1]
+			w.stack = w.stack[:len(w.stack)-1]
+			for _, h := range w.hops[w.start[v]:w.start[v+1]] {
+				weight := w.weight[h.edge]
+				d, old := x.dist+weight, w.dist[h.to]
+				if weight < 0 || d >= limit || old >= 0 && old <= d {
 					continue
 				}
-				if w.dist[e.Dst] < 0 {
-					w.reached = append(w.reached, e.Dst)
+				if old < 0 {
+					w.reached = append(w.reached, h.to)
 				}
-				w.dist[e.Dst] = d
-				heap.Push(&w.heap, way{d, e.Dst})
+				w.dist[h.to] = d
+				switch {
+				case weight > 0:
+					w.heap.Push(way{d, h.to})
+				case h.to == to:
+					found = d
+					break search
+				default:
+					w.stack = append(w.stack, h.to)
+				}
 			}
 		}
 	}

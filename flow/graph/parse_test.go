@@ -220,13 +220,13 @@ func TestDuplicateKeys(t *testing.T) {
 		t.Errorf("%q, warnings %q", p.Nodes[0].Name, p.Warnings)
 	}
 	var many strings.Builder
-	for range 100 {
+	for range 3 {
 		for i := range 40 {
 			many.WriteString(`,"k` + string(rune('α'+i)) + `":1`)
 		}
 	}
 	p = parse(t, `{"nodes":[],"edges":[]`+many.String()+`}`)
-	if len(p.Extra) != 40 || len(p.Warnings) != 99*40 {
+	if len(p.Extra) != 40 || len(p.Warnings) != 2*40 {
 		t.Errorf("%d unknown keys, %d warnings", len(p.Extra), len(p.Warnings))
 	}
 }

@@ -1,10 +1,6 @@
 package graph
 
-import (
-	"container/heap"
-
-	"atenia/flow/internal/digraph"
-)
+import "atenia/flow/internal/digraph"
 
 // shapes finds batches and channels of every stream. Within a cycle an input
 // that is not known yet counts as one of the shape of the first known input;
@@ -19,14 +15,14 @@ func (l *linker) shapes() error {
 	round, later := &digraph.Queue[int]{Before: before}, &digraph.Queue[int]{Before: before}
 	waiting := make([]bool, len(l.Nodes))
 	for v := range l.Nodes {
-		heap.Push(round, v)
+		round.Push(v)
 		waiting[v] = true
 	}
 	// A round visits, in order, the nodes whose inputs changed. Each round
 	// settles at least one node of a graph that settles at all.
 	for range len(l.Nodes) + 1 {
 		for round.Len() > 0 {
-			v := heap.Pop(round).(int)
+			v := round.Pop()
 			waiting[v] = false
 			if !l.shape(v) {
 				continue
@@ -39,9 +35,9 @@ func (l *linker) shapes() error {
 					}
 					waiting[w] = true
 					if place[w] > place[v] {
-						heap.Push(round, w)
+						round.Push(w)
 					} else {
-						heap.Push(later, w)
+						later.Push(w)
 					}
 				}
 			}

@@ -2,7 +2,6 @@ package digraph
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 )
 
@@ -184,16 +183,16 @@ func (g *Graph) Sorted(compare func(a, b int) int) []int {
 	ready := &Queue[int]{Before: func(a, b int) bool { return compare(a, b) < 0 }}
 	for v := range waits {
 		if waits[v] == 0 {
-			heap.Push(ready, v)
+			ready.Push(v)
 		}
 	}
 	var out []int
 	for ready.Len() > 0 {
-		v := heap.Pop(ready).(int)
+		v := ready.Pop()
 		out = append(out, v)
 		for _, w := range g.Next(v) {
 			if waits[w]--; waits[w] == 0 {
-				heap.Push(ready, w)
+				ready.Push(w)
 			}
 		}
 	}
@@ -210,18 +209,45 @@ func ByDepth(depth []int) []int {
 	return order
 }
 
-// A Queue gives back the least item first.
+// A Queue gives back the least item first. It is a binary heap without
+// interfaces, since shortest ways push and pop millions of times.
 type Queue[T any] struct {
-	Items  []T
+	Items  []T // in heap order
 	Before func(a, b T) bool
 }
 
-func (q *Queue[T]) Len() int           { return len(q.Items) }
-func (q *Queue[T]) Less(i, j int) bool { return q.Before(q.Items[i], q.Items[j]) }
-func (q *Queue[T]) Swap(i, j int)      { q.Items[i], q.Items[j] = q.Items[j], q.Items[i] }
-func (q *Queue[T]) Push(x any)         { q.Items = append(q.Items, x.(T)) }
-func (q *Queue[T]) Pop() any {
-	x := q.Items[len(q.Items)-1]
-	q.Items = q.Items[:len(q.Items)-1]
-	return x
+// Len returns the number of items.
+func (q *Queue[T]) Len() int { return len(q.Items) }
+
+// Push adds an item.
+func (q *Queue[T]) Push(x T) {
+	q.Items = append(q.Items, x)
+	for i := len(q.Items) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !q.Before(q.Items[i], q.Items[up]) {
+			break
+		}
+		q.Items[i], q.Items[up] = q.Items[up], q.Items[i]
+		i = up
+	}
+}
+
+// Pop removes the least item, of which there must be one.
+func (q *Queue[T]) Pop() T {
+	x, last := q.Items[0], len(q.Items)-1
+	q.Items[0] = q.Items[last]
+	q.Items = q.Items[:last]
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c < min(2*i+3, last); c++ {
+			if q.Before(q.Items[c], q.Items[least]) {
+				least = c
+			}
+		}
+		if least == i {
+			return x
+		}
+		q.Items[i], q.Items[least] = q.Items[least], q.Items[i]
+		i = least
+	}
 }

@@ -179,7 +179,7 @@ func (s *scanner) container(v *Value, depth int) error {
 			return err
 		}
 		if i, twice := find(v, keys, item.Key); twice {
-			s.warn = append(s.warn, fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.Off, item.Key))
+			s.warning(fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.Off, item.Key))
 			v.Items[i] = item
 		} else {
 			v.Items = append(v.Items, item)
@@ -195,6 +195,15 @@ func (s *scanner) container(v *Value, depth int) error {
 		default:
 			return s.fault("a comma or %q is wanted", closing)
 		}
+	}
+}
+
+// maxWarnings bounds what a text of nothing but repeated keys makes.
+const maxWarnings = 100
+
+func (s *scanner) warning(text string) {
+	if len(s.warn) < maxWarnings {
+		s.warn = append(s.warn, text)
 	}
 }
 
