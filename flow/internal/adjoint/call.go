@@ -21,7 +21,7 @@ func (s *Sweep[F]) call(v int, f *entry[F]) error {
 		edge := &s.linked.Edges[e]
 		b.DIn[i] = node.Tensor[F]{B: l.InShape[i].B, C: l.InShape[i].C, N: b.Tokens * edge.Cons}
 		if s.nodes[edge.Src].role != roleSilent {
-			b.DIn[i] = s.tensor(b.DIn[i].B, b.DIn[i].C, b.DIn[i].N)
+			b.DIn[i] = s.inGrad(e, b.DIn[i].B, b.DIn[i].C, f)
 		}
 	}
 	for i := range b.DParam {
@@ -48,7 +48,7 @@ func (s *Sweep[F]) call(v int, f *entry[F]) error {
 	}
 	s.heat(v, b.Heat)
 	for i, e := range l.In {
-		s.give(e, &b.DIn[i], f)
+		s.give(e, b.DIn[i], f)
 	}
 	s.modulation(n, l, f)
 	for i, sum := range n.sums {
@@ -155,7 +155,7 @@ func (s *Sweep[F]) modulation(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F])
 	for j := len(l.Mods) - 1; j >= 0; j-- {
 		edge := &s.linked.Edges[l.Mods[j]]
 		x, d := &n.mods[j], &n.back.DParam[edge.Param].Framed
-		g := s.tensor(x.B, x.C, x.N)
+		g := s.inGrad(l.Mods[j], x.B, x.C, f)
 		before := node.Param[F]{Tensor: n.steps[j]}
 		scale := F(edge.Scale)
 		for r := range d.B * d.C {
@@ -175,7 +175,7 @@ func (s *Sweep[F]) modulation(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F])
 				to[i] += F(w[i] * scale)
 			}
 		}
-		s.give(l.Mods[j], &g, f)
+		s.give(l.Mods[j], g, f)
 	}
 }
 

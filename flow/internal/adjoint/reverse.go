@@ -6,64 +6,89 @@ import "atenia/flow/node"
 // reader of an output has gone back over and the writer has not. Positions
 // count as in the forward channel, prefill included; they only go down. It
 // never holds more frames than the forward channel did.
+//
+// Frames stay in the buffers in which the reader's calls wrote them. Where
+// writer and reader are cut alike, which is nearly always, the writer gets the
+// buffer itself.
 type reverse[F node.Float] struct {
-	data   []F // rows of size frames; position p of row r at r*size + p mod size
 	rows   int
-	size   int64 // a power of two
-	lo, hi int64 // positions held
+	chunks []chunk[F] // from chunks[head] on, the highest positions first
+	head   int
 	used   bool  // anything was pushed
+	bytes  int64 // of all buffers
+	free   [][]F
 }
 
-// push stores the gradient g of positions [at, at+g.N), which end where the
-// last push began.
-func (r *reverse[F]) push(g *node.Tensor[F], at int64) {
-	if !r.used {
-		r.hi, r.used = at+int64(g.N), true
-	}
-	r.lo = at
-	r.grow(r.hi - r.lo)
-	for row := range r.rows {
-		ring, src := r.data[int64(row)*r.size:][:r.size], g.Row(row)
-		n := copy(ring[at&(r.size-1):], src)
-		copy(ring, src[n:])
-	}
+// A chunk is the gradient of positions [at, at+N).
+type chunk[F node.Float] struct {
+	node.Tensor[F]
+	at int64
 }
 
-// grow makes room for n frames.
-func (r *reverse[F]) grow(n int64) {
-	if n <= r.size {
-		return
+// start empties the channel and keeps its buffers.
+func (r *reverse[F]) start() {
+	for _, c := range r.chunks[r.head:] {
+		r.free = append(r.free, c.Data)
 	}
-	size := max(r.size, 64)
-	for size < n {
-		size *= 2
-	}
-	data := make([]F, int64(r.rows)*size)
-	for row := range r.rows {
-		for p := r.hi - r.size; p < r.hi && r.size > 0; p++ {
-			data[int64(row)*size+p&(size-1)] = r.data[int64(row)*r.size+p&(r.size-1)]
+	r.chunks, r.head, r.used = r.chunks[:0], 0, false
+}
+
+// buffer returns zeros for n frames, to be pushed.
+func (r *reverse[F]) buffer(n int) []F {
+	size := r.rows * n
+	for i := len(r.free) - 1; i >= 0; i-- {
+		if b := r.free[i]; cap(b) >= size {
+			r.free[i] = r.free[len(r.free)-1]
+			r.free = r.free[:len(r.free)-1]
+			clear(b[:size])
+			return b[:size]
 		}
 	}
-	r.data, r.size = data, size
+	r.bytes += int64(size)
+	return make([]F, size)
 }
 
-// pop adds the gradient of the positions from at on to frames [skip, g.N) of g
-// and lets them go. What was never pushed, because the reader never got there,
-// is zero.
-func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64) {
-	from, to := max(at, r.lo), min(at+int64(g.N-skip), r.hi)
-	if r.used && from < to {
-		n, off := int(to-from), skip+int(from-at)
+// push takes over the gradient of positions [at, at+g.N), which end where the
+// last push began. Its buffer is from this channel.
+func (r *reverse[F]) push(g node.Tensor[F], at int64) {
+	r.used = true
+	if r.head > 16 && 2*r.head > len(r.chunks) {
+		n := copy(r.chunks, r.chunks[r.head:])
+		r.chunks, r.head = r.chunks[:n], 0
+	}
+	r.chunks = append(r.chunks, chunk[F]{g, at})
+}
+
+// whole returns the buffer that holds just the positions [at, at+n), if there
+// is one. It is good until the next buffer.
+func (r *reverse[F]) whole(at int64, n int) ([]F, bool) {
+	if r.head == len(r.chunks) {
+		return nil, false
+	}
+	c := &r.chunks[r.head]
+	return c.Data, c.at == at && c.N == n
+}
+
+// pop hands the gradient of the positions from at on to frames [skip, g.N) of
+// g: stored there when it is the first that comes, else added. What was never
+// pushed, because the reader never got there, is zero.
+func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64, first bool) {
+	end := at + int64(g.N-skip)
+	for i := r.head; i < len(r.chunks); i++ {
+		c := &r.chunks[i]
+		from, to := max(at, c.at), min(end, c.at+int64(c.N))
+		if from >= to {
+			continue
+		}
+		n, src, dst := int(to-from), int(from-c.at), skip+int(from-at)
 		for row := range r.rows {
-			ring, dst := r.data[int64(row)*r.size:][:r.size], g.Row(row)[off:off+n]
-			first := ring[from&(r.size-1):]
-			first = first[:min(len(first), n)]
-			for i, x := range first {
-				dst[i] += x
+			x, y := c.Row(row)[src:src+n], g.Row(row)[dst:dst+n]
+			if first {
+				copy(y, x)
+				continue
 			}
-			rest := dst[len(first):]
-			for i, x := range ring[:len(rest)] {
-				rest[i] += x
+			for k, v := range x {
+				y[k] += v
 			}
 		}
 	}
@@ -71,4 +96,13 @@ func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64) {
 }
 
 // drop lets the positions from at on go.
-func (r *reverse[F]) drop(at int64) { r.hi = min(r.hi, max(at, r.lo)) }
+func (r *reverse[F]) drop(at int64) {
+	for r.head < len(r.chunks) && r.chunks[r.head].at >= at {
+		r.free = append(r.free, r.chunks[r.head].Data)
+		r.chunks[r.head].Data = nil
+		r.head++
+	}
+	if r.head == len(r.chunks) {
+		r.chunks, r.head = r.chunks[:0], 0
+	}
+}

@@ -58,7 +58,7 @@ type nodeSweep[F node.Float] struct {
 func (s *Sweep[F]) Start(group int, fired func(v int) int64) {
 	s.group = group
 	for e := range s.edges {
-		s.edges[e].lo, s.edges[e].hi, s.edges[e].used = 0, 0, false
+		s.edges[e].start()
 		l := &s.linked.Edges[e]
 		s.cursor[e] = fired(l.Dst) * int64(l.Cons)
 	}
@@ -139,11 +139,11 @@ func (s *Sweep[F]) fire(v int, f *entry[F]) error {
 	s.space.Reset()
 	switch n.role {
 	case roleProbe:
-		g := s.tensor(n.seed.B, n.seed.C, int(f.tokens))
+		g := s.inGrad(l.In[0], n.seed.B, n.seed.C, f)
 		for r := range g.B * g.C {
 			copy(g.Row(r), n.seed.Row(r)[f.frame0:])
 		}
-		s.give(l.In[0], &g, f)
+		s.give(l.In[0], g, f)
 	case roleInput:
 		g := s.outGrad(v, 0, f)
 		for r := range g.B * g.C {
@@ -172,18 +172,38 @@ func (s *Sweep[F]) position(v, p int, f *entry[F]) int64 {
 func (s *Sweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 	l := &s.linked.Nodes[v]
 	prod := int64(l.Spec.Prod[p])
-	g := s.tensor(l.OutShape[p].B, l.OutShape[p].C, int(f.made)*int(prod))
-	skip := min(max(0, s.nodes[v].trim-f.made0*prod), int64(g.N))
-	for _, e := range l.Out[p] {
-		s.edges[e].pop(&g, int(skip), s.position(v, p, f)+int64(s.linked.Edges[e].Prefill))
+	made := int(f.made) * int(prod)
+	g := node.Tensor[F]{B: l.OutShape[p].B, C: l.OutShape[p].C, N: made}
+	at, skip := s.position(v, p, f), min(max(0, int(s.nodes[v].trim-f.made0*prod)), made)
+	if edges := l.Out[p]; len(edges) == 1 && skip == 0 && s.linked.Edges[edges[0]].Dst != v {
+		e, from := &s.edges[edges[0]], at+int64(s.linked.Edges[edges[0]].Prefill)
+		if d, ok := e.whole(from, made); ok {
+			e.drop(from)
+			g.Data = d
+			return g
+		}
+	}
+	g = s.tensor(g.B, g.C, g.N)
+	for i, e := range l.Out[p] {
+		s.edges[e].pop(&g, skip, at+int64(s.linked.Edges[e].Prefill), i == 0)
 	}
 	return g
 }
 
+// inGrad is where a call writes the gradient of what it read from an edge.
+func (s *Sweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
+	n := int(f.tokens) * s.linked.Edges[e].Cons
+	return node.Tensor[F]{Data: s.edges[e].buffer(n), B: b, C: c, N: n}
+}
+
 // give hands the gradient of what a firing read to the edge it read from.
-func (s *Sweep[F]) give(e int, g *node.Tensor[F], f *entry[F]) {
+func (s *Sweep[F]) give(e int, g node.Tensor[F], f *entry[F]) {
 	at := f.frame0 * int64(s.linked.Edges[e].Cons)
-	if g.Data != nil {
+	switch {
+	case g.Data == nil:
+	case s.nodes[s.linked.Edges[e].Src].role == roleSilent: // who would never take it
+		s.edges[e].free = append(s.edges[e].free, g.Data)
+	default:
 		s.edges[e].push(g, at)
 	}
 	s.cursor[e] = at
@@ -196,9 +216,9 @@ func (s *Sweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
 		for _, e := range edges {
 			var g node.Tensor[F]
 			if s.edges[e].used {
-				g = s.tensor(s.edges[e].rows, 1, int(f.tokens)*s.linked.Edges[e].Cons)
+				g = s.inGrad(e, s.edges[e].rows, 1, f)
 			}
-			s.give(e, &g, f)
+			s.give(e, g, f)
 		}
 	}
 }
@@ -214,7 +234,7 @@ func (s *Sweep[F]) tensor(b, c, n int) node.Tensor[F] {
 func (s *Sweep[F]) measure() {
 	n := int64(0)
 	for e := range s.edges {
-		n += int64(len(s.edges[e].data))
+		n += s.edges[e].bytes
 	}
 	s.peak = max(s.peak, n*int64(unsafe.Sizeof(F(0))))
 }

@@ -1,0 +1,60 @@
+package flow_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"atenia/flow"
+	"atenia/flow/node"
+)
+
+// BenchmarkThereAndBack runs streams forward with a record and sweeps back.
+func BenchmarkThereAndBack(b *testing.B) {
+	chain := "x Input; o Probe; x -> n0; n49 -> o"
+	for i := range 50 {
+		chain += fmt.Sprintf("; n%d %s", i, []string{"Gain gain=0.99", "Biquad f0=4000", "OnePole f0=9000", "DCBlock", "WaveShaper"}[i%5])
+		if i > 0 {
+			chain += fmt.Sprintf("; n%d -> n%d", i-1, i)
+		}
+	}
+	for _, c := range []struct {
+		name, plan    string
+		rows, frames  int
+		block, blocks int
+		rec           flow.Recording
+	}{
+		{"biquad/32x4096", "x Input batches=32; n Biquad; o Probe; x -> n; n -> o", 32, 4096, 4096, 1, flow.Recording{}},
+		{"biquad/32x4096/input_only", "x Input batches=32; n Biquad; o Probe; x -> n; n -> o", 32, 4096, 4096, 1, flow.Recording{NoParams: true}},
+		{"chain50/1x48000", chain, 1, 48000, 480, 100, flow.Recording{}},
+		{"chain50/1x48000/every10", chain, 1, 48000, 480, 100, flow.Recording{Every: 10}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := session[float32](b, sketch(b, c.plan), flow.Options{BlockFrames: c.block, Training: true}, nil)
+			rec, err := s.Record(c.rec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			in := map[string]node.Tensor[float32]{"x": {Data: make([]float32, c.rows*c.frames), B: c.rows, C: 1, N: c.frames}}
+			for i := range in["x"].Data {
+				in["x"].Data[i] = float32(i%17) - 8
+			}
+			var kept int64
+			b.SetBytes(int64(4 * c.rows * c.frames))
+			for b.Loop() {
+				s.Reset()
+				out, err := s.Run(in, c.blocks)
+				if err != nil {
+					b.Fatal(err)
+				}
+				g, err := rec.Backward(out, flow.Sweep{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				kept = g.Report.PeakBytes()
+			}
+			b.ReportMetric(float64(kept)/1e6, "MB")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.rows*c.frames*max(1, strings.Count(c.plan, "->")-1)), "ns/frame/node")
+		})
+	}
+}
