@@ -28,7 +28,6 @@ type conv[F node.Float] struct {
 	batches, in, out         int
 	kernel, dilation, stride int
 	reach                    int // (kernel-1) dilation, frames before the call
-	tokens                   int
 	past, before             []F // [batches, in, reach] inputs before the call; of a snapshot
 	x                        []F // [in, reach + frames]
 	ahead                    []F // [batches, out, reach] output gradients after the call, at the input's rate

@@ -18,6 +18,10 @@ func Types() node.Table {
 		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96 or 140 dB, or with the taps given", both),
 		entry("Upsample", "multiplies the rate by a factor", factor),
 		entry("Downsample", "divides the rate by a factor", factor),
+		{Name: "AsyncResample", Doc: "a rate ratio times the input's that may move; gives out fewer frames than most a frame, as many as it makes",
+			Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "ratio", Value: 1}}, Dynamic: true,
+			Settings: []node.Setting{{Name: "most", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}},
+			Refine:   refineAsync, New32: newAsync[float32], New64: newAsync[float64]},
 	}
 }
 

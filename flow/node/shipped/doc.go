@@ -5,7 +5,7 @@
 //	flow/node/biquad    Biquad
 //	flow/node/filter    SVF OnePole DCBlock FIR Convolver
 //	flow/node/delay     Delay
-//	flow/node/resample  Resample Upsample Downsample
+//	flow/node/resample  Resample Upsample Downsample AsyncResample
 //	flow/node/dynamics  Envelope Compressor Limiter WaveShaper ADSR
 //	flow/node/wave      Oscillator OversampledOsc
 //	flow/node/source    LFO Noise
