@@ -143,6 +143,7 @@ internal/cli/flow:   flow flow/* flow/node/* flow/amp/* internal/cli/command int
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 examples/flow/*:     flow flow/*
+examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
 flow/draw:           flow/graph
 flow/segment:        flow flow/graph flow/node grad

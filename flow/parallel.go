@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"io"
 	"unsafe"
 
 	"atenia/flow/internal/strand"
@@ -60,9 +61,15 @@ func (u *unit[F]) cost() int {
 	return 64 + n*int(unsafe.Sizeof(F(0)))
 }
 
-// Close ends the session's threads.
+// Close ends the session's threads, and gives back what nodes hold outside Go's
+// heap: nodes in C have their states there.
 func (s *Session[F]) Close() {
 	if s.pool != nil {
 		s.pool.Close()
+	}
+	for _, p := range s.procs {
+		if c, ok := p.inst.(io.Closer); ok {
+			c.Close()
+		}
 	}
 }

@@ -46,7 +46,8 @@ func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 		signal(next(abi.RoleGrad), &b.DOut[i], b.Frame0, flags)
 	}
 	if n.caps&abi.CapNeedX != 0 {
-		wanted := n.wanted(b)
+		// A node that is linear in its inputs needs them for its parameters alone.
+		wanted := n.caps&abi.CapLinear == 0 || n.wanted(b)
 		for i := range n.ins {
 			g := next(abi.RolePrimalIn)
 			if i < len(b.In) {

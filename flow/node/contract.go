@@ -68,7 +68,8 @@ type Call[F Float] struct {
 // time. Forward must not allocate, lock, panic or store a pointer: in real time
 // it runs on a thread that the Go runtime does not know as its own.
 //
-// Outputs do not depend on how a stream is cut into calls, to the bit.
+// Outputs do not depend on how a stream is cut into calls, to the bit. An
+// instance that holds something outside Go's heap is an io.Closer as well.
 type Instance[F Float] interface {
 	Forward(c *Call[F]) graph.Code
 	Reset() // to the state before the first frame

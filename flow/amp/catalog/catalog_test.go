@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"atenia/flow"
+	"atenia/flow/amp"
 	"atenia/flow/amp/catalog"
 	"atenia/flow/amp/internal/ctest"
 	"atenia/flow/amp/isolate"
@@ -20,6 +21,7 @@ import (
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
 	"atenia/flow/rt"
+	"atenia/internal/library"
 )
 
 // The test binary is the node host and the child that scans, too.
@@ -150,6 +152,45 @@ func TestSame(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestClose: a session that is closed gives back the states of its C nodes.
+func TestClose(t *testing.T) {
+	path := ctest.Copy(t, ctest.Library(t, "../testdata/nodes.c"))
+	l, err := amp.Open(path, amp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h, err := library.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := h.Symbol("test_live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := graph.Parse([]byte(`{"nodes": [{"name": "x", "type": "Input"}, {"name": "r", "type": "Replace.c"}, {"name": "y", "type": "Probe"}],
+		"edges": [{"source": "x", "target": "r"}, {"source": "r", "target": "y"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := flow.New[float32](p, flow.Options{Catalog: slices.Concat(shipped.Types(), l.Types())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 7 {
+		if err := s.Block(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := library.Call(live); n != 1 {
+		t.Errorf("%d states while it runs", n)
+	}
+	s.Close()
+	if n := library.Call(live); n != 0 {
+		t.Errorf("%d states when it is closed", n)
 	}
 }
 

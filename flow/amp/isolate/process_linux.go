@@ -267,6 +267,9 @@ func (p *Process) wait(l *lane, raw bool) graph.Code {
 		if got == gone || l.dead.Load() {
 			return graph.Crashed
 		}
+		if until == 0 && changed(l.r.word(offResponse), got) {
+			continue
+		}
 		t := now()
 		if until == 0 {
 			until = t + p.timeout

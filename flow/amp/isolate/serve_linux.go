@@ -175,6 +175,9 @@ func (s *server) answer() {
 	for {
 		number := s.r.load(offRequest)
 		if number == last {
+			if changed(s.r.word(offRequest), last) {
+				continue
+			}
 			sleep(s.r.word(offRequest), last, 1e12, false)
 			continue
 		}

@@ -1,0 +1,136 @@
+// Cnode builds a node in C, loads it, runs a graph with it, and finds a
+// gradient through it. README.md says more.
+//
+//	go run ./examples/flow/cnode            # in this process
+//	go run ./examples/flow/cnode -isolate   # in a process of its own
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"atenia/flow"
+	"atenia/flow/amp/catalog"
+	"atenia/flow/amp/isolate"
+	"atenia/flow/amp/scan"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/shipped"
+)
+
+const plan = `{"nodes": [
+	{"name": "tone", "type": "Input"},
+	{"name": "clip", "type": "SoftClip", "supports_v2": true, "params": {"drive": 2}},
+	{"name": "out", "type": "Probe"}],
+ "edges": [{"source": "tone", "target": "clip"}, {"source": "clip", "target": "out"}]}`
+
+func main() {
+	// The program is what libraries run in, and what asks them, as well.
+	switch arg := os.Args[len(os.Args)-1]; {
+	case len(os.Args) == 2 && arg == "node-host":
+		if err := isolate.Serve(); err != nil {
+			log.Fatal(err)
+		}
+		return
+	case len(os.Args) == 3 && os.Args[1] == "node-scan":
+		os.Exit(scan.Serve(arg))
+	}
+	isolated := flag.Bool("isolate", false, "run the node in a process of its own")
+	folder := flag.String("include", "include", "folder of amp.h")
+	source := flag.String("source", "examples/flow/cnode/node/softclip.c", "the node")
+	flag.Parse()
+	if err := run(os.Stdout, *source, *folder, *isolated); err != nil {
+		fmt.Fprintln(os.Stderr, "cnode:", err)
+		os.Exit(1)
+	}
+}
+
+// run builds the node into a folder of its own and runs the plan with it.
+func run(w io.Writer, source, include string, isolated bool) error {
+	dir, err := os.MkdirTemp("", "cnode")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	library := filepath.Join(dir, "softclip.amp.so")
+	gcc := exec.Command("gcc", "-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-I", include, "-o", library, source)
+	if out, err := gcc.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cfg := catalog.Config{
+		Scan:    scan.Config{Folders: []string{dir}, Command: []string{self, "node-scan"}},
+		Isolate: isolate.Config{Command: []string{self, "node-host"}},
+	}
+	if !isolated {
+		cfg.Trusted = []string{dir}
+	}
+	c, err := catalog.Open(context.Background(), cfg)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for _, l := range c.Result().Libraries {
+		if l.Err != nil {
+			return fmt.Errorf("%s: %w", l.Path, l.Err)
+		}
+	}
+	return play(w, c)
+}
+
+// play runs the plan on a tone and prints what comes out, and how the energy of
+// the output depends on the drive.
+func play(w io.Writer, c *catalog.Catalog) error {
+	p, err := graph.Parse([]byte(plan))
+	if err != nil {
+		return err
+	}
+	s, err := flow.New[float64](p, flow.Options{Catalog: append(shipped.Types(), c.Types()...), Training: true})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	record, err := s.Record(flow.Recording{})
+	if err != nil {
+		return err
+	}
+	const frames = 4 * graph.DefaultBlock
+	x := node.Tensor[float64]{Data: make([]float64, frames), B: 1, C: 1, N: frames}
+	for i := range x.Data {
+		x.Data[i] = math.Sin(2 * math.Pi * float64(i) / 64)
+	}
+	out, err := s.Run(map[string]node.Tensor[float64]{"tone": x}, frames/graph.DefaultBlock)
+	if err != nil {
+		return err
+	}
+	y := out["out"]
+	for _, l := range c.Running() {
+		fmt.Fprintf(w, "%s, in a process of its own: %v\n", filepath.Base(l.Path), l.Isolated)
+	}
+	fmt.Fprintf(w, "in   %.4f\nout  %.4f\n", x.Data[:8], y.Data[:8])
+	energy := 0.0
+	for i, v := range y.Data { // its derivative by an output is twice the output
+		energy += v * v
+		y.Data[i] = 2 * v
+	}
+	g, err := record.Backward(map[string]node.Tensor[float64]{"out": y}, flow.Sweep{Strict: true})
+	if err != nil {
+		return err
+	}
+	for _, d := range g.Params {
+		if d.Node == "clip" && d.Name == "drive" {
+			fmt.Fprintf(w, "energy %.6f, its derivative by clip.drive %.6f\n", energy, d.Value.Data[0])
+		}
+	}
+	return nil
+}
