@@ -43,7 +43,6 @@ var publicAPI = map[string]bool{
 	"flow/control":      true,
 	"flow/rt":           true,
 	"flow/mel":          true,
-	"internal/dsp":      true, // nodes of streams are to call it
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
 	"flow/audio": true, "flow/draw": true, "flow/fit": true, "flow/observe": true, "flow/segment": true,

@@ -52,7 +52,7 @@ func BenchmarkRows(b *testing.B) {
 			{"add", 3, func() { dsp.Add(y, x, z) }},
 			{"addDot", 2, func() { dsp.AddDot(&l, x, z, 0) }},
 			{"peak", 1, func() { dsp.Peak(x) }},
-			{"finite", 1, func() { dsp.Finite(x) }},
+			{"finite", 1, func() { dsp.NotFinite(x) }},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				for b.Loop() {

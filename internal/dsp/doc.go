@@ -1,8 +1,8 @@
 // Package dsp is the arithmetic of signal nodes on rows: a row is consecutive
 // frames of one channel.
 //
-//	rows      Scale Mul Add AddScaled AddMul ScaleRows   element by element
-//	sums      AddDot AddSum into [Lanes], SumSquares, Peak, Finite
+//	rows      Scale Mul Add AddScaled AddMul             element by element
+//	sums      AddDot AddSum into [Lanes], SumSquares, Peak, NotFinite
 //	windows   Correlate AddCorrelation Dot               FIR filters, resampling
 //	biquads   [Bank]                                     rows side by side
 //

@@ -28,14 +28,6 @@ func BindScale[F Float](dst, x []F, g *F) func() {
 	return func() { Scale(dst, x, *g) }
 }
 
-// ScaleRows writes g[r]·x for len(g) rows of n frames; the rows of dst and of
-// x are stride frames apart.
-func ScaleRows[F Float](dst, x, g []F, n, stride int) {
-	for r, v := range g {
-		Scale(dst[r*stride:][:n], x[r*stride:][:n], v)
-	}
-}
-
 // Mul writes a·b.
 func Mul[F Float](dst, a, b []F) {
 	dst, b = dst[:len(a)], b[:len(a)]

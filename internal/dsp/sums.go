@@ -79,9 +79,6 @@ func Peak[F Float](x []F) F {
 	return peak
 }
 
-// Finite reports whether no value of x is infinite or NaN.
-func Finite[F Float](x []F) bool { return NotFinite(x) < 0 }
-
 // NotFinite returns the index of the first value of x that is infinite or NaN,
 // -1 when there is none.
 func NotFinite[F Float](x []F) int {

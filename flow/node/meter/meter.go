@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 // Types is the table of this package.
@@ -94,15 +95,12 @@ func (m *meter[F]) Forward(c *node.Call[F]) graph.Code {
 func (m *meter[F]) measure(x []F, state []float64) (rms, peak, weighted float64) {
 	s1, s2 := [2]float64{state[0], state[1]}, [2]float64{state[2], state[3]}
 	for _, v := range x {
-		v := float64(v)
-		rms += float64(v * v)
-		peak = max(peak, math.Abs(v))
-		k := m.low.run(&s2, m.shelf.run(&s1, v))
+		k := m.low.run(&s2, m.shelf.run(&s1, float64(v)))
 		weighted += float64(k * k)
 	}
 	state[0], state[1], state[2], state[3] = s1[0], s1[1], s2[0], s2[1]
 	n := float64(len(x))
-	return math.Sqrt(rms / n), peak, weighted / n
+	return math.Sqrt(dsp.SumSquares(x) / n), float64(dsp.Peak(x)), weighted / n
 }
 
 // loudness gives the momentary loudness of a batch, once there are enough
