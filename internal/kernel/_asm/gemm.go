@@ -122,20 +122,26 @@ func (g *dots) columns(count int) {
 	for c := range count {
 		weight := func(k int) Mem { return g.w.at(k/parts, c*bytes+k%parts*bytes/parts) }
 		inPlace := g.d == "F32" && g.rows == 1
+		late := g.i == avx2 && g.rows == 1 // 16 registers do not hold the weights of 4 tiles as well
 		var w []reg.VecVirtual
 		for k := 0; k < each && !inPlace; k++ {
 			w = append(w, g.i.vec())
-			loadFloat(g.d, weight(k), w[k])
+			if !late {
+				loadFloat(g.d, weight(k), w[k])
+			}
 		}
 		for r := range g.rows {
 			x := g.i.vec()
 			VBROADCASTSS(g.x.at(r, 4*c), x)
 			for k, a := range g.acc[r*each : (r+1)*each] {
-				if inPlace {
+				switch {
+				case inPlace:
 					VFMADD231PS(weight(k), x, a)
-				} else {
-					VFMADD231PS(w[k], x, a)
+					continue
+				case late:
+					loadFloat(g.d, weight(k), w[k])
 				}
+				VFMADD231PS(w[k], x, a)
 			}
 		}
 	}
