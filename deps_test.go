@@ -146,6 +146,7 @@ examples/flow/*:     flow flow/*
 examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
 flow/draw:           flow/graph
+flow/heat:
 flow/segment:        flow flow/graph flow/node grad
 flow/fit:            flow flow/graph flow/node grad/optim
 flow/observe:        flow tier/lane tier/trace

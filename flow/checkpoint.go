@@ -197,7 +197,7 @@ func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], repo
 		j.Restart()
 		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
 	}()
-	s.meter, s.rec = NewMeter(meter.names), j
+	s.meter, s.rec = meter.Blank(), j
 	report.Every = int(c.every)
 	for to, i := end.block, len(c.points)-1; i >= 0; to, i = c.points[i].block, i-1 {
 		if err := c.again(c.points[i], to, j); err != nil {

@@ -37,5 +37,18 @@
 //	static.go    the path without questions; compile.go and fuse.go make its list
 //	control.go   what the host says: gates, parameters
 //	fault.go     what happens when a node fails or makes NaN
-//	heat.go      joules, calls and times by node
+//	metrics.go   joules, calls and times by node, from package heat
+//	backward.go  records of forward calls and sweeps over them, by package
+//	             internal/adjoint; checkpoint.go runs blocks again instead
+//
+// # Backward
+//
+// A session that has a [Record] keeps what its backward calls look at. A sweep
+// then goes from the probes to inputs and parameters; the gradient is that of
+// the whole stream, to the bit the same for any blocks, order, threads and
+// number of snapshots.
+//
+//	rec, err := s.Record(flow.Recording{Every: flow.EverySqrt})
+//	out, err := s.Run(inputs, blocks)
+//	g, err := rec.Backward(seed(out), flow.Sweep{})
 package flow

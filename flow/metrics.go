@@ -1,5 +1,24 @@
 package flow
 
+import "atenia/flow/heat"
+
+// What nodes report is summed in package heat.
+type (
+	Mode        = heat.Mode        // forward or backward
+	Meter       = heat.Meter       // sums by node
+	Metrics     = heat.Metrics     // totals of a session, by mode
+	NodeMetrics = heat.NodeMetrics // one node's share
+)
+
+// The modes of a call.
+const (
+	Forward  = heat.Forward
+	Backward = heat.Backward
+)
+
+// NewMeter returns a meter of the nodes named, all at zero.
+func NewMeter(names []string) *Meter { return heat.New(names) }
+
 // Metrics returns the totals of heat, calls, time and delays so far.
 func (s *Session[F]) Metrics() Metrics {
 	s.settle()

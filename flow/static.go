@@ -103,7 +103,7 @@ func (s *Session[F]) settle() {
 	}
 	st.owed = 0
 	for _, r := range st.constant {
-		s.meter.repeat(r.proc, Forward, r.joules, n)
+		s.meter.Repeat(r.proc, Forward, r.joules, n)
 	}
 	for _, p := range st.procs {
 		if !p.live {
@@ -137,15 +137,4 @@ func (s *Session[F]) leave() {
 func (s *Session[F]) record(rec recorder[F]) {
 	s.leave()
 	s.rec = rec
-}
-
-// repeat adds n calls that reported the same.
-func (m *Meter) repeat(node int, mode Mode, joules float64, n int64) {
-	m.Add(node, mode, joules)
-	m.calls[mode][node] += n - 1
-	if joules-joules != 0 {
-		m.ignored[mode][node] += n - 1
-		return
-	}
-	m.heat[mode][node] += joules * float64(n-1)
 }

@@ -1,4 +1,4 @@
-package flow
+package heat
 
 import (
 	"fmt"
@@ -39,8 +39,8 @@ type Meter struct {
 	under   []bool     // a delay above the declared one was reported
 }
 
-// NewMeter returns a meter of the nodes named, all at zero.
-func NewMeter(names []string) *Meter {
+// New returns a meter of the nodes named, all at zero.
+func New(names []string) *Meter {
 	m := &Meter{names: names, delay: make([]int32, len(names)), under: make([]bool, len(names))}
 	for i := range m.heat {
 		m.heat[i] = make([]float64, len(names))
@@ -51,6 +51,9 @@ func NewMeter(names []string) *Meter {
 	return m
 }
 
+// Blank returns a meter of the same nodes, all at zero.
+func (m *Meter) Blank() *Meter { return New(m.names) }
+
 // Add counts one call of a node and what it reported, in joules. A number that
 // is not finite is left out of the sum and counted.
 func (m *Meter) Add(node int, mode Mode, joules float64) {
@@ -60,6 +63,17 @@ func (m *Meter) Add(node int, mode Mode, joules float64) {
 		return
 	}
 	m.heat[mode][node] += joules
+}
+
+// Repeat adds n calls that reported the same.
+func (m *Meter) Repeat(node int, mode Mode, joules float64, n int64) {
+	m.Add(node, mode, joules)
+	m.calls[mode][node] += n - 1
+	if joules-joules != 0 {
+		m.ignored[mode][node] += n - 1
+		return
+	}
+	m.heat[mode][node] += joules * float64(n-1)
 }
 
 // Time adds nanoseconds that a node's calls took.
@@ -125,7 +139,7 @@ type NodeMetrics struct {
 	Name          string
 	Joules        [2]float64
 	Calls         [2]int64
-	Nanos         [2]int64 // zero unless the session measures time
+	Nanos         [2]int64 // zero unless time is measured
 	MeasuredDelay int      // frames, the largest reported
 	UnderDeclared bool     // it was larger than the declared delay
 }
