@@ -38,12 +38,21 @@ func newSVF[F node.Float](cfg node.Config) (node.Instance[F], error) {
 
 func (s *svf[F]) States() int { return 2 }
 
-// A design is the filter of one frame.
-type svfDesign[F node.Float] struct{ g, k, a, mid F }
+// A design is the filter of one frame: g, k, a = 1/(1 + g(g+k)), ga = g a,
+// gga = g² a, and what v1 gives to the output.
+type svfDesign[F node.Float] struct{ g, k, a, ga, gga, mid F }
+
+// bands are the bandpass and lowpass outputs for x in states s1, s2. Written out
+// like this, no product waits for v1.
+func (d *svfDesign[F]) bands(x, s1, s2 F) (v1, v2 F) {
+	v3 := x - s2
+	return F(d.a*s1) + F(d.ga*v3), s2 + (F(d.ga*s1) + F(d.gga*v3))
+}
 
 func (s *svf[F]) design(f0, q F) svfDesign[F] {
 	g, k := math.Tan(s.turn*float64(f0)), 1/float64(q)
-	return svfDesign[F]{F(g), F(k), F(1 / (1 + float64(g*(g+k)))), s.tap[1] + F(F(k)*s.tapK)}
+	a := 1 / (1 + float64(g*(g+k)))
+	return svfDesign[F]{F(g), F(k), F(a), F(g * a), F(g * g * a), s.tap[1] + F(F(k)*s.tapK)}
 }
 
 func (s *svf[F]) Forward(c *node.Call[F], r int, st []F) {
@@ -59,8 +68,7 @@ func (s *svf[F]) Forward(c *node.Call[F], r int, st []F) {
 		if moving {
 			d = s.design(f0.At(i), q.At(i))
 		}
-		v1 := d.a * (s1 + F(d.g*(v-s2)))
-		v2 := s2 + F(d.g*v1)
+		v1, v2 := d.bands(v, s1, s2)
 		y[i] = F(F(s.tap[0]*v)+F(d.mid*v1)) + F(s.tap[2]*v2)
 		s1, s2 = F(2*v1)-s1, F(2*v2)-s2
 	}
@@ -82,8 +90,7 @@ func (s *svf[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 			d = s.design(f0.At(i), q.At(i))
 		}
 		was1[i], was2[i] = s1, s2
-		v1 := d.a * (s1 + F(d.g*(v-s2)))
-		v2 := s2 + F(d.g*v1)
+		v1, v2 := d.bands(v, s1, s2)
 		s1, s2 = F(2*v1)-s1, F(2*v2)-s2
 	}
 	l1, l2 := w.L[0], w.L[1]

@@ -5,6 +5,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/dsp"
 )
 
 // Tables of a GRU in the order of the table of types.
@@ -43,6 +44,7 @@ type gru[F node.Float] struct {
 	node.Reporter
 	batches, in, hidden int
 	h                   []F // [batches, hidden]
+	x                   []F // [in] scratch: an input frame
 	fromX, fromH        []F // [3 hidden] scratch: the two sums of a frame
 	// For backward calls:
 	before []F          // [batches, hidden] a snapshot
@@ -56,7 +58,7 @@ type gru[F node.Float] struct {
 func newGRU[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	g := &gru[F]{Reporter: node.NewReporter(cfg, 0), batches: cfg.Node.InShape[0].B, in: cfg.Node.InShape[0].C, hidden: cfg.Node.OutShape[0].C}
 	n := g.batches * g.hidden
-	g.h, g.fromX, g.fromH = make([]F, n), make([]F, 3*g.hidden), make([]F, 3*g.hidden)
+	g.h, g.x, g.fromX, g.fromH = make([]F, n), make([]F, g.in), make([]F, 3*g.hidden), make([]F, 3*g.hidden)
 	if cfg.Training {
 		g.before, g.lambda, g.kept = make([]F, n), make([]F, n), make([]F, cfg.MaxTokens*n*5)
 		g.dX, g.dH, g.back = make([]F, 3*g.hidden), make([]F, 3*g.hidden), make([]F, g.hidden)
@@ -69,23 +71,26 @@ func newGRU[F node.Float](cfg node.Config) (node.Instance[F], error) {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// affine writes w v + bias; v is given by its stride.
-func affine[F node.Float](y []F, w, bias *node.Param[F], v []F, stride int) {
+// affine writes w v + bias.
+func affine[F node.Float](y []F, w, bias *node.Param[F], v []F) {
 	for o := range y {
-		sum := bias.Data[min(o, bias.C-1)]
-		for i, a := range w.Tensor.Row(o) {
-			sum += F(a * v[i*stride])
-		}
-		y[o] = sum
+		y[o] = bias.Data[min(o, bias.C-1)] + dsp.Dot(w.Tensor.Row(o), v)
+	}
+}
+
+// frame copies frame t of batch b to the scratch row x.
+func (g *gru[F]) frame(in *node.Tensor[F], b, t int) {
+	for i := range g.x {
+		g.x[i] = in.Data[(b*in.C+i)*in.N+t]
 	}
 }
 
 // step is one frame of batch b: h becomes the state after it. Keep, when it has
 // room, takes what the backward step looks at.
 func (g *gru[F]) step(c *node.Call[F], b, t int, h, keep []F) {
-	x := &c.In[0]
-	affine(g.fromX, &c.Param[weightIn], &c.Param[biasIn], x.Data[b*x.C*x.N+t:], x.N)
-	affine(g.fromH, &c.Param[weightHidden], &c.Param[biasHidden], h, 1)
+	g.frame(&c.In[0], b, t)
+	affine(g.fromX, &c.Param[weightIn], &c.Param[biasIn], g.x)
+	affine(g.fromH, &c.Param[weightHidden], &c.Param[biasHidden], h)
 	n := g.hidden
 	for j := range h {
 		r := F(sigmoid(float64(g.fromX[j] + g.fromH[j])))
@@ -155,35 +160,31 @@ func (g *gru[F]) backStep(b *node.Back[F], s, t int, kept []F) {
 		g.dH[j], g.dH[n+j], g.dH[2*n+j] = dR, dZ, F(dNew*r)
 		g.back[j] = F(dH * z)
 	}
-	wi, wh := &b.Param[weightIn], &b.Param[weightHidden]
-	for i := range n {
-		sum := g.back[i]
-		for o, v := range g.dH {
-			sum += F(wh.Data[o*n+i] * v)
-		}
-		lambda[i] = sum
+	for o, v := range g.dH {
+		dsp.AddScaled(g.back, b.Param[weightHidden].Tensor.Row(o), v)
 	}
+	copy(lambda, g.back)
+	g.frame(&b.In[0], s, t)
+	g.outer(b, weightIn, biasIn, g.dX, g.x)
+	g.outer(b, weightHidden, biasHidden, g.dH, kept[:n])
 	if dx := &b.DIn[0]; dx.Data != nil {
-		for i := range g.in {
-			sum := F(0)
-			for o, v := range g.dX {
-				sum += F(wi.Data[o*g.in+i] * v)
-			}
-			dx.Data[(s*g.in+i)*dx.N+t] = sum
+		clear(g.x)
+		for o, v := range g.dX {
+			dsp.AddScaled(g.x, b.Param[weightIn].Tensor.Row(o), v)
+		}
+		for i, v := range g.x {
+			dx.Data[(s*g.in+i)*dx.N+t] = v
 		}
 	}
-	x := &b.In[0]
-	g.outer(b, weightIn, biasIn, g.dX, x.Data[s*x.C*x.N+t:], x.N, g.in)
-	g.outer(b, weightHidden, biasHidden, g.dH, kept, 1, n)
 }
 
 // outer adds d vᵀ to the sums of a weight and d to those of its bias.
-func (g *gru[F]) outer(b *node.Back[F], weight, bias int, d, v []F, stride, columns int) {
+func (g *gru[F]) outer(b *node.Back[F], weight, bias int, d, v []F) {
 	if b.DParam[weight].Sum != nil {
 		for o, a := range d {
-			row := g.sums[weight][o*columns:][:columns]
-			for i := range row {
-				row[i] += float64(float64(a) * float64(v[i*stride]))
+			row := g.sums[weight][o*len(v):][:len(v)]
+			for i, x := range v {
+				row[i] += float64(float64(a) * float64(x))
 			}
 		}
 	}
