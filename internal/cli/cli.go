@@ -37,7 +37,7 @@ type app struct {
 
 // env is what commands of other packages work with.
 func (a *app) env() *command.Env {
-	return &command.Env{In: a.in, Out: a.out, Err: aside{a, a.err}, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Progress: aside{a, a.progress()}}
+	return &command.Env{In: a.in, Out: a.out, Err: aside{a, a.err}, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Getenv: os.Getenv, Progress: aside{a, a.progress()}}
 }
 
 // aside is where a command says what is no result: nowhere with --quiet, which

@@ -55,6 +55,8 @@ func environmentHelp() *cobra.Command {
 			"default is the best that this machine has, which \"atenia doctor\" names. Results are the same to the last\n" +
 			"bit, only speed changes: this is for measurements and tests.\n\n" +
 			"XDG_STATE_HOME is the folder of what outlives a run, such as what was learned about backends, in a folder\n" +
-			"atenia below it. The default is ~/.local/state.",
+			"atenia below it. The default is ~/.local/state.\n\n" +
+			"AMP_NODE_PATH lists folders with libraries of C nodes for \"atenia flow\", which are searched after those of\n" +
+			"--nodes and before XDG_DATA_HOME/amp/nodes, /usr/local/lib/amp and /usr/lib/amp.",
 	}
 }

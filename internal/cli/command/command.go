@@ -17,6 +17,8 @@ type Env struct {
 	JSON     *bool     // print results as JSON; set once flags are parsed
 	State    string    // folder of what outlives a run; "" if there is none
 	Cache    string    // folder of what can be made again; "" if there is none
+	// Getenv returns a variable of the environment, "" if it is not set.
+	Getenv func(name string) string
 }
 
 // PrintJSON writes a result as one line of JSON.

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,11 +68,11 @@ func check(env *command.Env) *cobra.Command {
 	c.Flags().BoolVar(&text, "text", false, "print the plan's text form")
 	c.Flags().BoolVar(&table, "schedule", false, "print the schedule")
 	c.MarkFlagsMutuallyExclusive("text", "schedule")
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if (text || table) && !*env.JSON {
-			return src.printText(env.Out, args[0], table)
+			return src.printText(c.Context(), env, args[0], table)
 		}
-		r, err := src.check(args[0])
+		r, err := src.check(c.Context(), env, args[0])
 		f, wrong := faultOf(err)
 		switch {
 		case err != nil && !wrong:
@@ -93,13 +94,13 @@ func check(env *command.Env) *cobra.Command {
 }
 
 // printText prints the plan, or its schedule, as text that is read back.
-func (s *source) printText(w io.Writer, path string, table bool) error {
+func (s *source) printText(ctx context.Context, env *command.Env, path string, table bool) error {
 	p, err := s.parse(path)
 	text := ""
 	if err == nil && !table {
 		text = p.String()
 	} else if err == nil {
-		text, err = s.schedule(p)
+		text, err = s.schedule(ctx, env, p)
 	}
 	if err != nil {
 		if _, wrong := faultOf(err); wrong {
@@ -107,12 +108,17 @@ func (s *source) printText(w io.Writer, path string, table bool) error {
 		}
 		return err
 	}
-	_, err = io.WriteString(w, text)
+	_, err = io.WriteString(env.Out, text)
 	return err
 }
 
-func (s *source) schedule(p *graph.Plan) (string, error) {
-	l, err := s.link(p)
+func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan) (text string, err error) {
+	types, close, err := s.types(ctx, env, p)
+	if err != nil {
+		return "", err
+	}
+	defer closing(&err, close)
+	l, err := s.link(p, types)
 	if err != nil {
 		return "", err
 	}
@@ -123,20 +129,26 @@ func (s *source) schedule(p *graph.Plan) (string, error) {
 	return t.String(), nil
 }
 
-func (s *source) check(path string) (*checked, error) {
+func (s *source) check(ctx context.Context, env *command.Env, path string) (r *checked, err error) {
 	p, err := s.parse(path)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.link(p)
+	types, close, err := s.types(ctx, env, p)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, close)
+	l, err := s.link(p, types)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	session, err := flow.NewLinked[float32](l, flow.Options{SampleRate: s.rate, Catalog: types()})
+	session, err := flow.NewLinked[float32](l, flow.Options{SampleRate: s.rate, Catalog: types})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	r := &checked{OK: true, Block: l.BlockFrames, Warnings: l.Warnings}
+	defer session.Close()
+	r = &checked{OK: true, Block: l.BlockFrames, Warnings: l.Warnings}
 	late, caps := draw.Latency(l), session.Occupancies()
 	for i := range l.Nodes {
 		n := &l.Nodes[i]

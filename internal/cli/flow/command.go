@@ -10,7 +10,6 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -28,11 +27,13 @@ func Command(env *command.Env) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(run(env), check(env), drawing(env), gradient(env), nodes(env), bench(env))
+	c.AddCommand(children()...)
 	return c
 }
 
 // A source is a plan and how its nodes are made.
 type source struct {
+	libraries
 	block  int
 	rate   float64
 	set    []string
@@ -41,6 +42,7 @@ type source struct {
 
 // flags adds what all commands that read a plan have in common.
 func (s *source) flags(c *cobra.Command) {
+	s.libraries.flags(c)
 	f := c.Flags()
 	f.IntVar(&s.block, "block", graph.DefaultBlock, "frames of a block; results do not depend on it")
 	f.Float64Var(&s.rate, "rate", 0, "base frames a second (default: that of the first file, or 48000)")
@@ -133,12 +135,9 @@ func parameter(p *graph.Plan, name string) (*graph.Node, string, error) {
 	return best, name[len(best.Name)+1:], nil
 }
 
-// types returns the catalogue of nodes.
-func types() node.Table { return shipped.Types() }
-
-// link links a plan with all types.
-func (s *source) link(p *graph.Plan) (*graph.Linked, error) {
-	return graph.Link(p, types(), graph.Options{BlockFrames: s.block, Strict: s.strict})
+// link links a plan.
+func (s *source) link(p *graph.Plan, types node.Table) (*graph.Linked, error) {
+	return graph.Link(p, types, graph.Options{BlockFrames: s.block, Strict: s.strict})
 }
 
 // A fault is how an error of a plan looks as JSON.

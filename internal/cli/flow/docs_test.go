@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"atenia/flow/node/shipped"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of docs/flow.md")
@@ -16,7 +18,7 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("| type | ports | parameters | settings, *tables* | |\n|---|---|---|---|---|\n")
-	all := types()
+	all := shipped.Types()
 	for i := range all {
 		r := rowOf(all, &all[i])
 		var params, rest []string

@@ -25,12 +25,17 @@ func drawing(env *command.Env) *cobra.Command {
 	}
 	src.flags(c)
 	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: standard output)")
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		p, err := src.parse(args[0])
 		if err != nil {
 			return err
 		}
-		l, err := src.link(p)
+		types, close, err := src.types(c.Context(), env, p)
+		if err != nil {
+			return err
+		}
+		defer closing(&err, close)
+		l, err := src.link(p, types)
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}

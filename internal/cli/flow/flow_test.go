@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
+	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 )
 
@@ -23,7 +24,7 @@ func call(t testing.TB, args ...string) (string, error) {
 	if json {
 		args = args[:len(args)-1]
 	}
-	c := Command(&command.Env{Out: &out, Err: &errs, Progress: &errs, JSON: &json})
+	c := Command(&command.Env{Out: &out, Err: &errs, Progress: &errs, JSON: &json, Getenv: func(string) string { return "" }})
 	c.SetArgs(args)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	err := c.ExecuteContext(t.Context())
@@ -76,7 +77,7 @@ func TestBench(t *testing.T) {
 func everyType(t testing.TB) string {
 	t.Helper()
 	nodes, edges := []string{`{"name":"in","type":"Input"}`}, []string{}
-	all := types()
+	all := shipped.Types()
 	for i := range all {
 		n := graph.Node{Name: all[i].Name, Type: all[i].Name, OversampleRatio: 1}
 		spec, err := all.Describe(&n)

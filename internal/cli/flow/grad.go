@@ -99,7 +99,7 @@ func gradient(env *command.Env) *cobra.Command {
 	f.IntVar(&g.truncate, "truncate", 0, "cut the gradient through time every so many blocks: another gradient than that of the stream")
 	f.BoolVar(&g.strictly, "strict-grad", false, "a node without a backward mode is an error")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := g.run(c.Context(), args[0])
+		r, err := g.run(c.Context(), env, args[0])
 		if err != nil {
 			return err
 		}
@@ -120,11 +120,16 @@ func gradient(env *command.Env) *cobra.Command {
 }
 
 // run finds the gradients.
-func (g *grader) run(ctx context.Context, path string) (*graded, error) {
+func (g *grader) run(ctx context.Context, env *command.Env, path string) (r *graded, err error) {
 	p, err := g.parse(path)
 	if err != nil {
 		return nil, err
 	}
+	types, close, err := g.types(ctx, env, p)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(&err, close)
 	ins, err := openInputs(p, &g.source, g.in)
 	if err != nil {
 		return nil, err
@@ -134,7 +139,7 @@ func (g *grader) run(ctx context.Context, path string) (*graded, error) {
 		return nil, err
 	}
 	cfg := fit.Config[float64]{
-		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types()},
+		Options: flow.Options{BlockFrames: g.block, SampleRate: g.source.rate, Strict: g.strict, Catalog: types},
 		Inputs:  fit.Streams[float64]{},
 		Blocks:  int(math.Ceil(g.seconds * g.source.rate / float64(g.block))),
 		Record:  flow.Recording{Every: g.every},
@@ -148,7 +153,7 @@ func (g *grader) run(ctx context.Context, path string) (*graded, error) {
 	if cfg.Loss, err = g.losses(p); err != nil {
 		return nil, err
 	}
-	l, err := graph.Link(p, types(), graph.Options{BlockFrames: g.block, Strict: g.strict})
+	l, err := g.link(p, types)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,8 @@ type settingRow struct {
 }
 
 func nodes(env *command.Env) *cobra.Command {
+	var l libraries
+	var verbose bool
 	c := &cobra.Command{
 		Use:     "nodes [TYPE...]",
 		Short:   "List the types of nodes",
@@ -46,9 +49,20 @@ func nodes(env *command.Env) *cobra.Command {
 		Example: "  atenia flow nodes\n  atenia flow nodes Biquad Compressor\n  atenia flow nodes --json",
 		Args:    cobra.ArbitraryArgs,
 	}
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	l.flags(c)
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the libraries of C nodes that are found, and their types")
+	c.AddCommand(scanning(env))
+	c.RunE = func(c *cobra.Command, args []string) error {
 		var rows []typeRow
-		all := types()
+		all := shipped.Types()
+		var libs []libraryRow
+		if verbose || len(l.folders) > 0 {
+			more, found, err := l.found(c.Context(), env)
+			if err != nil {
+				return err
+			}
+			all, libs = append(all, more...), found
+		}
 		for i := range all {
 			if len(args) == 0 || slices.Contains(args, all[i].Name) {
 				rows = append(rows, rowOf(all, &all[i]))
@@ -62,7 +76,10 @@ func nodes(env *command.Env) *cobra.Command {
 		if *env.JSON {
 			return env.PrintJSON(rows)
 		}
-		return printTypes(env.Out, rows)
+		if err := printTypes(env.Out, rows); err != nil || !verbose {
+			return err
+		}
+		return printLibraries(env.Out, libs)
 	}
 	return c
 }

@@ -139,7 +139,7 @@ func run(env *command.Env) *cobra.Command {
 
 // options makes a session's options of the flags.
 func (r *runner) options() (flow.Options, error) {
-	o := flow.Options{BlockFrames: r.block, SampleRate: r.source.rate, Threads: r.threads, Strict: r.strict, Catalog: types(), Log: r.log != ""}
+	o := flow.Options{BlockFrames: r.block, SampleRate: r.source.rate, Threads: r.threads, Strict: r.strict, Log: r.log != ""}
 	var errs []error
 	pick := func(flag, got string, words ...string) int {
 		for i, w := range words {
@@ -162,7 +162,7 @@ func (r *runner) options() (flow.Options, error) {
 }
 
 // runAs runs in one of the number types.
-func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path string) error {
+func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path string) (err error) {
 	p, err := r.parse(path)
 	if err != nil {
 		return err
@@ -183,6 +183,15 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	if err != nil {
 		return err
 	}
+	if r.realtime { // a node that takes longer is silent, and does not stop the others
+		r.timeout = time.Duration(float64(r.block) / r.source.rate * float64(time.Second) * 3 / 4)
+	}
+	types, close, err := r.types(ctx, env, p)
+	if err != nil {
+		return err
+	}
+	defer closing(&err, close)
+	o.Catalog = types
 	return r.traced(&o, func() error {
 		s, err := flow.New[F](p, o)
 		if err != nil {

@@ -1,0 +1,174 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"atenia/flow/amp/catalog"
+	"atenia/flow/amp/isolate"
+	"atenia/flow/amp/scan"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/shipped"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/cobra"
+)
+
+// libraries says where C nodes are and which of them are trusted.
+type libraries struct {
+	folders, trusted []string
+	timeout          time.Duration // of a request to a process, zero: the usual one
+}
+
+// flags adds what commands that make nodes have in common.
+func (l *libraries) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&l.folders, "nodes", nil, "library of C nodes, or folder with libraries; may be given several times")
+	f.StringArrayVar(&l.trusted, "trust", nil, "library or folder whose nodes run in this process and not in one of their own")
+}
+
+// The hidden commands that children of this program are started with.
+const (
+	hostCommand = "node-host"
+	scanCommand = "node-scan"
+)
+
+// config returns where C nodes are looked for: in the folders of the flags, of
+// AMP_NODE_PATH, and the usual ones.
+func (l *libraries) config(env *command.Env) (catalog.Config, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return catalog.Config{}, err
+	}
+	cfg := catalog.Config{
+		Scan:    scan.Config{Folders: scan.Folders(l.folders, env.Getenv), Command: []string{self, "flow", scanCommand}},
+		Isolate: isolate.Config{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout},
+		Trusted: l.trusted,
+	}
+	if env.Cache != "" {
+		cfg.Scan.Cache = filepath.Join(env.Cache, "flow-nodes")
+	}
+	return cfg, nil
+}
+
+// types returns the catalogue for a plan: the shipped types, and those of C
+// libraries if it asks for others. Close ends what was started for them.
+func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) (t node.Table, close func() error, err error) {
+	t, close = shipped.Types(), func() error { return nil }
+	unknown := slices.ContainsFunc(p.Nodes, func(n graph.Node) bool { _, ok := t.Lookup(n.Type); return !ok })
+	if !unknown {
+		return t, close, nil
+	}
+	cfg, err := l.config(env)
+	if err != nil {
+		return t, close, err
+	}
+	c, err := catalog.Open(ctx, cfg)
+	if err != nil {
+		return t, close, err
+	}
+	return append(t, c.Types()...), c.Close, nil
+}
+
+// A libraryRow is a library as nodes prints it with --json.
+type libraryRow struct {
+	Path        string   `json:"path"`
+	Source      string   `json:"source"`
+	Types       []string `json:"types"`
+	Quarantined bool     `json:"quarantined,omitempty"`
+	Error       string   `json:"error,omitempty"`
+}
+
+// found returns what a scan finds, and its table of types.
+func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []libraryRow, error) {
+	cfg, err := l.config(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := catalog.Open(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := []libraryRow{}
+	for _, f := range c.Result().Libraries {
+		r := libraryRow{Path: f.Path, Source: f.Source.String(), Types: []string{}, Quarantined: f.Quarantined}
+		if f.Err != nil {
+			r.Error = f.Err.Error()
+		}
+		if f.Manifest != nil {
+			for _, n := range f.Manifest.Nodes {
+				r.Types = append(r.Types, n.Type)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return c.Types(), rows, c.Close()
+}
+
+func printLibraries(w io.Writer, rows []libraryRow) error {
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%s  (%s): %s\n", r.Path, r.Source, dash(strings.Join(r.Types, ", ")))
+		if r.Quarantined {
+			b.WriteString("    quarantined: it crashed or hung; it is asked again when the file changes\n")
+		}
+		if r.Error != "" {
+			fmt.Fprintf(&b, "    %s\n", r.Error)
+		}
+	}
+	if len(rows) == 0 {
+		b.WriteString("no libraries of C nodes: --nodes, AMP_NODE_PATH and docs/c-nodes.md say where they are looked for\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// scanning is "nodes scan".
+func scanning(env *command.Env) *cobra.Command {
+	var l libraries
+	c := &cobra.Command{
+		Use:   "scan",
+		Short: "Look for libraries of C nodes",
+		Long: "Scan looks for libraries (*.amp.so, .dylib, .dll) and says what they have. One without a manifest is loaded in a\n" +
+			"process of its own and asked; what it says is remembered until the file changes.",
+		Example: "  atenia flow nodes scan --nodes ./build\n  AMP_NODE_PATH=/opt/nodes atenia flow nodes scan --json",
+		Args:    cobra.NoArgs,
+	}
+	l.flags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		_, rows, err := l.found(c.Context(), env)
+		if err != nil {
+			return err
+		}
+		if *env.JSON {
+			return env.PrintJSON(rows)
+		}
+		return printLibraries(env.Out, rows)
+	}
+	return c
+}
+
+// children are the commands that this program starts itself with: one runs
+// nodes for its parent, one asks a library what it has.
+func children() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return isolate.Serve() }},
+		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
+			if code := scan.Serve(args[0]); code != 0 {
+				return &command.ExitError{Code: code, Text: "the library was refused"}
+			}
+			return nil
+		}},
+	}
+}
+
+// closing joins the error of closing to that of a command.
+func closing(err *error, close func() error) { *err = errors.Join(*err, close()) }
