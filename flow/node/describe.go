@@ -17,6 +17,9 @@ const Heat = "thermo.heat"
 // factors. What a plan makes a node allocate stays within reason.
 const maxSetting = 1 << 16
 
+// maxRows bounds batches times channels of a source.
+const maxRows = 1 << 16
+
 // Describe says what a node of a plan is. Errors are of type *[graph.Error]:
 // UnknownNode at the type, Malformed at a setting or parameter.
 func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
@@ -34,7 +37,10 @@ func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 		Shapes: func(in []graph.Shape) ([]graph.Shape, error) {
 			out := make([]graph.Shape, len(typ.Outs))
 			for i := range out {
-				out[i] = in[0]
+				out[i] = graph.Shape{B: 1, C: 1}
+				if len(in) > 0 {
+					out[i] = in[0]
+				}
 			}
 			return out, nil
 		},
@@ -45,6 +51,17 @@ func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 	if typ.Refine != nil {
 		if err := typ.Refine(n, s, spec); err != nil {
 			return nil, err
+		}
+	}
+	if len(spec.Ins) == 0 {
+		out, err := spec.Shapes(nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, shape := range out {
+			if shape.B*shape.C > maxRows {
+				return nil, Bad(n, "channels", fmt.Sprintf("a source of at most %d rows wanted", maxRows))
+			}
 		}
 	}
 	spec.Cons, spec.Prod = ones(spec.Cons, len(spec.Ins)), ones(spec.Prod, len(spec.Outs))

@@ -21,7 +21,7 @@ type Type struct {
 	Dynamic   bool                     // may give out fewer tokens than it takes
 	// Refine completes the description of one node: ports, rates and shapes that
 	// depend on settings. Nil: tokens of one frame, and outputs shaped like the
-	// first input.
+	// first input, those of sources of one row.
 	Refine func(n *graph.Node, s Settings, spec *graph.Spec) error
 	New32  func(Config) (Instance[float32], error)
 	New64  func(Config) (Instance[float64], error)

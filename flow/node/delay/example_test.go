@@ -1,0 +1,19 @@
+package delay_test
+
+import (
+	"fmt"
+
+	"atenia/flow/node/delay"
+)
+
+// An entry of the table says what a type does and what a plan may set.
+func ExampleTypes() {
+	t, _ := delay.Types().Lookup("Delay")
+	fmt.Println(t.Doc)
+	for _, d := range t.Framed {
+		fmt.Println(d.Name, d.Value)
+	}
+	// Output:
+	// y[n] = x[n - delay]; a modulated delay is held within 0 and max_delay frames (0: one second)
+	// delay 0
+}

@@ -1,0 +1,20 @@
+package shipped_test
+
+import (
+	"fmt"
+
+	"atenia/flow/node/nodetest"
+	"atenia/flow/node/shipped"
+)
+
+// The table says what a plan may ask of a type.
+func Example() {
+	n := nodetest.Node("Delay", "delay", 480, "interpolation", "cubic")
+	typ, _ := shipped.Types().Lookup("Delay")
+	fmt.Println(typ.Doc)
+	_, err := shipped.Types().Describe(&n)
+	fmt.Println(err)
+	// Output:
+	// y[n] = x[n - delay]; a modulated delay is held within 0 and max_delay frames (0: one second)
+	// $.nodes[0].params.interpolation: one of none, linear, lagrange wanted (AMP_E_PLAN: Delay)
+}

@@ -1,0 +1,21 @@
+package wave_test
+
+import (
+	"fmt"
+
+	"atenia/flow/node/wave"
+)
+
+// An entry of the table says what a type does and what a plan may set.
+func ExampleTypes() {
+	t, _ := wave.Types().Lookup("Oscillator")
+	fmt.Println(t.Doc)
+	for _, d := range t.Framed {
+		fmt.Println(d.Name, d.Value)
+	}
+	// Output:
+	// a periodic wave, band-limited; with oversample_ratio r made at r times the rate and decimated
+	// frequency_hz 440
+	// amplitude 1
+	// phase 0
+}
