@@ -32,6 +32,9 @@ const longest = 4096
 // Cut divides tasks, which are sorted by level, among threads. A stretch that
 // costs less than worth is one strand. Nil: nothing is worth more than one.
 func Cut(tasks []Task, threads, worth int) []Stretch {
+	if threads < 2 {
+		return nil
+	}
 	var all []cut
 	for lo := 0; lo < len(tasks); {
 		hi := lo + 1
@@ -46,9 +49,6 @@ func Cut(tasks []Task, threads, worth int) []Stretch {
 			}
 		}
 		all, lo = append(all, next), hi
-	}
-	if threads < 2 {
-		return nil
 	}
 	var out []Stretch
 	side := false
