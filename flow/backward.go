@@ -120,7 +120,7 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	for v, p := range s.procs {
 		inst[v] = p.inst
 		for i := range p.params {
-			params[v] = append(params[v], p.params[i].value)
+			params[v] = append(params[v], p.params[i].Base)
 		}
 	}
 	meter := s.meter // blocks that are run again are counted elsewhere

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/param"
 	"atenia/flow/internal/ring"
 	"atenia/flow/node"
 )
@@ -117,12 +118,12 @@ func (s *Session[F]) gate(id int) []*gate {
 // instance makes the node of a process, its parameters and its call.
 func (s *Session[F]) instance(p *process[F]) error {
 	for i := range p.Spec.Params {
-		p.params = append(p.params, newParam[F](&p.Spec.Params[i]))
+		p.params = append(p.params, param.New[F](&p.Spec.Params[i]))
 	}
 	for i, r := range p.mods {
 		e := &s.link.Edges[p.Mods[i]]
-		p.params[e.Param].mods = append(p.params[e.Param].mods,
-			modulation[F]{reader: r, from: r.in, mul: e.Mode == "mul", scale: F(e.Scale), channel: e.Channel})
+		v := &p.params[e.Param]
+		v.Mods = append(v.Mods, param.Modulation[F]{Place: i, From: r.in, Mul: e.Mode == "mul", Scale: F(e.Scale), Channel: e.Channel})
 	}
 	for _, r := range p.mods {
 		p.sources = append(p.sources, r.in)
@@ -148,27 +149,17 @@ func (s *Session[F]) instance(p *process[F]) error {
 	return nil
 }
 
-// newParam returns a parameter with the value it has without modulation.
-func newParam[F node.Float](spec *graph.ParamSpec) param[F] {
-	v := &spec.Value
-	p := param[F]{value: node.Tensor[F]{Data: make([]F, len(v.Data)), B: v.B, C: v.C, N: v.F}, table: spec.Table}
-	for i, x := range v.Data {
-		p.value.Data[i] = F(x)
-	}
-	return p
-}
-
 // valueOf is what a call sees of a parameter: the value itself when that is
 // constant, else a place where it is put together.
 func (s *Session[F]) valueOf(p *process[F], i int) node.Param[F] {
 	m := &p.params[i]
-	if m.table || len(m.mods) == 0 && m.value.N == 1 {
-		return node.Param[F]{Tensor: m.value}
+	if m.Table || len(m.Mods) == 0 && m.Base.N == 1 {
+		return node.Param[F]{Tensor: m.Base}
 	}
-	m.filled = true
-	sh := graph.Shape{B: m.value.B, C: m.value.C}
-	for k := range m.mods {
-		sh.B, sh.C = max(sh.B, m.mods[k].in.B), max(sh.C, p.Rows.C)
+	m.Filled = true
+	sh := graph.Shape{B: m.Base.B, C: m.Base.C}
+	for k := range m.Mods {
+		sh.B, sh.C = max(sh.B, m.Mods[k].From.B), max(sh.C, p.Rows.C)
 	}
 	return node.Param[F]{Tensor: s.tensor(p.Name+"."+p.Spec.Params[i].Name, sh, p.Tokens), Framed: true}
 }

@@ -45,6 +45,7 @@ const capStateless = 1 << 4
 
 // save takes a snapshot.
 func (s *Session[F]) save() *snapshot[F] {
+	s.settle()
 	p := &snapshot[F]{block: s.block, draining: s.draining}
 	size := 0
 	for _, q := range s.procs {
@@ -89,6 +90,7 @@ func (c *channel[F]) unread() []F {
 
 // restore puts the session where the snapshot was taken.
 func (s *Session[F]) restore(p *snapshot[F]) error {
+	s.leave()
 	s.block, s.draining, s.stopped = p.block, p.draining, graph.Success
 	for e, r := range s.readers {
 		r.cursor = p.readers[e]
@@ -232,7 +234,9 @@ func (c *checkpoints[F]) again(from *snapshot[F], to int64, j *adjoint.Journal[F
 		return p.out[0].made / int64(p.Spec.Prod[0])
 	})
 	for s.block < to {
-		s.draining = c.drain >= 0 && s.block >= c.drain
+		if s.draining = c.drain >= 0 && s.block >= c.drain; s.draining {
+			s.leave()
+		}
 		for v, blocks := range c.blocks {
 			if p := s.procs[v]; len(blocks) > 0 && !s.draining {
 				copy(p.call.Out[0].Data, blocks[p.n0/int64(p.Tokens)])

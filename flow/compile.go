@@ -19,6 +19,7 @@ type unit[F node.Float] struct {
 	needs   []*unit[F]       // calls that come first
 	before  []func()
 	run     func() // nil: nothing but before and after
+	heat    func() // counts what it reported; nil: that stays the same
 	after   []func()
 }
 
@@ -47,6 +48,7 @@ func (s *Session[F]) compile() {
 	for i, u := range units {
 		st.order[i] = visit{u.Index, u.tokens}
 	}
+	st.units = units
 	teams := s.fuse(units)
 	for _, t := range teams {
 		st.list = append(st.list, t.list...)
@@ -119,21 +121,21 @@ func (s *Session[F]) bindParams(u *unit[F]) bool {
 	for i := range p.params {
 		pm, at := &p.params[i], &u.bound.Param[i]
 		switch {
-		case !pm.filled:
+		case !pm.Filled:
 			continue
-		case len(pm.mods) == 0 && t == p.Tokens && p.n0%int64(pm.value.N) == 0:
-			at.Tensor = pm.value
+		case len(pm.Mods) == 0 && t == p.Tokens && p.n0%int64(pm.Base.N) == 0:
+			at.Tensor = pm.Base
 			continue
 		}
 		at.N = t
 		p.live = true
 		steady = steady && i < len(p.params)-1
 		own := *pm
-		own.mods = slices.Clone(pm.mods)
-		for k := range own.mods {
-			own.mods[k].from = u.sources[slices.Index(p.mods, own.mods[k].reader)]
+		own.Mods = slices.Clone(pm.Mods)
+		for k := range own.Mods {
+			own.Mods[k].From = u.sources[own.Mods[k].Place]
 		}
-		u.before = append(u.before, func() { own.fill(at, p.n0, t) })
+		u.before = append(u.before, func() { own.Fill(at, p.n0, t) })
 	}
 	return steady
 }
@@ -174,7 +176,7 @@ func (s *Session[F]) heats(u *unit[F], steady bool) {
 		s.static.constant = append(s.static.constant, report[F]{p.Index, heat(), c})
 		return
 	}
-	u.after = append(u.after, func() { s.meter.Add(p.Index, Forward, heat()) })
+	u.heat = func() { s.meter.Add(p.Index, Forward, heat()) }
 }
 
 // needs finds for each call those before it in the recorded order that it must
@@ -196,5 +198,28 @@ func (s *Session[F]) needs(units []*unit[F]) {
 			behind(u.waits[i].on.edge.Src)
 		}
 		last[u.Index] = u
+	}
+}
+
+// tape makes the list of calls of which a recorder is told: the same calls, each
+// by itself.
+func (s *Session[F]) tape() {
+	st := &s.static
+	if !st.ready || st.taped != nil {
+		return
+	}
+	for _, u := range st.units {
+		p, c := u.process, u.bound
+		st.taped = append(st.taped, u.before...)
+		st.taped = append(st.taped, func() {
+			c.Frame0 = p.n0
+			s.rec.Before(p.Index, p.inst, c, u.sources, int(s.block))
+			s.forward(p, c, p.n0)
+			s.rec.After(p.Index, c, c.Heat)
+		})
+		st.taped = append(st.taped, u.after...)
+		if !p.live {
+			st.taped = append(st.taped, func() { p.n0 += int64(c.Tokens) })
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"atenia/flow/control"
 	"atenia/flow/graph"
+	"atenia/flow/internal/param"
 )
 
 // Control returns what the session was told so far.
@@ -77,12 +78,7 @@ func (s *Session[F]) tell(t control.Token) error {
 	if values == nil {
 		values = p.Spec.Params[i].Value.Data
 	}
-	pm.staged = pm.staged[:0]
-	for _, v := range values {
-		pm.staged = append(pm.staged, F(v))
-	}
-	pm.at, pm.since = 0, s.block
-	pm.turn()
+	pm.Stage(values, s.block)
 	if !slices.Contains(s.staged, pm) {
 		s.staged = append(s.staged, pm)
 	}
@@ -101,36 +97,16 @@ func (s *Session[F]) override(nodeName, param string, values []float64) (*proces
 		return nil, 0, &graph.Error{Code: graph.InvalidArg, Path: p.Path + ".params", Names: []string{nodeName}, Text: "no parameter " + param}
 	}
 	v := &p.Spec.Params[i].Value
-	if k := len(v.Data); values != nil && (len(values) == 0 || len(values)%k != 0 || len(values) > k && p.params[i].table) {
+	if k := len(v.Data); values != nil && (len(values) == 0 || len(values)%k != 0 || len(values) > k && p.params[i].Table) {
 		return nil, 0, &graph.Error{Code: graph.BadShape, Path: p.Path + ".params", Names: []string{nodeName},
 			Text: fmt.Sprintf("shape [%d, %d, %d] for %s, whose default has [%d, %d, %d]", v.B, v.C, len(values)/(v.B*v.C), param, v.B, v.C, v.F)}
 	}
 	return p, i, nil
 }
 
-// turn takes the next staged values, one default's length of each row.
-func (p *param[F]) turn() {
-	n, rows := p.value.N, p.value.B*p.value.C
-	if p.table {
-		n, rows = len(p.value.Data), 1
-	}
-	for r := range rows {
-		copy(p.value.Data[r*n:(r+1)*n], p.staged[r*len(p.staged)/rows+p.at:])
-	}
-	p.at += n
-}
-
-// pending reports whether there are staged values for a later block.
-func (p *param[F]) pending() bool { return p.at*p.value.B*p.value.C < len(p.staged) }
-
 // hear does what was told for this block.
 func (s *Session[F]) hear() error {
-	s.staged = slices.DeleteFunc(s.staged, func(p *param[F]) bool {
-		if p.since < s.block {
-			p.turn()
-		}
-		return !p.pending()
-	})
+	s.staged = slices.DeleteFunc(s.staged, func(p *param.Value[F]) bool { return !p.Turn(s.block) })
 	for len(s.coming) > 0 && s.coming[0].Block <= s.block {
 		t := s.coming[0]
 		s.coming = s.coming[1:]

@@ -32,7 +32,7 @@
 //	fire.go      one firing: frames in, parameters, the node's call, frames out
 //	channel.go   rings and cursors
 //	memory.go    what frames lie in
-//	process.go   nodes with their parameters and modulation
+//	process.go   nodes; their parameters are in internal/param
 //	rehearse.go  a run without data: how much each channel must hold
 //	static.go    the path without questions; compile.go and fuse.go make its list
 //	control.go   what the host says: gates, parameters

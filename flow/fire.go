@@ -5,8 +5,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A recorder is told of every call of a node. While there is one, every process
-// goes the dynamic path. Tensors are overwritten by the node's next call.
+// A recorder is told of every call of a node, in either path. Tensors are overwritten by the node's next call.
 type recorder[F node.Float] interface {
 	Begin()   // a block begins
 	Restart() // the stream begins anew
@@ -74,8 +73,8 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 		c.In[i].N = t * r.cons
 	}
 	for i := range p.params {
-		if p.params[i].filled {
-			p.params[i].fill(&c.Param[i], p.n0, t)
+		if p.params[i].Filled {
+			p.params[i].Fill(&c.Param[i], p.n0, t)
 		}
 	}
 	for i := range c.Out {

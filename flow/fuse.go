@@ -110,12 +110,20 @@ func (s *Session[F]) fuse(units []*unit[F]) []*team[F] {
 				if u.run != nil {
 					t.list = append(t.list, u.run)
 				}
-				t.list = append(t.list, u.after...)
+				t.list = append(t.list, u.rest()...)
 				teams = append(teams, t)
 			}
 		}
 	}
 	return teams
+}
+
+// rest is what comes after the call.
+func (u *unit[F]) rest() []func() {
+	if u.heat == nil {
+		return u.after
+	}
+	return append([]func(){u.heat}, u.after...)
 }
 
 // fused makes one call of several.
@@ -143,7 +151,7 @@ func (s *Session[F]) fused(units []*unit[F]) (*team[F], bool) {
 		if s.opt.Scan == ScanAll {
 			t.list = append(t.list, func() { s.scan(u.process, calls[i]) })
 		}
-		t.list = append(t.list, u.after...)
+		t.list = append(t.list, u.rest()...)
 	}
 	s.groups[units[0].cohort].Fused = true
 	return t, true

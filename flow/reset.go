@@ -11,9 +11,7 @@ func (s *Session[F]) Reset() {
 			p.inst.Reset()
 		}
 		for i := range p.params {
-			for k, v := range p.Spec.Params[i].Value.Data {
-				p.params[i].value.Data[k] = F(v)
-			}
+			p.params[i].Reset(&p.Spec.Params[i])
 		}
 		s.reheat(p)
 	}

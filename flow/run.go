@@ -8,6 +8,7 @@ import (
 	"atenia/flow/arena"
 	"atenia/flow/control"
 	"atenia/flow/graph"
+	"atenia/flow/internal/param"
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
 	"atenia/internal/fpenv"
@@ -81,7 +82,7 @@ type Session[F node.Float] struct {
 
 	told   []control.Token // by the host, so far
 	coming []control.Token // to be told when their blocks begin
-	staged []*param[F]
+	staged []*param.Value[F]
 	log    Log
 
 	probes []*process[F]
@@ -206,11 +207,11 @@ func (s *Session[F]) Step() func() graph.Code { return s.step }
 
 // step runs one block.
 func (s *Session[F]) step() graph.Code {
-	if s.static.on {
-		return s.steady()
-	}
 	if s.rec != nil {
 		s.rec.Begin()
+	}
+	if s.static.on {
+		return s.steady()
 	}
 	s.turn()
 	code := s.end(s.rounds(s.order))

@@ -14,10 +14,12 @@ import (
 // rehearsal ended with is run instead of asked for. Not in it are processes
 // that may be late for reasons of their own, and those behind them.
 type static[F node.Float] struct {
-	order     []visit          // of the rehearsal's last block, then without those asked
-	procs     []*process[F]    // in the list
-	asked     []*process[F]    // the others, as they are visited
-	list      []func()         // the calls of a block
+	order     []visit       // of the rehearsal's last block, then without those asked
+	procs     []*process[F] // in the list
+	asked     []*process[F] // the others, as they are visited
+	list      []func()      // the calls of a block
+	taped     []func()      // the same with a recorder told, nil before there is one
+	units     []*unit[F]
 	stretches []strand.Stretch // the same for several threads, nil for one
 	constant  []report[F]      // what calls report that report the same in every block
 	border    []*channel[F]    // read by those who are asked
@@ -46,10 +48,14 @@ func (s *Session[F]) steady() graph.Code {
 			return s.end(graph.NoMemory)
 		}
 	}
-	if st.stretches != nil {
+	list := st.list
+	if s.rec != nil {
+		list = st.taped
+	}
+	if st.stretches != nil && s.rec == nil {
 		s.parade()
 	} else {
-		for _, f := range st.list {
+		for _, f := range list {
 			f()
 		}
 	}
@@ -83,7 +89,7 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 // enter takes the static path if it is there to be taken.
 func (s *Session[F]) enter() {
 	st := &s.static
-	if !st.ready || s.draining || s.rec != nil {
+	if !st.ready || s.draining || s.rec != nil && st.taped == nil {
 		return
 	}
 	for _, p := range st.procs {
@@ -103,10 +109,13 @@ func (s *Session[F]) settle() {
 	}
 	st.owed = 0
 	for _, r := range st.constant {
+		if s.rec != nil {
+			break // each call was counted
+		}
 		s.meter.Repeat(r.proc, Forward, r.joules, n)
 	}
 	for _, p := range st.procs {
-		if !p.live {
+		if !p.live && s.rec == nil {
 			p.n0 += n * int64(p.Tokens)
 		}
 		for i := range p.waits {
@@ -136,5 +145,7 @@ func (s *Session[F]) leave() {
 // record tells rec of every call from now on; nil ends that.
 func (s *Session[F]) record(rec recorder[F]) {
 	s.leave()
-	s.rec = rec
+	if s.rec = rec; rec != nil {
+		s.tape()
+	}
 }

@@ -1,0 +1,120 @@
+// Package param puts the values of nodes' parameters together: what the plan or
+// the host says, value n mod N of each row for token n, and then what modulates,
+// edge by edge.
+//
+//	value    v0 v1 … | v0 v1 … | …      a block's length or one, row by row
+//	add  +   scale·x0 scale·x1 …        of the channel that the edge names, else
+//	mul  ·   scale·z0 scale·z1 …        of the same one; the last repeats
+package param
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Value is what a parameter's value in a call is made of.
+type Value[F node.Float] struct {
+	Base   node.Tensor[F] // [B, C, 1 or the tokens of a block]; a table has its own shape
+	Mods   []Modulation[F]
+	Table  bool
+	Filled bool // put together before each call
+
+	staged []F   // values that the host set, [B, C, k times N]
+	at     int   // frames of them taken
+	since  int64 // the block from which on
+}
+
+// A Modulation is one edge into a parameter.
+type Modulation[F node.Float] struct {
+	Place   int // among the node's modulations
+	Mul     bool
+	Scale   F
+	Channel int // of the source; -1: as the parameter's, the last one repeats
+	From    node.Tensor[F]
+}
+
+// New returns a parameter with the value it has without modulation.
+func New[F node.Float](spec *graph.ParamSpec) Value[F] {
+	v := &spec.Value
+	p := Value[F]{Base: node.Tensor[F]{Data: make([]F, len(v.Data)), B: v.B, C: v.C, N: v.F}, Table: spec.Table}
+	p.Reset(spec)
+	return p
+}
+
+// Reset takes the plan's value again.
+func (p *Value[F]) Reset(spec *graph.ParamSpec) {
+	for i, x := range spec.Value.Data {
+		p.Base.Data[i] = F(x)
+	}
+	p.staged = p.staged[:0]
+}
+
+// Fill puts the values of tokens [n0, n0+t) together in dst.
+func (p *Value[F]) Fill(dst *node.Param[F], n0 int64, t int) {
+	dst.N = t
+	for b := range dst.B {
+		for c := range dst.C {
+			y := dst.Tensor.Row(b*dst.C + c)
+			v := p.Base.Row(min(b, p.Base.B-1)*p.Base.C + min(c, p.Base.C-1))
+			if len(v) == 1 {
+				for i := range y {
+					y[i] = v[0]
+				}
+			} else {
+				for at, i := int(n0%int64(len(v))), 0; i < t; at = 0 {
+					i += copy(y[i:], v[at:])
+				}
+			}
+			for i := range p.Mods {
+				p.Mods[i].apply(y, b, c)
+			}
+		}
+	}
+}
+
+// apply modulates one row of values.
+func (m *Modulation[F]) apply(y []F, b, c int) {
+	if m.Channel >= 0 {
+		c = m.Channel
+	}
+	x := m.From.Data[(min(b, m.From.B-1)*m.From.C+min(c, m.From.C-1))*len(y):][:len(y)]
+	if m.Mul {
+		for i, v := range x {
+			y[i] *= v * m.Scale
+		}
+		return
+	}
+	for i, v := range x {
+		y[i] += F(v * m.Scale)
+	}
+}
+
+// Stage sets values from a block on: [B, C, N] as the parameter, or k times as
+// many frames, of which each block takes N.
+func (p *Value[F]) Stage(values []float64, block int64) {
+	p.staged = p.staged[:0]
+	for _, v := range values {
+		p.staged = append(p.staged, F(v))
+	}
+	p.at, p.since = 0, block
+	p.take()
+}
+
+// Turn takes the next staged values when a block begins. It reports whether
+// there are more.
+func (p *Value[F]) Turn(block int64) bool {
+	if p.since < block && p.pending() {
+		p.take()
+	}
+	return p.pending()
+}
+
+func (p *Value[F]) pending() bool { return p.at*p.Base.B*p.Base.C < len(p.staged) }
+
+func (p *Value[F]) take() {
+	n, rows := p.Base.N, p.Base.B*p.Base.C
+	for r := range rows {
+		copy(p.Base.Data[r*n:(r+1)*n], p.staged[r*len(p.staged)/rows+p.at:])
+	}
+	p.at += n
+}
