@@ -161,6 +161,11 @@ func (s *Stream[F]) Load(src []byte) error {
 	if n > uint64(len(s.buf)) || n > total || total > 1<<62 || next > total/uint64(s.e.Hop)+1 {
 		return ErrState
 	}
+	// What the next frame and a mirror at the end look at must be there.
+	_, half := s.e.span()
+	if first := int(total - n); first > max(0, min(int(next)*s.e.Hop-half, int(total)-half-1)) {
+		return ErrState
+	}
 	s.n, s.total, s.next, s.peak, s.ended = int(n), int(total), int(next), math.Float64frombits(word(3)), word(4) != 0
 	for i := range s.buf {
 		s.buf[i] = math.Float64frombits(word(5 + i))
