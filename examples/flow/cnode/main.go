@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"atenia/flow"
 	"atenia/flow/amp/catalog"
@@ -69,8 +70,8 @@ func run(w io.Writer, source, include string, isolated bool) error {
 		return err
 	}
 	cfg := catalog.Config{
-		Scan:    scan.Config{Folders: []string{dir}, Command: []string{self, "node-scan"}},
-		Isolate: isolate.Config{Command: []string{self, "node-host"}},
+		Scan:    scan.Config{Folders: []string{dir}, Command: []string{self, "node-scan"}, Limit: time.Minute},
+		Isolate: isolate.Config{Command: []string{self, "node-host"}, Timeout: time.Minute},
 	}
 	if !isolated {
 		cfg.Trusted = []string{dir}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"atenia/flow"
 	"atenia/flow/amp"
@@ -43,8 +44,8 @@ func open(t testing.TB, trusted ...string) *catalog.Catalog {
 	t.Helper()
 	files := []string{ctest.Library(t, ctest.Include(t)+"/template.c"), ctest.Library(t, "../testdata/nodes.c")}
 	c, err := catalog.Open(context.Background(), catalog.Config{
-		Scan:    scan.Config{Folders: files, Command: []string{os.Args[0], "node-scan"}},
-		Isolate: isolate.Config{Command: []string{os.Args[0], "node-host"}},
+		Scan:    scan.Config{Folders: files, Limit: time.Minute, Command: []string{os.Args[0], "node-scan"}},
+		Isolate: isolate.Config{Timeout: time.Minute, Command: []string{os.Args[0], "node-host"}},
 		Trusted: trusted,
 	})
 	if err != nil {

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 func start(t testing.TB, path string, cfg isolate.Config) (*isolate.Process, node.Table) {
 	t.Helper()
 	cfg.Command = []string{os.Args[0], "node-host"}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = time.Minute // the machine may be busy
+	}
 	p, err := isolate.Start(path, cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ const (
 
 	gone = ^uint32(0) // an answer that only the host writes: there is no child any more
 
-	regionBytes  = 256 << 20 // taken from the system as it is touched
-	maxSnapshot  = 16 << 20
+	regionBytes  = 64 << 20 // of a library; taken from the system as it is touched
+	maxSnapshot  = 4 << 20
 	maxPorts     = 64
 	lineLimit    = 64 << 20 // of a control message
 	headerBytes  = 64 + 2*maxPorts*16

@@ -39,7 +39,7 @@ type site struct {
 
 func newSite(t *testing.T, folders ...string) *site {
 	s := &site{t: t, dir: t.TempDir()}
-	s.cfg = scan.Config{Cache: s.path("cache"), Command: []string{os.Args[0], "node-scan", s.path("asked")}}
+	s.cfg = scan.Config{Limit: time.Minute, Cache: s.path("cache"), Command: []string{os.Args[0], "node-scan", s.path("asked")}}
 	for _, f := range folders {
 		s.cfg.Folders = append(s.cfg.Folders, s.path(f))
 	}
