@@ -201,6 +201,9 @@ func (a *Arena) Freeze() {
 	}
 }
 
+// Thaw ends real time: the arena may grow again.
+func (a *Arena) Thaw() { a.frozen = false }
+
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 

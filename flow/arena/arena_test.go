@@ -114,6 +114,10 @@ func testDoubles(t *testing.T) {
 	if !ok || !errors.Is(err, arena.ErrFrozen) || e.Name != "more" || a.Committed() != before {
 		t.Errorf("growth in real time: %v", err)
 	}
+	a.Thaw()
+	if _, err := a.Carve("more", 1); err != nil || a.Frozen() {
+		t.Errorf("growth after real time: %v", err)
+	}
 }
 
 func TestOverrun(t *testing.T) {

@@ -16,6 +16,6 @@
 // in front, which is how a node that writes too many frames is caught.
 //
 // In real time nothing may grow: after [Arena.Freeze] all memory in use is
-// resident, and what would need more is an error. Carving is for one
+// resident, and what would need more is an error until [Arena.Thaw]. Carving is for one
 // goroutine at a time; the memory is for whoever it is given to.
 package arena

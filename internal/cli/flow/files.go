@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"atenia/flow"
+	"atenia/flow/arena"
 	"atenia/flow/audio"
 	"atenia/flow/graph"
 	"atenia/flow/node"
@@ -238,6 +239,7 @@ func (o *output[F]) end(pad float64) error {
 // A player runs a session from files to files.
 type player[F node.Float] struct {
 	s      *flow.Session[F]
+	memory *arena.Arena // of the session in real time
 	ins    []*input
 	outs   []*output[F]
 	frames int64             // base frames after which inputs end, besides those of files

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"atenia/flow"
+	"atenia/flow/arena"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/observe"
@@ -183,6 +184,12 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	if err != nil {
 		return err
 	}
+	if r.realtime {
+		if o.Memory, err = arena.New(arena.Options{}); err != nil {
+			return err
+		}
+		defer o.Memory.Close()
+	}
 	if r.realtime { // a node that takes longer is silent, and does not stop the others
 		r.timeout = time.Duration(float64(r.block) / r.source.rate * float64(time.Second) * 3 / 4)
 	}
@@ -202,7 +209,7 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		if err != nil {
 			return err
 		}
-		pl := &player[F]{s: s, ins: ins, outs: outs, frames: int64(r.seconds * r.source.rate)}
+		pl := &player[F]{s: s, memory: o.Memory, ins: ins, outs: outs, frames: int64(r.seconds * r.source.rate)}
 		start := time.Now()
 		progress(env, pl, r.source.rate, start)
 		result := &ran{Rate: r.source.rate}
@@ -393,10 +400,12 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 	if err != nil {
 		return err
 	}
+	p.memory.Freeze()
 	loop.Start()
 	stop := context.AfterFunc(ctx, loop.Stop)
 	defer stop()
 	r := loop.Wait()
+	p.memory.Thaw()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
