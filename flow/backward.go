@@ -19,6 +19,10 @@ type Recording struct {
 	// are the same bits. 0 or 1: every call is kept. [EverySqrt]: the square root
 	// of the number of blocks, which makes the peak smallest.
 	Every int
+	// Slots instead of Every is how many snapshots there may be at one time. A
+	// sweep takes them where they save most and runs blocks again as often as
+	// that takes.
+	Slots int
 	// NoParams says that no parameter's gradient will be asked for. Linear
 	// time-invariant nodes then keep nothing.
 	NoParams bool
@@ -67,6 +71,7 @@ type SweepReport struct {
 	Blocks         int // of the stream, the last ones after its end included
 	Firings        int // replayed
 	Every          int // blocks between snapshots, 1 when every call was kept
+	Slots          int // snapshots at one time, 0 without that limit
 	Forced         []string
 	Recomputed     int   // blocks run again
 	KeptBytes      int64 // at most, of calls
@@ -88,6 +93,8 @@ func (r SweepReport) String() string {
 	switch {
 	case len(r.Forced) > 0:
 		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
+	case r.Slots > 0:
+		fmt.Fprintf(&b, "at most %d snapshots at a time, %d blocks run again\n", r.Slots, r.Recomputed)
 	case r.Every > 1:
 		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks run again\n", r.Every, r.Recomputed)
 	default:
@@ -126,11 +133,12 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	meter := s.meter // blocks that are run again are counted elsewhere
 	r := &Record[F]{s: s, journal: adjoint.NewJournal(s.link, inst, !o.NoParams)}
 	r.sweep = adjoint.New(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
-	if o.Every == EverySqrt || o.Every > 1 {
+	again := o.Every == EverySqrt || o.Every > 1 || o.Slots > 0
+	if again {
 		r.forced = unsaved(s.procs)
 	}
-	if (o.Every == EverySqrt || o.Every > 1) && len(r.forced) == 0 {
-		r.points = newCheckpoints(s, o.Every)
+	if again && len(r.forced) == 0 {
+		r.points = newCheckpoints(s, o.Every, o.Slots)
 		s.record(r.points)
 	} else {
 		s.record(r.journal)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"unsafe"
 
 	"atenia/flow/graph"
@@ -136,7 +137,8 @@ type checkpoints[F node.Float] struct {
 	s      *Session[F]
 	every  int64
 	first  int64 // every at the start
-	sparse bool  // every doubles as the stream gets longer
+	slots  int
+	sparse bool // every doubles as the stream gets longer
 	points []*snapshot[F]
 	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
 	blocks [][][]F
@@ -144,9 +146,12 @@ type checkpoints[F node.Float] struct {
 	drain  int64  // the first block after the end of the stream, -1 before
 }
 
-func newCheckpoints[F node.Float](s *Session[F], every int) *checkpoints[F] {
+func newCheckpoints[F node.Float](s *Session[F], every, slots int) *checkpoints[F] {
 	first := int64(max(every, 1))
-	return &checkpoints[F]{s: s, every: first, first: first, sparse: every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
+	if slots > 0 {
+		first = math.MaxInt64 / 2 // one at the start
+	}
+	return &checkpoints[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
 		blocks: make([][][]F, len(s.procs)), drain: -1}
 }
 
@@ -192,27 +197,24 @@ func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
 
 // replay runs the blocks after each snapshot again, the last first, and sweeps
 // back over them. The session ends where it was.
-func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
+func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {
 		j.Restart()
 		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
 	}()
-	s.meter, s.rec = meter.Blank(), j
-	report.Every = int(c.every)
-	for to, i := end.block, len(c.points)-1; i >= 0; to, i = c.points[i].block, i-1 {
-		if err := c.again(c.points[i], to, j); err != nil {
-			return err
-		}
-		report.Recomputed += int(to - c.points[i].block)
-		report.KeptBytes = max(report.KeptBytes, j.Bytes())
-		if err := w.Replay(j); err != nil {
-			return err
-		}
+	s.meter = meter.Blank()
+	w := walk[F]{checkpoints: c, sweep: sweep, journal: j, report: report}
+	var err error
+	if report.Slots = c.slots; c.slots > 0 && len(c.points) > 0 {
+		err = w.revolve(c.points[0], end.block, c.slots-1)
+	} else {
+		report.Every = int(c.every)
+		err = w.segments(end.block)
 	}
-	for _, p := range c.points {
-		report.SnapshotBytes += p.bytes()
+	if err != nil {
+		return err
 	}
 	for v := range c.feeds {
 		report.InputBytes += int64(c.feeds[v].Used()) * int64(unsafe.Sizeof(F(0)))
@@ -220,19 +222,13 @@ func (c *checkpoints[F]) replay(w *adjoint.Sweep[F], j *adjoint.Journal[F], repo
 	return s.restore(end)
 }
 
-// again runs the blocks from a snapshot up to block to, for the journal.
-func (c *checkpoints[F]) again(from *snapshot[F], to int64, j *adjoint.Journal[F]) error {
+// again runs the blocks from a snapshot up to block to; rec is told of them.
+func (c *checkpoints[F]) again(from *snapshot[F], to int64, rec recorder[F]) error {
 	s := c.s
 	if err := s.restore(from); err != nil {
 		return err
 	}
-	j.Reset(func(v int) int64 {
-		p := s.procs[v]
-		if len(p.out) == 0 {
-			return p.n0
-		}
-		return p.out[0].made / int64(p.Spec.Prod[0])
-	})
+	s.rec = rec
 	for s.block < to {
 		if s.draining = c.drain >= 0 && s.block >= c.drain; s.draining {
 			s.leave()

@@ -101,6 +101,53 @@ func checkpointed[F node.Float](t *testing.T) {
 	}
 }
 
+// TestSlots checks gradients and costs under a limit of snapshots: fewer of them
+// take less memory and more runs.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	var want [32]byte
+	last := flow.SweepReport{Recomputed: 1 << 30}
+	for _, slots := range []int{0, 1, 2, 3, 6, 100} {
+		r := there(t, sketch(t, longPlan), flow.Options{BlockFrames: 32}, flow.Recording{Slots: slots}, longInputs[float32](40*32), 40)
+		g := r.back(t, r.weights())
+		got := digest(g.Inputs, g.Params)
+		if slots == 0 {
+			want = got
+			continue
+		}
+		if got != want {
+			t.Errorf("%d slots: other gradients", slots)
+		}
+		if g.Report.Recomputed >= last.Recomputed || g.Report.SnapshotBytes <= last.SnapshotBytes {
+			t.Errorf("%d slots: %d blocks run, %d bytes of snapshots; with fewer %d and %d", slots, g.Report.Recomputed, g.Report.SnapshotBytes, last.Recomputed, last.SnapshotBytes)
+		}
+		if n := int(r.Blocks()); g.Report.Recomputed != fewestRuns(n, slots-1, map[[2]int]int{}) {
+			t.Errorf("%d slots: %d runs of %d blocks, %d would do", slots, g.Report.Recomputed, n, fewestRuns(n, slots-1, map[[2]int]int{}))
+		}
+		last = g.Report
+	}
+}
+
+// fewestRuns is how often n blocks must be run to be gone back over from one
+// snapshot with so many more, found by trying every cut.
+func fewestRuns(n, slots int, known map[[2]int]int) int {
+	switch {
+	case n <= 1:
+		return n
+	case slots == 0:
+		return n * (n + 1) / 2
+	}
+	if best, ok := known[[2]int{n, slots}]; ok {
+		return best
+	}
+	best := math.MaxInt
+	for m := 1; m < n; m++ {
+		best = min(best, m+fewestRuns(n-m, slots-1, known)+fewestRuns(m, slots, known))
+	}
+	known[[2]int{n, slots}] = best
+	return best
+}
+
 // TestKeptBytes checks that nothing is kept that no backward call looks at, and
 // that the report says what was.
 func TestKeptBytes(t *testing.T) {

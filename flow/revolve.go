@@ -1,0 +1,115 @@
+package flow
+
+import (
+	"atenia/flow/internal/adjoint"
+	"atenia/flow/node"
+)
+
+// A walk goes back over a stream by running its blocks again.
+type walk[F node.Float] struct {
+	*checkpoints[F]
+	sweep   *adjoint.Sweep[F]
+	journal *adjoint.Journal[F]
+	report  *SweepReport
+	held    int64 // bytes of snapshots
+}
+
+// back runs the blocks from a snapshot to block to with a journal and sweeps
+// over them.
+func (w *walk[F]) back(from *snapshot[F], to int64) error {
+	j, made := w.journal, map[int]int64{}
+	ch := 0
+	for v, p := range w.s.procs {
+		made[v] = from.procs[v].n0
+		if len(p.out) > 0 {
+			made[v] = from.made[ch] / int64(p.Spec.Prod[0])
+		}
+		ch += len(p.out)
+	}
+	j.Reset(func(v int) int64 { return made[v] })
+	if err := w.again(from, to, j); err != nil {
+		return err
+	}
+	w.report.Recomputed += int(to - from.block)
+	w.report.KeptBytes = max(w.report.KeptBytes, j.Bytes())
+	return w.sweep.Replay(j)
+}
+
+// segments goes back over what lies after each snapshot, the last first.
+func (w *walk[F]) segments(end int64) error {
+	for i := len(w.points) - 1; i >= 0; i-- {
+		w.report.SnapshotBytes += w.points[i].bytes()
+		if err := w.back(w.points[i], end); err != nil {
+			return err
+		}
+		end = w.points[i].block
+	}
+	return nil
+}
+
+// revolve goes back from block end to a snapshot with so many more snapshots:
+// one is taken where the parts before and after it cost the same number of runs
+// (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
+func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
+	w.held += from.bytes()
+	w.report.SnapshotBytes = max(w.report.SnapshotBytes, w.held)
+	defer func() { w.held -= from.bytes() }()
+	for end > from.block {
+		mid := from.block + cutAt(end-from.block, slots)
+		if mid == from.block {
+			return w.back(from, end)
+		}
+		if err := w.again(from, mid, idle[F]{}); err != nil {
+			return err
+		}
+		w.report.Recomputed += int(mid - from.block)
+		point := w.s.save()
+		if slots == 0 { // the last block by itself, from a state that is not kept
+			if err := w.back(point, end); err != nil {
+				return err
+			}
+		} else if err := w.revolve(point, end, slots-1); err != nil {
+			return err
+		}
+		end = mid
+	}
+	return nil
+}
+
+// cutAt is the number of blocks of n before the next snapshot, when there may be
+// slots more: with no block run more than t+1 times, s snapshots reach
+// binomial(s+t, t) blocks, so the part after the cut must be within reach of one
+// snapshot less, and the part before of one run less. 0: there is nothing to cut.
+func cutAt(n int64, slots int) int64 {
+	if n == 1 {
+		return 0
+	}
+	if slots == 0 {
+		return n - 1
+	}
+	t := int64(1)
+	for binomial(int64(slots)+1+t, t) < n {
+		t++
+	}
+	return max(1, n-binomial(int64(slots)+t, t), binomial(int64(slots)+t-1, t-2))
+}
+
+// binomial is n over k.
+func binomial(n, k int64) int64 {
+	b := int64(1)
+	for i := range k {
+		b = b * (n - i) / (i + 1)
+		if b > 1<<40 {
+			return 1 << 40
+		}
+	}
+	return b
+}
+
+// idle is told of calls and keeps nothing: blocks that are run to get on.
+type idle[F node.Float] struct{}
+
+func (idle[F]) Begin()                                                             {}
+func (idle[F]) Restart()                                                           {}
+func (idle[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
+func (idle[F]) After(int, *node.Call[F], float64)                                  {}
