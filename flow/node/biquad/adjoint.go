@@ -63,14 +63,14 @@ func (f *filter[F]) backwardFramed(b *node.Back[F], dx *node.Tensor[F]) {
 		if !wanted {
 			continue
 		}
-		x, y := b.In[0].Row(r), b.Out[0].Row(r)
+		x, y, list := b.In[0].Row(r), b.Out[0].Row(r), f.knobs(b.Param, r)
 		for i := b.Tokens - 1; i >= 0; i-- {
 			v, w := float64(x[i]), float64(y[i])
 			d := dsp.Coefficients{
 				B0: float64(t[i]) * v, B1: float64(t[i+1]) * v, B2: float64(t[i+2]) * v,
 				A1: -float64(t[i+1]) * w, A2: -float64(t[i+2]) * w,
 			}
-			f.give(b.DParam, r, i, f.chain(f.values(b.Param, r, i), d))
+			f.give(b.DParam, r, i, f.chain(f.at(&list, i), d))
 		}
 	}
 }

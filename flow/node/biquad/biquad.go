@@ -146,8 +146,9 @@ func (f *filter[F]) designFrames(p []node.Param[F], r, n int) {
 	if r > 0 && f.common(p) {
 		return
 	}
+	list := f.knobs(p, r)
 	for i := range n {
-		b0, c1, c2, a1, a2 := f.coefficients(f.values(p, r, i)).Direct()
+		b0, c1, c2, a1, a2 := f.coefficients(f.at(&list, i)).Direct()
 		f.coef.B0[i], f.coef.C1[i], f.coef.C2[i], f.coef.A1[i], f.coef.A2[i] = F(b0), F(c1), F(c2), F(a1), F(a2)
 	}
 }
@@ -162,14 +163,27 @@ func (f *filter[F]) common(p []node.Param[F]) bool {
 	return true
 }
 
-// values are the parameters of frame i of row r.
-func (f *filter[F]) values(p []node.Param[F], r, i int) (v [5]F) {
+// A knob is one parameter of a row.
+type knob[F node.Float] struct {
+	values []F
+	framed bool
+}
+
+// knobs are the parameters of row r.
+func (f *filter[F]) knobs(p []node.Param[F], r int) (list [5]knob[F]) {
 	for k := range f.params {
-		row := p[k].Row(r, f.channels)
-		if p[k].Framed {
-			v[k] = row[i]
+		list[k] = knob[F]{p[k].Row(r, f.channels), p[k].Framed}
+	}
+	return list
+}
+
+// at returns the parameters of frame i.
+func (f *filter[F]) at(list *[5]knob[F], i int) (v [5]F) {
+	for k := range list[:f.params] {
+		if list[k].framed {
+			v[k] = list[k].values[i]
 		} else {
-			v[k] = row[0]
+			v[k] = list[k].values[0]
 		}
 	}
 	return v
