@@ -69,6 +69,7 @@ var gradientCases = []gradientCase{
 	{typ: "Convolver", params: `taps={"shape":[1,2,3],"data":[1,-0.5,0.25,2,-1,3]} partition=2`, linear: true},
 	{typ: "Conv1d", params: `weight={"shape":[2,2,3],"data":[1,-0.5,0.25,2,-1,3,1,-2,0.5,-0.25,0.1,1]} dilation=2 stride=2`, linear: true, tokens: 512},
 	{typ: "GRU", params: `weight_ih={"shape":[1,3,2],"data":[1,-0.5,0.25,0.7,-1,0.3]} weight_hh={"shape":[1,3,1],"data":[0.5,-0.4,0.9]} bias_ih={"shape":[1,3,1],"data":[0.1,0.2,-0.1]} bias_hh={"shape":[1,3,1],"data":[0.3,-0.2,0.1]}`, tokens: 512},
+	{typ: "SpectralLoss", params: "n_fft=8 hop=4", tokens: 512},
 	{typ: "FFT", params: "n_fft=8", linear: true, tokens: 512},
 	{typ: "IFFT", params: "n_fft=8", channels: 20, linear: true, tokens: 512},
 	{typ: "STFT", params: "n_fft=8 hop=4", linear: true, tokens: 512},

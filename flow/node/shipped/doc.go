@@ -9,7 +9,7 @@
 //	flow/node/dynamics  Envelope Compressor Limiter WaveShaper ADSR
 //	flow/node/wave      Oscillator OversampledOsc
 //	flow/node/source    LFO Noise
-//	flow/node/spectrum  FFT IFFT STFT ISTFT Mel LogMel MFCC
+//	flow/node/spectrum  FFT IFFT STFT ISTFT Mel SpectralLoss LogMel MFCC
 //	flow/node/meter     Meter
 //	flow/node/neural    Conv1d GRU SquaredError
 //

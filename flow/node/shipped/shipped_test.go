@@ -46,6 +46,7 @@ var samples = map[string][]sample{
 	"Conv1d":         {{params: []any{"weight", nodetest.Ramp(3, 2, 4, -1, 1), "stride", 2}}},
 	"GRU":            {{params: []any{"weight_ih", nodetest.Ramp(1, 6, 2, -1, 1), "weight_hh", nodetest.Ramp(1, 6, 2, 1, -1)}}},
 	"SquaredError":   {{channels: []int{2, 2}}},
+	"SpectralLoss":   {{params: []any{"n_fft", 20, "hop", 6}, channels: []int{2, 2}}},
 	"FFT":            {{params: []any{"n_fft", 8}}},
 	"IFFT":           {{params: []any{"n_fft", 8}, channels: []int{10}}},
 	"STFT":           {{params: []any{"n_fft", 20, "hop", 6}}},

@@ -4,6 +4,7 @@
 //	FFT  IFFT     blocks of n_fft frames, side by side
 //	STFT ISTFT    windows of n_fft frames, every hop frames
 //	Mel           energies of mel bands, from a spectrum
+//	SpectralLoss  how far two signals' spectra are apart, for training
 //	LogMel MFCC   from the signal: presets whisper, torchaudio, librosa, kaldi
 //
 // A spectrum of a channel is 2 K channels, K = n_fft/2 + 1: first the real parts

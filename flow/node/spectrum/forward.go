@@ -86,17 +86,23 @@ func (f *forward[F]) Backward(b *node.Back[F]) graph.Code {
 			for i, w := range f.window {
 				ahead[i] += F(w * f.frame[i])
 			}
-			if b.DIn[0].Data != nil {
-				dx := b.DIn[0].Row(r)[t*f.hop:][:f.hop]
-				skipped := max(0, f.hop-f.n)
-				clear(dx[:skipped])
-				copy(dx[skipped:], ahead[f.n-min(f.n, f.hop):])
-			}
-			retreat(ahead, f.hop)
+			giveOut(f.framing, &b.DIn[0], ahead, r, t)
 		}
 	}
 	node.Report(f.Reporter, &b.Call)
 	return graph.Success
+}
+
+// giveOut writes the gradients of the frames that token t is the first to see,
+// if they are wanted, and moves the window of gradients to the token before.
+func giveOut[F node.Float](f framing, d *node.Tensor[F], ahead []F, r, t int) {
+	if d.Data != nil {
+		dx := d.Row(r)[t*f.hop:][:f.hop]
+		skipped := max(0, f.hop-f.n)
+		clear(dx[:skipped])
+		copy(dx[skipped:], ahead[f.n-min(f.n, f.hop):])
+	}
+	retreat(ahead, f.hop)
 }
 
 // retreat moves a window of frames n frames back; zeros come in.

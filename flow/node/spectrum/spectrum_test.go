@@ -34,6 +34,8 @@ func TestNodes(t *testing.T) {
 		"istft/quarter":  {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
 		"mel":            {Node: n("Mel", small...), In: spectra(33)},
 		"mel/power":      {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
+		"loss":           {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/sparse":    {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
 		"logmel":         {Node: n("LogMel", small...), In: stereo, Tokens: 12},
 		"logmel/kaldi":   {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
 		"logmel/librosa": {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
@@ -178,6 +180,33 @@ func TestMel(t *testing.T) {
 	}
 }
 
+// TestLoss: of equal signals it is zero; of one twice as loud as the other, the
+// square of ln 2 and the mean squared magnitude.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	n := nodetest.Node("SpectralLoss", "n_fft", 32, "hop", 32, "window", "rectangle")
+	x := signal(64)
+	double := signal(64)
+	for i := range double.Data {
+		double.Data[i] *= 2
+	}
+	y := run(t, nodetest.Node("FFT", "n_fft", 32), mono, x, 2)
+	for i, target := range []node.Tensor[float64]{x, double} {
+		g := nodetest.NewRig[float64](t, spectrum.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, 2)
+		got := g.Forward(t, []node.Tensor[float64]{x, target}, []int{2})[0].Data[1]
+		want := 0.0
+		if i == 1 {
+			for k := range 17 {
+				m := math.Hypot(y.Row(k)[1], y.Row(17 + k)[1])
+				want += (m*m + math.Ln2*math.Ln2) / 17
+			}
+		}
+		if math.Abs(got-want) > 1e-2 {
+			t.Errorf("loss %v, want %v", got, want)
+		}
+	}
+}
+
 // Benchmark computes the features of a hop of sound.
 func Benchmark(b *testing.B) {
 	for name, n := range map[string]graph.Node{
@@ -209,6 +238,7 @@ func Example() {
 	// STFT true
 	// ISTFT true
 	// Mel true
+	// SpectralLoss true
 	// LogMel false
 	// MFCC false
 }
