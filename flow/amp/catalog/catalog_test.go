@@ -44,7 +44,7 @@ func open(t testing.TB, trusted ...string) *catalog.Catalog {
 	t.Helper()
 	files := []string{ctest.Library(t, ctest.Include(t)+"/template.c"), ctest.Library(t, "../testdata/nodes.c")}
 	c, err := catalog.Open(context.Background(), catalog.Config{
-		Scan:    scan.Config{Folders: files, Limit: time.Minute, Command: []string{os.Args[0], "node-scan"}},
+		Scan:    scan.Config{Folders: files, Limit: time.Minute, Cache: filepath.Join(filepath.Dir(files[0]), "cache"), Command: []string{os.Args[0], "node-scan"}},
 		Isolate: isolate.Config{Timeout: time.Minute, Command: []string{os.Args[0], "node-host"}},
 		Trusted: trusted,
 	})

@@ -76,19 +76,22 @@ func Start(path string, cfg Config) (*Process, error) {
 		p.timeout = int64(defaultTimeout)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	l, err := p.spawn()
+	if err == nil {
+		p.active.Store(l)
+		p.warm()
+	}
+	p.mu.Unlock()
 	if err != nil {
+		p.Close()
 		return nil, err
 	}
-	p.active.Store(l)
-	p.warm()
 	return p, nil
 }
 
 // spawn starts a child and gives it what the others were given. p.mu is held.
 func (p *Process) spawn() (*lane, error) {
-	l := &lane{p: p}
+	l := &lane{p: p, pidfd: -1}
 	r, mem, err := newRegion()
 	if err != nil {
 		return nil, err
@@ -109,6 +112,8 @@ func (p *Process) spawn() (*lane, error) {
 		f.Close()
 	}
 	if err != nil {
+		ourOut.Close()
+		ourIn.Close()
 		return nil, err
 	}
 	if l.pidfd, err = unix.PidfdOpen(l.cmd.Process.Pid, 0); err != nil {
@@ -353,7 +358,7 @@ func (p *Process) Close() error {
 	p.done.Wait()
 	for _, l := range p.lanes {
 		l.r.unmap()
-		if l.pidfd > 0 {
+		if l.pidfd >= 0 {
 			unix.Close(l.pidfd)
 		}
 	}

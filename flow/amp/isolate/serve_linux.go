@@ -33,7 +33,6 @@ type server struct {
 	r     region
 	nodes [maxInstances]atomic.Pointer[served] // by their place's order
 	count int
-	byAt  map[int]int
 }
 
 // A served instance does one operation that lies ready in its piece, and then,
@@ -59,7 +58,7 @@ func Serve() error {
 	if err := receive(in, &h); err != nil {
 		return fmt.Errorf("a node host is started by the program that uses it, not by hand: %w", err)
 	}
-	s := &server{byAt: map[int]int{}}
+	s := &server{}
 	err := s.open(&h)
 	if err != nil {
 		return errors.Join(err, out.Encode(reply{Error: err.Error()}))
