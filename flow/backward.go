@@ -3,12 +3,14 @@ package flow
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/adjoint"
 	"atenia/flow/node"
+	"atenia/internal/fpenv"
 )
 
 // Recording says how a session's forward calls are kept for backward sweeps.
@@ -170,19 +172,25 @@ func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients
 	}
 	r.sweep.Start(o.TruncateBlocks, func(v int) int64 { return r.s.procs[v].n0 })
 	g.Report = SweepReport{Every: 1, Forced: r.forced, TruncateBlocks: o.TruncateBlocks, Blocks: int(r.s.block)}
-	var err error
-	if r.points != nil {
-		err = r.points.replay(r.sweep, r.journal, &g.Report)
-	} else {
-		g.Report.KeptBytes = r.journal.Bytes()
-		err = r.sweep.Replay(r.journal)
-	}
-	if err != nil {
+	if err := r.replay(&g.Report); err != nil {
 		return nil, err
 	}
 	r.sweep.Finish()
 	g.Report.Firings, g.Report.EdgeBytes = r.sweep.Firings(), r.sweep.EdgeBytes()
 	return g, r.gather(g, o.Strict)
+}
+
+// replay goes back over the blocks in the floating-point environment in which
+// they ran.
+func (r *Record[F]) replay(report *SweepReport) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer fpenv.Set(fpenv.FlushDenormals())
+	if r.points != nil {
+		return r.points.replay(r.sweep, r.journal, report)
+	}
+	report.KeptBytes = r.journal.Bytes()
+	return r.sweep.Replay(r.journal)
 }
 
 func strict(n *graph.LinkedNode) error {
