@@ -102,9 +102,15 @@ func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Cod
 	}
 	if !p.SupportsV2 || p.inst == nil {
 		c.Heat = joules(c)
-	} else if c.Delay > p.DeclaredDelay && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
-		s.fault(p, Event{Node: p.Index, Frame: c.Frame0, Kind: UnderDeclared})
 	}
+	s.late(p, c)
 	s.meter.Add(p.Index, Forward, c.Heat)
 	return code
+}
+
+// late notes how late a node of the second version says it is.
+func (s *Session[F]) late(p *process[F], c *node.Call[F]) {
+	if p.SupportsV2 && c.Delay > p.DeclaredDelay && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
+		s.fault(p, Event{Node: p.Index, Frame: c.Frame0, Kind: UnderDeclared})
+	}
 }

@@ -37,6 +37,9 @@ func (s *Session[F]) rehearse() error {
 				return err
 			}
 		}
+		if k == 0 {
+			s.static.atOnce = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return !p.asked && (p.left > 0 || p.trimmed > 0) })
+		}
 		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
 	for _, c := range all {
@@ -111,7 +114,7 @@ func (s *Session[F]) reserve() error {
 // rewind takes every count back to the stream's start.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
-		p.n0, p.left, p.first, p.ended = 0, 0, -1, false
+		p.n0, p.left, p.first, p.ended = 0, p.Tokens, -1, false
 		for i := range p.waits {
 			p.waits[i].cursor = 0
 		}
@@ -123,4 +126,5 @@ func (s *Session[F]) rewind() {
 		r.cursor = 0
 	}
 	s.block, s.draining, s.stopped = 0, false, graph.Success
+	s.static.on = s.static.ready && s.static.atOnce && (s.rec == nil || s.static.taped != nil)
 }

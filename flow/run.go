@@ -285,7 +285,7 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 	var kept []*take[F]
 	for _, p := range s.procs {
 		if p.probe() {
-			kept = append(kept, newTake(p))
+			kept = append(kept, newTake(p, blocks))
 		}
 	}
 	for moved, k := true, 0; moved; k++ {

@@ -24,6 +24,7 @@ type static[F node.Float] struct {
 	constant  []report[F]      // what calls report that report the same in every block
 	border    []*channel[F]    // read by those who are asked
 	ready     bool             // there is a list
+	atOnce    bool             // from the first block on: nothing is held
 	on        bool
 	owed      int64 // blocks since counts were last brought up to date
 }
@@ -48,6 +49,9 @@ func (s *Session[F]) steady() graph.Code {
 			return s.end(graph.NoMemory)
 		}
 	}
+	if s.block == 0 {
+		s.dawn()
+	}
 	list := st.list
 	if s.rec != nil {
 		list = st.taped
@@ -69,6 +73,17 @@ func (s *Session[F]) steady() graph.Code {
 		code = s.rounds(st.asked)
 	}
 	return s.end(code)
+}
+
+// dawn notes what the dynamic path would have noted, when the first block goes
+// the static path already.
+func (s *Session[F]) dawn() {
+	for _, p := range s.static.procs {
+		p.first, p.left = 0, 0
+	}
+	for _, u := range s.static.units {
+		s.late(u.process, u.bound)
+	}
 }
 
 // end closes a block: sinks are looked at, faults collected.
@@ -144,7 +159,7 @@ func (s *Session[F]) leave() {
 
 // record tells rec of every call from now on; nil ends that.
 func (s *Session[F]) record(rec recorder[F]) {
-	s.leave()
+	s.settle()
 	if s.rec = rec; rec != nil {
 		s.tape()
 	}

@@ -53,26 +53,42 @@ func (f *feed[F]) next() {
 	f.at += n
 }
 
-// A take keeps all that a probe takes.
+// A take keeps all that a probe takes, rows cap frames apart.
 type take[F node.Float] struct {
 	*process[F]
-	rows [][]F
-	b, c int
+	node.Tensor[F]
+	cap int
 }
 
-func newTake[F node.Float](p *process[F]) *take[F] {
-	t := p.in[0].in
-	return &take[F]{process: p, rows: make([][]F, t.B*t.C), b: t.B, c: t.C}
+// newTake returns a take with room for so many blocks.
+func newTake[F node.Float](p *process[F], blocks int) *take[F] {
+	t := &take[F]{process: p, Tensor: p.in[0].in, cap: max(blocks, 1) * p.Tokens}
+	t.Data, t.N = make([]F, t.B*t.C*t.cap), 0
+	return t
 }
 
 // add appends a block.
 func (t *take[F]) add(x node.Tensor[F]) {
-	for r := range t.rows {
-		t.rows[r] = append(t.rows[r], x.Row(r)...)
+	if t.N+x.N > t.cap {
+		old := *t
+		t.cap = 2*t.cap + x.N
+		t.Data = make([]F, t.B*t.C*t.cap)
+		for r := range t.B * t.C {
+			copy(t.Data[r*t.cap:], old.Data[r*old.cap:][:t.N])
+		}
 	}
+	for r := range t.B * t.C {
+		copy(t.Data[r*t.cap+t.N:], x.Row(r))
+	}
+	t.N += x.N
 }
 
-// join returns what was kept as one tensor.
+// join returns what was kept, rows one behind the other.
 func (t *take[F]) join() node.Tensor[F] {
-	return node.Tensor[F]{Data: slices.Concat(t.rows...), B: t.b, C: t.c, N: len(t.rows[0])}
+	rows := t.B * t.C
+	for r := range rows {
+		copy(t.Data[r*t.N:(r+1)*t.N], t.Data[r*t.cap:])
+	}
+	t.Data = t.Data[:rows*t.N]
+	return t.Tensor
 }
