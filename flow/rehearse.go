@@ -43,7 +43,11 @@ func (s *Session[F]) rehearse() error {
 		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
 	for _, c := range all {
-		if err := s.resize(c, c.most+c.frames); err != nil {
+		spare := c.frames
+		if s.procs[c.readers[0].edge.Src].asked {
+			spare *= 2 // a part of a block waits where blocks are not given out whole
+		}
+		if err := s.resize(c, c.most+spare); err != nil {
 			return err
 		}
 	}
