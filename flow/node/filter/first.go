@@ -4,21 +4,34 @@ package filter
 
 import (
 	"math"
+	"unsafe"
 
 	"atenia/flow/node"
 	"atenia/flow/node/rowwise"
 )
 
-// The filters of first order keep what they carry from frame to frame as two
-// numbers whose sum has about twice the precision: poles near one gather the
-// rounding of a hundred frames and more, and gradients by the pole twice that.
-// Rounding to the pair in every frame keeps results free of the cuts.
+// The filters of first order carry float64 numbers whatever F is: poles near one
+// gather the rounding of a hundred frames and more, and gradients by the pole
+// twice that. A state of float32 holds one in the bits of two of its numbers, so
+// that no rounding tells where a stream was cut.
 
-// split returns a number as such a pair, and the sum of the pair.
-func split[F node.Float](v float64) (hi, lo F, sum float64) {
-	hi = F(v)
-	lo = F(v - float64(hi))
-	return hi, lo, float64(hi) + float64(lo)
+// wide returns the number that two of a state hold.
+func wide[F node.Float](s []F) float64 {
+	if unsafe.Sizeof(F(0)) == 8 {
+		return float64(s[0])
+	}
+	w := (*[2]uint32)(unsafe.Pointer(unsafe.SliceData(s[:2])))
+	return math.Float64frombits(uint64(w[0]) | uint64(w[1])<<32)
+}
+
+// setWide stores what wide returns.
+func setWide[F node.Float](s []F, v float64) {
+	if unsafe.Sizeof(F(0)) == 8 {
+		s[0] = F(v)
+		return
+	}
+	b := math.Float64bits(v)
+	*(*[2]uint32)(unsafe.Pointer(unsafe.SliceData(s[:2]))) = [2]uint32{uint32(b), uint32(b >> 32)}
 }
 
 // A onePole is y[n] = (1-a) x[n] + a y[n-1], a = exp(-2 pi f0/rate).
@@ -31,7 +44,7 @@ func newOnePole[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return rowwise.New(cfg, &onePole[F]{-2 * math.Pi / cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
 }
 
-// States: the last output, as a pair.
+// States: the last output.
 func (o *onePole[F]) States() int  { return 2 }
 func (o *onePole[F]) Scratch() int { return 1 }
 
@@ -43,22 +56,23 @@ func (o *onePole[F]) Forward(c *node.Call[F], r int, s []F) {
 }
 
 func (o *onePole[F]) run(y, x []F, f0 rowwise.Values[F], s []F) {
-	last, a := float64(s[0])+float64(s[1]), o.decay(f0.Row[0])
+	last, a := wide(s), o.decay(f0.Row[0])
 	for i, v := range x {
 		if f0.Step > 0 {
 			a = o.decay(f0.At(i))
 		}
-		s[0], s[1], last = split[F](float64((1-a)*float64(v)) + float64(a*last))
-		y[i] = s[0]
+		last = float64((1-a)*float64(v)) + float64(a*last)
+		y[i] = F(last)
 	}
+	setWide(s, last)
 }
 
 func (o *onePole[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	f0 := rowwise.Of(&b.Call, 0, r, o.channels)
 	x, dy := b.In[0].Row(r), b.DOut[0].Row(r)
-	y, before := w.T[0][:len(x)], w.S[0]
+	y, before := w.T[0][:len(x)], F(wide(w.S))
 	o.run(y, x, f0, w.S)
-	l, a := float64(w.L[0])+float64(w.L[1]), o.decay(f0.Row[0])
+	l, a := wide(w.L), o.decay(f0.Row[0])
 	for i := len(x) - 1; i >= 0; i-- {
 		if f0.Step > 0 {
 			a = o.decay(f0.At(i))
@@ -70,8 +84,9 @@ func (o *onePole[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 		t := float64(dy[i]) + l
 		w.DX[i] = F((1 - a) * t)
 		w.DP[0][i] = F(t * (float64(last) - float64(x[i])) * a * o.turn)
-		w.L[0], w.L[1], l = split[F](a * t)
+		l = a * t
 	}
+	setWide(w.L, l)
 }
 
 // A dcBlock is y[n] = x[n] - x[n-1] + r y[n-1].
@@ -81,7 +96,7 @@ func newDCBlock[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return rowwise.New(cfg, &dcBlock[F]{cfg.Node.Rows.C}, 0), nil
 }
 
-// States: the last input and output; the input's gradient needs a pair as well.
+// States: the last input and output, each in the room of two.
 func (d *dcBlock[F]) States() int  { return 4 }
 func (d *dcBlock[F]) Scratch() int { return 1 }
 
@@ -90,21 +105,22 @@ func (d *dcBlock[F]) Forward(c *node.Call[F], r int, s []F) {
 }
 
 func (d *dcBlock[F]) run(y, x []F, p rowwise.Values[F], s []F) {
-	lastX, lastY := s[0], float64(s[2])+float64(s[3])
+	lastX, lastY := s[0], wide(s[2:])
 	for i, v := range x {
-		s[2], s[3], lastY = split[F](float64(v) - float64(lastX) + float64(float64(p.At(i))*lastY))
+		lastY = float64(v) - float64(lastX) + float64(float64(p.At(i))*lastY)
 		lastX = v
-		y[i] = s[2]
+		y[i] = F(lastY)
 	}
 	s[0] = lastX
+	setWide(s[2:], lastY)
 }
 
 func (d *dcBlock[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	p := rowwise.Of(&b.Call, 0, r, d.channels)
 	x, dy := b.In[0].Row(r), b.DOut[0].Row(r)
-	y, before := w.T[0][:len(x)], w.S[2]
+	y, before := w.T[0][:len(x)], F(wide(w.S[2:]))
 	d.run(y, x, p, w.S)
-	lx, ly := float64(w.L[0])+float64(w.L[1]), float64(w.L[2])+float64(w.L[3])
+	lx, ly := wide(w.L), wide(w.L[2:])
 	for i := len(x) - 1; i >= 0; i-- {
 		last := before
 		if i > 0 {
@@ -113,7 +129,8 @@ func (d *dcBlock[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 		t := float64(dy[i]) + ly
 		w.DX[i] = F(t + lx)
 		w.DP[0][i] = F(t * float64(last))
-		w.L[0], w.L[1], lx = split[F](-t)
-		w.L[2], w.L[3], ly = split[F](float64(p.At(i)) * t)
+		lx, ly = -t, float64(float64(p.At(i))*t)
 	}
+	setWide(w.L, lx)
+	setWide(w.L[2:], ly)
 }

@@ -38,21 +38,21 @@ func newSVF[F node.Float](cfg node.Config) (node.Instance[F], error) {
 
 func (s *svf[F]) States() int { return 2 }
 
-// A design is the filter of one frame: g, k, a = 1/(1 + g(g+k)), ga = g a,
-// gga = g² a, and what v1 gives to the output.
-type svfDesign[F node.Float] struct{ g, k, a, ga, gga, mid F }
+// A design is the filter of one frame: a = 1/(1 + g(g+k)), g a, g² a, and what v1
+// gives to the output. Four numbers stay in registers, more do not.
+type svfDesign[F node.Float] struct{ a, ga, gga, mid F }
 
 // bands are the bandpass and lowpass outputs for x in states s1, s2. Written out
 // like this, no product waits for v1.
-func (d *svfDesign[F]) bands(x, s1, s2 F) (v1, v2 F) {
+func (d svfDesign[F]) bands(x, s1, s2 F) (v1, v2 F) {
 	v3 := x - s2
 	return F(d.a*s1) + F(d.ga*v3), s2 + (F(d.ga*s1) + F(d.gga*v3))
 }
 
-func (s *svf[F]) design(f0, q F) svfDesign[F] {
+func (s *svf[F]) design(f0, q F) (d svfDesign[F], gain, damping F) {
 	g, k := math.Tan(s.turn*float64(f0)), 1/float64(q)
 	a := 1 / (1 + float64(g*(g+k)))
-	return svfDesign[F]{F(g), F(k), F(a), F(g * a), F(g * g * a), s.tap[1] + F(F(k)*s.tapK)}
+	return svfDesign[F]{F(a), F(g * a), F(g * g * a), s.tap[1] + F(F(k)*s.tapK)}, F(g), F(k)
 }
 
 func (s *svf[F]) Forward(c *node.Call[F], r int, st []F) {
@@ -62,11 +62,11 @@ func (s *svf[F]) Forward(c *node.Call[F], r int, st []F) {
 	s1, s2 := st[0], st[1]
 	var d svfDesign[F]
 	if !moving {
-		d = s.design(f0.At(0), q.At(0))
+		d, _, _ = s.design(f0.At(0), q.At(0))
 	}
 	for i, v := range x {
 		if moving {
-			d = s.design(f0.At(i), q.At(i))
+			d, _, _ = s.design(f0.At(i), q.At(i))
 		}
 		v1, v2 := d.bands(v, s1, s2)
 		y[i] = F(F(s.tap[0]*v)+F(d.mid*v1)) + F(s.tap[2]*v2)
@@ -84,10 +84,10 @@ func (s *svf[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	n := len(x)
 	was1, was2 := w.T[0][:n], w.T[1][:n] // the state before each frame
 	s1, s2 := w.S[0], w.S[1]
-	d := s.design(f0.At(0), q.At(0))
+	d, g, k := s.design(f0.At(0), q.At(0))
 	for i, v := range x {
 		if moving {
-			d = s.design(f0.At(i), q.At(i))
+			d, g, k = s.design(f0.At(i), q.At(i))
 		}
 		was1[i], was2[i] = s1, s2
 		v1, v2 := d.bands(v, s1, s2)
@@ -96,21 +96,21 @@ func (s *svf[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	l1, l2 := w.L[0], w.L[1]
 	for i := n - 1; i >= 0; i-- {
 		if moving {
-			d = s.design(f0.At(i), q.At(i))
+			d, g, k = s.design(f0.At(i), q.At(i))
 		}
 		v3 := x[i] - was2[i]
-		in := was1[i] + F(d.g*v3)
+		in := was1[i] + F(g*v3)
 		v1 := d.a * in
 		d2 := F(s.tap[2]*dy[i]) + 2*l2
-		d1 := F(d.mid*dy[i]) + F(2*l1) + F(d.g*d2)
+		d1 := F(d.mid*dy[i]) + F(2*l1) + F(g*d2)
 		dIn := d.a * d1
-		d3 := d.g * dIn
+		d3 := g * dIn
 		dA := -F(d.a*d.a) * F(d1*in)
-		dG := F(d2*v1) + F(dIn*v3) + F(dA*(F(2*d.g)+d.k))
-		dK := F(dA*d.g) + F(F(s.tapK*dy[i])*v1)
+		dG := F(d2*v1) + F(dIn*v3) + F(dA*(F(2*g)+k))
+		dK := F(dA*g) + F(F(s.tapK*dy[i])*v1)
 		w.DX[i] = F(s.tap[0]*dy[i]) + d3
-		w.DP[0][i] = dG * F(s.turn) * (1 + F(d.g*d.g))
-		w.DP[1][i] = -dK * F(d.k*d.k)
+		w.DP[0][i] = dG * F(s.turn) * (1 + F(g*g))
+		w.DP[1][i] = -dK * F(k*k)
 		l1, l2 = dIn-l1, F(d2-l2)-d3
 	}
 	w.L[0], w.L[1] = l1, l2
