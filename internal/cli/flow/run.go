@@ -107,7 +107,8 @@ func run(env *command.Env) *cobra.Command {
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
-		Args: cobra.ExactArgs(1),
+		Args:        cobra.ExactArgs(1),
+		Annotations: command.Patient, // it takes away what it began to write
 	}
 	r.flags(c)
 	f := c.Flags()
