@@ -84,12 +84,7 @@ func (k *compressor[F]) Forward(c *node.Call[F], r int, s []F) {
 func (k *compressor[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	f, shape, x, dy := k.follower(&b.Call, r), k.curve(&b.Call, r), b.In[0].Row(r), b.DOut[0].Row(r)
 	before, dLate, line := w.T[0], w.T[1][:len(x)], w.S[1:]
-	level := w.S[0]
-	for i, v := range x {
-		f.at(i)
-		before[i] = level
-		level = f.step(level, abs(v))
-	}
+	f.trace(before, x, w.S[0])
 	l := w.L[0]
 	for i := len(x) - 1; i >= 0; i-- {
 		f.at(i)

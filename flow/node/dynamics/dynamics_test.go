@@ -110,18 +110,7 @@ func Benchmark(b *testing.B) {
 		"tanh":       nodetest.Node("WaveShaper"),
 		"tanh/adaa":  nodetest.Node("WaveShaper", "antialiasing", "adaa"),
 	} {
-		b.Run(name, func(b *testing.B) {
-			g := nodetest.NewRig[float32](b, dynamics.Types(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 64)
-			x := nodetest.NewTensor[float32](graph.Shape{B: 1, C: 1}, 64)
-			for i := range x.Data {
-				x.Data[i] = float32(math.Sin(float64(i)))
-			}
-			call := g.Call([]node.Tensor[float32]{x}, 0, 64)
-			for b.Loop() {
-				g.Inst.Forward(&call)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/frame")
-		})
+		b.Run(name, func(b *testing.B) { nodetest.Frames(b, dynamics.Types(), &n) })
 	}
 }
 

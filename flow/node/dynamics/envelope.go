@@ -44,6 +44,15 @@ func (f *follower[F]) step(e, a F) F {
 	return F(k*e) + F((1-k)*a)
 }
 
+// trace writes the level before each frame of x.
+func (f *follower[F]) trace(before, x []F, level F) {
+	for i, v := range x {
+		f.at(i)
+		before[i] = level
+		level = f.step(level, abs(v))
+	}
+}
+
 // back is the derivative of step times t: for e, a, and the two times.
 func (f *follower[F]) back(i int, e, a, t F) (dE, dA, dAttack, dRelease F) {
 	k, dK := f.kr, t*(e-a)
@@ -101,12 +110,8 @@ func (e *envelope[F]) Forward(c *node.Call[F], r int, s []F) {
 
 func (e *envelope[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	f, x, dy := e.follower(&b.Call, r), b.In[0].Row(r), b.DOut[0].Row(r)
-	before, level := w.T[0], w.S[0]
-	for i, v := range x {
-		f.at(i)
-		before[i] = level
-		level = f.step(level, abs(v))
-	}
+	before := w.T[0]
+	f.trace(before, x, w.S[0])
 	l := w.L[0]
 	for i := len(x) - 1; i >= 0; i-- {
 		f.at(i)

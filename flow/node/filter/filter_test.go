@@ -100,18 +100,7 @@ func Benchmark(b *testing.B) {
 		"convolver/1024":  nodetest.Node("Convolver", "taps", nodetest.Ramp(1, 1, 1024, -1, 1)),
 		"convolver/48000": nodetest.Node("Convolver", "taps", nodetest.Ramp(1, 1, 48000, -1, 1)),
 	} {
-		b.Run(name, func(b *testing.B) {
-			g := nodetest.NewRig[float32](b, filter.Types(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, 64)
-			x := nodetest.NewTensor[float32](graph.Shape{B: 1, C: 1}, 64)
-			for i := range x.Data {
-				x.Data[i] = float32(math.Sin(float64(i)))
-			}
-			call := g.Call([]node.Tensor[float32]{x}, 0, 64)
-			for b.Loop() {
-				g.Inst.Forward(&call)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/frame")
-		})
+		b.Run(name, func(b *testing.B) { nodetest.Frames(b, filter.Types(), &n) })
 	}
 }
 

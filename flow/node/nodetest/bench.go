@@ -1,0 +1,25 @@
+package nodetest
+
+import (
+	"math"
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// Frames measures what a node with one input takes for a frame of a mono stream
+// in float32, called for 64 at once.
+func Frames(b *testing.B, table node.Table, n *graph.Node) {
+	mono := graph.Shape{B: 1, C: 1}
+	g := NewRig[float32](b, table, n, 48000, []graph.Shape{mono}, 64)
+	x := NewTensor[float32](mono, 64)
+	for i := range x.Data {
+		x.Data[i] = float32(math.Sin(float64(i)))
+	}
+	call := g.Call([]node.Tensor[float32]{x}, 0, 64)
+	for b.Loop() {
+		g.Inst.Forward(&call)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/frame")
+}
