@@ -156,28 +156,42 @@ func (r *Record[F]) Stop() { r.s.record(nil) }
 // counts for nothing. The session goes on afterwards as if there had been no
 // sweep.
 func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients[F], error) {
+	g := &Gradients[F]{}
+	if err := r.BackwardInto(g, out, o); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// BackwardInto is [Record.Backward] that takes the memory of g, what an earlier
+// sweep found or zero: training steps of one length allocate no frames. The
+// gradients in out are read where they lie.
+func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F], o Sweep) error {
 	for _, t := range r.s.told {
 		if t.Node != "" && t.Block > 0 {
-			return nil, &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set within the stream, which has no gradient: modulate it instead"}
+			return &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set within the stream, which has no gradient: modulate it instead"}
 		}
 	}
-	g := &Gradients[F]{Inputs: map[string]node.Tensor[F]{}}
+	if g.Inputs == nil {
+		g.Inputs = map[string]node.Tensor[F]{}
+	}
+	g.Params, g.Unsupported = g.Params[:0], g.Unsupported[:0]
 	if err := r.seed(out, g); err != nil {
-		return nil, err
+		return err
 	}
 	for v, p := range r.s.procs {
 		if o.Strict && r.sweep.Unsupported(v) {
-			return nil, strict(p.LinkedNode)
+			return strict(p.LinkedNode)
 		}
 	}
 	r.sweep.Start(o.TruncateBlocks, func(v int) int64 { return r.s.procs[v].n0 })
 	g.Report = SweepReport{Every: 1, Forced: r.forced, TruncateBlocks: o.TruncateBlocks, Blocks: int(r.s.block)}
 	if err := r.replay(&g.Report); err != nil {
-		return nil, err
+		return err
 	}
 	r.sweep.Finish()
 	g.Report.Firings, g.Report.EdgeBytes = r.sweep.Firings(), r.sweep.EdgeBytes()
-	return g, r.gather(g, o.Strict)
+	return r.gather(g, o.Strict)
 }
 
 // replay goes back over the blocks in the floating-point environment in which
@@ -220,7 +234,7 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 				return err
 			}
 		case "Input":
-			g.Inputs[p.Name] = r.sweep.Input(v, p.n0)
+			g.Inputs[p.Name] = r.sweep.Input(v, p.n0, g.Inputs[p.Name].Data)
 		}
 	}
 	return nil

@@ -58,3 +58,48 @@ func BenchmarkThereAndBack(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStep is a training step on a block: feed, run, sweep, read.
+func BenchmarkStep(b *testing.B) {
+	const rows, frames = 32, 4096
+	for _, c := range []struct {
+		name, plan string
+		rec        flow.Recording
+	}{
+		{"biquad", "x Input batches=32; n Biquad; o Probe; x -> n; n -> o", flow.Recording{}},
+		{"biquad/input_only", "x Input batches=32; n Biquad; o Probe; x -> n; n -> o", flow.Recording{NoParams: true}},
+	} {
+		b.Run(fmt.Sprintf("%s/%dx%d", c.name, rows, frames), func(b *testing.B) {
+			s := session[float32](b, sketch(b, c.plan), flow.Options{BlockFrames: frames, Training: true}, nil)
+			rec, err := s.Record(c.rec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			x, err := s.Input("x")
+			if err != nil {
+				b.Fatal(err)
+			}
+			stream := make([]float32, len(x.Data))
+			for i := range stream {
+				stream[i] = float32(i%17) - 8
+			}
+			var g flow.Gradients[float32]
+			out := map[string]node.Tensor[float32]{}
+			b.SetBytes(4 * rows * frames)
+			for b.Loop() {
+				s.Reset()
+				copy(x.Data, stream)
+				if err := s.Block(); err != nil {
+					b.Fatal(err)
+				}
+				if out["o"], err = s.Probe("o"); err != nil { // the gradient of half its square
+					b.Fatal(err)
+				}
+				if err := rec.BackwardInto(&g, out, flow.Sweep{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(rows*frames), "ns/frame")
+		})
+	}
+}

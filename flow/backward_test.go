@@ -3,6 +3,7 @@ package flow_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -321,6 +322,47 @@ func TestReset(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Reset()
+		}
+	}
+}
+
+// TestBackwardInto sweeps again into the gradients of an earlier sweep, full of
+// what is none: the same bits come out, in the same memory.
+func TestBackwardInto(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ block, blocks int }{{64, 1}, {16, 4}} {
+		s := session[float64](t, sketch(t, "x Input; n Biquad; m Gain gain=0.5; o Probe; x -> n; n -> m; m -> o"), flow.Options{BlockFrames: c.block, Training: true}, nil)
+		rec, err := s.Record(flow.Recording{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Run(map[string]node.Tensor[float64]{"x": noise[float64](r, 1, 1, 64)}, c.blocks); err != nil {
+			t.Fatal(err)
+		}
+		seed := map[string]node.Tensor[float64]{"o": noise[float64](r, 1, 1, 64)}
+		before := slices.Clone(seed["o"].Data)
+		want, err := rec.Backward(seed, flow.Sweep{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := flow.Gradients[float64]{Inputs: map[string]node.Tensor[float64]{"x": constant(math.NaN(), 64)}, Unsupported: []string{"y"}}
+		kept := &g.Inputs["x"].Data[0]
+		for range 2 {
+			if err := rec.BackwardInto(&g, seed, flow.Sweep{}); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(g.Inputs["x"].Data, want.Inputs["x"].Data) || len(g.Params) != len(want.Params) || len(g.Unsupported) > 0 {
+				t.Fatalf("blocks of %d: another gradient the second time", c.block)
+			}
+			for i, p := range g.Params {
+				if !slices.Equal(p.Value.Data, want.Params[i].Value.Data) {
+					t.Fatalf("blocks of %d: another gradient of %s.%s", c.block, p.Node, p.Name)
+				}
+			}
+			if &g.Inputs["x"].Data[0] != kept || !slices.Equal(seed["o"].Data, before) {
+				t.Fatal("new memory, or a seed that was written to")
+			}
 		}
 	}
 }

@@ -51,4 +51,7 @@
 //	rec, err := s.Record(flow.Recording{Every: flow.EverySqrt})
 //	out, err := s.Run(inputs, blocks)
 //	g, err := rec.Backward(seed(out), flow.Sweep{})
+//
+// A loop of training steps sweeps into the gradients of the step before, with
+// [Record.BackwardInto], and allocates no frames.
 package flow

@@ -68,7 +68,7 @@ func newSum(p *graph.LinkedNode, spec *graph.ParamSpec, want bool) []float64 {
 func (s *Sweep[F]) Unsupported(v int) bool { return s.nodes[v].role == roleZero || s.nodes[v].gone }
 
 // Seed sets the gradient of what a probe took, [B, C, frames]. The sweep reads
-// it.
+// it where it lies.
 func (s *Sweep[F]) Seed(v int, g node.Tensor[F]) error {
 	sh := s.linked.Nodes[v].InShape[0]
 	if g.B != sh.B || g.C != sh.C || len(g.Data) < g.B*g.C*g.N {
@@ -80,12 +80,15 @@ func (s *Sweep[F]) Seed(v int, g node.Tensor[F]) error {
 	return nil
 }
 
-// Input returns where the gradient of an Input's frames goes, [B, C, frames];
-// it is set before Replay.
-func (s *Sweep[F]) Input(v int, frames int64) node.Tensor[F] {
+// Input returns where the gradient of an Input's frames goes, [B, C, frames], in
+// room if that is enough; it is set before Replay, which writes all of it.
+func (s *Sweep[F]) Input(v int, frames int64, room []F) node.Tensor[F] {
 	sh := s.linked.Nodes[v].OutShape[0]
-	n := &s.nodes[v]
-	n.seed = node.Tensor[F]{Data: make([]F, sh.B*sh.C*int(frames)), B: sh.B, C: sh.C, N: int(frames)}
+	n, size := &s.nodes[v], sh.B*sh.C*int(frames)
+	if cap(room) < size {
+		room = make([]F, size)
+	}
+	n.seed = node.Tensor[F]{Data: room[:size], B: sh.B, C: sh.C, N: int(frames)}
 	return n.seed
 }
 

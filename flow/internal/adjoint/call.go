@@ -156,6 +156,7 @@ func (s *Sweep[F]) modulation(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F])
 		edge := &s.linked.Edges[l.Mods[j]]
 		x, d := &n.mods[j], &n.back.DParam[edge.Param].Framed
 		g := s.inGrad(l.Mods[j], x.B, x.C, f)
+		clear(g.Data)
 		before := node.Param[F]{Tensor: n.steps[j]}
 		scale := F(edge.Scale)
 		for r := range d.B * d.C {

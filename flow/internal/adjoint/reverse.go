@@ -22,25 +22,33 @@ type reverse[F node.Float] struct {
 // A chunk is the gradient of positions [at, at+N).
 type chunk[F node.Float] struct {
 	node.Tensor[F]
-	at int64
+	at   int64
+	lent bool // the buffer is not the channel's
 }
 
 // start empties the channel and keeps its buffers.
 func (r *reverse[F]) start() {
-	for _, c := range r.chunks[r.head:] {
-		r.free = append(r.free, c.Data)
+	for i := r.head; i < len(r.chunks); i++ {
+		r.release(&r.chunks[i])
 	}
 	r.chunks, r.head, r.used = r.chunks[:0], 0, false
 }
 
-// buffer returns zeros for n frames, to be pushed.
+// release takes a chunk's buffer back, if it was the channel's.
+func (r *reverse[F]) release(c *chunk[F]) {
+	if !c.lent {
+		r.free = append(r.free, c.Data)
+	}
+	c.Data = nil
+}
+
+// buffer returns room for n frames, to be written and pushed.
 func (r *reverse[F]) buffer(n int) []F {
 	size := r.rows * n
 	for i := len(r.free) - 1; i >= 0; i-- {
 		if b := r.free[i]; cap(b) >= size {
 			r.free[i] = r.free[len(r.free)-1]
 			r.free = r.free[:len(r.free)-1]
-			clear(b[:size])
 			return b[:size]
 		}
 	}
@@ -49,14 +57,15 @@ func (r *reverse[F]) buffer(n int) []F {
 }
 
 // push takes over the gradient of positions [at, at+g.N), which end where the
-// last push began. Its buffer is from this channel.
-func (r *reverse[F]) push(g node.Tensor[F], at int64) {
+// last push began. Its buffer is from this channel, or lent: then it stays as it
+// is until the writer has taken it.
+func (r *reverse[F]) push(g node.Tensor[F], at int64, lent bool) {
 	r.used = true
 	if r.head > 16 && 2*r.head > len(r.chunks) {
 		n := copy(r.chunks, r.chunks[r.head:])
 		r.chunks, r.head = r.chunks[:n], 0
 	}
-	r.chunks = append(r.chunks, chunk[F]{g, at})
+	r.chunks = append(r.chunks, chunk[F]{g, at, lent})
 }
 
 // whole returns the buffer that holds just the positions [at, at+n), if there
@@ -98,8 +107,7 @@ func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64, first bool) {
 // drop lets the positions from at on go.
 func (r *reverse[F]) drop(at int64) {
 	for r.head < len(r.chunks) && r.chunks[r.head].at >= at {
-		r.free = append(r.free, r.chunks[r.head].Data)
-		r.chunks[r.head].Data = nil
+		r.release(&r.chunks[r.head])
 		r.head++
 	}
 	if r.head == len(r.chunks) {

@@ -139,13 +139,22 @@ func (s *Sweep[F]) fire(v int, f *entry[F]) error {
 	s.space.Reset()
 	switch n.role {
 	case roleProbe:
-		g := s.inGrad(l.In[0], n.seed.B, n.seed.C, f)
+		e := l.In[0]
+		if int64(f.tokens) == int64(n.seed.N) { // the stream in one call: read where it lies
+			s.edges[e].push(n.seed, f.frame0, true)
+			s.cursor[e] = f.frame0
+			break
+		}
+		g := s.inGrad(e, n.seed.B, n.seed.C, f)
 		for r := range g.B * g.C {
 			copy(g.Row(r), n.seed.Row(r)[f.frame0:])
 		}
-		s.give(l.In[0], g, f)
+		s.give(e, g, f)
 	case roleInput:
 		g := s.outGrad(v, 0, f)
+		if &g.Data[0] == &n.seed.Data[0] {
+			break
+		}
 		for r := range g.B * g.C {
 			copy(n.seed.Row(r)[f.frame0:], g.Row(r))
 		}
@@ -193,7 +202,18 @@ func (s *Sweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 // inGrad is where a call writes the gradient of what it read from an edge.
 func (s *Sweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
 	n := int(f.tokens) * s.linked.Edges[e].Cons
+	if s.last(e, f) {
+		return s.nodes[s.linked.Edges[e].Src].seed
+	}
 	return node.Tensor[F]{Data: s.edges[e].buffer(n), B: b, C: c, N: n}
+}
+
+// last reports whether what a call gives an edge is the gradient of an Input's
+// whole stream: it is then written where the sweep leaves it.
+func (s *Sweep[F]) last(e int, f *entry[F]) bool {
+	l := &s.linked.Edges[e]
+	src := &s.nodes[l.Src]
+	return src.role == roleInput && l.Prefill == 0 && len(s.linked.Nodes[l.Src].Out[l.SrcPort]) == 1 && int(f.tokens)*l.Cons == src.seed.N
 }
 
 // give hands the gradient of what a firing read to the edge it read from.
@@ -204,7 +224,7 @@ func (s *Sweep[F]) give(e int, g node.Tensor[F], f *entry[F]) {
 	case s.nodes[s.linked.Edges[e].Src].role == roleSilent: // who would never take it
 		s.edges[e].free = append(s.edges[e].free, g.Data)
 	default:
-		s.edges[e].push(g, at)
+		s.edges[e].push(g, at, s.last(e, f))
 	}
 	s.cursor[e] = at
 }
@@ -217,6 +237,7 @@ func (s *Sweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
 			var g node.Tensor[F]
 			if s.edges[e].used {
 				g = s.inGrad(e, s.edges[e].rows, 1, f)
+				clear(g.Data)
 			}
 			s.give(e, g, f)
 		}

@@ -1,6 +1,7 @@
 package nodetest
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -209,8 +210,18 @@ func (g *Rig[F]) Backward(t testing.TB, dOut []node.Tensor[F]) (dIn []node.Tenso
 				b.DParam[k].Sum = sums[k]
 			}
 		}
+		for k := range b.DIn {
+			for n := range b.DIn[k].Data {
+				b.DIn[k].Data[n] = F(math.NaN()) // to be written, whatever lies there
+			}
+		}
 		if code := a.Backward(&b); code != graph.Success {
 			t.Fatalf("%s: backward call %d: %v", g.Node.Name, i, code)
+		}
+		for k, d := range g.Back(i, dOut).DOut {
+			if !slices.Equal(d.Data, b.DOut[k].Data) {
+				t.Fatalf("%s: backward call %d wrote to the gradients of its outputs", g.Node.Name, i)
+			}
 		}
 		for k, d := range b.DIn {
 			paste(dIn[k], d, int(b.Frame0)*g.Node.Spec.Cons[k])
