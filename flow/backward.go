@@ -135,6 +135,9 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	meter := s.meter // blocks that are run again are counted elsewhere
 	r := &Record[F]{s: s, journal: adjoint.NewJournal(s.link, inst, !o.NoParams)}
 	r.sweep = adjoint.New(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
+	if s.watch != nil {
+		r.sweep.Time(s.watch.Now, func(v int, ns int64) { meter.Time(v, Backward, ns) })
+	}
 	again := o.Every == EverySqrt || o.Every > 1 || o.Slots > 0
 	if again {
 		r.forced = unsaved(s.procs)

@@ -8,6 +8,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/internal/param"
 	"atenia/flow/internal/ring"
+	"atenia/flow/internal/watch"
 	"atenia/flow/node"
 )
 
@@ -30,6 +31,9 @@ func (s *Session[F]) build() error {
 		s.procs[i] = p
 	}
 	s.meter = NewMeter(names)
+	if s.opt.Timing || s.opt.Limit > 0 {
+		s.watch = watch.New(len(names), max(int64(s.opt.Limit), 0), s.opt.clock)
+	}
 	s.wire()
 	for _, p := range s.procs {
 		if err := s.instance(p); err != nil {

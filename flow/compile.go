@@ -20,6 +20,7 @@ type unit[F node.Float] struct {
 	before  []func()
 	run     func() // nil: nothing but before and after
 	heat    func() // counts what it reported; nil: that stays the same
+	called  func() // the same, where the call may be left out
 	after   []func()
 }
 
@@ -146,7 +147,7 @@ func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
 	binder, ok := p.inst.(node.Binder[F])
 	switch {
 	case ok:
-		f := binder.Bind(c)
+		f := s.timed([]*unit[F]{u}, binder.Bind(c))
 		s.heats(u, steady)
 		if s.opt.Scan != ScanAll {
 			return f
@@ -170,13 +171,18 @@ func (s *Session[F]) heats(u *unit[F], steady bool) {
 		if p.SupportsV2 && p.inst != nil {
 			return c.Heat
 		}
-		return joules(c)
+		return node.HeatOf(c)
 	}
-	if steady {
+	if steady && !s.watch.Limits() {
 		s.static.constant = append(s.static.constant, report[F]{p.Index, heat(), c})
 		return
 	}
-	u.heat = func() { s.meter.Add(p.Index, Forward, heat()) }
+	add := func() { s.meter.Add(p.Index, Forward, heat()) }
+	if s.watch.Limits() && p.inst != nil {
+		u.called = add
+	} else {
+		u.heat = add
+	}
 }
 
 // needs finds for each call those before it in the recorded order that it must

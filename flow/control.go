@@ -7,6 +7,7 @@ import (
 	"atenia/flow/control"
 	"atenia/flow/graph"
 	"atenia/flow/internal/param"
+	"atenia/flow/node"
 )
 
 // Control returns what the session was told so far.
@@ -121,7 +122,7 @@ func (s *Session[F]) hear() error {
 func (s *Session[F]) reheat(p *process[F]) {
 	for i := range s.static.constant {
 		if r := &s.static.constant[i]; r.proc == p.Index {
-			r.joules = joules(r.call)
+			r.joules = node.HeatOf(r.call)
 		}
 	}
 }

@@ -50,9 +50,10 @@ const (
 	Failed        Kind = iota // the node returned an error
 	NotFinite                 // a NaN or an infinity was found
 	UnderDeclared             // the node is later than it declares; once a node
+	Slow                      // a call took longer than [Options.Limit]
 )
 
-var kindNames = []string{"failed", "not finite", "under-declared delay"}
+var kindNames = []string{"failed", "not finite", "under-declared delay", "slow"}
 
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
@@ -180,9 +181,7 @@ func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) grap
 		code = graph.Fail
 	}
 	s.fault(p, Event{Frame: c.Frame0, Kind: Failed, Code: code})
-	for i := range c.Out {
-		silence(&c.Out[i])
-	}
+	s.mute(c)
 	if code == graph.Numeric {
 		p.inst.Reset()
 	}

@@ -97,11 +97,21 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
 	c.Frame0, c.Produced, c.Heat, c.Delay = n0, c.Tokens, 0, 0
 	code := graph.Success
-	if p.inst != nil {
+	switch {
+	case p.inst == nil:
+	case s.watch == nil:
 		code = s.judge(p, c, p.inst.Forward(c))
+	case s.suspended(p):
+		return s.mute(c)
+	default:
+		began := s.watch.Now()
+		code = p.inst.Forward(c)
+		ns := s.watch.Now() - began
+		code = s.judge(p, c, code)
+		s.took(p, c, ns)
 	}
 	if !p.SupportsV2 || p.inst == nil {
-		c.Heat = joules(c)
+		c.Heat = node.HeatOf(c)
 	}
 	s.late(p, c)
 	s.meter.Add(p.Index, Forward, c.Heat)

@@ -146,7 +146,7 @@ func (s *Session[F]) fused(units []*unit[F]) (*team[F], bool) {
 	if !ok {
 		return nil, false
 	}
-	t.list = append(t.list, run)
+	t.list = append(t.list, s.timed(units, run))
 	for i, u := range units {
 		if s.opt.Scan == ScanAll {
 			t.list = append(t.list, func() { s.scan(u.process, calls[i]) })

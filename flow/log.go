@@ -1,45 +1,18 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"unsafe"
 
+	"atenia/flow/internal/firing"
 	"atenia/flow/node"
 )
 
-// A Firing is one call of a node.
-type Firing struct {
-	Block  int64
-	Node   string
-	Tokens int
-}
-
-// A Log is the calls of a stream in the order in which they were made.
-type Log []Firing
-
-// String has a line for each block in which something fired.
-//
-//	2: osc 64, up 64, out 256
-func (l Log) String() string {
-	var b strings.Builder
-	for i, f := range l {
-		switch {
-		case i == 0:
-			fmt.Fprintf(&b, "%d: ", f.Block)
-		case l[i-1].Block != f.Block:
-			fmt.Fprintf(&b, "\n%d: ", f.Block)
-		default:
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s %d", f.Node, f.Tokens)
-	}
-	if len(l) > 0 {
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
+// What fired when is written down in package firing.
+type (
+	Firing = firing.Firing // one call of a node
+	Log    = firing.Log    // the calls of a stream in the order in which they were made
+)
 
 // Log returns the calls so far, if [Options.Log] keeps them.
 func (s *Session[F]) Log() Log { return slices.Clone(s.log) }
@@ -47,7 +20,7 @@ func (s *Session[F]) Log() Log { return slices.Clone(s.log) }
 // note logs the calls of a block of the static list.
 func (s *Session[F]) note() {
 	for _, v := range s.static.order {
-		s.log = append(s.log, Firing{s.block, s.procs[v.proc].Name, v.tokens})
+		s.log = append(s.log, Firing{Block: s.block, Node: s.procs[v.proc].Name, Tokens: v.tokens})
 	}
 }
 

@@ -22,7 +22,11 @@ func NewMeter(names []string) *Meter { return heat.New(names) }
 // Metrics returns the totals of heat, calls, time and delays so far.
 func (s *Session[F]) Metrics() Metrics {
 	s.settle()
-	return s.meter.Report()
+	m := s.meter.Report()
+	for v := range m.Nodes {
+		m.Nodes[v].Suspended = s.watch.Suspended(v)
+	}
+	return m
 }
 
 // Fired returns how many tokens a node has fired, and the block in which it did

@@ -46,16 +46,3 @@ func (p *process[F]) source() bool { return len(p.all) == 0 }
 
 // probe reports whether the host reads what comes in here.
 func (p *process[F]) probe() bool { return p.inst == nil && len(p.out) == 0 }
-
-// joules is the sum of thermo.heat over the tokens of a call.
-func joules[F node.Float](c *node.Call[F]) float64 {
-	h := &c.Param[len(c.Param)-1]
-	sum := 0.0
-	for _, v := range h.Data[:h.B*h.C*h.N] {
-		sum += float64(v)
-	}
-	if h.Framed {
-		return sum
-	}
-	return sum * float64(c.Tokens)
-}

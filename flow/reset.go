@@ -21,6 +21,7 @@ func (s *Session[F]) Reset() {
 	s.told, s.coming, s.staged, s.log = s.told[:0], s.coming[:0], s.staged[:0], s.log[:0]
 	s.thermal.hot, s.thermal.joules = false, 0
 	s.meter.Reset()
+	s.watch.Reset()
 	if s.rec != nil {
 		s.rec.Restart()
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"atenia/flow/internal/adjoint"
+	"atenia/flow/internal/revolve"
 	"atenia/flow/node"
 )
 
@@ -55,7 +56,7 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 	w.report.SnapshotBytes = max(w.report.SnapshotBytes, w.held)
 	defer func() { w.held -= from.bytes() }()
 	for end > from.block {
-		mid := from.block + cutAt(end-from.block, slots)
+		mid := from.block + revolve.Cut(end-from.block, slots)
 		if mid == from.block {
 			return w.back(from, end)
 		}
@@ -74,36 +75,6 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 		end = mid
 	}
 	return nil
-}
-
-// cutAt is the number of blocks of n before the next snapshot, when there may be
-// slots more: with no block run more than t+1 times, s snapshots reach
-// binomial(s+t, t) blocks, so the part after the cut must be within reach of one
-// snapshot less, and the part before of one run less. 0: there is nothing to cut.
-func cutAt(n int64, slots int) int64 {
-	if n == 1 {
-		return 0
-	}
-	if slots == 0 {
-		return n - 1
-	}
-	t := int64(1)
-	for binomial(int64(slots)+1+t, t) < n {
-		t++
-	}
-	return max(1, n-binomial(int64(slots)+t, t), binomial(int64(slots)+t-1, t-2))
-}
-
-// binomial is n over k.
-func binomial(n, k int64) int64 {
-	b := int64(1)
-	for i := range k {
-		b = b * (n - i) / (i + 1)
-		if b > 1<<40 {
-			return 1 << 40
-		}
-	}
-	return b
 }
 
 // idle is told of calls and keeps nothing: blocks that are run to get on.

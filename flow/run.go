@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"time"
 
 	"atenia/flow/arena"
 	"atenia/flow/control"
 	"atenia/flow/graph"
 	"atenia/flow/internal/param"
+	"atenia/flow/internal/stream"
+	"atenia/flow/internal/watch"
 	"atenia/flow/node"
 	"atenia/flow/node/shipped"
 	"atenia/internal/fpenv"
@@ -41,7 +44,17 @@ type Options struct {
 	// Log keeps which node fired when.
 	Log bool
 
-	eager bool // use threads however little there is to do
+	// Timing measures how long each node's calls take; nodes that are called as
+	// one share what that took.
+	Timing bool
+	// Limit other than zero is how long a call may take, and implies Timing. A
+	// call that took longer is an event, and its outputs are zero; after three
+	// in a row the node is suspended: silent, and not called until it is told to
+	// [Session.Resume]. Calls that are kept for a backward sweep have no limit.
+	Limit time.Duration
+
+	clock func() int64 // nil: the runtime's
+	eager bool         // use threads however little there is to do
 }
 
 func (o *Options) defaults() {
@@ -68,6 +81,7 @@ type Session[F node.Float] struct {
 	readers []*reader[F]  // by edge
 	gates   []*gate
 	meter   *Meter
+	watch   *watch.Watch // nil: time is not measured
 	thermal thermal
 	faults  faults
 	lack    error // of memory
@@ -235,7 +249,7 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 					s.static.note(p, t)
 				}
 				if s.opt.Log && !s.dry {
-					s.log = append(s.log, Firing{s.block, p.Name, t})
+					s.log = append(s.log, Firing{Block: s.block, Node: p.Name, Tokens: t})
 				}
 				if code := s.fire(p, t); code != graph.Success {
 					return code
@@ -282,11 +296,9 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	var kept []*take[F]
-	for _, p := range s.procs {
-		if p.probe() {
-			kept = append(kept, newTake(p, blocks))
-		}
+	kept := make([]*stream.Take[F], len(s.probes))
+	for i, p := range s.probes {
+		kept[i] = stream.NewTake[F](p.in[0].in.B, p.in[0].in.C, max(blocks, 1)*p.Tokens)
 	}
 	for moved, k := true, 0; moved; k++ {
 		if k < blocks {
@@ -300,13 +312,13 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range kept {
-			t.add(s.taken(t.process))
+		for i, t := range kept {
+			t.Add(s.taken(s.probes[i]))
 		}
 	}
 	out := make(map[string]node.Tensor[F], len(kept))
-	for _, t := range kept {
-		out[t.Name] = t.join()
+	for i, t := range kept {
+		out[s.probes[i].Name] = t.Join()
 	}
 	return out, nil
 }

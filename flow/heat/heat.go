@@ -36,12 +36,13 @@ type Meter struct {
 	ns      [2][]int64
 	ignored [2][]int64 // reports that were no finite number
 	delay   []int32    // largest measured delay, frames
+	late    []int64    // calls that took too long
 	under   []bool     // a delay above the declared one was reported
 }
 
 // New returns a meter of the nodes named, all at zero.
 func New(names []string) *Meter {
-	m := &Meter{names: names, delay: make([]int32, len(names)), under: make([]bool, len(names))}
+	m := &Meter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names))}
 	for i := range m.heat {
 		m.heat[i] = make([]float64, len(names))
 		m.calls[i] = make([]int64, len(names))
@@ -79,6 +80,9 @@ func (m *Meter) Repeat(node int, mode Mode, joules float64, n int64) {
 // Time adds nanoseconds that a node's calls took.
 func (m *Meter) Time(node int, mode Mode, ns int64) { m.ns[mode][node] += ns }
 
+// Late counts a forward call that took longer than it may.
+func (m *Meter) Late(node int) { m.late[node]++ }
+
 // Delay notes a measured delay in frames and reports whether it is the first
 // of this node that is larger than the declared one.
 func (m *Meter) Delay(node, measured, declared int) bool {
@@ -108,6 +112,7 @@ func (m *Meter) Reset() {
 		clear(m.ignored[i])
 	}
 	clear(m.delay)
+	clear(m.late)
 	clear(m.under)
 }
 
@@ -115,7 +120,7 @@ func (m *Meter) Reset() {
 func (m *Meter) Report() Metrics {
 	r := Metrics{Nodes: make([]NodeMetrics, len(m.names))}
 	for i, name := range m.names {
-		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i]}
+		n := NodeMetrics{Name: name, MeasuredDelay: int(m.delay[i]), UnderDeclared: m.under[i], Timeouts: m.late[i]}
 		for mode := range m.heat {
 			n.Joules[mode], n.Calls[mode], n.Nanos[mode] = m.heat[mode][i], m.calls[mode][i], m.ns[mode][i]
 			r.Joules[mode] += m.heat[mode][i]
@@ -142,6 +147,8 @@ type NodeMetrics struct {
 	Nanos         [2]int64 // zero unless time is measured
 	MeasuredDelay int      // frames, the largest reported
 	UnderDeclared bool     // it was larger than the declared delay
+	Timeouts      int64    // calls that took longer than they may, whose outputs are zero
+	Suspended     bool     // not called any more for that reason
 }
 
 // String returns a table, one node a line.
@@ -156,6 +163,12 @@ func (m Metrics) String() string {
 		delay := fmt.Sprint(n.MeasuredDelay)
 		if n.UnderDeclared {
 			delay += " under-declared"
+		}
+		if n.Timeouts > 0 {
+			delay += fmt.Sprintf(" %d timeouts", n.Timeouts)
+		}
+		if n.Suspended {
+			delay += " suspended"
 		}
 		fmt.Fprintf(&b, "%-16s %8d %8d %14.6g %14.6g %12s %6s\n", n.Name, n.Calls[Forward], n.Calls[Backward],
 			n.Joules[Forward], n.Joules[Backward], per, delay)

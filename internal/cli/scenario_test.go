@@ -79,7 +79,7 @@ type world struct{ vars [][2]string }
 
 // volatile is what differs from run to run.
 var (
-	volatile = regexp.MustCompile(`"seconds":[0-9.e+-]+`)
+	volatile = regexp.MustCompile(`"(seconds|ns)":[0-9.e+-]+`)
 	paced    = regexp.MustCompile(`"realtime":\{[^}]*\}`)
 )
 
@@ -141,7 +141,7 @@ func (w *world) play(script string) (string, error) {
 			text = mask(text)
 		}
 		text = paced.ReplaceAllString(text, `"realtime":{}`)
-		out.WriteString(volatile.ReplaceAllString(w.replace(text, 1, 0), `"seconds":0`))
+		out.WriteString(volatile.ReplaceAllString(w.replace(text, 1, 0), `"$1":0`))
 	}
 	return out.String(), nil
 }

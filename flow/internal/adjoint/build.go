@@ -53,6 +53,10 @@ func New[F node.Float](l *graph.Linked, inst []node.Instance[F], params [][]node
 	return s
 }
 
+// Time has took told how long each backward call took by the clock now, in
+// nanoseconds.
+func (s *Sweep[F]) Time(now func() int64, took func(v int, ns int64)) { s.now, s.took = now, took }
+
 func newSum(p *graph.LinkedNode, spec *graph.ParamSpec, want bool) []float64 {
 	switch {
 	case !want || spec.Name == heatParam:

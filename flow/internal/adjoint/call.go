@@ -35,7 +35,7 @@ func (s *Sweep[F]) call(v int, f *entry[F]) error {
 	}
 	code := graph.Unsupported
 	if !n.gone {
-		code = n.adj.Backward(b)
+		code = s.backward(v, n.adj, b)
 	}
 	switch code {
 	case graph.Success:
@@ -57,6 +57,17 @@ func (s *Sweep[F]) call(v int, f *entry[F]) error {
 		}
 	}
 	return nil
+}
+
+// backward makes the call itself.
+func (s *Sweep[F]) backward(v int, a node.Adjoint[F], b *node.Back[F]) graph.Code {
+	if s.now == nil {
+		return a.Backward(b)
+	}
+	began := s.now()
+	code := a.Backward(b)
+	s.took(v, s.now()-began)
+	return code
 }
 
 // primals lays out what the journal kept of a forward call.

@@ -20,6 +20,8 @@ type Sweep[F node.Float] struct {
 	cursor []int64 // by edge: the position to which its reader went back
 	group  int     // blocks between truncations, 0 for none
 	heat   func(v int, joules float64)
+	now    func() int64 // nil: time is not measured
+	took   func(v int, ns int64)
 	space  Stack[F]
 	fired  int   // firings replayed
 	peak   int64 // bytes that waited in edges, at most

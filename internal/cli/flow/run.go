@@ -37,6 +37,7 @@ type runner struct {
 	trace    string
 	log      string
 	realtime bool
+	limit    time.Duration
 }
 
 // A ran is what run prints with --json.
@@ -76,12 +77,14 @@ type nodeCost struct {
 	Calls  int64   `json:"calls"`
 	Joules float64 `json:"joules"`
 	Delay  int     `json:"measured_delay_frames"`
+	Nanos  int64   `json:"ns"`
+	Late   int64   `json:"timeouts"`
 }
 
 func costs(m flow.Metrics) []nodeCost {
 	all := []nodeCost{}
 	for _, n := range m.Nodes {
-		all = append(all, nodeCost{n.Name, n.Calls[flow.Forward], n.Joules[flow.Forward], n.MeasuredDelay})
+		all = append(all, nodeCost{n.Name, n.Calls[flow.Forward], n.Joules[flow.Forward], n.MeasuredDelay, n.Nanos[flow.Forward], n.Timeouts})
 	}
 	return all
 }
@@ -121,11 +124,12 @@ func run(env *command.Env) *cobra.Command {
 	f.IntVar(&r.threads, "threads", 0, "threads (default: one for each processor)")
 	f.StringVar(&r.policy, "policy", "stop", "what to do when a node fails: stop, mute or bypass")
 	f.StringVar(&r.scan, "scan", "sinks", "where to look for NaN and infinities: sinks, off or all")
-	f.BoolVar(&r.metrics, "metrics", false, "print heat, calls and delays of every node")
+	f.BoolVar(&r.metrics, "metrics", false, "print heat, calls, times and delays of every node")
 	f.StringVar(&r.scrape, "prometheus", "", "file to write the metrics to, as Prometheus reads them")
 	f.StringVar(&r.trace, "trace", "", "file to write what ran when to, for ui.perfetto.dev; nodes are then called one by one")
 	f.StringVar(&r.log, "log", "", "file to write the firing log to: tokens of each node in each block")
 	f.BoolVar(&r.realtime, "realtime", false, "run at the pace of the clock, on a thread that the garbage collector cannot stop")
+	f.DurationVar(&r.limit, "limit", 0, "how long a call of a node may take, else it is silent, and after three in a row it is\nsuspended (default: a block with --realtime, else no limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if r.threads == 0 {
 			r.threads = runtime.GOMAXPROCS(0)
@@ -141,7 +145,10 @@ func run(env *command.Env) *cobra.Command {
 
 // options makes a session's options of the flags.
 func (r *runner) options() (flow.Options, error) {
-	o := flow.Options{BlockFrames: r.block, SampleRate: r.source.rate, Threads: r.threads, Strict: r.strict, Log: r.log != ""}
+	if r.limit == 0 && r.realtime {
+		r.limit = time.Duration(float64(r.block) / r.source.rate * float64(time.Second))
+	}
+	o := flow.Options{BlockFrames: r.block, SampleRate: r.source.rate, Threads: r.threads, Strict: r.strict, Log: r.log != "", Timing: r.metrics || r.scrape != "", Limit: r.limit}
 	var errs []error
 	pick := func(flag, got string, words ...string) int {
 		for i, w := range words {
@@ -154,8 +161,8 @@ func (r *runner) options() (flow.Options, error) {
 	}
 	o.Policy = []flow.Policy{flow.Stop, flow.Mute, flow.Bypass}[pick("policy", r.policy, "stop", "mute", "bypass")]
 	o.Scan = []flow.Scan{flow.ScanSinks, flow.ScanOff, flow.ScanAll}[pick("scan", r.scan, "sinks", "off", "all")]
-	if r.seconds < 0 || r.threads < 0 {
-		errs = append(errs, command.Usagef("--seconds %g, --threads %d: want no negative numbers", r.seconds, r.threads))
+	if r.seconds < 0 || r.threads < 0 || r.limit < 0 {
+		errs = append(errs, command.Usagef("--seconds %g, --threads %d, --limit %v: want no negative numbers", r.seconds, r.threads, r.limit))
 	}
 	if len(errs) > 0 {
 		return o, errs[0]

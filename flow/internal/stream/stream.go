@@ -1,0 +1,60 @@
+// Package stream cuts whole streams into blocks and puts blocks together.
+//
+//	stream ──Cut──▶ block, block, … ──▶ a session ──▶ block, block, … ──Add──▶ Take ──Join──▶ stream
+package stream
+
+import "atenia/flow/node"
+
+// Cut fills block b, all of whose frames are wanted, with those of stream x
+// from frame at on. The stream goes on with zeros after its end.
+func Cut[F node.Float](b, x *node.Tensor[F], at int) {
+	n := b.N
+	for r := range b.B * b.C {
+		row := b.Data[r*n : (r+1)*n]
+		k := 0
+		if at < x.N {
+			k = copy(row, x.Row(r)[at:])
+		}
+		clear(row[k:])
+	}
+}
+
+// A Take keeps all blocks that it is given, rows room frames apart.
+type Take[F node.Float] struct {
+	all  node.Tensor[F]
+	room int
+}
+
+// NewTake returns a take of blocks of b x c rows, with room for so many frames.
+func NewTake[F node.Float](b, c, room int) *Take[F] {
+	return &Take[F]{node.Tensor[F]{B: b, C: c, Data: make([]F, b*c*room)}, room}
+}
+
+// Add appends a block.
+func (t *Take[F]) Add(x node.Tensor[F]) {
+	a := &t.all
+	if a.N+x.N > t.room {
+		old, before := a.Data, t.room
+		t.room = 2*t.room + x.N
+		a.Data = make([]F, a.B*a.C*t.room)
+		for r := range a.B * a.C {
+			copy(a.Data[r*t.room:], old[r*before:][:a.N])
+		}
+	}
+	for r := range a.B * a.C {
+		copy(a.Data[r*t.room+a.N:], x.Row(r))
+	}
+	a.N += x.N
+}
+
+// Join returns what was kept, rows one behind the other. Nothing is added
+// after that.
+func (t *Take[F]) Join() node.Tensor[F] {
+	a := t.all
+	rows := a.B * a.C
+	for r := range rows {
+		copy(a.Data[r*a.N:(r+1)*a.N], a.Data[r*t.room:])
+	}
+	a.Data = a.Data[:rows*a.N]
+	return a
+}

@@ -1,0 +1,76 @@
+package flow
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// timed wraps a call of the static list, if time is measured: what it takes is
+// shared evenly by those that it calls.
+func (s *Session[F]) timed(units []*unit[F], run func()) func() {
+	w := s.watch
+	if w == nil {
+		return run
+	}
+	return func() {
+		ns, out := int64(0), 0
+		for _, u := range units {
+			if s.suspended(u.process) {
+				out++
+			}
+		}
+		if out < len(units) {
+			ns = -w.Now()
+			run()
+			ns += w.Now()
+		}
+		for _, u := range units {
+			if u.called != nil && !s.suspended(u.process) {
+				u.called()
+			}
+			s.took(u.process, u.bound, ns/int64(len(units)))
+		}
+	}
+}
+
+// suspended reports whether a process is not to be called.
+func (s *Session[F]) suspended(p *process[F]) bool {
+	return s.rec == nil && s.watch.Suspended(p.Index)
+}
+
+// took counts the time of a call, and mutes it if that was too long.
+func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
+	if s.suspended(p) { // called for the sake of others, or not at all
+		s.mute(c)
+		return
+	}
+	s.meter.Time(p.Index, Forward, ns)
+	if s.rec != nil || !s.watch.Late(p.Index, ns) {
+		return
+	}
+	frame := p.n0
+	if s.static.on && !p.live {
+		frame += s.static.owed * int64(p.Tokens)
+	}
+	s.meter.Late(p.Index)
+	s.fault(p, Event{Frame: frame, Kind: Slow, Code: graph.Timeout})
+	s.mute(c)
+}
+
+// mute zeroes the outputs of a call.
+func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
+	for i := range c.Out {
+		silence(&c.Out[i])
+	}
+	return graph.Success
+}
+
+// Resume lets a node be called again that was suspended because its calls took
+// too long. Any goroutine may ask for it, while blocks run.
+func (s *Session[F]) Resume(name string) error {
+	p, err := s.find(name, "")
+	if err == nil && s.watch != nil {
+		s.watch.Resume(p.Index)
+	}
+	return err
+}
