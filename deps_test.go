@@ -139,12 +139,13 @@ internal/train/memory: tensor internal/durable internal/modelfile internal/pool 
 internal/peer:
 internal/cli:        . internal/durable internal/peer internal/spelling internal/cli/*
 internal/cli/*:      . internal/cli/command
-internal/cli/flow:   flow flow/* flow/node/* flow/amp/* internal/cli/command internal/durable
+internal/cli/flow:   flow flow/* flow/audio/files flow/node/* flow/amp/* internal/cli/command internal/durable
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 examples/flow/*:     flow flow/*
 examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
+flow/audio/files:    flow/audio flow/graph flow/node flow/node/basic
 flow/draw:           flow/graph
 flow/heat:
 flow/segment:        flow flow/graph flow/node grad

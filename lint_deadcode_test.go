@@ -45,7 +45,7 @@ var publicAPI = map[string]bool{
 	"flow/mel":          true,
 
 	"flow/node": true, "flow/node/basic": true, "flow/node/shipped": true,
-	"flow/audio": true, "flow/draw": true, "flow/fit": true, "flow/observe": true, "flow/segment": true, "flow/heat": true,
+	"flow/audio": true, "flow/audio/files": true, "flow/draw": true, "flow/fit": true, "flow/observe": true, "flow/segment": true, "flow/heat": true,
 
 	"flow/node/nodetest": true, "flow/node/biquad": true, "flow/node/rowwise": true,
 	"flow/node/filter": true, "flow/node/dynamics": true, "flow/node/source": true, "flow/node/spectrum": true, "flow/node/meter": true, "flow/node/neural": true,

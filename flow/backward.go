@@ -218,13 +218,13 @@ func strict(n *graph.LinkedNode) error {
 // what was fed.
 func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 	for _, name := range slices.Sorted(maps.Keys(out)) {
-		if _, err := r.s.find(name, "Probe"); err != nil {
+		if _, err := r.s.find(name, graph.Taken); err != nil {
 			return err
 		}
 	}
 	for v, p := range r.s.procs {
-		switch p.Type {
-		case "Probe":
+		switch p.Spec.Endpoint {
+		case graph.Taken:
 			x, ok := out[p.Name]
 			if !ok {
 				sh, n := p.InShape[0], int(p.n0)
@@ -236,7 +236,7 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 			if err := r.sweep.Seed(v, x); err != nil {
 				return err
 			}
-		case "Input":
+		case graph.Fed:
 			g.Inputs[p.Name] = r.sweep.Input(v, p.n0, g.Inputs[p.Name].Data)
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Session[F]) instance(p *process[F]) error {
 	for i := range p.params {
 		c.Param = append(c.Param, s.valueOf(p, i))
 	}
-	if p.Type == "Input" || p.Type == "Probe" {
+	if p.Spec.Endpoint != graph.Inner {
 		return nil
 	}
 	inst, err := node.New[F](s.opt.Catalog, node.Config{SampleRate: s.opt.SampleRate, MaxTokens: p.Tokens, Node: p.LinkedNode, Training: s.opt.Training})

@@ -186,7 +186,7 @@ func (c *checkpoints[F]) Before(int, node.Instance[F], *node.Call[F], []node.Ten
 
 // After keeps what an Input was fed.
 func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
-	if c.s.procs[v].Type != "Input" {
+	if c.s.procs[v].Spec.Endpoint != graph.Fed {
 		return
 	}
 	o := &call.Out[0]

@@ -89,7 +89,7 @@ func (s *Session[F]) tell(t control.Token) error {
 
 // override checks values for a parameter.
 func (s *Session[F]) override(nodeName, param string, values []float64) (*process[F], int, error) {
-	p, err := s.find(nodeName, "")
+	p, err := s.find(nodeName, graph.Inner)
 	if err != nil {
 		return nil, 0, err
 	}

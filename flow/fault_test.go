@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 					block(t, s)
 				}
 				err := s.Block()
-				bad, _ := s.find("bad", "")
+				bad, _ := s.find("bad", graph.Inner)
 				y := bad.out[0].block.Data[10]
 				e, ok := errors.AsType[*RunError](err)
 				if ok != (policy == Stop) || ok && (e.Node != "bad" || e.Code != graph.Fail || e.Block != 5) {

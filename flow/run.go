@@ -134,30 +134,33 @@ func (s *Session[F]) Linked() *graph.Linked { return s.link }
 // Blocks returns the number of blocks run so far.
 func (s *Session[F]) Blocks() int64 { return s.block }
 
-// find returns the process of a node of that name and type.
-func (s *Session[F]) find(name, typ string) (*process[F], error) {
+// find returns the process of a node of that name and kind; of any kind if
+// that is Inner.
+func (s *Session[F]) find(name string, kind graph.Endpoint) (*process[F], error) {
 	for _, p := range s.procs {
-		if p.Name == name && (typ == "" || p.Type == typ) {
+		if p.Name == name && (kind == graph.Inner || p.Spec.Endpoint == kind) {
 			return p, nil
 		}
 	}
-	return nil, &graph.Error{Code: graph.UnknownNode, Path: s.link.Plan.Root, Names: []string{name}, Text: fmt.Sprintf("no node of type %s", typ)}
+	return nil, &graph.Error{Code: graph.UnknownNode, Path: s.link.Plan.Root, Names: []string{name}, Text: fmt.Sprintf("no node of type %v", kind)}
 }
 
-// Input returns the buffer of an Input node, [B, C, frames of a block]. What
+// Input returns the buffer of an Input node, or of another source that the host
+// feeds, [B, C, frames of a block]. What
 // lies there when a block runs is the node's output of that block.
 func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
-	p, err := s.find(name, "Input")
+	p, err := s.find(name, graph.Fed)
 	if err != nil {
 		return node.Tensor[F]{}, err
 	}
 	return p.call.Out[0], nil
 }
 
-// Probe returns a view of what a Probe node took in the last block: [B, C, n],
+// Probe returns a view of what a Probe node, or another sink that the host
+// reads, took in the last block: [B, C, n],
 // n = 0 when nothing came. It holds until the next block.
 func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
-	p, err := s.find(name, "Probe")
+	p, err := s.find(name, graph.Taken)
 	if err != nil {
 		return node.Tensor[F]{}, err
 	}

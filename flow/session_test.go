@@ -78,7 +78,7 @@ func block[F node.Float](t testing.TB, s *Session[F]) {
 // first is the block in which a node fired first.
 func first[F node.Float](t testing.TB, s *Session[F], name string) int64 {
 	t.Helper()
-	p, err := s.find(name, "")
+	p, err := s.find(name, graph.Inner)
 	if err != nil {
 		t.Fatal(err)
 	}

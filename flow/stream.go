@@ -21,7 +21,7 @@ type feed[F node.Float] struct {
 func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error) {
 	var all []*feed[F]
 	for _, p := range s.procs {
-		if p.Type != "Input" {
+		if p.Spec.Endpoint != graph.Fed {
 			continue
 		}
 		x, ok := inputs[p.Name]
@@ -32,7 +32,7 @@ func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error)
 		all = append(all, &feed[F]{process: p, stream: x, at: int(p.n0)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		if _, err := s.find(name, "Input"); err != nil {
+		if _, err := s.find(name, graph.Fed); err != nil {
 			return nil, err
 		}
 	}

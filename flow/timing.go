@@ -68,7 +68,7 @@ func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
 // Resume lets a node be called again that was suspended because its calls took
 // too long. Any goroutine may ask for it, while blocks run.
 func (s *Session[F]) Resume(name string) error {
-	p, err := s.find(name, "")
+	p, err := s.find(name, graph.Inner)
 	if err == nil && s.watch != nil {
 		s.watch.Resume(p.Index)
 	}

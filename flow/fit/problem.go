@@ -98,7 +98,7 @@ func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 // Blocks returns how many blocks the longest of some input streams fills.
 func Blocks[F node.Float](l *graph.Linked, inputs Streams[F]) (blocks int) {
 	for i := range l.Nodes {
-		if n := &l.Nodes[i]; n.Type == "Input" && n.Tokens > 0 {
+		if n := &l.Nodes[i]; n.Spec.Endpoint == graph.Fed && n.Tokens > 0 {
 			blocks = max(blocks, (inputs[n.Name].N+n.Tokens-1)/n.Tokens)
 		}
 	}

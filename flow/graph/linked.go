@@ -20,6 +20,7 @@ type Spec struct {
 	Rows     func(in, out []Shape) Shape
 	Adjoint  bool // has an adjoint
 	Dynamic  bool // may return Pending or fewer frames than offered
+	Endpoint Endpoint
 	Jacobian Jacobian
 	Caps     uint32 // capability bits of the ABI, of a C node
 }
@@ -31,6 +32,20 @@ type ParamSpec struct {
 	Table bool // not framed: keeps its own shape and cannot be modulated
 	Value Tensor
 }
+
+// An Endpoint says which part of a node the host plays: such a node has no
+// instance of its own in a running graph.
+type Endpoint uint8
+
+// The endpoints.
+const (
+	Inner Endpoint = iota // the node computes
+	Fed                   // a source: the host lays its output out before each block
+	Taken                 // a sink: the host takes its input after each block
+)
+
+// String names the shipped type that is nothing but that endpoint.
+func (e Endpoint) String() string { return [...]string{"", "Input", "Probe"}[e] }
 
 // A Jacobian classes the derivative of a node's outputs by its inputs.
 type Jacobian int

@@ -33,7 +33,7 @@ func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 	}
 	spec := &graph.Spec{
 		Ins: typ.Ins, Outs: typ.Outs, SourceNum: 1, SourceDen: 1,
-		Adjoint: typ.Adjoint, Dynamic: typ.Dynamic, Jacobian: typ.Jacobian,
+		Adjoint: typ.Adjoint, Dynamic: typ.Dynamic, Endpoint: typ.Endpoint, Jacobian: typ.Jacobian,
 		Shapes: func(in []graph.Shape) ([]graph.Shape, error) {
 			out := make([]graph.Shape, len(typ.Outs))
 			for i := range out {
@@ -104,7 +104,10 @@ func (t *Type) settings(n *graph.Node) (Settings, error) {
 
 // read takes a setting's value from a plan.
 func (s *Setting) read(p *graph.Param) (word string, count int, ok bool) {
-	if s.Among != nil {
+	if s.Text && p.Text != nil {
+		return *p.Text, 0, true
+	}
+	if s.Text || s.Among != nil {
 		if p.Text == nil {
 			return "", 0, false
 		}
@@ -133,6 +136,9 @@ func (s *Setting) most() int {
 }
 
 func (s *Setting) wanted() string {
+	if s.Text {
+		return "text wanted"
+	}
 	if s.Among != nil {
 		return "one of " + strings.Join(s.Among, ", ") + " wanted"
 	}

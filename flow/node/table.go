@@ -19,6 +19,7 @@ type Type struct {
 	Adjoint   bool                     // has a backward mode
 	Jacobian  graph.Jacobian           // class of the derivative by the inputs
 	Dynamic   bool                     // may give out fewer tokens than it takes
+	Endpoint  graph.Endpoint           // the host does its work
 	// Refine completes the description of one node: ports, rates and shapes that
 	// depend on settings. Nil: tokens of one frame, and outputs shaped like the
 	// first input, those of sources of one row.
@@ -33,10 +34,11 @@ type Default struct {
 	Value float64
 }
 
-// A Setting is a word or an integer that a plan fixes for a node.
+// A Setting is a word, an integer or a text that a plan fixes for a node.
 type Setting struct {
 	Name  string
 	Among []string // the words, the first is the default; nil: an integer
+	Text  bool     // any text, none by default
 	Least int      // smallest integer
 	Most  int      // largest integer; 0: 65536
 	Value int      // default integer
@@ -49,7 +51,7 @@ type Settings struct {
 	counts []int
 }
 
-// Word returns the word of a setting.
+// Word returns the word or text of a setting.
 func (s Settings) Word(name string) string { return s.words[slices.Index(s.names, name)] }
 
 // Int returns the integer of a setting.

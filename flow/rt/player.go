@@ -39,15 +39,15 @@ type outlet[F node.Float] struct {
 }
 
 // NewPlayer returns a player of a session with rings of depth blocks for every
-// Input and Probe of its graph. Frames of cfg is set to the session's; a Rate
+// Input, Probe and other endpoint of its graph. Frames of cfg is set to the session's; a Rate
 // of 0 plays without a clock.
 func NewPlayer[F node.Float](s *flow.Session[F], cfg Config, depth int) (*Player[F], error) {
 	p := &Player[F]{step: s.Step()}
 	l := s.Linked()
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
-		switch n.Type {
-		case "Input":
+		switch n.Spec.Endpoint {
+		case graph.Fed:
 			t, err := s.Input(n.Name)
 			if err != nil {
 				return nil, err
@@ -57,7 +57,7 @@ func NewPlayer[F node.Float](s *flow.Session[F], cfg Config, depth int) (*Player
 				return nil, fmt.Errorf("input %s: %w", n.Name, err)
 			}
 			p.ins = append(p.ins, inlet[F]{name: n.Name, ring: r, buffer: t.Data[:t.B*t.C*t.N]})
-		case "Probe":
+		case graph.Taken:
 			name := n.Name
 			view := func() node.Tensor[F] { t, _ := s.Probe(name); return t }
 			rows := n.InShape[0].B * n.InShape[0].C
@@ -111,7 +111,7 @@ func (p *Player[F]) Put(name string, block []F) (bool, error) {
 			return in.ring.Put(block), nil
 		}
 	}
-	return false, unknown("Input", name)
+	return false, unknown(graph.Fed, name)
 }
 
 // Get takes the oldest block of the probe of that name: frames for each of its
@@ -127,7 +127,7 @@ func (p *Player[F]) Get(name string, dst []F) (frames int, ok bool, err error) {
 			return frames, ok, nil
 		}
 	}
-	return 0, false, unknown("Probe", name)
+	return 0, false, unknown(graph.Taken, name)
 }
 
 // take gets a block out of the ring, without the count before it.
@@ -143,8 +143,8 @@ func (o *outlet[F]) take(dst []F) (frames int, ok bool) {
 	return frames, true
 }
 
-func unknown(typ, name string) error {
-	return &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "no node of type " + typ}
+func unknown(kind graph.Endpoint, name string) error {
+	return &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "no node of type " + kind.String()}
 }
 
 // A Lack is what a port missed while a [Player] played.

@@ -60,10 +60,10 @@ func New[F node.Float](p *graph.Plan, cfg Config) (*Segment[F], error) {
 	}
 	g.linked = s.Linked()
 	for v := range g.linked.Nodes {
-		switch g.linked.Nodes[v].Type {
-		case "Input":
+		switch g.linked.Nodes[v].Spec.Endpoint {
+		case graph.Fed:
 			g.inputs = append(g.inputs, v)
-		case "Probe":
+		case graph.Taken:
 			g.probes = append(g.probes, v)
 		}
 	}

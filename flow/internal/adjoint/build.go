@@ -30,9 +30,9 @@ func New[F node.Float](l *graph.Linked, inst []node.Instance[F], params [][]node
 		}
 		a, ok := adjointOf(p, inst[v])
 		switch {
-		case p.Type == "Probe":
+		case p.Spec.Endpoint == graph.Taken:
 			n.role = roleProbe
-		case p.Type == "Input":
+		case p.Spec.Endpoint == graph.Fed:
 			n.role = roleInput
 		case ok:
 			n.role, n.adj = roleCalled, a

@@ -13,8 +13,8 @@ func refineInput(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// An endpoint is an Input, whose output the host has filled in before the call,
-// or a Probe, whose input the host reads.
+// An endpoint is an Input or another source, whose output the host has filled in before the call,
+// or a Probe or another sink, whose input the host reads.
 type endpoint[F node.Float] struct{ node.Reporter }
 
 func newEndpoint[F node.Float](cfg node.Config) (node.Instance[F], error) {

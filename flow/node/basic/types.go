@@ -1,6 +1,8 @@
 package basic
 
 import (
+	"slices"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -8,14 +10,37 @@ import (
 // channelSettings are those of nodes without inputs.
 var channelSettings = []node.Setting{{Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
 
+// Settings of files. Paths are relative to the plan; package flow/audio/files
+// opens what they name.
+var (
+	file     = node.Setting{Name: "file", Text: true}
+	bits     = node.Setting{Name: "bits", Most: 64}
+	fromFile = []node.Setting{file, {Name: "offset_frames", Most: 1<<31 - 1}, {Name: "loop", Among: []string{"no", "yes"}}}
+)
+
+// fed is a source that the host feeds.
+func fed(name, doc string, more ...node.Setting) node.Type {
+	rates := []node.Setting{{Name: "rate_num", Least: 1, Value: 1}, {Name: "rate_den", Least: 1, Value: 1}}
+	return node.Type{Name: name, Doc: doc, Outs: []string{"out"}, Settings: slices.Concat(more, channelSettings, rates), Endpoint: graph.Fed,
+		Refine: refineInput, New32: newEndpoint[float32], New64: newEndpoint[float64]}
+}
+
+// taken is a sink that the host reads.
+func taken(name, doc string, more ...node.Setting) node.Type {
+	return node.Type{Name: name, Doc: doc, Ins: []string{"in"}, Settings: more, Endpoint: graph.Taken,
+		New32: newEndpoint[float32], New64: newEndpoint[float64]}
+}
+
 // Types is the table of this package.
 func Types() node.Table {
 	return node.Table{
-		{Name: "Input", Doc: "what the host feeds, at rate_num/rate_den of the base rate", Outs: []string{"out"},
-			Settings: append(channelSettings[:2:2], node.Setting{Name: "rate_num", Least: 1, Value: 1}, node.Setting{Name: "rate_den", Least: 1, Value: 1}),
-			Refine:   refineInput, New32: newEndpoint[float32], New64: newEndpoint[float64]},
-		{Name: "Probe", Doc: "a sink: the host reads its input and hands in the gradient", Ins: []string{"in"},
-			New32: newEndpoint[float32], New64: newEndpoint[float64]},
+		fed("Input", "what the host feeds, at rate_num/rate_den of the base rate"),
+		taken("Probe", "a sink: the host reads its input and hands in the gradient"),
+		fed("WavSource", "a WAV file, whose channels and rate it has; see Input", fromFile...),
+		taken("WavSink", "a WAV file of what comes in: 32-bit float unless bits or samples say otherwise; see Probe",
+			file, bits, node.Setting{Name: "samples", Among: []string{"auto", "integer", "float"}}),
+		fed("FlacSource", "a FLAC file, whose channels and rate it has; see Input", fromFile...),
+		taken("FlacSink", "a FLAC file of what comes in, with 24 bits unless bits says otherwise; see Probe", file, bits),
 		{Name: "Constant", Doc: "y = value", Outs: []string{"out"}, Framed: []node.Default{{Name: "value"}}, Settings: channelSettings,
 			Refine: refineConstant, New32: newConstant[float32], New64: newConstant[float64]},
 		{Name: "Gain", Doc: "y = gain x", Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "gain", Value: 1}}, Adjoint: true,

@@ -1,7 +1,7 @@
 // Package shipped is the table of all node types that come with the program.
 //
 //	package             types
-//	flow/node/basic     Input Probe Constant Gain Mix Split Merge Matrix Linear Pan
+//	flow/node/basic     Input Probe WavSource WavSink FlacSource FlacSink Constant Gain Mix Split Merge Matrix Linear Pan
 //	flow/node/biquad    Biquad
 //	flow/node/filter    SVF OnePole DCBlock FIR Convolver
 //	flow/node/delay     Delay

@@ -100,7 +100,7 @@ func (s *source) printText(ctx context.Context, env *command.Env, path string, t
 	if err == nil && !table {
 		text = p.String()
 	} else if err == nil {
-		text, err = s.schedule(ctx, env, p)
+		text, err = s.schedule(ctx, env, p, path)
 	}
 	if err != nil {
 		if _, wrong := faultOf(err); wrong {
@@ -112,7 +112,10 @@ func (s *source) printText(ctx context.Context, env *command.Env, path string, t
 	return err
 }
 
-func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan) (text string, err error) {
+func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan, path string) (text string, err error) {
+	if err := s.complete(p, path); err != nil {
+		return "", err
+	}
 	types, close, err := s.types(ctx, env, p)
 	if err != nil {
 		return "", err
@@ -132,6 +135,9 @@ func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan) 
 func (s *source) check(ctx context.Context, env *command.Env, path string) (r *checked, err error) {
 	p, err := s.parse(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.complete(p, path); err != nil {
 		return nil, err
 	}
 	types, close, err := s.types(ctx, env, p)

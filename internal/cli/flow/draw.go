@@ -30,6 +30,9 @@ func drawing(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := src.complete(p, args[0]); err != nil {
+			return err
+		}
 		types, close, err := src.types(c.Context(), env, p)
 		if err != nil {
 			return err

@@ -1,16 +1,19 @@
 package flow
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"atenia/flow"
 	"atenia/flow/arena"
 	"atenia/flow/audio"
+	"atenia/flow/audio/files"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
@@ -59,54 +62,53 @@ func names(nodes []*graph.Node) string {
 	return strings.Join(s, ", ")
 }
 
-// An input is a file that feeds a node.
-type input struct {
-	binding
-	file  *audio.File
-	ended bool
-}
-
-// openInputs opens the files of Input nodes. A node that does not say how many
-// channels it has gets those of its file, and the base rate follows from the
-// files' rates where none is given.
-func openInputs(p *graph.Plan, src *source, given []string) (all []*input, err error) {
+// openInputs opens the files of Input nodes, and those that the plan names. A
+// node that does not say how many channels it has gets those of its file, and
+// the base rate follows from the files' rates where none is given.
+func openInputs(p *graph.Plan, path string, src *source, given []string) (*files.Files, error) {
 	bound, err := bind(p, "in", "Input", given)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			closeInputs(all)
-		}
-	}()
-	given = nil
-	rate := src.rate
+	all, err := src.files(p, path)
+	if err != nil {
+		return nil, err
+	}
 	for _, b := range bound {
-		f, err := audio.Open(b.path)
+		s, err := files.Bind(b.node, b.path)
 		if err != nil {
-			return all, err
+			return nil, errors.Join(err, all.Close())
 		}
-		all = append(all, &input{binding: b, file: f})
-		if b.node.Param("channels") == nil {
-			b.node.Params = append(b.node.Params, graph.Param{Name: "channels", Integer: true,
-				Value: &graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{float64(f.Channels)}}})
+		all.Sources = append(all.Sources, s)
+		if all.Rate == 0 {
+			all.Rate = s.Base()
 		}
-		if have := count(b.node, "channels") * count(b.node, "batches"); have != float64(f.Channels) {
-			return all, command.Usagef("%s has %d channels, node %s takes %g", b.path, f.Channels, b.node.Name, have)
-		}
-		base := float64(f.Rate) * count(b.node, "rate_den") / count(b.node, "rate_num")
-		if rate == 0 {
-			rate = base
-		}
-		if math.Abs(base-rate) > 1e-9*rate {
-			return all, command.Usagef("%s has %d Hz, which is a base rate of %g Hz, and not %g: resample one of them", b.path, f.Rate, base, rate)
+		if math.Abs(s.Base()-all.Rate) > 1e-9*all.Rate {
+			return nil, errors.Join(command.Usagef("%s has %d Hz, which is a base rate of %g Hz, and not %g: resample one of them", b.path, s.Rate(), s.Base(), all.Rate), all.Close())
 		}
 	}
-	if rate == 0 {
-		rate = 48000
-	}
-	src.rate = rate
+	src.rate = cmp.Or(all.Rate, 48000)
 	return all, nil
+}
+
+// files opens the files that a plan names, which are relative to the plan's
+// folder. A base rate that was not given is then theirs.
+func (s *source) files(p *graph.Plan, path string) (*files.Files, error) {
+	all, err := files.Open(p, filepath.Dir(path), s.rate)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.rate = all.Rate
+	return all, nil
+}
+
+// complete gives the sources of a plan what their files say.
+func (s *source) complete(p *graph.Plan, path string) error {
+	all, err := s.files(p, path)
+	if err != nil {
+		return err
+	}
+	return all.Close()
 }
 
 // count returns a setting that is a number, 1 if it is left out.
@@ -115,34 +117,6 @@ func count(n *graph.Node, name string) float64 {
 		return p.Value.Data[0]
 	}
 	return 1
-}
-
-func closeInputs(all []*input) {
-	for _, in := range all {
-		_ = in.file.Close() // it was only read
-	}
-}
-
-// feed fills an input's block, zeros after the file's end, and returns how many
-// frames came.
-func feed[F node.Float](in *input, t node.Tensor[F]) (int, error) {
-	n := 0
-	if !in.ended {
-		rows := make([][]F, t.B*t.C)
-		for r := range rows {
-			rows[r] = t.Row(r)
-		}
-		var err error
-		n, err = audio.Read(in.file.Reader, rows)
-		if err != nil && err != io.EOF {
-			return n, fmt.Errorf("%s: %w", in.path, err)
-		}
-		in.ended = err == io.EOF
-	}
-	for r := range t.B * t.C {
-		clear(t.Row(r)[n:])
-	}
-	return n, nil
 }
 
 // An output is a file that takes what a probe takes. It keeps back a block of
@@ -157,32 +131,32 @@ type output[F node.Float] struct {
 	frames int64
 }
 
-// openOutputs finds the formats of files for Probe nodes.
-func openOutputs[F node.Float](l *graph.Linked, bound []binding, src *source, bits int, float bool) ([]*output[F], error) {
+// openOutputs finds the formats of files for Probe nodes, and for the sinks
+// that name theirs.
+func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*files.Sink, src *source, bits int, float bool) ([]*output[F], error) {
 	var all []*output[F]
-	for _, b := range bound {
+	add := func(b binding, f audio.Format) {
 		i := slices.IndexFunc(l.Nodes, func(n graph.LinkedNode) bool { return n.Name == b.node.Name })
 		n := &l.Nodes[i]
-		e := &l.Edges[n.In[0]]
+		all = append(all, &output[F]{binding: b, format: f, rate: l.Edges[n.In[0]].Rate, held: make([][]F, f.Channels), back: n.Tokens})
+	}
+	for _, b := range bound {
 		codec, ok := audio.CodecOf(b.path)
 		if !ok {
 			return nil, command.Usagef("--out %s: want a name that ends with .wav or .flac", b.path)
 		}
-		rate := src.rate * float64(e.Rate.Num) / float64(e.Rate.Den)
-		if rate != math.Trunc(rate) || rate < 1 {
-			return nil, command.Usagef("--out %s: %g frames a second are no whole number, which sound files need", b.path, rate)
-		}
-		f := audio.Format{Codec: codec, Rate: int(rate), Channels: n.InShape[0].B * n.InShape[0].C, Bits: bits, Float: float}
-		switch {
-		case codec == audio.WAV && bits == 0:
-			f.Float, f.Bits = true, 32
-		case codec == audio.FLAC && bits == 0:
-			f.Bits = 24
-		}
-		if err := f.Check(); err != nil {
+		f, err := files.Format(l, b.node.Name, src.rate, codec, bits, float)
+		if err != nil {
 			return nil, &command.UsageError{Err: fmt.Errorf("--out %s: %w", b.path, err)}
 		}
-		all = append(all, &output[F]{binding: b, format: f, rate: e.Rate, held: make([][]F, f.Channels), back: n.Tokens})
+		add(b, f)
+	}
+	for _, k := range named {
+		f, err := k.Format(l, src.rate)
+		if err != nil {
+			return nil, err
+		}
+		add(binding{k.Node, k.Path}, f)
 	}
 	return all, nil
 }
@@ -240,7 +214,7 @@ func (o *output[F]) end(pad float64) error {
 type player[F node.Float] struct {
 	s      *flow.Session[F]
 	memory *arena.Arena // of the session in real time
-	ins    []*input
+	ins    []*files.Source
 	outs   []*output[F]
 	frames int64             // base frames after which inputs end, besides those of files
 	block  func(block int64) // told of each block, if set
@@ -256,11 +230,11 @@ func (p *player[F]) play(ctx context.Context) error {
 		}
 		longest := max(0, min(float64(block), float64(p.frames-k*block)))
 		for _, in := range p.ins {
-			t, err := p.s.Input(in.node.Name)
+			t, err := p.s.Input(in.Node.Name)
 			if err != nil {
 				return err
 			}
-			n, err := feed(in, t)
+			n, err := files.Feed(in, t)
 			if err != nil {
 				return err
 			}

@@ -130,12 +130,12 @@ func (g *grader) run(ctx context.Context, env *command.Env, path string) (r *gra
 		return nil, err
 	}
 	defer closing(&err, close)
-	ins, err := openInputs(p, &g.source, g.in)
+	ins, err := openInputs(p, path, &g.source, g.in)
 	if err != nil {
 		return nil, err
 	}
-	defer closeInputs(ins)
-	if err := (&runner{seconds: g.seconds}).complete(p, ins); err != nil {
+	defer closing(&err, ins.Close)
+	if err := (&runner{seconds: g.seconds}).supplied(p, ins.Sources); err != nil {
 		return nil, err
 	}
 	cfg := fit.Config[float64]{
@@ -145,9 +145,9 @@ func (g *grader) run(ctx context.Context, env *command.Env, path string) (r *gra
 		Record:  flow.Recording{Every: g.every},
 		Sweep:   flow.Sweep{TruncateBlocks: g.truncate, Strict: g.strictly},
 	}
-	for _, in := range ins {
-		if cfg.Inputs[in.node.Name], err = stream(in.file.Reader, count(in.node, "batches")); err != nil {
-			return nil, fmt.Errorf("%s: %w", in.path, err)
+	for _, in := range ins.Sources {
+		if cfg.Inputs[in.Node.Name], err = stream(in.Reader(), count(in.Node, "batches")); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Path, err)
 		}
 	}
 	if cfg.Loss, err = g.losses(p); err != nil {
@@ -157,7 +157,7 @@ func (g *grader) run(ctx context.Context, env *command.Env, path string) (r *gra
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(ins) > 0 {
+	if len(ins.Sources) > 0 {
 		cfg.Blocks = max(cfg.Blocks, fit.Blocks(l, cfg.Inputs))
 	}
 	if cfg.Params, err = g.chosen(p, l); err != nil {
@@ -295,7 +295,7 @@ func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
 	}
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
-		if !n.Spec.Adjoint || !n.SupportsV2 || n.Type == "Input" || n.Type == "Probe" {
+		if !n.Spec.Adjoint || !n.SupportsV2 || n.Spec.Endpoint != graph.Inner {
 			continue
 		}
 		for _, s := range n.Spec.Params {

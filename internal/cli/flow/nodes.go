@@ -103,6 +103,9 @@ func rowOf(all node.Table, t *node.Type) typeRow {
 		if len(s.Among) > 0 {
 			row.Default = s.Among[0]
 		}
+		if s.Text {
+			row.Default = "text"
+		}
 		r.Settings = append(r.Settings, row)
 	}
 	return r

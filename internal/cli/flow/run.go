@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"atenia/flow"
 	"atenia/flow/arena"
+	"atenia/flow/audio/files"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/observe"
@@ -104,7 +106,8 @@ func run(env *command.Env) *cobra.Command {
 		Short: "Run a graph over sound files",
 		Long: "Run feeds files to the Input nodes of a graph and writes what its Probe nodes take. Files are WAV (integers, float,\n" +
 			"RF64) and FLAC. NODE=FILE chooses the node where a graph has several. An Input that does not say how many channels\n" +
-			"it has gets those of its file. WAV is written as 32-bit float unless --bits says otherwise, FLAC with 24 bits.\n\n" +
+			"it has gets those of its file. A plan may name files itself, relative to its own folder: WavSource, FlacSource, WavSink,\n" +
+			"FlacSink. WAV is written as 32-bit float unless --bits says otherwise, FLAC with 24 bits.\n\n" +
 			"A graph without inputs runs for --seconds, and --seconds lets one with inputs ring out: they go on with silence.\n" +
 			"The same plan and files give the same bytes, whatever --block and --threads are.",
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
@@ -176,12 +179,12 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	if err != nil {
 		return err
 	}
-	ins, err := openInputs(p, &r.source, r.in)
+	ins, err := openInputs(p, path, &r.source, r.in)
 	if err != nil {
 		return err
 	}
-	defer closeInputs(ins)
-	if err := r.complete(p, ins); err != nil {
+	defer closing(&err, ins.Close)
+	if err := r.supplied(p, ins.Sources); err != nil {
 		return err
 	}
 	bound, err := bind(p, "out", "Probe", r.out)
@@ -213,11 +216,11 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		defer s.Close()
-		outs, err := openOutputs[F](s.Linked(), bound, &r.source, r.bits, r.float)
+		outs, err := openOutputs[F](s.Linked(), bound, ins.Sinks, &r.source, r.bits, r.float)
 		if err != nil {
 			return err
 		}
-		pl := &player[F]{s: s, memory: o.Memory, ins: ins, outs: outs, frames: int64(r.seconds * r.source.rate)}
+		pl := &player[F]{s: s, memory: o.Memory, ins: ins.Sources, outs: outs, frames: int64(r.seconds * r.source.rate)}
 		start := time.Now()
 		progress(env, pl, r.source.rate, start)
 		result := &ran{Rate: r.source.rate}
@@ -235,19 +238,20 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	})
 }
 
-// complete sees that every Input has a file, and that a graph without any has
-// an end.
-func (r *runner) complete(p *graph.Plan, ins []*input) error {
-	fed := map[string]bool{}
+// supplied sees that every Input has a file, and that a graph without any that
+// ends has an end.
+func (r *runner) supplied(p *graph.Plan, ins []*files.Source) error {
+	fed, ends := map[string]bool{}, false
 	for _, in := range ins {
-		fed[in.node.Name] = true
+		fed[in.Node.Name] = true
+		ends = ends || !in.Loops()
 	}
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; n.Type == "Input" && !fed[n.Name] {
 			return command.Usagef("node %s takes a file: --in %s=FILE", n.Name, n.Name)
 		}
 	}
-	if len(ins) == 0 && r.seconds == 0 {
+	if !ends && r.seconds == 0 {
 		return command.Usagef("the graph has no inputs that end: say how long it runs with --seconds")
 	}
 	return nil
@@ -361,15 +365,24 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 	l := p.s.Linked()
 	blocks, longest := (p.frames+int64(l.BlockFrames)-1)/int64(l.BlockFrames), float64(p.frames)
 	var feeds []feeder[F]
+	slices.SortStableFunc(p.ins, func(a, b *files.Source) int { // those that loop last: as long as the others
+		switch {
+		case a.Loops() == b.Loops():
+			return 0
+		case b.Loops():
+			return -1
+		}
+		return 1
+	})
 	for _, in := range p.ins {
-		t, err := p.s.Input(in.node.Name)
+		t, err := p.s.Input(in.Node.Name)
 		if err != nil {
 			return err
 		}
 		f := feeder[F]{to: t}
-		for k := int64(0); !in.ended || k < blocks; k++ {
+		for k := int64(0); !in.Ended || k < blocks; k++ {
 			part := node.Tensor[F]{Data: make([]F, len(t.Data)), B: t.B, C: t.C, N: t.N}
-			n, err := feed(in, part)
+			n, err := files.Feed(in, part)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,118 @@
+package files
+
+import (
+	"fmt"
+	"io"
+
+	"atenia/flow/audio"
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A Source is a file that feeds a node.
+type Source struct {
+	Node *graph.Node
+	Path string
+	// Ended says that nothing keeps the stream going any more: the file came to
+	// its end, or it is one that is played again and again.
+	Ended bool
+
+	file *audio.File
+	skip int64 // frames left out at the start
+	loop bool
+	got  bool // frames since the start: a loop of none would never end
+	over bool // nothing comes any more
+}
+
+// Bind opens a file for a node that the host feeds, of any type. If the node
+// does not say how many channels it has, it gets the file's.
+func Bind(n *graph.Node, path string) (*Source, error) {
+	s := &Source{Node: n, Path: path, skip: int64(number(n, "offset_frames", 0)), loop: word(n, "loop") == "yes"}
+	s.Ended = s.loop
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	if n.Param("channels") == nil {
+		n.Params = append(n.Params, graph.Param{Name: "channels", Integer: true,
+			Value: &graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{float64(s.file.Channels)}}})
+	}
+	if rows := number(n, "channels", 1) * number(n, "batches", 1); rows != float64(s.file.Channels) {
+		_ = s.file.Close() // it was only read
+		return nil, fmt.Errorf("%s has %d channels, node %s takes %g", path, s.file.Channels, n.Name, rows)
+	}
+	return s, nil
+}
+
+// open goes to the first frame.
+func (s *Source) open() error {
+	f, err := audio.Open(s.Path)
+	if err != nil {
+		return err
+	}
+	part := make([][]float32, f.Channels)
+	for left := s.skip; left > 0 && err == nil; {
+		for c := range part {
+			part[c] = make([]float32, min(left, 1<<12))
+		}
+		var n int
+		n, err = audio.Read(f.Reader, part)
+		left -= int64(n)
+	}
+	if err != nil && err != io.EOF {
+		_ = f.Close() // it was only read
+		return fmt.Errorf("%s: %w", s.Path, err)
+	}
+	s.file, s.got = f, false
+	return nil
+}
+
+// Base is the base rate that the file's rate makes: frames a second of a node at
+// rate 1.
+func (s *Source) Base() float64 {
+	return float64(s.file.Rate) * number(s.Node, "rate_den", 1) / number(s.Node, "rate_num", 1)
+}
+
+// Rate is the file's frames a second.
+func (s *Source) Rate() int { return s.file.Rate }
+
+// Loops reports whether the file begins again at its end.
+func (s *Source) Loops() bool { return s.loop }
+
+// Reader reads the file from the first frame that was not fed.
+func (s *Source) Reader() *audio.Reader { return s.file.Reader }
+
+// Close closes the file.
+func (s *Source) Close() error { return s.file.Close() }
+
+// Feed fills a block of the node, zeros after the file's end. It returns how
+// many frames came that keep the stream going: none of a file that loops.
+func Feed[F node.Float](s *Source, t node.Tensor[F]) (int, error) {
+	n := 0
+	rows := make([][]F, t.B*t.C)
+	for n < t.N && !s.over {
+		for r := range rows {
+			rows[r] = t.Row(r)[n:]
+		}
+		k, err := audio.Read(s.file.Reader, rows)
+		n, s.got = n+k, s.got || k > 0
+		switch {
+		case err == nil:
+		case err != io.EOF:
+			return n, fmt.Errorf("%s: %w", s.Path, err)
+		case s.loop && s.got:
+			_ = s.file.Close() // it was only read
+			if err := s.open(); err != nil {
+				return n, err
+			}
+		default:
+			s.over, s.Ended = true, true
+		}
+	}
+	for r := range rows {
+		clear(t.Row(r)[n:])
+	}
+	if s.loop {
+		n = 0
+	}
+	return n, nil
+}

@@ -1,0 +1,80 @@
+package flow
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/flow/audio"
+)
+
+// fileGraph is a plan that names its files: a loop under a sound, into two
+// formats.
+const fileGraph = `{"nodes":[
+	{"name":"voice","type":"WavSource","params":{"file":"voice.wav"}},
+	{"name":"bed","type":"FlacSource","params":{"file":"bed.flac","loop":"yes","offset_frames":1}},
+	{"name":"mix","type":"Mix"},
+	{"name":"wav","type":"WavSink","params":{"file":"out/mix.wav"}},
+	{"name":"flac","type":"FlacSink","params":{"file":"out/mix.flac","bits":16}}],
+	"edges":[{"source":"voice","target":"mix.in0"},{"source":"bed","target":"mix.in1"},{"source":"mix","target":"wav"},{"source":"mix","target":"flac"}]}`
+
+// TestFileNodes: a plan that names its files runs by itself, from any folder, in
+// time or not, and is as long as its longest file that ends.
+func TestFileNodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(name string, f audio.Format, rows [][]float32) {
+		if err := audio.WriteFile(filepath.Join(dir, name), f, func(w *audio.Writer) error { return audio.Write(w, rows) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	voice := make([]float32, 100)
+	want := [2][]float32{}
+	bed := [2][]float32{{0, .25, .5}, {0, -.25, -.125}}
+	for i := range voice {
+		voice[i] = float32(i) / 256
+		for c := range want {
+			want[c] = append(want[c], voice[i]+bed[c][1+i%2])
+		}
+	}
+	put("voice.wav", audio.Format{Rate: 8000, Channels: 1}, [][]float32{voice})
+	put("bed.flac", audio.Format{Codec: audio.FLAC, Rate: 8000, Channels: 2}, bed[:])
+	path := filepath.Join(dir, "graph.json")
+	if err := os.WriteFile(path, []byte(fileGraph), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "out"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{nil, {"--block", "7"}, {"--realtime"}, {"--f64", "--block", "300"}} {
+		must(t, append([]string{"run", path}, more...)...)
+		for _, name := range []string{"mix.wav", "mix.flac"} {
+			got, f, err := audio.ReadFile[float32](filepath.Join(dir, "out", name))
+			if err != nil || f.Rate != 8000 || len(got) != 2 || !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
+				t.Errorf("%v: %s: %v, %v: %v", more, name, f, err, got)
+			}
+		}
+	}
+	var r checked
+	if err := json.Unmarshal([]byte(must(t, "check", path, "--json")), &r); err != nil || !r.OK || r.Nodes[1].Shapes[0] != [2]int{1, 2} {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if out := must(t, "draw", path); !strings.Contains(out, "FlacSink") {
+		t.Error("no picture of the sink")
+	}
+	// without the sound: nothing is written, and the place is said
+	if err := os.Remove(filepath.Join(dir, "bed.flac")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"run", "check"} {
+		if _, err := call(t, command, path); err == nil || !strings.Contains(err.Error(), "$.nodes[1].params.file") {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+	if _, err := call(t, "run", path, "--rate", "44100"); err == nil || !strings.Contains(err.Error(), "Resample") {
+		t.Error("another rate:", err)
+	}
+}
