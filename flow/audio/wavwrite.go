@@ -153,15 +153,17 @@ func quantise(v float64, bits int) (int64, bool) {
 	return int64(r), true
 }
 
-func (s *wavSink) finish() error {
-	if s.size%2 == 0 {
-		return nil
-	}
-	_, err := s.w.Write([]byte{0})
-	return err
-}
+// finish writes nothing: the samples of a stream, whose header tells no length,
+// last until its end, and the byte that makes an odd chunk even would be one.
+func (s *wavSink) finish() error { return nil }
 
+// patch tells the lengths and makes the chunk of samples even.
 func (s *wavSink) patch(at io.WriterAt) error {
+	if s.size%2 != 0 {
+		if _, err := at.WriteAt([]byte{0}, s.start+int64(s.size)); err != nil {
+			return err
+		}
+	}
 	_, err := at.WriteAt(s.header(true), 0)
 	return err
 }
