@@ -131,8 +131,11 @@ func TestSameBits(t *testing.T) {
 		}
 		t.Run(typ.Name, func(t *testing.T) {
 			text, blocks := plan(t, typ.Name), 60
-			if strings.Contains(typ.Name, "Mel") || typ.Name == "MFCC" {
+			switch {
+			case strings.Contains(typ.Name, "Mel") || typ.Name == "MFCC":
 				blocks = 4 // of long blocks: a token is a hop
+			case typ.Name == "Meter" || typ.Name == "SpectralLoss":
+				blocks = 12 // of longer ones: a report
 			}
 			for _, dynamic := range []bool{false, true} {
 				both[float32](t, text, blocks, dynamic)
