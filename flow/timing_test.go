@@ -20,7 +20,6 @@ func (k *ticker) read() int64 { return k.now }
 type sleeper[F node.Float] struct {
 	clock    *ticker
 	from, to int64
-	bound    bool // it offers a closure, too
 	calls    *int
 }
 
