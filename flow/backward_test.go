@@ -366,3 +366,47 @@ func TestBackwardInto(t *testing.T) {
 		}
 	}
 }
+
+// TestStopKeepsTheProbe ends a recording between two blocks: what the probe took
+// in the last one stays, and the next block is that of a session never recorded.
+func TestStopKeepsTheProbe(t *testing.T) {
+	t.Parallel()
+	const plan = "x Input; n Biquad; m Biquad; o Probe; p Probe; x -> n; n -> m; m -> o; n -> p"
+	var want [][]float64
+	for _, record := range []bool{false, true} {
+		s := session[float64](t, sketch(t, plan), flow.Options{BlockFrames: 16, Training: true}, nil)
+		var rec *flow.Record[float64]
+		if record {
+			var err error
+			if rec, err = s.Record(flow.Recording{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x, err := s.Input("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 4 {
+			for i := range x.Data {
+				x.Data[i] = float64(i*k%7) - 3
+			}
+			if err := s.Block(); err != nil {
+				t.Fatal(err)
+			}
+			if record && k == 1 {
+				rec.Stop()
+			}
+			for i, name := range []string{"o", "p"} {
+				y, err := s.Probe(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !record {
+					want = append(want, slices.Clone(y.Data))
+				} else if !slices.Equal(y.Data, want[2*k+i]) {
+					t.Fatalf("block %d: probe %s took something else", k, name)
+				}
+			}
+		}
+	}
+}

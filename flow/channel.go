@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"atenia/flow/graph"
 	"atenia/flow/internal/ring"
 	"atenia/flow/node"
@@ -19,6 +21,7 @@ type channel[F node.Float] struct {
 	name   string // node.port
 	block  node.Tensor[F]
 	frames int          // of a whole block
+	now    []F          // in place of block.Data: where a recorder had the last call write; nil: nowhere
 	most   int          // the ring held at the end of a block, in the rehearsal
 	ring   ring.Ring[F] // empty when nobody reads
 	wrote  int64        // frames written in all
@@ -26,6 +29,20 @@ type channel[F node.Float] struct {
 
 	readers []*reader[F]
 	kept    bool // in the static path some reader takes from the ring
+}
+
+// data is what the writer's last call wrote.
+func (c *channel[F]) data() []F {
+	if c.now != nil {
+		return c.now
+	}
+	return c.block.Data
+}
+
+// moves reports whether all readers look where the writer wrote, wherever that
+// is.
+func (c *channel[F]) moves() bool {
+	return !c.kept && !slices.ContainsFunc(c.readers, func(r *reader[F]) bool { return !r.whole || r.edge.Param >= 0 })
 }
 
 // oldest is the first frame that some reader may still ask for.

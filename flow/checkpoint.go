@@ -181,6 +181,9 @@ func (c *checkpoints[F]) Begin() {
 	}
 }
 
+// Room: there is none.
+func (c *checkpoints[F]) Room(int, int, int) []F { return nil }
+
 // Before: calls themselves are not kept.
 func (c *checkpoints[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
 

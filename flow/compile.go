@@ -217,15 +217,39 @@ func (s *Session[F]) tape() {
 	for _, u := range st.units {
 		p, c := u.process, u.bound
 		st.taped = append(st.taped, u.before...)
-		st.taped = append(st.taped, func() {
-			c.Frame0 = p.n0
-			s.rec.Before(p.Index, p.inst, c, u.sources, int(s.block))
-			s.forward(p, c, p.n0)
-			s.rec.After(p.Index, c, c.Heat)
-		})
+		st.taped = append(st.taped, s.taped(u))
 		st.taped = append(st.taped, u.after...)
 		if !p.live {
 			st.taped = append(st.taped, func() { p.n0 += int64(c.Tokens) })
 		}
+	}
+}
+
+// taped is a call of which a recorder is told. What a node of the host's own
+// memory gives is written where the recorder wants it.
+func (s *Session[F]) taped(u *unit[F]) func() {
+	p, c := u.process, *u.bound
+	c.In, c.Out = slices.Clone(c.In), slices.Clone(c.Out)
+	var moving []int
+	for i, o := range p.out {
+		if s.opt.Memory == nil && p.inst != nil && o.moves() {
+			moving = append(moving, i)
+		}
+	}
+	return func() {
+		for i, r := range p.in {
+			if r.whole {
+				c.In[i].Data = r.from.data()
+			}
+		}
+		for _, i := range moving {
+			o := p.out[i]
+			o.now = s.rec.Room(p.Index, i, len(o.block.Data))
+			c.Out[i].Data = o.data()
+		}
+		c.Frame0 = p.n0
+		s.rec.Before(p.Index, p.inst, &c, u.sources, int(s.block))
+		s.forward(p, &c, p.n0)
+		s.rec.After(p.Index, &c, c.Heat)
 	}
 }

@@ -225,6 +225,8 @@ func (s *Session[F]) sinks() {
 			continue
 		}
 		s.settle()
+		s.still() // a record keeps what there was
+		t = s.taken(p)
 		found := false
 		for _, q := range s.order {
 			for i := range q.call.Out {

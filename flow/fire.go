@@ -9,6 +9,9 @@ import (
 type recorder[F node.Float] interface {
 	Begin()   // a block begins
 	Restart() // the stream begins anew
+	// Room comes before Before in the static path: where a call best writes n
+	// elements of an output, nil if that does not matter.
+	Room(v, output, n int) []F
 	// Before comes when inputs, parameters and the frames that modulate them,
 	// in the order of Mods, lie ready. The cursor of an edge is then Frame0
 	// times the frames a token.

@@ -82,5 +82,6 @@ type idle[F node.Float] struct{}
 
 func (idle[F]) Begin()                                                             {}
 func (idle[F]) Restart()                                                           {}
+func (idle[F]) Room(int, int, int) []F                                             { return nil }
 func (idle[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
 func (idle[F]) After(int, *node.Call[F], float64)                                  {}

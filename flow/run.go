@@ -157,8 +157,9 @@ func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 }
 
 // Probe returns a view of what a Probe node, or another sink that the host
-// reads, took in the last block: [B, C, n],
-// n = 0 when nothing came. It holds until the next block.
+// reads, took in the last block: [B, C, n], n = 0 when nothing came. It holds
+// until the next block, and is not to be written to: a record may keep these
+// very frames.
 func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 	p, err := s.find(name, graph.Taken)
 	if err != nil {
@@ -172,6 +173,7 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 	t := p.in[0].in
 	if s.static.on && p.in[0].whole {
 		t = p.in[0].from.block
+		t.Data = p.in[0].from.data()
 	}
 	t.N = p.Tokens - p.left
 	return t

@@ -154,13 +154,30 @@ func (s *Session[F]) settle() {
 // leave goes back to the dynamic path.
 func (s *Session[F]) leave() {
 	s.settle()
+	for _, u := range s.static.units {
+		for _, c := range u.out {
+			c.now = nil
+		}
+	}
 	s.static.on = false
 }
 
 // record tells rec of every call from now on; nil ends that.
 func (s *Session[F]) record(rec recorder[F]) {
 	s.settle()
+	s.still()
 	if s.rec = rec; rec != nil {
 		s.tape()
+	}
+}
+
+// still brings what was written last, wherever a recorder had it written, to
+// where it always is.
+func (s *Session[F]) still() {
+	for _, p := range s.procs {
+		for _, c := range p.out {
+			copy(c.block.Data, c.now)
+			c.now = nil
+		}
 	}
 }

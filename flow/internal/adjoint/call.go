@@ -75,8 +75,7 @@ func (s *Sweep[F]) primals(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F]) {
 	kept := f.kept
 	next := func(t node.Tensor[F], want bool) node.Tensor[F] {
 		if want {
-			size := t.B * t.C * t.N
-			t.Data, kept = kept[:size:size], kept[size:]
+			t.Data, kept = kept[0], kept[1:]
 		}
 		return t
 	}

@@ -15,7 +15,7 @@ type entry[F node.Float] struct {
 	made   int32
 	block  int32
 	heat   float64
-	kept   []F    // inputs, outputs, modulation sources: what keeps asks for
+	kept   [][]F  // inputs, modulation sources, outputs: what keeps asks for
 	state0 []byte // the state before the call
 }
 
@@ -23,7 +23,8 @@ type entry[F node.Float] struct {
 // that its backward calls look at.
 type keeps struct {
 	needs node.Needs
-	mods  bool // frames that modulate a parameter
+	mods  bool   // frames that modulate a parameter
+	outs  []bool // by output: its writer or a reader looks at it
 }
 
 // A Journal records forward calls, each node's apart: nodes may be
@@ -38,7 +39,9 @@ type nodeLog[F node.Float] struct {
 	fired []entry[F]
 	made  int64
 	data  Stack[F]
+	refs  Stack[[]F]
 	state Stack[byte]
+	room  [][]F // by output: what Room gave last
 }
 
 // NewJournal decides what to keep. Nothing is kept of nodes that have no
@@ -52,6 +55,19 @@ func NewJournal[F node.Float](l *graph.Linked, inst []node.Instance[F], params b
 			j.keep[v] = keeps{needs: a.Needs(), mods: len(n.Mods) > 0}
 			if n.Spec.Jacobian == graph.Toeplitz && len(n.Mods) == 0 && !params {
 				j.keep[v].needs = 0
+			}
+		}
+		j.keep[v].outs, j.logs[v].room = make([]bool, len(n.Out)), make([][]F, len(n.Out))
+	}
+	for v := range l.Nodes {
+		for i := range j.keep[v].outs {
+			j.keep[v].outs[i] = j.keep[v].needs&node.NeedY != 0
+		}
+	}
+	for v := range l.Nodes {
+		for _, e := range l.Nodes[v].In {
+			if j.keep[v].needs&node.NeedX != 0 {
+				j.keep[l.Edges[e].Src].outs[l.Edges[e].SrcPort] = true
 			}
 		}
 	}
@@ -71,27 +87,46 @@ func adjointOf[F node.Float](n *graph.LinkedNode, inst node.Instance[F]) (node.A
 // Begin is the start of a block: nothing to do.
 func (j *Journal[F]) Begin() {}
 
+// Room returns the place to which a call of node v best writes n elements of an
+// output: in the journal's memory, where they need not be copied to. Nil: it
+// does not matter.
+func (j *Journal[F]) Room(v, output, n int) []F {
+	log := &j.logs[v]
+	if log.room[output] = nil; j.keep[v].outs[output] {
+		log.room[output] = log.data.Push(n)
+	}
+	return log.room[output]
+}
+
+// refer returns the frames of a tensor to be kept: itself, if it lies where Room
+// had output of node src written, else a copy.
+func (j *Journal[F]) refer(log *nodeLog[F], t *node.Tensor[F], src, output int) []F {
+	n := t.B * t.C * t.N
+	if r := j.logs[src].room[output]; n > 0 && len(r) >= n && &r[0] == &t.Data[0] {
+		return r[:n]
+	}
+	d := log.data.Push(n)
+	copy(d, t.Data)
+	return d
+}
+
 // Before notes what a call of node v takes and the state it finds; mods is what
 // modulates its parameters, in the order of Mods.
 func (j *Journal[F]) Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int) {
 	log, k := &j.logs[v], j.keep[v]
 	e := entry[F]{frame0: c.Frame0, made0: log.made, tokens: int32(c.Tokens), block: int32(block)}
-	n := 0
+	e.kept = log.refs.Push(len(c.In) + len(mods) + len(c.Out))[:0]
 	if k.needs&node.NeedX != 0 {
-		n += elements(c.In)
+		for i, in := range j.linked.Nodes[v].In {
+			l := &j.linked.Edges[in]
+			e.kept = append(e.kept, j.refer(log, &c.In[i], l.Src, l.SrcPort))
+		}
 	}
 	if k.mods {
-		n += elements(mods)
-	}
-	if k.needs&node.NeedY != 0 {
-		n += elements(c.Out)
-	}
-	e.kept = log.data.Push(n)[:0]
-	if k.needs&node.NeedX != 0 {
-		e.kept = appendTensors(e.kept, c.In)
-	}
-	if k.mods {
-		e.kept = appendTensors(e.kept, mods)
+		for i, in := range j.linked.Nodes[v].Mods {
+			l := &j.linked.Edges[in]
+			e.kept = append(e.kept, j.refer(log, &mods[i], l.Src, l.SrcPort))
+		}
 	}
 	if s, ok := inst.(node.Stateful[F]); ok && k.needs&node.NeedS0 != 0 {
 		e.state0 = log.state.Push(s.StateBytes())
@@ -108,7 +143,9 @@ func (j *Journal[F]) After(v int, c *node.Call[F], heat float64) {
 	e.heat, e.made = heat, int32(c.Produced)
 	log.made += int64(c.Produced)
 	if j.keep[v].needs&node.NeedY != 0 {
-		e.kept = appendTensors(e.kept, c.Out)
+		for i := range c.Out {
+			e.kept = append(e.kept, j.refer(log, &c.Out[i], v, i))
+		}
 	}
 }
 
@@ -121,6 +158,8 @@ func (j *Journal[F]) Reset(made func(v int) int64) {
 		clear(log.fired)
 		log.fired = log.fired[:0]
 		log.data.Reset()
+		log.refs.Reset()
+		clear(log.room)
 		log.state.Reset()
 	}
 }
@@ -133,23 +172,10 @@ func (j *Journal[F]) Bytes() (n int64) {
 	for v := range j.logs {
 		log := &j.logs[v]
 		n += int64(len(log.fired)) * int64(unsafe.Sizeof(entry[F]{}))
+		n += int64(log.refs.used) * int64(unsafe.Sizeof([]F(nil)))
 		n += int64(log.data.used)*int64(unsafe.Sizeof(F(0))) + int64(log.state.used)
 	}
 	return n
-}
-
-func elements[F node.Float](ts []node.Tensor[F]) (n int) {
-	for i := range ts {
-		n += ts[i].B * ts[i].C * ts[i].N
-	}
-	return n
-}
-
-func appendTensors[F node.Float](to []F, ts []node.Tensor[F]) []F {
-	for i := range ts {
-		to = append(to, ts[i].Data[:ts[i].B*ts[i].C*ts[i].N]...)
-	}
-	return to
 }
 
 // stackChunk is the size of the pieces in which a stack grows, in elements.
