@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/adjoint"
@@ -69,45 +68,7 @@ func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
 }
 
 // A SweepReport says how gradients were found and what that took.
-type SweepReport struct {
-	Blocks         int // of the stream, the last ones after its end included
-	Firings        int // replayed
-	Every          int // blocks between snapshots, 1 when every call was kept
-	Slots          int // snapshots at one time, 0 without that limit
-	Forced         []string
-	Recomputed     int   // blocks run again
-	KeptBytes      int64 // at most, of calls
-	SnapshotBytes  int64 // of snapshots
-	InputBytes     int64 // of inputs, kept to run blocks again
-	EdgeBytes      int64 // at most, of gradients between nodes
-	TruncateBlocks int   // 0: the gradient is that of the whole stream
-}
-
-// PeakBytes is the sum of all that was held at most.
-func (r SweepReport) PeakBytes() int64 {
-	return r.KeptBytes + r.SnapshotBytes + r.InputBytes + r.EdgeBytes
-}
-
-// String is a few lines of text.
-func (r SweepReport) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d blocks, %d firings replayed\n", r.Blocks, r.Firings)
-	switch {
-	case len(r.Forced) > 0:
-		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
-	case r.Slots > 0:
-		fmt.Fprintf(&b, "at most %d snapshots at a time, %d blocks run again\n", r.Slots, r.Recomputed)
-	case r.Every > 1:
-		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks run again\n", r.Every, r.Recomputed)
-	default:
-		fmt.Fprintln(&b, "every call kept")
-	}
-	fmt.Fprintf(&b, "bytes at most: %d of calls, %d of snapshots, %d of inputs, %d between nodes\n", r.KeptBytes, r.SnapshotBytes, r.InputBytes, r.EdgeBytes)
-	if r.TruncateBlocks > 0 {
-		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.TruncateBlocks)
-	}
-	return b.String()
-}
+type SweepReport = adjoint.Report
 
 // A Record keeps what a session's forward calls leave for backward sweeps. It
 // is made by [Session.Record].
@@ -140,7 +101,7 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	}
 	again := o.Every == EverySqrt || o.Every > 1 || o.Slots > 0
 	if again {
-		r.forced = unsaved(s.procs)
+		r.forced = adjoint.Unsaved(s.link, inst)
 	}
 	if again && len(r.forced) == 0 {
 		r.points = newCheckpoints(s, o.Every, o.Slots)

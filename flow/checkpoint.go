@@ -29,21 +29,6 @@ type procState struct {
 	bytes     int // of states
 }
 
-// unsaved are the nodes whose state cannot be saved.
-func unsaved[F node.Float](procs []*process[F]) (names []string) {
-	for _, p := range procs {
-		if _, ok := p.inst.(node.Stateful[F]); !ok && p.inst != nil && p.Spec.Caps != 0 && p.Spec.Caps&capStateless == 0 {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
-// capStateless is the capability of a C node that carries nothing from call to
-// call. Other nodes have no capability bits: they can be saved, or carry
-// nothing.
-const capStateless = 1 << 4
-
 // save takes a snapshot.
 func (s *Session[F]) save() *snapshot[F] {
 	s.settle()

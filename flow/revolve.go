@@ -60,7 +60,7 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 		if mid == from.block {
 			return w.back(from, end)
 		}
-		if err := w.again(from, mid, idle[F]{}); err != nil {
+		if err := w.again(from, mid, adjoint.Idle[F]{}); err != nil {
 			return err
 		}
 		w.report.Recomputed += int(mid - from.block)
@@ -76,12 +76,3 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 	}
 	return nil
 }
-
-// idle is told of calls and keeps nothing: blocks that are run to get on.
-type idle[F node.Float] struct{}
-
-func (idle[F]) Begin()                                                             {}
-func (idle[F]) Restart()                                                           {}
-func (idle[F]) Room(int, int, int) []F                                             { return nil }
-func (idle[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
-func (idle[F]) After(int, *node.Call[F], float64)                                  {}
