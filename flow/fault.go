@@ -180,7 +180,7 @@ func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) grap
 	case code > 0:
 		code = graph.Fail
 	}
-	s.fault(p, Event{Frame: c.Frame0, Kind: Failed, Code: code})
+	s.fault(p, Event{Frame: s.token(p), Kind: Failed, Code: code})
 	s.mute(c)
 	if code == graph.Numeric {
 		p.inst.Reset()
@@ -200,6 +200,15 @@ func silence[F node.Float](t *node.Tensor[F]) { clear(t.Data[:size(t)]) }
 
 func fit[F node.Float](a, b *node.Tensor[F]) bool { return a.B == b.B && a.C == b.C && a.N == b.N }
 
+// token is the first token of the call that p is in. The static list counts its
+// blocks together, and calls that are bound know nothing of them.
+func (s *Session[F]) token(p *process[F]) int64 {
+	if s.static.on && !p.live {
+		return p.n0 + s.static.owed*int64(p.Tokens)
+	}
+	return p.n0
+}
+
 // scan zeroes outputs that hold NaN or infinities and starts their node anew.
 func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 	for i := range c.Out {
@@ -208,7 +217,7 @@ func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 		if k < 0 {
 			continue
 		}
-		s.fault(p, Event{Port: i, Frame: c.Frame0*int64(p.Spec.Prod[i]) + int64(k%o.N), Kind: NotFinite, Code: graph.Numeric})
+		s.fault(p, Event{Port: i, Frame: s.token(p)*int64(p.Spec.Prod[i]) + int64(k%o.N), Kind: NotFinite, Code: graph.Numeric})
 		silence(o)
 		p.inst.Reset()
 	}

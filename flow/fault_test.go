@@ -115,3 +115,41 @@ func TestFaults(t *testing.T) {
 		}
 	})
 }
+
+// TestScanFrame: events of calls that are bound once name the frame of the
+// stream, on both paths.
+func TestScanFrame(t *testing.T) {
+	for _, dynamic := range []bool{false, true} {
+		p, err := graph.Parse([]byte(`{"nodes":[{"name":"in","type":"Input"},{"name":"g","type":"Gain"},{"name":"out","type":"Probe"}],
+			"edges":[{"source":"in","target":"g"},{"source":"g","target":"out"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New[float32](p, Options{Scan: ScanAll, DisableStatic: dynamic})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := s.Input("in")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 8 {
+			clear(in.Data[:64])
+			if k == 5 {
+				in.Data[7] = float32(math.NaN())
+			}
+			if err := s.Block(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen := 0
+		for e := range s.Events() {
+			if seen++; e.Kind != NotFinite || e.Block != 5 || e.Frame != 5*64+7 {
+				t.Errorf("dynamic %v: %+v", dynamic, e)
+			}
+		}
+		if seen == 0 {
+			t.Errorf("dynamic %v: no event", dynamic)
+		}
+	}
+}

@@ -48,12 +48,8 @@ func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
 	if s.rec != nil || !s.watch.Late(p.Index, ns) {
 		return
 	}
-	frame := p.n0
-	if s.static.on && !p.live {
-		frame += s.static.owed * int64(p.Tokens)
-	}
 	s.meter.Late(p.Index)
-	s.fault(p, Event{Frame: frame, Kind: Slow, Code: graph.Timeout})
+	s.fault(p, Event{Frame: s.token(p), Kind: Slow, Code: graph.Timeout})
 	s.mute(c)
 }
 
