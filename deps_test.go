@@ -115,7 +115,7 @@ flow/sdf:            flow/graph flow/internal/digraph
 flow/schedule:       flow/graph flow/internal/digraph flow/internal/lines flow/sdf
 flow/arena:          internal/invariant
 flow/mel:            internal/dsp/fft
-flow/rt:             flow flow/graph flow/node internal/fpenv flow/rt/internal/*
+flow/rt:             flow flow/graph flow/internal/watch flow/node internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
 flow/node:           flow/graph
 flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*

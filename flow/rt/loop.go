@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/graph"
+	"atenia/flow/internal/watch"
 	"atenia/flow/rt/internal/native"
 	"atenia/internal/fpenv"
 )
@@ -80,12 +81,12 @@ func (l *Loop) turns() {
 	}
 	t := &l.now
 	c := clock{rate: int64(l.cfg.Rate), num: int64(l.cfg.Frames) * second}
-	c.begin(nanotime())
+	c.begin(watch.Nanotime())
 	for !l.stop.Load() && (l.cfg.Blocks == 0 || t.blocks < l.cfg.Blocks) {
 		due := c.wait()
-		began := nanotime()
+		began := watch.Nanotime()
 		code := l.step()
-		ended := nanotime()
+		ended := watch.Nanotime()
 		t.blocks++
 		t.work.add(ended - began)
 		if c.rate > 0 {
@@ -138,7 +139,7 @@ func (c *clock) wait() int64 {
 	if c.rate == 0 {
 		return 0
 	}
-	for nanotime() < c.due {
+	for watch.Nanotime() < c.due {
 		sleepUntil(c.due) // may be interrupted by a signal
 	}
 	return c.due

@@ -44,13 +44,7 @@ func (l *Loop) prepare() (warnings []string) {
 	return warnings
 }
 
-// nanotime is CLOCK_MONOTONIC in nanoseconds, read without a system call and
-// allowed on the system stack.
-//
-//go:linkname nanotime runtime.nanotime
-func nanotime() int64
-
-// sleepUntil sleeps until nanotime is t, or a signal comes. On a native thread
+// sleepUntil sleeps until [watch.Nanotime] is t, or a signal comes. On a native thread
 // the system call is a raw one, because Go need not know: there is no P to
 // give away. On a goroutine it gives the P away.
 func sleepUntil(t int64) {

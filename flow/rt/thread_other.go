@@ -2,15 +2,15 @@
 
 package rt
 
-import "time"
+import (
+	"time"
+
+	"atenia/flow/internal/watch"
+)
 
 // prepare asks nothing of the system here: the loop runs on a goroutine.
 func (l *Loop) prepare() []string {
 	return []string{"this system has no real-time thread here: the loop runs on a goroutine, which waits for Go's scheduler"}
 }
 
-var epoch = time.Now()
-
-func nanotime() int64 { return int64(time.Since(epoch)) }
-
-func sleepUntil(t int64) { time.Sleep(time.Duration(t - nanotime())) }
+func sleepUntil(t int64) { time.Sleep(time.Duration(t - watch.Nanotime())) }

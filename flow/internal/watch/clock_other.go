@@ -6,5 +6,5 @@ import "time"
 
 var epoch = time.Now()
 
-// nanotime is a monotonic clock.
-func nanotime() int64 { return int64(time.Since(epoch)) }
+// Nanotime is a monotonic clock in nanoseconds.
+func Nanotime() int64 { return int64(time.Since(epoch)) }

@@ -17,7 +17,7 @@ type Watch struct {
 // or as long as they like when that is 0. No clock: the runtime's.
 func New(nodes int, limit int64, now func() int64) *Watch {
 	if now == nil {
-		now = nanotime
+		now = Nanotime
 	}
 	return &Watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes)}
 }
