@@ -66,20 +66,22 @@ internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
 internal/residence: tensor internal/cpu internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/passes:    internal/sched internal/cpu internal/arena internal/kernel internal/placement tier/ring
-internal/observe:   internal/cpu internal/residence internal/sched tier tier/budget tier/decision tier/hw tier/lane tier/learn tier/metrics tier/ring tier/stream tier/trace
+internal/observe:   internal/cpu internal/residence internal/sched tier tier/budget tier/decision tier/hw tier/lane tier/learn tier/metrics tier/ring tier/stream tier/timeline tier/trace
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
 tier:                tier/hw tier/blob internal/durable
 tier/blob:           internal/durable internal/direct
 tier/budget:         tier
 tier/tiertest:       tier
 tier/hw:             internal/cpu internal/durable internal/arena internal/direct
-tier/backward:       tier tier/blob tier/stream
-tier/graph:          tier tier/lane tier/stream
-tier/lane:           tier/stream
-tier/stream:         tier
+tier/backward:       tier tier/blob tier/stream tier/timeline
+tier/graph:          tier tier/lane tier/stream tier/timeline
+tier/lane:           tier/timeline
+tier/timeline:       internal/enum
+internal/enum:
+tier/stream:         tier tier/timeline internal/enum
 tier/learn:          internal/durable
 tier/decision:       internal/durable
-tier/replay:         tier tier/backward tier/budget tier/checkpoint tier/decision tier/hw tier/learn tier/stream
+tier/replay:         tier tier/backward tier/budget tier/checkpoint tier/decision tier/hw tier/learn tier/stream tier/timeline
 tier/trace:          tier/decision tier/lane
 tier/metrics:        tier tier/decision tier/lane
 tier/train:          tensor internal/durable

@@ -23,6 +23,7 @@ var publicAPI = map[string]bool{
 	"tier/replay":       true,
 	"tier/ring":         true,
 	"tier/stream":       true,
+	"tier/timeline":     true,
 	"tier/checkpoint":   true,
 	"tier/train":        true,
 	"tier/trace":        true,

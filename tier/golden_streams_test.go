@@ -4,19 +4,19 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 func init() { goldenTopics["streams"] = runStreams }
 
 // goldenTimeline returns a timeline as cases describe it, and its lines.
-func goldenTimeline(advanced bool) (*stream.Timeline, *stream.Lines) {
-	mode := stream.FallBack
+func goldenTimeline(advanced bool) (*timeline.Timeline, *timeline.Lines) {
+	mode := timeline.FallBack
 	if advanced {
-		mode = stream.TakeTurns
+		mode = timeline.TakeTurns
 	}
-	lines := new(stream.Lines)
-	return stream.NewTimeline(mode, lines), lines
+	lines := new(timeline.Lines)
+	return timeline.NewTimeline(mode, lines), lines
 }
 
 func runStreams(t *testing.T, c *goldenCase) {
@@ -24,7 +24,7 @@ func runStreams(t *testing.T, c *goldenCase) {
 		Advanced bool `json:"advanced_streams_supported"`
 		Steps    []struct {
 			Op string
-			stream.Task
+			timeline.Task
 		}
 	}
 	var want struct {

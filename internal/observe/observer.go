@@ -67,7 +67,7 @@ type Observer struct {
 	sinks    lane.Tee
 	trace    *trace.Writer
 	metrics  *metrics.Set
-	timeline *timeline
+	timeline *orderWriter
 	learning *learning
 	files    []*file
 	stop     func() // the server
@@ -119,7 +119,7 @@ func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		o.timeline = newTimeline(f.w)
+		o.timeline = newOrderWriter(f.w)
 	}
 	if c.Metrics != "" {
 		o.metrics = metrics.New()

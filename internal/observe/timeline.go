@@ -4,26 +4,26 @@ import (
 	"bufio"
 
 	"atenia/internal/residence"
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
-// A timeline writes in which order units are read and computed with.
-type timeline struct {
-	lines *stream.Timeline
+// An orderWriter writes in which order units are read and computed with.
+type orderWriter struct {
+	lines *timeline.Timeline
 	units []residence.Unit
 	lead  func(unit int) int
 	base  int // the use of unit 0 in this pass
 	next  int // the use that is read next
 }
 
-func newTimeline(w *bufio.Writer) *timeline {
-	return &timeline{lines: stream.NewTimeline(stream.TakeTurns, lines{w})}
+func newOrderWriter(w *bufio.Writer) *orderWriter {
+	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
 }
 
 // lines is a sink; the writer keeps its first error.
 type lines struct{ w *bufio.Writer }
 
-// Line implements [stream.Sink].
+// Line implements [timeline.Sink].
 func (l lines) Line(s string) {
 	l.w.WriteString(s)
 	l.w.WriteByte('\n')
@@ -31,14 +31,14 @@ func (l lines) Line(s string) {
 
 // plan says what is read: lead is how many uses before its own the place of a
 // unit is free.
-func (t *timeline) plan(units []residence.Unit, lead func(int) int) { t.units, t.lead = units, lead }
+func (t *orderWriter) plan(units []residence.Unit, lead func(int) int) { t.units, t.lead = units, lead }
 
 // pass writes a pass that used units in that order. What is read while a unit
 // is computed with is what has room beside it.
-func (t *timeline) pass(kind string, rows int, used []int) {
+func (t *orderWriter) pass(kind string, rows int, used []int) {
 	n := len(t.units)
 	if n == 0 {
-		t.lines.Submit(stream.Task{Queue: stream.CPU, Kind: stream.Compute, Name: "compute:" + kind, Cost: uint64(rows)})
+		t.lines.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Compute, Name: "compute:" + kind, Cost: uint64(rows)})
 		t.lines.Run()
 		return
 	}
@@ -49,8 +49,8 @@ func (t *timeline) pass(kind string, rows int, used []int) {
 			t.read()
 		}
 		t.lines.Run()
-		t.lines.Submit(stream.Task{
-			Queue: stream.CPU, Kind: stream.Compute, Name: "compute:" + t.units[u].Name, Cost: uint64(t.units[u].Bytes) * uint64(rows),
+		t.lines.Submit(timeline.Task{
+			Queue: timeline.CPU, Kind: timeline.Compute, Name: "compute:" + t.units[u].Name, Cost: uint64(t.units[u].Bytes) * uint64(rows),
 		})
 		for t.next-t.lead(t.next%n) < use {
 			t.read()
@@ -61,8 +61,8 @@ func (t *timeline) pass(kind string, rows int, used []int) {
 }
 
 // read is the next read.
-func (t *timeline) read() {
+func (t *orderWriter) read() {
 	u := &t.units[t.next%len(t.units)]
-	t.lines.Submit(stream.Task{Queue: stream.SSDPrefetch, Kind: stream.IO, Name: "prefetch:" + u.Name, Cost: uint64(u.Bytes)})
+	t.lines.Submit(timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:" + u.Name, Cost: uint64(u.Bytes)})
 	t.next++
 }

@@ -13,6 +13,7 @@ import (
 	"atenia/tier/blob"
 	"atenia/tier/stream"
 	"atenia/tier/tiertest"
+	"atenia/tier/timeline"
 )
 
 type tiers = map[string]tier.Tier
@@ -96,8 +97,8 @@ func TestExecute(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := manager(t, c.device, nil, c.at)
-			var lines stream.Lines
-			if err := Execute(t.Context(), stream.NewTimeline(stream.TakeTurns, &lines), m, c.nodes, c.gpu); err != nil {
+			var lines timeline.Lines
+			if err := Execute(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, c.nodes, c.gpu); err != nil {
 				t.Error(err)
 			}
 			wantLines(t, lines, c.lines...)
@@ -108,9 +109,9 @@ func TestExecute(t *testing.T) {
 		m := manager(t, nil, nil, nil)
 		m.Register("g1", 4, tier.SSD)
 		m.Register("g2", 4, tier.SSD)
-		var lines stream.Lines
+		var lines timeline.Lines
 		nodes := []Node{{1, stream.OnCPU, "r", declared(tier.SSD, "g1"), declared(tier.SSD, "g2")}}
-		if err := Execute(t.Context(), stream.NewTimeline(stream.TakeTurns, &lines), m, nodes, false); err != nil {
+		if err := Execute(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, nodes, false); err != nil {
 			t.Error(err)
 		}
 		wantLines(t, lines[:1], "ENQUEUE stream=Cpu id=1 kind=Compute name=backward:node1 cost=1")
@@ -172,8 +173,8 @@ func TestTrace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := manager(t, c.device, nil, c.at)
-			var lines stream.Lines
-			got, err := ExecuteTraced(t.Context(), stream.NewTimeline(stream.TakeTurns, &lines), m, []Node{c.node}, true)
+			var lines timeline.Lines
+			got, err := ExecuteTraced(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, []Node{c.node}, true)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -199,8 +200,8 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	m := manager(t, &tiertest.FakeVRAM{}, nil, tiers{"g": tier.RAM})
 	nodes := []Node{{1, stream.OnGPU, "", declared(tier.VRAM, "g"), nil}}
-	var lines stream.Lines
-	timeline := stream.NewTimeline(stream.TakeTurns, &lines)
+	var lines timeline.Lines
+	timeline := timeline.NewTimeline(timeline.TakeTurns, &lines)
 	if err := Execute(ctx, timeline, m, nodes, true); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

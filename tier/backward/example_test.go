@@ -7,6 +7,7 @@ import (
 	"atenia/tier"
 	"atenia/tier/backward"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // The gradient is declared to be in VRAM, but there is no device: the backward
@@ -14,8 +15,8 @@ import (
 func ExampleExecute() {
 	m := tier.New(tier.Config{})
 	m.RegisterData("grad.w", make([]byte, 64), tier.RAM)
-	var lines stream.Lines
-	timeline := stream.NewTimeline(stream.TakeTurns, &lines)
+	var lines timeline.Lines
+	timeline := timeline.NewTimeline(timeline.TakeTurns, &lines)
 	nodes := []backward.Node{{
 		ID: 1, Forward: stream.OnGPU, Reason: "as the forward pass",
 		Outputs: []backward.Gradient{{ID: "grad.w", Tier: tier.VRAM}},

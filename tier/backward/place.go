@@ -7,6 +7,7 @@ import (
 
 	"atenia/tier"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A Gradient is a tensor of the backward pass and where it is declared to be.
@@ -33,8 +34,8 @@ func (n *Node) gradients() []Gradient {
 func (n *Node) Target(gpu bool) stream.Target { return TargetOf(n.Forward, n.gradients(), gpu) }
 
 // task is the node's computation.
-func (n *Node) task(at stream.Target) stream.Task {
-	return stream.Task{Queue: at.Queue(), Kind: stream.Compute, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
+func (n *Node) task(at stream.Target) timeline.Task {
+	return timeline.Task{Queue: at.Queue(), Kind: timeline.Compute, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
 }
 
 // TargetOf returns where a backward pass is to run: on the device if there is
@@ -101,7 +102,7 @@ func Prepare(ctx context.Context, m *tier.Manager, grads []Gradient, target stre
 // first. When gradients do not get to VRAM, a node falls back to the processor;
 // there a gradient that cannot be moved is no error, its computation finds it
 // where it is. Only the end of ctx is.
-func Execute(ctx context.Context, t *stream.Timeline, m *tier.Manager, nodes []Node, gpu bool) error {
+func Execute(ctx context.Context, t *timeline.Timeline, m *tier.Manager, nodes []Node, gpu bool) error {
 	for i := range nodes {
 		n := &nodes[len(nodes)-1-i]
 		grads, target := n.gradients(), n.Target(gpu)

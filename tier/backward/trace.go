@@ -6,6 +6,7 @@ import (
 
 	"atenia/tier"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A RecordKind is what became of one gradient.
@@ -64,7 +65,7 @@ type Trace struct {
 
 // ExecuteTraced is [Execute] with a record of every step. It tries all
 // gradients of a node before it falls back.
-func ExecuteTraced(ctx context.Context, t *stream.Timeline, m *tier.Manager, nodes []Node, gpu bool) ([]Trace, error) {
+func ExecuteTraced(ctx context.Context, t *timeline.Timeline, m *tier.Manager, nodes []Node, gpu bool) ([]Trace, error) {
 	traces := make([]Trace, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[len(nodes)-1-i]

@@ -7,6 +7,7 @@ import (
 	"atenia/tier"
 	"atenia/tier/graph"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // Two kernels, two moments: when VRAM is nearly full, the one that suits the
@@ -37,10 +38,10 @@ func ExampleLoop() {
 	m.Register("w", 1<<20, tier.VRAM) // known by its length alone
 	var g graph.Graph
 	g.AddTensors(stream.Kernel{Name: "matmul"}, []string{"w"}, []tier.Tier{tier.VRAM})
-	var lines stream.Lines
+	var lines timeline.Lines
 	full := float32(.99)
 	l := graph.Loop{
-		Graph: &g, Timeline: stream.NewTimeline(stream.TakeTurns, &lines), Memory: m,
+		Graph: &g, Timeline: timeline.NewTimeline(timeline.TakeTurns, &lines), Memory: m,
 		Offload: tier.NewOffload(tier.DefaultOffload()), GPU: true,
 	}
 	l.Run(context.Background(), []tier.Snapshot{{VRAM: tier.Status{Pressure: &full}}})

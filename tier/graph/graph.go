@@ -7,6 +7,7 @@ import (
 
 	"atenia/tier"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A Node is one kernel and its tensors.
@@ -101,7 +102,7 @@ func (g *Graph) plan(s tier.Snapshot, gpu bool, tiers func(*Node) []tier.Tier) P
 
 // Enqueue routes the nodes in order: their tensors are moved, tasks are
 // submitted. The end of ctx ends it, with the bundles so far.
-func (g *Graph) Enqueue(ctx context.Context, q stream.Submitter, m *tier.Manager, s tier.Snapshot, gpu bool) ([]stream.Bundle, error) {
+func (g *Graph) Enqueue(ctx context.Context, q timeline.Submitter, m *tier.Manager, s tier.Snapshot, gpu bool) ([]stream.Bundle, error) {
 	bundles := make([]stream.Bundle, 0, len(g.nodes))
 	for i := range g.nodes {
 		n := &g.nodes[i]

@@ -11,6 +11,7 @@ import (
 	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 var heavy = stream.Kernel{Name: "heavy", Kind: stream.ComputeHeavy}
@@ -94,8 +95,8 @@ func TestGraph(t *testing.T) {
 		g.AddTensors(stream.Kernel{Name: "node1"}, []string{"t1"}, []tier.Tier{tier.SSD})
 		g.AddTensors(stream.Kernel{Name: "node2"}, []string{"t2"}, []tier.Tier{tier.RAM})
 		m := memory(t, nil, tensor{"t1", tier.SSD, 4}, tensor{"t2", tier.RAM, 4})
-		var lines stream.Lines
-		b, err := g.Enqueue(t.Context(), stream.NewTimeline(stream.TakeTurns, &lines), m, tier.Snapshot{}, false)
+		var lines timeline.Lines
+		b, err := g.Enqueue(t.Context(), timeline.NewTimeline(timeline.TakeTurns, &lines), m, tier.Snapshot{}, false)
 		if err != nil || len(b) != 2 || !slices.Equal(b[0].Tasks, []uint64{1, 2, 3}) || !slices.Equal(b[1].Tasks, []uint64{4}) {
 			t.Errorf("bundles %+v, %v", b, err)
 		}
@@ -128,8 +129,8 @@ func TestGraph(t *testing.T) {
 		m := memory(t, nil, tensor{"t1", tier.SSD, 4})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		var lines stream.Lines
-		b, err := g.Enqueue(ctx, stream.NewTimeline(stream.TakeTurns, &lines), m, tier.Snapshot{}, false)
+		var lines timeline.Lines
+		b, err := g.Enqueue(ctx, timeline.NewTimeline(timeline.TakeTurns, &lines), m, tier.Snapshot{}, false)
 		if !errors.Is(err, context.Canceled) || len(b) != 0 {
 			t.Errorf("bundles %+v, %v", b, err)
 		}

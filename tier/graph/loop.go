@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"atenia/tier"
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A Loop runs a graph once for each snapshot and offloads in between.
 type Loop struct {
 	Graph    *Graph
-	Timeline *stream.Timeline
+	Timeline *timeline.Timeline
 	Memory   *tier.Manager
 	Offload  *tier.Offload
 	GPU      bool // there is a device to compute on

@@ -12,6 +12,7 @@ import (
 	"atenia/tier"
 	"atenia/tier/stream"
 	"atenia/tier/tiertest"
+	"atenia/tier/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the timelines in testdata")
@@ -83,8 +84,8 @@ func TestLoop(t *testing.T) {
 			}
 			g.AddTensors(c.kernel, ids, make([]tier.Tier, len(ids)))
 			m := memory(t, c.device, c.tensors...)
-			var lines stream.Lines
-			l := Loop{&g, stream.NewTimeline(stream.TakeTurns, &lines), m, tier.NewOffload(c.config), c.gpu}
+			var lines timeline.Lines
+			l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, tier.NewOffload(c.config), c.gpu}
 			ticks, err := l.Run(t.Context(), c.snapshots)
 			if err != nil {
 				t.Fatal(err)
@@ -117,8 +118,8 @@ func TestLoopFails(t *testing.T) {
 		m := memory(t, device, tensor{"t1", tier.RAM, 4})
 		var g Graph
 		g.AddTensors(heavy, []string{"t1"}, []tier.Tier{tier.RAM})
-		var lines stream.Lines
-		l := Loop{&g, stream.NewTimeline(stream.TakeTurns, &lines), m, tier.NewOffload(tier.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true}
+		var lines timeline.Lines
+		l := Loop{&g, timeline.NewTimeline(timeline.TakeTurns, &lines), m, tier.NewOffload(tier.OffloadConfig{VRAMHigh: .5, RAMHigh: .9, MaxActions: 1}), true}
 		ticks, err := l.Run(t.Context(), []tier.Snapshot{at(.1, .1), at(.6, .1), at(.1, .1)})
 		if !errors.Is(err, tier.ErrBackendUnavailable) || !strings.HasPrefix(err.Error(), "tick 1: ") || len(ticks) != 2 {
 			t.Errorf("%d ticks, %v", len(ticks), err)

@@ -6,7 +6,7 @@ import (
 
 	"atenia/tier"
 	"atenia/tier/lane"
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A Pager runs graphs whose tensors do not all fit into RAM. What is not there
@@ -58,15 +58,15 @@ func (p *Pager) submit(g *lane.Group, now *Graph, plan Paging) {
 			if e.After != nil {
 				after = computed[*e.After]
 			}
-			left = g.Go(p.move(e.ID, tier.SSD, stream.Task{Queue: stream.CPU, Kind: stream.Transfer}), left, after)
+			left = g.Go(p.move(e.ID, tier.SSD, timeline.Task{Queue: timeline.CPU, Kind: timeline.Transfer}), left, after)
 		}
 		after := []uint64{before}
 		for _, id := range s.Load {
-			after = append(after, g.Go(p.move(id, tier.RAM, stream.Task{Queue: stream.SSDPrefetch, Kind: stream.IO}), left))
+			after = append(after, g.Go(p.move(id, tier.RAM, timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO}), left))
 		}
 		n := &now.nodes[i]
 		before = g.Go(lane.Task{
-			Task: stream.Task{Queue: stream.CPU, Kind: stream.Compute, Name: n.Kernel.Name, Cost: 1},
+			Task: timeline.Task{Queue: timeline.CPU, Kind: timeline.Compute, Name: n.Kernel.Name, Cost: 1},
 			Work: lane.Func(func(ctx context.Context) error { return p.compute(ctx, n) }),
 		}, after...)
 		computed[i] = before
@@ -74,7 +74,7 @@ func (p *Pager) submit(g *lane.Group, now *Graph, plan Paging) {
 }
 
 // move is the task of moving a tensor.
-func (p *Pager) move(id string, to tier.Tier, t stream.Task) lane.Task {
+func (p *Pager) move(id string, to tier.Tier, t timeline.Task) lane.Task {
 	r, _ := p.Memory.Residence(id) // where it is now; it may be elsewhere when its turn comes
 	from := tier.RAM
 	if to == tier.RAM {

@@ -13,6 +13,7 @@ import (
 	"atenia/tier"
 	"atenia/tier/lane"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // layers returns n tensors of 100 bytes on the SSD and a graph of a kernel for
@@ -96,8 +97,8 @@ func TestPagerAgainstPressure(t *testing.T) {
 	m := memory(t, nil, append(tensors, others...)...)
 	config := tier.DefaultOffload()
 	config.Cooldown, config.MaxActions = 0, 3
-	var lines stream.Lines
-	l := Loop{Graph: g, Timeline: stream.NewTimeline(stream.TakeTurns, &lines), Memory: m, Offload: tier.NewOffload(config)}
+	var lines timeline.Lines
+	l := Loop{Graph: g, Timeline: timeline.NewTimeline(timeline.TakeTurns, &lines), Memory: m, Offload: tier.NewOffload(config)}
 	if _, err := l.Run(t.Context(), slices.Repeat([]tier.Snapshot{at(0, .99)}, ticks)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"atenia/tier/lane"
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // Two reads go on at once; the kernel comes after both.
@@ -14,7 +14,7 @@ func ExampleExecutor_Run() {
 	defer x.Close()
 	var a, b int
 	err := x.Run(context.Background(), func(g *lane.Group) error {
-		read := stream.Task{Queue: stream.SSDPrefetch, Kind: stream.IO, Name: "prefetch"}
+		read := timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch"}
 		first := g.Go(lane.Task{Task: read, Work: lane.Func(func(context.Context) error { a = 40; return nil })})
 		second := g.Go(lane.Task{Task: read, Work: lane.Func(func(context.Context) error { b = 2; return nil })})
 		sum := lane.Task{Work: lane.Func(func(context.Context) error { fmt.Println(a + b); return nil })}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // ErrClosed says that the executor takes no more work.
@@ -27,7 +27,7 @@ func (f Func) Do(ctx context.Context, _ int) error { return f(ctx) }
 // A Task is work and what is said of it. Its kind chooses the lane: Io,
 // Transfer or Compute, and Device for what computes in the queue Gpu.
 type Task struct {
-	stream.Task
+	timeline.Task
 	Tensor string // what it is about, if it is about one
 	Bytes  uint64 // that it moves
 	Work   Work   // nil: nothing is done
@@ -45,7 +45,7 @@ type Config struct {
 	Sink  Sink // nil discards events
 	// Timeline, if it is set, takes the place of all workers: tasks are done as
 	// they are submitted, in that order, and lines are written.
-	Timeline *stream.Timeline
+	Timeline *timeline.Timeline
 }
 
 // workers returns the number for each lane.
@@ -65,7 +65,7 @@ type Executor struct {
 	clock    func() time.Duration
 	sink     Sink
 	events   sync.Mutex // orders clock readings and what the sink is told
-	timeline *stream.Timeline
+	timeline *timeline.Timeline
 	turn     sync.Mutex // one Run at a time, with a timeline
 
 	mu     sync.Mutex
@@ -244,11 +244,11 @@ func (x *Executor) count(slot, by int) {
 
 func (x *Executor) laneOf(t *Task) Lane {
 	switch {
-	case t.Kind == stream.IO:
+	case t.Kind == timeline.IO:
 		return IO
-	case t.Kind == stream.Transfer:
+	case t.Kind == timeline.Transfer:
 		return Transfer
-	case t.Queue == stream.GPU && x.has[Device]:
+	case t.Queue == timeline.GPU && x.has[Device]:
 		return Device
 	}
 	return Compute

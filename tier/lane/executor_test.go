@@ -12,11 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
-func task(kind stream.TaskKind, name string, f func(context.Context) error) Task {
-	return Task{Task: stream.Task{Kind: kind, Name: name, Cost: 1}, Work: Func(f)}
+func task(kind timeline.TaskKind, name string, f func(context.Context) error) Task {
+	return Task{Task: timeline.Task{Kind: kind, Name: name, Cost: 1}, Work: Func(f)}
 }
 
 // TestOrder runs random graphs of tasks through lanes of random widths and a
@@ -51,7 +51,7 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 				before := i - 1 - r.IntN(min(i, 30))
 				after, afterIDs = append(after, before), append(afterIDs, ids[before])
 			}
-			k := task(stream.TaskKind(r.IntN(3)), "t", func(context.Context) error {
+			k := task(timeline.TaskKind(r.IntN(3)), "t", func(context.Context) error {
 				for _, b := range after {
 					if runs[b].Load() != 1 {
 						t.Errorf("task %d runs before %d", i, b)
@@ -60,7 +60,7 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 				runs[i].Add(1)
 				return nil
 			})
-			k.Queue = stream.Queue(r.IntN(3))
+			k.Queue = timeline.Queue(r.IntN(3))
 			ids[i] = g.Go(k, afterIDs...)
 			if i > 0 && ids[i] <= ids[i-1] {
 				t.Errorf("id %d comes after %d", ids[i], ids[i-1])
@@ -89,9 +89,9 @@ func TestFailure(t *testing.T) {
 	var after atomic.Int32
 	run := func(f func(context.Context) error) error {
 		return x.Run(t.Context(), func(g *Group) error {
-			id := g.Go(task(stream.IO, "prefetch:w", f))
+			id := g.Go(task(timeline.IO, "prefetch:w", f))
 			for range 20 {
-				id = g.Go(task(stream.Compute, "k", func(context.Context) error { after.Add(1); return nil }), id)
+				id = g.Go(task(timeline.Compute, "k", func(context.Context) error { after.Add(1); return nil }), id)
 			}
 			return nil
 		})
@@ -132,7 +132,7 @@ func TestSubmitPanics(t *testing.T) {
 			}
 		}()
 		x.Run(t.Context(), func(g *Group) error {
-			g.Go(task(stream.IO, "read", func(ctx context.Context) error {
+			g.Go(task(timeline.IO, "read", func(ctx context.Context) error {
 				running.Add(1)
 				defer running.Add(-1)
 				<-ctx.Done()
@@ -150,20 +150,20 @@ func TestLaneOfTask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		devices int
-		queue   stream.Queue
-		kind    stream.TaskKind
+		queue   timeline.Queue
+		kind    timeline.TaskKind
 		want    Lane
 	}{
-		{0, stream.SSDPrefetch, stream.IO, IO},
-		{0, stream.GPU, stream.Transfer, Transfer},
-		{0, stream.CPU, stream.Compute, Compute},
-		{0, stream.GPU, stream.Compute, Compute},
-		{1, stream.GPU, stream.Compute, Device},
-		{1, stream.CPU, stream.Compute, Compute},
+		{0, timeline.SSDPrefetch, timeline.IO, IO},
+		{0, timeline.GPU, timeline.Transfer, Transfer},
+		{0, timeline.CPU, timeline.Compute, Compute},
+		{0, timeline.GPU, timeline.Compute, Compute},
+		{1, timeline.GPU, timeline.Compute, Device},
+		{1, timeline.CPU, timeline.Compute, Compute},
 	} {
 		var events recorder
 		x := New(Config{Devices: c.devices, Sink: &events})
-		x.Run(t.Context(), func(g *Group) error { g.Submit(stream.Task{Queue: c.queue, Kind: c.kind}); return nil })
+		x.Run(t.Context(), func(g *Group) error { g.Submit(timeline.Task{Queue: c.queue, Kind: c.kind}); return nil })
 		x.Close()
 		if len(events) != 2 || events[1].Lane != c.want {
 			t.Errorf("%v in %v with %d devices: %v, want %v", c.kind, c.queue, c.devices, events, c.want)
@@ -179,19 +179,19 @@ func (r *recorder) Event(e Event) { *r = append(*r, e) }
 // the lines are those of a timeline alone.
 func TestTimelineMode(t *testing.T) {
 	t.Parallel()
-	submit := func(g stream.Submitter) {
-		g.Submit(stream.Task{Queue: stream.SSDPrefetch, Kind: stream.IO, Name: "prefetch:w", Cost: 1})
-		g.Submit(stream.Task{Queue: stream.CPU, Kind: stream.Transfer, Name: "move:ssd->ram:w", Cost: 1})
-		g.Submit(stream.Task{Queue: stream.GPU, Kind: stream.Compute, Name: "k", Cost: 1})
+	submit := func(g timeline.Submitter) {
+		g.Submit(timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:w", Cost: 1})
+		g.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Transfer, Name: "move:ssd->ram:w", Cost: 1})
+		g.Submit(timeline.Task{Queue: timeline.GPU, Kind: timeline.Compute, Name: "k", Cost: 1})
 	}
-	var want, got stream.Lines
-	alone := stream.NewTimeline(stream.TakeTurns, &want)
+	var want, got timeline.Lines
+	alone := timeline.NewTimeline(timeline.TakeTurns, &want)
 	submit(alone)
 	alone.Run()
 
 	var events recorder
 	clock := func() time.Duration { return time.Duration(len(events)) }
-	x := New(Config{Timeline: stream.NewTimeline(stream.TakeTurns, &got), Sink: &events, Clock: clock})
+	x := New(Config{Timeline: timeline.NewTimeline(timeline.TakeTurns, &got), Sink: &events, Clock: clock})
 	defer x.Close()
 	if err := x.Run(t.Context(), func(g *Group) error { submit(g); return nil }); err != nil {
 		t.Fatal(err)
@@ -205,9 +205,9 @@ func TestTimelineMode(t *testing.T) {
 
 	var done string
 	err := x.Run(t.Context(), func(g *Group) error {
-		g.Go(task(stream.IO, "a", func(context.Context) error { done += "a"; return nil }))
-		g.Go(task(stream.Compute, "b", func(context.Context) error { done += "b"; return errDisk }))
-		g.Go(task(stream.Compute, "c", func(context.Context) error { done += "c"; return nil }))
+		g.Go(task(timeline.IO, "a", func(context.Context) error { done += "a"; return nil }))
+		g.Go(task(timeline.Compute, "b", func(context.Context) error { done += "b"; return errDisk }))
+		g.Go(task(timeline.Compute, "c", func(context.Context) error { done += "c"; return nil }))
 		return nil
 	})
 	if !errors.Is(err, errDisk) || done != "ab" {

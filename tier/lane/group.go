@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A PanicError is a task that panicked.
@@ -26,7 +26,7 @@ type Group struct {
 	err    error // the first
 }
 
-var _ stream.Submitter = (*Group)(nil)
+var _ timeline.Submitter = (*Group)(nil)
 
 // Run calls submit, waits until all tasks that it submitted have ended, and
 // returns the first error: of a task, of submit, or the cause why ctx ended.
@@ -106,7 +106,7 @@ func (g *Group) wait() error {
 }
 
 // Submit submits a task that does nothing and comes after none.
-func (g *Group) Submit(t stream.Task) uint64 { return g.Go(Task{Task: t}) }
+func (g *Group) Submit(t timeline.Task) uint64 { return g.Go(Task{Task: t}) }
 
 // Go submits a task that comes after others of its group, by their ids, and
 // returns its id. It waits while the window is full. Ids rise from 1; after an

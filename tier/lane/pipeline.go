@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // An Item is one tensor of a [Pipeline], or one layer.
@@ -136,18 +136,18 @@ func (p *Pipeline) submit(g *Group, i, depth int) {
 	}
 	id := free
 	if p.stages[prefetching] != nil {
-		id = g.Go(p.task(prefetching, stream.SSDPrefetch, stream.IO, i), id)
+		id = g.Go(p.task(prefetching, timeline.SSDPrefetch, timeline.IO, i), id)
 	}
 	if p.stages[moving] != nil {
-		id = g.Go(p.task(moving, stream.CPU, stream.Transfer, i), id)
+		id = g.Go(p.task(moving, timeline.CPU, timeline.Transfer, i), id)
 	}
-	p.computed[i%n] = g.Go(p.task(computing, stream.CPU, stream.Compute, i), id, before)
+	p.computed[i%n] = g.Go(p.task(computing, timeline.CPU, timeline.Compute, i), id, before)
 }
 
-func (p *Pipeline) task(s int, q stream.Queue, k stream.TaskKind, i int) Task {
+func (p *Pipeline) task(s int, q timeline.Queue, k timeline.TaskKind, i int) Task {
 	item := p.order[i]
 	return Task{
-		Task:   stream.Task{Queue: q, Kind: k, Name: p.names[s][item], Cost: 1},
+		Task:   timeline.Task{Queue: q, Kind: k, Name: p.names[s][item], Cost: 1},
 		Tensor: p.c.Items[item].Name, Bytes: p.c.Items[item].Bytes,
 		Work: p.works[s], Arg: i,
 	}

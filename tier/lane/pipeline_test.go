@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // A model is stages that take time and check what they are given.
@@ -143,8 +143,8 @@ func TestPipelineInTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var meter Meter
-		var lines stream.Lines
-		x := New(Config{Timeline: stream.NewTimeline(stream.TakeTurns, &lines), Sink: &meter})
+		var lines timeline.Lines
+		x := New(Config{Timeline: timeline.NewTimeline(timeline.TakeTurns, &lines), Sink: &meter})
 		defer x.Close()
 		m := model{t: t, io: 10 * time.Millisecond, compute: 20 * time.Millisecond, held: map[int]int{}}
 		list, order := items(3)

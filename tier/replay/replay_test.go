@@ -24,6 +24,7 @@ import (
 	"atenia/tier/learn"
 	"atenia/tier/stream"
 	"atenia/tier/tiertest"
+	"atenia/tier/timeline"
 )
 
 // A logger is a listener that keeps lines.
@@ -139,7 +140,7 @@ func route(t testing.TB, r *Recorder, s tier.Snapshot, rng *rand.Rand) {
 		}
 	}
 	gpu := rng.IntN(4) > 0
-	q := r.Watch(stream.NewTimeline(0, new(stream.Lines)), s, gpu)
+	q := r.Watch(timeline.NewTimeline(0, new(timeline.Lines)), s, gpu)
 	if _, err := stream.RouteTensors(t.Context(), q, m, stream.Kernel{Name: "mm"}, []string{"a", "b", "c", "a"}, s, gpu); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"atenia/tier/backward"
 	"atenia/tier/decision"
 	"atenia/tier/stream"
+	"atenia/tier/timeline"
 )
 
 // routeInputs are what the route of a kernel depends on: its plan, and what
@@ -45,7 +46,7 @@ func (in routeInputs) draft(*history) (decision.Draft, error) {
 
 // A watch is a submitter that records routes.
 type watch struct {
-	stream.Submitter
+	timeline.Submitter
 	r   *Recorder
 	s   tier.Snapshot
 	gpu bool
@@ -65,7 +66,7 @@ func (w *watch) Routed(e stream.Routed) {
 // Watch returns a submitter for [stream.RouteTensors], or for the kernels of a
 // graph, that submits to q and records every route. Snapshot and gpu are those
 // that are given with it.
-func (r *Recorder) Watch(q stream.Submitter, s tier.Snapshot, gpu bool) stream.Submitter {
+func (r *Recorder) Watch(q timeline.Submitter, s tier.Snapshot, gpu bool) timeline.Submitter {
 	if r.Journal == nil {
 		return q
 	}

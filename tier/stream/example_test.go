@@ -19,19 +19,3 @@ func ExampleMakePlan() {
 	// MemoryBound Cpu Tensor resides on SSD
 	// [GpuNotAvailable KernelNotGpuFriendly TensorOnSsd]
 }
-
-// A timeline without concurrent streams runs the device's work on the
-// processor, and says so.
-func ExampleTimeline() {
-	var lines stream.Lines
-	t := stream.NewTimeline(stream.FallBack, &lines)
-	t.Submit(stream.Task{Queue: stream.GPU, Kind: stream.Compute, Name: "matmul", Cost: 1})
-	t.Run()
-	for _, l := range lines {
-		fmt.Println(l)
-	}
-	// Output:
-	// ENQUEUE stream=Gpu id=1 kind=Compute name=matmul cost=1
-	// FALLBACK stream=Gpu id=1 -> Cpu
-	// RUN stream=Cpu id=1 kind=Compute name=matmul cost=1
-}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"atenia/internal/enum"
 )
 
 // A KernelKind is what bounds the time of a kernel.
@@ -19,13 +21,15 @@ const (
 
 var kernelKinds = []string{"ComputeHeavy", "MemoryBound", "Small", "Serial"}
 
-func (k KernelKind) String() string { return spell(kernelKinds, "KernelKind", k) }
+func (k KernelKind) String() string { return enum.Name(kernelKinds, "KernelKind", k) }
 
 // MarshalText writes the name of the kind.
 func (k KernelKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the name of a kind.
-func (k *KernelKind) UnmarshalText(b []byte) error { return parse(kernelKinds, "kind of kernel", b, k) }
+func (k *KernelKind) UnmarshalText(b []byte) error {
+	return enum.Parse(kernelKinds, "kind of kernel", b, k)
+}
 
 // A Kernel is what a plan needs to know of one.
 type Kernel struct {

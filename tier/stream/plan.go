@@ -3,7 +3,9 @@ package stream
 import (
 	"slices"
 
+	"atenia/internal/enum"
 	"atenia/tier"
+	"atenia/tier/timeline"
 )
 
 // A Target is where a kernel is to run.
@@ -19,20 +21,20 @@ const (
 
 var targets = []string{"Cpu", "Gpu", "CpuFallback"}
 
-func (t Target) String() string { return spell(targets, "Target", t) }
+func (t Target) String() string { return enum.Name(targets, "Target", t) }
 
 // MarshalText writes the name of the target.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads the name of a target.
-func (t *Target) UnmarshalText(b []byte) error { return parse(targets, "target", b, t) }
+func (t *Target) UnmarshalText(b []byte) error { return enum.Parse(targets, "target", b, t) }
 
 // Queue is the queue that the kernel's own work joins.
-func (t Target) Queue() Queue {
+func (t Target) Queue() timeline.Queue {
 	if t == OnGPU {
-		return GPU
+		return timeline.GPU
 	}
-	return CPU
+	return timeline.CPU
 }
 
 // A Rule is a reason to run a kernel somewhere.
@@ -51,13 +53,13 @@ var ruleNames = []string{
 	"GpuNotAvailable", "KernelNotGpuFriendly", "TensorOnSsd", "HighVramPressure", "GpuPreferred",
 }
 
-func (r Rule) String() string { return spell(ruleNames, "Rule", r) }
+func (r Rule) String() string { return enum.Name(ruleNames, "Rule", r) }
 
 // MarshalText writes the name of the rule.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads the name of a rule.
-func (r *Rule) UnmarshalText(b []byte) error { return parse(ruleNames, "rule", b, r) }
+func (r *Rule) UnmarshalText(b []byte) error { return enum.Parse(ruleNames, "rule", b, r) }
 
 // highVRAM is the pressure above which nothing more is sent to a device.
 const highVRAM float32 = 0.90

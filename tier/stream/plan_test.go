@@ -59,22 +59,10 @@ func TestSpelling(t *testing.T) {
 			t.Errorf("target %v is read as %v", v, back)
 		}
 	}
-	for q := range queueCount {
-		var back Queue
-		if b, _ := q.MarshalText(); back.UnmarshalText(b) != nil || back != q {
-			t.Errorf("queue %v is read as %v", q, back)
-		}
-	}
 	for o := range MoveFailed + 1 {
 		var back MoveOutcome
 		if b, _ := o.MarshalText(); back.UnmarshalText(b) != nil || back != o {
 			t.Errorf("outcome %v is read as %v", o, back)
-		}
-	}
-	for k := range IO + 1 {
-		var back TaskKind
-		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
-			t.Errorf("kind %v is read as %v", k, back)
 		}
 	}
 	for k := range Serial + 1 {
@@ -82,14 +70,6 @@ func TestSpelling(t *testing.T) {
 		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
 			t.Errorf("kind %v is read as %v", k, back)
 		}
-	}
-	var q Queue
-	err := q.UnmarshalText([]byte("Tape"))
-	if want := `no queue "Tape"; there are [Cpu Gpu SsdPrefetch]`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	if got := Queue(9).String(); got != "Queue(9)" {
-		t.Error(got)
 	}
 }
 

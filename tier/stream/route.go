@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"atenia/tier"
+	"atenia/tier/timeline"
 )
 
 // A Bundle is what became of one kernel: the tasks that were submitted for it,
@@ -24,18 +25,18 @@ const (
 
 // Route plans a kernel whose tensors are in these tiers and submits its tasks.
 // Nothing is moved.
-func Route(q Submitter, k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Bundle {
+func Route(q timeline.Submitter, k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Bundle {
 	p := MakePlan(k, tiers, s, gpu)
 	b := Bundle{Target: p.Target, Reason: p.Reason}
 	if slices.Contains(tiers, tier.SSD) {
-		b.submit(q, SSDPrefetch, IO, "prefetch:"+k.Name)
+		b.submit(q, timeline.SSDPrefetch, timeline.IO, "prefetch:"+k.Name)
 	}
-	b.submit(q, p.Target.Queue(), Compute, k.Name)
+	b.submit(q, p.Target.Queue(), timeline.Compute, k.Name)
 	return b
 }
 
-func (b *Bundle) submit(q Submitter, at Queue, kind TaskKind, name string) {
-	b.Tasks = append(b.Tasks, q.Submit(Task{Queue: at, Kind: kind, Name: name, Cost: 1}))
+func (b *Bundle) submit(q timeline.Submitter, at timeline.Queue, kind timeline.TaskKind, name string) {
+	b.Tasks = append(b.Tasks, q.Submit(timeline.Task{Queue: at, Kind: kind, Name: name, Cost: 1}))
 }
 
 // RouteTensors plans a kernel by where its tensors are, moves them to where it
@@ -45,7 +46,7 @@ func (b *Bundle) submit(q Submitter, at Queue, kind TaskKind, name string) {
 // When a tensor does not get to VRAM, the kernel falls back to the processor:
 // it still runs, and what was brought to VRAM comes back first. Only the end of
 // ctx is an error; then the computation is not submitted.
-func RouteTensors(ctx context.Context, q Submitter, m *tier.Manager, k Kernel, ids []string, s tier.Snapshot, gpu bool) (Bundle, error) {
+func RouteTensors(ctx context.Context, q timeline.Submitter, m *tier.Manager, k Kernel, ids []string, s tier.Snapshot, gpu bool) (Bundle, error) {
 	r := route{q: q, m: m, ids: unique(ids)}
 	for _, id := range r.ids {
 		r.tiers = append(r.tiers, TierOf(m, id))
@@ -61,7 +62,7 @@ func RouteTensors(ctx context.Context, q Submitter, m *tier.Manager, k Kernel, i
 			return r.b, err
 		}
 	}
-	r.b.submit(q, r.b.Target.Queue(), Compute, k.Name)
+	r.b.submit(q, r.b.Target.Queue(), timeline.Compute, k.Name)
 	if l, ok := q.(RouteListener); ok {
 		l.Routed(Routed{Kernel: k, IDs: r.ids, Tiers: r.tiers, Moves: r.moves, Bundle: r.b})
 	}
@@ -89,7 +90,7 @@ func unique(ids []string) []string {
 
 // A route is one call of RouteTensors.
 type route struct {
-	q     Submitter
+	q     timeline.Submitter
 	m     *tier.Manager
 	ids   []string
 	tiers []tier.Tier   // of the ids, before the call
@@ -100,7 +101,7 @@ type route struct {
 func (r *route) prefetch() {
 	for i, id := range r.ids {
 		if r.tiers[i] == tier.SSD {
-			r.b.submit(r.q, SSDPrefetch, IO, "prefetch:"+id)
+			r.b.submit(r.q, timeline.SSDPrefetch, timeline.IO, "prefetch:"+id)
 		}
 	}
 }
@@ -126,7 +127,7 @@ func (r *route) move(ctx context.Context, p Plan) error {
 		case to != need:
 			r.moves[i] = NoVRAM
 		default:
-			r.b.submit(r.q, p.Target.Queue(), Transfer, transfer(from, need, id))
+			r.b.submit(r.q, p.Target.Queue(), timeline.Transfer, transfer(from, need, id))
 		}
 	}
 	r.b.Target, r.b.Reason = p.After(r.moves)
@@ -141,7 +142,7 @@ func (r *route) comeBack(ctx context.Context) error {
 			continue
 		}
 		if _, err := bring(ctx, r.m, id, tier.RAM); err == nil {
-			r.b.submit(r.q, CPU, Transfer, transfer(tier.VRAM, tier.RAM, id))
+			r.b.submit(r.q, timeline.CPU, timeline.Transfer, transfer(tier.VRAM, tier.RAM, id))
 		} else if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -9,6 +9,7 @@ import (
 	"atenia/internal/durable/faultfs"
 	"atenia/tier"
 	"atenia/tier/tiertest"
+	"atenia/tier/timeline"
 )
 
 // tensors returns a manager with four bytes under each id, in its tier; the
@@ -32,7 +33,7 @@ func refuse(c tiertest.Call, ids ...string) *tiertest.FakeVRAM {
 func TestRoute(t *testing.T) {
 	heavy := Kernel{Name: "k"}
 	t.Run("RT-1", func(t *testing.T) {
-		tl, lines := newTimeline(TakeTurns)
+		tl, lines := newTimeline(timeline.TakeTurns)
 		b := Route(tl, heavy, []tier.Tier{tier.RAM}, tier.Snapshot{}, true)
 		tl.Run()
 		if want := (Bundle{OnGPU, []uint64{1}, "GPU execution preferred"}); !reflect.DeepEqual(b, want) {
@@ -43,7 +44,7 @@ func TestRoute(t *testing.T) {
 			"RUN stream=Gpu id=1 kind=Compute name=k cost=1")
 	})
 	t.Run("RT-2", func(t *testing.T) {
-		tl, lines := newTimeline(TakeTurns)
+		tl, lines := newTimeline(timeline.TakeTurns)
 		b := Route(tl, heavy, []tier.Tier{tier.SSD}, tier.Snapshot{}, true)
 		if want := (Bundle{OnCPU, []uint64{1, 2}, "Tensor resides on SSD"}); !reflect.DeepEqual(b, want) {
 			t.Errorf("got %+v", b)
@@ -53,7 +54,7 @@ func TestRoute(t *testing.T) {
 			"ENQUEUE stream=Cpu id=2 kind=Compute name=k cost=1")
 	})
 	t.Run("RT-3", func(t *testing.T) {
-		tl, lines := newTimeline(FallBack)
+		tl, lines := newTimeline(timeline.FallBack)
 		b := Route(tl, heavy, []tier.Tier{tier.RAM}, tier.Snapshot{}, false)
 		tl.Run()
 		if b.Target != OnCPUFallback {
@@ -62,7 +63,7 @@ func TestRoute(t *testing.T) {
 		wantLines(t, field(*lines, "RUN", "stream"), "Cpu")
 	})
 	t.Run("RT-4", func(t *testing.T) {
-		tl, lines := newTimeline(FallBack)
+		tl, lines := newTimeline(timeline.FallBack)
 		Route(tl, heavy, nil, tier.Snapshot{}, true)
 		tl.Run()
 		wantLines(t, *lines,
@@ -141,7 +142,7 @@ func TestRouteTensors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := tensors(t, c.device, c.at)
-			tl, lines := newTimeline(TakeTurns)
+			tl, lines := newTimeline(timeline.TakeTurns)
 			b, err := RouteTensors(t.Context(), tl, m, Kernel{Name: "k", Kind: c.kind}, c.ids, tier.Snapshot{}, c.gpu)
 			if err != nil || b.Target != c.target || b.Reason != c.reason || len(b.Tasks) != len(c.tasks) {
 				t.Errorf("got %+v, %v", b, err)
@@ -165,7 +166,7 @@ func TestRouteCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m := tensors(t, &tiertest.FakeVRAM{}, map[string]tier.Tier{"a": tier.RAM})
-	tl, lines := newTimeline(TakeTurns)
+	tl, lines := newTimeline(timeline.TakeTurns)
 	_, err := RouteTensors(ctx, tl, m, Kernel{Name: "k"}, []string{"a"}, tier.Snapshot{}, true)
 	if !errors.Is(err, context.Canceled) || len(*lines) != 0 {
 		t.Errorf("%v, %q", err, *lines)

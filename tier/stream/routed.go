@@ -1,6 +1,10 @@
 package stream
 
-import "atenia/tier"
+import (
+	"atenia/tier"
+
+	"atenia/internal/enum"
+)
 
 // A MoveOutcome is what became of a tensor that a kernel needed elsewhere.
 type MoveOutcome uint8
@@ -14,14 +18,14 @@ const (
 
 var moveOutcomes = []string{"InPlace", "NoVram", "MoveFailed"}
 
-func (o MoveOutcome) String() string { return spell(moveOutcomes, "MoveOutcome", o) }
+func (o MoveOutcome) String() string { return enum.Name(moveOutcomes, "MoveOutcome", o) }
 
 // MarshalText writes the name of the outcome.
 func (o MoveOutcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // UnmarshalText reads the name of an outcome.
 func (o *MoveOutcome) UnmarshalText(b []byte) error {
-	return parse(moveOutcomes, "outcome of a move", b, o)
+	return enum.Parse(moveOutcomes, "outcome of a move", b, o)
 }
 
 // After returns where a kernel runs, and why, once its tensors were moved: on

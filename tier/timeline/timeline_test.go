@@ -1,4 +1,4 @@
-package stream
+package timeline
 
 import (
 	"errors"
@@ -120,4 +120,28 @@ func TestSinks(t *testing.T) {
 		t.Errorf("a full disk: %v", err)
 	}
 	wantLines(t, *kept, "a", "b")
+}
+
+// TestEnums: every queue and kind of task is read as it is written.
+func TestEnums(t *testing.T) {
+	for q := range queueCount {
+		var back Queue
+		if b, _ := q.MarshalText(); back.UnmarshalText(b) != nil || back != q {
+			t.Errorf("queue %v is read as %v", q, back)
+		}
+	}
+	for k := range IO + 1 {
+		var back TaskKind
+		if b, _ := k.MarshalText(); back.UnmarshalText(b) != nil || back != k {
+			t.Errorf("kind %v is read as %v", k, back)
+		}
+	}
+	var q Queue
+	err := q.UnmarshalText([]byte("Tape"))
+	if want := `no queue "Tape"; there are [Cpu Gpu SsdPrefetch]`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if got := Queue(9).String(); got != "Queue(9)" {
+		t.Error(got)
+	}
 }

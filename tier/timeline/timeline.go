@@ -1,9 +1,11 @@
-package stream
+package timeline
 
 import (
 	"fmt"
 	"math"
 	"strings"
+
+	"atenia/internal/enum"
 )
 
 // A Queue is one of three orders of work.
@@ -19,13 +21,13 @@ const (
 
 var queueNames = []string{"Cpu", "Gpu", "SsdPrefetch"}
 
-func (q Queue) String() string { return spell(queueNames, "Queue", q) }
+func (q Queue) String() string { return enum.Name(queueNames, "Queue", q) }
 
 // MarshalText writes the name of the queue.
 func (q Queue) MarshalText() ([]byte, error) { return []byte(q.String()), nil }
 
 // UnmarshalText reads the name of a queue.
-func (q *Queue) UnmarshalText(b []byte) error { return parse(queueNames, "queue", b, q) }
+func (q *Queue) UnmarshalText(b []byte) error { return enum.Parse(queueNames, "queue", b, q) }
 
 // A TaskKind is what a task does.
 type TaskKind uint8
@@ -39,13 +41,13 @@ const (
 
 var taskKinds = []string{"Compute", "Transfer", "Io"}
 
-func (k TaskKind) String() string { return spell(taskKinds, "TaskKind", k) }
+func (k TaskKind) String() string { return enum.Name(taskKinds, "TaskKind", k) }
 
 // MarshalText writes the name of the kind.
 func (k TaskKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads the name of a kind.
-func (k *TaskKind) UnmarshalText(b []byte) error { return parse(taskKinds, "kind of task", b, k) }
+func (k *TaskKind) UnmarshalText(b []byte) error { return enum.Parse(taskKinds, "kind of task", b, k) }
 
 // A Task is one piece of work.
 type Task struct {
