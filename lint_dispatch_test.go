@@ -50,16 +50,16 @@ func TestSingleExecute(t *testing.T) {
 		name  string
 		users []string
 	}{
-		{"Bound.run", []string{"Executor.bind", "execute"}}, // set by the one, called by the other
+		{"Bound.run", []string{"Executor.bindPlan", "execute"}}, // set by the one, called by the other
 		{"execute", []string{"Executor.Step"}},
-		{"Executor.bind", []string{"Executor.bindPlan"}},
+		{"Executor.bindPlan", []string{"Executor.bindAll"}},
 	} {
 		if got := p.usersOf(is(m.member(t, "internal/exec", c.name))); !slices.Equal(got, c.users) {
 			t.Errorf("%q use %s, want %q alone", got, c.name, c.users)
 		}
 	}
-	adapter := func(o types.Object) bool { return isNamed(o.Type(), "internal/exec", "AdapterTable") }
-	if got, want := p.usersOf(adapter), []string{"Executor.bind", "NewAdapterTable", "cpuBackend.Capability"}; !slices.Equal(got, want) {
+	adapter := func(o types.Object) bool { return isNamed(o.Type(), "plan", "AdapterTable") }
+	if got, want := p.usersOf(adapter), []string{"Executor.bindPlan", "cpuBackend.Capability"}; !slices.Equal(got, want) {
 		t.Errorf("%q read the adapter table, want %q", got, want)
 	}
 	t.Run("opaque", func(t *testing.T) { executeIsOpaque(t, p) })
@@ -143,7 +143,8 @@ func TestSpecsOnlyInPlan(t *testing.T) {
 }
 
 // TestCompiledOnce: plans are compiled when a model is opened, payloads are
-// decoded when a plan is bound, and neither happens again.
+// decoded when a plan is bound, which one function does for all executors, and
+// neither happens again.
 func TestCompiledOnce(t *testing.T) {
 	m := module(t)
 	for _, c := range []struct {
@@ -151,7 +152,8 @@ func TestCompiledOnce(t *testing.T) {
 		users     []string
 	}{
 		{"plan/pass", "Compile", []string{"internal/compile lower"}},
-		{"plan", "ParamBlock.Decode", []string{"internal/exec Executor.bind", "internal/record Model.bind"}},
+		{"plan", "Bind", []string{"internal/exec Executor.bindPlan", "internal/record New"}},
+		{"plan", "ParamBlock.Decode", nil},
 	} {
 		want := m.member(t, c.dir, c.name)
 		var got []string

@@ -29,14 +29,25 @@
 //   - Row counts are symbolic ([RowKind]); one plan serves every batch, and only
 //     the [Sizing] differs.
 //   - [Specs] is the one description of an opcode: arity, weight slots, states,
-//     modes, payload and in-place rule. The builder, the validator, the printer, the generated adapter table and the documentation
-//     read it and repeat nothing of it. Numbers are never reused.
+//     modes, payload and in-place rule. The builder, the validator, the binder,
+//     the printer, the generated constructor of adapter tables and the
+//     documentation read it and repeat nothing of it. Numbers are never reused.
 //   - Numbers that a kernel needs are in the payload, encoded once and decoded
 //     once, when a plan is bound. A program holds no numbers: they come from the
 //     configuration through a [Resolver].
 //   - What outlives a step is a state with a descriptor that owns the real
 //     bytes; what a scheduler may do with it is [Matrix], and a forbidden action
 //     is an error.
+//
+// # Binding
+//
+// Every executor binds its plans with [Bind]: for each instruction it looks up
+// registers and weights, decodes the payload, and calls the [Adapter] that the
+// executor's table has for the opcode. An executor brings what differs, as a
+// [Binder]: what it keeps of a register and of a weight, and what an adapter is
+// to return, a kernel (internal/exec) or a recorder of gradients
+// (internal/record). [NewAdapterTable] has one parameter for each opcode, so that
+// an executor that forgets one does not compile.
 //
 // # Text
 //

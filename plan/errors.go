@@ -73,6 +73,22 @@ func (e *ParamABIError) Error() string {
 // Unwrap returns [ErrInvalidParamBlockABI].
 func (e *ParamABIError) Unwrap() error { return ErrInvalidParamBlockABI }
 
+// A WeightError says why an instruction cannot use a weight. It matches
+// [ErrWeightBinding].
+type WeightError struct {
+	Name string // of the tensor; "" = the slot is empty
+	Slot string // of the opcode
+	Op   Opcode
+	Why  string
+}
+
+func (e *WeightError) Error() string {
+	return fmt.Sprintf("%v: %s, slot %s of %s: %s", ErrWeightBinding, e.Name, e.Slot, e.Op, e.Why)
+}
+
+// Unwrap returns [ErrWeightBinding].
+func (e *WeightError) Unwrap() error { return ErrWeightBinding }
+
 // A PlanError says what is wrong with a plan and where. Kind is one of the
 // sentinels and is what it unwraps to.
 type PlanError struct {

@@ -91,6 +91,14 @@ func (p *ParamBlock) Check(op Opcode) error {
 	return nil
 }
 
+// decodeFor is Decode of a block that must be the payload of op.
+func (p *ParamBlock) decodeFor(op Opcode) (Params, error) {
+	if err := p.Check(op); err != nil {
+		return nil, err
+	}
+	return p.Decode()
+}
+
 // Decode returns the typed payload, nil for an opcode without one. It runs
 // once per instruction when a plan is bound.
 func (p *ParamBlock) Decode() (Params, error) {

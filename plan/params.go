@@ -1,5 +1,7 @@
 package plan
 
+import "math"
+
 // Params is the payload of one opcode: a struct of fixed-size fields without
 // padding, little-endian in its encoded form. The concrete types below are the
 // only implementations. Anything of variable length (inverse frequencies,
@@ -67,6 +69,23 @@ type AttentionParams struct {
 	MropeW      uint32
 }
 
+// QueriesPerKey returns how many query heads share each key head, or an error
+// that matches [ErrInvalidPlan] when they do not divide evenly.
+func (p *AttentionParams) QueriesPerKey() (int, error) {
+	if p.KVHeads == 0 || p.Heads%p.KVHeads != 0 {
+		return 0, Errorf(ErrInvalidPlan, Whole, "%d query heads do not divide into %d key heads", p.Heads, p.KVHeads)
+	}
+	return int(p.Heads / p.KVHeads), nil
+}
+
+// DynamicBase returns the base of a [RopeDynamic] rotation for a sequence of n
+// tokens, more than RopeLimit: NTK-aware scaling by length, as in Hugging Face
+// modeling_rope_utils, _compute_dynamic_ntk_parameters.
+func (p *AttentionParams) DynamicBase(n int) float64 {
+	dim, f := float64(p.RopeDim), float64(p.RopeFactor)
+	return float64(p.RopeBase) * math.Pow(f*float64(n)/float64(p.RopeLimit)-(f-1), dim/(dim-2))
+}
+
 // Activations of feed-forward layers.
 const (
 	ActSiLU uint32 = iota
@@ -85,10 +104,17 @@ type FFNParams struct {
 	Gated       uint32 // 1: down(act(gate x) ⊙ up x); 0: down(act(up x))
 }
 
+// Orders of softmax and choice in the router of a mixture of experts.
+const (
+	GateSoftmax uint32 = iota // softmax over all experts, then the best
+	GateTop                   // the best, then softmax over these: GateSoftmax, renormalised
+	GateSigmoid               // sigmoid instead of softmax
+)
+
 // MoEParams describes a mixture of experts with its router.
 type MoEParams struct {
 	Dim, Hidden, Experts, TopK uint32
-	Gate                       uint32 // 0 softmax then top-k, 1 top-k then softmax, 2 sigmoid
+	Gate                       uint32
 	Renorm                     uint32
 	Groups, TopGroups          uint32
 	GroupScore                 uint32 // 0 best, 1 sum of the two best

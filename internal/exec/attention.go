@@ -28,19 +28,18 @@ type attention struct {
 }
 
 // bindAttention binds grouped-query attention with a paged cache.
-func bindAttention(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.AttentionParams)
+func bindAttention(b *Bind, p *plan.AttentionParams) (Kernel, error) {
 	a := &attention{
 		p: p, x: b.x, heads: int(p.Heads), kvHeads: int(p.KVHeads), dim: int(p.HeadDim),
 		state: int(b.Ins.State),
 	}
-	if a.kvHeads == 0 || a.heads%a.kvHeads != 0 {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d query heads do not divide into %d key heads", a.heads, a.kvHeads)
+	var err error
+	if a.group, err = p.QueriesPerKey(); err != nil {
+		return nil, err
 	}
 	if p.QGate != 0 || p.Causal == 0 {
 		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "gated or bidirectional attention is not supported on the CPU yet")
 	}
-	a.group = a.heads / a.kvHeads
 	if err := a.bindState(b); err != nil {
 		return nil, err
 	}

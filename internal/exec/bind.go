@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"fmt"
 	"unsafe"
 
 	"atenia/internal/kernel"
@@ -56,92 +55,80 @@ func (r *register) f32(s *Step) []float32 { return r.buf[:r.count(s)*int(r.cols)
 // share: its content does not outlive the instruction.
 type scratch struct{ off, n int }
 
-// Bind is what an adapter sees of one instruction. Adapters reserve scratch
+// A Bind is what an adapter sees of one instruction. Adapters reserve scratch
 // while they bind; the arena exists once all of them have.
 type Bind struct {
-	Ins     *plan.Instruction
-	Spec    *plan.OpSpec
-	Params  plan.Params
-	In, Out []*register
-
+	plan.Binding[*register, tensor.View]
 	x       *Executor
-	weights []tensor.View // by slot; zero View = absent
-	names   []string      // by slot, for errors
-	used    int           // bytes of scratch this instruction reserved
+	used    int // bytes of scratch this instruction reserved
 	maxRows int
 }
 
-// A WeightError says why a weight cannot be used by an instruction. It matches
-// [plan.ErrWeightBinding].
-type WeightError struct {
-	Name, Slot string
-	Op         plan.Opcode
-	Why        string
+// A binder is an executor that binds one plan: it implements [plan.Binder].
+type binder struct {
+	x       *Executor
+	plan    *plan.ExecutionPlan
+	regs    []*register
+	weights Weights
+	bound   []Bound // without what runs
 }
 
-func (e *WeightError) Error() string {
-	return fmt.Sprintf("%v: %s, slot %s of %s: %s", plan.ErrWeightBinding, e.Name, e.Slot, e.Op, e.Why)
+// Register returns the buffer of a register.
+func (b *binder) Register(r plan.RegisterRef) *register { return b.regs[r] }
+
+// Weight returns the tensor that was loaded for a weight.
+func (b *binder) Weight(r plan.WeightRef) (tensor.View, bool) {
+	v, ok := b.weights[b.plan.Weights[r].Name]
+	return v, ok
 }
 
-// Unwrap returns [plan.ErrWeightBinding].
-func (e *WeightError) Unwrap() error { return plan.ErrWeightBinding }
+// Open begins the record of an instruction.
+func (b *binder) Open(i plan.Binding[*register, tensor.View]) *Bind {
+	b.bound = append(b.bound, Bound{ins: i.Ins, out: i.Out})
+	return &Bind{Binding: i, x: b.x, maxRows: b.x.cfg.MaxTokens}
+}
 
-func (b *Bind) slot(name string) int {
-	i, ok := b.Spec.SlotIndex(name)
-	if !ok {
-		panic("exec: " + b.Spec.Name + " has no slot " + name) // a typo in an adapter
+// weight returns the tensor in a slot, one without data when the slot is
+// optional and empty.
+func (b *Bind) weight(slot string) (tensor.View, error) {
+	v, ok, err := b.Weight(slot)
+	if ok && v.Data == nil {
+		err = b.WeightErrorf(slot, "no data")
 	}
-	return i
+	return v, err
 }
-
-func (b *Bind) weightErr(slot int, format string, args ...any) error {
-	name, _ := b.Spec.Slot(slot)
-	return &WeightError{b.names[slot], name, b.Ins.Op, fmt.Sprintf(format, args...)}
-}
-
-// has reports whether the model fills the slot.
-func (b *Bind) has(name string) bool { return b.weights[b.slot(name)].Data != nil }
 
 // matrix returns the weight in a slot as a matrix of the given size, or nil
 // when the slot is optional and empty.
-func (b *Bind) matrix(name string, rows, cols int) (*kernel.Matrix, error) {
-	i := b.slot(name)
-	v := b.weights[i]
+func (b *Bind) matrix(slot string, rows, cols int) (*kernel.Matrix, error) {
+	v, err := b.weight(slot)
 	if v.Data == nil {
-		return nil, b.absent(i)
+		return nil, err
 	}
 	if want := (tensor.Shape{rows, cols}); !v.Shape.Equal(want) {
-		return nil, b.weightErr(i, "shape %v, want %v", v.Shape, want)
+		return nil, b.WeightErrorf(slot, "shape %v, want %v", v.Shape, want)
 	}
 	if !kernel.Supports(v.DType) {
-		return nil, b.weightErr(i, "no kernel for element type %s", v.DType)
+		return nil, b.WeightErrorf(slot, "no kernel for element type %s", v.DType)
 	}
 	return &kernel.Matrix{DType: v.DType, Rows: rows, Cols: cols, Data: v.Data}, nil
 }
 
 // vector returns the weight in a slot as n floats, or nil when the slot is
 // optional and empty.
-func (b *Bind) vector(name string, n int) ([]float32, error) {
-	i := b.slot(name)
-	v := b.weights[i]
+func (b *Bind) vector(slot string, n int) ([]float32, error) {
+	v, err := b.weight(slot)
 	if v.Data == nil {
-		return nil, b.absent(i)
+		return nil, err
 	}
 	f, ok := v.F32()
 	if !ok {
-		return nil, b.weightErr(i, "%s %v is not an aligned vector of F32", v.DType, v.Shape)
+		return nil, b.WeightErrorf(slot, "%s %v is not an aligned vector of F32", v.DType, v.Shape)
 	}
 	if len(f) != n {
-		return nil, b.weightErr(i, "%d values, want %d", len(f), n)
+		return nil, b.WeightErrorf(slot, "%d values, want %d", len(f), n)
 	}
 	return f, nil
-}
-
-func (b *Bind) absent(slot int) error {
-	if _, optional := b.Spec.Slot(slot); optional {
-		return nil
-	}
-	return b.weightErr(slot, "absent")
 }
 
 // prepares says that the kernel can write an output in the form that products

@@ -33,7 +33,7 @@ func fields(t *testing.T, typ reflect.Type, want map[string]reflect.Type) {
 // report errors.
 func TestAdapterSignature(t *testing.T) {
 	for _, c := range [][2]reflect.Type{
-		{reflect.TypeFor[exec.Adapter](), reflect.TypeFor[func(*exec.Bind) (exec.Kernel, error)]()},
+		{reflect.TypeFor[plan.Adapter[*exec.Bind, exec.Kernel]](), reflect.TypeFor[func(*exec.Bind, plan.Params) (exec.Kernel, error)]()},
 		{reflect.TypeFor[exec.Kernel](), reflect.TypeFor[func(*exec.Step) error]()},
 	} {
 		if !c[1].ConvertibleTo(c[0]) {
@@ -42,18 +42,17 @@ func TestAdapterSignature(t *testing.T) {
 	}
 	bind := reflect.TypeFor[exec.Bind]()
 	fields(t, bind, map[string]reflect.Type{
-		"Ins": reflect.TypeFor[*plan.Instruction](), "Spec": reflect.TypeFor[*plan.OpSpec](), "Params": reflect.TypeFor[plan.Params](),
+		"Ins": reflect.TypeFor[*plan.Instruction](), "Spec": reflect.TypeFor[*plan.OpSpec](),
 	})
 	in, _ := bind.FieldByName("In")
 	fields(t, bind, map[string]reflect.Type{"Out": in.Type})
-	table := reflect.TypeFor[exec.AdapterTable]()
-	if table.Len() != 256 || table.Elem() != reflect.TypeFor[exec.Adapter]() {
+	constructor := reflect.TypeOf(plan.NewAdapterTable[*exec.Bind, exec.Kernel])
+	if table := constructor.Out(0); table.Len() != 256 || table.Elem() != reflect.TypeFor[plan.Adapter[*exec.Bind, exec.Kernel]]() {
 		t.Errorf("the adapter table is %v", table)
 	}
-	constructor := reflect.TypeOf(exec.NewAdapterTable)
 	opcodes := 0
 	for _, s := range plan.Specs {
-		if s != nil {
+		if s != nil && !s.NoExecutor {
 			opcodes++
 		}
 	}
@@ -170,7 +169,7 @@ func TestAdapterContract(t *testing.T) {
 				}
 				for how, ws := range wrong {
 					_, err := exec.New(&m.Plans, ws, small)
-					if e, ok := errors.AsType[*exec.WeightError](err); !ok || !errors.Is(err, plan.ErrWeightBinding) || e.Name != b.Name {
+					if e, ok := errors.AsType[*plan.WeightError](err); !ok || !errors.Is(err, plan.ErrWeightBinding) || e.Name != b.Name {
 						t.Errorf("%s, %s %s: %v", key, b.Name, how, err)
 					}
 				}

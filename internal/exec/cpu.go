@@ -1,37 +1,22 @@
 package exec
 
-//go:generate go run atenia/internal/gen/adapters -o zadapters.go -package exec
-
 import (
 	"atenia/plan"
 	"atenia/plan/pass"
 )
 
-// cpuTable says what the CPU does for every opcode. Families that need the
-// opcodes written nil are refused when a plan is routed, before any weight is
-// read.
-var cpuTable = NewAdapterTable(
+// cpuTable says what the CPU does for every opcode that an executor runs.
+// Families that need others are refused when a plan is routed, before any
+// weight is read.
+var cpuTable = plan.NewAdapterTable(
 	bindNorm,
 	bindAttention,
 	bindFFN,
 	bindMoE,
-	nil, // mamba2
-	nil, // shortconv
-	nil, // mla
 	bindEmbedding,
 	bindResidualAdd,
 	bindLMHead,
 	bindGatherRows,
-	nil, // pool
-	nil, // vision_patch_embed
-	nil, // vision_spatial_merge
-	nil, // vision_deepstack_extract
-	nil, // vision_scatter
-	nil, // deepstack_inject
-	nil, // gated_delta
-	nil, // mamba1
-	nil, // cross_attention
-	nil, // conv_stem
 )
 
 // CPU is the backend as routing sees it.

@@ -8,7 +8,7 @@
 //	                                          logits of the requested rows
 //
 // Everything that can be decided without knowing the tokens is decided in New:
-// an [Adapter] looks at one instruction's parameters, weights and formats and
+// a [plan.Adapter] looks at one instruction's parameters, weights and formats and
 // returns the [Kernel] to run, a closure over slices that are already cut. A
 // step therefore looks nothing up, parses nothing and allocates nothing.
 //

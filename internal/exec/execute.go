@@ -6,18 +6,10 @@ import (
 	"atenia/plan"
 )
 
-// A Kernel runs one bound instruction over the rows of a step.
+// A Kernel runs one bound instruction over the rows of a step. Adapters make
+// it ([plan.Adapter]): everything that depends on parameters, formats or
+// weights is chosen there, so that no such branch remains per token.
 type Kernel func(*Step) error
-
-// An Adapter looks at an instruction once, when a plan is bound, and returns
-// the kernel that will run it. Everything that depends on parameters, formats
-// or weights is chosen here, so that no such branch remains per token.
-type Adapter func(*Bind) (Kernel, error)
-
-// An AdapterTable has one adapter per opcode number; nil says "unsupported".
-// It is made by the generated NewAdapterTable, which does not compile while an
-// opcode is missing.
-type AdapterTable [256]Adapter
 
 // A Bound record is one instruction with everything resolved.
 type Bound struct {

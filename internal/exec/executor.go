@@ -211,14 +211,14 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	if len(p.Outputs) != 1 {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d outputs, want the logits alone", len(p.Outputs))
 	}
-	prog := &program{logits: regs[p.Outputs[0]]}
 	x.units = 0
-	for i := range p.Instructions {
-		bound, err := x.bind(p, i, regs, w)
-		if err != nil {
-			return nil, fmt.Errorf("instruction %d: %w", i, err)
-		}
-		prog.bound = append(prog.bound, bound)
+	b := &binder{x: x, plan: p, regs: regs, weights: w}
+	kernels, err := plan.Bind(p, cpuTable, b)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range kernels {
+		b.bound[i].run = k
 	}
 	if err := x.cfg.Stream.check(x.units); err != nil {
 		return nil, err
@@ -234,40 +234,7 @@ func (x *Executor) bindPlan(c *plan.CompiledPlan, m *plan.PhysicalMapping, buffe
 	for _, r := range regs {
 		r.choose()
 	}
-	return prog, nil
-}
-
-func (x *Executor) bind(p *plan.ExecutionPlan, i int, regs []*register, w Weights) (Bound, error) {
-	ins := &p.Instructions[i]
-	b := &Bind{Ins: ins, Spec: plan.Specs.Get(ins.Op), x: x, maxRows: x.cfg.MaxTokens}
-	var err error
-	if b.Params, err = p.Params[ins.Param].Decode(); err != nil {
-		return Bound{}, err
-	}
-	for _, r := range ins.In {
-		b.In = append(b.In, regs[r])
-	}
-	for _, r := range ins.Out {
-		b.Out = append(b.Out, regs[r])
-	}
-	b.weights = make([]tensor.View, len(ins.Weights))
-	b.names = make([]string, len(ins.Weights))
-	for j, ref := range ins.Weights {
-		if ref == plan.NoWeight {
-			continue
-		}
-		b.names[j] = p.Weights[ref].Name
-		v, ok := w[b.names[j]]
-		if !ok {
-			return Bound{}, b.weightErr(j, "no such tensor was loaded")
-		}
-		b.weights[j] = v
-	}
-	run, err := cpuTable[ins.Op](b)
-	if err != nil {
-		return Bound{}, err
-	}
-	return Bound{run: run, ins: ins, out: b.Out}, nil
+	return &program{bound: b.bound, logits: regs[p.Outputs[0]]}, nil
 }
 
 // Step runs one batch. On return [Executor.Logits] holds the requested rows.

@@ -35,8 +35,7 @@ type ffn struct {
 	act         func(gate, up []float32) // leaves the activated values in up
 }
 
-func bindFFN(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.FFNParams)
+func bindFFN(b *Bind, p *plan.FFNParams) (Kernel, error) {
 	s := ffnSlots{up: "up", upBias: "up_bias", down: "down", downBias: "down_bias"}
 	if p.Gated != 0 {
 		s.gate, s.gateBias = "gate", "gate_bias"

@@ -206,8 +206,7 @@ func (p *part) finish(dst []float32, lo, hi int) {
 }
 
 // bindLMHead binds the projection to logits.
-func bindLMHead(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.HeadParams)
+func bindLMHead(b *Bind, p *plan.HeadParams) (Kernel, error) {
 	l := b.linear(int(p.Dim))
 	if err := b.add(l, "weight", "bias", int(p.Vocab)); err != nil {
 		return nil, err

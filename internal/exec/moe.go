@@ -8,12 +8,6 @@ import (
 	"atenia/plan"
 )
 
-// Routers of [plan.MoEParams] that the CPU knows.
-const (
-	gateSoftmax = 0 // softmax over all experts, then the best
-	gateTop     = 1 // the best, then softmax over these: the first, renormalised
-)
-
 // A moe is one bound mixture of experts. Every row goes to its best experts, a
 // place for each, and places are sorted by expert, so that an expert is one
 // product with all its rows:
@@ -75,18 +69,17 @@ type rowsOf struct {
 	form          kernel.Form // of packed; FormF32 = there is none
 }
 
-func bindMoE(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.MoEParams)
+func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
 	for _, slot := range []string{"select_bias", "gate_bias", "up_bias", "down_bias"} {
-		if b.has(slot) {
-			return nil, b.weightErr(b.slot(slot), "biases of experts are not supported on the CPU yet")
+		if b.Has(slot) {
+			return nil, b.WeightErrorf(slot, "biases of experts are not supported on the CPU yet")
 		}
 	}
-	if p.Gate > gateTop || p.Groups > 1 {
+	if p.Gate > plan.GateTop || p.Groups > 1 {
 		return nil, plan.Errorf(plan.ErrUnsupportedOpcode, plan.Whole, "a router of kind %d with %d groups is not supported on the CPU yet", p.Gate, p.Groups)
 	}
 	m := &moe{x: b.x, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
-		renorm: p.Renorm != 0 || p.Gate == gateTop, eps: p.RenormEps, scale: p.Scale}
+		renorm: p.Renorm != 0 || p.Gate == plan.GateTop, eps: p.RenormEps, scale: p.Scale}
 	var err error
 	if m.act, err = activation(p.Act, true); err != nil {
 		return nil, err
@@ -108,7 +101,7 @@ func bindMoE(b *Bind) (Kernel, error) {
 		}
 	}
 	if p.SharedHidden > 0 {
-		if err := m.bindShared(b, int(p.SharedHidden), p.SharedGated != 0); err != nil {
+		if err := m.bindShared(b, p); err != nil {
 			return nil, err
 		}
 	}
@@ -127,19 +120,19 @@ func (b *Bind) bank(k *bank, slot string, experts, outs int, from *rowsOf) error
 	if err != nil {
 		return err
 	}
-	*k = bank{w: b.x.weights.Add(b.names[b.slot(slot)], *w), outs: outs}
+	*k = bank{w: b.x.weights.Add(b.WeightName(slot), *w), outs: outs}
 	if f := kernel.FormOf(w.DType); f != kernel.FormF32 && !b.x.cfg.Precise {
 		k.form, from.form = f, f
 	}
 	return nil
 }
 
-func (m *moe) bindShared(b *Bind, hidden int, gated bool) error {
+func (m *moe) bindShared(b *Bind, p *plan.MoEParams) error {
 	var err error
-	if m.shared, err = b.ffn(ffnSlots{gate: "shared_gate", up: "shared_up", down: "shared_down"}, m.dim, hidden, b.Params.(*plan.MoEParams).Act); err != nil {
+	if m.shared, err = b.ffn(ffnSlots{gate: "shared_gate", up: "shared_up", down: "shared_down"}, m.dim, int(p.SharedHidden), p.Act); err != nil {
 		return err
 	}
-	if !gated {
+	if p.SharedGated == 0 {
 		return nil
 	}
 	m.sharedRouter = b.linear(m.dim)

@@ -35,7 +35,7 @@ func (b *Bind) rope(p *plan.AttentionParams) (*ropeTable, error) {
 		return nil, err
 	}
 	if inv == nil || long == nil && p.RopeKind == plan.RopeLong {
-		return nil, b.weightErr(b.slot("inv_freq"), "rope needs inverse frequencies")
+		return nil, b.WeightErrorf("inv_freq", "rope needs inverse frequencies")
 	}
 	for _, t := range b.x.ropes {
 		if &t.inv[0] == &inv[0] && sameRope(&t.p, p) {
@@ -80,11 +80,7 @@ func (t *ropeTable) frequencies(r *Run) []float32 {
 	case plan.RopeLong:
 		return t.long
 	case plan.RopeDynamic:
-		// NTK-aware scaling by length: Hugging Face modeling_rope_utils,
-		// _compute_dynamic_ntk_parameters.
-		dim := float64(t.p.RopeDim)
-		f := float64(t.p.RopeFactor)
-		base := float64(t.p.RopeBase) * math.Pow(f*float64(n)/float64(t.p.RopeLimit)-(f-1), dim/(dim-2))
+		dim, base := float64(t.p.RopeDim), t.p.DynamicBase(n)
 		for i := range t.dynamic {
 			t.dynamic[i] = float32(1 / math.Pow(base, float64(2*i)/dim))
 		}

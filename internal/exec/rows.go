@@ -29,12 +29,11 @@ func overRows(of *register, cost int, f func(s *Step, worker, lo, hi int)) Kerne
 }
 
 // bindEmbedding binds a table lookup.
-func bindEmbedding(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.EmbedParams)
-	if b.has("pos") || b.has("type") {
-		return nil, b.weightErr(b.slot("pos"), "learned positions and token types are not supported on the CPU yet")
+func bindEmbedding(b *Bind, p *plan.EmbedParams) (Kernel, error) {
+	if b.Has("pos") || b.Has("type") {
+		return nil, b.WeightErrorf("pos", "learned positions and token types are not supported on the CPU yet")
 	}
-	if t := b.x.cfg.Stream.Tables[b.names[b.slot("table")]]; t != nil {
+	if t := b.x.cfg.Stream.Tables[b.WeightName("table")]; t != nil {
 		return bindTable(b, p, t)
 	}
 	table, err := b.matrix("table", int(p.Vocab), int(p.Dim))
@@ -56,8 +55,7 @@ func bindEmbedding(b *Bind) (Kernel, error) {
 }
 
 // bindNorm binds a root-mean-square or layer norm over whole rows.
-func bindNorm(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.NormParams)
+func bindNorm(b *Bind, p *plan.NormParams) (Kernel, error) {
 	dim := int(p.Dim)
 	w, err := b.vector("weight", dim)
 	if err != nil {
@@ -115,8 +113,7 @@ func (n *normRows) row(s *Step, worker, r int, src []float32) {
 
 // bindResidualAdd binds out = in0 + scale·in1, with the norm of the sum as a
 // second output where the compiler fused it.
-func bindResidualAdd(b *Bind) (Kernel, error) {
-	p := b.Params.(*plan.AddParams)
+func bindResidualAdd(b *Bind, p *plan.AddParams) (Kernel, error) {
 	in0, in1, out := b.In[0], b.In[1], b.Out[0]
 	dim := int(out.cols)
 	if p.Norm == 0 {

@@ -114,7 +114,7 @@ func TestWeightErrors(t *testing.T) {
 	short.Shape = []int{v.Shape[0] / 2, v.Shape[1]}
 	m.weights[name] = short
 	_, err := exec.New(&m.Plans, m.weights, small)
-	if w, ok := errors.AsType[*exec.WeightError](err); !ok || w.Name != name {
+	if w, ok := errors.AsType[*plan.WeightError](err); !ok || w.Name != name {
 		t.Errorf("wrong shape: %v", err)
 	}
 }

@@ -45,21 +45,21 @@ func (c *Stream) check(n int) error {
 // product returns the matrix in a slot for a product: one of the store, or a
 // streamed one.
 func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, error) {
-	i := b.slot(slot)
-	u, ok := b.x.cfg.Stream.Units[b.names[i]]
+	name := b.WeightName(slot)
+	u, ok := b.x.cfg.Stream.Units[name]
 	if !ok {
-		return b.x.weights.Add(b.names[i], *w), nil
+		return b.x.weights.Add(name, *w), nil
 	}
 	switch u + 1 {
 	case l.unit:
 	case b.x.units + 1:
 		if l.unit != 0 {
-			return nil, b.weightErr(i, "streamed as unit %d, the other weights of the product as %d", u, l.unit-1)
+			return nil, b.WeightErrorf(slot, "streamed as unit %d, the other weights of the product as %d", u, l.unit-1)
 		}
 		b.x.units++
 		l.unit = u + 1
 	default:
-		return nil, b.weightErr(i, "streamed as unit %d, but used after %d units: one that is used twice must stay in memory", u, b.x.units)
+		return nil, b.WeightErrorf(slot, "streamed as unit %d, but used after %d units: one that is used twice must stay in memory", u, b.x.units)
 	}
 	return pack.Unpacked(*w), nil
 }
@@ -123,10 +123,10 @@ type lookup struct {
 }
 
 func bindTable(b *Bind, p *plan.EmbedParams, t Table) (Kernel, error) {
-	slot, dim := b.slot("table"), int(p.Dim)
+	dim := int(p.Dim)
 	size, err := t.DType().RowBytes(dim)
 	if err != nil || !kernel.Supports(t.DType()) {
-		return nil, b.weightErr(slot, "no kernel for rows of %d elements of type %s", dim, t.DType())
+		return nil, b.WeightErrorf("table", "no kernel for rows of %d elements of type %s", dim, t.DType())
 	}
 	l := &lookup{table: t, p: p, out: b.Out[0], size: size, line: b.bytes(size * b.x.cfg.Threads)}
 	run := overRows(l.out, 1<<20, l.rows) // a wait for the disk is worth a worker

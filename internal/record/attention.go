@@ -37,26 +37,26 @@ const (
 	savedInvK
 )
 
-func bindAttention[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.AttentionParams)
+func bindAttention[F Float](b *Bind[F], p *plan.AttentionParams) (recorder[F], error) {
+	if _, err := p.QueriesPerKey(); err != nil {
+		return nil, err
+	}
 	switch {
-	case p.KVHeads == 0 || p.Heads%p.KVHeads != 0:
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d query heads do not divide into %d key heads", p.Heads, p.KVHeads)
 	case p.QGate != 0:
 		return nil, b.untrained("gated attention")
 	case p.Causal == 0:
 		return nil, b.untrained("bidirectional attention")
-	case b.has("sinks"):
+	case b.Has("sinks"):
 		return nil, b.untrained("attention sinks")
 	case p.QKNormKind > 1:
 		return nil, b.untrained("norms of heads of kind %d", p.QKNormKind)
 	case p.RopeStyle > plan.RopeInterleaved:
 		return nil, b.untrained("rope style %d", p.RopeStyle)
-	case len(b.Ins.In) != 1:
+	case len(b.In) != 1:
 		return nil, b.untrained("attention with a second input")
 	}
 	a := &attention[F]{
-		m: b.m, in: b.Ins.In[0], reg: b.Ins.Out[0],
+		m: b.m, in: b.In[0], reg: b.Out[0],
 		heads: dense.Heads[F]{
 			Q: int(p.Heads), KV: int(p.KVHeads), Dim: int(p.HeadDim), Window: int(p.Window),
 			Scale: exact[F](p.Scale), Softcap: exact[F](p.Softcap),

@@ -9,15 +9,26 @@ import (
 	"atenia/plan"
 )
 
-// A Bind is what an adapter sees of an instruction.
+// A Bind is what an adapter sees of an instruction. The model, through which
+// the adapter makes operands, notes what it does for this instruction.
 type Bind[F Float] struct {
-	Ins    *plan.Instruction
-	Spec   *plan.OpSpec
-	Params plan.Params
+	plan.Binding[plan.RegisterRef, *weight[F]]
+	m *Model[F]
+}
 
-	m       *Model[F]
-	index   int
-	weights []*weight[F] // by slot; nil = absent
+// A binder is a model that binds its plan: it implements [plan.Binder].
+type binder[F Float] struct{ m *Model[F] }
+
+// Register returns r: which buffer of the tape it is, every step says.
+func (b binder[F]) Register(r plan.RegisterRef) plan.RegisterRef { return r }
+
+// Weight returns what the recipe of a weight makes of the file's tensors.
+func (b binder[F]) Weight(r plan.WeightRef) (*weight[F], bool) { return b.m.weights[r], true }
+
+// Open begins the list of weights that an instruction reads.
+func (b binder[F]) Open(i plan.Binding[plan.RegisterRef, *weight[F]]) *Bind[F] {
+	b.m.uses = append(b.m.uses, nil)
+	return &Bind[F]{Binding: i, m: b.m}
 }
 
 // cols returns the width of a register.
@@ -25,50 +36,26 @@ func (b *Bind[F]) cols(r plan.RegisterRef) int { return int(b.m.plan.Registers[r
 
 // untrained says that a variant of the instruction has no gradient.
 func (b *Bind[F]) untrained(format string, args ...any) error {
-	return &UntrainedError{b.Ins.Op, b.index, fmt.Sprintf(format, args...)}
-}
-
-func (b *Bind[F]) slot(name string) int {
-	i, ok := b.Spec.SlotIndex(name)
-	if !ok {
-		panic("record: " + b.Spec.Name + " has no slot " + name) // a typo in an adapter
-	}
-	return i
-}
-
-// has reports whether the model fills the slot.
-func (b *Bind[F]) has(name string) bool { return b.weights[b.slot(name)] != nil }
-
-func (b *Bind[F]) weightErr(slot int, format string, args ...any) error {
-	name, _ := b.Spec.Slot(slot)
-	e := &WeightError{Slot: name, Op: b.Ins.Op, Why: fmt.Sprintf(format, args...)}
-	if w := b.weights[slot]; w != nil {
-		e.Name = w.name
-	}
-	return e
+	return &UntrainedError{b.Ins.Op, fmt.Sprintf(format, args...)}
 }
 
 // weight returns the weight in a slot, of n elements, or nil when the slot is
 // optional and empty.
-func (b *Bind[F]) weight(name string, n int) (*weight[F], error) {
-	i := b.slot(name)
-	w := b.weights[i]
-	if w == nil {
-		if _, optional := b.Spec.Slot(i); optional {
-			return nil, nil
-		}
-		return nil, b.weightErr(i, "absent")
+func (b *Bind[F]) weight(slot string, n int) (*weight[F], error) {
+	w, ok, err := b.Weight(slot)
+	if !ok || err != nil {
+		return nil, err
 	}
 	if size, _ := w.shape.Size(); size != n {
-		return nil, b.weightErr(i, "shape %v, want %d elements", w.shape, n)
+		return nil, b.WeightErrorf(slot, "shape %v, want %d elements", w.shape, n)
 	}
 	return w, nil
 }
 
 // vector returns the weight in a slot as an operand of n elements; the zero
 // operand when the slot is optional and empty.
-func (b *Bind[F]) vector(name string, n int) (operand[F], error) {
-	w, err := b.weight(name, n)
+func (b *Bind[F]) vector(slot string, n int) (operand[F], error) {
+	w, err := b.weight(slot, n)
 	if w == nil || err != nil {
 		return operand[F]{}, err
 	}

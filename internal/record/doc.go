@@ -16,9 +16,9 @@
 // the tape, and gradients are added where the trainer keeps them. What is frozen
 // has no gradient, and nothing is computed for it.
 //
-// The adapter table ([NewAdapterTable], generated) has a parameter for every
-// opcode of the plan's specification: an opcode without a gradient is nil in
-// plain sight, and [New] refuses plans that need it with an [*UntrainedError].
+// The adapter table ([plan.NewAdapterTable], generated) has a parameter for every
+// opcode that an executor runs: one without a gradient is nil in plain sight, and
+// [New] refuses plans that need it with an [*UntrainedError].
 //
 //	opcode        recorded as      saved for the gradient besides inputs and outputs
 //	embedding     plan.embedding   nothing

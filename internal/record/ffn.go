@@ -25,18 +25,17 @@ type ffn[F Float] struct {
 	act            dense.Activation
 }
 
-func bindFFN[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.FFNParams)
+func bindFFN[F Float](b *Bind[F], p *plan.FFNParams) (recorder[F], error) {
 	act, ok := activations[p.Act]
 	if !ok {
 		return nil, b.untrained("activation %d", p.Act)
 	}
 	dim, hidden := int(p.Dim), int(p.Hidden)
-	f := &ffn[F]{m: b.m, in: b.Ins.In[0], out: b.Ins.Out[0], gated: p.Gated != 0, act: act}
+	f := &ffn[F]{m: b.m, in: b.In[0], out: b.Out[0], gated: p.Gated != 0, act: act}
 	var err error
 	if f.gated {
-		if !b.has("gate") {
-			return nil, b.weightErr(b.slot("gate"), "absent")
+		if !b.Has("gate") {
+			return nil, b.WeightErrorf("gate", "absent")
 		}
 		if f.gate, err = b.linear("gate", "gate_bias", dim, hidden); err != nil {
 			return nil, err

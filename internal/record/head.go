@@ -21,9 +21,8 @@ type head[F Float] struct {
 	cap, scale F
 }
 
-func bindHead[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.HeadParams)
-	h := &head[F]{m: b.m, in: b.Ins.In[0], out: b.Ins.Out[0], dim: int(p.Dim), vocab: int(p.Vocab), cap: exact[F](p.Softcap), scale: exact[F](p.Scale)}
+func bindHead[F Float](b *Bind[F], p *plan.HeadParams) (recorder[F], error) {
+	h := &head[F]{m: b.m, in: b.In[0], out: b.Out[0], dim: int(p.Dim), vocab: int(p.Vocab), cap: exact[F](p.Softcap), scale: exact[F](p.Scale)}
 	if h.out != b.m.plan.Outputs[0] {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the logits of a head are not the plan's output")
 	}

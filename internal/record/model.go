@@ -55,7 +55,7 @@ type Model[F Float] struct {
 // New binds the prefill plan of m to parameters. It reads which of these are
 // frozen and which have low-rank pairs; their values are read at every step, and
 // their Value and Grad must stay where they are. Its errors are
-// [*UntrainedError], [*WeightError] and those of package plan.
+// [*UntrainedError] and those of package plan.
 func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	if m.Plans.Prefill == nil {
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "training needs a prefill plan")
@@ -69,7 +69,7 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	adapters := table[F]()
 	for i := range p.Instructions {
 		if adapters[p.Instructions[i].Op] == nil {
-			return nil, &UntrainedError{Op: p.Instructions[i].Op, Index: i}
+			return nil, fmt.Errorf("instruction %d: %w", i, &UntrainedError{Op: p.Instructions[i].Op})
 		}
 	}
 	for _, b := range p.Weights {
@@ -83,13 +83,9 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 		}
 		out.weights = append(out.weights, w)
 	}
-	for i := range p.Instructions {
-		out.uses = append(out.uses, nil)
-		op, err := out.bind(adapters[p.Instructions[i].Op], i)
-		if err != nil {
-			return nil, fmt.Errorf("instruction %d: %w", i, err)
-		}
-		out.ops = append(out.ops, op)
+	var err error
+	if out.ops, err = plan.Bind(p, adapters, binder[F]{out}); err != nil {
+		return nil, err
 	}
 	out.head, _ = out.ops[len(out.ops)-1].(*head[F])
 	out.registry = &grad.Registry[F]{}
@@ -99,22 +95,6 @@ func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
 	inside := out.newStep()
 	out.inside = &inside
 	return out, nil
-}
-
-func (m *Model[F]) bind(a Adapter[F], i int) (recorder[F], error) {
-	ins := &m.plan.Instructions[i]
-	b := &Bind[F]{Ins: ins, Spec: plan.Specs.Get(ins.Op), m: m, index: i}
-	var err error
-	if b.Params, err = m.plan.Params[ins.Param].Decode(); err != nil {
-		return nil, err
-	}
-	b.weights = make([]*weight[F], len(ins.Weights))
-	for j, ref := range ins.Weights {
-		if ref != plan.NoWeight {
-			b.weights[j] = m.weights[ref]
-		}
-	}
-	return a(b)
 }
 
 // Registry returns a registry with the gradients of all blocks, for tapes.

@@ -6,12 +6,6 @@ import (
 	"atenia/plan"
 )
 
-// Router gates of [plan.MoEParams].
-const (
-	gateSoftmax = 0 // softmax over all experts, then the best
-	gateTop     = 1 // the best, then softmax over these: the same as softmax, renormalised
-)
-
 // A moe is a bound mixture of experts. Rows are put together by expert, so each
 // expert is a product with all its rows:
 //
@@ -46,23 +40,22 @@ const (
 	savedSharedLogit
 )
 
-func bindMoE[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.MoEParams)
+func bindMoE[F Float](b *Bind[F], p *plan.MoEParams) (recorder[F], error) {
 	act, ok := activations[p.Act]
 	switch {
 	case !ok:
 		return nil, b.untrained("activation %d", p.Act)
-	case p.Gate > gateTop:
+	case p.Gate > plan.GateTop:
 		return nil, b.untrained("a router of kind %d", p.Gate)
 	case p.Groups > 1:
 		return nil, b.untrained("experts in %d groups", p.Groups)
-	case b.has("select_bias"):
+	case b.Has("select_bias"):
 		return nil, b.untrained("a bias on the choice of experts")
 	case p.TopK < 1 || p.TopK > p.Experts:
 		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "the best %d of %d experts", p.TopK, p.Experts)
 	}
-	e := &moe[F]{m: b.m, in: b.Ins.In[0], out: b.Ins.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
-		renorm: p.Renorm != 0 || p.Gate == gateTop, eps: exact[F](p.RenormEps), scale: exact[F](p.Scale), act: act}
+	e := &moe[F]{m: b.m, in: b.In[0], out: b.Out[0], dim: int(p.Dim), hidden: int(p.Hidden), experts: int(p.Experts), best: int(p.TopK),
+		renorm: p.Renorm != 0 || p.Gate == plan.GateTop, eps: exact[F](p.RenormEps), scale: exact[F](p.Scale), act: act}
 	if b.m.mixtures++; b.m.mixtures > 1 && b.m.experts != e.experts {
 		return nil, b.untrained("layers with %d and with %d experts", b.m.experts, e.experts)
 	}
@@ -127,7 +120,7 @@ func (e *moe[F]) bindShared(b *Bind[F], hidden int, gated bool) (err error) {
 	}
 	for _, l := range []*linear[F]{&e.sGate, &e.sUp, &e.sDown} {
 		if l.w.leaf == nil {
-			return b.weightErr(b.slot("shared_up"), "a shared expert needs gate, up and down")
+			return b.WeightErrorf("shared_up", "a shared expert needs gate, up and down")
 		}
 	}
 	return nil

@@ -28,9 +28,16 @@ func (b *Bind[F]) rope(p *plan.AttentionParams) (*ropes[F], error) {
 		return nil, nil
 	}
 	half := int(p.RopeDim) / 2
-	inv, long := b.weights[b.slot("inv_freq")], b.weights[b.slot("inv_freq_long")]
+	inv, _, err := b.Weight("inv_freq")
+	if err != nil {
+		return nil, err
+	}
+	long, _, err := b.Weight("inv_freq_long")
+	if err != nil {
+		return nil, err
+	}
 	if inv == nil || len(inv.fixed) != half || p.RopeKind == plan.RopeLong && (long == nil || len(long.fixed) != half) {
-		return nil, b.weightErr(b.slot("inv_freq"), "rope needs %d inverse frequencies", half)
+		return nil, b.WeightErrorf("inv_freq", "rope needs %d inverse frequencies", half)
 	}
 	r := &ropes[F]{p: *p, inv: b.frequencies(inv), scale: exact[F](p.RopeScale), byRow: p.RopeKind != plan.RopeFixed}
 	if long != nil {
@@ -117,10 +124,7 @@ func (r *ropes[F]) frequencies(n, half int) []F {
 	if r.p.RopeKind == plan.RopeLong {
 		return r.long
 	}
-	// NTK-aware scaling by length: Hugging Face modeling_rope_utils,
-	// _compute_dynamic_ntk_parameters.
-	dim, f := float64(r.p.RopeDim), float64(r.p.RopeFactor)
-	base := float64(r.p.RopeBase) * math.Pow(f*float64(n)/float64(r.p.RopeLimit)-(f-1), dim/(dim-2))
+	dim, base := float64(r.p.RopeDim), r.p.DynamicBase(n)
 	r.long = append(r.long[:0], r.inv...)
 	for i := range half {
 		r.long[i] = F(1 / math.Pow(base, float64(2*i)/dim))

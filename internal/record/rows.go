@@ -25,12 +25,11 @@ type embedding[F Float] struct {
 	scale      F
 }
 
-func bindEmbedding[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.EmbedParams)
-	if b.has("pos") || b.has("type") {
+func bindEmbedding[F Float](b *Bind[F], p *plan.EmbedParams) (recorder[F], error) {
+	if b.Has("pos") || b.Has("type") {
 		return nil, b.untrained("learned positions and token types")
 	}
-	e := &embedding[F]{m: b.m, out: b.Ins.Out[0], vocab: int(p.Vocab), dim: int(p.Dim), scale: exact[F](p.Scale)}
+	e := &embedding[F]{m: b.m, out: b.Out[0], vocab: int(p.Vocab), dim: int(p.Dim), scale: exact[F](p.Scale)}
 	b.m.vocab = e.vocab
 	var err error
 	e.table, err = b.vector("table", e.vocab*e.dim)
@@ -73,15 +72,14 @@ type norm[F Float] struct {
 	layer        bool // mean removed
 }
 
-func bindNorm[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.NormParams)
+func bindNorm[F Float](b *Bind[F], p *plan.NormParams) (recorder[F], error) {
 	if p.Groups > 1 {
 		return nil, b.untrained("a norm over %d groups", p.Groups)
 	}
 	if p.Kind > plan.NormLayer {
 		return nil, b.untrained("a norm of kind %d", p.Kind)
 	}
-	n := &norm[F]{in: b.Ins.In[0], out: b.Ins.Out[0], dim: int(p.Dim), eps: exact[F](p.Eps), offset: exact[F](p.Offset), layer: p.Kind == plan.NormLayer}
+	n := &norm[F]{in: b.In[0], out: b.Out[0], dim: int(p.Dim), eps: exact[F](p.Eps), offset: exact[F](p.Offset), layer: p.Kind == plan.NormLayer}
 	var err error
 	if n.weight, err = b.vector("weight", n.dim); err != nil {
 		return nil, err
@@ -138,17 +136,16 @@ type residual[F Float] struct {
 	eps, offset F
 }
 
-func bindAdd[F Float](b *Bind[F]) (recorder[F], error) {
-	p := b.Params.(*plan.AddParams)
-	r := &residual[F]{m: b.m, a: b.Ins.In[0], b: b.Ins.In[1], out: b.Ins.Out[0], dim: b.cols(b.Ins.Out[0]),
+func bindAdd[F Float](b *Bind[F], p *plan.AddParams) (recorder[F], error) {
+	r := &residual[F]{m: b.m, a: b.In[0], b: b.In[1], out: b.Out[0], dim: b.cols(b.Out[0]),
 		scale: exact[F](p.Scale), eps: exact[F](p.NormEps), offset: exact[F](p.NormOff), hasNorm: p.Norm != 0}
 	if !r.hasNorm {
 		return r, nil
 	}
-	if len(b.Ins.Out) != 2 {
-		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a sum with a norm has %d outputs", len(b.Ins.Out))
+	if len(b.Out) != 2 {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "a sum with a norm has %d outputs", len(b.Out))
 	}
-	r.normed = b.Ins.Out[1]
+	r.normed = b.Out[1]
 	var err error
 	r.norm, err = b.vector("norm", r.dim)
 	return r, err
@@ -204,10 +201,10 @@ type gather[F Float] struct {
 }
 
 func bindGather[F Float](b *Bind[F]) (recorder[F], error) {
-	if b.Ins.In[1] != b.m.plan.Inputs[1] {
+	if b.In[1] != b.m.plan.Inputs[1] {
 		return nil, b.untrained("rows that a plan chooses itself")
 	}
-	return &gather[F]{m: b.m, in: b.Ins.In[0], out: b.Ins.Out[0], dim: b.cols(b.Ins.Out[0])}, nil
+	return &gather[F]{m: b.m, in: b.In[0], out: b.Out[0], dim: b.cols(b.Out[0])}, nil
 }
 
 func (g *gather[F]) record(s *step[F]) error {

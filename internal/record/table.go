@@ -1,7 +1,5 @@
 package record
 
-//go:generate go run atenia/internal/gen/adapters -o zadapters.go -package record -of Float
-
 import (
 	"fmt"
 
@@ -14,41 +12,21 @@ import (
 // gradients are checked.
 type Float = dense.Float
 
-// An Adapter looks at an instruction once and returns how to record it.
-type Adapter[F Float] func(*Bind[F]) (recorder[F], error)
-
 // A recorder runs one bound instruction and puts it on the step's tape.
 type recorder[F Float] interface{ record(*step[F]) error }
 
-// An AdapterTable has one adapter per opcode number; nil says "cannot be
-// trained yet". It is made by the generated [NewAdapterTable], which does not
-// compile while an opcode is missing.
-type AdapterTable[F Float] [256]Adapter[F]
-
-// table says how every opcode is recorded.
-func table[F Float]() AdapterTable[F] {
-	return NewAdapterTable(
+// table says how every opcode that an executor runs is recorded; nil says that
+// it cannot be trained yet.
+func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
+	return plan.NewAdapterTable(
 		bindNorm[F],
 		bindAttention[F],
 		bindFFN[F],
 		bindMoE[F],
-		nil, // mamba2
-		nil, // shortconv
-		nil, // mla
 		bindEmbedding[F],
 		bindAdd[F],
 		bindHead[F],
 		bindGather[F],
-		nil, // pool
-		nil, // vision_patch_embed
-		nil, // vision_spatial_merge
-		nil, // vision_deepstack_extract
-		nil, // vision_scatter
-		nil, // deepstack_inject
-		nil, // gated_delta
-		nil, // mamba1
-		nil, // cross_attention
-		nil, // conv_stem
 	)
 }
 
@@ -100,16 +78,15 @@ func Register[F Float](r *grad.Registry[F]) {
 	}
 }
 
-// An UntrainedError says which instruction of a plan has no gradient. It matches
-// [plan.ErrUnsupportedOpcode].
+// An UntrainedError says that an instruction has no gradient; [New] says which.
+// It matches [plan.ErrUnsupportedOpcode].
 type UntrainedError struct {
-	Op    plan.Opcode
-	Index int    // instruction
-	Why   string // what about it; "" = the opcode as a whole
+	Op  plan.Opcode
+	Why string // what about it; "" = the opcode as a whole
 }
 
 func (e *UntrainedError) Error() string {
-	s := fmt.Sprintf("instruction %d: %s cannot be trained yet", e.Index, e.Op)
+	s := fmt.Sprintf("%s cannot be trained yet", e.Op)
 	if e.Why != "" {
 		s += ": " + e.Why
 	}

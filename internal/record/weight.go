@@ -10,21 +10,6 @@ import (
 	"atenia/tensor"
 )
 
-// A WeightError says why a weight cannot be trained. It matches
-// [plan.ErrWeightBinding].
-type WeightError struct {
-	Name, Slot string
-	Op         plan.Opcode
-	Why        string
-}
-
-func (e *WeightError) Error() string {
-	return fmt.Sprintf("%v: %s, slot %s of %s: %s", plan.ErrWeightBinding, e.Name, e.Slot, e.Op, e.Why)
-}
-
-// Unwrap returns [plan.ErrWeightBinding].
-func (e *WeightError) Unwrap() error { return plan.ErrWeightBinding }
-
 // A run says that elements [at, at+n) of a file tensor are elements [to, to+n)
 // of a weight.
 type run[F Float] struct {

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -16,18 +17,16 @@ import (
 
 // The committed file is what the generator writes today.
 func TestAdapterTableIsCurrent(t *testing.T) {
-	for pkg, constraint := range map[string]string{"exec": "", "record": "Float"} {
-		want, err := generate(pkg, constraint, plan.Specs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join("..", "..", pkg, "zadapters.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("internal/%s/zadapters.go is not what plan.Specs generates; run go generate ./internal/%[1]s", pkg)
-		}
+	want, err := generate("plan", plan.Specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("..", "..", "..", "plan", "zadapters.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("plan/zadapters.go is not what plan.Specs generates; run go generate ./plan")
 	}
 }
 
@@ -39,7 +38,7 @@ func TestMissingAdapterDoesNotBuild(t *testing.T) {
 	}{
 		{"complete", ""},
 		{"missing", "not enough arguments in call to NewAdapterTable"},
-		{"swapped", "cannot use attention"},
+		{"swapped", "of bindAttention does not match"},
 	} {
 		t.Run(tc.dir, func(t *testing.T) {
 			err := check(t, tc.dir)
@@ -57,7 +56,7 @@ func TestMissingAdapterDoesNotBuild(t *testing.T) {
 func TestNewOpcodeDoesNotBuild(t *testing.T) {
 	specs := *plan.Specs
 	specs[36] = &plan.OpSpec{Op: 36, Name: "new_op"}
-	src, err := generate("complete", "", &specs)
+	src, err := generate("complete", &specs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,15 +66,15 @@ func TestNewOpcodeDoesNotBuild(t *testing.T) {
 }
 
 func check(t *testing.T, dir string) error {
-	src, err := generate("complete", "", plan.Specs)
+	src, err := generate("complete", plan.Specs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return checkWith(t, dir, src)
 }
 
-// checkWith type-checks the contract every executor declares, a table from
-// testdata, and generated source, as one package.
+// checkWith type-checks what package plan declares for generated source, that
+// source, and a table from testdata, as one package.
 func checkWith(t *testing.T, dir string, generated []byte) error {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -87,12 +86,54 @@ func checkWith(t *testing.T, dir string, generated []byte) error {
 		}
 		files = append(files, f)
 	}
-	add("contract.go", "package complete\ntype Bind struct{}\ntype Step struct{}\ntype Kernel func(*Step) error\ntype Adapter func(*Bind) (Kernel, error)\ntype AdapterTable [256]Adapter\n")
+	add("contract.go", contract())
 	add("zadapters.go", generated)
 	add(filepath.Join("testdata", dir, "table.go"), nil)
 	conf := types.Config{}
 	_, err := conf.Check("complete", fset, files, nil)
 	return err
+}
+
+// contract is the part of package plan that generated source mentions, with
+// payloads that are empty.
+func contract() string {
+	var b strings.Builder
+	b.WriteString(`package complete
+type Adapter[B, K any] func(B, any) (K, error)
+type AdapterTable[B, K any] [256]Adapter[B, K]
+func adapter[B, K, P any](func(B, P) (K, error)) Adapter[B, K] { return nil }
+func bareAdapter[B, K any](func(B) (K, error)) Adapter[B, K] { return nil }
+`)
+	seen := map[string]bool{}
+	for _, s := range plan.Specs {
+		if s == nil || s.Params == nil {
+			continue
+		}
+		if name := reflect.TypeOf(s.Params()).Elem().Name(); !seen[name] {
+			seen[name] = true
+			b.WriteString("type " + name + " struct{}\n")
+		}
+	}
+	return b.String()
+}
+
+// Opcodes that no executor has an adapter for take no parameter, and one that
+// an executor gets is asked of all.
+func TestNoExecutor(t *testing.T) {
+	specs := *plan.Specs
+	mamba := *specs[plan.OpMamba2]
+	if !mamba.NoExecutor {
+		t.Skip("mamba2 has an executor now")
+	}
+	mamba.NoExecutor = false
+	specs[plan.OpMamba2] = &mamba
+	src, err := generate("complete", &specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkWith(t, "complete", src); err == nil || !strings.Contains(err.Error(), "not enough arguments") {
+		t.Fatalf("got %v", err)
+	}
 }
 
 func TestNames(t *testing.T) {

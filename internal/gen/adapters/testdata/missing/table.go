@@ -1,24 +1,17 @@
 // Package complete, one adapter short.
 package complete
 
-func unsupported(*Bind) (Kernel, error) { return nil, nil }
+type (
+	view   struct{}
+	kernel struct{}
+)
+
+func bindNorm(*view, *NormParams) (kernel, error)           { return kernel{}, nil }
+func bindAttention(*view, *AttentionParams) (kernel, error) { return kernel{}, nil }
 
 var table = NewAdapterTable(
-	unsupported,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
-	nil,
+	bindNorm,
+	bindAttention,
 	nil,
 	nil,
 	nil,
