@@ -105,7 +105,7 @@ func TestNoHiddenSwitches(t *testing.T) {
 	})
 }
 
-// weightNames are what checkpoints call their tensors. They belong to families
+// weightNames are what model files call their tensors. They belong to families
 // and to files; what runs a plan sees slots.
 var weightNames = []string{
 	"q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "gate_proj", "up_proj", "down_proj", "gate_up_proj",
@@ -114,7 +114,7 @@ var weightNames = []string{
 	"wq", "wk", "wv", "wo", "w1", "w2", "w3", "blk.", "model.layers",
 }
 
-// TestNoWeightNames: executor and kernels know no tensor of any checkpoint.
+// TestNoWeightNames: executor and kernels know no tensor of any model file.
 func TestNoWeightNames(t *testing.T) {
 	m := module(t)
 	for dir, p := range m.pkgs {

@@ -75,7 +75,7 @@ type SweepReport = adjoint.Report
 type Record[F node.Float] struct {
 	s       *Session[F]
 	journal *adjoint.Journal[F]
-	points  *checkpoints[F] // nil: every call is kept
+	points  *snapshots[F] // nil: every call is kept
 	sweep   *adjoint.Sweep[F]
 	forced  []string
 }
@@ -104,7 +104,7 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 		r.forced = adjoint.Unsaved(s.link, inst)
 	}
 	if again && len(r.forced) == 0 {
-		r.points = newCheckpoints(s, o.Every, o.Slots)
+		r.points = newSnapshots(s, o.Every, o.Slots)
 		s.record(r.points)
 	} else {
 		s.record(r.journal)

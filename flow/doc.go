@@ -39,7 +39,7 @@
 //	fault.go     what happens when a node fails or makes NaN
 //	metrics.go   joules, calls and times by node, from package heat
 //	backward.go  records of forward calls and sweeps over them, by package
-//	             internal/adjoint; checkpoint.go runs blocks again instead
+//	             internal/adjoint; snapshot.go runs blocks again instead
 //
 // # Backward
 //

@@ -28,7 +28,7 @@ func (s *Session[F]) Reset() {
 }
 
 // Restart forgets the snapshots.
-func (c *checkpoints[F]) Restart() {
+func (c *snapshots[F]) Restart() {
 	clear(c.points)
 	c.points, c.hot, c.drain, c.every = c.points[:0], c.hot[:0], -1, c.first
 	for v := range c.feeds {

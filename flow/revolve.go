@@ -8,7 +8,7 @@ import (
 
 // A walk goes back over a stream by running its blocks again.
 type walk[F node.Float] struct {
-	*checkpoints[F]
+	*snapshots[F]
 	sweep   *adjoint.Sweep[F]
 	journal *adjoint.Journal[F]
 	report  *SweepReport

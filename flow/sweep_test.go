@@ -56,15 +56,15 @@ func (r trip[F]) weights() map[string]node.Tensor[F] {
 	return z
 }
 
-// TestCheckpoints is acceptance A47: gradients do not depend on how often the
+// TestSnapshots is acceptance A47: gradients do not depend on how often the
 // session's state is kept, and the most that is held falls and rises again.
-func TestCheckpoints(t *testing.T) {
+func TestSnapshots(t *testing.T) {
 	t.Parallel()
-	checkpointed[float64](t)
-	checkpointed[float32](t)
+	fromSnapshots[float64](t)
+	fromSnapshots[float32](t)
 }
 
-func checkpointed[F node.Float](t *testing.T) {
+func fromSnapshots[F node.Float](t *testing.T) {
 	var want [32]byte
 	var heat flow.Metrics
 	peak := map[int]int64{}

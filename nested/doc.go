@@ -55,5 +55,5 @@
 // boundary; memory does not. A [Builder] trains several streams at once, each
 // with a [Context], on a [Runner] a thread; a [Reader] runs a model over one
 // stream, with the same forward values, bit for bit, and keeps learning.
-// Checkpoints and saved memories are one checksummed container, see file.go.
+// Snapshots and saved memories are one checksummed container, see file.go.
 package nested

@@ -57,9 +57,9 @@ const (
 type kindOfFile string
 
 const (
-	checkpointFile kindOfFile = "checkpoint" // everything, to build on
-	progressFile   kindOfFile = "progress"   // all but parameters and optimiser
-	memoryFile     kindOfFile = "memory"     // of a reader
+	snapshotFile kindOfFile = "checkpoint" // everything, to build on; files keep this name
+	progressFile kindOfFile = "progress"   // all but parameters and optimiser
+	memoryFile   kindOfFile = "memory"     // of a reader
 )
 
 type header struct {

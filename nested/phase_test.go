@@ -292,7 +292,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// mixed is a configuration with most of what a checkpoint must hold.
+// mixed is a configuration with most of what a snapshot must hold.
 var mixed = nested.Config{Rule: rule.Titans, Vocab: 16, Width: 8, Heads: 2, Window: 3, Periods: []int{1, 4}, Layers: 2, Residual: true, KeyTaps: 2, Seed: 3}
 
 func newBuilder(t testing.TB, c nested.Config, lanes int, p *pool.Pool) (*nested.Model[float32], *nested.Builder[float32]) {
@@ -325,13 +325,13 @@ func steps(t testing.TB, b *nested.Builder[float32], from, to, lanes int) (loss 
 	return loss
 }
 
-// TestCheckpointMidPeriod saves between two active steps of a level, when its
+// TestSnapshotMidPeriod saves between two active steps of a level, when its
 // error buffer is not empty, and goes on from the file with the same bits.
-func TestCheckpointMidPeriod(t *testing.T) {
+func TestSnapshotMidPeriod(t *testing.T) {
 	t.Parallel()
 	m, b := newBuilder(t, mixed, 2, nil)
 	steps(t, b, 0, 6, 2)
-	path := filepath.Join(t.TempDir(), "checkpoint")
+	path := filepath.Join(t.TempDir(), "snapshot")
 	if err := b.SaveFile(path, []byte("line 7")); err != nil {
 		t.Fatal(err)
 	}
@@ -358,12 +358,12 @@ func TestCheckpointMidPeriod(t *testing.T) {
 	}
 }
 
-// TestCheckpointOfAnother refuses files that are not of this model, or damaged.
-func TestCheckpointOfAnother(t *testing.T) {
+// TestSnapshotOfAnother refuses files that are not of this model, or damaged.
+func TestSnapshotOfAnother(t *testing.T) {
 	t.Parallel()
 	_, b := newBuilder(t, mixed, 2, nil)
 	var file bytes.Buffer
-	if err := b.Checkpoint(&file, nil); err != nil {
+	if err := b.Save(&file, nil); err != nil {
 		t.Fatal(err)
 	}
 	wide := mixed
@@ -381,7 +381,7 @@ func TestCheckpointOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := rd.Restore(bytes.NewReader(file.Bytes())); !errors.Is(err, nested.ErrMismatch) {
-		t.Errorf("a checkpoint as a memory: %v", err)
+		t.Errorf("a snapshot as a memory: %v", err)
 	}
 	for i := 0; i < file.Len(); i += 997 {
 		bad := bytes.Clone(file.Bytes())
@@ -523,7 +523,7 @@ func TestZeroAllocations(t *testing.T) {
 	}
 }
 
-// FuzzRestore reads files that are not checkpoints.
+// FuzzRestore reads files that are not snapshots.
 func FuzzRestore(f *testing.F) {
 	m, err := nested.New[float32](nested.Config{Vocab: 3, Width: 2, Periods: []int{1, 2}})
 	if err != nil {
@@ -541,7 +541,7 @@ func FuzzRestore(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, save := range []func() []byte{
-		func() []byte { var w bytes.Buffer; _ = b.Checkpoint(&w, []byte("x")); return w.Bytes() },
+		func() []byte { var w bytes.Buffer; _ = b.Save(&w, []byte("x")); return w.Bytes() },
 		func() []byte { var w bytes.Buffer; _ = rd.Save(&w); return w.Bytes() },
 	} {
 		file := save()

@@ -118,7 +118,7 @@ func (c *Conductor) Pulse(phase Phase) Pulse {
 // Advance ends the present step.
 func (c *Conductor) Advance() { c.step++ }
 
-// Resume makes step the present one, when a checkpoint is loaded.
+// Resume makes step the present one, when a snapshot is loaded.
 func (c *Conductor) Resume(step int64) { c.step = step }
 
 // NewPulse returns the pulse of a step in which the given levels are active,

@@ -2,7 +2,7 @@ package plan
 
 // A LayerOp is one line of a family's program. Values are named and written
 // once. It carries no sizes: those come from the configuration through a
-// [Resolver], so one program serves every checkpoint of a family.
+// [Resolver], so one program serves every model of a family.
 type LayerOp struct {
 	Op  Opcode
 	Out string

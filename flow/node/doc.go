@@ -11,7 +11,7 @@
 // stream alone, never on where calls cut it, to the bit. Extras are optional
 // interfaces that a host asks for once, when it is built:
 //
-//	Stateful   a snapshot of the state: checkpoints of a long backward sweep
+//	Stateful   a snapshot of the state, for long backward sweeps
 //	Adjoint    the exact transpose of the derivative, in reverse order of calls
 //	Binder     one closure for a call whose tensors never change
 //	Fuser      one closure for equal nodes side by side

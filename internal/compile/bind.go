@@ -19,7 +19,7 @@ const (
 	ropeLongID  = "rope_long"
 )
 
-// A prefix stands before the names of a checkpoint's decoder, and another
+// A prefix stands before the names of a file's decoder, and another
 // before its head, depending on what it was saved from.
 type prefix struct{ body, head string }
 
@@ -149,7 +149,7 @@ func (b *binder) findPrefix(ids []weightID) error {
 		}
 		switch {
 		case all && found != "" && len(found) == len(p.body):
-			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the checkpoint holds two whole models, under %q and %q", found, p.body)}
+			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the file holds two whole models, under %q and %q", found, p.body)}
 		case all && found == "":
 			best, bestHits, found = p, math.MaxInt, p.body
 		case hits > bestHits && hits > 0:
@@ -212,7 +212,7 @@ func canonical(id string, layer int) string {
 func (b *binder) weight(s *WeightSpec, layer int) {
 	o, name, there := b.origin(s, layer)
 	if s.ID == "output" && b.c.TiedHead {
-		if there { // some checkpoints save both; the table wins, as in the reference
+		if there { // some files have both; the table wins, as in the reference
 			b.used[name] = true
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "tied_head", Text: name + " is not read: the head is tied to the embedding table"})
 		}

@@ -13,9 +13,9 @@ import (
 	"atenia/tensor"
 )
 
-// checkpoint returns a description with every tensor that the configuration
+// describe returns a description with every tensor that the configuration
 // asks for, under the given prefix.
-func checkpoint(t *testing.T, config, body, head string) *modelfile.Description {
+func describe(t *testing.T, config, body, head string) *modelfile.Description {
 	t.Helper()
 	m, err := fromJSON(config)
 	if err != nil {
@@ -54,7 +54,7 @@ func with(d *modelfile.Description, name string, shape ...int) *modelfile.Descri
 
 func TestPrefixes(t *testing.T) {
 	for _, p := range prefixes {
-		m, err := Compile(checkpoint(t, llamaSmall, p.body, p.head), Options{})
+		m, err := Compile(describe(t, llamaSmall, p.body, p.head), Options{})
 		if err != nil {
 			t.Errorf("prefix %q: %v", p.body, err)
 			continue
@@ -63,17 +63,17 @@ func TestPrefixes(t *testing.T) {
 			t.Errorf("prefix %q: q from %s", p.body, got)
 		}
 	}
-	both := checkpoint(t, llamaSmall, "model.language_model.", "")
-	both.Tensors = append(both.Tensors, checkpoint(t, llamaSmall, "language_model.model.", "language_model.").Tensors...)
+	both := describe(t, llamaSmall, "model.language_model.", "")
+	both.Tensors = append(both.Tensors, describe(t, llamaSmall, "language_model.model.", "language_model.").Tensors...)
 	if _, err := Compile(both, Options{}); err == nil || !strings.Contains(err.Error(), "two whole models") {
-		t.Errorf("two models in one checkpoint: %v", err)
+		t.Errorf("two models in one file: %v", err)
 	}
 }
 
-// TestBindingFaults damages a checkpoint and wants each damage named, with the
+// TestBindingFaults damages a model file and wants each damage named, with the
 // shapes on both sides.
 func TestBindingFaults(t *testing.T) {
-	good := checkpoint(t, llamaSmall, "model.", "")
+	good := describe(t, llamaSmall, "model.", "")
 	q := "model.layers.2.self_attn.q_proj.weight"
 	damaged := with(with(without(without(good, "lm_head.weight"), "model.norm.weight"), q, 64, 63), "model.layers.3.extra.weight", 5)
 	_, err := Compile(damaged, Options{})
@@ -104,7 +104,7 @@ func TestBindingFaults(t *testing.T) {
 
 // TestFaultsAreBounded: a file of many wrong tensors makes a short error.
 func TestFaultsAreBounded(t *testing.T) {
-	d := checkpoint(t, llamaSmall, "model.", "")
+	d := describe(t, llamaSmall, "model.", "")
 	for i := range 1000 {
 		d = &modelfile.Description{Format: d.Format, Config: d.Config, Tensors: append(d.Tensors, modelfile.Tensor{Name: strings.Repeat("x", i+1000)})}
 	}
@@ -115,7 +115,7 @@ func TestFaultsAreBounded(t *testing.T) {
 }
 
 func TestTiedHead(t *testing.T) {
-	untied := checkpoint(t, llamaSmall, "model.", "")
+	untied := describe(t, llamaSmall, "model.", "")
 	tied := `{"model_type": "llama", "tie_word_embeddings": true, ` + small + `}`
 	for name, d := range map[string]*modelfile.Description{"absent": without(untied, "lm_head.weight"), "saved too": untied} {
 		c := *d
@@ -136,7 +136,7 @@ func TestTiedHead(t *testing.T) {
 // TestBiasesByPresence: where the configuration is silent the tensors decide,
 // and where it speaks they must agree.
 func TestBiasesByPresence(t *testing.T) {
-	d := checkpoint(t, llamaSmall, "model.", "")
+	d := describe(t, llamaSmall, "model.", "")
 	for i := range 4 {
 		layer := "model.layers." + string(rune('0'+i)) + ".self_attn."
 		d = with(with(with(d, layer+"q_proj.bias", 64), layer+"k_proj.bias", 64), layer+"v_proj.bias", 64)
@@ -155,7 +155,7 @@ func TestBiasesByPresence(t *testing.T) {
 }
 
 func TestIgnorable(t *testing.T) {
-	d := with(checkpoint(t, llamaSmall, "model.", ""), "model.layers.0.self_attn.rotary_emb.inv_freq", 8)
+	d := with(describe(t, llamaSmall, "model.", ""), "model.layers.0.self_attn.rotary_emb.inv_freq", 8)
 	m, err := Compile(d, Options{})
 	if err != nil || len(m.Diagnostics) != 1 || m.Diagnostics[0].Code != "ignored_tensor" {
 		t.Errorf("%v", err)
@@ -163,7 +163,7 @@ func TestIgnorable(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	d := checkpoint(t, llamaSmall, "model.", "")
+	d := describe(t, llamaSmall, "model.", "")
 	for _, o := range []Options{{PageTokens: -1}, {PageTokens: 1 << 20}, {KVType: tensor.Q4_K}, {KVType: tensor.Q8_0}} {
 		if _, err := Compile(d, o); err == nil {
 			t.Errorf("%+v was accepted (heads are 16 wide)", o)

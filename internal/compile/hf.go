@@ -33,7 +33,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	if q := top.sub("quantization_config"); q != nil {
 		how := q.Text("quantization", "an unnamed method", "quant_method")
 		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
-			Why: "weights quantised this way cannot be read: use the original checkpoint or a GGUF file", Supported: []string{"none"}}
+			Why: "weights quantised this way cannot be read: use the original model or a GGUF file", Supported: []string{"none"}}
 	}
 	delete(prov, "quantization")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}

@@ -27,7 +27,7 @@ type WeightSpec struct {
 }
 
 // An Origin is one place a weight may come from. In names {p} is the prefix of
-// the checkpoint, {q} what stands before its head, {l} the layer, {e} each expert
+// the file, {q} what stands before its head, {l} the layer, {e} each expert
 // in turn: such a weight is joined of as many tensors.
 type Origin struct {
 	Name string

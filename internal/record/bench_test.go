@@ -72,12 +72,12 @@ func BenchmarkStep(b *testing.B) {
 		name string
 		llama
 	}{{"5M", llama5M}, {"60M", llama60M}} {
-		for _, mode := range []string{"forward", "step", "checkpoint"} {
+		for _, mode := range []string{"forward", "step", "recompute"} {
 			b.Run(size.name+"/"+mode, func(b *testing.B) {
 				m, batch := size.open(b), size.batch(8, 256)
 				p := pool.New(2)
 				defer p.Close()
-				m.Checkpoint, m.Pool = mode == "checkpoint", p
+				m.Recompute, m.Pool = mode == "recompute", p
 				t := grad.New(m.Registry(), grad.Recording(mode != "forward"), grad.Threads(p))
 				var forward, back time.Duration
 				for b.Loop() {

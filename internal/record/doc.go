@@ -10,11 +10,11 @@
 //	                 └ adapter table: one adapter per opcode      Backward ◀── mean cross-entropy
 //
 // [Params] are the tensors of the file under their own names: what an optimiser
-// steps and a checkpoint holds. A plan's weight may be a part of one (phi3 keeps
-// q, k and v in one tensor), several joined, or one reordered; it reads its
-// values from there and its gradient is added there. Values are never copied on
-// the tape, and gradients are added where the trainer keeps them. What is frozen
-// has no gradient, and nothing is computed for it.
+// steps and a snapshot of training holds. A plan's weight may be a part of one
+// (phi3 keeps q, k and v in one tensor), several joined, or one reordered; it
+// reads its values from there and its gradient is added there. Values are never
+// copied on the tape, and gradients are added where the trainer keeps them. What
+// is frozen has no gradient, and nothing is computed for it.
 //
 // The adapter table ([plan.NewAdapterTable], generated) has a parameter for every
 // opcode that an executor runs: one without a gradient is nil in plain sight, and

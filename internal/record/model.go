@@ -12,10 +12,10 @@ import (
 
 // Options choose how a step is recorded. The zero value works.
 type Options struct {
-	// Checkpoint keeps only what goes from layer to layer and computes each
+	// Recompute keeps only what goes from layer to layer and computes each
 	// layer a second time on the way back (arXiv 1604.06174). Gradients are the
 	// same bits.
-	Checkpoint bool
+	Recompute bool
 	// Balance is the coefficient of the auxiliary loss of mixtures of experts,
 	// which is added to the loss (arXiv 2101.03961).
 	Balance float64
@@ -129,7 +129,7 @@ func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
 	if err := s.makeWeights(); err != nil {
 		return 0, err
 	}
-	if m.Checkpoint {
+	if m.Recompute {
 		for _, l := range m.layers {
 			if err := l.record(s); err != nil {
 				return 0, err

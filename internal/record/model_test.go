@@ -19,9 +19,9 @@ import (
 func TestNoAllocations(t *testing.T) {
 	k := newSketch(t)
 	everything(k)
-	for _, checkpoint := range []bool{false, true} {
+	for _, recompute := range []bool{false, true} {
 		r := open[float32](t, &k.m, k.find, nil)
-		r.m.Checkpoint, r.m.Balance = checkpoint, 0.1
+		r.m.Recompute, r.m.Balance = recompute, 0.1
 		p := pool.New(2)
 		defer p.Close()
 		r.m.Pool = p
@@ -44,7 +44,7 @@ func TestNoAllocations(t *testing.T) {
 			n = testing.AllocsPerRun(10, step)
 		}
 		if n != 0 {
-			t.Errorf("layers computed twice %v: a step allocates %v times", checkpoint, n)
+			t.Errorf("layers computed twice %v: a step allocates %v times", recompute, n)
 		}
 	}
 }
@@ -247,14 +247,14 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestCheckpointMemory: a deep model takes much less memory when layers are
+// TestRecomputeMemory: a deep model takes much less memory when layers are
 // computed twice, and gradients are the same bits in float32, too, with any
 // number of threads.
-func TestCheckpointMemory(t *testing.T) {
+func TestRecomputeMemory(t *testing.T) {
 	l := llama{64, 8, 4, 160, 50}
-	step := func(checkpoint bool, p *pool.Pool) (g []float32, bytes int64) {
+	step := func(recompute bool, p *pool.Pool) (g []float32, bytes int64) {
 		m := l.open(t)
-		m.Checkpoint, m.Pool = checkpoint, p
+		m.Recompute, m.Pool = recompute, p
 		tape := grad.New(m.Registry(), grad.Threads(p))
 		loss, err := m.Loss(tape, l.batch(4, 200))
 		if err == nil {
@@ -272,14 +272,14 @@ func TestCheckpointMemory(t *testing.T) {
 	defer p.Close()
 	want, bytes := step(false, nil)
 	for _, c := range []struct {
-		checkpoint bool
-		p          *pool.Pool
+		recompute bool
+		p         *pool.Pool
 	}{{true, nil}, {false, p}, {true, p}} {
-		got, n := step(c.checkpoint, c.p)
+		got, n := step(c.recompute, c.p)
 		if !slices.Equal(got, want) {
-			t.Errorf("layers computed twice %v, threads %v: gradients are not the same", c.checkpoint, c.p != nil)
+			t.Errorf("layers computed twice %v, threads %v: gradients are not the same", c.recompute, c.p != nil)
 		}
-		if c.checkpoint && 2*n > bytes {
+		if c.recompute && 2*n > bytes {
 			t.Errorf("%d bytes when layers are computed twice, %d when not", n, bytes)
 		}
 	}

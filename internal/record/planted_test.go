@@ -58,7 +58,7 @@ func TestPlantedErrors(t *testing.T) {
 				everything(k)
 				r := open[float64](t, &k.m, k.find, nil)
 				r.m.Balance = 0.5
-				r.m.Checkpoint = key == "plan.layer" || key == "plan.meet"
+				r.m.Recompute = key == "plan.layer" || key == "plan.meet"
 				hit := false
 				r.m.Registry().Register(key, func(b *grad.OpaqueBack[float64]) {
 					hit = true

@@ -319,8 +319,8 @@ func (r *trial[F]) check() {
 func (r *trial[F]) variants(loss float64, g map[string][]F) {
 	r.t.Helper()
 	r.same("layers computed twice", g, loss, func() (float64, map[string][]F) {
-		r.m.Checkpoint = true
-		defer func() { r.m.Checkpoint = false }()
+		r.m.Recompute = true
+		defer func() { r.m.Recompute = false }()
 		return r.gradients(grad.CheckImmutable())
 	})
 	p := pool.New(3)

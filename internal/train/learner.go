@@ -34,7 +34,7 @@ type Learner interface {
 }
 
 // A Keeper is a [Learner] that remembers more than parameters from step to
-// step. A checkpoint holds what Save writes.
+// step. A snapshot holds what Save writes.
 type Keeper interface {
 	Learner
 	Save(w io.Writer) error

@@ -87,9 +87,9 @@ func (r *run) save(name string) error {
 	return snapshot.Write(r.cfg.FS, r.path(name), string(note), as, blobs)
 }
 
-// checkpoint makes a snapshot of the present step, then removes those that are
+// saveStep makes a snapshot of the present step, then removes those that are
 // one too many. A kill in between leaves one more, which the next one removes.
-func (r *run) checkpoint() error {
+func (r *run) saveStep() error {
 	if r.offload != nil {
 		return r.log.sync()
 	}

@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	}
 	for r.place.Step < r.cfg.Steps && !r.isEarly() {
 		if ctx.Err() != nil {
-			if err := r.checkpoint(); err != nil {
+			if err := r.saveStep(); err != nil {
 				return nil, err
 			}
 			return r.report(), fmt.Errorf("%w at step %d of %d: %w", ErrStopped, r.place.Step, r.cfg.Steps, context.Cause(ctx))
@@ -79,12 +79,12 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 			return nil, err
 		}
 		if n := r.cfg.SnapshotEvery; n > 0 && r.place.Step%n == 0 {
-			if err := r.checkpoint(); err != nil {
+			if err := r.saveStep(); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := r.checkpoint(); err != nil {
+	if err := r.saveStep(); err != nil {
 		return nil, err
 	}
 	return r.report(), r.takeBest()

@@ -8,7 +8,7 @@ import (
 )
 
 // A Name names one of the nine rules; tape ops, configuration files and
-// checkpoints use the same text.
+// snapshots use the same text.
 type Name string
 
 // The nine rules.

@@ -8,11 +8,11 @@ import (
 	"atenia/internal/dense"
 )
 
-// checkPoint is where gradients are large enough to be measured: gates off
+// steepPoint is where gradients are large enough to be measured: gates off
 // their limits, tokens of length about one, a random state. At the usual
 // initial values most gradients of a memory are too small for a difference of
 // losses to see, and a test there passes whatever Backward returns.
-func checkPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
+func steepPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
 	t.Helper()
 	const d, tokens = 8, 4
 	c := newChunk[F](t, v, d, tokens, seed)
@@ -138,10 +138,10 @@ func gradientVariants[F Float]() []variant {
 func testGradients[F Float](t *testing.T) {
 	for _, v := range gradientVariants[F]() {
 		seed := uint64(21)
-		c := checkPoint[F](t, v, seed)
+		c := steepPoint[F](t, v, seed)
 		for c.kink() < 10*tolerancesOf[F](v).eps {
 			seed++
-			c = checkPoint[F](t, v, seed)
+			c = steepPoint[F](t, v, seed)
 		}
 		all, measured, wrong := compare(c, v, func(s string) { t.Errorf("%v: %s", v, s) })
 		t.Logf("%v: %d gradients, %d measured, %d wrong", v, all, measured, wrong)
@@ -232,7 +232,7 @@ func (r turned) Backward(w *dense.Work[float64], in *Tokens[float64], s0 []float
 func testPlanted(t *testing.T) {
 	v := variant{Delta, Config{}}
 	for plant, least := range map[string]int{"": 0, "all zero": 150, "k without M^T e": 30, "M without e k^T": 30, "sign of alpha": 5, "stale cache": 30} {
-		c := checkPoint[float64](t, v, 21)
+		c := steepPoint[float64](t, v, 21)
 		clear(c.dsT)
 		c.b.Core = &steps{linear: *newLinear[float64](c.b.Layout), plant: plant}
 		all, measured, wrong := compare(c, v, func(string) {})
@@ -242,13 +242,13 @@ func testPlanted(t *testing.T) {
 		}
 	}
 	for _, v := range variants {
-		c := checkPoint[float64](t, v, 21)
+		c := steepPoint[float64](t, v, 21)
 		c.b.Core = turned{c.b.Core}
 		if _, _, wrong := compare(c, v, func(string) {}); wrong < 2 {
 			t.Errorf("%v: the sign of alpha is turned, and %d gradients are found wrong", v, wrong)
 		}
 	}
-	c := checkPoint[float64](t, v, 21)
+	c := steepPoint[float64](t, v, 21)
 	if wrong := frozenWrong(c, false); wrong != 0 {
 		t.Errorf("%d gradients of a frozen read are wrong", wrong)
 	}

@@ -83,7 +83,7 @@ func (m *Model) bind() (err error) {
 	if m.model, err = record.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = record.Options{Checkpoint: m.opt.Recompute, Pool: m.opt.Pool}
+	m.model.Options = record.Options{Recompute: m.opt.Recompute, Pool: m.opt.Pool}
 	threads := []grad.Option{grad.Threads(m.opt.Pool)}
 	if m.opt.Pool == nil {
 		threads = nil

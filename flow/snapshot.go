@@ -117,8 +117,8 @@ func (p *snapshot[F]) bytes() (n int64) {
 	return n + int64(len(p.states)) + int64(len(p.procs))*int64(unsafe.Sizeof(procState{})) + 8*int64(len(p.waits)+len(p.readers)+2*len(p.wrote))
 }
 
-// checkpoints is the recorder that keeps snapshots and what was fed.
-type checkpoints[F node.Float] struct {
+// snapshots is the recorder that keeps snapshots and what was fed.
+type snapshots[F node.Float] struct {
 	s      *Session[F]
 	every  int64
 	first  int64 // every at the start
@@ -131,17 +131,17 @@ type checkpoints[F node.Float] struct {
 	drain  int64  // the first block after the end of the stream, -1 before
 }
 
-func newCheckpoints[F node.Float](s *Session[F], every, slots int) *checkpoints[F] {
+func newSnapshots[F node.Float](s *Session[F], every, slots int) *snapshots[F] {
 	first := int64(max(every, 1))
 	if slots > 0 {
 		first = math.MaxInt64 / 2 // one at the start
 	}
-	return &checkpoints[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
+	return &snapshots[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
 		blocks: make([][][]F, len(s.procs)), drain: -1}
 }
 
 // Begin takes a snapshot when a block is due for one.
-func (c *checkpoints[F]) Begin() {
+func (c *snapshots[F]) Begin() {
 	k := c.s.block
 	if c.s.thermal.on {
 		c.hot = append(c.hot, c.s.thermal.hot)
@@ -167,13 +167,13 @@ func (c *checkpoints[F]) Begin() {
 }
 
 // Room: there is none.
-func (c *checkpoints[F]) Room(int, int, int) []F { return nil }
+func (c *snapshots[F]) Room(int, int, int) []F { return nil }
 
 // Before: calls themselves are not kept.
-func (c *checkpoints[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
+func (c *snapshots[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
 
 // After keeps what an Input was fed.
-func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
+func (c *snapshots[F]) After(v int, call *node.Call[F], _ float64) {
 	if c.s.procs[v].Spec.Endpoint != graph.Fed {
 		return
 	}
@@ -185,7 +185,7 @@ func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
 
 // replay runs the blocks after each snapshot again, the last first, and sweeps
 // back over them. The session ends where it was.
-func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
+func (c *snapshots[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {
@@ -193,7 +193,7 @@ func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], 
 		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
 	}()
 	s.meter = meter.Blank()
-	w := walk[F]{checkpoints: c, sweep: sweep, journal: j, report: report}
+	w := walk[F]{snapshots: c, sweep: sweep, journal: j, report: report}
 	var err error
 	if report.Slots = c.slots; c.slots > 0 && len(c.points) > 0 {
 		err = w.revolve(c.points[0], end.block, c.slots-1)
@@ -211,7 +211,7 @@ func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], 
 }
 
 // again runs the blocks from a snapshot up to block to; rec is told of them.
-func (c *checkpoints[F]) again(from *snapshot[F], to int64, rec recorder[F]) error {
+func (c *snapshots[F]) again(from *snapshot[F], to int64, rec recorder[F]) error {
 	s := c.s
 	if err := s.restore(from); err != nil {
 		return err

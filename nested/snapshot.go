@@ -10,18 +10,19 @@ import (
 	"atenia/internal/durable"
 )
 
-// Checkpoint writes everything that the next step depends on, all of it from
-// between two steps: parameters, the optimiser's state, every lane's memory,
-// error buffers, the count of steps and cursor, the caller's place in its data.
-func (b *Builder[F]) Checkpoint(w io.Writer, cursor []byte) error {
-	return b.write(w, checkpointFile, cursor)
+// Save writes a snapshot: everything that the next step depends on, all of it
+// from between two steps. That is parameters, the optimiser's state, every
+// lane's memory, error buffers, the count of steps, and cursor, the caller's
+// place in its data.
+func (b *Builder[F]) Save(w io.Writer, cursor []byte) error {
+	return b.write(w, snapshotFile, cursor)
 }
 
-// Progress writes what Checkpoint does but for parameters and the optimiser's
-// state, for a trainer that keeps those itself.
+// Progress writes what Save does but for parameters and the optimiser's state,
+// for a trainer that keeps those itself.
 func (b *Builder[F]) Progress(w io.Writer) error { return b.write(w, progressFile, nil) }
 
-// Restore takes back what Checkpoint or Progress wrote, into a builder of the
+// Restore takes back what Save or Progress wrote, into a builder of the
 // same configuration, and returns the cursor. After an error nothing has
 // changed.
 func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
@@ -30,14 +31,14 @@ func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.Kind != checkpointFile && h.Kind != progressFile {
-		return nil, &FileError{Offset: 16, Why: fmt.Sprintf("the file holds a %q, not a checkpoint", h.Kind), Err: ErrMismatch}
+	if h.Kind != snapshotFile && h.Kind != progressFile {
+		return nil, &FileError{Offset: 16, Why: fmt.Sprintf("the file holds a %q, not a snapshot", h.Kind), Err: ErrMismatch}
 	}
 	if err := b.model.same(h); err != nil {
 		return nil, err
 	}
 	arrays := b.arrays(h.Kind)
-	if h.Lanes != len(b.lanes) || len(h.Buffered) != len(b.buffers) || h.Kind == checkpointFile && len(h.Steps) != len(b.model.params) {
+	if h.Lanes != len(b.lanes) || len(h.Buffered) != len(b.buffers) || h.Kind == snapshotFile && len(h.Steps) != len(b.model.params) {
 		return nil, &FileError{Offset: 16, Why: fmt.Sprintf("%d lanes, want %d", h.Lanes, len(b.lanes)), Err: ErrMismatch}
 	}
 	fresh := make([][]F, len(arrays))
@@ -61,10 +62,10 @@ func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
 	return h.Cursor, nil
 }
 
-// SaveFile writes a checkpoint to a file: either the old file is there or the
+// SaveFile writes a snapshot to a file: either the old file is there or the
 // whole new one, whenever the power goes.
 func (b *Builder[F]) SaveFile(path string, cursor []byte) error {
-	return durable.WriteFile(path, func(w io.Writer) error { return b.Checkpoint(w, cursor) })
+	return durable.WriteFile(path, func(w io.Writer) error { return b.Save(w, cursor) })
 }
 
 // RestoreFile is [Builder.Restore] from a file.
@@ -85,7 +86,7 @@ func (b *Builder[F]) write(w io.Writer, kind kindOfFile, cursor []byte) error {
 	for i := range b.buffers {
 		h.Buffered = append(h.Buffered, b.buffers[i].steps)
 	}
-	if kind == checkpointFile {
+	if kind == snapshotFile {
 		for i := range b.model.params {
 			h.Steps = append(h.Steps, b.opt.Steps(i))
 		}
@@ -95,7 +96,7 @@ func (b *Builder[F]) write(w io.Writer, kind kindOfFile, cursor []byte) error {
 
 // arrays lists what a file has, in its order.
 func (b *Builder[F]) arrays(kind kindOfFile) (all [][]F) {
-	if kind == checkpointFile {
+	if kind == snapshotFile {
 		all = append(all, b.model.values)
 		for i := range b.model.params {
 			all = append(all, b.opt.State(i)...)
