@@ -4,10 +4,11 @@ package plan
 
 import "fmt"
 
-// An Adapter looks at one instruction of opcode-specific payload once, when a
-// plan is bound, and returns what will run the instruction from then on. B is
-// the executor's view of an instruction, K what it runs: a kernel, or a
-// recorder of gradients.
+// An Adapter looks at one instruction and its payload when a plan is bound, and
+// returns what runs the instruction from then on. Whatever depends on
+// parameters, formats or weights is decided in it, once. B is the executor's
+// view of an instruction; K is what it runs, a kernel or a recorder of
+// gradients.
 type Adapter[B, K any] func(B, Params) (K, error)
 
 // An AdapterTable is what one executor does for every opcode, by number; nil
@@ -32,17 +33,17 @@ func bareAdapter[B, K any](f func(B) (K, error)) Adapter[B, K] {
 	return func(b B, _ Params) (K, error) { return f(b) }
 }
 
-// A Binder is an executor while it binds a plan. It knows what its registers
-// (R) and weights (W) are; what an adapter sees of an instruction (B) is its
-// own type, which embeds the [Binding].
+// A Binder is the executor's side of [Bind]: what it keeps for a register (R)
+// and for a weight (W), and the type that its adapters take (B), which embeds
+// the [Binding]. A Binder serves one plan.
 type Binder[R, W, B any] interface {
 	// Register returns what the executor keeps for a register.
 	Register(RegisterRef) R
 	// Weight returns what the executor keeps for a weight, and whether it was
 	// given one.
 	Weight(WeightRef) (W, bool)
-	// Open returns the view of the next instruction. The adapter runs before
-	// Open is called again.
+	// Open returns the view of the next instruction. Its adapter returns before
+	// Open is called again, so a Binder may collect what the adapter does.
 	Open(Binding[R, W]) B
 }
 
@@ -81,7 +82,7 @@ func Bind[R, W, B, K any](p *ExecutionPlan, table AdapterTable[B, K], from Binde
 func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Binding[R, W], error) {
 	ins := &p.Instructions[i]
 	b := Binding[R, W]{
-		Index: i, Ins: ins, Spec: Specs.Get(ins.Op),
+		Ins: ins, Spec: Specs.Get(ins.Op),
 		names: make([]string, len(ins.Weights)), weights: make([]W, len(ins.Weights)),
 	}
 	for _, r := range ins.In {
@@ -109,7 +110,6 @@ func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Bindin
 // names of the opcode's [OpSpec]; a name that is not among them is a mistake in
 // the adapter, and panics.
 type Binding[R, W any] struct {
-	Index   int // of the instruction in its plan
 	Ins     *Instruction
 	Spec    *OpSpec
 	In, Out []R // in the order of Ins.In and Ins.Out

@@ -14,7 +14,7 @@ import (
 // weights the names of tensors.
 type view struct {
 	plan.Binding[string, string]
-	opened int // before it
+	opened int // views before it
 }
 
 // An executor binds a plan of two norms and a sum and has the tensors of its
@@ -45,11 +45,11 @@ func bindNorm(v *view, p *plan.NormParams) (string, error) {
 	if p.Groups > 1 {
 		return "", v.WeightErrorf("weight", "%d groups", p.Groups)
 	}
-	return fmt.Sprintf("%d: %s = norm %s %q %t %t eps %g", v.Index, v.Out[0], v.In[0], w, ok, v.Has("bias"), p.Eps), nil
+	return fmt.Sprintf("%d: %s = norm %s %q %t %t eps %g", v.opened, v.Out[0], v.In[0], w, ok, v.Has("bias"), p.Eps), nil
 }
 
 func bindAdd(v *view, _ *plan.AddParams) (string, error) {
-	return fmt.Sprintf("%d: %s = add %s %s, %d before", v.Index, v.Out[0], v.In[0], v.In[1], v.opened), nil
+	return fmt.Sprintf("%d: %s = add %s %s", v.opened, v.Out[0], v.In[0], v.In[1]), nil
 }
 
 var table = plan.NewAdapterTable(bindNorm, nil, nil, nil, nil, bindAdd, nil, nil)
@@ -83,7 +83,7 @@ func TestBind(t *testing.T) {
 	want := []string{
 		`0: y = norm x "<w>" true false eps 0.5`,
 		`1: z = norm y "" false false eps 0.25`,
-		`2: sum = add y z, 2 before`,
+		`2: sum = add y z`,
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
