@@ -41,7 +41,7 @@ func TestBudgetRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if s := m.Streaming(); s.Plan == nil || s.Plan.Spills() || s.Streamed != 0 {
+	if s := m.Streaming(); s.Placement == nil || s.Placement.Spills() || s.Streamed != 0 {
 		t.Errorf("a budget with room for everything: %+v", s)
 	}
 }

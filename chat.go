@@ -2,7 +2,6 @@ package atenia
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"atenia/internal/chat"
@@ -23,10 +22,6 @@ type Conversation struct {
 	Variables map[string]any
 	Options
 }
-
-// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
-// template: use [Model.Generate] with text in the form the model knows.
-var ErrNoTemplate = errors.New("the model has no chat template")
 
 // Chat answers a conversation through the model's own chat template. The
 // sequence is as that of [Model.Generate]. A conversation that continues an

@@ -1,14 +1,21 @@
 package atenia
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 
 	"atenia/internal/cpu"
+	"atenia/internal/cuda"
+	"atenia/internal/engine"
+	"atenia/internal/observe"
 	"atenia/internal/pack"
-	"atenia/internal/quant"
+	"atenia/internal/placement"
 	"atenia/tensor"
+	"atenia/tier/budget"
+	"atenia/tier/hw"
 )
 
 // A Config chooses how a model is opened. The zero value, or a nil pointer,
@@ -51,7 +58,7 @@ type Config struct {
 	// of the context's length has room then, unless CacheBytes says otherwise.
 	Budget Budget
 	// PlanFile is a file that says where each tensor lives, as [WritePlacement]
-	// makes it. "" = tensors are placed by the budget.
+	// writes it. "" = tensors are placed by the budget.
 	PlanFile string
 	// Placement has what a plan of tensors is made by beside the budget.
 	Placement PlacementRules
@@ -63,7 +70,7 @@ type Config struct {
 	Verify bool
 	// Observe says what is written down while the model runs.
 	Observe Observation
-	// Strict makes errors of what otherwise goes on in a lesser way: streamed
+	// Strict makes errors of fallbacks that are otherwise only logged: streamed
 	// weights that the system's cache takes memory for, packed weights on disk
 	// that cannot be used, and memory of the process beyond the budget. The last
 	// is found by [Model.Close].
@@ -148,24 +155,172 @@ func cacheType(s string) (tensor.DType, error) {
 	return tensor.Invalid, &ConfigError{"CacheType", s, "f32, f16 or q8_0"}
 }
 
-// A ConfigError names a field of a configuration whose value cannot be used.
-// Several faults come joined in one error.
-type ConfigError struct {
-	Field string
-	Got   any // nil where Want says what is wrong
-	Want  string
-}
-
-func (e *ConfigError) Error() string {
-	switch s := e.Got.(type) {
-	case nil:
-		return fmt.Sprintf("config: %s: %s", e.Field, e.Want)
-	case string:
-		return fmt.Sprintf("config: %s is %q, want %s", e.Field, s, e.Want)
+// engine returns the configuration of the engine. c is complete and checked.
+func (c *Config) engine() engine.Config {
+	mode, _ := pack.ParseMode(c.Pack)
+	cache, _ := cacheType(c.CacheType)
+	return engine.Config{
+		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, PageTokens: c.PageTokens,
+		CacheType: cache, CacheBytes: c.CacheBytes,
+		Pack: mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlanFile: c.PlanFile, Decisions: c.Decisions,
+		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, NoFuse: c.NoFuse, Logger: c.Logger,
 	}
-	return fmt.Sprintf("config: %s is %v, want %s", e.Field, e.Got, e.Want)
 }
 
-// A Mix names the element types that [Quantize] gives a model's tensors, for
-// example "q4_k_m".
-type Mix = quant.Mix
+// checkPlacement returns the faults of what a placement is made by.
+func (c *Config) checkPlacement() (errs []error) {
+	b, r := c.Budget.internal(), c.Placement.internal()
+	if why := b.Faults(); why != "" {
+		errs = append(errs, &ConfigError{"Budget", b.String(), "0 bytes or more: " + why})
+	}
+	for _, err := range r.Faults() {
+		errs = append(errs, &ConfigError{"Placement", nil, err.Error()})
+	}
+	return errs
+}
+
+// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
+// model is mapped, and the system decides what of it is in memory.
+type Budget struct {
+	// RAM is what the whole process may have, in bytes: weights, cached keys and
+	// values, buffers, tokenizer and program. A model that needs more is streamed
+	// from the disk, in part. 0 = no bound.
+	RAM int64
+	// VRAM is what may be used of a device's memory, in bytes. It can be planned
+	// for, but no device computes yet: to open a model it must be 0.
+	VRAM int64
+	// SSD bounds the bytes of weights that are left on the disk. 0 = no bound.
+	SSD int64
+	// Reserve is the RAM that is kept for what is no weight.
+	Reserve Reserve
+}
+
+// A Reserve is RAM for what is no weight, in bytes. 0 = what the model needs by
+// its configuration.
+type Reserve struct {
+	KV          int64 // cached keys and values of all sequences
+	Activations int64 // buffers of the executor: not less than they need
+	Runtime     int64 // the program itself, tokenizer and heap
+}
+
+// ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB". Each
+// part may be left out.
+func ParseBudget(s string) (Budget, error) {
+	b, err := placement.ParseBudget(s)
+	if err != nil {
+		return Budget{}, &ConfigError{"Budget", s, placement.Want + ": " + err.Error()}
+	}
+	return newBudget(b), nil
+}
+
+// ParseSize reads "4GiB", "512MiB", "2GB" or plain bytes.
+func ParseSize(s string) (int64, error) { return budget.ParseSize(s) }
+
+// String returns what [ParseBudget] reads: the sizes that are set.
+func (b Budget) String() string { return b.internal().String() }
+
+// Set sets one size of those that [ParseBudget] knows, such as "ram" to
+// "2GiB".
+func (b *Budget) Set(name, size string) error {
+	p := b.internal()
+	err := p.Set(name, size)
+	*b = newBudget(p)
+	return err
+}
+
+func newBudget(b placement.Budget) Budget { return Budget{b.RAM, b.VRAM, b.SSD, Reserve(b.Reserve)} }
+
+func (b Budget) internal() placement.Budget {
+	return placement.Budget{RAM: b.RAM, VRAM: b.VRAM, SSD: b.SSD, Reserve: placement.Reserve(b.Reserve)}
+}
+
+// PlacementRules say how tensors are placed within a [Budget]. The zero value
+// leaves it to the planner.
+type PlacementRules struct {
+	// Pins put tensors into a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE";
+	// the first that matches a tensor counts.
+	Pins []string
+	// MaxTier is the slowest tier that weights may be in: "vram", "ram" or "ssd".
+	// "" = ssd. What does not fit is an error when the placement is made.
+	MaxTier string
+	// RequireGPU refuses placements that leave a weight to the processor.
+	RequireGPU bool
+	// Batch is the number of sequences that have room and are predicted for.
+	// 0 = 1.
+	Batch int
+	// Rates are how fast the machine is, where that is known.
+	Rates Rates
+	// NoProbe places tensors without measuring how fast the machine reads the
+	// model's file. Otherwise that is done for half a second when weights stay on
+	// the disk and Rates has no SSD.
+	NoProbe bool
+	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
+	// its speed is assumed.
+	ProfileDir string
+}
+
+func (r *PlacementRules) internal() placement.Rules {
+	return placement.Rules{
+		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: placement.Rates(r.Rates),
+		NoProbe: r.NoProbe, ProfileDir: r.ProfileDir,
+	}
+}
+
+// Rates are how fast the machine is, in bytes and operations a second. 0 = as
+// measured now or earlier, or else a cautious guess; [Placement] says which.
+type Rates struct {
+	SSD     float64 `json:"ssd_bytes_per_s"`                // reading large blocks of the model's files
+	RAM     float64 `json:"ram_bytes_per_s"`                // reading memory with all threads
+	FLOPS   float64 `json:"flop_per_s,omitempty"`           // float32, with all threads
+	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"` // SSD while memory is read, too; 0 = as fast as alone
+	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"` // RAM while the disk is read, too; 0 = as fast as alone
+}
+
+// An Observation says what is written down while a model runs: a trace of what
+// ran when, metrics for Prometheus, the order of reads and computing, and what
+// is learned from latencies for [Explain]. The zero value writes nothing.
+type Observation struct {
+	// Trace is a file for a trace of what ran when, which ui.perfetto.dev shows.
+	Trace string
+	// Metrics is an address, such as ":9464", at which metrics are served for
+	// Prometheus while the model is open.
+	Metrics string
+	// Listening is called with the address of the metrics, whose port was chosen
+	// if 0 was asked for.
+	Listening func(net.Addr)
+	// Timeline is a file for the order of reads and of computing, in lines that
+	// are the same for equal runs.
+	Timeline string
+	// Learning is a file of what is learned from the latencies of tokens. It is
+	// added to.
+	Learning string
+	// Device reports whether a device is there, and the pressure of its memory
+	// from 0 to 1. It is called once, if Learning is set. nil = this machine is
+	// asked.
+	Device func(context.Context) (there bool, pressure float32)
+}
+
+// openObserver opens what is asked for before anything of a model is read.
+func openObserver(ctx context.Context, c Observation) (*observe.Observer, error) {
+	if c.Device == nil {
+		c.Device = devicePressure
+	}
+	o, err := observe.Open(ctx, observe.Config(c))
+	if f, ok := errors.AsType[*observe.Fault](err); ok {
+		return nil, &ConfigError{"Observe." + f.Field, f.Value, fmt.Sprintf("%s: %v", f.Want, f.Err)}
+	}
+	return o, err
+}
+
+// devicePressure reports whether there is a device, and how full its memory is.
+func devicePressure(ctx context.Context) (there bool, pressure float32) {
+	s, _, err := hw.Probe(ctx, hw.Options{GPUs: cuda.Prober{}})
+	if err != nil || len(s.GPUs) == 0 {
+		return false, 0
+	}
+	if p := s.Pressure.VRAM; p != nil {
+		pressure = *p
+	}
+	return true, pressure
+}

@@ -104,7 +104,10 @@ grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
+internal/engine:    tensor plan internal/compile internal/cpu internal/embedded internal/exec internal/modelfile internal/observe internal/pack internal/passes internal/placement internal/residence internal/sched internal/weights tier/budget tier/decision tier/ring
+.:                   tensor plan plan/pass grad/optim internal/chat internal/compile internal/convert internal/cpu internal/cuda internal/durable internal/engine internal/exec internal/lora internal/modelfile internal/observe internal/pack internal/placement internal/quant internal/sample internal/sched internal/text internal/token internal/train internal/train/curve internal/train/job internal/train/memory internal/train/recipe tier tier/budget tier/hw tier/learn tier/replay
+internal/bench:      . plan tier/hw tier/ring internal/codecbench internal/cpu internal/engine internal/exec internal/kernel internal/kernelbench internal/modelfile internal/passes internal/roof internal/sched internal/stepbench internal/trainbench
+internal/doctor:     . internal/cpu internal/kernel internal/roof
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
 flow/control:
 flow/internal/strand: internal/fpenv
@@ -139,8 +142,14 @@ internal/train/curve:
 internal/lora:       tensor internal/dense internal/durable internal/modelfile internal/quant
 internal/train/memory: tensor internal/durable internal/modelfile internal/pool internal/sample internal/text internal/train internal/train/data nested
 internal/peer:
-internal/cli:        . internal/durable internal/peer internal/spelling internal/cli/*
+internal/cli:        . internal/bench internal/doctor internal/durable internal/engine internal/kernel internal/kernel/choice internal/kernelbench internal/peer internal/spelling internal/cli/*
 internal/cli/*:      . internal/cli/command
+internal/cli/benchstream: . internal/bench internal/cli/command internal/engine internal/passes
+internal/cli/benchtrain: . internal/bench internal/cli/command internal/stepbench internal/trainbench
+internal/cli/cache:  . internal/cli/command tier/blob tier/budget tier/checkpoint
+internal/cli/checkpoint: internal/cli/command internal/cuda internal/vault tier/hw
+internal/cli/hardware: internal/bench internal/cli/command internal/cuda tier/hw
+internal/cli/tokenizer: internal/cli/command internal/token/vocab
 internal/cli/flow:   flow flow/* flow/audio/files flow/node/* flow/amp/* internal/cli/command internal/durable
 cmd/*:               internal/cli
 examples/recall:     nested/recall

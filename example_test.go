@@ -125,8 +125,9 @@ func ExampleOpenPlan() {
 		log.Fatal(err)
 	}
 	fixed, perToken := p.StateBytes()
+	_, decode := p.Instructions()
 	fmt.Printf("%s, %d instructions to decode a token, state %d + %d bytes a token\n",
-		p.Family, len(p.Plans.Decode.Plan.Instructions), fixed, perToken)
+		p.Family, decode, fixed, perToken)
 	// Output:
 	// llama, 19 instructions to decode a token, state 0 + 4096 bytes a token
 }

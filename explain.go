@@ -1,60 +1,114 @@
 package atenia
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"atenia/tier/learn"
+	"atenia/tier/replay"
 )
 
 // An ExplainConfig says what [Explain] explains.
 type ExplainConfig struct {
-	Learning string       // the file of what was learned; "" is an empty one
-	Bucket   learn.Bucket // ignored if All is set
-	All      bool         // every bucket of the file
+	Learning string // the file of what was learned, see [Observation]; "" is an empty one
+	Bucket   Bucket // ignored if All is set
+	All      bool   // every bucket of the file
+}
+
+// A Bucket is a set of situations that are learned about together: whether
+// there was a device, and how full memories were. A band is a range of that, 0
+// below 0.5, 1 below 0.75, 2 below 0.9, 3 above.
+type Bucket struct {
+	GPU  bool `json:"gpu_available"`
+	VRAM int  `json:"vram_band"`
+	RAM  int  `json:"ram_band"`
 }
 
 // Explanations say which backend was preferred where, and why.
 type Explanations struct {
-	File    learn.Report
+	File    LearningFile
 	Buckets []BucketExplanation // one, or those of the file in order
+}
+
+// A LearningFile says what loading a file of what was learned found.
+type LearningFile struct {
+	Status  string // "Ok", "Missing" or "Foreign": of another version
+	Skipped int    // lines, not blank, that were not understood
+	First   error  // the first of them; nil if there is none
+	Err     error  // why the file is foreign
 }
 
 // A BucketExplanation is what was learned about one bucket.
 type BucketExplanation struct {
-	learn.Bucket
+	Bucket
 	Learned     bool // false: nothing, and the rest is empty
-	Explanation learn.Explanation
-	Factors     learn.Structured
-	Narrative   string
+	Explanation Explanation
+	Factors     Factors
+	Narrative   string // the same as text of three paragraphs
+}
+
+// An Explanation says what is preferred in a bucket, how sure that is, and why.
+type Explanation struct {
+	RecommendedBackend string  `json:"recommended_backend"` // "Cpu" or "Gpu"
+	Confidence         float32 `json:"confidence"`          // successes over episodes, 0 to 1
+	Text               string  `json:"explanation"`
+}
+
+// Factors are an [Explanation] in numbers.
+type Factors struct {
+	RecommendedBackend string   `json:"recommended_backend"` // "Cpu" or "Gpu"
+	Confidence         float32  `json:"confidence"`          // successes over episodes, 0 to 1
+	Factors            []Factor `json:"factors"`             // always four, of the same kinds
+}
+
+// A Factor is one reason with its weight.
+type Factor struct {
+	Kind        string  `json:"kind"`   // such as "HistoricalSuccessRate"
+	Weight      float32 `json:"weight"` // 0 to 1
+	Description string  `json:"description"`
 }
 
 // Explain explains what a learning file says. A file that is missing, or of
 // another version, says nothing; one that cannot be read is an error.
 func Explain(cfg *ExplainConfig) (*Explanations, error) {
 	var t learn.Trainer
-	e := &Explanations{File: learn.Report{Status: learn.StatusMissing}}
+	r := learn.Report{Status: learn.StatusMissing}
 	if cfg.Learning != "" {
-		t, e.File = learn.Load(cfg.Learning)
+		t, r = learn.Load(cfg.Learning)
 	}
-	if e.File.Status == learn.StatusUnreadable {
-		return nil, e.File.Err
+	if r.Status == learn.StatusUnreadable {
+		return nil, r.Err
 	}
-	of := []learn.Bucket{cfg.Bucket}
+	e := &Explanations{File: LearningFile{Status: string(r.Status), Skipped: r.Skipped, Err: r.Err}}
+	if r.First.Line > 0 {
+		e.File.First = r.First
+	}
+	buckets := []learn.Bucket{{GPU: cfg.Bucket.GPU, VRAM: learn.Band(cfg.Bucket.VRAM), RAM: learn.Band(cfg.Bucket.RAM)}}
 	if cfg.All {
-		of = t.Buckets()
+		buckets = t.Buckets()
 	}
-	for _, b := range of {
-		x := BucketExplanation{Bucket: b}
-		x.Explanation, x.Learned = t.Explain(b)
-		if x.Learned {
-			x.Factors, _ = t.Factors(b)
-			x.Narrative, _ = t.Narrative(b)
-		}
-		e.Buckets = append(e.Buckets, x)
+	for _, b := range buckets {
+		e.Buckets = append(e.Buckets, explainBucket(&t, b))
 	}
 	return e, nil
+}
+
+func explainBucket(t *learn.Trainer, b learn.Bucket) BucketExplanation {
+	x := BucketExplanation{Bucket: Bucket{b.GPU, int(b.VRAM), int(b.RAM)}}
+	e, learned := t.Explain(b)
+	if !learned {
+		return x
+	}
+	s, _ := t.Factors(b)
+	x.Learned = true
+	x.Explanation = Explanation{e.RecommendedBackend.String(), e.Confidence, e.Text}
+	x.Factors = Factors{s.RecommendedBackend.String(), s.Confidence, convertAll(s.Factors, func(f learn.Factor) Factor {
+		return Factor{string(f.Kind), f.Weight, f.Description}
+	})}
+	x.Narrative, _ = t.Narrative(b)
+	return x
 }
 
 // noLearning is said where nothing was learned.
@@ -76,7 +130,7 @@ func (x *BucketExplanation) WriteFactors(w io.Writer) error {
 		return x.WriteText(w)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s preferred, confidence %.2f\n", x.Factors.RecommendedBackend.Upper(), float64(x.Factors.Confidence))
+	fmt.Fprintf(&b, "%s preferred, confidence %.2f\n", strings.ToUpper(x.Factors.RecommendedBackend), float64(x.Factors.Confidence))
 	for _, f := range x.Factors.Factors {
 		fmt.Fprintf(&b, "  %-21s  %.2f  %s\n", f.Kind, float64(f.Weight), f.Description)
 	}
@@ -93,10 +147,73 @@ func (x *BucketExplanation) Title() string {
 // "atenia explain" wants it: true or false, and 0 to 3.
 func (cfg *ExplainConfig) SetBucket(gpu, vram, ram string) bool {
 	gpus := map[string]bool{"true": true, "false": false}
-	bands := map[string]learn.Band{"0": 0, "1": 1, "2": 2, "3": 3}
+	bands := map[string]int{"0": 0, "1": 1, "2": 2, "3": 3}
 	g, okG := gpus[gpu]
 	v, okV := bands[vram]
 	r, okR := bands[ram]
-	cfg.Bucket = learn.Bucket{GPU: g, VRAM: v, RAM: r}
+	cfg.Bucket = Bucket{GPU: g, VRAM: v, RAM: r}
 	return okG && okV && okR
 }
+
+// A ReplayReport is what came out of a log.
+type ReplayReport struct {
+	Records     int                `json:"records"`
+	Differences []ReplayDifference `json:"differences"`
+	// Torn is set where the last line is not complete, as when the process was
+	// killed; what came before it was replayed.
+	Torn error `json:"-"`
+}
+
+// A ReplayDifference is a record that did not come out as it stands in the log.
+type ReplayDifference struct {
+	Line      int           `json:"line"` // from 1
+	Seq       uint64        `json:"seq"`
+	Component string        `json:"component"`
+	Fields    []ReplayField `json:"fields"`
+}
+
+// A ReplayField is a field that differs. Where a record cannot be made again,
+// there is one whose name is "error".
+type ReplayField struct {
+	Name     string `json:"field"`
+	Recorded string `json:"recorded"`
+	Replayed string `json:"replayed"`
+}
+
+// Replay makes every decision of a log again, from its recorded inputs and with
+// the functions that made it, and reports the records that do not come out the
+// same, byte for byte. With a policy, a name of [ReplayPolicies] or assignments
+// such as "budget.ram=8000000000", it reports what would have been decided
+// differently. A log that is damaged is an error.
+func Replay(log io.Reader, policy string) (*ReplayReport, error) {
+	if policy == "" {
+		return newReplayReport(replay.Check(log))
+	}
+	r, err := replay.WhatIf(log, policy)
+	if errors.Is(err, replay.ErrPolicy) {
+		names := []string{}
+		for _, p := range ReplayPolicies() {
+			names = append(names, p[0])
+		}
+		err = &ConfigError{"policy", policy, "one of " + strings.Join(names, ", ") + ", or COMPONENT.INPUT=VALUE with a value that the input can have"}
+	}
+	return newReplayReport(r, err)
+}
+
+func newReplayReport(r *replay.Report, err error) (*ReplayReport, error) {
+	if r == nil {
+		return nil, err
+	}
+	out := &ReplayReport{Records: r.Records, Differences: convertAll(r.Differences, func(d replay.Difference) ReplayDifference {
+		fields := convertAll(d.Fields, func(f replay.Field) ReplayField { return ReplayField(f) })
+		return ReplayDifference{d.Line, d.Seq, d.Component, fields}
+	})}
+	if r.Torn != nil {
+		out.Torn = r.Torn
+	}
+	return out, err
+}
+
+// ReplayPolicies lists the policies that [Replay] knows by name, each with what
+// it changes.
+func ReplayPolicies() [][2]string { return replay.Policies() }

@@ -2,20 +2,13 @@ package atenia
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
 	"atenia/internal/sample"
 	"atenia/internal/sched"
 )
-
-// ErrClosed is returned by a model that was closed, and ends the requests that
-// were running then.
-var ErrClosed = sched.ErrClosed
-
-// A ContextError says that a prompt is longer than the model's context. It
-// tells both lengths in tokens.
-type ContextError = sched.ContextError
 
 // A Prompt is text or token ids to continue.
 type Prompt struct {
@@ -76,17 +69,17 @@ func (m *Model) start() []int32 {
 }
 
 func (m *Model) generate(ctx context.Context, ids []int32, o *Options, yield func(Token, error) bool) {
-	room := m.context() - len(ids)
-	r := sched.Request{Prompt: ids, MaxTokens: room, Sampling: o.Sampling}
+	room := m.Context() - len(ids)
+	r := sched.Request{Prompt: ids, MaxTokens: room, Sampling: o.Sampling.internal()}
 	if o.MaxTokens > 0 {
 		r.MaxTokens = min(o.MaxTokens, room)
 	}
 	if m.text.Tokenizer != nil && !o.IgnoreEnd {
 		r.Stop = m.text.Stop
 	}
-	st, err := m.sched.Submit(ctx, r)
+	st, err := m.engine.Sched.Submit(ctx, r)
 	if err != nil {
-		yield(Token{}, err)
+		yield(Token{}, publish(err))
 		return
 	}
 	defer st.Close()
@@ -104,7 +97,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, o *Options, yield fun
 			continue // the scheduler ends after it
 		}
 		text, stopped := w.add(t.ID)
-		if !yield(Token{ID: t.ID, Text: text, LogProb: t.LogProb, Top: t.Top}, nil) {
+		if !yield(Token{ID: t.ID, Text: text, LogProb: t.LogProb, Top: newLogProbs(t.Top)}, nil) {
 			return
 		}
 		if stopped {
@@ -113,7 +106,7 @@ func (m *Model) generate(ctx context.Context, ids []int32, o *Options, yield fun
 		}
 	}
 	if err := st.Err(); err != nil {
-		yield(Token{}, err)
+		yield(Token{}, publish(err))
 		return
 	}
 	text, stopped := w.flush()
@@ -170,4 +163,47 @@ func (w *writer) flush() (text string, stopped bool) {
 		text += w.stops.Flush()
 	}
 	return text, stopped
+}
+
+// LogitsOptions say which rows of logits are wanted and how they are computed.
+type LogitsOptions struct {
+	All bool // a row after every token, not only after the last
+	// Step computes the first Step tokens as a prompt and feeds the others one
+	// by one, as if they had been generated. 0 = all at once. The rows are the
+	// same either way.
+	Step int
+}
+
+// Logits returns the model's logits, [rows, vocab]: one row after the last
+// token, or one after each with All.
+func (m *Model) Logits(ctx context.Context, tokens []int32, o LogitsOptions) ([][]float32, error) {
+	var rows [][]float32
+	err := m.EachLogits(ctx, tokens, o, func(_ int, logits []float32) {
+		rows = append(rows, slices.Clone(logits))
+	})
+	return rows, err
+}
+
+// EachLogits calls f with each row of logits in order; row is the index of the
+// token that the logits come after. The slice is valid during the call, and
+// the model waits for it.
+func (m *Model) EachLogits(ctx context.Context, tokens []int32, o LogitsOptions, f func(row int, logits []float32)) error {
+	if o.Step < 0 || o.Step > len(tokens) {
+		return &ConfigError{"Step", o.Step, fmt.Sprintf("0 to %d, the number of tokens", len(tokens))}
+	}
+	r := sched.Request{Prompt: tokens, All: o.All}
+	if o.Step > 0 {
+		r.Prompt, r.Forced = tokens[:o.Step], tokens[o.Step:]
+	}
+	r.OnLogits = func(row int, logits []float32) {
+		if o.All || row == len(tokens)-1 {
+			f(row, logits)
+		}
+	}
+	st, err := m.engine.Sched.Submit(ctx, r)
+	if err != nil {
+		return publish(err)
+	}
+	st.Next()
+	return publish(st.Err())
 }

@@ -1,9 +1,17 @@
 package atenia
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 
+	"atenia/internal/convert"
+	"atenia/internal/cpu"
+	"atenia/internal/engine"
+	"atenia/internal/lora"
 	"atenia/internal/modelfile"
+	"atenia/internal/quant"
 	"atenia/tensor"
 )
 
@@ -54,8 +62,8 @@ type TypeTotals struct {
 // folder; "" means the embedded model. It works for any architecture, supported or not, and
 // reports damage as [Open] does.
 func Inspect(path string) (*File, error) {
-	open := func() (*modelfile.Description, error) { return describe(path, "") }
-	if filepath.Ext(path) == ".safetensors" && isFile(path) {
+	open := func() (*modelfile.Description, error) { return engine.OpenFiles(path, "") }
+	if filepath.Ext(path) == ".safetensors" && modelfile.IsFile(path) {
 		open = func() (*modelfile.Description, error) { return modelfile.OpenSafetensors(path) }
 	}
 	d, err := open()
@@ -63,7 +71,7 @@ func Inspect(path string) (*File, error) {
 		return nil, err
 	}
 	defer d.Close()
-	f := &File{Path: display(path), Format: d.Format}
+	f := &File{Path: engine.Display(path), Format: d.Format}
 	for key, v := range d.Meta.All() {
 		f.Metadata = append(f.Metadata, entry(key, v))
 	}
@@ -88,4 +96,88 @@ func entry(key string, v modelfile.Value) Entry {
 		e.Type, e.Elements = "array of "+v.Elem().String(), v.Len()
 	}
 	return e
+}
+
+// A Mix names the element types that [Quantize] gives a model's tensors, for
+// example "q4_k_m". The zero value is "f32". Names are those of llama.cpp.
+type Mix uint8
+
+// ParseMix reads the name of a mix, in any case: "q4_k_m", "bf16".
+func ParseMix(s string) (Mix, error) {
+	m, err := quant.ParseMix(s)
+	return Mix(m), err
+}
+
+// Mixes returns all mixes that [Quantize] writes.
+func Mixes() []Mix { return convertAll(quant.Mixes(), func(m quant.Mix) Mix { return Mix(m) }) }
+
+// String returns the name, such as "q4_k_m".
+func (m Mix) String() string { return quant.Mix(m).String() }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m Mix) MarshalText() ([]byte, error) { return quant.Mix(m).MarshalText() }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (m *Mix) UnmarshalText(b []byte) error { return (*quant.Mix)(m).UnmarshalText(b) }
+
+// QuantizeOptions choose how [Quantize] writes a model. The zero value writes
+// float32.
+type QuantizeOptions struct {
+	Mix     Mix
+	Threads int // 0 = physical cores
+	// ConfigFile is the name of the configuration in a Hugging Face folder.
+	// "" = config.json.
+	ConfigFile string
+	Adapter    string // as in [Config]: the merged model is written
+	// Progress, if set, is called now and then with the bytes of tensor data
+	// written so far, their total, and the tensor at work.
+	Progress func(done, total int64, tensor string)
+}
+
+// A QuantizeReport says what [Quantize] wrote.
+type QuantizeReport struct {
+	Arch        string // general.architecture
+	Mix         Mix
+	Tensors     int
+	Copied      int          // tensors whose values were written as they were
+	SourceBytes int64        // of the tensors that were read
+	TensorBytes int64        // of the tensors that were written
+	FileBytes   int64        // size of the file
+	Types       []TypeTotals // most bytes first
+	Warnings    []string     // what may matter: rows that do not fit, losses upon losses
+}
+
+// Quantize writes a model, given as for [Open], as one GGUF file with the
+// element types of a mix. The file means the same model: tokens, chat template,
+// stop tokens and recommended sampling are those of the original.
+//
+// Tensors that have the wanted type already are copied byte for byte. The file
+// appears under its name when it is whole; after an error, or when ctx ends,
+// there is no trace of it.
+func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (QuantizeReport, error) {
+	if o.Threads <= 0 {
+		o.Threads = cpu.Threads()
+	}
+	d, err := engine.OpenFiles(in, o.ConfigFile)
+	if err != nil {
+		return QuantizeReport{}, err
+	}
+	unmerge, err := lora.Load(d, o.Adapter)
+	if err != nil {
+		return QuantizeReport{}, errors.Join(err, d.Close())
+	}
+	defer unmerge()
+	defer d.Close()
+	r, err := convert.Convert(ctx, d, out, convert.Options{Mix: quant.Mix(o.Mix), Threads: o.Threads, Progress: o.Progress})
+	if err != nil {
+		return QuantizeReport{}, fmt.Errorf("%s: %w", engine.Display(in), err)
+	}
+	q := QuantizeReport{
+		Arch: r.Arch, Mix: Mix(r.Mix), Tensors: r.Tensors, Copied: r.Copied,
+		SourceBytes: r.SourceBytes, TensorBytes: r.TensorBytes, FileBytes: r.FileBytes, Warnings: r.Warnings,
+	}
+	for _, t := range r.Types {
+		q.Types = append(q.Types, TypeTotals(t))
+	}
+	return q, nil
 }

@@ -248,9 +248,6 @@ func TestClosedModel(t *testing.T) {
 	if _, err := m.Logits(t.Context(), []int32{1}, atenia.LogitsOptions{}); !errors.Is(err, atenia.ErrClosed) {
 		t.Errorf("Logits: %v", err)
 	}
-	if _, err := m.Bench(t.Context(), atenia.BenchConfig{Prompt: 4, Decode: 4, Repeats: 1}); !errors.Is(err, atenia.ErrClosed) {
-		t.Errorf("Bench: %v", err)
-	}
 	if ids, err := m.Tokenize("a"); err != nil || len(ids) == 0 {
 		t.Errorf("Tokenize: %v, %v", ids, err)
 	}

@@ -15,7 +15,6 @@ import (
 	"atenia"
 	"atenia/internal/cpu"
 	"atenia/internal/golden"
-	"atenia/tier/budget"
 	"atenia/tier/learn"
 )
 
@@ -39,7 +38,7 @@ func observed(t *testing.T, o atenia.Observation, during func()) *atenia.Model {
 		t.Fatal(err)
 	}
 	_, err = p.Place()
-	floor, ok := errors.AsType[*budget.FloorError](err)
+	floor, ok := errors.AsType[*atenia.FloorError](err)
 	if !ok {
 		t.Fatal(err)
 	}

@@ -4,150 +4,85 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 
-	"atenia/internal/compile"
-	"atenia/internal/embedded"
-	"atenia/internal/exec"
+	"atenia/internal/engine"
 	"atenia/internal/lora"
 	"atenia/internal/modelfile"
 	"atenia/internal/observe"
-	"atenia/internal/sched"
+	"atenia/internal/pack"
 	"atenia/internal/text"
 	"atenia/internal/token"
-	"atenia/plan"
-	"atenia/tensor"
 )
 
-// A Model is an open model. Its methods may be called from any goroutine.
+// A Model is an open model. Its methods may be called from any goroutine: their
+// requests share batches. Close it when it is no longer needed.
 type Model struct {
-	cfg   Config
-	desc  *modelfile.Description
-	model *compile.Model
-	plan  *Plan
-	text  *text.Text
+	files    *modelfile.Description
+	plan     *Plan
+	engine   *engine.Engine
+	observer *observe.Observer // nil if nothing is observed
+	unmerge  func() error      // removes weights that an adapter was merged with
+	text     *text.Text
 	// textErr says why text is incomplete: no tokenizer, or a chat template
 	// that cannot be run. It is returned by what needs the missing part.
 	textErr error
-	sched   *sched.Scheduler
-	totals  modelfile.Summary // of the file
-	scratch int64
-	packing Packing
-	// tokenBytes is what one decoded token reads of the weights.
-	tokenBytes int64
-	promptOps  PromptOps
-	memory     *memory
-	watch      *observe.Observer // nil if nobody looks
-	unmerge    func() error      // removes weights that were merged
-	close      sync.Once
+	close   sync.Once
 }
 
 // Open opens a .gguf file, a Hugging Face folder or its configuration, or the
-// embedded model for the path "". Weights are mapped, not read; the first tokens bring them in.
+// embedded model for the path "". Weights are mapped, not read; the first
+// tokens bring them in.
 //
-// Errors say what is damaged and where: they name the tensor or the file
-// offset, what was expected, and what to do.
+// A nil Config uses every physical core and no more than the memory that the
+// model needs. ctx bounds opening alone. Errors say what is damaged and where:
+// they name the tensor or the file offset, what was expected, and what to do.
 func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 	cfg, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	watch, err := openObserver(ctx, cfg.Observe)
+	observer, err := openObserver(ctx, cfg.Observe)
 	if err != nil {
 		return nil, err
 	}
-	desc, err := describe(path, cfg.ConfigFile)
+	files, err := engine.OpenFiles(path, cfg.ConfigFile)
 	if err != nil {
-		return nil, errors.Join(err, watch.Close())
+		return nil, errors.Join(err, observer.Close())
 	}
-	m := &Model{cfg: cfg, desc: desc, totals: desc.Summary(), watch: watch}
-	if m.unmerge, err = lora.Load(desc, cfg.Adapter); err != nil {
-		return nil, errors.Join(err, watch.Close(), desc.Close())
+	m := &Model{files: files, observer: observer}
+	if m.unmerge, err = lora.Load(files, cfg.Adapter); err != nil {
+		return nil, errors.Join(err, observer.Close(), files.Close())
 	}
-	if err := m.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", display(path), err), watch.Close(), desc.Close(), m.unmerge())
+	if err := m.load(ctx, &cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", engine.Display(path), err), observer.Close(), files.Close(), m.unmerge())
 	}
 	return m, nil
 }
 
-// describe opens the files of a model.
-func describe(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
-	if path == "" {
-		return modelfile.OpenBytes("embedded.gguf", embedded.Story())
-	}
-	if configFile == "" && filepath.Ext(path) == ".json" && isFile(path) { // a configuration stands for its folder
-		path, configFile = filepath.Split(path)
-		path = filepath.Clean(path)
-	}
-	if configFile != "" {
-		opts = append(opts, modelfile.ConfigName(configFile))
-	}
-	return modelfile.Open(path, opts...)
-}
-
-func display(path string) string {
-	if path == "" {
-		return "embedded model"
-	}
-	return path
-}
-
-func (m *Model) load(ctx context.Context) (err error) {
-	if m.model, err = compile.Compile(m.desc, m.cfg.compileOptions()); err != nil {
+func (m *Model) load(ctx context.Context, c *Config) error {
+	e := c.engine()
+	e.Observer = m.observer
+	p, err := engine.Compile(m.files, e)
+	if err != nil {
 		return err
 	}
-	m.plan = newPlan(display(m.Path()), m.cfg, m.model, m.desc)
-	m.plan.listeners = m.watch.Listeners()
-	if err := m.loadText(); err != nil {
+	m.plan = newPlan(p)
+	if err := m.loadText(c); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if m.memory, err = m.settle(ctx); err != nil {
-		return err
-	}
-	if err := m.begin(); err != nil {
-		return errors.Join(err, m.memory.close())
-	}
-	return nil
-}
-
-// begin runs the model on the weights where they are now.
-func (m *Model) begin() (err error) {
-	w, c := m.memory.weights, m.plan.execConfig()
-	c.Pack, c.Stream = m.memory.pack, m.memory.stream
-	x, err := exec.New(&m.model.Plans, w, c)
-	if err != nil {
-		return err
-	}
-	m.packing = x.Packing()
-	if m.packing.Fault != nil {
-		if m.cfg.Strict {
-			x.Close()
-			return strictly("packing", m.packing.Fault.Error())
-		}
-		m.cfg.Logger.Warn("packed weights on disk", "err", m.packing.Fault)
-	}
-	m.scratch, m.tokenBytes = x.ScratchBytes(), tokenBytes(&m.model.Plans.Decode.Plan, w)
-	m.promptOps = promptOps(&m.model.Plans.Prefill.Plan, w, m.cfg.Precise)
-	m.sched, err = sched.New(x, m.schedule())
-	if err != nil {
-		x.Close()
-		return err
-	}
-	m.cfg.Logger.Info("model open", "path", display(m.desc.Path), "family", m.model.Family,
-		"threads", m.cfg.Threads, "context", m.context(), "scratch_bytes", m.scratch,
-		"pack", m.packing)
-	return nil
+	m.engine, err = engine.Open(ctx, p, m.files)
+	return publish(err)
 }
 
 // loadText loads what the model needs for text. Without it, or with a
 // tokenizer that cannot be run, a model still computes with token ids; what
 // needs text returns the reason. Damage is an error.
-func (m *Model) loadText() (err error) {
-	if m.text, err = text.Load(m.desc); err == nil {
+func (m *Model) loadText(c *Config) (err error) {
+	if m.text, err = text.Load(m.files); err == nil {
 		return nil
 	}
 	_, unknown := errors.AsType[*token.UnknownError](err)
@@ -156,65 +91,14 @@ func (m *Model) loadText() (err error) {
 	_, unfit := errors.AsType[*token.FormatError](err)
 	switch {
 	case text.Partial(err):
-	case unknown, unfit && m.desc.Format == modelfile.GGUF:
+	case unknown, unfit && m.files.Format == modelfile.GGUF:
 		m.text = &text.Text{Sampling: text.Usual}
 	default:
 		return err
 	}
-	m.textErr = fmt.Errorf("%s: %w", display(m.Path()), err)
-	m.cfg.Logger.Warn("text is incomplete", "err", m.textErr)
+	m.textErr = fmt.Errorf("%s: %w", engine.Display(m.Path()), err)
+	c.Logger.Warn("text is incomplete", "err", m.textErr)
 	return nil
-}
-
-// tokenBytes adds up the weights that a decode step reads whole: all but a
-// table that is only looked up.
-func tokenBytes(p *plan.ExecutionPlan, w map[string]tensor.View) int64 {
-	whole := map[string]bool{}
-	for i := range p.Instructions {
-		ins := &p.Instructions[i]
-		for _, ref := range ins.Weights {
-			if ref != plan.NoWeight && ins.Op != plan.OpEmbedding {
-				whole[p.Weights[ref].Name] = true
-			}
-		}
-	}
-	var n int64
-	for name := range whole {
-		n += int64(len(w[name].Data))
-	}
-	return n
-}
-
-// allRows is how many rows of logits a step may hold when every row's are
-// wanted.
-const allRows = 16
-
-// usualContext bounds the context when none is asked for: long contexts cost
-// memory that most uses never need.
-const usualContext = 4096
-
-func (m *Model) context() int { return m.cfg.context(&m.model.Config) }
-
-// context returns how many tokens a sequence of a model may have.
-func (c *Config) context(model *compile.Config) int {
-	made := model.Context
-	for _, r := range model.Ropes {
-		if r.Scaling == "dynamic" { // made to go beyond what it was trained for
-			made = max(made, int(float64(model.Context)*float64(r.Factor)))
-		}
-	}
-	switch {
-	case c.Context > 0:
-		return c.Context
-	case made > 0:
-		return min(made, usualContext)
-	}
-	return usualContext
-}
-
-func (c *Config) compileOptions() compile.Options {
-	kv, _ := cacheType(c.CacheType) // checked by withDefaults
-	return compile.Options{KVType: kv, PageTokens: c.PageTokens, NoFuse: c.NoFuse}
 }
 
 // Close ends all requests, waits for the step in flight, unmaps the weights and
@@ -223,31 +107,66 @@ func (c *Config) compileOptions() compile.Options {
 func (m *Model) Close() error {
 	var err error
 	m.close.Do(func() {
-		m.sched.Close()
-		err = errors.Join(m.memory.close(), m.watch.Close(), m.desc.Close(), m.unmerge(), m.withinBudget())
+		err = errors.Join(m.engine.Close(), m.observer.Close(), m.files.Close(), m.unmerge())
 	})
 	return err
 }
 
 // Path returns the path the model was opened with, "" for the embedded one.
-func (m *Model) Path() string {
-	if m.desc.Path == "embedded.gguf" {
-		return ""
-	}
-	return m.desc.Path
-}
+func (m *Model) Path() string { return engine.PathOf(m.files) }
 
 // Context returns how many tokens a sequence may have.
-func (m *Model) Context() int { return m.context() }
+func (m *Model) Context() int { return m.plan.compiled.Context() }
 
 // Vocab returns the number of tokens, the width of a row of logits.
-func (m *Model) Vocab() int { return m.model.Config.Vocab }
+func (m *Model) Vocab() int { return m.plan.compiled.Model.Config.Vocab }
 
 // Family returns the name of the model's family, such as "llama".
-func (m *Model) Family() string { return m.model.Family }
+func (m *Model) Family() string { return m.plan.Family }
+
+// Plan returns the plan the model runs.
+func (m *Model) Plan() *Plan { return m.plan }
 
 // Memory returns the bytes of mapped weights, of cached keys and values, and
-// of scratch.
+// of scratch. The second number changes as requests come and go.
 func (m *Model) Memory() (weights, cache, scratch int64) {
-	return m.totals.Bytes, m.sched.CacheBytes(), m.scratch
+	return m.plan.compiled.Totals.Bytes, m.engine.Sched.CacheBytes(), m.engine.ScratchBytes()
+}
+
+// A Packing says whether a model's weights are packed, that is, copied to the
+// order in which kernels stream them, and with which numbers that was decided.
+// Results are the same bytes either way.
+type Packing struct {
+	Asked     string // the mode of [Config.Pack]: "auto", "off", "memory" or "disk"
+	Mode      string // the mode that came of it: "off", "memory" or "disk"
+	Matrices  int    // that have a packed form
+	Bytes     int64  // of the packed form
+	Source    int64  // bytes of the same rows in the model's files
+	Available int64  // bytes of memory that could be taken; 0 = not known
+	Reserve   int64  // bytes of it that are left to others
+	// Evict is set when memory cannot hold both forms: the source is then also
+	// taken out of the file system's cache.
+	Evict   bool
+	Because string // the reason for the mode
+	Path    string // of the packed file, for "disk"
+	Wrote   bool   // the file was made by this Open
+	// Fault is what is wrong with packed files that could not be used, nil if
+	// nothing is.
+	Fault error
+
+	text string
+}
+
+// String is one line: the mode, the reason and the numbers.
+func (p Packing) String() string { return p.text }
+
+// Packing returns what was decided when the model was opened.
+func (m *Model) Packing() Packing { return newPacking(m.engine.Packing()) }
+
+func newPacking(d pack.Decision) Packing {
+	return Packing{
+		Asked: d.Asked.String(), Mode: d.Mode.String(), Matrices: d.Matrices, Bytes: d.Bytes, Source: d.Source,
+		Available: d.Available, Reserve: d.Reserve, Evict: d.Evict, Because: d.Because, Path: d.Path, Wrote: d.Wrote,
+		Fault: d.Fault, text: d.String(),
+	}
 }

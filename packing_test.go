@@ -40,7 +40,7 @@ func TestPacking(t *testing.T) {
 		return rows, m.Packing()
 	}
 	want, p := logits(atenia.Config{Pack: "off"})
-	if p.Matrices == 0 || p.Mode.String() != "off" {
+	if p.Matrices == 0 || p.Mode != "off" {
 		t.Errorf("off: %v", p)
 	}
 	for i, c := range []struct {
@@ -51,7 +51,7 @@ func TestPacking(t *testing.T) {
 		if !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("%q: other logits", c.pack)
 		}
-		if p.Mode.String() != c.mode || p.Wrote != c.wrote || p.Fault != nil {
+		if p.Mode != c.mode || p.Wrote != c.wrote || p.Fault != nil {
 			t.Errorf("%q: %v", c.pack, p)
 		}
 	}

@@ -7,115 +7,164 @@ import (
 
 	"atenia/internal/cpu"
 	"atenia/internal/durable"
-	"atenia/internal/passes"
-	"atenia/internal/placement"
+	"atenia/tier"
 	"atenia/tier/budget"
-	"atenia/tier/decision"
 )
 
-// A Placement says in which memory each tensor of a model lives, and why.
-type Placement = budget.Plan
+// A Placement says in which memory each tensor of a model lives, and why. It is
+// made by [Plan.Place] and not changed afterwards.
+type Placement struct {
+	Tensors []PlacedTensor // in the order of first use
+	Ring    Ring           // zero when nothing is streamed
+	Decode  Prediction
+	Prefill Prediction
+	Next    []PlacementChange // what would make decode faster, best first; may be empty
+	// Rates are those that were predicted with. Measured names those that were
+	// measured just before, Kept those that were measured earlier, Assumed those
+	// that never were: "ssd", "ram", "flops". The others were given.
+	Rates                   Rates
+	Measured, Kept, Assumed []string
 
-// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
-// model is mapped, and the system decides what of it is in memory.
-type Budget = placement.Budget
-
-// PlacementRules say how tensors are placed within a [Budget].
-type PlacementRules = placement.Rules
-
-// Rates are how fast the machine is.
-type Rates = placement.Rates
-
-// ErrNoWeights says that a folder has a configuration and no files of weights.
-var ErrNoWeights = placement.ErrNoWeights
-
-// ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB".
-func ParseBudget(s string) (Budget, error) {
-	b, err := placement.ParseBudget(s)
-	if err != nil {
-		return Budget{}, &ConfigError{"Budget", s, placement.Want + ": " + err.Error()}
-	}
-	return b, nil
+	plan *budget.Plan
 }
 
-// ParseSize reads "4GiB", "512MiB", "2GB" or plain bytes.
-func ParseSize(s string) (int64, error) { return budget.ParseSize(s) }
+// A Tier is a kind of memory.
+type Tier uint8
 
-// placed reports whether the configuration asks for a placement.
-func (c *Config) placed() bool {
-	r := &c.Placement
-	return c.Budget != (Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+// The tiers, fastest first.
+const (
+	TierVRAM = Tier(tier.VRAM) // of a device
+	TierRAM  = Tier(tier.RAM)
+	TierSSD  = Tier(tier.SSD) // the files of the model
+)
+
+// String returns Vram, Ram or Ssd.
+func (t Tier) String() string { return tier.Tier(t).String() }
+
+// MarshalText writes the name.
+func (t Tier) MarshalText() ([]byte, error) { return tier.Tier(t).MarshalText() }
+
+// A TensorClass says what a tensor is for, which decides where it may live.
+type TensorClass uint8
+
+// The classes.
+const (
+	ClassWeight = TensorClass(budget.Weight) // a matrix that every pass reads
+	ClassExpert = TensorClass(budget.Expert) // a matrix that some passes read
+	ClassTable  = TensorClass(budget.Table)  // rows that are looked up
+	ClassVector = TensorClass(budget.Vector) // a norm, a bias: small, always in RAM
+	ClassKV     = TensorClass(budget.KV)     // cached keys and values
+	ClassBuffer = TensorClass(budget.Buffer) // registers and scratch of the executor
+)
+
+// String returns the name, such as "weight".
+func (c TensorClass) String() string { return budget.Class(c).String() }
+
+// MarshalText writes the name.
+func (c TensorClass) MarshalText() ([]byte, error) { return budget.Class(c).MarshalText() }
+
+// A PlacedTensor is a tensor with the tier that it got.
+type PlacedTensor struct {
+	Name  string
+	Bytes int64
+	Class TensorClass
+	// Unit numbers what is read together, in the order of first use: the weights
+	// of one instruction, or one expert.
+	Unit   int
+	Tier   Tier
+	Device string // of [TierVRAM]
+	Rule   string // that decided, such as "fits" or "stream"
+	// Held says why the bytes cannot be read from the model's files while it
+	// runs; "" if they can.
+	Held string
 }
 
-// checkPlacement returns the faults of what a placement is made by.
-func (c *Config) checkPlacement() (errs []error) {
-	if why := c.Budget.Faults(); why != "" {
-		errs = append(errs, &ConfigError{"Budget", c.Budget.String(), "0 bytes or more: " + why})
-	}
-	for _, err := range c.Placement.Faults() {
-		errs = append(errs, &ConfigError{"Placement", nil, err.Error()})
-	}
-	return errs
+// A Ring is the memory that streamed tensors are read into.
+type Ring struct {
+	Slots   int   // units that have room at once
+	Size    int64 // bytes of the largest such units together, read in whole blocks
+	Largest int64 // bytes of the largest streamed part of a unit
+	Units   int   // that have a streamed part
 }
+
+// A Prediction is how long one pass over the weights takes.
+type Prediction struct {
+	Tokens  int     // of a pass
+	Seconds float64 // of a pass, with the ring's slots
+	Bound   float64 // seconds that perfect overlap would give
+	Limit   string  // the resource that makes the bound: "ssd", "ram", "vram", "compute" or "none"
+	SSD     float64 // seconds that reading the disk alone would take
+	RAM     float64 // seconds that reading memory alone would take
+	VRAM    float64 // seconds that reading the device's memory alone would take
+	Compute float64 // seconds that computing alone would take
+	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
+	// processor, streamed weights and cached keys and values included.
+	SSDBytes, RAMBytes float64
+}
+
+// A PlacementChange is something that would make decode faster.
+type PlacementChange struct {
+	What        string  `json:"what"` // such as "+2 GiB RAM"
+	RAM         int64   `json:"ram"`  // bytes of the budget with it
+	Seconds     float64 `json:"seconds"`
+	SecondsThen float64 `json:"seconds_then"` // of a decode pass
+	Fits        bool    `json:"fits"`         // nothing is left on the SSD then
+}
+
+// A PlacementRow is one line of a placement's table: a tier, or a part of the
+// RAM that no tensor has.
+type PlacementRow struct {
+	What    string `json:"what"`
+	Bytes   int64  `json:"bytes"`
+	Tensors int    `json:"tensors"`
+}
+
+// A TensorDecision says why one tensor is where it is: the rule, the numbers it
+// looked at, and what was rejected.
+type TensorDecision struct {
+	Tensor   string          `json:"tensor"`
+	Class    TensorClass     `json:"class"`
+	Bytes    int64           `json:"bytes"`
+	Unit     int             `json:"unit"`
+	Tier     Tier            `json:"tier"`
+	Device   string          `json:"device,omitempty"`
+	Rule     string          `json:"rule"`
+	Reason   string          `json:"reason"`
+	Reads    float64         `json:"bytes_read_per_pass"`
+	Saves    float64         `json:"ssd_seconds_saved_per_pass"` // by not being on the SSD; 0 without a rate
+	Rejected []TierRejection `json:"rejected,omitempty"`
+
+	text string
+}
+
+// A TierRejection is a tier that a tensor did not get.
+type TierRejection struct {
+	Tier Tier   `json:"tier"`
+	Why  string `json:"why"`
+}
+
+// String is one line: what, where, by which rule, with which numbers.
+func (d TensorDecision) String() string { return d.text }
 
 // Place decides where each tensor lives within the configuration's budget, or
-// follows its plan file. No weight is used; but where some stay on the disk, and
-// nobody said how fast it is, a file of the model is read for a moment to find
-// out. Its errors are those of package budget, and of reading.
-func (p *Plan) Place() (pl *Placement, err error) { return p.placeWithin(context.Background(), 0) }
-
-// placeWithin is Place, which takes so much memory to measure with; 0 = a part
-// of what is free.
-func (p *Plan) placeWithin(ctx context.Context, room int64) (pl *Placement, err error) {
-	c := p.placement()
-	if free := cpu.AvailableMemory() / 4; room == 0 && free > 0 {
-		room = free
-	}
-	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (Rates, error) {
-			return passes.MeasureRates(ctx, path, passes.Effort{Threads: p.cfg.Threads, Window: passes.Moment, Memory: room})
-		}
-	}
-	now := func() int64 { return time.Now().UnixNano() }
-	if p.cfg.Decisions == "" {
-		if len(p.listeners) > 0 {
-			c.Recorder.Journal = decision.NewJournal(decision.Config{Listeners: p.listeners, Now: now})
-		}
-		return p.place.Place(c)
-	}
-	w, last, err := decision.Open(decision.WriterConfig{Path: p.cfg.Decisions})
+// follows its plan file. No weight is used; where some stay on the disk and its
+// speed is not known, a file of the model is read for a moment to measure it. A
+// budget that is too small is a [*FloorError].
+func (p *Plan) Place() (*Placement, error) {
+	pl, err := p.compiled.Place(context.Background())
 	if err != nil {
-		return nil, err
+		return nil, publish(err)
 	}
-	defer func() {
-		if e := w.Close(); err == nil {
-			err = e
-		}
-	}()
-	c.Recorder.Journal = decision.NewJournal(decision.Config{After: last, Listeners: append([]decision.Listener{w}, p.listeners...), Now: now})
-	return p.place.Place(c)
+	return newPlacement(pl), nil
 }
 
 // PlacementNotes says in lines what follows from a placement: where packed
 // weights will live, and how many sequences have room.
-func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) {
-	return p.place.Notes(p.placement(), pl)
-}
+func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compiled.Notes(pl.plan) }
 
-// placement is how the model will run.
-func (p *Plan) placement() placement.Config {
-	c := placement.Config{Budget: p.cfg.Budget, Rules: p.cfg.Placement, File: p.cfg.PlanFile, Exec: p.execConfig(), CacheBytes: p.cfg.CacheBytes}
-	c.Exec.Pack = p.packConfig()
-	return c
-}
-
-// A FloorError says that a budget is less than a model needs at least, and
-// what makes that up.
-type FloorError = budget.FloorError
-
-// WritePlacement writes a plan file, whole or not at all.
+// WritePlacement writes a plan file for [Config.PlanFile], whole or not at all.
 func WritePlacement(path string, pl *Placement) error {
-	b, err := pl.File().Append(nil)
+	b, err := pl.plan.File().Append(nil)
 	if err != nil {
 		return err
 	}
@@ -123,4 +172,119 @@ func WritePlacement(path string, pl *Placement) error {
 		_, err := w.Write(b)
 		return err
 	})
+}
+
+func newPlacement(p *budget.Plan) *Placement {
+	r := p.Input().Rates
+	return &Placement{
+		Tensors: convertAll(p.Tensors, func(t budget.Placed) PlacedTensor {
+			return PlacedTensor{t.Name, t.Bytes, TensorClass(t.Class), t.Unit, Tier(t.Tier), t.Device, string(t.Rule), t.Held}
+		}),
+		Ring: Ring(p.Ring), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
+		Next:  convertAll(p.Next, func(c budget.Change) PlacementChange { return PlacementChange(c) }),
+		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
+		plan: p,
+	}
+}
+
+func newPrediction(p *budget.Prediction) Prediction {
+	return Prediction{
+		Tokens: p.Tokens, Seconds: p.Seconds, Bound: p.Bound, Limit: string(p.Limit),
+		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes,
+	}
+}
+
+// Spills reports whether anything is left on the SSD.
+func (p *Placement) Spills() bool { return p.plan.Spills() }
+
+// RAM returns the bytes that a placement takes of the budget: tensors, ring and
+// reserves.
+func (p *Placement) RAM() int64 { return p.plan.RAM() }
+
+// Decision explains tensor i.
+func (p *Placement) Decision(i int) TensorDecision {
+	d := p.plan.Decision(i)
+	return TensorDecision{
+		Tensor: d.Tensor, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
+		Rule: string(d.Rule), Reason: d.Reason, Reads: d.Reads, Saves: d.Saves,
+		Rejected: convertAll(d.Rejected, func(r budget.Rejection) TierRejection { return TierRejection{Tier(r.Tier), r.Why} }),
+		text:     d.String(),
+	}
+}
+
+// Rows returns the table: each tier's bytes by class, the ring and the
+// reserves.
+func (p *Placement) Rows() []PlacementRow {
+	return convertAll(p.plan.Rows(), func(r budget.Row) PlacementRow { return PlacementRow(r) })
+}
+
+// MarshalJSON writes what [WritePlacement] does.
+func (p *Placement) MarshalJSON() ([]byte, error) { return p.plan.MarshalJSON() }
+
+// WriteText prints the table, the predictions and what would help.
+func (p *Placement) WriteText(w io.Writer) error { return p.plan.WriteText(w) }
+
+// A Streaming says how a model's weights lie in memory and on disk, and what
+// has been read of them so far. Numbers of the ring are 0 when nothing is
+// streamed.
+type Streaming struct {
+	Placement *Placement    // nil without a budget
+	Held      int64         // bytes of weights in memory, as far as they are not mapped
+	Streamed  int64         // bytes that each pass reads
+	RingBytes int64         // memory of the ring
+	Passes    int64         // that were ended well
+	Read      int64         // bytes, from files
+	Reads     int64         // of files
+	Hits      int64         // units that were there when they were wanted
+	Late      int64         // units that were waited for
+	Stall     time.Duration // that computing waited
+	Busy      time.Duration // with at least one read in flight
+	Wall      time.Duration // of the passes that were ended well
+	First     time.Duration // of the first of them, which has units to wait for
+	Overlap   float64       // part of the shorter of reading and computing that the other hid, 0 to 1
+}
+
+// Streaming returns how the weights are brought in. Any goroutine may ask.
+func (m *Model) Streaming() Streaming {
+	held, streamed, r := m.engine.Streaming()
+	s := Streaming{
+		Held: held, Streamed: streamed, RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
+		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
+	}
+	if pl := m.engine.Placement(); pl != nil {
+		s.Placement = newPlacement(pl)
+	}
+	return s
+}
+
+// A Comparison is what was predicted beside what was measured.
+type Comparison []Difference
+
+// A Difference is one number of a [Comparison].
+type Difference struct {
+	What    string  `json:"what"`
+	Planned float64 `json:"planned"`
+	Actual  float64 `json:"actual"`
+	Off     float64 `json:"off"` // actual / planned - 1
+}
+
+// Compare compares the placement with what was measured: the most memory that
+// the process had, and what passes after the first, those of the answer, took.
+// It returns nil without a placement.
+func (s *Streaming) Compare() Comparison {
+	if s.Placement == nil {
+		return nil
+	}
+	a := budget.Actual{RAM: float64(cpu.PeakResident())}
+	if s.Passes > 1 {
+		a.SSDBytes = float64(s.Read) / float64(s.Passes)
+		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
+		a.Overlap = s.Overlap
+	}
+	return convertAll(budget.Compare(s.Placement.plan, a), func(d budget.Difference) Difference { return Difference(d) })
+}
+
+// WriteText prints the comparison as a table.
+func (c Comparison) WriteText(w io.Writer) error {
+	return budget.Comparison(convertAll(c, func(d Difference) budget.Difference { return budget.Difference(d) })).WriteText(w)
 }

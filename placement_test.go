@@ -8,8 +8,6 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
-	"atenia/tier"
-	"atenia/tier/budget"
 )
 
 // A placement is made from headers alone, fits its budget, holds what is
@@ -29,7 +27,7 @@ func TestPlace(t *testing.T) {
 		return p.Place()
 	}
 	all, err := place()
-	if err != nil || all.Spills() || all.Decode.Limit != budget.LimitRAM {
+	if err != nil || all.Spills() || all.Decode.Limit != "ram" {
 		t.Fatalf("without a budget: %v, %+v", err, all)
 	}
 	m, err := atenia.Open(t.Context(), path, &atenia.Config{BatchTokens: 4, Slots: 1, Context: 32})
@@ -39,7 +37,7 @@ func TestPlace(t *testing.T) {
 	defer m.Close()
 	_, _, scratch := m.Memory()
 	for i := range all.Tensors {
-		if x := &all.Tensors[i]; x.Class == budget.Buffer {
+		if x := &all.Tensors[i]; x.Class == atenia.ClassBuffer {
 			scratch -= x.Bytes
 		}
 	}
@@ -48,7 +46,7 @@ func TestPlace(t *testing.T) {
 	}
 	cfg.Budget.RAM = 1 << 17
 	_, err = place()
-	var floor *budget.FloorError
+	var floor *atenia.FloorError
 	if !errors.As(err, &floor) {
 		t.Fatalf("too little: %v", err)
 	}
@@ -57,11 +55,11 @@ func TestPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !pl.Spills() || pl.RAM() > cfg.Budget.RAM || pl.Decode.Limit != budget.LimitSSD {
+	if !pl.Spills() || pl.RAM() > cfg.Budget.RAM || pl.Decode.Limit != "ssd" {
 		t.Errorf("%d bytes of %d, %+v", pl.RAM(), cfg.Budget.RAM, pl.Decode)
 	}
 	for i := range pl.Tensors {
-		if x := &pl.Tensors[i]; x.Tier == tier.SSD && (x.Held != "" || x.Class == budget.KV || x.Class == budget.Vector) {
+		if x := &pl.Tensors[i]; x.Tier == atenia.TierSSD && (x.Held != "" || x.Class == atenia.ClassKV || x.Class == atenia.ClassVector) {
 			t.Errorf("%s is on the ssd", x.Name)
 		}
 	}
@@ -105,8 +103,8 @@ func TestPlaceMeasures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := pl.Input().Rates
-		if pl.Spills() != (c.ram == 0) || !slices.Equal(r.Measured, c.measured) || !slices.Equal(r.Assumed, c.assumed) || !(r.SSD > 0 && r.RAM > 0 && r.FLOPS > 0) {
+		r := pl.Rates
+		if pl.Spills() != (c.ram == 0) || !slices.Equal(pl.Measured, c.measured) || !slices.Equal(pl.Assumed, c.assumed) || !(r.SSD > 0 && r.RAM > 0 && r.FLOPS > 0) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		if busy := r.SSDBusy > 0 && r.RAMBusy > 0; busy != (len(c.measured) > 0) {

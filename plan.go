@@ -9,26 +9,19 @@ import (
 	"strings"
 
 	"atenia/internal/compile"
+	"atenia/internal/engine"
 	"atenia/internal/exec"
-	"atenia/internal/modelfile"
-	"atenia/internal/placement"
 	"atenia/plan"
 	"atenia/plan/pass"
-	"atenia/tier/decision"
 )
 
 // A Plan is what runs for a model: typed programs for prefill and decode, the
 // states they keep, and what the compiler knew when it made them.
 type Plan struct {
-	Path, Family string
-	Plans        *plan.ModelPlans
+	Path   string // of the model, or "embedded model"
+	Family string // such as "llama"
 
-	cfg    Config
-	model  *compile.Model
-	totals modelfile.Summary
-
-	place     *placement.Model
-	listeners []decision.Listener // of what is decided
+	compiled *engine.Plan
 }
 
 // OpenPlan compiles the plan of a model from its header alone: no weight is
@@ -38,33 +31,21 @@ func OpenPlan(path string, c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := describe(path, cfg.ConfigFile, modelfile.HeaderOnly())
+	p, err := engine.OpenPlan(path, cfg.ConfigFile, cfg.engine())
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	m, err := compile.Compile(d, cfg.compileOptions())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", display(path), err)
-	}
-	return newPlan(display(path), cfg, m, d), nil
+	return newPlan(p), nil
 }
 
-// newPlan reads from the headers where weights lie, too, as long as they are
-// open.
-func newPlan(path string, cfg Config, m *compile.Model, d *modelfile.Description) *Plan {
-	return &Plan{
-		Path: path, Family: m.Family, Plans: &m.Plans, cfg: cfg, model: m, totals: d.Summary(),
-		place: placement.Describe(path, m, d),
-	}
-}
+func newPlan(p *engine.Plan) *Plan { return &Plan{p.Path(), p.Model.Family, p} }
 
-// Plan returns the plan the model runs.
-func (m *Model) Plan() *Plan { return m.plan }
+// programs returns the plans of both modes.
+func (p *Plan) programs() *plan.ModelPlans { return &p.compiled.Model.Plans }
 
 // ID returns "sha256:" and the hash of the plan without addresses: equal for
 // equal plans on any machine.
-func (p *Plan) ID() (string, error) { return p.Plans.ID() }
+func (p *Plan) ID() (string, error) { return p.programs().ID() }
 
 // A PlanView chooses what [Plan.WriteText] shows.
 type PlanView struct {
@@ -86,7 +67,7 @@ func (p *Plan) WriteText(w io.Writer, v PlanView) error {
 	}
 	fmt.Fprintf(w, "%s: %s, plan %s\n", p.Path, p.Family, id)
 	for _, mode := range modes {
-		c := p.Plans.ByMode(mode)
+		c := p.programs().ByMode(mode)
 		fmt.Fprintln(w)
 		if err := plan.Print(w, c, plan.PrintOptions{Fold: !v.Unfold, Mapping: p.mapping(c)}); err != nil {
 			return err
@@ -105,7 +86,7 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 		return []plan.Mode{plan.ModePrefill, plan.ModeDecode}, nil
 	}
 	mode, err := plan.ParseMode(name)
-	if err != nil || p.Plans.ByMode(mode) == nil {
+	if err != nil || p.programs().ByMode(mode) == nil {
 		return nil, &ConfigError{"Mode", name, "prefill or decode"}
 	}
 	return []plan.Mode{mode}, nil
@@ -113,21 +94,21 @@ func (p *Plan) modes(name string) ([]plan.Mode, error) {
 
 // mapping returns the buffers a plan takes with the configuration's sizes.
 func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
-	rows := uint64(p.cfg.maxLogits()) // a decode step has as many rows as logits are wanted
-	sizing := plan.Sizing{Tokens: uint64(p.cfg.BatchTokens), Slots: rows, Requested: rows}
+	rows := uint64(p.compiled.Config.MaxLogits()) // a decode step has as many rows as logits are wanted
+	sizing := plan.Sizing{Tokens: uint64(p.compiled.Config.BatchTokens), Slots: rows, Requested: rows}
 	m := pass.Map(c, sizing, pass.Inputs(c))
 	return &m
 }
 
 func (p *Plan) summary(w io.Writer) {
 	fmt.Fprintf(w, "parameters       %d\n", p.parameters())
-	for _, t := range p.totals.Types {
+	for _, t := range p.compiled.Totals.Types {
 		fmt.Fprintf(w, "weights %-8s %d bytes in %d tensors\n", t.DType, t.Bytes, t.Tensors)
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		if c := p.Plans.ByMode(mode); c != nil {
+		if c := p.programs().ByMode(mode); c != nil {
 			m := p.mapping(c)
 			fmt.Fprintf(w, "%-8s         %d instructions, %d buffers, %d bytes (one each: %d)\n",
 				mode, len(c.Plan.Instructions), len(m.Buffers), m.Bytes, m.NaiveBytes)
@@ -138,10 +119,10 @@ func (p *Plan) summary(w io.Writer) {
 // parameters returns how many numbers the model's files hold; without files,
 // how many they must hold.
 func (p *Plan) parameters() (n int64) {
-	if p.totals.Parameters > 0 {
-		return p.totals.Parameters
+	if p.compiled.Totals.Parameters > 0 {
+		return p.compiled.Totals.Parameters
 	}
-	for _, w := range p.model.Weights {
+	for _, w := range p.compiled.Model.Weights {
 		if size, ok := w.Shape.Size(); ok && len(w.Sources) > 0 {
 			n += int64(size)
 		}
@@ -151,29 +132,25 @@ func (p *Plan) parameters() (n int64) {
 
 // StateBytes returns what one sequence keeps: a fixed part, and bytes for each
 // token.
-func (p *Plan) StateBytes() (fixed, perToken uint64) {
-	for _, d := range p.Plans.Prefill.Plan.States {
-		if d.PageTokens == 0 {
-			fixed += d.SizeBytes
-		} else {
-			perToken += d.SizeBytes / uint64(d.PageTokens)
-		}
-	}
-	return fixed, perToken
+func (p *Plan) StateBytes() (fixed, perToken uint64) { return p.compiled.StateBytes() }
+
+// Instructions returns how many instructions run for a step of each mode.
+func (p *Plan) Instructions() (prefill, decode int) {
+	return len(p.programs().Prefill.Plan.Instructions), len(p.programs().Decode.Plan.Instructions)
 }
 
 // explain prints where the configuration came from and what passes noticed.
 func (p *Plan) explain(w io.Writer) {
 	fmt.Fprintln(w, "\nconfiguration")
-	for _, field := range slices.Sorted(maps.Keys(p.model.Provenance)) {
-		fmt.Fprintf(w, "  %s%s ← %s\n", field, scalar(&p.model.Config, field), p.model.Provenance[field])
+	for _, field := range slices.Sorted(maps.Keys(p.compiled.Model.Provenance)) {
+		fmt.Fprintf(w, "  %s%s ← %s\n", field, scalar(&p.compiled.Model.Config, field), p.compiled.Model.Provenance[field])
 	}
 	fmt.Fprintln(w, "\nnotes")
-	for _, d := range p.model.Diagnostics {
+	for _, d := range p.compiled.Model.Diagnostics {
 		fmt.Fprintf(w, "  %s: %s\n", d.Code, d.Text)
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		for _, d := range p.Plans.ByMode(mode).Diagnostics {
+		for _, d := range p.programs().ByMode(mode).Diagnostics {
 			fmt.Fprintf(w, "  %s: %s: %s\n", mode, d.Code, d.Text)
 		}
 	}
@@ -204,20 +181,20 @@ func scalar(c *compile.Config, field string) string {
 // MarshalJSON returns the plans in the JSON form of package plan, schema 1.
 func (p *Plan) MarshalJSON() ([]byte, error) {
 	o := plan.JSONOptions{
-		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.parameters(), "config": p.model.Config},
+		Model:   map[string]any{"path": p.Path, "family": p.Family, "parameters": p.parameters(), "config": p.compiled.Model.Config},
 		Mapping: map[plan.Mode]*plan.PhysicalMapping{},
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		o.Mapping[mode] = p.mapping(p.Plans.ByMode(mode))
+		o.Mapping[mode] = p.mapping(p.programs().ByMode(mode))
 	}
-	return plan.MarshalPlans(p.Plans, o)
+	return plan.MarshalPlans(p.programs(), o)
 }
 
 // Diff returns how q differs from p, a line for each change, for both modes.
 func (p *Plan) Diff(q *Plan) []string {
 	var out []string
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		for _, line := range plan.Diff(p.Plans.ByMode(mode), q.Plans.ByMode(mode)) {
+		for _, line := range plan.Diff(p.programs().ByMode(mode), q.programs().ByMode(mode)) {
 			out = append(out, mode.String()+" "+line)
 		}
 	}
@@ -231,7 +208,7 @@ func (p *Plan) CheckBackend(name string) error {
 		return &ConfigError{"backend", name, fmt.Sprintf("%q, the only one in this binary", exec.CPU.Name())}
 	}
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
-		if _, err := pass.Route(p.Plans.ByMode(mode), p.cfg.Slots, exec.CPU); err != nil {
+		if _, err := pass.Route(p.programs().ByMode(mode), p.compiled.Config.Slots, exec.CPU); err != nil {
 			return err
 		}
 	}

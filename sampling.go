@@ -5,39 +5,142 @@ import "atenia/internal/sample"
 // Sampling says how the next token is chosen from the logits. The zero value
 // takes the most likely one; [Model.Sampling] returns what a model's makers
 // recommend. Equal seeds give equal answers.
-type Sampling = sample.Params
+//
+// A zero field leaves its stage out or means the default named beside it. Names
+// and meanings are llama.cpp's unless said otherwise.
+type Sampling struct {
+	// Temperature divides the logits. 0 is greedy: the most likely token after
+	// LogitBias, penalties and DRY, whatever the other fields say.
+	Temperature float32
+	// TopP keeps the fewest tokens that together have this probability. 0 or 1
+	// is off.
+	TopP float32
+	// MinP keeps tokens at least MinP times as probable as the first one. 0 is
+	// off.
+	MinP float32
+	// Typical keeps the tokens whose surprise is nearest to the expected one,
+	// until they have this probability together (locally typical sampling). 0 or
+	// 1 is off.
+	Typical float32
+	// RepeatPenalty divides positive logits of recent tokens, and multiplies
+	// others. 0 or 1 is off.
+	RepeatPenalty float32
+	// FrequencyPenalty is subtracted from a recent token's logit once for each
+	// of its occurrences. It may be negative.
+	FrequencyPenalty float32
+	// PresencePenalty is subtracted once from the logit of each recent token. It
+	// may be negative.
+	PresencePenalty float32
+	// TopK keeps the K most likely tokens. 0 or less is off.
+	TopK int
+	// RepeatLast is how many tokens count as recent for the three penalties: 0
+	// is 64, less than 0 is all of them.
+	RepeatLast int
+	// DRY penalises tokens that would continue a repetition.
+	DRY DRY
+	// Mirostat steers towards a constant surprise; it takes the place of the
+	// truncating stages (top-k, typical, top-p, min-p).
+	Mirostat Mirostat
+	// LogitBias is added to the logits of the tokens it names, before any stage.
+	// Negative infinity forbids a token.
+	LogitBias map[int32]float32
+	// Seed starts the random stream. Equal seeds and logits give equal tokens.
+	Seed uint64
+	// Order lists the stages that may run, first to last. Empty is
+	// [DefaultOrder]; a stage that it leaves out does not run.
+	Order []Stage
+	// LogProbs asks for that many most likely tokens with every token, and for
+	// the log-probability of the chosen one: see [Token].
+	LogProbs int
+}
 
-// DRY ("don't repeat yourself") is the part of [Sampling] that penalises
-// tokens which would continue a repetition.
-type DRY = sample.DRY
+// DRY ("don't repeat yourself") is the part of [Sampling] that lowers the logit
+// of a token that would extend a repetition of length n ≥ AllowedLength by
+// Multiplier·Base^(n−AllowedLength).
+type DRY struct {
+	Multiplier    float32   // 0 is off
+	Base          float32   // 0 is 1.75
+	AllowedLength int       // shortest repetition that has a price; 0 is 2
+	Range         int       // how many recent tokens are searched; 0 or less is all
+	Breakers      [][]int32 // token sequences that no repetition reaches across
+}
 
-// Mirostat is the part of [Sampling] that steers towards a constant surprise.
-type Mirostat = sample.Mirostat
+// Mirostat is the part of [Sampling] that steers towards a constant surprise:
+// version 2 of Basu et al., arXiv:2007.14966.
+type Mirostat struct {
+	Tau float32 // target surprise in bits; 0 is off
+	Eta float32 // learning rate; 0 is 0.1
+}
 
-// A Stage is one step of choosing a token, for Sampling.Order.
-type Stage = sample.Stage
+// Validate returns nil, or an error that names every fault as a
+// [*SamplingError].
+func (s Sampling) Validate() error { return publish(s.internal().Validate()) }
 
-// The stages, in their usual order. See [Sampling] for what each does.
+func newSampling(p sample.Params) Sampling {
+	return Sampling{
+		Temperature: p.Temperature, TopP: p.TopP, MinP: p.MinP, Typical: p.Typical,
+		RepeatPenalty: p.RepeatPenalty, FrequencyPenalty: p.FrequencyPenalty, PresencePenalty: p.PresencePenalty,
+		TopK: p.TopK, RepeatLast: p.RepeatLast, DRY: DRY(p.DRY), Mirostat: Mirostat(p.Mirostat),
+		LogitBias: p.LogitBias, Seed: p.Seed, Order: newOrder(p.Order), LogProbs: p.LogProbs,
+	}
+}
+
+func (s *Sampling) internal() sample.Params {
+	return sample.Params{
+		Temperature: s.Temperature, TopP: s.TopP, MinP: s.MinP, Typical: s.Typical,
+		RepeatPenalty: s.RepeatPenalty, FrequencyPenalty: s.FrequencyPenalty, PresencePenalty: s.PresencePenalty,
+		TopK: s.TopK, RepeatLast: s.RepeatLast, DRY: sample.DRY(s.DRY), Mirostat: sample.Mirostat(s.Mirostat),
+		LogitBias: s.LogitBias, Seed: s.Seed, LogProbs: s.LogProbs,
+		Order: convertAll(s.Order, func(st Stage) sample.Stage { return sample.Stage(st) }),
+	}
+}
+
+// A Stage is one step of choosing a token, for Sampling.Order. It is written as
+// its name, such as "top-k".
+type Stage uint8
+
+// The stages, in their usual order.
 const (
-	StagePenalties   = sample.Penalties
-	StageDRY         = sample.DryStage
-	StageTopK        = sample.TopK
-	StageTypical     = sample.Typical
-	StageTopP        = sample.TopP
-	StageMinP        = sample.MinP
-	StageTemperature = sample.Temperature
+	StagePenalties   = Stage(sample.Penalties)   // RepeatPenalty, FrequencyPenalty, PresencePenalty
+	StageDRY         = Stage(sample.DryStage)    // DRY
+	StageTopK        = Stage(sample.TopK)        // TopK
+	StageTypical     = Stage(sample.Typical)     // Typical
+	StageTopP        = Stage(sample.TopP)        // TopP
+	StageMinP        = Stage(sample.MinP)        // MinP
+	StageTemperature = Stage(sample.Temperature) // Temperature
 )
 
 // ParseStage reads the name of a stage: "penalties", "dry", "top-k",
 // "typical", "top-p", "min-p", "temperature".
-func ParseStage(name string) (Stage, error) { return sample.ParseStage(name) }
+func ParseStage(name string) (Stage, error) {
+	s, err := sample.ParseStage(name)
+	return Stage(s), err
+}
 
-// DefaultOrder returns the order of stages that is used when none is chosen.
-func DefaultOrder() []Stage { return sample.DefaultOrder() }
+// DefaultOrder returns the order of stages that is used when none is chosen,
+// which is llama.cpp's.
+func DefaultOrder() []Stage { return newOrder(sample.DefaultOrder()) }
 
-// A SamplingError names a field of [Sampling] whose value cannot be used.
-type SamplingError = sample.ParamError
+func newOrder(order []sample.Stage) []Stage {
+	return convertAll(order, func(s sample.Stage) Stage { return Stage(s) })
+}
 
-// A LogProb is a token with its log-probability under the model's unmodified
-// distribution.
-type LogProb = sample.LogProb
+// String returns the name.
+func (s Stage) String() string { return sample.Stage(s).String() }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (s Stage) MarshalText() ([]byte, error) { return sample.Stage(s).MarshalText() }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *Stage) UnmarshalText(text []byte) error { return (*sample.Stage)(s).UnmarshalText(text) }
+
+// A LogProb is a token with its natural log-probability under the model's
+// unmodified distribution: that of the logits before bias and stages.
+type LogProb struct {
+	ID      int32
+	LogProb float32
+}
+
+func newLogProbs(top []sample.LogProb) []LogProb {
+	return convertAll(top, func(l sample.LogProb) LogProb { return LogProb(l) })
+}

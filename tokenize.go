@@ -2,9 +2,9 @@ package atenia
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"atenia/internal/engine"
 	"atenia/internal/modelfile"
 	"atenia/internal/text"
 	"atenia/internal/token"
@@ -37,7 +37,7 @@ func (m *Model) Tokenizer() (*Tokenizer, error) {
 
 // Sampling returns what the model's makers recommend, or the usual:
 // temperature 0.8, top-k 40, top-p 0.95.
-func (m *Model) Sampling() Sampling { return m.text.Sampling }
+func (m *Model) Sampling() Sampling { return newSampling(m.text.Sampling) }
 
 // A Tokenizer turns text into ids and back, without a model.
 type Tokenizer struct{ t *token.Tokenizer }
@@ -52,24 +52,19 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 		}
 		return &Tokenizer{t}, nil
 	}
-	if bare := filepath.Join(path, "tokenizer.json"); path != "" && isFile(bare) && !isFile(filepath.Join(path, "config.json")) {
+	if bare := filepath.Join(path, "tokenizer.json"); path != "" && modelfile.IsFile(bare) && !modelfile.IsFile(filepath.Join(path, "config.json")) {
 		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
 	}
-	d, err := describe(path, "", modelfile.HeaderOnly())
+	d, err := engine.OpenFiles(path, "", modelfile.HeaderOnly())
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
 	t, err := text.Load(d)
 	if t == nil || t.Tokenizer == nil {
-		return nil, fmt.Errorf("%s: %w", display(path), err)
+		return nil, fmt.Errorf("%s: %w", engine.Display(path), err)
 	}
 	return &Tokenizer{t.Tokenizer}, nil
-}
-
-func isFile(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.Mode().IsRegular()
 }
 
 // Encode returns the ids of a text; with special set, between the special

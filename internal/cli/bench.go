@@ -6,10 +6,12 @@ import (
 	"fmt"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/benchstream"
 	"atenia/internal/cli/benchtrain"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/hardware"
+	"atenia/internal/engine"
 	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,7 @@ import (
 // A benchRun is one call of bench.
 type benchRun struct {
 	mf   modelFlags
-	bc   atenia.BenchConfig
+	bc   bench.Config
 	path string
 	// before is a file with an earlier result, out one for the new one.
 	before, out string
@@ -96,7 +98,8 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 	}
 	defer stop()
 	b.mf.cfg.Slots = max(4, b.bc.Batch)
-	m, err := b.mf.open(ctx, a.err, b.path)
+	var opened *engine.Engine
+	m, err := b.mf.open(engine.Capture(ctx, &opened), a.err, b.path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 	defer b.mf.finish(a.err, m, &err)
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")
-	if res, err = b.measure(ctx, m); err != nil {
+	if res, err = b.measure(ctx, m, opened); err != nil {
 		return nil, err
 	}
 	if before != nil {
@@ -114,10 +117,10 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 }
 
 // measure takes turns with the other program, if there is one.
-func (b *benchRun) measure(ctx context.Context, m *atenia.Model) (*benchResult, error) {
+func (b *benchRun) measure(ctx context.Context, m *atenia.Model, e *engine.Engine) (*benchResult, error) {
 	var res *benchResult
 	for range b.vs.rounds {
-		r, err := m.Bench(ctx, b.bc)
+		r, err := bench.Run(ctx, e, b.bc)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"strings"
 
-	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/kernel/choice"
+	"atenia/internal/kernelbench"
 	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
@@ -24,7 +26,7 @@ type kernelsResult struct {
 	Int8      float64      `json:"int8_ops"`
 	Kernels   []kernelRate `json:"kernels"`
 
-	Decisions []atenia.KernelDecision `json:"decisions,omitempty"`
+	Decisions []choice.Decision `json:"decisions,omitempty"`
 }
 
 type kernelRate struct {
@@ -45,14 +47,14 @@ type kernelRate struct {
 
 // A kernelsRun is one call of bench kernels.
 type kernelsRun struct {
-	config             atenia.KernelsConfig
+	config             kernelbench.Config
 	only, before, file string
 	memory             int // MiB
 }
 
 func (a *app) benchKernels() *cobra.Command {
 	k := &kernelsRun{}
-	formats := strings.Join(atenia.KernelFormats(), ", ")
+	formats := strings.Join(kernelbench.Formats(), ", ")
 	c := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure kernels against what the machine can do",
@@ -81,7 +83,7 @@ func (a *app) benchKernels() *cobra.Command {
 		}
 		line := a.progress()
 		k.config.Progress = func(name string) { fmt.Fprintf(line, "\r%-40s", name) }
-		r, err := atenia.BenchKernels(c.Context(), k.config)
+		r, err := bench.Kernels(c.Context(), k.config)
 		fmt.Fprintf(line, "\r%40s\r", "")
 		if err != nil {
 			return err
@@ -127,7 +129,7 @@ func (k *kernelsRun) check() (before *kernelsResult, err error) {
 	return before, nil
 }
 
-func kernelsOf(r *atenia.KernelsReport) *kernelsResult {
+func kernelsOf(r *kernelbench.Report) *kernelsResult {
 	res := &kernelsResult{
 		Threads: r.Threads, Variant: r.Variant,
 		Bandwidth: r.Roofs.Memory, Cache: r.Roofs.Cache, FLOPS: r.Roofs.FMA, Int8: r.Roofs.Dot,

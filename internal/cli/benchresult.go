@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 )
 
@@ -68,13 +69,13 @@ type stepCounts struct {
 	Ops          map[string]uint64 `json:"ops"`
 }
 
-func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult {
+func resultOf(path string, m *atenia.Model, r *bench.Report) *benchResult {
 	if path == "" {
 		path = "embedded"
 	}
 	weights, _, _ := m.Memory()
 	res := &benchResult{
-		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode.String(), packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
+		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode, packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
 		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
 		TokenBytes: r.TokenBytes, Bandwidth: r.Roofs.Memory, Share: r.Share,
@@ -86,11 +87,11 @@ func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult 
 	return res
 }
 
-func countersOf(c *atenia.BenchCounters) *benchCounters {
+func countersOf(c *bench.Counters) *benchCounters {
 	if c == nil {
 		return nil
 	}
-	part := func(s *atenia.StepCounts) *stepCounts {
+	part := func(s *bench.StepCounts) *stepCounts {
 		if s.Tokens == 0 {
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/peer"
 )
@@ -71,7 +71,7 @@ func (v *versus) check(batch int) error {
 }
 
 // run measures one round of every peer.
-func (v *versus) run(ctx context.Context, threads int, c *atenia.BenchConfig) error {
+func (v *versus) run(ctx context.Context, threads int, c *bench.Config) error {
 	for _, p := range v.peers {
 		t := peer.Test{Model: v.model, Threads: threads, Prompt: c.Prompt, Decode: c.Decode, Depths: c.Depths, Batch: c.Batch, Repeats: c.Repeats}
 		if err := p.Run(ctx, &t); err != nil {

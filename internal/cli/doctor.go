@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/doctor"
 
 	"github.com/spf13/cobra"
 )
@@ -21,7 +21,7 @@ func (a *app) doctor() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		h, err := atenia.Doctor(c.Context())
+		h, err := doctor.Examine(c.Context())
 		if err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (a *app) doctor() *cobra.Command {
 		} else {
 			err = a.printHealth(h)
 		}
-		if err == nil && slices.ContainsFunc(h.Checks, func(k atenia.Check) bool { return k.Vital && !k.OK }) {
+		if err == nil && slices.ContainsFunc(h.Checks, func(k doctor.Check) bool { return k.Vital && !k.OK }) {
 			err = command.ErrVerify
 		}
 		return err
@@ -38,7 +38,7 @@ func (a *app) doctor() *cobra.Command {
 	return c
 }
 
-func (a *app) printHealth(h *atenia.Health) error {
+func (a *app) printHealth(h *doctor.Health) error {
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "go\t%s %s/%s\n", h.Go, h.OS, h.Arch)
 	fmt.Fprintf(w, "processor\t%s\n", h.Processor)
@@ -63,7 +63,7 @@ func (a *app) printHealth(h *atenia.Health) error {
 }
 
 // healthJSON is what doctor prints with --json. Times are in seconds.
-func healthJSON(h *atenia.Health) any {
+func healthJSON(h *doctor.Health) any {
 	type check struct {
 		Name  string `json:"name"`
 		OK    bool   `json:"ok"`

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/kernel"
 
 	"github.com/spf13/cobra"
 )
@@ -17,7 +19,8 @@ const kernelVar = "ATENIA_KERNEL"
 // readEnvironment obeys the variables that [environmentHelp] lists.
 func readEnvironment() error {
 	if v := os.Getenv(kernelVar); v != "" {
-		if err := atenia.UseKernels(v); err != nil {
+		if kernel.SetVariant(v) != nil {
+			err := &atenia.ConfigError{Field: "Kernels", Got: v, Want: "one of those this machine has: " + strings.Join(kernel.Variants(), ", ")}
 			return &command.UsageError{Err: fmt.Errorf("%s: %w", kernelVar, err)}
 		}
 	}

@@ -68,7 +68,7 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 // finish prints what was planned beside what was measured, if that was asked
 // for, and closes the model. An error of closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
-	if s := model.Streaming(); m.stats && s.Plan != nil {
+	if s := model.Streaming(); m.stats && s.Placement != nil {
 		_ = s.Compare().WriteText(errw) // standard error has nobody to tell
 	}
 	if e := model.Close(); *err == nil {

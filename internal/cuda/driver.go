@@ -232,3 +232,17 @@ func text(b []byte) string {
 	s, _, _ := strings.Cut(string(b), "\x00")
 	return s
 }
+
+// A Prober finds the devices of this machine for package hw.
+type Prober struct{}
+
+// Devices implements [hw.GPUProber]. The driver is loaded for as long as it
+// takes to ask.
+func (Prober) Devices(ctx context.Context, depth hw.Depth) ([]hw.Device, error) {
+	d, err := Open()
+	if err != nil {
+		return nil, err
+	}
+	list, err := d.Devices(ctx, depth)
+	return list, errors.Join(err, d.Close())
+}

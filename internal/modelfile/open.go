@@ -217,3 +217,9 @@ func (d *Description) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// IsFile reports whether there is a regular file at path.
+func IsFile(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.Mode().IsRegular()
+}

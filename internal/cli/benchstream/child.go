@@ -4,7 +4,10 @@ import (
 	"bufio"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/engine"
+	"atenia/internal/passes"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,12 +46,13 @@ func child(e *command.Env) *cobra.Command {
 		}
 		cfg.Placement.Rates, cfg.Threads = s.rates, s.threads
 		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "off"
-		m, err := atenia.Open(c.Context(), args[0], &cfg)
+		var opened *engine.Engine
+		m, err := atenia.Open(engine.Capture(c.Context(), &opened), args[0], &cfg)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		r, err := m.Passes(c.Context(), atenia.PassesConfig{Prompt: s.prompt, Passes: s.passes})
+		r, err := bench.Passes(c.Context(), opened, passes.Config{Prompt: s.prompt, Passes: s.passes})
 		if err != nil {
 			return err
 		}

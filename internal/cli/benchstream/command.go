@@ -11,13 +11,15 @@ import (
 	"strconv"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/passes"
 
 	"github.com/spf13/cobra"
 )
 
-// A bench is one call of the command.
-type bench struct {
+// A measurement is one call of the command.
+type measurement struct {
 	e      *command.Env
 	s      settings
 	ratios []float64
@@ -29,7 +31,7 @@ type bench struct {
 
 // Command returns the command.
 func Command(e *command.Env) *cobra.Command {
-	b := &bench{e: e}
+	b := &measurement{e: e}
 	c := &cobra.Command{
 		Use:         "stream MODEL",
 		Annotations: command.Patient,
@@ -72,7 +74,7 @@ func Command(e *command.Env) *cobra.Command {
 	return c
 }
 
-func (b *bench) check() error {
+func (b *measurement) check() error {
 	for _, r := range b.ratios {
 		if !(r > 0 && r < 1e6) {
 			return command.Usagef("--ratio is %g, want a number above 0", r)
@@ -90,7 +92,7 @@ func (b *bench) check() error {
 }
 
 // run takes all measurements.
-func (b *bench) run(ctx context.Context, path string) (*result, error) {
+func (b *measurement) run(ctx context.Context, path string) (*result, error) {
 	r := &result{Model: path, LRU: lru(), Prompt: b.s.prompt, Passes: b.s.passes, Rounds: b.rounds}
 	if b.before != "" {
 		before, err := readResult(b.before)
@@ -99,12 +101,12 @@ func (b *bench) run(ctx context.Context, path string) (*result, error) {
 		}
 		r.before = before
 	}
-	_, d, err := atenia.Hardware(ctx, nil)
+	d, err := atenia.Hardware(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	r.Machine = d.Machine()
-	if _, r.Bytes, err = atenia.MeasureRates(ctx, path, b.s.threads); err != nil {
+	r.Machine = d.ID
+	if _, r.Bytes, err = bench.Rates(ctx, path, b.s.threads); err != nil {
 		return nil, err
 	}
 	caps, err := b.caps(r.Bytes)
@@ -129,18 +131,18 @@ type turns struct {
 	limit            int64
 	group            string
 	rates            []atenia.Rates
-	mapped, streamed []*atenia.PassesReport
+	mapped, streamed []*passes.Report
 }
 
 // turn runs both ways once. The disk is measured just before, since that of a
 // shared machine is not the same from minute to minute; it also empties the
 // cache, where a streamed run leaves nothing.
-func (b *bench) turn(ctx context.Context, path string, t *turns) (err error) {
-	if b.s.rates, _, err = atenia.MeasureRates(ctx, path, b.s.threads); err != nil {
+func (b *measurement) turn(ctx context.Context, path string, t *turns) (err error) {
+	if b.s.rates, _, err = bench.Rates(ctx, path, b.s.threads); err != nil {
 		return err
 	}
 	t.rates = append(t.rates, b.s.rates)
-	var r *atenia.PassesReport
+	var r *passes.Report
 	if r, t.group, err = b.child(ctx, path, t.limit, t.limit); err != nil {
 		return fmt.Errorf("streamed, %d bytes of memory: %w", t.limit, err)
 	}
@@ -153,7 +155,7 @@ func (b *bench) turn(ctx context.Context, path string, t *turns) (err error) {
 }
 
 // caps returns the sizes of memory to measure with.
-func (b *bench) caps(model int64) (caps []int64, err error) {
+func (b *measurement) caps(model int64) (caps []int64, err error) {
 	if b.ram != "" {
 		v, err := atenia.ParseBudget("ram=" + b.ram)
 		return []int64{v.RAM}, err
@@ -166,7 +168,7 @@ func (b *bench) caps(model int64) (caps []int64, err error) {
 
 // child runs one process in a group with so much memory, and returns which kind
 // of group held it.
-func (b *bench) child(ctx context.Context, path string, limit, ram int64) (*atenia.PassesReport, string, error) {
+func (b *measurement) child(ctx context.Context, path string, limit, ram int64) (*passes.Report, string, error) {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	args := append(b.self[1:len(b.self):len(b.self)],
 		"--threads", strconv.Itoa(b.s.threads), "--prompt", strconv.Itoa(b.s.prompt), "--passes", strconv.Itoa(b.s.passes),
@@ -205,7 +207,7 @@ func (b *bench) child(ctx context.Context, path string, limit, ram int64) (*aten
 	if err != nil {
 		return nil, "", err
 	}
-	r := &atenia.PassesReport{}
+	r := &passes.Report{}
 	if err := json.Unmarshal(out.Bytes(), r); err != nil {
 		return nil, "", fmt.Errorf("a child's report: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/passes"
 )
 
 // A result is what the command prints with --json.
@@ -83,7 +84,7 @@ func (t *turns) row(bytes int64) (w row) {
 	return w
 }
 
-func sideOf(rs []*atenia.PassesReport) (s side) {
+func sideOf(rs []*passes.Report) (s side) {
 	var seconds, read []float64
 	for _, r := range rs {
 		s.Peak = max(s.Peak, r.Peak)

@@ -8,15 +8,16 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/passes"
 )
 
 func canned() *result {
 	t := turns{limit: 1000, rates: []atenia.Rates{{SSD: 100, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}, {SSD: 120, SSDBusy: 80, RAM: 2000, RAMBusy: 1500}}}
 	for _, s := range [][]float64{{9, 4, 5, 6}, {9, 7, 8, 4}} {
-		t.mapped = append(t.mapped, &atenia.PassesReport{Seconds: s, ReadBytes: []int64{1300, 1330, 1331, 1332}, Hash: "a", Peak: 1000})
+		t.mapped = append(t.mapped, &passes.Report{Seconds: s, ReadBytes: []int64{1300, 1330, 1331, 1332}, Hash: "a", Peak: 1000})
 	}
 	for _, s := range [][]float64{{5, 2, 2.5, 3}, {5, 2, 2.2, 1.9}} {
-		t.streamed = append(t.streamed, &atenia.PassesReport{Seconds: s, ReadBytes: []int64{230, 220, 220, 220}, Hash: "a", Peak: 990, Held: 700, Streamed: 220, Ring: 50, Overlap: 0.95, Predicted: 2.1})
+		t.streamed = append(t.streamed, &passes.Report{Seconds: s, ReadBytes: []int64{230, 220, 220, 220}, Hash: "a", Peak: 990, Held: 700, Streamed: 220, Ring: 50, Overlap: 0.95, Predicted: 2.1})
 	}
 	return &result{Model: "m.gguf", Bytes: 1330, LRU: "classic LRU", Group: "v1", Prompt: 8, Passes: 3, Rounds: 2, Rows: []row{t.row(1330)}}
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/trainbench"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +20,7 @@ const (
 
 // Command returns the command.
 func Command(env *command.Env) *cobra.Command {
-	cfg := atenia.TrainOffloadConfig{}
+	cfg := trainbench.Config{}
 	chunk, tbw := 0, 0.0
 	var old comparison
 	c := &cobra.Command{
@@ -65,15 +67,15 @@ func Command(env *command.Env) *cobra.Command {
 		if err := old.read(); err != nil {
 			return err
 		}
-		_, d, err := atenia.Hardware(c.Context(), nil)
+		d, err := atenia.Hardware(c.Context(), nil)
 		if err != nil {
 			return err
 		}
-		r, err := atenia.BenchTrainOffload(c.Context(), cfg)
+		r, err := bench.TrainOffload(c.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		if err := old.print(env, d.Machine(), r, tbw); err != nil {
+		if err := old.print(env, d.ID, r, tbw); err != nil {
 			return err
 		}
 		if !r.Equal {
@@ -84,7 +86,7 @@ func Command(env *command.Env) *cobra.Command {
 	return c
 }
 
-func (c *comparison) print(env *command.Env, machine string, r *atenia.TrainOffloadReport, tbw float64) error {
+func (c *comparison) print(env *command.Env, machine string, r *trainbench.Report, tbw float64) error {
 	steps := r.StepsUntil(uint64(math.Round(tbw * tb)))
 	now := resultOf(machine, r, tbw, steps)
 	if *env.JSON {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"atenia"
+	"atenia/internal/trainbench"
 )
 
 // A result is what the command prints with --json.
@@ -31,7 +31,7 @@ type result struct {
 	Equal        bool    `json:"equal"`
 }
 
-func resultOf(machine string, r *atenia.TrainOffloadReport, tbw float64, steps uint64) *result {
+func resultOf(machine string, r *trainbench.Report, tbw float64, steps uint64) *result {
 	return &result{machine, r.Layers, r.Parameters, r.Tokens, r.Batches, r.Threads, r.StateBytes, r.InMemory, r.Offloaded, r.Overhead, r.Update, r.Overlap,
 		r.ReadBytes, r.WrittenBytes, tbw, steps, r.Equal}
 }

@@ -9,14 +9,16 @@ import (
 	"strings"
 
 	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/stepbench"
 
 	"github.com/spf13/cobra"
 )
 
 // StepCommand returns the command that measures steps of training in memory.
 func StepCommand(env *command.Env) *cobra.Command {
-	cfg := atenia.TrainStepConfig{}
+	cfg := stepbench.Config{}
 	compare := ""
 	c := &cobra.Command{
 		Use:         "train",
@@ -32,7 +34,7 @@ func StepCommand(env *command.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Size, "size", "5M", "the model: "+strings.Join(atenia.TrainStepSizes(), ", ")+" parameters")
+	f.StringVar(&cfg.Size, "size", "5M", "the model: "+strings.Join(stepbench.Names(), ", ")+" parameters")
 	f.IntVar(&cfg.Rows, "rows", 8, "rows of a batch")
 	f.IntVar(&cfg.Length, "length", 256, "tokens of a row")
 	f.IntVar(&cfg.Steps, "steps", 5, "measured steps; medians are printed")
@@ -49,15 +51,15 @@ func StepCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, d, err := atenia.Hardware(c.Context(), nil)
+		d, err := atenia.Hardware(c.Context(), nil)
 		if err != nil {
 			return err
 		}
-		r, err := atenia.BenchTrain(c.Context(), cfg)
+		r, err := bench.TrainStep(c.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		now := stepsOf(d.Machine(), r)
+		now := stepsOf(d.ID, r)
 		if *env.JSON {
 			return env.PrintJSON(now)
 		}
@@ -84,7 +86,7 @@ type steps struct {
 	Loss       float64 `json:"loss"`
 }
 
-func stepsOf(machine string, r *atenia.TrainStepReport) *steps {
+func stepsOf(machine string, r *stepbench.Report) *steps {
 	return &steps{machine, r.Size, r.Parameters, r.Rows, r.Length, r.Threads, r.Step, r.Forward, r.Backward, r.Update,
 		float64(r.Rows*r.Length) / r.Step, r.Share, r.PeakBytes, r.Loss}
 }

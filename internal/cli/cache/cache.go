@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/tier/blob"
 
 	"github.com/spf13/cobra"
 )
@@ -37,7 +37,7 @@ func list(env *command.Env) *cobra.Command {
 		Example: "  atenia cache ls DIR\n  atenia cache ls DIR --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			entries, err := atenia.CacheEntries(args[0])
+			entries, err := entriesOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -51,10 +51,10 @@ func list(env *command.Env) *cobra.Command {
 
 // A listResult is the form for programs.
 type listResult struct {
-	Entries []atenia.CacheEntry `json:"entries"`
+	Entries []blob.Info `json:"entries"`
 }
 
-func printEntries(env *command.Env, entries []atenia.CacheEntry) error {
+func printEntries(env *command.Env, entries []blob.Info) error {
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	var files uint64
 	fmt.Fprintln(w, "kind\tkey\tbytes\tfile\tcodec\tlast use\t")
@@ -86,7 +86,7 @@ func verify(env *command.Env) *cobra.Command {
 		Example: "  atenia cache verify DIR",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			entries, broken, err := atenia.VerifyCache(c.Context(), args[0])
+			entries, broken, err := verifyFolder(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -105,11 +105,11 @@ func verify(env *command.Env) *cobra.Command {
 
 // A verifyResult is the form for programs.
 type verifyResult struct {
-	Entries []atenia.CacheEntry `json:"entries"`
-	Broken  int                 `json:"broken"`
+	Entries []blob.Info `json:"entries"`
+	Broken  int         `json:"broken"`
 }
 
-func printBroken(env *command.Env, entries []atenia.CacheEntry, broken int) error {
+func printBroken(env *command.Env, entries []blob.Info, broken int) error {
 	for _, e := range entries {
 		if e.Broken != "" {
 			fmt.Fprintf(env.Out, "%s %q in %s: %s\n", e.Kind.Folder(), e.Key, e.Path, e.Broken)
@@ -120,7 +120,7 @@ func printBroken(env *command.Env, entries []atenia.CacheEntry, broken int) erro
 }
 
 func collect(env *command.Env) *cobra.Command {
-	var g atenia.CacheGC
+	var g collection
 	c := &cobra.Command{
 		Use:   "gc DIR",
 		Short: "Remove entries until a cache is small enough",
@@ -130,11 +130,11 @@ func collect(env *command.Env) *cobra.Command {
 		Example: "  atenia cache gc DIR --quota 20GiB --keep checkpoints/last --dry-run",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&g.Quota, "quota", "", "what the files may take, such as 20GiB (none = any number of bytes)")
-	c.Flags().StringArrayVar(&g.Keep, "keep", nil, "keep what the checkpoint in the folder `DIR` names; may be given again for others")
-	c.Flags().BoolVar(&g.DryRun, "dry-run", false, "only say what would be removed")
+	c.Flags().StringVar(&g.quota, "quota", "", "what the files may take, such as 20GiB (none = any number of bytes)")
+	c.Flags().StringArrayVar(&g.keep, "keep", nil, "keep what the checkpoint in the folder `DIR` names; may be given again for others")
+	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "only say what would be removed")
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		r, err := atenia.CollectCache(args[0], &g)
+		r, err := g.collect(args[0])
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func collect(env *command.Env) *cobra.Command {
 			fmt.Fprintln(env.Out, l)
 		}
 		verb := "removed"
-		if g.DryRun {
+		if g.dryRun {
 			verb = "would remove"
 		}
 		fmt.Fprintf(env.Out, "%s %d entries and %d leftovers, %d bytes; %d bytes stay\n", verb, len(r.Removed), len(r.Leftovers), r.Freed, r.Left)

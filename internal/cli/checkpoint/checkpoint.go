@@ -7,8 +7,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/cuda"
+	"atenia/internal/vault"
+	"atenia/tier/hw"
 
 	"github.com/spf13/cobra"
 )
@@ -40,19 +42,19 @@ func Command(env *command.Env) *cobra.Command {
 	return c
 }
 
-func (a *call) open(c *cobra.Command, dir string) (*atenia.Checkpoint, error) {
+func (a *call) open(c *cobra.Command, dir string) (*vault.Folder, error) {
 	if dir == "" {
 		return nil, command.Usagef("the folder has no name")
 	}
-	var gpu *bool
-	if a.gpu != "auto" {
-		v, err := strconv.ParseBool(a.gpu)
-		if err != nil {
-			return nil, command.Usagef("--gpu is %q, want true, false or auto", a.gpu)
-		}
-		gpu = &v
+	if a.gpu == "auto" {
+		list, err := cuda.Prober{}.Devices(c.Context(), hw.None)
+		return vault.Open(dir, a.cache, err == nil && len(list) > 0) // a driver that fails has none to restore to
 	}
-	return atenia.OpenCheckpoint(c.Context(), dir, a.cache, gpu)
+	gpu, err := strconv.ParseBool(a.gpu)
+	if err != nil {
+		return nil, command.Usagef("--gpu is %q, want true, false or auto", a.gpu)
+	}
+	return vault.Open(dir, a.cache, gpu)
 }
 
 // print writes a result as JSON or as text.
@@ -66,7 +68,7 @@ func (a *call) print(v any, text func(w io.Writer)) error {
 }
 
 func (a *call) save() *cobra.Command {
-	var s atenia.CheckpointSaving
+	var s vault.Saving
 	ram := ""
 	c := &cobra.Command{
 		Use:   "save [MODEL] DIR",
@@ -194,7 +196,7 @@ func (a *call) verify() *cobra.Command {
 }
 
 func (a *call) restore() *cobra.Command {
-	var o atenia.CheckpointRestoring
+	var o vault.Restoring
 	ram := ""
 	c := &cobra.Command{
 		Use:         "restore DIR",

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -24,9 +24,9 @@ func BenchMemory(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVarP(&threads, "threads", "t", 0, "threads (0 = physical cores)")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "how often; medians are printed")
-	return comparing(env, c, func(ctx context.Context, _ []string) (*atenia.HardwareBench, error) {
+	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
-		return atenia.BenchMemory(ctx, threads, repeats)
+		return bench.Memory(ctx, threads, repeats)
 	})
 }
 
@@ -46,15 +46,15 @@ func BenchStorage(env *command.Env) *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "cache-dir", env.Cache, "folder whose storage is measured")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "how often; medians are printed")
-	return comparing(env, c, func(ctx context.Context, _ []string) (*atenia.HardwareBench, error) {
+	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
-		return atenia.BenchStorage(ctx, dir, repeats)
+		return bench.Storage(ctx, dir, repeats)
 	})
 }
 
 // comparing makes a command print what measure returns, and how that compares
 // with an earlier result, which it reads first.
-func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*atenia.HardwareBench, error)) *cobra.Command {
+func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*bench.MachineReport, error)) *cobra.Command {
 	var before string
 	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -72,8 +72,8 @@ func comparing(env *command.Env, c *cobra.Command, measure func(context.Context,
 }
 
 // report prints a result and, if there is an earlier one, how it compares.
-func report(env *command.Env, b *atenia.HardwareBench, file string, old *atenia.HardwareBench) error {
-	r := result{HardwareBench: b}
+func report(env *command.Env, b *bench.MachineReport, file string, old *bench.MachineReport) error {
+	r := result{MachineReport: b}
 	if old != nil {
 		r.Compare = compare(file, old, b)
 	}

@@ -3,7 +3,7 @@ package hardware
 import (
 	"context"
 
-	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -25,11 +25,11 @@ func BenchCodecs(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVar(&mib, "memory", 64, "MiB of tensors of an element type at most")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 3, "how often; medians are printed")
-	return comparing(env, c, func(ctx context.Context, args []string) (*atenia.HardwareBench, error) {
+	return comparing(env, c, func(ctx context.Context, args []string) (*bench.MachineReport, error) {
 		file := ""
 		if len(args) > 0 {
 			file = args[0]
 		}
-		return atenia.BenchCodecs(ctx, file, mib, repeats)
+		return bench.Codecs(ctx, file, mib, repeats)
 	})
 }

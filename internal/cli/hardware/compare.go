@@ -8,13 +8,13 @@ import (
 	"math"
 	"os"
 
-	"atenia"
+	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 )
 
 // A result is what bench prints with --json.
 type result struct {
-	*atenia.HardwareBench
+	*bench.MachineReport
 	Compare *comparison `json:"compare,omitempty"`
 }
 
@@ -35,7 +35,7 @@ type comparedTo struct {
 }
 
 // compare looks at every test of now that before has, too, with the same unit.
-func compare(file string, before, now *atenia.HardwareBench) *comparison {
+func compare(file string, before, now *bench.MachineReport) *comparison {
 	c := &comparison{File: file, SameMachine: before.Machine == now.Machine}
 	for _, n := range now.Tests {
 		for _, b := range before.Tests {
@@ -63,7 +63,7 @@ const (
 )
 
 // readBefore reads an earlier result; none if there is no file to compare with.
-func readBefore(path string) (*atenia.HardwareBench, error) {
+func readBefore(path string) (*bench.MachineReport, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func readBefore(path string) (*atenia.HardwareBench, error) {
 	}
 	defer f.Close()
 	b, err := command.ReadMost(f, maxResultBytes)
-	var r *atenia.HardwareBench
+	var r *bench.MachineReport
 	if err == nil {
 		r, err = parse(b)
 	}
@@ -83,16 +83,16 @@ func readBefore(path string) (*atenia.HardwareBench, error) {
 	return r, nil
 }
 
-func parse(b []byte) (*atenia.HardwareBench, error) {
+func parse(b []byte) (*bench.MachineReport, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
-	r := result{HardwareBench: &atenia.HardwareBench{}}
+	r := result{MachineReport: &bench.MachineReport{}}
 	if err := d.Decode(&r); err != nil {
 		return nil, fmt.Errorf("offset %d: %w", d.InputOffset(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("offset %d: something follows the result", d.InputOffset())
 	}
-	if r.HardwareBench == nil || len(r.Tests) == 0 || len(r.Tests) > maxTests {
+	if r.MachineReport == nil || len(r.Tests) == 0 || len(r.Tests) > maxTests {
 		return nil, fmt.Errorf("want 1 to %d tests", maxTests)
 	}
 	for i, t := range r.Tests {
@@ -101,5 +101,5 @@ func parse(b []byte) (*atenia.HardwareBench, error) {
 			return nil, fmt.Errorf("test %d: want a name and 0 < min <= median <= max, got %q %v %v %v", i, t.Name, t.Min, t.Median, t.Max)
 		}
 	}
-	return r.HardwareBench, nil
+	return r.MachineReport, nil
 }

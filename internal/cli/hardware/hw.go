@@ -3,15 +3,16 @@ package hardware
 import (
 	"errors"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/cuda"
+	"atenia/tier/hw"
 
 	"github.com/spf13/cobra"
 )
 
 // Command returns "atenia hw".
 func Command(env *command.Env) *cobra.Command {
-	cfg := &atenia.HardwareConfig{}
+	o := hw.Options{GPUs: cuda.Prober{}}
 	c := &cobra.Command{
 		Use:   "hw",
 		Short: "Say what this machine is and how full it is",
@@ -23,12 +24,12 @@ func Command(env *command.Env) *cobra.Command {
 	}
 	probe := "quick"
 	c.Flags().StringVar(&probe, "probe", probe, "how much to measure: none, quick or full")
-	c.Flags().StringVar(&cfg.CacheDir, "cache-dir", env.Cache, "folder whose storage is looked at")
+	c.Flags().StringVar(&o.CacheDir, "cache-dir", env.Cache, "folder whose storage is looked at")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := cfg.Depth.UnmarshalText([]byte(probe)); err != nil {
+		if err := o.Depth.UnmarshalText([]byte(probe)); err != nil {
 			return command.Usagef("--probe: %w", err)
 		}
-		snapshot, details, err := atenia.Hardware(c.Context(), cfg)
+		snapshot, details, err := hw.Probe(c.Context(), o)
 		if *env.JSON {
 			return errors.Join(env.PrintJSON(map[string]any{"machine": details.Machine(), "snapshot": snapshot, "details": details}), err)
 		}

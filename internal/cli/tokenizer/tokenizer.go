@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/token/vocab"
 
 	"github.com/spf13/cobra"
 )
@@ -34,7 +34,7 @@ type result struct {
 }
 
 func train(env *command.Env) *cobra.Command {
-	var cfg atenia.VocabularyConfig
+	var cfg vocab.Config
 	var out, pattern string
 	c := &cobra.Command{
 		Use:   "train FILE...",
@@ -56,15 +56,15 @@ func train(env *command.Env) *cobra.Command {
 	f.Int64Var(&cfg.MinCount, "min-count", 2, "merge no pair of tokens that is seen less often")
 	f.BoolVar(&cfg.Characters, "characters", false, "a token for every character of the text, and <unk> for others")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cfg.Pattern = atenia.VocabularyPattern(pattern)
+		cfg.Pattern = vocab.Pattern(pattern)
 		shown := time.Now()
-		r, err := atenia.TrainTokenizer(c.Context(), out, args, cfg, func(n int64) {
+		r, err := vocab.FromFiles(c.Context(), out, args, cfg, func(n int64) {
 			if now := time.Now(); now.Sub(shown) > time.Second {
 				shown = now
 				fmt.Fprintf(env.Progress, "\r%s read", command.Size(n))
 			}
 		})
-		if errors.Is(err, atenia.ErrVocabulary) {
+		if errors.Is(err, vocab.ErrConfig) {
 			return &command.UsageError{Err: err}
 		}
 		if err != nil {

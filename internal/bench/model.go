@@ -1,4 +1,4 @@
-package atenia
+package bench
 
 import (
 	"cmp"
@@ -7,15 +7,17 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"atenia"
+	"atenia/internal/engine"
 	"atenia/internal/kernel"
 	"atenia/internal/roof"
+	"atenia/internal/sched"
 	"atenia/plan"
-	"atenia/tensor"
 )
 
-// A BenchConfig says what [Model.Bench] measures. The zero value is
+// A Config says what [Run] measures. The zero value is
 // llama-bench's: prompts of 512, answers of 128 tokens, 5 times.
-type BenchConfig struct {
+type Config struct {
 	Prompt  int // tokens of a prompt; 0 = 512, negative = leave out
 	Decode  int // tokens of an answer; 0 = 128, negative = leave out
 	Repeats int // 0 = 5
@@ -25,14 +27,14 @@ type BenchConfig struct {
 	// Batch is how many sequences decode at once, at most the model's Slots.
 	// Speeds are then those of all together. 0 = 1.
 	Batch int
-	// Counters asks for [BenchReport.Counters]. Counting is done apart from
+	// Counters asks for [Report.Counters]. Counting is done apart from
 	// timing, which it would slow down.
 	Counters bool
 }
 
-// A BenchReport is what a model does in a second. Rates are medians over the
+// A Report is what a model does in a second. Rates are medians over the
 // repeats after one warm-up.
-type BenchReport struct {
+type Report struct {
 	Prefill, Decode Rate
 	Depths          []DepthRate // as they were asked for
 	Batch           int
@@ -40,7 +42,7 @@ type BenchReport struct {
 	TokenBytes int64
 	// Roofs are what this machine can do, measured afterwards; 0 with a budget of
 	// RAM, which that would exceed, and so are the shares.
-	Roofs KernelRoofs
+	Roofs roof.Roofs
 	// Share is the part of the memory bandwidth with which decoding reads
 	// weights. Those of a mixture of experts all count, though not all are read.
 	Share float64
@@ -48,21 +50,26 @@ type BenchReport struct {
 	// PrefillShare the part of the arithmetic with which a prompt does them.
 	Ops          PromptOps
 	PrefillShare float64
-	// Fetched is how often a thread that had lost its processor to another
-	// process was brought to that of a thread that waited for it. Rates beside
-	// busy neighbours are not the machine's.
+	// Fetched is how often a preempted worker was moved to a waiting worker's
+	// core. Rates beside busy neighbours are not the machine's.
 	Fetched int64
 	Threads int
 	Variant string // of the kernels, for example "avx512"
 	// Counters is nil when they were not asked for.
-	Counters *BenchCounters
+	Counters *Counters
+}
+
+// A model is what is measured.
+type model struct {
+	engine *engine.Engine
+	cfg    *engine.Config
 }
 
 // PromptOps are operations, two for a multiply-add.
 type PromptOps struct{ Float, Int8 float64 }
 
 // seconds returns how long the operations take at least.
-func (o PromptOps) seconds(r KernelRoofs) float64 { return o.Float/r.FMA + o.Int8/r.Dot }
+func (o PromptOps) seconds(r roof.Roofs) float64 { return o.Float/r.FMA + o.Int8/r.Dot }
 
 // A Rate is tokens a second.
 type Rate struct {
@@ -77,21 +84,22 @@ type DepthRate struct {
 	Rate
 }
 
-// Bench measures prefill and decode with random tokens on this machine as it
+// Run measures prefill and decode with random tokens on this machine as it
 // is now. Other requests to the model would slow it down.
-func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) {
-	if err := m.completeBench(&c); err != nil {
+func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
+	m := &model{e, &e.Plan.Config}
+	if err := m.complete(&c); err != nil {
 		return nil, err
 	}
-	r := &BenchReport{TokenBytes: m.tokenBytes, Ops: m.promptOps, Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
+	r := &Report{TokenBytes: m.tokenBytes(), Ops: m.promptOps(), Batch: c.Batch, Threads: m.cfg.Threads, Variant: kernel.Variant()}
 	var err error
 	if c.Counters {
 		if r.Counters, err = m.count(ctx, c.Prompt, c.Decode > 0); err != nil {
 			return nil, err
 		}
 	}
-	before := m.sched.Fetched()
-	defer func() { r.Fetched = m.sched.Fetched() - before }()
+	before := m.engine.Sched.Fetched()
+	defer func() { r.Fetched = m.engine.Sched.Fetched() - before }()
 	if c.Prompt > 0 {
 		r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) })
 		if err != nil {
@@ -99,7 +107,7 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 		}
 	}
 	if c.Decode > 0 {
-		if err := m.benchDecode(ctx, &c, r); err != nil {
+		if err := m.decode(ctx, &c, r); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +121,7 @@ func (m *Model) Bench(ctx context.Context, c BenchConfig) (*BenchReport, error) 
 	return r, err
 }
 
-func (m *Model) benchDecode(ctx context.Context, c *BenchConfig, r *BenchReport) error {
+func (m *model) decode(ctx context.Context, c *Config, r *Report) error {
 	for _, depth := range append([]int{0}, c.Depths...) {
 		d := m.newDecoding(c.Decode, depth, c.Batch)
 		speed, err := rate(c.Repeats, c.Decode, func() (float64, error) { return d.sample(ctx) })
@@ -126,9 +134,29 @@ func (m *Model) benchDecode(ctx context.Context, c *BenchConfig, r *BenchReport)
 	return nil
 }
 
+// tokenBytes adds up the weights that a decode step reads whole: all but a
+// table that is only looked up.
+func (m *model) tokenBytes() (n int64) {
+	p, views := &m.engine.Plan.Model.Plans.Decode.Plan, m.engine.Views()
+	whole := map[string]bool{}
+	for i := range p.Instructions {
+		ins := &p.Instructions[i]
+		for _, ref := range ins.Weights {
+			if ref != plan.NoWeight && ins.Op != plan.OpEmbedding {
+				whole[p.Weights[ref].Name] = true
+			}
+		}
+	}
+	for name := range whole {
+		n += int64(len(views[name].Data))
+	}
+	return n
+}
+
 // promptOps adds up the products with weights that each token of a prompt
 // takes: all but those of the output, which only the last one needs.
-func promptOps(p *plan.ExecutionPlan, w map[string]tensor.View, precise bool) (o PromptOps) {
+func (m *model) promptOps() (o PromptOps) {
+	p, views := &m.engine.Plan.Model.Plans.Prefill.Plan, m.engine.Views()
 	for i := range p.Instructions {
 		ins := &p.Instructions[i]
 		if ins.Op == plan.OpEmbedding || ins.Op == plan.OpLMHead {
@@ -138,7 +166,7 @@ func promptOps(p *plan.ExecutionPlan, w map[string]tensor.View, precise bool) (o
 			if ref == plan.NoWeight {
 				continue
 			}
-			v := w[p.Weights[ref].Name]
+			v := views[p.Weights[ref].Name]
 			if len(v.Shape) < 2 {
 				continue
 			}
@@ -146,7 +174,7 @@ func promptOps(p *plan.ExecutionPlan, w map[string]tensor.View, precise bool) (o
 			for _, d := range v.Shape {
 				n *= float64(d)
 			}
-			if v.DType.Quantised() && !precise {
+			if v.DType.Quantised() && !m.cfg.Precise {
 				o.Int8 += n
 			} else {
 				o.Float += n
@@ -156,20 +184,20 @@ func promptOps(p *plan.ExecutionPlan, w map[string]tensor.View, precise bool) (o
 	return o
 }
 
-// completeBench fills in defaults and refuses what does not fit the model.
-func (m *Model) completeBench(c *BenchConfig) error {
+// complete fills in defaults and refuses what does not fit the model.
+func (m *model) complete(c *Config) error {
 	c.Prompt, c.Decode = cmp.Or(c.Prompt, 512), cmp.Or(c.Decode, 128)
 	c.Repeats, c.Batch = cmp.Or(c.Repeats, 5), cmp.Or(c.Batch, 1)
-	context := m.Context()
+	context := m.engine.Plan.Context()
 	switch {
 	case c.Prompt > context:
-		return &ConfigError{"Prompt", c.Prompt, fmt.Sprintf("at most the context of %d tokens", context)}
+		return &atenia.ConfigError{Field: "Prompt", Got: c.Prompt, Want: fmt.Sprintf("at most the context of %d tokens", context)}
 	case c.Repeats < 1:
-		return &ConfigError{"Repeats", c.Repeats, "1 or more"}
+		return &atenia.ConfigError{Field: "Repeats", Got: c.Repeats, Want: "1 or more"}
 	case c.Batch < 1 || c.Batch > m.cfg.Slots:
-		return &ConfigError{"Batch", c.Batch, fmt.Sprintf("1 to %d, the model's slots", m.cfg.Slots)}
+		return &atenia.ConfigError{Field: "Batch", Got: c.Batch, Want: fmt.Sprintf("1 to %d, the model's slots", m.cfg.Slots)}
 	case c.Decode < 0 && len(c.Depths) > 0:
-		return &ConfigError{"Depths", c.Depths, "an answer to measure there"}
+		return &atenia.ConfigError{Field: "Depths", Got: c.Depths, Want: "an answer to measure there"}
 	case c.Decode < 0:
 		return nil
 	}
@@ -177,11 +205,11 @@ func (m *Model) completeBench(c *BenchConfig) error {
 		over := m.decodingTokens(c.Decode, depth, c.Batch) - context
 		switch {
 		case depth < 0:
-			return &ConfigError{"Depths", depth, "0 or more"}
+			return &atenia.ConfigError{Field: "Depths", Got: depth, Want: "0 or more"}
 		case over > 0 && i == 0:
-			return &ConfigError{"Decode", c.Decode, fmt.Sprintf("at most %d: the context is %d tokens", c.Decode-over, context)}
+			return &atenia.ConfigError{Field: "Decode", Got: c.Decode, Want: fmt.Sprintf("at most %d: the context is %d tokens", c.Decode-over, context)}
 		case over > 0:
-			return &ConfigError{"Depths", depth, fmt.Sprintf("a context of %d tokens or more, this one is %d", context+over, context)}
+			return &atenia.ConfigError{Field: "Depths", Got: depth, Want: fmt.Sprintf("a context of %d tokens or more, this one is %d", context+over, context)}
 		}
 	}
 	return nil
@@ -205,18 +233,24 @@ func rate(repeats, tokens int, sample func() (float64, error)) (Rate, error) {
 
 // randomTokens returns n tokens that, but for chance, no sequence began with
 // yet: nothing that was computed before can be used again.
-func (m *Model) randomTokens(n int) []int32 {
+func (m *model) randomTokens(n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
-		ids[i] = rand.Int32N(int32(m.Vocab()))
+		ids[i] = rand.Int32N(int32(m.engine.Plan.Model.Config.Vocab))
 	}
 	return ids
 }
 
 // prefill returns the speed of a prompt of n tokens.
-func (m *Model) prefill(ctx context.Context, n int) (float64, error) {
+func (m *model) prefill(ctx context.Context, n int) (float64, error) {
 	start := time.Now()
 	var d time.Duration
-	err := m.EachLogits(ctx, m.randomTokens(n), LogitsOptions{}, func(int, []float32) { d = time.Since(start) })
-	return float64(n) / d.Seconds(), err
+	st, err := m.engine.Sched.Submit(ctx, sched.Request{
+		Prompt: m.randomTokens(n), OnLogits: func(int, []float32) { d = time.Since(start) },
+	})
+	if err != nil {
+		return 0, err
+	}
+	st.Next()
+	return float64(n) / d.Seconds(), st.Err()
 }

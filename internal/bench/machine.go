@@ -1,60 +1,29 @@
-package atenia
+package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 
+	"atenia"
 	"atenia/internal/cpu"
-	"atenia/internal/cuda"
 	"atenia/internal/roof"
 	"atenia/tier/hw"
 )
 
-// A HardwareConfig says what [Hardware] looks at. The zero value looks at
-// processor, memory and devices, and measures nothing.
-type HardwareConfig struct {
-	CacheDir string   // the folder whose storage is looked at; "" = none
-	Depth    hw.Depth // how much may be measured
-}
-
-// Hardware looks at the machine: what decisions about placement work with, and
-// what people want to know. Even with an error, which only measuring and ctx
-// can give, both are there.
-func Hardware(ctx context.Context, cfg *HardwareConfig) (*hw.Snapshot, *hw.Details, error) {
-	if cfg == nil {
-		cfg = &HardwareConfig{}
-	}
-	return hw.Probe(ctx, hw.Options{CacheDir: cfg.CacheDir, Depth: cfg.Depth, GPUs: devices{}})
-}
-
-// devices finds the devices of every driver that Atenia knows.
-type devices struct{}
-
-// Devices loads the driver for as long as it takes to ask.
-func (devices) Devices(ctx context.Context, depth hw.Depth) ([]hw.Device, error) {
-	d, err := cuda.Open()
-	if err != nil {
-		return nil, err
-	}
-	list, err := d.Devices(ctx, depth)
-	return list, errors.Join(err, d.Close())
-}
-
-// A HardwareBench is what parts of the machine do in a second, measured
+// A MachineReport is what parts of a machine do in a second, measured
 // several times.
-type HardwareBench struct {
-	Machine   string         `json:"machine"` // equal on equal machines
-	Processor string         `json:"processor"`
-	OS        string         `json:"os"`
-	Threads   int            `json:"threads"`
-	Tests     []HardwareRate `json:"tests"`
+type MachineReport struct {
+	Machine   string `json:"machine"` // equal on equal machines
+	Processor string `json:"processor"`
+	OS        string `json:"os"`
+	Threads   int    `json:"threads"`
+	Tests     []Test `json:"tests"`
 }
 
-// A HardwareRate is one test: bytes a second, operations a second, or seconds.
-type HardwareRate struct {
+// A Test is one test: bytes a second, operations a second, or seconds.
+type Test struct {
 	Name    string    `json:"name"`
 	Unit    string    `json:"unit"` // "B/s", "1/s" or "s"
 	Median  float64   `json:"median"`
@@ -66,19 +35,19 @@ type HardwareRate struct {
 // maxBenchThreads bounds the memory that a measurement takes.
 const maxBenchThreads = 1024
 
-// BenchMemory measures how fast memory is read, copied and touched for the
+// Memory measures how fast memory is read, copied and touched for the
 // first time, by one core and by all threads together (0 = one for each core).
-func BenchMemory(ctx context.Context, threads, repeats int) (*HardwareBench, error) {
+func Memory(ctx context.Context, threads, repeats int) (*MachineReport, error) {
 	if threads == 0 {
 		threads = cpu.Threads()
 	}
 	if threads < 1 || threads > maxBenchThreads {
-		return nil, &ConfigError{"Threads", threads, fmt.Sprintf("0 to %d", maxBenchThreads)}
+		return nil, &atenia.ConfigError{Field: "Threads", Got: threads, Want: fmt.Sprintf("0 to %d", maxBenchThreads)}
 	}
 	if repeats < 1 {
-		return nil, &ConfigError{"Repeats", repeats, "1 or more"}
+		return nil, &atenia.ConfigError{Field: "Repeats", Got: repeats, Want: "1 or more"}
 	}
-	b, err := newHardwareBench(ctx, threads)
+	b, err := newMachineReport(ctx, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -91,26 +60,26 @@ func BenchMemory(ctx context.Context, threads, repeats int) (*HardwareBench, err
 	return b, nil
 }
 
-func newHardwareBench(ctx context.Context, threads int) (*HardwareBench, error) {
+func newMachineReport(ctx context.Context, threads int) (*MachineReport, error) {
 	_, d, err := hw.Probe(ctx, hw.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &HardwareBench{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
+	return &MachineReport{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
 }
 
-// BenchStorage measures the storage of a folder, which is made if it is not
+// Storage measures the storage of a folder, which is made if it is not
 // there: large and small reads past the system's cache, writes, and the first
 // touch of memory. It takes some seconds for each repeat. The last result is
-// kept as the profile of the device, which [Hardware] and plans go by.
-func BenchStorage(ctx context.Context, dir string, repeats int) (*HardwareBench, error) {
+// kept as the profile of the device, which "atenia hw" and plans go by.
+func Storage(ctx context.Context, dir string, repeats int) (*MachineReport, error) {
 	if dir == "" {
-		return nil, &ConfigError{"Dir", dir, "a folder"}
+		return nil, &atenia.ConfigError{Field: "Dir", Got: dir, Want: "a folder"}
 	}
 	if repeats < 1 {
-		return nil, &ConfigError{"Repeats", repeats, "1 or more"}
+		return nil, &atenia.ConfigError{Field: "Repeats", Got: repeats, Want: "1 or more"}
 	}
-	b, err := newHardwareBench(ctx, 1)
+	b, err := newMachineReport(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +112,7 @@ func BenchStorage(ctx context.Context, dir string, repeats int) (*HardwareBench,
 }
 
 // memory adds the tests with n threads.
-func (b *HardwareBench) memory(ctx context.Context, n, repeats int) error {
+func (b *MachineReport) memory(ctx context.Context, n, repeats int) error {
 	p, err := roof.New(n)
 	if err != nil {
 		return err
@@ -170,7 +139,7 @@ func (b *HardwareBench) memory(ctx context.Context, n, repeats int) error {
 	return nil
 }
 
-func (b *HardwareBench) add(name, unit string, samples []float64) {
+func (b *MachineReport) add(name, unit string, samples []float64) {
 	median, low, high := roof.Spread(samples)
-	b.Tests = append(b.Tests, HardwareRate{name, unit, median, low, high, samples})
+	b.Tests = append(b.Tests, Test{name, unit, median, low, high, samples})
 }

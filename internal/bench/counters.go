@@ -1,4 +1,4 @@
-package atenia
+package bench
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"atenia/plan"
 )
 
-// BenchCounters are what the executor does for one prompt and for one token
+// Counters are what the executor does for one prompt and for one token
 // after it. A part that the benchmark left out has no tokens.
-type BenchCounters struct {
+type Counters struct {
 	Prefill, Decode StepCounts
 }
 
@@ -32,12 +32,12 @@ type OpCount struct {
 
 // count runs a prompt of random tokens, and a token after it if decode is set,
 // with counters on. A prompt of no tokens is left out.
-func (m *Model) count(ctx context.Context, prompt int, decode bool) (*BenchCounters, error) {
-	var r BenchCounters
+func (m *model) count(ctx context.Context, prompt int, decode bool) (*Counters, error) {
+	var r Counters
 	var c exec.Counters
 	n := max(prompt, 1)
 	if decode {
-		n = min(n, m.Context()-1) // room for one more
+		n = min(n, m.engine.Plan.Context()-1) // room for one more
 	}
 	ids := m.randomTokens(n + 1)
 	req := sched.Request{Prompt: ids[:n], Counters: &c}
@@ -55,7 +55,7 @@ func (m *Model) count(ctx context.Context, prompt int, decode bool) (*BenchCount
 		}
 		c.Reset()
 	}
-	st, err := m.sched.Submit(ctx, req)
+	st, err := m.engine.Sched.Submit(ctx, req)
 	if err != nil {
 		return nil, err
 	}

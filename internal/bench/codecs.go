@@ -1,21 +1,22 @@
-package atenia
+package bench
 
 import (
 	"context"
 	"fmt"
 
+	"atenia"
 	"atenia/internal/codecbench"
 )
 
-// BenchCodecs measures how much smaller codecs make the tensors of a file and
+// Codecs measures how much smaller codecs make the tensors of a file and
 // how many bytes of them a core encodes and decodes in a second of its time.
 // Of each element type so many MiB are measured at most. The file "" is made
 // up: bfloat16 weights.
-func BenchCodecs(ctx context.Context, file string, mib, repeats int) (*HardwareBench, error) {
+func Codecs(ctx context.Context, file string, mib, repeats int) (*MachineReport, error) {
 	if most := 1 << 20; mib < 1 || mib > most || repeats < 1 {
-		return nil, &ConfigError{"MiB and Repeats", fmt.Sprint(mib, " and ", repeats), fmt.Sprintf("1 to %d and 1 or more", most)}
+		return nil, &atenia.ConfigError{Field: "MiB and Repeats", Got: fmt.Sprint(mib, " and ", repeats), Want: fmt.Sprintf("1 to %d and 1 or more", most)}
 	}
-	b, err := newHardwareBench(ctx, 1)
+	b, err := newMachineReport(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func BenchCodecs(ctx context.Context, file string, mib, repeats int) (*HardwareB
 }
 
 func codecSamples(path string, n int) ([]codecbench.Sample, error) {
-	f, err := Inspect(path)
+	f, err := atenia.Inspect(path)
 	if err != nil {
 		return nil, err
 	}

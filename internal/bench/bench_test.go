@@ -1,4 +1,4 @@
-package atenia_test
+package bench_test
 
 import (
 	"context"
@@ -10,14 +10,29 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/bench"
+	"atenia/internal/engine"
 	"atenia/internal/golden"
+	"atenia/internal/kernelbench"
 )
 
-// bench measures the embedded model as little as can be.
-func bench(t *testing.T, m *atenia.Model, c atenia.BenchConfig) *atenia.BenchReport {
+// open opens a model and returns its engine.
+func open(t *testing.T, path string, c *atenia.Config) *engine.Engine {
+	t.Helper()
+	var e *engine.Engine
+	m, err := atenia.Open(engine.Capture(t.Context(), &e), path, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return e
+}
+
+// measure measures a model as little as can be.
+func measure(t *testing.T, e *engine.Engine, c bench.Config) *bench.Report {
 	t.Helper()
 	c.Repeats = 1
-	r, err := m.Bench(t.Context(), c)
+	r, err := bench.Run(t.Context(), e, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +42,12 @@ func bench(t *testing.T, m *atenia.Model, c atenia.BenchConfig) *atenia.BenchRep
 // TestBenchCounters compares what was counted with the plan: every
 // instruction of it once in each step.
 func TestBenchCounters(t *testing.T) {
-	m := open(t, &atenia.Config{BatchTokens: 32})
-	r := bench(t, m, atenia.BenchConfig{Prompt: 80, Decode: 2, Counters: true})
-	plans := m.Plan().Plans
+	e := open(t, "", &atenia.Config{BatchTokens: 32})
+	r := measure(t, e, bench.Config{Prompt: 80, Decode: 2, Counters: true})
+	plans := &e.Plan.Model.Plans
 	for _, c := range []struct {
 		name   string
-		got    atenia.StepCounts
+		got    bench.StepCounts
 		tokens int
 		want   int
 	}{
@@ -47,7 +62,7 @@ func TestBenchCounters(t *testing.T) {
 			t.Errorf("%s: %+v, want %d instructions for %d tokens", c.name, c.got, c.want, c.tokens)
 		}
 	}
-	if r := bench(t, m, atenia.BenchConfig{Prompt: -1, Decode: 2}); r.Counters != nil || r.Prefill.Tokens != 0 {
+	if r := measure(t, e, bench.Config{Prompt: -1, Decode: 2}); r.Counters != nil || r.Prefill.Tokens != 0 {
 		t.Errorf("%+v: not asked for", r)
 	}
 }
@@ -59,13 +74,9 @@ func TestBenchDecode(t *testing.T) {
 		if path != "" {
 			path = filepath.Join(golden.Root(t), "testdata", "golden", "parity", path)
 		}
-		m, err := atenia.Open(t.Context(), path, &atenia.Config{Slots: 5, BatchTokens: 16, Context: 512})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		r := bench(t, m, atenia.BenchConfig{Prompt: -1, Decode: 6, Depths: []int{40, 0, 100}, Batch: 5})
-		rates := []atenia.Rate{r.Decode}
+		e := open(t, path, &atenia.Config{Slots: 5, BatchTokens: 16, Context: 512})
+		r := measure(t, e, bench.Config{Prompt: -1, Decode: 6, Depths: []int{40, 0, 100}, Batch: 5})
+		rates := []bench.Rate{r.Decode}
 		for i, d := range r.Depths {
 			if d.Depth != []int{40, 0, 100}[i] {
 				t.Errorf("depth %d", d.Depth)
@@ -81,16 +92,22 @@ func TestBenchDecode(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	m := open(t, nil)
-	for _, c := range []atenia.BenchConfig{{Batch: 5}, {Depths: []int{-1}}, {Depths: []int{400}}, {Decode: 512}, {Repeats: -1}, {Prompt: 513}, {Decode: -1, Depths: []int{1}}} {
-		if _, err := m.Bench(t.Context(), c); err == nil {
+	e := open(t, "", nil)
+	for _, c := range []bench.Config{{Batch: 5}, {Depths: []int{-1}}, {Depths: []int{400}}, {Decode: 512}, {Repeats: -1}, {Prompt: 513}, {Decode: -1, Depths: []int{1}}} {
+		if _, err := bench.Run(t.Context(), e, c); err == nil {
 			t.Errorf("%+v is not refused", c)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Bench(ctx, atenia.BenchConfig{}); !errors.Is(err, context.Canceled) {
+	if _, err := bench.Run(ctx, e, bench.Config{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bench.Run(t.Context(), e, bench.Config{Prompt: 4, Decode: 4, Repeats: 1}); !errors.Is(err, atenia.ErrClosed) {
+		t.Errorf("closed: %v", err)
 	}
 }
 
@@ -100,7 +117,7 @@ func TestBenchKernels(t *testing.T) {
 		t.Skip("measures the machine")
 	}
 	seen := map[string]int{}
-	r, err := atenia.BenchKernels(t.Context(), atenia.KernelsConfig{
+	r, err := bench.Kernels(t.Context(), kernelbench.Config{
 		Threads: 2, Formats: []string{"f32", "q8_0"}, Bytes: 16 << 20, Rounds: 2, Each: time.Millisecond,
 		Progress: func(name string) { seen[name]++ },
 	})
@@ -120,12 +137,12 @@ func TestBenchKernels(t *testing.T) {
 			t.Errorf("no %s in %v", want, seen)
 		}
 	}
-	for _, c := range []atenia.KernelsConfig{{Threads: -1}, {Rounds: -1}, {Formats: []string{"q9"}}, {Formats: []string{"F64"}}} {
-		if _, err := atenia.BenchKernels(t.Context(), c); err == nil {
+	for _, c := range []kernelbench.Config{{Threads: -1}, {Rounds: -1}, {Formats: []string{"q9"}}, {Formats: []string{"F64"}}} {
+		if _, err := bench.Kernels(t.Context(), c); err == nil {
 			t.Errorf("%+v is not refused", c)
 		}
 	}
-	r, err = atenia.BenchKernels(t.Context(), atenia.KernelsConfig{Only: regexp.MustCompile("^norm"), Bytes: 1, Rounds: 1, Each: time.Millisecond})
+	r, err = bench.Kernels(t.Context(), kernelbench.Config{Only: regexp.MustCompile("^norm"), Bytes: 1, Rounds: 1, Each: time.Millisecond})
 	if err != nil || len(r.Kernels) != 1 || r.Kernels[0].Bound != "cache" {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -1,4 +1,4 @@
-package atenia
+package bench
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 // A decoding is sequences that all have a context and then go on token by
 // token, in step with each other.
 type decoding struct {
-	m        *Model
+	m        *model
 	steps    int       // to be timed
 	contexts [][]int32 // [sequences][depth], the same in each sample, so that it is found computed
 }
 
-func (m *Model) newDecoding(steps, depth, batch int) *decoding {
+func (m *model) newDecoding(steps, depth, batch int) *decoding {
 	d := &decoding{m: m, steps: steps}
 	for range batch {
 		d.contexts = append(d.contexts, m.randomTokens(max(depth, 1)))
@@ -27,7 +27,7 @@ func (m *Model) newDecoding(steps, depth, batch int) *decoding {
 // decodingTokens returns how long sequences of a decoding become. Those of a
 // batch go on for longer than they are timed: the first ones decode already
 // while the context of the last one is computed.
-func (m *Model) decodingTokens(steps, depth, batch int) int {
+func (m *model) decodingTokens(steps, depth, batch int) int {
 	depth = max(depth, 1)
 	if batch > 1 {
 		steps += 2 + (batch-1)*depth/(m.cfg.BatchTokens-batch+1)
@@ -49,7 +49,7 @@ func (d *decoding) sample(ctx context.Context) (float64, error) {
 	var err error
 	for _, prefix := range d.contexts {
 		var st *sched.Stream
-		st, err = d.m.sched.Submit(ctx, sched.Request{
+		st, err = d.m.engine.Sched.Submit(ctx, sched.Request{
 			Prompt: prefix, Forced: d.m.randomTokens(forced),
 			OnLogits: func(row int, _ []float32) {
 				<-submitted // or the first would run ahead

@@ -1,4 +1,4 @@
-package atenia
+package doctor
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"atenia"
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
 	"atenia/internal/roof"
 )
 
-// A Health is what [Doctor] found.
+// A Health is what [Examine] found.
 type Health struct {
 	Go, OS, Arch string
 	Processor    string
@@ -39,8 +40,8 @@ type Check struct {
 	Text  string // what was seen, and what to do when it is not well
 }
 
-// Doctor looks at the machine and runs the embedded model once.
-func Doctor(ctx context.Context) (*Health, error) {
+// Examine looks at the machine and runs the embedded model once.
+func Examine(ctx context.Context) (*Health, error) {
 	info := cpu.Detect()
 	h := &Health{
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -70,7 +71,7 @@ func (h *Health) check(name string, vital, ok bool, good, bad string) {
 // tryModel opens the embedded model and generates a few tokens with it.
 func (h *Health) tryModel(ctx context.Context) error {
 	start := time.Now()
-	m, err := Open(ctx, "", nil)
+	m, err := atenia.Open(ctx, "", nil)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (h *Health) tryModel(ctx context.Context) error {
 	h.OpenTime = time.Since(start)
 	h.check("packed weights", false, true, m.Packing().String(), "")
 	text := ""
-	for t, err := range m.Generate(ctx, Prompt{Text: "Once upon a time", Options: Options{MaxTokens: 16}}) {
+	for t, err := range m.Generate(ctx, atenia.Prompt{Text: "Once upon a time", Options: atenia.Options{MaxTokens: 16}}) {
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (h *Health) tryModel(ctx context.Context) error {
 		text += t.Text
 	}
 	h.check("embedded model", true, text != "", "continues \"Once upon a time\" with "+text, "the embedded model said nothing")
-	same, err := m.oneByOne(ctx)
+	same, err := oneByOne(ctx, m)
 	h.check("arithmetic", true, same, "a text gives the same logits at once and token by token, bit for bit",
 		"a text gives other logits at once than token by token: do not trust this machine's results; please report it with this output")
 	return err
@@ -96,15 +97,15 @@ func (h *Health) tryModel(ctx context.Context) error {
 
 // oneByOne computes a text at once and token by token, through other kernels,
 // and reports whether all logits agree to the last bit.
-func (m *Model) oneByOne(ctx context.Context) (bool, error) {
+func oneByOne(ctx context.Context, m *atenia.Model) (bool, error) {
 	ids, err := m.Tokenize("Once upon a time, there was a little girl who liked to look at the moon.")
 	if err != nil {
 		return false, err
 	}
-	whole, err := m.Logits(ctx, ids, LogitsOptions{All: true})
+	whole, err := m.Logits(ctx, ids, atenia.LogitsOptions{All: true})
 	if err != nil {
 		return false, err
 	}
-	single, err := m.Logits(ctx, ids, LogitsOptions{All: true, Step: 1})
+	single, err := m.Logits(ctx, ids, atenia.LogitsOptions{All: true, Step: 1})
 	return slices.EqualFunc(whole, single, slices.Equal), err
 }

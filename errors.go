@@ -1,0 +1,134 @@
+package atenia
+
+import (
+	"errors"
+
+	"atenia/internal/engine"
+	"atenia/internal/placement"
+	"atenia/internal/sample"
+	"atenia/internal/sched"
+	"atenia/internal/train"
+	"atenia/internal/train/recipe"
+	"atenia/tier"
+	"atenia/tier/budget"
+)
+
+// Kinds of failure, for [errors.Is].
+var (
+	// ErrClosed is returned by a model that was closed, and ends the requests
+	// that were running then.
+	ErrClosed = sched.ErrClosed
+	// ErrNoTemplate is returned by [Model.Chat] for a model without a chat
+	// template: use [Model.Generate] with text in the form the model knows.
+	ErrNoTemplate = errors.New("the model has no chat template")
+	// ErrNoWeights says that a folder has a configuration and no files of
+	// weights, so that its tensors cannot be placed.
+	ErrNoWeights = placement.ErrNoWeights
+	// ErrStrict says that a fallback was needed that [Config.Strict] does not
+	// allow.
+	ErrStrict = engine.ErrStrict
+
+	// ErrTrainRecipe says that a recipe of [Train] cannot be used.
+	ErrTrainRecipe = recipe.ErrRecipe
+	// ErrTrainStopped says that the context of [Train] ended. A snapshot has
+	// what was done; train with Resume to continue.
+	ErrTrainStopped = train.ErrStopped
+	// ErrTrainTaken says that the folder of results holds a run that is neither
+	// resumed nor overwritten.
+	ErrTrainTaken = train.ErrTaken
+)
+
+// A ConfigError names a field of a configuration whose value cannot be used.
+// Several faults come joined in one error.
+type ConfigError struct {
+	Field string // such as "Threads"
+	Got   any    // nil where Want says what is wrong
+	Want  string // the values that can be used
+}
+
+// Error implements error.
+func (e *ConfigError) Error() string { return (*engine.FieldError)(e).Error() }
+
+// A SamplingError names a field of [Sampling] whose value cannot be used.
+// Several faults come joined in one error.
+type SamplingError struct {
+	Field string // such as "TopP"
+	Got   any    // its value
+	Want  string // the values that can be used
+}
+
+// Error implements error.
+func (e *SamplingError) Error() string { return (*sample.ParamError)(e).Error() }
+
+// A ContextError says that a prompt is longer than the model's context.
+// Shorten the prompt, or open the model with a larger Config.Context.
+type ContextError struct {
+	Prompt  int // tokens of the prompt
+	Context int // tokens that a sequence may have
+}
+
+// Error implements error.
+func (e *ContextError) Error() string { return (*sched.ContextError)(e).Error() }
+
+// A FloorError says that a budget is smaller than the least a model can run
+// with.
+type FloorError struct {
+	Tier   Tier
+	Device string // of [TierVRAM]
+	Budget int64  // bytes that were given
+	Floor  int64  // bytes that would do
+	Parts  []Part // what makes up the floor, largest first
+	Why    string // which rule makes it the floor
+}
+
+// A Part is a share of a sum of bytes.
+type Part struct {
+	Name  string
+	Bytes int64
+}
+
+// Error implements error.
+func (e *FloorError) Error() string {
+	b := budget.FloorError{Tier: tier.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why}
+	b.Parts = convertAll(e.Parts, func(p Part) budget.Part { return budget.Part(p) })
+	return b.Error()
+}
+
+// A publishedError is an error of an internal package that also matches one of
+// this package's types. Its text is that of the internal error.
+type publishedError struct{ internal, public error }
+
+func (e *publishedError) Error() string { return e.internal.Error() }
+
+func (e *publishedError) Unwrap() []error { return []error{e.public, e.internal} }
+
+// publish lets err match the types of this package where an error of an
+// internal package has one here.
+func publish(err error) error {
+	var public error
+	if e, ok := errors.AsType[*engine.FieldError](err); ok {
+		public = (*ConfigError)(e)
+	} else if e, ok := errors.AsType[*sample.ParamError](err); ok {
+		public = (*SamplingError)(e)
+	} else if e, ok := errors.AsType[*sched.ContextError](err); ok {
+		public = (*ContextError)(e)
+	} else if e, ok := errors.AsType[*budget.FloorError](err); ok {
+		parts := convertAll(e.Parts, func(p budget.Part) Part { return Part(p) })
+		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}
+	} else {
+		return err
+	}
+	return &publishedError{err, public}
+}
+
+// convertAll converts the elements of a slice. nil stays nil.
+func convertAll[T, U any](in []T, f func(T) U) []U {
+	if in == nil {
+		return nil
+	}
+	out := make([]U, len(in))
+	for i := range in {
+		out[i] = f(in[i])
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"atenia"
+	"atenia/internal/engine"
+	"atenia/internal/modelfile"
+	"atenia/internal/passes"
+	"atenia/tier/ring"
+)
+
+// Passes feeds a model tokens that are the same in every run, one after another,
+// and reports what each pass cost. Other requests to the model would show.
+func Passes(ctx context.Context, e *engine.Engine, c passes.Config) (*passes.Report, error) {
+	stats := func() ring.Stats { _, _, s := e.Streaming(); return s }
+	r, err := passes.Run(ctx, &passes.Model{Sched: e.Sched, Vocab: e.Plan.Model.Config.Vocab, Stats: stats}, c)
+	if err != nil {
+		return nil, err
+	}
+	r.Held, r.Streamed, _ = e.Streaming()
+	if pl := e.Placement(); pl != nil {
+		r.Predicted = pl.Decode.Seconds
+	}
+	return r, nil
+}
+
+// Rates measures how fast a model's largest file and memory are read, alone and
+// both at once, for a second in all. It returns the bytes of all files, too, of
+// which nothing stays in the system's cache.
+func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes int64, err error) {
+	d, err := engine.OpenFiles(path, "")
+	if err != nil {
+		return r, 0, err
+	}
+	defer d.Close()
+	if path == "" || len(d.Parts) == 0 {
+		return r, 0, fmt.Errorf("%s: want a model in files", engine.Display(path))
+	}
+	for _, p := range d.Parts {
+		bytes += p.Bytes
+		if err := passes.Drop(p.Path); err != nil {
+			return r, 0, err
+		}
+	}
+	measured, err := passes.MeasureRates(ctx, largest(d), passes.Effort{Threads: threads})
+	return atenia.Rates(measured), bytes, err
+}
+
+// largest returns the path of the largest file.
+func largest(d *modelfile.Description) string {
+	return slices.MaxFunc(d.Parts, func(a, b modelfile.Part) int { return cmp.Compare(a.Bytes, b.Bytes) }).Path
+}

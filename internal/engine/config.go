@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"atenia/internal/compile"
+	"atenia/internal/exec"
+	"atenia/internal/observe"
+	"atenia/internal/pack"
+	"atenia/internal/placement"
+	"atenia/tensor"
+)
+
+// A Config says how a model runs. It comes complete and checked from the root
+// package, whose Config documents each field, and is not changed afterwards.
+type Config struct {
+	Context     int // tokens of a sequence; 0 = the model's, at most usualContext
+	Threads     int
+	Slots       int
+	BatchTokens int
+	PageTokens  int
+	CacheType   tensor.DType // of keys and values; Invalid = by the weights
+	CacheBytes  int64        // bound of keys and values; 0 = none
+
+	Pack       pack.Mode
+	PackDir    string
+	PackVerify bool
+	Merged     bool // weights are not those of the files: an adapter was added
+
+	Budget    placement.Budget
+	Rules     placement.Rules
+	PlanFile  string
+	Decisions string
+
+	Verify, Strict, Precise, NoFuse bool
+
+	Observer *observe.Observer // nil = none
+	Logger   *slog.Logger
+}
+
+// A FieldError names a field of a configuration whose value cannot be used.
+type FieldError struct {
+	Field string
+	Got   any // nil where Want says what is wrong
+	Want  string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string {
+	switch s := e.Got.(type) {
+	case nil:
+		return fmt.Sprintf("config: %s: %s", e.Field, e.Want)
+	case string:
+		return fmt.Sprintf("config: %s is %q, want %s", e.Field, s, e.Want)
+	}
+	return fmt.Sprintf("config: %s is %v, want %s", e.Field, e.Got, e.Want)
+}
+
+// usualContext bounds the context when none is asked for: long contexts cost
+// memory that most uses never need.
+const usualContext = 4096
+
+// allRows is how many rows of logits a step may hold when every row's are
+// wanted.
+const allRows = 16
+
+// context returns how many tokens a sequence of a model may have.
+func (c *Config) context(model *compile.Config) int {
+	trained := model.Context
+	for _, r := range model.Ropes {
+		if r.Scaling == "dynamic" { // made to go beyond what it was trained for
+			trained = max(trained, int(float64(model.Context)*float64(r.Factor)))
+		}
+	}
+	switch {
+	case c.Context > 0:
+		return c.Context
+	case trained > 0:
+		return min(trained, usualContext)
+	}
+	return usualContext
+}
+
+// MaxLogits returns how many rows of logits a step may hold.
+func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchTokens) }
+
+// placed reports whether the configuration asks for a placement.
+func (c *Config) placed() bool {
+	r := &c.Rules
+	return c.Budget != (placement.Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+}
+
+func (c *Config) compileOptions() compile.Options {
+	return compile.Options{KVType: c.CacheType, PageTokens: c.PageTokens, NoFuse: c.NoFuse}
+}
+
+// exec is the configuration of the executor, without where weights are.
+func (c *Config) exec(model *compile.Config) exec.Config {
+	return exec.Config{
+		Threads: c.Threads, MaxTokens: c.BatchTokens, MaxLogits: c.MaxLogits(),
+		Context: c.context(model), Precise: c.Precise,
+	}
+}
+
+type captureKey struct{}
+
+// Capture returns a context with which the next [Open] also stores the engine
+// it opens in *to. Package bench uses it to measure a model that the root
+// package opened.
+func Capture(ctx context.Context, to **Engine) context.Context {
+	return context.WithValue(ctx, captureKey{}, to)
+}
+
+// capture stores e where the context asks for it.
+func (e *Engine) capture(ctx context.Context) {
+	if to, ok := ctx.Value(captureKey{}).(**Engine); ok {
+		*to = e
+	}
+}

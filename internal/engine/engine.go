@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"atenia/internal/cpu"
+	"atenia/internal/exec"
+	"atenia/internal/modelfile"
+	"atenia/internal/observe"
+	"atenia/internal/pack"
+	"atenia/internal/sched"
+	"atenia/tier/budget"
+	"atenia/tier/ring"
+)
+
+// ErrStrict says that a fallback was needed that a strict configuration does
+// not allow.
+var ErrStrict = errors.New("strict")
+
+func strictError(what, why string) error { return fmt.Errorf("%w: %s: %s", ErrStrict, what, why) }
+
+// An Engine is a model that runs. Its methods may be called from any goroutine.
+type Engine struct {
+	Plan  *Plan
+	Sched *sched.Scheduler // takes the requests
+
+	weights *modelWeights
+	packing pack.Decision
+	scratch int64
+	close   sync.Once
+}
+
+// Open places the weights of a plan, brings them there and starts the
+// scheduler. The files must stay open for as long as the engine is.
+func Open(ctx context.Context, p *Plan, d *modelfile.Description) (*Engine, error) {
+	w, err := p.loadWeights(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{Plan: p, weights: w}
+	if err := e.start(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	e.capture(ctx)
+	return e, nil
+}
+
+// start binds an executor to the weights where they are now, and a scheduler
+// to the executor.
+func (e *Engine) start() error {
+	p := e.Plan
+	c := p.Config.exec(&p.Model.Config)
+	c.Pack, c.Stream = e.weights.packing, e.weights.stream
+	x, err := exec.New(&p.Model.Plans, e.weights.views, c)
+	if err != nil {
+		return err
+	}
+	e.packing, e.scratch = x.Packing(), x.ScratchBytes()
+	if fault := e.packing.Fault; fault != nil {
+		if p.Config.Strict {
+			x.Close()
+			return strictError("packing", fault.Error())
+		}
+		p.Config.Logger.Warn("packed weights on disk", "err", fault)
+	}
+	if e.Sched, err = sched.New(x, e.schedule()); err != nil {
+		x.Close()
+		return err
+	}
+	p.Config.Logger.Info("model open", "path", p.path, "family", p.Model.Family,
+		"threads", p.Config.Threads, "context", p.Context(), "scratch_bytes", e.scratch,
+		"pack", e.packing)
+	return nil
+}
+
+// schedule is the configuration of the scheduler. An observer is told where
+// the weights are before it sees the first pass.
+func (e *Engine) schedule() sched.Config {
+	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes()}
+	o := e.Plan.Config.Observer
+	if o == nil {
+		return c
+	}
+	a := observe.Account{Plan: e.weights.placement, Ring: e.weights.stream.Ring}
+	if r := e.weights.residence; r != nil {
+		a.Streamed = r.Streamed
+	}
+	o.Begin(a)
+	c.Watch = o.Pass
+	return c
+}
+
+// Close ends all requests, waits for the step in flight and gives the weights
+// back. It fails when a strict process had more memory than its budget. It is
+// idempotent.
+func (e *Engine) Close() (err error) {
+	e.close.Do(func() {
+		e.Sched.Close()
+		err = errors.Join(e.weights.close(), e.checkPeak())
+	})
+	return err
+}
+
+// checkPeak fails if a strict process had more memory than its budget.
+func (e *Engine) checkPeak() error {
+	if !e.Plan.Config.Strict || e.weights.placement == nil {
+		return nil
+	}
+	limit, peak := e.weights.placement.Input().RAM, cpu.PeakResident()
+	if limit == 0 || peak <= limit {
+		return nil
+	}
+	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", budget.Size(peak), budget.Size(limit)))
+}
+
+// Views returns the weights by name. Those that are streamed have bytes only
+// while a step uses them.
+func (e *Engine) Views() exec.Weights { return e.weights.views }
+
+// Placement returns where the weights are, nil without a budget.
+func (e *Engine) Placement() *budget.Plan { return e.weights.placement }
+
+// Packing returns what was decided about packed weights.
+func (e *Engine) Packing() pack.Decision { return e.packing }
+
+// ScratchBytes returns the memory of the executor's buffers.
+func (e *Engine) ScratchBytes() int64 { return e.scratch }
+
+// Streaming returns the bytes of weights that are held in memory, those that
+// each pass reads from the disk, and what the ring has done so far. All are 0
+// when the weights are mapped.
+func (e *Engine) Streaming() (held, streamed int64, s ring.Stats) {
+	r := e.weights.residence
+	if r == nil {
+		return 0, 0, s
+	}
+	if r.Stream.Ring != nil {
+		s = r.Stream.Ring.Stats()
+	}
+	return r.Held, r.Streamed, s
+}

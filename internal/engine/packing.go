@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"atenia/internal/cpu"
+	"atenia/internal/modelfile"
+	"atenia/internal/pack"
+	"atenia/tier/budget"
+)
+
+// usualReserve is memory that packed weights leave to other processes.
+const usualReserve = 256 << 20
+
+// packing lets packed weights take what memory there is, less what caches may
+// grow to.
+func (p *Plan) packing() pack.Config {
+	available := cpu.AvailableMemory()
+	fixed, perToken := p.StateBytes()
+	cache := int64(fixed+perToken*uint64(p.Context())) * int64(p.Config.Slots)
+	if p.Config.CacheBytes > 0 {
+		cache = min(cache, p.Config.CacheBytes)
+	}
+	return pack.Config{Mode: p.Config.Pack, Available: available, Reserve: max(usualReserve, available/16) + cache}
+}
+
+// packingOf is packing for the weights of open files.
+func (p *Plan) packingOf(d *modelfile.Description) pack.Config {
+	c := p.packing()
+	c.Release, c.Disk = d.Release, p.packFiles(d)
+	return c
+}
+
+// packingWithin lets packed weights take what a placement leaves of the budget.
+func (p *Plan) packingWithin(d *modelfile.Description, pl *budget.Plan) pack.Config {
+	c := p.packingOf(d)
+	if ram := pl.Input().RAM; ram > 0 {
+		c.Available, c.Reserve = max(1, ram-pl.RAM()), 0
+	}
+	return c
+}
+
+// packFiles says where the packed form of the model's files may be kept: beside
+// them, or in the folder for those that lie where nothing may be written. Merged
+// weights are packed anew each time.
+func (p *Plan) packFiles(d *modelfile.Description) pack.Disk {
+	disk := pack.Disk{Verify: p.Config.PackVerify}
+	given := PathOf(d)
+	path, err := filepath.Abs(given)
+	if given == "" || err != nil || p.Config.Merged {
+		return disk
+	}
+	h := sha256.New()
+	for _, part := range d.Parts {
+		st, err := os.Stat(part.Path)
+		if err != nil {
+			return disk
+		}
+		fmt.Fprintln(h, st.Size(), st.ModTime().UnixNano())
+	}
+	disk.Source = [sha256.Size]byte(h.Sum(nil))
+	name := strings.TrimSuffix(filepath.Base(path), ".gguf")
+	beside := filepath.Join(filepath.Dir(path), name+".packed")
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		beside = filepath.Join(path, name+".packed")
+	}
+	disk.Paths = append(disk.Paths, beside)
+	if p.Config.PackDir != "" {
+		of := sha256.Sum256([]byte(path))
+		disk.Paths = append(disk.Paths, filepath.Join(p.Config.PackDir, fmt.Sprintf("%s-%x.packed", name, of[:6])))
+	}
+	return disk
+}

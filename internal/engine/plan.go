@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"atenia/internal/compile"
+	"atenia/internal/embedded"
+	"atenia/internal/modelfile"
+	"atenia/internal/placement"
+)
+
+// embeddedPath is the path that the description of the embedded model has.
+const embeddedPath = "embedded.gguf"
+
+// OpenFiles opens the files of a model: a .gguf file, a Hugging Face folder or
+// its configuration, or for "" the embedded model.
+func OpenFiles(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
+	if path == "" {
+		return modelfile.OpenBytes(embeddedPath, embedded.Story())
+	}
+	if configFile == "" && filepath.Ext(path) == ".json" && modelfile.IsFile(path) { // a configuration stands for its folder
+		path, configFile = filepath.Split(path)
+		path = filepath.Clean(path)
+	}
+	if configFile != "" {
+		opts = append(opts, modelfile.ConfigName(configFile))
+	}
+	return modelfile.Open(path, opts...)
+}
+
+// PathOf returns the path that a model was opened with, "" for the embedded
+// one.
+func PathOf(d *modelfile.Description) string {
+	if d.Path == embeddedPath {
+		return ""
+	}
+	return d.Path
+}
+
+// Display names a model by its path.
+func Display(path string) string {
+	if path == "" {
+		return "embedded model"
+	}
+	return path
+}
+
+// A Plan is the compiled form of a model, made from its headers, and what
+// placing its tensors needs to know.
+type Plan struct {
+	Config Config
+	Model  *compile.Model
+	Totals modelfile.Summary // of the files
+
+	path    string // for people
+	tensors *placement.Model
+}
+
+// Compile makes the plan of a model. The description is needed no longer than
+// for the call.
+func Compile(d *modelfile.Description, c Config) (*Plan, error) {
+	m, err := compile.Compile(d, c.compileOptions())
+	if err != nil {
+		return nil, err
+	}
+	path := Display(PathOf(d))
+	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, tensors: placement.Describe(path, m, d)}, nil
+}
+
+// OpenPlan compiles a model from its header alone.
+func OpenPlan(path, configFile string, c Config) (*Plan, error) {
+	d, err := OpenFiles(path, configFile, modelfile.HeaderOnly())
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	p, err := Compile(d, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Display(path), err)
+	}
+	return p, nil
+}
+
+// Path names the model for people.
+func (p *Plan) Path() string { return p.path }
+
+// Context returns how many tokens a sequence may have.
+func (p *Plan) Context() int { return p.Config.context(&p.Model.Config) }
+
+// StateBytes returns what one sequence keeps: a fixed part, and bytes for each
+// token.
+func (p *Plan) StateBytes() (fixed, perToken uint64) {
+	for _, d := range p.Model.Plans.Prefill.Plan.States {
+		if d.PageTokens == 0 {
+			fixed += d.SizeBytes
+		} else {
+			perToken += d.SizeBytes / uint64(d.PageTokens)
+		}
+	}
+	return fixed, perToken
+}
