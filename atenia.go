@@ -15,8 +15,9 @@
 //	Open       file or folder → Model          Inspect   what a file holds
 //	Generate   text → tokens, as they come     Quantize  any model → GGUF
 //	Chat       messages → tokens               Plan      what will run, from the header alone
-//	Tokenize   text ↔ ids
-//	Logits     ids → logits
+//	Tokenize   text ↔ ids                      Place     where each tensor lives within a budget
+//	Logits     ids → logits                    Explain   what was decided and learned, Replay
+//	Train      recipe → model folder           Hardware  what this machine is
 //
 // Everything here is deterministic: the same model, prompt, sampling and seed
 // give the same tokens whatever the number of threads and whatever else runs

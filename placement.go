@@ -33,9 +33,9 @@ type Tier uint8
 
 // The tiers, fastest first.
 const (
-	TierVRAM = Tier(tier.VRAM) // of a device
-	TierRAM  = Tier(tier.RAM)
-	TierSSD  = Tier(tier.SSD) // the files of the model
+	TierVRAM Tier = iota // of a device
+	TierRAM
+	TierSSD // the files of the model
 )
 
 // String returns Vram, Ram or Ssd.
@@ -49,12 +49,12 @@ type TensorClass uint8
 
 // The classes.
 const (
-	ClassWeight = TensorClass(budget.Weight) // a matrix that every pass reads
-	ClassExpert = TensorClass(budget.Expert) // a matrix that some passes read
-	ClassTable  = TensorClass(budget.Table)  // rows that are looked up
-	ClassVector = TensorClass(budget.Vector) // a norm, a bias: small, always in RAM
-	ClassKV     = TensorClass(budget.KV)     // cached keys and values
-	ClassBuffer = TensorClass(budget.Buffer) // registers and scratch of the executor
+	ClassWeight TensorClass = iota // a matrix that every pass reads
+	ClassExpert                    // a matrix that some passes read
+	ClassTable                     // rows that are looked up
+	ClassVector                    // a norm, a bias: small, always in RAM
+	ClassKV                        // cached keys and values
+	ClassBuffer                    // registers and scratch of the executor
 )
 
 // String returns the name, such as "weight".

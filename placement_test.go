@@ -50,6 +50,9 @@ func TestPlace(t *testing.T) {
 	if !errors.As(err, &floor) {
 		t.Fatalf("too little: %v", err)
 	}
+	if floor.Error() != err.Error() || floor.Tier != atenia.TierRAM || len(floor.Parts) == 0 {
+		t.Errorf("%+v prints as %q, the error is %q", floor, floor, err)
+	}
 	cfg.Budget.RAM = (floor.Floor + all.RAM()) / 2
 	pl, err := place()
 	if err != nil {

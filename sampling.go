@@ -101,13 +101,13 @@ type Stage uint8
 
 // The stages, in their usual order.
 const (
-	StagePenalties   = Stage(sample.Penalties)   // RepeatPenalty, FrequencyPenalty, PresencePenalty
-	StageDRY         = Stage(sample.DryStage)    // DRY
-	StageTopK        = Stage(sample.TopK)        // TopK
-	StageTypical     = Stage(sample.Typical)     // Typical
-	StageTopP        = Stage(sample.TopP)        // TopP
-	StageMinP        = Stage(sample.MinP)        // MinP
-	StageTemperature = Stage(sample.Temperature) // Temperature
+	StagePenalties   Stage = iota // RepeatPenalty, FrequencyPenalty, PresencePenalty
+	StageDRY                      // DRY
+	StageTopK                     // TopK
+	StageTypical                  // Typical
+	StageTopP                     // TopP
+	StageMinP                     // MinP
+	StageTemperature              // Temperature
 )
 
 // ParseStage reads the name of a stage: "penalties", "dry", "top-k",

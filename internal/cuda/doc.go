@@ -13,6 +13,6 @@
 //	                      ring of 4 × up to 64 MiB      the next buffer is
 //	                                                    filled meanwhile
 //
-// Only the root package imports it (docs/decisions/0006-device-libraries.md). Built with -tags static, and on
+// Only the root package and commands about the machine import it (docs/decisions/0006-device-libraries.md). Built with -tags static, and on
 // systems without these drivers, it finds no devices.
 package cuda
