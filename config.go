@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 
+	"atenia/internal/compile"
 	"atenia/internal/cpu"
 	"atenia/internal/cuda"
 	"atenia/internal/engine"
@@ -160,11 +161,11 @@ func (c *Config) engine() engine.Config {
 	mode, _ := pack.ParseMode(c.Pack)
 	cache, _ := cacheType(c.CacheType)
 	return engine.Config{
-		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, PageTokens: c.PageTokens,
-		CacheType: cache, CacheBytes: c.CacheBytes,
-		Pack: mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
+		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
+		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
+		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
 		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlanFile: c.PlanFile, Decisions: c.Decisions,
-		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, NoFuse: c.NoFuse, Logger: c.Logger,
+		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}
 }
 

@@ -104,9 +104,9 @@ grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
-internal/engine:    tensor plan internal/compile internal/cpu internal/embedded internal/exec internal/modelfile internal/observe internal/pack internal/passes internal/placement internal/residence internal/sched internal/weights tier/budget tier/decision tier/ring
+internal/engine:    internal/compile internal/cpu internal/embedded internal/exec internal/modelfile internal/observe internal/pack internal/passes internal/placement internal/residence internal/sched internal/weights tier/budget tier/decision
 .:                   tensor plan plan/pass grad/optim internal/chat internal/compile internal/convert internal/cpu internal/cuda internal/durable internal/engine internal/exec internal/lora internal/modelfile internal/observe internal/pack internal/placement internal/quant internal/sample internal/sched internal/text internal/token internal/train internal/train/curve internal/train/job internal/train/memory internal/train/recipe tier tier/budget tier/hw tier/learn tier/replay
-internal/bench:      . plan tier/hw tier/ring internal/codecbench internal/cpu internal/engine internal/exec internal/kernel internal/kernelbench internal/modelfile internal/passes internal/roof internal/sched internal/stepbench internal/trainbench
+internal/bench:      . plan tier/hw internal/codecbench internal/cpu internal/engine internal/exec internal/kernel internal/kernelbench internal/modelfile internal/passes internal/roof internal/sched internal/stepbench internal/trainbench
 internal/doctor:     . internal/cpu internal/kernel internal/roof
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
 flow/control:

@@ -246,10 +246,14 @@ type Streaming struct {
 
 // Streaming returns how the weights are brought in. Any goroutine may ask.
 func (m *Model) Streaming() Streaming {
-	held, streamed, r := m.engine.Streaming()
+	weights := m.engine.Residence()
+	r := weights.Stats()
 	s := Streaming{
-		Held: held, Streamed: streamed, RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
+		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
+	}
+	if weights != nil {
+		s.Held, s.Streamed = weights.Held, weights.Streamed
 	}
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)

@@ -10,18 +10,19 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/modelfile"
 	"atenia/internal/passes"
-	"atenia/tier/ring"
 )
 
 // Passes feeds a model tokens that are the same in every run, one after another,
 // and reports what each pass cost. Other requests to the model would show.
 func Passes(ctx context.Context, e *engine.Engine, c passes.Config) (*passes.Report, error) {
-	stats := func() ring.Stats { _, _, s := e.Streaming(); return s }
-	r, err := passes.Run(ctx, &passes.Model{Sched: e.Sched, Vocab: e.Plan.Model.Config.Vocab, Stats: stats}, c)
+	w := e.Residence()
+	r, err := passes.Run(ctx, &passes.Model{Sched: e.Sched, Vocab: e.Plan.Model.Config.Vocab, Stats: w.Stats}, c)
 	if err != nil {
 		return nil, err
 	}
-	r.Held, r.Streamed, _ = e.Streaming()
+	if w != nil {
+		r.Held, r.Streamed = w.Held, w.Streamed
+	}
 	if pl := e.Placement(); pl != nil {
 		r.Predicted = pl.Decode.Seconds
 	}

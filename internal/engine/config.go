@@ -10,7 +10,6 @@ import (
 	"atenia/internal/observe"
 	"atenia/internal/pack"
 	"atenia/internal/placement"
-	"atenia/tensor"
 )
 
 // A Config says how a model runs. It comes complete and checked from the root
@@ -20,9 +19,8 @@ type Config struct {
 	Threads     int
 	Slots       int
 	BatchTokens int
-	PageTokens  int
-	CacheType   tensor.DType // of keys and values; Invalid = by the weights
-	CacheBytes  int64        // bound of keys and values; 0 = none
+	CacheBytes  int64 // bound of keys and values; 0 = none
+	Compile     compile.Options
 
 	Pack       pack.Mode
 	PackDir    string
@@ -34,7 +32,7 @@ type Config struct {
 	PlanFile  string
 	Decisions string
 
-	Verify, Strict, Precise, NoFuse bool
+	Verify, Strict, Precise bool
 
 	Observer *observe.Observer // nil = none
 	Logger   *slog.Logger
@@ -90,10 +88,6 @@ func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchToke
 func (c *Config) placed() bool {
 	r := &c.Rules
 	return c.Budget != (placement.Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
-}
-
-func (c *Config) compileOptions() compile.Options {
-	return compile.Options{KVType: c.CacheType, PageTokens: c.PageTokens, NoFuse: c.NoFuse}
 }
 
 // exec is the configuration of the executor, without where weights are.

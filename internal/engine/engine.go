@@ -11,9 +11,9 @@ import (
 	"atenia/internal/modelfile"
 	"atenia/internal/observe"
 	"atenia/internal/pack"
+	"atenia/internal/residence"
 	"atenia/internal/sched"
 	"atenia/tier/budget"
-	"atenia/tier/ring"
 )
 
 // ErrStrict says that a fallback was needed that a strict configuration does
@@ -129,16 +129,6 @@ func (e *Engine) Packing() pack.Decision { return e.packing }
 // ScratchBytes returns the memory of the executor's buffers.
 func (e *Engine) ScratchBytes() int64 { return e.scratch }
 
-// Streaming returns the bytes of weights that are held in memory, those that
-// each pass reads from the disk, and what the ring has done so far. All are 0
-// when the weights are mapped.
-func (e *Engine) Streaming() (held, streamed int64, s ring.Stats) {
-	r := e.weights.residence
-	if r == nil {
-		return 0, 0, s
-	}
-	if r.Stream.Ring != nil {
-		s = r.Stream.Ring.Stats()
-	}
-	return r.Held, r.Streamed, s
-}
+// Residence returns what holds and streams the weights, nil when they are
+// mapped.
+func (e *Engine) Residence() *residence.Residence { return e.weights.residence }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/internal/compile"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
 	"atenia/internal/pack"
@@ -18,7 +19,7 @@ import (
 
 func config() engine.Config {
 	return engine.Config{
-		Threads: 1, Slots: 1, BatchTokens: 4, PageTokens: 16, Context: 32, Pack: pack.Off,
+		Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: pack.Off, Compile: compile.Options{PageTokens: 16},
 		Rules:  placement.Rules{Rates: placement.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		Logger: slog.New(slog.DiscardHandler),
 	}
@@ -92,7 +93,7 @@ func TestPlaceThenMaterialise(t *testing.T) {
 	}
 	c.Budget.RAM = floor.Floor + 1<<16
 	got, tight := logits(t, c)
-	if _, streamed, s := tight.Streaming(); streamed == 0 || s.Read == 0 || !slices.Equal(got, want) {
-		t.Errorf("%d bytes streamed, %+v, equal %v", streamed, s, slices.Equal(got, want))
+	if w := tight.Residence(); w == nil || w.Streamed == 0 || w.Stats().Read == 0 || !slices.Equal(got, want) {
+		t.Errorf("%+v, equal %v", w, slices.Equal(got, want))
 	}
 }

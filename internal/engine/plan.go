@@ -60,7 +60,7 @@ type Plan struct {
 // Compile makes the plan of a model. The description is needed no longer than
 // for the call.
 func Compile(d *modelfile.Description, c Config) (*Plan, error) {
-	m, err := compile.Compile(d, c.compileOptions())
+	m, err := compile.Compile(d, c.Compile)
 	if err != nil {
 		return nil, err
 	}

@@ -226,6 +226,15 @@ func (o *opening) read(ctx context.Context, size *budget.Ring, c *Config) (err e
 	return nil
 }
 
+// Stats returns what the ring has done so far: zero without one, and for a nil
+// residence.
+func (r *Residence) Stats() (s ring.Stats) {
+	if r != nil && r.Stream.Ring != nil {
+		s = r.Stream.Ring.Stats()
+	}
+	return s
+}
+
 // streamed describes the units of the ring, in its order.
 func (o *opening) streamed() []Unit {
 	out := make([]Unit, len(o.streams))
