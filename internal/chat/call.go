@@ -40,6 +40,9 @@ func (m *interp) args(f *frame, a *syntax.ArgsExpr) (*object.Args, error) {
 		}
 		d, ok := v.(*Map)
 		if !ok {
+			if u, ok := v.(*object.Undefined); ok {
+				return nil, u.Err()
+			}
 			return nil, object.TypeError("argument after ** must be a mapping, not %s", object.TypeName(v))
 		}
 		if d.Len() > 1000 {

@@ -128,6 +128,9 @@ func (m *interp) assign(f *frame, t *syntax.Target, v Value, export bool) error 
 		if !ok {
 			return m.at(t.Pos, object.TypeError("cannot assign attribute on non-namespace object"))
 		}
+		if err := checkNamespaceName(t.Attr); err != nil {
+			return m.at(t.Pos, err)
+		}
 		return m.Put(ns.Attrs, t.Attr, v)
 	}
 	*f.at(t.Ref) = v

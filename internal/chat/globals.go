@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"strings"
+
 	"atenia/internal/chat/method"
 	"atenia/internal/chat/object"
 )
@@ -17,11 +19,12 @@ func init() { defineGlobals() }
 func defineGlobals() {
 	globals = map[string]Value{}
 	for name, f := range map[string]func(m *object.Machine, a *object.Args) (Value, error){
-		"range": rangeFunc, "dict": dictFunc, "namespace": namespaceFunc, "cycler": cyclerFunc, "joiner": joinerFunc,
+		"range": rangeFunc, "namespace": namespaceFunc, "cycler": cyclerFunc, "joiner": joinerFunc,
 		"raise_exception": raiseException,
 	} {
 		globals[name] = &object.Function{Name: name, Call: f}
 	}
+	globals["dict"] = dictType{}
 }
 
 func rangeFunc(_ *object.Machine, a *object.Args) (Value, error) {
@@ -97,7 +100,22 @@ func newDict(m *object.Machine, a *object.Args) (*Map, error) {
 	return d, nil
 }
 
-func dictFunc(m *object.Machine, a *object.Args) (Value, error) {
+// dictType is dict: called, it makes one.
+type dictType struct{}
+
+// TypeName names the type as transformers does.
+func (dictType) TypeName() string { return "TemplateDict" }
+
+// Attr returns an attribute.
+func (dictType) Attr(m *object.Machine, name string) (Value, bool, error) {
+	if name != "fromkeys" {
+		return nil, false, nil
+	}
+	return method.Attribute(m, &Map{}, name)
+}
+
+// Call calls the object.
+func (dictType) Call(m *object.Machine, a *object.Args) (Value, error) {
 	d, err := newDict(m, a)
 	if err != nil {
 		return nil, err
@@ -110,7 +128,21 @@ func namespaceFunc(m *object.Machine, a *object.Args) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	for k := range d.All() {
+		if err := checkNamespaceName(k); err != nil {
+			return nil, err
+		}
+	}
 	return &object.Namespace{Attrs: d}, nil
+}
+
+// checkNamespaceName refuses names that start with an underscore, as
+// transformers does: they are Python's own.
+func checkNamespaceName(name Value) error {
+	if s, ok := object.Text(name); ok && strings.HasPrefix(s, "_") {
+		return object.Fail(KindSecurity, "chat templates cannot store underscore-prefixed attributes on a namespace, but got %s", object.Repr(s))
+	}
+	return nil
 }
 
 func cyclerFunc(_ *object.Machine, a *object.Args) (Value, error) {

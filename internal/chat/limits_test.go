@@ -178,7 +178,7 @@ func TestErrorPositions(t *testing.T) {
 		{"{{ [].append(1) }}", KindSecurity, 1, 13},
 		{"{{ 1 // 0 }}", KindZeroDiv, 1, 6},
 		{"{% macro m() %}\n{{ none() }}{% endmacro %}{{ m() }}", KindType, 2, 8},
-		{"{{ 'x' | int(base=none) }}", KindType, 1, 10},
+		{"{{ 'x' | center(none) }}", KindType, 1, 10},
 		{"{{ range(1000000) }}", KindOverflow, 1, 9},
 	} {
 		_, err := render("t", c.template, nil)

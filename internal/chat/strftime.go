@@ -41,8 +41,12 @@ func strftime(m *object.Machine, t time.Time, format string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if n := len(rest); n > 1 && alternative(rest[0], rest[1]) { // the C locale has no alternatives
+			rest = rest[1:]
+		}
 		if rest == "" {
-			return "", object.ValueError("strftime format ends with raw %%")
+			b.WriteString(full)
+			break
 		}
 		field, ok := timeField(t, rest[0])
 		format = rest[1:]
@@ -56,6 +60,17 @@ func strftime(m *object.Machine, t time.Time, format string) (string, error) {
 		b.WriteString(field.format(flag, width, up, swap))
 	}
 	return b.String(), nil
+}
+
+// alternative reports the fields that the modifiers E and O go with.
+func alternative(modifier, field byte) bool {
+	switch modifier {
+	case 'E':
+		return strings.IndexByte("cCxXyY", field) >= 0
+	case 'O':
+		return strings.IndexByte("BbhdeHImMSuUVwWy", field) >= 0
+	}
+	return false
 }
 
 // A field is one value of a time: a number with its usual width, or text.

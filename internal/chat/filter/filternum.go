@@ -29,6 +29,14 @@ func absFilter(_ *object.Machine, x object.Value, _ []object.Value) (object.Valu
 // roundFilter is Python's round, half to even, which leaves an int an int; the
 // methods ceil and floor always give a float.
 func roundFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+	mode, _ := object.Text(given(a[1], "common"))
+	if mode != "common" && mode != "ceil" && mode != "floor" {
+		return nil, object.ValueError("method must be common, ceil or floor")
+	}
+	whole := a[0] == nil && mode == "common" // round(x, None) is an int
+	if whole {
+		a[0] = int64(0)
+	}
 	prec, err := method.IntArg("round", a[0], 0)
 	if err != nil {
 		return nil, err
@@ -36,18 +44,17 @@ func roundFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Va
 	if prec > 400 || prec < -400 {
 		prec = min(max(prec, -400), 400)
 	}
-	method, _ := object.Text(given(a[1], "common"))
-	if method != "common" && method != "ceil" && method != "floor" {
-		return nil, object.ValueError("method must be common, ceil or floor")
-	}
 	f, ok := object.AsFloat(x)
 	if !ok {
 		return nil, object.TypeError("type %s doesn't define __round__ method", object.TypeName(x))
 	}
 	i, isInt := object.AsInt(x)
-	if method == "common" {
+	if mode == "common" {
 		if isInt {
 			return roundInt(i, prec)
+		}
+		if whole {
+			return method.FloatToInt(roundFloat(f, 0))
 		}
 		return roundFloat(f, prec), nil
 	}
@@ -60,7 +67,7 @@ func roundFilter(_ *object.Machine, x object.Value, a []object.Value) (object.Va
 	if math.IsNaN(scaled) || math.IsInf(scaled, 0) {
 		return nil, object.Fail(object.KindOverflow, "cannot convert float infinity to integer")
 	}
-	if method == "ceil" {
+	if mode == "ceil" {
 		scaled = math.Ceil(scaled)
 	} else {
 		scaled = math.Floor(scaled)
@@ -196,15 +203,13 @@ func intFilter(m *object.Machine, x object.Value, a []object.Value) (object.Valu
 	if !ok {
 		return def, nil
 	}
-	base, err := method.IntArg("int", a[1], 10)
-	if err != nil {
-		return nil, err
-	}
 	if err := m.Read(s); err != nil {
 		return nil, err
 	}
-	if i, ok := parseInt(s, base); ok {
-		return i, nil
+	if base, err := method.IntArg("int", a[1], 10); err == nil { // any other base is as a text that is no integer
+		if i, ok := parseInt(s, base); ok {
+			return i, nil
+		}
 	}
 	if f, ok := parseFloat(s); ok {
 		if i, err := method.FloatToInt(f); err == nil {
@@ -238,6 +243,9 @@ func fileSize(m *object.Machine, x object.Value, a []object.Value) (object.Value
 		return nil, err
 	}
 	n, ok := v.(float64)
+	if t, isText := object.Text(x); isText && !ok {
+		return nil, object.ValueError("could not convert string to float: %s", object.Repr(t))
+	}
 	if !ok {
 		return nil, object.TypeError("float() argument must be a string or a real number, not '%s'", object.TypeName(x))
 	}

@@ -35,7 +35,7 @@ func defineFilters() {
 		"string": object.NewFunc("", stringFilter), "format": object.NewRaw(formatFilter), "indent": object.NewFunc("width? first? blank?", indentFilter),
 		"truncate": object.NewFunc("length? killwords? end? leeway?", truncateFilter), "wordcount": object.NewFunc("", wordCount),
 		"wordwrap":  object.NewFunc("width? break_long_words? wrapstring? break_on_hyphens?", wordWrap),
-		"urlencode": object.NewFunc("", urlEncode), "striptags": object.NewFunc("", stripTags), "xmlattr": object.NewFunc("autospace?", xmlAttr),
+		"urlencode": object.NewFunc("", urlEncode), "striptags": object.NewFunc("", method.StripTags), "xmlattr": object.NewFunc("autospace?", xmlAttr),
 		"e": object.NewFunc("", escapeFilter), "escape": object.NewFunc("", escapeFilter), "forceescape": object.NewFunc("", forceEscape), "safe": object.NewFunc("", safeFilter),
 		"tojson": object.NewFunc("ensure_ascii? indent? separators? sort_keys?", tojson),
 

@@ -271,10 +271,6 @@ func groupBy(m *object.Machine, x object.Value, a []object.Value) (object.Value,
 
 func batchFilter(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 	it := later(m, x)
-	n, err := method.IntArg("batch", a[0], 0)
-	if err != nil {
-		return nil, err
-	}
 	done, carry := false, object.Missing
 	return object.Generator(func() (object.Value, bool, error) {
 		row := &object.List{}
@@ -293,7 +289,9 @@ func batchFilter(m *object.Machine, x object.Value, a []object.Value) (object.Va
 			if err := m.Alloc(16); err != nil {
 				return nil, false, err
 			}
-			if len(row.Items) == n {
+			if full, err := m.Equal(int64(len(row.Items)), a[0], 0); err != nil {
+				return nil, false, err
+			} else if full {
 				carry = v
 				return row, true, nil
 			}
@@ -302,19 +300,33 @@ func batchFilter(m *object.Machine, x object.Value, a []object.Value) (object.Va
 		if len(row.Items) == 0 {
 			return nil, false, nil
 		}
-		if fill := a[1]; fill != object.Missing && fill != nil && len(row.Items) < n {
-			if n > method.MaxWidth {
-				return nil, false, object.Fail(object.KindLimit, "batches above %d", method.MaxWidth)
-			}
-			if err := m.Alloc(16 * n); err != nil {
-				return nil, false, err
-			}
-			for len(row.Items) < n {
-				row.Items = append(row.Items, fill)
-			}
-		}
-		return row, true, nil
+		return row, true, fillRow(m, row, a[0], a[1])
 	}), nil
+}
+
+// fillRow brings the last row of a batch to n items, where it is to be filled.
+func fillRow(m *object.Machine, row *object.List, n, fill object.Value) error {
+	if fill == object.Missing || fill == nil {
+		return nil
+	}
+	short, err := m.Compare("<", int64(len(row.Items)), n)
+	if err != nil || !short {
+		return err
+	}
+	size, err := method.IntArg("batch", n, 0)
+	if err != nil {
+		return err
+	}
+	if size > method.MaxWidth {
+		return object.Fail(object.KindLimit, "batches above %d", method.MaxWidth)
+	}
+	if err := m.Alloc(16 * size); err != nil {
+		return err
+	}
+	for len(row.Items) < size {
+		row.Items = append(row.Items, fill)
+	}
+	return nil
 }
 
 func sliceFilter(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {

@@ -2,7 +2,7 @@ package filter
 
 import (
 	"fmt"
-	"regexp"
+	"math/big"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -256,7 +256,7 @@ func quote(s, safe string) string {
 func urlEncode(m *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
 	if _, ok := object.Text(x); !ok {
 		switch x.(type) {
-		case nil, bool, int64, float64:
+		case nil, bool, int64, *big.Int, float64:
 		default:
 			return queryString(m, x)
 		}
@@ -296,24 +296,6 @@ func queryString(m *object.Machine, x object.Value) (object.Value, error) {
 		return true, m.Alloc(16)
 	})
 	return strings.Join(parts, "&"), err
-}
-
-var (
-	commentRE = regexp.MustCompile(`(?s)<!--.*?-->`)
-	tagRE     = regexp.MustCompile(`(?s)<.*?>`)
-)
-
-func stripTags(m *object.Machine, x object.Value, _ []object.Value) (object.Value, error) {
-	s, err := m.Str(x)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.Alloc(4 * len(s)); err != nil {
-		return nil, err
-	}
-	s = tagRE.ReplaceAllString(commentRE.ReplaceAllString(s, ""), "")
-	s = strings.Join(strings.FieldsFunc(s, object.IsSpace), " ")
-	return unescapeHTML(s), nil
 }
 
 func xmlAttr(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {

@@ -15,7 +15,7 @@ func defineTests() {
 		return object.NewFunc("", func(_ *object.Machine, x object.Value, _ []object.Value) (object.Value, error) { return f(x), nil })
 	}
 	comparison := func(op string) *object.Func {
-		return object.NewFunc("other", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+		return object.NewPositional("other", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 			ok, err := m.Compare(op, x, a[0])
 			return ok, err
 		})

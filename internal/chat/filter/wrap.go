@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"html"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,8 +8,6 @@ import (
 	"atenia/internal/chat/method"
 	"atenia/internal/chat/object"
 )
-
-func unescapeHTML(s string) string { return html.UnescapeString(s) }
 
 // wordWrap is textwrap.wrap on every line of the text.
 func wordWrap(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
@@ -80,10 +77,9 @@ func (w wrapper) wrap(s string) []string {
 		if len(chunks) > 0 && chunks[0].n > w.width {
 			switch c := &chunks[0]; {
 			case w.breakLong:
-				if head := w.head(*c, w.width-n); head.n > 0 {
-					line = append(line, head)
-					c.s, c.n = c.s[len(head.s):], c.n-head.n
-				}
+				head := w.head(*c, w.width-n) // where empty, it keeps the space before it, as in Python
+				line = append(line, head)
+				c.s, c.n = c.s[len(head.s):], c.n-head.n
 			case len(line) == 0:
 				line = append(line, *c)
 				chunks = chunks[1:]

@@ -152,6 +152,9 @@ func Attribute(m *object.Machine, x object.Value, name string) (v object.Value, 
 		return nil, false, x.Err()
 	case string, object.Markup:
 		f, ok := Strings[name]
+		if _, safe := x.(object.Markup); safe && !ok {
+			f, ok = markupMethods[name]
+		}
 		return boundMethod(m, name, x, f), ok, nil
 	case *object.List:
 		f, ok := listMethods[name]

@@ -5,6 +5,7 @@
 //	attr.go       x.name, x[key], x[a:b], behind the sandbox
 //	operate.go    x + y …
 //	strmethod.go  methods of str     methods.go  methods of other types
+//	translate.go  str.translate      markup.go   methods of Markup
 //	strformat.go  str.format         percent.go  str % args
 //
 // The sandbox is that of Jinja's ImmutableSandboxedEnvironment: names with a

@@ -1,8 +1,11 @@
 package method
 
 import (
+	"fmt"
 	"math"
 	"math/big"
+	"strconv"
+	"strings"
 
 	"atenia/internal/chat/object"
 )
@@ -63,6 +66,9 @@ func indexMethod(m *object.Machine, x object.Value, a []object.Value) (object.Va
 	}
 	var bounds [3]object.Value
 	for i := range 2 {
+		if a[i+1] == nil {
+			return nil, object.TypeError("slice indices must be integers or have an __index__ method")
+		}
 		if a[i+1] != object.Missing {
 			bounds[i] = a[i+1]
 		}
@@ -115,6 +121,10 @@ func numberAttr(m *object.Machine, x object.Value, name string) (object.Value, b
 			return 0.0, true, nil
 		case "conjugate":
 			return method(func() (object.Value, error) { return f, nil })
+		case "hex":
+			return method(func() (object.Value, error) { return hexFloat(f), nil })
+		case "as_integer_ratio":
+			return method(func() (object.Value, error) { return ratio(f) })
 		case "is_integer":
 			return method(func() (object.Value, error) { return f == math.Trunc(f) && !math.IsInf(f, 0), nil })
 		}
@@ -130,6 +140,8 @@ func numberAttr(m *object.Machine, x object.Value, name string) (object.Value, b
 		return int64(1), true, nil
 	case "conjugate":
 		return method(func() (object.Value, error) { return i, nil })
+	case "as_integer_ratio":
+		return method(func() (object.Value, error) { return &object.Tuple{Items: []object.Value{i, int64(1)}}, nil })
 	case "bit_length":
 		return method(func() (object.Value, error) { return int64(object.ToBig(i).BitLen()), nil })
 	case "bit_count":
@@ -146,6 +158,44 @@ func numberAttr(m *object.Machine, x object.Value, name string) (object.Value, b
 	return nil, false, nil
 }
 
+// hexFloat is float.hex, which has no exponent digits to spare and thirteen
+// digits behind the point.
+func hexFloat(f float64) string {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return object.FormatFloat(f)
+	case f == 0:
+		return strings.TrimSuffix(object.FormatFloat(f), "0.0") + "0x0.0p+0"
+	}
+	s := strconv.FormatFloat(f, 'x', 13, 64)
+	if math.Abs(f) < 0x1p-1022 { // a subnormal number keeps the exponent of the smallest normal one
+		s = strconv.FormatFloat(math.Copysign(math.Abs(f)+0x1p-1022, f), 'x', 13, 64)
+		s = strings.Replace(s, "0x1", "0x0", 1)
+	}
+	mantissa, exponent, _ := strings.Cut(s, "p")
+	n, _ := strconv.Atoi(exponent)
+	return fmt.Sprintf("%sp%+d", mantissa, n)
+}
+
+// ratio is float.as_integer_ratio.
+func ratio(f float64) (object.Value, error) {
+	if _, err := FloatToInt(f); err != nil {
+		return nil, err
+	}
+	r := new(big.Rat)
+	r.SetFloat64(f)
+	num, err := object.FromBig(r.Num())
+	if err != nil {
+		return nil, err
+	}
+	den, err := object.FromBig(r.Denom())
+	return &object.Tuple{Items: []object.Value{num, den}}, err
+}
+
+var rangeIndex = object.NewPositional("value", func(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
+	return indexMethod(m, x, []object.Value{a[0], object.Missing, object.Missing})
+})
+
 func rangeAttr(r *object.Range, name string) (object.Value, bool, error) {
 	switch name {
 	case "start":
@@ -155,9 +205,7 @@ func rangeAttr(r *object.Range, name string) (object.Value, bool, error) {
 	case "stop":
 		return r.Stop, true, nil
 	case "index":
-		return &object.Function{Name: name, Method: true, Call: func(m *object.Machine, a *object.Args) (object.Value, error) {
-			return listMethods["index"].Apply(m, name, r, &object.Args{Pos: append(a.Pos[:len(a.Pos):len(a.Pos)], nil, nil)[:max(len(a.Pos), 1)], Named: a.Named})
-		}}, true, nil
+		return boundMethod(nil, name, r, rangeIndex), true, nil
 	case "count":
 		return boundMethod(nil, name, r, listMethods["count"]), true, nil
 	}

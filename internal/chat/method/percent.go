@@ -17,15 +17,8 @@ func Percent(m *object.Machine, model object.Value, s string, args object.Value)
 		list = tuple.Items
 	}
 	_, safe := model.(object.Markup)
-	used := 0
+	in := &operands{list: list}
 	var b strings.Builder
-	next := func() (object.Value, error) {
-		if used >= len(list) {
-			return nil, object.TypeError("not enough arguments for format string")
-		}
-		used++
-		return list[used-1], nil
-	}
 	for {
 		i := strings.IndexByte(s, '%')
 		if i < 0 {
@@ -38,14 +31,14 @@ func Percent(m *object.Machine, model object.Value, s string, args object.Value)
 		if s = s[i:]; s == "" {
 			break
 		}
-		t, rest, err := directive(m, s[1:], args, next, safe)
+		t, rest, err := directive(m, s[1:], args, in, safe)
 		if err != nil {
 			return nil, err
 		}
 		b.WriteString(t)
 		s = rest
 	}
-	if _, isMap := args.(*object.Map); used < len(list) && !isMap {
+	if _, isMap := args.(*object.Map); in.used < len(list) && !isMap {
 		switch args.(type) {
 		case *object.List, *object.Undefined: // Python takes these for mappings
 		default:
@@ -55,8 +48,28 @@ func Percent(m *object.Machine, model object.Value, s string, args object.Value)
 	return object.Like(model, b.String()), nil
 }
 
+// operands are what is behind the % operator, taken one by one.
+type operands struct {
+	list []object.Value
+	used int
+}
+
+func (o *operands) next() (object.Value, error) {
+	if o.used >= len(o.list) {
+		return nil, object.TypeError("not enough arguments for format string")
+	}
+	o.used++
+	return o.list[o.used-1], nil
+}
+
+// mapped notes that a mapping was asked for a key: it is no operand itself then.
+func (o *operands) mapped() { o.used = len(o.list) }
+
 // directive formats one %-directive, s starting behind the %.
-func directive(m *object.Machine, s string, args object.Value, next func() (object.Value, error), safe bool) (out, rest string, err error) {
+func directive(m *object.Machine, s string, args object.Value, in *operands, safe bool) (out, rest string, err error) {
+	if strings.HasPrefix(s, "%") {
+		return "%", s[1:], nil
+	}
 	var named object.Value = object.Missing
 	if strings.HasPrefix(s, "(") {
 		level, end := 1, 1
@@ -78,6 +91,7 @@ func directive(m *object.Machine, s string, args object.Value, next func() (obje
 		if named, ok = d.Get(s[1 : end-1]); !ok {
 			return "", "", object.ValueError("%s", object.Repr(s[1:end-1]))
 		}
+		in.mapped()
 		s = s[end:]
 	}
 	p := spec{fill: " ", width: -1, prec: -1, align: '>'}
@@ -98,7 +112,7 @@ func directive(m *object.Machine, s string, args object.Value, next func() (obje
 		}
 	}
 	star := func() (int, error) {
-		v, err := next()
+		v, err := in.next()
 		if err != nil {
 			return 0, err
 		}
@@ -141,12 +155,9 @@ func directive(m *object.Machine, s string, args object.Value, next func() (obje
 	}
 	c, n := utf8.DecodeRuneInString(s)
 	rest = s[n:]
-	if c == '%' {
-		return "%", rest, nil
-	}
 	v := named
 	if v == object.Missing {
-		if v, err = next(); err != nil {
+		if v, err = in.next(); err != nil {
 			return "", "", err
 		}
 	}
@@ -163,6 +174,9 @@ func convertArg(m *object.Machine, v object.Value, c rune, p spec, safe bool) (o
 		} else {
 			out, err = m.Repr(v)
 		}
+		if c == 'a' {
+			out = asciiOnly(out)
+		}
 		if _, ok := v.(object.Markup); err == nil && safe && !ok {
 			out, err = m.EscapeText(out)
 		}
@@ -175,8 +189,11 @@ func convertArg(m *object.Machine, v object.Value, c rune, p spec, safe bool) (o
 			break
 		}
 		i, ok := object.SmallInt(v)
-		if !ok || i < 0 || i > utf8.MaxRune {
+		if !ok {
 			return "", object.TypeError("%%c requires int or char")
+		}
+		if i < 0 || i > utf8.MaxRune {
+			return "", object.Fail(object.KindOverflow, "%%c arg not in range(0x110000)")
 		}
 		out = string(rune(i))
 	case 'd', 'i', 'u', 'o', 'x', 'X':
@@ -187,8 +204,8 @@ func convertArg(m *object.Machine, v object.Value, c rune, p spec, safe bool) (o
 		}
 		i, ok := object.AsInt(v)
 		if !ok {
-			if u, ok := v.(*object.Undefined); ok {
-				return "", u.Err()
+			if u, ok := v.(*object.Undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
+				return "", u.Err() // it is asked for its int; the others want one
 			}
 			return "", object.TypeError("%%%c format: a real number is required, not %s", c, object.TypeName(v))
 		}
@@ -233,8 +250,11 @@ func convertNumber(m *object.Machine, v object.Value, p spec, minDigits int) (st
 		if n := minDigits - (len(s) - cut); n > 0 {
 			s = s[:cut] + strings.Repeat("0", n) + s[cut:]
 		}
-		if p.zero && p.align == '>' {
-			p.fill = "0"
+		if n := p.width - len(s); p.zero && p.align == '>' && n > 0 {
+			if err := m.Alloc(n); err != nil {
+				return "", err
+			}
+			return s[:cut] + strings.Repeat("0", n) + s[cut:], nil
 		}
 		return padSpec(m, s, p)
 	}

@@ -26,8 +26,9 @@ type spec struct {
 
 func parseSpec(s string) (p spec, err error) {
 	p = spec{fill: " ", width: -1, prec: -1}
+	filled := false
 	if r, n := utf8.DecodeRuneInString(s); n < len(s) && strings.IndexByte("<>=^", s[n]) >= 0 {
-		p.fill, p.align = string(r), rune(s[n])
+		p.fill, p.align, filled = string(r), rune(s[n]), true
 		s = s[n+1:]
 	} else if s != "" && strings.IndexByte("<>=^", s[0]) >= 0 {
 		p.align = rune(s[0])
@@ -44,9 +45,11 @@ func parseSpec(s string) (p spec, err error) {
 		p.alt, s = true, s[1:]
 	}
 	if strings.HasPrefix(s, "0") {
+		if !filled {
+			p.fill = "0"
+		}
 		if p.align == 0 {
-			p.fill, p.align = "0", '='
-			p.zero = true
+			p.align, p.zero = '=', true
 		}
 		s = s[1:]
 	}
@@ -108,7 +111,7 @@ func formatValue(m *object.Machine, v object.Value, s string) (string, error) {
 	if t, ok := object.Text(v); ok {
 		return formatText(m, t, p)
 	}
-	if b, ok := v.(bool); ok && p.typ == 0 && p.prec < 0 { // bool is an int here
+	if b, ok := v.(bool); ok && p.typ == 0 { // bool is an int here
 		v = object.BoolInt(b)
 	}
 	return formatNumber(m, v, p)
@@ -120,6 +123,10 @@ func formatText(m *object.Machine, t string, p spec) (string, error) {
 		return "", object.ValueError("Unknown format code '%c' for object of type 'str'", p.typ)
 	case p.sign != 0:
 		return "", object.ValueError("Sign not allowed in string format specifier")
+	case p.negZero:
+		return "", object.ValueError("Negative zero coercion (z) not allowed in string format specifier")
+	case p.alt:
+		return "", object.ValueError("Alternate form (#) not allowed in string format specifier")
 	case p.align == '=' && !p.zero:
 		return "", object.ValueError("'=' alignment not allowed in string format specifier")
 	case p.group != "":
@@ -160,9 +167,9 @@ func formatNumber(m *object.Machine, v object.Value, p spec) (string, error) {
 	prefix, digits := "", ""
 	neg := false
 	switch {
-	case isInt && (p.typ == 0 && p.prec < 0 || p.typ != 0 && strings.IndexByte("bcdnoxX", p.typ) >= 0):
-		if p.prec >= 0 {
-			return "", object.ValueError("Precision not allowed in integer format specifier")
+	case isInt && (p.typ == 0 || strings.IndexByte("bcdnoxX", p.typ) >= 0):
+		if err := checkInteger(p); err != nil {
+			return "", err
 		}
 		b := object.ToBig(i)
 		neg = b.Sign() < 0
@@ -224,6 +231,23 @@ func formatNumber(m *object.Machine, v object.Value, p spec) (string, error) {
 		p.align = '>'
 	}
 	return padSpec(m, sign+prefix+digits, p)
+}
+
+// checkInteger refuses what a specification of an integer cannot have.
+func checkInteger(p spec) error {
+	switch {
+	case p.prec >= 0:
+		return object.ValueError("Precision not allowed in integer format specifier")
+	case p.negZero:
+		return object.ValueError("Negative zero coercion (z) not allowed in format specifier with integer")
+	case p.typ == 'c' && p.sign != 0:
+		return object.ValueError("Sign not allowed with integer format specifier 'c'")
+	case p.typ == 'c' && p.alt:
+		return object.ValueError("Alternate form (#) not allowed with integer format specifier 'c'")
+	case p.group != "" && (p.typ == 'c' || p.typ == 'n'), p.group == "," && p.typ != 0 && p.typ != 'd':
+		return object.ValueError("Cannot specify '%s' with '%c'.", p.group, p.typ)
+	}
+	return nil
 }
 
 // grouped puts a separator between groups of digits before the point, after
@@ -299,7 +323,7 @@ func general(f float64, prec int, keep, untyped bool) string {
 	if untyped {
 		limit--
 	}
-	if exp >= -4 && exp < max(limit, 0) || f == 0 {
+	if exp >= -4 && exp < max(limit, 0) {
 		s := strconv.FormatFloat(f, 'f', max(prec-1-exp, 0), 64)
 		if !keep && strings.Contains(s, ".") {
 			s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
@@ -335,8 +359,13 @@ func formatMethod(m *object.Machine, x object.Value, a *object.Args) (object.Val
 func formatMap(m *object.Machine, x object.Value, a []object.Value) (object.Value, error) {
 	s, _ := object.Text(x)
 	f := formatter{m: m, named: func(name string) (object.Value, bool) { return nil, false }}
-	if d, ok := a[0].(*object.Map); ok {
+	switch d := a[0].(type) {
+	case *object.Map:
 		f.named = func(name string) (object.Value, bool) { return d.Get(name) }
+	case *object.Undefined:
+		f.unnamed = d.Err()
+	default:
+		f.unnamed = object.TypeError("'%s' object is not subscriptable by name", object.TypeName(d))
 	}
 	_, f.safe = x.(object.Markup)
 	out, err := f.run(s, 0)
@@ -344,12 +373,13 @@ func formatMap(m *object.Machine, x object.Value, a []object.Value) (object.Valu
 }
 
 type formatter struct {
-	m      *object.Machine
-	pos    []object.Value
-	named  func(string) (object.Value, bool)
-	auto   int // next automatic field
-	manual bool
-	safe   bool
+	m       *object.Machine
+	pos     []object.Value
+	named   func(string) (object.Value, bool)
+	unnamed error // of asking for a name, where that fails in another way
+	auto    int   // next automatic field
+	manual  bool
+	safe    bool
 }
 
 func (f *formatter) run(s string, depth int) (string, error) {
@@ -442,8 +472,12 @@ func (f *formatter) field(s string, depth int) (string, error) {
 	case 0:
 	case 's':
 		v, err = f.m.Str(v)
-	case 'r', 'a':
+	case 'r':
 		v, err = f.m.Repr(v)
+	case 'a':
+		var s string
+		s, err = f.m.Repr(v)
+		v = asciiOnly(s)
 	default:
 		err = object.ValueError("Unknown conversion specifier %c", conv)
 	}
@@ -471,7 +505,7 @@ func (f *formatter) value(name string) (object.Value, error) {
 	first, rest := name[:i], name[i:]
 	n, err := strconv.Atoi(first)
 	isNumber := err == nil && first[0] != '-' && first[0] != '+'
-	if first == "" {
+	if name == "" {
 		if f.manual {
 			return nil, object.ValueError("cannot switch from manual field specification to automatic field numbering")
 		}
@@ -491,7 +525,9 @@ func (f *formatter) value(name string) (object.Value, error) {
 		v = f.pos[n]
 	} else {
 		var ok bool
-		if v, ok = f.named(first); !ok {
+		if v, ok = f.named(first); !ok && f.unnamed != nil {
+			return nil, f.unnamed
+		} else if !ok {
 			return nil, object.Fail(object.KindValue, "no argument named %s", object.Repr(first))
 		}
 	}
@@ -523,4 +559,20 @@ func (f *formatter) value(name string) (object.Value, error) {
 		}
 	}
 	return v, nil
+}
+
+// asciiOnly is Python's ascii() of what repr gave.
+func asciiOnly(s string) string {
+	if object.IsASCII(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(object.Escape(r))
+		}
+	}
+	return b.String()
 }

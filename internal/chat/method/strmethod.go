@@ -48,6 +48,7 @@ func defineStringMethods() {
 		"count": object.NewPositional("sub start? end?", countMethod), "replace": object.NewPositional("old new count?", replaceMethod), "join": object.NewPositional("iterable", joinMethod),
 		"center": object.NewPositional("width fillchar?", Pad('^')), "ljust": object.NewPositional("width fillchar?", Pad('<')), "rjust": object.NewPositional("width fillchar?", Pad('>')),
 		"zfill": object.NewPositional("width", zfill), "expandtabs": object.NewFunc("tabsize?", expandtabs),
+		"translate": object.NewPositional("table", translate), "maketrans": object.NewPositional("x y? z?", makeTranslation),
 		"format": object.NewRaw(formatMethod), "format_map": object.NewPositional("mapping", formatMap),
 	}
 }
@@ -221,7 +222,11 @@ func splitlinesMethod(m *object.Machine, x object.Value, a []object.Value) (obje
 	if err := m.Alloc(len(s)); err != nil {
 		return nil, err
 	}
-	return stringList(m, x, Lines(s, a[0] != object.Missing && object.Truth(a[0])))
+	keep, err := IntArg("splitlines", a[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	return stringList(m, x, Lines(s, keep != 0))
 }
 
 func sepArg(a []object.Value) (string, error) {

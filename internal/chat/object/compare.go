@@ -40,6 +40,10 @@ func (m *Machine) Equal(a, b Value, depth int) (bool, error) {
 		if y, ok := b.(*Range); ok {
 			return x.N == y.N && (x.N == 0 || x.Start == y.Start && (x.N == 1 || x.Step == y.Step)), nil
 		}
+	case *View:
+		if y, ok := b.(*View); ok && x.Kind != "values" && y.Kind != "values" {
+			return m.equalViews(x, y, depth)
+		}
 	case *Undefined:
 		_, ok := b.(*Undefined)
 		return ok, nil
@@ -56,6 +60,37 @@ func (m *Machine) EqualItems(a, b []Value, depth int) (bool, error) {
 	}
 	for i := range a {
 		if eq, err := m.Equal(a[i], b[i], depth+1); !eq || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// equalViews compares keys or items as sets: each of a must be in b.
+func (m *Machine) equalViews(a, b *View, depth int) (bool, error) {
+	if a.M.Len() != b.M.Len() {
+		return false, nil
+	}
+	for i, k := range a.M.Keys {
+		x := k
+		if a.Kind == "items" {
+			x = a.M.Pair(i)
+		}
+		if b.Kind == "keys" {
+			if _, ok, err := m.Lookup(b.M, x); !ok || err != nil {
+				return false, err
+			}
+			continue
+		}
+		pair, ok := x.(*Tuple)
+		if !ok || len(pair.Items) != 2 {
+			return false, nil
+		}
+		v, ok, err := m.Lookup(b.M, pair.Items[0])
+		if !ok || err != nil {
+			return false, err
+		}
+		if eq, err := m.Equal(v, pair.Items[1], depth+1); !eq || err != nil {
 			return false, err
 		}
 	}

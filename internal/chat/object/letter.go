@@ -50,6 +50,9 @@ func titleRune(r rune) string {
 	if r < utf8.RuneSelf {
 		return string(unicode.ToUpper(r))
 	}
+	if r == 'ŉ' {
+		return "ʼN" // the one letter whose capital is not its first character
+	}
 	if s := cases.Upper(language.Und).String(string(r)); utf8.RuneCountInString(s) > 1 && unicode.ToTitle(r) == r {
 		first, n := utf8.DecodeRuneInString(s) // ß → Ss, ﬁ → Fi
 		return string(first) + strings.ToLower(s[n:])
@@ -57,9 +60,9 @@ func titleRune(r rune) string {
 	return string(unicode.ToTitle(r))
 }
 
-func isCased(r rune) bool {
-	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r) || unicode.Is(unicode.Other_Uppercase, r) || unicode.Is(unicode.Other_Lowercase, r)
-}
+func isUpper(r rune) bool { return unicode.IsUpper(r) || unicode.Is(unicode.Other_Uppercase, r) }
+func isLower(r rune) bool { return unicode.IsLower(r) || unicode.Is(unicode.Other_Lowercase, r) }
+func isCased(r rune) bool { return isUpper(r) || isLower(r) || unicode.IsTitle(r) }
 
 // Title is str.title: every run of cased characters starts with a capital.
 func Title(s string) string {
@@ -112,9 +115,9 @@ func Swapcase(s string) string {
 		switch {
 		case r == 'Σ':
 			b.WriteString(finalSigma(s, i))
-		case unicode.IsUpper(r):
+		case isUpper(r):
 			b.WriteString(Lower(string(r)))
-		case unicode.IsLower(r):
+		case isLower(r):
 			b.WriteString(Upper(string(r)))
 		default:
 			b.WriteRune(r)
@@ -182,12 +185,12 @@ func IsTitle(s string) bool {
 	cased, inside := false, false
 	for _, r := range s {
 		switch {
-		case unicode.IsUpper(r) || unicode.IsTitle(r):
+		case isUpper(r) || unicode.IsTitle(r):
 			if inside {
 				return false
 			}
 			cased, inside = true, true
-		case unicode.IsLower(r):
+		case isLower(r):
 			if !inside {
 				return false
 			}

@@ -175,9 +175,20 @@ func hashWithin(v Value, left *int) (any, error) {
 		return deepKey("t" + b.String()), nil
 	case *List, *Map:
 		return nil, TypeError("unhashable type: '%s'", TypeName(v))
-	case *Range:
+	case *Range: // as Equal: what is not reached does not count
+		switch v.N {
+		case 0:
+			return Range{}, nil
+		case 1:
+			return Range{Start: v.Start, N: 1}, nil
+		}
 		return Range{Start: v.Start, Step: v.Step, N: v.N}, nil
-	case *Namespace, *View, *Iterator, *Function, Object:
+	case *View:
+		if v.Kind != "values" {
+			return nil, TypeError("unhashable type: '%s'", TypeName(v))
+		}
+		return v, nil
+	case *Namespace, *Iterator, *Function, Object:
 		return v, nil
 	}
 	return nil, TypeError("unhashable type: '%s'", TypeName(v))

@@ -170,11 +170,32 @@ func floatPow(f, g float64) (Value, error) {
 	if f < 0 && g != math.Trunc(g) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
 		return nil, ValueError("complex numbers are not supported")
 	}
-	r := math.Pow(f, g)
+	r := power(f, g)
 	if math.IsInf(r, 0) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
 		return nil, Fail(KindOverflow, "numerical result out of range")
 	}
 	return r, nil
+}
+
+// power is C's pow, which rounds correctly for whole exponents; math.Pow is off
+// in the last digit of large ones.
+func power(f, g float64) float64 {
+	if g != math.Trunc(g) || math.Abs(g) < 3 || math.Abs(g) > 2000 || f == 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+		return math.Pow(f, g)
+	}
+	const precision = 256 // bits: 2000 products lose eleven
+	z, x := big.NewFloat(1).SetPrec(precision), big.NewFloat(f).SetPrec(precision)
+	for n := int(math.Abs(g)); n > 0; n >>= 1 {
+		if n&1 != 0 {
+			z.Mul(z, x)
+		}
+		x.Mul(x, x)
+	}
+	if g < 0 {
+		z.Quo(big.NewFloat(1).SetPrec(precision), z)
+	}
+	r, _ := z.Float64()
+	return r
 }
 
 // floatDivmod follows CPython's float_divmod: the remainder has the sign of g.

@@ -9,17 +9,15 @@ import (
 
 // tupleOpts says what a comma-separated list of expressions may hold.
 type tupleOpts struct {
-	cond   bool   // inline if
-	end    string // a name that ends the tuple
-	parens bool   // inside parentheses: () is a tuple
+	cond   bool // inline if
+	parens bool // inside parentheses: () is a tuple
 }
 
-func (p *parser) tupleEnd(end string) bool {
-	switch p.cur.kind {
-	case tokVarEnd, tokTagEnd, ")":
-		return true
-	}
-	return end != "" && p.isName(end)
+// tupleEnd reports what may follow the last comma of a tuple. Not "in" and
+// "recursive": Jinja 3.1 means to allow them, but compares them in a way that
+// never holds, so "for x, in y" is an error.
+func (p *parser) tupleEnd() bool {
+	return p.is(tokVarEnd) || p.is(tokTagEnd) || p.is(")")
 }
 
 // tuple parses an expression or several with commas.
@@ -33,7 +31,7 @@ func (p *parser) tuple(o tupleOpts) (Expr, error) {
 				return nil, err
 			}
 		}
-		if p.tupleEnd(o.end) {
+		if p.tupleEnd() {
 			break
 		}
 		x, err := p.expression(o.cond)
@@ -59,7 +57,7 @@ func (p *parser) tuple(o tupleOpts) (Expr, error) {
 
 // target parses what an assignment stores to: names, tuples of names and, with
 // ns, attributes of namespaces.
-func (p *parser) target(end string, ns bool) (*Target, error) {
+func (p *parser) target(ns bool) (*Target, error) {
 	at := p.cur.pos
 	var items []*Target
 	isTuple := false
@@ -69,7 +67,7 @@ func (p *parser) target(end string, ns bool) (*Target, error) {
 				return nil, err
 			}
 		}
-		if p.tupleEnd(end) {
+		if p.tupleEnd() {
 			break
 		}
 		t, err := p.oneTarget(ns)
@@ -117,7 +115,7 @@ func (p *parser) oneTarget(ns bool) (*Target, error) {
 		if p.is(")") {
 			return &Target{Pos: t.pos, Items: []*Target{}}, p.advance()
 		}
-		in, err := p.target("", false)
+		in, err := p.target(false)
 		if err != nil {
 			return nil, err
 		}

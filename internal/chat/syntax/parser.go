@@ -231,7 +231,7 @@ func (p *parser) ifTag(at Pos) ([]Stmt, error) {
 func (p *parser) forTag(at Pos) ([]Stmt, error) {
 	s := &ForStmt{Pos: at, LoopSlot: -1}
 	var err error
-	if s.Target, err = p.target("in", false); err != nil {
+	if s.Target, err = p.target(false); err != nil {
 		return nil, err
 	}
 	if ok, err := p.acceptName("in"); err != nil {
@@ -239,7 +239,7 @@ func (p *parser) forTag(at Pos) ([]Stmt, error) {
 	} else if !ok {
 		return nil, p.expected("in")
 	}
-	if s.Iter, err = p.tuple(tupleOpts{end: "recursive"}); err != nil {
+	if s.Iter, err = p.tuple(tupleOpts{}); err != nil {
 		return nil, err
 	}
 	if ok, err := p.acceptName("if"); err != nil {
@@ -268,7 +268,7 @@ func (p *parser) forTag(at Pos) ([]Stmt, error) {
 }
 
 func (p *parser) setTag(at Pos) ([]Stmt, error) {
-	t, err := p.target("", true)
+	t, err := p.target(true)
 	if err != nil {
 		return nil, err
 	}
@@ -407,7 +407,7 @@ func (p *parser) withTag(at Pos) ([]Stmt, error) {
 				return nil, err
 			}
 		}
-		t, err := p.target("", false)
+		t, err := p.target(false)
 		if err != nil {
 			return nil, err
 		}
