@@ -124,6 +124,9 @@ func (o *opening) add(t *budget.Placed, w compile.Weight) error {
 	if err != nil {
 		return err
 	}
+	if size, end := o.files[file].Size(), place.Offset+int64(len(place.View.Data)); end > size {
+		return fmt.Errorf("weight %s ends at byte %d of %s, which has %d: %w: the file was cut", t.Name, end, place.File, size, io.ErrUnexpectedEOF)
+	}
 	x := weight{t.Name, header(place.View), ring.Span{File: file, Offset: place.Offset, Bytes: len(place.View.Data), Align: place.Align}}
 	if t.Tier == tier.RAM {
 		o.held = append(o.held, x)
