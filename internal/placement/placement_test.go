@@ -18,6 +18,7 @@ import (
 	"atenia/internal/placement"
 	"atenia/tier"
 	"atenia/tier/budget"
+	"atenia/tier/hw"
 )
 
 // cases are models of both kinds of files, with tied heads and without.
@@ -342,5 +343,53 @@ func TestParseBudget(t *testing.T) {
 	bad := placement.Budget{Reserve: placement.Reserve{KV: -1}}
 	if f := bad.Faults(); !strings.HasPrefix(f, "kv ") {
 		t.Errorf("a negative cache: %q", f)
+	}
+}
+
+// What is kept of the storage counts where nothing was measured now or asked
+// for.
+func TestKeptRates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the storage for some seconds")
+	}
+	t.Parallel()
+	cache := t.TempDir()
+	snapshot, _, err := hw.Probe(t.Context(), hw.Options{CacheDir: cache, Depth: hw.Quick})
+	if err != nil {
+		t.Skipf("storage cannot be measured here: %v", err)
+	}
+	path := filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama3")
+	kept, err := hw.Kept(cache, path)
+	if err != nil || kept == nil {
+		t.Skipf("the model lies on other storage than %s: %v, %v", cache, snapshot, err)
+	}
+	m := describe(t, "parity/llama3")
+	all, err := m.Place(config(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config((floorOf(t, m) + all.RAM()) / 2)
+	c.Rules.ProfileDir = cache
+	for _, x := range []struct {
+		name           string
+		asked, measure float64
+		want           float64
+		kept           []string
+	}{
+		{"kept", 0, 0, kept.ReadBytes, []string{"ssd"}},
+		{"measured", 0, 3e9, 3e9, nil},
+		{"asked", 5e9, 3e9, 5e9, nil},
+	} {
+		c.Rules.Rates, c.Measure = placement.Rates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
+		if x.measure > 0 {
+			c.Measure = func(string) (placement.Rates, error) { return placement.Rates{SSD: x.measure}, nil }
+		}
+		pl, err := m.Place(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := pl.Input().Rates; r.SSD != x.want || !slices.Equal(r.Kept, x.kept) {
+			t.Errorf("%s: %g from %v, want %g from %v", x.name, r.SSD, r.Kept, x.want, x.kept)
+		}
 	}
 }
