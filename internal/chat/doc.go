@@ -28,9 +28,11 @@
 //
 // The tags include, import, from and extends, which need other templates, are
 // refused by name with line and column, and so is whatever else is unknown.
-// Three things differ from Python on purpose: integers have at most 65,536
-// bits, lone surrogates become U+FFFD, and what Python prints with a memory
-// address prints without.
+// Four things differ from Python on purpose: integers have at most 65,536
+// bits, lone surrogates become U+FFFD, what Python prints with a memory address
+// prints without, and there are neither bytes nor complex numbers. The tables
+// of testdata/jinja have Jinja's own answers about everything else; TestJinja
+// lists the few templates that are answered otherwise, with reasons.
 //
 // Variables follow Jinja's compile-time scoping, not a search at run time:
 // see syntax/symbols.go. A template is code from a stranger; [Limits] bound its work,
