@@ -64,7 +64,7 @@ internal/direct:
 internal/kv:         tensor internal/arena internal/invariant
 internal/pack:       tensor internal/kernel internal/arena internal/durable
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
-internal/residence: tensor internal/cpu internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
+internal/residence: tensor internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/passes:    internal/sched internal/cpu internal/arena internal/kernel internal/placement tier/ring
 internal/observe:   internal/cpu internal/residence internal/sched tier tier/budget tier/decision tier/hw tier/lane tier/learn tier/metrics tier/ring tier/stream tier/trace
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
@@ -137,9 +137,9 @@ internal/train/curve:
 internal/lora:       tensor internal/dense internal/durable internal/modelfile internal/quant
 internal/train/memory: tensor internal/durable internal/modelfile internal/pool internal/sample internal/text internal/train internal/train/data nested
 internal/peer:
-internal/cli:        . internal/durable internal/peer internal/spelling internal/cli/*
-internal/cli/*:      . internal/cli/command
-internal/cli/flow:   flow flow/* flow/audio/files flow/node/* flow/amp/* internal/cli/command internal/durable
+internal/cli:        . internal/durable internal/embedded internal/kernel internal/peer internal/spelling internal/cli/*
+internal/cli/*:      . internal/cli/command internal/spelling
+internal/cli/flow:   flow flow/* flow/audio/files flow/node/* flow/amp/* internal/cli/command internal/durable internal/spelling
 cmd/*:               internal/cli
 examples/recall:     nested/recall
 examples/flow/*:     flow flow/*

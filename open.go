@@ -44,7 +44,8 @@ type Model struct {
 }
 
 // Open opens a .gguf file, a Hugging Face folder or its configuration, or the
-// embedded model for the path "". Weights are mapped, not read; the first tokens bring them in.
+// embedded model for the path "" or its name, "atenia-story". Weights are mapped,
+// not read; the first tokens bring them in.
 //
 // Errors say what is damaged and where: they name the tensor or the file
 // offset, what was expected, and what to do.
@@ -73,8 +74,8 @@ func Open(ctx context.Context, path string, c *Config) (*Model, error) {
 
 // describe opens the files of a model.
 func describe(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
-	if path == "" {
-		return modelfile.OpenBytes("embedded.gguf", embedded.Story())
+	if path == "" || path == embedded.Name {
+		return modelfile.OpenBytes(embedded.Name, embedded.Story())
 	}
 	if configFile == "" && filepath.Ext(path) == ".json" && isFile(path) { // a configuration stands for its folder
 		path, configFile = filepath.Split(path)
@@ -88,7 +89,7 @@ func describe(path, configFile string, opts ...modelfile.Option) (*modelfile.Des
 
 func display(path string) string {
 	if path == "" {
-		return "embedded model"
+		return embedded.Name
 	}
 	return path
 }
@@ -231,7 +232,7 @@ func (m *Model) Close() error {
 
 // Path returns the path the model was opened with, "" for the embedded one.
 func (m *Model) Path() string {
-	if m.desc.Path == "embedded.gguf" {
+	if m.desc.Path == embedded.Name {
 		return ""
 	}
 	return m.desc.Path

@@ -109,6 +109,13 @@ func (p *Plan) placement() placement.Config {
 	return c
 }
 
+// What was asked of a placement and cannot be done, for [errors.Is]: a pin that
+// fits no tensor or whose tier has no room, and a requirement that is not met.
+var (
+	ErrPin     = budget.ErrPin
+	ErrRequire = budget.ErrRequire
+)
+
 // A FloorError says that a budget is less than a model needs at least, and
 // what makes that up.
 type FloorError = budget.FloorError

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/embedded"
 )
 
 // benchResult is what bench prints with --json.
@@ -69,9 +71,7 @@ type stepCounts struct {
 }
 
 func resultOf(path string, m *atenia.Model, r *atenia.BenchReport) *benchResult {
-	if path == "" {
-		path = "embedded"
-	}
+	path = cmp.Or(path, embedded.Name)
 	weights, _, _ := m.Memory()
 	res := &benchResult{
 		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode.String(), packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"atenia/internal/durable"
+	"atenia/internal/embedded"
 
 	"github.com/spf13/cobra"
 )
@@ -59,7 +60,7 @@ func (t *benchTable) run(ctx context.Context, a *app, models []string) error {
 	}
 	var results []*benchResult
 	for _, path := range models {
-		if fi, err := os.Stat(path); err != nil || fi.IsDir() {
+		if fi, err := os.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
 			return fmt.Errorf("%s: want a model file", path)
 		}
 		one := t.benchRun // which changes what it is given

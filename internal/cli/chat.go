@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -48,7 +51,7 @@ func (a *app) chat() *cobra.Command {
 		}
 		t := &talk{a: a, m: m, opt: o, system: system, lines: editor.New(a.in, a.out)}
 		t.reset()
-		return t.loop()
+		return t.loop(c.Context())
 	}
 	return c
 }
@@ -77,15 +80,38 @@ func (t *talk) note(format string, args ...any) {
 	}
 }
 
-// loop reads lines until the end of input or /bye.
-func (t *talk) loop() error {
-	name := t.m.Path()
-	if name == "" {
-		name = "the embedded model"
+// read reads a line. A signal ends it: the terminal is then as it was before.
+func (t *talk) read(ctx context.Context) (string, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	defer signal.Stop(signals)
+	type read struct {
+		line string
+		err  error
 	}
-	t.note("%s (%s, %d tokens of context). /help for help, Ctrl-D to leave.", name, t.m.Family(), t.m.Context())
-	for {
+	done := make(chan read, 1)
+	go func() {
 		line, err := t.lines.Read("> ")
+		done <- read{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case s := <-signals:
+		t.lines.Abandon()
+		return "", &interruption{s}
+	case <-ctx.Done():
+		t.lines.Abandon()
+		return "", context.Cause(ctx)
+	}
+}
+
+// loop reads lines until the end of input or /bye.
+func (t *talk) loop(ctx context.Context) error {
+	t.a.talking.Store(t.lines.Terminal)
+	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), embedded.Name), t.m.Family(), spelling.Count(t.m.Context(), "token"))
+	for {
+		line, err := t.read(ctx)
 		switch {
 		case errors.Is(err, editor.ErrInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
@@ -96,8 +122,10 @@ func (t *talk) loop() error {
 		case err != nil:
 			return err
 		}
-		leave, err := t.take(strings.TrimSpace(line))
+		leave, err := t.take(ctx, strings.TrimSpace(line))
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil && !t.lines.Terminal:
 			return err
 		case err != nil:
@@ -120,13 +148,13 @@ Ctrl-C stops an answer, or abandons a line. Arrow keys edit and bring back
 lines. A paste of several lines is one message.`
 
 // take does what one line asks for, and reports whether that is to leave.
-func (t *talk) take(line string) (leave bool, err error) {
+func (t *talk) take(ctx context.Context, line string) (leave bool, err error) {
 	name, rest, _ := strings.Cut(line, " ")
 	switch {
 	case line == "":
 		return false, nil
 	case line[0] != '/' || strings.ContainsAny(name, "\n"):
-		return false, t.answer(line)
+		return false, t.answer(ctx, line)
 	}
 	switch name {
 	case "/bye", "/exit", "/quit":
@@ -147,7 +175,7 @@ func (t *talk) take(line string) (leave bool, err error) {
 			return false, nil
 		}
 		t.opt.Sampling.Seed = randomSeed()
-		return false, t.answer(question)
+		return false, t.answer(ctx, question)
 	case "/history":
 		for _, m := range t.messages {
 			fmt.Fprintf(t.a.out, "%s: %s\n", m.Role, m.Content)
@@ -212,8 +240,8 @@ func (t *talk) fit() error {
 
 // answer asks the model and prints its answer as it comes. In a terminal
 // Ctrl-C ends the answer; what was said stays in the conversation.
-func (t *talk) answer(question string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+func (t *talk) answer(ctx context.Context, question string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	before := slices.Clone(t.messages)
 	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})

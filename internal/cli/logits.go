@@ -49,6 +49,13 @@ func (a *app) logits() *cobra.Command {
 				return err
 			}
 		}
+		if text == "" {
+			for i, id := range tokens {
+				if id < 0 || int(id) >= m.Vocab() {
+					return command.Usagef("--tokens: token %d at position %d is outside the vocabulary of %d", id, i, m.Vocab())
+				}
+			}
+		}
 		return a.printLogits(m.Vocab(), func(row func(int, []float32)) error {
 			return m.EachLogits(c.Context(), tokens, o, row)
 		})

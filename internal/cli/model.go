@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/placing"
+	"atenia/internal/embedded"
 
 	"github.com/spf13/pflag"
 )
@@ -93,8 +94,8 @@ func (b *budgetFlag) Set(s string) error {
 func (b *budgetFlag) Type() string { return "TIER=SIZE,…" }
 
 // modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A
-// single argument is a model if it looks like one: it ends in .gguf, or is a
-// folder. Of two, the first is the model whatever it looks like.
+// single argument is a model if it looks like one: it ends in .gguf, is a
+// folder, or is the embedded model's name. Of two, the first is the model whatever it looks like.
 func modelAndText(args []string) (model, text string, given bool) {
 	switch len(args) {
 	case 2:
@@ -109,7 +110,7 @@ func modelAndText(args []string) (model, text string, given bool) {
 }
 
 func looksLikeModel(s string) bool {
-	if strings.HasSuffix(strings.ToLower(s), ".gguf") {
+	if s == embedded.Name || strings.HasSuffix(strings.ToLower(s), ".gguf") {
 		return true
 	}
 	fi, err := os.Stat(s)

@@ -11,7 +11,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
 
 	"github.com/spf13/cobra"
 )
@@ -26,23 +25,21 @@ func (a *app) run() *cobra.Command {
 		Example: "  atenia run \"Once upon a time\"\n" +
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
 			"  echo \"Dear Sir\" | atenia run model.gguf --json",
-		Args: cobra.MaximumNArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 3 || len(args) == 3 && args[2] != "-" {
+				return errors.New("too many")
+			}
+			return nil
+		},
 	}
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
 	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
 	memory := c.Flags().String("memory", "", "with a model whose memory learns: go on from what `FILE` has of it, and write there what it learnt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		path, prompt, given := modelAndText(args)
-		if !given {
-			if editor.IsTerminal(a.in) {
-				return command.Usagef("run: no prompt: give one as the last argument or on standard input")
-			}
-			b, err := io.ReadAll(a.in)
-			if err != nil {
-				return err
-			}
-			prompt = strings.TrimSuffix(string(b), "\n")
+		path, prompt, err := a.modelAndPrompt(args)
+		if err != nil {
+			return err
 		}
 		if atenia.IsNested(path) {
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)

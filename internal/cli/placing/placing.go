@@ -172,7 +172,7 @@ func (p *probe) Type() string { return "WHAT" }
 // Set implements [pflag.Value].
 func (p *probe) Set(s string) error {
 	if s != "model" && s != "none" {
-		return fmt.Errorf("%q cannot be measured; there are model and none", s)
+		return fmt.Errorf("want model or none, got %q", s)
 	}
 	p.rules.NoProbe = s == "none"
 	return nil
@@ -195,7 +195,7 @@ func (g *gpu) Type() string { return "gpu" }
 // Set implements [pflag.Value].
 func (g *gpu) Set(s string) error {
 	if s != "gpu" {
-		return fmt.Errorf("%q cannot be required; gpu can", s)
+		return fmt.Errorf("want gpu, got %q", s)
 	}
 	*g = true
 	return nil

@@ -86,13 +86,17 @@ func parsePairs(s string, r *atenia.TrainRecipe) error {
 		var err error
 		switch key {
 		case "r", "rank":
-			if l.Rank, err = strconv.Atoi(value); l.Rank < 1 {
-				err = errors.Join(err, errors.New("want at least 1"))
+			if l.Rank, err = strconv.Atoi(value); err != nil || l.Rank < 1 {
+				err = errors.New("want a whole number, 1 or more")
 			}
 		case "alpha":
-			l.Alpha, err = strconv.ParseFloat(value, 64)
+			if l.Alpha, err = strconv.ParseFloat(value, 64); err != nil {
+				err = errors.New("want a number")
+			}
 		case "dropout":
-			l.Dropout, err = strconv.ParseFloat(value, 64)
+			if l.Dropout, err = strconv.ParseFloat(value, 64); err != nil {
+				err = errors.New("want a number")
+			}
 		case "rslora":
 			l.RSLoRA = true
 		case "targets":
