@@ -157,6 +157,10 @@ func (a *app) root() *cobra.Command {
 		Use:   "help [COMMAND]",
 		Short: "Say how a command is called",
 		Args:  cobra.ArbitraryArgs,
+
+		ValidArgsFunction: func(help *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return commandNames(c)(help, args, typed)
+		},
 		RunE: func(help *cobra.Command, args []string) error {
 			sub, rest, err := c.Find(args)
 			if err != nil || sub == c {
@@ -187,8 +191,10 @@ func (a *app) root() *cobra.Command {
 		train.Command(a.env()),
 		train.Finetune(a.env()),
 		a.version(),
+		a.man(),
 	)
 	checkArgs(c)
+	completeArguments(c)
 	c.AddCommand(environmentHelp())
 	return c
 }

@@ -49,6 +49,14 @@ func nodes(env *command.Env) *cobra.Command {
 		Example: "  atenia flow nodes\n  atenia flow nodes Biquad Compressor\n  atenia flow nodes --json",
 		Args:    cobra.ArbitraryArgs,
 	}
+	c.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		for _, t := range shipped.Types() {
+			if strings.HasPrefix(t.Name, typed) {
+				names = append(names, t.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	l.flags(c)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the libraries of C nodes that are found, and their types")
 	c.AddCommand(scanning(env))
