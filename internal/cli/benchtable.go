@@ -26,11 +26,12 @@ func (a *app) benchTable() *cobra.Command {
 	t := &benchTable{}
 	c := &cobra.Command{
 		Use:   "table MODEL...",
-		Short: "Measure several models as a table, in turns with other programs",
-		Long: "Table measures each model as bench does, with the same flags, and prints one table in Markdown: medians\n" +
-			"with the smallest and the largest, ratios to the best of the other programs, shares of the roof. With\n" +
-			"--markdown it replaces the part of a file between the lines\n\n" +
-			"  <!-- bench SECTION -->\n  <!-- end of bench SECTION -->",
+		Short: "Measure several models and print a table",
+		Long: "Measure each model as \"atenia bench\" does, and print one table in Markdown: medians with minimum and\n" +
+			"maximum, ratios to the fastest of the other programs, and shares of the machine's limits. With --markdown,\n" +
+			"replace the part of a file between the lines\n\n" +
+			"  <!-- bench SECTION -->\n" +
+			"  <!-- end of bench SECTION -->",
 		Example: "  atenia bench table a.gguf b.gguf -r 1 -t 2 --vs path/to/llama-bench\n" +
 			"  atenia bench table a.gguf -p 0 -n 32 -d 1900 --vs path/to/llama-bench --markdown docs/performance.md --section depth",
 		Args: cobra.MinimumNArgs(1),
@@ -38,8 +39,8 @@ func (a *app) benchTable() *cobra.Command {
 	f := c.Flags()
 	t.register(f)
 	f.StringVar(&t.markdown, "markdown", "", "replace a section of `FILE` instead of printing")
-	f.StringVar(&t.section, "section", "single", "which section of the file")
-	f.StringVar(&t.out, "out", "", "write the results as JSON to `FILE`, too")
+	f.StringVar(&t.section, "section", "single", "name of the section to replace")
+	f.StringVar(&t.out, "out", "", "also write the results as JSON to `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		t.given = c.Flags().Changed
 		return t.run(c.Context(), a, args)

@@ -27,15 +27,16 @@ func (a *app) chat() *cobra.Command {
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
 		Annotations: command.Patient,
-		Short:       "Talk with a model",
-		Long:        "Chat talks with a model in the terminal, through the model's own chat template.\nCtrl-C stops an answer, not the program; /help lists the commands. Lines from a pipe are answered one by one.\n\n" + samplingHelp,
+		Short:       "Chat with a model",
+		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
+			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
-	c.Flags().StringVar(&system, "system", "", "what the model is told first")
+	c.Flags().StringVar(&system, "system", "", "system prompt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		m, err := mf.open(c.Context(), a.err, optionalModel(args))
 		if err != nil {
@@ -137,15 +138,15 @@ func (t *talk) loop(ctx context.Context) error {
 }
 
 const chatHelp = `/bye            leave
-/clear          forget the conversation
-/system [TEXT]  tell the model TEXT first, and forget the conversation
-/undo           forget the last question and its answer
+/clear          clear the conversation
+/system [TEXT]  set the system prompt and clear the conversation
+/undo           remove the last question and its answer
 /retry          answer the last question again
 /history        print the conversation
-/help           this
+/help           print this help
 
-Ctrl-C stops an answer, or abandons a line. Arrow keys edit and bring back
-lines. A paste of several lines is one message.`
+Ctrl-C stops an answer, or discards the line. Arrow keys edit the line and
+recall earlier ones. A paste of several lines is one message.`
 
 // take does what one line asks for, and reports whether that is to leave.
 func (t *talk) take(ctx context.Context, line string) (leave bool, err error) {
@@ -166,12 +167,12 @@ func (t *talk) take(ctx context.Context, line string) (leave bool, err error) {
 		t.reset()
 	case "/undo":
 		if t.undo() == "" {
-			t.note("there is nothing to undo")
+			t.note("nothing to undo")
 		}
 	case "/retry":
 		question := t.undo()
 		if question == "" {
-			t.note("there is no question to answer again")
+			t.note("no question to answer again")
 			return false, nil
 		}
 		t.opt.Sampling.Seed = randomSeed()
@@ -231,7 +232,7 @@ func (t *talk) fit() error {
 		}
 		if len(ids) <= t.m.Context()-t.m.Context()/reserved || !t.forget() {
 			if forgot {
-				t.note("(the oldest part of the conversation no longer fits and was forgotten)")
+				t.note("(the oldest messages no longer fit the context and were removed)")
 			}
 			return nil
 		}
@@ -266,7 +267,7 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		return err
 	}
 	if finish == "length" {
-		t.note("(the answer was cut off at the most tokens it may have)")
+		t.note("(the answer reached its maximum length)")
 	}
 	return nil
 }

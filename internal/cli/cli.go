@@ -133,9 +133,11 @@ func exitCode(err error) int {
 func (a *app) root() *cobra.Command {
 	var showVersion *bool
 	c := &cobra.Command{
-		Use:           "atenia",
-		Short:         "Run language models on this machine",
-		Long:          "Atenia runs language models: no Python, no compiler, nothing to download.\n\nMODEL is a .gguf file, a Hugging Face folder, or nothing for the embedded model.",
+		Use:   "atenia",
+		Short: "Run language models on this machine",
+		Long: "Run, train and explain language models on this machine. No Python, no compiler and no download is needed.\n\n" +
+			"MODEL is a .gguf file, a Hugging Face folder, or atenia-story, the embedded model, which is the default.\n\n" +
+			"The exit code is " + exitHelp,
 		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -150,13 +152,16 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return readEnvironment() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
-	c.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no warnings, notes and progress, only results and errors")
+	c.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "suppress warnings, notes and progress")
 	showVersion = c.Flags().BoolP("version", "v", false, "print the version, as \"atenia version\" does")
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &command.UsageError{Err: a.flagError(c, err)} })
 	c.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Say how a command is called",
-		Args:  cobra.ArbitraryArgs,
+		Short: "Print help about a command",
+		Long:  "Print help about a command, or about a topic such as \"atenia help environment\".",
+
+		Example: "  atenia help run",
+		Args:    cobra.ArbitraryArgs,
 
 		ValidArgsFunction: func(help *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			return commandNames(c)(help, args, typed)

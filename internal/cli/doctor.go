@@ -14,9 +14,10 @@ import (
 
 func (a *app) doctor() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Say what this machine offers and whether all is well",
-		Long:    "Doctor looks at the processor, measures memory bandwidth and arithmetic, and runs the embedded model.",
+		Use:   "doctor",
+		Short: "Check this machine",
+		Long: "Report the processor, measure memory bandwidth and arithmetic, and run the embedded model. The exit code is\n" +
+			"3 if a vital check fails.",
 		Example: "  atenia doctor",
 		Args:    cobra.NoArgs,
 	}

@@ -13,11 +13,13 @@ import (
 
 func (a *app) inspect() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "inspect [FILE]",
-		Short:   "Print what a model file holds",
-		Long:    "Inspect prints a model file's header: metadata, tensors and totals. It reads no tensor data and\nworks for any architecture.",
-		Example: "  atenia inspect model.gguf\n  atenia inspect path/to/folder --json",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "inspect [FILE]",
+		Short: "Print the contents of a model file",
+		Long: "Print the header of a model file: metadata, tensors and totals. No tensor data is read, and any\n" +
+			"architecture is accepted.",
+		Example: "  atenia inspect atenia-story\n" +
+			"  atenia inspect path/to/folder --json",
+		Args: cobra.MaximumNArgs(1),
 	}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		f, err := atenia.Inspect(optionalModel(args))

@@ -21,10 +21,14 @@ func (a *app) run() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [MODEL] [PROMPT]",
 		Short: "Continue a text",
-		Long:  "Run continues PROMPT and prints the continuation as it comes. Without PROMPT it reads standard input.\nThe text is given to the model as it is; \"atenia chat\" applies the model's chat template.\n\n" + samplingHelp,
+		Long: "Continue PROMPT and print the continuation as it is generated. The model gets the text as it is; use\n" +
+			"\"atenia chat\" to apply the model's chat template.\n\n" +
+			"Without PROMPT, or with - in its place, the prompt is read from standard input. \"MODEL PROMPT -\" appends\n" +
+			"standard input to PROMPT after a blank line. Otherwise standard input is not read.\n\n" + samplingHelp,
 		Example: "  atenia run \"Once upon a time\"\n" +
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
-			"  echo \"Dear Sir\" | atenia run model.gguf --json",
+			"  echo \"Once upon a time\" | atenia run --json\n" +
+			"  cat notes.txt | atenia run model.gguf \"Summarize this:\" -",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 3 || len(args) == 3 && args[2] != "-" {
 				return errors.New("too many")
@@ -34,8 +38,8 @@ func (a *app) run() *cobra.Command {
 	}
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
-	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
-	memory := c.Flags().String("memory", "", "with a model whose memory learns: go on from what `FILE` has of it, and write there what it learnt")
+	quiet := c.Flags().Bool("no-echo", false, "print the continuation without the prompt")
+	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		path, prompt, err := a.modelAndPrompt(args)
 		if err != nil {

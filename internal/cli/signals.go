@@ -18,8 +18,8 @@ import (
 )
 
 // exitHelp says what exit codes mean, for manual pages and help.
-const exitHelp = `0 if all went well, 1 on failure, 2 for a mistake in how the command was called, 3 if a check found wrong
-results, and 130 or 143 after Ctrl-C or SIGTERM.`
+const exitHelp = `0 on success, 1 on failure, 2 for a mistake in how the command was called, 3 if a check found
+wrong results, and 130 or 143 after Ctrl-C or SIGTERM.`
 
 // An interruption is the signal that ended a command.
 type interruption struct{ signal os.Signal }

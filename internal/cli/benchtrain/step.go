@@ -21,24 +21,23 @@ func StepCommand(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "train",
 		Annotations: command.Patient,
-		Short:       "Measure steps of training",
-		Long: "Train measures steps of training a llama of random values on rows of random tokens: forward, back and\n" +
-			"AdamW, all in float32. It prints medians of the measured steps, the most memory that was held, and the\n" +
-			"share of the machine's multiply-adds that the products of a step are.",
+		Short:       "Measure training steps",
+		Long: "Measure training steps of a Llama model with random weights on random tokens: forward, backward and AdamW,\n" +
+			"all in float32. Median times, peak memory and the share of the machine's multiply-adds are printed.",
 		Example: "  atenia bench train --size 60M\n" +
 			"  atenia bench train --size 5M --rows 8 --length 256 -t 2\n" +
-			"  atenia bench train --json >before.json        # and later:\n" +
+			"  atenia bench train --json > before.json       # and later:\n" +
 			"  atenia bench train --compare before.json",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Size, "size", "5M", "the model: "+strings.Join(atenia.TrainStepSizes(), ", ")+" parameters")
-	f.IntVar(&cfg.Rows, "rows", 8, "rows of a batch")
-	f.IntVar(&cfg.Length, "length", 256, "tokens of a row")
-	f.IntVar(&cfg.Steps, "steps", 5, "measured steps; medians are printed")
+	f.StringVar(&cfg.Size, "size", "5M", "model size: "+strings.Join(atenia.TrainStepSizes(), ", ")+" parameters")
+	f.IntVar(&cfg.Rows, "rows", 8, "number of rows in a batch")
+	f.IntVar(&cfg.Length, "length", 256, "number of tokens in a row")
+	f.IntVar(&cfg.Steps, "steps", 5, "number of measured steps; medians are printed")
 	f.IntVarP(&cfg.Threads, "threads", "t", 0, "threads (0 = physical cores)")
-	f.BoolVar(&cfg.Recompute, "recompute", false, "compute layers a second time on the way back rather than keep what they made")
-	f.StringVar(&compare, "compare", "", "compare with `FILE`, which --json wrote")
+	f.BoolVar(&cfg.Recompute, "recompute", false, "recompute layers in the backward pass instead of keeping their outputs")
+	f.StringVar(&compare, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"rows", "length", "steps"} {
 			if v, err := f.GetInt(name); err != nil || v <= 0 {

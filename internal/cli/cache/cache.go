@@ -16,8 +16,8 @@ import (
 func Command(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
-		Short: "Look at, check and clean up a persistent cache",
-		Long: "A persistent cache is a folder with tensors and gradients that outlive a run. An entry is a .bin file, a\n" +
+		Short: "List, verify and clean a persistent cache",
+		Long: "Manage a persistent cache, a folder of tensors and gradients that outlive a run. An entry is a .bin file, a\n" +
 			".meta file and, unless another program wrote it, a .sum file with the owner and strong checksums.",
 		Example: "  atenia cache ls DIR\n  atenia cache verify DIR\n  atenia cache gc DIR --quota 20GiB --keep checkpoints/last",
 		Args:    cobra.NoArgs,
@@ -33,7 +33,7 @@ func list(env *command.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls DIR",
 		Short:   "List the entries of a cache",
-		Long:    "Ls prints every entry: how many bytes it has, how many its file has, how it is encoded, when it was last used.",
+		Long:    "List every entry with its size, file size, codec and last use.",
 		Example: "  atenia cache ls DIR\n  atenia cache ls DIR --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -79,10 +79,9 @@ func printEntries(env *command.Env, entries []atenia.CacheEntry) error {
 
 func verify(env *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify DIR",
-		Short: "Check every entry of a cache",
-		Long: "Verify reads every entry and compares length, checksums and owner. It ends with exit code 3 if one is not\n" +
-			"what was put there.",
+		Use:     "verify DIR",
+		Short:   "Verify the entries of a cache",
+		Long:    "Read every entry and check its length, checksums and owner. The exit code is 3 if an entry is broken.",
 		Example: "  atenia cache verify DIR",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -123,16 +122,16 @@ func collect(env *command.Env) *cobra.Command {
 	var g atenia.CacheGC
 	c := &cobra.Command{
 		Use:   "gc DIR",
-		Short: "Remove entries until a cache is small enough",
-		Long: "Gc removes the entries that were used least lately until their files take no more than the quota, and\n" +
-			"files that writers left behind that were killed. What a checkpoint given with --keep names stays. An entry\n" +
-			"whose files cannot be read stays, too: see \"atenia cache verify\".",
+		Short: "Remove entries until a cache fits a quota",
+		Long: "Remove the least recently used entries until their files fit the quota, and files that killed writers left\n" +
+			"behind. Entries that a checkpoint given with --keep references stay, as do those whose files cannot be read:\n" +
+			"see \"atenia cache verify\".",
 		Example: "  atenia cache gc DIR --quota 20GiB --keep checkpoints/last --dry-run",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&g.Quota, "quota", "", "what the files may take, such as 20GiB (none = any number of bytes)")
-	c.Flags().StringArrayVar(&g.Keep, "keep", nil, "keep what the checkpoint in the folder `DIR` names; may be given again for others")
-	c.Flags().BoolVar(&g.DryRun, "dry-run", false, "only say what would be removed")
+	c.Flags().StringVar(&g.Quota, "quota", "", "maximum size of the files, such as 20GiB (default: no limit)")
+	c.Flags().StringArrayVar(&g.Keep, "keep", nil, "keep entries that the checkpoint in the folder `DIR` references (may be repeated)")
+	c.Flags().BoolVar(&g.DryRun, "dry-run", false, "print what would be removed without removing it")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		r, err := atenia.CollectCache(args[0], &g)
 		if err != nil {

@@ -56,16 +56,16 @@ func check(env *command.Env) *cobra.Command {
 	var text, table bool
 	c := &cobra.Command{
 		Use:   "check GRAPH",
-		Short: "Say what follows from a plan, or where it is wrong",
-		Long: "Check reads and links a plan without running it: stages, rates, delays, latencies in base frames, and how many\n" +
-			"frames each edge must hold. An error has its JSON path; a plan that is wrong is exit code 3.\n\n" +
-			"--text prints the plan with one line for each node and edge, which all commands read too; --schedule prints the\n" +
-			"calls of a block and two capacities of each edge: for one pass in order, and the least that works.",
+		Short: "Check a plan and print what follows from it",
+		Long: "Read and link a plan without running it, and print its stages, rates, delays, latencies in base frames, and the\n" +
+			"number of frames each edge must hold. Errors name their JSON path; the exit code is 3 if the plan is wrong.\n\n" +
+			"--text prints the plan with one line for each node and edge, a form that all commands read. --schedule prints\n" +
+			"the calls of a block and two capacities of each edge: for one pass in order, and the minimum.",
 		Example: "  atenia flow check effects.json\n  atenia flow check effects.json --block 256 --json\n  atenia flow check effects.json --schedule",
 		Args:    cobra.ExactArgs(1),
 	}
 	src.flags(c)
-	c.Flags().BoolVar(&text, "text", false, "print the plan's text form")
+	c.Flags().BoolVar(&text, "text", false, "print the plan as text")
 	c.Flags().BoolVar(&table, "schedule", false, "print the schedule")
 	c.MarkFlagsMutuallyExclusive("text", "schedule")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -18,13 +18,13 @@ func drawing(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draw GRAPH",
 		Short: "Draw a plan as SVG",
-		Long: "Draw draws a linked plan: nodes by stage, edges with rates and delays, modulations, gates, cycles, and how late\n" +
-			"each node is. Without --out the SVG goes to standard output.",
+		Long: "Draw a linked plan: nodes by stage, edges with rates and delays, modulations, gates, cycles, and the latency of\n" +
+			"each node. Without --out the SVG goes to standard output.",
 		Example: "  atenia flow draw effects.json --out effects.svg\n  atenia flow draw effects.json --rate 44100 > effects.svg",
 		Args:    cobra.ExactArgs(1),
 	}
 	src.flags(c)
-	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: standard output)")
+	c.Flags().StringVarP(&out, "out", "o", "", "output `FILE` (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		p, err := src.parse(args[0])
 		if err != nil {

@@ -17,15 +17,15 @@ import (
 func Command(env *command.Env) *cobra.Command {
 	var policy string
 	var long strings.Builder
-	long.WriteString("Replay makes every decision of a log again, from its recorded inputs and with the functions that made it,\n" +
-		"and compares the lines byte for byte: it ends with 3 if an input or an outcome was altered. LOG is what\n" +
-		"--decisions wrote; \"-\" is standard input. With --policy it prints what would have been decided differently:\n")
+	long.WriteString("Make every decision of a log again from its recorded inputs, and compare the lines byte for byte. The exit\n" +
+		"code is 3 if an input or an outcome was altered. LOG is a file written by --decisions, or - for standard\n" +
+		"input. With --policy, print what would have been decided differently:\n")
 	for _, p := range atenia.ReplayPolicies() {
 		fmt.Fprintf(&long, "\n  %-12s %s", p[0], strings.ReplaceAll(p[1], " ", "\n               "))
 	}
 	c := &cobra.Command{
 		Use:     "replay LOG",
-		Short:   "Make recorded decisions again",
+		Short:   "Replay recorded decisions",
 		Long:    long.String(),
 		Example: "  atenia replay d.jsonl\n  atenia replay d.jsonl --policy no-gpu\n  atenia replay d.jsonl --policy \"budget.ram=8000000000\"",
 		Args:    cobra.ExactArgs(1),

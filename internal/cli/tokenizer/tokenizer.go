@@ -14,11 +14,12 @@ import (
 // Command returns the command.
 func Command(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "tokenizer",
-		Short: "Make tokenizers",
-		Long:  "Tokenizer makes tokenizers from text.",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Use:     "tokenizer",
+		Short:   "Train tokenizers",
+		Long:    "Train tokenizers on text.",
+		Example: "  atenia tokenizer train stories.jsonl --vocab 4096",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(train(env))
 	return c
@@ -38,23 +39,22 @@ func train(env *command.Env) *cobra.Command {
 	var out, pattern string
 	c := &cobra.Command{
 		Use:   "train FILE...",
-		Short: "Learn a vocabulary from text",
-		Long: "Train learns byte-pair encoding from files and writes it as a tokenizer.json. A file is JSON lines if its\n" +
-			"name ends with .jsonl, {\"text\": …} or {\"messages\": [{\"content\": …}]}, and plain text otherwise.\n" +
-			"The same text gives the same file, byte for byte.",
+		Short: "Train a tokenizer on text",
+		Long: "Learn a byte-pair encoding from files and write it as a tokenizer.json. Files named *.jsonl have JSON lines,\n" +
+			"{\"text\": …} or {\"messages\": [{\"content\": …}]}; other files are plain text. Equal text gives equal bytes.",
 		Example: "  atenia tokenizer train stories.jsonl --vocab 4096 --special '<|endoftext|>' --out tokenizer.json\n" +
 			"  atenia tokenizer train shakespeare.txt --characters --out tokenizer.json\n" +
 			"  atenia tokenize tokenizer.json --text \"Once upon a time\"",
 		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
-	f.IntVar(&cfg.Size, "vocab", 4096, "tokens of the vocabulary, special ones and bytes among them")
-	f.StringVarP(&out, "out", "o", "tokenizer.json", "file to write")
-	f.StringArrayVar(&cfg.Special, "special", nil, "special token; may be given several times, the first one gets id 0")
-	f.StringVar(&cfg.BOS, "bos", "", "special token that begins every text")
-	f.StringVar(&pattern, "pattern", "llama3", "how text is split into words: llama3 or gpt2")
-	f.Int64Var(&cfg.MinCount, "min-count", 2, "merge no pair of tokens that is seen less often")
-	f.BoolVar(&cfg.Characters, "characters", false, "a token for every character of the text, and <unk> for others")
+	f.IntVar(&cfg.Size, "vocab", 4096, "vocabulary size, including special tokens and bytes")
+	f.StringVarP(&out, "out", "o", "tokenizer.json", "output file")
+	f.StringArrayVar(&cfg.Special, "special", nil, "special `TOKEN` (may be repeated; the first one gets id 0)")
+	f.StringVar(&cfg.BOS, "bos", "", "special `TOKEN` that begins every text")
+	f.StringVar(&pattern, "pattern", "llama3", "pattern that splits text into words: llama3 or gpt2")
+	f.Int64Var(&cfg.MinCount, "min-count", 2, "merge only pairs that occur at least this often")
+	f.BoolVar(&cfg.Characters, "characters", false, "use one token for each character of the text, and <unk> for others")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		cfg.Pattern = atenia.VocabularyPattern(pattern)
 		shown := time.Now()
