@@ -62,7 +62,7 @@ internal/convert:    tensor internal/modelfile internal/compile internal/weights
 internal/arena:
 internal/direct:
 internal/kv:         tensor internal/arena internal/invariant
-internal/pack:       tensor internal/kernel internal/arena internal/durable
+internal/pack:       tensor internal/kernel internal/arena internal/durable internal/spelling
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
 internal/residence: tensor internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/passes:    internal/sched internal/cpu internal/arena internal/kernel internal/placement tier/ring
@@ -101,7 +101,7 @@ nested/rule/internal/*: internal/dense
 grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
-internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
+internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/spelling internal/weights internal/residence tier tier/budget tier/hw tier/replay
 .:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
 flow/control:

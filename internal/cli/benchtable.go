@@ -12,6 +12,7 @@ import (
 
 	"atenia/internal/durable"
 	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -137,12 +138,12 @@ func markdownTable(results []*benchResult, neighbours int) string {
 			fmt.Fprintf(&b, " %s |\n", r.share(&row))
 		}
 	}
-	fmt.Fprintf(&b, "\n%d threads, %s kernels", first.Threads, first.Variant)
+	fmt.Fprintf(&b, "\n%s, %s kernels", spelling.Count(first.Threads, "thread"), first.Variant)
 	if neighbours > 0 {
-		fmt.Fprintf(&b, ", beside %d busy processes", neighbours)
+		fmt.Fprintf(&b, ", beside %s", spelling.Count(neighbours, "busy process"))
 	}
 	if first.Versus != nil {
-		fmt.Fprintf(&b, ", %d rounds in turns", first.Versus.Rounds)
+		fmt.Fprintf(&b, ", %s in turns", spelling.Count(first.Versus.Rounds, "round"))
 	}
 	b.WriteString("; tokens a second, median (smallest–largest).")
 	for _, p := range peers {

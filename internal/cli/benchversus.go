@@ -10,6 +10,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/peer"
+	"atenia/internal/spelling"
 )
 
 // A versus is a comparison with other programs in turns.
@@ -153,7 +154,7 @@ func (r *benchResult) merge(o *benchResult) {
 }
 
 func (a *app) printVersus(v *benchVersus) error {
-	fmt.Fprintf(a.out, "\nin turns, %d rounds, with\n", v.Rounds)
+	fmt.Fprintf(a.out, "\nin turns, %s, with\n", spelling.Count(v.Rounds, "round"))
 	for _, p := range v.Peers {
 		fmt.Fprintf(a.out, "  %s = %s", p.Name, p.Command)
 		if p.Build != "" {

@@ -8,6 +8,8 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -46,10 +48,10 @@ func (a *app) printHealth(h *atenia.Health) error {
 	fmt.Fprintf(w, "features\t%s\n", strings.Join(h.Features, " "))
 	fmt.Fprintf(w, "kernels\t%s\n", h.Variant)
 	fmt.Fprintf(w, "caches\tL1 %s, L2 %s, L3 %s\n", command.Size(int64(h.L1)), command.Size(int64(h.L2)), command.Size(int64(h.L3)))
-	fmt.Fprintf(w, "threads\t%d (%d cores, %d processors allowed)\n", h.Threads, h.Cores, h.Allowed)
+	fmt.Fprintf(w, "threads\t%d (%s, %s allowed)\n", h.Threads, spelling.Count(h.Cores, "core"), spelling.Count(h.Allowed, "processor"))
 	fmt.Fprintf(w, "memory\t%.1f GB/s\n", h.Bandwidth/1e9)
 	fmt.Fprintf(w, "arithmetic\t%.0f GFLOP/s in float32, %.0f GOP/s in int8\n", h.FLOPS/1e9, h.DotOPS/1e9)
-	fmt.Fprintf(w, "embedded model\topen in %d ms, first token after %d ms\n", h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
+	fmt.Fprintf(w, "%s\topen in %d ms, first token after %d ms\n", embedded.Name, h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
 	if err := w.Flush(); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -35,8 +36,8 @@ func (a *app) inspect() *cobra.Command {
 }
 
 func (a *app) printFile(f *atenia.File) error {
-	fmt.Fprintf(a.out, "%s: %s, %d tensors, %s parameters, %s (%.2f bits each)\n",
-		f.Path, f.Format, len(f.Tensors), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+	fmt.Fprintf(a.out, "%s: %s, %s, %s parameters, %s (%.2f bits each)\n",
+		f.Path, f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -58,7 +59,7 @@ func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintln(a.out, "\ntypes")
 	w = tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Totals.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%s\t%s parameters\t%s\n", t.DType, spelling.Count(t.Tensors, "tensor"), count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -95,11 +96,11 @@ func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Du
 	for _, w := range r.Warnings {
 		fmt.Fprintf(a.env().Err, "atenia: note: %s\n", w)
 	}
-	fmt.Fprintf(a.out, "%s: %s, %s, %d tensors (%d as they were), %s from %s in %.1f s\n",
-		path, r.Arch, r.Mix, r.Tensors, r.Copied, command.Size(r.FileBytes), command.Size(r.SourceBytes), took.Seconds())
+	fmt.Fprintf(a.out, "%s: %s, %s, %s (%d unchanged), %s from %s in %.1f s\n",
+		path, r.Arch, r.Mix, spelling.Count(r.Tensors, "tensor"), r.Copied, command.Size(r.FileBytes), command.Size(r.SourceBytes), took.Seconds())
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range r.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%s\t%s parameters\t%s\n", t.DType, spelling.Count(t.Tensors, "tensor"), count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -94,16 +95,16 @@ func (c *comparison) print(env *command.Env, machine string, r *atenia.TrainOffl
 	if !r.Equal {
 		equal = "DIFFERENT"
 	}
-	_, err := fmt.Fprintf(env.Out, `%d layers, %.1f million parameters, %d × %d tokens a step, %d threads
+	_, err := fmt.Fprintf(env.Out, `%s, %.1f million parameters, %d × %s per step, %s
 
 state in memory   %.3f s a step, %.3f s of it the optimizer
 state in files    %.3f s a step, %.2f times as long, overlap %.2f
 state read        %.1f MiB a step of %.1f MiB
-state written     %.1f MiB a step; %g TB last %d such steps
+state written     %.1f MiB a step; %g TB last %s
 parameters        %s
 `,
-		r.Layers, float64(r.Parameters)/1e6, r.Batches, r.Tokens, r.Threads, r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
-		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, steps, equal)
+		spelling.Count(r.Layers, "layer"), float64(r.Parameters)/1e6, r.Batches, spelling.Count(r.Tokens, "token"), spelling.Count(r.Threads, "thread"), r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
+		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, spelling.Count(steps, "such step"), equal)
 	if err == nil && c.before != nil {
 		err = now.compare(env.Out, c.path, c.before)
 	}

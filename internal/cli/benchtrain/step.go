@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -117,25 +118,25 @@ func parseSteps(b []byte) (*steps, error) {
 // print prints a result, beside one that was measured before where the work
 // was the same.
 func (s *steps) print(w io.Writer, path string, before *steps) error {
-	_, err := fmt.Fprintf(w, `%s: %.1f million parameters, %d × %d tokens a step, %d threads
+	_, err := fmt.Fprintf(w, `%s: %.1f million parameters, %d × %s per step, %s
 
 step       %.3f s, %.1f tokens a second, %.0f %% of the multiply-adds that the machine has
 forward    %.3f s
 backward   %.3f s, %.2f times forward
 optimizer  %.3f s
 memory     %.1f MiB at most
-`, s.Size, float64(s.Parameters)/1e6, s.Rows, s.Length, s.Threads, s.Step, s.Tokens, 100*s.Share,
+`, s.Size, float64(s.Parameters)/1e6, s.Rows, spelling.Count(s.Length, "token"), spelling.Count(s.Threads, "thread"), s.Step, s.Tokens, 100*s.Share,
 		s.Forward, s.Backward, s.Backward/s.Forward, s.Update, float64(s.Peak)/mib)
 	switch {
 	case err != nil || before == nil:
 		return err
 	case s.Size != before.Size || s.Rows != before.Rows || s.Length != before.Length:
-		_, err = fmt.Fprintf(w, "%s measured %s, %d × %d tokens a step: nothing to compare with\n", path, before.Size, before.Rows, before.Length)
+		_, err = fmt.Fprintf(w, "%s measured %s, %d × %s per step: nothing to compare with\n", path, before.Size, before.Rows, spelling.Count(before.Length, "token"))
 		return err
 	}
 	where := "on this machine"
 	if s.Machine != before.Machine || s.Threads != before.Threads {
-		where = fmt.Sprintf("on another machine, with %d threads", before.Threads)
+		where = fmt.Sprintf("on another machine, with %s", spelling.Count(before.Threads, "thread"))
 	}
 	_, err = fmt.Fprintf(w, "compared with %s, %s: %+.1f %% a step\n", path, where, 100*(s.Step/before.Step-1))
 	return err

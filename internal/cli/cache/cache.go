@@ -8,6 +8,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -73,7 +74,7 @@ func printEntries(env *command.Env, entries []atenia.CacheEntry) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.Out, "%d entries, %d bytes in files\n", len(entries), files)
+	_, err := fmt.Fprintf(env.Out, "%s, %s in files\n", spelling.Count(len(entries), "entry"), spelling.Count(files, "byte"))
 	return err
 }
 
@@ -95,7 +96,7 @@ func verify(env *command.Env) *cobra.Command {
 				err = printBroken(env, entries, broken)
 			}
 			if broken > 0 {
-				err = errors.Join(err, fmt.Errorf("%d of %d entries are broken; remove their files: %w", broken, len(entries), command.ErrVerify))
+				err = errors.Join(err, fmt.Errorf("%d of %s broken; remove the files: %w", broken, spelling.Count(len(entries), "entry"), command.ErrVerify))
 			}
 			return err
 		},
@@ -114,7 +115,7 @@ func printBroken(env *command.Env, entries []atenia.CacheEntry, broken int) erro
 			fmt.Fprintf(env.Out, "%s %q in %s: %s\n", e.Kind.Folder(), e.Key, e.Path, e.Broken)
 		}
 	}
-	_, err := fmt.Fprintf(env.Out, "%d entries, %d broken\n", len(entries), broken)
+	_, err := fmt.Fprintf(env.Out, "%s, %d broken\n", spelling.Count(len(entries), "entry"), broken)
 	return err
 }
 
@@ -141,7 +142,7 @@ func collect(env *command.Env) *cobra.Command {
 			return env.PrintJSON(r)
 		}
 		for _, e := range r.Removed {
-			fmt.Fprintf(env.Out, "%s %q, %d bytes, used %s\n", e.Kind.Folder(), e.Key, e.FileBytes, e.LastUse.UTC().Format(time.DateTime))
+			fmt.Fprintf(env.Out, "%s %q, %s, used %s\n", e.Kind.Folder(), e.Key, spelling.Count(e.FileBytes, "byte"), e.LastUse.UTC().Format(time.DateTime))
 		}
 		for _, l := range r.Leftovers {
 			fmt.Fprintln(env.Out, l)
@@ -150,7 +151,7 @@ func collect(env *command.Env) *cobra.Command {
 		if g.DryRun {
 			verb = "would remove"
 		}
-		fmt.Fprintf(env.Out, "%s %d entries and %d leftovers, %d bytes; %d bytes stay\n", verb, len(r.Removed), len(r.Leftovers), r.Freed, r.Left)
+		fmt.Fprintf(env.Out, "%s %s and %s, %s; %s left\n", verb, spelling.Count(len(r.Removed), "entry"), spelling.Count(len(r.Leftovers), "leftover"), spelling.Count(r.Freed, "byte"), spelling.Count(r.Left, "byte"))
 		if r.Over {
 			fmt.Fprintln(env.Err, "atenia: warning: what must stay is above the quota")
 		}

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -99,7 +100,7 @@ func (a *call) save() *cobra.Command {
 			return err
 		}
 		return a.print(r, func(w io.Writer) {
-			fmt.Fprintf(w, "%d tensors, %s: %d in RAM, %d on the SSD; %d written to the cache\n", r.Tensors, command.Size(r.Bytes), r.RAM, r.SSD, r.Written)
+			fmt.Fprintf(w, "%s, %s: %d in RAM, %d on the SSD; %d written to the cache\n", spelling.Count(r.Tensors, "tensor"), command.Size(r.Bytes), r.RAM, r.SSD, r.Written)
 			for _, n := range r.NotDurable {
 				fmt.Fprintf(w, "not durable: %q: %s\n", n.ID, n.Why)
 			}
@@ -126,7 +127,7 @@ func (a *call) inspect() *cobra.Command {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			fmt.Fprintf(w, "%s: %d entries, %s, created_unix %d\n\n", l.Dir, len(l.Entries), command.Size(l.Bytes), l.Created)
+			fmt.Fprintf(w, "%s: %s, %s, created_unix %d\n\n", l.Dir, spelling.Count(len(l.Entries), "entry"), command.Size(l.Bytes), l.Created)
 			for _, e := range l.Entries {
 				bytes, desired, summary := "no bytes", "-", ""
 				if e.Blob != nil {
@@ -184,10 +185,10 @@ func (a *call) verify() *cobra.Command {
 					fmt.Fprintf(w, "%s\t%q\t%s\n", e.Status, e.ID, e.Why)
 				}
 			}
-			fmt.Fprintf(w, "%d entries, %s, %d bad\n", len(checks), command.Size(bytes), bad)
+			fmt.Fprintf(w, "%s, %s, %d bad\n", spelling.Count(len(checks), "entry"), command.Size(bytes), bad)
 		})
 		if err == nil && bad > 0 {
-			err = fmt.Errorf("%w: %d of %d entries", command.ErrVerify, bad, len(checks))
+			err = fmt.Errorf("%w: %d of %s", command.ErrVerify, bad, spelling.Count(len(checks), "entry"))
 		}
 		return err
 	}
@@ -227,7 +228,7 @@ func (a *call) restore() *cobra.Command {
 			for _, t := range r.Tensors {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Tier.Lower(), command.Size(t.Bytes), strings.ToLower(t.State))
 			}
-			fmt.Fprintf(w, "%d tensors, %s in RAM, %s on the SSD, drift: %d\n", len(r.Tensors), command.Size(r.Ledger.RAM.Used), command.Size(r.Ledger.SSD.Used), len(r.Drift))
+			fmt.Fprintf(w, "%s, %s in RAM, %s on the SSD, drift: %d\n", spelling.Count(len(r.Tensors), "tensor"), command.Size(r.Ledger.RAM.Used), command.Size(r.Ledger.SSD.Used), len(r.Drift))
 			for _, d := range r.Drift {
 				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
 			}
@@ -267,7 +268,7 @@ func (a *call) gc() *cobra.Command {
 			if dry {
 				word = "to remove"
 			}
-			fmt.Fprintf(w, "%d entries %s, %s\n", len(swept), word, command.Size(bytes))
+			fmt.Fprintf(w, "%s %s, %s\n", spelling.Count(len(swept), "entry"), word, command.Size(bytes))
 		})
 	}
 	return c

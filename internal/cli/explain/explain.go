@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -101,7 +102,7 @@ func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
 	case given && r.Status == "Missing":
 		fmt.Fprintf(env.Err, "atenia: warning: %s: nothing was learned there\n", q.cfg.Learning)
 	case r.Skipped > 0:
-		fmt.Fprintf(env.Err, "atenia: warning: %s: %d lines were skipped, the first is %v\n", q.cfg.Learning, r.Skipped, r.First)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.cfg.Learning, spelling.Count(r.Skipped, "line"), r.First)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/rt"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -368,7 +369,7 @@ func (r *benched) print(w io.Writer) error {
 		if d.Load {
 			name = "beside goroutines that allocate"
 		}
-		fmt.Fprintf(&b, "deadlines, %s: %d of %d blocks late; 99.9 %% woken within %.0f µs, computed in %.0f µs; FIFO %d\n", name, d.Late, d.Blocks, d.Wake, d.Compute, d.FIFO)
+		fmt.Fprintf(&b, "deadlines, %s: %d of %s late; 99.9 %% woken within %.0f µs, computed in %.0f µs; FIFO %d\n", name, d.Late, spelling.Count(d.Blocks, "block"), d.Wake, d.Compute, d.FIFO)
 	}
 	if o := r.Osc; o != nil {
 		fmt.Fprintf(&b, "saw ×8, %.4g s: %.3g Mframe/s forward, %.3g with metrics (%+.1f %%), %.3g backward; %.4g J; %.0f ns a node and block\n",

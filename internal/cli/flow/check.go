@@ -13,6 +13,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/schedule"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -188,7 +189,7 @@ func ratio(r graph.Rat) string {
 
 func (r *checked) print(w io.Writer, path string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s: %d nodes, %d edges, blocks of %d frames\n", path, len(r.Nodes), len(r.Edges), r.Block)
+	fmt.Fprintf(w, "%s: %s, %s, blocks of %s\n", path, spelling.Count(len(r.Nodes), "node"), spelling.Count(len(r.Edges), "edge"), spelling.Count(r.Block, "frame"))
 	fmt.Fprintln(t, "NODE\tTYPE\tSTAGE\tRATE\tTOKENS\tSHAPE\tLATENCY\tNOTES")
 	for _, n := range r.Nodes {
 		var shapes, notes []string

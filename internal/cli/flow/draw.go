@@ -8,6 +8,7 @@ import (
 	"atenia/flow/draw"
 	"atenia/internal/cli/command"
 	"atenia/internal/durable"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -56,7 +57,7 @@ func drawing(env *command.Env) *cobra.Command {
 				Bytes int    `json:"bytes"`
 			}{out, len(svg)})
 		}
-		_, err = fmt.Fprintf(env.Out, "%s: %d bytes\n", out, len(svg))
+		_, err = fmt.Fprintf(env.Out, "%s: %s\n", out, spelling.Count(len(svg), "byte"))
 		return err
 	}
 	return c

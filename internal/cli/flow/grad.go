@@ -16,6 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -309,13 +310,13 @@ func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
 
 func (r *graded) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s %.8g over %d blocks\n", r.Loss, r.Value, r.Blocks)
+	fmt.Fprintf(w, "%s %.8g over %s\n", r.Loss, r.Value, spelling.Count(r.Blocks, "block"))
 	fmt.Fprintln(t, "PARAMETER\tSHAPE\tVALUE\tGRADIENT")
 	for _, p := range r.Params {
 		fmt.Fprintf(t, "%s.%s\t%v\t%s\t%s\n", p.Node, p.Name, p.Shape, few(p.Value), few(p.Gradient))
 	}
 	for _, in := range r.Inputs {
-		fmt.Fprintf(t, "%s\t%d frames\t\tnorm %.8g\n", in.Node, in.Frames, in.Norm)
+		fmt.Fprintf(t, "%s\t%s\t\tnorm %.8g\n", in.Node, spelling.Count(in.Frames, "frame"), in.Norm)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -325,7 +326,7 @@ func (r *graded) print(w io.Writer) error {
 		fmt.Fprintf(&b, "without a backward mode, so that their inputs' gradients are zero: %s\n", strings.Join(r.Unsupported, ", "))
 	}
 	if r.Truncated > 0 {
-		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.Truncated)
+		fmt.Fprintf(&b, "truncated every %s: this is not the gradient of the whole stream\n", spelling.Count(r.Truncated, "block"))
 	}
 	if len(r.Check) > 0 {
 		worst := r.Check[0]
@@ -334,7 +335,7 @@ func (r *graded) print(w io.Writer) error {
 				worst = c
 			}
 		}
-		fmt.Fprintf(&b, "%d derivatives differ from central differences by %.1e at most (%s[%d])\n", len(r.Check), worst.Error, worst.Param, worst.Element)
+		fmt.Fprintf(&b, "%s within %.1e of central differences (%s[%d])\n", spelling.Count(len(r.Check), "derivative"), worst.Error, worst.Param, worst.Element)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -19,6 +19,7 @@ import (
 	"atenia/flow/rt"
 	"atenia/internal/cli/command"
 	"atenia/internal/durable"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -291,13 +292,13 @@ func report[F node.Float](r *runner, env *command.Env, s *flow.Session[F], outs 
 	}
 	var b strings.Builder
 	for _, o := range result.Outputs {
-		fmt.Fprintf(&b, "%s: %s, %d frames", o.Path, o.Format, o.Frames)
+		fmt.Fprintf(&b, "%s: %s, %s", o.Path, o.Format, spelling.Count(o.Frames, "frame"))
 		if o.Clipped > 0 {
-			fmt.Fprintf(&b, ", %d samples clipped", o.Clipped)
+			fmt.Fprintf(&b, ", %s clipped", spelling.Count(o.Clipped, "sample"))
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%d blocks of %d frames, %.4g s of sound in %.3g s\n", result.Blocks, r.block, result.Audio, result.Seconds)
+	fmt.Fprintf(&b, "%s of %s, %.4g s of sound in %.3g s\n", spelling.Count(result.Blocks, "block"), spelling.Count(r.block, "frame"), result.Audio, result.Seconds)
 	if t := result.Realtime; t != nil {
 		how := "ordinary scheduling"
 		if t.FIFO > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -81,7 +82,7 @@ func report(env *command.Env, b *atenia.HardwareBench, file string, old *atenia.
 	if *env.JSON {
 		return env.PrintJSON(r)
 	}
-	fmt.Fprintf(env.Out, "%s (machine %s), %d threads\n", b.Processor, b.Machine, b.Threads)
+	fmt.Fprintf(env.Out, "%s (machine %s), %s\n", b.Processor, b.Machine, spelling.Count(b.Threads, "thread"))
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "test\tmedian\tmin\tmax")
 	for _, t := range b.Tests {

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -52,7 +53,7 @@ func run(env *command.Env, file, policy string) error {
 	case err != nil && isDamage(err):
 		err = fmt.Errorf("%w: %w", command.ErrVerify, err)
 	case err == nil && policy == "" && len(r.Differences) > 0:
-		err = fmt.Errorf("%w: %d of %d records do not come out the same", command.ErrVerify, len(r.Differences), r.Records)
+		err = fmt.Errorf("%w: %d of %s came out differently", command.ErrVerify, len(r.Differences), spelling.Count(r.Records, "record"))
 	}
 	if r.Records == 0 && r.Torn == nil && err == nil {
 		fmt.Fprintf(env.Err, "atenia: warning: %s is empty: nothing was checked\n", file)
@@ -97,9 +98,9 @@ func print(w io.Writer, r *atenia.ReplayReport, policy string, whole bool) error
 	}
 	switch n := len(r.Differences); {
 	case policy != "":
-		fmt.Fprintf(&b, "%d records, %d would be decided differently\n", r.Records, n)
+		fmt.Fprintf(&b, "%s, %d would be decided differently\n", spelling.Count(r.Records, "record"), n)
 	case whole:
-		fmt.Fprintf(&b, "%d records, all come out the same\n", r.Records)
+		fmt.Fprintf(&b, "%s, all came out the same\n", spelling.Count(r.Records, "record"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -73,8 +74,8 @@ func train(env *command.Env) *cobra.Command {
 		if *env.JSON {
 			return env.PrintJSON(result{out, r.Tokens, r.Merges, r.Bytes, r.Length})
 		}
-		_, err = fmt.Fprintf(env.Out, "%s: %d tokens, %d merges; %d bytes of text are %d tokens (%.2f bytes each)\n",
-			out, r.Tokens, r.Merges, r.Bytes, r.Length, float64(r.Bytes)/float64(max(1, r.Length)))
+		_, err = fmt.Fprintf(env.Out, "%s: %s, %s; %s of text as %s (%.2f bytes each)\n",
+			out, spelling.Count(r.Tokens, "token"), spelling.Count(r.Merges, "merge"), spelling.Count(r.Bytes, "byte"), spelling.Count(r.Length, "token"), float64(r.Bytes)/float64(max(1, r.Length)))
 		return err
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 )
 
 // A printer shows how a run goes.
@@ -25,8 +26,8 @@ func (p *printer) started(s atenia.TrainSubject) {
 		p.env.PrintJSON(s)
 		return
 	}
-	fmt.Fprintf(p.env.Out, "%s: %s parameters, %d tokens in the vocabulary; %d documents, %s tokens; %s\n",
-		s.Architecture, short(float64(s.Parameters)), s.Vocabulary, s.Documents, short(float64(s.Tokens)), s.Out)
+	fmt.Fprintf(p.env.Out, "%s: %s parameters, %s in the vocabulary; %s, %s tokens; %s\n",
+		s.Architecture, short(float64(s.Parameters)), spelling.Count(s.Vocabulary, "token"), spelling.Count(s.Documents, "document"), short(float64(s.Tokens)), s.Out)
 }
 
 // step shows a step. Lines of evaluations stay, the others are drawn over each
@@ -106,9 +107,9 @@ func (p *printer) done(r *atenia.TrainReport) error {
 		best += ", which got no better"
 	}
 	if r.Skipped > 0 {
-		best += fmt.Sprintf(", %d steps skipped", r.Skipped)
+		best += fmt.Sprintf(", %s skipped", spelling.Count(r.Skipped, "step"))
 	}
-	if _, err := fmt.Fprintf(p.env.Out, "%d steps, %s tokens%s\n", r.Steps, short(float64(r.Tokens)), best); err != nil {
+	if _, err := fmt.Fprintf(p.env.Out, "%s, %s tokens%s\n", spelling.Count(r.Steps, "step"), short(float64(r.Tokens)), best); err != nil {
 		return err
 	}
 	ready, what := r.Out, r.Out
