@@ -68,8 +68,10 @@ func check(env *command.Env) *cobra.Command {
 	src.flags(c)
 	c.Flags().BoolVar(&text, "text", false, "print the plan as text")
 	c.Flags().BoolVar(&table, "schedule", false, "print the schedule")
-	c.MarkFlagsMutuallyExclusive("text", "schedule")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if text && table {
+			return command.Usagef("--text and --schedule exclude each other")
+		}
 		if (text || table) && !*env.JSON {
 			return src.printText(c.Context(), env, args[0], table)
 		}
