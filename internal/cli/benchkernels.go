@@ -183,7 +183,7 @@ func (a *app) printKernels(r *kernelsResult) error {
 	fmt.Fprintf(a.out, "%s, %s kernels: memory %.1f GB/s, cache %.1f GB/s, float32 %.1f GFLOP/s, int8 %.1f GOP/s\n",
 		spelling.Count(r.Threads, "thread"), r.Variant, r.Bandwidth/1e9, r.Cache/1e9, r.FLOPS/1e9, r.Int8/1e9)
 	if len(r.Kernels) == 0 {
-		fmt.Fprintln(a.out, "no kernel has such a name")
+		fmt.Fprintln(a.out, "no kernel matches")
 		return nil
 	}
 	w := table(a.out)

@@ -100,7 +100,7 @@ func replaceSection(file []byte, section string, text []byte) ([]byte, error) {
 	head, rest, ok := bytes.Cut(file, begin)
 	_, tail, closed := bytes.Cut(rest, end)
 	if !ok || !closed {
-		return nil, fmt.Errorf("it has no lines %q and %q", bytes.TrimSpace(begin), end)
+		return nil, fmt.Errorf("no lines %q and %q", bytes.TrimSpace(begin), end)
 	}
 	return bytes.Join([][]byte{head, begin, text, end, tail}, nil), nil
 }

@@ -61,7 +61,7 @@ func (v *versus) check(batch int) error {
 			return fmt.Errorf("--vs: %w", err)
 		}
 		if p.Batched != (batch > 1) {
-			return command.Usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.Program)
+			return command.Usagef("--vs %s: --batch needs llama-batched-bench, which in turn needs --batch", p.Program)
 		}
 		if slices.ContainsFunc(v.peers, func(q *peer.Peer) bool { return q.Name == p.Name }) {
 			return command.Usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)

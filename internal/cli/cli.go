@@ -138,7 +138,7 @@ func (a *app) root() *cobra.Command {
 		Long: "Run, train and explain language models on this machine. No Python, no compiler and no download is needed.\n\n" +
 			"MODEL is a .gguf file, a Hugging Face folder, or atenia-story, the embedded model, which is the default.\n\n" +
 			"The exit code is " + exitHelp,
-		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf",
+		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf --ram 4GiB",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,

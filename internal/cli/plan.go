@@ -22,8 +22,7 @@ func (a *app) plan() *cobra.Command {
 			"buffer. No weights are read.\n\n" +
 			"With a memory limit such as --ram, print the placement instead: the tier of each tensor, the predicted cost\n" +
 			"of a token, and which change would help most. Weights that do not fit are streamed from disk on every pass.",
-		Example: "  atenia plan model.gguf\n" +
-			"  atenia plan model.gguf --mode decode --explain\n" +
+		Example: "  atenia plan --mode decode --explain\n" +
 			"  atenia plan a.gguf --diff b.gguf\n" +
 			"  atenia plan model.gguf --ram 4GiB --why 'blk.0' --out plan.json",
 		Args: cobra.MaximumNArgs(1),
@@ -51,7 +50,7 @@ func (a *app) plan() *cobra.Command {
 		if place.Asked() {
 			for _, name := range []string{"mode", "unfold", "explain", "diff", "backend"} {
 				if f.Changed(name) {
-					return command.Usagef("--%s is about the program, which is not printed with flags of the placement such as --ram: leave out one or the other", name)
+					return command.Usagef("--%s applies to the program, which is not printed with placement flags such as --ram", name)
 				}
 			}
 			return place.Show(a.env(), p)

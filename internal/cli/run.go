@@ -49,7 +49,7 @@ func (a *app) run() *cobra.Command {
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
 		}
 		if *memory != "" {
-			return command.Usagef("--memory is for models whose memory learns; %s is none", path)
+			return command.Usagef("--memory needs a model that learns while it runs; %s does not", path)
 		}
 		m, err := mf.open(c.Context(), a.err, path)
 		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist) {

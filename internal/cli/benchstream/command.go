@@ -198,7 +198,7 @@ func (b *bench) child(ctx context.Context, path string, limit, ram int64) (*aten
 	in.Close()
 	if e := c.Wait(); e != nil {
 		if c.ProcessState.ExitCode() < 0 && g != nil && ctx.Err() == nil { // by a signal
-			return nil, "", fmt.Errorf("%w: so little memory may not do: \"atenia plan %s --ram %d\" says what is needed", e, path, limit)
+			return nil, "", fmt.Errorf("%w: there may be too little memory: \"atenia plan %s --ram %d\" prints the minimum", e, path, limit)
 		}
 		return nil, "", fmt.Errorf("%w: %s", e, bytes.TrimSpace(errs.Bytes()))
 	}

@@ -43,7 +43,7 @@ func Command(env *command.Env) *cobra.Command {
 
 func (a *call) open(c *cobra.Command, dir string) (*atenia.Checkpoint, error) {
 	if dir == "" {
-		return nil, command.Usagef("the folder has no name")
+		return nil, command.Usagef("DIR is empty")
 	}
 	var gpu *bool
 	if a.gpu != "auto" {
@@ -88,7 +88,7 @@ func (a *call) save() *cobra.Command {
 		}
 		if len(args) == 2 {
 			if s.Model = args[0]; s.Model == "" {
-				return command.Usagef("MODEL has no name")
+				return command.Usagef("MODEL is empty")
 			}
 		}
 		dir, err := a.open(c, args[len(args)-1])

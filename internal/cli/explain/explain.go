@@ -100,7 +100,7 @@ func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
 	case r.Err != nil:
 		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
 	case given && r.Status == "Missing":
-		fmt.Fprintf(env.Err, "atenia: warning: %s: nothing was learned there\n", q.cfg.Learning)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: no learned data\n", q.cfg.Learning)
 	case r.Skipped > 0:
 		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.cfg.Learning, spelling.Count(r.Skipped, "line"), r.First)
 	}

@@ -84,7 +84,7 @@ func bench(env *command.Env) *cobra.Command {
 			}
 		}
 		if !(b.seconds > 0 && b.deadline > 0 && b.osc > 0) {
-			return command.Usagef("seconds must be positive")
+			return command.Usagef("--seconds, --deadline-seconds and --oscillator-seconds: want positive numbers")
 		}
 		r, err := b.run(c.Context(), env.Progress)
 		if err != nil {

@@ -253,7 +253,7 @@ func (r *runner) supplied(p *graph.Plan, ins []*files.Source) error {
 		}
 	}
 	if !ends && r.seconds == 0 {
-		return command.Usagef("the graph has no inputs that end: say how long it runs with --seconds")
+		return command.Usagef("the graph has no finite inputs: set its duration with --seconds")
 	}
 	return nil
 }

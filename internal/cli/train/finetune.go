@@ -50,7 +50,7 @@ func Finetune(env *command.Env) *cobra.Command {
 	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if full && (f.Changed("lora") || r.LoRA.Merge) {
-			return command.Usagef("--full trains no pairs: it excludes --lora and --merge")
+			return command.Usagef("--full trains no adapter: it excludes --lora and --merge")
 		}
 		if a.resume && a.overwrite {
 			return command.Usagef("--resume and --overwrite exclude each other")

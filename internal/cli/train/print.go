@@ -54,7 +54,7 @@ func (p *printer) step(e atenia.TrainEvent) {
 	}
 	if e.Skipped {
 		p.clear()
-		fmt.Fprintf(p.env.Err, "atenia: warning: step %d has a loss or gradients that are no numbers: skipped\n", e.Step)
+		fmt.Fprintf(p.env.Err, "atenia: warning: step %d skipped: its loss or gradients are not finite\n", e.Step)
 	}
 	if e.Eval != nil {
 		p.clear()
@@ -104,7 +104,7 @@ func (p *printer) done(r *atenia.TrainReport) error {
 		best = fmt.Sprintf(", lowest held out %.4f", *r.Best)
 	}
 	if r.Early {
-		best += ", which got no better"
+		best += ", stopped early without improvement"
 	}
 	if r.Skipped > 0 {
 		best += fmt.Sprintf(", %s skipped", spelling.Count(r.Skipped, "step"))

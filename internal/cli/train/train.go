@@ -93,7 +93,7 @@ func (a *call) train(ctx context.Context, r *atenia.TrainRecipe, again string) e
 	p.clear()
 	switch {
 	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:
-		return fmt.Errorf("stopped after step %d of %d with a snapshot; \"%s\" goes on", rep.Steps, r.Train.Steps, again)
+		return fmt.Errorf("stopped after step %d of %d with a snapshot; continue with \"%s\"", rep.Steps, r.Train.Steps, again)
 	case errors.Is(err, atenia.ErrTrainTaken):
 		return fmt.Errorf("%w: see --resume, --overwrite and --out", err)
 	case err != nil:
