@@ -102,11 +102,11 @@ grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
 internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/spelling internal/weights internal/residence tier tier/budget tier/hw tier/replay
-.:                   tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
+.:                   internal/spelling tensor plan plan/pass internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec internal/pack internal/sched internal/text internal/token internal/chat internal/sample internal/quant internal/convert internal/kernel internal/kernel/choice internal/kernel/exact internal/arena internal/roof tier/learn internal/residence tier/budget tier/ring internal/trainbench internal/stepbench internal/vault internal/cuda tier/hw tier/replay internal/placement internal/durable internal/kernelbench internal/observe internal/passes tier/blob internal/codecbench tier/checkpoint tier/decision internal/corpus internal/token/vocab internal/lora internal/train internal/train/job internal/train/recipe internal/train/curve internal/train/memory internal/pool
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
 flow/control:
 flow/internal/strand: internal/fpenv
-flow/internal/*:     flow/graph flow/node
+flow/internal/*:     flow/graph flow/node internal/spelling
 flow/graph:          flow/internal/digraph flow/internal/jsontext flow/internal/lines
 flow/internal/jsontext:
 flow/internal/lines:
@@ -115,7 +115,7 @@ flow/sdf:            flow/graph flow/internal/digraph
 flow/schedule:       flow/graph flow/internal/digraph flow/internal/lines flow/sdf
 flow/arena:          internal/invariant
 flow/mel:            internal/dsp/fft
-flow/rt:             flow flow/graph flow/internal/watch flow/node internal/fpenv flow/rt/internal/*
+flow/rt:             internal/spelling flow flow/graph flow/internal/watch flow/node internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
 flow/node:           flow/graph
 flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*
@@ -146,8 +146,8 @@ examples/flow/*:     flow flow/*
 examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
 flow/audio/files:    flow/audio flow/graph flow/node flow/node/basic
-flow/draw:           flow/graph
-flow/heat:
+flow/draw:           flow/graph internal/spelling
+flow/heat:           internal/spelling
 flow/segment:        flow flow/graph flow/node grad
 flow/fit:            flow flow/graph flow/node grad/optim
 flow/observe:        flow tier/lane tier/trace

@@ -12,6 +12,7 @@ import (
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
 	"atenia/internal/placement"
+	"atenia/internal/spelling"
 	"atenia/plan"
 	"atenia/plan/pass"
 	"atenia/tier/decision"
@@ -122,15 +123,15 @@ func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
 func (p *Plan) summary(w io.Writer) {
 	fmt.Fprintf(w, "parameters       %d\n", p.parameters())
 	for _, t := range p.totals.Types {
-		fmt.Fprintf(w, "weights %-8s %d bytes in %d tensors\n", t.DType, t.Bytes, t.Tensors)
+		fmt.Fprintf(w, "weights %-8s %s in %s\n", t.DType, spelling.Count(t.Bytes, "byte"), spelling.Count(t.Tensors, "tensor"))
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
 		if c := p.Plans.ByMode(mode); c != nil {
 			m := p.mapping(c)
-			fmt.Fprintf(w, "%-8s         %d instructions, %d buffers, %d bytes (one each: %d)\n",
-				mode, len(c.Plan.Instructions), len(m.Buffers), m.Bytes, m.NaiveBytes)
+			fmt.Fprintf(w, "%-8s         %s, %s, %d bytes (one each: %d)\n",
+				mode, spelling.Count(len(c.Plan.Instructions), "instruction"), spelling.Count(len(m.Buffers), "buffer"), m.Bytes, m.NaiveBytes)
 		}
 	}
 }

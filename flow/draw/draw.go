@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"atenia/flow/graph"
+	"atenia/internal/spelling"
 )
 
 // Options of a drawing. The zero value is ready to use.
@@ -40,7 +41,7 @@ func SVG(l *graph.Linked, o Options) []byte {
 	if head == "" {
 		head = "graph"
 	}
-	head += fmt.Sprintf(" · %d nodes, %d edges · blocks of %d frames", len(l.Nodes), len(l.Edges), l.BlockFrames)
+	head += fmt.Sprintf(" · %s, %s · blocks of %s", spelling.Count(len(l.Nodes), "node"), spelling.Count(len(l.Edges), "edge"), spelling.Count(l.BlockFrames, "frame"))
 	if o.SampleRate > 0 {
 		head += fmt.Sprintf(" at %s Hz", number(o.SampleRate))
 	}
