@@ -146,7 +146,7 @@ examples/flow/*:     flow flow/*
 examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
 flow/audio/files:    flow/audio flow/graph flow/node flow/node/basic
-flow/draw:           flow/graph internal/spelling
+flow/draw:           flow/graph
 flow/heat:           internal/spelling
 flow/segment:        flow flow/graph flow/node grad
 flow/fit:            flow flow/graph flow/node grad/optim

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"atenia/flow/graph"
-	"atenia/internal/spelling"
 )
 
 // Options of a drawing. The zero value is ready to use.
@@ -41,7 +40,7 @@ func SVG(l *graph.Linked, o Options) []byte {
 	if head == "" {
 		head = "graph"
 	}
-	head += fmt.Sprintf(" · %s, %s · blocks of %s", spelling.Count(len(l.Nodes), "node"), spelling.Count(len(l.Edges), "edge"), spelling.Count(l.BlockFrames, "frame"))
+	head += fmt.Sprintf(" · %d nodes, %d edges · blocks of %d frames", len(l.Nodes), len(l.Edges), l.BlockFrames)
 	if o.SampleRate > 0 {
 		head += fmt.Sprintf(" at %s Hz", number(o.SampleRate))
 	}
