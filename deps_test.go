@@ -62,9 +62,9 @@ internal/convert:    tensor internal/modelfile internal/compile internal/weights
 internal/arena:
 internal/direct:
 internal/kv:         tensor internal/arena internal/invariant
-internal/pack:       tensor internal/kernel internal/arena internal/durable
+internal/pack:       tensor internal/kernel internal/arena internal/durable internal/spelling
 internal/exec:       tensor plan plan/pass internal/kernel internal/kernel/exact internal/pack internal/arena internal/pool internal/invariant tier/ring
-internal/residence: tensor internal/cpu internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
+internal/residence: tensor internal/cpu internal/embedded internal/modelfile internal/compile internal/weights internal/exec tier tier/budget tier/ring
 internal/passes:    internal/sched internal/cpu internal/arena internal/kernel internal/placement tier/ring
 internal/observe:   internal/cpu internal/residence internal/sched tier tier/budget tier/decision tier/hw tier/lane tier/learn tier/metrics tier/ring tier/stream tier/timeline tier/trace
 internal/sched:      internal/exec internal/kv internal/sample internal/invariant
@@ -103,15 +103,15 @@ nested/rule/internal/*: internal/dense
 grad:                internal/dense internal/pool
 nested/recall:       grad/optim internal/pool nested nested/rule
 nested:              grad grad/* nested/* internal/dense internal/pool internal/durable
-internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/weights internal/residence tier tier/budget tier/hw tier/replay
+internal/placement:  tensor plan internal/cpu internal/exec internal/compile internal/modelfile internal/pack internal/spelling internal/weights internal/residence tier tier/budget tier/hw tier/replay
 internal/engine:    internal/compile internal/cpu internal/embedded internal/exec internal/modelfile internal/observe internal/pack internal/passes internal/placement internal/residence internal/sched internal/weights tier/budget tier/decision
-.:                   tensor plan plan/pass grad/optim internal/chat internal/compile internal/convert internal/cpu internal/cuda internal/durable internal/engine internal/exec internal/lora internal/modelfile internal/observe internal/pack internal/placement internal/quant internal/sample internal/sched internal/text internal/token internal/train internal/train/curve internal/train/job internal/train/memory internal/train/recipe tier tier/budget tier/hw tier/learn tier/replay
+.:                   internal/embedded internal/spelling tensor plan plan/pass grad/optim internal/chat internal/compile internal/convert internal/cpu internal/cuda internal/durable internal/engine internal/exec internal/lora internal/modelfile internal/observe internal/pack internal/placement internal/quant internal/sample internal/sched internal/text internal/token internal/train internal/train/curve internal/train/job internal/train/memory internal/train/recipe tier tier/budget tier/hw tier/learn tier/replay
 internal/bench:      . plan tier/hw internal/codecbench internal/cpu internal/engine internal/exec internal/kernel internal/kernelbench internal/modelfile internal/passes internal/roof internal/sched internal/stepbench internal/trainbench
 internal/doctor:     . internal/cpu internal/kernel internal/roof
 flow:                flow/* flow/internal/* flow/node/shipped internal/dsp internal/fpenv internal/pool
 flow/control:
 flow/internal/strand: internal/fpenv
-flow/internal/*:     flow/graph flow/node
+flow/internal/*:     flow/graph flow/node internal/spelling
 flow/graph:          flow/internal/digraph flow/internal/jsontext flow/internal/lines
 flow/internal/jsontext:
 flow/internal/lines:
@@ -120,7 +120,7 @@ flow/sdf:            flow/graph flow/internal/digraph
 flow/schedule:       flow/graph flow/internal/digraph flow/internal/lines flow/sdf
 flow/arena:          internal/invariant
 flow/mel:            internal/dsp/fft
-flow/rt:             flow flow/graph flow/internal/watch flow/node internal/fpenv flow/rt/internal/*
+flow/rt:             internal/spelling flow flow/graph flow/internal/watch flow/node internal/fpenv flow/rt/internal/*
 flow/rt/internal/*:  internal/library
 flow/node:           flow/graph
 flow/node/*:         flow/graph flow/node internal/dsp internal/dsp/*
@@ -142,8 +142,8 @@ internal/train/curve:
 internal/lora:       tensor internal/dense internal/durable internal/modelfile internal/quant
 internal/train/memory: tensor internal/durable internal/modelfile internal/pool internal/sample internal/text internal/train internal/train/data nested
 internal/peer:
-internal/cli:        . internal/bench internal/doctor internal/durable internal/engine internal/kernel internal/kernel/choice internal/kernelbench internal/peer internal/spelling internal/cli/*
-internal/cli/*:      . internal/cli/command
+internal/cli:        . internal/embedded internal/bench internal/doctor internal/durable internal/engine internal/kernel internal/kernel/choice internal/kernelbench internal/peer internal/spelling internal/cli/*
+internal/cli/*:      . internal/cli/command internal/spelling
 internal/cli/benchstream: . internal/bench internal/cli/command internal/engine internal/passes
 internal/cli/benchtrain: . internal/bench internal/cli/command internal/stepbench internal/trainbench
 internal/cli/cache:  . internal/cli/command tier/blob tier/budget tier/checkpoint
@@ -158,7 +158,7 @@ examples/flow/cnode: flow flow/* flow/amp/* flow/node/shipped
 flow/audio:          internal/durable
 flow/audio/files:    flow/audio flow/graph flow/node flow/node/basic
 flow/draw:           flow/graph
-flow/heat:
+flow/heat:           internal/spelling
 flow/segment:        flow flow/graph flow/node grad
 flow/fit:            flow flow/graph flow/node grad/optim
 flow/observe:        flow tier/lane tier/trace

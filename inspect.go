@@ -59,7 +59,7 @@ type TypeTotals struct {
 }
 
 // Inspect reads the header of a .gguf or .safetensors file or a Hugging Face
-// folder; "" means the embedded model. It works for any architecture, supported or not, and
+// folder, or the embedded model as [Open] does. It works for any architecture, supported or not, and
 // reports damage as [Open] does.
 func Inspect(path string) (*File, error) {
 	open := func() (*modelfile.Description, error) { return engine.OpenFiles(path, "") }

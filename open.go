@@ -31,8 +31,8 @@ type Model struct {
 }
 
 // Open opens a .gguf file, a Hugging Face folder or its configuration, or the
-// embedded model for the path "". Weights are mapped, not read; the first
-// tokens bring them in.
+// embedded model for the path "" or its name, "atenia-story". Weights are mapped,
+// not read; the first tokens bring them in.
 //
 // A nil Config uses every physical core and no more than the memory that the
 // model needs. ctx bounds opening alone. Errors say what is damaged and where:

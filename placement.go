@@ -162,6 +162,13 @@ func (p *Plan) Place() (*Placement, error) {
 // weights will live, and how many sequences have room.
 func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compiled.Notes(pl.plan) }
 
+// What was asked of a placement and cannot be done, for [errors.Is]: a pin that
+// fits no tensor or whose tier has no room, and a requirement that is not met.
+var (
+	ErrPin     = budget.ErrPin
+	ErrRequire = budget.ErrRequire
+)
+
 // WritePlacement writes a plan file for [Config.PlanFile], whole or not at all.
 func WritePlacement(path string, pl *Placement) error {
 	b, err := pl.plan.File().Append(nil)

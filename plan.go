@@ -11,6 +11,7 @@ import (
 	"atenia/internal/compile"
 	"atenia/internal/engine"
 	"atenia/internal/exec"
+	"atenia/internal/spelling"
 	"atenia/plan"
 	"atenia/plan/pass"
 )
@@ -18,7 +19,7 @@ import (
 // A Plan is what runs for a model: typed programs for prefill and decode, the
 // states they keep, and what the compiler knew when it made them.
 type Plan struct {
-	Path   string // of the model, or "embedded model"
+	Path   string // of the model, or "atenia-story", the embedded one
 	Family string // such as "llama"
 
 	compiled *engine.Plan
@@ -103,15 +104,15 @@ func (p *Plan) mapping(c *plan.CompiledPlan) *plan.PhysicalMapping {
 func (p *Plan) summary(w io.Writer) {
 	fmt.Fprintf(w, "parameters       %d\n", p.parameters())
 	for _, t := range p.compiled.Totals.Types {
-		fmt.Fprintf(w, "weights %-8s %d bytes in %d tensors\n", t.DType, t.Bytes, t.Tensors)
+		fmt.Fprintf(w, "weights %-8s %s in %s\n", t.DType, spelling.Count(t.Bytes, "byte"), spelling.Count(t.Tensors, "tensor"))
 	}
 	fixed, token := p.StateBytes()
 	fmt.Fprintf(w, "state            %d bytes fixed, %d bytes a token\n", fixed, token)
 	for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
 		if c := p.programs().ByMode(mode); c != nil {
 			m := p.mapping(c)
-			fmt.Fprintf(w, "%-8s         %d instructions, %d buffers, %d bytes (one each: %d)\n",
-				mode, len(c.Plan.Instructions), len(m.Buffers), m.Bytes, m.NaiveBytes)
+			fmt.Fprintf(w, "%-8s         %s, %s, %d bytes (one each: %d)\n",
+				mode, spelling.Count(len(c.Plan.Instructions), "instruction"), spelling.Count(len(m.Buffers), "buffer"), m.Bytes, m.NaiveBytes)
 		}
 	}
 }

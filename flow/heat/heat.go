@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A Mode is one of the two things that a node is asked to do.
@@ -165,7 +167,7 @@ func (m Metrics) String() string {
 			delay += " under-declared"
 		}
 		if n.Timeouts > 0 {
-			delay += fmt.Sprintf(" %d timeouts", n.Timeouts)
+			delay += " " + spelling.Count(n.Timeouts, "timeout")
 		}
 		if n.Suspended {
 			delay += " suspended"
@@ -173,6 +175,6 @@ func (m Metrics) String() string {
 		fmt.Fprintf(&b, "%-16s %8d %8d %14.6g %14.6g %12s %6s\n", n.Name, n.Calls[Forward], n.Calls[Backward],
 			n.Joules[Forward], n.Joules[Backward], per, delay)
 	}
-	fmt.Fprintf(&b, "total %.6g J forward, %.6g J backward, %d reports ignored\n", m.Joules[Forward], m.Joules[Backward], m.Ignored)
+	fmt.Fprintf(&b, "total %.6g J forward, %.6g J backward, %s ignored\n", m.Joules[Forward], m.Joules[Backward], spelling.Count(m.Ignored, "report"))
 	return b.String()
 }

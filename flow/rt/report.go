@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"atenia/flow/graph"
+	"atenia/internal/spelling"
 )
 
 // A Report is what a [Loop] did.
@@ -40,7 +41,7 @@ func (r *Report) LateShare() float64 {
 // String is a short text for people.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d blocks, %d late (%.3g %%), %d missed", r.Blocks, r.Late, 100*r.LateShare(), r.Missed)
+	fmt.Fprintf(&b, "%s, %d late (%.3g %%), %d missed", spelling.Count(r.Blocks, "block"), r.Late, 100*r.LateShare(), r.Missed)
 	if r.Faults > 0 {
 		fmt.Fprintf(&b, ", %d with faults (last %v)", r.Faults, r.Code)
 	}

@@ -35,12 +35,12 @@ func (a *app) bench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench [MODEL]",
 		Short: "Measure prefill and decode speed",
-		Long: "Bench measures tokens a second for prompts and for answers with random tokens, and the share of the\n" +
-			"measured memory bandwidth with which decoding reads weights. Medians of -r repeats are printed.",
-		Example: "  atenia bench model.gguf -p 512 -n 128 -r 3 -t 2\n" +
-			"  atenia bench model.gguf -d 1024,3072          # answers that come after so many tokens, too\n" +
-			"  atenia bench model.gguf -p 0 -b 8             # eight sequences decode at once\n" +
-			"  atenia bench model.gguf --counters            # instructions and hand-outs to workers for a token\n" +
+		Long: "Measure tokens per second of prefill and decode with random tokens, and the share of memory bandwidth that\n" +
+			"decoding reaches. Medians of -r repeats are printed.",
+		Example: "  atenia bench -p 256 -n 64 -r 3\n" +
+			"  atenia bench model.gguf -d 1024,3072          # decode at these depths, too\n" +
+			"  atenia bench model.gguf -p 0 -b 8             # decode eight sequences at once\n" +
+			"  atenia bench model.gguf --counters            # count instructions and kernel launches\n" +
 			"  atenia bench model.gguf --out before.json     # and later:\n" +
 			"  atenia bench model.gguf --compare before.json\n" +
 			"  atenia bench model.gguf -r 1 -t 8 --vs path/to/llama-bench --vs 'ik=other/llama-bench -rtr 1'\n" +
@@ -50,9 +50,9 @@ func (a *app) bench() *cobra.Command {
 	}
 	f := c.Flags()
 	b.register(f)
-	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and hand-outs to the workers for a prompt and for one token")
-	f.StringVar(&b.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
-	f.StringVar(&b.out, "out", "", "write the result as JSON to `FILE`, too")
+	f.BoolVar(&b.bc.Counters, "counters", false, "count instructions and kernel launches of a prompt and of one token")
+	f.StringVar(&b.before, "compare", "", "compare with the result in `FILE`, written by --json or --out")
+	f.StringVar(&b.out, "out", "", "also write the result as JSON to `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		b.path, b.given = optionalModel(args), c.Flags().Changed
 		r, err := b.run(c.Context(), a)
@@ -72,14 +72,14 @@ func (a *app) bench() *cobra.Command {
 // register adds the flags that say what is measured.
 func (b *benchRun) register(f *pflag.FlagSet) {
 	b.mf.registerRunning(f)
-	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "tokens of a prompt (0 = leave out)")
-	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "tokens of an answer (0 = leave out)")
-	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "measure answers after so many tokens, too: N or N,N,…")
-	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "sequences that decode at once; speeds are of all together")
-	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "how often; medians are printed")
-	f.StringArrayVar(&b.vs.programs, "vs", nil, "measure in turns with `[NAME=]PROGRAM [ARGS]`, which takes the options of llama-bench,\nor with --batch those of llama-batched-bench; may be given again for others")
-	f.IntVar(&b.vs.rounds, "rounds", 3, "how often all programs have their turn with --vs")
-	f.IntVar(&b.neighbours, "neighbours", 0, "busy processes beside the measurement, of every program")
+	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "number of prompt tokens (0 = no prefill)")
+	f.IntVarP(&b.bc.Decode, "decode", "n", 128, "number of tokens to generate (0 = no decode)")
+	f.IntSliceVarP(&b.bc.Depths, "depth", "d", nil, "also measure decoding after this many tokens: `N,...`")
+	f.IntVarP(&b.bc.Batch, "batch", "b", 1, "number of sequences decoded at once; speeds are totals")
+	f.IntVarP(&b.bc.Repeats, "repeats", "r", 5, "number of repetitions; medians are printed")
+	f.StringArrayVar(&b.vs.programs, "vs", nil, "take turns with `[NAME=]PROGRAM [ARGS]`, which has the options of llama-bench,\nor with --batch those of llama-batched-bench (may be repeated)")
+	f.IntVar(&b.vs.rounds, "rounds", 3, "number of turns of every program with --vs")
+	f.IntVar(&b.neighbours, "neighbours", 0, "number of busy processes to run beside every measurement")
 }
 
 func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error) {

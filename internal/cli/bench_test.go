@@ -150,9 +150,12 @@ func FuzzKernelsResult(f *testing.F) {
 	})
 }
 
-// TestMain lets the test binary be a neighbour of its tests.
+// programVar makes the test binary the program itself.
+const programVar = "ATENIA_CLI_PROGRAM"
+
+// TestMain lets the test binary be a neighbour of its tests, and the program.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "bench" {
+	if len(os.Args) > 1 && os.Args[1] == "bench" || os.Getenv(programVar) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

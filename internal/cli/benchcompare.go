@@ -12,6 +12,7 @@ import (
 	"atenia/internal/cli/command"
 	"atenia/internal/durable"
 	"atenia/internal/peer"
+	"atenia/internal/spelling"
 )
 
 // benchComparison is what bench adds with --compare.
@@ -116,7 +117,7 @@ func compare(file string, before, now *benchResult) *benchComparison {
 }
 
 func (a *app) printComparison(c *benchComparison) error {
-	fmt.Fprintf(a.out, "\ncompared with %s: %s, %d threads, %s kernels\n", c.File, c.Model, c.Threads, c.Variant)
+	fmt.Fprintf(a.out, "\ncompared with %s: %s, %s, %s kernels\n", c.File, c.Model, spelling.Count(c.Threads, "thread"), c.Variant)
 	if len(c.Rows) == 0 {
 		fmt.Fprintln(a.out, "no test is in both; give both the same -p, -n, -d and -b")
 		return nil

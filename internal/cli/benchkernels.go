@@ -12,6 +12,7 @@ import (
 	"atenia/internal/kernel/choice"
 	"atenia/internal/kernelbench"
 	"atenia/internal/peer"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -57,25 +58,25 @@ func (a *app) benchKernels() *cobra.Command {
 	formats := strings.Join(kernelbench.Formats(), ", ")
 	c := &cobra.Command{
 		Use:   "kernels",
-		Short: "Measure kernels against what the machine can do",
-		Long: "Kernels are measured without a model, in turns, in several rounds: products for one row (decode), eight\n" +
-			"(batch) and 512 (prefill), attention over cached keys (scores) and values (weighted), and what is done to\n" +
-			"rows. Weights and cached rows come from memory, other rows from the second-level cache. GB/s count\n" +
-			"those, GFLOP/s the operations of products. Shares are of the nearer roof, which is measured in the same\n" +
-			"rounds: memory or cache bandwidth, or arithmetic in float32 or, for quantised weights, int8. Medians are\n" +
-			"printed, for shares with the smallest and the largest.\n\nFormats are " + formats + ".",
+		Short: "Measure kernels against the machine's limits",
+		Long: "Measure kernels without a model, in turns: products for one row (decode), eight (batch) and 512 (prefill),\n" +
+			"attention over cached keys (scores) and values (weighted), and operations on rows. Weights and cached rows\n" +
+			"are read from memory, other rows from the second-level cache; GB/s count these reads, GFLOP/s the\n" +
+			"operations of products. Shares are of the nearer limit, which is measured in the same rounds: memory or\n" +
+			"cache bandwidth, or arithmetic in float32 or, for quantized weights, int8. Medians are printed, for shares\n" +
+			"with minimum and maximum.\n\nFormats: " + formats + ".",
 		Example: "  atenia bench kernels -t 2\n  atenia bench kernels --format q8_0,q4_k --only 'decode|batch' --json\n" +
 			"  atenia bench kernels --out before.json        # and later:\n  atenia bench kernels --compare before.json",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
 	f.IntVarP(&k.config.Threads, "threads", "t", 0, "threads (0 = physical cores)")
-	f.StringSliceVar(&k.config.Formats, "format", nil, "only these formats, with commas between")
-	f.StringVar(&k.only, "only", "", "only kernels whose name matches the regular expression `RE`")
-	f.IntVar(&k.config.Rounds, "rounds", 3, "how often each kernel has its turn")
+	f.StringSliceVar(&k.config.Formats, "format", nil, "measure only these formats, separated by commas")
+	f.StringVar(&k.only, "only", "", "measure only kernels whose names match the regular expression `RE`")
+	f.IntVar(&k.config.Rounds, "rounds", 3, "number of turns of every kernel")
 	f.IntVar(&k.memory, "memory", 0, "MiB to stream through (0 = twice the last-level cache, 64 to 512)")
-	f.StringVar(&k.file, "out", "", "write the result as JSON to `FILE`, too")
-	f.StringVar(&k.before, "compare", "", "compare with `FILE`, which --json or --out wrote")
+	f.StringVar(&k.file, "out", "", "also write the result as JSON to `FILE`")
+	f.StringVar(&k.before, "compare", "", "compare with the result in `FILE`, written by --json or --out")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		before, err := k.check()
 		if err != nil {
@@ -181,10 +182,10 @@ func (k *kernelRate) rate() rate {
 }
 
 func (a *app) printKernels(r *kernelsResult) error {
-	fmt.Fprintf(a.out, "%d threads, %s kernels: memory %.1f GB/s, cache %.1f GB/s, float32 %.1f GFLOP/s, int8 %.1f GOP/s\n",
-		r.Threads, r.Variant, r.Bandwidth/1e9, r.Cache/1e9, r.FLOPS/1e9, r.Int8/1e9)
+	fmt.Fprintf(a.out, "%s, %s kernels: memory %.1f GB/s, cache %.1f GB/s, float32 %.1f GFLOP/s, int8 %.1f GOP/s\n",
+		spelling.Count(r.Threads, "thread"), r.Variant, r.Bandwidth/1e9, r.Cache/1e9, r.FLOPS/1e9, r.Int8/1e9)
 	if len(r.Kernels) == 0 {
-		fmt.Fprintln(a.out, "no kernel has such a name")
+		fmt.Fprintln(a.out, "no kernel matches")
 		return nil
 	}
 	w := table(a.out)

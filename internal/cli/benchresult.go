@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 )
 
 // benchResult is what bench prints with --json.
@@ -70,9 +73,7 @@ type stepCounts struct {
 }
 
 func resultOf(path string, m *atenia.Model, r *bench.Report) *benchResult {
-	if path == "" {
-		path = "embedded"
-	}
+	path = cmp.Or(path, embedded.Name)
 	weights, _, _ := m.Memory()
 	res := &benchResult{
 		Model: path, Family: m.Family(), WeightBytes: weights, Pack: m.Packing().Mode, packing: m.Packing().String(), Threads: r.Threads, Variant: r.Variant, Batch: r.Batch,
@@ -135,7 +136,7 @@ func (r *benchResult) rows() (rows []benchRow) {
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 8, 2, ' ', 0) }
 
 func (a *app) printBench(r *benchResult) error {
-	fmt.Fprintf(a.out, "%s: %s, %s, %d threads, %s kernels\n", r.Model, r.Family, command.Size(r.WeightBytes), r.Threads, r.Variant)
+	fmt.Fprintf(a.out, "%s: %s, %s, %s, %s kernels\n", r.Model, r.Family, command.Size(r.WeightBytes), spelling.Count(r.Threads, "thread"), r.Variant)
 	fmt.Fprintf(a.out, "packed weights: %s\n", r.packing)
 	w := table(a.out)
 	fmt.Fprintln(w, "test\ttokens/s\tmin\tmax")
@@ -164,7 +165,7 @@ func (a *app) printBench(r *benchResult) error {
 		fmt.Fprintln(a.out)
 	}
 	if r.Fetched > 0 {
-		fmt.Fprintf(a.out, "%d times a thread stood still in its work and was fetched: other processes use the processors\n", r.Fetched)
+		fmt.Fprintf(a.out, "%s moved to the core of a waiting worker: other processes use the processors\n", spelling.Count(r.Fetched, "preempted worker"))
 	}
 	var err error
 	if r.Counters != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"atenia/internal/durable"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -25,11 +27,12 @@ func (a *app) benchTable() *cobra.Command {
 	t := &benchTable{}
 	c := &cobra.Command{
 		Use:   "table MODEL...",
-		Short: "Measure several models as a table, in turns with other programs",
-		Long: "Table measures each model as bench does, with the same flags, and prints one table in Markdown: medians\n" +
-			"with the smallest and the largest, ratios to the best of the other programs, shares of the roof. With\n" +
-			"--markdown it replaces the part of a file between the lines\n\n" +
-			"  <!-- bench SECTION -->\n  <!-- end of bench SECTION -->",
+		Short: "Measure several models and print a table",
+		Long: "Measure each model as \"atenia bench\" does, and print one table in Markdown: medians with minimum and\n" +
+			"maximum, ratios to the fastest of the other programs, and shares of the machine's limits. With --markdown,\n" +
+			"replace the part of a file between the lines\n\n" +
+			"  <!-- bench SECTION -->\n" +
+			"  <!-- end of bench SECTION -->",
 		Example: "  atenia bench table a.gguf b.gguf -r 1 -t 2 --vs path/to/llama-bench\n" +
 			"  atenia bench table a.gguf -p 0 -n 32 -d 1900 --vs path/to/llama-bench --markdown docs/performance.md --section depth",
 		Args: cobra.MinimumNArgs(1),
@@ -37,8 +40,8 @@ func (a *app) benchTable() *cobra.Command {
 	f := c.Flags()
 	t.register(f)
 	f.StringVar(&t.markdown, "markdown", "", "replace a section of `FILE` instead of printing")
-	f.StringVar(&t.section, "section", "single", "which section of the file")
-	f.StringVar(&t.out, "out", "", "write the results as JSON to `FILE`, too")
+	f.StringVar(&t.section, "section", "single", "name of the section to replace")
+	f.StringVar(&t.out, "out", "", "also write the results as JSON to `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		t.given = c.Flags().Changed
 		return t.run(c.Context(), a, args)
@@ -59,7 +62,7 @@ func (t *benchTable) run(ctx context.Context, a *app, models []string) error {
 	}
 	var results []*benchResult
 	for _, path := range models {
-		if fi, err := os.Stat(path); err != nil || fi.IsDir() {
+		if fi, err := os.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
 			return fmt.Errorf("%s: want a model file", path)
 		}
 		one := t.benchRun // which changes what it is given
@@ -97,7 +100,7 @@ func replaceSection(file []byte, section string, text []byte) ([]byte, error) {
 	head, rest, ok := bytes.Cut(file, begin)
 	_, tail, closed := bytes.Cut(rest, end)
 	if !ok || !closed {
-		return nil, fmt.Errorf("it has no lines %q and %q", bytes.TrimSpace(begin), end)
+		return nil, fmt.Errorf("no lines %q and %q", bytes.TrimSpace(begin), end)
 	}
 	return bytes.Join([][]byte{head, begin, text, end, tail}, nil), nil
 }
@@ -135,12 +138,12 @@ func markdownTable(results []*benchResult, neighbours int) string {
 			fmt.Fprintf(&b, " %s |\n", r.share(&row))
 		}
 	}
-	fmt.Fprintf(&b, "\n%d threads, %s kernels", first.Threads, first.Variant)
+	fmt.Fprintf(&b, "\n%s, %s kernels", spelling.Count(first.Threads, "thread"), first.Variant)
 	if neighbours > 0 {
-		fmt.Fprintf(&b, ", beside %d busy processes", neighbours)
+		fmt.Fprintf(&b, ", beside %s", spelling.Count(neighbours, "busy process"))
 	}
 	if first.Versus != nil {
-		fmt.Fprintf(&b, ", %d rounds in turns", first.Versus.Rounds)
+		fmt.Fprintf(&b, ", %s in turns", spelling.Count(first.Versus.Rounds, "round"))
 	}
 	b.WriteString("; tokens a second, median (smallest–largest).")
 	for _, p := range peers {

@@ -10,6 +10,7 @@ import (
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
 	"atenia/internal/peer"
+	"atenia/internal/spelling"
 )
 
 // A versus is a comparison with other programs in turns.
@@ -60,7 +61,7 @@ func (v *versus) check(batch int) error {
 			return fmt.Errorf("--vs: %w", err)
 		}
 		if p.Batched != (batch > 1) {
-			return command.Usagef("--vs %s: several sequences at once (--batch) are measured with llama-batched-bench, and with nothing else", p.Program)
+			return command.Usagef("--vs %s: --batch needs llama-batched-bench, which in turn needs --batch", p.Program)
 		}
 		if slices.ContainsFunc(v.peers, func(q *peer.Peer) bool { return q.Name == p.Name }) {
 			return command.Usagef("--vs: two programs are named %s: give one another name, as in --vs NAME=PROGRAM", p.Name)
@@ -153,7 +154,7 @@ func (r *benchResult) merge(o *benchResult) {
 }
 
 func (a *app) printVersus(v *benchVersus) error {
-	fmt.Fprintf(a.out, "\nin turns, %d rounds, with\n", v.Rounds)
+	fmt.Fprintf(a.out, "\nin turns, %s, with\n", spelling.Count(v.Rounds, "round"))
 	for _, p := range v.Peers {
 		fmt.Fprintf(a.out, "  %s = %s", p.Name, p.Command)
 		if p.Build != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/cli/editor"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -24,15 +27,16 @@ func (a *app) chat() *cobra.Command {
 	c := &cobra.Command{
 		Use:         "chat [MODEL]",
 		Annotations: command.Patient,
-		Short:       "Talk with a model",
-		Long:        "Chat talks with a model in the terminal, through the model's own chat template.\nCtrl-C stops an answer, not the program; /help lists the commands. Lines from a pipe are answered one by one.\n\n" + samplingHelp,
+		Short:       "Chat with a model",
+		Long: "Chat with a model in the terminal, through its own chat template. Ctrl-C stops an answer but not the\n" +
+			"program; /help lists the commands. Input from a pipe is answered line by line.\n\n" + samplingHelp,
 		Example: "  atenia chat\n" +
 			"  atenia chat model.gguf --system \"Answer in one sentence.\"",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
-	c.Flags().StringVar(&system, "system", "", "what the model is told first")
+	c.Flags().StringVar(&system, "system", "", "system prompt")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		m, err := mf.open(c.Context(), a.err, optionalModel(args))
 		if err != nil {
@@ -48,7 +52,7 @@ func (a *app) chat() *cobra.Command {
 		}
 		t := &talk{a: a, m: m, opt: o, system: system, lines: editor.New(a.in, a.out)}
 		t.reset()
-		return t.loop()
+		return t.loop(c.Context())
 	}
 	return c
 }
@@ -77,15 +81,38 @@ func (t *talk) note(format string, args ...any) {
 	}
 }
 
-// loop reads lines until the end of input or /bye.
-func (t *talk) loop() error {
-	name := t.m.Path()
-	if name == "" {
-		name = "the embedded model"
+// read reads a line. A signal ends it: the terminal is then as it was before.
+func (t *talk) read(ctx context.Context) (string, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	defer signal.Stop(signals)
+	type read struct {
+		line string
+		err  error
 	}
-	t.note("%s (%s, %d tokens of context). /help for help, Ctrl-D to leave.", name, t.m.Family(), t.m.Context())
-	for {
+	done := make(chan read, 1)
+	go func() {
 		line, err := t.lines.Read("> ")
+		done <- read{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case s := <-signals:
+		t.lines.Abandon()
+		return "", &interruption{s}
+	case <-ctx.Done():
+		t.lines.Abandon()
+		return "", context.Cause(ctx)
+	}
+}
+
+// loop reads lines until the end of input or /bye.
+func (t *talk) loop(ctx context.Context) error {
+	t.a.talking.Store(t.lines.Terminal)
+	t.note("%s (%s, %s of context). /help for help, Ctrl-D to leave.", cmp.Or(t.m.Path(), embedded.Name), t.m.Family(), spelling.Count(t.m.Context(), "token"))
+	for {
+		line, err := t.read(ctx)
 		switch {
 		case errors.Is(err, editor.ErrInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
@@ -96,8 +123,10 @@ func (t *talk) loop() error {
 		case err != nil:
 			return err
 		}
-		leave, err := t.take(strings.TrimSpace(line))
+		leave, err := t.take(ctx, strings.TrimSpace(line))
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil && !t.lines.Terminal:
 			return err
 		case err != nil:
@@ -109,24 +138,24 @@ func (t *talk) loop() error {
 }
 
 const chatHelp = `/bye            leave
-/clear          forget the conversation
-/system [TEXT]  tell the model TEXT first, and forget the conversation
-/undo           forget the last question and its answer
+/clear          clear the conversation
+/system [TEXT]  set the system prompt and clear the conversation
+/undo           remove the last question and its answer
 /retry          answer the last question again
 /history        print the conversation
-/help           this
+/help           print this help
 
-Ctrl-C stops an answer, or abandons a line. Arrow keys edit and bring back
-lines. A paste of several lines is one message.`
+Ctrl-C stops an answer, or discards the line. Arrow keys edit the line and
+recall earlier ones. A paste of several lines is one message.`
 
 // take does what one line asks for, and reports whether that is to leave.
-func (t *talk) take(line string) (leave bool, err error) {
+func (t *talk) take(ctx context.Context, line string) (leave bool, err error) {
 	name, rest, _ := strings.Cut(line, " ")
 	switch {
 	case line == "":
 		return false, nil
 	case line[0] != '/' || strings.ContainsAny(name, "\n"):
-		return false, t.answer(line)
+		return false, t.answer(ctx, line)
 	}
 	switch name {
 	case "/bye", "/exit", "/quit":
@@ -138,16 +167,16 @@ func (t *talk) take(line string) (leave bool, err error) {
 		t.reset()
 	case "/undo":
 		if t.undo() == "" {
-			t.note("there is nothing to undo")
+			t.note("nothing to undo")
 		}
 	case "/retry":
 		question := t.undo()
 		if question == "" {
-			t.note("there is no question to answer again")
+			t.note("no question to answer again")
 			return false, nil
 		}
 		t.opt.Sampling.Seed = randomSeed()
-		return false, t.answer(question)
+		return false, t.answer(ctx, question)
 	case "/history":
 		for _, m := range t.messages {
 			fmt.Fprintf(t.a.out, "%s: %s\n", m.Role, m.Content)
@@ -203,7 +232,7 @@ func (t *talk) fit() error {
 		}
 		if len(ids) <= t.m.Context()-t.m.Context()/reserved || !t.forget() {
 			if forgot {
-				t.note("(the oldest part of the conversation no longer fits and was forgotten)")
+				t.note("(the oldest messages no longer fit the context and were removed)")
 			}
 			return nil
 		}
@@ -212,8 +241,8 @@ func (t *talk) fit() error {
 
 // answer asks the model and prints its answer as it comes. In a terminal
 // Ctrl-C ends the answer; what was said stays in the conversation.
-func (t *talk) answer(question string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+func (t *talk) answer(ctx context.Context, question string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	before := slices.Clone(t.messages)
 	t.messages = append(t.messages, atenia.Message{Role: "user", Content: question})
@@ -238,7 +267,7 @@ func (t *talk) answer(question string) error {
 		return err
 	}
 	if finish == "length" {
-		t.note("(the answer was cut off at the most tokens it may have)")
+		t.note("(the answer reached its maximum length)")
 	}
 	return nil
 }

@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"atenia"
 	"atenia/internal/cli/cache"
@@ -22,6 +19,7 @@ import (
 	"atenia/internal/cli/replay"
 	"atenia/internal/cli/tokenizer"
 	"atenia/internal/cli/train"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -33,6 +31,8 @@ type app struct {
 	json     bool
 	quiet    bool
 	args     []string // as they were given
+
+	talking atomic.Bool // Ctrl-C is part of a conversation
 }
 
 // env is what commands of other packages work with.
@@ -56,31 +56,32 @@ func (s aside) Write(b []byte) (int, error) {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	a := &app{in: in, out: out, err: errw, args: args}
 	root := a.root()
+	patient := isPatient(root, args)
+	ctx, stop := untilSignal(a.talking.Load)
+	defer stop()
 	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
 	c, err := root, error(nil)
-	patient := isPatient(root, args)
 	done := make(chan bool)
 	go func() {
 		defer close(done)
 		c, err = root.ExecuteContextC(ctx)
 	}()
 	if !wait(ctx, done, patient) {
-		fmt.Fprintln(errw, "atenia: interrupted")
-		return command.Failure
+		return ended(ctx, nil, errw)
 	}
 	if err == nil {
 		return command.OK
 	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		fmt.Fprintln(errw, "atenia: interrupted")
-		return command.Failure
+	if ctx.Err() != nil {
+		return ended(ctx, err, errw)
+	}
+	if s, ok := errors.AsType[*interruption](err); ok {
+		return s.end(errw)
 	}
 	if e, ok := errors.AsType[*command.ExitError](err); ok {
 		fmt.Fprintln(errw, e.Text)
@@ -92,34 +93,6 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		fmt.Fprintf(errw, "see \"%s --help\"\n", c.CommandPath())
 	}
 	return code
-}
-
-// isPatient reports whether a command must be waited for after Ctrl-C.
-func isPatient(root *cobra.Command, args []string) bool {
-	c, _, err := root.Find(args)
-	return err == nil && command.IsPatient(c.Annotations)
-}
-
-// wait waits for a command to be done. Once ctx has ended, it gives an
-// impatient one a moment to say so itself: a model that computes a long prompt
-// notices only seconds later.
-func wait(ctx context.Context, done <-chan bool, patient bool) bool {
-	const moment = 200 * time.Millisecond
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-	}
-	late := time.After(moment)
-	if patient {
-		late = nil
-	}
-	select {
-	case <-done:
-		return true
-	case <-late:
-		return false
-	}
 }
 
 // shorten cuts a list of faults to what a person reads: a configuration that
@@ -151,30 +124,48 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*atenia.SamplingError](err); ok {
 		return command.BadUsage
 	}
+	if errors.Is(err, atenia.ErrPin) || errors.Is(err, atenia.ErrRequire) {
+		return command.BadUsage
+	}
 	return command.Failure
 }
 
 func (a *app) root() *cobra.Command {
+	var showVersion *bool
 	c := &cobra.Command{
-		Use:           "atenia",
-		Short:         "Run language models on this machine",
-		Long:          "Atenia runs language models: no Python, no compiler, nothing to download.\n\nMODEL is a .gguf file, a Hugging Face folder, or nothing for the embedded model.",
-		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf",
+		Use:   "atenia",
+		Short: "Run language models on this machine",
+		Long: "Run, train and explain language models on this machine. No Python, no compiler and no download is needed.\n\n" +
+			"MODEL is a .gguf file, a Hugging Face folder, or atenia-story, the embedded model, which is the default.\n\n" +
+			"The exit code is " + exitHelp,
+		Example:       "  atenia run \"Once upon a time\"\n  atenia chat model.gguf\n  atenia plan model.gguf --ram 4GiB",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownCommand,
-		Version:       version(),
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if *showVersion {
+				return a.printVersion()
+			}
+			return c.Help()
+		},
 
 		PersistentPreRunE: func(*cobra.Command, []string) error { return readEnvironment() },
 	}
 	c.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON")
-	c.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "print no warnings, notes and progress, only results and errors")
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &command.UsageError{Err: a.unknownFlag(c, err)} })
+	c.PersistentFlags().BoolVar(&a.quiet, "quiet", false, "suppress warnings, notes and progress")
+	showVersion = c.Flags().BoolP("version", "v", false, "print the version, as \"atenia version\" does")
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &command.UsageError{Err: a.flagError(c, err)} })
 	c.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Say how a command is called",
-		Args:  cobra.ArbitraryArgs,
+		Short: "Print help about a command",
+		Long:  "Print help about a command, or about a topic such as \"atenia help environment\".",
+
+		Example: "  atenia help run",
+		Args:    cobra.ArbitraryArgs,
+
+		ValidArgsFunction: func(help *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return commandNames(c)(help, args, typed)
+		},
 		RunE: func(help *cobra.Command, args []string) error {
 			sub, rest, err := c.Find(args)
 			if err != nil || sub == c {
@@ -204,8 +195,11 @@ func (a *app) root() *cobra.Command {
 		cache.Command(a.env()),
 		train.Command(a.env()),
 		train.Finetune(a.env()),
+		a.version(),
+		a.man(),
 	)
 	checkArgs(c)
+	completeArguments(c)
 	c.AddCommand(environmentHelp())
 	return c
 }
@@ -215,21 +209,16 @@ func checkArgs(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		check := sub.Args
 		sub.Args = func(c *cobra.Command, args []string) error {
-			if check(c, args) != nil {
-				return command.Usagef("%d arguments do not fit %q", len(args), c.UseLine())
+			switch group := c.HasAvailableSubCommands() && cobra.NoArgs(c, args) != nil; {
+			case check(c, args) == nil:
+				return nil
+			case group && check(c, args[:0]) == nil && check(c, []string{""}) != nil:
+				return unknownCommand(c, args)
 			}
-			return nil
+			return command.Usagef("want %q, got %s", c.UseLine(), spelling.Count(len(args), "argument"))
 		}
 		checkArgs(sub)
 	}
-}
-
-// version is that of the module, as the Go toolchain recorded it.
-func version() string {
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		return b.Main.Version
-	}
-	return "(unknown)"
 }
 
 // printJSON writes a result as JSON.

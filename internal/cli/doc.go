@@ -4,8 +4,9 @@
 // Results go to standard output and nothing else does; progress goes to
 // standard error, and only to a terminal. Every command has --json. Exit codes
 // are 0 for success, 1 for failure, 2 for bad usage, 3 for a failed
-// verification. MODEL is a .gguf file, a Hugging Face folder, or nothing for
-// the embedded model.
+// verification, and 128 and the signal's number after Ctrl-C or SIGTERM. MODEL
+// is a .gguf file, a Hugging Face folder, or the embedded model, which is the
+// default.
 //
 // Read cli.go first.
 package cli

@@ -8,15 +8,18 @@ import (
 
 	"atenia/internal/cli/command"
 	"atenia/internal/doctor"
+	"atenia/internal/embedded"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) doctor() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "doctor",
-		Short:   "Say what this machine offers and whether all is well",
-		Long:    "Doctor looks at the processor, measures memory bandwidth and arithmetic, and runs the embedded model.",
+		Use:   "doctor",
+		Short: "Check this machine",
+		Long: "Report the processor, measure memory bandwidth and arithmetic, and run the embedded model. The exit code is\n" +
+			"3 if a vital check fails.",
 		Example: "  atenia doctor",
 		Args:    cobra.NoArgs,
 	}
@@ -45,10 +48,10 @@ func (a *app) printHealth(h *doctor.Health) error {
 	fmt.Fprintf(w, "features\t%s\n", strings.Join(h.Features, " "))
 	fmt.Fprintf(w, "kernels\t%s\n", h.Variant)
 	fmt.Fprintf(w, "caches\tL1 %s, L2 %s, L3 %s\n", command.Size(int64(h.L1)), command.Size(int64(h.L2)), command.Size(int64(h.L3)))
-	fmt.Fprintf(w, "threads\t%d (%d cores, %d processors allowed)\n", h.Threads, h.Cores, h.Allowed)
+	fmt.Fprintf(w, "threads\t%d (%s, %s allowed)\n", h.Threads, spelling.Count(h.Cores, "core"), spelling.Count(h.Allowed, "processor"))
 	fmt.Fprintf(w, "memory\t%.1f GB/s\n", h.Bandwidth/1e9)
 	fmt.Fprintf(w, "arithmetic\t%.0f GFLOP/s in float32, %.0f GOP/s in int8\n", h.FLOPS/1e9, h.DotOPS/1e9)
-	fmt.Fprintf(w, "embedded model\topen in %d ms, first token after %d ms\n", h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
+	fmt.Fprintf(w, "%s\topen in %d ms, first token after %d ms\n", embedded.Name, h.OpenTime.Milliseconds(), h.FirstToken.Milliseconds())
 	if err := w.Flush(); err != nil {
 		return err
 	}

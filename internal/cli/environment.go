@@ -53,13 +53,13 @@ func cacheFolder() string {
 func environmentHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "environment",
-		Short: "Variables of the environment that atenia reads",
-		Long: kernelVar + " names the kernels to use: portable, avx2 or avx512; on arm64 portable, neon or dotprod. The\n" +
-			"default is the best that this machine has, which \"atenia doctor\" names. Results are the same to the last\n" +
-			"bit, only speed changes: this is for measurements and tests.\n\n" +
-			"XDG_STATE_HOME is the folder of what outlives a run, such as what was learned about backends, in a folder\n" +
-			"atenia below it. The default is ~/.local/state.\n\n" +
-			"AMP_NODE_PATH lists folders with libraries of C nodes for \"atenia flow\", which are searched after those of\n" +
+		Short: "Environment variables",
+		Long: kernelVar + " selects the kernels: portable, avx2 or avx512; on arm64 portable, neon or dotprod. The default\n" +
+			"is the best that this machine has, which \"atenia version\" prints. Results are the same to the last bit; only\n" +
+			"speed changes. Use it for measurements and tests.\n\n" +
+			"XDG_STATE_HOME is the folder for state that outlives a run, such as what was learned about backends, which is\n" +
+			"kept in its subfolder atenia. The default is ~/.local/state.\n\n" +
+			"AMP_NODE_PATH lists folders with libraries of C nodes for \"atenia flow\". They are searched after those of\n" +
 			"--nodes and before XDG_DATA_HOME/amp/nodes, /usr/local/lib/amp and /usr/lib/amp.",
 	}
 }

@@ -7,17 +7,20 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
 
 func (a *app) inspect() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "inspect [FILE]",
-		Short:   "Print what a model file holds",
-		Long:    "Inspect prints a model file's header: metadata, tensors and totals. It reads no tensor data and\nworks for any architecture.",
-		Example: "  atenia inspect model.gguf\n  atenia inspect path/to/folder --json",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "inspect [FILE]",
+		Short: "Print the contents of a model file",
+		Long: "Print the header of a model file: metadata, tensors and totals. No tensor data is read, and any\n" +
+			"architecture is accepted.",
+		Example: "  atenia inspect atenia-story\n" +
+			"  atenia inspect path/to/folder --json",
+		Args: cobra.MaximumNArgs(1),
 	}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		f, err := atenia.Inspect(optionalModel(args))
@@ -33,8 +36,8 @@ func (a *app) inspect() *cobra.Command {
 }
 
 func (a *app) printFile(f *atenia.File) error {
-	fmt.Fprintf(a.out, "%s: %s, %d tensors, %s parameters, %s (%.2f bits each)\n",
-		f.Path, f.Format, len(f.Tensors), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
+	fmt.Fprintf(a.out, "%s: %s, %s, %s parameters, %s (%.2f bits each)\n",
+		f.Path, f.Format, spelling.Count(len(f.Tensors), "tensor"), count(f.Totals.Parameters), command.Size(f.Totals.Bytes), f.Totals.BitsPerParameter)
 	if len(f.Metadata) > 0 {
 		fmt.Fprintln(a.out, "\nmetadata")
 		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
@@ -56,7 +59,7 @@ func (a *app) printFile(f *atenia.File) error {
 	fmt.Fprintln(a.out, "\ntypes")
 	w = tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range f.Totals.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%s\t%s parameters\t%s\n", t.DType, spelling.Count(t.Tensors, "tensor"), count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }

@@ -21,16 +21,17 @@ func (a *app) logits() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logits [MODEL]",
 		Short: "Print the logits after tokens",
-		Long:  "Logits prints what the model thinks of every token of its vocabulary after the given ones:\none row after the last token, or one after each with --all.",
-		Example: "  atenia logits model.gguf --tokens 1,2,3 --all --json\n" +
+		Long: "Print the logits of the whole vocabulary after the given tokens: one row after the last token, or with\n" +
+			"--all one row after each.",
+		Example: "  atenia logits --tokens 1,2,3 --all --json\n" +
 			"  atenia logits model.gguf --text \"Hello\"",
 		Args: cobra.MaximumNArgs(1),
 	}
 	mf.registerRunning(c.Flags())
-	c.Flags().StringVar(&list, "tokens", "", "token ids, separated by commas")
+	c.Flags().StringVar(&list, "tokens", "", "token `IDS`, separated by commas")
 	c.Flags().StringVar(&text, "text", "", "text instead of token ids")
-	c.Flags().BoolVar(&o.All, "all", false, "a row after every token")
-	c.Flags().IntVar(&o.Step, "step", 0, "compute the first N tokens together and the others one by one")
+	c.Flags().BoolVar(&o.All, "all", false, "print a row after every token")
+	c.Flags().IntVar(&o.Step, "step", 0, "compute the first `N` tokens together and the others one by one")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if (list == "") == (text == "") {
 			return command.Usagef("logits: give either --tokens or --text")
@@ -47,6 +48,13 @@ func (a *app) logits() *cobra.Command {
 		if text != "" {
 			if tokens, err = m.Tokenize(text); err != nil {
 				return err
+			}
+		}
+		if text == "" {
+			for i, id := range tokens {
+				if id < 0 || int(id) >= m.Vocab() {
+					return command.Usagef("--tokens: token %d at position %d is outside the vocabulary of %d", id, i, m.Vocab())
+				}
 			}
 		}
 		return a.printLogits(m.Vocab(), func(row func(int, []float32)) error {

@@ -10,6 +10,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/placing"
+	"atenia/internal/embedded"
 
 	"github.com/spf13/pflag"
 )
@@ -22,32 +23,32 @@ type modelFlags struct {
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.IntVarP(&m.cfg.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
-	f.IntVarP(&m.cfg.Context, "ctx", "c", 0, "longest sequence in tokens (0 = the model's, at most 4096)")
-	f.StringVar(&m.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
-	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "tokens computed in one step (0 = 512)")
-	f.StringVar(&m.cfg.Pack, "pack", "", "where weights live in the order in which kernels stream them: auto, off, memory, disk")
-	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "check all bytes of weights that are packed on disk")
-	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory for the whole process, such as ram=2GiB; what does not fit is streamed from the disk")
-	f.Var(placing.Probe(&m.cfg.Placement), "probe", "with a budget that the model does not fit: model (its file is read for a moment to predict what a pass takes) or none")
-	f.StringVar(&m.cfg.PlanFile, "plan", "", "follow a plan file that \"atenia plan --out\" wrote")
-	f.StringVar(&m.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
-	f.BoolVar(&m.stats, "stats", false, "with a budget or a plan: print what was planned and what was measured to standard error")
-	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with what was read of them first")
+	f.IntVarP(&m.cfg.Context, "ctx", "c", 0, "context length in tokens, prompt and answer together (0 = the model's, at most 4096)")
+	f.StringVar(&m.cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
+	f.IntVar(&m.cfg.BatchTokens, "batch-tokens", 0, "maximum number of tokens per step (0 = 512)")
+	f.StringVar(&m.cfg.Pack, "pack", "", "where to keep weights repacked for the kernels: auto, off, memory or disk (default: auto)")
+	f.BoolVar(&m.cfg.PackVerify, "pack-verify", false, "verify the checksums of weights packed on disk")
+	f.Var((*budgetFlag)(&m.cfg.Budget), "budget", "memory limit of the process, such as ram=2GiB; weights that do not fit are streamed from disk")
+	f.Var(placing.Probe(&m.cfg.Placement), "probe", "with --budget: measure the model's file to predict the time of a pass (model), or do not (none)")
+	f.StringVar(&m.cfg.PlanFile, "plan", "", "follow the placement in `FILE`, written by \"atenia plan --out\"")
+	f.StringVar(&m.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
+	f.BoolVar(&m.stats, "stats", false, "with --budget or --plan: print predicted and measured costs to standard error")
+	f.BoolVar(&m.cfg.Verify, "verify", false, "compare streamed weights with the checksums of their first read")
 	f.BoolVar(&m.cfg.Precise, "precise", false, "keep activations in float32 (slower)")
-	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run the plan without fused instructions")
-	f.StringVar(&m.cfg.Adapter, "lora", "", "merge the weights with the LoRA adapter in this folder as they are loaded")
-	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+	f.BoolVar(&m.cfg.NoFuse, "no-fuse", false, "run without fused instructions")
+	f.StringVar(&m.cfg.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` into the weights")
+	f.StringVar(&m.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 }
 
 // registerRunning adds the flags of commands that run the model.
 func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	m.register(f)
 	o := &m.cfg.Observe
-	f.StringVar(&o.Trace, "trace", "", "write what ran when to `FILE`, which ui.perfetto.dev shows")
-	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computing to `FILE`, the same for equal runs")
-	f.StringVar(&o.Metrics, "metrics", "", "serve metrics for Prometheus at `ADDRESS`, such as :9464, while the model runs")
-	f.StringVar(&o.Learning, "learning", "", "add to `FILE` how long tokens took under which pressure, for \"atenia explain\"")
-	f.BoolVar(&m.cfg.Strict, "strict", false, "fail where a budget is not kept, or packed weights or direct reads cannot be had")
+	f.StringVar(&o.Trace, "trace", "", "write a trace for ui.perfetto.dev to `FILE`")
+	f.StringVar(&o.Timeline, "timeline", "", "write the order of reads and computation to `FILE`; equal runs give equal files")
+	f.StringVar(&o.Metrics, "metrics", "", "serve Prometheus metrics at `ADDRESS`, such as :9464, while the model runs")
+	f.StringVar(&o.Learning, "learning", "", "add latencies under memory pressure to `FILE`, for \"atenia explain\"")
+	f.BoolVar(&m.cfg.Strict, "strict", false, "fail if the budget is exceeded, or if packed weights or direct reads are not available")
 }
 
 // open opens a model. What was asked for and could not be had, without being an
@@ -90,11 +91,11 @@ func (b *budgetFlag) Set(s string) error {
 }
 
 // Type implements [pflag.Value].
-func (b *budgetFlag) Type() string { return "TIER=SIZE,…" }
+func (b *budgetFlag) Type() string { return "TIER=SIZE,..." }
 
 // modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A
-// single argument is a model if it looks like one: it ends in .gguf, or is a
-// folder. Of two, the first is the model whatever it looks like.
+// single argument is a model if it looks like one: it ends in .gguf, is a
+// folder, or is the embedded model's name. Of two, the first is the model whatever it looks like.
 func modelAndText(args []string) (model, text string, given bool) {
 	switch len(args) {
 	case 2:
@@ -109,7 +110,7 @@ func modelAndText(args []string) (model, text string, given bool) {
 }
 
 func looksLikeModel(s string) bool {
-	if strings.HasSuffix(strings.ToLower(s), ".gguf") {
+	if s == embedded.Name || strings.HasSuffix(strings.ToLower(s), ".gguf") {
 		return true
 	}
 	fi, err := os.Stat(s)

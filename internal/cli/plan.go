@@ -17,28 +17,29 @@ func (a *app) plan() *cobra.Command {
 	var place placing.Flags
 	c := &cobra.Command{
 		Use:   "plan [MODEL]",
-		Short: "Print what runs for a model",
-		Long: "Plan compiles a model from its header alone and prints the typed program: \"!\" marks where a value\ndies, \"@b2\" the buffer it lives in. No weight is read.\n\n" +
-			"With a budget of memory it prints instead where each tensor would live, what one token would cost, and\nwhat would help: what does not fit RAM is streamed from the disk by every pass.",
-		Example: "  atenia plan model.gguf\n" +
-			"  atenia plan model.gguf --mode decode --explain\n" +
+		Short: "Print the program that runs a model, or where its weights go",
+		Long: "Compile a model from its header and print the typed program: \"!\" marks the last use of a value, \"@b2\" its\n" +
+			"buffer. No weights are read.\n\n" +
+			"With a memory limit such as --ram, print the placement instead: the tier of each tensor, the predicted cost\n" +
+			"of a token, and which change would help most. Weights that do not fit are streamed from disk on every pass.",
+		Example: "  atenia plan --mode decode --explain\n" +
 			"  atenia plan a.gguf --diff b.gguf\n" +
 			"  atenia plan model.gguf --ram 4GiB --why 'blk.0' --out plan.json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := c.Flags()
-	f.StringVar(&view.Mode, "mode", "", "prefill or decode (default: both)")
+	f.StringVar(&view.Mode, "mode", "", "program to print: prefill or decode (default: both)")
 	f.BoolVar(&view.Unfold, "unfold", false, "print every layer")
-	f.BoolVar(&view.Explain, "explain", false, "where each scalar came from and what the compiler did")
-	f.StringVar(&backend, "backend", "cpu", "check that this backend runs it")
-	f.StringVar(&diff, "diff", "", "print how the plan of another model differs")
-	f.IntVar(&mf.cfg.Slots, "slots", 0, "sequences in flight (0 = 4)")
-	f.IntVar(&mf.cfg.BatchTokens, "chunk", 0, "tokens computed in one step (0 = 512)")
-	f.IntVar(&mf.cfg.Context, "ctx", 0, "longest sequence in tokens")
-	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of cached keys and values: f32, f16, q8_0")
-	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "leave instructions as the family wrote them")
-	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
-	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append to this file why each tensor is where it is, for \"atenia replay\"")
+	f.BoolVar(&view.Explain, "explain", false, "print the origin of every scalar and the compiler's notes")
+	f.StringVar(&backend, "backend", "cpu", "check that this backend supports the program")
+	f.StringVar(&diff, "diff", "", "print the differences to the plan of `MODEL`")
+	f.IntVar(&mf.cfg.Slots, "slots", 0, "number of concurrent sequences (0 = 4)")
+	f.IntVar(&mf.cfg.BatchTokens, "chunk", 0, "maximum number of tokens per step (0 = 512)")
+	f.IntVar(&mf.cfg.Context, "ctx", 0, "context length in tokens (0 = the model's, at most 4096)")
+	f.StringVar(&mf.cfg.CacheType, "kv-type", "", "element type of the KV cache: f32, f16 or q8_0 (default: f16 if weights are quantized, else f32)")
+	f.BoolVar(&mf.cfg.NoFuse, "no-fuse", false, "do not fuse instructions")
+	f.StringVar(&mf.cfg.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
+	f.StringVar(&mf.cfg.Decisions, "decisions", "", "append the reason for every placement decision to `FILE`, for \"atenia replay\"")
 	place.Register(f, &mf.cfg)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		place.Prepare()
@@ -49,7 +50,7 @@ func (a *app) plan() *cobra.Command {
 		if place.Asked() {
 			for _, name := range []string{"mode", "unfold", "explain", "diff", "backend"} {
 				if f.Changed(name) {
-					return command.Usagef("--%s is about the program, which is not printed with flags of the placement such as --ram: leave out one or the other", name)
+					return command.Usagef("--%s applies to the program, which is not printed with placement flags such as --ram", name)
 				}
 			}
 			return place.Show(a.env(), p)

@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -42,17 +43,18 @@ func (a *app) quantize() *cobra.Command {
 	c := &cobra.Command{
 		Use:         "quantize IN OUT",
 		Annotations: command.Patient,
-		Short:       "Write a model as a GGUF file, in smaller types",
-		Long: "Quantize writes a Hugging Face folder or a GGUF file as one GGUF file that means the same model:\n" +
-			"tokens, chat template and recommended sampling are kept.\n\nTypes are " + names + ".\n" +
-			"S, M and L say how many tensors get more bits than the name promises.",
-		Example: "  atenia quantize path/to/folder model.gguf --type q4_k_m\n  atenia quantize big.gguf small.gguf --type q8_0 --json",
-		Args:    cobra.ExactArgs(2),
+		Short:       "Convert a model to GGUF, with smaller weights",
+		Long: "Convert a Hugging Face folder or a GGUF file to one GGUF file with weights of the given type. Tokenizer,\n" +
+			"chat template and recommended sampling are kept.\n\nTypes: " + names + ".\n" +
+			"The suffixes S, M and L say how many tensors get a wider type: few, more, most.",
+		Example: "  atenia quantize path/to/folder model.gguf --type q4_k_m\n" +
+			"  atenia quantize atenia-story story.gguf --type q8_0 --json",
+		Args: cobra.ExactArgs(2),
 	}
-	c.Flags().StringVar(&kind, "type", "q8_0", "element types of the file")
+	c.Flags().StringVar(&kind, "type", "q8_0", "weight type of the output")
 	c.Flags().IntVarP(&o.Threads, "threads", "t", 0, "worker threads (0 = physical cores)")
-	c.Flags().StringVar(&o.Adapter, "lora", "", "write the model merged with the LoRA adapter in this folder")
-	c.Flags().StringVar(&o.ConfigFile, "config-file", "", "name of the configuration in a Hugging Face folder")
+	c.Flags().StringVar(&o.Adapter, "lora", "", "merge the LoRA adapter in the folder `DIR` first")
+	c.Flags().StringVar(&o.ConfigFile, "config-file", "", "name of the configuration `FILE` in a Hugging Face folder (default config.json)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var err error
 		if o.Mix, err = atenia.ParseMix(kind); err != nil {
@@ -94,11 +96,11 @@ func (a *app) printQuantized(path string, r *atenia.QuantizeReport, took time.Du
 	for _, w := range r.Warnings {
 		fmt.Fprintf(a.env().Err, "atenia: note: %s\n", w)
 	}
-	fmt.Fprintf(a.out, "%s: %s, %s, %d tensors (%d as they were), %s from %s in %.1f s\n",
-		path, r.Arch, r.Mix, r.Tensors, r.Copied, command.Size(r.FileBytes), command.Size(r.SourceBytes), took.Seconds())
+	fmt.Fprintf(a.out, "%s: %s, %s, %s (%d unchanged), %s from %s in %.1f s\n",
+		path, r.Arch, r.Mix, spelling.Count(r.Tensors, "tensor"), r.Copied, command.Size(r.FileBytes), command.Size(r.SourceBytes), took.Seconds())
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, t := range r.Types {
-		fmt.Fprintf(w, "  %s\t%d tensors\t%s parameters\t%s\n", t.DType, t.Tensors, count(t.Parameters), command.Size(t.Bytes))
+		fmt.Fprintf(w, "  %s\t%s\t%s parameters\t%s\n", t.DType, spelling.Count(t.Tensors, "tensor"), count(t.Parameters), command.Size(t.Bytes))
 	}
 	return w.Flush()
 }

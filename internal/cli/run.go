@@ -11,7 +11,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
 
 	"github.com/spf13/cobra"
 )
@@ -22,33 +21,35 @@ func (a *app) run() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [MODEL] [PROMPT]",
 		Short: "Continue a text",
-		Long:  "Run continues PROMPT and prints the continuation as it comes. Without PROMPT it reads standard input.\nThe text is given to the model as it is; \"atenia chat\" applies the model's chat template.\n\n" + samplingHelp,
+		Long: "Continue PROMPT and print the continuation as it is generated. The model gets the text as it is; use\n" +
+			"\"atenia chat\" to apply the model's chat template.\n\n" +
+			"Without PROMPT, or with - in its place, the prompt is read from standard input. \"MODEL PROMPT -\" appends\n" +
+			"standard input to PROMPT after a blank line. Otherwise standard input is not read.\n\n" + samplingHelp,
 		Example: "  atenia run \"Once upon a time\"\n" +
 			"  atenia run model.gguf \"The capital of France is\" -n 8 --temp 0\n" +
-			"  echo \"Dear Sir\" | atenia run model.gguf --json",
-		Args: cobra.MaximumNArgs(2),
+			"  echo \"Once upon a time\" | atenia run --json\n" +
+			"  cat notes.txt | atenia run model.gguf \"Summarize this:\" -",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 3 || len(args) == 3 && args[2] != "-" {
+				return errors.New("too many")
+			}
+			return nil
+		},
 	}
 	mf.registerRunning(c.Flags())
 	sf.register(c.Flags())
-	quiet := c.Flags().Bool("no-echo", false, "do not print the prompt before its continuation")
-	memory := c.Flags().String("memory", "", "with a model whose memory learns: go on from what `FILE` has of it, and write there what it learnt")
+	quiet := c.Flags().Bool("no-echo", false, "print the continuation without the prompt")
+	memory := c.Flags().String("memory", "", "for models that learn while they run: load and update the memory in `FILE`")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		path, prompt, given := modelAndText(args)
-		if !given {
-			if editor.IsTerminal(a.in) {
-				return command.Usagef("run: no prompt: give one as the last argument or on standard input")
-			}
-			b, err := io.ReadAll(a.in)
-			if err != nil {
-				return err
-			}
-			prompt = strings.TrimSuffix(string(b), "\n")
+		path, prompt, err := a.modelAndPrompt(args)
+		if err != nil {
+			return err
 		}
 		if atenia.IsNested(path) {
 			return a.read(c, path, &sf, atenia.Reading{Prompt: prompt, Memory: *memory, Threads: mf.cfg.Threads}, !*quiet)
 		}
 		if *memory != "" {
-			return command.Usagef("--memory is for models whose memory learns; %s is none", path)
+			return command.Usagef("--memory needs a model that learns while it runs; %s does not", path)
 		}
 		m, err := mf.open(c.Context(), a.err, path)
 		if _, gone := os.Stat(path); len(args) == 2 && errors.Is(gone, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist) {

@@ -12,11 +12,11 @@ import (
 )
 
 // samplingHelp is part of the help of every command that generates.
-const samplingHelp = `Tokens are chosen by stages, in this order: penalties (--repeat-penalty, --frequency-penalty,
---presence-penalty), dry, top-k, typical, top-p, min-p, temperature; --logit-bias comes first of all.
---samplers names other stages or another order. --temp 0 takes the most likely token after penalties
-and dry; --mirostat-tau replaces top-k, typical, top-p and min-p. What is not given is as the model's
-makers recommend.`
+const samplingHelp = `Sampling stages run in this order: penalties (--repeat-penalty, --frequency-penalty,
+--presence-penalty), dry, top-k, typical, top-p, min-p, temperature. --logit-bias applies before all of
+them; --samplers selects other stages or another order. --temp 0 takes the most likely token after
+penalties and dry, and --mirostat-tau replaces top-k, typical, top-p and min-p. Settings that are not
+given default to the recommendation in the model's files.`
 
 // samplingFlags are the flags that choose tokens. Flags that are not given
 // keep what the model's makers recommend.
@@ -29,31 +29,31 @@ type samplingFlags struct {
 }
 
 func (s *samplingFlags) register(f *pflag.FlagSet) {
-	f.IntVarP(&s.opt.MaxTokens, "max-tokens", "n", 0, "longest answer in tokens (0 = up to the context)")
-	f.StringArrayVar(&s.opt.Stop, "stop", nil, "text that ends the answer (may be repeated)")
-	f.BoolVar(&s.opt.IgnoreEnd, "ignore-eos", false, "go on past the end the model chooses")
-	f.StringSliceVar(&s.order, "samplers", nil, "stages that may run, in order, separated by commas")
-	f.StringArrayVar(&s.bias, "logit-bias", nil, "ID=VALUE added to a token's logit, -inf forbids it (may be repeated)")
-	f.StringArrayVar(&s.breakers, "dry-breaker", nil, "text that no repetition reaches across, instead of the usual (may be repeated)")
+	f.IntVarP(&s.opt.MaxTokens, "max-tokens", "n", 0, "maximum number of tokens to generate (0 = up to the context length)")
+	f.StringArrayVar(&s.opt.Stop, "stop", nil, "stop at this `TEXT` (may be repeated)")
+	f.BoolVar(&s.opt.IgnoreEnd, "ignore-eos", false, "continue past the end-of-text token")
+	f.StringSliceVar(&s.order, "samplers", nil, "sampling stages to run, in order, separated by commas")
+	f.StringArrayVar(&s.bias, "logit-bias", nil, "`ID=VALUE` to add to a token's logit; -inf forbids the token (may be repeated)")
+	f.StringArrayVar(&s.breakers, "dry-breaker", nil, "`TEXT` that ends a repetition, instead of the defaults (may be repeated)")
 
 	p, n := &s.opt.Sampling, pflag.NewFlagSet("", pflag.ContinueOnError)
 	n.Float32Var(&p.Temperature, "temp", 0, "temperature; 0 takes the most likely token")
 	n.IntVar(&p.TopK, "top-k", 0, "keep the k most likely tokens (0 = all)")
-	n.Float32Var(&p.TopP, "top-p", 0, "keep the fewest tokens with this probability together")
-	n.Float32Var(&p.MinP, "min-p", 0, "drop tokens less likely than this share of the best")
-	n.Float32Var(&p.Typical, "typical", 0, "keep tokens of nearly the expected surprise, with this probability together")
-	n.Float32Var(&p.RepeatPenalty, "repeat-penalty", 0, "divide the logits of recent tokens (1 = off)")
-	n.Float32Var(&p.FrequencyPenalty, "frequency-penalty", 0, "subtract for each recent occurrence")
-	n.Float32Var(&p.PresencePenalty, "presence-penalty", 0, "subtract once for recent tokens")
-	n.IntVar(&p.RepeatLast, "repeat-last-n", 0, "how many tokens are recent (0 = 64, -1 = all)")
-	n.Float32Var(&p.DRY.Multiplier, "dry-multiplier", 0, "penalise tokens that continue a repetition (0 = off)")
-	n.Float32Var(&p.DRY.Base, "dry-base", 0, "growth of that penalty with each token (0 = 1.75)")
-	n.IntVar(&p.DRY.AllowedLength, "dry-allowed-length", 0, "repetitions shorter than this are free (0 = 2)")
-	n.IntVar(&p.DRY.Range, "dry-range", 0, "how many recent tokens are searched (0 = all)")
-	n.Float32Var(&p.Mirostat.Tau, "mirostat-tau", 0, "mirostat 2: surprise to keep, in bits (0 = off)")
-	n.Float32Var(&p.Mirostat.Eta, "mirostat-eta", 0, "mirostat 2: learning rate (0 = 0.1)")
-	n.Uint64VarP(&p.Seed, "seed", "s", 0, "seed of the random choice (default: another one each time)")
-	n.IntVar(&p.LogProbs, "logprobs", 0, "report this many most likely tokens for each (with --json)")
+	n.Float32Var(&p.TopP, "top-p", 0, "keep the smallest set of tokens with this total probability")
+	n.Float32Var(&p.MinP, "min-p", 0, "drop tokens below this fraction of the highest probability")
+	n.Float32Var(&p.Typical, "typical", 0, "keep the most typical tokens with this total probability")
+	n.Float32Var(&p.RepeatPenalty, "repeat-penalty", 0, "divide the logits of recent tokens by this (1 = off)")
+	n.Float32Var(&p.FrequencyPenalty, "frequency-penalty", 0, "subtract this from a token's logit for each recent occurrence")
+	n.Float32Var(&p.PresencePenalty, "presence-penalty", 0, "subtract this once from the logit of every recent token")
+	n.IntVar(&p.RepeatLast, "repeat-last-n", 0, "number of recent tokens that penalties consider (0 = 64, -1 = all)")
+	n.Float32Var(&p.DRY.Multiplier, "dry-multiplier", 0, "strength of the DRY penalty on repetitions (0 = off)")
+	n.Float32Var(&p.DRY.Base, "dry-base", 0, "growth of the DRY penalty with each repeated token (0 = 1.75)")
+	n.IntVar(&p.DRY.AllowedLength, "dry-allowed-length", 0, "length of the shortest repetition that DRY penalizes (0 = 2)")
+	n.IntVar(&p.DRY.Range, "dry-range", 0, "number of recent tokens that DRY searches (0 = all)")
+	n.Float32Var(&p.Mirostat.Tau, "mirostat-tau", 0, "Mirostat 2: target surprise in bits (0 = off)")
+	n.Float32Var(&p.Mirostat.Eta, "mirostat-eta", 0, "Mirostat 2: learning rate (0 = 0.1)")
+	n.Uint64VarP(&p.Seed, "seed", "s", 0, "random seed (default: a new one each time)")
+	n.IntVar(&p.LogProbs, "logprobs", 0, "report this many most likely tokens at each position, with --json")
 	s.numbers = n
 	f.AddFlagSet(n)
 }

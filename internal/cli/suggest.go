@@ -32,8 +32,11 @@ func (a *app) unknownFlag(c *cobra.Command, err error) error {
 		return unknownCommand(c, a.args)
 	}
 	e, ok := errors.AsType[*pflag.NotExistError](err)
-	if !ok || e.GetSpecifiedShortnames() != "" {
+	if !ok {
 		return err
+	}
+	if e.GetSpecifiedShortnames() != "" {
+		return fmt.Errorf("no flag -%s", e.GetSpecifiedName())
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -22,14 +22,15 @@ func (a *app) tokenize() *cobra.Command {
 	var text, file string
 	c := &cobra.Command{
 		Use:   "tokenize [MODEL]",
-		Short: "Turn text into token ids and back",
-		Long:  "Tokenize prints the ids of a text, with the special tokens the model expects, and the text they decode to.\nMODEL may also be a bare tokenizer.json. With --file, a JSON array of strings, it prints an array.",
-		Example: "  atenia tokenize model.gguf --text \"Hello world\"\n" +
+		Short: "Convert text to token ids",
+		Long: "Print the token ids of a text, including the special tokens that the model expects. --json adds the text\n" +
+			"that the ids decode to. MODEL may also be a tokenizer.json. --file reads a JSON array of strings.",
+		Example: "  atenia tokenize --text \"Hello world\"\n" +
 			"  atenia tokenize tokenizer.json --file texts.json --json",
 		Args: cobra.MaximumNArgs(1),
 	}
 	c.Flags().StringVar(&text, "text", "", "text to tokenize")
-	c.Flags().StringVar(&file, "file", "", "JSON array of strings (\"-\" = standard input)")
+	c.Flags().StringVar(&file, "file", "", "read a JSON array of strings from `FILE` (- for standard input)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("text") == c.Flags().Changed("file") {
 			return command.Usagef("tokenize: give either --text or --file")

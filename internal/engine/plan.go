@@ -10,14 +10,11 @@ import (
 	"atenia/internal/placement"
 )
 
-// embeddedPath is the path that the description of the embedded model has.
-const embeddedPath = "embedded.gguf"
-
 // OpenFiles opens the files of a model: a .gguf file, a Hugging Face folder or
 // its configuration, or for "" the embedded model.
 func OpenFiles(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
-	if path == "" {
-		return modelfile.OpenBytes(embeddedPath, embedded.Story())
+	if path == "" || path == embedded.Name {
+		return modelfile.OpenBytes(embedded.Name, embedded.Story())
 	}
 	if configFile == "" && filepath.Ext(path) == ".json" && modelfile.IsFile(path) { // a configuration stands for its folder
 		path, configFile = filepath.Split(path)
@@ -32,7 +29,7 @@ func OpenFiles(path, configFile string, opts ...modelfile.Option) (*modelfile.De
 // PathOf returns the path that a model was opened with, "" for the embedded
 // one.
 func PathOf(d *modelfile.Description) string {
-	if d.Path == embeddedPath {
+	if d.Path == embedded.Name {
 		return ""
 	}
 	return d.Path
@@ -41,7 +38,7 @@ func PathOf(d *modelfile.Description) string {
 // Display names a model by its path.
 func Display(path string) string {
 	if path == "" {
-		return "embedded model"
+		return embedded.Name
 	}
 	return path
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"atenia/internal/spelling"
 )
 
 // A Mode says where the packed form of weights lives.
@@ -65,7 +67,7 @@ type Decision struct {
 
 // String is one line: the mode, the reason and the numbers.
 func (d Decision) String() string {
-	s := fmt.Sprintf("%s (%s): %d matrices, %s packed from %s", d.Mode, d.Because, d.Matrices, mib(d.Bytes), mib(d.Source))
+	s := fmt.Sprintf("%s (%s): %s, %s packed from %s", d.Mode, d.Because, spelling.Count(d.Matrices, "matrix"), mib(d.Bytes), mib(d.Source))
 	if d.Available > 0 {
 		s += fmt.Sprintf("; %s available, %s kept free", mib(d.Available), mib(d.Reserve))
 	}

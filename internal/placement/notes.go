@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"atenia/internal/pack"
+	"atenia/internal/spelling"
 	"atenia/tier/budget"
 )
 
@@ -33,7 +34,7 @@ func (m *Model) Notes(c Config, pl *budget.Plan) ([]string, error) {
 	}
 	return []string{
 		"packing  " + packing,
-		fmt.Sprintf("slots    %d sequences of %d tokens, %s each: %s", (kv+left)/max(one, 1), c.Exec.Context, budget.Size(one), why),
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), budget.Size(one), why),
 	}, nil
 }
 

@@ -3,9 +3,9 @@ package residence
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"atenia/internal/compile"
+	"atenia/internal/embedded"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
 	"atenia/internal/weights"
@@ -76,11 +76,8 @@ func describe(w *compile.Weight, d *modelfile.Description) budget.Tensor {
 // locate is [weights.Locate] for weights of files on disk.
 func locate(w *compile.Weight, d *modelfile.Description) (weights.Place, bool) {
 	p, ok := weights.Locate(w, d)
-	return p, ok && d.Path != "" && !strings.HasPrefix(d.Path, embedded)
+	return p, ok && d.Path != "" && d.Path != embedded.Name
 }
-
-// embedded is the path of models that are part of the program.
-const embedded = "embedded."
 
 // header is a view without its bytes.
 func header(v tensor.View) tensor.View { return tensor.View{DType: v.DType, Shape: v.Shape} }

@@ -1,3 +1,4 @@
-// Package spelling says how far a word is from another, so that an error about
-// a name nobody knows can name the one that was meant.
+// Package spelling has the two things that messages need to know of words: how
+// far a misspelt name is from one that exists, so that an error can suggest it,
+// and the form that a noun has after a number.
 package spelling

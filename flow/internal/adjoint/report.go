@@ -6,6 +6,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
+	"atenia/internal/spelling"
 )
 
 // A Report says how gradients were found and what that took.
@@ -31,20 +32,20 @@ func (r Report) PeakBytes() int64 {
 // String is a few lines of text.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d blocks, %d firings replayed\n", r.Blocks, r.Firings)
+	fmt.Fprintf(&b, "%s, %s replayed\n", spelling.Count(r.Blocks, "block"), spelling.Count(r.Firings, "firing"))
 	switch {
 	case len(r.Forced) > 0:
 		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
 	case r.Slots > 0:
-		fmt.Fprintf(&b, "at most %d snapshots at a time, %d blocks run again\n", r.Slots, r.Recomputed)
+		fmt.Fprintf(&b, "at most %s at a time, %s run again\n", spelling.Count(r.Slots, "snapshot"), spelling.Count(r.Recomputed, "block"))
 	case r.Every > 1:
-		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks run again\n", r.Every, r.Recomputed)
+		fmt.Fprintf(&b, "a snapshot every %d blocks, %s run again\n", r.Every, spelling.Count(r.Recomputed, "block"))
 	default:
 		fmt.Fprintln(&b, "every call kept")
 	}
 	fmt.Fprintf(&b, "bytes at most: %d of calls, %d of snapshots, %d of inputs, %d between nodes\n", r.KeptBytes, r.SnapshotBytes, r.InputBytes, r.EdgeBytes)
 	if r.TruncateBlocks > 0 {
-		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.TruncateBlocks)
+		fmt.Fprintf(&b, "truncated every %s: this is not the gradient of the whole stream\n", spelling.Count(r.TruncateBlocks, "block"))
 	}
 	return b.String()
 }

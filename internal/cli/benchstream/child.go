@@ -22,8 +22,8 @@ type settings struct {
 
 func (s *settings) register(f *pflag.FlagSet) {
 	f.IntVarP(&s.threads, "threads", "t", 0, "worker threads (0 = physical cores)")
-	f.IntVar(&s.prompt, "prompt", 8, "tokens of the prompt, the first pass")
-	f.IntVar(&s.passes, "passes", 8, "passes of one token each after it, of which the median is taken")
+	f.IntVar(&s.prompt, "prompt", 8, "number of prompt tokens, which are the first pass")
+	f.IntVar(&s.passes, "passes", 8, "number of passes of one token each after it; the median is printed")
 }
 
 // child is a process that measures one way to run a model. It waits for a line

@@ -35,23 +35,23 @@ func Command(e *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "stream MODEL",
 		Annotations: command.Patient,
-		Short:       "Measure a model larger than memory",
-		Long: "Stream runs a model in less memory than it needs, mapped and with a budget in turns. Every run is a\n" +
-			"process of its own with a cold cache, in a control group with so much memory where that is permitted.\n" +
-			"It prints seconds a pass, that is a token, and compares them with what the disk allows: the bytes that\n" +
-			"are not kept in memory divided by its rate. Logits must be equal, and memory within the budget.",
+		Short:       "Measure a model that is larger than memory",
+		Long: "Run a model in less memory than it needs, mapped and streamed within a budget in turns. Every run is a\n" +
+			"process of its own with a cold cache, in a control group of that size where permitted. Seconds per pass,\n" +
+			"which is one token, are compared with the limit of the disk: the bytes that are not kept in memory divided\n" +
+			"by its bandwidth. The exit code is 3 if logits differ or a run exceeds its budget.",
 		Example: "  atenia bench stream model.gguf                      # memory for 1/1.15, 1/1.33 and 1/2 of the model\n" +
 			"  atenia bench stream model.gguf --ram 2GiB\n" +
-			"  atenia bench stream model.gguf --ratio 4 --json >before.json\n" +
+			"  atenia bench stream model.gguf --ratio 4 --json > before.json\n" +
 			"  atenia bench stream model.gguf --ratio 4 --compare before.json",
 		Args: cobra.ExactArgs(1),
 	}
 	f := c.Flags()
 	b.s.register(f)
-	f.Float64SliceVar(&b.ratios, "ratio", []float64{1.15, 1.33, 2}, "bytes of the model to bytes of memory")
-	f.StringVar(&b.ram, "ram", "", "memory, such as 2GiB, instead of ratios")
-	f.IntVarP(&b.rounds, "rounds", "r", 2, "how often each run has its turn")
-	f.StringVar(&b.before, "compare", "", "compare with `FILE`, which --json wrote")
+	f.Float64SliceVar(&b.ratios, "ratio", []float64{1.15, 1.33, 2}, "`RATIOS` of model size to memory size, separated by commas")
+	f.StringVar(&b.ram, "ram", "", "memory size, such as 2GiB, instead of ratios")
+	f.IntVarP(&b.rounds, "rounds", "r", 2, "number of turns of each run")
+	f.StringVar(&b.before, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := b.check(); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (b *measurement) child(ctx context.Context, path string, limit, ram int64) 
 	in.Close()
 	if e := c.Wait(); e != nil {
 		if c.ProcessState.ExitCode() < 0 && g != nil && ctx.Err() == nil { // by a signal
-			return nil, "", fmt.Errorf("%w: so little memory may not do: \"atenia plan %s --ram %d\" says what is needed", e, path, limit)
+			return nil, "", fmt.Errorf("%w: there may be too little memory: \"atenia plan %s --ram %d\" prints the minimum", e, path, limit)
 		}
 		return nil, "", fmt.Errorf("%w: %s", e, bytes.TrimSpace(errs.Bytes()))
 	}

@@ -11,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/cli/command"
 	"atenia/internal/passes"
+	"atenia/internal/spelling"
 )
 
 // A result is what the command prints with --json.
@@ -118,7 +119,7 @@ func (r *result) write(w io.Writer) error {
 		x := &r.Rows[i].Rates
 		fmt.Fprintf(&b, "%.2f: disk %.2f GB/s, memory %.1f; both at once %.2f and %.1f\n", r.Rows[i].Ratio, x.SSD/1e9, x.RAM/1e9, x.SSDBusy/1e9, x.RAMBusy/1e9)
 	}
-	fmt.Fprintf(&b, "medians (least–most) of %d × %d passes of one token after a prompt of %d\n\n", r.Rounds, r.Passes, r.Prompt)
+	fmt.Fprintf(&b, "medians (least–most) of %d × %s of one token after a prompt of %d\n\n", r.Rounds, spelling.Count(r.Passes, "pass"), r.Prompt)
 	b.WriteString("| model / memory | memory | mapped, s a pass | streamed, s a pass | faster | streamed / disk bound | predicted | overlap | read a pass | most memory | logits |\n")
 	b.WriteString("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	for i := range r.Rows {

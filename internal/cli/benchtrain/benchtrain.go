@@ -8,6 +8,7 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 	"atenia/internal/trainbench"
 
 	"github.com/spf13/cobra"
@@ -26,28 +27,28 @@ func Command(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "train-offload",
 		Annotations: command.Patient,
-		Short:       "Measure training with its state in files",
-		Long: "Train-offload trains a stack of square layers on made-up activations: steps of AdamW with parameters,\n" +
-			"moments and master weights in files take turns with the same steps in memory. It prints what a step takes\n" +
-			"in each, how much of reading and writing was hidden, the bytes that a step writes, and how many steps a\n" +
-			"disk lasts. Nothing of the files stays in the system's memory from step to step.",
+		Short:       "Measure training with its state on disk",
+		Long: "Train a stack of square layers on synthetic activations. AdamW steps with parameters, moments and master\n" +
+			"weights in files take turns with the same steps in memory. The time of a step in each, the overlap of reads\n" +
+			"and writes with computation, the bytes written per step, and how many steps a disk lasts are printed. The\n" +
+			"system's cache keeps none of the files from step to step.",
 		Example: "  atenia bench train-offload --layers 8 --width 2048 --dir /mnt/ssd\n" +
 			"  atenia bench train-offload --tokens 512 --batches 4   # four batches for each step\n" +
-			"  atenia bench train-offload --json >before.json        # and later:\n" +
+			"  atenia bench train-offload --json > before.json       # and later:\n" +
 			"  atenia bench train-offload --compare before.json",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
-	f.IntVar(&cfg.Layers, "layers", 4, "layers of width² parameters")
+	f.IntVar(&cfg.Layers, "layers", 4, "number of layers, of width² parameters each")
 	f.IntVar(&cfg.Width, "width", 1024, "width of a layer")
-	f.IntVar(&cfg.Tokens, "tokens", 2048, "tokens of a batch")
-	f.IntVar(&cfg.Batches, "batches", 1, "batches whose gradients are added up for a step")
-	f.IntVar(&cfg.Steps, "steps", 3, "measured steps; medians are printed")
+	f.IntVar(&cfg.Tokens, "tokens", 2048, "number of tokens in a batch")
+	f.IntVar(&cfg.Batches, "batches", 1, "number of batches accumulated for a step")
+	f.IntVar(&cfg.Steps, "steps", 3, "number of measured steps; medians are printed")
 	f.IntVarP(&cfg.Threads, "threads", "t", 0, "threads (0 = physical cores)")
-	f.IntVar(&chunk, "chunk", 16, "MiB that are read at once")
-	f.StringVar(&cfg.Dir, "dir", "", "folder for the state, which is removed afterwards (default: that of temporary files)")
-	f.Float64Var(&tbw, "tbw", 600, "terabytes that the disk is warranted to be written")
-	f.StringVar(&old.path, "compare", "", "compare with `FILE`, which --json wrote")
+	f.IntVar(&chunk, "chunk", 16, "MiB to read at once")
+	f.StringVar(&cfg.Dir, "dir", "", "folder for the state, which is removed afterwards (default: the folder of temporary files)")
+	f.Float64Var(&tbw, "tbw", 600, "terabytes that the disk is rated to write")
+	f.StringVar(&old.path, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"layers", "width", "tokens", "batches", "steps", "chunk"} {
 			if v, err := f.GetInt(name); err != nil || v <= 0 {
@@ -96,16 +97,16 @@ func (c *comparison) print(env *command.Env, machine string, r *trainbench.Repor
 	if !r.Equal {
 		equal = "DIFFERENT"
 	}
-	_, err := fmt.Fprintf(env.Out, `%d layers, %.1f million parameters, %d × %d tokens a step, %d threads
+	_, err := fmt.Fprintf(env.Out, `%s, %.1f million parameters, %d × %s per step, %s
 
 state in memory   %.3f s a step, %.3f s of it the optimizer
 state in files    %.3f s a step, %.2f times as long, overlap %.2f
 state read        %.1f MiB a step of %.1f MiB
-state written     %.1f MiB a step; %g TB last %d such steps
+state written     %.1f MiB a step; %g TB last %s
 parameters        %s
 `,
-		r.Layers, float64(r.Parameters)/1e6, r.Batches, r.Tokens, r.Threads, r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
-		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, steps, equal)
+		spelling.Count(r.Layers, "layer"), float64(r.Parameters)/1e6, r.Batches, spelling.Count(r.Tokens, "token"), spelling.Count(r.Threads, "thread"), r.InMemory, r.Update, r.Offloaded, 1+r.Overhead, r.Overlap,
+		float64(r.ReadBytes)/mib, float64(r.StateBytes)/mib, float64(r.WrittenBytes)/mib, tbw, spelling.Count(steps, "such step"), equal)
 	if err == nil && c.before != nil {
 		err = now.compare(env.Out, c.path, c.before)
 	}

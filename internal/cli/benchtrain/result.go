@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"atenia/internal/spelling"
 	"atenia/internal/trainbench"
 )
 
@@ -76,7 +77,7 @@ func (r *result) compare(w io.Writer, path string, before *result) error {
 	}
 	where := "on this machine"
 	if r.Machine != before.Machine || r.Threads != before.Threads {
-		where = fmt.Sprintf("on another machine, with %d threads", before.Threads)
+		where = fmt.Sprintf("on another machine, with %s", spelling.Count(before.Threads, "thread"))
 	}
 	_, err := fmt.Fprintf(w, "compared with %s, %s: %+.1f %% in memory, %+.1f %% in files\n",
 		path, where, 100*(r.InMemory/before.InMemory-1), 100*(r.Offloaded/before.Offloaded-1))

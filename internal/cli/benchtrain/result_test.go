@@ -55,7 +55,7 @@ func TestCompareSteps(t *testing.T) {
 	}{
 		{func(s *steps) { s.Step = 0.9 }, "compared with f, on this machine: -10.0 % a step\n"},
 		{func(s *steps) { s.Threads = 4 }, "compared with f, on another machine, with 2 threads: +0.0 % a step\n"},
-		{func(s *steps) { s.Rows = 4 }, "f measured 5M, 8 × 256 tokens a step: nothing to compare with\n"},
+		{func(s *steps) { s.Rows = 4 }, "f measured 5M, 8 × 256 tokens per step: nothing to compare with\n"},
 	} {
 		now := before
 		c.change(&now)

@@ -11,6 +11,7 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 	"atenia/internal/stepbench"
 
 	"github.com/spf13/cobra"
@@ -23,24 +24,23 @@ func StepCommand(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "train",
 		Annotations: command.Patient,
-		Short:       "Measure steps of training",
-		Long: "Train measures steps of training a llama of random values on rows of random tokens: forward, back and\n" +
-			"AdamW, all in float32. It prints medians of the measured steps, the most memory that was held, and the\n" +
-			"share of the machine's multiply-adds that the products of a step are.",
+		Short:       "Measure training steps",
+		Long: "Measure training steps of a Llama model with random weights on random tokens: forward, backward and AdamW,\n" +
+			"all in float32. Median times, peak memory and the share of the machine's multiply-adds are printed.",
 		Example: "  atenia bench train --size 60M\n" +
 			"  atenia bench train --size 5M --rows 8 --length 256 -t 2\n" +
-			"  atenia bench train --json >before.json        # and later:\n" +
+			"  atenia bench train --json > before.json       # and later:\n" +
 			"  atenia bench train --compare before.json",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Size, "size", "5M", "the model: "+strings.Join(stepbench.Names(), ", ")+" parameters")
-	f.IntVar(&cfg.Rows, "rows", 8, "rows of a batch")
-	f.IntVar(&cfg.Length, "length", 256, "tokens of a row")
-	f.IntVar(&cfg.Steps, "steps", 5, "measured steps; medians are printed")
+	f.StringVar(&cfg.Size, "size", "5M", "model size: "+strings.Join(stepbench.Names(), ", ")+" parameters")
+	f.IntVar(&cfg.Rows, "rows", 8, "number of rows in a batch")
+	f.IntVar(&cfg.Length, "length", 256, "number of tokens in a row")
+	f.IntVar(&cfg.Steps, "steps", 5, "number of measured steps; medians are printed")
 	f.IntVarP(&cfg.Threads, "threads", "t", 0, "threads (0 = physical cores)")
-	f.BoolVar(&cfg.Recompute, "recompute", false, "compute layers a second time on the way back rather than keep what they made")
-	f.StringVar(&compare, "compare", "", "compare with `FILE`, which --json wrote")
+	f.BoolVar(&cfg.Recompute, "recompute", false, "recompute layers in the backward pass instead of keeping their outputs")
+	f.StringVar(&compare, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, name := range []string{"rows", "length", "steps"} {
 			if v, err := f.GetInt(name); err != nil || v <= 0 {
@@ -120,25 +120,25 @@ func parseSteps(b []byte) (*steps, error) {
 // print prints a result, beside one that was measured before where the work
 // was the same.
 func (s *steps) print(w io.Writer, path string, before *steps) error {
-	_, err := fmt.Fprintf(w, `%s: %.1f million parameters, %d × %d tokens a step, %d threads
+	_, err := fmt.Fprintf(w, `%s: %.1f million parameters, %d × %s per step, %s
 
 step       %.3f s, %.1f tokens a second, %.0f %% of the multiply-adds that the machine has
 forward    %.3f s
 backward   %.3f s, %.2f times forward
 optimizer  %.3f s
 memory     %.1f MiB at most
-`, s.Size, float64(s.Parameters)/1e6, s.Rows, s.Length, s.Threads, s.Step, s.Tokens, 100*s.Share,
+`, s.Size, float64(s.Parameters)/1e6, s.Rows, spelling.Count(s.Length, "token"), spelling.Count(s.Threads, "thread"), s.Step, s.Tokens, 100*s.Share,
 		s.Forward, s.Backward, s.Backward/s.Forward, s.Update, float64(s.Peak)/mib)
 	switch {
 	case err != nil || before == nil:
 		return err
 	case s.Size != before.Size || s.Rows != before.Rows || s.Length != before.Length:
-		_, err = fmt.Fprintf(w, "%s measured %s, %d × %d tokens a step: nothing to compare with\n", path, before.Size, before.Rows, before.Length)
+		_, err = fmt.Fprintf(w, "%s measured %s, %d × %s per step: nothing to compare with\n", path, before.Size, before.Rows, spelling.Count(before.Length, "token"))
 		return err
 	}
 	where := "on this machine"
 	if s.Machine != before.Machine || s.Threads != before.Threads {
-		where = fmt.Sprintf("on another machine, with %d threads", before.Threads)
+		where = fmt.Sprintf("on another machine, with %s", spelling.Count(before.Threads, "thread"))
 	}
 	_, err = fmt.Fprintf(w, "compared with %s, %s: %+.1f %% a step\n", path, where, 100*(s.Step/before.Step-1))
 	return err

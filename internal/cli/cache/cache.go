@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 	"atenia/tier/blob"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,8 @@ import (
 func Command(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
-		Short: "Look at, check and clean up a persistent cache",
-		Long: "A persistent cache is a folder with tensors and gradients that outlive a run. An entry is a .bin file, a\n" +
+		Short: "List, verify and clean a persistent cache",
+		Long: "Manage a persistent cache, a folder of tensors and gradients that outlive a run. An entry is a .bin file, a\n" +
 			".meta file and, unless another program wrote it, a .sum file with the owner and strong checksums.",
 		Example: "  atenia cache ls DIR\n  atenia cache verify DIR\n  atenia cache gc DIR --quota 20GiB --keep checkpoints/last",
 		Args:    cobra.NoArgs,
@@ -33,7 +34,7 @@ func list(env *command.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls DIR",
 		Short:   "List the entries of a cache",
-		Long:    "Ls prints every entry: how many bytes it has, how many its file has, how it is encoded, when it was last used.",
+		Long:    "List every entry with its size, file size, codec and last use.",
 		Example: "  atenia cache ls DIR\n  atenia cache ls DIR --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -73,16 +74,15 @@ func printEntries(env *command.Env, entries []blob.Info) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(env.Out, "%d entries, %d bytes in files\n", len(entries), files)
+	_, err := fmt.Fprintf(env.Out, "%s, %s in files\n", spelling.Count(len(entries), "entry"), spelling.Count(files, "byte"))
 	return err
 }
 
 func verify(env *command.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify DIR",
-		Short: "Check every entry of a cache",
-		Long: "Verify reads every entry and compares length, checksums and owner. It ends with exit code 3 if one is not\n" +
-			"what was put there.",
+		Use:     "verify DIR",
+		Short:   "Verify the entries of a cache",
+		Long:    "Read every entry and check its length, checksums and owner. The exit code is 3 if an entry is broken.",
 		Example: "  atenia cache verify DIR",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -96,7 +96,7 @@ func verify(env *command.Env) *cobra.Command {
 				err = printBroken(env, entries, broken)
 			}
 			if broken > 0 {
-				err = errors.Join(err, fmt.Errorf("%d of %d entries are broken; remove their files: %w", broken, len(entries), command.ErrVerify))
+				err = errors.Join(err, fmt.Errorf("%d of %s broken; remove the files: %w", broken, spelling.Count(len(entries), "entry"), command.ErrVerify))
 			}
 			return err
 		},
@@ -115,7 +115,7 @@ func printBroken(env *command.Env, entries []blob.Info, broken int) error {
 			fmt.Fprintf(env.Out, "%s %q in %s: %s\n", e.Kind.Folder(), e.Key, e.Path, e.Broken)
 		}
 	}
-	_, err := fmt.Fprintf(env.Out, "%d entries, %d broken\n", len(entries), broken)
+	_, err := fmt.Fprintf(env.Out, "%s, %d broken\n", spelling.Count(len(entries), "entry"), broken)
 	return err
 }
 
@@ -123,16 +123,16 @@ func collect(env *command.Env) *cobra.Command {
 	var g collection
 	c := &cobra.Command{
 		Use:   "gc DIR",
-		Short: "Remove entries until a cache is small enough",
-		Long: "Gc removes the entries that were used least lately until their files take no more than the quota, and\n" +
-			"files that writers left behind that were killed. What a checkpoint given with --keep names stays. An entry\n" +
-			"whose files cannot be read stays, too: see \"atenia cache verify\".",
+		Short: "Remove entries until a cache fits a quota",
+		Long: "Remove the least recently used entries until their files fit the quota, and files that killed writers left\n" +
+			"behind. Entries that a checkpoint given with --keep references stay, as do those whose files cannot be read:\n" +
+			"see \"atenia cache verify\".",
 		Example: "  atenia cache gc DIR --quota 20GiB --keep checkpoints/last --dry-run",
 		Args:    cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&g.quota, "quota", "", "what the files may take, such as 20GiB (none = any number of bytes)")
-	c.Flags().StringArrayVar(&g.keep, "keep", nil, "keep what the checkpoint in the folder `DIR` names; may be given again for others")
-	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "only say what would be removed")
+	c.Flags().StringVar(&g.quota, "quota", "", "maximum size of the files, such as 20GiB (default: no limit)")
+	c.Flags().StringArrayVar(&g.keep, "keep", nil, "keep entries that the checkpoint in the folder `DIR` references (may be repeated)")
+	c.Flags().BoolVar(&g.dryRun, "dry-run", false, "print what would be removed without removing it")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		r, err := g.collect(args[0])
 		if err != nil {
@@ -142,7 +142,7 @@ func collect(env *command.Env) *cobra.Command {
 			return env.PrintJSON(r)
 		}
 		for _, e := range r.Removed {
-			fmt.Fprintf(env.Out, "%s %q, %d bytes, used %s\n", e.Kind.Folder(), e.Key, e.FileBytes, e.LastUse.UTC().Format(time.DateTime))
+			fmt.Fprintf(env.Out, "%s %q, %s, used %s\n", e.Kind.Folder(), e.Key, spelling.Count(e.FileBytes, "byte"), e.LastUse.UTC().Format(time.DateTime))
 		}
 		for _, l := range r.Leftovers {
 			fmt.Fprintln(env.Out, l)
@@ -151,7 +151,7 @@ func collect(env *command.Env) *cobra.Command {
 		if g.dryRun {
 			verb = "would remove"
 		}
-		fmt.Fprintf(env.Out, "%s %d entries and %d leftovers, %d bytes; %d bytes stay\n", verb, len(r.Removed), len(r.Leftovers), r.Freed, r.Left)
+		fmt.Fprintf(env.Out, "%s %s and %s, %s; %s left\n", verb, spelling.Count(len(r.Removed), "entry"), spelling.Count(len(r.Leftovers), "leftover"), spelling.Count(r.Freed, "byte"), spelling.Count(r.Left, "byte"))
 		if r.Over {
 			fmt.Fprintln(env.Err, "atenia: warning: what must stay is above the quota")
 		}

@@ -32,7 +32,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := run(t, false, "ls", dir)
-	if err != nil || !strings.Contains(out, `tensor  "tensor:a"  1000   8     Rle`) || !strings.HasSuffix(out, "1 entries, 8 bytes in files\n") {
+	if err != nil || !strings.Contains(out, `tensor  "tensor:a"  1000   8     Rle`) || !strings.HasSuffix(out, "1 entry, 8 bytes in files\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 	out, err = run(t, true, "ls", dir)

@@ -9,6 +9,7 @@ import (
 
 	"atenia/internal/cli/command"
 	"atenia/internal/cuda"
+	"atenia/internal/spelling"
 	"atenia/internal/vault"
 	"atenia/tier/hw"
 
@@ -27,16 +28,16 @@ func Command(env *command.Env) *cobra.Command {
 	a := &call{env: env}
 	c := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "Save, check and restore where tensors are",
-		Long: "A checkpoint is a folder that says in which tier every tensor was, where it was wanted and what was\n" +
-			"planned, and a cache of their bytes.",
+		Short: "Save, verify and restore where tensors are",
+		Long: "Save, verify and restore checkpoints. A checkpoint is a folder that records the tier of every tensor, the\n" +
+			"tier it was wanted in and the plan, with a cache of the tensors' bytes.",
 		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint verify saved\n  atenia checkpoint restore saved --lazy",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return command.Usagef("checkpoint needs one of save, inspect, verify, restore and gc")
 		},
 	}
-	c.PersistentFlags().StringVar(&a.cache, "cache", "", "folder of the bytes (default: cache in the checkpoint's folder)")
+	c.PersistentFlags().StringVar(&a.cache, "cache", "", "folder of the tensor cache (default: cache in the checkpoint's folder)")
 	c.PersistentFlags().StringVar(&a.gpu, "gpu", "auto", "whether there is a GPU to restore to: true, false or auto")
 	c.AddCommand(a.save(), a.inspect(), a.verify(), a.restore(), a.gc())
 	return c
@@ -44,7 +45,7 @@ func Command(env *command.Env) *cobra.Command {
 
 func (a *call) open(c *cobra.Command, dir string) (*vault.Folder, error) {
 	if dir == "" {
-		return nil, command.Usagef("the folder has no name")
+		return nil, command.Usagef("DIR is empty")
 	}
 	if a.gpu == "auto" {
 		list, err := cuda.Prober{}.Devices(c.Context(), hw.None)
@@ -72,15 +73,15 @@ func (a *call) save() *cobra.Command {
 	ram := ""
 	c := &cobra.Command{
 		Use:   "save [MODEL] DIR",
-		Short: "Make a checkpoint of a model or of a cache",
-		Long: "Save makes a checkpoint of all tensors of MODEL, or without MODEL of what the cache has. Bytes that the\n" +
-			"cache has already are not written again; the old checkpoint is whole until the new one is.",
+		Short: "Save a checkpoint of a model or of a cache",
+		Long: "Save a checkpoint of all tensors of MODEL, or of the tensors in the cache without MODEL. Bytes that the\n" +
+			"cache already has are not written again. An earlier checkpoint stays valid until the new one is complete.",
 		Example: "  atenia checkpoint save model.gguf saved --ram 4GiB\n  atenia checkpoint save saved --cache old/cache",
 		Args:    cobra.RangeArgs(1, 2),
 	}
 	f := c.Flags()
-	f.StringVar(&ram, "ram", "", "place tensors in RAM up to so many bytes, such as 4GiB, the others on the SSD")
-	f.Uint64Var(&s.Created, "created", 0, "time that is recorded, in seconds since 1970 (0 = now)")
+	f.StringVar(&ram, "ram", "", "place tensors in RAM up to this size, such as 4GiB, and the others on the SSD")
+	f.Uint64Var(&s.Created, "created", 0, "creation time to record, in seconds since 1970 (0 = now)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.Changed("ram") {
 			if err := s.SetRAM(ram); err != nil {
@@ -89,7 +90,7 @@ func (a *call) save() *cobra.Command {
 		}
 		if len(args) == 2 {
 			if s.Model = args[0]; s.Model == "" {
-				return command.Usagef("MODEL has no name")
+				return command.Usagef("MODEL is empty")
 			}
 		}
 		dir, err := a.open(c, args[len(args)-1])
@@ -101,7 +102,7 @@ func (a *call) save() *cobra.Command {
 			return err
 		}
 		return a.print(r, func(w io.Writer) {
-			fmt.Fprintf(w, "%d tensors, %s: %d in RAM, %d on the SSD; %d written to the cache\n", r.Tensors, command.Size(r.Bytes), r.RAM, r.SSD, r.Written)
+			fmt.Fprintf(w, "%s, %s: %d in RAM, %d on the SSD; %d written to the cache\n", spelling.Count(r.Tensors, "tensor"), command.Size(r.Bytes), r.RAM, r.SSD, r.Written)
 			for _, n := range r.NotDurable {
 				fmt.Fprintf(w, "not durable: %q: %s\n", n.ID, n.Why)
 			}
@@ -113,8 +114,9 @@ func (a *call) save() *cobra.Command {
 func (a *call) inspect() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "inspect DIR",
-		Short:   "Print what a checkpoint holds and what this machine makes of it",
+		Short:   "Print a checkpoint and how it fits this machine",
 		Example: "  atenia checkpoint inspect saved",
+		Long:    "Print the entries of a checkpoint, what has drifted on this machine, and the warm start it suggests.",
 		Args:    cobra.ExactArgs(1),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -127,7 +129,7 @@ func (a *call) inspect() *cobra.Command {
 			return err
 		}
 		return a.print(l, func(w io.Writer) {
-			fmt.Fprintf(w, "%s: %d entries, %s, created_unix %d\n\n", l.Dir, len(l.Entries), command.Size(l.Bytes), l.Created)
+			fmt.Fprintf(w, "%s: %s, %s, created_unix %d\n\n", l.Dir, spelling.Count(len(l.Entries), "entry"), command.Size(l.Bytes), l.Created)
 			for _, e := range l.Entries {
 				bytes, desired, summary := "no bytes", "-", ""
 				if e.Blob != nil {
@@ -157,9 +159,9 @@ func (a *call) inspect() *cobra.Command {
 func (a *call) verify() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify DIR",
-		Short: "Compare every byte of a checkpoint with its sums",
-		Long: "Verify reads all bytes. An entry is missing, damaged, or stale: whole, but not what was saved. Exit code 3\n" +
-			"says that a restore would not bring back what was saved.",
+		Short: "Verify the checksums of a checkpoint",
+		Long: "Read every byte of a checkpoint and compare it with the checksums. A bad entry is missing, damaged, or\n" +
+			"stale: intact, but not what was saved. The exit code is 3 if a restore would not bring back what was saved.",
 		Example: "  atenia checkpoint verify saved --json",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -185,10 +187,10 @@ func (a *call) verify() *cobra.Command {
 					fmt.Fprintf(w, "%s\t%q\t%s\n", e.Status, e.ID, e.Why)
 				}
 			}
-			fmt.Fprintf(w, "%d entries, %s, %d bad\n", len(checks), command.Size(bytes), bad)
+			fmt.Fprintf(w, "%s, %s, %d bad\n", spelling.Count(len(checks), "entry"), command.Size(bytes), bad)
 		})
 		if err == nil && bad > 0 {
-			err = fmt.Errorf("%w: %d of %d entries", command.ErrVerify, bad, len(checks))
+			err = fmt.Errorf("%w: %d of %s", command.ErrVerify, bad, spelling.Count(len(checks), "entry"))
 		}
 		return err
 	}
@@ -201,15 +203,15 @@ func (a *call) restore() *cobra.Command {
 	c := &cobra.Command{
 		Use:         "restore DIR",
 		Annotations: command.Patient,
-		Short:       "Restore a checkpoint and print where everything is",
-		Long: "Restore does what a program does that begins with this checkpoint, and ends. It prints the tier of every\n" +
-			"tensor, what drifted, and what a warm start advises.",
+		Short:       "Restore a checkpoint and print the placement",
+		Long: "Restore a checkpoint as a program that starts from it would, and print the tier of every tensor, what has\n" +
+			"drifted, and the warm start it suggests.",
 		Example: "  atenia checkpoint restore saved --lazy\n  atenia checkpoint restore saved --ram 2GiB",
 		Args:    cobra.ExactArgs(1),
 	}
 	f := c.Flags()
-	f.BoolVar(&o.Lazy, "lazy", false, "read no bytes; they would come when they are first needed")
-	f.StringVar(&ram, "ram", "", "budget of RAM, such as 4GiB")
+	f.BoolVar(&o.Lazy, "lazy", false, "read tensor data when it is first needed")
+	f.StringVar(&ram, "ram", "", "RAM limit, such as 4GiB")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.Changed("ram") {
 			if err := o.SetRAM(ram); err != nil || o.RAM == 0 {
@@ -228,7 +230,7 @@ func (a *call) restore() *cobra.Command {
 			for _, t := range r.Tensors {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Tier.Lower(), command.Size(t.Bytes), strings.ToLower(t.State))
 			}
-			fmt.Fprintf(w, "%d tensors, %s in RAM, %s on the SSD, drift: %d\n", len(r.Tensors), command.Size(r.Ledger.RAM.Used), command.Size(r.Ledger.SSD.Used), len(r.Drift))
+			fmt.Fprintf(w, "%s, %s in RAM, %s on the SSD, drift: %d\n", spelling.Count(len(r.Tensors), "tensor"), command.Size(r.Ledger.RAM.Used), command.Size(r.Ledger.SSD.Used), len(r.Drift))
 			for _, d := range r.Drift {
 				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
 			}
@@ -242,13 +244,13 @@ func (a *call) gc() *cobra.Command {
 	dry := false
 	c := &cobra.Command{
 		Use:   "gc DIR [OTHER]...",
-		Short: "Remove what no checkpoint names from the cache",
-		Long: "Gc removes tensors and gradients from the cache that none of the checkpoints names. Name all that share a\n" +
-			"cache.",
+		Short: "Remove unreferenced entries from the cache",
+		Long: "Remove tensors and gradients that none of the given checkpoints references. Name every checkpoint that\n" +
+			"shares the cache.",
 		Example: "  atenia checkpoint gc saved --dry-run\n  atenia checkpoint gc monday tuesday --cache shared",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would be removed")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be removed without removing it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir, err := a.open(c, args[0])
 		if err != nil {
@@ -268,7 +270,7 @@ func (a *call) gc() *cobra.Command {
 			if dry {
 				word = "to remove"
 			}
-			fmt.Fprintf(w, "%d entries %s, %s\n", len(swept), word, command.Size(bytes))
+			fmt.Fprintf(w, "%s %s, %s\n", spelling.Count(len(swept), "entry"), word, command.Size(bytes))
 		})
 	}
 	return c

@@ -42,7 +42,7 @@ func IsPatient(annotations map[string]string) bool {
 }
 
 // The exit codes of every command. "explain" alone returns [Failure] for bad
-// usage.
+// usage. A command that a signal ends returns 128 and the signal's number.
 const (
 	OK = iota
 	Failure

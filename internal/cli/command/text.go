@@ -25,7 +25,7 @@ func Size[N int64 | uint64](n N) string {
 func ReadMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if int64(len(b)) > most {
-		return nil, errors.New("it is too long")
+		return nil, errors.New("too long")
 	}
 	return b, err
 }

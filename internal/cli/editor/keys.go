@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"atenia/internal/spelling"
 )
 
 // What a terminal sends around a paste, once asked to by pasteOn.
@@ -102,7 +104,7 @@ func (k *keys) endPaste() {
 }
 
 func label(number int, text string) string {
-	return fmt.Sprintf("[paste %d: %d lines, %d bytes]", number, 1+strings.Count(text, "\n"), len(text))
+	return fmt.Sprintf("[paste %d: %s, %s]", number, spelling.Count(1+strings.Count(text, "\n"), "line"), spelling.Count(len(text), "byte"))
 }
 
 // line returns what an edited line means, and whether Ctrl-C ended it.

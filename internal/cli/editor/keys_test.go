@@ -18,9 +18,9 @@ func TestKeys(t *testing.T) {
 		{"arrow", "\x1b[A\x1b", "\x1b[A\x1b"},
 		{"short paste", "a" + PasteStart + "b c" + PasteEnd + "d\r", "ab cd\r"},
 		{"lines", PasteStart + "one\r\ntwo\rthree\n" + PasteEnd + "\r", "[paste 1: 3 lines, 13 bytes]\r"},
-		{"two pastes", PasteStart + "a\tb" + PasteEnd + " " + PasteStart + long + PasteEnd, "[paste 1: 1 lines, 3 bytes] [paste 2: 1 lines, 257 bytes]"},
-		{"ctrl-c inside a paste", PasteStart + "a\x03" + PasteEnd, "[paste 1: 1 lines, 2 bytes]"},
-		{"escape inside a paste", PasteStart + "\x1b[20" + PasteEnd, "[paste 1: 1 lines, 4 bytes]"},
+		{"two pastes", PasteStart + "a\tb" + PasteEnd + " " + PasteStart + long + PasteEnd, "[paste 1: 1 line, 3 bytes] [paste 2: 1 line, 257 bytes]"},
+		{"ctrl-c inside a paste", PasteStart + "a\x03" + PasteEnd, "[paste 1: 1 line, 2 bytes]"},
+		{"escape inside a paste", PasteStart + "\x1b[20" + PasteEnd, "[paste 1: 1 line, 4 bytes]"},
 		{"not text", PasteStart + "a\xff" + PasteEnd, "a\uFFFD"},
 		{"half a mark", "\x1b[20", "\x1b[20"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -22,6 +23,9 @@ type Reader struct {
 	edit     *term.Terminal
 	keys     *keys
 	out      io.Writer
+
+	mu     sync.Mutex
+	cooked *term.State // of the terminal while it is raw, nil otherwise
 }
 
 // New returns a reader of in that shows what is edited on out.
@@ -50,13 +54,10 @@ func (l *Reader) Read(prompt string) (string, error) {
 		return line, err
 	}
 	fd := int(l.file.Fd())
-	old, err := term.MakeRaw(fd)
-	if err != nil {
+	if err := l.raw(fd); err != nil {
 		return "", err
 	}
-	defer term.Restore(fd, old)
-	io.WriteString(l.out, pasteOn)
-	defer io.WriteString(l.out, pasteOff)
+	defer l.Abandon()
 	if w, h, err := term.GetSize(fd); err == nil && w > 0 && h > 0 {
 		l.edit.SetSize(w, h)
 	}
@@ -70,6 +71,28 @@ func (l *Reader) Read(prompt string) (string, error) {
 		return "", ErrInterrupted
 	}
 	return line, nil
+}
+
+// raw takes the terminal over.
+func (l *Reader) raw(fd int) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cooked, err = term.MakeRaw(fd); err == nil {
+		io.WriteString(l.out, pasteOn)
+	}
+	return err
+}
+
+// Abandon gives the terminal back as it was, also while a line is being read.
+// Nothing is to be read afterwards in that case.
+func (l *Reader) Abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cooked != nil {
+		io.WriteString(l.out, pasteOff)
+		term.Restore(int(l.file.Fd()), l.cooked)
+		l.cooked = nil
+	}
 }
 
 // IsTerminal reports whether a stream is a terminal.

@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -30,20 +31,20 @@ func Command(env *command.Env) *cobra.Command {
 	wrong := &command.ExitError{Code: command.Failure, Text: usage}
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "Say which backend was preferred, and why",
-		Long: "Explain reads what runs learned about the processor and the device under pressure of memory, and tells\n" +
-			"which of them is preferred and why. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9,\n" +
-			"3 above. Without --learning the file " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia is\n" +
-			"read, if there is one.",
+		Short: "Explain which backend was preferred",
+		Long: "Read what runs learned about the CPU and the GPU under memory pressure, and explain which of them is\n" +
+			"preferred. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9, 3 above. --learning\n" +
+			"defaults to " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia, if it exists. The exit\n" +
+			"code for a mistake in the call is 1.",
 		Example: "  atenia explain --gpu-available=true --vram-band=1 --ram-band=2\n" +
 			"  atenia explain --all --structured --learning learning.v1",
 		Args: cobra.ArbitraryArgs,
 	}
 	f := c.Flags()
-	f.StringVar(&q.gpu, "gpu-available", "", "whether there was a device: true or false")
-	f.StringVar(&q.vram, "vram-band", "", "band of pressure on the device's memory: 0 to 3")
-	f.StringVar(&q.ram, "ram-band", "", "band of pressure on the host's memory: 0 to 3")
-	f.StringVar(&q.cfg.Learning, "learning", "", "file of what was learned")
+	f.StringVar(&q.gpu, "gpu-available", "", "whether a GPU is available: true or false")
+	f.StringVar(&q.vram, "vram-band", "", "pressure band of device memory: 0 to 3")
+	f.StringVar(&q.ram, "ram-band", "", "pressure band of host memory: 0 to 3")
+	f.StringVar(&q.cfg.Learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"")
 	f.BoolVar(&q.cfg.All, "all", false, "explain every context of the file")
 	f.BoolVar(&q.structured, "structured", false, "print factors and weights")
 	c.SetFlagErrorFunc(func(*cobra.Command, error) error { return wrong })
@@ -99,9 +100,9 @@ func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
 	case r.Err != nil:
 		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
 	case given && r.Status == "Missing":
-		fmt.Fprintf(env.Err, "atenia: warning: %s: nothing was learned there\n", q.cfg.Learning)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: no learned data\n", q.cfg.Learning)
 	case r.Skipped > 0:
-		fmt.Fprintf(env.Err, "atenia: warning: %s: %d lines were skipped, the first is %v\n", q.cfg.Learning, r.Skipped, r.First)
+		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.cfg.Learning, spelling.Count(r.Skipped, "line"), r.First)
 	}
 }
 

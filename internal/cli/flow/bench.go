@@ -14,6 +14,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/rt"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -64,18 +65,18 @@ func bench(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a block of a graph costs on this machine",
-		Long: "Bench runs graphs of its own: chains of gains and rows of filters, at best over many blocks, in nanoseconds a node;\n" +
+		Long: "Run built-in graphs: chains of gains and rows of filters, the best time of many blocks in nanoseconds per node;\n" +
 			"a filter of 32 rows and 4096 frames backward; deadlines of 64 frames with and without a program that allocates;\n" +
-			"and an oscillator, 8 times oversampled, forward and backward with and without metrics.",
+			"and an oscillator, 8 times oversampled, forward and backward, with and without metrics.",
 		Example: "  atenia flow bench\n  atenia flow bench --only chains --json\n  atenia flow bench --only deadlines --deadline-seconds 600",
 		Args:    cobra.NoArgs,
 	}
 	parts := []string{"chains", "backward", "deadlines", "oscillator"}
 	f := c.Flags()
-	f.StringSliceVar(&b.only, "only", parts, "what to measure")
-	f.Float64Var(&b.seconds, "seconds", 0.3, "how long each chain is repeated")
-	f.Float64Var(&b.deadline, "deadline-seconds", 3, "how long each deadline test runs")
-	f.Float64Var(&b.osc, "oscillator-seconds", 60, "seconds of sound of the oscillator")
+	f.StringSliceVar(&b.only, "only", parts, "parts to measure, separated by commas")
+	f.Float64Var(&b.seconds, "seconds", 0.3, "seconds for each chain")
+	f.Float64Var(&b.deadline, "deadline-seconds", 3, "seconds for each deadline test")
+	f.Float64Var(&b.osc, "oscillator-seconds", 60, "seconds of sound for the oscillator")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		for _, o := range b.only {
 			if !slices.Contains(parts, o) {
@@ -83,7 +84,7 @@ func bench(env *command.Env) *cobra.Command {
 			}
 		}
 		if !(b.seconds > 0 && b.deadline > 0 && b.osc > 0) {
-			return command.Usagef("seconds must be positive")
+			return command.Usagef("--seconds, --deadline-seconds and --oscillator-seconds: want positive numbers")
 		}
 		r, err := b.run(c.Context(), env.Progress)
 		if err != nil {
@@ -368,7 +369,7 @@ func (r *benched) print(w io.Writer) error {
 		if d.Load {
 			name = "beside goroutines that allocate"
 		}
-		fmt.Fprintf(&b, "deadlines, %s: %d of %d blocks late; 99.9 %% woken within %.0f µs, computed in %.0f µs; FIFO %d\n", name, d.Late, d.Blocks, d.Wake, d.Compute, d.FIFO)
+		fmt.Fprintf(&b, "deadlines, %s: %d of %s late; 99.9 %% woken within %.0f µs, computed in %.0f µs; FIFO %d\n", name, d.Late, spelling.Count(d.Blocks, "block"), d.Wake, d.Compute, d.FIFO)
 	}
 	if o := r.Osc; o != nil {
 		fmt.Fprintf(&b, "saw ×8, %.4g s: %.3g Mframe/s forward, %.3g with metrics (%+.1f %%), %.3g backward; %.4g J; %.0f ns a node and block\n",

@@ -13,6 +13,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/schedule"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -56,19 +57,21 @@ func check(env *command.Env) *cobra.Command {
 	var text, table bool
 	c := &cobra.Command{
 		Use:   "check GRAPH",
-		Short: "Say what follows from a plan, or where it is wrong",
-		Long: "Check reads and links a plan without running it: stages, rates, delays, latencies in base frames, and how many\n" +
-			"frames each edge must hold. An error has its JSON path; a plan that is wrong is exit code 3.\n\n" +
-			"--text prints the plan with one line for each node and edge, which all commands read too; --schedule prints the\n" +
-			"calls of a block and two capacities of each edge: for one pass in order, and the least that works.",
+		Short: "Check a plan and print what follows from it",
+		Long: "Read and link a plan without running it, and print its stages, rates, delays, latencies in base frames, and the\n" +
+			"number of frames each edge must hold. Errors name their JSON path; the exit code is 3 if the plan is wrong.\n\n" +
+			"--text prints the plan with one line for each node and edge, a form that all commands read. --schedule prints\n" +
+			"the calls of a block and two capacities of each edge: for one pass in order, and the minimum.",
 		Example: "  atenia flow check effects.json\n  atenia flow check effects.json --block 256 --json\n  atenia flow check effects.json --schedule",
 		Args:    cobra.ExactArgs(1),
 	}
 	src.flags(c)
-	c.Flags().BoolVar(&text, "text", false, "print the plan's text form")
+	c.Flags().BoolVar(&text, "text", false, "print the plan as text")
 	c.Flags().BoolVar(&table, "schedule", false, "print the schedule")
-	c.MarkFlagsMutuallyExclusive("text", "schedule")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if text && table {
+			return command.Usagef("--text and --schedule exclude each other")
+		}
 		if (text || table) && !*env.JSON {
 			return src.printText(c.Context(), env, args[0], table)
 		}
@@ -188,7 +191,7 @@ func ratio(r graph.Rat) string {
 
 func (r *checked) print(w io.Writer, path string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s: %d nodes, %d edges, blocks of %d frames\n", path, len(r.Nodes), len(r.Edges), r.Block)
+	fmt.Fprintf(w, "%s: %s, %s, blocks of %s\n", path, spelling.Count(len(r.Nodes), "node"), spelling.Count(len(r.Edges), "edge"), spelling.Count(r.Block, "frame"))
 	fmt.Fprintln(t, "NODE\tTYPE\tSTAGE\tRATE\tTOKENS\tSHAPE\tLATENCY\tNOTES")
 	for _, n := range r.Nodes {
 		var shapes, notes []string

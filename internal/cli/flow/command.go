@@ -19,10 +19,13 @@ import (
 func Command(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "flow",
-		Short: "Run graphs of signals, forward and backward",
-		Long: "Flow runs dataflow graphs: streams of frames through nodes, such as oscillators, filters and C plug-ins, with\n" +
-			"results that do not depend on scheduling, and exact gradients.\n\n" +
-			"GRAPH is a plan: JSON with nodes and edges, or the text that check --text prints. docs/flow.md says how to think about it.",
+		Short: "Run signal graphs, forward and backward",
+		Long: "Run dataflow graphs: streams of frames through nodes such as oscillators, filters and C plug-ins. Results do\n" +
+			"not depend on scheduling, and gradients are exact.\n\n" +
+			"GRAPH is a plan: JSON with nodes and edges, or the text printed by \"atenia flow check --text\". See\n" +
+			"docs/flow.md.",
+		Example: "  atenia flow nodes\n" +
+			"  atenia flow run effects.json --in dry.wav --out wet.flac",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -44,10 +47,10 @@ type source struct {
 func (s *source) flags(c *cobra.Command) {
 	s.libraries.flags(c)
 	f := c.Flags()
-	f.IntVar(&s.block, "block", graph.DefaultBlock, "frames of a block; results do not depend on it")
-	f.Float64Var(&s.rate, "rate", 0, "base frames a second (default: that of the first file, or 48000)")
-	f.StringArrayVar(&s.set, "set", nil, "NODE.PARAMETER=VALUE: change a parameter or setting; may be given several times")
-	f.BoolVar(&s.strict, "strict", false, "a delay below the source's declared one is an error")
+	f.IntVar(&s.block, "block", graph.DefaultBlock, "number of frames in a block; results do not depend on it")
+	f.Float64Var(&s.rate, "rate", 0, "base frames per second (default: that of the first file, or 48000)")
+	f.StringArrayVar(&s.set, "set", nil, "`NODE.PARAMETER=VALUE` to change a parameter or setting (may be repeated)")
+	f.BoolVar(&s.strict, "strict", false, "reject delays below the declared delay of their source")
 }
 
 // largestPlan bounds the text of a plan.

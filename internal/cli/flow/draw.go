@@ -8,6 +8,7 @@ import (
 	"atenia/flow/draw"
 	"atenia/internal/cli/command"
 	"atenia/internal/durable"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -18,13 +19,13 @@ func drawing(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "draw GRAPH",
 		Short: "Draw a plan as SVG",
-		Long: "Draw draws a linked plan: nodes by stage, edges with rates and delays, modulations, gates, cycles, and how late\n" +
-			"each node is. Without --out the SVG goes to standard output.",
+		Long: "Draw a linked plan: nodes by stage, edges with rates and delays, modulations, gates, cycles, and the latency of\n" +
+			"each node. Without --out the SVG goes to standard output.",
 		Example: "  atenia flow draw effects.json --out effects.svg\n  atenia flow draw effects.json --rate 44100 > effects.svg",
 		Args:    cobra.ExactArgs(1),
 	}
 	src.flags(c)
-	c.Flags().StringVarP(&out, "out", "o", "", "file to write (default: standard output)")
+	c.Flags().StringVarP(&out, "out", "o", "", "output `FILE` (default: standard output)")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		p, err := src.parse(args[0])
 		if err != nil {
@@ -56,7 +57,7 @@ func drawing(env *command.Env) *cobra.Command {
 				Bytes int    `json:"bytes"`
 			}{out, len(svg)})
 		}
-		_, err = fmt.Fprintf(env.Out, "%s: %d bytes\n", out, len(svg))
+		_, err = fmt.Fprintf(env.Out, "%s: %s\n", out, spelling.Count(len(svg), "byte"))
 		return err
 	}
 	return c

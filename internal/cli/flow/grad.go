@@ -16,6 +16,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -76,28 +77,28 @@ func gradient(env *command.Env) *cobra.Command {
 	var g grader
 	c := &cobra.Command{
 		Use:   "grad GRAPH --loss LOSS",
-		Short: "Derivatives of a loss by parameters of a graph",
-		Long: "Grad runs a graph forward over files and backward over the whole stream, in float64, and prints the exact\n" +
-			"derivatives of a loss by its parameters. Losses are of what Probe nodes take: sum, energy (half the sum of\n" +
+		Short: "Compute the gradient of a loss by parameters of a graph",
+		Long: "Run a graph forward over files and backward over the whole stream, in float64, and print the exact\n" +
+			"derivatives of a loss by its parameters. Losses are of what Probe nodes receive: sum, energy (half the sum of\n" +
 			"squares), or mse, the mean squared error against --target files.\n\n" +
 			"Only nodes with supports_v2 have a backward mode; the others are listed and give zeros. --check compares with\n" +
-			"central differences and fails (exit code 3) where they differ by more than 1e-4.",
+			"central differences; the exit code is 3 if they differ by more than 1e-4.",
 		Example: "  atenia flow grad equaliser.json --in dry.wav --loss mse --target wet.wav --param low.f0 --param low.gain_db\n" +
 			"  atenia flow grad synth.json --seconds 0.1 --loss energy --check",
 		Args: cobra.ExactArgs(1),
 	}
 	g.flags(c)
 	f := c.Flags()
-	f.StringArrayVarP(&g.in, "in", "i", nil, "[NODE=]FILE to feed to an Input node; may be given several times")
-	f.StringVar(&g.loss, "loss", "energy", "sum, energy or mse")
-	f.StringArrayVar(&g.target, "target", nil, "[NODE=]FILE that a Probe node should take; may be given several times")
-	f.StringArrayVar(&g.params, "param", nil, "NODE.PARAMETER whose gradient is wanted (default: all); may be given several times")
-	f.Float64Var(&g.seconds, "seconds", 0, "how long a graph without inputs runs")
+	f.StringArrayVarP(&g.in, "in", "i", nil, "`[NODE=]FILE` to feed to an Input node (may be repeated)")
+	f.StringVar(&g.loss, "loss", "energy", "loss to differentiate: sum, energy or mse")
+	f.StringArrayVar(&g.target, "target", nil, "`[NODE=]FILE` that a Probe node should receive (may be repeated)")
+	f.StringArrayVar(&g.params, "param", nil, "`NODE.PARAMETER` to differentiate by (default: all; may be repeated)")
+	f.Float64Var(&g.seconds, "seconds", 0, "duration of a graph without inputs")
 	f.BoolVar(&g.check, "check", false, "compare with central differences")
-	f.IntVar(&g.most, "most", 8, "with --check: elements of a parameter that are compared")
-	f.IntVar(&g.every, "checkpoint", 0, "keep the state once in so many blocks instead of every call; -1: the square root of all")
-	f.IntVar(&g.truncate, "truncate", 0, "cut the gradient through time every so many blocks: another gradient than that of the stream")
-	f.BoolVar(&g.strictly, "strict-grad", false, "a node without a backward mode is an error")
+	f.IntVar(&g.most, "most", 8, "with --check: number of elements of a parameter to compare")
+	f.IntVar(&g.every, "checkpoint", 0, "save the state every so many blocks instead of at every call (-1 = the square root of their number)")
+	f.IntVar(&g.truncate, "truncate", 0, "cut the gradient through time every so many blocks; it is then not that of the whole stream")
+	f.BoolVar(&g.strictly, "strict-grad", false, "reject nodes without a backward mode")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := g.run(c.Context(), env, args[0])
 		if err != nil {
@@ -309,13 +310,13 @@ func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
 
 func (r *graded) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s %.8g over %d blocks\n", r.Loss, r.Value, r.Blocks)
+	fmt.Fprintf(w, "%s %.8g over %s\n", r.Loss, r.Value, spelling.Count(r.Blocks, "block"))
 	fmt.Fprintln(t, "PARAMETER\tSHAPE\tVALUE\tGRADIENT")
 	for _, p := range r.Params {
 		fmt.Fprintf(t, "%s.%s\t%v\t%s\t%s\n", p.Node, p.Name, p.Shape, few(p.Value), few(p.Gradient))
 	}
 	for _, in := range r.Inputs {
-		fmt.Fprintf(t, "%s\t%d frames\t\tnorm %.8g\n", in.Node, in.Frames, in.Norm)
+		fmt.Fprintf(t, "%s\t%s\t\tnorm %.8g\n", in.Node, spelling.Count(in.Frames, "frame"), in.Norm)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -325,7 +326,7 @@ func (r *graded) print(w io.Writer) error {
 		fmt.Fprintf(&b, "without a backward mode, so that their inputs' gradients are zero: %s\n", strings.Join(r.Unsupported, ", "))
 	}
 	if r.Truncated > 0 {
-		fmt.Fprintf(&b, "truncated every %d blocks: this is not the gradient of the whole stream\n", r.Truncated)
+		fmt.Fprintf(&b, "truncated every %s: this is not the gradient of the whole stream\n", spelling.Count(r.Truncated, "block"))
 	}
 	if len(r.Check) > 0 {
 		worst := r.Check[0]
@@ -334,7 +335,7 @@ func (r *graded) print(w io.Writer) error {
 				worst = c
 			}
 		}
-		fmt.Fprintf(&b, "%d derivatives differ from central differences by %.1e at most (%s[%d])\n", len(r.Check), worst.Error, worst.Param, worst.Element)
+		fmt.Fprintf(&b, "%s within %.1e of central differences (%s[%d])\n", spelling.Count(len(r.Check), "derivative"), worst.Error, worst.Param, worst.Element)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

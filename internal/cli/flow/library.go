@@ -31,8 +31,8 @@ type libraries struct {
 // flags adds what commands that make nodes have in common.
 func (l *libraries) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringArrayVar(&l.folders, "nodes", nil, "library of C nodes, or folder with libraries; may be given several times")
-	f.StringArrayVar(&l.trusted, "trust", nil, "library or folder whose nodes run in this process and not in one of their own")
+	f.StringArrayVar(&l.folders, "nodes", nil, "`PATH` of a library of C nodes, or of a folder with libraries (may be repeated)")
+	f.StringArrayVar(&l.trusted, "trust", nil, "`PATH` of a library or folder whose nodes run in this process instead of one of their own (may be repeated)")
 }
 
 // The hidden commands that children of this program are started with.
@@ -136,9 +136,9 @@ func scanning(env *command.Env) *cobra.Command {
 	var l libraries
 	c := &cobra.Command{
 		Use:   "scan",
-		Short: "Look for libraries of C nodes",
-		Long: "Scan looks for libraries (*.amp.so, .dylib, .dll) and says what they have. One without a manifest is loaded in a\n" +
-			"process of its own and asked; what it says is remembered until the file changes.",
+		Short: "Find libraries of C nodes",
+		Long: "Find libraries (*.amp.so, .dylib, .dll) and print their node types. A library without a manifest is loaded in\n" +
+			"a process of its own and queried; the answer is cached until the file changes.",
 		Example: "  atenia flow nodes scan --nodes ./build\n  AMP_NODE_PATH=/opt/nodes atenia flow nodes scan --json",
 		Args:    cobra.NoArgs,
 	}

@@ -43,14 +43,23 @@ func nodes(env *command.Env) *cobra.Command {
 	var l libraries
 	var verbose bool
 	c := &cobra.Command{
-		Use:     "nodes [TYPE...]",
-		Short:   "List the types of nodes",
-		Long:    "Nodes lists the types that a plan may use: ports, parameters with their defaults, settings. ∇ marks those with a\nbackward mode. Every type has the parameter thermo.heat besides: joules a frame that a node says it costs.",
+		Use:   "nodes [TYPE...]",
+		Short: "List node types",
+		Long: "List the node types that a plan may use, with ports, parameters and their defaults, and settings. ∇ marks types\n" +
+			"with a backward mode. Every type also has the parameter thermo.heat: the joules per frame that a node reports.",
 		Example: "  atenia flow nodes\n  atenia flow nodes Biquad Compressor\n  atenia flow nodes --json",
 		Args:    cobra.ArbitraryArgs,
 	}
+	c.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		for _, t := range shipped.Types() {
+			if strings.HasPrefix(t.Name, typed) {
+				names = append(names, t.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 	l.flags(c)
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the libraries of C nodes that are found, and their types")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the libraries of C nodes and their types")
 	c.AddCommand(scanning(env))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var rows []typeRow

@@ -19,6 +19,7 @@ import (
 	"atenia/flow/rt"
 	"atenia/internal/cli/command"
 	"atenia/internal/durable"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -104,12 +105,12 @@ func run(env *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run GRAPH --in FILE --out FILE",
 		Short: "Run a graph over sound files",
-		Long: "Run feeds files to the Input nodes of a graph and writes what its Probe nodes take. Files are WAV (integers, float,\n" +
-			"RF64) and FLAC. NODE=FILE chooses the node where a graph has several. An Input that does not say how many channels\n" +
-			"it has gets those of its file. A plan may name files itself, relative to its own folder: WavSource, FlacSource, WavSink,\n" +
-			"FlacSink. WAV is written as 32-bit float unless --bits says otherwise, FLAC with 24 bits.\n\n" +
-			"A graph without inputs runs for --seconds, and --seconds lets one with inputs ring out: they go on with silence.\n" +
-			"The same plan and files give the same bytes, whatever --block and --threads are.",
+		Long: "Feed files to the Input nodes of a graph and write what its Probe nodes receive. Files are WAV (integer, float,\n" +
+			"RF64) or FLAC. NODE=FILE selects a node where the graph has several. An Input without a number of channels\n" +
+			"takes that of its file. A plan may name files itself, relative to its own folder: WavSource, FlacSource,\n" +
+			"WavSink, FlacSink. WAV is written as 32-bit float unless --bits is given, FLAC with 24 bits.\n\n" +
+			"A graph without inputs runs for --seconds. With inputs, --seconds sets a minimum: inputs continue with silence,\n" +
+			"so that the graph rings out. The same plan and files give the same bytes for every --block and --threads.",
 		Example: "  atenia flow run effects.json --in dry.wav --out wet.flac --metrics\n" +
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
@@ -118,21 +119,21 @@ func run(env *command.Env) *cobra.Command {
 	}
 	r.flags(c)
 	f := c.Flags()
-	f.StringArrayVarP(&r.in, "in", "i", nil, "[NODE=]FILE to feed to an Input node; may be given several times")
-	f.StringArrayVarP(&r.out, "out", "o", nil, "[NODE=]FILE to write what a Probe node takes; may be given several times")
-	f.Float64Var(&r.seconds, "seconds", 0, "how long a graph runs at least")
-	f.IntVar(&r.bits, "bits", 0, "bits of a sample that is written: 8, 16, 24, 32, or 64 with --float")
-	f.BoolVar(&r.float, "float", false, "with --bits: samples are floating-point numbers (WAV)")
+	f.StringArrayVarP(&r.in, "in", "i", nil, "`[NODE=]FILE` to feed to an Input node (may be repeated)")
+	f.StringArrayVarP(&r.out, "out", "o", nil, "`[NODE=]FILE` to write what a Probe node receives (may be repeated)")
+	f.Float64Var(&r.seconds, "seconds", 0, "minimum duration")
+	f.IntVar(&r.bits, "bits", 0, "bits per sample to write: 8, 16, 24, 32, or 64 with --float")
+	f.BoolVar(&r.float, "float", false, "with --bits: write floating-point samples (WAV)")
 	f.BoolVar(&r.wide, "f64", false, "compute in float64")
-	f.IntVar(&r.threads, "threads", 0, "threads (default: one for each processor)")
+	f.IntVar(&r.threads, "threads", 0, "number of threads (default: one for each processor)")
 	f.StringVar(&r.policy, "policy", "stop", "what to do when a node fails: stop, mute or bypass")
-	f.StringVar(&r.scan, "scan", "sinks", "where to look for NaN and infinities: sinks, off or all")
-	f.BoolVar(&r.metrics, "metrics", false, "print heat, calls, times and delays of every node")
-	f.StringVar(&r.scrape, "prometheus", "", "file to write the metrics to, as Prometheus reads them")
-	f.StringVar(&r.trace, "trace", "", "file to write what ran when to, for ui.perfetto.dev; nodes are then called one by one")
-	f.StringVar(&r.log, "log", "", "file to write the firing log to: tokens of each node in each block")
+	f.StringVar(&r.scan, "scan", "sinks", "where to check for NaN and infinities: sinks, off or all")
+	f.BoolVar(&r.metrics, "metrics", false, "print energy, calls, times and delays of every node")
+	f.StringVar(&r.scrape, "prometheus", "", "write the metrics to `FILE` in the format of Prometheus")
+	f.StringVar(&r.trace, "trace", "", "write a trace for ui.perfetto.dev to `FILE`; nodes then run one at a time")
+	f.StringVar(&r.log, "log", "", "write the firing log to `FILE`: tokens of each node in each block")
 	f.BoolVar(&r.realtime, "realtime", false, "run at the pace of the clock, on a thread that the garbage collector cannot stop")
-	f.DurationVar(&r.limit, "limit", 0, "how long a call of a node may take, else it is silent, and after three in a row it is\nsuspended (default: a block with --realtime, else no limit)")
+	f.DurationVar(&r.limit, "limit", 0, "time limit for a call of a node; a node that exceeds it is silent, and suspended after\nthree in a row (default: a block with --realtime, else no limit)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if r.threads == 0 {
 			r.threads = runtime.GOMAXPROCS(0)
@@ -252,7 +253,7 @@ func (r *runner) supplied(p *graph.Plan, ins []*files.Source) error {
 		}
 	}
 	if !ends && r.seconds == 0 {
-		return command.Usagef("the graph has no inputs that end: say how long it runs with --seconds")
+		return command.Usagef("the graph has no finite inputs: set its duration with --seconds")
 	}
 	return nil
 }
@@ -291,13 +292,13 @@ func report[F node.Float](r *runner, env *command.Env, s *flow.Session[F], outs 
 	}
 	var b strings.Builder
 	for _, o := range result.Outputs {
-		fmt.Fprintf(&b, "%s: %s, %d frames", o.Path, o.Format, o.Frames)
+		fmt.Fprintf(&b, "%s: %s, %s", o.Path, o.Format, spelling.Count(o.Frames, "frame"))
 		if o.Clipped > 0 {
-			fmt.Fprintf(&b, ", %d samples clipped", o.Clipped)
+			fmt.Fprintf(&b, ", %s clipped", spelling.Count(o.Clipped, "sample"))
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%d blocks of %d frames, %.4g s of sound in %.3g s\n", result.Blocks, r.block, result.Audio, result.Seconds)
+	fmt.Fprintf(&b, "%s of %s, %.4g s of sound in %.3g s\n", spelling.Count(result.Blocks, "block"), spelling.Count(r.block, "frame"), result.Audio, result.Seconds)
 	if t := result.Realtime; t != nil {
 		how := "ordinary scheduling"
 		if t.FIFO > 0 {

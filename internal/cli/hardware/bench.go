@@ -7,6 +7,7 @@ import (
 
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -16,14 +17,16 @@ func BenchMemory(env *command.Env) *cobra.Command {
 	var threads, repeats int
 	c := &cobra.Command{
 		Use:   "mem",
-		Short: "Measure how fast memory is read, copied and touched first",
-		Long: "Mem measures one core and all threads together: reading memory that no cache holds, copying it, and\n" +
-			"writing fresh memory for the first time. Medians of -r repeats are printed.",
-		Example: "  atenia bench mem\n  atenia bench mem --json > before.json    # and later:\n  atenia bench mem --compare before.json",
-		Args:    cobra.NoArgs,
+		Short: "Measure memory bandwidth",
+		Long: "Measure reading memory that no cache holds, copying it, and writing fresh memory for the first time, with one\n" +
+			"core and with all threads. Medians of -r repeats are printed.",
+		Example: "  atenia bench mem -r 1\n" +
+			"  atenia bench mem --json > before.json    # and later:\n" +
+			"  atenia bench mem --compare before.json",
+		Args: cobra.NoArgs,
 	}
 	c.Flags().IntVarP(&threads, "threads", "t", 0, "threads (0 = physical cores)")
-	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "how often; medians are printed")
+	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "number of repetitions; medians are printed")
 	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
 		return bench.Memory(ctx, threads, repeats)
@@ -36,16 +39,15 @@ func BenchStorage(env *command.Env) *cobra.Command {
 	var repeats int
 	c := &cobra.Command{
 		Use:   "ssd",
-		Short: "Measure how fast storage is read and written",
-		Long: "Ssd measures the storage of a folder with a file that it makes there and removes: reads past the system's\n" +
-			"cache in sequence and anywhere, writes until they are on the device, and the first touch of memory. It takes\n" +
-			"some seconds for each repeat. The last result is kept in the folder as the profile that \"atenia hw\" and\n" +
-			"plans go by.",
+		Short: "Measure storage bandwidth",
+		Long: "Measure the storage of a folder with a temporary file: sequential and random reads past the system's cache,\n" +
+			"durable writes, and the first touch of memory. Each repeat takes some seconds. The last result is kept in\n" +
+			"the folder as the profile that \"atenia hw\" and placements use.",
 		Example: "  atenia bench ssd\n  atenia bench ssd --cache-dir /mnt/nvme/atenia -r 3 --json > before.json",
 		Args:    cobra.NoArgs,
 	}
 	c.Flags().StringVar(&dir, "cache-dir", env.Cache, "folder whose storage is measured")
-	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "how often; medians are printed")
+	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "number of repetitions; medians are printed")
 	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
 		return bench.Storage(ctx, dir, repeats)
@@ -56,7 +58,7 @@ func BenchStorage(env *command.Env) *cobra.Command {
 // with an earlier result, which it reads first.
 func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*bench.MachineReport, error)) *cobra.Command {
 	var before string
-	c.Flags().StringVar(&before, "compare", "", "compare with `FILE`, which --json wrote")
+	c.Flags().StringVar(&before, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		old, err := readBefore(before)
 		if err != nil {
@@ -80,7 +82,7 @@ func report(env *command.Env, b *bench.MachineReport, file string, old *bench.Ma
 	if *env.JSON {
 		return env.PrintJSON(r)
 	}
-	fmt.Fprintf(env.Out, "%s (machine %s), %d threads\n", b.Processor, b.Machine, b.Threads)
+	fmt.Fprintf(env.Out, "%s (machine %s), %s\n", b.Processor, b.Machine, spelling.Count(b.Threads, "thread"))
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "test\tmedian\tmin\tmax")
 	for _, t := range b.Tests {

@@ -14,17 +14,17 @@ func BenchCodecs(env *command.Env) *cobra.Command {
 	var mib, repeats int
 	c := &cobra.Command{
 		Use:   "codec [MODEL]",
-		Short: "Measure how tensors are encoded",
-		Long: "Codec measures, for each codec, how many times smaller it makes tensors, and how many bytes of tensors a\n" +
-			"core encodes and decodes in a second of its own time, which others who use the processor do not lengthen.\n" +
-			"Without MODEL the tensors are made up: bfloat16 weights, normal with a scale for each row. A codec pays\n" +
-			"where cores that are free decode faster than the disk reads, see \"atenia bench ssd\".",
+		Short: "Measure tensor codecs",
+		Long: "Measure the compression ratio of each codec, and the bytes of tensors that a core encodes and decodes per\n" +
+			"second of CPU time. Without MODEL the tensors are synthetic bfloat16 weights, normally distributed with one\n" +
+			"scale for each row. A codec pays off where idle cores decode faster than the disk reads: see\n" +
+			"\"atenia bench ssd\".",
 		Example: "  atenia bench codec\n  atenia bench codec model.safetensors --json > before.json\n" +
 			"  atenia bench codec model.safetensors --compare before.json",
 		Args: cobra.MaximumNArgs(1),
 	}
-	c.Flags().IntVar(&mib, "memory", 64, "MiB of tensors of an element type at most")
-	c.Flags().IntVarP(&repeats, "repeats", "r", 3, "how often; medians are printed")
+	c.Flags().IntVar(&mib, "memory", 64, "maximum MiB of tensors for each element type")
+	c.Flags().IntVarP(&repeats, "repeats", "r", 3, "number of repetitions; medians are printed")
 	return comparing(env, c, func(ctx context.Context, args []string) (*bench.MachineReport, error) {
 		file := ""
 		if len(args) > 0 {

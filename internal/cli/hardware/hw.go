@@ -15,16 +15,17 @@ func Command(env *command.Env) *cobra.Command {
 	o := hw.Options{GPUs: cuda.Prober{}}
 	c := &cobra.Command{
 		Use:   "hw",
-		Short: "Say what this machine is and how full it is",
-		Long: "Hw looks at processor, memory within its control groups, the storage of a cache folder, and devices, and\n" +
-			"warns of what will be slow or refused. --probe says how much may be measured: none, or quick (storage as it\n" +
-			"was measured within the last 30 days, else for about a second), or full (storage anew, and links to devices).",
+		Short: "Report processor, memory, storage and devices",
+		Long: "Report the processor, memory within its control groups, the storage of a cache folder, and devices, and warn\n" +
+			"about what will be slow or refused. --probe says how much is measured: none; quick, which measures storage\n" +
+			"for about a second unless there is a profile of the last 30 days; or full, which measures storage and the\n" +
+			"links to devices anew.",
 		Example: "  atenia hw\n  atenia hw --probe full --cache-dir /mnt/nvme/atenia\n  atenia hw --json",
 		Args:    cobra.NoArgs,
 	}
 	probe := "quick"
 	c.Flags().StringVar(&probe, "probe", probe, "how much to measure: none, quick or full")
-	c.Flags().StringVar(&o.CacheDir, "cache-dir", env.Cache, "folder whose storage is looked at")
+	c.Flags().StringVar(&o.CacheDir, "cache-dir", env.Cache, "folder whose storage is examined")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := o.Depth.UnmarshalText([]byte(probe)); err != nil {
 			return command.Usagef("--probe: %w", err)

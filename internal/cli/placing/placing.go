@@ -28,20 +28,20 @@ var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "ba
 // Register adds the flags, which fill in c.
 func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	p.cfg, p.flags = c, f
-	f.Var(&size{c, "ram", ""}, "ram", "memory for the whole process: 4GiB, 512MiB, 2GB, bytes, or auto; shows where each tensor lives")
-	f.Var(&size{c, "vram", ""}, "vram", "memory of a device, to plan for")
-	f.Var(&reserves{c, ""}, "reserve", "RAM for what is no weight: kv=SIZE,act=SIZE,runtime=SIZE")
-	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "put tensors into a tier: REGEXP=vram, =ram or =ssd; may be given several times")
-	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier that weights may be in: vram, ram or ssd")
-	f.Var((*gpu)(&c.Placement.RequireGPU), "require", "gpu: refuse plans that leave a weight to the processor")
-	f.IntVar(&c.Placement.Batch, "batch", 0, "sequences that decode together (0 = 1)")
-	f.StringVar(&c.PlanFile, "plan", "", "follow a plan file that --out wrote")
-	f.StringVar(&p.why, "why", "", "say why each tensor whose name matches a regular expression is where it is")
-	f.StringVar(&p.out, "out", "", "write the placement to a file that can be edited and used again")
-	f.Var(&rate{&c.Placement.Rates.SSD, ""}, "ssd-rate", "what the storage reads in a second: 1.6GB")
-	f.Var(&rate{&c.Placement.Rates.RAM, ""}, "ram-rate", "what all cores read of memory in a second: 20GB")
-	f.Var(Probe(&c.Placement), "probe", "how fast the disk is when weights stay on it: model (its file is read for a moment) or none (as kept by \"atenia hw\", or assumed)")
-	f.Var(&rate{&c.Placement.Rates.FLOPS, ""}, "flops", "operations of all cores in a second, with the units of sizes: 100GB is 1e11")
+	f.Var(&size{c, "ram", ""}, "ram", "memory limit of the process: 4GiB, 512MiB, 2GB, bytes, or auto")
+	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for")
+	f.Var(&reserves{c, ""}, "reserve", "RAM for other uses than weights: kv=SIZE,act=SIZE,runtime=SIZE")
+	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "place tensors in a tier: `REGEXP=TIER`, where TIER is vram, ram or ssd (may be repeated)")
+	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier for weights: vram, ram or ssd")
+	f.Var((*gpu)(&c.Placement.RequireGPU), "require", "gpu rejects placements that leave a weight to the CPU")
+	f.IntVar(&c.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
+	f.StringVar(&c.PlanFile, "plan", "", "follow the placement in `FILE`, written by --out")
+	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names match `REGEXP`")
+	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
+	f.Var(&rate{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
+	f.Var(&rate{&c.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
+	f.Var(Probe(&c.Placement), "probe", "where storage bandwidth is from: model measures its file, none takes the profile of \"atenia hw\"")
+	f.Var(&rate{&c.Placement.Rates.FLOPS, ""}, "flops", "floating-point operations of all cores per second, in units of sizes: 100GB is 1e11")
 }
 
 // Asked reports whether one of the flags was given.
@@ -133,7 +133,7 @@ type reserves struct {
 func (r *reserves) String() string { return r.text }
 
 // Type implements [pflag.Value].
-func (r *reserves) Type() string { return "NAME=SIZE,…" }
+func (r *reserves) Type() string { return "NAME=SIZE,..." }
 
 // Set implements [pflag.Value].
 func (r *reserves) Set(text string) error {
@@ -172,7 +172,7 @@ func (p *probe) Type() string { return "WHAT" }
 // Set implements [pflag.Value].
 func (p *probe) Set(s string) error {
 	if s != "model" && s != "none" {
-		return fmt.Errorf("%q cannot be measured; there are model and none", s)
+		return fmt.Errorf("want model or none, got %q", s)
 	}
 	p.rules.NoProbe = s == "none"
 	return nil
@@ -195,7 +195,7 @@ func (g *gpu) Type() string { return "gpu" }
 // Set implements [pflag.Value].
 func (g *gpu) Set(s string) error {
 	if s != "gpu" {
-		return fmt.Errorf("%q cannot be required; gpu can", s)
+		return fmt.Errorf("want gpu, got %q", s)
 	}
 	*g = true
 	return nil

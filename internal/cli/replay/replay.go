@@ -9,6 +9,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
 )
@@ -17,15 +18,15 @@ import (
 func Command(env *command.Env) *cobra.Command {
 	var policy string
 	var long strings.Builder
-	long.WriteString("Replay makes every decision of a log again, from its recorded inputs and with the functions that made it,\n" +
-		"and compares the lines byte for byte: it ends with 3 if an input or an outcome was altered. LOG is what\n" +
-		"--decisions wrote; \"-\" is standard input. With --policy it prints what would have been decided differently:\n")
+	long.WriteString("Make every decision of a log again from its recorded inputs, and compare the lines byte for byte. The exit\n" +
+		"code is 3 if an input or an outcome was altered. LOG is a file written by --decisions, or - for standard\n" +
+		"input. With --policy, print what would have been decided differently:\n")
 	for _, p := range atenia.ReplayPolicies() {
 		fmt.Fprintf(&long, "\n  %-12s %s", p[0], strings.ReplaceAll(p[1], " ", "\n               "))
 	}
 	c := &cobra.Command{
 		Use:     "replay LOG",
-		Short:   "Make recorded decisions again",
+		Short:   "Replay recorded decisions",
 		Long:    long.String(),
 		Example: "  atenia replay d.jsonl\n  atenia replay d.jsonl --policy no-gpu\n  atenia replay d.jsonl --policy \"budget.ram=8000000000\"",
 		Args:    cobra.ExactArgs(1),
@@ -52,7 +53,7 @@ func run(env *command.Env, file, policy string) error {
 	case err != nil && isDamage(err):
 		err = fmt.Errorf("%w: %w", command.ErrVerify, err)
 	case err == nil && policy == "" && len(r.Differences) > 0:
-		err = fmt.Errorf("%w: %d of %d records do not come out the same", command.ErrVerify, len(r.Differences), r.Records)
+		err = fmt.Errorf("%w: %d of %s came out differently", command.ErrVerify, len(r.Differences), spelling.Count(r.Records, "record"))
 	}
 	if r.Records == 0 && r.Torn == nil && err == nil {
 		fmt.Fprintf(env.Err, "atenia: warning: %s is empty: nothing was checked\n", file)
@@ -97,9 +98,9 @@ func print(w io.Writer, r *atenia.ReplayReport, policy string, whole bool) error
 	}
 	switch n := len(r.Differences); {
 	case policy != "":
-		fmt.Fprintf(&b, "%d records, %d would be decided differently\n", r.Records, n)
+		fmt.Fprintf(&b, "%s, %d would be decided differently\n", spelling.Count(r.Records, "record"), n)
 	case whole:
-		fmt.Fprintf(&b, "%d records, all come out the same\n", r.Records)
+		fmt.Fprintf(&b, "%s, all came out the same\n", spelling.Count(r.Records, "record"))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

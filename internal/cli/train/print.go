@@ -7,6 +7,7 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
 )
 
 // A printer shows how a run goes.
@@ -25,8 +26,8 @@ func (p *printer) started(s atenia.TrainSubject) {
 		p.env.PrintJSON(s)
 		return
 	}
-	fmt.Fprintf(p.env.Out, "%s: %s parameters, %d tokens in the vocabulary; %d documents, %s tokens; %s\n",
-		s.Architecture, short(float64(s.Parameters)), s.Vocabulary, s.Documents, short(float64(s.Tokens)), s.Out)
+	fmt.Fprintf(p.env.Out, "%s: %s parameters, %s in the vocabulary; %s, %s tokens; %s\n",
+		s.Architecture, short(float64(s.Parameters)), spelling.Count(s.Vocabulary, "token"), spelling.Count(s.Documents, "document"), short(float64(s.Tokens)), s.Out)
 }
 
 // step shows a step. Lines of evaluations stay, the others are drawn over each
@@ -53,7 +54,7 @@ func (p *printer) step(e atenia.TrainEvent) {
 	}
 	if e.Skipped {
 		p.clear()
-		fmt.Fprintf(p.env.Err, "atenia: warning: step %d has a loss or gradients that are no numbers: skipped\n", e.Step)
+		fmt.Fprintf(p.env.Err, "atenia: warning: step %d skipped: its loss or gradients are not finite\n", e.Step)
 	}
 	if e.Eval != nil {
 		p.clear()
@@ -103,12 +104,12 @@ func (p *printer) done(r *atenia.TrainReport) error {
 		best = fmt.Sprintf(", lowest held out %.4f", *r.Best)
 	}
 	if r.Early {
-		best += ", which got no better"
+		best += ", stopped early without improvement"
 	}
 	if r.Skipped > 0 {
-		best += fmt.Sprintf(", %d steps skipped", r.Skipped)
+		best += fmt.Sprintf(", %s skipped", spelling.Count(r.Skipped, "step"))
 	}
-	if _, err := fmt.Fprintf(p.env.Out, "%d steps, %s tokens%s\n", r.Steps, short(float64(r.Tokens)), best); err != nil {
+	if _, err := fmt.Fprintf(p.env.Out, "%s, %s tokens%s\n", spelling.Count(r.Steps, "step"), short(float64(r.Tokens)), best); err != nil {
 		return err
 	}
 	ready, what := r.Out, r.Out

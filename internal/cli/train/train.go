@@ -28,11 +28,11 @@ func Command(env *command.Env) *cobra.Command {
 	a := &call{env: env}
 	c := &cobra.Command{
 		Use:   "train CONFIG.toml",
-		Short: "Train a model, from nothing or from another",
-		Long: "Train makes a model that \"atenia run\" runs: a folder with model.safetensors, config.json, tokenizer.json,\n" +
-			"the log metrics.jsonl and the picture loss.png. Ctrl-C saves a snapshot and stops; --resume goes on from\n" +
-			"the newest, after a kill or a power cut, too, and ends with the same bytes as a run that was not stopped.\n" +
-			"\nThe file says what is trained. Paths in it are relative to it; a key that is left out has the value in\nparentheses:\n" +
+		Short: "Train a model",
+		Long: "Train the model that a TOML file describes, and write a folder for \"atenia run\": model.safetensors,\n" +
+			"config.json, tokenizer.json, the log metrics.jsonl and the plot loss.png. Ctrl-C saves a snapshot and stops.\n" +
+			"--resume continues from the newest snapshot, also after a kill or a power loss, and ends with the same bytes\n" +
+			"as an uninterrupted run.\n\nPaths in the file are relative to it. The keys, with their defaults in parentheses:\n" +
 			strings.TrimRight(atenia.TrainKeys(), "\n"),
 		Example: "  atenia train examples/char/config.toml\n  atenia train config.toml --steps 100 --out /tmp/try\n" +
 			"  atenia train config.toml --resume",
@@ -40,12 +40,12 @@ func Command(env *command.Env) *cobra.Command {
 		Annotations: command.Patient,
 	}
 	f := c.Flags()
-	f.IntVar(&a.steps, "steps", 0, "train so many steps instead of train.steps; warm-up and schedule shrink with it")
-	f.StringVar(&a.out, "out", "", "write to this folder instead of train.out")
-	f.StringVar(&a.model, "model", "", "train this kind of model instead of model.architecture: llama or mag")
-	f.IntVar(&a.every, "checkpoint-every", 0, "steps between snapshots instead of train.save_every")
-	f.BoolVar(&a.resume, "resume", false, "go on from the newest snapshot in the folder, or begin if there is none")
-	f.BoolVar(&a.overwrite, "overwrite", false, "begin again although the folder holds a run")
+	f.IntVar(&a.steps, "steps", 0, "number of steps instead of train.steps; warm-up and schedule scale with it")
+	f.StringVar(&a.out, "out", "", "output folder instead of train.out")
+	f.StringVar(&a.model, "model", "", "architecture instead of model.architecture: llama or mag")
+	f.IntVar(&a.every, "checkpoint-every", 0, "number of steps between snapshots instead of train.save_every")
+	f.BoolVar(&a.resume, "resume", false, "continue from the newest snapshot in the folder, or start if there is none")
+	f.BoolVar(&a.overwrite, "overwrite", false, "start over even if the folder holds a run")
 	c.RunE = func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], f.Changed) }
 	return c
 }
@@ -93,7 +93,7 @@ func (a *call) train(ctx context.Context, r *atenia.TrainRecipe, again string) e
 	p.clear()
 	switch {
 	case errors.Is(err, atenia.ErrTrainStopped) && rep != nil:
-		return fmt.Errorf("stopped after step %d of %d with a snapshot; \"%s\" goes on", rep.Steps, r.Train.Steps, again)
+		return fmt.Errorf("stopped after step %d of %d with a snapshot; continue with \"%s\"", rep.Steps, r.Train.Steps, again)
 	case errors.Is(err, atenia.ErrTrainTaken):
 		return fmt.Errorf("%w: see --resume, --overwrite and --out", err)
 	case err != nil:

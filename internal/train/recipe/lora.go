@@ -10,12 +10,12 @@ import (
 // LoRA says that low-rank pairs are trained in place of the parameters, which
 // stay as they are.
 type LoRA struct {
-	Rank    int     `toml:"rank" help:"of the low-rank pairs that are trained in place of the parameters of model.from (0: the parameters are trained)"`
-	Alpha   float64 `toml:"alpha" help:"the pairs' scale is alpha / rank (2 × rank)"`
-	Targets string  `toml:"targets" help:"matrices that get a pair: q_proj,v_proj, a regular expression for whole names, or all-linear (all-linear)"`
-	RSLoRA  bool    `toml:"rslora" help:"whether the scale is alpha / √rank (false)"`
-	Dropout float64 `toml:"dropout" help:"share of a pair's input that is left out of each step (0)"`
-	Merge   bool    `toml:"merge" help:"whether the merged model is written, too, into the folder merged in that of the results (false)"`
+	Rank    int     `toml:"rank" help:"rank of the adapter that is trained instead of the parameters of model.from (0: train the parameters)"`
+	Alpha   float64 `toml:"alpha" help:"scale of the adapter: alpha / rank (2 × rank)"`
+	Targets string  `toml:"targets" help:"matrices to adapt: q_proj,v_proj, a regular expression for whole names, or all-linear (all-linear)"`
+	RSLoRA  bool    `toml:"rslora" help:"scale by alpha / √rank instead (false)"`
+	Dropout float64 `toml:"dropout" help:"fraction of an adapter's input to drop in each step (0)"`
+	Merge   bool    `toml:"merge" help:"also write the merged model, to the folder merged in the output folder (false)"`
 }
 
 // adapter returns the configuration of the adapter.

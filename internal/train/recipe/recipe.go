@@ -39,91 +39,91 @@ type Recipe struct {
 
 // Model says which parameters are trained.
 type Model struct {
-	Architecture string  `toml:"architecture" help:"llama or mag, made from nothing (llama)"`
-	From         string  `toml:"from" help:"a model's folder, to go on from its parameters; then no other key of [model] is used"`
-	Hidden       int     `toml:"hidden" help:"width (256)"`
-	Layers       int     `toml:"layers" help:"blocks (4)"`
-	Heads        int     `toml:"heads" help:"of attention (hidden / 64, at least 1)"`
+	Architecture string  `toml:"architecture" help:"llama or mag, initialized at random (llama)"`
+	From         string  `toml:"from" help:"a model's folder to start from; no other key of [model] is used then"`
+	Hidden       int     `toml:"hidden" help:"hidden size (256)"`
+	Layers       int     `toml:"layers" help:"number of layers (4)"`
+	Heads        int     `toml:"heads" help:"attention heads (hidden / 64, at least 1)"`
 	KVHeads      int     `toml:"kv_heads" help:"heads of keys and values, a divisor of heads (heads)"`
-	FFN          int     `toml:"ffn" help:"width of the feed-forward part (8/3 of hidden, rounded up to 32)"`
+	FFN          int     `toml:"ffn" help:"feed-forward size (8/3 of hidden, rounded up to 32)"`
 	Context      int     `toml:"context" help:"longest sequence (the longest row of [data])"`
-	Untied       bool    `toml:"untied" help:"whether the head has a matrix of its own (false: that of the embedding)"`
+	Untied       bool    `toml:"untied" help:"give the output head a matrix of its own instead of that of the embedding (false)"`
 	RopeTheta    float64 `toml:"rope_theta" help:"base of the rotary embedding (10000)"`
-	NormEps      float64 `toml:"norm_eps" help:"of the root mean square norms (1e-5)"`
-	Deviation    float64 `toml:"deviation" help:"standard deviation of the first parameters; those that write to the residual stream have it divided by √(2·layers) (0.02)"`
+	NormEps      float64 `toml:"norm_eps" help:"epsilon of the RMS norms (1e-5)"`
+	Deviation    float64 `toml:"deviation" help:"standard deviation of initial parameters; divided by √(2·layers) for those that write to the residual stream (0.02)"`
 }
 
 // Memory says what is nested in a model of the architecture mag, whose other
 // sizes are those of [Model]: hidden, layers, heads, rope_theta.
 type Memory struct {
 	Composition string `toml:"composition" help:"mag, mac or mal (mag)"`
-	Rule        string `toml:"rule" help:"how memory learns: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD, MEMORA, LatticeOSR, Trellis or AtlasOmega (TitansLMM)"`
-	Periods     []int  `toml:"periods" help:"of the levels: a level writes every so many chunks ([1, 4])"`
-	Chunk       int    `toml:"chunk" help:"tokens of a chunk (32)"`
-	Window      int    `toml:"window" help:"tokens that attention sees (32)"`
-	KeyTaps     int    `toml:"key_taps" help:"tokens that a key is a convolution over (0: none)"`
-	Plain       bool   `toml:"plain" help:"whether layers have neither residual sums nor norms (false)"`
+	Rule        string `toml:"rule" help:"update rule of the memory: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD, MEMORA, LatticeOSR, Trellis or AtlasOmega (TitansLMM)"`
+	Periods     []int  `toml:"periods" help:"chunks between writes, for each level ([1, 4])"`
+	Chunk       int    `toml:"chunk" help:"tokens per chunk (32)"`
+	Window      int    `toml:"window" help:"attention window in tokens (32)"`
+	KeyTaps     int    `toml:"key_taps" help:"tokens that keys are convolved over (0: none)"`
+	Plain       bool   `toml:"plain" help:"leave out residual sums and norms (false)"`
 }
 
 // Tokenizer says how text becomes tokens.
 type Tokenizer struct {
-	Kind     string   `toml:"kind" help:"bytes, chars, bpe (learnt from the data), or file (bytes; with model.from, the model's own)"`
+	Kind     string   `toml:"kind" help:"bytes, chars, bpe (trained on the data), or file (bytes; with model.from, the model's own)"`
 	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
-	Size     int      `toml:"size" help:"tokens of bpe, and most tokens of chars (4096)"`
+	Size     int      `toml:"size" help:"vocabulary size of bpe, and the maximum of chars (4096)"`
 	Special  []string `toml:"special" help:"special tokens; the first one begins and ends every text ([\"<|end|>\"])"`
-	Template string   `toml:"template" help:"the chat template that the result gets: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
+	Template string   `toml:"template" help:"chat template of the result: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
 }
 
 // Data says what is learnt.
 type Data struct {
-	Files   []string `toml:"files" help:"texts; .jsonl has a {\"text\": …} or {\"messages\": […]} on each line"`
-	Row     int      `toml:"row" help:"tokens of the longest row (256)"`
-	Rows    int      `toml:"rows" help:"rows of a batch: it has at most row × rows tokens (8)"`
-	Alone   bool     `toml:"alone" help:"whether short rows are left short, not packed (false)"`
-	Long    string   `toml:"long" help:"what becomes of documents longer than a row: split, cut or drop (split)"`
-	Heldout float64  `toml:"heldout" help:"share that is kept for evaluation (0)"`
-	All     bool     `toml:"all" help:"whether the questions of conversations are learnt, too (false)"`
+	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …} or {\"messages\": […]} on each line"`
+	Row     int      `toml:"row" help:"maximum tokens per row (256)"`
+	Rows    int      `toml:"rows" help:"rows per batch, of at most row × rows tokens (8)"`
+	Alone   bool     `toml:"alone" help:"leave short rows short instead of packing documents into them (false)"`
+	Long    string   `toml:"long" help:"what to do with documents longer than a row: split, cut or drop (split)"`
+	Heldout float64  `toml:"heldout" help:"fraction held out for evaluation (0)"`
+	All     bool     `toml:"all" help:"also learn the questions of conversations (false)"`
 }
 
 // Optimizer says how parameters are stepped.
 type Optimizer struct {
 	Kind       string   `toml:"kind" help:"adamw, muon (for matrices, adamw for the rest), lion or sgd (adamw)"`
 	Rate       float64  `toml:"rate" help:"learning rate (0.001)"`
-	Beta1      float64  `toml:"beta1" help:"of adamw and lion (0.9)"`
-	Beta2      float64  `toml:"beta2" help:"of adamw and lion (0.95; lion 0.99)"`
-	Epsilon    float64  `toml:"epsilon" help:"of adamw (1e-8)"`
-	Decay      float64  `toml:"decay" help:"of weights; norms and biases have none (0)"`
-	Momentum   *float64 `toml:"momentum" help:"of muon and sgd (0.95; sgd 0.9)"`
+	Beta1      float64  `toml:"beta1" help:"beta1 of adamw and lion (0.9)"`
+	Beta2      float64  `toml:"beta2" help:"beta2 of adamw and lion (0.95; lion 0.99)"`
+	Epsilon    float64  `toml:"epsilon" help:"epsilon of adamw (1e-8)"`
+	Decay      float64  `toml:"decay" help:"weight decay, not applied to norms and biases (0)"`
+	Momentum   *float64 `toml:"momentum" help:"momentum of muon and sgd (0.95; sgd 0.9)"`
 	Iterations int      `toml:"iterations" help:"Newton-Schulz iterations of muon (5)"`
-	Clip       *float64 `toml:"clip" help:"limit of the norm of all gradients; 0 for none (1)"`
-	Offload    bool     `toml:"offload" help:"whether adamw's state is kept in files, for runs larger than memory; implies precision = \"bf16\" (false)"`
+	Clip       *float64 `toml:"clip" help:"maximum norm of all gradients; 0 for no limit (1)"`
+	Offload    bool     `toml:"offload" help:"keep the state of adamw in files, for runs larger than memory; implies precision = \"bf16\" (false)"`
 }
 
 // Schedule says how the learning rate changes.
 type Schedule struct {
-	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then straight down (cosine)"`
-	Warmup int         `toml:"warmup" help:"steps in which it grows from 0 (0)"`
-	Decay  int         `toml:"decay" help:"steps in which wsd falls"`
-	Floor  float64     `toml:"floor" help:"share of the rate that it falls to (0.1; wsd 0)"`
+	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
+	Warmup int         `toml:"warmup" help:"steps of linear warm-up (0)"`
+	Decay  int         `toml:"decay" help:"decay steps of wsd"`
+	Floor  float64     `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
 }
 
 // Train says how long, and what is kept.
 type Train struct {
-	Steps      int     `toml:"steps" help:"of the whole run"`
-	Accumulate int     `toml:"accumulate" help:"batches of one step (1)"`
-	Seed       uint64  `toml:"seed" help:"of the first parameters and the order of the data (0)"`
-	Precision  string  `toml:"precision" help:"float32, or bf16: computed with rounded parameters, float32 originals are stepped (float32)"`
-	Recompute  bool    `toml:"recompute" help:"whether layers are computed twice rather than kept: less memory, a third more time (false)"`
-	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that has a mixture of experts use all of them alike; evaluations leave it out (0)"`
+	Steps      int     `toml:"steps" help:"number of steps"`
+	Accumulate int     `toml:"accumulate" help:"batches accumulated per step (1)"`
+	Seed       uint64  `toml:"seed" help:"seed of the initial parameters and of the order of the data (0)"`
+	Precision  string  `toml:"precision" help:"float32, or bf16: compute with rounded parameters and update float32 originals (float32)"`
+	Recompute  bool    `toml:"recompute" help:"recompute layers in the backward pass: less memory, a third more time (false)"`
+	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that balances the load of experts; left out of evaluations (0)"`
 	EvalEvery  int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
-	EvalMost   int     `toml:"eval_batches" help:"most held-out batches of an evaluation (16)"`
-	Patience   int     `toml:"patience" help:"evaluations without a gain that end the run; the result is then the best (0: never)"`
-	MinGain    float64 `toml:"min_gain" help:"of the held-out loss, to count as a gain (0)"`
+	EvalMost   int     `toml:"eval_batches" help:"maximum held-out batches per evaluation (16)"`
+	Patience   int     `toml:"patience" help:"evaluations without improvement after which the run ends with the best result (0: never)"`
+	MinGain    float64 `toml:"min_gain" help:"decrease of the held-out loss that counts as an improvement (0)"`
 	SaveEvery  int     `toml:"save_every" help:"steps between snapshots (steps / 20)"`
-	Keep       int     `toml:"keep" help:"snapshots that are kept (2)"`
-	BadSteps   int     `toml:"bad_steps" help:"steps in a row without a finite loss that end the run (10)"`
-	Threads    int     `toml:"threads" help:"that compute; the result does not depend on it (all processors)"`
-	Out        string  `toml:"out" help:"folder of the results (out)"`
+	Keep       int     `toml:"keep" help:"number of snapshots to keep (2)"`
+	BadSteps   int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
+	Threads    int     `toml:"threads" help:"worker threads; the result does not depend on them (all processors)"`
+	Out        string  `toml:"out" help:"output folder (out)"`
 }
 
 // Read reads a file and makes its paths relative to the present folder. Errors

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia"
+	"atenia/internal/embedded"
+	"atenia/internal/kernelbench"
+	"atenia/internal/stepbench"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completeArguments gives every command and flag below c what a shell completes
+// it with. Flags that are numbers, and those of the table that take any text,
+// complete to nothing; a flag that the table lacks completes to files.
+func completeArguments(c *cobra.Command) {
+	table := flagValues()
+	for _, sub := range c.Commands() {
+		if sub.ValidArgsFunction == nil {
+			sub.ValidArgsFunction = argumentsOf(sub.Use)
+		}
+		path := strings.TrimPrefix(sub.CommandPath(), "atenia ")
+		sub.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(sub, f, path, table) })
+		sub.PersistentFlags().VisitAll(func(f *pflag.Flag) { completeFlag(sub, f, path, table) })
+		completeArguments(sub)
+	}
+}
+
+func completeFlag(c *cobra.Command, f *pflag.Flag, path string, table map[string]cobra.CompletionFunc) {
+	complete, ok := table[path+" --"+f.Name]
+	if !ok {
+		complete, ok = table["--"+f.Name]
+	}
+	switch f.Value.Type() {
+	case "bool":
+		return
+	case "int", "int64", "uint64", "float32", "float64", "duration", "intSlice", "float64Slice":
+		if !ok {
+			complete, ok = cobra.NoFileCompletions, true
+		}
+	}
+	if ok {
+		_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag of two commands, which has it already
+	}
+}
+
+// flagValues says what flags complete to. A key with a command is about its
+// flag alone, one without about all flags of that name.
+func flagValues() map[string]cobra.CompletionFunc {
+	var mixes, stages, policies []string
+	for _, m := range atenia.Mixes() {
+		mixes = append(mixes, m.String())
+	}
+	for _, s := range atenia.DefaultOrder() {
+		stages = append(stages, s.String())
+	}
+	for _, p := range atenia.ReplayPolicies() {
+		policies = append(policies, p[0])
+	}
+	free, files, folders := cobra.CompletionFunc(cobra.NoFileCompletions), anyFile, cobra.CompletionFunc(folder)
+	t := map[string]cobra.CompletionFunc{
+		"--backend":       among("cpu"),
+		"--bits":          among("8", "16", "24", "32", "64"),
+		"--budget":        parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
+		"--config-file":   extension("json"),
+		"--diff":          model,
+		"--format":        parts(kernelbench.Formats()...),
+		"--gpu":           among("auto", "true", "false"),
+		"--gpu-available": among("true", "false"),
+		"--kv-type":       among("f32", "f16", "q8_0"),
+		"--loss":          among("sum", "energy", "mse"),
+		"--max-tier":      among("vram", "ram", "ssd"),
+		"--mode":          among("prefill", "decode"),
+		"--model":         among("llama", "mag"),
+		"--pack":          among("auto", "off", "memory", "disk"),
+		"--pattern":       among("llama3", "gpt2"),
+		"--plan":          extension("json"),
+		"--probe":         among("model", "none"),
+		"--ram-band":      among("0", "1", "2", "3"),
+		"--require":       among("gpu"),
+		"--reserve":       parts("kv=", "act=", "runtime="),
+		"--samplers":      parts(stages...),
+		"--scan":          among("sinks", "off", "all"),
+		"--size":          among(stepbench.Names()...),
+		"--type":          among(mixes...),
+		"--vram-band":     among("0", "1", "2", "3"),
+
+		"finetune --lora":      parts("r=", "alpha=", "dropout=", "rslora", "targets="),
+		"flow bench --only":    parts("chains", "backward", "deadlines", "oscillator"),
+		"flow run --policy":    among("stop", "mute", "bypass"),
+		"hw --probe":           among("none", "quick", "full"),
+		"replay --policy":      among(policies...),
+		"finetune --out":       folders,
+		"train --out":          folders,
+		"bench kernels --only": free,
+	}
+	for _, name := range []string{"cache", "cache-dir", "dir", "keep", "lora", "nodes", "trust"} {
+		t["--"+name] = folders
+	}
+	for _, name := range []string{"compare", "decisions", "file", "in", "learning", "log", "markdown", "memory", "out", "prometheus", "target", "timeline", "trace", "vs"} {
+		t["--"+name] = files
+	}
+	for _, name := range []string{"bos", "dry-breaker", "flops", "logit-bias", "metrics", "param", "pin", "quota", "ram", "ram-rate", "section", "set", "special", "ssd-rate", "stop", "system", "text", "tokens", "vram", "why"} {
+		t["--"+name] = free
+	}
+	return t
+}
+
+// among completes to one of a few words.
+func among(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var all []string
+		for _, w := range words {
+			if strings.HasPrefix(w, typed) {
+				all = append(all, w)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// parts completes the last part of a list with commas.
+func parts(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		done := typed[:1+strings.LastIndexByte(typed, ',')]
+		var all []string
+		for _, w := range words {
+			if s := done + w; strings.HasPrefix(s, typed) && !slices.Contains(strings.Split(done, ","), w) {
+				all = append(all, s)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// extension completes to files whose names end with one of the given words, and
+// to the folders on the way to them.
+func extension(ext ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(ext, cobra.ShellCompDirectiveFilterFileExt)
+}
+
+func folder(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// model completes to the embedded model, files of models, and folders. Paths
+// are left to the shell, which knows its own quoting and "~", as soon as what
+// is typed is no beginning of the embedded model's name.
+func model(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	kinds := []string{"gguf", "safetensors"}
+	if !strings.HasPrefix(embedded.Name, typed) {
+		return kinds, cobra.ShellCompDirectiveFilterFileExt
+	}
+	all := []string{cobra.CompletionWithDesc(embedded.Name, "the embedded model")}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	here, _ := os.ReadDir(".") // without one there is nothing to offer
+	for _, e := range here {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, ".") || !strings.HasPrefix(name, typed):
+		case e.IsDir():
+			all, directive = append(all, name+"/"), directive|cobra.ShellCompDirectiveNoSpace
+		case slices.Contains(kinds, strings.TrimPrefix(strings.ToLower(filepath.Ext(name)), ".")):
+			all = append(all, name)
+		}
+	}
+	return all, directive
+}
+
+// argumentsOf completes arguments by what a command's line of use calls them.
+func argumentsOf(use string) cobra.CompletionFunc {
+	of := map[string]cobra.CompletionFunc{
+		"MODEL": model, "IN": model, "FILE": model,
+		"OUT": extension("gguf"), "GRAPH": extension("json"), "LOG": extension("jsonl"), "CONFIG.toml": extension("toml"),
+		"DIR": folder, "OTHER": folder, "DATA": anyFile, "FILE...": anyFile,
+	}
+	var kinds []cobra.CompletionFunc
+	for _, word := range strings.Fields(use)[1:] {
+		if strings.HasPrefix(word, "-") {
+			break
+		}
+		word = strings.Trim(word, "[]")
+		complete, ok := of[word]
+		if !ok {
+			complete = of[strings.NewReplacer("...", "", "]", "").Replace(word)]
+		}
+		if complete == nil {
+			complete = cobra.NoFileCompletions
+		}
+		kinds = append(kinds, complete)
+		if strings.HasSuffix(word, "...") {
+			for range 32 { // more files of one command are not completed
+				kinds = append(kinds, complete)
+			}
+		}
+	}
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= len(kinds) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return kinds[len(args)](c, args, typed)
+	}
+}
+
+// commandNames completes "help" to the commands below those that are given.
+func commandNames(root *cobra.Command) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		c, rest, err := root.Find(args)
+		var all []string
+		if err == nil && len(rest) == 0 {
+			for _, sub := range c.Commands() {
+				if !sub.Hidden && strings.HasPrefix(sub.Name(), typed) {
+					all = append(all, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+				}
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+}

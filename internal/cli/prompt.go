@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/cli/editor"
+)
+
+// stdin is the argument that stands for standard input.
+const stdin = "-"
+
+// modelAndPrompt returns the model and the prompt of run's arguments. Standard
+// input is read where there is no prompt, or for "-", and at no other time: a
+// pipe that nobody closes would be waited for without end.
+func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
+	model, prompt, given := "", "", false
+	if len(args) == 3 { // MODEL PROMPT -
+		model, prompt = args[0], args[1]
+	} else if model, prompt, given = modelAndText(args); given && prompt != stdin {
+		return model, prompt, nil
+	}
+	if !given && len(args) < 3 && editor.IsTerminal(a.in) {
+		return "", "", command.Usagef("run: no prompt: give one as the last argument or on standard input")
+	}
+	b, err := io.ReadAll(a.in)
+	if err != nil {
+		return "", "", fmt.Errorf("standard input: %w", err)
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
+	switch {
+	case text == "":
+		return "", "", command.Usagef("run: no prompt: standard input is empty")
+	case len(args) == 3:
+		text = prompt + "\n\n" + text
+	}
+	return model, text, nil
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// program starts this test as the command line, see [TestMain].
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self, args...)
+	c.Env = append(os.Environ(), programVar+"=1")
+	return c
+}
+
+// firstByte waits until a program has printed something.
+func firstByte(t *testing.T, r io.Reader) {
+	t.Helper()
+	if _, err := r.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSignals ends processes while they work and while they wait.
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		signal syscall.Signal
+		code   int
+		text   string
+		waits  bool // for input, having printed nothing
+	}{
+		{[]string{"run", "Once upon a time", "--ignore-eos"}, syscall.SIGINT, 130, "atenia: interrupted\n", false},
+		{[]string{"run", "Once upon a time", "--ignore-eos"}, syscall.SIGTERM, 143, "atenia: terminated\n", false},
+		{[]string{"run"}, syscall.SIGINT, 130, "atenia: interrupted\n", true},
+		{[]string{"chat"}, syscall.SIGINT, 130, "atenia: interrupted\n", true},
+		{[]string{"chat"}, syscall.SIGTERM, 143, "atenia: terminated\n", true},
+	} {
+		cmd := program(t, c.args...)
+		var errw bytes.Buffer
+		cmd.Stderr = &errw
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := cmd.StdinPipe() // open, and nobody writes to it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if c.waits {
+			time.Sleep(500 * time.Millisecond)
+		} else {
+			firstByte(t, out)
+		}
+		if err := cmd.Process.Signal(c.signal); err != nil {
+			t.Fatal(err)
+		}
+		go io.Copy(io.Discard, out)
+		_ = cmd.Wait() // the code says it
+		in.Close()
+		if code := cmd.ProcessState.ExitCode(); code != c.code || errw.String() != c.text {
+			t.Errorf("%q, %v: exit %d, %q", c.args, c.signal, code, errw.String())
+		}
+	}
+}
+
+// TestSignalCleansUp: a run that is stopped leaves its snapshot, and a file
+// that was being written is not there.
+func TestSignalCleansUp(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.toml")
+	text := strings.Repeat("the cat sat on the mat. ", 100)
+	for name, s := range map[string]string{"c.toml": "[model]\nhidden = 16\nlayers = 1\nheads = 2\n[tokenizer]\nkind = 'chars'\n[data]\nfiles = ['t.txt']\nrow = 16\nrows = 2\n[train]\nsteps = 1000000\n", "t.txt": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := program(t, "train", config)
+	var errw bytes.Buffer
+	cmd.Stderr = &errw
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	firstByte(t, out)
+	time.Sleep(300 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	snapshots, _ := filepath.Glob(filepath.Join(dir, "out", "snapshots", "*"))
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(errw.String(), "--resume") || len(snapshots) == 0 {
+		t.Errorf("exit %d, %q, snapshots %q", code, errw.String(), snapshots)
+	}
+}
+
+// TestIdlePipe: a prompt is enough, whatever standard input is.
+func TestIdlePipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	cmd := program(t, "run", "Once upon a", "--temp", "0", "-n", "2")
+	cmd.Stdin = r
+	done := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	defer done.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "Once upon a time,\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// TestTerminalSignal: at the prompt a signal ends a chat, and the terminal is
+// as it was before.
+func TestTerminalSignal(t *testing.T) {
+	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		s := newScreen(t)
+		cmd := program(t, "chat")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, s.tty, s.tty
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.wait("> ")
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != want {
+			t.Errorf("%v: exit %d", signal, code)
+		}
+		state, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
+		if err != nil || state.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG) != unix.ICANON|unix.ECHO|unix.ISIG {
+			t.Errorf("%v: the terminal is left raw: %+v (%v)", signal, state, err)
+		}
+	}
+}
