@@ -1,6 +1,6 @@
 package exec
 
-//go:generate go run atenia/internal/gen/adapters -o zadapters.go -package exec
+//go:generate go run -C ../../tools ./adapters -o ../internal/exec/zadapters.go -package exec
 
 import (
 	"atenia/plan"

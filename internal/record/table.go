@@ -1,6 +1,6 @@
 package record
 
-//go:generate go run atenia/internal/gen/adapters -o zadapters.go -package record -of Float
+//go:generate go run -C ../../tools ./adapters -o ../internal/record/zadapters.go -package record -of Float
 
 import (
 	"fmt"
