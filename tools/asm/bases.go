@@ -28,18 +28,6 @@ func (b *rowBases) begin(rows int) {
 	}
 }
 
-// plus returns bases disp bytes further.
-func (b rowBases) plus(disp int) rowBases {
-	every4 := b.every4
-	b.every4 = nil
-	for _, r := range every4 {
-		next := GP64()
-		LEAQ(at(r, disp), next)
-		b.every4 = append(b.every4, next)
-	}
-	return b
-}
-
 func (b rowBases) at(r, disp int) Mem {
 	base := b.every4[r/4]
 	switch r % 4 {

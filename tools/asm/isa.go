@@ -148,12 +148,3 @@ func (i isa) load(m Mem, v reg.VecVirtual) {
 		VMOVDQU(m, v)
 	}
 }
-
-// store writes a whole vector.
-func (i isa) store(v reg.VecVirtual, m Mem) {
-	if i == avx512 {
-		VMOVDQU64(v, m)
-	} else {
-		VMOVDQU(v, m)
-	}
-}
