@@ -9,7 +9,7 @@
 //	dispatch_test.go      one table of opcodes, one loop that runs a plan
 //	hotpath_test.go       no map, no untyped value, no logging while tokens are made
 //	imports_test.go       no plug-ins, no hidden switches, no names of weights
-//	acceptance_test.go    docs/acceptance.json names tests that exist
+//	acceptance_test.go    docs/acceptance.json names tests that exist, and follows their names
 //	requirements_test.go  no requirement of the plan contract is forgotten
 //
 // walk_test.go finds the module's root and its files, module_test.go parses

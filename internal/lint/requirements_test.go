@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,24 +21,13 @@ A4.1 A4.2 A4.3 A4.4 A4.5 A5.1 A5.2 A5.3 A5.4 A5.5 A6.1 A6.2 A6.3 A6.4 A7
 A8.0 A8.1 A8.2 A8.3 A8.4 A9.0 A9.1 A9.2 A9.3 A9.4 A9.5 A9.6 A9.7 A9.8 A9.9 A9.10
 A10.1 A10.2 A10.3 A10.4 A10.5 TP1 TP2 TP3 TP4 TP5 TP6`
 
-// acceptanceTable reads docs/acceptance.json.
-func acceptanceTable(t *testing.T) map[string]struct{ Test, Later string } {
-	t.Helper()
-	b, err := os.ReadFile("docs/acceptance.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows map[string]struct{ Test, Later string }
-	if err := json.Unmarshal(b, &rows); err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
 // TestAcceptanceIDs: no requirement of the contract is forgotten, and the ten
 // that had to be tests before anything ran are tests.
 func TestAcceptanceIDs(t *testing.T) {
-	rows := acceptanceTable(t)
+	rows := map[string]acceptance{}
+	for _, r := range acceptanceRows(t) {
+		rows[r.ID] = r
+	}
 	for _, id := range strings.Fields(contractIDs) {
 		r, ok := rows[id]
 		switch {
