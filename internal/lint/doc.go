@@ -5,6 +5,7 @@
 //	rooms_test.go         how many rooms a room may know, and which small ones stay
 //	size_test.go          files and functions
 //	deadcode_test.go      what no program, Example or external test reaches
+//	mentions_test.go      which declarations name which others, for the above
 //	duplicates_test.go    ten equal lines in two places
 //	dispatch_test.go      one table of opcodes, one loop that runs a plan
 //	hotpath_test.go       no map, no untyped value, no logging while tokens are made

@@ -2,7 +2,7 @@
 // named in docs/acceptance.json ran and passed: a test that is missing, was
 // skipped or failed is reported with its acceptance id.
 //
-//	go test -json ./... | go run -C tools ./acceptance ../docs/acceptance.json
+//	(go test -json ./... && go -C tools test -json ./...) | go run -C tools ./acceptance ../docs/acceptance.json
 //
 // It copies the plain output of the tests to standard output as it comes, so
 // that it can stand at the end of a pipe.

@@ -21,7 +21,7 @@ func TestAdapterTableIsCurrent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", "..", pkg, "zadapters.go"))
+		got, err := os.ReadFile(filepath.Join("..", "..", "internal", pkg, "zadapters.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
