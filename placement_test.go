@@ -2,6 +2,7 @@ package atenia_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -116,5 +117,25 @@ func TestPlaceMeasures(t *testing.T) {
 		if given := c.rules.Rates; given.SSD > 0 && r.SSD != given.SSD || given.RAM > 0 && r.RAM != given.RAM {
 			t.Errorf("%s: not what was given: %+v", c.name, r)
 		}
+	}
+}
+
+// TestPlaceWithoutWeights: a configuration alone has a plan, and no placement,
+// since nobody knows how large its weights are.
+func TestPlaceWithoutWeights(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(golden.Family(t, "parity"), "llama3", "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := atenia.OpenPlan(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Place(); !errors.Is(err, atenia.ErrNoWeights) {
+		t.Errorf("got %v, want ErrNoWeights", err)
 	}
 }

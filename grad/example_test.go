@@ -1,6 +1,7 @@
 package grad_test
 
 import (
+	"errors"
 	"fmt"
 
 	"atenia/grad"
@@ -27,4 +28,53 @@ func Example() {
 	// Output:
 	// [12] [-1 3 -1 3] false
 	// op 4 matmul [2 2], [1 2]: shapes do not fit: want [m,k]·[k,n]
+}
+
+// A listing shows what a tape recorded: shapes and operations, no values. It
+// can be kept beside a fault report and read back.
+func ExampleTape_Listing() {
+	t := grad.New[float64](nil)
+	w := t.Param([]float64{1, 2, 3, 4}, 2, 2)
+	x := t.Const([]float64{1, -1}, 1, 2)
+	t.Sum(t.MatMulT(x, w))
+	text := t.Listing().String()
+	fmt.Print(text)
+
+	l, err := grad.ParseListing(text)
+	fmt.Println(len(l.Lines), l.Lines[2].Op, err)
+	_, err = grad.ParseListing("tape float16\n")
+	fmt.Println(errors.Is(err, grad.ErrText))
+	// Output:
+	// tape float64 recording
+	// %1 [2 2] grad = param
+	// %2 [1 2] = const
+	// %3 [1 2] grad = matmult(%2, %1)
+	// %4 [] grad = sum(%3)
+	// 4 matmult <nil>
+	// true
+}
+
+// The gradient of an intermediate result stays when the tape is told to keep
+// it.
+func ExampleKeepGradients() {
+	t := grad.New[float64](nil, grad.KeepGradients(), grad.Reserve(8))
+	x := t.Param([]float64{1, 2}, 2)
+	y := t.Mul(x, x)
+	if err := t.Backward(t.Sum(t.Mul(y, y))); err != nil {
+		fmt.Println(err)
+		return
+	}
+	dy, ok := t.Grad(y)
+	fmt.Println(dy, ok)
+	// Output: [2 8] true
+}
+
+// With returns what is computed on a tape that nobody else needs.
+func ExampleWith() {
+	sum, err := grad.With(nil, func(t *grad.Tape[float64]) (float64, error) {
+		x := t.Const([]float64{1, 2, 3}, 3)
+		return t.Value(t.Sum(x))[0], nil
+	})
+	fmt.Println(sum, err)
+	// Output: 6 <nil>
 }

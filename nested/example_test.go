@@ -35,8 +35,9 @@ func Example() {
 			fmt.Println("learned:", report.Loss < first/4)
 		}
 	}
-	fmt.Println(b.Conductor().Pulse(nested.Build))
+	pulse := b.Conductor().Pulse(nested.Build)
+	fmt.Println(pulse, "in phase", pulse.Phase())
 	// Output:
 	// learned: true
-	// step 30 build #.
+	// step 30 build #. in phase build
 }

@@ -1,6 +1,6 @@
 package plan
 
-//go:generate go run atenia/internal/gen/adapters -o zadapters.go
+//go:generate go run -C ../tools ./adapters -o ../plan/zadapters.go
 
 import "fmt"
 

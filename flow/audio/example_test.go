@@ -30,3 +30,26 @@ func Example() {
 	fmt.Println(r.Format, n, err == io.EOF, x[0][:n], x[1][:n])
 	// Output: flac, 48000 Hz, 2 channels, 24 bit 3 true [0 0.25 0.5] [0 -0.25 -0.5]
 }
+
+// A file that can be read at any place says what it holds before it is read.
+func ExampleNewReader() {
+	var file bytes.Buffer
+	w, err := audio.NewWriter(&file, audio.Format{Rate: 8000, Channels: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := audio.Write(w, [][]float32{{0.5, -0.5}}); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	r, err := audio.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	x := [][]float64{make([]float64, 4)}
+	n, err := audio.Read(r, x)
+	fmt.Println(r.Format, x[0][:n], err)
+	// Output: wav, 8000 Hz, 1 channels, 16 bit [0.5 -0.5] EOF
+}

@@ -2,8 +2,12 @@ package observe_test
 
 import (
 	"fmt"
+	"io"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"time"
 
 	"atenia/flow"
 	"atenia/flow/observe"
@@ -26,4 +30,40 @@ func Example() {
 	// Output:
 	// atenia_flow_heat_joules_total{mode="backward",node="gain"} 0
 	// atenia_flow_heat_joules_total{mode="forward",node="gain"} 0.25
+}
+
+// A trace shows calls, counts and late blocks on a time line, for
+// chrome://tracing and Perfetto.
+func ExampleTrace() {
+	var text strings.Builder
+	trace := observe.NewTrace(&text)
+	trace.Call(observe.Call{Node: "gain", Start: 0, Took: 50 * time.Microsecond})
+	trace.Snapshot(time.Millisecond, &observe.Snapshot{Late: 1})
+	trace.Late(time.Millisecond)
+	if err := trace.Close(); err != nil {
+		log.Fatal(err)
+	}
+	for _, what := range []string{`"gain"`, `"blocks"`, `"LATE"`} {
+		fmt.Println(what, strings.Contains(text.String(), what))
+	}
+	// Output:
+	// "gain" true
+	// "blocks" true
+	// "LATE" true
+}
+
+// Metrics are served where Prometheus looks for them.
+func ExampleSet_Handler() {
+	set := observe.New()
+	set.Update(observe.Snapshot{Blocks: 7})
+	server := httptest.NewServer(set.Handler())
+	defer server.Close()
+	answer, err := http.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	fmt.Println(strings.Contains(string(text), "atenia_flow_blocks_total 7"), err)
+	// Output: true <nil>
 }

@@ -13,11 +13,9 @@ type (
 	List         = object.List         // a list
 	Tuple        = object.Tuple        // a tuple
 	Limits       = object.Limits       // bounds of a rendering
-	Kind         = object.Kind         // why rendering failed
 	SyntaxError  = syntax.Error        // the template is refused
 	RaiseError   = object.RaiseError   // the template refuses the conversation
 	RuntimeError = object.RuntimeError // rendering failed
-	JSONError    = object.JSONError    // JSON is malformed
 )
 
 // The kinds of a [RuntimeError].

@@ -8,7 +8,7 @@ import (
 	"atenia/internal/kernel"
 )
 
-//go:generate go run -C ../kernel/_asm . -family dense -out ../../dense/zdense_amd64.s -stubs ../../dense/zdense_amd64.go -pkg dense
+//go:generate go run -C ../../tools ./asm -family dense -out ../internal/dense/zdense_amd64.s -stubs ../internal/dense/zdense_amd64.go -pkg dense
 
 // wide and some say which instructions may be used.
 func wide() bool { return kernel.Variant() == "avx512" }

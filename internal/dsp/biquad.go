@@ -52,9 +52,6 @@ func NewBank[F Float](rows int) *Bank[F] {
 	return &Bank[F]{make([]group[F], (rows+laneRows-1)/laneRows), rows}
 }
 
-// Rows is how many rows the bank has.
-func (b *Bank[F]) Rows() int { return b.rows }
-
 // in returns how many lanes of group i are rows.
 func (b *Bank[F]) in(i int) int { return min(laneRows, b.rows-i*laneRows) }
 

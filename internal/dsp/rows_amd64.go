@@ -4,7 +4,7 @@ package dsp
 
 import "atenia/internal/kernel"
 
-//go:generate go run -C ../kernel/_asm . -family dsp -out ../../dsp/zdsp_amd64.s -stubs ../../dsp/zdsp_amd64.go -pkg dsp
+//go:generate go run -C ../../tools ./asm -family dsp -out ../internal/dsp/zdsp_amd64.s -stubs ../internal/dsp/zdsp_amd64.go -pkg dsp
 
 // wide is how many lanes the registers have that may be used.
 func wide() int { return kernel.Lanes() }

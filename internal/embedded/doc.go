@@ -2,7 +2,7 @@
 // first command works with nothing to download.
 //
 // story.gguf is a language model of 1.4 million parameters, trained from
-// nothing by the program itself on text that package internal/story makes. It
+// nothing by the program itself on text that package tools/internal/story makes. It
 // tells little children's stories whose heroes keep their names, and answers
 // a few simple chat messages.
 //

@@ -51,9 +51,6 @@ func GELUTanhMul(dst, gate, up []float32) { applyMul(opGELUTanh, dst, gate, up) 
 // GELUErfMul writes GELUErf(gate)·up. dst may be gate or up.
 func GELUErfMul(dst, gate, up []float32) { applyMul(opGELUErf, dst, gate, up) }
 
-// ReLU2Mul writes ReLU2(gate)·up. dst may be gate or up.
-func ReLU2Mul(dst, gate, up []float32) { applyMul(opReLU2, dst, gate, up) }
-
 // applyMul works in pieces that stay in L1 and keep dst free to be an operand.
 func applyMul(op unary, dst, gate, up []float32) {
 	var piece [512]float32

@@ -130,7 +130,7 @@
 // block how formats unpack and are packed; attention.go holds scores and
 // weighted sums, softmax.go what is between. packed_amd64.go chooses among
 // products of tiles, product_amd64.go among those of rows, kernel_amd64.go gives
-// whole vectors to assembly, made by _asm (go generate), and the rest to the
+// whole vectors to assembly, made by tools/asm (go generate), and the rest to the
 // functions named Generic. What adds in a defined order is package exact; package
 // choice measures.
 // Package block says what a new format needs.

@@ -10,12 +10,12 @@ import (
 	"atenia/tensor"
 )
 
-//go:generate go run -C _asm . -family float -out ../zfloat_amd64.s -stubs ../zfloat_amd64.go -pkg kernel
-//go:generate go run -C _asm . -family int -out ../zint_amd64.s -stubs ../zint_amd64.go -pkg kernel
-//go:generate go run -C _asm . -dispatch ../zchoice_amd64.go
-//go:generate go run -C _asm . -family packed -out ../zpacked_amd64.s -stubs ../zpacked_amd64.go -pkg kernel
-//go:generate go run -C _asm . -family attention -out ../zattention_amd64.s -stubs ../zattention_amd64.go -pkg kernel
-//go:generate go run -C _asm . -family vector -out ../zvector_amd64.s -stubs ../zvector_amd64.go -pkg kernel
+//go:generate go run -C ../../tools ./asm -family float -out ../internal/kernel/zfloat_amd64.s -stubs ../internal/kernel/zfloat_amd64.go -pkg kernel
+//go:generate go run -C ../../tools ./asm -family int -out ../internal/kernel/zint_amd64.s -stubs ../internal/kernel/zint_amd64.go -pkg kernel
+//go:generate go run -C ../../tools ./asm -dispatch ../internal/kernel/zchoice_amd64.go
+//go:generate go run -C ../../tools ./asm -family packed -out ../internal/kernel/zpacked_amd64.s -stubs ../internal/kernel/zpacked_amd64.go -pkg kernel
+//go:generate go run -C ../../tools ./asm -family attention -out ../internal/kernel/zattention_amd64.s -stubs ../internal/kernel/zattention_amd64.go -pkg kernel
+//go:generate go run -C ../../tools ./asm -family vector -out ../internal/kernel/zvector_amd64.s -stubs ../internal/kernel/zvector_amd64.go -pkg kernel
 
 // Each function here gives whole vectors to assembly and the rest to its
 // portable twin.

@@ -9,9 +9,9 @@ import (
 )
 
 // Here, since go generate reads no file for another architecture.
-//go:generate go run ../gen/neon -family vector -out zvector_arm64.s -stubs zvector_arm64.go
-//go:generate go run ../gen/neon -family packed -out zpacked_arm64.s -stubs zpacked_arm64.go
-//go:generate go run ../gen/neon -family chain -out zchain_arm64.s -stubs zchain_arm64.go
+//go:generate go run -C ../../tools ./neon -family vector -out ../internal/kernel/zvector_arm64.s -stubs ../internal/kernel/zvector_arm64.go
+//go:generate go run -C ../../tools ./neon -family packed -out ../internal/kernel/zpacked_arm64.s -stubs ../internal/kernel/zpacked_arm64.go
+//go:generate go run -C ../../tools ./neon -family chain -out ../internal/kernel/zchain_arm64.s -stubs ../internal/kernel/zchain_arm64.go
 
 // level is the index in variants of the implementation in use. The best one
 // is chosen at start; only tests and the command line change it.

@@ -7,7 +7,7 @@ import (
 	"atenia/tensor"
 )
 
-//go:generate go run atenia/internal/gen/quantgrid -o zgrid.go
+//go:generate go run -C ../../tools ./quantgrid -o ../internal/quant/zgrid.go
 
 // A format says how a type's blocks are read and written. Both functions
 // trust the lengths they are given.

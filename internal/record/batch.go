@@ -5,9 +5,6 @@ import (
 	"fmt"
 )
 
-// Ignored is the label of a row that is not counted.
-const Ignored = -100
-
 // A Batch is some documents, their rows one after another.
 type Batch struct {
 	Tokens []int32

@@ -17,6 +17,9 @@ import (
 	"atenia/tensor"
 )
 
+// ignored is the label of a row that is not counted, as torch has it.
+const ignored = -100
+
 // A fixture is one case of the family "train".
 type fixture struct {
 	Hyper struct {
@@ -54,7 +57,7 @@ func (f *fixture) batch(k int) *record.Batch {
 	b := &record.Batch{}
 	for i, ids := range f.Batches[k].IDs {
 		b.Tokens = append(b.Tokens, ids...)
-		b.Labels = append(append(b.Labels, f.Batches[k].Labels[i][1:]...), record.Ignored)
+		b.Labels = append(append(b.Labels, f.Batches[k].Labels[i][1:]...), ignored)
 		b.Lens = append(b.Lens, len(ids))
 	}
 	return b

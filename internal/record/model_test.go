@@ -118,7 +118,7 @@ func TestCount(t *testing.T) {
 	}
 	none := &record.Batch{Tokens: whole.Tokens, Labels: make([]int32, len(whole.Tokens)), Lens: whole.Lens}
 	for i := range none.Labels {
-		none.Labels[i] = record.Ignored
+		none.Labels[i] = ignored
 	}
 	r.batch = none
 	l, g := r.gradients()

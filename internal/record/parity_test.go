@@ -95,7 +95,7 @@ func recordsAs(t *testing.T, folder string, m *compile.Model, d *modelfile.Descr
 		for _, row := range []int{0, n / 2, n - 1} {
 			one := &record.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: b.Lens}
 			for i := range one.Labels {
-				one.Labels[i] = record.Ignored
+				one.Labels[i] = ignored
 			}
 			one.Labels[row] = b.Labels[row]
 			r.batch = one

@@ -179,7 +179,7 @@ func randomBatch(vocab int) *record.Batch {
 		b.Tokens = append(b.Tokens, int32(rng.IntN(vocab)))
 		b.Labels = append(b.Labels, int32(rng.IntN(vocab)))
 		if i%5 == 2 {
-			b.Labels[i] = record.Ignored
+			b.Labels[i] = ignored
 		}
 	}
 	return b

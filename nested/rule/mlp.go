@@ -163,6 +163,31 @@ func (m *mlp[F]) slopes(st mlpStep[F]) {
 	dense.ActivateBack(dense.SiLU, m.cc, st.a, st.b)
 }
 
+// A stepper is a rule over an [mlp] whose states are computed again, stride by
+// stride, while a pass goes back.
+type stepper[F Float] interface {
+	advance(in *Tokens[F], t int, before, after []F, st mlpStep[F])
+	stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F])
+}
+
+// sweep goes back over all tokens: forward through a stride, to have the states
+// around each of its tokens, then back through it.
+func sweep[F Float](m *mlp[F], states *trail[F], r stepper[F], in *Tokens[F], cache [][]F, dy []F, g *Tokens[F]) {
+	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
+	for lo, hi := 0, in.T; hi > 0; hi = lo {
+		lo = states.enter(hi)
+		for t := lo; t < hi; t++ {
+			before, after := states.around(t)
+			st := m.gradStep(grads.at(t))
+			m.again(st)
+			r.advance(in, t, before, after, st)
+		}
+		for t := hi - 1; t >= lo; t-- {
+			r.stepBack(in, g, t, dy[t*m.d:][:m.d], m.gradStep(grads.at(t)), m.readStep(reads.at(t)))
+		}
+	}
+}
+
 // again computes cc and hid of a step as they were, the vectors that the
 // gradient is an outer product of.
 func (m *mlp[F]) again(st mlpStep[F]) {

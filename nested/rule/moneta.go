@@ -85,21 +85,9 @@ func (r *moneta[F]) advance(in *Tokens[F], t int, before, after []F, st mlpStep[
 
 func (r *moneta[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F) {
 	m, size := &r.m, r.m.d*r.m.h
-	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	r.states.begin(cache[0])
 	r.da, r.dw = start(r.da, dsT, 2*size), start(r.dw, nil, 2*size)
-	for lo, hi := 0, in.T; hi > 0; hi = lo {
-		lo = r.states.enter(hi)
-		for t := lo; t < hi; t++ {
-			before, after := r.states.around(t)
-			st := m.gradStep(grads.at(t))
-			m.again(st)
-			r.advance(in, t, before, after, st)
-		}
-		for t := hi - 1; t >= lo; t-- {
-			r.stepBack(in, g, t, dy[t*m.d:][:m.d], m.gradStep(grads.at(t)), m.readStep(reads.at(t)))
-		}
-	}
+	sweep[F](m, &r.states, r, in, cache, dy, g)
 	if ds0 != nil {
 		a, w, links := r.parts(r.states.slot(0))
 		r.weightsBack(r.da, a, w, r.dw, links)

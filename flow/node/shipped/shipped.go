@@ -36,8 +36,3 @@ func Types() node.Table {
 		wave.Types(),     // oscillators
 	)
 }
-
-// New makes an instance of a linked node of a shipped type.
-func New[F node.Float](cfg node.Config) (node.Instance[F], error) {
-	return node.New[F](Types(), cfg)
-}

@@ -46,7 +46,7 @@
 // # To add a format
 //
 // In Go: cases in [Unpack], in [PackingOf], in what packs and unpacks cells, and
-// in kernel.Supports. In assembly: an entry of packedFormats in _asm/packed.go of
-// package kernel, one of formats in its _asm/matvec.go and, for arm64, one of
-// packings in internal/gen/neon, whose words of machine code say what they are.
+// in kernel.Supports. In assembly: an entry of packedFormats in tools/asm/packed.go,
+// one of formats in tools/asm/matvec.go and, for arm64, one of packings in
+// tools/neon, whose words of machine code say what they are.
 package block

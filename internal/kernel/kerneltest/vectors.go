@@ -75,7 +75,6 @@ var vectorFuncs = []vectorFunc{
 	{"SiLUMul", gated(kernel.SiLUMul), times(siluWithin)},
 	{"GELUTanhMul", gated(kernel.GELUTanhMul), times(absolute(4e-7, geluTanh))},
 	{"GELUErfMul", gated(kernel.GELUErfMul), times(absolute(4e-7, geluErf))},
-	{"ReLU2Mul", gated(kernel.ReLU2Mul), times(relative(1, relu2))},
 	{"Mul", gated(kernel.Mul), func(a, b, _ float64) (float64, float64) { return a * b, ulps(1, a*b) }},
 	{"Add", func(dst, a, b, _ []float32) { kernel.Add(dst, a, b, 0.3) },
 		func(a, b, _ float64) (float64, float64) {

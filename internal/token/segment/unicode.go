@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-//go:generate go run ../../gen/unicode -o zunicode.go
+//go:generate go run -C ../../../tools ./unicode -o ../internal/token/segment/zunicode.go
 
 // A Class is a set of character properties.
 type Class uint16

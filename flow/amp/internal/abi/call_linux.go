@@ -6,8 +6,6 @@ import (
 	"unsafe"
 )
 
-const supported = true
-
 // cgocall switches to the system stack, gives the P to others while C runs, and
 // calls fn(arg). The runtime keeps it for packages that load libraries; it
 // needs one of them in the program, which package library is.

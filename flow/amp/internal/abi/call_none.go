@@ -2,8 +2,6 @@
 
 package abi
 
-const supported = false
-
 func hostAllocPC() uintptr { return 0 }
 func hostFreePC() uintptr  { return 0 }
 func hostLogPC() uintptr   { return 0 }

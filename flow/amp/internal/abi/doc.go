@@ -30,9 +30,6 @@ const (
 	Minor = 0
 )
 
-// Supported reports whether this build can load and call C nodes.
-const Supported = supported
-
 // ErrUnsupported is what loading a library answers in other builds.
 const ErrUnsupported = Refusal("this build cannot load C nodes: they need Linux on amd64 or arm64, and a build without -tags static")
 

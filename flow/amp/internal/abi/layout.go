@@ -141,7 +141,3 @@ const (
 	CapNeedY
 	CapNeedS0
 )
-
-// CapNames are the names of the capability bits in manifests, lowest first.
-var CapNames = []string{"v2", "backward", "strided", "inplace", "stateless", "linear", "timeinv", "f64",
-	"rt_safe", "batch_fuse", "snapshot", "need_x", "need_y", "need_s0"}

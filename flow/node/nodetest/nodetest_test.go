@@ -1,0 +1,18 @@
+package nodetest_test
+
+import (
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/node/basic"
+	"atenia/flow/node/nodetest"
+)
+
+// TestNode does what a package of node types does: it checks a type of its
+// table with parameters that reach its code.
+func TestNode(t *testing.T) {
+	nodetest.Check(t, basic.Types(), nodetest.Case{
+		Node: nodetest.Node("Gain", "gain", 0.5),
+		In:   []graph.Shape{{B: 1, C: 2}},
+	})
+}

@@ -1,0 +1,235 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/acceptance.json")
+
+const acceptanceFile = "docs/acceptance.json"
+
+// An acceptance is a row of docs/acceptance.json: a test that proves a
+// requirement, or why there is none yet.
+type acceptance struct {
+	ID    string `json:"-"`
+	Test  string `json:"test,omitempty"`
+	Later string `json:"later,omitempty"`
+}
+
+// acceptanceRows reads docs/acceptance.json, in its order.
+func acceptanceRows(t *testing.T) []acceptance {
+	t.Helper()
+	b, err := os.ReadFile(acceptanceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	var rows []acceptance
+	for d.More() {
+		id, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := acceptance{ID: fmt.Sprint(id)}
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		t.Fatal("no rows")
+	}
+	return rows
+}
+
+// TestAcceptanceTable checks docs/acceptance.json: every row names a test
+// function that exists, or says why there is none yet. That the tests, down to
+// their subtests, ran and passed is checked by tools/acceptance on the output
+// of a whole run.
+func TestAcceptanceTable(t *testing.T) {
+	have := testFunctions(t)
+	for _, r := range acceptanceRows(t) {
+		name, _, _ := strings.Cut(r.Test, "/")
+		switch {
+		case (r.Test == "") == (r.Later == ""):
+			t.Errorf("%s: give either a test or a reason why there is none yet", r.ID)
+		case r.Test != "" && !have[name]:
+			t.Errorf("%s: there is no %s", r.ID, name)
+		}
+	}
+}
+
+// TestAcceptanceNames compares docs/acceptance.json with the names of tests: a
+// requirement whose id a subtest has is proved by it. Those whose tests have
+// names of their own, and reasons why there is none, are written by hand. With
+// -update it writes the file:
+//
+//	go test ./internal/lint -run TestAcceptanceNames -update
+func TestAcceptanceNames(t *testing.T) {
+	rows := acceptanceRows(t)
+	named := subtests(t, rows)
+	var text strings.Builder
+	text.WriteString("{\n")
+	for i, r := range rows {
+		tests := named[r.ID]
+		switch top, _, _ := strings.Cut(r.Test, "/"); {
+		case len(tests) > 0 && !slices.Contains(tests, top): // or one of several, chosen by hand
+			r.Test, r.Later = tests[0]+"/"+r.ID, ""
+		case len(tests) == 0 && strings.HasSuffix(r.Test, "/"+r.ID):
+			t.Errorf("%s: there is no %s: name another test, or say why there is none", r.ID, r.Test)
+		}
+		var row bytes.Buffer
+		e := json.NewEncoder(&row)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(r); err != nil {
+			t.Fatal(err)
+		}
+		line := strings.Replace(strings.TrimSpace(row.String()), `":"`, `": "`, 1)
+		comma := ","
+		if i == len(rows)-1 {
+			comma = ""
+		}
+		fmt.Fprintf(&text, "  %q: %s%s\n", r.ID, line, comma)
+	}
+	text.WriteString("}\n")
+	if *update {
+		if err := os.WriteFile(acceptanceFile, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	b, err := os.ReadFile(acceptanceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := strings.Split(string(b), "\n"), strings.Split(text.String(), "\n")
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Errorf("%s:%d: %s\nthe tests' names say %s\nwrite it with -update", acceptanceFile, i+1, got[i], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s has %d lines, want %d", acceptanceFile, len(got), len(want))
+	}
+}
+
+// subtests returns the test functions, sorted, that have a subtest of the name
+// of an id: those in which the id stands as a string, or that use a table in
+// which it does.
+func subtests(t *testing.T, rows []acceptance) map[string][]string {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, r := range rows {
+		ids[r.ID] = true
+	}
+	found := map[string]map[string]bool{}
+	note := func(id, test string) {
+		if found[id] == nil {
+			found[id] = map[string]bool{}
+		}
+		found[id][test] = true
+	}
+	tables := map[string]map[string][]string{} // ids by variable, by folder
+	bodies := map[string][]*ast.FuncDecl{}     // tests by folder
+	eachTestFile(t, func(dir string, f *ast.File) {
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil && strings.HasPrefix(d.Name.Name, "Test") {
+					bodies[dir] = append(bodies[dir], d)
+					for _, id := range namesIn(d, ids) {
+						note(id, d.Name.Name)
+					}
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if v, ok := s.(*ast.ValueSpec); ok && len(v.Names) == 1 {
+						if tables[dir] == nil {
+							tables[dir] = map[string][]string{}
+						}
+						tables[dir][v.Names[0].Name] = namesIn(v, ids)
+					}
+				}
+			}
+		}
+	})
+	for dir, tests := range bodies {
+		for _, fn := range tests {
+			ast.Inspect(fn, func(n ast.Node) bool {
+				if x, ok := n.(*ast.Ident); ok {
+					for _, id := range tables[dir][x.Name] {
+						note(id, fn.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	all := map[string][]string{}
+	for id, tests := range found {
+		all[id] = slices.Sorted(maps.Keys(tests))
+	}
+	return all
+}
+
+// namesIn returns the ids that stand as strings in a declaration.
+func namesIn(node ast.Node, ids map[string]bool) (names []string) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+			if s, err := strconv.Unquote(l.Value); err == nil && ids[s] {
+				names = append(names, s)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// eachTestFile calls f with every test file and its folder.
+func eachTestFile(t *testing.T, f func(dir string, file *ast.File)) {
+	t.Helper()
+	err := walkGo(func(file string) error {
+		if !strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err == nil {
+			f(filepath.ToSlash(filepath.Dir(file)), parsed)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testFunctions returns the names of all tests, fuzz targets and benchmarks of
+// the repository.
+func testFunctions(t *testing.T) map[string]bool {
+	t.Helper()
+	have := map[string]bool{}
+	eachTestFile(t, func(_ string, f *ast.File) {
+		for _, decl := range f.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
+				have[fn.Name.Name] = true
+			}
+		}
+	})
+	return have
+}

@@ -1,0 +1,151 @@
+package lint
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// facePackage reports whether users import a package and see all that it names.
+func facePackage(dir string) bool {
+	if isInternal(dir) {
+		return false
+	}
+	top, _, _ := strings.Cut(dir, "/")
+	return dir == "." || dir == "tensor" || top == "grad" || top == "nested" || top == "flow"
+}
+
+// isInternal reports whether users cannot import a package. Those of the wings
+// tier and plan are about to move below internal.
+func isInternal(dir string) bool {
+	return slices.Contains(strings.Split(dir, "/"), "internal") ||
+		dir == "tier" || strings.HasPrefix(dir, "tier/") || dir == "plan" || strings.HasPrefix(dir, "plan/")
+}
+
+// faceExempt are internal types that a public wing of the module still shows,
+// as "wing package.Type", and why.
+var faceExempt = map[string]string{
+	"grad internal/dense.Float":         "the constraint of type parameters, which are inferred",
+	"grad internal/dense.Work":          "where opaque operations compute; they are written by nested and flow",
+	"grad internal/pool.Pool":           "threads of a tape; nil computes with one",
+	"nested internal/dense.Float":       "the constraint of type parameters, which are inferred",
+	"nested internal/dense.Work":        "where rules compute, beside grad's",
+	"nested internal/pool.Pool":         "threads of a model; nil computes with one",
+	"flow internal/durable.FS":          "tests of flow/amp/scan damage the disk; nil is the system's",
+	"flow flow/internal/adjoint.Report": "what a sweep kept is reported as the sweep counts it",
+	"flow flow/internal/firing.Firing":  "replay and log share the text of a firing",
+	"flow flow/internal/firing.Log":     "replay and log share the text of a firing",
+}
+
+// TestFace: what a public package exports names only types that users can read
+// and write down. An alias of an internal type shows no fields in go doc, and a
+// field of one can be read but not declared.
+func TestFace(t *testing.T) {
+	m := module(t)
+	seen := map[string]bool{}
+	for dir, p := range m.pkgs {
+		if !facePackage(dir) || p.types.Name() == "main" {
+			continue
+		}
+		wing, _, _ := strings.Cut(dir, "/")
+		f := face(func(at token.Pos, name, verb, internal string) {
+			key := wing + " " + internal
+			if faceExempt[key] != "" {
+				seen[key] = true
+				return
+			}
+			t.Errorf("%s: %s %s %s %s", m.fset.Position(at), dir, name, verb, internal)
+		})
+		for _, name := range p.types.Scope().Names() {
+			if o := p.types.Scope().Lookup(name); o.Exported() {
+				f.object(o)
+			}
+		}
+	}
+	for key := range faceExempt {
+		if !seen[key] {
+			t.Errorf("%s is shown no more: take it out of the table", key)
+		}
+	}
+}
+
+// A face reports the internal types that a package shows.
+type face func(at token.Pos, name, verb, internal string)
+
+// object checks an exported name of the package's scope.
+func (f face) object(o types.Object) {
+	tn, isType := o.(*types.TypeName)
+	if !isType {
+		f.typ(o, o.Name(), o.Type())
+		return
+	}
+	if alias, ok := tn.Type().(*types.Alias); ok {
+		if in := internalName(types.Unalias(alias)); in != "" {
+			f(o.Pos(), o.Name(), "is an alias of", in)
+		}
+		return
+	}
+	named, ok := tn.Type().(*types.Named)
+	if !ok {
+		return
+	}
+	f.typ(o, o.Name(), named.Underlying())
+	for i := range named.NumMethods() {
+		if fn := named.Method(i); fn.Exported() {
+			f.typ(fn, o.Name()+"."+fn.Name(), fn.Type())
+		}
+	}
+}
+
+// typ reports internal types that a type shows: in exported fields, elements,
+// parameters, results and methods of interfaces.
+func (f face) typ(at types.Object, name string, typ types.Type) {
+	switch x := types.Unalias(typ).(type) {
+	case *types.Named:
+		if in := internalName(x); in != "" {
+			f(at.Pos(), name, "shows", in)
+		}
+		for a := range x.TypeArgs().Types() {
+			f.typ(at, name, a)
+		}
+	case *types.Struct:
+		for v := range x.Fields() {
+			if v.Exported() {
+				f.typ(v, name+"."+v.Name(), v.Type())
+			}
+		}
+	case *types.Signature:
+		for v := range x.Params().Variables() {
+			f.typ(at, name, v.Type())
+		}
+		for v := range x.Results().Variables() {
+			f.typ(at, name, v.Type())
+		}
+	case *types.Interface:
+		for fn := range x.Methods() {
+			if fn.Exported() {
+				f.typ(fn, name+"."+fn.Name(), fn.Type())
+			}
+		}
+	case *types.Map:
+		f.typ(at, name, x.Key())
+		f.typ(at, name, x.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		f.typ(at, name, x.Elem())
+	}
+}
+
+// internalName returns the name of a type that users cannot write down, "" for
+// others.
+func internalName(typ types.Type) string {
+	n, ok := typ.(*types.Named)
+	if !ok || n.Obj().Pkg() == nil {
+		return ""
+	}
+	if dir, ours := moduleDir(n.Obj().Pkg().Path()); ours && isInternal(dir) {
+		return dir + "." + n.Obj().Name()
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+package lint
+
+import (
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// An edge is an import of one package of this repository by a file of another;
+// a file that imports none has one edge to "".
+type edge struct{ file, from, to string }
+
+// importsOfOurs returns the imports of all files but tests, whatever their
+// build constraints.
+func importsOfOurs(t *testing.T) []edge {
+	t.Helper()
+	var edges []edge
+	err := walkGo(func(file string) error {
+		if strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		from := filepath.ToSlash(filepath.Dir(file))
+		edges = append(edges, edge{file, from, ""})
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			if to, ok := moduleDir(imp); ok {
+				edges = append(edges, edge{file, from, to})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return edges
+}
+
+// matches reports whether a pattern covers a package: its folder, or with
+// "/..." the folder and all below.
+func matches(pkg, pattern string) bool {
+	dir, below := strings.CutSuffix(pattern, "/...")
+	return pkg == dir || below && strings.HasPrefix(pkg, dir+"/")
+}
+
+// matchesAny reports whether one of the patterns, with spaces between, covers a package.
+func matchesAny(pkg, patterns string) bool {
+	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool { return matches(pkg, p) })
+}
+
+// deepest returns the pattern with the most of a package's path among those
+// that cover it, or "".
+func deepest[V any](pkg string, patterns map[string]V) string {
+	best, most := "", -1
+	for p := range patterns {
+		dir, below := strings.CutSuffix(p, "/...")
+		depth := 2 * len(dir)
+		if below {
+			depth-- // the folder by its own name comes first
+		}
+		if depth > most && matches(pkg, p) {
+			best, most = p, depth
+		}
+	}
+	return best
+}
+
+// maxImports is how many packages of ours a package may import. More than that
+// is a room that has no one idea, or a face without depth.
+const maxImports = 10
+
+// wideRooms import more, and why. The counts may only fall.
+var wideRooms = map[string]struct {
+	imports int
+	why     string
+}{
+	".":                  {46, "the face: it joins everything"},
+	"internal/cli":       {17, "the face: one command each"},
+	"internal/cli/flow":  {17, "the wing of flow is one package for each kind of node"},
+	"flow":               {17, "control, heat, firing, param, revolve, ring, strand, stream and adjoint come in"},
+	"flow/node/shipped":  {12, "one package for each kind of node"},
+	"internal/observe":   {13, "each part of the memory shows itself apart"},
+	"internal/placement": {13, "each part of the memory is asked apart"},
+	"internal/train/job": {17, "it joins data, recipe, loop and files of a run"},
+}
+
+// smallRooms have one importer and fewer lines than smallRoom, and stay apart
+// for a reason.
+const smallRoom = 300
+
+var smallRooms = map[string]string{
+	"internal/embedded":           "an asset: embedding wants the folder it lies in",
+	"internal/golden":             "support of tests, which are its importers",
+	"flow/control":                "joins flow",
+	"flow/heat":                   "joins flow",
+	"flow/internal/firing":        "joins flow",
+	"flow/internal/param":         "joins flow",
+	"flow/internal/revolve":       "joins flow",
+	"flow/internal/ring":          "joins flow",
+	"flow/internal/strand":        "joins flow",
+	"flow/internal/stream":        "joins flow",
+	"flow/node/meter":             "joins the shipped nodes that work on signals",
+	"flow/node/source":            "joins the shipped nodes that work on signals",
+	"flow/observe":                "joins flow/view",
+	"flow/rt/internal/native":     "a Go function on a thread without a P: assembly with rules of its own",
+	"internal/cli/cache":          "joins internal/cli",
+	"internal/cli/checkpoint":     "joins internal/cli",
+	"internal/cli/editor":         "joins internal/cli",
+	"internal/cli/explain":        "joins internal/cli",
+	"internal/cli/placing":        "joins internal/cli",
+	"internal/cli/replay":         "joins internal/cli",
+	"internal/cli/tokenizer":      "joins internal/cli",
+	"internal/codecbench":         "joins internal/bench",
+	"internal/compile/keys":       "joins internal/compile",
+	"internal/compile/pyjson":     "joins internal/compile",
+	"internal/compile/recipe":     "joins internal/compile",
+	"internal/compile/window":     "joins internal/compile",
+	"internal/stepbench":          "joins internal/bench/step",
+	"internal/train/snapshot":     "the files of a run, apart from what they are for",
+	"internal/trainbench":         "joins internal/bench/step",
+	"nested/recall":               "joins its example",
+	"nested/rule/internal/link":   "joins nested/rule",
+	"nested/rule/internal/schulz": "joins nested/rule",
+	"plan/internal/diff":          "joins plan",
+	"plan/internal/scan":          "joins plan",
+	"tier/metrics":                "joins the views of internal/policy",
+}
+
+// TestRooms: a room knows few others, and one that serves a single other room
+// and is small says why it is a room.
+func TestRooms(t *testing.T) {
+	imports, importers := map[string]map[string]bool{}, map[string]map[string]bool{}
+	lines := map[string]int{}
+	note := func(m map[string]map[string]bool, key, value string) {
+		if m[key] == nil {
+			m[key] = map[string]bool{}
+		}
+		m[key][value] = true
+	}
+	for _, e := range importsOfOurs(t) {
+		if e.to != "" {
+			note(imports, e.from, e.to)
+			note(importers, e.to, e.from)
+		} else if !strings.HasPrefix(filepath.Base(e.file), "z") {
+			n, err := countLines(e.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[e.from] += n
+		}
+	}
+	if len(imports) == 0 {
+		t.Fatal("no packages found")
+	}
+	for dir := range lines {
+		n, wide := len(imports[dir]), wideRooms[dir]
+		switch {
+		case n > max(maxImports, wide.imports) && !strings.HasPrefix(dir, "cmd/"):
+			t.Errorf("%s imports %d packages of ours, at most %d", dir, n, max(maxImports, wide.imports))
+		case wide.imports > 0 && n < wide.imports:
+			t.Errorf("%s imports %d packages of ours: say so in wideRooms, or take it out", dir, n)
+		}
+		small, why := len(importers[dir]) == 1 && lines[dir] < smallRoom, smallRooms[dir]
+		switch {
+		case small && why == "":
+			t.Errorf("%s has %d lines and one importer, %v: merge the two, or give a reason in smallRooms", dir, lines[dir], slices.Collect(maps.Keys(importers[dir])))
+		case !small && why != "":
+			t.Errorf("%s has %d lines and %d importers: take it out of smallRooms", dir, lines[dir], len(importers[dir]))
+		}
+	}
+	for dir := range smallRooms {
+		if lines[dir] == 0 {
+			t.Errorf("there is no %s: take it out of smallRooms", dir)
+		}
+	}
+	for dir := range wideRooms {
+		if lines[dir] == 0 {
+			t.Errorf("there is no %s: take it out of wideRooms", dir)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package lint
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMain runs the tests in the root of the repository, so that the paths
+// they read and report are those a reader of the repository knows.
+func TestMain(m *testing.M) {
+	if err := enterRoot(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// enterRoot changes to the next folder upwards that has a go.mod.
+func enterRoot() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return os.Chdir(dir)
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return fmt.Errorf("no go.mod above the tests")
+		}
+		dir = up
+	}
+}
+
+// walkGo calls f with the path of every Go file of the repository, tests and
+// the module of the tools included, that the go tool would look at: nothing
+// under testdata or in folders whose names begin with a dot or an underscore.
+func walkGo(f func(file string) error) error {
+	return filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if n := d.Name(); d.IsDir() {
+			if n == "testdata" || n != "." && (n[0] == '.' || n[0] == '_') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		return f(file)
+	})
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"fmt"
+	"go/format"
+	"log"
+	"math"
+	"os"
+	"strings"
+)
+
+// A function is assembly being written. Vector registers are handed out in
+// order and given back by scope, general ones never.
+type function struct {
+	name, doc, params string
+	args              map[string]string // parameter → "name+offset(FP)"
+	frame             int
+	body              strings.Builder
+	vecs, regs        int
+	labels            int
+}
+
+// fn is the function that instructions go to; written are all so far, and
+// wrappers the Go code that calls some of them.
+var (
+	fn       *function
+	written  []*function
+	wrappers strings.Builder
+)
+
+// A v is a vector register, an r a general one.
+type (
+	v int
+	r int
+)
+
+func (x v) String() string { return fmt.Sprintf("V%d", int(x)) }
+func (x r) String() string { return fmt.Sprintf("R%d", int(x)) }
+
+// registers are the general registers that neither the linker, nor the
+// system, nor Go's runtime claims; R26 is left for constants on their way.
+var registers = []r{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25}
+
+// text starts a function. params are as in Go; body writes what it does, and
+// the return is added.
+func text(name, params, doc string, body func()) {
+	fn = &function{name: name, doc: doc, params: params, args: map[string]string{}}
+	var pending []string
+	for field := range strings.SplitSeq(params, ",") {
+		field = strings.TrimSpace(field)
+		arg, kind, typed := strings.Cut(field, " ")
+		if pending = append(pending, arg); !typed {
+			continue
+		}
+		size := 8
+		if kind == "float32" || kind == "int32" {
+			size = 4
+		}
+		for _, p := range pending {
+			fn.frame = (fn.frame + size - 1) / size * size
+			fn.args[p] = fmt.Sprintf("%s+%d(FP)", p, fn.frame)
+			fn.frame += size
+		}
+		pending = nil
+	}
+	body()
+	raw("RET")
+	written = append(written, fn)
+}
+
+// raw adds a line in Go's syntax.
+func raw(f string, args ...any) { fmt.Fprintf(&fn.body, "\t"+f+"\n", args...) }
+
+// gp returns a free general register.
+func gp() r {
+	if fn.regs == len(registers) {
+		log.Fatalf("%s needs too many general registers", fn.name)
+	}
+	fn.regs++
+	return registers[fn.regs-1]
+}
+
+// arg loads a parameter of eight bytes.
+func arg(name string) r {
+	x := gp()
+	raw("MOVD %s, %v", fn.args[name], x)
+	return x
+}
+
+// scalar loads a float32 parameter into all lanes.
+func scalar(name string) v {
+	x := vec()
+	raw("MOVWU %s, R26", fn.args[name])
+	raw("VDUP R26, %v.S4", x)
+	return x
+}
+
+// vec returns a free vector register.
+func vec() v {
+	if fn.vecs == 32 {
+		log.Fatalf("%s needs too many vector registers", fn.name)
+	}
+	fn.vecs++
+	return v(fn.vecs - 1)
+}
+
+func vecs(n int) []v {
+	list := make([]v, n)
+	for i := range list {
+		list[i] = vec()
+	}
+	return list
+}
+
+// scope gives the vector registers of f back.
+func scope(f func()) {
+	before := fn.vecs
+	f()
+	fn.vecs = before
+}
+
+// word loads 32 bits into all lanes, through the last general register.
+func word(bits uint32) v {
+	x := vec()
+	raw("MOVD $%#x, R26", bits)
+	raw("VDUP R26, %v.S4", x)
+	return x
+}
+
+func float(f float32) v { return word(math.Float32bits(f)) }
+
+func floats(list []float32) []v {
+	out := make([]v, len(list))
+	for i, f := range list {
+		out[i] = float(f)
+	}
+	return out
+}
+
+func newLabel(name string) string {
+	fn.labels++
+	return fmt.Sprintf("%s%d", name, fn.labels)
+}
+
+func putLabel(label string) { fmt.Fprintf(&fn.body, "\n%s:\n", label) }
+
+// loop repeats body while the counter, less step, is not zero.
+func loop(n r, step int, body func()) {
+	label := newLabel("loop")
+	putLabel(label)
+	body()
+	raw("SUBS $%d, %v, %v", step, n, n)
+	raw("BNE %s", label)
+}
+
+// unless skips body if the register is zero.
+func unless(x r, body func()) {
+	label := newLabel("skip")
+	raw("CBZ %v, %s", x, label)
+	body()
+	putLabel(label)
+}
+
+// each repeats body for every 4 of n values and moves the pointers on.
+func each(n r, pointers []r, body func()) { eachOf(4, n, pointers, body) }
+
+func eachOf(lanes int, n r, pointers []r, body func()) {
+	loop(n, lanes, func() {
+		scope(body)
+		for _, p := range pointers {
+			advance(p, 4*lanes)
+		}
+	})
+}
+
+// advance moves a pointer.
+func advance(p r, bytes int) { raw("ADD $%d, %v, %v", bytes, p, p) }
+
+// load reads 16 bytes into a new register.
+func load(p r, off int) v {
+	x := vec()
+	ldr(x, p, off)
+	return x
+}
+
+func ldr(x v, p r, off int)   { raw("FMOVQ %d(%v), F%d", off, p, int(x)) }
+func str(x v, p r, off int)   { raw("FMOVQ F%d, %d(%v)", int(x), off, p) }
+func ldr64(x v, p r, off int) { raw("FMOVD %d(%v), F%d", off, p, int(x)) }
+func str64(x v, p r, off int) { raw("FMOVD F%d, %d(%v)", int(x), off, p) }
+
+// write prints all functions and their declarations.
+func write(header, asm, stubs string) {
+	var s, g strings.Builder
+	for _, b := range []*strings.Builder{&s, &g} {
+		fmt.Fprintf(b, "// Code generated by command: go run -C tools ./neon %s. DO NOT EDIT.\n\n//go:build !noasm\n\n", header)
+	}
+	s.WriteString("#include \"textflag.h\"\n")
+	g.WriteString("package kernel\n")
+	if strings.Contains(wrappers.String(), "tensor.") {
+		g.WriteString("\nimport \"atenia/tensor\"\n")
+	}
+	for _, f := range written {
+		fmt.Fprintf(&s, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s", f.name, f.params, f.name, f.frame, f.body.String())
+		fmt.Fprintf(&g, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)\n", f.name, f.doc, f.name, f.params)
+	}
+	g.WriteString(wrappers.String())
+	text, err := format.Source([]byte(g.String()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for file, b := range map[string][]byte{asm: []byte(s.String()), stubs: text} {
+		if err := os.WriteFile(file, b, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
