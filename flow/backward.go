@@ -98,7 +98,7 @@ type Record[F node.Float] struct {
 // has one record at a time.
 func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	if s.block > 0 || s.draining {
-		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording begins before the first block"}
+		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording must begin before the first block"}
 	}
 	inst, params := make([]node.Instance[F], len(s.procs)), make([][]node.Tensor[F], len(s.procs))
 	for v, p := range s.procs {
@@ -151,7 +151,7 @@ func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients
 func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F], o Sweep) error {
 	for _, t := range r.s.applied {
 		if t.Node != "" && t.Block > 0 {
-			return &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set within the stream, which has no gradient: modulate it instead"}
+			return &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set during the stream, which has no gradient: modulate it instead"}
 		}
 	}
 	if g.Inputs == nil {
@@ -209,7 +209,7 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 				x = node.Tensor[F]{Data: make([]F, sh.B*sh.C*n), B: sh.B, C: sh.C, N: n}
 			}
 			if x.N != int(p.n0) {
-				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("a gradient of %d frames for a probe that took %d", x.N, p.n0)}
+				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("gradient of %d frames for a probe that took %d", x.N, p.n0)}
 			}
 			if err := r.sweep.Seed(v, x); err != nil {
 				return err

@@ -88,7 +88,7 @@ func (s *Session[F]) restore(p *snapshot[F]) error {
 		q.n0, q.first, q.ended = st.n0, st.first, st.ended
 		if sf, ok := q.inst.(node.Stateful[F]); ok {
 			if code := sf.Load(states[:st.bytes]); code != graph.Success {
-				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node refused the state that it had saved"}
+				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node rejected the state that it saved"}
 			}
 			states = states[st.bytes:]
 		}

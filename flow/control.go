@@ -20,7 +20,7 @@ func (s *Session[F]) Control() []control.Token { return slices.Clone(s.applied) 
 func (s *Session[F]) Play(tokens []control.Token) error {
 	for _, t := range tokens {
 		if t.Block < s.block {
-			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q comes too late", t)}
+			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q is for a block that has already run", t)}
 		}
 		if t.Node == "" {
 			if err := s.OpenGate(t.Gate, t.Block); err != nil {
@@ -43,7 +43,7 @@ func (s *Session[F]) Play(tokens []control.Token) error {
 func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id && g.Kind != graph.Tempo && g.Kind != graph.Thermal })
 	if i < 0 {
-		return &graph.Error{Code: graph.InvalidArg, Path: s.link.Plan.Root + ".gates", Text: fmt.Sprintf("no gate %d that the host opens stands before a node", id)}
+		return &graph.Error{Code: graph.InvalidArg, Path: s.link.Plan.Root + ".gates", Text: fmt.Sprintf("no host gate %d", id)}
 	}
 	g := s.gates[i]
 	for _, k := range blocks {

@@ -157,9 +157,9 @@ func (e *RunError) Error() string {
 
 // explain makes an error of the code with which a block ended.
 func (s *Session[F]) explain(code graph.Code) error {
-	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass would go on"}
+	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass continues"}
 	if code == graph.NoMemory {
-		e.Text = "a channel is full; [Session.Block] enlarges it, a step may not"
+		e.Text = "a channel is full: Session.Block enlarges it, a real-time step cannot"
 	}
 	if f := &s.faults; f.n > 0 {
 		if last := f.ring[(f.n-1)%eventsKept]; last.Block == e.Block && last.Code == code {

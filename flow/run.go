@@ -191,7 +191,7 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 // nothing once the graph has warmed up.
 func (s *Session[F]) Block() error {
 	if s.draining {
-		return &RunError{Code: graph.State, Block: s.block, Text: "a block after the end of the stream"}
+		return &RunError{Code: graph.State, Block: s.block, Text: "block after the end of the stream"}
 	}
 	return s.blockOrDrain()
 }

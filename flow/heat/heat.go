@@ -34,7 +34,7 @@ type Meter struct {
 	heat    [2][]float64 // joules by mode and node
 	calls   [2][]int64
 	ns      [2][]int64
-	ignored [2][]int64 // reports that were no finite number
+	ignored [2][]int64 // reports that were not finite
 	delay   []int32    // largest measured delay, frames
 	late    []int64    // calls that took too long
 	under   []bool     // a delay above the declared one was reported

@@ -65,7 +65,7 @@ func Preset(name string) (Settings, error) {
 			return p.Settings, nil
 		}
 	}
-	return Settings{}, &SettingError{"preset", fmt.Sprintf("%q is none of %s", name, strings.Join(Presets(), ", "))}
+	return Settings{}, &SettingError{"preset", fmt.Sprintf("%q is not one of %s", name, strings.Join(Presets(), ", "))}
 }
 
 // With returns the settings with some replaced by those of a JSON object, under
@@ -100,7 +100,7 @@ func (s Settings) Check() error {
 		}
 	}
 	word := func(v, name string, among ...string) {
-		want(slices.Contains(among, v), name, "%q is none of %s", v, strings.Trim(strings.Join(among, ", "), ", "))
+		want(slices.Contains(among, v), name, "%q is not one of %s", v, strings.Trim(strings.Join(among, ", "), ", "))
 	}
 	want(s.SampleRate > 0 && s.SampleRate < 1e12, "sample_rate", "%v Hz", s.SampleRate)
 	want(s.FFT >= 2 && s.FFT <= maxFFT, "n_fft", "%d is not in 2..%d", s.FFT, maxFFT)

@@ -8,7 +8,7 @@
 //	atenia_flow_calls_total{node,mode}
 //	atenia_flow_call_seconds_total{node,mode}   if the session measures time
 //	atenia_flow_measured_delay_frames{node}     the largest a node reported
-//	atenia_flow_heat_ignored_total              reports that were no finite number
+//	atenia_flow_heat_ignored_total              reports that were not finite
 //	atenia_flow_graph_heat_joules_total{mode}   all nodes together
 //	atenia_flow_blocks_total, …_late_blocks_total, …_muted_blocks_total
 //	atenia_flow_channel_frames{edge,state}      used and capacity

@@ -23,7 +23,7 @@ func Balance(n int, channels []Channel) ([]int, error) {
 	arcs := make([]digraph.Arc, 0, 2*len(channels))
 	for i, c := range channels {
 		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || min(c.Produce, c.Consume) < 1 || max(c.Produce, c.Consume, c.Prefill) > 1<<maxBits || c.Prefill < 0 {
-			return nil, &graph.Error{Code: graph.InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is no channel of %d actors", c, n)}
+			return nil, &graph.Error{Code: graph.InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is not a channel between %d actors", c, n)}
 		}
 		arcs = append(arcs, digraph.Arc{From: c.Source, To: i}, digraph.Arc{From: c.Target, To: i})
 	}
@@ -184,7 +184,7 @@ func Capacities(n int, channels []Channel) ([]int, error) {
 			}
 		}
 		if smallest < 0 {
-			e := &graph.Error{Code: graph.Deadlock, Path: "edges", Text: "a cycle without enough prefill: no capacity helps"}
+			e := &graph.Error{Code: graph.Deadlock, Path: "edges", Text: "a cycle with too little prefill: no capacities avoid deadlock"}
 			for _, v := range cycle {
 				e.Names = append(e.Names, fmt.Sprint(v))
 			}

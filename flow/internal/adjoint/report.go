@@ -34,11 +34,11 @@ func (r Report) String() string {
 	fmt.Fprintf(&b, "%d blocks, %d firings replayed\n", r.Blocks, r.Firings)
 	switch {
 	case len(r.Forced) > 0:
-		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
+		fmt.Fprintf(&b, "every call kept: these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
 	case r.Slots > 0:
-		fmt.Fprintf(&b, "at most %d snapshots at a time, %d blocks run again\n", r.Slots, r.Recomputed)
+		fmt.Fprintf(&b, "at most %d snapshots at a time, %d blocks recomputed\n", r.Slots, r.Recomputed)
 	case r.Every > 1:
-		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks run again\n", r.Every, r.Recomputed)
+		fmt.Fprintf(&b, "a snapshot every %d blocks, %d blocks recomputed\n", r.Every, r.Recomputed)
 	default:
 		fmt.Fprintln(&b, "every call kept")
 	}

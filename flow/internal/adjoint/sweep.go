@@ -112,7 +112,7 @@ func (s *Sweep[F]) Replay(j *Journal[F]) error {
 	for v, n := range left {
 		if n > 0 {
 			return &graph.Error{Code: graph.State, Path: s.linked.Nodes[v].Path, Names: []string{s.linked.Nodes[v].Name},
-				Text: fmt.Sprintf("%d firings cannot be replayed: the recording does not fit the graph", n)}
+				Text: fmt.Sprintf("%d firings cannot be replayed: the record does not match the graph", n)}
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ func Scan(in []byte) (root *Value, warnings []string, err error) {
 		return nil, nil, err
 	}
 	if s.space(); s.at < len(in) {
-		return nil, nil, s.fault("nothing may follow the plan")
+		return nil, nil, s.fault("unexpected text after the plan")
 	}
 	return &v, s.warn, nil
 }
@@ -139,9 +139,9 @@ func (s *scanner) word(v *Value) error {
 		}
 	}
 	if s.at == len(s.in) {
-		return s.fault("the text ends where a value is wanted")
+		return s.fault("unexpected end of text: want a value")
 	}
-	return s.fault("a value is wanted")
+	return s.fault("want a value")
 }
 
 // container reads an array or an object. Keys of large objects are looked up in
@@ -162,14 +162,14 @@ func (s *scanner) container(v *Value, depth int) error {
 		var item Value
 		if v.Kind == Object {
 			if s.next() != '"' {
-				return s.fault("a key in double quotes is wanted")
+				return s.fault("want a key in double quotes")
 			}
 			key, err := s.str()
 			if err != nil {
 				return err
 			}
 			if s.space(); s.next() != ':' {
-				return s.fault("a colon is wanted after the key %q", key)
+				return s.fault("want a colon after the key %q", key)
 			}
 			s.at++
 			s.space()
@@ -179,7 +179,7 @@ func (s *scanner) container(v *Value, depth int) error {
 			return err
 		}
 		if i, twice := find(v, keys, item.Key); twice {
-			s.warning(fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.Off, item.Key))
+			s.warning(fmt.Sprintf("byte %d: the key %q appears twice: the last one counts", item.Off, item.Key))
 			v.Items[i] = item
 		} else {
 			v.Items = append(v.Items, item)
@@ -193,7 +193,7 @@ func (s *scanner) container(v *Value, depth int) error {
 			s.at++
 			return nil
 		default:
-			return s.fault("a comma or %q is wanted", closing)
+			return s.fault("want a comma or %q", closing)
 		}
 	}
 }
@@ -256,12 +256,12 @@ func (s *scanner) number() (string, error) {
 	if s.next() == '0' {
 		s.at++
 	} else if !s.digits() {
-		return "", s.fault("a digit is wanted")
+		return "", s.fault("want a digit")
 	}
 	if s.next() == '.' {
 		s.at++
 		if !s.digits() {
-			return "", s.fault("a digit is wanted after the point")
+			return "", s.fault("want a digit after the point")
 		}
 	}
 	if c := s.next(); c == 'e' || c == 'E' {
@@ -270,7 +270,7 @@ func (s *scanner) number() (string, error) {
 			s.at++
 		}
 		if !s.digits() {
-			return "", s.fault("a digit is wanted in the exponent")
+			return "", s.fault("want a digit in the exponent")
 		}
 	}
 	return string(s.in[from:s.at]), nil
@@ -304,7 +304,7 @@ func (s *scanner) str() (string, error) {
 			s.at++
 		}
 	}
-	return "", s.fault("the text ends within a string")
+	return "", s.fault("unexpected end of text within a string")
 }
 
 // escapes are the characters that one letter after a backslash stands for.

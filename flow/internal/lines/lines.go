@@ -58,7 +58,7 @@ func (l *Line) Want(text string) error {
 	if l.Take(text) {
 		return nil
 	}
-	return l.fault("%q is wanted", text)
+	return l.fault("want %q", text)
 }
 
 func (l *Line) fault(format string, args ...any) error {
@@ -84,7 +84,7 @@ func (l *Line) Word() (string, error) {
 		end = len(rest)
 	}
 	if end == 0 {
-		return "", l.fault("a word is wanted")
+		return "", l.fault("want a word")
 	}
 	l.at += end
 	return rest[:end], nil
@@ -100,7 +100,7 @@ func (l *Line) Int() (int, error) {
 	n, err := strconv.Atoi(w)
 	if err != nil {
 		l.at = from
-		return 0, l.fault("%q is no integer", w)
+		return 0, l.fault("%q is not an integer", w)
 	}
 	return n, nil
 }
@@ -115,7 +115,7 @@ func (l *Line) Float() (float64, error) {
 	x, err := strconv.ParseFloat(w, 64)
 	if err != nil {
 		l.at = from
-		return 0, l.fault("%q is no number", w)
+		return 0, l.fault("%q is not a number", w)
 	}
 	return x, nil
 }
@@ -125,7 +125,7 @@ func (l *Line) JSON() ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(l.rest()))
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
-		return nil, l.fault("a JSON value is wanted: %v", err)
+		return nil, l.fault("want a JSON value: %v", err)
 	}
 	l.at += int(d.InputOffset())
 	return raw, nil
