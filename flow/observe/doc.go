@@ -1,4 +1,4 @@
-// Package observe shows what a graph of streams does: counters for Prometheus,
+// Package observe exports the state of a running graph: metrics for Prometheus,
 // a trace for Perfetto.
 //
 //	session ── Metrics, blocks, channels, gradients ──▶ Snapshot ──▶ Set ──▶ GET /metrics, a file
@@ -14,6 +14,6 @@
 //	atenia_flow_channel_frames{edge,state}      used and capacity
 //	atenia_flow_gradient_norm{node,parameter}   of the last sweep
 //
-// A Set is read by any number of scrapes while a session runs: it keeps the last
-// snapshot it was given, and a session gives one when it can afford to.
+// Any number of scrapes may read a Set while a session runs: it serves the last
+// snapshot it was given, and the session's host updates it when convenient.
 package observe

@@ -8,27 +8,27 @@ import (
 	"atenia/flow/node"
 )
 
-// A Report says how gradients were found and what that took.
+// A Report says how gradients were computed and at what cost.
 type Report struct {
-	Blocks         int // of the stream, the last ones after its end included
+	Blocks         int // of the stream, including those that drained it
 	Firings        int // replayed
-	Every          int // blocks between snapshots, 1 when every call was kept
-	Slots          int // snapshots at one time, 0 without that limit
+	Every          int // blocks between snapshots, 1 if every call was kept
+	Slots          int // bound of snapshots at one time, 0 for none
 	Forced         []string
-	Recomputed     int   // blocks run again
-	KeptBytes      int64 // at most, of calls
+	Recomputed     int   // blocks recomputed
+	KeptBytes      int64 // peak, of recorded calls
 	SnapshotBytes  int64 // of snapshots
-	InputBytes     int64 // of inputs, kept to run blocks again
-	EdgeBytes      int64 // at most, of gradients between nodes
+	InputBytes     int64 // of inputs, kept to recompute blocks
+	EdgeBytes      int64 // peak, of gradients between nodes
 	TruncateBlocks int   // 0: the gradient is that of the whole stream
 }
 
-// PeakBytes is the sum of all that was held at most.
+// PeakBytes returns the sum of the peaks.
 func (r Report) PeakBytes() int64 {
 	return r.KeptBytes + r.SnapshotBytes + r.InputBytes + r.EdgeBytes
 }
 
-// String is a few lines of text.
+// String formats the report in a few lines.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d blocks, %d firings replayed\n", r.Blocks, r.Firings)
@@ -49,7 +49,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Unsaved are the nodes whose state cannot be saved.
+// Unsaved returns the names of the nodes whose state cannot be saved.
 func Unsaved[F node.Float](l *graph.Linked, inst []node.Instance[F]) (names []string) {
 	for v := range l.Nodes {
 		n := &l.Nodes[v]
@@ -60,7 +60,6 @@ func Unsaved[F node.Float](l *graph.Linked, inst []node.Instance[F]) (names []st
 	return names
 }
 
-// capStateless is the capability of a C node that carries nothing from call to
-// call. Other nodes have no capability bits: they can be saved, or carry
-// nothing.
+// capStateless is the capability of a C node that carries no state. Other nodes
+// have no capability bits: they can be saved, or have no state.
 const capStateless = 1 << 4

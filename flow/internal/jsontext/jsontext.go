@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep a plan's text may be nested. A plan needs nine levels;
-// the rest is for keys that are kept unread.
+// maxDepth bounds the nesting of a plan's text. A plan needs nine levels; the
+// rest is for keys that are preserved unread.
 const maxDepth = 256
 
 // A Kind is a kind of value.
 type Kind uint8
 
-// The kinds.
+// The kinds of values.
 const (
 	Null Kind = iota
 	Bool
@@ -24,15 +24,15 @@ const (
 	Object
 )
 
-// A Value is one JSON value: 72 bytes, of which the text has at least one and
-// its comma, so that what reading takes is in proportion to the text.
+// A Value is one JSON value. It takes 72 bytes for at least two bytes of text,
+// so memory is linear in the text.
 type Value struct {
 	Kind     Kind
 	Flag     bool    // of a bool
-	Off, End int32   // its bytes in the text
+	Off, End int32   // byte range in the text
 	Key      string  // of an object's member
 	Text     string  // a string's characters or a number as written
-	Items    []Value // elements or members in order; of a key that is twice the last value counts
+	Items    []Value // elements or members in order; of a repeated key the last value counts
 }
 
 // Get returns the member of that name, or nil.
@@ -52,7 +52,7 @@ type scanner struct {
 	warn []string
 }
 
-// A SyntaxError is where JSON ends being JSON.
+// A SyntaxError is the position and cause of invalid JSON.
 type SyntaxError struct {
 	Offset int
 	Text   string
@@ -97,7 +97,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next returns the byte to be read, 0 at the end of the text.
+// next returns the next byte, 0 at the end of the text.
 func (s *scanner) next() byte {
 	if s.at < len(s.in) {
 		return s.in[s.at]
@@ -145,7 +145,7 @@ func (s *scanner) word(v *Value) error {
 }
 
 // container reads an array or an object. Keys of large objects are looked up in
-// a map, so that a text of nothing but keys takes no quadratic time.
+// a map, so that a text of many keys takes no quadratic time.
 func (s *scanner) container(v *Value, depth int) error {
 	v.Kind = Array
 	closing := byte(']')
@@ -198,7 +198,7 @@ func (s *scanner) container(v *Value, depth int) error {
 	}
 }
 
-// maxWarnings bounds what a text of nothing but repeated keys makes.
+// maxWarnings bounds the warnings for a text of repeated keys.
 const maxWarnings = 100
 
 func (s *scanner) warning(text string) {
@@ -207,7 +207,7 @@ func (s *scanner) warning(text string) {
 	}
 }
 
-// fewKeys is how many keys are looked through one by one.
+// fewKeys is the number of keys up to which a linear search is used.
 const fewKeys = 16
 
 func find(v *Value, keys map[string]int, key string) (int, bool) {
@@ -307,10 +307,11 @@ func (s *scanner) str() (string, error) {
 	return "", s.fault("unexpected end of text within a string")
 }
 
-// escapes are the characters that one letter after a backslash stands for.
+// escapes lists the letters that may follow a backslash, escaped what they
+// stand for.
 const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 
-// escape reads an escape. Half of a surrogate pair is no character.
+// escape reads an escape. An unpaired surrogate is replaced by U+FFFD.
 func (s *scanner) escape() (rune, error) {
 	s.at++
 	for i := range len(escapes) {
