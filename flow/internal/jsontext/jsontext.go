@@ -311,7 +311,7 @@ func (s *scanner) str() (string, error) {
 // stand for.
 const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 
-// escape reads an escape. An unpaired surrogate is replaced by U+FFFD.
+// escape reads an escape. An unpaired surrogate is an error.
 func (s *scanner) escape() (rune, error) {
 	s.at++
 	for i := range len(escapes) {
