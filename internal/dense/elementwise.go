@@ -22,8 +22,8 @@ func scaled[F Float](dst, x []F, s F) {
 }
 
 // softmaxSpan replaces x[lo:hi] by e^(x−top), where top is the maximum, and
-// returns top and the sum. It overwrites values up to the vector boundaries
-// around the span.
+// returns top and the sum. Values beside the span, up to the next multiples of 16,
+// may become zero.
 func softmaxSpan[F Float](x []F, lo, hi int) (top, sum F) {
 	if single[F]() {
 		t, s := kernel.SoftmaxSpan(singles(x), lo, hi)
