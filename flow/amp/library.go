@@ -104,7 +104,7 @@ func (l *Library) open() error {
 	l.v1, l.v2, l.release = find("amp_run_node"), find("amp_run_node_v2"), find("amp_release_state")
 	l.save, l.load = find("amp_state_save"), find("amp_state_load")
 	if l.v1 == 0 {
-		return errors.New("it has no amp_run_node: is it a library of nodes?")
+		return errors.New("no amp_run_node: not a library of nodes?")
 	}
 	if err := l.describe(find("amp_library_info")); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (l *Library) verify(path string) error {
 		return err
 	}
 	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != l.opt.Manifest.SHA256 {
-		return errors.New("it is not the file that its manifest was written for: the checksum differs")
+		return errors.New("checksum differs from the manifest's")
 	}
 	return nil
 }
@@ -137,13 +137,13 @@ func (l *Library) verify(path string) error {
 func (l *Library) describe(info uintptr) error {
 	if info == 0 {
 		if l.manifest = l.opt.Manifest; l.manifest == nil {
-			return errors.New("it has no amp_library_info, so it needs a manifest beside it")
+			return errors.New("no amp_library_info and no manifest beside it")
 		}
 		return l.version(uint32(l.manifest.ABI[0]))
 	}
 	p := library.Call(info, l.callbacks.Host())
 	if p == 0 {
-		return errors.New("amp_library_info answers nothing")
+		return errors.New("amp_library_info returned NULL")
 	}
 	i := abi.At[abi.LibraryInfo](p)
 	if err := l.version(i.Major); err != nil {
@@ -155,7 +155,7 @@ func (l *Library) describe(info uintptr) error {
 
 func (l *Library) version(major uint32) error {
 	if major != abi.Major {
-		return &LoadError{l.path, graph.Version, fmt.Errorf("it is of version %d of the node ABI, this host of %d", major, abi.Major)}
+		return &LoadError{l.path, graph.Version, fmt.Errorf("node ABI version %d, this host has %d", major, abi.Major)}
 	}
 	return nil
 }

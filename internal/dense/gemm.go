@@ -252,8 +252,8 @@ func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
 	return w
 }
 
-// packRight returns the right operand b[n, k]ᵀ, packed in old memory or new,
-// for products of at most one chain.
+// packRight returns the right operand b[n, k]ᵀ packed, in old if it is large
+// enough, for products of at most one chain.
 func packRight(old, b []float32, ldb, n, k int) []float32 {
 	group := (k + 1) * tileCols
 	old = grow(old, (n+tileCols-1)/tileCols*group)
@@ -263,8 +263,8 @@ func packRight(old, b []float32, ldb, n, k int) []float32 {
 	return old
 }
 
-// addTilesGeneric says what tiles add to dst: for every value a chain of fused
-// multiply-adds from zero.
+// addTilesGeneric specifies what tiles add to dst: for every value a chain of
+// fused multiply-adds, from zero.
 func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	row, col := x.stride, 1
 	if x.byColumns {
@@ -290,8 +290,8 @@ func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) 
 	}
 }
 
-// packColumnsGeneric lays the columns of k rows in groups, each width wide, row
-// behind row; what columns a group lacks are zeros.
+// packColumnsGeneric packs the columns of k rows in groups of the given width,
+// row after row, padded with zeros.
 func packColumnsGeneric(dst []float32, group int, src []float32, stride, width, columns, k int) {
 	for j := 0; j < columns; j += width {
 		have := min(width, columns-j)

@@ -2,7 +2,7 @@
 // them, and runs each in this process or in a child, by trust.
 //
 //	trusted libraries      in this process       a call costs 40 ns; a crash ends the program
-//	all others             a process of its own  a call costs a few µs; a crash costs a few blocks
+//	all others             a separate process    a call costs a few µs; a crash costs a few blocks
 //
 //	c, err := catalog.Open(ctx, catalog.Config{…})
 //	session, err := flow.New[float32](plan, flow.Options{Catalog: append(shipped.Types(), c.Types()...)})

@@ -35,7 +35,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 	a := &addition{Wide: wide, Node: *n.Node, Rate: n.Rate, InShape: n.InShape, OutShape: n.OutShape, Rows: n.Rows,
 		SampleRate: cfg.SampleRate, MaxTokens: max(cfg.MaxTokens, 1), Training: cfg.Training}
 	if max(len(n.InShape), len(n.Spec.Params)+len(n.InShape)) > maxPorts {
-		return nil, errors.New("too many ports for a node in a process of its own")
+		return nil, errors.New("too many ports for an isolated node")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 	a.At = p.used
 	place := lay(a, n.Spec)
 	if place.end+3*maxSnapshot > regionBytes {
-		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is used up"}
+		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is exhausted"}
 	}
 	l := p.active.Load()
 	r, err := l.ask(order{Add: a})
@@ -53,7 +53,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 		return nil, err
 	}
 	if r.Instance != len(p.added) || r.State < 0 || r.State > maxSnapshot {
-		return nil, errors.New("the library's process answers nonsense")
+		return nil, errors.New("the library's process gave an invalid answer")
 	}
 	if p.spare != nil {
 		if _, err := p.spare.ask(order{Add: a}); err != nil {

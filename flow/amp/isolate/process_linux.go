@@ -70,7 +70,7 @@ type lane struct {
 // instances are no longer used.
 func Start(path string, cfg Config) (*Process, error) {
 	if len(cfg.Command) == 0 {
-		return nil, errors.New("isolate: no command that serves nodes is given")
+		return nil, errors.New("isolate: Config.Command is not set")
 	}
 	p := &Process{path: path, cfg: cfg, timeout: int64(cfg.Timeout), used: offPieces, stop: make(chan struct{})}
 	if p.timeout <= 0 {
@@ -127,7 +127,7 @@ func (p *Process) spawn() (*lane, error) {
 	}
 	if _, err = l.ask(h); err != nil {
 		l.cmd.Process.Kill()
-		return nil, fmt.Errorf("%s, in a process of its own: %w", p.path, err)
+		return nil, fmt.Errorf("%s, in a separate process: %w", p.path, err)
 	}
 	for _, a := range p.added {
 		if _, err = l.ask(order{Add: a}); err != nil {

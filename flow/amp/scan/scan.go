@@ -92,7 +92,7 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 		return e.library(Cached)
 	}
 	if len(cfg.Command) == 0 {
-		return Library{Path: path, Source: Asked, Err: errors.New("it has no manifest beside it, and nothing is loaded to ask it")}
+		return Library{Path: path, Source: Asked, Err: errors.New("no manifest beside it, and Config.Command is not set to query it")}
 	}
 	e := &entry{key: key}
 	m, err = cfg.ask(ctx, path)
@@ -109,7 +109,7 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 	}
 	l := e.library(Asked)
 	if err := cfg.remember(e); err != nil {
-		l.Err = errors.Join(l.Err, fmt.Errorf("what was found out is not remembered: %w", err))
+		l.Err = errors.Join(l.Err, fmt.Errorf("the result is not cached: %w", err))
 	}
 	return l
 }
@@ -144,7 +144,7 @@ func (cfg *Config) ask(ctx context.Context, path string) (*manifest.Manifest, er
 	text, err := io.ReadAll(io.LimitReader(in, 2<<20))
 	err2 := cmd.Wait()
 	if timed.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w: it took longer than %v to say what it has", errDied, limit)
+		return nil, fmt.Errorf("%w: no description within %v", errDied, limit)
 	}
 	if e, ok := errors.AsType[*exec.ExitError](err2); ok && e.ExitCode() != exitAnswered {
 		return nil, fmt.Errorf("%w: it crashed when it was loaded: %v", errDied, err2)
