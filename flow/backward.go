@@ -12,42 +12,34 @@ import (
 	"atenia/internal/fpenv"
 )
 
-// Recording configures what a session keeps of its forward calls for backward
-// sweeps. The zero value keeps everything a sweep may need.
+// Recording configures what a session keeps of its forward calls for backward sweeps. The zero value keeps everything
+// a sweep may need.
 //
-// Keeping every call is fastest and takes memory in proportion to the stream.
-// Every and Slots trade time for memory by checkpointing: a sweep restores a
-// snapshot and computes the blocks after it again. The gradients are the same
-// bits either way.
+// Keeping every call is fastest and takes memory in proportion to the stream. Every and Slots trade time for memory by
+// checkpointing: a sweep restores a snapshot and computes the blocks after it again. The gradients are the same bits
+// either way.
 type Recording struct {
-	// Every is the number of blocks between snapshots. Calls between them are
-	// not kept; a sweep computes them again. 0 or 1 keeps every call.
-	// [EverySqrt] uses the square root of the number of blocks, which minimizes
-	// peak memory for one recomputation.
+	// Every is the number of blocks between snapshots. Calls between them are not kept; a sweep computes them again. 0
+	// or 1 keeps every call. [EverySqrt] uses the square root of the number of blocks, which minimizes peak memory for
+	// one recomputation.
 	Every int
-	// Slots, used instead of Every, bounds the number of snapshots held at one
-	// time. A sweep places them by the revolve schedule and computes blocks
-	// again as often as that takes.
+	// Slots, used instead of Every, bounds the number of snapshots held at one time. A sweep places them by the
+	// revolve schedule and computes blocks again as often as that takes.
 	Slots int
-	// NoParams declares that no parameter gradient will be requested. Linear
-	// time-invariant nodes then keep nothing.
+	// NoParams declares that no parameter gradient will be requested. Linear time-invariant nodes then keep nothing.
 	NoParams bool
 }
 
-// EverySqrt as [Recording.Every] spaces snapshots by the square root of the
-// number of blocks.
+// EverySqrt as [Recording.Every] spaces snapshots by the square root of the number of blocks.
 const EverySqrt = -1
 
-// Sweep holds the options of a backward sweep. The zero value computes the
-// gradient of the whole stream.
+// Sweep holds the options of a backward sweep. The zero value computes the gradient of the whole stream.
 type Sweep struct {
-	// TruncateBlocks k resets the adjoint state of all nodes whenever the sweep
-	// crosses from block i·k to block i·k − 1 (truncated backpropagation
-	// through time). The result is then not the gradient of the stream, which
-	// the report states. 0: never.
+	// TruncateBlocks k resets the adjoint state of all nodes whenever the sweep crosses from block i·k to block i·k −
+	// 1 (truncated backpropagation through time). The result is then not the gradient of the stream, which the report
+	// states. 0: never.
 	TruncateBlocks int
-	// Strict makes a node without an adjoint on a gradient's path an error;
-	// otherwise its inputs have gradient zero.
+	// Strict makes a node without an adjoint on a gradient's path an error; otherwise its inputs have gradient zero.
 	Strict bool
 }
 
@@ -61,9 +53,8 @@ type ParamGrad struct {
 type Gradients[F node.Float] struct {
 	Inputs map[string]node.Tensor[F] // by Input node: [B, C, frames fed]
 	Params []ParamGrad               // in the order of the plan and of the types' parameters
-	// Unsupported names the nodes without an adjoint that the sweep met, in
-	// plan order. Gradients upstream of them are incomplete: their inputs
-	// counted as having gradient zero.
+	// Unsupported names the nodes without an adjoint that the sweep met, in plan order. Gradients upstream of them are
+	// incomplete: their inputs counted as having gradient zero.
 	Unsupported []string
 	Report      SweepReport
 }
@@ -80,11 +71,9 @@ func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
 // A SweepReport says how gradients were computed and at what cost.
 type SweepReport = adjoint.Report
 
-// A Record keeps what a session's forward calls leave for backward sweeps.
-// [Session.Record] makes one.
+// A Record keeps what a session's forward calls leave for backward sweeps. [Session.Record] makes one.
 //
-// A record grows with the stream until [Session.Reset]; bound it with
-// [Recording.Every] or [Recording.Slots].
+// A record grows with the stream until [Session.Reset]; bound it with [Recording.Every] or [Recording.Slots].
 type Record[F node.Float] struct {
 	s       *Session[F]
 	journal *adjoint.Journal[F]
@@ -93,9 +82,8 @@ type Record[F node.Float] struct {
 	forced  []string
 }
 
-// Record starts recording what backward sweeps need. It must be called before
-// the first block; a later call is an error of code [graph.State]. A session
-// has one record at a time.
+// Record starts recording what backward sweeps need. It must be called before the first block; a later call is an
+// error of code [graph.State]. A session has one record at a time.
 func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	if s.block > 0 || s.draining {
 		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording must begin before the first block"}
@@ -129,13 +117,12 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 // Stop ends the recording. What was recorded stays and can still be swept.
 func (r *Record[F]) Stop() { r.s.record(nil) }
 
-// Backward computes the gradients of a scalar whose derivatives with respect to
-// the probes' frames are out: [B, C, frames] by probe name. A probe that out
-// does not name has gradient zero. The session can run further blocks
+// Backward computes the gradients of a scalar whose derivatives with respect to the probes' frames are out: [B, C,
+// frames] by probe name. A probe that out does not name has gradient zero. The session can run further blocks
 // afterwards, as if there had been no sweep.
 //
-// It is an error if a parameter was set in the middle of the recorded stream,
-// since a step in time has no gradient; modulate the parameter instead.
+// It is an error if a parameter was set in the middle of the recorded stream, since a step in time has no gradient;
+// modulate the parameter instead.
 func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients[F], error) {
 	g := &Gradients[F]{}
 	if err := r.BackwardInto(g, out, o); err != nil {
@@ -144,10 +131,9 @@ func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients
 	return g, nil
 }
 
-// BackwardInto is [Record.Backward] with the result stored in g, whose memory
-// is reused. Pass the gradients of the previous training step, or a zero
-// Gradients: steps of equal length then allocate no frames. The tensors in out
-// are read in place.
+// BackwardInto is [Record.Backward] with the result stored in g, whose memory is reused. Pass the gradients of the
+// previous training step, or a zero Gradients: steps of equal length then allocate no frames. The tensors in out are
+// read in place.
 func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F], o Sweep) error {
 	for _, t := range r.s.applied {
 		if t.Node != "" && t.Block > 0 {
@@ -176,8 +162,7 @@ func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F],
 	return r.gather(g, o.Strict)
 }
 
-// replay recomputes blocks and sweeps over them, in the floating-point
-// environment of the original run.
+// replay recomputes blocks and sweeps over them, in the floating-point environment of the original run.
 func (r *Record[F]) replay(report *SweepReport) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -221,8 +206,7 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 	return nil
 }
 
-// gather collects the sums of the sweep. Each node without an adjoint becomes
-// an event.
+// gather collects the sums of the sweep. Each node without an adjoint becomes an event.
 func (r *Record[F]) gather(g *Gradients[F], strict bool) error {
 	for v, p := range r.s.procs {
 		if r.sweep.Unsupported(v) {

@@ -56,9 +56,8 @@ func (s *Session[F]) build() error {
 	return nil
 }
 
-// wire makes the readers, gates and barriers, and finds the processes that are
-// polled in every block: those whose firing is data dependent, and all
-// downstream of them.
+// wire makes the readers, gates and barriers, and finds the processes that are polled in every block: those whose
+// firing is data dependent, and all downstream of them.
 func (s *Session[F]) wire() {
 	l := s.link
 	s.readers = make([]*reader[F], len(l.Edges))
@@ -103,8 +102,7 @@ func (s *Session[F]) wire() {
 	}
 }
 
-// gate returns the gate of an id, none for a barrier, which is made of control
-// edges instead.
+// gate returns the gate of an id, none for a barrier, which is made of control edges instead.
 func (s *Session[F]) gate(id int) []*gate {
 	if i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id }); i >= 0 {
 		return s.gates[i : i+1]
@@ -153,8 +151,8 @@ func (s *Session[F]) instance(p *process[F]) error {
 	return nil
 }
 
-// valueOf is a call's view of a parameter: the value itself if that is
-// constant, else a buffer filled before each call.
+// valueOf is a call's view of a parameter: the value itself if that is constant, else a buffer filled before each
+// call.
 func (s *Session[F]) valueOf(p *process[F], i int) node.Param[F] {
 	m := &p.params[i]
 	if m.Table || len(m.Mods) == 0 && m.Base.N == 1 {

@@ -8,15 +8,13 @@ import (
 	"atenia/flow/node"
 )
 
-// A channel is the stream of one output: one writer, any number of readers with
-// a cursor each.
+// A channel is the stream of one output: one writer, any number of readers with a cursor each.
 //
 //	block   what the writer's last call wrote, [B, C, n]: the tensor it writes to
 //	ring    the most recent frames, [rows, size]: for readers that lag behind
 //
-// On the static path a direct reader, which takes each block as a whole right
-// after it was written, reads block itself. If all readers are direct nothing
-// is copied into the ring.
+// On the static path a direct reader, which takes each block as a whole right after it was written, reads block
+// itself. If all readers are direct nothing is copied into the ring.
 type channel[F node.Float] struct {
 	name   string // node.port
 	block  node.Tensor[F]
@@ -39,8 +37,8 @@ func (c *channel[F]) data() []F {
 	return c.block.Data
 }
 
-// redirectable reports whether all readers are direct, so that the writer's
-// output may be placed in other memory for a block.
+// redirectable reports whether all readers are direct, so that the writer's output may be placed in other memory for a
+// block.
 func (c *channel[F]) redirectable() bool {
 	return !c.kept && !slices.ContainsFunc(c.readers, func(r *reader[F]) bool { return !r.direct || r.edge.Param >= 0 })
 }
@@ -59,15 +57,13 @@ func (c *channel[F]) fits(n int) bool {
 	return len(c.readers) == 0 || c.wrote+int64(n)-c.oldest() <= int64(c.ring.Size)
 }
 
-// store appends frames [skip, n) of block's rows to the ring; rows of block are
-// stride elements apart.
+// store appends frames [skip, n) of block's rows to the ring; rows of block are stride elements apart.
 func (c *channel[F]) store(skip, n, stride int) {
 	c.ring.Put(c.wrote, c.block.Data[skip:], n-skip, stride)
 	c.wrote += int64(n - skip)
 }
 
-// A reader is one edge: a cursor into a channel, and the input buffer for the
-// next call.
+// A reader is one edge: a cursor into a channel, and the input buffer for the next call.
 type reader[F node.Float] struct {
 	edge          *graph.LinkedEdge
 	from          *channel[F]
@@ -87,8 +83,8 @@ func (r *reader[F]) readable(c int64, draining bool) int64 {
 	return r.prefill + p - c
 }
 
-// take moves the next n frames into dst, whose rows are stride elements apart:
-// first the zeros of the prefill, then frames from the ring.
+// take moves the next n frames into dst, whose rows are stride elements apart: first the zeros of the prefill, then
+// frames from the ring.
 func (r *reader[F]) take(dst []F, n, stride int) {
 	r.from.ring.Take(r.cursor-r.prefill, dst, n, stride)
 	r.cursor += int64(n)

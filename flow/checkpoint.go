@@ -9,9 +9,8 @@ import (
 	"atenia/flow/node"
 )
 
-// A snapshot is the state of a session between two blocks: everything nodes and
-// channels carry from one to the next. Blocks recomputed from it give the same
-// bits.
+// A snapshot is the state of a session between two blocks: everything nodes and channels carry from one to the next.
+// Blocks recomputed from it give the same bits.
 type snapshot[F node.Float] struct {
 	block    int64
 	draining bool
@@ -118,8 +117,7 @@ func (p *snapshot[F]) bytes() (n int64) {
 	return n + int64(len(p.states)) + int64(len(p.procs))*int64(unsafe.Sizeof(procState{})) + 8*int64(len(p.waits)+len(p.readers)+2*len(p.wrote))
 }
 
-// checkpoints is the recorder that keeps snapshots and the inputs, instead of
-// calls.
+// checkpoints is the recorder that keeps snapshots and the inputs, instead of calls.
 type checkpoints[F node.Float] struct {
 	s      *Session[F]
 	every  int64
@@ -185,8 +183,8 @@ func (c *checkpoints[F]) After(v int, call *node.Call[F], _ float64) {
 	c.blocks[v] = append(c.blocks[v], to)
 }
 
-// replay recomputes the blocks after each snapshot, last snapshot first, and
-// sweeps back over them. The session ends in the state it was called in.
+// replay recomputes the blocks after each snapshot, last snapshot first, and sweeps back over them. The session ends
+// in the state it was called in.
 func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
@@ -212,8 +210,7 @@ func (c *checkpoints[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], 
 	return s.restore(end)
 }
 
-// again recomputes the blocks from a snapshot up to block to, reporting calls
-// to rec.
+// again recomputes the blocks from a snapshot up to block to, reporting calls to rec.
 func (c *checkpoints[F]) again(from *snapshot[F], to int64, rec recorder[F]) error {
 	s := c.s
 	if err := s.restore(from); err != nil {

@@ -7,8 +7,8 @@ import (
 	"atenia/flow/node"
 )
 
-// A unit is one firing in the static list: preparation, the node's call, and
-// follow-up, with all tensors bound. See the package's glossary.
+// A unit is one firing in the static list: preparation, the node's call, and follow-up, with all tensors bound. See
+// the package's glossary.
 type unit[F node.Float] struct {
 	*process[F]
 	tokens  int
@@ -29,8 +29,8 @@ type unit[F node.Float] struct {
 //	order ──unit──▶ units ──needs──▶ dependencies ──cohorts, align──▶ levels
 //	      ──fuse──▶ jobs ──partition──▶ sections of strands
 //
-// Processes whose firing depends on data, and all downstream of them, stay on
-// the dynamic path and are polled in every block.
+// Processes whose firing depends on data, and all downstream of them, stay on the dynamic path and are polled in every
+// block.
 func (s *Session[F]) compile() {
 	st := &s.static
 	st.order = slices.DeleteFunc(st.order, func(v visit) bool { return s.procs[v.proc].polled })
@@ -64,9 +64,8 @@ func (s *Session[F]) compile() {
 	st.ready = true
 }
 
-// findDirect finds the readers that can read each block where its writer left
-// it: nothing is queued on their edges between blocks, and both ends fire whole
-// blocks. Such a reader needs no copy through the ring.
+// findDirect finds the readers that can read each block where its writer left it: nothing is queued on their edges
+// between blocks, and both ends fire whole blocks. Such a reader needs no copy through the ring.
 func (s *Session[F]) findDirect() {
 	calls := make([]int, len(s.procs))
 	for _, v := range s.static.order {
@@ -122,8 +121,7 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	return u
 }
 
-// bindParams binds the parameters of a call and reports whether its heat is the
-// same in every block.
+// bindParams binds the parameters of a call and reports whether its heat is the same in every block.
 func (s *Session[F]) bindParams(u *unit[F]) bool {
 	p, t, steady := u.process, u.tokens, true
 	for i := range p.params {
@@ -148,8 +146,7 @@ func (s *Session[F]) bindParams(u *unit[F]) bool {
 	return steady
 }
 
-// bindCall returns the call itself. A [node.Binder] provides a closure, which
-// cannot fail.
+// bindCall returns the call itself. A [node.Binder] provides a closure, which cannot fail.
 func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
 	p, c := u.process, u.bound
 	binder, ok := p.inst.(node.Binder[F])
@@ -172,8 +169,7 @@ func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
 	return func() { s.forward(p, c, p.n0) }
 }
 
-// bindHeat arranges for a call's heat to be counted, once for all blocks if it
-// is constant.
+// bindHeat arranges for a call's heat to be counted, once for all blocks if it is constant.
 func (s *Session[F]) bindHeat(u *unit[F], steady bool) {
 	p, c := u.process, u.bound
 	heat := func() float64 {
@@ -194,8 +190,8 @@ func (s *Session[F]) bindHeat(u *unit[F], steady bool) {
 	}
 }
 
-// needs finds the earlier units each unit depends on: those of its own process,
-// of its producers, and of contributors to its barriers.
+// needs finds the earlier units each unit depends on: those of its own process, of its producers, and of contributors
+// to its barriers.
 func (s *Session[F]) needs(units []*unit[F]) {
 	last := make([]*unit[F], len(s.procs))
 	for _, u := range units {
@@ -215,8 +211,8 @@ func (s *Session[F]) needs(units []*unit[F]) {
 	}
 }
 
-// buildRecorded builds the list that runs while a recorder is set: the same
-// calls without fusion, each reported to the recorder.
+// buildRecorded builds the list that runs while a recorder is set: the same calls without fusion, each reported to the
+// recorder.
 func (s *Session[F]) buildRecorded() {
 	st := &s.static
 	if !st.ready || st.recorded != nil {
@@ -233,9 +229,8 @@ func (s *Session[F]) buildRecorded() {
 	}
 }
 
-// recordedCall is a call that is reported to the recorder. If the frames are on
-// Go's heap, outputs are written straight into the recorder's memory, which
-// saves a copy.
+// recordedCall is a call that is reported to the recorder. If the frames are on Go's heap, outputs are written
+// straight into the recorder's memory, which saves a copy.
 func (s *Session[F]) recordedCall(u *unit[F]) func() {
 	p, c := u.process, *u.bound
 	c.In, c.Out = slices.Clone(c.In), slices.Clone(c.Out)

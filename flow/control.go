@@ -10,13 +10,12 @@ import (
 	"atenia/flow/node"
 )
 
-// Control returns the control tokens accepted so far. Together with the frames
-// they are the session's complete input: played to another session of the same
-// plan with [Session.Play] they give the same bits.
+// Control returns the control tokens accepted so far. Together with the frames they are the session's complete input:
+// played to another session of the same plan with [Session.Play] they give the same bits.
 func (s *Session[F]) Control() []control.Token { return slices.Clone(s.applied) }
 
-// Play queues tokens, each for the start of its block. A token for a block that
-// has already run is an error of code [graph.State].
+// Play queues tokens, each for the start of its block. A token for a block that has already run is an error of code
+// [graph.State].
 func (s *Session[F]) Play(tokens []control.Token) error {
 	for _, t := range tokens {
 		if t.Block < s.block {
@@ -37,9 +36,8 @@ func (s *Session[F]) Play(tokens []control.Token) error {
 	return nil
 }
 
-// OpenGate opens a host gate for future blocks, counted from the start of the
-// stream. Barrier, tempo and thermal gates open by themselves and cannot be
-// opened.
+// OpenGate opens a host gate for future blocks, counted from the start of the stream. Barrier, tempo and thermal gates
+// open by themselves and cannot be opened.
 func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id && g.Kind != graph.Tempo && g.Kind != graph.Thermal })
 	if i < 0 {
@@ -55,9 +53,8 @@ func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	return nil
 }
 
-// Set gives a parameter new values from the next block on. There must be as
-// many values as the default has, in the same shape, or k times as many frames:
-// block i then uses the i-th portion, and the last one stays. A stream with a
+// Set gives a parameter new values from the next block on. There must be as many values as the default has, in the
+// same shape, or k times as many frames: block i then uses the i-th portion, and the last one stays. A stream with a
 // parameter set in its middle cannot be swept backward.
 func (s *Session[F]) Set(nodeName, param string, values []float64) error {
 	if values == nil {

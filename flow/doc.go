@@ -1,6 +1,5 @@
-// Package flow runs dataflow graphs: streams of frames through nodes, forward
-// and backward. Results depend on the plan and its inputs alone, never on block
-// size, firing order, fusion or the number of threads.
+// Package flow runs dataflow graphs: streams of frames through nodes, forward and backward. Results depend on the plan
+// and its inputs alone, never on block size, firing order, fusion or the number of threads.
 //
 //	plan ──graph.Parse──▶ Plan ──graph.Link──▶ Linked ──New──▶ Session
 //
@@ -9,13 +8,10 @@
 //	          │   node       ring      cursor, hold, prefill        │
 //	          └─────────────────────────────────────────────────────┘
 //
-// A process is a node that owns its state and communicates only through
-// channels. A channel is a FIFO with one writer and any number of readers, each
-// with its own cursor. Reads block: a reader cannot test whether frames are
-// there and act on the answer. The frames on every channel therefore follow
-// from the inputs alone (Kahn, The semantics of a simple language for parallel
-// programming, 1974): scheduling decides when a frame is computed, never its
-// value.
+// A process is a node that owns its state and communicates only through channels. A channel is a FIFO with one writer
+// and any number of readers, each with its own cursor. Reads block: a reader cannot test whether frames are there and
+// act on the answer. The frames on every channel therefore follow from the inputs alone (Kahn, The semantics of a
+// simple language for parallel programming, 1974): scheduling decides when a frame is computed, never its value.
 //
 // # From a plan to frames
 //
@@ -35,33 +31,19 @@
 //
 // # Glossary
 //
-//	frame    one sample of every channel of every batch; the base rate counts
-//	         them, and each edge has a rate relative to it
-//	block    Options.BlockFrames base frames, the unit of scheduling: every
-//	         process fires once a block, in a cycle once a sub-block
-//	token    the quantum of a node: it takes Cons[i] frames from input i and
-//	         gives Prod[o] frames to output o (synchronous data flow)
+//	frame    one sample of every channel of every batch; the base rate counts them, and each edge has a rate relative to it
+//	block    Options.BlockFrames base frames, the unit of scheduling: every process fires once a block, in a cycle once a sub-block
+//	token    the quantum of a node: it takes Cons[i] frames from input i and gives Prod[o] frames to output o (synchronous data flow)
 //	firing   one call of a node for some number of tokens
-//	gate     a condition on an edge that holds back its readers: a barrier, a
-//	         tempo, transport, heat, or an event of the host
+//	gate     a condition on an edge that holds back its readers: a barrier, a tempo, transport, heat, or an event of the host
 //	hold     a delay that withholds frames; prefill is a delay that inserts zeros
-//	cohort   nodes of one stage, type, oversampling ratio, shape and set of
-//	         gates: candidates for fusion
+//	cohort   nodes of one stage, type, oversampling ratio, shape and set of gates: candidates for fusion
 //	unit     one firing in the static list, with its tensors and parameters bound
-//	strand   the calls that one thread makes in sequence; strands of a section
-//	         run in parallel, sections run one after another
-//	heat     joules that a node declares or reports, summed in package heat; the
-//	         input of thermal gates
+//	strand   the calls that one thread makes in sequence; strands of a section run in parallel, sections run one after another
+//	heat     joules that a node declares or reports, summed in package heat; the input of thermal gates
 //	drain    blocks after the last input: delays empty, gates count as open
 //	sweep    one backward pass over the recorded firings, in reverse
-//	snapshot the state of a session between two blocks, from which a sweep
-//	         computes forward calls again instead of keeping them
-//
-// # A block
-//
-// A process fires once per block, as soon as its gates are open and every input
-// holds a whole block. Inside a cycle it fires in slices whose length is the
-// cycle's least prefill. After the last input a session is drained.
+//	snapshot the state of a session between two blocks, from which a sweep computes forward calls again instead of keeping them
 //
 // # Files
 //
@@ -77,20 +59,18 @@
 //	control.go   input of the host besides frames: gates, parameters
 //	fault.go     node errors, NaN and infinities
 //	metrics.go   joules, calls and times by node, from package heat
-//	backward.go  recording of forward calls and sweeps over them, by package
-//	             internal/adjoint; checkpoint.go recomputes blocks from snapshots
+//	backward.go  recording of forward calls and sweeps over them, by package internal/adjoint; checkpoint.go recomputes blocks from snapshots
 //
 // # Backward
 //
-// A session with a [Record] keeps what its adjoints read. A sweep then carries
-// gradients from the probes to inputs and parameters. The result is the gradient
-// of the whole stream, bit for bit the same for every block size, order, number
+// A session with a [Record] keeps what its adjoints read. A sweep then carries gradients from the probes to inputs and
+// parameters. The result is the gradient of the whole stream, bit for bit the same for every block size, order, number
 // of threads and number of snapshots.
 //
 //	rec, err := s.Record(flow.Recording{Every: flow.EverySqrt})
 //	out, err := s.Run(inputs, blocks)
 //	g, err := rec.Backward(seed(out), flow.Sweep{})
 //
-// A training loop passes the gradients of the previous step to
-// [Record.BackwardInto], which reuses their memory and allocates no frames.
+// A training loop passes the gradients of the previous step to [Record.BackwardInto], which reuses their memory and
+// allocates no frames.
 package flow

@@ -10,8 +10,8 @@ import (
 	"atenia/internal/dsp"
 )
 
-// A Policy says how a session continues when a node returns an error. Each
-// policy zeroes the outputs of the failed call and records an [Event].
+// A Policy says how a session continues when a node returns an error. Each policy zeroes the outputs of the failed
+// call and records an [Event].
 type Policy int
 
 // The policies.
@@ -26,12 +26,11 @@ var policyNames = []string{"stop", "mute", "bypass"}
 // String returns the policy's name.
 func (p Policy) String() string { return policyNames[p] }
 
-// A Scan says where NaN and infinities are searched for. A block that contains
-// one is replaced by zeros, and the node that produced it is reset.
+// A Scan says where NaN and infinities are searched for. A block that contains one is replaced by zeros, and the node
+// that produced it is reset.
 //
-// Scanning the sinks costs little and finds the culprit afterwards; [ScanAll]
-// costs a pass over every output but keeps a NaN from reaching other nodes at
-// all.
+// Scanning the sinks costs little and finds the culprit afterwards; [ScanAll] costs a pass over every output but keeps
+// a NaN from reaching other nodes at all.
 type Scan int
 
 // The places to scan.
@@ -72,13 +71,11 @@ type Event struct {
 	Code  graph.Code // as returned by the node; Numeric when the session found the fault
 }
 
-// eventsKept is the capacity of the event queue; events beyond it are only
-// counted.
+// eventsKept is the capacity of the event queue; events beyond it are only counted.
 const eventsKept = 256
 
-// faults queues events until they are read. Adding one stores no pointer, so it
-// needs no write barrier in real time. Nodes of one block may run in any order
-// on any thread: each process keeps its own event of the block, and collect
+// faults queues events until they are read. Adding one stores no pointer, so it needs no write barrier in real time.
+// Nodes of one block may run in any order on any thread: each process keeps its own event of the block, and collect
 // gathers them in process order, which keeps the queue deterministic.
 type faults struct {
 	any     uint32 // some process has an event; atomic
@@ -105,8 +102,7 @@ func (s *Session[F]) fault(p *process[F], e Event) {
 	}
 }
 
-// collect moves the events of a block to the queue and returns the code with
-// which the block ends.
+// collect moves the events of a block to the queue and returns the code with which the block ends.
 func (s *Session[F]) collect() graph.Code {
 	code := graph.Success
 	for _, p := range s.procs {
@@ -136,8 +132,8 @@ func (s *Session[F]) Events() iter.Seq[Event] {
 	}
 }
 
-// LostEvents is the number of events dropped because the queue was full. Read
-// [Session.Events] at least once per 256 events to lose none.
+// LostEvents is the number of events dropped because the queue was full. Read [Session.Events] at least once per 256
+// events to lose none.
 func (s *Session[F]) LostEvents() int64 { return s.faults.lost }
 
 // A RunError says which node stopped a session, in which block, and why.
@@ -169,8 +165,7 @@ func (s *Session[F]) explain(code graph.Code) error {
 	return e
 }
 
-// applyPolicy turns the code that a node returned into the session's, by
-// [Options.Policy].
+// applyPolicy turns the code that a node returned into the session's, by [Options.Policy].
 func (s *Session[F]) applyPolicy(p *process[F], c *node.Call[F], code graph.Code) graph.Code {
 	switch {
 	case code == graph.Success:
@@ -209,8 +204,7 @@ func sameShape[F node.Float](a, b *node.Tensor[F]) bool {
 	return a.B == b.B && a.C == b.C && a.N == b.N
 }
 
-// token is the first token of p's current call. The static list counts its
-// blocks together, so n0 lags behind there.
+// token is the first token of p's current call. The static list counts its blocks together, so n0 lags behind there.
 func (s *Session[F]) token(p *process[F]) int64 {
 	if s.static.on && !p.live {
 		return p.n0 + s.static.unsynced*int64(p.Tokens)
@@ -232,9 +226,8 @@ func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 	}
 }
 
-// sinks scans what probes took in this block. On a NaN or an infinity the probe
-// gets zeros, and every upstream node with a non-finite output is reset; the
-// event names the first of them.
+// sinks scans what probes took in this block. On a NaN or an infinity the probe gets zeros, and every upstream node
+// with a non-finite output is reset; the event names the first of them.
 func (s *Session[F]) sinks() {
 	for _, p := range s.probes {
 		t := s.taken(p)

@@ -5,22 +5,22 @@ import (
 	"atenia/flow/node"
 )
 
-// A recorder observes every call of a node, on either path. The tensors it sees are overwritten by the node's
-// next call.
+// A recorder observes every call of a node, on either path. The tensors it sees are overwritten by the node's next
+// call.
 type recorder[F node.Float] interface {
 	Begin()   // a block starts
 	Restart() // the stream starts again
-	// Room is called before Before on the static path. It returns where a call should write n elements of an
-	// output so that After need not copy them, nil for no preference.
+	// Room is called before Before on the static path. It returns where a call should write n elements of an output so
+	// that After need not copy them, nil for no preference.
 	Room(v, output, n int) []F
-	// Before is called when inputs, parameters and modulating frames, in the order of Mods, are ready. The
-	// cursor of an edge is then Frame0 times the frames per token.
+	// Before is called when inputs, parameters and modulating frames, in the order of Mods, are ready. The cursor of
+	// an edge is then Frame0 times the frames per token.
 	Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int)
 	After(v int, c *node.Call[F], heat float64)
 }
 
-// fire calls a process for t tokens: it takes frames from the rings, computes parameters, calls the node and
-// stores its output in the rings.
+// fire calls a process for t tokens: it takes frames from the rings, computes parameters, calls the node and stores
+// its output in the rings.
 func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 	for _, r := range p.all {
 		n := t * r.cons

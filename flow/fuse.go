@@ -7,9 +7,8 @@ import (
 	"atenia/flow/node"
 )
 
-// A Group is a cohort: nodes of one stage, type, oversampling ratio and shape
-// with the same gates before them. If their type implements [node.Fuser] they
-// are called as one, with their rows stacked.
+// A Group is a cohort: nodes of one stage, type, oversampling ratio and shape with the same gates before them. If
+// their type implements [node.Fuser] they are called as one, with their rows stacked.
 type Group struct {
 	Stage, Ratio int
 	Type         string
@@ -34,8 +33,7 @@ func (s *Session[F]) key(p *process[F]) key {
 	return k
 }
 
-// cohorts puts calls of whole blocks into groups; the call of a slice is a
-// group of its own.
+// cohorts puts calls of whole blocks into groups; the call of a slice is a group of its own.
 func (s *Session[F]) cohorts(units []*unit[F]) {
 	keys := map[key]int{}
 	for _, u := range units {
@@ -53,8 +51,8 @@ func (s *Session[F]) cohorts(units []*unit[F]) {
 	}
 }
 
-// align gives each unit a level, so that units of one level do not depend on
-// each other. Units of one group get the same level where that is possible.
+// align gives each unit a level, so that units of one level do not depend on each other. Units of one group get the
+// same level where that is possible.
 func align[F node.Float](units []*unit[F], groups int) {
 	floor := make([]int, groups)
 	for range groups + 1 {
@@ -157,6 +155,5 @@ func (s *Session[F]) fused(units []*unit[F]) (*job[F], bool) {
 	return t, true
 }
 
-// Groups returns the cohorts of the graph's static part, and whether each was
-// fused.
+// Groups returns the cohorts of the graph's static part, and whether each was fused.
 func (s *Session[F]) Groups() []Group { return slices.Clone(s.groups) }

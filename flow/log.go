@@ -27,8 +27,7 @@ func (s *Session[F]) note() {
 // A Memory is the number of bytes that a node and its outputs occupy.
 type Memory struct {
 	Node string
-	// Workspace is the node's scratch allowance: a block of its largest port
-	// times its oversampling ratio.
+	// Workspace is the node's scratch allowance: a block of its largest port times its oversampling ratio.
 	Workspace int
 	Channels  int // blocks and rings of its outputs
 }

@@ -9,9 +9,8 @@ import (
 	"atenia/flow/node"
 )
 
-// floats allocates zeroed frames, in the session's arena if it has one. When
-// the arena is exhausted the frames come from the heap and arenaErr is set,
-// which keeps the session from running.
+// floats allocates zeroed frames, in the session's arena if it has one. When the arena is exhausted the frames come
+// from the heap and arenaErr is set, which keeps the session from running.
 func (s *Session[F]) floats(name string, n int) []F {
 	if s.opt.Memory != nil && s.arenaErr == nil {
 		var x []F
@@ -47,8 +46,8 @@ type Occupancy struct {
 	Capacity int // of the channel, which all readers of an output share
 }
 
-// Occupancies returns the fill level of each edge's channel, in plan order.
-// Edges read directly on the static path hold nothing between blocks.
+// Occupancies returns the fill level of each edge's channel, in plan order. Edges read directly on the static path
+// hold nothing between blocks.
 func (s *Session[F]) Occupancies() []Occupancy {
 	s.syncCounts()
 	all := make([]Occupancy, len(s.readers))

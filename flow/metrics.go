@@ -29,15 +29,15 @@ func (s *Session[F]) Metrics() Metrics {
 	return m
 }
 
-// Fired returns how many tokens node v, an index of the plan, has fired and the
-// block of its first firing, -1 if it has not fired.
+// Fired returns how many tokens node v, an index of the plan, has fired and the block of its first firing, -1 if it
+// has not fired.
 func (s *Session[F]) Fired(v int) (tokens, first int64) {
 	s.syncCounts()
 	return s.procs[v].n0, s.procs[v].first
 }
 
-// thermal is the state behind thermal gates: they are closed for a block if the
-// block before it produced more heat than the plan's budget allows.
+// thermal is the state behind thermal gates: they are closed for a block if the block before it produced more heat
+// than the plan's budget allows.
 type thermal struct {
 	on     bool // the plan has a thermal gate
 	hot    bool // the budget was exceeded

@@ -20,9 +20,8 @@ func (s *Session[F]) runParallel() {
 	}
 }
 
-// worthThreads is the cost from which a section is divided among threads, in
-// bytes that its calls read and write: about 20 µs of light work, ten times the
-// cost of waking the threads.
+// worthThreads is the cost from which a section is divided among threads, in bytes that its calls read and write:
+// about 20 µs of light work, ten times the cost of waking the threads.
 const worthThreads = 1 << 18
 
 // partition divides the static list into strands.
@@ -61,8 +60,8 @@ func (u *unit[F]) cost() int {
 	return 64 + n*int(unsafe.Sizeof(F(0)))
 }
 
-// Close ends the session's threads and frees what nodes hold outside Go's heap,
-// such as the state of nodes in C. It leaves [Options.Memory] to its owner.
+// Close ends the session's threads and frees what nodes hold outside Go's heap, such as the state of nodes in C. It
+// leaves [Options.Memory] to its owner.
 func (s *Session[F]) Close() {
 	if s.pool != nil {
 		s.pool.Close()

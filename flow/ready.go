@@ -50,9 +50,8 @@ func (s *Session[F]) open(p *process[F]) bool {
 	return true
 }
 
-// want returns the tokens that the process can fire now, 0 for none. A block
-// begins when the gates are open and every input from outside the cycle holds
-// the whole block; inside a cycle it proceeds in slices as data arrives. While
+// want returns the tokens that the process can fire now, 0 for none. A block begins when the gates are open and every
+// input from outside the cycle holds the whole block; inside a cycle it proceeds in slices as data arrives. While
 // draining it takes whatever is there.
 func (s *Session[F]) want(p *process[F]) int {
 	switch {

@@ -10,10 +10,9 @@ import (
 // channelLimit is the largest capacity of a channel, in frames.
 const channelLimit = 1 << 24
 
-// rehearse runs the graph's counts without data until every process fires a
-// whole block in a block. That yields the capacity of each channel and the
-// order of calls that repeats from then on. Gates are open; a closed one would
-// only fill the channels before it.
+// rehearse runs the graph's counts without data until every process fires a whole block in a block. That yields the
+// capacity of each channel and the order of calls that repeats from then on. Gates are open; a closed one would only
+// fill the channels before it.
 func (s *Session[F]) rehearse() error {
 	s.dry = true
 	longest := int64(len(s.procs)) + 4
@@ -95,8 +94,8 @@ func (s *Session[F]) within(c *channel[F], more int) error {
 	return nil
 }
 
-// reserve makes room for a block in every channel. Only channels before a node
-// that did not take its block, and all of them while draining, can need it.
+// reserve makes room for a block in every channel. Only channels before a node that did not take its block, and all of
+// them while draining, can need it.
 func (s *Session[F]) reserve() error {
 	for _, p := range s.procs {
 		for _, c := range p.out {

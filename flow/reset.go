@@ -1,9 +1,8 @@
 package flow
 
-// Reset returns the session to the state before its first block: nodes,
-// channels and counts are as [New] made them, parameters have the plan's
-// values, and control tokens and measurements are discarded. A record starts
-// again. Use it to run another stream without linking and allocating again.
+// Reset returns the session to the state before its first block: nodes, channels and counts are as [New] made them,
+// parameters have the plan's values, and control tokens and measurements are discarded. A record starts again. Use it
+// to run another stream without linking and allocating again.
 func (s *Session[F]) Reset() {
 	s.leave()
 	s.rewind()

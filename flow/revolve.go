@@ -15,8 +15,7 @@ type walk[F node.Float] struct {
 	held    int64 // bytes of snapshots
 }
 
-// back recomputes the blocks from a snapshot to block to with a journal and
-// sweeps over them.
+// back recomputes the blocks from a snapshot to block to with a journal and sweeps over them.
 func (w *walk[F]) back(from *snapshot[F], to int64) error {
 	j, made := w.journal, map[int]int64{}
 	ch := 0
@@ -48,9 +47,8 @@ func (w *walk[F]) segments(end int64) error {
 	return nil
 }
 
-// revolve sweeps from block end back to a snapshot with at most slots further
-// snapshots, placed by the binomial schedule that minimizes recomputation (A.
-// Griewank and A. Walther, Algorithm 799: Revolve, 2000).
+// revolve sweeps from block end back to a snapshot with at most slots further snapshots, placed by the binomial
+// schedule that minimizes recomputation (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
 func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 	w.held += from.bytes()
 	w.report.SnapshotBytes = max(w.report.SnapshotBytes, w.held)

@@ -20,9 +20,8 @@ import (
 
 // Options configure a session. The zero value is ready to use.
 //
-// Training, Log, Timing, Limit, ScanAll, DisableFusion and DisableStatic cost
-// time in every block; none changes results, except that Limit silences calls
-// that exceed it.
+// Training, Log, Timing, Limit, ScanAll, DisableFusion and DisableStatic cost time in every block; none changes
+// results, except that Limit silences calls that exceed it.
 type Options struct {
 	BlockFrames int        // base frames per block; zero means 64
 	SampleRate  float64    // base rate in Hz; zero means 48000
@@ -30,18 +29,15 @@ type Options struct {
 	Strict      bool       // a delay below the source's declared one is an error
 	Training    bool       // backward calls will be requested
 	Catalog     node.Table // nil: the shipped types
-	// Schedule, if not zero, seeds a random order of visits, another one in
-	// every block. It exists for tests, which check that results do not depend
-	// on it.
+	// Schedule, if not zero, seeds a random order of visits, another one in every block. It exists for tests, which
+	// check that results do not depend on it.
 	Schedule uint64
 	// DisableFusion calls every node separately.
 	DisableFusion bool
-	// DisableStatic keeps the session on the dynamic path: every node is polled
-	// in every block.
+	// DisableStatic keeps the session on the dynamic path: every node is polled in every block.
 	DisableStatic bool
-	// Memory is the region from which frames are allocated: it never moves, as
-	// nodes in C and real time require. The caller closes it, after the
-	// session. Nil: Go's heap.
+	// Memory is the region from which frames are allocated: it never moves, as nodes in C and real time require. The
+	// caller closes it, after the session. Nil: Go's heap.
 	Memory *arena.Arena
 	// Policy says what happens when a node returns an error.
 	Policy Policy
@@ -50,13 +46,11 @@ type Options struct {
 	// Log keeps every firing, for [Session.Log].
 	Log bool
 
-	// Timing measures each node's calls; fused nodes share the time of their
-	// call evenly.
+	// Timing measures each node's calls; fused nodes share the time of their call evenly.
 	Timing bool
-	// Limit, if not zero, is the deadline of one call and implies Timing. A
-	// call that takes longer is an event and its outputs are zeroed; after
-	// three in a row the node is suspended, silent and not called, until
-	// [Session.Resume]. Calls recorded for a backward sweep have no limit.
+	// Limit, if not zero, is the deadline of one call and implies Timing. A call that takes longer is an event and its
+	// outputs are zeroed; after three in a row the node is suspended, silent and not called, until [Session.Resume].
+	// Calls recorded for a backward sweep have no limit.
 	Limit time.Duration
 
 	clock func() int64 // nil: the runtime's
@@ -76,9 +70,8 @@ func (o *Options) defaults() {
 	}
 }
 
-// A Session is a running graph: the state of its nodes, the frames between
-// them, and every cursor. Its methods must be called by one goroutine at a
-// time, [Session.Resume] excepted.
+// A Session is a running graph: the state of its nodes, the frames between them, and every cursor. Its methods must be
+// called by one goroutine at a time, [Session.Resume] excepted.
 //
 // Call [Session.Close] when done: it ends the threads and frees native state.
 type Session[F node.Float] struct {
@@ -142,8 +135,7 @@ func (s *Session[F]) Linked() *graph.Linked { return s.link }
 // Blocks returns the number of blocks run so far.
 func (s *Session[F]) Blocks() int64 { return s.block }
 
-// find returns the process of a node of that name and kind; Inner stands for
-// any kind.
+// find returns the process of a node of that name and kind; Inner stands for any kind.
 func (s *Session[F]) find(name string, kind graph.Endpoint) (*process[F], error) {
 	for _, p := range s.procs {
 		if p.Name == name && (kind == graph.Inner || p.Spec.Endpoint == kind) {
@@ -153,9 +145,8 @@ func (s *Session[F]) find(name string, kind graph.Endpoint) (*process[F], error)
 	return nil, &graph.Error{Code: graph.UnknownNode, Path: s.link.Plan.Root, Names: []string{name}, Text: fmt.Sprintf("no node of type %v", kind)}
 }
 
-// Input returns the buffer of an Input node, or of another source that the host
-// feeds: [B, C, frames of a block]. Fill it before each [Session.Block]; its
-// contents are the node's output for that block.
+// Input returns the buffer of an Input node, or of another source that the host feeds: [B, C, frames of a block]. Fill
+// it before each [Session.Block]; its contents are the node's output for that block.
 func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 	p, err := s.find(name, graph.Fed)
 	if err != nil {
@@ -164,10 +155,9 @@ func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 	return p.call.Out[0], nil
 }
 
-// Probe returns a view of what a Probe node, or another sink that the host
-// reads, took in the last block: [B, C, n], n = 0 when nothing arrived. It is
-// valid until the next block and must not be written to, since a record may
-// keep the same memory.
+// Probe returns a view of what a Probe node, or another sink that the host reads, took in the last block: [B, C, n], n
+// = 0 when nothing arrived. It is valid until the next block and must not be written to, since a record may keep the
+// same memory.
 func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 	p, err := s.find(name, graph.Taken)
 	if err != nil {
@@ -187,8 +177,7 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 	return t
 }
 
-// Block runs one block and consumes a block of every input. It allocates
-// nothing once the graph has warmed up.
+// Block runs one block and consumes a block of every input. It allocates nothing once the graph has warmed up.
 func (s *Session[F]) Block() error {
 	if s.draining {
 		return &RunError{Code: graph.State, Block: s.block, Text: "block after the end of the stream"}
@@ -217,8 +206,7 @@ func (s *Session[F]) blockOrDrain() error {
 	return nil
 }
 
-// stepFlushed runs one block on a thread that flushes denormals to zero, as the
-// threads of a real-time executor do.
+// stepFlushed runs one block on a thread that flushes denormals to zero, as the threads of a real-time executor do.
 func (s *Session[F]) stepFlushed() graph.Code {
 	runtime.LockOSThread()
 	before := fpenv.FlushDenormals()
@@ -228,9 +216,8 @@ func (s *Session[F]) stepFlushed() graph.Code {
 	return code
 }
 
-// Step returns the function behind [Session.Block], for an executor that may
-// not allocate, lock or panic: rings do not grow, and a full one is error
-// [graph.NoMemory].
+// Step returns the function behind [Session.Block], for an executor that may not allocate, lock or panic: rings do not
+// grow, and a full one is error [graph.NoMemory].
 func (s *Session[F]) Step() func() graph.Code { return s.step }
 
 // step runs one block.
@@ -283,9 +270,8 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 	return graph.Success
 }
 
-// Drain runs one block after the end of the stream: delays empty, gates count
-// as open, and nodes take partial blocks. It reports whether anything moved.
-// Call it until it returns false; later calls do nothing.
+// Drain runs one block after the end of the stream: delays empty, gates count as open, and nodes take partial blocks.
+// It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
 	s.leave()
 	s.draining = true
@@ -302,10 +288,9 @@ func (s *Session[F]) Drain() (bool, error) {
 	return before > 0, nil
 }
 
-// Run feeds whole streams, [B, C, frames] by the name of their Input, for that
-// many blocks and then drains. It returns what each Probe took, [B, C, frames]
-// by name. Use it offline; a host with live input fills [Session.Input] and
-// calls [Session.Block].
+// Run feeds whole streams, [B, C, frames] by the name of their Input, for that many blocks and then drains. It returns
+// what each Probe took, [B, C, frames] by name. Use it offline; a host with live input fills [Session.Input] and calls
+// [Session.Block].
 func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[string]node.Tensor[F], error) {
 	feeds, err := s.feeds(inputs)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"atenia/flow/node"
 )
 
-// A static is the compiled schedule. A process that fired a whole block finds
-// the same counts at the start of the next one, so the same calls follow in the
-// same order forever. Once all processes have, the list of calls that the
-// rehearsal ended with is run without testing readiness. Processes whose firing
-// is data dependent, and those downstream, are not in the list and are polled.
+// A static is the compiled schedule. A process that fired a whole block finds the same counts at the start of the next
+// one, so the same calls follow in the same order forever. Once all processes have, the list of calls that the
+// rehearsal ended with is run without testing readiness. Processes whose firing is data dependent, and those
+// downstream, are not in the list and are polled.
 type static[F node.Float] struct {
 	order     []visit       // of the rehearsal's last block, without polled processes
 	procs     []*process[F] // in the list
@@ -75,8 +74,7 @@ func (s *Session[F]) steady() graph.Code {
 	return s.end(code)
 }
 
-// startStatic records what the dynamic path would have, if already the first
-// block takes the static path.
+// startStatic records what the dynamic path would have, if already the first block takes the static path.
 func (s *Session[F]) startStatic() {
 	for _, p := range s.static.procs {
 		p.first, p.left = 0, 0
@@ -115,8 +113,7 @@ func (s *Session[F]) enter() {
 	st.on = true
 }
 
-// syncCounts brings the counts up to date that the list does not maintain per
-// block.
+// syncCounts brings the counts up to date that the list does not maintain per block.
 func (s *Session[F]) syncCounts() {
 	st := &s.static
 	n := st.unsynced
@@ -172,8 +169,7 @@ func (s *Session[F]) record(rec recorder[F]) {
 	}
 }
 
-// copyBack moves redirected output, which a recorder owns, back to the writer's
-// own block.
+// copyBack moves redirected output, which a recorder owns, back to the writer's own block.
 func (s *Session[F]) copyBack() {
 	for _, p := range s.procs {
 		for _, c := range p.out {

@@ -5,8 +5,7 @@ import (
 	"atenia/flow/node"
 )
 
-// timed wraps a call of the static list, if time is measured. Fused units share
-// the time evenly.
+// timed wraps a call of the static list, if time is measured. Fused units share the time evenly.
 func (s *Session[F]) timed(units []*unit[F], run func()) func() {
 	w := s.watch
 	if w == nil {
@@ -61,8 +60,8 @@ func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// Resume lets a node be called again that was suspended because its calls
-// exceeded [Options.Limit]. Any goroutine may call it, also while blocks run.
+// Resume lets a node be called again that was suspended because its calls exceeded [Options.Limit]. Any goroutine may
+// call it, also while blocks run.
 func (s *Session[F]) Resume(name string) error {
 	p, err := s.find(name, graph.Inner)
 	if err == nil && s.watch != nil {
