@@ -12,33 +12,34 @@ import (
 	"atenia/internal/fpenv"
 )
 
-// Recording says how a session's forward calls are kept for backward sweeps.
-// The zero value keeps all that is needed.
+// Recording configures what a session keeps of its forward calls for backward sweeps. The zero value keeps everything
+// a sweep may need.
+//
+// Keeping every call is fastest and takes memory in proportion to the stream. Every and Slots trade time for memory by
+// checkpointing: a sweep restores a snapshot and computes the blocks after it again. The gradients are the same bits
+// either way.
 type Recording struct {
-	// Every keeps, instead of every call, the state of the whole session once in
-	// so many blocks; a sweep then computes the blocks between again. Gradients
-	// are the same bits. 0 or 1: every call is kept. [EverySqrt]: the square root
-	// of the number of blocks, which makes the peak smallest.
+	// Every is the number of blocks between snapshots. Calls between them are not kept; a sweep computes them again. 0
+	// or 1 keeps every call. [EverySqrt] uses the square root of the number of blocks, which minimizes peak memory for
+	// one recomputation.
 	Every int
-	// Slots instead of Every is how many snapshots there may be at one time. A
-	// sweep takes them where they save most and runs blocks again as often as
-	// that takes.
+	// Slots, used instead of Every, bounds the number of snapshots held at one time. A sweep places them by the
+	// revolve schedule and computes blocks again as often as that takes.
 	Slots int
-	// NoParams says that no parameter's gradient will be asked for. Linear
-	// time-invariant nodes then keep nothing.
+	// NoParams declares that no parameter gradient will be requested. Linear time-invariant nodes then keep nothing.
 	NoParams bool
 }
 
-// EverySqrt is [Recording.Every] chosen by the number of blocks.
+// EverySqrt as [Recording.Every] spaces snapshots by the square root of the number of blocks.
 const EverySqrt = -1
 
-// Sweep are the options of a backward sweep.
+// Sweep holds the options of a backward sweep. The zero value computes the gradient of the whole stream.
 type Sweep struct {
-	// TruncateBlocks resets what nodes carry backwards in time whenever the sweep
-	// comes from block i·k to block i·k − 1. That is another gradient than that
-	// of the stream, and the report says so. 0: never.
+	// TruncateBlocks k resets the adjoint state of all nodes whenever the sweep crosses from block i·k to block i·k −
+	// 1 (truncated backpropagation through time). The result is then not the gradient of the stream, which the report
+	// states. 0: never.
 	TruncateBlocks int
-	// Strict makes a node without an adjoint on the way an error, not zeros.
+	// Strict makes a node without an adjoint on a gradient's path an error; otherwise its inputs have gradient zero.
 	Strict bool
 }
 
@@ -48,17 +49,17 @@ type ParamGrad struct {
 	Value      graph.Tensor
 }
 
-// Gradients are what a backward sweep found.
+// Gradients is the result of a backward sweep.
 type Gradients[F node.Float] struct {
 	Inputs map[string]node.Tensor[F] // by Input node: [B, C, frames fed]
 	Params []ParamGrad               // in the order of the plan and of the types' parameters
-	// Unsupported are the nodes without an adjoint that the sweep met, in the
-	// order of the plan: their inputs had gradient zero.
+	// Unsupported names the nodes without an adjoint that the sweep met, in plan order. Gradients upstream of them are
+	// incomplete: their inputs counted as having gradient zero.
 	Unsupported []string
 	Report      SweepReport
 }
 
-// Param returns the gradient of a node's parameter, or nil.
+// Param returns the gradient of a node's parameter, or nil if it has none.
 func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
 	i := slices.IndexFunc(g.Params, func(p ParamGrad) bool { return p.Node == nodeName && p.Name == param })
 	if i < 0 {
@@ -67,11 +68,12 @@ func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
 	return &g.Params[i].Value
 }
 
-// A SweepReport says how gradients were found and what that took.
+// A SweepReport says how gradients were computed and at what cost.
 type SweepReport = adjoint.Report
 
-// A Record keeps what a session's forward calls leave for backward sweeps. It
-// is made by [Session.Record].
+// A Record keeps what a session's forward calls leave for backward sweeps. [Session.Record] makes one.
+//
+// A record grows with the stream until [Session.Reset]; bound it with [Recording.Every] or [Recording.Slots].
 type Record[F node.Float] struct {
 	s       *Session[F]
 	journal *adjoint.Journal[F]
@@ -80,11 +82,11 @@ type Record[F node.Float] struct {
 	forced  []string
 }
 
-// Record keeps from now on what backward sweeps need. It must be called before
-// the first block. A session has one record at a time.
+// Record starts recording what backward sweeps need. It must be called before the first block; a later call is an
+// error of code [graph.State]. A session has one record at a time.
 func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	if s.block > 0 || s.draining {
-		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording begins before the first block"}
+		return nil, &RunError{Code: graph.State, Block: s.block, Text: "recording must begin before the first block"}
 	}
 	inst, params := make([]node.Instance[F], len(s.procs)), make([][]node.Tensor[F], len(s.procs))
 	for v, p := range s.procs {
@@ -93,7 +95,7 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 			params[v] = append(params[v], p.params[i].Base)
 		}
 	}
-	meter := s.meter // blocks that are run again are counted elsewhere
+	meter := s.meter // recomputed blocks are accounted separately
 	r := &Record[F]{s: s, journal: adjoint.NewJournal(s.link, inst, !o.NoParams)}
 	r.sweep = adjoint.New(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
 	if s.watch != nil {
@@ -112,13 +114,15 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 	return r, nil
 }
 
-// Stop ends the recording; what is kept stays.
+// Stop ends the recording. What was recorded stays and can still be swept.
 func (r *Record[F]) Stop() { r.s.record(nil) }
 
-// Backward finds the gradients of a number whose derivatives by what the probes
-// took are out, [B, C, frames] by the probe's name; a probe that is not named
-// counts for nothing. The session goes on afterwards as if there had been no
-// sweep.
+// Backward computes the gradients of a scalar whose derivatives with respect to the probes' frames are out: [B, C,
+// frames] by probe name. A probe that out does not name has gradient zero. The session can run further blocks
+// afterwards, as if there had been no sweep.
+//
+// It is an error if a parameter was set in the middle of the recorded stream, since a step in time has no gradient;
+// modulate the parameter instead.
 func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients[F], error) {
 	g := &Gradients[F]{}
 	if err := r.BackwardInto(g, out, o); err != nil {
@@ -127,13 +131,13 @@ func (r *Record[F]) Backward(out map[string]node.Tensor[F], o Sweep) (*Gradients
 	return g, nil
 }
 
-// BackwardInto is [Record.Backward] that takes the memory of g, what an earlier
-// sweep found or zero: training steps of one length allocate no frames. The
-// gradients in out are read where they lie.
+// BackwardInto is [Record.Backward] with the result stored in g, whose memory is reused. Pass the gradients of the
+// previous training step, or a zero Gradients: steps of equal length then allocate no frames. The tensors in out are
+// read in place.
 func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F], o Sweep) error {
-	for _, t := range r.s.told {
+	for _, t := range r.s.applied {
 		if t.Node != "" && t.Block > 0 {
-			return &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set within the stream, which has no gradient: modulate it instead"}
+			return &RunError{Code: graph.Unsupported, Node: t.Node, Block: t.Block, Text: "a parameter was set during the stream, which has no gradient: modulate it instead"}
 		}
 	}
 	if g.Inputs == nil {
@@ -145,7 +149,7 @@ func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F],
 	}
 	for v, p := range r.s.procs {
 		if o.Strict && r.sweep.Unsupported(v) {
-			return strict(p.LinkedNode)
+			return noAdjoint(p.LinkedNode)
 		}
 	}
 	r.sweep.Start(o.TruncateBlocks, func(v int) int64 { return r.s.procs[v].n0 })
@@ -158,8 +162,7 @@ func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F],
 	return r.gather(g, o.Strict)
 }
 
-// replay goes back over the blocks in the floating-point environment in which
-// they ran.
+// replay recomputes blocks and sweeps over them, in the floating-point environment of the original run.
 func (r *Record[F]) replay(report *SweepReport) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -171,12 +174,11 @@ func (r *Record[F]) replay(report *SweepReport) error {
 	return r.sweep.Replay(r.journal)
 }
 
-func strict(n *graph.LinkedNode) error {
+func noAdjoint(n *graph.LinkedNode) error {
 	return &graph.Error{Code: graph.Unsupported, Path: n.Path, Names: []string{n.Name}, Text: "the node has no adjoint, and the sweep is strict"}
 }
 
-// seed hands in the gradients of what probes took, and makes room for those of
-// what was fed.
+// seed sets the probes' output gradients and allocates the inputs' gradients.
 func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if _, err := r.s.find(name, graph.Taken); err != nil {
@@ -192,7 +194,7 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 				x = node.Tensor[F]{Data: make([]F, sh.B*sh.C*n), B: sh.B, C: sh.C, N: n}
 			}
 			if x.N != int(p.n0) {
-				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("a gradient of %d frames for a probe that took %d", x.N, p.n0)}
+				return &graph.Error{Code: graph.BadShape, Path: p.Path, Names: []string{p.Name}, Text: fmt.Sprintf("gradient of %d frames for a probe that took %d", x.N, p.n0)}
 			}
 			if err := r.sweep.Seed(v, x); err != nil {
 				return err
@@ -204,13 +206,12 @@ func (r *Record[F]) seed(out map[string]node.Tensor[F], g *Gradients[F]) error {
 	return nil
 }
 
-// gather collects what the sweep summed. Each node that it could not pass is an
-// event.
-func (r *Record[F]) gather(g *Gradients[F], strictly bool) error {
+// gather collects the sums of the sweep. Each node without an adjoint becomes an event.
+func (r *Record[F]) gather(g *Gradients[F], strict bool) error {
 	for v, p := range r.s.procs {
 		if r.sweep.Unsupported(v) {
-			if strictly {
-				return strict(p.LinkedNode)
+			if strict {
+				return noAdjoint(p.LinkedNode)
 			}
 			g.Unsupported = append(g.Unsupported, p.Name)
 			r.s.faults.add(Event{Block: r.s.block, Node: v, Code: graph.Unsupported})

@@ -110,7 +110,7 @@ func (r trip[F]) back(t testing.TB, out map[string]node.Tensor[F]) *flow.Gradien
 	return g
 }
 
-// ones is a gradient of one for every frame of every probe.
+// ones returns a gradient of one for every frame of every probe.
 func (r trip[F]) ones() map[string]node.Tensor[F] {
 	out := map[string]node.Tensor[F]{}
 	for name, y := range r.out {

@@ -40,8 +40,8 @@ func (s *Session[F]) build() error {
 			return err
 		}
 	}
-	if s.lack != nil {
-		return fmt.Errorf("flow: %w", s.lack)
+	if s.arenaErr != nil {
+		return fmt.Errorf("flow: %w", s.arenaErr)
 	}
 	s.order = make([]*process[F], len(l.Order))
 	for i, v := range l.Order {
@@ -56,9 +56,8 @@ func (s *Session[F]) build() error {
 	return nil
 }
 
-// wire makes the readers, gates and barriers, and finds out which processes are
-// asked in every block: those that may be late for reasons of their own, and
-// all that lies behind them.
+// wire makes the readers, gates and barriers, and finds the processes that are polled in every block: those whose
+// firing is data dependent, and all downstream of them.
 func (s *Session[F]) wire() {
 	l := s.link
 	s.readers = make([]*reader[F], len(l.Edges))
@@ -83,7 +82,7 @@ func (s *Session[F]) wire() {
 			p.mods = append(p.mods, s.readers[e])
 		}
 		p.all = append(slices.Clone(p.in), p.mods...)
-		p.asked = len(p.gates) > 0 || p.Spec.Dynamic
+		p.polled = len(p.gates) > 0 || p.Spec.Dynamic
 	}
 	for _, c := range l.Control {
 		p := s.procs[c.Dst]
@@ -93,18 +92,17 @@ func (s *Session[F]) wire() {
 		more = false
 		for _, v := range l.Order {
 			p := s.procs[v]
-			if p.asked {
+			if p.polled {
 				continue
 			}
-			behind := func(r *reader[F]) bool { return s.procs[r.edge.Src].asked }
-			p.asked = slices.ContainsFunc(p.all, behind) || slices.ContainsFunc(p.waits, func(w wait[F]) bool { return behind(w.on) })
-			more = more || p.asked
+			behind := func(r *reader[F]) bool { return s.procs[r.edge.Src].polled }
+			p.polled = slices.ContainsFunc(p.all, behind) || slices.ContainsFunc(p.waits, func(w wait[F]) bool { return behind(w.on) })
+			more = more || p.polled
 		}
 	}
 }
 
-// gate returns the gate of an id unless it is a barrier, which is made of
-// control edges.
+// gate returns the gate of an id, none for a barrier, which is made of control edges instead.
 func (s *Session[F]) gate(id int) []*gate {
 	if i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id }); i >= 0 {
 		return s.gates[i : i+1]
@@ -153,8 +151,8 @@ func (s *Session[F]) instance(p *process[F]) error {
 	return nil
 }
 
-// valueOf is what a call sees of a parameter: the value itself when that is
-// constant, else a place where it is put together.
+// valueOf is a call's view of a parameter: the value itself if that is constant, else a buffer filled before each
+// call.
 func (s *Session[F]) valueOf(p *process[F], i int) node.Param[F] {
 	m := &p.params[i]
 	if m.Table || len(m.Mods) == 0 && m.Base.N == 1 {

@@ -7,35 +7,41 @@ import (
 	"atenia/flow/node"
 )
 
-// A unit is one call of the static list: what has to be done before it, the
-// call, and what has to be done after.
+// A unit is one firing in the static list: preparation, the node's call, and follow-up, with all tensors bound. See
+// the package's glossary.
 type unit[F node.Float] struct {
 	*process[F]
 	tokens  int
 	level   int
 	cohort  int // index into the session's groups
 	bound   *node.Call[F]
-	sources []node.Tensor[F] // what modulates, in the order of Mods
-	needs   []*unit[F]       // calls that come first
+	sources []node.Tensor[F] // modulation sources, in the order of Mods
+	needs   []*unit[F]       // units that must run earlier
 	before  []func()
-	run     func() // nil: nothing but before and after
-	heat    func() // counts what it reported; nil: that stays the same
-	called  func() // the same, where the call may be left out
+	run     func() // nil: only before and after
+	heat    func() // accounts the reported heat; nil when it is constant
+	called  func() // the same for a call that may be skipped
 	after   []func()
 }
 
-// compile makes the static list from the order of the rehearsal's last block.
+// compile builds the static list from the order of the rehearsal's last block:
+//
+//	order ──unit──▶ units ──needs──▶ dependencies ──cohorts, align──▶ levels
+//	      ──fuse──▶ jobs ──partition──▶ sections of strands
+//
+// Processes whose firing depends on data, and all downstream of them, stay on the dynamic path and are polled in every
+// block.
 func (s *Session[F]) compile() {
 	st := &s.static
-	st.order = slices.DeleteFunc(st.order, func(v visit) bool { return s.procs[v.proc].asked })
+	st.order = slices.DeleteFunc(st.order, func(v visit) bool { return s.procs[v.proc].polled })
 	for _, p := range s.order {
-		if p.asked {
-			st.asked = append(st.asked, p)
+		if p.polled {
+			st.polled = append(st.polled, p)
 		} else {
 			st.procs = append(st.procs, p)
 		}
 	}
-	s.directs()
+	s.findDirect()
 	units := make([]*unit[F], len(st.order))
 	for i, v := range st.order {
 		units[i] = s.unit(s.procs[v.proc], v.tokens)
@@ -50,37 +56,37 @@ func (s *Session[F]) compile() {
 		st.order[i] = visit{u.Index, u.tokens}
 	}
 	st.units = units
-	teams := s.fuse(units)
-	for _, t := range teams {
+	jobs := s.fuse(units)
+	for _, t := range jobs {
 		st.list = append(st.list, t.list...)
 	}
-	s.muster(teams)
+	s.partition(jobs)
 	st.ready = true
 }
 
-// directs finds the readers that take each block where it was written: nothing
-// waits on their edges between blocks, and both ends fire whole blocks.
-func (s *Session[F]) directs() {
+// findDirect finds the readers that can read each block where its writer left it: nothing is queued on their edges
+// between blocks, and both ends fire whole blocks. Such a reader needs no copy through the ring.
+func (s *Session[F]) findDirect() {
 	calls := make([]int, len(s.procs))
 	for _, v := range s.static.order {
 		calls[v.proc]++
 	}
 	for _, r := range s.readers {
 		src, dst := r.edge.Src, r.edge.Dst
-		r.whole = !s.procs[dst].asked && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote
-		r.from.kept = r.from.kept || !r.whole
-		if s.procs[dst].asked && !s.procs[src].asked {
-			s.static.border = append(s.static.border, r.from)
+		r.direct = !s.procs[dst].polled && calls[src] == 1 && calls[dst] == 1 && r.cursor-r.prefill == r.from.wrote
+		r.from.kept = r.from.kept || !r.direct
+		if s.procs[dst].polled && !s.procs[src].polled {
+			s.static.boundary = append(s.static.boundary, r.from)
 		}
 	}
-	for _, p := range s.static.asked {
-		for i := range p.waits { // they count what is written
+	for _, p := range s.static.polled {
+		for i := range p.waits { // barriers count the frames written to the ring
 			p.waits[i].on.from.kept = true
 		}
 	}
 }
 
-// unit binds one call.
+// unit binds one firing of p for t tokens.
 func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	u := &unit[F]{process: p, tokens: t}
 	b := &node.Call[F]{Tokens: t, Produced: t, Out: slices.Clone(p.call.Out), Param: slices.Clone(p.call.Param)}
@@ -90,7 +96,7 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	}
 	for _, r := range p.all {
 		x := r.from.block
-		if !r.whole {
+		if !r.direct {
 			x = r.in
 			u.before = append(u.before, func() { r.take(x.Data, x.N, x.N) })
 		}
@@ -115,8 +121,7 @@ func (s *Session[F]) unit(p *process[F], t int) *unit[F] {
 	return u
 }
 
-// bindParams binds the parameters of a call and reports whether its heat is the
-// same in every block.
+// bindParams binds the parameters of a call and reports whether its heat is the same in every block.
 func (s *Session[F]) bindParams(u *unit[F]) bool {
 	p, t, steady := u.process, u.tokens, true
 	for i := range p.params {
@@ -141,14 +146,14 @@ func (s *Session[F]) bindParams(u *unit[F]) bool {
 	return steady
 }
 
-// bindCall returns the call itself. A node that offers a closure cannot fail.
+// bindCall returns the call itself. A [node.Binder] provides a closure, which cannot fail.
 func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
 	p, c := u.process, u.bound
 	binder, ok := p.inst.(node.Binder[F])
 	switch {
 	case ok:
 		f := s.timed([]*unit[F]{u}, binder.Bind(c))
-		s.heats(u, steady)
+		s.bindHeat(u, steady)
 		if s.opt.Scan != ScanAll {
 			return f
 		}
@@ -157,15 +162,15 @@ func (s *Session[F]) bindCall(u *unit[F], steady bool) func() {
 			s.scan(p, c)
 		}
 	case p.inst == nil:
-		s.heats(u, steady)
+		s.bindHeat(u, steady)
 		return nil
 	}
 	p.live = true
 	return func() { s.forward(p, c, p.n0) }
 }
 
-// heats has the heat of a call counted: once for all blocks when it stays.
-func (s *Session[F]) heats(u *unit[F], steady bool) {
+// bindHeat arranges for a call's heat to be counted, once for all blocks if it is constant.
+func (s *Session[F]) bindHeat(u *unit[F], steady bool) {
 	p, c := u.process, u.bound
 	heat := func() float64 {
 		if p.SupportsV2 && p.inst != nil {
@@ -185,9 +190,8 @@ func (s *Session[F]) heats(u *unit[F], steady bool) {
 	}
 }
 
-// needs finds for each call those before it in the recorded order that it must
-// follow: its own process's, those that feed it, and contributors to its
-// barriers.
+// needs finds the earlier units each unit depends on: those of its own process, of its producers, and of contributors
+// to its barriers.
 func (s *Session[F]) needs(units []*unit[F]) {
 	last := make([]*unit[F], len(s.procs))
 	for _, u := range units {
@@ -207,38 +211,38 @@ func (s *Session[F]) needs(units []*unit[F]) {
 	}
 }
 
-// tape makes the list of calls of which a recorder is told: the same calls, each
-// by itself.
-func (s *Session[F]) tape() {
+// buildRecorded builds the list that runs while a recorder is set: the same calls without fusion, each reported to the
+// recorder.
+func (s *Session[F]) buildRecorded() {
 	st := &s.static
-	if !st.ready || st.taped != nil {
+	if !st.ready || st.recorded != nil {
 		return
 	}
 	for _, u := range st.units {
 		p, c := u.process, u.bound
-		st.taped = append(st.taped, u.before...)
-		st.taped = append(st.taped, s.taped(u))
-		st.taped = append(st.taped, u.after...)
+		st.recorded = append(st.recorded, u.before...)
+		st.recorded = append(st.recorded, s.recordedCall(u))
+		st.recorded = append(st.recorded, u.after...)
 		if !p.live {
-			st.taped = append(st.taped, func() { p.n0 += int64(c.Tokens) })
+			st.recorded = append(st.recorded, func() { p.n0 += int64(c.Tokens) })
 		}
 	}
 }
 
-// taped is a call of which a recorder is told. What a node of the host's own
-// memory gives is written where the recorder wants it.
-func (s *Session[F]) taped(u *unit[F]) func() {
+// recordedCall is a call that is reported to the recorder. If the frames are on Go's heap, outputs are written
+// straight into the recorder's memory, which saves a copy.
+func (s *Session[F]) recordedCall(u *unit[F]) func() {
 	p, c := u.process, *u.bound
 	c.In, c.Out = slices.Clone(c.In), slices.Clone(c.Out)
 	var moving []int
 	for i, o := range p.out {
-		if s.opt.Memory == nil && p.inst != nil && o.moves() {
+		if s.opt.Memory == nil && p.inst != nil && o.redirectable() {
 			moving = append(moving, i)
 		}
 	}
 	return func() {
 		for i, r := range p.in {
-			if r.whole {
+			if r.direct {
 				c.In[i].Data = r.from.data()
 			}
 		}

@@ -10,15 +10,16 @@ import (
 	"atenia/flow/node"
 )
 
-// Control returns what the session was told so far.
-func (s *Session[F]) Control() []control.Token { return slices.Clone(s.told) }
+// Control returns the control tokens accepted so far. Together with the frames they are the session's complete input:
+// played to another session of the same plan with [Session.Play] they give the same bits.
+func (s *Session[F]) Control() []control.Token { return slices.Clone(s.applied) }
 
-// Play tells the session tokens, each when its block begins. Those of blocks
-// that are over are an error.
+// Play queues tokens, each for the start of its block. A token for a block that has already run is an error of code
+// [graph.State].
 func (s *Session[F]) Play(tokens []control.Token) error {
 	for _, t := range tokens {
 		if t.Block < s.block {
-			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q comes too late", t)}
+			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q is for a block that has already run", t)}
 		}
 		if t.Node == "" {
 			if err := s.OpenGate(t.Gate, t.Block); err != nil {
@@ -29,52 +30,51 @@ func (s *Session[F]) Play(tokens []control.Token) error {
 		if _, _, err := s.override(t.Node, t.Param, t.Values); err != nil {
 			return err
 		}
-		s.coming = append(s.coming, t)
+		s.queued = append(s.queued, t)
 	}
-	slices.SortStableFunc(s.coming, func(a, b control.Token) int { return int(a.Block - b.Block) })
+	slices.SortStableFunc(s.queued, func(a, b control.Token) int { return int(a.Block - b.Block) })
 	return nil
 }
 
-// OpenGate opens a gate for blocks that are still to come, counted from the
-// start of the stream. Barriers, tempo and thermal gates open by themselves and
-// cannot be opened.
+// OpenGate opens a host gate for future blocks, counted from the start of the stream. Barrier, tempo and thermal gates
+// open by themselves and cannot be opened.
 func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	i := slices.IndexFunc(s.gates, func(g *gate) bool { return g.ID == id && g.Kind != graph.Tempo && g.Kind != graph.Thermal })
 	if i < 0 {
-		return &graph.Error{Code: graph.InvalidArg, Path: s.link.Plan.Root + ".gates", Text: fmt.Sprintf("no gate %d that the host opens stands before a node", id)}
+		return &graph.Error{Code: graph.InvalidArg, Path: s.link.Plan.Root + ".gates", Text: fmt.Sprintf("no host gate %d", id)}
 	}
 	g := s.gates[i]
 	for _, k := range blocks {
 		if at, there := slices.BinarySearch(g.blocks, k); !there {
 			g.blocks = slices.Insert(g.blocks, at, k)
-			s.told = append(s.told, control.Token{Block: k, Gate: id})
+			s.applied = append(s.applied, control.Token{Block: k, Gate: id})
 		}
 	}
 	return nil
 }
 
-// Set gives a parameter other values from the next block on. There must be as
-// many as the default has, in the same shape; or k times as many frames, of
-// which each block takes one default's length, and the last stays.
+// Set gives a parameter new values from the next block on. There must be as many values as the default has, in the
+// same shape, or k times as many frames: block i then uses the i-th portion, and the last one stays. A stream with a
+// parameter set in its middle cannot be swept backward.
 func (s *Session[F]) Set(nodeName, param string, values []float64) error {
 	if values == nil {
 		values = []float64{}
 	}
-	return s.tell(control.Token{Block: s.block, Node: nodeName, Param: param, Values: values})
+	return s.accept(control.Token{Block: s.block, Node: nodeName, Param: param, Values: values})
 }
 
-// Clear gives a parameter its default again.
+// Clear returns a parameter to its default from the next block on.
 func (s *Session[F]) Clear(nodeName, param string) error {
-	return s.tell(control.Token{Block: s.block, Node: nodeName, Param: param})
+	return s.accept(control.Token{Block: s.block, Node: nodeName, Param: param})
 }
 
-func (s *Session[F]) tell(t control.Token) error {
+func (s *Session[F]) accept(t control.Token) error {
 	p, i, err := s.override(t.Node, t.Param, t.Values)
 	if err != nil {
 		return err
 	}
-	s.told = append(s.told, t)
-	s.settle()
+	s.applied = append(s.applied, t)
+	s.syncCounts()
 	pm, values := &p.params[i], t.Values
 	if values == nil {
 		values = p.Spec.Params[i].Value.Data
@@ -83,7 +83,7 @@ func (s *Session[F]) tell(t control.Token) error {
 	if !slices.Contains(s.staged, pm) {
 		s.staged = append(s.staged, pm)
 	}
-	s.reheat(p)
+	s.recountHeat(p)
 	return nil
 }
 
@@ -105,21 +105,21 @@ func (s *Session[F]) override(nodeName, param string, values []float64) (*proces
 	return p, i, nil
 }
 
-// hear does what was told for this block.
-func (s *Session[F]) hear() error {
+// applyControl applies the tokens of this block.
+func (s *Session[F]) applyControl() error {
 	s.staged = slices.DeleteFunc(s.staged, func(p *param.Value[F]) bool { return !p.Turn(s.block) })
-	for len(s.coming) > 0 && s.coming[0].Block <= s.block {
-		t := s.coming[0]
-		s.coming = s.coming[1:]
-		if err := s.tell(t); err != nil {
+	for len(s.queued) > 0 && s.queued[0].Block <= s.block {
+		t := s.queued[0]
+		s.queued = s.queued[1:]
+		if err := s.accept(t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reheat counts the heat of a node's calls anew.
-func (s *Session[F]) reheat(p *process[F]) {
+// recountHeat binds the heat of a node's calls again after a parameter changed.
+func (s *Session[F]) recountHeat(p *process[F]) {
 	for i := range s.static.constant {
 		if r := &s.static.constant[i]; r.proc == p.Index {
 			r.joules = node.HeatOf(r.call)

@@ -10,15 +10,15 @@ import (
 	"atenia/internal/dsp"
 )
 
-// A Policy says what happens when a node returns an error.
+// A Policy says how a session continues when a node returns an error. Each policy zeroes the outputs of the failed
+// call and records an [Event].
 type Policy int
 
-// The policies. In each case the outputs of that call are zero and an event is
-// recorded.
+// The policies.
 const (
-	Stop   Policy = iota // the block ends with an error, and so does the stream
-	Mute                 // the stream goes on with the zeros
-	Bypass               // it goes on with the node's first input, if that has the output's shape
+	Stop   Policy = iota // end the block with an error; the stream cannot go on
+	Mute                 // go on with the zeros
+	Bypass               // go on with the node's first input, if it has the output's shape
 )
 
 var policyNames = []string{"stop", "mute", "bypass"}
@@ -26,15 +26,18 @@ var policyNames = []string{"stop", "mute", "bypass"}
 // String returns the policy's name.
 func (p Policy) String() string { return policyNames[p] }
 
-// A Scan says where NaN and infinities are looked for. A block with one becomes
-// zeros, and the node that made it starts anew.
+// A Scan says where NaN and infinities are searched for. A block that contains one is replaced by zeros, and the node
+// that produced it is reset.
+//
+// Scanning the sinks costs little and finds the culprit afterwards; [ScanAll] costs a pass over every output but keeps
+// a NaN from reaching other nodes at all.
 type Scan int
 
-// The places.
+// The places to scan.
 const (
-	ScanSinks Scan = iota // in what probes take
+	ScanSinks Scan = iota // what probes take
 	ScanOff
-	ScanAll // in every output
+	ScanAll // every output
 )
 
 var scanNames = []string{"sinks", "off", "all"}
@@ -42,15 +45,15 @@ var scanNames = []string{"sinks", "off", "all"}
 // String returns the name of the place.
 func (s Scan) String() string { return scanNames[s] }
 
-// A Kind says what an event is about.
+// A Kind classes events.
 type Kind int32
 
 // The kinds of events.
 const (
 	Failed        Kind = iota // the node returned an error
 	NotFinite                 // a NaN or an infinity was found
-	UnderDeclared             // the node is later than it declares; once a node
-	Slow                      // a call took longer than [Options.Limit]
+	UnderDeclared             // the node reports a larger delay than it declares; once per node
+	Slow                      // a call exceeded [Options.Limit]
 )
 
 var kindNames = []string{"failed", "not finite", "under-declared delay", "slow"}
@@ -58,24 +61,24 @@ var kindNames = []string{"failed", "not finite", "under-declared delay", "slow"}
 // String returns the kind in words.
 func (k Kind) String() string { return kindNames[k] }
 
-// An Event is something that went wrong with one node in one block.
+// An Event is a fault of one node in one block.
 type Event struct {
 	Block int64
-	Frame int64 // of the output, counted from the stream's start
+	Frame int64 // of the output, counted from the start of the stream
 	Node  int   // index in the plan
 	Port  int   // output
 	Kind  Kind
-	Code  graph.Code // what the node returned, Numeric when the host found it
+	Code  graph.Code // as returned by the node; Numeric when the session found the fault
 }
 
-// eventsKept is how many events wait to be read; later ones are counted.
+// eventsKept is the capacity of the event queue; events beyond it are only counted.
 const eventsKept = 256
 
-// faults are the events that nobody has read yet. Writing one stores no
-// pointer. Nodes of one block may run in any order on any thread, so each
-// process keeps the event of the block, and they are collected by process.
+// faults queues events until they are read. Adding one stores no pointer, so it needs no write barrier in real time.
+// Nodes of one block may run in any order on any thread: each process keeps its own event of the block, and collect
+// gathers them in process order, which keeps the queue deterministic.
 type faults struct {
-	any     uint32 // some process has one; atomic
+	any     uint32 // some process has an event; atomic
 	ring    [eventsKept]Event
 	n, read int64
 	lost    int64
@@ -90,7 +93,7 @@ func (f *faults) add(e Event) {
 	f.n++
 }
 
-// fault keeps an event of a process until the block ends; of several the first.
+// fault keeps the first event of a process until the block ends.
 func (s *Session[F]) fault(p *process[F], e Event) {
 	if !p.faulty {
 		e.Block, e.Node = s.block, p.Index
@@ -99,8 +102,7 @@ func (s *Session[F]) fault(p *process[F], e Event) {
 	}
 }
 
-// collect moves the events of a block to those that wait to be read, and
-// returns the code with which the block ends.
+// collect moves the events of a block to the queue and returns the code with which the block ends.
 func (s *Session[F]) collect() graph.Code {
 	code := graph.Success
 	for _, p := range s.procs {
@@ -116,7 +118,7 @@ func (s *Session[F]) collect() graph.Code {
 	return code
 }
 
-// Events yields the events since it was last called, oldest first.
+// Events yields the queued events, oldest first, and removes them.
 func (s *Session[F]) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		f := &s.faults
@@ -130,14 +132,14 @@ func (s *Session[F]) Events() iter.Seq[Event] {
 	}
 }
 
-// LostEvents is the number of events that came while none were read and there
-// was no more room.
+// LostEvents is the number of events dropped because the queue was full. Read [Session.Events] at least once per 256
+// events to lose none.
 func (s *Session[F]) LostEvents() int64 { return s.faults.lost }
 
-// A RunError says that a session stopped: which node, when and why.
+// A RunError says which node stopped a session, in which block, and why.
 type RunError struct {
 	Code  graph.Code
-	Node  string // "" when it is no single node's fault
+	Node  string // "" if no single node is at fault
 	Block int64
 	Text  string
 }
@@ -151,9 +153,9 @@ func (e *RunError) Error() string {
 
 // explain makes an error of the code with which a block ended.
 func (s *Session[F]) explain(code graph.Code) error {
-	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass would go on"}
+	e := &RunError{Code: code, Block: s.block - 1, Text: "the node returned an error; policy mute or bypass continues"}
 	if code == graph.NoMemory {
-		e.Text = "a channel is full; [Session.Block] enlarges it, a step may not"
+		e.Text = "a channel is full: Session.Block enlarges it, a real-time step cannot"
 	}
 	if f := &s.faults; f.n > 0 {
 		if last := f.ring[(f.n-1)%eventsKept]; last.Block == e.Block && last.Code == code {
@@ -163,8 +165,8 @@ func (s *Session[F]) explain(code graph.Code) error {
 	return e
 }
 
-// judge turns what a node returned into what the session does.
-func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) graph.Code {
+// applyPolicy turns the code that a node returned into the session's, by [Options.Policy].
+func (s *Session[F]) applyPolicy(p *process[F], c *node.Call[F], code graph.Code) graph.Code {
 	switch {
 	case code == graph.Success:
 		if s.opt.Scan == ScanAll {
@@ -185,7 +187,7 @@ func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) grap
 	if code == graph.Numeric {
 		p.inst.Reset()
 	}
-	if s.opt.Policy == Bypass && len(c.In) > 0 && len(c.Out) > 0 && fit(&c.In[0], &c.Out[0]) {
+	if s.opt.Policy == Bypass && len(c.In) > 0 && len(c.Out) > 0 && sameShape(&c.In[0], &c.Out[0]) {
 		copy(c.Out[0].Data[:size(&c.Out[0])], c.In[0].Data)
 	}
 	if s.opt.Policy == Stop {
@@ -196,20 +198,21 @@ func (s *Session[F]) judge(p *process[F], c *node.Call[F], code graph.Code) grap
 
 func size[F node.Float](t *node.Tensor[F]) int { return t.B * t.C * t.N }
 
-func silence[F node.Float](t *node.Tensor[F]) { clear(t.Data[:size(t)]) }
+func zero[F node.Float](t *node.Tensor[F]) { clear(t.Data[:size(t)]) }
 
-func fit[F node.Float](a, b *node.Tensor[F]) bool { return a.B == b.B && a.C == b.C && a.N == b.N }
+func sameShape[F node.Float](a, b *node.Tensor[F]) bool {
+	return a.B == b.B && a.C == b.C && a.N == b.N
+}
 
-// token is the first token of the call that p is in. The static list counts its
-// blocks together, and calls that are bound know nothing of them.
+// token is the first token of p's current call. The static list counts its blocks together, so n0 lags behind there.
 func (s *Session[F]) token(p *process[F]) int64 {
 	if s.static.on && !p.live {
-		return p.n0 + s.static.owed*int64(p.Tokens)
+		return p.n0 + s.static.unsynced*int64(p.Tokens)
 	}
 	return p.n0
 }
 
-// scan zeroes outputs that hold NaN or infinities and starts their node anew.
+// scan zeroes outputs that hold NaN or infinities and resets their node.
 func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 	for i := range c.Out {
 		o := &c.Out[i]
@@ -218,14 +221,13 @@ func (s *Session[F]) scan(p *process[F], c *node.Call[F]) {
 			continue
 		}
 		s.fault(p, Event{Port: i, Frame: s.token(p)*int64(p.Spec.Prod[i]) + int64(k%o.N), Kind: NotFinite, Code: graph.Numeric})
-		silence(o)
+		zero(o)
 		p.inst.Reset()
 	}
 }
 
-// sinks looks at what probes took in this block. When there is a NaN or an
-// infinity, the probe gets zeros, and everything before it whose output is not
-// finite starts anew; the event names the first of them.
+// sinks scans what probes took in this block. On a NaN or an infinity the probe gets zeros, and every upstream node
+// with a non-finite output is reset; the event names the first of them.
 func (s *Session[F]) sinks() {
 	for _, p := range s.probes {
 		t := s.taken(p)
@@ -233,8 +235,8 @@ func (s *Session[F]) sinks() {
 		if k < 0 {
 			continue
 		}
-		s.settle()
-		s.still() // a record keeps what there was
+		s.syncCounts()
+		s.copyBack() // the record keeps the original frames
 		t = s.taken(p)
 		found := false
 		for _, q := range s.order {
@@ -249,7 +251,7 @@ func (s *Session[F]) sinks() {
 					s.fault(q, Event{Port: i, Frame: q.out[i].made - int64(o.N) + int64(j%o.N), Kind: NotFinite, Code: graph.Numeric})
 				}
 				q.out[i].ring.Clear(q.out[i].wrote, o.N)
-				silence(&o)
+				zero(&o)
 				if q.inst != nil {
 					q.inst.Reset()
 				}
@@ -258,6 +260,6 @@ func (s *Session[F]) sinks() {
 		if !found {
 			s.fault(p, Event{Frame: p.n0 - int64(t.N) + int64(k%t.N), Kind: NotFinite, Code: graph.Numeric})
 		}
-		silence(&t) // the block of a process, perhaps: its turn comes last
+		zero(&t) // may be a block of a process; reset last
 	}
 }

@@ -5,22 +5,22 @@ import (
 	"atenia/flow/node"
 )
 
-// A recorder is told of every call of a node, in either path. Tensors are overwritten by the node's next call.
+// A recorder observes every call of a node, on either path. The tensors it sees are overwritten by the node's next
+// call.
 type recorder[F node.Float] interface {
-	Begin()   // a block begins
-	Restart() // the stream begins anew
-	// Room comes before Before in the static path: where a call best writes n
-	// elements of an output, nil if that does not matter.
+	Begin()   // a block starts
+	Restart() // the stream starts again
+	// Room is called before Before on the static path. It returns where a call should write n elements of an output so
+	// that After need not copy them, nil for no preference.
 	Room(v, output, n int) []F
-	// Before comes when inputs, parameters and the frames that modulate them,
-	// in the order of Mods, lie ready. The cursor of an edge is then Frame0
-	// times the frames a token.
+	// Before is called when inputs, parameters and modulating frames, in the order of Mods, are ready. The cursor of
+	// an edge is then Frame0 times the frames per token.
 	Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int)
 	After(v int, c *node.Call[F], heat float64)
 }
 
-// fire calls a process for t tokens: frames come from the rings, parameters are
-// put together, and what the node wrote goes to the rings.
+// fire calls a process for t tokens: it takes frames from the rings, computes parameters, calls the node and stores
+// its output in the rings.
 func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 	for _, r := range p.all {
 		n := t * r.cons
@@ -28,7 +28,7 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 		case s.dry:
 			r.cursor += int64(n)
 		case p.probe():
-			// Rows lie a block apart until the block ends: it may come in pieces.
+			// Rows are a block apart until the block ends, since it may arrive in slices.
 			r.take(r.in.Data[p.Tokens-p.left:], n, p.Tokens)
 		default:
 			r.take(r.in.Data, n, n)
@@ -68,7 +68,7 @@ func (s *Session[F]) fire(p *process[F], t int) graph.Code {
 	return code
 }
 
-// call runs the node on t tokens that lie ready.
+// call runs the node on t tokens whose inputs are ready.
 func (s *Session[F]) call(p *process[F], t int) graph.Code {
 	c := &p.call
 	c.Tokens = t
@@ -96,33 +96,33 @@ func (s *Session[F]) call(p *process[F], t int) graph.Code {
 	return code
 }
 
-// forward makes a forward call and counts what it reports.
+// forward makes a forward call and accounts what it reports.
 func (s *Session[F]) forward(p *process[F], c *node.Call[F], n0 int64) graph.Code {
 	c.Frame0, c.Produced, c.Heat, c.Delay = n0, c.Tokens, 0, 0
 	code := graph.Success
 	switch {
 	case p.inst == nil:
 	case s.watch == nil:
-		code = s.judge(p, c, p.inst.Forward(c))
+		code = s.applyPolicy(p, c, p.inst.Forward(c))
 	case s.suspended(p):
 		return s.mute(c)
 	default:
 		began := s.watch.Now()
 		code = p.inst.Forward(c)
 		ns := s.watch.Now() - began
-		code = s.judge(p, c, code)
+		code = s.applyPolicy(p, c, code)
 		s.took(p, c, ns)
 	}
 	if !p.SupportsV2 || p.inst == nil {
 		c.Heat = node.HeatOf(c)
 	}
-	s.late(p, c)
+	s.noteDelay(p, c)
 	s.meter.Add(p.Index, Forward, c.Heat)
 	return code
 }
 
-// late notes how late a node of the second version says it is.
-func (s *Session[F]) late(p *process[F], c *node.Call[F]) {
+// noteDelay records the delay that a node of ABI version 2 reports.
+func (s *Session[F]) noteDelay(p *process[F], c *node.Call[F]) {
 	if p.SupportsV2 && c.Delay > p.DeclaredDelay && s.meter.Delay(p.Index, c.Delay, p.DeclaredDelay) {
 		s.fault(p, Event{Node: p.Index, Frame: c.Frame0, Kind: UnderDeclared})
 	}

@@ -7,9 +7,8 @@ import (
 	"atenia/flow/node"
 )
 
-// A Group is a cohort: nodes of one stage, type, oversampling ratio and shape
-// with the same gates before them. They are called as one where their type
-// knows how.
+// A Group is a cohort: nodes of one stage, type, oversampling ratio and shape with the same gates before them. If
+// their type implements [node.Fuser] they are called as one, with their rows stacked.
 type Group struct {
 	Stage, Ratio int
 	Type         string
@@ -34,8 +33,7 @@ func (s *Session[F]) key(p *process[F]) key {
 	return k
 }
 
-// cohorts puts calls of whole blocks into groups; a call of a slice is a group
-// of its own.
+// cohorts puts calls of whole blocks into groups; the call of a slice is a group of its own.
 func (s *Session[F]) cohorts(units []*unit[F]) {
 	keys := map[key]int{}
 	for _, u := range units {
@@ -53,8 +51,8 @@ func (s *Session[F]) cohorts(units []*unit[F]) {
 	}
 }
 
-// align gives each call a level: calls of one level need nothing of each other.
-// Calls of one group get the same level where that is possible.
+// align gives each unit a level, so that units of one level do not depend on each other. Units of one group get the
+// same level where that is possible.
 func align[F node.Float](units []*unit[F], groups int) {
 	floor := make([]int, groups)
 	for range groups + 1 {
@@ -74,7 +72,7 @@ func align[F node.Float](units []*unit[F], groups int) {
 			return
 		}
 	}
-	for _, u := range units { // groups that wait for each other stay apart
+	for _, u := range units { // groups that depend on each other are not aligned
 		u.level = 0
 		for _, v := range u.needs {
 			u.level = max(u.level, v.level+1)
@@ -82,15 +80,15 @@ func align[F node.Float](units []*unit[F], groups int) {
 	}
 }
 
-// A team is what is called in one go: a group's calls, or one call.
-type team[F node.Float] struct {
+// A job is the calls that are made in one go: a fused group, or one unit.
+type job[F node.Float] struct {
 	units []*unit[F]
 	list  []func()
 }
 
-// fuse makes teams of calls that are sorted by level and group.
-func (s *Session[F]) fuse(units []*unit[F]) []*team[F] {
-	var teams []*team[F]
+// fuse makes jobs of units that are sorted by level and group.
+func (s *Session[F]) fuse(units []*unit[F]) []*job[F] {
+	var jobs []*job[F]
 	for len(units) > 0 {
 		n := 1
 		for n < len(units) && units[n].level == units[0].level && units[n].cohort == units[0].cohort {
@@ -102,23 +100,23 @@ func (s *Session[F]) fuse(units []*unit[F]) []*team[F] {
 		for i := range parts {
 			part := same[n*i/parts : n*(i+1)/parts]
 			if t, ok := s.fused(part); ok {
-				teams = append(teams, t)
+				jobs = append(jobs, t)
 				continue
 			}
 			for _, u := range part {
-				t := &team[F]{units: []*unit[F]{u}, list: u.before}
+				t := &job[F]{units: []*unit[F]{u}, list: u.before}
 				if u.run != nil {
 					t.list = append(t.list, u.run)
 				}
 				t.list = append(t.list, u.rest()...)
-				teams = append(teams, t)
+				jobs = append(jobs, t)
 			}
 		}
 	}
-	return teams
+	return jobs
 }
 
-// rest is what comes after the call.
+// rest is what follows the call.
 func (u *unit[F]) rest() []func() {
 	if u.heat == nil {
 		return u.after
@@ -126,8 +124,8 @@ func (u *unit[F]) rest() []func() {
 	return append([]func(){u.heat}, u.after...)
 }
 
-// fused makes one call of several.
-func (s *Session[F]) fused(units []*unit[F]) (*team[F], bool) {
+// fused makes one call of several units, if their type can.
+func (s *Session[F]) fused(units []*unit[F]) (*job[F], bool) {
 	if s.opt.DisableFusion || len(units) < 2 {
 		return nil, false
 	}
@@ -137,7 +135,7 @@ func (s *Session[F]) fused(units []*unit[F]) (*team[F], bool) {
 	}
 	var others []node.Instance[F]
 	var calls []*node.Call[F]
-	t := &team[F]{units: units}
+	t := &job[F]{units: units}
 	for _, u := range units {
 		others, calls = append(others, u.inst), append(calls, u.bound)
 		t.list = append(t.list, u.before...)
@@ -157,5 +155,5 @@ func (s *Session[F]) fused(units []*unit[F]) (*team[F], bool) {
 	return t, true
 }
 
-// Groups returns the cohorts of the graph's static part.
+// Groups returns the cohorts of the graph's static part, and whether each was fused.
 func (s *Session[F]) Groups() []Group { return slices.Clone(s.groups) }

@@ -164,7 +164,7 @@ func (b *bench) plan(t *testing.T) []byte {
 	return sketch(t, text)
 }
 
-// inputs are random streams of so many tokens.
+// inputs returns random streams of the given number of tokens.
 func (b *bench) inputs(r *rand.Rand, tokens int) []node.Tensor[float64] {
 	var in []node.Tensor[float64]
 	for _, cons := range b.spec.Cons {
@@ -179,7 +179,7 @@ func (b *bench) inputs(r *rand.Rand, tokens int) []node.Tensor[float64] {
 	return in
 }
 
-// run is one trip there, in blocks of so many tokens.
+// run is one forward pass, in blocks of the given number of tokens.
 func run[F node.Float](t *testing.T, b *bench, block int, in []node.Tensor[float64], tokens int) trip[F] {
 	inputs := map[string]node.Tensor[F]{}
 	for i, x := range in {

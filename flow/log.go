@@ -8,13 +8,13 @@ import (
 	"atenia/flow/node"
 )
 
-// What fired when is written down in package firing.
+// Firings are logged in the form of package firing.
 type (
 	Firing = firing.Firing // one call of a node
 	Log    = firing.Log    // the calls of a stream in the order in which they were made
 )
 
-// Log returns the calls so far, if [Options.Log] keeps them.
+// Log returns the calls made so far. It is empty unless [Options.Log] is set.
 func (s *Session[F]) Log() Log { return slices.Clone(s.log) }
 
 // note logs the calls of a block of the static list.
@@ -24,16 +24,15 @@ func (s *Session[F]) note() {
 	}
 }
 
-// A Memory is what a node and its outputs hold.
+// A Memory is the number of bytes that a node and its outputs occupy.
 type Memory struct {
 	Node string
-	// Workspace is what the node may use for itself: a block of its largest port
-	// times its oversampling ratio.
+	// Workspace is the node's scratch allowance: a block of its largest port times its oversampling ratio.
 	Workspace int
 	Channels  int // blocks and rings of its outputs
 }
 
-// Memory returns what each node holds, in bytes.
+// Memory returns the memory of each node, in plan order.
 func (s *Session[F]) Memory() []Memory {
 	width := int(unsafe.Sizeof(F(0)))
 	all := make([]Memory, len(s.procs))

@@ -9,13 +9,12 @@ import (
 	"atenia/flow/node"
 )
 
-// floats returns the memory of frames, zeros, in the session's arena if it has
-// one. What the arena does not give comes from the heap, and lack says so: a
-// session that lacks memory is not run.
+// floats allocates zeroed frames, in the session's arena if it has one. When the arena is exhausted the frames come
+// from the heap and arenaErr is set, which keeps the session from running.
 func (s *Session[F]) floats(name string, n int) []F {
-	if s.opt.Memory != nil && s.lack == nil {
+	if s.opt.Memory != nil && s.arenaErr == nil {
 		var x []F
-		if x, s.lack = arena.Of[F](s.opt.Memory, name, n); s.lack == nil {
+		if x, s.arenaErr = arena.Of[F](s.opt.Memory, name, n); s.arenaErr == nil {
 			return x
 		}
 	}
@@ -27,31 +26,30 @@ func (s *Session[F]) tensor(name string, sh graph.Shape, frames int) node.Tensor
 	return node.Tensor[F]{Data: s.floats(name, sh.B*sh.C*frames), B: sh.B, C: sh.C, N: frames}
 }
 
-// resize gives a channel's ring room for frames frames and keeps what lies
-// there.
+// resize gives a channel's ring room for frames frames and keeps its contents.
 func (s *Session[F]) resize(c *channel[F], frames int) error {
 	size := ring.Room(frames)
 	if size <= c.ring.Size {
 		return nil
 	}
 	data := s.floats(c.name+" ring", c.ring.Rows*size)
-	if s.lack != nil {
-		return fmt.Errorf("flow: %w", s.lack)
+	if s.arenaErr != nil {
+		return fmt.Errorf("flow: %w", s.arenaErr)
 	}
 	c.ring.Move(data, size, c.wrote)
 	return nil
 }
 
-// An Occupancy is how full the channel of an edge is, in frames.
+// An Occupancy is the fill level of an edge's channel, in frames.
 type Occupancy struct {
-	Used     int // written and not read, held and prefilled ones among them
+	Used     int // written and not yet read, including held and prefilled frames
 	Capacity int // of the channel, which all readers of an output share
 }
 
-// Occupancies returns how full each edge's channel is, in the order of the
-// plan. Where a block is read right after it was written nothing waits.
+// Occupancies returns the fill level of each edge's channel, in plan order. Edges read directly on the static path
+// hold nothing between blocks.
 func (s *Session[F]) Occupancies() []Occupancy {
-	s.settle()
+	s.syncCounts()
 	all := make([]Occupancy, len(s.readers))
 	for _, p := range s.procs {
 		for _, c := range p.out {

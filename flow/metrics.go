@@ -2,7 +2,7 @@ package flow
 
 import "atenia/flow/heat"
 
-// What nodes report is summed in package heat.
+// Reports of nodes are summed in package heat.
 type (
 	Mode        = heat.Mode        // forward or backward
 	Meter       = heat.Meter       // sums by node
@@ -16,12 +16,12 @@ const (
 	Backward = heat.Backward
 )
 
-// NewMeter returns a meter of the nodes named, all at zero.
+// NewMeter returns a meter of the named nodes, all at zero.
 func NewMeter(names []string) *Meter { return heat.New(names) }
 
 // Metrics returns the totals of heat, calls, time and delays so far.
 func (s *Session[F]) Metrics() Metrics {
-	s.settle()
+	s.syncCounts()
 	m := s.meter.Report()
 	for v := range m.Nodes {
 		m.Nodes[v].Suspended = s.watch.Suspended(v)
@@ -29,24 +29,24 @@ func (s *Session[F]) Metrics() Metrics {
 	return m
 }
 
-// Fired returns how many tokens a node has fired, and the block in which it did
-// so first: -1 if it never did. The node is an index of the plan.
+// Fired returns how many tokens node v, an index of the plan, has fired and the block of its first firing, -1 if it
+// has not fired.
 func (s *Session[F]) Fired(v int) (tokens, first int64) {
-	s.settle()
+	s.syncCounts()
 	return s.procs[v].n0, s.procs[v].first
 }
 
-// thermal is what thermal gates go by: they are closed for a block when the
-// block before it made more heat than the plan's budget allows.
+// thermal is the state behind thermal gates: they are closed for a block if the block before it produced more heat
+// than the plan's budget allows.
 type thermal struct {
-	on     bool // there is such a gate
-	hot    bool // the budget was passed
+	on     bool // the plan has a thermal gate
+	hot    bool // the budget was exceeded
 	joules float64
 }
 
-// gauge compares the heat of the block that ends with the budget.
-func (s *Session[F]) gauge() {
-	s.settle()
+// updateThermal compares the heat of the ending block with the budget.
+func (s *Session[F]) updateThermal() {
+	s.syncCounts()
 	t := &s.thermal
 	j := s.meter.Joules(Forward)
 	budget := s.link.Plan.HeatBudget

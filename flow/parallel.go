@@ -8,10 +8,10 @@ import (
 	"atenia/internal/pool"
 )
 
-// parade runs a block of the list on several threads.
-func (s *Session[F]) parade() {
-	for i := range s.static.stretches {
-		c := &s.static.stretches[i]
+// runParallel runs a block of the static list on several threads.
+func (s *Session[F]) runParallel() {
+	for i := range s.static.sections {
+		c := &s.static.sections[i]
 		if len(c.Strands) == 1 {
 			c.Range(0, 0, 1)
 			continue
@@ -20,16 +20,15 @@ func (s *Session[F]) parade() {
 	}
 }
 
-// worthThreads is the cost from which threads are called for, in bytes that
-// calls read and write: about 20 µs of light work, ten times what calling the
-// threads takes.
+// worthThreads is the cost from which a section is divided among threads, in bytes that its calls read and write:
+// about 20 µs of light work, ten times the cost of waking the threads.
 const worthThreads = 1 << 18
 
-// muster divides the list among threads.
-func (s *Session[F]) muster(teams []*team[F]) {
-	tasks := make([]strand.Task, len(teams))
+// partition divides the static list into strands.
+func (s *Session[F]) partition(jobs []*job[F]) {
+	tasks := make([]strand.Task, len(jobs))
 	owner := map[*unit[F]]int{}
-	for i, t := range teams {
+	for i, t := range jobs {
 		k := &tasks[i]
 		k.Run, k.Level = t.list, t.units[0].level
 		for _, u := range t.units {
@@ -44,7 +43,7 @@ func (s *Session[F]) muster(teams []*team[F]) {
 	if s.opt.eager {
 		worth = 0
 	}
-	if s.static.stretches = strand.Cut(tasks, s.opt.Threads, worth); s.static.stretches != nil {
+	if s.static.sections = strand.Cut(tasks, s.opt.Threads, worth); s.static.sections != nil {
 		s.pool = pool.New(s.opt.Threads)
 	}
 }
@@ -61,8 +60,8 @@ func (u *unit[F]) cost() int {
 	return 64 + n*int(unsafe.Sizeof(F(0)))
 }
 
-// Close ends the session's threads, and gives back what nodes hold outside Go's
-// heap: nodes in C have their states there.
+// Close ends the session's threads and frees what nodes hold outside Go's heap, such as the state of nodes in C. It
+// leaves [Options.Memory] to its owner.
 func (s *Session[F]) Close() {
 	if s.pool != nil {
 		s.pool.Close()

@@ -5,16 +5,16 @@ import (
 	"atenia/flow/node"
 )
 
-// A gate is one that is no barrier: it opens for whole blocks.
+// A gate is any gate but a barrier: it opens for whole blocks.
 type gate struct {
 	graph.Gate
 	open   bool    // for this block
-	blocks []int64 // blocks for which it was opened, ascending
-	next   int     // the first of them not yet passed
+	blocks []int64 // blocks for which the host opened it, ascending
+	next   int     // index of the first of them not yet passed
 }
 
-// turn opens and closes gates for block k.
-func (s *Session[F]) turn() {
+// updateGates opens and closes gates for block k.
+func (s *Session[F]) updateGates() {
 	for _, g := range s.gates {
 		switch g.Kind {
 		case graph.Tempo:
@@ -31,7 +31,7 @@ func (s *Session[F]) turn() {
 	}
 }
 
-// open reports whether nothing but data keeps the process from its block.
+// open reports whether the process waits for nothing but data.
 func (s *Session[F]) open(p *process[F]) bool {
 	if s.draining {
 		return true
@@ -50,10 +50,9 @@ func (s *Session[F]) open(p *process[F]) bool {
 	return true
 }
 
-// want returns the tokens that the process can fire now, 0 for none. It begins
-// a block when its gates are open and every input from outside its cycle has
-// the whole block; inside a cycle it goes on in slices as data arrives. After
-// the last host block it takes what is there.
+// want returns the tokens that the process can fire now, 0 for none. A block begins when the gates are open and every
+// input from outside the cycle holds the whole block; inside a cycle it proceeds in slices as data arrives. While
+// draining it takes whatever is there.
 func (s *Session[F]) want(p *process[F]) int {
 	switch {
 	case p.left == 0 || p.ended:

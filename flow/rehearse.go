@@ -7,13 +7,12 @@ import (
 	"atenia/flow/graph"
 )
 
-// channelLimit is the most frames that a channel may hold.
+// channelLimit is the largest capacity of a channel, in frames.
 const channelLimit = 1 << 24
 
-// rehearse runs the graph's counts without data until every process fires a
-// whole block in a block. That shows how much each channel must hold, and the
-// order of calls that repeats from then on. Gates are open; without them the
-// channels before a closed one have to grow.
+// rehearse runs the graph's counts without data until every process fires a whole block in a block. That yields the
+// capacity of each channel and the order of calls that repeats from then on. Gates are open; a closed one would only
+// fill the channels before it.
 func (s *Session[F]) rehearse() error {
 	s.dry = true
 	longest := int64(len(s.procs)) + 4
@@ -31,23 +30,23 @@ func (s *Session[F]) rehearse() error {
 		s.rounds(s.order)
 		for _, c := range all {
 			for _, r := range c.readers { // prefill is zeros only at the start
-				c.most = max(c.most, int(c.wrote-(r.cursor-r.prefill)))
+				c.peak = max(c.peak, int(c.wrote-(r.cursor-r.prefill)))
 			}
 			if err := s.within(c, 0); err != nil {
 				return err
 			}
 		}
 		if k == 0 {
-			s.static.atOnce = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return !p.asked && (p.left > 0 || p.trimmed > 0) })
+			s.static.fromStart = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return !p.polled && (p.left > 0 || p.trimmed > 0) })
 		}
 		whole = !slices.ContainsFunc(s.procs, func(p *process[F]) bool { return p.left > 0 })
 	}
 	for _, c := range all {
 		spare := c.frames
-		if s.procs[c.readers[0].edge.Src].asked {
-			spare *= 2 // a part of a block waits where blocks are not given out whole
+		if s.procs[c.readers[0].edge.Src].polled {
+			spare *= 2 // partial blocks wait where blocks are not passed on whole
 		}
-		if err := s.resize(c, c.most+spare); err != nil {
+		if err := s.resize(c, c.peak+spare); err != nil {
 			return err
 		}
 	}
@@ -62,8 +61,8 @@ func (s *Session[F]) rehearse() error {
 // limit is the capacity that the plan gives the edge, 0 for none.
 func (r *reader[F]) limit() int64 { return int64(r.edge.CapacityFrames) }
 
-// full is the error of a channel that holds more than it may.
-func (s *Session[F]) full(r *reader[F]) error {
+// fullError is the error of a channel that would exceed its capacity.
+func (s *Session[F]) fullError(r *reader[F]) error {
 	limit := int64(channelLimit)
 	if r.limit() > 0 {
 		limit = min(limit, r.limit())
@@ -72,7 +71,7 @@ func (s *Session[F]) full(r *reader[F]) error {
 		Text: fmt.Sprintf("the channel would hold more than %d frames", limit)}
 }
 
-// channels are those that somebody reads.
+// channels returns the channels that have readers.
 func (s *Session[F]) channels() []*channel[F] {
 	var all []*channel[F]
 	for _, p := range s.procs {
@@ -89,15 +88,14 @@ func (s *Session[F]) channels() []*channel[F] {
 func (s *Session[F]) within(c *channel[F], more int) error {
 	for _, r := range c.readers {
 		if n := r.prefill + c.wrote - r.cursor + int64(more); n > channelLimit || r.limit() > 0 && n > r.limit() {
-			return s.full(r)
+			return s.fullError(r)
 		}
 	}
 	return nil
 }
 
-// reserve makes room for a block in every channel. Only channels before a node
-// that did not take its block, and all of them at the stream's end, can need
-// it.
+// reserve makes room for a block in every channel. Only channels before a node that did not take its block, and all of
+// them while draining, can need it.
 func (s *Session[F]) reserve() error {
 	for _, p := range s.procs {
 		for _, c := range p.out {
@@ -115,7 +113,7 @@ func (s *Session[F]) reserve() error {
 	return nil
 }
 
-// rewind takes every count back to the stream's start.
+// rewind returns every count to the start of the stream.
 func (s *Session[F]) rewind() {
 	for _, p := range s.procs {
 		p.n0, p.left, p.first, p.ended = 0, p.Tokens, -1, false
@@ -130,5 +128,5 @@ func (s *Session[F]) rewind() {
 		r.cursor = 0
 	}
 	s.block, s.draining, s.stopped = 0, false, graph.Success
-	s.static.on = s.static.ready && s.static.atOnce && (s.rec == nil || s.static.taped != nil)
+	s.static.on = s.static.ready && s.static.fromStart && (s.rec == nil || s.static.recorded != nil)
 }

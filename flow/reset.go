@@ -1,8 +1,8 @@
 package flow
 
-// Reset takes the session back to before its first block: nodes, channels and
-// counts are as they were made, parameters have the plan's values again, and
-// what the session was told or has measured is forgotten. A record begins anew.
+// Reset returns the session to the state before its first block: nodes, channels and counts are as [New] made them,
+// parameters have the plan's values, and control tokens and measurements are discarded. A record starts again. Use it
+// to run another stream without linking and allocating again.
 func (s *Session[F]) Reset() {
 	s.leave()
 	s.rewind()
@@ -13,12 +13,12 @@ func (s *Session[F]) Reset() {
 		for i := range p.params {
 			p.params[i].Reset(&p.Spec.Params[i])
 		}
-		s.reheat(p)
+		s.recountHeat(p)
 	}
 	for _, g := range s.gates {
 		g.blocks, g.next, g.open = g.blocks[:0], 0, false
 	}
-	s.told, s.coming, s.staged, s.log = s.told[:0], s.coming[:0], s.staged[:0], s.log[:0]
+	s.applied, s.queued, s.staged, s.log = s.applied[:0], s.queued[:0], s.staged[:0], s.log[:0]
 	s.thermal.hot, s.thermal.joules = false, 0
 	s.meter.Reset()
 	s.watch.Reset()
@@ -27,7 +27,7 @@ func (s *Session[F]) Reset() {
 	}
 }
 
-// Restart forgets the snapshots.
+// Restart discards the snapshots.
 func (c *snapshots[F]) Restart() {
 	clear(c.points)
 	c.points, c.hot, c.drain, c.every = c.points[:0], c.hot[:0], -1, c.first

@@ -6,7 +6,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A walk goes back over a stream by running its blocks again.
+// A walk goes back over a stream by recomputing its blocks.
 type walk[F node.Float] struct {
 	*snapshots[F]
 	sweep   *adjoint.Sweep[F]
@@ -15,8 +15,7 @@ type walk[F node.Float] struct {
 	held    int64 // bytes of snapshots
 }
 
-// back runs the blocks from a snapshot to block to with a journal and sweeps
-// over them.
+// back recomputes the blocks from a snapshot to block to with a journal and sweeps over them.
 func (w *walk[F]) back(from *snapshot[F], to int64) error {
 	j, made := w.journal, map[int]int64{}
 	ch := 0
@@ -36,7 +35,7 @@ func (w *walk[F]) back(from *snapshot[F], to int64) error {
 	return w.sweep.Replay(j)
 }
 
-// segments goes back over what lies after each snapshot, the last first.
+// segments sweeps over the blocks after each snapshot, last snapshot first.
 func (w *walk[F]) segments(end int64) error {
 	for i := len(w.points) - 1; i >= 0; i-- {
 		w.report.SnapshotBytes += w.points[i].bytes()
@@ -48,9 +47,8 @@ func (w *walk[F]) segments(end int64) error {
 	return nil
 }
 
-// revolve goes back from block end to a snapshot with so many more snapshots:
-// one is taken where the parts before and after it cost the same number of runs
-// (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
+// revolve sweeps from block end back to a snapshot with at most slots further snapshots, placed by the binomial
+// schedule that minimizes recomputation (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
 func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 	w.held += from.bytes()
 	w.report.SnapshotBytes = max(w.report.SnapshotBytes, w.held)
@@ -65,7 +63,7 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 		}
 		w.report.Recomputed += int(mid - from.block)
 		point := w.s.save()
-		if slots == 0 { // the last block by itself, from a state that is not kept
+		if slots == 0 { // the last block alone, from a state that is not kept
 			if err := w.back(point, end); err != nil {
 				return err
 			}

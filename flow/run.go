@@ -18,43 +18,43 @@ import (
 	"atenia/internal/pool"
 )
 
-// Options of a session. The zero value is ready to use.
+// Options configure a session. The zero value is ready to use.
+//
+// Training, Log, Timing, Limit, ScanAll, DisableFusion and DisableStatic cost time in every block; none changes
+// results, except that Limit silences calls that exceed it.
 type Options struct {
-	BlockFrames int        // base frames of a block; zero means 64
+	BlockFrames int        // base frames per block; zero means 64
 	SampleRate  float64    // base rate in Hz; zero means 48000
-	Threads     int        // at most so many; zero means 1
+	Threads     int        // upper bound; zero means 1
 	Strict      bool       // a delay below the source's declared one is an error
-	Training    bool       // backward calls will be asked for
+	Training    bool       // backward calls will be requested
 	Catalog     node.Table // nil: the shipped types
-	// Schedule other than zero visits nodes in an order drawn from it, another
-	// one in every block. Results do not depend on it, which is what it is for.
+	// Schedule, if not zero, seeds a random order of visits, another one in every block. It exists for tests, which
+	// check that results do not depend on it.
 	Schedule uint64
-	// DisableFusion calls every node by itself.
+	// DisableFusion calls every node separately.
 	DisableFusion bool
-	// DisableStatic asks every node in every block whether it can fire.
+	// DisableStatic keeps the session on the dynamic path: every node is polled in every block.
 	DisableStatic bool
-	// Memory is what frames lie in: one region that never moves, which nodes in
-	// C and real time want. The caller closes it, after the session. Nil: Go's
-	// heap.
+	// Memory is the region from which frames are allocated: it never moves, as nodes in C and real time require. The
+	// caller closes it, after the session. Nil: Go's heap.
 	Memory *arena.Arena
 	// Policy says what happens when a node returns an error.
 	Policy Policy
-	// Scan says where NaN and infinities are looked for.
+	// Scan says where NaN and infinities are searched for.
 	Scan Scan
-	// Log keeps which node fired when.
+	// Log keeps every firing, for [Session.Log].
 	Log bool
 
-	// Timing measures how long each node's calls take; nodes that are called as
-	// one share what that took.
+	// Timing measures each node's calls; fused nodes share the time of their call evenly.
 	Timing bool
-	// Limit other than zero is how long a call may take, and implies Timing. A
-	// call that took longer is an event, and its outputs are zero; after three
-	// in a row the node is suspended: silent, and not called until it is told to
-	// [Session.Resume]. Calls that are kept for a backward sweep have no limit.
+	// Limit, if not zero, is the deadline of one call and implies Timing. A call that takes longer is an event and its
+	// outputs are zeroed; after three in a row the node is suspended, silent and not called, until [Session.Resume].
+	// Calls recorded for a backward sweep have no limit.
 	Limit time.Duration
 
 	clock func() int64 // nil: the runtime's
-	eager bool         // use threads however little there is to do
+	eager bool         // use threads for any amount of work
 }
 
 func (o *Options) defaults() {
@@ -70,41 +70,42 @@ func (o *Options) defaults() {
 	}
 }
 
-// A Session is a graph that runs: the state of its nodes, the frames between
-// them, and how far each has come. Its methods are called by one goroutine at a
-// time.
+// A Session is a running graph: the state of its nodes, the frames between them, and every cursor. Its methods must be
+// called by one goroutine at a time, [Session.Resume] excepted.
+//
+// Call [Session.Close] when done: it ends the threads and frees native state.
 type Session[F node.Float] struct {
-	link    *graph.Linked
-	opt     Options
-	procs   []*process[F] // by index
-	order   []*process[F] // as they are visited
-	readers []*reader[F]  // by edge
-	gates   []*gate
-	meter   *Meter
-	watch   *watch.Watch // nil: time is not measured
-	thermal thermal
-	faults  faults
-	lack    error // of memory
-	static  static[F]
-	dice    *rand.Rand
-	rec     recorder[F]
+	link     *graph.Linked
+	opt      Options
+	procs    []*process[F] // by index
+	order    []*process[F] // in visiting order
+	readers  []*reader[F]  // by edge
+	gates    []*gate
+	meter    *Meter
+	watch    *watch.Watch // nil: time is not measured
+	thermal  thermal
+	faults   faults
+	arenaErr error // of memory
+	static   static[F]
+	dice     *rand.Rand
+	rec      recorder[F]
 
 	block    int64 // blocks run
 	draining bool
-	dry      bool // counts are moved, data is not
+	dry      bool // counts move, data does not
 	stopped  graph.Code
 
-	told   []control.Token // by the host, so far
-	coming []control.Token // to be told when their blocks begin
-	staged []*param.Value[F]
-	log    Log
+	applied []control.Token // control tokens accepted so far
+	queued  []control.Token // queued until their blocks begin
+	staged  []*param.Value[F]
+	log     Log
 
 	probes []*process[F]
 	groups []Group
 	pool   *pool.Pool // nil: one thread
 }
 
-// New links a plan and makes everything that running it needs.
+// New links a plan and allocates everything that running it needs.
 func New[F node.Float](p *graph.Plan, o Options) (*Session[F], error) {
 	o.defaults()
 	l, err := graph.Link(p, o.Catalog, graph.Options{BlockFrames: o.BlockFrames, Strict: o.Strict})
@@ -114,7 +115,7 @@ func New[F node.Float](p *graph.Plan, o Options) (*Session[F], error) {
 	return NewLinked[F](l, o)
 }
 
-// NewLinked is [New] for a graph that is linked already, with o.Catalog.
+// NewLinked is [New] for a graph that is already linked, with o.Catalog.
 func NewLinked[F node.Float](l *graph.Linked, o Options) (*Session[F], error) {
 	o.defaults()
 	o.BlockFrames = l.BlockFrames
@@ -128,14 +129,13 @@ func NewLinked[F node.Float](l *graph.Linked, o Options) (*Session[F], error) {
 	return s, nil
 }
 
-// Linked returns the graph that runs.
+// Linked returns the linked graph.
 func (s *Session[F]) Linked() *graph.Linked { return s.link }
 
 // Blocks returns the number of blocks run so far.
 func (s *Session[F]) Blocks() int64 { return s.block }
 
-// find returns the process of a node of that name and kind; of any kind if
-// that is Inner.
+// find returns the process of a node of that name and kind; Inner stands for any kind.
 func (s *Session[F]) find(name string, kind graph.Endpoint) (*process[F], error) {
 	for _, p := range s.procs {
 		if p.Name == name && (kind == graph.Inner || p.Spec.Endpoint == kind) {
@@ -145,9 +145,8 @@ func (s *Session[F]) find(name string, kind graph.Endpoint) (*process[F], error)
 	return nil, &graph.Error{Code: graph.UnknownNode, Path: s.link.Plan.Root, Names: []string{name}, Text: fmt.Sprintf("no node of type %v", kind)}
 }
 
-// Input returns the buffer of an Input node, or of another source that the host
-// feeds, [B, C, frames of a block]. What
-// lies there when a block runs is the node's output of that block.
+// Input returns the buffer of an Input node, or of another source that the host feeds: [B, C, frames of a block]. Fill
+// it before each [Session.Block]; its contents are the node's output for that block.
 func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 	p, err := s.find(name, graph.Fed)
 	if err != nil {
@@ -156,10 +155,9 @@ func (s *Session[F]) Input(name string) (node.Tensor[F], error) {
 	return p.call.Out[0], nil
 }
 
-// Probe returns a view of what a Probe node, or another sink that the host
-// reads, took in the last block: [B, C, n], n = 0 when nothing came. It holds
-// until the next block, and is not to be written to: a record may keep these
-// very frames.
+// Probe returns a view of what a Probe node, or another sink that the host reads, took in the last block: [B, C, n], n
+// = 0 when nothing arrived. It is valid until the next block and must not be written to, since a record may keep the
+// same memory.
 func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 	p, err := s.find(name, graph.Taken)
 	if err != nil {
@@ -171,7 +169,7 @@ func (s *Session[F]) Probe(name string) (node.Tensor[F], error) {
 // taken is what a probe took in the last block.
 func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 	t := p.in[0].in
-	if s.static.on && p.in[0].whole {
+	if s.static.on && p.in[0].direct {
 		t = p.in[0].from.block
 		t.Data = p.in[0].from.data()
 	}
@@ -179,11 +177,10 @@ func (s *Session[F]) taken(p *process[F]) node.Tensor[F] {
 	return t
 }
 
-// Block runs one block: a block of every input's frames is consumed. It
-// allocates nothing once the graph has warmed up.
+// Block runs one block and consumes a block of every input. It allocates nothing once the graph has warmed up.
 func (s *Session[F]) Block() error {
 	if s.draining {
-		return &RunError{Code: graph.State, Block: s.block, Text: "a block after the end of the stream"}
+		return &RunError{Code: graph.State, Block: s.block, Text: "block after the end of the stream"}
 	}
 	return s.blockOrDrain()
 }
@@ -192,26 +189,25 @@ func (s *Session[F]) blockOrDrain() error {
 	if s.stopped != graph.Success {
 		return &RunError{Code: s.stopped, Block: s.block, Text: "stopped by an earlier error"}
 	}
-	if len(s.staged)+len(s.coming) > 0 {
-		if err := s.hear(); err != nil {
+	if len(s.staged)+len(s.queued) > 0 {
+		if err := s.applyControl(); err != nil {
 			return err
 		}
 	}
-	if !s.static.on || len(s.static.asked) > 0 {
+	if !s.static.on || len(s.static.polled) > 0 {
 		if err := s.reserve(); err != nil {
 			return err
 		}
 	}
-	if code := s.calmly(); code != graph.Success {
+	if code := s.stepFlushed(); code != graph.Success {
 		s.stopped = code
 		return s.explain(code)
 	}
 	return nil
 }
 
-// calmly runs one block on a thread that takes denormals as zero, as a thread
-// of a real-time executor does.
-func (s *Session[F]) calmly() graph.Code {
+// stepFlushed runs one block on a thread that flushes denormals to zero, as the threads of a real-time executor do.
+func (s *Session[F]) stepFlushed() graph.Code {
 	runtime.LockOSThread()
 	before := fpenv.FlushDenormals()
 	code := s.step()
@@ -220,8 +216,8 @@ func (s *Session[F]) calmly() graph.Code {
 	return code
 }
 
-// Step returns the step that [Session.Block] takes, for an executor that may
-// not allocate, lock or panic: the rings do not grow, which is error NoMemory.
+// Step returns the function behind [Session.Block], for an executor that may not allocate, lock or panic: rings do not
+// grow, and a full one is error [graph.NoMemory].
 func (s *Session[F]) Step() func() graph.Code { return s.step }
 
 // step runs one block.
@@ -232,7 +228,7 @@ func (s *Session[F]) step() graph.Code {
 	if s.static.on {
 		return s.steady()
 	}
-	s.turn()
+	s.updateGates()
 	code := s.end(s.rounds(s.order))
 	s.enter()
 	return code
@@ -274,9 +270,8 @@ func (s *Session[F]) rounds(order []*process[F]) graph.Code {
 	return graph.Success
 }
 
-// Drain runs one block after the end of the stream: delays end, gates count as
-// open, and nodes take what is left. It reports whether anything moved; nothing
-// will after the first time that nothing did.
+// Drain runs one block after the end of the stream: delays empty, gates count as open, and nodes take partial blocks.
+// It reports whether anything moved. Call it until it returns false; later calls do nothing.
 func (s *Session[F]) Drain() (bool, error) {
 	s.leave()
 	s.draining = true
@@ -293,9 +288,9 @@ func (s *Session[F]) Drain() (bool, error) {
 	return before > 0, nil
 }
 
-// Run feeds whole streams, [B, C, frames] by the name of their Input, runs that
-// many blocks and then what is left after the end of the stream. It returns
-// what each Probe took, [B, C, frames] by name.
+// Run feeds whole streams, [B, C, frames] by the name of their Input, for that many blocks and then drains. It returns
+// what each Probe took, [B, C, frames] by name. Use it offline; a host with live input fills [Session.Input] and calls
+// [Session.Block].
 func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[string]node.Tensor[F], error) {
 	feeds, err := s.feeds(inputs)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"atenia/flow/node"
 )
 
-// A snapshot is a session between two blocks: what nodes and channels carry
-// from one to the other. Blocks run from it again give the same bits.
+// A snapshot is the state of a session between two blocks: everything nodes and channels carry from one to the next.
+// Blocks recomputed from it give the same bits.
 type snapshot[F node.Float] struct {
 	block    int64
 	draining bool
@@ -19,8 +19,8 @@ type snapshot[F node.Float] struct {
 	readers  []int64 // cursors
 	wrote    []int64 // by channel
 	made     []int64 // by channel
-	frames   [][]F   // by channel: the frames that somebody may still read
-	states   []byte  // of all nodes, one after the other
+	frames   [][]F   // by channel: the frames not yet read by every reader
+	states   []byte  // of all nodes, concatenated
 }
 
 type procState struct {
@@ -31,7 +31,7 @@ type procState struct {
 
 // save takes a snapshot.
 func (s *Session[F]) save() *snapshot[F] {
-	s.settle()
+	s.syncCounts()
 	p := &snapshot[F]{block: s.block, draining: s.draining}
 	size := 0
 	for _, q := range s.procs {
@@ -62,7 +62,7 @@ func (s *Session[F]) save() *snapshot[F] {
 	return p
 }
 
-// unread copies the frames that a reader may still want, row by row.
+// unread copies the frames that a reader still needs, row by row.
 func (c *channel[F]) unread() []F {
 	if len(c.readers) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (c *channel[F]) unread() []F {
 	return out
 }
 
-// restore puts the session where the snapshot was taken.
+// restore returns the session to the snapshot.
 func (s *Session[F]) restore(p *snapshot[F]) error {
 	s.leave()
 	s.block, s.draining, s.stopped = p.block, p.draining, graph.Success
@@ -87,7 +87,7 @@ func (s *Session[F]) restore(p *snapshot[F]) error {
 		q.n0, q.first, q.ended = st.n0, st.first, st.ended
 		if sf, ok := q.inst.(node.Stateful[F]); ok {
 			if code := sf.Load(states[:st.bytes]); code != graph.Success {
-				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node refused the state that it had saved"}
+				return &graph.Error{Code: code, Path: q.Path, Names: []string{q.Name}, Text: "the node rejected the state that it saved"}
 			}
 			states = states[st.bytes:]
 		}
@@ -117,30 +117,30 @@ func (p *snapshot[F]) bytes() (n int64) {
 	return n + int64(len(p.states)) + int64(len(p.procs))*int64(unsafe.Sizeof(procState{})) + 8*int64(len(p.waits)+len(p.readers)+2*len(p.wrote))
 }
 
-// snapshots is the recorder that keeps snapshots and what was fed.
+// snapshots is the recorder that keeps snapshots and the inputs, instead of calls.
 type snapshots[F node.Float] struct {
 	s      *Session[F]
 	every  int64
-	first  int64 // every at the start
+	first  int64 // the value of every at the start
 	slots  int
-	sparse bool // every doubles as the stream gets longer
+	sparse bool // every doubles as the stream grows ([EverySqrt])
 	points []*snapshot[F]
 	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
 	blocks [][][]F
 	hot    []bool // by block: thermal gates were closed
-	drain  int64  // the first block after the end of the stream, -1 before
+	drain  int64  // first block after the end of the stream, -1 before it
 }
 
 func newSnapshots[F node.Float](s *Session[F], every, slots int) *snapshots[F] {
 	first := int64(max(every, 1))
 	if slots > 0 {
-		first = math.MaxInt64 / 2 // one at the start
+		first = math.MaxInt64 / 2 // only the one at the start
 	}
 	return &snapshots[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
 		blocks: make([][][]F, len(s.procs)), drain: -1}
 }
 
-// Begin takes a snapshot when a block is due for one.
+// Begin takes a snapshot when the block is due for one.
 func (c *snapshots[F]) Begin() {
 	k := c.s.block
 	if c.s.thermal.on {
@@ -166,10 +166,10 @@ func (c *snapshots[F]) Begin() {
 	}
 }
 
-// Room: there is none.
+// Room returns nil: calls are not kept, so outputs need no other place.
 func (c *snapshots[F]) Room(int, int, int) []F { return nil }
 
-// Before: calls themselves are not kept.
+// Before does nothing: calls are not kept.
 func (c *snapshots[F]) Before(int, node.Instance[F], *node.Call[F], []node.Tensor[F], int) {}
 
 // After keeps what an Input was fed.
@@ -183,14 +183,14 @@ func (c *snapshots[F]) After(v int, call *node.Call[F], _ float64) {
 	c.blocks[v] = append(c.blocks[v], to)
 }
 
-// replay runs the blocks after each snapshot again, the last first, and sweeps
-// back over them. The session ends where it was.
+// replay recomputes the blocks after each snapshot, last snapshot first, and sweeps back over them. The session ends
+// in the state it was called in.
 func (c *snapshots[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {
 		j.Restart()
-		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // what happened again is no news
+		s.thermal, s.meter, s.rec, s.faults.n, s.faults.lost = heat, meter, rec, events, lost // recomputation must not count again
 	}()
 	s.meter = meter.Blank()
 	w := walk[F]{snapshots: c, sweep: sweep, journal: j, report: report}
@@ -210,7 +210,7 @@ func (c *snapshots[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], re
 	return s.restore(end)
 }
 
-// again runs the blocks from a snapshot up to block to; rec is told of them.
+// again recomputes the blocks from a snapshot up to block to, reporting calls to rec.
 func (c *snapshots[F]) again(from *snapshot[F], to int64, rec recorder[F]) error {
 	s := c.s
 	if err := s.restore(from); err != nil {
@@ -232,7 +232,7 @@ func (c *snapshots[F]) again(from *snapshot[F], to int64, rec recorder[F]) error
 		if err := s.reserve(); err != nil {
 			return err
 		}
-		if code := s.calmly(); code != graph.Success {
+		if code := s.stepFlushed(); code != graph.Success {
 			return s.explain(code)
 		}
 	}

@@ -8,25 +8,24 @@ import (
 	"atenia/flow/node"
 )
 
-// A static is the path without questions. A process that fired a whole block
-// finds the same counts at the next block's start, so the same calls follow in
-// the same order for ever; once all of them did, the list of calls that the
-// rehearsal ended with is run instead of asked for. Not in it are processes
-// that may be late for reasons of their own, and those behind them.
+// A static is the compiled schedule. A process that fired a whole block finds the same counts at the start of the next
+// one, so the same calls follow in the same order forever. Once all processes have, the list of calls that the
+// rehearsal ended with is run without testing readiness. Processes whose firing is data dependent, and those
+// downstream, are not in the list and are polled.
 type static[F node.Float] struct {
-	order     []visit       // of the rehearsal's last block, then without those asked
+	order     []visit       // of the rehearsal's last block, without polled processes
 	procs     []*process[F] // in the list
-	asked     []*process[F] // the others, as they are visited
+	polled    []*process[F] // the others, in visiting order
 	list      []func()      // the calls of a block
-	taped     []func()      // the same with a recorder told, nil before there is one
+	recorded  []func()      // the same, reported to a recorder; nil until there is one
 	units     []*unit[F]
-	stretches []strand.Stretch // the same for several threads, nil for one
-	constant  []report[F]      // what calls report that report the same in every block
-	border    []*channel[F]    // read by those who are asked
-	ready     bool             // there is a list
-	atOnce    bool             // from the first block on: nothing is held
+	sections  []strand.Section // the same for several threads; nil for one
+	constant  []report[F]      // reports that are the same in every block
+	boundary  []*channel[F]    // read by polled processes
+	ready     bool             // the list is built
+	fromStart bool             // usable from the first block on: nothing is held
 	on        bool
-	owed      int64 // blocks since counts were last brought up to date
+	unsynced  int64 // blocks run since counts were last updated
 }
 
 // A visit is one call within a block.
@@ -41,23 +40,23 @@ type report[F node.Float] struct {
 
 func (s *static[F]) note(p *process[F], t int) { s.order = append(s.order, visit{p.Index, t}) }
 
-// steady runs a block of the list, then asks those who are to be asked.
+// steady runs a block of the list, then polls the remaining processes.
 func (s *Session[F]) steady() graph.Code {
 	st := &s.static
-	for _, c := range st.border {
+	for _, c := range st.boundary {
 		if !c.fits(c.frames) {
 			return s.end(graph.NoMemory)
 		}
 	}
 	if s.block == 0 {
-		s.dawn()
+		s.startStatic()
 	}
 	list := st.list
 	if s.rec != nil {
-		list = st.taped
+		list = st.recorded
 	}
-	if st.stretches != nil && s.rec == nil {
-		s.parade()
+	if st.sections != nil && s.rec == nil {
+		s.runParallel()
 	} else {
 		for _, f := range list {
 			f()
@@ -66,27 +65,26 @@ func (s *Session[F]) steady() graph.Code {
 	if s.opt.Log {
 		s.note()
 	}
-	st.owed++
+	st.unsynced++
 	code := graph.Success
-	if len(st.asked) > 0 {
-		s.turn()
-		code = s.rounds(st.asked)
+	if len(st.polled) > 0 {
+		s.updateGates()
+		code = s.rounds(st.polled)
 	}
 	return s.end(code)
 }
 
-// dawn notes what the dynamic path would have noted, when the first block goes
-// the static path already.
-func (s *Session[F]) dawn() {
+// startStatic records what the dynamic path would have, if already the first block takes the static path.
+func (s *Session[F]) startStatic() {
 	for _, p := range s.static.procs {
 		p.first, p.left = 0, 0
 	}
 	for _, u := range s.static.units {
-		s.late(u.process, u.bound)
+		s.noteDelay(u.process, u.bound)
 	}
 }
 
-// end closes a block: sinks are looked at, faults collected.
+// end closes a block: it scans sinks and collects faults.
 func (s *Session[F]) end(code graph.Code) graph.Code {
 	if s.opt.Scan == ScanSinks {
 		s.sinks()
@@ -95,16 +93,16 @@ func (s *Session[F]) end(code graph.Code) graph.Code {
 		code = min(code, s.collect())
 	}
 	if s.thermal.on {
-		s.gauge()
+		s.updateThermal()
 	}
 	s.block++
 	return code
 }
 
-// enter takes the static path if it is there to be taken.
+// enter switches to the static path if that is possible.
 func (s *Session[F]) enter() {
 	st := &s.static
-	if !st.ready || s.draining || s.rec != nil && st.taped == nil {
+	if !st.ready || s.draining || s.rec != nil && st.recorded == nil {
 		return
 	}
 	for _, p := range st.procs {
@@ -115,14 +113,14 @@ func (s *Session[F]) enter() {
 	st.on = true
 }
 
-// settle brings up to date what the list does not count.
-func (s *Session[F]) settle() {
+// syncCounts brings the counts up to date that the list does not maintain per block.
+func (s *Session[F]) syncCounts() {
 	st := &s.static
-	n := st.owed
+	n := st.unsynced
 	if n == 0 {
 		return
 	}
-	st.owed = 0
+	st.unsynced = 0
 	for _, r := range st.constant {
 		if s.rec != nil {
 			break // each call was counted
@@ -138,7 +136,7 @@ func (s *Session[F]) settle() {
 			w.cursor += n * (int64(p.Tokens) * w.num / w.den)
 		}
 		for _, r := range p.all {
-			if r.whole {
+			if r.direct {
 				r.cursor += n * int64(p.Tokens*r.cons)
 			}
 		}
@@ -151,9 +149,9 @@ func (s *Session[F]) settle() {
 	}
 }
 
-// leave goes back to the dynamic path.
+// leave switches back to the dynamic path.
 func (s *Session[F]) leave() {
-	s.settle()
+	s.syncCounts()
 	for _, u := range s.static.units {
 		for _, c := range u.out {
 			c.now = nil
@@ -162,18 +160,17 @@ func (s *Session[F]) leave() {
 	s.static.on = false
 }
 
-// record tells rec of every call from now on; nil ends that.
+// record sets the recorder of all further calls; nil ends recording.
 func (s *Session[F]) record(rec recorder[F]) {
-	s.settle()
-	s.still()
+	s.syncCounts()
+	s.copyBack()
 	if s.rec = rec; rec != nil {
-		s.tape()
+		s.buildRecorded()
 	}
 }
 
-// still brings what was written last, wherever a recorder had it written, to
-// where it always is.
-func (s *Session[F]) still() {
+// copyBack moves redirected output, which a recorder owns, back to the writer's own block.
+func (s *Session[F]) copyBack() {
 	for _, p := range s.procs {
 		for _, c := range p.out {
 			copy(c.block.Data, c.now)

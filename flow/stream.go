@@ -39,7 +39,7 @@ func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error)
 	return all, nil
 }
 
-// next lays out one more block; the stream goes on with zeros after its end.
+// next copies one more block into the Input; past its end the stream continues with zeros.
 func (f *feed[F]) next() {
 	stream.Cut(&f.out[0].block, &f.stream, f.at)
 	f.at += f.Tokens

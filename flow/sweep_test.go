@@ -220,7 +220,7 @@ func TestPlantedErrors(t *testing.T) {
 	cuts := slices.Repeat([]int{block}, frames/block)
 	r := rand.New(rand.NewPCG(3, 3))
 	x, z := noise[float64](r, 1, 1, frames), noise[float64](r, 1, 1, frames)
-	sweep := func(order func(i int) int, forget bool, x, z node.Tensor[float64]) (off, border float64) {
+	sweep := func(order func(i int) int, forget bool, x, z node.Tensor[float64]) (off, boundary float64) {
 		g := nodetest.NewRig[float64](t, shipped.Types(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, block)
 		y := g.Forward(t, []node.Tensor[float64]{x}, cuts)[0]
 		a := g.Inst.(node.Adjoint[float64])
@@ -250,9 +250,9 @@ func TestPlantedErrors(t *testing.T) {
 		right  bool
 	}{{"as it should be", reverse, false, true}, {"state dropped at borders", reverse, true, false}, {"blocks forwards", forward, false, false}} {
 		off, _ := sweep(c.order, c.forget, x, z)
-		_, border := sweep(c.order, c.forget, first, second)
-		if (off <= 1e-12) != c.right || (border != 0) != c.right {
-			t.Errorf("%s: dot products off by %.2g of the norms, response across a border %g", c.name, off, border)
+		_, boundary := sweep(c.order, c.forget, first, second)
+		if (off <= 1e-12) != c.right || (boundary != 0) != c.right {
+			t.Errorf("%s: dot products off by %.2g of the norms, response across a border %g", c.name, off, boundary)
 		}
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"atenia/flow/node"
 )
 
-// timed wraps a call of the static list, if time is measured: what it takes is
-// shared evenly by those that it calls.
+// timed wraps a call of the static list, if time is measured. Fused units share the time evenly.
 func (s *Session[F]) timed(units []*unit[F], run func()) func() {
 	w := s.watch
 	if w == nil {
@@ -33,14 +32,14 @@ func (s *Session[F]) timed(units []*unit[F], run func()) func() {
 	}
 }
 
-// suspended reports whether a process is not to be called.
+// suspended reports whether a process must not be called.
 func (s *Session[F]) suspended(p *process[F]) bool {
 	return s.rec == nil && s.watch.Suspended(p.Index)
 }
 
-// took counts the time of a call, and mutes it if that was too long.
+// took accounts the time of a call, and mutes it if it exceeded the limit.
 func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
-	if s.suspended(p) { // called for the sake of others, or not at all
+	if s.suspended(p) { // called as part of a fused group, or not at all
 		s.mute(c)
 		return
 	}
@@ -56,13 +55,13 @@ func (s *Session[F]) took(p *process[F], c *node.Call[F], ns int64) {
 // mute zeroes the outputs of a call.
 func (s *Session[F]) mute(c *node.Call[F]) graph.Code {
 	for i := range c.Out {
-		silence(&c.Out[i])
+		zero(&c.Out[i])
 	}
 	return graph.Success
 }
 
-// Resume lets a node be called again that was suspended because its calls took
-// too long. Any goroutine may ask for it, while blocks run.
+// Resume lets a node be called again that was suspended because its calls exceeded [Options.Limit]. Any goroutine may
+// call it, also while blocks run.
 func (s *Session[F]) Resume(name string) error {
 	p, err := s.find(name, graph.Inner)
 	if err == nil && s.watch != nil {

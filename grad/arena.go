@@ -7,28 +7,28 @@ import (
 )
 
 // slabBytes is the size of a slab. Buffers up to a quarter of it are cut from
-// slabs; a larger one gets a block of its own.
+// slabs; a larger one is a separate block.
 const slabBytes = 1 << 20
 
-// blockStep rounds the sizes of large blocks up, so that chunks of slightly
-// different lengths find one another's blocks.
+// blockStep is the granularity of large blocks, so that chunks of slightly
+// different lengths can reuse each other's blocks.
 const blockStep = 1 << 12
 
-// An arena hands out buffers and takes them all back at once, in reset, or one
-// by one, in free. A buffer never spans slabs and a slab never moves, so views
-// stay valid until reset. After a chunk of each kind of size was seen it
+// An arena is an allocator whose buffers are freed all at once, by reset, or
+// individually, by free. A buffer never spans slabs and a slab never moves, so
+// views stay valid until reset. Once a chunk of each size has been seen it
 // allocates nothing.
 type arena[F Float] struct {
 	slabs    [][]F
 	slab     []F // the one being cut
-	cur, off int // its number and how much of it is gone
+	cur, off int // its index, and how much of it is used
 	blocks   []block[F]
-	freed    [64][][]F // small runs given back, by the logarithm of their size
-	live     int       // elements handed out and not given back
-	peak     int       // the most that live was since reset
+	freed    [64][][]F // freed small runs, by the logarithm of their size
+	live     int       // elements in use
+	peak     int       // maximum of live since reset
 }
 
-// A block is one large run of its own.
+// A block is a separately allocated large run.
 type block[F Float] struct {
 	run  []F
 	used bool
@@ -36,7 +36,7 @@ type block[F Float] struct {
 
 func (a *arena[F]) elem() int { var z F; return int(unsafe.Sizeof(z)) }
 
-// reset takes everything back and keeps the memory.
+// reset frees all buffers and keeps the memory.
 func (a *arena[F]) reset() {
 	a.slab, a.cur, a.off, a.live, a.peak = nil, 0, 0, 0, 0
 	for i := range a.blocks {
@@ -47,8 +47,8 @@ func (a *arena[F]) reset() {
 	}
 }
 
-// take returns a buffer of n elements with whatever was in it. The buffer's
-// capacity is n: an append cannot reach a neighbour.
+// take returns an uninitialized buffer of n elements. Its capacity is n: an
+// append cannot reach a neighbour.
 func (a *arena[F]) take(n int) []F {
 	a.live += n
 	if end := a.off + n; end <= len(a.slab) && n <= len(a.slab)/4 {
@@ -59,7 +59,7 @@ func (a *arena[F]) take(n int) []F {
 	return a.more(n)
 }
 
-// more takes n elements of another slab or a block.
+// more takes n elements from another slab or a block.
 func (a *arena[F]) more(n int) []F {
 	size := slabBytes / a.elem()
 	if n > size/4 {
@@ -75,7 +75,7 @@ func (a *arena[F]) more(n int) []F {
 	return a.slab[:n:n]
 }
 
-// block returns the smallest large block that is free and holds n.
+// block returns the smallest free large block that holds n.
 func (a *arena[F]) block(n int) []F {
 	best := -1
 	for i := range a.blocks {
@@ -84,7 +84,7 @@ func (a *arena[F]) block(n int) []F {
 			best = i
 		}
 	}
-	// A block far too large is left for whom it fits.
+	// A block that is far too large is left for larger requests.
 	if best < 0 || len(a.blocks[best].run) > 2*n+blockStep {
 		a.blocks = append(a.blocks, block[F]{run: make([]F, (n+blockStep-1)/blockStep*blockStep)})
 		best = len(a.blocks) - 1
@@ -93,11 +93,11 @@ func (a *arena[F]) block(n int) []F {
 	return a.blocks[best].run
 }
 
-// class is the logarithm, rounded up, of a run that holds n.
+// class returns the logarithm, rounded up, of a run that holds n.
 func class(n int) int { return bits.Len(uint(max(n, 1) - 1)) }
 
-// lease is take for a buffer that free will get back before reset: small ones
-// are rounded up to a power of two, so that they fit one another.
+// lease is take for a buffer that free will return before reset: small ones are
+// rounded up to a power of two, so that freed runs can be reused.
 func (a *arena[F]) lease(n int) (run []F) {
 	c := class(n)
 	if f := a.freed[c]; len(f) > 0 {
@@ -114,7 +114,7 @@ func (a *arena[F]) lease(n int) (run []F) {
 	return run
 }
 
-// free gives a leased buffer back.
+// free returns a leased buffer.
 func (a *arena[F]) free(v []F) {
 	a.live -= len(v)
 	if len(v) <= slabBytes/a.elem()/4 {
@@ -126,7 +126,7 @@ func (a *arena[F]) free(v []F) {
 	a.blocks[i].used = false
 }
 
-// reserved is the number of bytes the arena holds from the system.
+// reserved returns the number of bytes that the arena holds from the system.
 func (a *arena[F]) reserved() int {
 	n := len(a.slabs) * slabBytes
 	for _, b := range a.blocks {

@@ -6,12 +6,13 @@ import (
 	"runtime/debug"
 )
 
-// Backward replays the tape from its end and finds the gradient of loss, which
-// is a single number, with respect to all parameters and inputs.
+// Backward computes the gradients of loss, a single number, with respect to all
+// parameters and inputs, by replaying the tape in reverse. It can be called
+// once per recording; [Tape.Reset] starts the next one.
 func (t *Tape[F]) Backward(loss Ref) error {
 	if t.err == nil && t.valid(loss) && len(t.bufs[loss].val) != 1 {
 		t.fail(OpError{Op: "backward", Shapes: [][]int{t.Shape(loss)}, Err: ErrShape,
-			Detail: "a loss is one number; see BackwardFrom"})
+			Detail: "a loss is a single number; see BackwardFrom"})
 	}
 	return t.BackwardFrom(loss, t.one[:])
 }
@@ -48,7 +49,7 @@ func (t *Tape[F]) BackwardFrom(out Ref, d []F) (err error) {
 }
 
 // replay runs the rule of one operation, if its result has a gradient, and
-// takes that gradient's memory back.
+// frees that gradient.
 func (t *Tape[F]) replay(o *op[F]) {
 	if o.kind != opOpaque {
 		b := &t.bufs[o.out]
@@ -74,8 +75,8 @@ func (t *Tape[F]) replay(o *op[F]) {
 	}
 }
 
-// recycle takes the gradient of an intermediate result back: nothing before it
-// on the tape can have used the result. Its value stays.
+// recycle frees the gradient of an intermediate result: no earlier operation on
+// the tape can have used the result. Its value stays.
 func (t *Tape[F]) recycle(b *buf[F]) {
 	if t.keep || !b.touched || b.own {
 		return
@@ -84,7 +85,7 @@ func (t *Tape[F]) recycle(b *buf[F]) {
 	b.grad, b.touched = nil, false
 }
 
-// panicked makes the tape's error of what a registered function panicked with.
+// panicked sets the tape's error from a panic of a registered function.
 func (t *Tape[F]) panicked(p any) error {
 	e := &OpError{Op: t.rules[t.ops[t.at].kind].name, Index: t.at, Err: &PanicError{Value: p, Stack: debug.Stack()}}
 	if o := &t.ops[t.at]; o.kind == opOpaque {
@@ -96,8 +97,9 @@ func (t *Tape[F]) panicked(p any) error {
 }
 
 // Grad returns the gradient of a parameter or input after Backward, and whether
-// the loss depends on it: if not the gradient is zero and nil is returned.
-// Those of intermediate results are there only with [KeepGradients].
+// the loss depends on it: if not, the gradient is zero and Grad returns nil.
+// Gradients of intermediate results are only available with [KeepGradients].
+// The slice is valid until [Tape.Reset].
 func (t *Tape[F]) Grad(r Ref) ([]F, bool) {
 	if !t.ran || !t.valid(r) || !t.bufs[r].touched {
 		return nil, false
@@ -105,16 +107,16 @@ func (t *Tape[F]) Grad(r Ref) ([]F, bool) {
 	return t.bufs[r].grad, true
 }
 
-// GradInto makes Backward add the gradient of a parameter or input to dst, a
-// buffer of the caller's and of the same length, instead of one of the tape's:
-// gradients of several chunks add up, and nothing of a weight's size is copied.
-// It is called before Backward.
+// GradInto makes Backward add the gradient of a parameter or input to dst,
+// which must have its length, instead of storing it in the tape's memory. That
+// accumulates gradients over several chunks without copying. Call it before
+// Backward.
 func (t *Tape[F]) GradInto(r Ref, dst []F) {
 	if t.err != nil {
 		return
 	}
 	if !t.valid(r) || t.bufs[r].role > roleInput {
-		t.fail(OpError{Op: "gradinto", Err: ErrRef, Detail: "no parameter or input"})
+		t.fail(OpError{Op: "gradinto", Err: ErrRef, Detail: "not a parameter or input"})
 		return
 	}
 	b := &t.bufs[r]
@@ -128,7 +130,7 @@ func (t *Tape[F]) GradInto(r Ref, dst []F) {
 	}
 }
 
-// hash is FNV-1a over the bits of v.
+// hash returns the FNV-1a hash of the bits of v.
 func hash[F Float](v []F) uint64 {
 	h := uint64(14695981039346656037)
 	for _, x := range v {
@@ -137,7 +139,8 @@ func hash[F Float](v []F) uint64 {
 	return h
 }
 
-// unchanged compares all buffers with what they were when they were recorded.
+// unchanged compares all buffers with their hashes from when they were
+// recorded.
 func (t *Tape[F]) unchanged() error {
 	for i := 1; i < len(t.bufs); i++ {
 		b := &t.bufs[i]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What can be wrong; an [OpError] wraps one of these.
+// Causes of errors; an [OpError] wraps one of them.
 var (
 	ErrShape     = errors.New("shapes do not fit")
 	ErrRange     = errors.New("value out of range")
@@ -17,9 +17,9 @@ var (
 	ErrPanic     = errors.New("panicked")
 )
 
-// An OpError says which operation met which shapes, and why they do not go
-// together. Op is the operation's name in the text form, Key the registered
-// function's if it is an opaque one, and Index its place on the tape.
+// An OpError says which operation failed on which shapes, and why. Op is the
+// operation's name in the text form, Key the registered function's name if it
+// is opaque, and Index its position on the tape.
 type OpError struct {
 	Op     string
 	Key    Key
@@ -50,7 +50,7 @@ func (e *OpError) Error() string {
 
 func (e *OpError) Unwrap() error { return e.Err }
 
-// A PanicError is what Backward returns when a registered function panicked,
+// A PanicError is the error of Backward when a registered function panicked,
 // wrapped in the [OpError] that names it.
 type PanicError struct {
 	Value any

@@ -1,17 +1,17 @@
 package grad
 
-// A Memory is how many bytes a tape's buffers take: exact sums of their sizes.
+// A Memory is the size of a tape's buffers in bytes: exact sums, not estimates.
 type Memory struct {
 	Params   int64 // copies of parameters and inputs, constants too
-	Borrowed int64 // parameters that are the caller's
-	Results  int64 // what operations computed
-	Saved    int64 // what operations keep for their gradients
-	Grads    int64 // gradients held now
-	GradPeak int64 // the most that gradients took at once since Reset
-	Reserved int64 // what the arenas hold from the system, used or not
+	Borrowed int64 // parameters owned by the caller
+	Results  int64 // results of operations
+	Saved    int64 // kept by operations for their gradients
+	Grads    int64 // gradients currently held
+	GradPeak int64 // peak of gradients since Reset
+	Reserved int64 // held by the arenas from the system, used or not
 }
 
-// Memory reports what the tape takes now.
+// Memory returns the current size of the tape's buffers.
 func (t *Tape[F]) Memory() Memory {
 	var m Memory
 	size := int64(t.vals.elem())

@@ -44,7 +44,7 @@ const (
 // An op is one recorded operation: a struct of fixed size, no closure.
 type op[F Float] struct {
 	kind   kind
-	a, b   Ref   // operands; a is the only one of a unary operation
+	a, b   Ref   // operands; a unary operation has only a
 	out    Ref   // the result
 	lo, hi int32 // operands in refs (concat) or numbers in ints (embed, crossentropy)
 	hidden Ref   // what the forward pass saved for the gradient
@@ -52,8 +52,8 @@ type op[F Float] struct {
 	s, r   F     // constants: scalar, threshold, alpha and theta
 }
 
-// begin makes room for an operation and checks its operands; nil if it cannot
-// be done.
+// begin allocates an operation and checks its operands. It returns nil if the
+// tape has an error or the operands are invalid.
 func (t *Tape[F]) begin(k kind, a, b Ref) *op[F] {
 	if t.err != nil {
 		return nil
@@ -74,7 +74,7 @@ func (t *Tape[F]) begin(k kind, a, b Ref) *op[F] {
 	return p
 }
 
-// end runs an operation that begin made room for and returns its result.
+// end runs an operation that begin allocated and returns its result.
 func (t *Tape[F]) end(p *op[F]) Ref {
 	rule := &t.rules[p.kind]
 	s := t.bufs[p.a].shape
@@ -86,7 +86,7 @@ func (t *Tape[F]) end(p *op[F]) Ref {
 	} else if p.b != 0 && !s.is(&t.bufs[p.b].shape) || s.cols() == 0 {
 		return t.refuse(p, ErrShape)
 	}
-	needs := t.bufs[p.a].needs || t.bufs[p.b].needs // that of buffer 0 is false
+	needs := t.bufs[p.a].needs || t.bufs[p.b].needs // buffer 0 needs none
 	if p.kind == opConcat {
 		for _, r := range t.more(p) {
 			needs = needs || t.bufs[r].needs
@@ -97,7 +97,7 @@ func (t *Tape[F]) end(p *op[F]) Ref {
 	}
 	t.bufs = t.bufs[:len(t.bufs)+1]
 	p.out = Ref(len(t.bufs) - 1)
-	b := &t.bufs[p.out] // zero but for what is set: see Reset
+	b := &t.bufs[p.out] // zeroed by Reset
 	b.val, b.shape, b.role, b.needs = t.vals.take(s.size()), s, roleResult, needs
 	rule.forward(t, p)
 	if t.check {
@@ -107,14 +107,14 @@ func (t *Tape[F]) end(p *op[F]) Ref {
 	return p.out
 }
 
-// seal notes what is in a buffer, for unchanged.
+// seal records a buffer's hash, for unchanged.
 func (t *Tape[F]) seal(r Ref) {
 	if b := &t.bufs[r]; r != 0 {
 		b.sum = hash(b.val)
 	}
 }
 
-// record does an operation of one or two operands and nothing else to it.
+// record runs and records an operation of one or two operands.
 func (t *Tape[F]) record(k kind, a, b Ref) Ref {
 	if p := t.begin(k, a, b); p != nil {
 		return t.end(p)
@@ -122,7 +122,7 @@ func (t *Tape[F]) record(k kind, a, b Ref) Ref {
 	return 0
 }
 
-// with is record of an operation with constants.
+// with is record for an operation with constants.
 func (t *Tape[F]) with(k kind, a, b Ref, s, r F) Ref {
 	p := t.begin(k, a, b)
 	if p == nil {
@@ -137,8 +137,7 @@ func (t *Tape[F]) more(o *op[F]) []Ref {
 	return t.refs[o.lo:o.hi]
 }
 
-// refuse takes an operation back and makes the tape's error of why it cannot be
-// done.
+// refuse removes an operation and sets the tape's error.
 func (t *Tape[F]) refuse(p *op[F], why error) Ref {
 	e := OpError{Op: t.rules[p.kind].name, Err: why}
 	if d, ok := why.(*detail); ok {
@@ -158,7 +157,7 @@ func (t *Tape[F]) refuse(p *op[F], why error) Ref {
 	return t.fail(e)
 }
 
-// A detail is a reason in words behind one of the sentinels.
+// A detail is a sentinel error with a reason in words.
 type detail struct {
 	err  error
 	text string
@@ -174,63 +173,64 @@ func plural(n int, noun string) string {
 	return s
 }
 
-// MatMul is the product a[m,k]·b[k,n].
+// MatMul returns the product a[m,k]·b[k,n].
 func (t *Tape[F]) MatMul(a, b Ref) Ref { return t.record(opMatMul, a, b) }
 
-// MatMulT is the product a[m,k]·b[n,k]ᵀ: a projection of rows by a weight.
+// MatMulT returns the product a[m,k]·b[n,k]ᵀ: a projection of rows by a weight,
+// in the layout of model files.
 func (t *Tape[F]) MatMulT(a, b Ref) Ref { return t.record(opMatMulT, a, b) }
 
-// Transpose turns a[m,n] into [n,m].
+// Transpose returns a[m,n] as [n,m].
 func (t *Tape[F]) Transpose(a Ref) Ref { return t.record(opTranspose, a, 0) }
 
-// Outer is the outer product [m,n] of the vectors a[m] and b[n].
+// Outer returns the outer product [m,n] of the vectors a[m] and b[n].
 func (t *Tape[F]) Outer(a, b Ref) Ref { return t.record(opOuter, a, b) }
 
-// Dot is the sum of the products of the elements of a and b (of two matrices:
+// Dot returns the sum of the products of the elements of a and b (for matrices,
 // the Frobenius product).
 func (t *Tape[F]) Dot(a, b Ref) Ref { return t.record(opDot, a, b) }
 
-// Add is a + b.
+// Add returns a + b, which must have one shape.
 func (t *Tape[F]) Add(a, b Ref) Ref { return t.record(opAdd, a, b) }
 
-// Sub is a − b.
+// Sub returns a − b.
 func (t *Tape[F]) Sub(a, b Ref) Ref { return t.record(opSub, a, b) }
 
-// Mul is a·b, element by element.
+// Mul returns the elementwise product of a and b.
 func (t *Tape[F]) Mul(a, b Ref) Ref { return t.record(opMul, a, b) }
 
-// AddRow adds the vector b[n] to every row of a[…,n].
+// AddRow adds the vector b[n] to every row of a[…,n], such as a bias.
 func (t *Tape[F]) AddRow(a, b Ref) Ref { return t.record(opAddRow, a, b) }
 
-// ScaleBy multiplies a by the single element of s.
+// ScaleBy multiplies a by the single element of s, which may have a gradient.
 func (t *Tape[F]) ScaleBy(a, s Ref) Ref { return t.record(opScaleBy, a, s) }
 
 // Scale multiplies a by the constant s.
 func (t *Tape[F]) Scale(a Ref, s F) Ref { return t.with(opScale, a, 0, s, 0) }
 
-// Neg is −a.
+// Neg returns −a.
 func (t *Tape[F]) Neg(a Ref) Ref { return t.record(opNeg, a, 0) }
 
-// Sigmoid is 1/(1+e^−a).
+// Sigmoid returns 1/(1+e^−a).
 func (t *Tape[F]) Sigmoid(a Ref) Ref { return t.record(opSigmoid, a, 0) }
 
-// Softplus is log(1+e^a).
+// Softplus returns log(1+e^a).
 func (t *Tape[F]) Softplus(a Ref) Ref { return t.record(opSoftplus, a, 0) }
 
-// SiLU is a·sigmoid(a).
+// SiLU returns a·sigmoid(a).
 func (t *Tape[F]) SiLU(a Ref) Ref { return t.record(opSiLU, a, 0) }
 
-// Softmax makes every row (the last dimension) of a a distribution.
+// Softmax normalizes every row (the last dimension) of a to a distribution.
 func (t *Tape[F]) Softmax(a Ref) Ref { return t.record(opSoftmax, a, 0) }
 
-// CrossEntropy is the mean, over the rows of logits[n,v] whose target lies in
-// [0,v), of minus the log-probability of the target. Other rows do not count;
-// if none counts the loss is 0.
+// CrossEntropy returns the mean negative log-probability of the targets, over
+// the rows of logits[n,v] whose target is in [0,v). Other rows are ignored, so
+// a negative target masks a row; if none counts the loss is 0.
 func (t *Tape[F]) CrossEntropy(logits Ref, targets []int32) Ref {
 	return t.numbered(opCrossEntropy, logits, targets)
 }
 
-// Embed is the rows of table[v,d] with the given numbers: [len(ids),d].
+// Embed gathers the rows ids of table[v,d]: [len(ids),d].
 func (t *Tape[F]) Embed(table Ref, ids []int32) Ref {
 	return t.numbered(opEmbed, table, ids)
 }
@@ -246,19 +246,20 @@ func (t *Tape[F]) numbered(k kind, a Ref, numbers []int32) Ref {
 	return t.end(p)
 }
 
-// L2Norm is the length of a. At 0, where there is none, the gradient is 0.
+// L2Norm returns the Euclidean norm of a. At 0, where it is not differentiable,
+// the gradient is 0.
 func (t *Tape[F]) L2Norm(a Ref) Ref { return t.record(opL2Norm, a, 0) }
 
-// Sum is the sum of all elements.
+// Sum returns the sum of all elements.
 func (t *Tape[F]) Sum(a Ref) Ref { return t.record(opSum, a, 0) }
 
-// L2Retention is lambda·a: weight decay as a step of its own. The gradient of
-// lambda is not found.
+// L2Retention returns lambda·a: weight decay as an operation. lambda has no
+// gradient.
 func (t *Tape[F]) L2Retention(a Ref, lambda F) Ref {
 	return t.with(opL2Retention, a, 0, lambda, 0)
 }
 
-// Concat joins along an axis; all other dimensions agree.
+// Concat concatenates along an axis; all other dimensions must agree.
 func (t *Tape[F]) Concat(axis int, a ...Ref) Ref {
 	if t.err != nil {
 		return 0
@@ -276,8 +277,8 @@ func (t *Tape[F]) Concat(axis int, a ...Ref) Ref {
 	return t.end(p)
 }
 
-// Slice is the elements of a's flat buffer from offset on, as many as shape
-// says; with offset 0 and all elements it gives a another shape.
+// Slice returns as many consecutive elements of a's flat buffer, from offset
+// on, as shape holds. With offset 0 and all elements it reshapes a.
 func (t *Tape[F]) Slice(a Ref, offset int, shape ...int) Ref {
 	p := t.begin(opSlice, a, 0)
 	if p == nil {
@@ -291,24 +292,24 @@ func (t *Tape[F]) Slice(a Ref, offset int, shape ...int) Ref {
 	return t.end(p)
 }
 
-// NormSiLU is y/max(|y|, eps) with y = silu(a) over the whole of a, and
-// eps 1e-8: normalised features of a memory.
+// NormSiLU returns y/max(|y|, eps) with y = silu(a), normalized over all of a,
+// and eps 1e-8: normalized features of a memory.
 func (t *Tape[F]) NormSiLU(a Ref) Ref { return t.record(opNormSiLU, a, 0) }
 
-// SphereProject divides every row of a by max(its length, 1e-8).
+// SphereProject divides every row of a by max(|row|, 1e-8).
 func (t *Tape[F]) SphereProject(a Ref) Ref { return t.record(opSphere, a, 0) }
 
-// KLRetention is, row by row, softmax(alpha·log max(prior, 1e-8) − theta·a):
-// the step of a distribution that stays close to prior in relative entropy
-// (MIRAS, arXiv 2504.13173, equation 21). The gradients of alpha and theta are
-// not found.
+// KLRetention returns, row by row, softmax(alpha·log max(prior, 1e-8) −
+// theta·a): a gradient step on a distribution that stays close to prior in
+// relative entropy (MIRAS, arXiv 2504.13173, equation 21). alpha and theta have
+// no gradient.
 func (t *Tape[F]) KLRetention(a, prior Ref, alpha, theta F) Ref {
 	return t.with(opKLRetention, a, prior, alpha, theta)
 }
 
-// StraightThrough is 1 where a > threshold and else 0; its gradient passes
-// unchanged (arXiv 1308.3432). Multiply with the result; a comparison of it
-// would have no gradient to pass.
+// StraightThrough returns 1 where a > threshold, else 0; its gradient passes
+// unchanged (arXiv 1308.3432). Multiply by the result rather than comparing it,
+// since a comparison would have no gradient to pass on.
 func (t *Tape[F]) StraightThrough(a Ref, threshold F) Ref {
 	return t.with(opStraight, a, 0, threshold, 0)
 }

@@ -2,18 +2,19 @@ package grad
 
 import "atenia/internal/dense"
 
-// A Key names a kind of opaque operation: "DeltaRule", "plan.attention".
+// A Key names a kind of opaque operation, such as "DeltaRule" or
+// "plan.attention".
 type Key string
 
 // A BackwardFunc adds to the gradients of an opaque operation's inputs. It must
-// not keep any slice it is given.
+// not retain any slice it is given.
 type BackwardFunc[F Float] func(b *OpaqueBack[F])
 
-// A Registry finds the backward function of a key. It is a value like any
-// other, made and filled before the tapes that use it; its zero value is empty.
+// A Registry maps keys to backward functions. Fill it before making the tapes
+// that use it; the zero value is empty.
 type Registry[F Float] struct{ funcs map[Key]BackwardFunc[F] }
 
-// Register sets the backward function of a key, in place of any other.
+// Register sets the backward function of a key, replacing any other.
 func (r *Registry[F]) Register(k Key, f BackwardFunc[F]) {
 	if r.funcs == nil {
 		r.funcs = map[Key]BackwardFunc[F]{}
@@ -21,8 +22,8 @@ func (r *Registry[F]) Register(k Key, f BackwardFunc[F]) {
 	r.funcs[k] = f
 }
 
-// An opaque is what the tape keeps of an opaque operation: operands are ranges
-// of refs, in the order inputs, outputs, saved.
+// An opaque is the record of an opaque operation: operands are ranges of refs,
+// in the order inputs, outputs, saved.
 type opaque[F Float] struct {
 	key                Key
 	fn                 BackwardFunc[F]
@@ -30,13 +31,13 @@ type opaque[F Float] struct {
 	aux                any
 }
 
-// Opaque records an operation that the tape knows nothing of: the caller has
-// computed buffers out, from Alloc, out of buffers in, and has kept what the
-// backward function registered as k will want in buffers saved, from AllocSaved
-// (zero Refs among them are kept as places without data), and in aux. Integers
-// and configuration belong in aux. All buffers are fixed from here on.
+// Opaque records an operation without a rule. The caller has computed the
+// buffers out, from Alloc, from the buffers in, and has kept what the backward
+// function registered as k needs in the buffers saved, from AllocSaved (zero
+// Refs are kept as empty places), and in aux, the place for integers and
+// configuration. No buffer may be written to afterwards.
 //
-// The error is the tape's, see Err.
+// It returns the tape's error, see [Tape.Err].
 func (t *Tape[F]) Opaque(k Key, in []Ref, out, saved []Ref, aux any) error {
 	if t.err != nil {
 		return t.err
@@ -52,18 +53,18 @@ func (t *Tape[F]) Opaque(k Key, in []Ref, out, saved []Ref, aux any) error {
 	needs := false
 	for _, r := range in {
 		if !t.valid(r) || t.bufs[r].role == roleAlloc {
-			return t.misnamed(k, in, "an input is no buffer that has a value")
+			return t.misnamed(k, in, "an input is not a buffer with a value")
 		}
 		needs = needs || t.bufs[r].needs
 	}
 	for _, r := range out {
 		if !t.valid(r) || t.bufs[r].role != roleAlloc {
-			return t.misnamed(k, in, "an output is not from Alloc or is another operation's")
+			return t.misnamed(k, in, "an output is not from Alloc or belongs to another operation")
 		}
 	}
 	for _, r := range saved {
 		if r != 0 && !t.valid(r) {
-			return t.misnamed(k, in, "a saved buffer is none of this tape's")
+			return t.misnamed(k, in, "a saved buffer is not of this tape")
 		}
 	}
 	for _, r := range out {
@@ -101,7 +102,7 @@ func (t *Tape[F]) misnamed(k Key, in []Ref, why string) error {
 	return t.err
 }
 
-// shapes is for errors.
+// shapes returns the shapes of buffers, for errors.
 func (t *Tape[F]) shapes(refs []Ref) [][]int {
 	var s [][]int
 	for _, r := range refs {
@@ -110,8 +111,9 @@ func (t *Tape[F]) shapes(refs []Ref) [][]int {
 	return s
 }
 
-// An OpaqueBack is what a backward function sees of its operation. Slices that
-// it returns are read only but for DIn's and Into's, and are good for the call.
+// An OpaqueBack gives a backward function access to its operation. The slices
+// it returns are valid during the call; only those of DIn and Into may be
+// written.
 type OpaqueBack[F Float] struct {
 	Aux any
 	t   *Tape[F]
@@ -121,16 +123,17 @@ type OpaqueBack[F Float] struct {
 func (b *OpaqueBack[F]) input(i int) Ref  { return b.t.refs[b.o.in:b.o.out][i] }
 func (b *OpaqueBack[F]) output(i int) Ref { return b.t.refs[b.o.out:b.o.saved][i] }
 
-// In is the value of input i.
+// In returns the value of input i.
 func (b *OpaqueBack[F]) In(i int) []F { return b.t.bufs[b.input(i)].val }
 
-// Out is the value of output i.
+// Out returns the value of output i.
 func (b *OpaqueBack[F]) Out(i int) []F { return b.t.bufs[b.output(i)].val }
 
-// Saved is what was kept in saved buffer i, nil for a place without data.
+// Saved returns the contents of saved buffer i, nil for an empty place.
 func (b *OpaqueBack[F]) Saved(i int) []F { return b.t.bufs[b.t.refs[b.o.saved:b.o.hi][i]].val }
 
-// DOut is the gradient of output i: zeros if nothing that counts used it.
+// DOut returns the gradient of output i: zeros if the loss does not depend on
+// it.
 func (b *OpaqueBack[F]) DOut(i int) []F {
 	r := b.output(i)
 	if !b.t.bufs[r].touched {
@@ -139,11 +142,11 @@ func (b *OpaqueBack[F]) DOut(i int) []F {
 	return b.t.bufs[r].grad
 }
 
-// DOutUsed reports whether anything that counts used output i.
+// DOutUsed reports whether the loss depends on output i.
 func (b *OpaqueBack[F]) DOutUsed(i int) bool { return b.t.bufs[b.output(i)].touched }
 
-// DIn is where the gradient of input i is added up, what other operations
-// contributed included, or nil if nobody wants it.
+// DIn returns where to add the gradient of input i, which already includes
+// contributions of other operations, or nil if it is not needed.
 func (b *OpaqueBack[F]) DIn(i int) []F {
 	g, add := b.t.into(b.input(i))
 	if !add {
@@ -153,13 +156,14 @@ func (b *OpaqueBack[F]) DIn(i int) []F {
 }
 
 // Into is DIn for functions that can store as well as add: unless add is true
-// what g holds is undefined and the function stores all of it.
+// the contents of g are undefined and the function must store all of it.
 func (b *OpaqueBack[F]) Into(i int) (g []F, add bool) { return b.t.into(b.input(i)) }
 
 // Work returns the tape's kernels.
 func (b *OpaqueBack[F]) Work() *dense.Work[F] { return b.t.work }
 
-// opaqueBack is the rule of opaque operations: the registered function.
+// opaqueBack is the rule of opaque operations: it calls the registered
+// function.
 func opaqueBack[F Float](t *Tape[F], o *op[F]) {
 	p := &t.opaques[o.x]
 	t.back = OpaqueBack[F]{Aux: p.aux, t: t, o: p}

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// ErrText is behind every [ParseError].
+// ErrText matches every [ParseError].
 var ErrText = errors.New("not a tape's text")
 
-// A ParseError says where a text is not a tape's.
+// A ParseError says where a text is not a valid listing.
 type ParseError struct {
 	Line   int // from 1
 	Detail string
@@ -20,8 +20,8 @@ type ParseError struct {
 func (e *ParseError) Error() string        { return fmt.Sprintf("line %d: %s", e.Line, e.Detail) }
 func (e *ParseError) Is(target error) bool { return target == ErrText }
 
-// ParseListing reads what [Listing.String] prints. It checks that the lines are
-// well formed and that operands stand before what uses them, not that shapes
+// ParseListing reads what [Listing.String] prints. It checks that lines are
+// well formed and that buffers are defined before their use, not that shapes
 // fit. The error is a *ParseError.
 func ParseListing(text string) (*Listing, error) {
 	l := &Listing{}
@@ -60,7 +60,7 @@ func (l *Listing) head(line string) error {
 	return nil
 }
 
-// A scanner takes a line apart from its left.
+// A scanner parses a line from left to right.
 type scanner struct{ rest string }
 
 func (s *scanner) eat(prefix string) (ok bool) {
@@ -75,7 +75,7 @@ func (s *scanner) expect(prefix string) error {
 	return nil
 }
 
-// until returns what stands before the first of the given bytes or the end.
+// until returns the text before the first of the given bytes, or the end.
 func (s *scanner) until(stops string) string {
 	n := strings.IndexAny(s.rest, stops)
 	if n < 0 {
@@ -91,7 +91,7 @@ func (s *scanner) number(stops string) (int, error) {
 	word := s.until(stops)
 	n, err := strconv.ParseInt(word, 10, 32)
 	if err != nil || strconv.Itoa(int(n)) != word {
-		return 0, fmt.Errorf("no number: %q", word)
+		return 0, fmt.Errorf("%q is not a number", word)
 	}
 	return int(n), nil
 }
@@ -104,7 +104,7 @@ func (s *scanner) refs(known map[Ref]bool) ([]Ref, error) {
 			return nil, err
 		}
 		if n < 0 || !known[Ref(n)] {
-			return nil, fmt.Errorf("%%%d is not there yet", n)
+			return nil, fmt.Errorf("%%%d is used before it is defined", n)
 		}
 		out = append(out, Ref(n))
 		if !s.eat(", ") {
@@ -190,7 +190,7 @@ func (s *scanner) result(known map[Ref]bool) (r Result, err error) {
 		return r, err
 	}
 	if n <= 0 {
-		return r, fmt.Errorf("%%%d cannot be made", n)
+		return r, fmt.Errorf("%%%d cannot be defined here", n)
 	}
 	r.Ref = Ref(n)
 	if err := s.expect(" ["); err != nil {
@@ -240,7 +240,7 @@ func (n *Line) operands(s *scanner, known map[Ref]bool) (err error) {
 func (n *Line) constants(s *scanner) error {
 	for s.rest != "" {
 		if n.Numbers != nil {
-			return fmt.Errorf("want nothing after the numbers, not %q", s.rest)
+			return fmt.Errorf("unexpected %q after the numbers", s.rest)
 		}
 		if err := s.expect(" "); err != nil {
 			return err

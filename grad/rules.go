@@ -6,9 +6,8 @@ import (
 	"atenia/internal/dense"
 )
 
-// A rule is all that the tape knows of an operation: the shape of its result,
-// how the result is computed, and the vector-Jacobian product: what an upstream
-// gradient d adds to the gradient of each operand.
+// A rule is the definition of an operation: the shape of its result, how the result is computed, and the
+// vector-Jacobian product, which adds to the gradient of each operand for an upstream gradient d.
 type rule[F Float] struct {
 	name    string
 	shape   func(*Tape[F], *op[F]) (dims, error)
@@ -16,11 +15,11 @@ type rule[F Float] struct {
 	back    func(*Tape[F], *op[F])
 }
 
-// eps is the clamp of everything that divides by a length or takes a logarithm.
+// eps is the lower clamp of divisors that are norms and of arguments of logarithms.
 const eps = 1e-8
 
-// rules is the table: y is the result, d = dL/dy. Without a rule for the shape
-// it is that of a, which b, if there is one, shares.
+// rules returns the table: y is the result, d = dL/dy. Without a shape rule the result has the shape of a, which b,
+// if present, must share.
 func rules[F Float]() [numKinds]rule[F] {
 	return [numKinds]rule[F]{
 		//                                                                      y                            gradients
@@ -55,14 +54,14 @@ func rules[F Float]() [numKinds]rule[F] {
 	}
 }
 
-// val is an operand's or result's value.
+// val returns the value of an operand or result.
 func (t *Tape[F]) val(r Ref) []F { return t.bufs[r].val }
 
-// up is the upstream gradient of an operation's result.
+// up returns the upstream gradient of an operation's result.
 func (t *Tape[F]) up(o *op[F]) []F { return t.bufs[o.out].grad }
 
-// into returns where the gradient of r is to go: stored if add is false, which
-// is so for the first contribution, else added. Without need there is no place.
+// into returns where the gradient of r goes: stored if add is false, for the first contribution, else added. It
+// returns nil if no gradient is needed.
 func (t *Tape[F]) into(r Ref) (g []F, add bool) {
 	b := &t.bufs[r]
 	if !b.needs {
@@ -329,7 +328,7 @@ func sigmoidBack[F Float](t *Tape[F], o *op[F]) {
 	}
 }
 
-// forThreads is how many elements are worth waking threads for.
+// forThreads is the number of elements from which waking threads pays off.
 const forThreads = 8192
 
 func (t *Tape[F]) activate(f dense.Activation, o *op[F]) {
@@ -351,7 +350,7 @@ func (t *Tape[F]) activateBack(f dense.Activation, o *op[F]) {
 	}
 }
 
-// sum is into for products that can only add: the place is zero at first.
+// sum is into for products that can only add: the memory is zeroed first.
 func (t *Tape[F]) sum(r Ref) []F {
 	g, add := t.into(r)
 	if !add {
@@ -431,8 +430,8 @@ func sumBack[F Float](t *Tape[F], o *op[F]) {
 	}
 }
 
-// parts calls f with each operand of a concatenation: the result is outer rows,
-// of which the operand's are columns [at, at+n) of all.
+// parts calls f for each operand of a concatenation: the result has outer rows, and the operand is columns [at, at+n)
+// of all.
 func (t *Tape[F]) parts(o *op[F], f func(r Ref, outer, at, n, all int)) {
 	outer, inner := 1, 1
 	s := t.bufs[o.out].shape
@@ -483,8 +482,8 @@ func sliceBack[F Float](t *Tape[F], o *op[F]) {
 // normalise writes a/max(|a|, eps) to y, which may be a.
 func normalise[F Float](y, a []F) { scaled(y, a, 1/max(dense.Norm(a), eps)) }
 
-// normalBack adds to g the gradient of y = a/max(n, eps), n = |a|. Above eps
-// the length moves too: (d − y⟨d,y⟩)/n; below, y is linear in a: d/eps.
+// normalBack adds to g the gradient of y = a/max(n, eps), n = |a|. Above eps the norm varies too: (d − y⟨d,y⟩)/n;
+// below, y is linear in a: d/eps.
 func normalBack[F Float](g, y, d []F, n F) {
 	if n <= eps {
 		dense.Axpy(g, 1/F(eps), d)
@@ -541,8 +540,7 @@ func klRetention[F Float](t *Tape[F], o *op[F]) {
 	t.work.SoftmaxRows(y, y, s.rows(), s.cols())
 }
 
-// klRetentionBack passes nothing to entries of prior at or below the clamp:
-// the function is flat there.
+// klRetentionBack passes no gradient to entries of prior at or below the clamp, where the function is constant.
 func klRetentionBack[F Float](t *Tape[F], o *op[F]) {
 	y, d, prior := t.val(o.out), t.up(o), t.val(o.b)
 	s := t.bufs[o.a].shape

@@ -2,7 +2,7 @@ package grad
 
 import "fmt"
 
-// The shape rules: what shape an operation's result has, or why there is none.
+// The shape rules: the shape of an operation's result, or why there is none.
 
 func unfit(format string, args ...any) error {
 	return &detail{err: ErrShape, text: fmt.Sprintf(format, args...)}
@@ -66,7 +66,7 @@ func byShape[F Float](t *Tape[F], o *op[F]) (dims, error) {
 	return t.bufs[o.a].shape, nil
 }
 
-// crossEntropyShape checks the targets and marks those that do not count.
+// crossEntropyShape checks the targets and marks those to ignore.
 func crossEntropyShape[F Float](t *Tape[F], o *op[F]) (dims, error) {
 	a, targets := t.bufs[o.a].shape, t.ints[o.lo:o.hi]
 	if a.rank != 2 || int(a.d[0]) != len(targets) || a.d[1] == 0 {
@@ -105,7 +105,7 @@ func concatShape[F Float](t *Tape[F], o *op[F]) (dims, error) {
 		length := b.d[o.x]
 		b.d[o.x] = s.d[o.x]
 		if b != s {
-			return dims{}, unfit("want all but axis %d alike", o.x)
+			return dims{}, unfit("want equal sizes on all axes but %d", o.x)
 		}
 		s.d[o.x] += length
 	}

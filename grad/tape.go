@@ -8,18 +8,18 @@ import (
 	"atenia/internal/pool"
 )
 
-// Float is the element type of a tape: float32 in production, float64 where a
-// gradient is to be compared with something.
+// Float is the element type of a tape: float32 in production, float64 to check
+// gradients against finite differences.
 type Float = dense.Float
 
-// A Ref names a buffer of one tape until that tape's next Reset. The zero Ref
-// is no buffer: what an operation returns after an error.
+// A Ref names a buffer of one tape until the next Reset of that tape. The zero
+// Ref names no buffer; operations return it after an error.
 type Ref int32
 
 // MaxRank is the largest number of dimensions of a buffer.
 const MaxRank = 4
 
-// A dims is a shape of up to MaxRank dimensions without a pointer.
+// A dims is a shape of up to MaxRank dimensions, without pointers.
 type dims struct {
 	d    [MaxRank]int32
 	rank int32
@@ -46,7 +46,8 @@ func (s dims) size() int {
 	return n
 }
 
-// rows and cols read a shape as a matrix: the last dimension is the columns.
+// rows and cols interpret a shape as a matrix: the last dimension is the
+// columns.
 func (s dims) cols() int {
 	if s.rank == 0 {
 		return 1
@@ -66,7 +67,7 @@ func (s dims) rows() int {
 func mat(m, n int) dims { return dims{d: [MaxRank]int32{int32(m), int32(n)}, rank: 2} }
 func vec(n int) dims    { return dims{d: [MaxRank]int32{int32(n)}, rank: 1} }
 
-// A role says where a buffer came from.
+// A role is the origin of a buffer.
 type role uint8
 
 const (
@@ -76,8 +77,8 @@ const (
 	roleInput       // a copied input: gradient kept
 	roleConst       // copied, and never a gradient
 	roleAlloc       // from Alloc, not yet an output of anything
-	roleHidden      // what a rule keeps for its gradient
-	roleSaved       // from AllocSaved: only an opaque operation's memory
+	roleHidden      // kept by a rule for its gradient
+	roleSaved       // from AllocSaved: memory of an opaque operation
 	roleResult      // an operation's output
 )
 
@@ -88,35 +89,36 @@ type buf[F Float] struct {
 	val, grad []F
 	shape     dims
 	role      role
-	needs     bool // a parameter or input is among what it was made of: fixed when it is recorded
+	needs     bool // depends on a parameter or input; fixed when recorded
 	touched   bool // grad holds a contribution
-	own       bool // grad is the caller's (GradInto)
+	own       bool // grad belongs to the caller (GradInto)
 	sum       uint64
 }
 
-// A Tape records operations on buffers as they run and then replays them in
-// reverse to find gradients. It belongs to one goroutine. The zero Tape is not
+// A Tape records operations on buffers as they run and replays them in reverse
+// to compute gradients. It belongs to one goroutine. The zero Tape is not
 // usable; see [New].
 //
-// Operations return the Ref of a new buffer. The first that cannot be done
-// makes the tape's error, see Err; all later ones do nothing and return the
-// zero Ref, so a model can be written down as mathematics and checked once.
+// Operations return the Ref of a new buffer. The first error sticks: all later
+// operations do nothing and return the zero Ref, so a model can be written as a
+// sequence of expressions and checked once, with [Tape.Err] or by the error of
+// [Tape.Backward].
 type Tape[F Float] struct {
 	rules [numKinds]rule[F]
 	reg   *Registry[F]
 	work  *dense.Work[F]
 
 	ops     []op[F]
-	bufs    []buf[F] // bufs[0] is no buffer
-	refs    []Ref    // operands of operations with any number of them
+	bufs    []buf[F] // bufs[0] is unused
+	refs    []Ref    // operands of variadic operations
 	ints    []int32  // ids and targets
 	opaques []opaque[F]
 	vals    arena[F]
 	grads   arena[F]
 	back    OpaqueBack[F]
 	one     [1]F
-	want    dims  // the shape asked of slice
-	unheld  op[F] // where an operation lives that is not recorded
+	want    dims  // shape argument of slice
+	unheld  op[F] // the current operation of a tape that does not record
 
 	config
 	ran bool
@@ -130,26 +132,28 @@ type config struct {
 	pool                   *pool.Pool
 }
 
-// An Option changes how a tape works.
+// An Option configures a tape.
 type Option func(*config)
 
-// Recording(false) makes a tape that only computes: the same kernels fill the
-// same arena, so values are the same bits, but nothing is kept for Backward.
+// Recording(false) makes a tape for inference: the same kernels fill the same
+// arena, so values are the same bits, but nothing is kept for Backward.
 func Recording(on bool) Option { return func(c *config) { c.recording = on } }
 
-// Reserve makes room for n operations, so that the first chunk allocates less.
+// Reserve preallocates n operations.
 func Reserve(n int) Option { return func(c *config) { c.reserve = n } }
 
-// CheckImmutable makes Backward fail if any buffer changed since it was
-// recorded, and fills what Alloc returns with NaN. It reads every value twice:
-// it is for tests.
+// CheckImmutable makes Backward fail if any buffer changed after it was
+// recorded, and fills what Alloc returns with NaN. It hashes every value twice,
+// so use it in tests only.
 func CheckImmutable() Option { return func(c *config) { c.check = true } }
 
-// KeepGradients keeps the gradients of intermediate results too, which are
-// otherwise recycled as soon as the operation that made the result was replayed.
+// KeepGradients keeps the gradients of intermediate results, which are
+// otherwise recycled as soon as their operation has been replayed. It costs
+// memory; use it to debug.
 func KeepGradients() Option { return func(c *config) { c.keep = true } }
 
-// Threads gives the kernels the threads of p; results do not depend on them.
+// Threads makes the kernels use the threads of p; results do not depend on
+// them.
 func Threads(p *pool.Pool) Option { return func(c *config) { c.pool = p } }
 
 // New returns a tape whose opaque operations find their backward functions in
@@ -167,8 +171,8 @@ func New[F Float](reg *Registry[F], opts ...Option) *Tape[F] {
 	return t
 }
 
-// With runs f on a tape of its own and returns f's results, or the tape's error
-// if f itself had none.
+// With calls f with a new tape and returns f's result and error, or the tape's
+// error if f returned none.
 func With[F Float, R any](reg *Registry[F], f func(*Tape[F]) (R, error)) (R, error) {
 	t := New(reg)
 	r, err := f(t)
@@ -178,10 +182,11 @@ func With[F Float, R any](reg *Registry[F], f func(*Tape[F]) (R, error)) (R, err
 	return r, err
 }
 
-// Reset forgets all operations, buffers and errors and keeps the memory. All
-// Refs and all slices got from the tape become invalid.
+// Reset removes all operations, buffers and errors, and keeps the memory. All
+// Refs, and all slices obtained from the tape, become invalid. Call it between
+// chunks instead of making a new tape.
 func (t *Tape[F]) Reset() {
-	clear(t.bufs) // borrowed slices and opaque operations' values are let go
+	clear(t.bufs) // drops borrowed slices and values of opaque operations
 	clear(t.opaques)
 	t.ops, t.bufs = t.ops[:0], t.bufs[:1]
 	t.refs, t.ints, t.opaques = t.refs[:0], t.ints[:0], t.opaques[:0]
@@ -199,26 +204,27 @@ func (t *Tape[F]) Work() *dense.Work[F] { return t.work }
 // Err returns the first error since the last Reset: an [OpError].
 func (t *Tape[F]) Err() error { return t.err }
 
-// Param copies v, whose gradient Backward finds, as a buffer of the given shape.
+// Param copies v, whose gradient Backward computes, to a buffer of the given
+// shape.
 func (t *Tape[F]) Param(v []F, shape ...int) Ref { return t.leaf(roleParam, v, shape) }
 
-// Input copies v like Param: a value from outside whose gradient is wanted.
+// Input copies v like Param: an external value whose gradient is needed.
 func (t *Tape[F]) Input(v []F, shape ...int) Ref { return t.leaf(roleInput, v, shape) }
 
-// Const copies v, which never gets a gradient.
+// Const copies v, which has no gradient.
 func (t *Tape[F]) Const(v []F, shape ...int) Ref { return t.leaf(roleConst, v, shape) }
 
-// Borrow is Param without the copy: the caller promises not to change v before
-// the next Reset. CheckImmutable holds the caller to it.
+// Borrow is Param without the copy: the caller must not change v before the
+// next Reset. CheckImmutable verifies that.
 func (t *Tape[F]) Borrow(v []F, shape ...int) Ref { return t.leaf(roleBorrow, v, shape) }
 
-// Alloc returns a buffer whose contents are undefined: the output of an opaque
-// operation. Fill its Data, then name it to Opaque.
+// Alloc returns an uninitialized buffer for the output of an opaque operation.
+// Fill its Data, then pass it to Opaque.
 func (t *Tape[F]) Alloc(shape ...int) Ref { return t.alloc(roleAlloc, shape) }
 
-// AllocSaved is Alloc for what an opaque operation keeps for its backward
-// function. On a tape that does not record it returns the zero Ref, whose Data
-// is nil: then nothing need be saved.
+// AllocSaved is Alloc for memory that an opaque operation keeps for its
+// backward function. On a tape that does not record it returns the zero Ref,
+// whose Data is nil: nothing needs to be saved.
 func (t *Tape[F]) AllocSaved(shape ...int) Ref {
 	if !t.recording {
 		return 0
@@ -227,7 +233,7 @@ func (t *Tape[F]) AllocSaved(shape ...int) Ref {
 }
 
 // Data returns the contents of a buffer from Alloc or AllocSaved, to be written
-// before the buffer is named to Opaque. Of any other Ref it returns nil.
+// before the buffer is passed to Opaque. For any other Ref it returns nil.
 func (t *Tape[F]) Data(r Ref) []F {
 	if !t.valid(r) || t.bufs[r].role != roleAlloc && t.bufs[r].role != roleSaved {
 		return nil
@@ -235,8 +241,8 @@ func (t *Tape[F]) Data(r Ref) []F {
 	return t.bufs[r].val
 }
 
-// Value returns the contents of a buffer, to be read only, or nil if there is
-// no such buffer.
+// Value returns the contents of a buffer, which must not be modified, or nil if
+// there is no such buffer.
 func (t *Tape[F]) Value(r Ref) []F {
 	if !t.valid(r) {
 		return nil
@@ -306,7 +312,7 @@ func (t *Tape[F]) fail(e OpError) Ref {
 	return 0
 }
 
-// checked turns a caller's shape into dims; no shape at all is a single number.
+// checked converts a caller's shape to dims; an empty shape is a single number.
 func checked(shape []int) (dims, bool) {
 	if len(shape) > MaxRank {
 		return dims{}, false

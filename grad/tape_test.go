@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) {
 			x := t.Neg(t.Param([]float64{1}, 1))
 			return t.Backward(double(t, "panics", x))
 		}},
-		{"loss", "op 1 backward [2]: shapes do not fit: a loss is one number", ErrShape, func(t *Tape[float64]) error {
+		{"loss", "op 1 backward [2]: shapes do not fit: a loss is a single number", ErrShape, func(t *Tape[float64]) error {
 			return t.Backward(t.Neg(t.Param([]float64{1, 2}, 2)))
 		}},
 		{"twice", "backward has run", ErrTwice, func(t *Tape[float64]) error {

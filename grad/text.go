@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// A Listing is a tape as text: buffers and operations in the order they were
-// recorded, shapes and flags, no values.
+// A Listing is the text form of a tape: buffers and operations in the order in
+// which they were recorded, shapes and flags, without values. Print one to see
+// what a model records.
 //
 //	tape float32 recording
 //	%1 [4 3] grad = param
@@ -19,20 +20,20 @@ import (
 //	%5 [2 4] grad = opaque "norm"(%3; %4, %0)
 //	%6 [3] grad = slice(%5) offset=2
 //
-// What is saved follows a semicolon; %0 is a place without data. An opaque
-// operation's several results are separated by commas.
+// Saved buffers follow a semicolon; %0 is an empty place. The results of an
+// opaque operation are separated by commas.
 type Listing struct {
 	Type      string // "float32" or "float64"
 	Recording bool
 	Lines     []Line
 }
 
-// A Line is one buffer from outside or one operation with its results.
+// A Line is one external buffer, or one operation with its results.
 type Line struct {
 	Op      string // "param", "alloc", …, or the operation's name
 	Key     Key    // of an opaque operation
 	In      []Ref
-	Saved   []Ref   // of an opaque operation, or what a rule keeps
+	Saved   []Ref   // of an opaque operation, or kept by a rule
 	Args    []Arg   // an operation's constants
 	Numbers []int32 // ids or targets
 	Results []Result
@@ -51,8 +52,8 @@ type Result struct {
 	Grad  bool
 }
 
-// Listing returns the tape as text. A tape that does not record lists its
-// buffers only.
+// Listing returns the listing of the tape. A tape that does not record lists
+// its buffers only.
 func (t *Tape[F]) Listing() *Listing {
 	var z F
 	l := &Listing{Type: "float" + strconv.Itoa(8*int(unsafe.Sizeof(z))), Recording: t.recording}
@@ -63,8 +64,9 @@ func (t *Tape[F]) Listing() *Listing {
 			made[r.Ref] = i
 		}
 	}
-	// An operation stands where its first result does; Alloc comes before what
-	// fills it, so that an opaque one stands where the last of its buffers does.
+	// An operation is listed at its first result; Alloc precedes the operation
+	// that fills the buffer, so an opaque one is listed at the last of its
+	// buffers.
 	last := make([]Ref, len(ops))
 	for i, o := range ops {
 		for _, r := range slices.Concat(refsOf(o.Results), o.In, o.Saved) {
@@ -140,7 +142,7 @@ func (t *Tape[F]) opLines() []Line {
 	return out
 }
 
-// String prints the listing as ParseListing reads it.
+// String prints the listing in the form that ParseListing reads.
 func (l *Listing) String() string {
 	var b strings.Builder
 	b.WriteString("tape " + l.Type)

@@ -1,10 +1,10 @@
 /* amp.h - the AMP node ABI, major 2: nodes of flow graphs in C.
  *
- * A library exports two calls, amp_run_node (v1) and, if it can, amp_run_node_v2,
- * which also carries the mode and takes metrics. Nothing here allocates, nothing
- * calls back on the hot path, and all fields are pointers or of fixed width, so
- * that a host may bind it without a C compiler (dlopen and dlsym).
- * template.c beside this file is a complete node; docs/c-nodes.md is the manual.
+ * A library exports amp_run_node (v1) and optionally amp_run_node_v2, which adds
+ * the execution mode and metrics. Nothing here allocates or calls back on the
+ * hot path, and all fields are pointers or of fixed width, so that a host can
+ * bind a library without a C compiler (dlopen and dlsym).
+ * template.c next to this file is a complete node; docs/c-nodes.md is the manual.
  *
  * Tags of the functions below:
  *   [thread]  who may call it when
@@ -20,11 +20,11 @@
  *                      NEED_S0: the state before the block, as amp_state_save
  *                      wrote it, dtype AMP_U8
  *             outputs  gradients of the signal inputs, then of the parameters;
- *                      data == NULL: not wanted
- * An input that the forward call did not use has a gradient of zeros.
+ *                      data == NULL: not requested
+ * The gradient of an input that the forward call did not use is zero.
  * A parameter gradient has the parameter's own shape, summed over the
- * dimensions that broadcast; with AMP_BUF_ACCUMULATE it is added to what is
- * there.                                                                    */
+ * dimensions that broadcast; with AMP_BUF_ACCUMULATE it is added to the
+ * existing values.                                                          */
 #ifndef AMP_H
 #define AMP_H
 #include <stddef.h>
@@ -116,9 +116,9 @@ enum { AMP_CAP_V2          = 1u << 0,
        AMP_CAP_RT_SAFE     = 1u << 8,  /* no locks/alloc/syscalls            */
        AMP_CAP_BATCH_FUSE  = 1u << 9,  /* rows independent: may stack nodes  */
        AMP_CAP_SNAPSHOT    = 1u << 10, /* amp_state_save/load work           */
-       AMP_CAP_NEED_X      = 1u << 11, /* backward wants primal inputs       */
-       AMP_CAP_NEED_Y      = 1u << 12, /* backward wants primal outputs      */
-       AMP_CAP_NEED_S0     = 1u << 13 };/* backward wants state at block start*/
+       AMP_CAP_NEED_X      = 1u << 11, /* backward reads primal inputs       */
+       AMP_CAP_NEED_Y      = 1u << 12, /* backward reads primal outputs      */
+       AMP_CAP_NEED_S0     = 1u << 13 };/* backward reads state at block start*/
 
 typedef struct amp_host_t amp_host_t;
 struct amp_host_t {
@@ -174,32 +174,32 @@ typedef struct {
 
 /* ---- entry points ------------------------------------------------------- */
 
-/* [thread] one call at a time for one state, on any thread.
- * [state]  made by the node when *state is NULL, and replaced at will by
- *          writing *state: the host then releases the old one, once. One state
- *          serves both modes; a backward sweep leaves the forward part alone.
- * [own]    all arrays and what they point to are the host's, until the call
- *          returns. A node writes outputs[i].data[...], and may lower
- *          outputs[i].frames; nothing else.
- * v1: forward alone.                                                        */
+/* [thread] one call at a time per state, on any thread.
+ * [state]  created by the node if *state is NULL, and replaced by writing
+ *          *state: the host then releases the old one, once. One state serves
+ *          both modes; a backward sweep must not change the forward part.
+ * [own]    all arrays and what they point to belong to the host and are valid
+ *          until the call returns. A node may write outputs[i].data[...] and
+ *          lower outputs[i].frames, nothing else.
+ * v1: forward only.                                                         */
 AMP_EXPORT int amp_run_node(const amp_node_descriptor_t* desc, amp_state_t** state,
                  const amp_buffer_t* inputs, amp_buffer_t* outputs);
-/* v2: the same, with a mode and metrics, which may be NULL. An unknown mode is
- * AMP_E_INVALID_ARG and changes nothing. A node that changes MXCSR or FPCR
- * restores it. The host clears *metrics before the call.                    */
+/* v2: the same with a mode, and metrics, which may be NULL. For an unknown mode
+ * return AMP_E_INVALID_ARG without side effects. A node that changes MXCSR or
+ * FPCR must restore it. The host clears *metrics before the call.           */
 AMP_EXPORT int amp_run_node_v2(const amp_node_descriptor_t* desc, amp_state_t** state,
                  const amp_buffer_t* inputs, amp_buffer_t* outputs,
                  amp_execution_mode_t mode, amp_node_metrics_t* metrics);
-/* [thread] any, no call with this state runs. [own] the state is given back. */
+/* [thread] any, while no call uses the state. [own] the library frees it.    */
 AMP_EXPORT void amp_release_state(amp_state_t* state);
 /* optional */
-/* [thread] any. [own] what is returned stays the library's, for ever.        */
+/* [thread] any. [own] the result belongs to the library and is never freed.  */
 AMP_EXPORT const amp_library_info_t* amp_library_info(const amp_host_t* host);
-/* Saves the state of the forward part: the bytes it takes are returned and, if
- * cap suffices, written. A negative result is a code. s may be NULL.
- * [thread] as the calls. [own] dst is the host's, cap bytes.                 */
+/* Saves the forward part of the state: returns its size in bytes and, if cap
+ * suffices, writes it. A negative result is a code. s may be NULL.
+ * [thread] as the calls. [own] dst belongs to the host, cap bytes.           */
 AMP_EXPORT int64_t amp_state_save(const amp_node_descriptor_t* desc, const amp_state_t* s, void* dst, uint64_t cap);
-/* Makes *s what was saved, to the bit; *s may be NULL. AMP_E_STATE refuses.   */
+/* Restores a saved state to the bit; *s may be NULL. AMP_E_STATE rejects it.  */
 AMP_EXPORT int     amp_state_load(const amp_node_descriptor_t* desc, amp_state_t** s, const void* src, uint64_t len);
 
 #ifdef __cplusplus

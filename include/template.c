@@ -1,23 +1,22 @@
-/* template.c - a node of a flow graph in C, whole: copy it and change it.
+/* template.c - a complete node of a flow graph in C: copy it and change it.
  *
  *   gcc -std=c99 -O2 -fPIC -shared -ffp-contract=off -o smooth.amp.so template.c
  *
- * The node is a one-pole low-pass, one filter a row (a row is one channel of
- * one batch):
+ * The node is a one-pole low-pass with one filter per row (one channel of one
+ * batch):
  *
  *   y[n] = y[n-1] + a[n] * (x[n] - y[n-1])
  *
  * It has one signal input, one output, and two parameters: "a", which may be
- * a constant or have a value a frame, and "thermo.heat", which every node may
+ * a constant or have a value per frame, and "thermo.heat", which every node may
  * have. It runs in float32 and in float64, has both calls, a backward mode and
- * snapshots. What a node without one of these leaves out is said where it
- * stands.                                                                    */
+ * snapshots. Comments say what to leave out for a node without one of these. */
 #include "amp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what the library says of itself ------------------------------------ */
+/* ---- description of the library ------------------------------------------ */
 
 /* Names of the parameters in the order in which the calls pass them. */
 static const char* const param_names[] = {"a", "thermo.heat"};
@@ -27,9 +26,9 @@ static const char* const port_names[] = {"in", "out"};
 static const amp_node_info_t nodes[] = {{
     sizeof(amp_node_info_t),
     AMP_CAP_V2            /* amp_run_node_v2 knows this type                  */
-        | AMP_CAP_BACKWARD /* it has a backward mode: leave out without one    */
-        | AMP_CAP_LINEAR | AMP_CAP_TIMEINV /* true: hosts may make use of it   */
-        | AMP_CAP_F64      /* it takes AMP_F64 as well as AMP_F32              */
+        | AMP_CAP_BACKWARD /* has a backward mode; leave out without one       */
+        | AMP_CAP_LINEAR | AMP_CAP_TIMEINV /* allows hosts to optimize         */
+        | AMP_CAP_F64      /* accepts AMP_F64 as well as AMP_F32               */
         | AMP_CAP_RT_SAFE  /* after the first call: no locks, no allocation    */
         | AMP_CAP_SNAPSHOT /* amp_state_save and amp_state_load work           */
         | AMP_CAP_NEED_X | AMP_CAP_NEED_Y | AMP_CAP_NEED_S0, /* see backward   */
@@ -101,9 +100,9 @@ int amp_state_load(const amp_node_descriptor_t* desc, amp_state_t** state, const
 
 /* ---- reading and writing buffers ----------------------------------------- */
 
-/* Where element (b, c, f) lies. A dimension of size 1 broadcasts, which is how
- * a parameter of one value serves all rows and frames. Without
- * AMP_CAP_STRIDED rows lie one behind the other.                             */
+/* Index of element (b, c, f). A dimension of size 1 broadcasts, so that a
+ * parameter with one value applies to all rows and frames. Without
+ * AMP_CAP_STRIDED rows are contiguous.                                       */
 static size_t at(const amp_buffer_t* p, uint32_t b, uint32_t c, uint32_t f) {
     if (p->batches == 1) b = 0;
     if (p->channels == 1) c = 0;
@@ -128,7 +127,7 @@ static void add(amp_buffer_t* p, uint32_t b, uint32_t c, uint32_t f, double v) {
     put(p, b, c, f, get(p, b, c, f) + v);
 }
 
-/* A gradient that is not to be added to starts at zero. */
+/* A gradient without AMP_BUF_ACCUMULATE starts at zero. */
 static void begin(amp_buffer_t* p) {
     if (p->data && !(p->flags & AMP_BUF_ACCUMULATE))
         memset(p->data, 0, (size_t)p->batches * p->channels * p->frames * (p->dtype == AMP_F64 ? 8 : 4));
@@ -137,7 +136,7 @@ static void begin(amp_buffer_t* p) {
 /* ---- the two modes -------------------------------------------------------- */
 
 /* inputs: x, a, thermo.heat. outputs: y. A parameter that the plan does not
- * give is flagged AMP_BUF_ABSENT: the node's own default counts.            */
+ * give is flagged AMP_BUF_ABSENT: the default of the node applies.          */
 static int forward(amp_state_t* s, const amp_buffer_t* inputs, amp_buffer_t* outputs, amp_node_metrics_t* metrics) {
     const amp_buffer_t *x = &inputs[0], *a = &inputs[1], *heat = &inputs[2];
     amp_buffer_t* y = &outputs[0];
@@ -151,7 +150,7 @@ static int forward(amp_state_t* s, const amp_buffer_t* inputs, amp_buffer_t* out
             }
             s->y[b * x->channels + c] = last;
         }
-    if (metrics) { /* NULL when nobody counts */
+    if (metrics) { /* NULL if the host does not collect metrics */
         double sum = 0;
         if (!(heat->flags & AMP_BUF_ABSENT))
             for (uint32_t b = 0; b < heat->batches; b++)
@@ -175,13 +174,13 @@ static int forward(amp_state_t* s, const amp_buffer_t* inputs, amp_buffer_t* out
 static int backward(amp_state_t* s, const amp_buffer_t* inputs, amp_buffer_t* outputs) {
     const amp_buffer_t *gy = &inputs[0], *x = &inputs[1], *a = &inputs[2], *y = &inputs[4], *before = &inputs[5];
     amp_buffer_t *gx = &outputs[0], *ga = &outputs[1], *gheat = &outputs[2];
-    /* x is absent when no parameter gradients are wanted. */
+    /* x is absent when no parameter gradients are requested. */
     int params = ga->data && !(x->flags & AMP_BUF_ABSENT);
     if (params && (before->frames != s->rows * sizeof(double))) return AMP_E_STATE;
     if (gy->flags & AMP_BUF_SWEEP_BEGIN) memset(s->lambda, 0, s->rows * sizeof *s->lambda);
     begin(ga);
     begin(gheat); /* heat is not part of the output: its gradient is zero */
-    /* Frames outside, rows inside: sums over rows then do not depend on how the
+    /* Frames in the outer loop: sums over rows then do not depend on how the
      * stream is cut into blocks, to the bit.                                 */
     for (uint32_t f = gy->frames; f-- > 0;)
         for (uint32_t row = 0; row < s->rows; row++) {

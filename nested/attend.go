@@ -16,18 +16,18 @@ type attentionAux[F Float] struct {
 	kpos     []int32
 	ds       []F // scratch: of columns
 	dq, dk   []F // scratch: gradients of rotated rows
-	prob     []F // probabilities that nobody needs again
+	prob     []F // scratch for probabilities
 }
 
-// attention puts sliding-window attention over the rows of u on the tape. If
-// recalled is not 0, its row t is seen wherever row t of u is.
+// attention records sliding-window attention over the rows of u. If recalled is
+// not 0, a query that attends to row t of u also attends to row t of recalled.
 func (r *Runner[F]) attention(layer int, u, recalled grad.Ref) grad.Ref {
 	c, t, s := &r.model.cfg, r.tape, &r.model.plan.layers[layer]
 	w := window{heads: c.Heads, window: c.Window, group: 1, lead: c.Persistent, rope: c.RopeBase, width: c.Width}
 	wk, wv := r.param(s.k), r.param(s.v)
 	q, k, v := t.MatMulT(u, r.param(s.q)), t.MatMulT(u, wk), t.MatMulT(u, wv)
 	if recalled != 0 {
-		// Side by side in a row is one after the other in memory.
+		// Concatenated in a row means interleaved by row in memory.
 		w.group = 2
 		k, v = t.Concat(1, t.MatMulT(recalled, wk), k), t.Concat(1, t.MatMulT(recalled, wv), v)
 	}
@@ -39,7 +39,7 @@ func (r *Runner[F]) attention(layer int, u, recalled grad.Ref) grad.Ref {
 	return attentionOp(t, &r.attn, w, q, k, v)
 }
 
-// attentionOp records the opaque block. All calls on one tape have the same
+// attentionOp records the opaque operation. All calls on one tape have the same
 // window and number of tokens, so they share aux.
 func attentionOp[F Float](t *grad.Tape[F], a *attentionAux[F], w window, q, k, v grad.Ref) grad.Ref {
 	if t.Err() != nil {
@@ -56,8 +56,8 @@ func attentionOp[F Float](t *grad.Tape[F], a *attentionAux[F], w window, q, k, v
 	}
 	qv, kv := t.Value(q), t.Value(k)
 	if w.rope > 0 {
-		// Rotated rows outlive the call only where Backward follows; Alloc
-		// serves both.
+		// Rotated rows outlive the call only if Backward follows; Alloc serves
+		// both cases.
 		rows := len(kv) / w.width
 		saved[1], saved[2] = t.Alloc(T, w.width), t.Alloc(rows, w.width)
 		t.Work().Rope(t.Data(saved[1]), qv, T, w.heads, &a.rotation, a.qpos)
@@ -100,8 +100,8 @@ func (a *attentionAux[F]) shape(w window, T int) {
 	}
 }
 
-// attentionBack is the adjoint of attentionOp; a rotation's is the rotation
-// by the opposite angle.
+// attentionBack is the adjoint of attentionOp; that of a rotation is the
+// rotation by the opposite angle.
 func attentionBack[F Float](b *grad.OpaqueBack[F]) {
 	a := b.Aux.(*attentionAux[F])
 	w := a.window

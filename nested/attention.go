@@ -7,31 +7,32 @@ import (
 	"atenia/internal/dense"
 )
 
-// attentionKey names the attention block on a tape.
+// attentionKey names the attention operation on a tape.
 const attentionKey grad.Key = "nested.attention"
 
 // A window is the shape of causal attention over one chunk:
 //
 //	keys:  lead rows, seen by every query │ group rows of token 0 │ of token 1 │ …
 //
-// A query t sees the lead rows and all rows of tokens max(0, t−window+1)…t.
-// Nothing of other chunks is seen; those are what memory is for.
+// Query t attends to the lead rows and all rows of tokens max(0, t−window+1)…t.
+// It never attends to other chunks; memory carries information between them.
 type window struct {
 	heads  int
-	window int     // tokens, the query's own included
-	group  int     // rows of keys a token has: 1, or 2 when memory is read as context
+	window int     // tokens, including the query's own
+	group  int     // key rows per token: 1, or 2 when memory is read as context
 	lead   int     // persistent rows in front
 	rope   float64 // base of rotary positions (arXiv 2104.09864); 0 for none
 	width  int     // of a row: heads times the width of a head
 }
 
-// visible returns the first token that query t sees and the number of rows.
+// visible returns the first token that query t attends to, and the number of
+// rows.
 func (w window) visible(t int) (lo, rows int) {
 	lo = max(0, t-w.window+1)
 	return lo, w.lead + w.group*(t-lo+1)
 }
 
-// row returns which row of the keys the j-th visible one is.
+// row returns the index in the keys of the j-th visible row.
 func (w window) row(lo, j int) int {
 	if j < w.lead {
 		return j
@@ -39,12 +40,12 @@ func (w window) row(lo, j int) int {
 	return j + w.group*lo
 }
 
-// columns is the most rows that one of T queries sees.
+// columns returns the largest number of rows that any of T queries attends to.
 func (w window) columns(T int) int { return w.lead + w.group*min(w.window, T) }
 
-// attend computes out[t] = Σ_j p_tj v_j with p = softmax(q_t·k_j/√hd), one
-// head at a time, and leaves the probabilities in prob [heads, T, columns].
-// Entries of prob for rows that a query does not see are 0.
+// attend computes out[t] = Σ_j p_tj v_j with p = softmax(q_t·k_j/√hd), one head
+// at a time, and leaves the probabilities in prob [heads, T, columns]. Entries
+// of prob for rows that a query does not attend to are 0.
 func attend[F dense.Float](w window, out, prob, q, k, v []F) {
 	d, hd := w.width, w.width/w.heads
 	T := len(q) / d
@@ -85,8 +86,8 @@ func softmax[F dense.Float](p []F) {
 	}
 }
 
-// attendBack adds to dq, dk and dv, each of which may be nil, what the
-// gradient dout of the output makes of the inputs. ds is scratch of columns.
+// attendBack adds to dq, dk and dv, each of which may be nil, the gradients of
+// the inputs for the gradient dout of the output. ds is scratch of columns.
 func attendBack[F dense.Float](w window, dq, dk, dv, dout, prob, q, k, v, ds []F) {
 	d, hd := w.width, w.width/w.heads
 	T := len(q) / d

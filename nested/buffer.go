@@ -2,19 +2,19 @@ package nested
 
 import "math"
 
-// An errorBuffer collects the parameter gradients of a level over the steps
-// in which it is frozen, until its next active step takes them in. Gradients
-// of frozen steps are of the queries alone; nothing else of a frozen level has
-// any.
+// An errorBuffer accumulates the parameter gradients of a level over the steps
+// in which it is frozen, until its next active step consumes them. In frozen
+// steps only the query projection has a gradient.
 type errorBuffer[F Float] struct {
 	sum   []F
-	steps int // how many are in it
+	steps int // number of accumulated steps
 }
 
-// settle is what one step does with a level's gradient g: an active level
-// takes what the buffer holds, a frozen level gives g to the buffer. So the sum
-// of all gradients that reach the optimiser is that of all that were found.
-func (b *errorBuffer[F]) settle(g []F, active bool, fold Fold) {
+// exchange moves a level's gradient g through the buffer: an active level takes
+// what the buffer holds, a frozen level gives g to the buffer. The sum of all
+// gradients that reach the optimizer thus equals the sum of all gradients
+// computed.
+func (b *errorBuffer[F]) exchange(g []F, active bool, fold Fold) {
 	if !active {
 		for i, v := range g {
 			b.sum[i] += v
@@ -37,7 +37,7 @@ func (b *errorBuffer[F]) settle(g []F, active bool, fold Fold) {
 	b.steps = 0
 }
 
-// length is the Euclidean norm of a gradient.
+// length returns the Euclidean norm of a gradient.
 func length[F Float](g []F) float64 {
 	var s float64
 	for _, v := range g {

@@ -9,48 +9,54 @@ import (
 	"atenia/internal/pool"
 )
 
-// ErrDiverged says that a step's loss or gradient is not a finite number. The
-// step did not happen.
+// ErrDiverged says that a step's loss or gradient is not finite. The step had
+// no effect.
 var ErrDiverged = errors.New("the loss is not finite")
 
-// A Chunk is what one lane does in a step.
+// A Chunk is the input of one lane in one step.
 type Chunk struct {
 	IDs     []int32
-	Targets []int32 // the ids that should follow; those outside the vocabulary do not count
-	Reset   bool    // a document starts here: memory is forgotten first
+	Targets []int32 // the ids to predict; those outside the vocabulary are ignored
+	Reset   bool    // a document starts here: memory is reset first
 }
 
-// BuildConfig says how a [Builder] works. The zero value has one lane, one
-// thread and no limit.
+// BuildConfig configures a [Builder]. The zero value has one lane, one thread
+// and no gradient clipping.
 type BuildConfig struct {
-	Lanes int        // chunks of one step, each of a stream of its own
-	Pool  *pool.Pool // lanes are computed by its threads; nil is one
-	Rule  optim.Rule // of the optimiser; plain SGD if nil
-	Clip  float64    // the norm of all gradients is kept at this; 0 for as it is
-	Still bool       // no level is ever active: what the model can do without memory
+	Lanes int        // number of streams; each step takes one chunk of each
+	Pool  *pool.Pool // computes lanes in parallel; nil: one thread
+	Rule  optim.Rule // of the optimizer; nil: plain SGD
+	Clip  float64    // limit of the norm of all gradients; 0: none
+	Still bool       // no level is ever active, for a baseline without memory
 }
 
-// A LevelReport tells what a step did with one level of one layer.
+// A LevelReport describes a step of one level of one layer.
 type LevelReport struct {
 	Active   bool
-	Norm     float64 // of the gradient that this step found
-	Buffered int     // frozen steps whose gradients wait
-	Health   float64 // norm of what waits, in units of Norm; 0 when nothing does
+	Norm     float64 // of this step's gradient
+	Buffered int     // frozen steps whose gradients are buffered
+	Health   float64 // norm of the buffered gradients relative to Norm; 0 when there are none
 }
 
-// A Report tells what a step did.
+// A Report describes a step.
 type Report struct {
 	Step   int64
 	Loss   float64 // mean over all targets that count
-	Count  int     // of these
-	Norm   float64 // of the gradients that reached the optimiser
+	Count  int     // number of these targets
+	Norm   float64 // of the gradients that reached the optimizer
 	Levels []LevelReport
 }
 
-// A Builder trains a model on several streams at once. Every step computes
-// one chunk of each lane with the same parameters, adds the lanes' gradients
-// in their order, settles the error buffers and steps the parameters that are
-// due. Results do not depend on the number of threads.
+// A Builder trains a model on several streams at once. Every step computes one
+// chunk of each lane with the same parameters, adds the lanes' gradients in
+// lane order, updates the error buffers, and steps the parameters that are due.
+// Results do not depend on the number of threads.
+//
+//	b, err := m.NewBuilder(nested.BuildConfig{Lanes: 4, Rule: optim.AdamW{}})
+//	for chunks := range data {
+//		report, err := b.Step(chunks, rate)
+//		…
+//	}
 type Builder[F Float] struct {
 	model     *Model[F]
 	cfg       BuildConfig
@@ -63,13 +69,13 @@ type Builder[F Float] struct {
 	meter     *optim.Meter[F]
 	report    Report
 
-	// Of the step under way.
+	// State of the current step.
 	pulse  Pulse
 	chunks []Chunk
 	counts int
 }
 
-// A lane is one stream: its memory and its share of a step.
+// A lane is one stream: its memory and its part of a step.
 type lane[F Float] struct {
 	ctx    *Context[F]
 	grads  []F
@@ -106,7 +112,7 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 		threads = c.Pool.Threads()
 	}
 	for range min(threads, c.Lanes) {
-		// With one lane the threads go to its matrix products.
+		// With a single lane the threads serve its matrix products.
 		p := c.Pool
 		if c.Lanes > 1 {
 			p = nil
@@ -120,16 +126,15 @@ func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 	return b, nil
 }
 
-// Conductor returns what counts the steps.
+// Conductor returns the conductor, which counts steps.
 func (b *Builder[F]) Conductor() *Conductor { return b.conductor }
 
 // Context returns the memory of a lane.
 func (b *Builder[F]) Context(lane int) *Context[F] { return b.lanes[lane].ctx }
 
-// Step does one step at a learning rate: a chunk a lane. After an error nothing
-// has changed but that lanes which start a document have forgotten the last
-// one, so the same step can be done again. The report is valid until the next
-// step.
+// Step trains on one chunk per lane at a learning rate. After an error nothing
+// has changed, except that lanes that start a document have been reset, so that
+// the same step can be repeated. The report is valid until the next step.
 func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
 	if err := b.Gradients(chunks); err != nil {
 		return nil, err
@@ -140,7 +145,7 @@ func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
 	return &b.report, nil
 }
 
-// clear sets the gradients of parameters that were stepped to zero.
+// clear zeroes the gradients of parameters that were stepped.
 func (b *Builder[F]) clear() {
 	for _, p := range b.model.params {
 		if !p.Hold {
@@ -149,9 +154,9 @@ func (b *Builder[F]) clear() {
 	}
 }
 
-// Gradients does one step up to the optimiser: the gradients of parameters
-// that are due are added to [Model.Params], the others held, memory has
-// learned and the conductor has advanced.
+// Gradients is Step without the optimizer, for a trainer that has its own: the
+// gradients of parameters that are due are added to [Model.Params], the others
+// are held, memory is updated and the conductor has advanced.
 func (b *Builder[F]) Gradients(chunks []Chunk) error {
 	if err := b.compute(chunks); err != nil {
 		return err
@@ -159,13 +164,13 @@ func (b *Builder[F]) Gradients(chunks []Chunk) error {
 	for i := range b.lanes {
 		b.lanes[i].ctx.commit()
 	}
-	b.settle()
+	b.applyGradients()
 	b.conductor.Advance()
 	return nil
 }
 
-// compute finds this step's gradients and what memory becomes, and keeps both
-// aside.
+// compute computes this step's gradients and the next state of memory, without
+// committing either.
 func (b *Builder[F]) compute(chunks []Chunk) error {
 	if len(chunks) != len(b.lanes) {
 		return fmt.Errorf("%w: %d chunks for %d lanes", ErrInput, len(chunks), len(b.lanes))
@@ -238,10 +243,10 @@ func (b *Builder[F]) lane(r *Runner[F], l *lane[F], c *Chunk) error {
 	return r.Backward(share(l.count, b.counts))
 }
 
-// settle passes this step's gradients on to the parameters, by way of the
-// error buffers of the levels. A level is active if it is in any lane: lanes
-// agree unless a schedule is learned.
-func (b *Builder[F]) settle() {
+// applyGradients passes this step's gradients to the parameters through the
+// error buffers of the levels. A level counts as active if it is in any lane:
+// lanes agree unless a schedule is learned.
+func (b *Builder[F]) applyGradients() {
 	m := b.model
 	for i := range b.buffers {
 		layer, level := i/len(m.cfg.Periods), i%len(m.cfg.Periods)
@@ -252,7 +257,7 @@ func (b *Builder[F]) settle() {
 			active = active || b.lanes[j].active[i]
 		}
 		rep.Active, rep.Norm = active, length(g)
-		buf.settle(g, active, m.cfg.Fold)
+		buf.exchange(g, active, m.cfg.Fold)
 		rep.Buffered, rep.Health = buf.steps, 0
 		if rep.Buffered > 0 && rep.Norm > 0 {
 			rep.Health = length(buf.sum) / rep.Norm
@@ -267,6 +272,6 @@ func (b *Builder[F]) settle() {
 	}
 }
 
-// Report tells what the last step, or call of [Builder.Gradients], did. It is
-// valid until the next one.
+// Report describes the last call of [Builder.Step] or [Builder.Gradients]. It
+// is valid until the next one.
 func (b *Builder[F]) Report() *Report { return &b.report }

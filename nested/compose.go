@@ -6,7 +6,7 @@ import (
 	"atenia/grad"
 )
 
-// layer puts attention and memory together; see the essay of this package.
+// layer combines attention and memory; see the package comment.
 func (r *Runner[F]) layer(i int, x grad.Ref) grad.Ref {
 	c, t := &r.model.cfg, r.tape
 	u := x
@@ -42,7 +42,7 @@ func (r *Runner[F]) layer(i int, x grad.Ref) grad.Ref {
 	return p
 }
 
-// gated is a ⊙ σ(m), of normalised branches if so configured.
+// gated returns a ⊙ σ(m), of normalized branches if so configured.
 func (r *Runner[F]) gated(i int, a, m grad.Ref) grad.Ref {
 	if r.model.cfg.Norm {
 		a, m = r.norm(a), r.norm(m)
@@ -52,8 +52,9 @@ func (r *Runner[F]) gated(i int, a, m grad.Ref) grad.Ref {
 	return r.tape.Mul(a, gate)
 }
 
-// memory is what all levels answer to the rows of u, active ones after they
-// wrote them: c_k Σ y_l with c_k = 1/√k for more than two levels.
+// memory returns the combined output of all levels for the rows of u, where
+// active levels write them first: c_k Σ y_l with c_k = 1/√k for more than two
+// levels.
 func (r *Runner[F]) memory(i int, u grad.Ref) grad.Ref {
 	learned, keys := r.schedule(i, u), r.keys(i, u)
 	return r.combine(func(level int) grad.Ref {
@@ -73,7 +74,8 @@ func (r *Runner[F]) memory(i int, u grad.Ref) grad.Ref {
 	})
 }
 
-// recall is what all levels knew about the rows of u before the chunk.
+// recall returns the combined output of all levels for the rows of u, from the
+// memory before the chunk.
 func (r *Runner[F]) recall(i int, u grad.Ref) grad.Ref {
 	return r.combine(func(level int) grad.Ref { return r.frozen(i, level, u) })
 }
@@ -90,8 +92,8 @@ func (r *Runner[F]) combine(answer func(level int) grad.Ref) grad.Ref {
 	return sum
 }
 
-// schedule puts the logits of a learned schedule on the tape and reports
-// whether it holds in this step: f = W_freq·pool(u) + b_freq.
+// schedule records the logits of a learned schedule and reports whether it is
+// in effect in this step: f = W_freq·pool(u) + b_freq.
 func (r *Runner[F]) schedule(i int, u grad.Ref) bool {
 	c, t := &r.model.cfg, r.tape
 	if !c.Learned || r.pulse.Step() < c.Anneal {
@@ -109,13 +111,13 @@ func (r *Runner[F]) schedule(i int, u grad.Ref) bool {
 	return true
 }
 
-// masked is the answer of a level that decides itself whether it is active:
+// masked returns the output of a level whose activity is learned:
 //
 //	y = mask·active + (1 − mask)·frozen,   mask = [f > 0]
 //
-// Both answers are computed. The mask is 0 or 1, and its gradient is that of
+// Both outputs are computed. The mask is 0 or 1, and its gradient is that of
 // the relaxed model in which it is the logit itself (a straight-through
-// estimate, arXiv 1308.3432), so it learns from both answers.
+// estimate, arXiv 1308.3432), so it learns from both outputs.
 func (r *Runner[F]) masked(i, level int, u, keys grad.Ref) grad.Ref {
 	t, tr := r.tape, &r.trace.Layers[i]
 	mask := t.StraightThrough(t.Slice(tr.Schedule, level, 1), 0)

@@ -8,11 +8,11 @@ import (
 	"atenia/nested/rule"
 )
 
-// ErrConfig is what every error about a [Config] matches.
+// ErrConfig matches every error about a [Config].
 var ErrConfig = errors.New("invalid nested model")
 
-// A Composition says how attention and memory are put together (Titans, arXiv
-// 2501.00663, section 4); the essay of this package has the formulas.
+// A Composition says how attention and memory are combined (Titans, arXiv
+// 2501.00663, section 4); the package comment has the formulas.
 type Composition uint8
 
 const (
@@ -34,11 +34,11 @@ func (c *Composition) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// A Pool says what of a chunk a learned schedule looks at.
+// A Pool says which tokens of a chunk a learned schedule reads.
 type Pool uint8
 
 const (
-	PoolMean  Pool = iota // the mean of all tokens: late ones decide about early ones
+	PoolMean  Pool = iota // the mean of all tokens: not causal within the chunk
 	PoolFirst             // the first token: causal
 )
 
@@ -55,12 +55,12 @@ func (p *Pool) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// A Fold says how the gradients that a level collected while it was frozen
-// join those of its next active step.
+// A Fold says how the gradients that a level accumulated while frozen are
+// combined with those of its next active step.
 type Fold uint8
 
 const (
-	FoldSum  Fold = iota // as they are: gradient accumulation
+	FoldSum  Fold = iota // summed: gradient accumulation
 	FoldMean             // divided by the number of frozen steps
 )
 
@@ -77,36 +77,36 @@ func (f *Fold) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// A Config describes a nested model. Its JSON form is what a model folder's
-// config.json has. Vocab and Width must be given; what is zero elsewhere is
-// the plain model: one layer, one level, one head, no options.
+// A Config describes a nested model. Its JSON form is the config.json of a
+// model folder. Vocab and Width are required; zero elsewhere selects the plain
+// model: one layer, one level, one head, no options.
 type Config struct {
 	Composition Composition `json:"composition"`
-	Rule        rule.Name   `json:"rule"`   // DeltaRule if empty
+	Rule        rule.Name   `json:"rule"`   // empty: DeltaRule
 	Memory      rule.Config `json:"memory"` // the rule's constants
 
 	Vocab   int   `json:"vocab_size"`
 	Width   int   `json:"hidden_size"`
 	Heads   int   `json:"num_attention_heads,omitempty"`
-	Window  int   `json:"sliding_window,omitempty"` // tokens that attention sees, the present one included; 1
+	Window  int   `json:"sliding_window,omitempty"` // tokens that attention reads, including the current one; 0: 1
 	Layers  int   `json:"num_hidden_layers,omitempty"`
-	Periods []int `json:"periods,omitempty"` // of the levels, in chunks; [1]
-	Chunk   int   `json:"chunk,omitempty"`   // tokens of a chunk where a stream is cut; 64
+	Periods []int `json:"periods,omitempty"` // of the levels, in chunks; nil: [1]
+	Chunk   int   `json:"chunk,omitempty"`   // tokens per chunk when a stream is cut; 0: 64
 
-	Learned bool  `json:"learned_schedule,omitempty"` // levels above 0 decide themselves whether they are active
+	Learned bool  `json:"learned_schedule,omitempty"` // levels above 0 decide whether they are active
 	Pool    Pool  `json:"pool,omitempty"`
-	Anneal  int64 `json:"anneal_steps,omitempty"` // the fixed schedule holds for so many steps first
+	Anneal  int64 `json:"anneal_steps,omitempty"` // steps before the learned schedule takes effect
 	Fold    Fold  `json:"fold,omitempty"`
 
-	RopeBase   float64 `json:"rope_theta,omitempty"` // rotary positions within a chunk; 0 for none
+	RopeBase   float64 `json:"rope_theta,omitempty"` // rotary positions within a chunk; 0: none
 	Residual   bool    `json:"residual,omitempty"`   // a layer adds to its input
-	Norm       bool    `json:"norm,omitempty"`       // rows are brought to a mean square of 1: a layer's input, both branches, the output
-	KeyTaps    int     `json:"key_taps,omitempty"`   // memory keys are a causal convolution over so many tokens; 0 for none
+	Norm       bool    `json:"norm,omitempty"`       // rows are normalized to mean square 1: a layer's input, both branches, the output
+	KeyTaps    int     `json:"key_taps,omitempty"`   // memory keys are a causal convolution over that many tokens; 0: none
 	Persistent int     `json:"persistent,omitempty"` // learned rows that every query attends to
 	Seed       uint64  `json:"seed,omitempty"`       // of initial parameters and states
 }
 
-// WithDefaults returns c with zero fields at their defaults.
+// WithDefaults returns c with defaults filled in.
 func (c Config) WithDefaults() Config {
 	if c.Rule == "" {
 		c.Rule = rule.Delta
@@ -152,7 +152,7 @@ func (c Config) Check() error {
 	within("key_taps", c.KeyTaps, 0, 64)
 	within("persistent", c.Persistent, 0, maxChunk)
 	if c.Heads > 0 && c.Width%c.Heads != 0 {
-		all = append(all, &ConfigError{Field: "num_attention_heads", Why: fmt.Sprintf("%d do not divide a width of %d", c.Heads, c.Width)})
+		all = append(all, &ConfigError{Field: "num_attention_heads", Why: fmt.Sprintf("%d heads do not divide a width of %d", c.Heads, c.Width)})
 	} else if c.RopeBase != 0 && c.Heads > 0 && c.Width/c.Heads%2 != 0 {
 		all = append(all, &ConfigError{Field: "rope_theta", Why: "rotary positions need heads of even width"})
 	}
@@ -165,7 +165,7 @@ func (c Config) Check() error {
 		}
 	}
 	if c.Layers > 1 && !c.Residual {
-		all = append(all, &ConfigError{Field: "residual", Why: "several layers train only with residuals; set it"})
+		all = append(all, &ConfigError{Field: "residual", Why: "several layers train only with residuals"})
 	}
 	if m := c.Memory; c.KeyTaps > 0 && (m.ThetaMin != 0 || m.ThetaMax != 0 || m.AlphaMin != 0 || m.AlphaMax != 0) {
 		all = append(all, &ConfigError{Field: "key_taps", Why: "gates cannot have bounds too"})
@@ -176,7 +176,7 @@ func (c Config) Check() error {
 	return errors.Join(all...)
 }
 
-// ParseConfig reads a configuration from JSON, with defaults filled in.
+// ParseConfig reads a configuration from JSON and fills in defaults.
 func ParseConfig(b []byte) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(b, &c); err != nil {

@@ -2,14 +2,14 @@ package nested
 
 import "slices"
 
-// A Context is the memory of one stream of tokens: the whole state of every
-// level of every layer, and what a convolution over keys saw last. Steps take
-// it in and leave it changed; nothing else does.
+// A Context is the memory of one stream of tokens: the state of every level of
+// every layer, and the tail that a convolution over keys needs. Only steps
+// change it.
 type Context[F Float] struct {
 	states [][]F // [layer·levels + level]
 	tails  [][]F // [layer][(taps−1)·width], the last rows of a layer's input
 
-	// What the step under way leaves; commit makes it the present.
+	// The result of the current step; commit makes it current.
 	nextStates [][]F
 	nextTails  [][]F
 	written    []bool // of nextStates
@@ -17,7 +17,7 @@ type Context[F Float] struct {
 	model *Model[F]
 }
 
-// NewContext returns the memory of a stream that begins.
+// NewContext returns the memory of a new stream.
 func (m *Model[F]) NewContext() *Context[F] {
 	c := &Context[F]{model: m}
 	for range m.cfg.Layers {
@@ -33,8 +33,8 @@ func (m *Model[F]) NewContext() *Context[F] {
 	return c
 }
 
-// Reset forgets everything, as at the start of a document: every level starts
-// from its initial state again, which is the same each time.
+// Reset forgets everything, as at the start of a document: every level returns
+// to its initial state, which is always the same.
 func (c *Context[F]) Reset() {
 	for i, s := range c.states {
 		copy(s, c.model.initial[i])
@@ -44,14 +44,13 @@ func (c *Context[F]) Reset() {
 	}
 }
 
-// State returns the flat state of a level, in the order of
-// [rule.Layout.State]. It is valid until the next step; writing to it changes
-// what the memory knows.
+// State returns the flat state of a level, in the order of [rule.Layout.State].
+// It is valid until the next step; writing to it changes the memory.
 func (c *Context[F]) State(layer, level int) []F {
 	return c.states[layer*len(c.model.cfg.Periods)+level]
 }
 
-// CopyFrom makes c know what d knows.
+// CopyFrom copies the memory of d to c.
 func (c *Context[F]) CopyFrom(d *Context[F]) {
 	for i := range c.states {
 		copy(c.states[i], d.states[i])
@@ -61,12 +60,12 @@ func (c *Context[F]) CopyFrom(d *Context[F]) {
 	}
 }
 
-// Equal reports whether two memories hold the same bits.
+// Equal reports whether two memories are bitwise equal.
 func (c *Context[F]) Equal(d *Context[F]) bool {
 	return slices.EqualFunc(c.states, d.states, slices.Equal) && slices.EqualFunc(c.tails, d.tails, slices.Equal)
 }
 
-// commit makes what the step left the present.
+// commit makes the result of the step current.
 func (c *Context[F]) commit() {
 	for i, w := range c.written {
 		if w {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A ConfigError says which field of a [Config] has which fault.
+// A ConfigError says which field of a [Config] is invalid and why.
 type ConfigError struct {
-	Field string // as in config.json
+	Field string // as named in config.json
 	Why   string
 }
 
@@ -17,8 +17,8 @@ func (e *ConfigError) Error() string { return e.Field + ": " + e.Why }
 // Is reports whether target is [ErrConfig].
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// enumName, enumText and enumOf read and write the values of an enumeration
-// by one table of names.
+// enumName, enumText and enumOf convert enumerations to and from text by one
+// table of names.
 func enumName[E ~uint8](e E, names []string) string {
 	if int(e) < len(names) {
 		return names[e]

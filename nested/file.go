@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// Errors of saved files. A [FileError] matches ErrFile, and ErrMismatch too if
-// the file is sound but of another model, element type or kind.
+// Errors of saved files. A [FileError] matches ErrFile, and also ErrMismatch if
+// the file is intact but of another model, element type or kind.
 var (
 	ErrFile     = errors.New("not a file of a nested model's memory")
 	ErrMismatch = errors.New("saved by another model")
@@ -22,7 +22,7 @@ var (
 type FileError struct {
 	Offset int64
 	Why    string
-	Err    error // ErrMismatch, or what reading returned, or nil
+	Err    error // ErrMismatch, or the error of reading, or nil
 }
 
 func (e *FileError) Error() string {
@@ -39,13 +39,13 @@ func (e *FileError) Is(target error) bool { return target == ErrFile }
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// The form of a file, numbers little-endian:
+// The file format, numbers little-endian:
 //
 //	"ateniaNL"  version u32  length u32  header JSON  CRC-32C of all so far
 //	then each array: its numbers, CRC-32C of them
 //
-// The arrays' lengths are in the header and must be what the model has, so a
-// reader allocates by the model and not by the file.
+// The arrays' lengths are in the header and must be the model's, so a reader
+// allocates by the model, not by the file.
 const (
 	fileMagic   = "ateniaNL"
 	fileVersion = 1
@@ -53,13 +53,13 @@ const (
 	pieceBytes  = 1 << 16
 )
 
-// A kindOfFile says what a file holds.
+// A kindOfFile is the content of a file.
 type kindOfFile string
 
 const (
-	snapshotFile kindOfFile = "checkpoint" // everything, to build on; files keep this name
-	progressFile kindOfFile = "progress"   // all but parameters and optimiser
-	memoryFile   kindOfFile = "memory"     // of a reader
+	snapshotFile kindOfFile = "checkpoint" // everything, to resume training; files keep this name
+	progressFile kindOfFile = "progress"   // all but parameters and optimizer
+	memoryFile   kindOfFile = "memory"     // memory of a reader
 )
 
 type header struct {
@@ -67,12 +67,12 @@ type header struct {
 	Element  string     `json:"element"`
 	Config   Config     `json:"config"`
 	Step     int64      `json:"step"`
-	Params   uint32     `json:"params,omitempty"` // CRC-32C of the parameters that a memory is of
+	Params   uint32     `json:"params,omitempty"` // CRC-32C of the parameters that the memory belongs to
 	Lanes    int        `json:"lanes,omitempty"`
-	Buffered []int      `json:"buffered,omitempty"` // steps in each error buffer
-	Steps    []uint64   `json:"steps,omitempty"`    // of the optimiser, for each parameter
+	Buffered []int      `json:"buffered,omitempty"` // accumulated steps in each error buffer
+	Steps    []uint64   `json:"steps,omitempty"`    // of the optimizer, for each parameter
 	Cursor   []byte     `json:"cursor,omitempty"`   // the caller's place in its data
-	Pending  []int32    `json:"pending,omitempty"`  // tokens of the chunk that grows
+	Pending  []int32    `json:"pending,omitempty"`  // tokens of the incomplete chunk
 	Arrays   []int      `json:"arrays"`             // lengths
 }
 
@@ -85,7 +85,7 @@ func element[F Float]() string {
 	return "float64"
 }
 
-// put writes the numbers of v to b and returns how many bytes they are.
+// put writes the elements of v to b and returns the number of bytes.
 func put[F Float](b []byte, v []F) int {
 	if unsafe.Sizeof(F(0)) == 4 {
 		for i, x := range v {
@@ -99,7 +99,7 @@ func put[F Float](b []byte, v []F) int {
 	return 8 * len(v)
 }
 
-// take reads the numbers of v from b.
+// take reads the elements of v from b.
 func take[F Float](b []byte, v []F) {
 	if unsafe.Sizeof(F(0)) == 4 {
 		for i := range v {
@@ -112,7 +112,7 @@ func take[F Float](b []byte, v []F) {
 	}
 }
 
-// pieces calls f with one part of v after the other and room for its bytes.
+// pieces calls f with consecutive parts of v and buffer space for their bytes.
 func pieces[F Float](v []F, buf []byte, f func(part []F, b []byte) error) error {
 	size := int(unsafe.Sizeof(F(0)))
 	for len(v) > 0 {
@@ -125,7 +125,7 @@ func pieces[F Float](v []F, buf []byte, f func(part []F, b []byte) error) error 
 	return nil
 }
 
-// checksum is the CRC-32C of numbers as a file has them.
+// checksum returns the CRC-32C of arrays as stored in a file.
 func checksum[F Float](arrays ...[]F) (sum uint32) {
 	buf := make([]byte, pieceBytes)
 	for _, v := range arrays {
@@ -175,7 +175,7 @@ func writeFile[F Float](w io.Writer, h *header, arrays [][]F) error {
 	return nil
 }
 
-// A fileReader counts bytes, for errors.
+// A fileReader counts bytes, for error positions.
 type fileReader struct {
 	r  io.Reader
 	at int64
@@ -184,7 +184,7 @@ type fileReader struct {
 func (f *fileReader) full(b []byte, what string) error {
 	n, err := io.ReadFull(f.r, b)
 	if err != nil {
-		return &FileError{Offset: f.at + int64(n), Why: "the file ends in " + what, Err: err}
+		return &FileError{Offset: f.at + int64(n), Why: "unexpected end of file in " + what, Err: err}
 	}
 	f.at += int64(n)
 	return nil
@@ -206,10 +206,10 @@ func (f *fileReader) readHeader() (*header, error) {
 	if n > maxHeader {
 		return nil, &FileError{Offset: 12, Why: fmt.Sprintf("a header of %d bytes", n)}
 	}
-	// Not one allocation of n: the file may be shorter than it says.
+	// Do not allocate n bytes at once: the file may be shorter than it claims.
 	j, err := io.ReadAll(io.LimitReader(f.r, int64(n)))
 	if err != nil || len(j) < int(n) {
-		return nil, &FileError{Offset: f.at + int64(len(j)), Why: "the file ends in its header", Err: err}
+		return nil, &FileError{Offset: f.at + int64(len(j)), Why: "unexpected end of file in its header", Err: err}
 	}
 	f.at += int64(n)
 	sum := make([]byte, 4)
@@ -229,8 +229,8 @@ func (f *fileReader) readHeader() (*header, error) {
 	return h, nil
 }
 
-// readArrays fills arrays, whose lengths the header must have, and wants the
-// file to end there.
+// readArrays fills arrays, whose lengths must be those in the header, and
+// checks that the file ends there.
 func readArrays[F Float](f *fileReader, h *header, arrays [][]F) error {
 	if h.Element != element[F]() || len(h.Arrays) != len(arrays) {
 		return &FileError{Offset: 16, Why: fmt.Sprintf("%d arrays of %s, want %d of %s", len(h.Arrays), h.Element, len(arrays), element[F]()), Err: ErrMismatch}
@@ -260,7 +260,7 @@ func readArrays[F Float](f *fileReader, h *header, arrays [][]F) error {
 		}
 	}
 	if n, _ := f.r.Read(sum[:1]); n != 0 {
-		return &FileError{Offset: f.at, Why: "there is more after the last array"}
+		return &FileError{Offset: f.at, Why: "there is data after the last array"}
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 // coreKey names a rule's recurrence on a tape, without projections and gates.
 const coreKey grad.Key = "nested.core"
 
-// A coreScratch is memory of keyed and its adjoint.
+// A coreScratch is scratch memory of keyed and its adjoint.
 type coreScratch[F Float] struct {
 	tokens, back rule.Tokens[F]
 	refs, saved  []grad.Ref
@@ -17,8 +17,9 @@ type coreScratch[F Float] struct {
 	cache, grads []F
 }
 
-// keyed is [rule.Block.Record] with keys made of rows of their own. What the
-// block computes before the recurrence is here the tape's own operations:
+// keyed is [rule.Block.Record] with keys computed from separate rows. What the
+// block computes before the recurrence is recorded with the tape's own
+// operations:
 //
 //	keys ─W_K─▶ k̂ ┐      u ─W_V─▶ v   u ─W_Q─▶ q̂   u·w_g + b_g ─σ─▶ gates
 //	              └──────┴────────────┴────────────┴──▶ recurrence ─▶ y, state
@@ -76,11 +77,11 @@ func (r *Runner[F]) keyed(layer, level int, u, keys, s0 grad.Ref) (y, sT grad.Re
 	return y, sT, t.Opaque(coreKey, c.refs, out[:], c.saved, r)
 }
 
-// tiny is where a state counts as zero, as in package rule: denormal numbers
-// are slow.
+// tiny is the magnitude below which a state is flushed to zero, as in package
+// rule: denormals are slow.
 const tiny = 1e-30
 
-// cut makes c.parts of memory that nobody needs afterwards.
+// cut divides scratch memory into c.parts.
 func (c *coreScratch[F]) cut() {
 	n := 0
 	for _, l := range c.lens {
@@ -93,7 +94,7 @@ func (c *coreScratch[F]) cut() {
 	}
 }
 
-// fill makes tokens of buffers in the order of the operation's inputs.
+// fill assembles tokens from buffers in the order of the operation's inputs.
 func (c *coreScratch[F]) fill(dst *rule.Tokens[F], l *rule.Layout, tokens int, buffer func(i int) []F) {
 	*dst = rule.Tokens[F]{T: tokens, K: buffer(0), V: buffer(1), Q: buffer(2)}
 	next := 3

@@ -6,12 +6,12 @@ import (
 	"atenia/grad"
 )
 
-// ErrInput is what errors about the tokens or the context of a pass match.
+// ErrInput matches errors about the tokens or the context of a pass.
 var ErrInput = errors.New("cannot compute this chunk")
 
-// active puts a block that writes and reads on the tape. With keep, what it
-// wrote becomes the level's next state. The state before the chunk is a
-// constant: gradients end at the chunk's boundary.
+// active records a block that writes and reads. With keep, the state it wrote
+// becomes the level's next state. The state before the chunk is a constant:
+// gradients are truncated at the chunk's boundary.
 func (r *Runner[F]) active(layer, level int, u, keys grad.Ref, keep bool) grad.Ref {
 	t, b := r.tape, r.block
 	if t.Err() != nil {
@@ -35,8 +35,8 @@ func (r *Runner[F]) active(layer, level int, u, keys grad.Ref, keep bool) grad.R
 	return y
 }
 
-// frozen puts a read on the tape: the queries are those of an active level,
-// the state stays as it is, and of the parameters only W_Q gets a gradient.
+// frozen records a read: the queries are those of an active level, the state
+// does not change, and of the parameters only W_Q has a gradient.
 func (r *Runner[F]) frozen(layer, level int, u grad.Ref) grad.Ref {
 	t, b := r.tape, r.block
 	if t.Err() != nil {
@@ -50,7 +50,7 @@ func (r *Runner[F]) frozen(layer, level int, u grad.Ref) grad.Ref {
 	return y
 }
 
-// level puts the flat parameters of a level on the tape once a pass.
+// level puts the flat parameters of a level on the tape, once per pass.
 func (r *Runner[F]) level(layer, level int) grad.Ref {
 	ref := &r.levels[layer*len(r.model.cfg.Periods)+level]
 	if *ref == 0 {

@@ -7,12 +7,13 @@ import (
 	"atenia/nested/rule"
 )
 
-// Float is an element type: float32 to run and train with, float64 to check.
+// Float is an element type: float32 to run and train, float64 to check
+// gradients.
 type Float = dense.Float
 
-// A Model is a configuration with its parameters. Passes over it by several
-// goroutines, each with a [Runner] of its own, may run at the same time as
-// long as nobody changes parameters meanwhile.
+// A Model is a configuration with its parameters. Several goroutines, each with
+// its own [Runner], may compute passes at the same time as long as no parameter
+// changes meanwhile.
 type Model[F Float] struct {
 	cfg    Config
 	layout *rule.Layout
@@ -25,11 +26,12 @@ type Model[F Float] struct {
 	initial [][]F // states at the start of a document, [layer·levels + level]
 }
 
-// stateSeed sets the numbers of initial states apart from those of parameters.
+// stateSeed separates the random numbers of initial states from those of
+// parameters.
 const stateSeed = 77
 
-// New returns a model with initial parameters by the configuration's seed.
-// Its error lists every fault of the configuration.
+// New returns a model with parameters initialized from the configuration's
+// seed. Its error lists every fault of the configuration.
 func New[F Float](c Config) (*Model[F], error) {
 	c = c.WithDefaults()
 	if err := c.Check(); err != nil {
@@ -60,11 +62,11 @@ func New[F Float](c Config) (*Model[F], error) {
 // Config returns the configuration with its defaults filled in.
 func (m *Model[F]) Config() Config { return m.cfg }
 
-// Layout describes the parameters and the state of a level.
+// Layout returns the layout of a level's parameters and state.
 func (m *Model[F]) Layout() *rule.Layout { return m.layout }
 
 // Params returns the parameters with their gradients, always the same in the
-// same order. Values may be changed between passes.
+// same order, as [optim.New] takes them. Values may be changed between passes.
 func (m *Model[F]) Params() []*optim.Param[F] { return m.params }
 
 // Param returns the parameter with that name.
@@ -77,7 +79,7 @@ func (m *Model[F]) Param(name string) (*optim.Param[F], bool) {
 	return nil, false
 }
 
-// levelRange is where a level's parameters lie in the flat vector.
+// levelRange returns where a level's parameters are in the flat vector.
 func (m *Model[F]) levelRange(layer, level int) (at, n int) {
 	return m.plan.layers[layer].levels[level], m.layout.ParamLen
 }

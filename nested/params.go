@@ -9,7 +9,7 @@ import (
 	"atenia/nested/rule"
 )
 
-// A slot is one parameter's place in a model's flat vector of parameters.
+// A slot is the place of one parameter in a model's flat vector.
 type slot struct {
 	name  string
 	shape []int
@@ -19,8 +19,8 @@ type slot struct {
 	bound float64
 }
 
-// A layerSlots says where one layer's parameters are; levels are the first
-// numbers of each level's flat parameters.
+// A layerSlots says where one layer's parameters are; levels holds the offset
+// of each level's flat parameters.
 type layerSlots struct {
 	q, k, v, o   int // indexes into slots
 	persistent   int
@@ -29,7 +29,7 @@ type layerSlots struct {
 	levels       []int // offsets into the flat vector
 }
 
-// A plan of parameters: all slots in the order of the flat vector.
+// A parameters is all slots in the order of the flat vector.
 type parameters struct {
 	slots          []slot
 	embed, unembed int
@@ -48,8 +48,8 @@ func (p *parameters) add(layer, level int, name string, bound float64, shape ...
 }
 
 // arrange lays out the parameters of a configuration. Initial values are
-// uniform within ±bound: √(3/d) for tables, Glorot and Bengio's for
-// projections; those of the levels are the rule's own.
+// uniform within ±bound: √(3/d) for tables, Glorot and Bengio's bound for
+// projections; those of the levels are the rule's.
 func arrange(c *Config, l *rule.Layout) *parameters {
 	p := &parameters{}
 	d := c.Width
@@ -97,7 +97,7 @@ func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
 			w := v[at:][:l.ParamLen]
 			rule.InitParams(l, w, level, r)
 			if s.taps >= 0 {
-				// A token asks at first with what it was stored under.
+				// Initially a token queries with the key it was stored under.
 				copy(rule.Param(l, w, "W_Q"), rule.Param(l, w, "W_K"))
 			}
 		}
@@ -107,9 +107,9 @@ func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
 	}
 }
 
-// shiftTaps starts a convolution as a shift by one token, with a little of the
-// token itself so that the first key of a document, which has none before it,
-// is not zero. With one tap there is only the token itself.
+// shiftTaps initializes a convolution as a shift by one token plus a little of
+// the token itself, so that the first key of a document is not zero. With one
+// tap there is only the token itself.
 func shiftTaps[F Float](v []F, d int) {
 	for i := range d {
 		v[i] = 1
@@ -119,7 +119,7 @@ func shiftTaps[F Float](v []F, d int) {
 	}
 }
 
-// views returns the parameters one by one, as an optimiser takes them.
+// views returns the individual parameters, as an optimizer takes them.
 func views[F Float](p *parameters, values, grads []F) []*optim.Param[F] {
 	all := make([]*optim.Param[F], len(p.slots))
 	for i, s := range p.slots {

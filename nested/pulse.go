@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// A Phase is what a step is for. The forward values of a step are the same,
-// bit for bit, in every phase, and memory learns in all of them.
+// A Phase is the purpose of a step. The forward values of a step are bitwise
+// the same in every phase, and memory learns in all of them.
 type Phase uint8
 
 const (
-	// Build records a tape, goes back over it and steps the parameters.
+	// Build trains: it records a tape, computes gradients and steps the
+	// parameters.
 	Build Phase = iota
-	// Test only reads and writes memory, over a stream that ends.
+	// Test only reads and writes memory, over a finite stream.
 	Test
-	// Stream does what Test does, over a stream that does not end.
+	// Stream is Test over an endless stream.
 	Stream
 )
 
@@ -31,22 +32,22 @@ func (p *Phase) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// A Pulse says which levels learn in one step. Everything that belongs to a
-// step sees the same pulse; it cannot be changed.
+// A Pulse says which levels learn in one step. All work of a step uses the same
+// pulse, which is immutable.
 type Pulse struct {
 	step   int64
 	phase  Phase
 	levels int
-	active [maxLevels / 64]uint64 // one bit a level
+	active [maxLevels / 64]uint64 // one bit per level
 }
 
-// Step is the number of chunks before this one.
+// Step returns the number of chunks before this one.
 func (p Pulse) Step() int64 { return p.step }
 
-// Phase is what the step is for.
+// Phase returns the purpose of the step.
 func (p Pulse) Phase() Phase { return p.phase }
 
-// Levels is the number of levels.
+// Levels returns the number of levels.
 func (p Pulse) Levels() int { return p.levels }
 
 // Active reports whether the level writes its memory and steps its parameters.
@@ -64,18 +65,18 @@ func (p Pulse) String() string {
 }
 
 // A Conductor counts steps and says which levels are due in each: level l in
-// steps that its period divides, so that all are in step 0.
+// every step that its period divides, so all levels in step 0.
 //
-// The order within a step is observe, then advance: take the [Pulse], do all
-// of the work with it, and call [Conductor.Advance] last and only if the work
-// succeeded. A step that failed is then done again as the same step.
+// The order within a step is observe, then advance: take the [Pulse], do all of
+// the work with it, and call [Conductor.Advance] last and only if the work
+// succeeded. A failed step is then repeated as the same step.
 type Conductor struct {
 	periods []int
 	step    int64
 }
 
-// NewConductor returns a conductor at step 0. Periods are in steps, one a
-// level; that of the first must be 1 and all must be positive.
+// NewConductor returns a conductor at step 0. Periods are in steps, one per
+// level; the first must be 1 and all must be positive.
 func NewConductor(periods ...int) (*Conductor, error) {
 	if err := checkPeriods(periods); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func NewConductor(periods ...int) (*Conductor, error) {
 
 func checkPeriods(periods []int) error {
 	if len(periods) == 0 {
-		return &ConfigError{Field: "periods", Why: "there must be a level"}
+		return &ConfigError{Field: "periods", Why: "want at least one level"}
 	}
 	if periods[0] != 1 {
 		return &ConfigError{Field: "periods", Why: fmt.Sprintf("the first level learns in every step: its period is 1, not %d", periods[0])}
@@ -101,10 +102,10 @@ func checkPeriods(periods []int) error {
 	return nil
 }
 
-// Step returns the number of steps done.
+// Step returns the number of completed steps.
 func (c *Conductor) Step() int64 { return c.step }
 
-// Pulse returns the pulse of the present step.
+// Pulse returns the pulse of the current step.
 func (c *Conductor) Pulse(phase Phase) Pulse {
 	p := Pulse{step: c.step, phase: phase, levels: len(c.periods)}
 	for l, period := range c.periods {
@@ -115,14 +116,14 @@ func (c *Conductor) Pulse(phase Phase) Pulse {
 	return p
 }
 
-// Advance ends the present step.
+// Advance completes the current step.
 func (c *Conductor) Advance() { c.step++ }
 
-// Resume makes step the present one, when a snapshot is loaded.
+// Resume sets the current step, when a snapshot is loaded.
 func (c *Conductor) Resume(step int64) { c.step = step }
 
-// NewPulse returns the pulse of a step in which the given levels are active,
-// whatever a conductor says. There are at most 256.
+// NewPulse returns the pulse of a step with the given levels active, for
+// callers without a conductor. There are at most 256 levels.
 func NewPulse(step int64, phase Phase, active ...bool) Pulse {
 	p := Pulse{step: step, phase: phase, levels: min(len(active), maxLevels)}
 	for l, a := range active[:p.levels] {

@@ -7,27 +7,27 @@ import (
 	"atenia/internal/pool"
 )
 
-// A Reader reads tokens with a model whose memory keeps learning: chunks are
-// cut as in training, and a chunk that is full is written to memory before the
-// next token. Between, the chunk that is still growing is computed anew from
-// the memory before it, so that logits are what a pass over the whole chunk
-// gives, bit for bit, however the tokens arrive.
+// A Reader runs a model over one stream of tokens while its memory keeps
+// learning. Chunks are cut as in training, and a full chunk is written to
+// memory before the next token. An incomplete chunk is recomputed from the
+// memory before it, so that logits are bitwise those of a pass over the whole
+// chunk, however the tokens arrive.
 type Reader[F Float] struct {
 	model     *Model[F]
 	runner    *Runner[F]
 	ctx       *Context[F]
 	conductor *Conductor
 	phase     Phase
-	pending   []int32 // the chunk that grows; full ones wait for the next token
+	pending   []int32 // the incomplete chunk; a full one waits for the next token
 	last      []F     // logits after the last token
-	dirty     bool    // last is not of pending
+	dirty     bool    // last is out of date
 }
 
 // NewReader returns a reader at the start of a document, in phase [Test] or
 // [Stream].
 func (m *Model[F]) NewReader(phase Phase, p *pool.Pool) (*Reader[F], error) {
 	if phase == Build {
-		return nil, fmt.Errorf("%w: a reader does not build; see NewBuilder", ErrInput)
+		return nil, fmt.Errorf("%w: a reader does not train; use NewBuilder", ErrInput)
 	}
 	r, err := m.NewRunner(false, p)
 	if err != nil {
@@ -41,7 +41,7 @@ func (m *Model[F]) NewReader(phase Phase, p *pool.Pool) (*Reader[F], error) {
 		pending: make([]int32, 0, m.cfg.Chunk), last: make([]F, m.cfg.Vocab)}, nil
 }
 
-// Reset forgets the document. The count of steps goes on.
+// Reset starts a new document. The step count continues.
 func (s *Reader[F]) Reset() {
 	s.ctx.Reset()
 	s.pending = s.pending[:0]
@@ -50,25 +50,25 @@ func (s *Reader[F]) Reset() {
 // Step returns the number of chunks written to memory.
 func (s *Reader[F]) Step() int64 { return s.conductor.Step() }
 
-// Context returns the memory before the chunk that grows.
+// Context returns the memory before the incomplete chunk.
 func (s *Reader[F]) Context() *Context[F] { return s.ctx }
 
-// Read takes tokens in.
+// Read reads tokens.
 func (s *Reader[F]) Read(ids ...int32) error {
 	_, _, err := s.read(ids, false)
 	return err
 }
 
-// Score takes tokens in and returns the sum of their surprise, −log p in nats,
-// and the number of tokens that it is a sum over: the first token of a
-// document is not predicted by anything.
+// Score reads tokens and returns the sum of their surprisal, −log p in nats,
+// and the number of tokens it is a sum over: the first token of a document has
+// no prediction. exp(sum/count) is the perplexity.
 func (s *Reader[F]) Score(ids ...int32) (sum float64, count int, err error) {
 	return s.read(ids, true)
 }
 
-// Logits returns what the model expects after the tokens so far, one number
-// for each token of the vocabulary, valid until the next call. Before the
-// first token of a document it is an error.
+// Logits returns the prediction after the tokens so far, one number per token
+// of the vocabulary, valid until the next call. Before the first token of a
+// document it is an error.
 func (s *Reader[F]) Logits() ([]F, error) {
 	if len(s.pending) == 0 {
 		return nil, fmt.Errorf("%w: nothing has been read", ErrInput)
@@ -82,14 +82,14 @@ func (s *Reader[F]) Logits() ([]F, error) {
 	return s.last, nil
 }
 
-// read cuts ids into chunks. Only scoring needs a pass over a chunk that does
-// not fill up.
+// read cuts ids into chunks. Only scoring needs a pass over an incomplete
+// chunk.
 func (s *Reader[F]) read(ids []int32, score bool) (sum float64, count int, err error) {
 	if err := s.check(ids); err != nil {
 		return 0, 0, err
 	}
 	for len(ids) > 0 {
-		first := true // of a document
+		first := true // of the document
 		if len(s.pending) > 0 {
 			first = false
 			if score {
@@ -126,7 +126,7 @@ func (s *Reader[F]) read(ids []int32, score bool) (sum float64, count int, err e
 	return sum, count, nil
 }
 
-// check refuses tokens that the model does not know.
+// check rejects tokens outside the vocabulary.
 func (s *Reader[F]) check(ids []int32) error {
 	for _, id := range ids {
 		if id < 0 || int(id) >= s.model.cfg.Vocab {
@@ -136,10 +136,10 @@ func (s *Reader[F]) check(ids []int32) error {
 	return nil
 }
 
-// write lets memory learn the full chunk.
+// write updates memory with the full chunk.
 func (s *Reader[F]) write() error {
 	// The pass that computed the logits may have been of this very chunk, but
-	// only its runner knows; computing it again is the same bits.
+	// only its runner knows; recomputing it gives the same bits.
 	if err := s.pass(); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Reader[F]) keepLast() {
 	s.dirty = false
 }
 
-// surprise is −log softmax(logits)[id].
+// surprise returns −log softmax(logits)[id].
 func surprise[F Float](logits []F, id int32) float64 {
 	top := logits[0]
 	for _, x := range logits {

@@ -10,18 +10,18 @@ import (
 	"atenia/nested/rule"
 )
 
-// A Runner computes passes over a model: it has a tape and the scratch memory
+// A Runner computes passes over a model. It has a tape and the scratch memory
 // of one goroutine. After the first passes of each shape it allocates nothing.
 type Runner[F Float] struct {
 	model *Model[F]
 	tape  *grad.Tape[F]
 	block *rule.Block[F]
 
-	refs   []grad.Ref // of slots in this pass, 0 while not yet on the tape
+	refs   []grad.Ref // of slots in this pass; 0 while not on the tape
 	levels []grad.Ref // of flat parameters of levels
 	attn   attentionAux[F]
 	trace  Trace
-	grads  []F // where gradients of this pass are added, or nil
+	grads  []F // where gradients of this pass are accumulated, or nil
 	ctx    *Context[F]
 	pulse  Pulse
 	tokens int
@@ -29,7 +29,7 @@ type Runner[F Float] struct {
 	core coreScratch[F]
 	ones []F // scratch
 	one  [1]F
-	err  error // the first that is not the tape's
+	err  error // the first error that is not the tape's
 }
 
 // A Trace names the buffers of a pass on its runner's tape.
@@ -39,19 +39,19 @@ type Trace struct {
 	Layers []LayerTrace
 }
 
-// A LayerTrace names what a layer computed.
+// A LayerTrace names the results of a layer.
 type LayerTrace struct {
 	Attention grad.Ref   // [tokens, width]
 	Gate      grad.Ref   // [tokens, width]; 0 in [MAL]
-	Levels    []grad.Ref // what each level answered
+	Levels    []grad.Ref // output of each level
 	Active    []bool     // which levels wrote
 	Schedule  grad.Ref   // the logits [1, levels] of a learned schedule, or 0
 	Masks     []grad.Ref // of a learned schedule, 0 at level 0
 }
 
-// NewRunner returns a runner. With record it can go back over its passes, see
+// NewRunner returns a runner. With record it can compute gradients, see
 // [Runner.Backward]; the values of a pass are the same bits without. The pool,
-// which may be nil, gives threads to matrix products.
+// which may be nil, provides threads for matrix products.
 func (m *Model[F]) NewRunner(record bool, p *pool.Pool, options ...grad.Option) (*Runner[F], error) {
 	b, err := rule.New[F](m.cfg.Rule, m.cfg.Width, m.cfg.Memory)
 	if err != nil {
@@ -74,11 +74,11 @@ func (m *Model[F]) NewRunner(record bool, p *pool.Pool, options ...grad.Option) 
 // Tape returns the tape of the last pass.
 func (r *Runner[F]) Tape() *grad.Tape[F] { return r.tape }
 
-// Forward computes one chunk: ids with the memory of c as the pulse has it.
-// Targets, the ids that should follow, may be nil; those outside the
-// vocabulary do not count. What memory becomes is kept aside until
-// [Runner.Commit]. Gradients of the parameters will be added to grads, a flat
-// vector in the order of [Model.Params]; nil leaves them on the tape.
+// Forward computes one chunk of ids with the memory c and the pulse of the
+// step. Targets, the ids to predict, may be nil; those outside the vocabulary
+// are ignored. The new state of memory takes effect with [Runner.Commit].
+// [Runner.Backward] adds the gradients of the parameters to grads, a flat vector
+// in the order of [Model.Params]; if it is nil they stay on the tape.
 //
 // The trace is valid until the next pass.
 func (r *Runner[F]) Forward(p Pulse, c *Context[F], ids, targets []int32, grads []F) (*Trace, error) {
@@ -117,13 +117,13 @@ func (r *Runner[F]) Forward(p Pulse, c *Context[F], ids, targets []int32, grads 
 	return &r.trace, nil
 }
 
-// Backward finds the gradients of share times the loss of the last pass.
+// Backward computes the gradients of share times the loss of the last pass.
 func (r *Runner[F]) Backward(share float64) error {
 	r.one[0] = F(share)
 	return r.tape.BackwardFrom(r.trace.Loss, r.one[:])
 }
 
-// Commit makes what the last pass left the memory of its context.
+// Commit makes the memory state computed by the last pass that of its context.
 func (r *Runner[F]) Commit() { r.ctx.commit() }
 
 // Loss returns the loss of the last pass.
@@ -134,7 +134,7 @@ func (r *Runner[F]) Loss() float64 {
 	return math.NaN()
 }
 
-// param puts a parameter on the tape once a pass.
+// param puts a parameter on the tape, once per pass.
 func (r *Runner[F]) param(i int) grad.Ref {
 	if r.refs[i] == 0 {
 		s := &r.model.plan.slots[i]
@@ -143,7 +143,7 @@ func (r *Runner[F]) param(i int) grad.Ref {
 	return r.refs[i]
 }
 
-// borrow puts n numbers of the parameters on the tape.
+// borrow puts n elements of the parameters on the tape.
 func (r *Runner[F]) borrow(at, n int, shape ...int) grad.Ref {
 	ref := r.tape.Borrow(r.model.values[at:at+n], shape...)
 	if r.grads != nil && r.tape.Recording() {
@@ -152,7 +152,7 @@ func (r *Runner[F]) borrow(at, n int, shape ...int) grad.Ref {
 	return ref
 }
 
-// norm brings every row to a mean square of 1.
+// norm scales every row to a mean square of 1.
 func (r *Runner[F]) norm(x grad.Ref) grad.Ref {
 	return r.tape.Scale(r.tape.SphereProject(x), F(math.Sqrt(float64(r.model.cfg.Width))))
 }

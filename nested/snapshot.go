@@ -10,21 +10,20 @@ import (
 	"atenia/internal/durable"
 )
 
-// Save writes a snapshot: everything that the next step depends on, all of it
-// from between two steps. That is parameters, the optimiser's state, every
-// lane's memory, error buffers, the count of steps, and cursor, the caller's
-// place in its data.
+// Save writes a snapshot: everything that the next step depends on: parameters, the
+// optimizer's state, every lane's memory, error buffers, the step count, and
+// cursor, the caller's position in its data. A run restored from it continues
+// with the same bits.
 func (b *Builder[F]) Save(w io.Writer, cursor []byte) error {
 	return b.write(w, snapshotFile, cursor)
 }
 
-// Progress writes what Save does but for parameters and the optimiser's state,
-// for a trainer that keeps those itself.
+// Progress writes a snapshot without parameters and optimizer state, for a
+// trainer that saves those itself.
 func (b *Builder[F]) Progress(w io.Writer) error { return b.write(w, progressFile, nil) }
 
-// Restore takes back what Save or Progress wrote, into a builder of the
-// same configuration, and returns the cursor. After an error nothing has
-// changed.
+// Restore reads what Save or Progress wrote into a builder of the same
+// configuration, and returns the cursor. After an error nothing has changed.
 func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
 	f := &fileReader{r: r}
 	h, err := f.readHeader()
@@ -62,8 +61,8 @@ func (b *Builder[F]) Restore(r io.Reader) (cursor []byte, err error) {
 	return h.Cursor, nil
 }
 
-// SaveFile writes a snapshot to a file: either the old file is there or the
-// whole new one, whenever the power goes.
+// SaveFile writes a snapshot to a file atomically: after a crash the file is
+// either the old or the new one.
 func (b *Builder[F]) SaveFile(path string, cursor []byte) error {
 	return durable.WriteFile(path, func(w io.Writer) error { return b.Save(w, cursor) })
 }
@@ -94,7 +93,7 @@ func (b *Builder[F]) write(w io.Writer, kind kindOfFile, cursor []byte) error {
 	return writeFile(w, h, b.arrays(kind))
 }
 
-// arrays lists what a file has, in its order.
+// arrays lists the arrays of a file, in their order.
 func (b *Builder[F]) arrays(kind kindOfFile) (all [][]F) {
 	if kind == snapshotFile {
 		all = append(all, b.model.values)
@@ -113,24 +112,23 @@ func (b *Builder[F]) arrays(kind kindOfFile) (all [][]F) {
 
 func (c *Context[F]) arrays() [][]F { return slices.Concat(c.states, c.tails) }
 
-// same reports whether a file is of this model.
+// same reports whether a file belongs to this model.
 func (m *Model[F]) same(h *header) error {
 	if reflect.DeepEqual(h.Config.WithDefaults(), m.cfg) {
 		return nil
 	}
-	return &FileError{Offset: 16, Why: fmt.Sprintf("it is of a %v model of width %d with %d levels of %s, or differs in an option",
+	return &FileError{Offset: 16, Why: fmt.Sprintf("it belongs to a %v model of width %d with %d levels of %s, or differs in an option",
 		h.Config.Composition, h.Config.Width, len(h.Config.Periods), h.Config.Rule), Err: ErrMismatch}
 }
 
-// Save writes what the reader's memory has learned, the chunk that grows
-// included.
+// Save writes the state of the reader's memory, including the incomplete chunk.
 func (s *Reader[F]) Save(w io.Writer) error {
 	h := &header{Kind: memoryFile, Config: s.model.cfg, Step: s.conductor.Step(), Params: checksum(s.model.values), Pending: s.pending}
 	return writeFile(w, h, s.ctx.arrays())
 }
 
-// Restore makes the reader go on where the one that Save was called on
-// stopped: with the same bits. After an error nothing has changed.
+// Restore continues where the reader that was saved stopped, with the same
+// bits. After an error nothing has changed.
 func (s *Reader[F]) Restore(r io.Reader) error {
 	f := &fileReader{r: r}
 	h, err := f.readHeader()
@@ -162,7 +160,7 @@ func (s *Reader[F]) Restore(r io.Reader) error {
 	return nil
 }
 
-// SaveFile is [Reader.Save] to a file that is there whole or not at all.
+// SaveFile is [Reader.Save] to a file, written atomically.
 func (s *Reader[F]) SaveFile(path string) error { return durable.WriteFile(path, s.Save) }
 
 // RestoreFile is [Reader.Restore] from a file.

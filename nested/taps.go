@@ -8,13 +8,13 @@ import (
 // tapsKey names the convolution of memory keys on a tape.
 const tapsKey grad.Key = "nested.taps"
 
-// keys puts the rows that memory keys are made of on the tape, or returns 0 if
-// they are those of u: a causal convolution, each channel by itself,
+// keys records the rows from which memory keys are computed, or returns 0 if
+// they are those of u: a causal depthwise convolution,
 //
 //	keys_t = Σ_j taps_j ⊙ u_{t−j}
 //
-// over what the chunk and the one before it had. So a value can be bound to
-// the token before it, which attention does not do for memory.
+// over this chunk and the end of the preceding one. A value can thus be stored
+// under the preceding token, which attention cannot do for memory.
 func (r *Runner[F]) keys(layer int, u grad.Ref) grad.Ref {
 	s, t := &r.model.plan.layers[layer], r.tape
 	if s.taps < 0 || t.Err() != nil {
@@ -42,7 +42,8 @@ func (r *Runner[F]) keys(layer int, u grad.Ref) grad.Ref {
 	return keys
 }
 
-// earlier returns row at of a chunk; those before it are at the end of tail.
+// earlier returns row at of a chunk; rows before the chunk are at the end of
+// tail.
 func earlier[F Float](rows, tail []F, at, d int) []F {
 	if at >= 0 {
 		return rows[at*d:][:d]
@@ -60,7 +61,7 @@ func mulAdd[F dense.Float](dst, a, b []F) {
 func tapsBack[F Float](b *grad.OpaqueBack[F]) {
 	rows, taps, tail, dk := b.In(0), b.In(1), b.In(2), b.DOut(0)
 	du, dtaps := b.DIn(0), b.DIn(1)
-	d := len(taps) - len(tail) // a row: the tail has one fewer
+	d := len(taps) - len(tail) // width of a row: the tail has one row fewer
 	for at := range len(rows) / d {
 		for j := range len(taps) / d {
 			if dtaps != nil {

@@ -1,4 +1,4 @@
-// Package tensor holds what every other package means by a value: an element
+// Package tensor defines the values that other packages exchange: an element
 // type, a shape, and bytes that have them.
 //
 //	DType   how elements are stored, quantised blocks included

@@ -6,10 +6,13 @@ import (
 	"strings"
 )
 
-// A DType says how elements are stored.
+// A DType is the storage format of elements.
+//
+// Quantised types store a row in blocks, so sizes are computed with
+// [DType.RowBytes] or [Shape.Bytes] rather than per element.
 type DType uint8
 
-// The element types. The quantised ones are named as ggml names them.
+// The element types. Quantised ones have their names in ggml.
 const (
 	Invalid DType = iota
 	F32
@@ -57,7 +60,7 @@ const (
 // NumDTypes is one more than the largest DType; tables are indexed by it.
 const NumDTypes = int(numDTypes)
 
-// layouts is the one description of every element type.
+// layouts describes every element type.
 var layouts = [numDTypes]struct {
 	name          string
 	values, bytes int // per block; plain types have blocks of one value
@@ -104,7 +107,8 @@ var layouts = [numDTypes]struct {
 	TQ2_0:   {"TQ2_0", 256, 66},
 }
 
-// String returns the name, as in ggml and safetensors: "F32", "Q4_K".
+// String returns the name as used in ggml and safetensors, such as "F32" or
+// "Q4_K".
 func (d DType) String() string {
 	if d < numDTypes {
 		return layouts[d].name
@@ -112,7 +116,7 @@ func (d DType) String() string {
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
 
-// ParseDType reads what [DType.String] prints, in any case.
+// ParseDType parses a name as returned by [DType.String], ignoring case.
 func ParseDType(s string) (DType, error) {
 	up := strings.ToUpper(s)
 	for d := Invalid + 1; d < numDTypes; d++ {
@@ -132,7 +136,7 @@ func (d *DType) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Block returns how many values one block holds and its size in bytes. Plain
+// Block returns the number of values per block and its size in bytes. Plain
 // types have blocks of one value.
 func (d DType) Block() (values, bytes int) {
 	if d >= numDTypes {
@@ -141,7 +145,7 @@ func (d DType) Block() (values, bytes int) {
 	return layouts[d].values, layouts[d].bytes
 }
 
-// Quantised reports whether values share a block's scale.
+// Quantised reports whether values share the scale of a block.
 func (d DType) Quantised() bool { return d >= Q4_0 && d < numDTypes }
 
 // Float reports whether the type is a plain floating-point type.
@@ -153,9 +157,8 @@ func (d DType) Float() bool {
 	return false
 }
 
-// RowBytes returns the size of a row of n values. It fails with a
-// [*BlockError] when n is not a whole number of blocks and when the size
-// overflows.
+// RowBytes returns the size of a row of n values. The error is a [*BlockError]
+// if n is not a whole number of blocks; it also fails if the size overflows.
 func (d DType) RowBytes(n int) (int, error) {
 	v, b := d.Block()
 	if n < 0 || n%v != 0 || b == 0 {
@@ -167,7 +170,7 @@ func (d DType) RowBytes(n int) (int, error) {
 	return n / v * b, nil
 }
 
-// A BlockError says that a row cannot be stored in a type's blocks.
+// A BlockError says that a row is not a whole number of a type's blocks.
 type BlockError struct {
 	DType  DType
 	Values int

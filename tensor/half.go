@@ -31,8 +31,8 @@ func F32ToF16(f float32) uint16 {
 	case b >= 0x38800000: // normal
 		return sign | uint16((b-0x38000000+0xfff+(b>>13)&1)>>13)
 	}
-	// Subnormal: adding 0.5 aligns the value so that the addition itself
-	// rounds to multiples of 2⁻²⁴, to nearest even.
+	// Subnormal: adding 0.5 aligns the value so that the addition itself rounds
+	// to multiples of 2⁻²⁴, to nearest even.
 	return sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5)-0x3f000000)
 }
 

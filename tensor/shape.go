@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// A Shape lists sizes from the outermost axis to the innermost: a weight
-// matrix is [out, in]. The empty shape is a scalar.
+// A Shape lists sizes from the outermost axis to the innermost: a weight matrix
+// is [out, in]. The empty shape is a scalar. Shapes are slices: copy one before
+// changing it.
 type Shape []int
 
 // ErrShape matches every [*ShapeError].
@@ -27,7 +28,7 @@ func (e *ShapeError) Error() string {
 }
 func (e *ShapeError) Is(target error) bool { return target == ErrShape }
 
-// Size returns the number of values, or false when it overflows or a size is
+// Size returns the number of values, and false if it overflows or a size is
 // negative.
 func (s Shape) Size() (int, bool) {
 	n := 1
@@ -51,8 +52,8 @@ func (s Shape) Cols() int {
 	return s[len(s)-1]
 }
 
-// Rows returns the product of all sizes but the innermost. The shape must be
-// one whose Size is known to fit.
+// Rows returns the product of all sizes but the innermost. It does not check
+// for overflow: call Size first for untrusted shapes.
 func (s Shape) Rows() int {
 	n := 1
 	for _, d := range s[:max(0, len(s)-1)] {
@@ -73,8 +74,8 @@ func (s Shape) String() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// Bytes returns the size of a tensor of this shape, or an error when rows do
-// not divide into blocks or the size overflows.
+// Bytes returns the size of a tensor of this shape. It returns an error if rows
+// are not whole blocks or the size overflows.
 func (s Shape) Bytes(d DType) (int, error) {
 	if _, ok := s.Size(); !ok {
 		return 0, fmt.Errorf("shape %v overflows", s)

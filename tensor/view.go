@@ -6,16 +6,16 @@ import (
 )
 
 // A View is bytes with an element type and a shape, row-major. It does not own
-// the bytes: they may be a mapped file, and must not be written unless the
-// maker says so.
+// the bytes: they may be a mapped file and must not be written unless the
+// function that made the view allows it.
 type View struct {
 	DType DType
 	Shape Shape
 	Data  []byte
 }
 
-// NewView checks that data has exactly the size that the type and shape ask
-// for.
+// NewView returns a view of data, and an error unless data has exactly the size
+// of the type and shape.
 func NewView(d DType, s Shape, data []byte) (View, error) {
 	n, err := s.Bytes(d)
 	if err != nil {
@@ -27,13 +27,13 @@ func NewView(d DType, s Shape, data []byte) (View, error) {
 	return View{d, s, data}, nil
 }
 
-// FromF32 wraps values without copying them. len(values) must equal the size
-// of the shape.
+// FromF32 returns a view of values without copying. len(values) must equal the
+// size of the shape.
 func FromF32(s Shape, values []float32) View {
 	return View{F32, s, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))}
 }
 
-// F32 returns the values of an F32 view without copying. It reports false for
+// F32 returns the values of an F32 view without copying. It returns false for
 // other types and for bytes that are not aligned to 4.
 func (v View) F32() ([]float32, bool) {
 	if v.DType != F32 || uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%4 != 0 {
@@ -42,8 +42,8 @@ func (v View) F32() ([]float32, bool) {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v.Data))), len(v.Data)/4), true
 }
 
-// Rows returns the view of rows [lo, hi) of the leading axes taken together,
-// as a matrix [hi-lo, cols]. The view must have at least one axis.
+// Rows returns rows [lo, hi), with the leading axes flattened, as a matrix
+// [hi-lo, cols]. The view must have at least one axis.
 func (v View) Rows(lo, hi int) View {
 	row := 0
 	if n := v.Shape.Rows(); n > 0 {

@@ -8,7 +8,7 @@ import (
 	"atenia/flow/node"
 )
 
-// needs says what of the forward call the node wants in backward.
+// needs returns what the node's backward mode reads of the forward call.
 func (n *instance[F]) needs() (w node.Needs) {
 	if n.caps&abi.CapNeedX != 0 {
 		w |= node.NeedX
@@ -22,11 +22,11 @@ func (n *instance[F]) needs() (w node.Needs) {
 	return w
 }
 
-// backward makes one call of the backward mode: gradients of the outputs and
-// what the node needs go in, gradients of inputs and parameters come out.
+// backward makes one backward call: the gradients of the outputs and what the
+// node needs go in, the gradients of inputs and parameters come out.
 func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 	if !n.useV2 {
-		return graph.Unsupported // v1 has no mode
+		return graph.Unsupported // ABI version 1 has no backward mode
 	}
 	flags := uint32(0)
 	if !n.swept {
@@ -46,7 +46,8 @@ func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 		signal(next(abi.RoleGrad), &b.DOut[i], b.Frame0, flags)
 	}
 	if n.caps&abi.CapNeedX != 0 {
-		// A node that is linear in its inputs needs them for its parameters alone.
+		// A node that is linear in its inputs reads them only for its
+		// parameters' gradients.
 		wanted := n.caps&abi.CapLinear == 0 || n.wanted(b)
 		for i := range n.ins {
 			g := next(abi.RolePrimalIn)
@@ -85,7 +86,7 @@ func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 	return code
 }
 
-// wanted reports whether the gradient of any parameter is.
+// wanted reports whether the gradient of any parameter is requested.
 func (n *instance[F]) wanted(b *node.Back[F]) bool {
 	for _, i := range n.order {
 		if g := &b.DParam[i]; g.Framed.Data != nil || g.Sum != nil {
@@ -96,7 +97,8 @@ func (n *instance[F]) wanted(b *node.Back[F]) bool {
 }
 
 // gradients sets the buffers that a backward call writes. The sums of constant
-// parameters go on from call to call, so that they do not depend on the cuts.
+// parameters continue from call to call, so that they do not depend on the
+// cuts.
 func (n *instance[F]) gradients(b *node.Back[F], flags uint32) {
 	for i := range n.ins {
 		g := &n.gout[i]
@@ -119,16 +121,16 @@ func (n *instance[F]) gradients(b *node.Back[F], flags uint32) {
 			shape(g, own, p.N)
 			g.Data = abi.Address(n.sums[k])
 			g.Flags |= abi.Accumulate
-		default: // not wanted
+		default: // not requested
 			g.Data = 0
 			shape(g, own, p.N)
 		}
 	}
 }
 
-// spread puts the gradient of a framed parameter with fewer rows than the node
-// into the first of the rows that share it, and zeros into the others: the host
-// sums over them.
+// spread moves the gradient of a framed parameter with fewer rows than the node
+// into the first of the rows that share it, and zeroes the others, since the
+// host sums over them.
 func (n *instance[F]) spread(b *node.Back[F]) {
 	for k, i := range n.order {
 		p, d := &b.Param[i], &b.DParam[i].Framed
@@ -146,11 +148,11 @@ func (n *instance[F]) spread(b *node.Back[F]) {
 	}
 }
 
-// finish hands out the sums of a sweep.
+// finish adds the sums of a sweep to p.
 func (n *instance[F]) finish(p []node.Grad[F]) {
 	for k, i := range n.order {
 		own := n.own[k]
-		if p[i].Sum == nil || own.C == 0 { // not wanted, or no call was made
+		if p[i].Sum == nil || own.C == 0 { // not requested, or no call was made
 			continue
 		}
 		// In the parameter's own shape: to the first of the rows that share it.

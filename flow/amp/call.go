@@ -12,9 +12,9 @@ func oneCall(m *abi.Memory) (*abi.List, *abi.Record) {
 	return &l[0], &r[0]
 }
 
-// run makes the call that lies ready in the record, and does what belongs to
-// every call: superseded states are released, and results that no node may
-// return are failures.
+// run makes the call prepared in the record, and does what every call requires:
+// it releases superseded states, and turns results that no node may return into
+// failures.
 func (c *core) run() graph.Code {
 	if c.metrics != nil {
 		*c.metrics = abi.Metrics{}
@@ -41,7 +41,7 @@ func (c *core) superseded(before uintptr) {
 	}
 }
 
-// releaseState releases the state that there is.
+// releaseState releases the current state.
 func (c *core) releaseState() {
 	if s := *c.slot; s != 0 {
 		*c.slot = 0
@@ -50,7 +50,7 @@ func (c *core) releaseState() {
 }
 
 func (c *core) releaseOne(state uintptr) {
-	if c.lib.release == 0 { // it said that it has none, and made one
+	if c.lib.release == 0 { // declared stateless, yet it made one
 		return
 	}
 	c.call(c.lib.release, state, 0, 0, 0)
@@ -67,14 +67,14 @@ func (c *core) call(f, a1, a2, a3, a4 uintptr) int32 {
 	return c.other.Result
 }
 
-// reset forgets the state, as before the first frame.
+// reset drops the state, as before the first frame.
 func (c *core) reset() {
 	c.releaseState()
 	c.began, c.swept = false, false
 }
 
-// prime has the node make its state, so that a snapshot from before the first
-// frame is one like the others: a call of no frames.
+// prime makes the node create its state by a call of no frames, so that a
+// snapshot from before the first frame is like any other.
 func (c *core) prime() {
 	if *c.slot != 0 {
 		return
@@ -94,14 +94,13 @@ func (c *core) prime() {
 	c.run()
 }
 
-// shape sets rows and frames of a buffer whose rows lie one behind the other.
+// shape sets rows and frames of a buffer with contiguous rows.
 func shape(b *abi.Buffer, s graph.Shape, frames int) {
 	b.Batches, b.Channels, b.Frames = uint32(s.B), uint32(s.C), uint32(frames)
 	b.StrideB, b.StrideC = int64(s.C*frames), int64(frames)
 }
 
-// snapshotBytes returns how long a snapshot is: what it was when first asked,
-// or longer.
+// snapshotBytes returns the length of a snapshot, which never decreases.
 func (c *core) snapshotBytes() int {
 	c.prime()
 	if n := c.call(c.lib.save, c.rec.Desc, *c.slot, 0, 0); int(n) > c.stateBytes {
@@ -120,8 +119,8 @@ func (c *core) snapshot(dst []byte) int {
 	return int(n)
 }
 
-// restore makes the state what a snapshot says. The state itself, and with it
-// what a backward sweep keeps there, goes on.
+// restore replaces the state by a snapshot. The state's own memory, where a
+// backward sweep may keep data, stays.
 func (c *core) restore(src []byte) graph.Code {
 	before := *c.slot
 	code := graph.Code(c.call(c.lib.load, c.rec.Desc, c.rec.State, abi.Address(src), uintptr(len(src))))

@@ -11,8 +11,9 @@ import (
 )
 
 // A core is the part of an instance that does not depend on the number type:
-// everything that C sees, in memory outside Go's heap, and the calls. All Go
-// pointers in it are set when it is made; calls write integers alone.
+// everything that C sees, in memory outside Go's heap, and the calls. Go
+// pointers in it are set only on construction; calls write integers alone, as
+// real time requires.
 type core struct {
 	lib    *Library
 	name   string
@@ -21,22 +22,22 @@ type core struct {
 	counts counts
 
 	desc    *abi.Descriptor
-	slot    *uintptr // holds the state
+	slot    *uintptr // slot that holds the state
 	list    *abi.List
 	rec     *abi.Record
 	aside   *abi.List // release, save and load
 	other   *abi.Record
-	metrics *abi.Metrics // nil: none are passed
+	metrics *abi.Metrics // nil: not passed
 
 	in, out   []abi.Buffer // forward
 	gin, gout []abi.Buffer // backward
-	zero      uintptr      // one value, for absent parameters
+	zero      uintptr      // a zero value, for absent parameters
 
 	ins, params, outs int
 	shapes            []graph.Shape // of the outputs
 	rows              graph.Shape   // of the parameters
-	order             []int         // of the type's parameters, in order: their place in node.Call.Param
-	given             []bool        // whether the plan gives them
+	order             []int         // place of each of the type's parameters in node.Call.Param
+	given             []bool        // the plan gives the parameter
 	caps              uint32
 	useV2             bool
 	began, swept      bool // a forward call, a backward call was made since the last start
@@ -45,7 +46,7 @@ type core struct {
 	declared          uint32
 }
 
-// newCore makes everything that C sees of a linked node.
+// newCore allocates everything that C sees of a linked node.
 func newCore(l *Library, cfg node.Config, dtype uint32) (*core, error) {
 	n := cfg.Node
 	typ, ok := find(l.manifest, n.Type)
@@ -148,7 +149,7 @@ func (c *core) free() {
 	})
 }
 
-// close takes the instance out of its library's list and frees it.
+// close removes the instance from its library's list and frees it.
 func (c *core) close() {
 	c.lib.mu.Lock()
 	c.lib.instances = slices.DeleteFunc(c.lib.instances, func(x *core) bool { return x == c })

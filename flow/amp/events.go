@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// A Kind is what an event is about.
+// A Kind classes events.
 type Kind int
 
-// What instances notice.
+// The violations that instances detect.
 const (
-	NoV2          Kind = iota // the plan says supports_v2, the library has no amp_run_node_v2: v1 runs
-	Demoted                   // amp_run_node_v2 does not know the forward mode: v1 from now on
-	Environment               // the floating-point environment was left changed; it is set back each time
+	NoV2          Kind = iota // the plan says supports_v2, but the library has no amp_run_node_v2: v1 is used
+	Demoted                   // amp_run_node_v2 rejects the forward mode: v1 is used from then on
+	Environment               // the floating-point environment was changed and not restored; the host restores it
 	BadOutput                 // frames, shape or pointer of an output were changed
 	BadCode                   // a result that no node may return
 	UnderDeclared             // the measured delay is larger than the declared one
@@ -30,12 +30,13 @@ var kindTexts = [kinds]string{
 	Message:       "message",
 }
 
-// String says what the kind is.
+// String describes the kind.
 func (k Kind) String() string { return kindTexts[k] }
 
-// An Event is something that a node did, told once however often it does it.
+// An Event is a violation or a message of a node. A violation is reported once,
+// however often it occurs.
 type Event struct {
-	Node  string // "" of a message: a library logs without saying for which node
+	Node  string // "" of a message: libraries log without naming a node
 	Kind  Kind
 	Level int    // of a message, as the node gave it
 	Text  string // of a message
@@ -48,8 +49,8 @@ func (e Event) String() string {
 	return e.Node + ": " + e.Kind.String()
 }
 
-// counts are how often an instance noticed what; told is what was handed out.
-// Counting stores no pointer and waits for nobody.
+// counts holds how often an instance detected each kind; told is what was
+// reported. Counting stores no pointer and takes no lock.
 type counts struct {
 	n    [kinds]atomic.Uint32
 	told [kinds]bool
@@ -57,9 +58,9 @@ type counts struct {
 
 func (c *counts) add(k Kind) { c.n[k].Add(1) }
 
-// Events returns what happened since it was last called: each kind once for
-// each instance, and the messages of the nodes, which are lost when nobody asks
-// for longer than 256 of them.
+// Events returns what happened since the last call: each kind of violation once
+// per instance, and the messages of the nodes. Messages are lost if more than
+// 256 arrive between calls.
 func (l *Library) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()

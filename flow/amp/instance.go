@@ -8,15 +8,15 @@ import (
 	"atenia/flow/node"
 )
 
-// An instance is a node in C. It is a [node.Instance] and an io.Closer; the
-// types below add what the node can do besides.
+// An instance is a node in C. It implements [node.Instance] and io.Closer; the
+// types below add the optional interfaces.
 type instance[F node.Float] struct {
 	*core
-	// Of each parameter of the type, when it has a backward mode: the sums of a
-	// constant one over a sweep, and room for the frames of one that has fewer
-	// rows than the node.
+	// For each parameter of a type with a backward mode: the sums of a constant
+	// parameter over a sweep, and memory for the frames of one with fewer rows
+	// than the node.
 	sums    [][]F
-	own     []graph.Shape // of the parameters whose sums are
+	own     []graph.Shape // of the summed parameters
 	scratch [][]F
 }
 
@@ -62,13 +62,13 @@ func (n *instance[F]) Close() error {
 	return nil
 }
 
-// Reset releases the node's state: the next call makes a new one.
+// Reset releases the node's state; the next call makes a new one.
 func (n *instance[F]) Reset() {
 	n.reset()
 	n.forget()
 }
 
-// signal sets a buffer to a tensor.
+// signal points a buffer at a tensor.
 func signal[F node.Float](b *abi.Buffer, t *node.Tensor[F], frame0 int64, flags uint32) {
 	b.Data, b.Frame0, b.Flags = abi.Address(t.Data), frame0, flags
 	shape(b, graph.Shape{B: t.B, C: t.C}, t.N)
@@ -77,7 +77,7 @@ func signal[F node.Float](b *abi.Buffer, t *node.Tensor[F], frame0 int64, flags 
 	}
 }
 
-// param sets a buffer to a parameter.
+// param points a buffer at a parameter.
 func (n *instance[F]) param(b *abi.Buffer, k int, p *node.Param[F], frame0 int64) {
 	signal(b, &p.Tensor, frame0, 0)
 	b.Role = abi.RoleParam
@@ -126,7 +126,7 @@ func (n *instance[F]) Forward(c *node.Call[F]) graph.Code {
 	return code
 }
 
-// judge looks at the outputs of a forward call.
+// judge checks the outputs of a forward call.
 func (n *instance[F]) judge(c *node.Call[F], code graph.Code) graph.Code {
 	made := n.out[0].Frames
 	for i := range n.out {
@@ -152,7 +152,7 @@ func (n *instance[F]) judge(c *node.Call[F], code graph.Code) graph.Code {
 	return code
 }
 
-// report fills in heat and delay.
+// report sets heat and delay.
 func (n *instance[F]) report(c *node.Call[F]) {
 	if !n.useV2 {
 		c.Heat = node.HeatOf(c)

@@ -16,10 +16,10 @@ import (
 	"atenia/internal/library"
 )
 
-// Major is the version of the node ABI that this host speaks.
+// Major is the major version of the node ABI that this host implements.
 const Major = abi.Major
 
-// ErrUnsupported says that this build cannot load C nodes.
+// ErrUnsupported is the error of [Open] in builds that cannot load C nodes.
 var ErrUnsupported error = abi.ErrUnsupported
 
 // A LoadError says why a library cannot be used.
@@ -34,30 +34,33 @@ func (e *LoadError) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err)
 // Unwrap returns the cause.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// Options of [Open].
+// Options configure [Open].
 type Options struct {
-	// NoMetrics passes nodes no metrics: there are then no heat and no delays.
+	// NoMetrics passes no metrics to nodes: they report neither heat nor delay.
 	NoMetrics bool
-	// Manifest is what the library is said to have, of a library that does not
-	// say so itself. Its sha256, when it has one, must be the file's.
+	// Manifest describes a library that does not describe itself. If it has a
+	// sha256, that must be the file's.
 	Manifest *manifest.Manifest
 }
 
-// A Library is a library of C nodes in this process.
+// A Library is a library of C nodes loaded into this process.
+//
+// A crash in one of its nodes ends the process: load only trusted libraries
+// this way, and others with package catalog or isolate.
 type Library struct {
 	path      string
 	opt       Options
 	manifest  *manifest.Manifest
 	callbacks *abi.Callbacks
-	// Addresses of its functions, 0 for one that it does not have.
+	// Addresses of its functions, 0 for absent ones.
 	v1, v2, release, save, load uintptr
 
 	mu        sync.Mutex
-	instances []*core // those that are not closed, in the order in which they were made
+	instances []*core // not yet closed, in the order of their making
 }
 
-// Open loads a library and asks what it has. Errors are of type *[LoadError];
-// a build that loads nothing answers [ErrUnsupported].
+// Open loads a library and reads its description. Errors are of type
+// *[LoadError], or [ErrUnsupported] in a build that cannot load any.
 func Open(path string, o Options) (*Library, error) {
 	l := &Library{path: path, opt: o}
 	if err := l.open(); err != nil {
@@ -101,7 +104,7 @@ func (l *Library) open() error {
 	l.v1, l.v2, l.release = find("amp_run_node"), find("amp_run_node_v2"), find("amp_release_state")
 	l.save, l.load = find("amp_state_save"), find("amp_state_load")
 	if l.v1 == 0 {
-		return errors.New("it has no amp_run_node: is it a library of nodes?")
+		return errors.New("no amp_run_node: not a library of nodes?")
 	}
 	if err := l.describe(find("amp_library_info")); err != nil {
 		return err
@@ -124,23 +127,23 @@ func (l *Library) verify(path string) error {
 		return err
 	}
 	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != l.opt.Manifest.SHA256 {
-		return errors.New("it is not the file that its manifest was written for: the checksum differs")
+		return errors.New("checksum differs from the manifest's")
 	}
 	return nil
 }
 
-// describe finds out what types there are: the library knows best, then the
-// manifest.
+// describe determines the types: the library's own description takes precedence
+// over the manifest.
 func (l *Library) describe(info uintptr) error {
 	if info == 0 {
 		if l.manifest = l.opt.Manifest; l.manifest == nil {
-			return errors.New("it has no amp_library_info, so it needs a manifest beside it")
+			return errors.New("no amp_library_info and no manifest beside it")
 		}
 		return l.version(uint32(l.manifest.ABI[0]))
 	}
 	p := library.Call(info, l.callbacks.Host())
 	if p == 0 {
-		return errors.New("amp_library_info answers nothing")
+		return errors.New("amp_library_info returned NULL")
 	}
 	i := abi.At[abi.LibraryInfo](p)
 	if err := l.version(i.Major); err != nil {
@@ -152,21 +155,20 @@ func (l *Library) describe(info uintptr) error {
 
 func (l *Library) version(major uint32) error {
 	if major != abi.Major {
-		return &LoadError{l.path, graph.Version, fmt.Errorf("it is of version %d of the node ABI, this host of %d", major, abi.Major)}
+		return &LoadError{l.path, graph.Version, fmt.Errorf("node ABI version %d, this host has %d", major, abi.Major)}
 	}
 	return nil
 }
 
-// Limits of what is read of a library: an array whose end is a count may be
-// one that the library got wrong.
+// Limits of what is read of a library's description, whose counts may be wrong.
 const (
 	infoNodes = 1024
 	infoPorts = 64
-	infoText  = 257 // one more than a manifest takes
+	infoText  = 257 // one more than a manifest allows
 )
 
-// readInfo copies what a library says of itself. Entries are as long as the
-// first one says: a later minor version may have appended fields.
+// readInfo copies a library's description. Entries have the length that the
+// first one states, since a later minor version may have appended fields.
 func readInfo(i *abi.LibraryInfo) *manifest.Manifest {
 	m := &manifest.Manifest{ABI: [2]int{int(i.Major), int(i.Minor)}, Vendor: abi.Text(i.Vendor, infoText), Version: abi.Text(i.Version, infoText)}
 	at := i.Nodes
@@ -185,7 +187,7 @@ func readInfo(i *abi.LibraryInfo) *manifest.Manifest {
 	return m
 }
 
-// names reads n names of an array from its element first on, or makes them up.
+// names reads n names of an array from element first on, or makes them up.
 func names(array uintptr, first, n uint32, prefix string) manifest.Names {
 	list := make(manifest.Names, n)
 	for i := range list {
@@ -198,13 +200,13 @@ func names(array uintptr, first, n uint32, prefix string) manifest.Names {
 	return list
 }
 
-// Path returns the file that was loaded.
+// Path returns the path of the loaded file.
 func (l *Library) Path() string { return l.path }
 
-// Manifest returns what the library has.
+// Manifest returns the description of the library.
 func (l *Library) Manifest() *manifest.Manifest { return l.manifest }
 
-// Types returns the library's types, as entries for a catalogue.
+// Types returns the library's types as entries for a catalogue.
 func (l *Library) Types() node.Table { return Types(l.manifest, l) }
 
 // New32 makes an instance that computes in float32.

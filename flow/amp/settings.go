@@ -6,7 +6,7 @@ import (
 	"atenia/flow/graph"
 )
 
-// paramsJSON writes the params of a plan's node as the plan has them: numbers,
+// paramsJSON encodes the params of a plan's node as in the plan: numbers,
 // texts, flags, and tensors as {"shape": [B, C, F], "data": […]}.
 func paramsJSON(list []graph.Param) (string, error) {
 	b := []byte{'{'}

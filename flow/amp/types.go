@@ -9,14 +9,14 @@ import (
 	"atenia/flow/node"
 )
 
-// A Maker makes instances of the types of a library: the library in this
-// process, or what stands for one elsewhere.
+// A Maker makes instances of the types of a library: a [Library] in this
+// process, or one in a child.
 type Maker interface {
 	New32(cfg node.Config) (node.Instance[float32], error)
 	New64(cfg node.Config) (node.Instance[float64], error)
 }
 
-// Types returns the entries for a catalogue of what a manifest says is there.
+// Types returns catalogue entries for the types in a manifest.
 func Types(m *manifest.Manifest, mk Maker) node.Table {
 	var t node.Table
 	for i := range m.Nodes {
@@ -25,7 +25,7 @@ func Types(m *manifest.Manifest, mk Maker) node.Table {
 	return t
 }
 
-// The settings that the host itself looks at.
+// The settings that the host itself reads.
 const (
 	setBatches  = "batches"
 	setChannels = "channels"
@@ -51,7 +51,7 @@ func entry(n *manifest.Node, mk Maker) node.Type {
 	caps, jacobian := uint32(n.Caps), graph.Jacobian(n.Jacobian)
 	t.Refine = func(g *graph.Node, s node.Settings, spec *graph.Spec) error {
 		spec.Caps, spec.Jacobian = caps, jacobian
-		spec.Adjoint = spec.Adjoint && g.SupportsV2 // v1 has no mode
+		spec.Adjoint = spec.Adjoint && g.SupportsV2 // ABI version 1 has no backward mode
 		outs := len(spec.Outs)
 		fixed := graph.Shape{}
 		for _, set := range t.Settings {

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Align is what offsets of carves are multiples of, in bytes.
+	// Align is the alignment of carves, in bytes: a cache line.
 	Align = 64
-	// Guard is how many bytes lie between carves, at least.
+	// Guard is the minimum number of bytes between carves.
 	Guard = 64
 
 	guardByte = 0xa5
@@ -23,19 +23,19 @@ const (
 	defaultFirst   = 1 << 20
 )
 
-// What an [Error] may wrap besides what the system says.
+// Causes that an [Error] may wrap, besides errors of the system.
 var (
-	ErrFrozen = errors.New("the arena is frozen for real time: carve before Freeze")
-	ErrFull   = errors.New("the reserved addresses are used up: reserve more")
+	ErrFrozen = errors.New("the arena is frozen: carve before Freeze")
+	ErrFull   = errors.New("the reserved address space is used up: reserve more")
 	ErrClosed = errors.New("the arena is closed")
-	ErrSize   = errors.New("the size is negative or no size of memory")
+	ErrSize   = errors.New("the size is negative or too large")
 )
 
-// An Error says which carve did not get its memory.
+// An Error says which carve could not be allocated.
 type Error struct {
 	Name      string // of the carve, "" for the arena itself
-	Bytes     int    // wanted
-	Committed int    // what there is in all
+	Bytes     int    // requested
+	Committed int    // in all, at the time
 	Err       error
 }
 
@@ -50,44 +50,45 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// An OverrunError says that somebody wrote behind a carve.
+// An OverrunError reports a write past the end of a carve.
 type OverrunError struct {
 	Carve
-	At int // offset in the arena of the first byte that was changed
+	At int // offset in the arena of the first overwritten byte
 }
 
 func (e *OverrunError) Error() string {
-	return fmt.Sprintf("carve %q of %d bytes was overrun: byte %d behind its end was written", e.Name, e.Bytes, e.At-e.Offset-e.Bytes)
+	return fmt.Sprintf("carve %q of %d bytes was overrun: byte %d past its end was written", e.Name, e.Bytes, e.At-e.Offset-e.Bytes)
 }
 
-// Options say how large an arena is. The zero value is good.
+// Options set the size of an arena. The zero value is suitable for most graphs.
 type Options struct {
-	ReserveBytes int // addresses, 64 GiB or what the system allows if 0
-	FirstBytes   int // memory at first, 1 MiB if 0; doubled as needed
+	ReserveBytes int // address space; 0: 64 GiB, or what the system allows
+	FirstBytes   int // initial memory; 0: 1 MiB; doubled as needed
 }
 
-// A Carve is a part of the arena.
+// A Carve is an allocation of the arena.
 type Carve struct {
 	Name   string
 	Offset int // bytes from the base, a multiple of Align
 	Bytes  int
 }
 
-// An Arena is one region of memory, carved from the front. See the package's
-// comment.
+// An Arena is one region of memory from which carves are allocated front to
+// back. See the package's comment. It may be used by one goroutine at a time.
 type Arena struct {
 	region    region
 	committed int
 	used      int
-	dirty     int // from here on, memory is as the system gave it
+	dirty     int // memory from here on has never been used and reads as zero
 	first     int
 	carves    []Carve
 	frozen    bool
 	closed    bool
 }
 
-// New reserves an arena. Where nobody asked for a size and the system refuses
-// the usual one, it is halved until the system agrees.
+// New reserves the address space of an arena. If no size was given and the
+// system refuses the default, it is halved until the system agrees. Call
+// [Arena.Close] when no slice of a carve is in use any more.
 func New(o Options) (*Arena, error) {
 	want, least := o.ReserveBytes, o.ReserveBytes
 	if want == 0 {
@@ -116,8 +117,8 @@ func New(o Options) (*Arena, error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Carve returns n bytes that read as zero, aligned to [Align] and with a
-// guard behind them. The slice cannot be appended to in place.
+// Carve returns n zeroed bytes, aligned to [Align] and followed by a guard. The
+// slice has no spare capacity. An error is an [*Error].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {
@@ -144,8 +145,8 @@ func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// Of carves n values of a type without pointers, which the garbage collector
-// would not see.
+// Of carves n values of a type without pointers; the garbage collector would
+// not see any.
 func Of[T float32 | float64 | uint8 | int32 | uint32 | int64 | uint64](a *Arena, name string, n int) ([]T, error) {
 	var v T
 	size := int(unsafe.Sizeof(v))
@@ -181,13 +182,14 @@ func (a *Arena) grow(end int) error {
 	return nil
 }
 
-// bytes are those between two offsets.
+// bytes returns the memory between two offsets.
 func (a *Arena) bytes(from, to int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(a.region.base, from)), to-from)
 }
 
-// Freeze makes all memory in use resident and growth an error: real time
-// begins. Carves that need no growth are still given.
+// Freeze makes all memory in use resident and growth an error. Call it before a
+// real-time thread starts. Carves that fit the committed memory are still
+// possible.
 func (a *Arena) Freeze() {
 	invariant.Check(!a.closed, "freeze of a closed arena")
 	if a.closed {
@@ -196,32 +198,32 @@ func (a *Arena) Freeze() {
 	a.frozen = true
 	b := a.bytes(0, a.committed)
 	for i := 0; i < len(b); i += pageBytes() {
-		// A write that changes nothing, which no compiler may leave out.
+		// A write that changes nothing and that no compiler may omit.
 		atomic.AddUint32((*uint32)(unsafe.Pointer(&b[i])), 0)
 	}
 }
 
-// Thaw ends real time: the arena may grow again.
+// Thaw lets the arena grow again.
 func (a *Arena) Thaw() { a.frozen = false }
 
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// A Mark is a state of an arena that [Arena.Release] returns to.
+// A Mark is a state of an arena, to which [Arena.Release] returns.
 type Mark struct{ used, carves int }
 
-// Mark remembers what is carved.
+// Mark returns the current state.
 func (a *Arena) Mark() Mark { return Mark{a.used, len(a.carves)} }
 
-// Release takes back all that was carved since the mark, which nobody may use
-// any more. The memory stays committed.
+// Release frees everything carved since the mark; none of it may be used any
+// more. The memory stays committed for later carves.
 func (a *Arena) Release(m Mark) {
 	invariant.Check(!a.closed && m.used <= a.used && m.carves <= len(a.carves), "release of what is not carved")
 	a.used, a.carves = m.used, a.carves[:m.carves]
 }
 
-// Check returns an [*OverrunError] for the first carve behind which somebody
-// wrote, and nil if nobody did.
+// Check returns an [*OverrunError] for the first carve whose guard was
+// overwritten, or nil. Call it after running foreign code, such as nodes in C.
 func (a *Arena) Check() error {
 	if a.closed {
 		return &Error{Err: ErrClosed}
@@ -241,27 +243,26 @@ func (a *Arena) Check() error {
 	return nil
 }
 
-// Carves returns what was carved, in order of offsets. The slice is the
-// arena's.
+// Carves returns the carves in order of offset. The slice belongs to the arena.
 func (a *Arena) Carves() []Carve { return a.carves }
 
 // Base is the address of offset 0. It never changes.
 func (a *Arena) Base() unsafe.Pointer { return a.region.base }
 
-// Holds reports whether n bytes from p on lie in what is carved.
+// Holds reports whether n bytes from p on are carved memory.
 func (a *Arena) Holds(p unsafe.Pointer, n int) bool {
 	at := uintptr(p) - uintptr(a.region.base)
 	return n >= 0 && at <= uintptr(a.used) && uintptr(n) <= uintptr(a.used)-at
 }
 
-// Reserved is how many bytes of addresses there are, Committed how many bytes
-// of memory, Used how many of them are carved, guards included.
+// Reserved returns the size of the address space, Committed that of the memory,
+// and Used the part of it that is carved, including guards, in bytes.
 func (a *Arena) Reserved() int  { return a.region.size }
 func (a *Arena) Committed() int { return a.committed }
 func (a *Arena) Used() int      { return a.used }
 
-// Close gives everything back. Slices of carves must not be used afterwards;
-// with invariants on, using one faults for as long as the program runs.
+// Close frees the memory. Slices of carves must not be used afterwards; with
+// invariants enabled, using one faults for as long as the program runs.
 func (a *Arena) Close() error {
 	if a.closed {
 		return nil

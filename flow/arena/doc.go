@@ -1,21 +1,21 @@
-// Package arena holds the memory of a running graph: one range of addresses
+// Package arena allocates the memory of a running graph: one range of addresses
 // outside Go's heap that grows and never moves.
 //
 //	reserved   ├───────────────────────────────────────────────── 64 GiB ┤
 //	committed  ├──────────────── 1, 2, 4, 8 … MiB ┤ faults when touched
 //	used       ├ carve ┤g├ carve ┤g├ carve ┤g┤
 //
-// An [Arena] reserves addresses first, as many as the system lets it, and asks
-// for memory only when carves need it, doubling what it has. So carves are
-// contiguous, and their addresses hold until [Arena.Close], which nodes
-// written in C rely on: they keep pointers. The garbage collector neither
-// scans nor moves any of it.
+// An [Arena] reserves address space first, as much as the system allows, and
+// commits memory only when carves need it, doubling each time. Carves are
+// therefore contiguous, and their addresses stay valid until [Arena.Close].
+// Nodes written in C rely on that: they keep pointers. The garbage collector
+// neither scans nor moves the memory.
 //
-// A carve starts on a cache line. Behind each is a guard of a cache line that
-// nobody may write: [Arena.Check] finds guards that were, and names the carve
-// in front, which is how a node that writes too many frames is caught.
+// A carve starts on a cache line and is followed by a guard of one cache line.
+// [Arena.Check] finds overwritten guards and names the carve before them, which
+// identifies a node that writes too many frames.
 //
 // In real time nothing may grow: after [Arena.Freeze] all memory in use is
-// resident, and what would need more is an error until [Arena.Thaw]. Carving is for one
-// goroutine at a time; the memory is for whoever it is given to.
+// resident, and growth is an error until [Arena.Thaw]. Only one goroutine may
+// carve at a time; the carved memory has no such restriction.
 package arena

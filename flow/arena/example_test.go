@@ -27,5 +27,5 @@ func Example() {
 	// left 0 400
 	// right 512 400
 	// 1 MiB, overrun: <nil>
-	// carve "too late" of 2097152 bytes, with 1048576 committed: the arena is frozen for real time: carve before Freeze
+	// carve "too late" of 2097152 bytes, with 1048576 committed: the arena is frozen: carve before Freeze
 }

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A region is one piece of Go's heap, which does not move either. All of it is
-// memory at once, so it is small.
+// A region is a block of Go's heap, which does not move either. It is committed
+// as a whole, and therefore small.
 type region struct {
 	base unsafe.Pointer
 	size int

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/invariant"
 )
 
-// A region is addresses from the system.
+// A region is address space from the system.
 type region struct {
 	base   unsafe.Pointer
 	size   int
@@ -20,7 +20,7 @@ type region struct {
 
 func pageBytes() int { return max(os.Getpagesize(), Align) }
 
-// reserve takes addresses without memory: touching them faults.
+// reserve reserves addresses without memory: touching them faults.
 func reserve(n int) (region, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -40,8 +40,8 @@ func (r *region) release() error {
 	if !invariant.Enabled {
 		return unix.Munmap(b)
 	}
-	// The addresses stay taken, so that whoever still uses them faults rather
-	// than meeting somebody else's memory.
+	// The addresses stay reserved, so that a use after release faults instead
+	// of reading memory that was allocated later.
 	_ = unix.Madvise(b, unix.MADV_DONTNEED)
 	return unix.Mprotect(b, unix.PROT_NONE)
 }

@@ -9,7 +9,7 @@ import (
 	"atenia/internal/invariant"
 )
 
-// A region is addresses from the system.
+// A region is address space from the system.
 type region struct {
 	base unsafe.Pointer
 	size int
@@ -17,13 +17,13 @@ type region struct {
 
 func pageBytes() int { return os.Getpagesize() }
 
-// reserve takes addresses without memory: touching them faults.
+// reserve reserves addresses without memory: touching them faults.
 func reserve(n int) (region, error) {
 	at, err := windows.VirtualAlloc(0, uintptr(n), windows.MEM_RESERVE, windows.PAGE_NOACCESS)
 	if err != nil {
 		return region{}, err
 	}
-	// The address is the system's, not an object's of Go.
+	// The address was allocated by the system, not by Go.
 	return region{*(*unsafe.Pointer)(unsafe.Pointer(&at)), n}, nil
 }
 
@@ -35,7 +35,7 @@ func (r *region) commit(from, to int) error {
 
 func (r *region) release() error {
 	if invariant.Enabled {
-		// The addresses stay taken, so that whoever still uses them faults.
+		// The addresses stay reserved, so that a use after release faults.
 		return windows.VirtualFree(uintptr(r.base), uintptr(r.size), windows.MEM_DECOMMIT)
 	}
 	return windows.VirtualFree(uintptr(r.base), 0, windows.MEM_RELEASE)

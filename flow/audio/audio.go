@@ -15,7 +15,7 @@ import (
 // A Float is the type of samples in memory.
 type Float interface{ float32 | float64 }
 
-// A Codec is the kind of a file.
+// A Codec is a file format.
 type Codec uint8
 
 // The codecs.
@@ -33,7 +33,7 @@ func (c Codec) String() string {
 	return fmt.Sprintf("codec %d", uint8(c))
 }
 
-// CodecOf returns the codec of a file's name, by its ending.
+// CodecOf returns the codec for a file name, by its extension.
 func CodecOf(path string) (Codec, bool) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".wav", ".wave", ".rf64", ".bw64":
@@ -44,14 +44,13 @@ func CodecOf(path string) (Codec, bool) {
 	return 0, false
 }
 
-// A Format says how a file keeps its samples. The zero value of Bits is 16, or
-// 32 for Float.
+// A Format describes the samples of a file. Zero Bits mean 16, or 32 for Float.
 type Format struct {
 	Codec    Codec
-	Rate     int // frames a second
+	Rate     int // frames per second
 	Channels int
-	Bits     int  // of a sample
-	Float    bool // samples are floating-point numbers of 32 or 64 bits: WAV only
+	Bits     int  // per sample
+	Float    bool // samples are 32 or 64-bit floating point: WAV only
 }
 
 func (f Format) String() string {
@@ -62,13 +61,13 @@ func (f Format) String() string {
 	return fmt.Sprintf("%v, %d Hz, %d channels, %d %s", f.Codec, f.Rate, f.Channels, f.Bits, kind)
 }
 
-// Check says all that keeps a format from being written.
+// Check returns every reason why a format cannot be written.
 func (f Format) Check() error {
 	_, err := f.withDefaults()
 	return err
 }
 
-// withDefaults fills in what is zero and says all that is wrong.
+// withDefaults fills in zero fields and returns every fault.
 func (f Format) withDefaults() (Format, error) {
 	if f.Bits == 0 {
 		f.Bits = 16
@@ -99,12 +98,12 @@ func (f Format) withDefaults() (Format, error) {
 	return f, errors.Join(errs...)
 }
 
-// An Error is a fault of a file.
+// An Error is a fault in a file.
 type Error struct {
 	Codec  Codec
 	Offset int64 // in bytes from the start
 	Text   string
-	Err    error // the cause, if it is one of its own
+	Err    error // the cause, if any
 }
 
 func (e *Error) Error() string {
@@ -118,20 +117,20 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// blockSamples bounds what a reader or writer keeps: so many samples of all
-// channels together, or one frame.
+// blockSamples bounds the buffer of a reader or writer: that many samples of
+// all channels together, or one frame.
 const blockSamples = 1 << 15
 
-// A source delivers the frames of a file; io.EOF comes after the last one.
+// A source decodes the frames of a file; it returns io.EOF after the last one.
 type source interface {
-	// read fills some frames of dst, [channels][frames].
+	// read fills part of dst, [channels][frames].
 	read(dst [][]float64) (int, error)
 }
 
-// A Reader reads the frames of a file from its start.
+// A Reader reads the frames of a file sequentially.
 type Reader struct {
 	Format
-	Frames int64 // in the file, if it says so
+	Frames int64 // in the file, if Sized
 	Sized  bool  // Frames is known
 
 	src   source
@@ -140,12 +139,12 @@ type Reader struct {
 	held  int         // frames of block
 }
 
-// NewReader reads a file of a size.
+// NewReader reads a file of known size.
 func NewReader(r io.ReaderAt, size int64) (*Reader, error) {
 	return NewStream(io.NewSectionReader(r, 0, size))
 }
 
-// NewStream reads a file as it comes, from a pipe for example.
+// NewStream reads a file from a stream, such as a pipe.
 func NewStream(r io.Reader) (*Reader, error) {
 	in := &input{r: bufio.NewReaderSize(r, 1<<16)}
 	head, err := in.r.Peek(4)
@@ -158,7 +157,7 @@ func NewStream(r io.Reader) (*Reader, error) {
 	case "fLaC":
 		return readFLAC(in)
 	}
-	if strings.HasPrefix(string(head), "ID3") { // tags that some programs put before FLAC
+	if strings.HasPrefix(string(head), "ID3") { // tags that some programs write before FLAC
 		return readFLAC(in)
 	}
 	return nil, &Error{Text: fmt.Sprintf("neither WAV nor FLAC: the file starts with %q", head)}
@@ -168,7 +167,7 @@ func newReader(f Format, frames int64, sized bool, src source) *Reader {
 	return &Reader{Format: f, Frames: frames, Sized: sized, src: src, block: planar(f.Channels)}
 }
 
-// planar returns a block for a number of channels.
+// planar returns a block for the given number of channels.
 func planar(channels int) [][]float64 {
 	n := max(1, min(4096, blockSamples/channels))
 	data := make([]float64, channels*n)
@@ -179,9 +178,9 @@ func planar(channels int) [][]float64 {
 	return rows
 }
 
-// Read fills dst, one slice of equal length a channel, and returns how many
-// frames it got: fewer than wanted only together with an error, which is io.EOF
-// after the last frame.
+// Read fills dst, one slice of equal length per channel, and returns the number
+// of frames read: fewer than requested only together with an error, which is
+// io.EOF after the last frame.
 func Read[F Float](r *Reader, dst [][]F) (int, error) {
 	if len(dst) != r.Channels {
 		return 0, fmt.Errorf("audio: %d slices, want one for each of %d channels", len(dst), r.Channels)
@@ -192,7 +191,7 @@ func Read[F Float](r *Reader, dst [][]F) (int, error) {
 			r.pos = 0
 			var err error
 			if r.held, err = r.src.read(r.block); r.held == 0 {
-				return n, err // an error that came with frames comes again
+				return n, err // an error that came with frames is returned again
 			}
 		}
 		part := min(r.held-r.pos, len(dst[0])-n)
@@ -212,7 +211,7 @@ type File struct {
 	f *os.File
 }
 
-// Open opens a WAV or FLAC file, whichever its content says it is.
+// Open opens a WAV or FLAC file, detected by content. Close it when done.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -228,7 +227,8 @@ func Open(path string) (*File, error) {
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }
 
-// ReadFile reads a whole file: [channels][frames].
+// ReadFile reads a whole file into [channels][frames]. For long files use
+// [Open] and [Read], which need bounded memory.
 func ReadFile[F Float](path string) ([][]F, Format, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -254,18 +254,18 @@ func ReadFile[F Float](path string) ([][]F, Format, error) {
 	}
 }
 
-// A sink takes the frames of a file.
+// A sink encodes the frames of a file.
 type sink interface {
 	// write takes frames of equal length, [channels][frames], and returns how
 	// many samples it clipped.
 	write(src [][]float64) (clipped int64, err error)
-	// finish writes the end.
+	// finish completes the stream.
 	finish() error
-	// patch corrects the header, once the end is known.
+	// patch corrects the header, once the length is known.
 	patch(at io.WriterAt) error
 }
 
-// A Writer writes frames one after the other.
+// A Writer writes frames sequentially.
 type Writer struct {
 	Format
 	dst     sink
@@ -273,8 +273,8 @@ type Writer struct {
 	clipped int64
 }
 
-// NewWriter writes to a stream, in whose header lengths are unknown; [WriteFile]
-// knows them in the end. Close ends the file, but does not close w.
+// NewWriter writes to a stream, whose header leaves lengths unknown;
+// [WriteFile] fills them in. Close completes the stream, but does not close w.
 func NewWriter(w io.Writer, f Format) (*Writer, error) {
 	f, err := f.withDefaults()
 	if err != nil {
@@ -292,7 +292,7 @@ func NewWriter(w io.Writer, f Format) (*Writer, error) {
 	return out, nil
 }
 
-// Write writes src, one slice of equal length a channel.
+// Write writes src, one slice of equal length per channel.
 func Write[F Float](w *Writer, src [][]F) error {
 	if len(src) != w.Channels {
 		return fmt.Errorf("audio: %d slices, want one for each of %d channels", len(src), w.Channels)
@@ -317,15 +317,15 @@ func Write[F Float](w *Writer, src [][]F) error {
 	return nil
 }
 
-// Clipped counts the samples that were beyond full scale, or no numbers, and
-// are kept as the nearest value, or 0.
+// Clipped returns the number of samples that were beyond full scale, written as
+// the nearest value, or NaN, written as 0.
 func (w *Writer) Clipped() int64 { return w.clipped }
 
-// Close ends the file.
+// Close completes the stream.
 func (w *Writer) Close() error { return w.dst.finish() }
 
-// WriteFile calls write and makes what it wrote the file at path, which is
-// there whole or not at all.
+// WriteFile writes the file at path atomically: write produces its frames, and
+// the file appears complete or not at all.
 func WriteFile(path string, f Format, write func(*Writer) error) error {
 	return durable.WriteFileAt(nil, path, func(file durable.File) error {
 		b := bufio.NewWriterSize(file, 1<<17)

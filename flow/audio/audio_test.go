@@ -109,7 +109,7 @@ func same[F Float](t *testing.T, got, want [][]F) {
 	}
 }
 
-// TestStream reads what was written to a pipe: nobody knew the length.
+// TestStream reads a file written to a pipe, whose header has no length.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats {

@@ -9,15 +9,15 @@
 //	      64; plain and extensible; RIFF, RF64   float 32, 64; RF64 beyond 4 GiB
 //	FLAC  4 to 32 bits, 1 to 8 channels          8, 16 and 24 bits
 //
-// Samples are planar: one slice a channel. An integer of b bits is divided by
-// 2^(b-1), which float64 holds exactly up to 32 bits and float32 up to 24, so
-// that reading and writing gives the same integers. Writing rounds to the
-// nearest, halves to even, and clips; [Writer.Clipped] counts.
+// Samples are planar: one slice per channel. An integer of b bits is divided by
+// 2^(b-1), which float64 represents exactly up to 32 bits and float32 up to 24,
+// so that reading and writing preserves integers. Writing rounds to nearest,
+// ties to even, and clips; [Writer.Clipped] counts.
 //
-// Readers take a file with its size or a stream ([NewReader], [NewStream]), read
-// it in blocks, and keep a bounded amount of it whatever its header says. Faults
-// are an [Error] with the offset. Sizes that a program which wrote to a pipe
-// could not know are taken to mean "to the end".
+// Readers take a file with its size or a stream ([NewReader], [NewStream]),
+// read it in blocks, and use bounded memory whatever the header claims. Faults
+// are an [Error] with the offset. Sizes that are invalid because the file was
+// written to a pipe are taken to mean "to the end".
 //
 // The formats: "Multimedia Programming Interface and Data Specifications 1.0"
 // (RIFF), EBU Tech 3306 (RF64), RFC 9639 (FLAC).

@@ -12,9 +12,9 @@ import (
 type flacSource struct {
 	b      bits
 	f      Format
-	left   int64 // frames, if the file says how many
+	left   int64 // frames remaining, if the file has a length
 	sized  bool
-	sum    [md5.Size]byte // of all samples; zero if unknown
+	sum    [md5.Size]byte // MD5 of all samples; zero if unknown
 	hash   hash.Hash
 	data   [][]int64 // [channels][frames] of the last frame
 	pos, n int       // of data: delivered, decoded
@@ -136,7 +136,7 @@ func (s *flacSource) next() error {
 	return nil
 }
 
-// end compares the checksum of all samples.
+// end verifies the checksum of all samples.
 func (s *flacSource) end() error {
 	if sum := s.hash.Sum(nil); s.sum != [md5.Size]byte{} && string(sum) != string(s.sum[:]) {
 		return s.b.fault("the samples' checksum is %x, the file has %x", sum, s.sum)
@@ -144,8 +144,8 @@ func (s *flacSource) end() error {
 	return io.EOF
 }
 
-// interleave appends samples as the checksum wants them: little-endian, in
-// whole bytes, channels in turn (section 8.2).
+// interleave appends samples in the form that is checksummed: little-endian, in
+// whole bytes, channels interleaved (section 8.2).
 func interleave(b []byte, data [][]int64, n, bits int) []byte {
 	for i := range n {
 		for c := range data {
@@ -158,7 +158,7 @@ func interleave(b []byte, data [][]int64, n, bits int) []byte {
 	return b
 }
 
-// Codes of how two channels are kept (section 9.1.3).
+// Codes of the stereo modes (section 9.1.3).
 const (
 	leftSide  = 8
 	sideRight = 9
@@ -179,7 +179,7 @@ func (s *flacSource) frame() (int, error) {
 		s.data[c] = s.data[c][:n]
 		depth := s.f.Bits
 		if kind == sideRight && c == 0 || (kind == leftSide || kind == midSide) && c == 1 {
-			depth++ // a difference
+			depth++ // a difference channel
 		}
 		if err := b.subframe(s.data[c], depth); err != nil {
 			return 0, err
@@ -205,7 +205,7 @@ func (s *flacSource) frame() (int, error) {
 	return n, nil
 }
 
-// restore makes left and right of what a frame keeps (section 4.2).
+// restore decodes the stereo mode to left and right (section 4.2).
 func restore(data [][]int64, kind int) {
 	switch kind {
 	case leftSide:
@@ -225,15 +225,15 @@ func restore(data [][]int64, kind int) {
 	}
 }
 
-// frameHeader reads a frame's header (section 9.1): how many samples each
-// channel has, and how two channels are kept.
+// frameHeader reads a frame's header (section 9.1): the number of samples per
+// channel, and the stereo mode.
 func (s *flacSource) frameHeader() (n, kind int, err error) {
 	b := &s.b
 	b.crc8, b.crc16 = 0, 0
 	if sync := b.take(15); b.err == nil && sync != 0x7FFC {
 		return 0, 0, b.fault("%#x, want the start of a frame", sync)
 	}
-	b.take(1) // whether blocks vary, which nothing here depends on
+	b.take(1) // blocking strategy, which nothing here depends on
 	size, rate := b.take(4), b.take(4)
 	kind = int(b.take(4))
 	depth := b.take(3)

@@ -2,13 +2,13 @@ package audio
 
 import "fmt"
 
-// bits are those of a FLAC stream, most significant first. The first error
-// stays; after it all bits are 0.
+// bits reads a FLAC bit stream, most significant bit first. The first error
+// sticks; after it all bits are 0.
 type bits struct {
 	in    *input
-	acc   uint64 // its low n bits are read and not taken
+	acc   uint64 // its low n bits have been read and not consumed
 	n     int    // less than 8 between calls
-	crc8  uint8  // of the bytes read since a frame began
+	crc8  uint8  // of the bytes read since a frame started
 	crc16 uint16
 	err   error
 }
@@ -76,7 +76,7 @@ func (b *bits) signed(k int) int64 {
 	return int64(b.take(k)<<(64-k)) >> (64 - k)
 }
 
-// unary counts the zeros before the next one.
+// unary returns the number of zeros before the next one.
 func (b *bits) unary() uint64 {
 	var k uint64
 	for b.take(1) == 0 {
@@ -91,11 +91,10 @@ func (b *bits) unary() uint64 {
 	return k
 }
 
-// align passes over the rest of a byte.
+// align skips the rest of a byte.
 func (b *bits) align() { b.n -= b.n % 8 }
 
-// number passes over a frame's number, which is written like UTF-8 of up to 36
-// bits.
+// number skips a frame's number, which is coded like UTF-8 with up to 36 bits.
 func (b *bits) number() {
 	first := b.take(8)
 	k := 0
@@ -115,7 +114,7 @@ func (b *bits) number() {
 	}
 }
 
-// fixed are the coefficients of the predictors without any (section 4.3).
+// fixed holds the coefficients of the fixed predictors (section 4.3).
 var fixed = [5][]int64{{}, {1}, {2, -1}, {3, -3, 1}, {4, -6, 4, -1}}
 
 // subframe decodes the samples of a channel (section 9.2).
@@ -160,7 +159,7 @@ func (b *bits) subframe(x []int64, depth int) error {
 	return err
 }
 
-// linear decodes samples that a filter of the file predicts (section 9.2.6).
+// linear decodes samples with a predictor from the file (section 9.2.6).
 func (b *bits) linear(x []int64, depth, order int) error {
 	if order > len(x) {
 		return b.fault("a predictor of order %d for %d samples", order, len(x))
@@ -179,7 +178,7 @@ func (b *bits) linear(x []int64, depth, order int) error {
 	return b.residual(x, coefficients[:order], int(shift))
 }
 
-// predicted decodes samples that a filter predicts (section 9.2.5).
+// predicted decodes samples with a given predictor (section 9.2.5).
 func (b *bits) predicted(x []int64, depth int, coefficients []int64, shift int) error {
 	if len(coefficients) > len(x) {
 		return b.fault("a predictor of order %d for %d samples", len(coefficients), len(x))
@@ -190,8 +189,8 @@ func (b *bits) predicted(x []int64, depth int, coefficients []int64, shift int) 
 	return b.residual(x, coefficients, shift)
 }
 
-// residual decodes what a predictor missed, in Rice codes (section 9.2.7), and
-// adds what it said.
+// residual decodes the prediction residuals, which are Rice coded (section
+// 9.2.7), and adds the predictions.
 func (b *bits) residual(x []int64, coefficients []int64, shift int) error {
 	order := len(coefficients)
 	method, parts := b.take(2), 1<<b.take(4)

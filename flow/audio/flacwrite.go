@@ -7,24 +7,24 @@ import (
 	"io"
 )
 
-// flacBlock is the number of samples of each channel in a frame: what the
-// reference encoder takes.
+// flacBlock is the number of samples per channel in a frame, as in the
+// reference encoder.
 const flacBlock = 4096
 
-// A flacSink encodes FLAC: fixed predictors of order 0 to 4, Rice codes in up
-// to 64 partitions, and the cheapest of four ways to keep two channels.
+// A flacSink encodes FLAC with fixed predictors of order 0 to 4, Rice codes in
+// up to 64 partitions, and the cheapest of the four stereo modes.
 type flacSink struct {
 	w        io.Writer
 	f        Format
 	hash     hash.Hash
-	data     [][]int64 // [channels][flacBlock] of the frame to come
+	data     [][]int64 // [channels][flacBlock] of the next frame
 	n        int       // of data
-	frames   int64     // written: samples of each channel
+	frames   int64     // samples written per channel
 	number   uint64    // of the next frame
 	min, max int       // bytes of a frame
 	out      []byte
 	raw      []byte
-	side     [2][]int64 // middle and difference of two channels
+	side     [2][]int64 // mid and difference of two channels
 	tries    [2][]uint64
 }
 
@@ -121,8 +121,8 @@ func (s *flacSink) flush() error {
 	return err
 }
 
-// stereo chooses how two channels are kept: by the sum of what a predictor of
-// order two misses, as the reference encoder guesses.
+// stereo chooses the stereo mode by the sum of the residuals of a second-order
+// predictor, as the reference encoder estimates it.
 func (s *flacSink) stereo(n int) (rows [][]int64, kind int) {
 	if len(s.data) != 2 {
 		return s.data, len(s.data) - 1
@@ -179,7 +179,7 @@ func (s *flacSink) frameHeader(w *bitWriter, n, kind int) {
 	w.put(uint64(crc), 8)
 }
 
-// subframe writes a channel in the cheapest way.
+// subframe writes a channel in the cheapest form.
 func (s *flacSink) subframe(w *bitWriter, x []int64, depth int) {
 	same := true
 	for _, v := range x {
@@ -216,8 +216,8 @@ func (s *flacSink) subframe(w *bitWriter, x []int64, depth int) {
 	best.write(w, e)
 }
 
-// residuals folds what a fixed predictor misses to unsigned numbers: 0, -1, 1,
-// -2, … become 0, 1, 2, 3, …
+// residuals maps the residuals of a fixed predictor to unsigned numbers
+// (zigzag): 0, -1, 1, -2, … become 0, 1, 2, 3, …
 func residuals(e []uint64, x []int64, order int) {
 	for i := order; i < len(x); i++ {
 		d := x[i]
@@ -228,13 +228,14 @@ func residuals(e []uint64, x []int64, order int) {
 	}
 }
 
-// maxPartitions is the number of partitions tried at most, as an exponent.
+// maxPartitions is the binary logarithm of the largest number of partitions
+// tried.
 const maxPartitions = 6
 
-// A coding is how a channel's residuals are coded.
+// A coding is the Rice coding of a channel's residuals.
 type coding struct {
 	order int
-	parts int // an exponent of two
+	parts int // a power of two, as its exponent
 	rice  [1 << maxPartitions]uint8
 	wide  bool // a parameter needs more than four bits
 	cost  int  // bits
@@ -263,8 +264,8 @@ func partition(e []uint64, order int) coding {
 	return best
 }
 
-// rice returns the parameter for which codes are shortest, and their bits. It
-// is one of three about the mean's logarithm.
+// rice returns the parameter with the shortest codes, and their length in bits.
+// It is one of three around the logarithm of the mean.
 func rice(e []uint64) (k uint8, cost int) {
 	var sum uint64
 	for _, v := range e {
@@ -287,7 +288,7 @@ func rice(e []uint64) (k uint8, cost int) {
 	return k, cost
 }
 
-// write writes the residuals.
+// write writes the coded residuals.
 func (p *coding) write(w *bitWriter, e []uint64) {
 	width := 4
 	if p.wide {

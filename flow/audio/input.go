@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// An input is bytes with their offset.
+// An input counts the bytes read, for error positions.
 type input struct {
 	r     *bufio.Reader
 	at    int64
 	codec Codec
 }
 
-// fault makes an [Error] of an error of reading what is named.
+// fault returns an [Error] for a failure to read the named item.
 func (in *input) fault(what string, err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -21,7 +21,7 @@ func (in *input) fault(what string, err error) error {
 	return &Error{Codec: in.codec, Offset: in.at, Text: what, Err: err}
 }
 
-// bytes reads len(b) bytes of what is named.
+// bytes reads len(b) bytes of the named item.
 func (in *input) bytes(b []byte, what string) error {
 	n, err := io.ReadFull(in.r, b)
 	in.at += int64(n)
@@ -31,7 +31,7 @@ func (in *input) bytes(b []byte, what string) error {
 	return nil
 }
 
-// skip passes over n bytes.
+// skip skips n bytes.
 func (in *input) skip(n int64, what string) error {
 	for n > 0 {
 		k, err := in.r.Discard(int(min(n, 1<<20)))
@@ -44,7 +44,7 @@ func (in *input) skip(n int64, what string) error {
 	return nil
 }
 
-// full reads what there is of b: io.EOF only if that is nothing.
+// full reads as much of b as there is: io.EOF only if there is nothing.
 func (in *input) full(b []byte) (int, error) {
 	n, err := io.ReadFull(in.r, b)
 	in.at += int64(n)

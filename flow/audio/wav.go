@@ -14,15 +14,15 @@ const (
 	tagExtensible = 0xFFFE
 )
 
-// unknownSize stands for a size of 32 bits that its writer did not know, or
-// that the chunk "ds64" has.
+// unknownSize marks a 32-bit size that the writer did not know, or that is in
+// the chunk "ds64".
 const unknownSize = 1<<32 - 1
 
-// openSize is from where on a size of a RIFF is no promise: programs that write
-// to pipes put the largest number that others take.
+// openSize is the RIFF size from which on it is unreliable: programs that write
+// to pipes use the largest number that other programs accept.
 const openSize = 0x7FFFF000
 
-// guidTail is what follows the tag in the identifier of an extensible format.
+// guidTail follows the tag in the identifier of an extensible format.
 const guidTail = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 // A wavFormat is the chunk "fmt ".
@@ -30,11 +30,11 @@ type wavFormat struct {
 	float    bool
 	rate     int
 	channels int
-	bits     int // as the file says; the rest of the container is zero
+	bits     int // as stated in the file; the rest of the container is zero
 	bytes    int // of a container
 }
 
-// A wavHeader is what stands before the samples.
+// A wavHeader is what precedes the samples.
 type wavHeader struct {
 	fmt    wavFormat
 	seen   bool // fmt
@@ -42,7 +42,7 @@ type wavHeader struct {
 	ds64   map[string]uint64 // sizes beyond 32 bits by chunk
 	size   uint64            // of data, in bytes
 	open   bool              // size is unknown
-	unsure bool              // size is no promise
+	unsure bool              // size is unreliable
 }
 
 // readWAV reads the chunks up to the samples.
@@ -126,8 +126,7 @@ func (h *wavHeader) readDS64(in *input, size int64) error {
 	}
 	h.ds64 = map[string]uint64{"data": binary.LittleEndian.Uint64(b[8:])}
 	rest := size - 28
-	// A file has a handful of chunks that long; what else the table has is
-	// passed over.
+	// A file has few chunks that long; other entries of the table are skipped.
 	const most = 64
 	for range min(int64(binary.LittleEndian.Uint32(b[24:])), rest/12, most) {
 		var e [12]byte
@@ -203,7 +202,7 @@ func (w *wavSource) read(dst [][]float64) (int, error) {
 	n, err := w.in.full(w.raw[:want*frame])
 	got := n / frame
 	w.left -= int64(got)
-	if got > 0 { // an error comes again, and then there is nothing else to say
+	if got > 0 { // the error recurs on the next call
 		for c := range dst {
 			w.decode(dst[c][:got], w.raw[c*w.f.bytes:], frame)
 		}
@@ -215,8 +214,8 @@ func (w *wavSource) read(dst [][]float64) (int, error) {
 	return 0, w.in.fault(fmt.Sprintf("samples, of which %d frames are missing", w.left), err)
 }
 
-// decode converts one channel; samples are stride bytes apart. Bits that a
-// container has too many are at its low end and zero.
+// decode converts one channel; samples are stride bytes apart. Unused bits of a
+// container are at its low end and zero.
 func (w *wavSource) decode(dst []float64, raw []byte, stride int) {
 	le := binary.LittleEndian
 	for i := range dst {

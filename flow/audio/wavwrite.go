@@ -15,8 +15,8 @@ type wavSink struct {
 	start int64 // of the samples
 }
 
-// writeWAV writes the header of a file whose length is unknown. A chunk "JUNK"
-// keeps room for the 64-bit sizes of a file beyond 4 GiB (EBU Tech 3306).
+// writeWAV writes the header of a file of unknown length. A chunk "JUNK"
+// reserves room for the 64-bit sizes of a file beyond 4 GiB (EBU Tech 3306).
 func writeWAV(w io.Writer, f Format) (*wavSink, error) {
 	s := &wavSink{w: w, f: f}
 	head := s.header(false)
@@ -25,7 +25,7 @@ func writeWAV(w io.Writer, f Format) (*wavSink, error) {
 	return s, err
 }
 
-// header returns what stands before the samples.
+// header returns what precedes the samples.
 func (s *wavSink) header(known bool) []byte {
 	le := binary.LittleEndian
 	f, frame := s.f, s.f.Channels*s.f.Bits/8
@@ -60,8 +60,8 @@ func (s *wavSink) header(known bool) []byte {
 	return le.AppendUint32(append(b, "data"...), data)
 }
 
-// format appends the chunk "fmt ": the extensible one wherever the plain one
-// is not defined.
+// format appends the chunk "fmt ": the extensible form where the plain one is
+// not defined.
 func (s *wavSink) format(b []byte) []byte {
 	le := binary.LittleEndian
 	f, frame := s.f, s.f.Channels*s.f.Bits/8
@@ -90,7 +90,8 @@ func (s *wavSink) format(b []byte) []byte {
 	return append(le.AppendUint16(b, tag), guidTail...)
 }
 
-// speakers says where one or two channels are heard; more are not assigned.
+// speakers returns the speaker positions of one or two channels; for more none
+// are assigned.
 func speakers(channels int) uint32 {
 	const left, right, centre = 1, 2, 4
 	switch channels {
@@ -137,8 +138,8 @@ func (s *wavSink) write(src [][]float64) (clipped int64, err error) {
 	return clipped, err
 }
 
-// quantise returns the nearest integer of so many bits, and whether the value
-// was inside their range.
+// quantise returns the nearest integer of the given width, and whether the
+// value was within range.
 func quantise(v float64, bits int) (int64, bool) {
 	full := float64(int64(1) << (bits - 1))
 	r := math.RoundToEven(v * full)
@@ -153,11 +154,11 @@ func quantise(v float64, bits int) (int64, bool) {
 	return int64(r), true
 }
 
-// finish writes nothing: the samples of a stream, whose header tells no length,
-// last until its end, and the byte that makes an odd chunk even would be one.
+// finish writes nothing: the samples of a stream, whose header has no length,
+// extend to its end, so that a padding byte would count as one.
 func (s *wavSink) finish() error { return nil }
 
-// patch tells the lengths and makes the chunk of samples even.
+// patch sets the lengths and pads the chunk of samples.
 func (s *wavSink) patch(at io.WriterAt) error {
 	if s.size%2 != 0 {
 		if _, err := at.WriteAt([]byte{0}, s.start+int64(s.size)); err != nil {

@@ -1,10 +1,11 @@
-// Package control is what a host tells a running graph, as values with text:
-// gates that are opened and parameters that are set, each at the start of a
-// block. A dataflow graph is deterministic in its inputs, and these are inputs.
+// Package control describes a host's input to a running graph besides frames,
+// as values with a text form: gates opened and parameters set, each at the
+// start of a block. A dataflow graph is deterministic in its inputs, and these
+// are inputs: recording them makes a run reproducible.
 //
 //	3 open 9              gate 9 is open for block 3
 //	5 set eq.f0 1000      parameter f0 of node eq has this value from block 5 on
-//	8 clear eq.f0         and from block 8 on its default again
+//	8 clear eq.f0         and its default again from block 8 on
 package control
 
 import (
@@ -18,18 +19,18 @@ import (
 // heatParam is the parameter that every node has.
 const heatParam = "thermo.heat"
 
-// A Token is something that came from outside at a block's start: a gate was
-// opened, or a parameter got a value. What a session was told is part of its
-// input; played to another session it gives the same bits.
+// A Token is an external event at the start of a block: a gate is opened, or a
+// parameter is set or cleared. The tokens that a session accepted are part of
+// its input; replayed to another session they give the same bits.
 type Token struct {
 	Block  int64
 	Gate   int       // opened, when Node is ""
 	Node   string    // whose parameter is set
 	Param  string    // its name
-	Values []float64 // nil: the default again
+	Values []float64 // nil: back to the default
 }
 
-// String is the token as [Parse] reads it.
+// String returns the token as [Parse] reads it.
 //
 //	3 open 9
 //	5 set eq.f0 1000
@@ -48,7 +49,7 @@ func (t Token) String() string {
 	return s
 }
 
-// Parse reads tokens, one a line. Empty lines are nothing.
+// Parse reads tokens, one per line. Blank lines are skipped.
 func Parse(r io.Reader) ([]Token, error) {
 	var all []Token
 	lines := bufio.NewScanner(r)
@@ -68,7 +69,7 @@ func Parse(r io.Reader) ([]Token, error) {
 
 func parseToken(w []string) (t Token, err error) {
 	if len(w) < 3 {
-		return t, fmt.Errorf("%q is no token: want BLOCK open GATE, BLOCK set NODE.PARAM VALUE… or BLOCK clear NODE.PARAM", strings.Join(w, " "))
+		return t, fmt.Errorf("%q is not a token: want BLOCK open GATE, BLOCK set NODE.PARAM VALUE… or BLOCK clear NODE.PARAM", strings.Join(w, " "))
 	}
 	if t.Block, err = strconv.ParseInt(w[0], 10, 64); err != nil {
 		return t, fmt.Errorf("block: %w", err)
@@ -82,7 +83,7 @@ func parseToken(w []string) (t Token, err error) {
 	if w[1] != "set" && w[1] != "clear" || (w[1] == "set") != (len(w) > 3) {
 		return t, fmt.Errorf("%q: want set NODE.PARAM VALUE… or clear NODE.PARAM", strings.Join(w[1:], " "))
 	}
-	name := strings.TrimSuffix(w[2], heatParam) // it has a dot of its own, as nodes may have
+	name := strings.TrimSuffix(w[2], heatParam) // its name contains a dot, as a node's may
 	dot := strings.LastIndex(name, ".")
 	if len(name) < len(w[2]) {
 		dot = len(name) - 1

@@ -8,16 +8,16 @@ import (
 	"atenia/flow/graph"
 )
 
-// Options of a drawing. The zero value is ready to use.
+// Options configure a drawing. The zero value is ready to use.
 type Options struct {
 	Title      string
-	SampleRate float64 // base frames a second; 0: latencies are in frames alone
-	// Note returns further lines for a node's box, such as what it cost.
+	SampleRate float64 // base frames per second; 0: latencies in frames only
+	// Note returns further lines for a node's box, such as its measured cost.
 	Note func(node int) []string
 }
 
-// Sizes of text and boxes, in pixels. Widths are guesses on the large side: a
-// drawing does not know the fonts of who looks at it.
+// Sizes of text and boxes, in pixels. Widths are generous estimates, since the
+// viewer's fonts are unknown.
 const (
 	header    = 26.0 // above the boxes
 	footer    = 30.0
@@ -28,7 +28,8 @@ const (
 	portTop   = 17.0
 )
 
-// SVG draws a graph.
+// SVG returns a drawing of the graph as an SVG document. Write it to a file and
+// open it in a browser.
 func SVG(l *graph.Linked, o Options) []byte {
 	latency := Latency(l)
 	y := arrange(l, func(i int) *box { return measure(l, i, lines(l, latency, i, &o)) },
@@ -62,7 +63,7 @@ func SVG(l *graph.Linked, o Options) []byte {
 	for _, b := range y.boxes {
 		d.node(b)
 	}
-	d.b.WriteString(d.labelled.String()) // over everything, where boxes are close
+	d.b.WriteString(d.labelled.String()) // drawn last, above boxes that are close
 	d.text(margin, y.h-margin/2, "s", foot)
 	d.b.WriteString("</svg>\n")
 	return []byte(d.b.String())
@@ -78,10 +79,10 @@ const style = `<style>
 <defs><marker id="a" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#44586a"/></marker></defs>
 `
 
-// A drawing is an SVG in the making.
+// A drawing is an SVG under construction.
 type drawing struct {
 	b        strings.Builder
-	labelled strings.Builder // what edges say
+	labelled strings.Builder // labels of edges
 	l        *graph.Linked
 	y        *layout
 }
@@ -129,7 +130,7 @@ func outNames(l *graph.Linked, i int) []string {
 	return nil
 }
 
-// inHeight returns how far below a box's top an edge comes in.
+// inHeight returns the height below a box's top at which an edge enters.
 func inHeight(l *graph.Linked, e *graph.LinkedEdge) float64 {
 	n := &l.Nodes[e.Dst]
 	port := e.DstPort
@@ -183,15 +184,15 @@ func (d *drawing) across(r route) {
 	x, y := from.x+from.w, from.y+outHeight(e.SrcPort)
 	var p strings.Builder
 	fmt.Fprintf(&p, "M%.1f %.1f", x, y)
-	lx, ly := x, y // where the label is: before the first turn
+	lx, ly := x, y // position of the label: before the first bend
 	for i, b := range r.via[1:] {
 		tx, ty := b.x, b.y
 		if b.node >= 0 {
 			ty += inHeight(d.l, e)
 			tx -= 1
 		}
-		// The curve starts at the right of its layer, whatever its own box's
-		// width is, so that it does not pass under others of the layer.
+		// The curve starts at the right end of its layer, whatever the width of
+		// its own box, so that it does not pass under other boxes of the layer.
 		if edge := d.right(r.via[i]); edge > x {
 			fmt.Fprintf(&p, "H%.1f", edge)
 			x = edge
@@ -211,7 +212,7 @@ func (d *drawing) across(r route) {
 	d.labels(e, r.edge, lx, ly)
 }
 
-// right returns where the widest box of a box's layer ends.
+// right returns the right end of the widest box in a box's layer.
 func (d *drawing) right(b *box) (x float64) {
 	for _, o := range d.y.layers[b.layer] {
 		x = max(x, o.x+o.w)
@@ -219,7 +220,7 @@ func (d *drawing) right(b *box) (x float64) {
 	return x
 }
 
-// below draws an edge that leads back, under everything.
+// below draws an edge that leads back, below all boxes.
 func (d *drawing) below(r route, k int) {
 	e := &d.l.Edges[r.edge]
 	from, to := r.via[0], r.via[1]
@@ -245,7 +246,7 @@ func (d *drawing) path(e *graph.LinkedEdge, p string) {
 	fmt.Fprintf(&d.b, `<path class="%s" marker-end="url(#a)" d="%s"/>`+"\n", class, p)
 }
 
-// labels writes what an edge does above a point, and its gates below.
+// labels writes an edge's rate and delay above a point, and its gates below.
 func (d *drawing) labels(e *graph.LinkedEdge, i int, x, y float64) {
 	d.middle(x, y-5, edgeLabel(d.l, i))
 	if len(e.Gates) > 0 {
@@ -254,8 +255,8 @@ func (d *drawing) labels(e *graph.LinkedEdge, i int, x, y float64) {
 	}
 }
 
-// middle writes text over a line: first its halo, which not every program would
-// draw below the letters of one text.
+// middle writes text over a line: first its halo, since not every renderer
+// would draw a stroke below the letters of the same text.
 func (d *drawing) middle(x, y float64, s string) {
 	if s == "" {
 		return
@@ -271,7 +272,7 @@ func (d *drawing) text(x, y float64, class, s string) {
 	}
 }
 
-// escape makes text fit for XML, which knows no control characters.
+// escape makes text safe for XML, which does not allow control characters.
 func escape(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {

@@ -9,10 +9,10 @@ import (
 	"atenia/flow/graph"
 )
 
-// mostParams is how many parameters a box shows.
+// mostParams is the largest number of parameters that a box shows.
 const mostParams = 6
 
-// lines returns what a box says below its name.
+// lines returns the text of a box below its name.
 func lines(l *graph.Linked, latency []float64, i int, o *Options) []string {
 	n := &l.Nodes[i]
 	kind := n.Type
@@ -78,7 +78,7 @@ func ratio(r graph.Rat) string {
 	return fmt.Sprintf("%d/%d", r.Num, r.Den)
 }
 
-// edgeLabel says what an edge does besides joining.
+// edgeLabel describes an edge's rate and delay.
 func edgeLabel(l *graph.Linked, i int) string {
 	e := &l.Edges[i]
 	var s []string
@@ -131,12 +131,12 @@ func superscript(n int) string {
 	return string(s)
 }
 
-// Latency returns how late the frames that each node gives out are, in base
-// frames: the longest sum of holds on the way from a source. Prefilled edges do
-// not count; frames come through them before they are wanted.
+// Latency returns by how many base frames each node's output lags: the largest
+// sum of holds along a path from a source. Prefilled edges do not count, since
+// their frames are available in advance.
 func Latency(l *graph.Linked) []float64 {
 	late := make([]float64, len(l.Nodes))
-	for range l.Nodes { // in one pass if Order is topological, which cycles prevent
+	for range l.Nodes { // one pass suffices if Order is topological, which cycles prevent
 		moved := false
 		for _, v := range l.Order {
 			for i := range l.Edges {
@@ -156,7 +156,7 @@ func Latency(l *graph.Linked) []float64 {
 	return late
 }
 
-// legend explains the signs that a drawing has.
+// legend explains the symbols that occur in a drawing.
 func legend(l *graph.Linked) []string {
 	var s []string
 	add := func(text string, has func(e *graph.LinkedEdge) bool) {

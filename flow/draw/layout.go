@@ -6,15 +6,15 @@ import (
 	"atenia/flow/graph"
 )
 
-// A box is a node of the drawing, or a point through which a long edge passes
-// a layer.
+// A box is a node of the drawing, or a waypoint of a long edge in a layer it
+// crosses.
 type box struct {
-	node       int // -1: a point of an edge
+	node       int // -1: a waypoint
 	layer      int
 	x, y       float64 // of the upper left corner
 	w, h       float64
 	lines      []string
-	before     []link // boxes of the layer before, and where edges meet
+	before     []link // boxes of the preceding layer, and where edges meet
 	after      []link
 	barycentre float64
 }
@@ -22,17 +22,17 @@ type box struct {
 // A link joins two boxes of neighbouring layers.
 type link struct {
 	box      *box
-	own, far float64 // heights of the ends, from the boxes' tops
+	own, far float64 // heights of the ends, from the tops of the boxes
 }
 
-// A route is an edge through its boxes, of which the first and last are nodes.
+// A route is an edge with its boxes; the first and last are nodes.
 type route struct {
 	edge int
 	via  []*box
-	back bool // to the same layer or one before: it goes below
+	back bool // to the same layer or an earlier one: drawn below
 }
 
-// A layout is where everything is.
+// A layout holds all positions.
 type layout struct {
 	l      *graph.Linked
 	boxes  []*box // of nodes, by index
@@ -40,7 +40,7 @@ type layout struct {
 	routes []route
 	gaps   []float64 // between layers
 	w, h   float64
-	lanes  int // routes below
+	lanes  int // routes below the boxes
 }
 
 // Distances, in pixels.
@@ -101,8 +101,8 @@ func (y *layout) join(i int, label float64) {
 	y.routes = append(y.routes, r)
 }
 
-// order makes crossings few: each layer in turn is sorted by the mean position
-// of its neighbours.
+// order reduces crossings: each layer in turn is sorted by the mean position of
+// its neighbours.
 func (y *layout) order() {
 	for sweep := range sweeps {
 		for k := range y.layers {
@@ -156,7 +156,7 @@ func (y *layout) place() {
 	}
 	y.w = x + margin
 	if y.lanes > 0 {
-		y.w += lane // where edges of the last layer turn
+		y.w += lane // where edges of the last layer bend
 	}
 	for sweep := range sweeps {
 		for k := range y.layers {
@@ -181,9 +181,9 @@ func (y *layout) place() {
 	y.h = high - low + 2*margin + header + float64(y.lanes)*lane + footer
 }
 
-// level moves the boxes of a layer to where their edges run straight, as nearly
-// as their order and distances allow: isotonic regression by pooling
-// neighbours (Ayer and others, 1955).
+// level moves the boxes of a layer so that their edges run as straight as order
+// and distances allow: isotonic regression by pool-adjacent-violators (Ayer and
+// others, 1955).
 func level(layer []*box, both bool) {
 	type pool struct {
 		sum, n float64

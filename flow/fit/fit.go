@@ -11,14 +11,14 @@ import (
 	"atenia/grad/optim"
 )
 
-// Settings of [Fit]. The zero value is ready to use.
+// Settings configure [Fit]. The zero value is ready to use.
 type Settings struct {
-	Steps  int        // at most; 0: 200
+	Steps  int        // maximum number; 0: 200
 	Rate   float64    // learning rate of the first step; 0: 0.05
-	Last   float64    // of the last step, as a share of Rate: a half cosine leads there; 0: a hundredth
-	Enough float64    // a loss at which fitting ends
+	Last   float64    // learning rate of the last step relative to Rate, approached on a half cosine; 0: 0.01
+	Enough float64    // loss at which fitting stops
 	Rule   optim.Rule // nil: AdamW without decay
-	// Each is told of every step, if it is set.
+	// Each is called after every step, if it is not nil.
 	Each func(step int, loss float64)
 }
 
@@ -37,7 +37,7 @@ func (s *Settings) defaults() {
 	}
 }
 
-// A Result is the best of the points that were visited.
+// A Result is the best of the visited points.
 type Result struct {
 	Steps       int     // taken
 	First, Loss float64 // at the start and at the best point
@@ -45,8 +45,8 @@ type Result struct {
 	Plan        *graph.Plan // with X
 }
 
-// Fit steps the parameters of a problem down the gradient of its loss. When the
-// context ends, the best point so far comes with the context's error.
+// Fit minimizes the loss of a problem by gradient descent. If the context ends,
+// it returns the best point so far together with the context's error.
 func Fit[F node.Float](ctx context.Context, p *Problem[F], s Settings) (*Result, error) {
 	s.defaults()
 	x := p.Start()

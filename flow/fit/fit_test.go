@@ -123,8 +123,8 @@ func TestFaults(t *testing.T) {
 		{Param{Node: "none", Name: "f0"}, "none.f0: the graph has no node none"},
 		{Param{Node: "eq", Name: "gain"}, "eq.gain: type Biquad has no such parameter"},
 		{Param{Node: "source", Name: "value"}, "source.value: type Constant has no adjoint"},
-		{Param{Node: "old", Name: "gain"}, "old.gain: the node is called by the first interface, which has no backward mode: set supports_v2 in the plan"},
-		{Param{Node: "gain", Name: "gain", Positive: true}, "gain.gain: it starts at -0.4 and shall be positive"},
+		{Param{Node: "old", Name: "gain"}, "old.gain: ABI version 1 has no backward mode: set supports_v2 in the plan"},
+		{Param{Node: "gain", Name: "gain", Positive: true}, "gain.gain: it starts at -0.4 and must be positive"},
 		{Param{Node: "gain", Name: "gain", Scale: -1}, "gain.gain: its scale is -1"},
 	} {
 		cfg := config(t)
@@ -139,7 +139,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Gradient(p.Start()); err == nil || !strings.Contains(err.Error(), "a target for a probe that the graph lacks") {
+	if _, err := p.Gradient(p.Start()); err == nil || !strings.Contains(err.Error(), "a target for a probe that is not in the graph") {
 		t.Error(err)
 	}
 	cfg.Loss = SquaredError(Streams[float64]{"out": noise(1, 1, 1)})

@@ -9,11 +9,11 @@ import (
 	"atenia/flow/node"
 )
 
-// Streams are what probes took, or inputs are fed, by name: [B, C, frames].
+// Streams holds the streams of probes or inputs by node name: [B, C, frames].
 type Streams[F node.Float] = map[string]node.Tensor[F]
 
-// A Loss makes a number of what probes took, and its derivatives by every
-// frame of it.
+// A Loss maps the probes' streams to a number, and to its derivatives by every
+// frame.
 type Loss[F node.Float] func(out Streams[F]) (float64, Streams[F], error)
 
 // like returns zeros of the shape of each stream.
@@ -25,7 +25,7 @@ func like[F node.Float](out Streams[F]) Streams[F] {
 	return d
 }
 
-// Sum is the sum of all frames of all probes.
+// Sum is a [Loss]: the sum of all frames of all probes.
 func Sum[F node.Float](out Streams[F]) (float64, Streams[F], error) {
 	d, sum := like(out), 0.0
 	for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -37,7 +37,7 @@ func Sum[F node.Float](out Streams[F]) (float64, Streams[F], error) {
 	return sum, d, nil
 }
 
-// Energy is half the sum of squares of all frames of all probes.
+// Energy is a [Loss]: half the sum of squares of all frames of all probes.
 func Energy[F node.Float](out Streams[F]) (float64, Streams[F], error) {
 	d, sum := like(out), 0.0
 	for _, name := range slices.Sorted(maps.Keys(out)) {
@@ -49,9 +49,9 @@ func Energy[F node.Float](out Streams[F]) (float64, Streams[F], error) {
 	return sum, d, nil
 }
 
-// SquaredError is the mean of the squares of what probes took less what they
-// should have taken. Where one of both streams is shorter, its length counts;
-// probes without a target do not.
+// SquaredError returns a [Loss]: the mean squared difference between the
+// probes' streams and their targets. The shorter of both streams determines the
+// length; probes without a target do not count.
 func SquaredError[F node.Float](target Streams[F]) Loss[F] {
 	return func(out Streams[F]) (float64, Streams[F], error) {
 		d, sum, count := like(out), 0.0, 0
@@ -60,7 +60,7 @@ func SquaredError[F node.Float](target Streams[F]) Loss[F] {
 			y, ok := out[name]
 			t := target[name]
 			if !ok {
-				return 0, nil, &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "a target for a probe that the graph lacks"}
+				return 0, nil, &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "a target for a probe that is not in the graph"}
 			}
 			if y.B != t.B || y.C != t.C {
 				return 0, nil, &graph.Error{Code: graph.BadShape, Path: "$", Names: []string{name},
@@ -78,7 +78,7 @@ func SquaredError[F node.Float](target Streams[F]) Loss[F] {
 				a, b, c := y.Row(r), t.Row(r), g.Row(r)
 				for i := range n {
 					e := float64(a[i]) - float64(b[i])
-					sum += float64(e * e) // rounded, so that no machine fuses it with the sum
+					sum += float64(e * e) // explicit rounding prevents fused multiply-add, so that all machines agree
 					c[i] = F(2 * e / float64(count))
 				}
 			}

@@ -11,14 +11,15 @@ import (
 	"atenia/flow/node"
 )
 
-// A Param names a parameter of a node that may change.
+// A Param names a free parameter of a node.
 type Param struct {
 	Node, Name string
-	// Positive parameters are numbers greater than zero and are stepped by
+	// Positive parameters are numbers greater than zero. They are optimized by
 	// their logarithm.
 	Positive bool
-	// Scale is the change of the parameter, or of its logarithm, that is one unit
-	// of the vector: larger for parameters that should move faster. 0: 1.
+	// Scale is the change of the parameter, or of its logarithm, that
+	// corresponds to one unit of the vector: larger for parameters that should
+	// move faster. 0: 1.
 	Scale float64
 }
 
@@ -48,29 +49,30 @@ func (p Param) unit() float64 {
 
 func (p Param) String() string { return p.Node + "." + p.Name }
 
-// ErrParam is matched by errors of parameters that cannot be fitted.
+// ErrParam matches errors about parameters that cannot be fitted.
 var ErrParam = errors.New("parameter cannot be fitted")
 
-// A Config says what a [Problem] is.
+// A Config describes a [Problem].
 type Config[F node.Float] struct {
 	Options flow.Options // of the sessions; Training is set
 	Inputs  Streams[F]   // by Input node
-	Blocks  int          // blocks to run; 0: as many as the longest input fills
+	Blocks  int          // blocks to run; 0: the number that the longest input fills
 	Params  []Param
 	Loss    Loss[F]
-	Record  flow.Recording // how forward calls are kept
+	Record  flow.Recording // how forward calls are recorded; snapshots save memory
 	Sweep   flow.Sweep
 }
 
-// A Problem is a loss as a function of parameters. Its methods are called by
+// A Problem is a loss as a function of parameters. Its methods may be called by
 // one goroutine at a time.
 type Problem[F node.Float] struct {
 	plan   *graph.Plan
 	cfg    Config[F]
-	values []graph.Tensor // of each parameter, as the plan has it
+	values []graph.Tensor // of each parameter, as in the plan
 }
 
-// New checks a problem against its plan. Errors of parameters match [ErrParam].
+// New checks a problem against its plan. Errors about parameters match
+// [ErrParam].
 func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 	cfg.Options.Training = true
 	s, err := flow.New[F](p, cfg.Options)
@@ -95,7 +97,8 @@ func New[F node.Float](p *graph.Plan, cfg Config[F]) (*Problem[F], error) {
 	return q, nil
 }
 
-// Blocks returns how many blocks the longest of some input streams fills.
+// Blocks returns the number of blocks that the longest of the input streams
+// fills.
 func Blocks[F node.Float](l *graph.Linked, inputs Streams[F]) (blocks int) {
 	for i := range l.Nodes {
 		if n := &l.Nodes[i]; n.Spec.Endpoint == graph.Fed && n.Tokens > 0 {
@@ -122,7 +125,7 @@ func find(l *graph.Linked, w Param) (graph.Tensor, error) {
 	case !n.Spec.Adjoint:
 		return fault("type %s has no adjoint", n.Type)
 	case !n.SupportsV2:
-		return fault("the node is called by the first interface, which has no backward mode: set supports_v2 in the plan")
+		return fault("ABI version 1 has no backward mode: set supports_v2 in the plan")
 	}
 	v := n.Spec.Params[k].Value
 	if w.Scale < 0 || w.Scale-w.Scale != 0 {
@@ -130,14 +133,14 @@ func find(l *graph.Linked, w Param) (graph.Tensor, error) {
 	}
 	for _, x := range v.Data {
 		if w.Positive && x <= 0 {
-			return fault("it starts at %g and shall be positive", x)
+			return fault("it starts at %g and must be positive", x)
 		}
 	}
 	return v, nil
 }
 
-// Start returns the parameters as the plan has them: the numbers of all, one
-// after the other, in the units of the vector.
+// Start returns the parameters' values in the plan as a vector: all elements
+// concatenated, in the units of the vector.
 func (p *Problem[F]) Start() []float64 {
 	var x []float64
 	for i, v := range p.values {
@@ -148,7 +151,7 @@ func (p *Problem[F]) Start() []float64 {
 	return x
 }
 
-// Plan returns the plan with parameters x.
+// Plan returns the plan with its parameters set to x.
 func (p *Problem[F]) Plan(x []float64) *graph.Plan {
 	q := *p.plan
 	q.Nodes = slices.Clone(q.Nodes)
@@ -188,9 +191,9 @@ func (p *Problem[F]) Value(x []float64) (float64, error) {
 type Point[F node.Float] struct {
 	Loss     float64
 	Gradient []float64 // by x
-	// All are the gradients of every input and parameter of the graph.
+	// All holds the gradients of every input and parameter of the graph.
 	All *flow.Gradients[F]
-	// Metrics are what both directions cost.
+	// Metrics holds the cost of both directions.
 	Metrics flow.Metrics
 }
 
@@ -237,19 +240,20 @@ type Difference struct {
 	Exact, Numerical float64
 }
 
-// Error is the difference over the larger of both, or of 1e-8 of the largest
-// derivative.
+// Error returns the difference relative to the larger of both values, or to
+// 1e-8 of the largest derivative.
 func (d Difference) Error(largest float64) float64 {
 	return math.Abs(d.Exact-d.Numerical) / max(math.Abs(d.Exact), math.Abs(d.Numerical), 1e-8*largest, math.SmallestNonzeroFloat64)
 }
 
-// checkStep is the step of central differences in float64, relative to numbers
-// above 1: the cube root of the precision, where rounding and curvature are
-// alike.
+// checkStep is the step of central differences in float64, relative for values
+// above 1: the cube root of the precision, where rounding and truncation errors
+// balance.
 const checkStep = 6e-6
 
 // Check compares the derivatives at x with central differences: at most most
-// elements of each parameter, spread evenly. It runs the graph twice for each.
+// elements of each parameter, evenly spread. It runs the graph twice per
+// element, so use it on short streams.
 func (p *Problem[F]) Check(x []float64, most int) ([]Difference, error) {
 	pt, err := p.Gradient(x)
 	if err != nil {
@@ -273,7 +277,7 @@ func (p *Problem[F]) Check(x []float64, most int) ([]Difference, error) {
 	return all, nil
 }
 
-// slope returns the central difference by one number.
+// slope returns the central difference by one element.
 func (p *Problem[F]) slope(x []float64, i int) (float64, error) {
 	h := checkStep * max(1, math.Abs(x[i]))
 	at := slices.Clone(x)

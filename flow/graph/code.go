@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Code is the result of a node's call or of work on a plan. Zero is success;
-// -1 to -11 may come from a node, -64 and below are made by the host alone.
-// Positive numbers are not codes.
+// A Code is the result of a node's call or of work on a plan. Zero is success.
+// Nodes return -1 to -11; the host alone produces -64 and below. Positive
+// numbers are not codes.
 type Code int32
 
 // The result codes of the node ABI.
@@ -23,12 +23,12 @@ const (
 	NoMemory    Code = -7
 	Numeric     Code = -8  // the node met NaN or infinity
 	State       Code = -9  // a state was refused
-	Version     Code = -10 // a struct's size or the ABI's major is not understood
+	Version     Code = -10 // a struct's size or the ABI's major version is not understood
 	End         Code = -11 // the source is exhausted
 	Crashed     Code = -64
 	Timeout     Code = -65
 	Deadlock    Code = -66 // a cycle waits for itself
-	Malformed   Code = -67 // the plan is not one: AMP_E_PLAN
+	Malformed   Code = -67 // the text is not a valid plan: AMP_E_PLAN
 )
 
 var codeNames = map[Code]string{
@@ -47,12 +47,14 @@ func (c Code) String() string {
 	return "AMP_E(" + strconv.Itoa(int(c)) + ")"
 }
 
-// An Error says what is wrong with a plan and where. Two of them match under
-// [errors.Is] when their codes do.
+// An Error says what is wrong with a plan and where. Two errors match under
+// [errors.Is] if their codes are equal, so a caller tests for a code with
+//
+//	errors.Is(err, &graph.Error{Code: graph.Deadlock})
 type Error struct {
 	Code  Code
 	Path  string   // JSON path: $.graph.nodes[2].oversample_ratio, ….params["thermo.heat"]
-	Names []string // the nodes involved; of a cycle in the direction of its edges, from the node declared first
+	Names []string // the nodes involved; of a cycle, in the direction of its edges from the node declared first
 	Text  string
 }
 
@@ -66,7 +68,7 @@ func (e *Error) Error() string {
 	return s.String()
 }
 
-// Is reports whether target is an Error of the same code.
+// Is reports whether target is an Error with the same code.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Code == e.Code

@@ -1,17 +1,17 @@
 package graph
 
-// Counts that executors and schedules share.
+// This file holds the counting rules that executors and schedules share.
 
-// TempoOpen reports whether block k of so many frames holds a multiple of the
-// period.
+// TempoOpen reports whether block k, of frames frames each, contains a multiple
+// of the period.
 func TempoOpen(period, frames, k int64) bool {
 	from := k * frames
 	return (from+period-1)/period*period < from+frames
 }
 
-// Readable returns how many frames the edge's reader may take after so many
-// written and read; ended means that the stream is, so that nothing is held
-// back.
+// Readable returns how many frames the edge's reader may take after written
+// frames were written and read frames read. ended means that the stream has
+// ended, so that the hold no longer withholds frames.
 func (e *LinkedEdge) Readable(written, read int64, ended bool) int64 {
 	if !ended {
 		written = max(0, written-int64(e.Hold))
@@ -19,8 +19,8 @@ func (e *LinkedEdge) Readable(written, read int64, ended bool) int64 {
 	return int64(e.Prefill) + written - read
 }
 
-// Slice returns the tokens of a node's calls: within a cycle as many as its
-// sub-block has.
+// Slice returns the tokens of one call of node v: within a cycle those of a
+// sub-block, elsewhere those of a block.
 func (l *Linked) Slice(v int) int {
 	n := &l.Nodes[v]
 	if n.Comp < 0 {
@@ -34,7 +34,8 @@ func (l *Linked) Slice(v int) int {
 	return min(n.Tokens, int(max(1, r.Num/r.Den)))
 }
 
-// Frames returns the edge's frames in a block, which Link found to be whole.
+// Frames returns the edge's frames per block, which Link found to be a whole
+// number.
 func (l *Linked) Frames(e *LinkedEdge) int {
 	n, _ := e.Rate.Frames(l.BlockFrames)
 	return n

@@ -25,8 +25,9 @@ func (l *linker) cycles() error {
 	return nil
 }
 
-// delays gives every edge the larger of its own delay and its source's declared
-// one, which a source with delay compensation has spent on that.
+// delays gives every edge the larger of its own delay and the delay its source
+// declares. A source with delay compensation has already spent the declared
+// one.
 func (l *linker) delays() error {
 	for i := range l.Edges {
 		e := &l.Edges[i]
@@ -57,7 +58,7 @@ func (l *linker) delays() error {
 
 // pad prefills the earlier inputs of joins outside cycles up to the latest one,
 // where nodes ask for delay compensation by padding. A node's latency, in base
-// frames, is the largest of its inputs and what it declares itself.
+// frames, is the largest of its inputs' plus what it declares itself.
 func (l *linker) pad() error {
 	if !slices.ContainsFunc(l.Nodes, func(n LinkedNode) bool { return n.PDC == "pad" }) {
 		return nil
@@ -100,7 +101,7 @@ func (l *linker) pad() error {
 	return nil
 }
 
-// flow checks that frames can move at all.
+// flow checks that the graph can make progress at all.
 func (l *linker) flow() error {
 	for i := range l.Edges {
 		if e := &l.Edges[i]; e.Prefill == 0 {
@@ -113,14 +114,14 @@ func (l *linker) flow() error {
 	return nil
 }
 
-// subBlocks gives every component its sub-block: the least prefill around a cycle
-// in base frames, at most a block.
+// subBlocks gives every component its sub-block: the least prefill around a
+// cycle in base frames, at most a block.
 //
-// The least cycle through an edge is the edge and a shortest way back. Edges
-// are tried by their prefill, the least first, and left out afterwards; one
-// that is no less than the best cycle so far ends the search, and so does no
-// way back within it. That takes little more than linear time unless many equal
-// prefills lie on no short cycle; then it is nodes times edges.
+// The minimum cycle through an edge is the edge and a shortest path back. Edges
+// are tried in ascending order of prefill and removed afterwards; the search
+// ends at an edge whose prefill is no less than the best cycle so far, or if no
+// path back lies within it. That is close to linear time unless many equal
+// prefills lie on no short cycle; the worst case is nodes times edges.
 func (l *linker) subBlocks() error {
 	inside := make([][]int, len(l.Sub))
 	for i := range l.Edges {
@@ -144,8 +145,8 @@ func (l *linker) subBlocks() error {
 // that a block in it fits 62 bits.
 const maxMultiple = 1 << 38
 
-// ways finds shortest ways in components. Weights are multiples of a base
-// frame's fraction; -1 is an edge left out.
+// ways finds shortest paths within components. Weights are multiples of a
+// fraction of a base frame; -1 marks a removed edge.
 type ways struct {
 	l       *linker
 	start   []int32 // of node v: hops[start[v]:start[v+1]]
@@ -218,9 +219,9 @@ func (w *ways) least(edges []int) (Rat, bool) {
 	return reduced(best, unit), true
 }
 
-// back returns the length of the shortest way between two nodes of a component,
-// or limit when there is none below it (Dijkstra, 1959). Edges of weight zero,
-// which are most, go over a stack.
+// back returns the length of the shortest path between two nodes of a
+// component, or limit if there is none below it (Dijkstra, 1959). Edges of
+// weight zero, which are the majority, bypass the heap through a stack.
 func (w *ways) back(from, to int32, limit int64) int64 {
 	if from == to {
 		return 0

@@ -8,10 +8,11 @@ import (
 	"strconv"
 )
 
-// Encode writes the plan's text, one node, edge and gate a line: fields that
-// have their default are left out, unknown keys are kept. descriptor_version is
-// 2 if an extended field differs from its default and absent otherwise. An
-// error is an [Error] with the path of a number that JSON cannot write.
+// Encode writes the plan as JSON, with a line for each node, edge and gate.
+// Fields that have their default are omitted, unknown keys are preserved.
+// descriptor_version is 2 if an extended field differs from its default, and
+// omitted otherwise. An error is an [Error] with the path of a number that JSON
+// cannot represent.
 func (p *Plan) Encode() ([]byte, error) {
 	w := &writer{}
 	if p.Root == "$.graph" {
@@ -68,7 +69,7 @@ func (p *Plan) extended() bool {
 // A writer appends JSON.
 type writer struct {
 	b     bytes.Buffer
-	lines bool // the next member begins a line
+	lines bool // the next member starts a line
 	err   error
 }
 
@@ -82,7 +83,7 @@ func (w *writer) text(s string) {
 	w.b.Write(b)
 }
 
-// next begins a member or an element: a comma unless it is the first.
+// next starts a member or an element: a comma unless it is the first.
 func (w *writer) next() {
 	last := w.b.Bytes()[w.b.Len()-1]
 	if last != '{' && last != '[' {
@@ -138,7 +139,7 @@ func (w *writer) list(n int, item func(i int)) {
 	w.raw("]")
 }
 
-// records writes an array with an element a line.
+// records writes an array with one element per line.
 func (w *writer) records(k string, n int, item func(i int)) {
 	w.key(k)
 	w.raw("[")
@@ -151,7 +152,7 @@ func (w *writer) records(k string, n int, item func(i int)) {
 	w.raw("]")
 }
 
-// object writes one line with the members that body writes, then the unknown.
+// object writes one line: the members that body writes, then unknown keys.
 func (w *writer) object(extra []Extra, body func()) {
 	lines := w.lines
 	w.lines = false

@@ -26,7 +26,7 @@ func Example() {
 	e := l.Edges[0]
 	fmt.Println("hold", e.Hold, "of", e.Rate, "frames per base frame, order", l.Order)
 	// Output:
-	// $.nodes[1].oversample_ratio: a power of two is wanted, not 3 (AMP_E_PLAN)
+	// $.nodes[1].oversample_ratio: want a power of two, got 3 (AMP_E_PLAN)
 	// graph bare
 	// node x Input
 	// node g Gain ratio=4

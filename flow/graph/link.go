@@ -17,36 +17,36 @@ type linker struct {
 	catalog Catalog
 	strict  bool
 	index   map[string]int   // node by name
-	ports   []map[string]int // ports of nodes that have many, input and output by turns
+	ports   []map[string]int // port index by name, for nodes with many ports; input and output alternate
 	free    []digraph.Arc    // edges without prefill
 }
 
-// linkSteps are what Link does, in this order: a plan with several faults is
-// told the one that the first step finds. Ports need types, rates need ports,
-// delays need cycles, padding needs rates, and shapes come last since they need
-// the order.
+// linkSteps is the pipeline of Link. A plan with several errors is reported the
+// one that the first step finds. Ports need types, rates need ports, delays
+// need cycles, padding needs rates, and shapes need the order.
 var linkSteps = []func(*linker) error{
-	(*linker).name,      // every node has a name of its own
+	(*linker).name,      // node names are unique
 	(*linker).ends,      // edges lead from nodes to nodes
 	(*linker).describe,  // types and settings
-	(*linker).connect,   // ports, one writer an input, no input without one
+	(*linker).connect,   // ports; one writer per input, no input unconnected
 	(*linker).rates,     // balance equations, whole tokens in a block
 	(*linker).cycles,    // components
 	(*linker).delays,    // holds and prefills
 	(*linker).pad,       // delay compensation by prefill
 	(*linker).flow,      // no cycle without prefill
 	(*linker).subBlocks, // the least prefill around a cycle
-	(*linker).barriers,  // control edges, no gate that waits for its own descendant
+	(*linker).barriers,  // control edges; no gate waits for its own descendant
 	(*linker).stages,    // given or derived
 	(*linker).order,
 	(*linker).shapes, // batches and channels, parameters, modulation
 }
 
-// Link finds out what follows from a plan and the types of its nodes. The plan
-// must stay as it is while the result is used. Any error is an [Error]:
-// [UnknownNode] for a name or a type, [BadShape], [Deadlock] for a cycle
-// without prefill or a gate that waits for itself, [Malformed] for anything
-// else.
+// Link resolves a plan against the types of its nodes. The plan must not be
+// modified while the result is in use.
+//
+// Every error is an [Error]: [UnknownNode] for an unresolved name or type,
+// [BadShape], [Deadlock] for a cycle without prefill or a gate that waits for
+// itself, and [Malformed] for anything else.
 func Link(p *Plan, c Catalog, o Options) (*Linked, error) {
 	if o.BlockFrames == 0 {
 		o.BlockFrames = DefaultBlock
@@ -79,7 +79,7 @@ func (l *linker) fault(code Code, path string, nodes []int, format string, args 
 	return e
 }
 
-// told completes an error of a catalog with what it may leave out.
+// told fills in the fields that a catalog's error may omit.
 func (l *linker) told(err error, code Code, path string, node int) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -100,7 +100,7 @@ func (l *linker) name() error {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		if _, twice := l.index[n.Name]; twice {
-			return l.fault(Malformed, n.Path+".name", []int{i}, "a node is named %q before", n.Name)
+			return l.fault(Malformed, n.Path+".name", []int{i}, "the name %q is used by an earlier node", n.Name)
 		}
 		l.index[n.Name] = i
 	}
@@ -125,9 +125,9 @@ func (l *linker) ends() error {
 	return nil
 }
 
-// split takes node.port apart: the node is the longest name that is the whole
-// reference or ends at one of its dots, since names may have dots. Without such
-// a name the last dot splits.
+// split separates node.port. Since names may contain dots, the node is the
+// longest existing name that is the whole reference or ends at one of its dots.
+// If there is none, the last dot separates.
 func (l *linker) split(ref string) (node, port string) {
 	if _, ok := l.index[ref]; ok {
 		return ref, ""
@@ -175,10 +175,10 @@ func (l *linker) describe() error {
 	return nil
 }
 
-// manyPorts is from how many ports on names are looked up in a map.
+// manyPorts is the number of ports from which names are looked up in a map.
 const manyPorts = 16
 
-// port returns the port's index: the first one when name is empty.
+// port returns the port's index: the first one if name is empty.
 func (l *linker) port(node, side int, ports []string, name, path string) (int, error) {
 	if len(ports) == 0 {
 		return 0, l.fault(Malformed, path, []int{node}, "node %s has no port on this side", l.Nodes[node].Name)
@@ -208,7 +208,7 @@ func (l *linker) port(node, side int, ports []string, name, path string) (int, e
 	return k, nil
 }
 
-// listed names a few ports.
+// listed formats port names, shortened.
 func listed(ports []string) string {
 	if len(ports) > manyPorts {
 		return fmt.Sprintf("%v and %d more", ports[:manyPorts], len(ports)-manyPorts)
@@ -256,7 +256,7 @@ func (l *linker) attach(e *LinkedEdge) (err error) {
 		return l.fault(Malformed, e.Path+".mode", []int{e.Dst}, "%s is a signal input; a mode belongs to a parameter", e.Target)
 	}
 	if d.In[e.DstPort] >= 0 {
-		return l.fault(Malformed, e.Path+".target", []int{e.Src, e.Dst}, "%s has a writer already, %s", e.Target, l.Edges[d.In[e.DstPort]].Path)
+		return l.fault(Malformed, e.Path+".target", []int{e.Src, e.Dst}, "%s already has a writer, %s", e.Target, l.Edges[d.In[e.DstPort]].Path)
 	}
 	d.In[e.DstPort], e.Cons = e.Index, d.Spec.Cons[e.DstPort]
 	return nil

@@ -1,22 +1,22 @@
 package graph
 
-// A Shape is the batches and channels of a stream.
+// A Shape is the number of batches and channels of a stream.
 type Shape struct{ B, C int }
 
-// A Spec says what a type is for one node, whose settings it knows.
+// A Spec describes a type for one node, whose settings it takes into account.
 type Spec struct {
 	Ins, Outs  []string // names of the ports
-	Cons, Prod []int    // frames that a token takes from each input and gives to each output
+	Cons, Prod []int    // frames per token that each input takes and each output gives
 	// Params holds the framed parameters first, then the tables, thermo.heat last.
 	Params []ParamSpec
-	// SourceNum / SourceDen are the tokens per base frame of a node without
-	// inputs; zero counts as one.
+	// SourceNum / SourceDen is the rate of a node without inputs, in tokens per
+	// base frame; zero counts as one.
 	SourceNum, SourceDen int
-	// Shapes gives the outputs' shapes for those of the signal inputs, or an
-	// [Error] of code [BadShape].
+	// Shapes returns the outputs' shapes for given signal inputs, or an [Error]
+	// of code [BadShape].
 	Shapes func(in []Shape) (out []Shape, err error)
-	// Rows is the shape to which framed parameters broadcast. Nil means that of
-	// the first input, or of the first output of a node without inputs.
+	// Rows returns the shape to which framed parameters broadcast. Nil means
+	// that of the first input, or of the first output of a node without inputs.
 	Rows     func(in, out []Shape) Shape
 	Adjoint  bool // has an adjoint
 	Dynamic  bool // may return Pending or fewer frames than offered
@@ -25,29 +25,31 @@ type Spec struct {
 	Caps     uint32 // capability bits of the ABI, of a C node
 }
 
-// A ParamSpec is one parameter of a node with the value it has without
-// modulation: the plan's or the default.
+// A ParamSpec is one parameter of a node with its value before modulation: the
+// plan's or the default.
 type ParamSpec struct {
 	Name  string
-	Table bool // not framed: keeps its own shape and cannot be modulated
+	Table bool // not framed: has its own shape and cannot be modulated
 	Value Tensor
 }
 
-// An Endpoint says which part of a node the host plays: such a node has no
-// instance of its own in a running graph.
+// An Endpoint says which role the host plays for a node. A node with an
+// endpoint role has no instance in a running graph.
 type Endpoint uint8
 
 // The endpoints.
 const (
 	Inner Endpoint = iota // the node computes
-	Fed                   // a source: the host lays its output out before each block
-	Taken                 // a sink: the host takes its input after each block
+	Fed                   // a source: the host writes its output before each block
+	Taken                 // a sink: the host reads its input after each block
 )
 
-// String names the shipped type that is nothing but that endpoint.
+// String returns the shipped type that is exactly this endpoint: Input, Probe,
+// or "".
 func (e Endpoint) String() string { return [...]string{"", "Input", "Probe"}[e] }
 
-// A Jacobian classes the derivative of a node's outputs by its inputs.
+// A Jacobian classes the derivative of a node's outputs with respect to its
+// inputs.
 type Jacobian int
 
 // The classes, numbered as in the ABI.
@@ -62,46 +64,48 @@ const (
 	Scalar                   // one common factor
 )
 
-// A Catalog knows types of nodes. Describe returns an [Error]: [UnknownNode]
-// for a type that it does not know, [Malformed] for a bad setting, with the
-// setting's path, [BadShape] for parameters that cannot fit.
+// A Catalog describes node types. Describe returns an [Error]: [UnknownNode]
+// for an unknown type, [Malformed] for an invalid setting, with the setting's
+// path, and [BadShape] for parameters that cannot fit. The shipped
+// implementation is node.Table.
 type Catalog interface {
 	Describe(n *Node) (*Spec, error)
 }
 
-// DefaultBlock is the block size where options give none.
+// DefaultBlock is the block size used when options give none.
 const DefaultBlock = 64
 
-// Options of [Link].
+// Options configure [Link].
 type Options struct {
-	BlockFrames int  // base frames of a block; zero means DefaultBlock
+	BlockFrames int  // base frames per block; zero means DefaultBlock
 	Strict      bool // a delay below the source's declared one is an error, not a warning
 }
 
 // A Rat is a positive fraction in lowest terms.
 type Rat struct{ Num, Den int64 }
 
-// A Linked is a plan with everything known that does not need data: ports,
-// rates, delays, shapes, order.
+// A Linked is a plan with everything derived that does not depend on data:
+// ports, rates, delays, shapes, order. Executors take it as their input; it is
+// read-only.
 type Linked struct {
 	Plan        *Plan
 	BlockFrames int
 	Nodes       []LinkedNode
 	Edges       []LinkedEdge
 	Control     []Control // of barriers
-	Order       []int     // nodes, each after what it needs within a block
+	Order       []int     // node indices, each after its dependencies within a block
 	Sub         []Rat     // base frames of a sub-block, by cycle component
 	Warnings    []string
 }
 
-// A LinkedNode is a node in its graph.
+// A LinkedNode is a node with its place in the graph.
 type LinkedNode struct {
 	*Node
 	Spec     *Spec
 	Index    int
 	Rate     Rat // tokens per base frame
 	Tokens   int // per block
-	Comp     int // component of the cycles it is in, -1 for none
+	Comp     int // component of its cycle, -1 outside cycles
 	Stage    int
 	In       []int   // edge of each signal input
 	Mods     []int   // modulation edges in plan order
@@ -109,12 +113,12 @@ type LinkedNode struct {
 	InShape  []Shape
 	OutShape []Shape
 	Rows     Shape // what framed parameters broadcast to
-	Fed      bool  // a source reaches it
+	Fed      bool  // reachable from a source
 }
 
-// A LinkedEdge is an edge in its graph. Of hold h, prefill π, P frames written
-// and C frames read, π + max(0, P−h) − C can be read; at the stream's end h
-// counts as zero.
+// A LinkedEdge is an edge with its place in the graph. With hold h, prefill π,
+// P frames written and C frames read, π + max(0, P−h) − C frames can be read;
+// after the end of the stream h counts as zero.
 type LinkedEdge struct {
 	*Edge
 	Index            int
@@ -122,13 +126,13 @@ type LinkedEdge struct {
 	SrcPort, DstPort int  // DstPort is -1 for a modulation
 	Param            int  // modulated parameter in the node's Spec.Params, -1 for a signal
 	Rate             Rat  // frames per base frame
-	Cons             int  // frames that a token of Dst takes
+	Cons             int  // frames per token of Dst
 	Hold, Prefill    int  // frames
 	Inside           bool // both ends are in one cycle component
 }
 
-// A Control is one wait of a barrier: Dst begins a block when the data edge
-// Edge, read with a cursor of this wait's own, has a block for it.
+// A Control is one wait of a barrier: Dst may start a block once the data edge
+// Edge, read with an additional cursor, holds a block for it.
 type Control struct {
 	Gate, Edge, Dst int
 }

@@ -8,8 +8,8 @@ import (
 	"atenia/flow/internal/digraph"
 )
 
-// maxControl bounds the control edges of barriers, of which a gate on m edges
-// makes up to m².
+// maxControl bounds the control edges of barriers: a gate on m edges makes up
+// to m².
 const maxControl = 1 << 20
 
 // barriers turns barrier gates into control edges: every reader of an edge with
@@ -68,7 +68,7 @@ func (l *linker) barriers() error {
 	return nil
 }
 
-// stages checks the schedule that the plan supplies, or takes as a node's stage
+// stages checks the schedule that the plan supplies, or else assigns each node
 // the longest path to it over edges without prefill.
 func (l *linker) stages() error {
 	if l.Plan.IPLS == nil {
@@ -77,7 +77,7 @@ func (l *linker) stages() error {
 		}
 		return nil
 	}
-	cohort := make([]int, len(l.Nodes)) // counted through all stages from 1 on
+	cohort := make([]int, len(l.Nodes)) // counted across all stages, from 1
 	count := 0
 	for i, stage := range l.Plan.IPLS.Stages {
 		for _, c := range stage.Cohorts {
@@ -90,7 +90,7 @@ func (l *linker) stages() error {
 				}
 				n := &l.Nodes[v]
 				if cohort[v] != 0 {
-					return l.fault(Malformed, path, []int{v}, "node %s is in the schedule before", name)
+					return l.fault(Malformed, path, []int{v}, "node %s appears twice in the schedule", name)
 				}
 				if n.Type != c.Type || n.OversampleRatio != c.OversampleRatio {
 					return l.fault(Malformed, path, []int{v}, "node %s of type %s and ratio %d does not belong to the cohort", name, n.Type, n.OversampleRatio)
@@ -111,9 +111,10 @@ func (l *linker) stages() error {
 	return nil
 }
 
-// order sorts the nodes so that one pass visits each after what it needs within
-// a block: by depth over edges without prefill and over control edges, or, when
-// the plan supplies a schedule, by stage and cohort as far as gates allow.
+// order sorts the nodes topologically, so that one pass visits each after its
+// dependencies within a block: by depth over edges without prefill and over
+// control edges, or, if the plan supplies a schedule, by stage and cohort as
+// far as gates allow.
 func (l *linker) order() error {
 	arcs := slices.Clone(l.free)
 	for _, c := range l.Control {

@@ -21,7 +21,7 @@ const (
 var features = []string{"oversample_ratio", "declared_delay", "supports_v2", "delay_frames", "synchrony_gates", "delay_kind",
 	"capacity_frames", "prefill_frames", "pdc", "gates", "ipls", "modulation"}
 
-// What a plan's objects may hold; other keys are kept as they are.
+// The known keys of each object; other keys are preserved.
 var (
 	graphKeys  = []string{"descriptor_version", "nodes", "edges", "gates", "ipls", "required_features", heatBudget}
 	nodeKeys   = []string{"name", "type", "oversample_ratio", "declared_delay", "supports_v2", "pdc", "params", "prefill_frames", "executor", "oversample", "declared_delay_frames"}
@@ -31,8 +31,8 @@ var (
 	tensorKeys = []string{"shape", "data"}
 )
 
-// Extended fields came with version 2: a plan of version 1 has none, whatever
-// is written under their names.
+// Extended fields were introduced with version 2: in a plan of version 1,
+// values under their names are ignored.
 var (
 	extended  = []string{"oversample_ratio", "oversample", "declared_delay", "declared_delay_frames", "supports_v2", "pdc", "delay_frames", "synchrony_gates", "delay_kind", "capacity_frames"}
 	graphOnly = []string{"gates", "ipls", "required_features"}
@@ -43,10 +43,11 @@ const (
 	heatParam  = "thermo.heat"
 )
 
-// Parse reads a plan's text, checks its syntax, types and ranges, and fills in
-// defaults. Names are not looked up: see [Link]. Any error is an [Error] of
-// code [Malformed] with the path of the first fault; of bad JSON the path is $
-// and the text has the offset.
+// Parse reads a plan's JSON, checks syntax, types and ranges, and fills in
+// defaults. Names are not resolved: see [Link].
+//
+// Every error is an [Error] of code [Malformed] with the path of the first
+// fault. For a JSON syntax error the path is $ and the text has the offset.
 func Parse(text []byte) (*Plan, error) {
 	top, warn, err := jsontext.Scan(text)
 	if err != nil {
@@ -70,8 +71,8 @@ func Parse(text []byte) (*Plan, error) {
 	return r.p, nil
 }
 
-// A reader turns JSON into a plan. Its methods do nothing of consequence after
-// the first error, which is the one that counts.
+// A reader converts JSON to a plan. It keeps the first error; after it, methods
+// return zero values.
 type reader struct {
 	in  []byte
 	p   *Plan
@@ -91,11 +92,11 @@ func (r *reader) warn(format string, args ...any) {
 
 func (r *reader) object(v *jsontext.Value, path string) {
 	if v.Kind != jsontext.Object {
-		r.bad(path, "an object is wanted")
+		r.bad(path, "want an object")
 	}
 }
 
-// field returns the member, unless an old plan cannot have it.
+// field returns the member, or nil for an extended field of an old plan.
 func (r *reader) field(o *jsontext.Value, key string) *jsontext.Value {
 	if r.old && slices.Contains(extended, key) {
 		return nil
@@ -113,7 +114,7 @@ func (r *reader) integer(o *jsontext.Value, key, path string, lo, hi, absent int
 			return int(n)
 		}
 	}
-	r.bad(path+"."+key, "an integer in %d..%d is wanted, without fraction and exponent", lo, hi)
+	r.bad(path+"."+key, "want an integer in %d..%d, without fraction or exponent", lo, hi)
 	return absent
 }
 
@@ -128,21 +129,21 @@ func number(v *jsontext.Value) (float64, bool) {
 	return x, err == nil && !math.IsInf(x, 0)
 }
 
-// str returns a string that is not empty, one of among unless that is nil.
+// str returns a non-empty string, which must be in among unless that is nil.
 func (r *reader) str(o *jsontext.Value, key, path string, among []string) string {
 	v := o.Get(key)
 	switch {
 	case v == nil || v.Kind != jsontext.String || v.Text == "":
-		if r.bad(path+"."+key, "a string that is not empty is wanted"); v == nil || v.Kind != jsontext.String {
+		if r.bad(path+"."+key, "want a string that is not empty"); v == nil || v.Kind != jsontext.String {
 			return ""
 		}
 	case among != nil && !slices.Contains(among, v.Text):
-		r.bad(path+"."+key, "%q is none of %s", v.Text, strings.Join(among, ", "))
+		r.bad(path+"."+key, "%q is not one of %s", v.Text, strings.Join(among, ", "))
 	}
 	return v.Text
 }
 
-// choice is str for a field that may be absent.
+// choice is str for an optional field.
 func (r *reader) choice(o *jsontext.Value, key, path, absent string, among []string) string {
 	if r.field(o, key) == nil {
 		return absent
@@ -150,11 +151,11 @@ func (r *reader) choice(o *jsontext.Value, key, path, absent string, among []str
 	return r.str(o, key, path, among)
 }
 
-// list returns the elements of an array that must be there.
+// list returns the elements of a required array.
 func (r *reader) list(o *jsontext.Value, key, path string) []jsontext.Value {
 	v := o.Get(key)
 	if v == nil || v.Kind != jsontext.Array {
-		r.bad(path+"."+key, "an array is wanted")
+		r.bad(path+"."+key, "want an array")
 		return nil
 	}
 	return v.Items
@@ -167,7 +168,7 @@ func (r *reader) listOrNone(o *jsontext.Value, key, path string) []jsontext.Valu
 	return r.list(o, key, path)
 }
 
-// extra returns the members that are not among known, as written.
+// extra returns the members that are not in known, as written.
 func (r *reader) extra(o *jsontext.Value, known []string) []Extra {
 	var out []Extra
 	for i := range o.Items {
@@ -178,7 +179,7 @@ func (r *reader) extra(o *jsontext.Value, known []string) []Extra {
 	return out
 }
 
-// member returns the path of a member: keys of other characters than letters,
+// member returns the path of a member. Keys with characters other than letters,
 // digits and underscore are quoted.
 func member(path, key string) string {
 	other := func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsNumber(c) }
@@ -202,13 +203,13 @@ func (r *reader) graph(g *jsontext.Value) {
 	case p.Version == 1 && ext:
 		r.warn("%s: extended fields are ignored, since descriptor_version is 1", at)
 	case p.Version > 2:
-		r.warn("%s: descriptor_version %d is newer than 2, which is what this program knows", at, p.Version)
+		r.warn("%s: descriptor_version %d is newer than 2, the newest that this program supports", at, p.Version)
 	}
 	r.old, p.Extra = p.Version == 1, r.extra(g, graphKeys)
 	if v := g.Get(heatBudget); v != nil {
 		var ok bool
 		if p.HeatBudget, ok = number(v); !ok || p.HeatBudget < 0 {
-			r.bad(at+"."+heatBudget, "a number of joules per second from 0 on is wanted")
+			r.bad(at+"."+heatBudget, "want joules per second, 0 or more")
 		}
 	}
 	for i := range nodes {
@@ -232,7 +233,7 @@ func hasExtended(o jsontext.Value) bool {
 	return o.Kind == jsontext.Object && slices.ContainsFunc(o.Items, func(m jsontext.Value) bool { return slices.Contains(extended, m.Key) })
 }
 
-// aliased gives a node's field its name where an older name is written.
+// aliased moves a node's field written under an older name to its current one.
 func (r *reader) aliased(o *jsontext.Value, name, alias, path string) {
 	if v := o.Get(alias); v != nil && o.Get(name) == nil {
 		v.Key = name
@@ -250,13 +251,13 @@ func (r *reader) node(o *jsontext.Value, path string) {
 	n.Type = r.choice(o, "type", path, n.Name, nil)
 	n.OversampleRatio = r.integer(o, "oversample_ratio", path, 1, maxRatio, 1)
 	if n.OversampleRatio&(n.OversampleRatio-1) != 0 {
-		r.bad(path+".oversample_ratio", "a power of two is wanted, not %d", n.OversampleRatio)
+		r.bad(path+".oversample_ratio", "want a power of two, got %d", n.OversampleRatio)
 	}
 	n.DeclaredDelay = r.integer(o, "declared_delay", path, 0, maxInteger, 0)
 	n.PrefillFrames = r.integer(o, "prefill_frames", path, 0, maxInteger, 0)
 	if v := r.field(o, "supports_v2"); v != nil {
 		if n.SupportsV2 = v.Flag; v.Kind != jsontext.Bool {
-			r.bad(path+".supports_v2", "true or false is wanted")
+			r.bad(path+".supports_v2", "want true or false")
 		}
 	}
 	n.PDC = r.choice(o, "pdc", path, "", []string{"trim", "pad"})
@@ -274,7 +275,7 @@ func (r *reader) node(o *jsontext.Value, path string) {
 	r.p.Nodes = append(r.p.Nodes, n)
 }
 
-// param reads a number, a tensor, or a string or bool, which is a setting.
+// param reads a number or a tensor, or a string or bool, which is a setting.
 func (r *reader) param(v *jsontext.Value, path string) Param {
 	p := Param{Name: v.Key}
 	switch v.Kind {
@@ -287,7 +288,7 @@ func (r *reader) param(v *jsontext.Value, path string) Param {
 	default:
 		x, ok := number(v)
 		if !ok {
-			r.bad(path, "a finite number, a tensor, a string, true or false is wanted")
+			r.bad(path, "want a finite number, a tensor, a string, true or false")
 		}
 		p.Value, p.Integer = &Tensor{1, 1, 1, []float64{x}}, integral(v.Text)
 	}
@@ -304,29 +305,29 @@ func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
 	for i := range shape {
 		n, err := strconv.ParseInt(shape[i].Text, 10, 64)
 		if errors.Is(err, strconv.ErrRange) {
-			err = nil // n is as large as can be
+			err = nil // n saturates
 		}
 		if len(shape) != 3 || shape[i].Kind != jsontext.Number || err != nil || n < 1 {
-			r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
+			r.bad(path+".shape", "want three positive integers: batches, channels, frames")
 			return nil
 		}
 		d[i] = int(min(n, maxInteger+1))
 		size = min(size*d[i], maxInteger+1) // no text has as many numbers
 	}
 	if len(shape) != 3 {
-		r.bad(path+".shape", "three integers from 1 on are wanted: batches, channels, frames")
+		r.bad(path+".shape", "want three positive integers: batches, channels, frames")
 	}
 	list := r.list(v, "data", path)
 	t := &Tensor{d[0], d[1], d[2], make([]float64, len(list))}
 	for i := range list {
 		var ok bool
 		if t.Data[i], ok = number(&list[i]); !ok {
-			r.bad(fmt.Sprintf("%s.data[%d]", path, i), "a finite number is wanted")
+			r.bad(fmt.Sprintf("%s.data[%d]", path, i), "want a finite number")
 			return nil
 		}
 	}
 	if len(list) != size {
-		r.bad(path+".data", "%d values are wanted by shape [%d, %d, %d], there are %d", size, d[0], d[1], d[2], len(list))
+		r.bad(path+".data", "want %d values for shape [%d, %d, %d], got %d", size, d[0], d[1], d[2], len(list))
 	}
 	return t
 }
@@ -342,7 +343,7 @@ func (r *reader) edge(o *jsontext.Value, path string) {
 	for i, v := range r.listOrNone(o, "synchrony_gates", path) {
 		n, err := strconv.ParseInt(v.Text, 10, 64)
 		if v.Kind != jsontext.Number || !integral(v.Text) || err != nil || n < 0 || n > maxInteger {
-			r.bad(fmt.Sprintf("%s.synchrony_gates[%d]", path, i), "a gate's id is wanted, an integer in 0..%d", maxInteger)
+			r.bad(fmt.Sprintf("%s.synchrony_gates[%d]", path, i), "want a gate's id, an integer in 0..%d", maxInteger)
 			return
 		}
 		e.Gates = append(e.Gates, int(n))
@@ -351,7 +352,7 @@ func (r *reader) edge(o *jsontext.Value, path string) {
 	if v := o.Get("scale"); v != nil {
 		var ok bool
 		if e.Scale, ok = number(v); !ok {
-			r.bad(path+".scale", "a finite number is wanted")
+			r.bad(path+".scale", "want a finite number")
 		}
 	}
 	e.Channel = r.integer(o, "channel", path, 0, maxInteger, -1)
@@ -367,7 +368,7 @@ func (r *reader) gates(g *jsontext.Value, at string) {
 			return
 		}
 		if o.Get("id") == nil {
-			r.bad(path+".id", "a gate's id is wanted")
+			r.bad(path+".id", "want a gate's id")
 		}
 		x := Gate{ID: r.integer(&o, "id", path, 0, maxInteger, 0)}
 		kind := slices.Index(gateKinds, r.choice(&o, "kind", path, "barrier", gateKinds))
@@ -387,7 +388,7 @@ func (r *reader) gates(g *jsontext.Value, at string) {
 func (r *reader) required(g *jsontext.Value, at string) {
 	for i, f := range r.listOrNone(g, "required_features", at) {
 		if f.Kind != jsontext.String || !slices.Contains(features, f.Text) {
-			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "this program does not know the feature %q that the plan requires", f.Text)
+			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "the plan requires the unknown feature %q", f.Text)
 			return
 		}
 		r.p.RequiredFeatures = append(r.p.RequiredFeatures, f.Text)
@@ -425,7 +426,7 @@ func (r *reader) cohort(c *jsontext.Value, path string) Cohort {
 		OversampleRatio: r.integer(c, "oversample_ratio", path, 1, maxRatio, 1)}
 	for k, m := range r.list(c, "nodes", path) {
 		if m.Kind != jsontext.String {
-			r.bad(fmt.Sprintf("%s.nodes[%d]", path, k), "a node's name is wanted")
+			r.bad(fmt.Sprintf("%s.nodes[%d]", path, k), "want a node's name")
 			break
 		}
 		out.Nodes = append(out.Nodes, m.Text)

@@ -1,6 +1,9 @@
 package graph
 
 // A Plan is a graph as written: checked by [Parse], not yet linked.
+//
+// A host may build or edit a plan in memory; [Link] checks all that Parse
+// leaves open, and [Plan.Encode] and [Plan.String] write it.
 type Plan struct {
 	Root             string // JSON path of the graph: $ or $.graph
 	Version          int    // descriptor_version as written, 0 when absent
@@ -9,14 +12,14 @@ type Plan struct {
 	Gates            []Gate
 	RequiredFeatures []string
 	IPLS             *IPLS   // nil: stages are derived
-	HeatBudget       float64 // joules per second that thermal gates allow, 0: none
+	HeatBudget       float64 // joules per second above which thermal gates close; 0: none
 	Warnings         []string
 	Extra            []Extra // unknown keys of the graph
-	Outer            []Extra // unknown keys beside "graph"
+	Outer            []Extra // unknown keys next to "graph"
 }
 
 // An Extra is a key that this version does not know, with its value's text. It
-// is kept for [Plan.Encode].
+// is preserved for [Plan.Encode].
 type Extra struct {
 	Key  string
 	JSON []byte
@@ -32,12 +35,12 @@ type Node struct {
 	Executor        string // "" when absent
 	PDC             string // delay compensation: "", "trim" or "pad"
 	Params          []Param
-	Path            string // where it is written
+	Path            string // JSON path
 	Extra           []Extra
 }
 
-// Param returns the value of the node's parameter or setting of that name as
-// the plan gives it, or nil.
+// Param returns the node's parameter or setting of that name as given in the
+// plan, or nil.
 func (n *Node) Param(name string) *Param {
 	for i := range n.Params {
 		if n.Params[i].Name == name {
@@ -47,12 +50,12 @@ func (n *Node) Param(name string) *Param {
 	return nil
 }
 
-// A Param is one value among a node's params: exactly one of Value, Text and
+// A Param is one value among a node's params. Exactly one of Value, Text and
 // Flag is set.
 type Param struct {
 	Name    string
 	Value   *Tensor // a number is a tensor of shape 1, 1, 1
-	Integer bool    // Value was written as one number without fraction or exponent
+	Integer bool    // Value was written as a single number without fraction or exponent
 	Text    *string
 	Flag    *bool
 	Extra   []Extra // unknown keys of a tensor
@@ -66,7 +69,7 @@ type Tensor struct {
 }
 
 // An Edge joins an output to a signal input or, as a modulation, to a
-// parameter. Frames count at the edge's own rate.
+// parameter. Frame counts are at the edge's own rate.
 type Edge struct {
 	Source, Target string // node or node.port
 	DelayFrames    int
@@ -88,25 +91,25 @@ type Gate struct {
 	Extra        []Extra
 }
 
-// A GateKind says when a gate opens for a block. Barriers, tempo and
-// modulation gates follow from counts alone; the others are events from
-// outside.
+// A GateKind says when a gate opens for a block. Barriers, tempo and modulation
+// gates follow from counts alone; the others depend on external events, which
+// belong to the session's input.
 type GateKind int
 
 // The kinds of gates, numbered as in the ABI.
 const (
-	Barrier    GateKind = iota // every edge with the gate's id has a block to read
-	Tempo                      // the block holds a multiple of the period
-	Modulation                 // the control frame of this block is there
-	Transport                  // the control channel says: playing
+	Barrier    GateKind = iota // every edge with the gate's id holds a block
+	Tempo                      // the block contains a multiple of the period
+	Modulation                 // the control frame of this block has arrived
+	Transport                  // the transport is playing
 	Thermal                    // the heat rate is within the budget
-	Host                       // the host wrote an open event for this block
+	Host                       // the host opened it for this block
 	Device                     // an accelerator or a remote stage has signalled
 )
 
 var gateKinds = []string{"barrier", "tempo", "modulation", "transport", "thermal", "host", "device"}
 
-// String returns the kind's name in a plan.
+// String returns the kind's name as used in plans.
 func (k GateKind) String() string { return gateKinds[k] }
 
 // An IPLS is a schedule that the plan supplies: nodes by stage and cohort.
@@ -121,7 +124,7 @@ type Stage struct {
 	Extra   []Extra
 }
 
-// A Cohort names nodes of one type and one oversampling ratio.
+// A Cohort lists nodes of one type and one oversampling ratio.
 type Cohort struct {
 	Type            string
 	OversampleRatio int

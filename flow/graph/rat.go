@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Of two positive fractions in lowest terms, products and quotients are exact
-// or reported as too large.
+// The operations on positive fractions in lowest terms are exact or report
+// overflow.
 
 // String returns n or n/d.
 func (r Rat) String() string {
@@ -20,7 +20,7 @@ func (r Rat) String() string {
 func (r Rat) Float() float64 { return float64(r.Num) / float64(r.Den) }
 
 // Frames returns how many frames or tokens a port of this rate moves in base
-// frames, if that is a whole number below 2³¹.
+// frames, and whether that is a whole number below 2³¹.
 func (r Rat) Frames(base int) (int, bool) {
 	if int64(base)%r.Den != 0 {
 		return 0, false

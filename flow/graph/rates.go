@@ -1,8 +1,8 @@
 package graph
 
 // rates solves the balance equations (Lee and Messerschmitt, Synchronous data
-// flow, 1987) from the sources on, along edges: a node's rate is its tokens per
-// base frame. A loop that no source reaches runs at the base rate.
+// flow, 1987) along the edges from the sources: a node's rate is its tokens per
+// base frame. A cycle that no source reaches runs at the base rate.
 func (l *linker) rates() error {
 	queue := make([]int, 0, len(l.Nodes))
 	fed := make([]bool, len(l.Nodes))
@@ -47,7 +47,7 @@ func (l *linker) rates() error {
 	return l.whole()
 }
 
-// spread gives rates to what the queue's nodes reach and returns it empty.
+// spread propagates rates from the queue's nodes and returns it empty.
 func (l *linker) spread(queue []int) ([]int, error) {
 	for len(queue) > 0 {
 		s := &l.Nodes[queue[0]]
@@ -61,8 +61,9 @@ func (l *linker) spread(queue []int) ([]int, error) {
 				}
 				r, ok := s.Rate.times(int64(s.Spec.Prod[port]), int64(e.Cons))
 				if !ok {
-					// A rate of too large a denominator is no whole number of
-					// tokens in some node on the way already.
+					// Some node on the path already had a rate with too large a
+					// denominator for a whole number of tokens per block:
+					// report that one.
 					if err := l.whole(); err != nil {
 						return nil, err
 					}
@@ -80,7 +81,7 @@ func (l *linker) tooFast(e *LinkedEdge) error {
 	return l.fault(Malformed, e.Path, []int{e.Src, e.Dst}, "more than %d frames in a block", maxInteger)
 }
 
-// whole checks that a block is a whole number of tokens of every node.
+// whole checks that a block is a whole number of tokens for every node.
 func (l *linker) whole() error {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]

@@ -2,9 +2,10 @@ package graph
 
 import "atenia/flow/internal/digraph"
 
-// shapes finds batches and channels of every stream. Within a cycle an input
-// that is not known yet counts as one of the shape of the first known input;
-// what no source reaches has one batch and one channel at last.
+// shapes infers batches and channels of every stream by a fixed-point
+// iteration. Within a cycle an input of unknown shape counts as that of the
+// first known input; nodes that no source reaches get one batch and one
+// channel.
 func (l *linker) shapes() error {
 	place := make([]int, len(l.Nodes))
 	for k, v := range l.Order {
@@ -19,7 +20,7 @@ func (l *linker) shapes() error {
 		waiting[v] = true
 	}
 	// A round visits, in order, the nodes whose inputs changed. Each round
-	// settles at least one node of a graph that settles at all.
+	// fixes the shape of at least one node if the iteration converges.
 	for range len(l.Nodes) + 1 {
 		for round.Len() > 0 {
 			v := round.Pop()
@@ -53,15 +54,15 @@ func (l *linker) shapes() error {
 		}
 	}
 	for v := range l.Nodes {
-		if err := l.settle(v); err != nil {
+		if err := l.fixShapes(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// incoming returns the shapes at the node's signal inputs, unknown ones as the
-// first known one, and whether any is known.
+// incoming returns the shapes at the node's signal inputs, with unknown ones
+// replaced by the first known one, and whether any is known.
 func (l *linker) incoming(v int) ([]Shape, bool) {
 	n := &l.Nodes[v]
 	in := make([]Shape, len(n.In))
@@ -80,9 +81,9 @@ func (l *linker) incoming(v int) ([]Shape, bool) {
 	return in, len(in) == 0 || known != Shape{}
 }
 
-// shape computes a node's outputs as far as its inputs are known and reports
-// whether one changed. Inputs that do not fit are told at last, when no guess
-// is among them.
+// shape computes a node's outputs from the inputs known so far and reports
+// whether one changed. A mismatch is only reported at the end, when all inputs
+// are known.
 func (l *linker) shape(v int) bool {
 	n := &l.Nodes[v]
 	in, known := l.incoming(v)
@@ -95,14 +96,14 @@ func (l *linker) shape(v int) bool {
 	}
 	changed := false
 	for p, s := range out {
-		if p < len(n.OutShape) && n.OutShape[p] != s && max(s.B, s.C) <= maxRows { // a cycle may widen for ever
+		if p < len(n.OutShape) && n.OutShape[p] != s && max(s.B, s.C) <= maxRows { // a cycle may widen forever
 			n.OutShape[p], changed = s, true
 		}
 	}
 	return changed
 }
 
-// guess gives shapes to what no source reaches.
+// guess assigns shapes to nodes that no source reaches.
 func (l *linker) guess(v int) error {
 	in, known := l.incoming(v)
 	for k := range in {
@@ -120,7 +121,7 @@ func (l *linker) guess(v int) error {
 // maxRows bounds batches times channels of a stream.
 const maxRows = 1 << 24
 
-// outputs asks the node's type.
+// outputs asks the node's type for its output shapes.
 func (l *linker) outputs(v int, in []Shape) ([]Shape, error) {
 	n := &l.Nodes[v]
 	out, err := n.Spec.Shapes(in)
@@ -138,9 +139,9 @@ func (l *linker) outputs(v int, in []Shape) ([]Shape, error) {
 	return out, nil
 }
 
-// settle fixes a node's shapes and checks parameters and modulation against
+// fixShapes finalizes a node's shapes and checks parameters and modulation against
 // them.
-func (l *linker) settle(v int) error {
+func (l *linker) fixShapes(v int) error {
 	n := &l.Nodes[v]
 	n.InShape = make([]Shape, len(n.In))
 	for k, i := range n.In {

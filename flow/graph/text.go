@@ -10,9 +10,10 @@ import (
 	"atenia/flow/internal/lines"
 )
 
-// The text form of a plan has a line for each node, edge, gate and cohort.
-// Fields that have their default are left out; :name=value is a parameter or
-// setting, +key=JSON an unknown key and ++key=JSON one of the tensor before it.
+// The text form of a plan has one line per node, edge, gate and cohort. Fields
+// that have their default are omitted; :name=value is a parameter or setting,
+// +key=JSON an unknown key and ++key=JSON an unknown key of the preceding
+// tensor.
 //
 //	graph
 //	node osc OversampledOsc ratio=8 delay=192 v2 :frequency_hz=220.0
@@ -59,7 +60,7 @@ var (
 	}
 )
 
-// String returns the plan's text, which [ParseText] reads back.
+// String returns the plan's text form, which [ParseText] reads back.
 func (p *Plan) String() string {
 	var w strings.Builder
 	w.WriteString("graph")

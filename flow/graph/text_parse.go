@@ -9,10 +9,10 @@ import (
 	"atenia/flow/internal/lines"
 )
 
-// ParseText reads a plan's text form. Blank lines and lines that begin with #
-// are skipped. What it says is checked as [Parse] checks it: an error is an
-// [Error] of code [Malformed], whose path is line N where the form itself is
-// wrong and the JSON path otherwise.
+// ParseText reads a plan's text form, as [Plan.String] writes it. Blank lines
+// and lines that start with # are skipped. The contents are checked as [Parse]
+// checks JSON: an error is an [Error] of code [Malformed], whose path is line N
+// if the form itself is wrong and the JSON path otherwise.
 func ParseText(text string) (*Plan, error) {
 	p, at := &Plan{}, map[string]int{}
 	for i, s := range strings.Split(text, "\n") {
@@ -22,7 +22,7 @@ func ParseText(text string) (*Plan, error) {
 		}
 		err := p.line(l)
 		if err == nil && !l.Done() {
-			err = errors.New("the line goes on")
+			err = errors.New("unexpected text at the end of the line")
 		}
 		if err != nil {
 			return nil, &Error{Code: Malformed, Path: fmt.Sprintf("line %d", i+1), Text: err.Error()}
@@ -34,7 +34,7 @@ func ParseText(text string) (*Plan, error) {
 		}
 	}
 	if p.Root == "" {
-		return nil, &Error{Code: Malformed, Path: "line 1", Text: "the first line is graph"}
+		return nil, &Error{Code: Malformed, Path: "line 1", Text: "want graph as the first line"}
 	}
 	out, err := p.Encode()
 	if err != nil {
@@ -51,7 +51,7 @@ func ParseText(text string) (*Plan, error) {
 	return q, err
 }
 
-// records read one line each, after its first word.
+// records holds the reader of each kind of line, by its first word.
 var records = map[string]func(*Plan, *lines.Line) error{
 	"graph": (*Plan).readGraph, "node": (*Plan).readNode, "edge": (*Plan).readEdge, "gate": (*Plan).readGate,
 	"ipls": (*Plan).readIPLS, "stage": (*Plan).readStage, "cohort": (*Plan).readCohort,
@@ -64,16 +64,16 @@ func (p *Plan) line(l *lines.Line) error {
 	}
 	read, ok := records[what]
 	if !ok {
-		return fmt.Errorf("%q is none of graph, node, edge, gate, ipls, stage, cohort", what)
+		return fmt.Errorf("%q is not one of graph, node, edge, gate, ipls, stage, cohort", what)
 	}
 	if (p.Root == "") != (what == "graph") {
-		return errors.New("the first line, and no other, is graph")
+		return errors.New("graph must be the first line, and only once")
 	}
 	return read(p, l)
 }
 
-// each calls f with the key of every key=value that is left; unknown keys,
-// which have marks, go to extra and inner.
+// each calls f with the key of every remaining key=value. Unknown keys, which
+// are marked with +, go to extra and inner.
 func each(l *lines.Line, extra, inner *[]Extra, f func(key string) error) error {
 	for !l.Done() {
 		to := extra
@@ -90,7 +90,7 @@ func each(l *lines.Line, extra, inner *[]Extra, f func(key string) error) error 
 			continue
 		}
 		if to == nil {
-			return errors.New("an unknown key has no place here")
+			return errors.New("an unknown key is not allowed here")
 		}
 		if err := readExtra(l, to); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (p *Plan) readNode(l *lines.Line) (err error) {
 func (n *Node) readField(l *lines.Line, inner *[]Extra) error {
 	if l.Take("++") {
 		if inner == nil {
-			return errors.New("++ belongs to the parameter before it, and there is none")
+			return errors.New("++ without a parameter before it")
 		}
 		return readExtra(l, inner)
 	}
@@ -203,7 +203,7 @@ func readExtra(l *lines.Line, to *[]Extra) error {
 	return err
 }
 
-// readParam reads name=value: a string in quotes, true, false, a number or a
+// readParam reads name=value: a quoted string, true, false, a number or a
 // tensor.
 func (n *Node) readParam(l *lines.Line) error {
 	name, err := l.Word()
@@ -300,7 +300,7 @@ func (p *Plan) readGate(l *lines.Line) error {
 	}
 	k := slices.Index(gateKinds, kind)
 	if k < 0 {
-		return fmt.Errorf("%q is none of %s", kind, strings.Join(gateKinds, ", "))
+		return fmt.Errorf("%q is not one of %s", kind, strings.Join(gateKinds, ", "))
 	}
 	g := Gate{ID: id, Kind: GateKind(k)}
 	err = each(l, &g.Extra, nil, func(key string) error {
@@ -312,7 +312,7 @@ func (p *Plan) readGate(l *lines.Line) error {
 
 func (p *Plan) readIPLS(l *lines.Line) error {
 	if p.IPLS != nil {
-		return errors.New("ipls is there twice")
+		return errors.New("ipls appears twice")
 	}
 	p.IPLS = &IPLS{}
 	return each(l, &p.IPLS.Extra, nil, noField)

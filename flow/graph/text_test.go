@@ -45,9 +45,9 @@ func TestText(t *testing.T) {
 func TestTextFaults(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, path, says string }{
-		{"", "line 1", "graph"}, {"node x Input", "line 1", "first line"}, {"graph\n\n# why\nknot x", "line 4", "none of"}, {"graph\nnode x", "line 2", "word"},
-		{"graph\nnode x Gain :gain=1x", "line 2", "no number"}, {"graph\nnode x Gain speed=1", "line 2", "unknown field"}, {"graph\nedge x > y", "line 2", `"->"`},
-		{"graph\ngate 3 sometimes", "line 2", "tempo"}, {"graph\nnode x Gain :m=[1 1 2: 1", "line 2", "word"}, {"graph\nnode x Gain ++a=1", "line 2", "none"}, {"graph\ncohort Gain x", "line 2", "stage"},
+		{"", "line 1", "graph"}, {"node x Input", "line 1", "first line"}, {"graph\n\n# why\nknot x", "line 4", "not one of"}, {"graph\nnode x", "line 2", "word"},
+		{"graph\nnode x Gain :gain=1x", "line 2", "not a number"}, {"graph\nnode x Gain speed=1", "line 2", "unknown field"}, {"graph\nedge x > y", "line 2", `"->"`},
+		{"graph\ngate 3 sometimes", "line 2", "tempo"}, {"graph\nnode x Gain :m=[1 1 2: 1", "line 2", "word"}, {"graph\nnode x Gain ++a=1", "line 2", "without a parameter"}, {"graph\ncohort Gain x", "line 2", "stage"},
 		{"graph\nnode x Gain ratio=3", "$.graph.nodes[0].oversample_ratio", "(line 2)"}, {"graph\nnode x Gain\nedge x -> y delay=-1", "$.graph.edges[0].delay_frames", "(line 3)"},
 		{"graph\nnode x Gain :m=[1 2 1: 1]", "$.graph.nodes[0].params.m.data", "(line 2)"},
 	} {

@@ -1,11 +1,11 @@
-// Package heat sums what nodes of a dataflow graph report: joules, calls, time,
-// delays.
+// Package heat sums the reports of a dataflow graph's nodes: joules, calls,
+// time, delays.
 //
-//	Meter    what calls add to: no allocation, no lock, one thread a node
+//	Meter    updated by calls: no allocation, no lock, one thread per node
 //	Metrics  the totals as a value with text
 //
 //	node ──Add(joules)──▶ Meter ──Report──▶ Metrics ──String──▶ a table
 //
-// Heat is a number of joules a call, forward and backward apart. A report that
-// is no finite number is left out and counted.
+// Heat is joules per call, summed separately for forward and backward calls. A
+// report that is not finite is left out of the sums and counted.
 package heat

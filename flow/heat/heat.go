@@ -8,10 +8,10 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A Mode is one of the two things that a node is asked to do.
+// A Mode distinguishes forward and backward calls.
 type Mode int32
 
-// The modes of a call. Their numbers are those of the C interface.
+// The modes of a call, numbered as in the C interface.
 const (
 	Forward  Mode = 0
 	Backward Mode = 1
@@ -27,22 +27,23 @@ func (m Mode) String() string {
 	return modeNames[m]
 }
 
-// A Meter sums what calls of nodes report. Sums are float64 and one a node, so
-// that ten million reports of 0.1 J lose nothing that matters, and totals do
-// not depend on the order in which threads visit nodes: a node is called by one
-// thread at a time. Its methods neither allocate nor write pointers.
+// A Meter sums the reports of nodes. There is one float64 sum per node, so that
+// ten million reports of 0.1 J lose no significant digits, and totals do not
+// depend on the order in which threads visit nodes: a node is called by one
+// thread at a time. Methods do not allocate or write pointers, so they may be
+// called in real time.
 type Meter struct {
 	names   []string
 	heat    [2][]float64 // joules by mode and node
 	calls   [2][]int64
 	ns      [2][]int64
-	ignored [2][]int64 // reports that were no finite number
+	ignored [2][]int64 // reports that were not finite
 	delay   []int32    // largest measured delay, frames
-	late    []int64    // calls that took too long
+	late    []int64    // calls that exceeded their limit
 	under   []bool     // a delay above the declared one was reported
 }
 
-// New returns a meter of the nodes named, all at zero.
+// New returns a meter of the named nodes, all at zero.
 func New(names []string) *Meter {
 	m := &Meter{names: names, delay: make([]int32, len(names)), late: make([]int64, len(names)), under: make([]bool, len(names))}
 	for i := range m.heat {
@@ -54,11 +55,11 @@ func New(names []string) *Meter {
 	return m
 }
 
-// Blank returns a meter of the same nodes, all at zero.
+// Blank returns a new meter of the same nodes, all at zero.
 func (m *Meter) Blank() *Meter { return New(m.names) }
 
-// Add counts one call of a node and what it reported, in joules. A number that
-// is not finite is left out of the sum and counted.
+// Add counts one call of a node and the joules it reported. A value that is not
+// finite is left out of the sum and counted.
 func (m *Meter) Add(node int, mode Mode, joules float64) {
 	m.calls[mode][node]++
 	if joules-joules != 0 { // NaN or infinite
@@ -68,7 +69,7 @@ func (m *Meter) Add(node int, mode Mode, joules float64) {
 	m.heat[mode][node] += joules
 }
 
-// Repeat adds n calls that reported the same.
+// Repeat adds n calls with the same report.
 func (m *Meter) Repeat(node int, mode Mode, joules float64, n int64) {
 	m.Add(node, mode, joules)
 	m.calls[mode][node] += n - 1
@@ -79,14 +80,14 @@ func (m *Meter) Repeat(node int, mode Mode, joules float64, n int64) {
 	m.heat[mode][node] += joules * float64(n-1)
 }
 
-// Time adds nanoseconds that a node's calls took.
+// Time adds the duration of a node's calls, in nanoseconds.
 func (m *Meter) Time(node int, mode Mode, ns int64) { m.ns[mode][node] += ns }
 
-// Late counts a forward call that took longer than it may.
+// Late counts a forward call that exceeded its limit.
 func (m *Meter) Late(node int) { m.late[node]++ }
 
-// Delay notes a measured delay in frames and reports whether it is the first
-// of this node that is larger than the declared one.
+// Delay records a measured delay in frames and reports whether it is the first
+// of this node that exceeds the declared one.
 func (m *Meter) Delay(node, measured, declared int) bool {
 	m.delay[node] = max(m.delay[node], int32(min(measured, math.MaxInt32)))
 	if measured <= declared || m.under[node] {
@@ -96,7 +97,7 @@ func (m *Meter) Delay(node, measured, declared int) bool {
 	return true
 }
 
-// Joules returns the sum over all nodes in node order.
+// Joules returns the sum over all nodes, in node order.
 func (m *Meter) Joules(mode Mode) float64 {
 	sum := 0.0
 	for _, h := range m.heat[mode] {
@@ -133,27 +134,27 @@ func (m *Meter) Report() Metrics {
 	return r
 }
 
-// Metrics are totals of a session, by mode: index them with [Forward] and
-// [Backward].
+// Metrics holds the totals of a session. Arrays are indexed by mode, [Forward]
+// or [Backward].
 type Metrics struct {
 	Nodes   []NodeMetrics // in the order of the plan
 	Joules  [2]float64
 	Ignored int64 // reports of heat that were no finite number
 }
 
-// NodeMetrics are one node's share of [Metrics].
+// NodeMetrics is one node's share of [Metrics].
 type NodeMetrics struct {
 	Name          string
 	Joules        [2]float64
 	Calls         [2]int64
 	Nanos         [2]int64 // zero unless time is measured
-	MeasuredDelay int      // frames, the largest reported
-	UnderDeclared bool     // it was larger than the declared delay
-	Timeouts      int64    // calls that took longer than they may, whose outputs are zero
-	Suspended     bool     // not called any more for that reason
+	MeasuredDelay int      // frames; the largest reported
+	UnderDeclared bool     // MeasuredDelay exceeds the declared delay
+	Timeouts      int64    // calls that exceeded their limit; their outputs are zero
+	Suspended     bool     // no longer called for that reason
 }
 
-// String returns a table, one node a line.
+// String returns a table with one node per line.
 func (m Metrics) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-16s %8s %8s %14s %14s %12s %6s\n", "node", "calls", "backward", "J forward", "J backward", "ns/call", "delay")

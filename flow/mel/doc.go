@@ -2,8 +2,8 @@
 // read: power spectra by short-time Fourier transform, mel energies, their
 // logarithm and their cepstrum.
 //
-// The four presets are four sets of constants that models were trained with;
-// features of the wrong one look right and work badly:
+// The four presets are the constants with which models were trained. Features
+// of the wrong preset look plausible and work badly:
 //
 //	preset      bands  scale   norm    log                 frames
 //	whisper        80  slaney  slaney  log10, max-8, /4    centred, mirrored ends, last one dropped
@@ -17,12 +17,12 @@
 //	                                 │            │            │
 //	                              [Power]      [Matrix]     [Compute]      [Cepstrum]
 //
-// A [Features] computes whole signals; a [Stream] takes samples as they come
+// A [Features] computes whole signals; a [Stream] takes samples as they arrive
 // and gives a frame as soon as it is determined. They agree to the bit, except
-// that a stream cannot know the largest value of what is still to come: with a
-// clamp it takes the largest so far, which is [Settings] Peak "running" in both.
+// that a stream does not know the maximum of later frames: for a clamp it uses
+// the maximum so far, which is [Settings] Peak "running" in both.
 //
-// Arithmetic is in float64 whatever the type of the samples: a quiet band
-// beside a loud one lies below the rounding of a float32 transform, and its
+// Arithmetic is in float64 whatever the type of the samples: a quiet band next
+// to a loud one is below the rounding error of a float32 transform, and its
 // logarithm shows that.
 package mel

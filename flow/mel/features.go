@@ -1,11 +1,11 @@
 package mel
 
-// features.go computes the features of whole signals.
+// This file computes the features of whole signals.
 
 import "math"
 
-// A Features computes the features of whole signals of samples of type F. It
-// owns its scratch: one serves one goroutine.
+// A Features computes the features of whole signals with samples of type F. It
+// owns scratch memory and may be used by one goroutine at a time.
 type Features[F Float] struct {
 	e     *engine
 	frame []float64 // the samples of a frame
@@ -23,12 +23,12 @@ func New[F Float](s Settings) (*Features[F], error) {
 	return &Features[F]{e: e, frame: make([]float64, length), level: make([]float64, s.Mels)}, nil
 }
 
-// Settings returns what the features were made with.
+// Settings returns the settings passed to [New].
 func (f *Features[F]) Settings() Settings { return f.e.Settings }
 
 // Compute writes the features of the signal x to dst [Mels, Frames(len(x))],
-// band by band, and returns dst cut to that size. It is allocated when dst is
-// too short.
+// band by band, and returns dst resliced to that size. It allocates if dst is
+// too short, so nil works and reuse avoids allocation.
 func (f *Features[F]) Compute(dst, x []F) []F {
 	s := f.e.Settings
 	frames := s.Frames(len(x))
@@ -77,7 +77,7 @@ func room[F Float](dst []F, n int) []F {
 	return dst[:n]
 }
 
-// fill takes the samples of frame t, mirrored or zero beyond the ends.
+// fill loads the samples of frame t, mirrored or zero beyond the ends.
 func (f *Features[F]) fill(x []F, t int) {
 	_, half := f.e.span()
 	from := t*f.e.Hop - half
@@ -95,8 +95,8 @@ func (f *Features[F]) fill(x []F, t int) {
 	}
 }
 
-// source is where sample i of the padded signal of n samples comes from;
-// false: it is zero.
+// source returns the index in the signal of n samples for sample i of the
+// padded signal, and false if that sample is zero.
 func (s Settings) source(i, n int) (int, bool) {
 	if i >= 0 && i < n {
 		return i, true
@@ -107,7 +107,7 @@ func (s Settings) source(i, n int) (int, bool) {
 	if n == 1 {
 		return 0, true
 	}
-	period := 2 * (n - 1) // mirrored at both ends, as often as needed
+	period := 2 * (n - 1) // mirrored at both ends, repeatedly if needed
 	i %= period
 	if i < 0 {
 		i += period

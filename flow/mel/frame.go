@@ -1,7 +1,6 @@
 package mel
 
-// frame.go computes one frame: from samples to mel energies on the scale of
-// the logarithm.
+// This file computes one frame: from samples to log mel energies.
 
 import (
 	"math"
@@ -12,7 +11,7 @@ import (
 // Float is the type of a sample.
 type Float interface{ float32 | float64 }
 
-// An engine holds the tables and the scratch of one frame's arithmetic.
+// An engine holds the tables and scratch memory of a frame's arithmetic.
 type engine struct {
 	Settings
 	window []float64 // [Win]
@@ -47,8 +46,8 @@ func window(s Settings) []float64 {
 	return w
 }
 
-// spectrum leaves the powers of the frame's bins in e.power. x has the samples
-// that span says; the window lies in its middle.
+// spectrum stores the powers of the frame's bins in e.power. x holds the
+// samples that span returns; the window is centred in it.
 func (e *engine) spectrum(x []float64) {
 	off := (len(x) - e.Win) / 2
 	x = x[off:][:e.Win]
@@ -74,8 +73,8 @@ func (e *engine) spectrum(x []float64) {
 	}
 }
 
-// frame writes the logarithms of the bands, before any clamp, to dst [Mels] and
-// returns the largest of them and of before.
+// frame writes the logarithms of the bands, before clamping, to dst [Mels] and
+// returns the largest of them and before.
 func (e *engine) frame(dst, x []float64, before float64) float64 {
 	e.spectrum(x)
 	for m, b := range e.bands {
@@ -90,7 +89,7 @@ func (e *engine) frame(dst, x []float64, before float64) float64 {
 	return before
 }
 
-// level is the logarithm of an energy.
+// level returns the logarithm of an energy.
 func (e *engine) level(v float64) float64 {
 	switch e.Log {
 	case "log10":
@@ -103,11 +102,12 @@ func (e *engine) level(v float64) float64 {
 	return math.Log(max(v, e.Floor))
 }
 
-// Models of the whisper family read logarithms moved and scaled to about -1..1.
+// Models of the Whisper family read logarithms shifted and scaled to about
+// -1..1.
 const whisperShift, whisperScale = 4, 4
 
-// finish clamps a level against the largest one and scales it as the kind of
-// logarithm asks.
+// finish clamps a level against the maximum and scales it as the kind of
+// logarithm requires.
 func (e *engine) finish(v, peak float64) float64 {
 	if e.Clamp > 0 {
 		v = max(v, peak-e.Clamp)

@@ -1,16 +1,16 @@
 package mel
 
-// matrix.go holds the mel scales and the triangles of the bands.
+// This file holds the mel scales and the triangles of the bands.
 
 import "math"
 
-// A scale turns Hz into mel and back.
+// A scale converts Hz to mel and back.
 type scale struct{ to, back func(float64) float64 }
 
-// Slaney's scale (Auditory Toolbox): linear below 1 kHz, then 27 steps a factor
-// of 6.4.
+// Slaney's scale (Auditory Toolbox): linear below 1 kHz, then 27 steps per
+// factor of 6.4.
 const (
-	slaneyLinear = 200.0 / 3 // Hz a mel below the knee
+	slaneyLinear = 200.0 / 3 // Hz per mel below the knee
 	slaneyKnee   = 1000.0    // Hz
 )
 

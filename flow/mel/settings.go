@@ -1,6 +1,6 @@
 package mel
 
-// settings.go holds the constants of the features and the table of presets.
+// This file holds the constants of the features and the table of presets.
 
 import (
 	"encoding/json"
@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// Settings are the constants of a kind of features. Words are "" where a field
-// does not apply; the zero value of every other field means what it says, so
-// start from a [Preset].
+// Settings are the constants of one kind of features. A word is "" where a
+// field does not apply. The zero value of the other fields is not a useful
+// default: start from a [Preset] and change single fields, in Go or with
+// [Settings.With].
 type Settings struct {
 	SampleRate float64 `json:"sample_rate"` // Hz
 	FFT        int     `json:"n_fft"`       // samples of the transform
@@ -27,10 +28,10 @@ type Settings struct {
 	FMax       float64 `json:"f_max"`       // Hz, the upper end of the last band
 	Pad        string  `json:"pad"`         // reflect, zero: FFT/2 samples at both ends; none
 	DropLast   bool    `json:"drop_last"`   // one frame less than fits
-	Clamp      float64 `json:"clamp"`       // nothing lies further below the maximum; 0: no clamp
+	Clamp      float64 `json:"clamp"`       // levels are raised to this distance below the maximum; 0: no clamp
 	Window     string  `json:"window"`      // hann (periodic), povey (symmetric hann to the .85)
 	Emphasis   float64 `json:"preemphasis"` // x[n] - emphasis x[n-1], in each frame
-	RemoveDC   bool    `json:"remove_dc"`   // each frame's mean is taken off
+	RemoveDC   bool    `json:"remove_dc"`   // subtract each frame's mean
 	Peak       string  `json:"peak"`        // the maximum of Clamp: global (or ""), running
 }
 
@@ -48,7 +49,7 @@ var presets = []struct {
 		Log: "ln", Floor: 0x1p-23, FMin: 20, FMax: 8000, Pad: "none", Window: "povey", Emphasis: 0.97, RemoveDC: true}},
 }
 
-// Presets are the names that [Preset] knows.
+// Presets returns the names that [Preset] accepts.
 func Presets() []string {
 	var names []string
 	for _, p := range presets {
@@ -57,7 +58,7 @@ func Presets() []string {
 	return names
 }
 
-// Preset returns the settings of that name: whisper, torchaudio, librosa,
+// Preset returns the settings of that name: whisper, torchaudio, librosa or
 // kaldi.
 func Preset(name string) (Settings, error) {
 	for _, p := range presets {
@@ -65,11 +66,11 @@ func Preset(name string) (Settings, error) {
 			return p.Settings, nil
 		}
 	}
-	return Settings{}, &SettingError{"preset", fmt.Sprintf("%q is none of %s", name, strings.Join(Presets(), ", "))}
+	return Settings{}, &SettingError{"preset", fmt.Sprintf("%q is not one of %s", name, strings.Join(Presets(), ", "))}
 }
 
-// With returns the settings with some replaced by those of a JSON object, under
-// the names of the fields above.
+// With returns the settings with some fields replaced by those of a JSON
+// object, named as in the field tags above.
 func (s Settings) With(overrides []byte) (Settings, error) {
 	d := json.NewDecoder(strings.NewReader(string(overrides)))
 	d.DisallowUnknownFields()
@@ -79,19 +80,19 @@ func (s Settings) With(overrides []byte) (Settings, error) {
 	return s, nil
 }
 
-// Largest counts that settings may ask for: what they make a program allocate
-// stays within reason.
+// Upper bounds of counts, which keep what settings can make a program allocate
+// within reason.
 const (
 	maxFFT  = 1 << 20
 	maxMels = 1 << 14
 )
 
-// A SettingError says which setting does not make sense and why.
+// A SettingError says which setting is invalid and why.
 type SettingError struct{ Setting, Text string }
 
 func (e *SettingError) Error() string { return "mel setting " + e.Setting + ": " + e.Text }
 
-// Check returns every fault of the settings, each a [SettingError].
+// Check reports every fault of the settings, each a [SettingError].
 func (s Settings) Check() error {
 	var faults []error
 	want := func(ok bool, name, format string, v ...any) {
@@ -100,14 +101,14 @@ func (s Settings) Check() error {
 		}
 	}
 	word := func(v, name string, among ...string) {
-		want(slices.Contains(among, v), name, "%q is none of %s", v, strings.Trim(strings.Join(among, ", "), ", "))
+		want(slices.Contains(among, v), name, "%q is not one of %s", v, strings.Trim(strings.Join(among, ", "), ", "))
 	}
 	want(s.SampleRate > 0 && s.SampleRate < 1e12, "sample_rate", "%v Hz", s.SampleRate)
 	want(s.FFT >= 2 && s.FFT <= maxFFT, "n_fft", "%d is not in 2..%d", s.FFT, maxFFT)
 	want(s.Win >= 2 && s.Win <= s.FFT, "win", "%d is not in 2..n_fft = %d", s.Win, s.FFT)
 	want(s.Hop >= 1 && s.Hop <= maxFFT, "hop", "%d is not in 1..%d", s.Hop, maxFFT)
 	want(s.Mels >= 1 && s.Mels <= maxMels, "n_mels", "%d is not in 1..%d", s.Mels, maxMels)
-	want(s.FMin >= 0 && s.FMin < s.FMax && s.FMax <= s.SampleRate, "f_max", "%v..%v Hz is no band", s.FMin, s.FMax)
+	want(s.FMin >= 0 && s.FMin < s.FMax && s.FMax <= s.SampleRate, "f_max", "%v..%v Hz is not a band", s.FMin, s.FMax)
 	want(s.Floor > 0 && s.Floor < 1e30, "floor", "%v is not positive", s.Floor)
 	want(s.Clamp >= 0, "clamp", "%v is negative", s.Clamp)
 	want(s.Emphasis >= -1 && s.Emphasis <= 1, "preemphasis", "%v is not in -1..1", s.Emphasis)
@@ -120,11 +121,11 @@ func (s Settings) Check() error {
 	return errors.Join(faults...)
 }
 
-// Bins is how many numbers of the spectrum a frame has, n_fft/2 + 1.
+// Bins returns the number of bins in a frame's spectrum, n_fft/2 + 1.
 func (s Settings) Bins() int { return s.FFT/2 + 1 }
 
-// span is how many samples a frame looks at, and half how many lie before the
-// first sample in frame 0.
+// span returns the number of samples that a frame reads, and half, how many of
+// them precede the first sample in frame 0.
 func (s Settings) span() (length, half int) {
 	if s.Pad == "none" {
 		return s.Win, 0
@@ -132,7 +133,7 @@ func (s Settings) span() (length, half int) {
 	return s.FFT, s.FFT / 2
 }
 
-// Frames is how many frames n samples have.
+// Frames returns the number of frames of n samples.
 func (s Settings) Frames(n int) int {
 	length, half := s.span()
 	if n < 1 || n+2*half < length {

@@ -1,6 +1,6 @@
 package mel
 
-// stream.go computes features frame by frame as samples come.
+// This file computes features frame by frame as samples arrive.
 
 import (
 	"encoding/binary"
@@ -8,15 +8,20 @@ import (
 	"math"
 )
 
-// A Stream takes samples by [Stream.Push] and gives frames by [Stream.Next] as
-// soon as their samples are there; [Stream.Flush] ends the signal. With a clamp
-// the maximum is that of the frames so far.
+// A Stream takes samples through [Stream.Push] and gives frames through
+// [Stream.Next] as soon as they are determined; [Stream.Flush] ends the signal.
+// With a clamp, the maximum is that of the frames so far.
+//
+//	s.Push(block)
+//	for s.Next(frame) {
+//		use(frame)
+//	}
 type Stream[F Float] struct {
 	e     *engine
-	buf   []float64 // [n] of it: the signal from sample total - n on, no padding
+	buf   []float64 // [n] the signal from sample total - n on, without padding
 	n     int
-	total int // samples so far
-	next  int // frame
+	total int // samples pushed
+	next  int // next frame
 	peak  float64
 	ended bool
 	frame []float64
@@ -35,14 +40,14 @@ func NewStream[F Float](s Settings) (*Stream[F], error) {
 	return st, nil
 }
 
-// Reset forgets the signal so far.
+// Reset discards the signal so far.
 func (s *Stream[F]) Reset() {
 	s.n, s.total, s.next, s.ended = 0, 0, 0, false
 	s.peak = math.Inf(-1)
 }
 
-// Latency is how many frames behind the samples the stream is: once h = hop
-// times (t + Latency + 1) samples were pushed, frames 0..t can be had.
+// Latency returns by how many frames the stream lags: once hop times (t +
+// Latency + 1) samples were pushed, frames 0..t are available.
 func (s *Stream[F]) Latency() int { return s.e.latency() }
 
 func (s Settings) latency() int {
@@ -57,8 +62,8 @@ func (s Settings) latency() int {
 	return (need+s.Hop-1)/s.Hop - 1
 }
 
-// Push takes samples. Up to one hop at a time with every frame fetched, the
-// stream never allocates.
+// Push appends samples. If at most one hop is pushed at a time and every frame
+// fetched, the stream never allocates.
 func (s *Stream[F]) Push(x []F) {
 	s.drop()
 	if s.n+len(x) > len(s.buf) {
@@ -71,7 +76,7 @@ func (s *Stream[F]) Push(x []F) {
 	s.total += len(x)
 }
 
-// drop forgets what no frame and no mirror at the end looks at any more.
+// drop discards samples that no later frame and no mirror at the end reads.
 func (s *Stream[F]) drop() {
 	_, half := s.e.span()
 	keep := min(s.next*s.e.Hop-half, s.total-half-1)
@@ -80,11 +85,11 @@ func (s *Stream[F]) drop() {
 	}
 }
 
-// Flush ends the signal: the frames that reach beyond it become available.
+// Flush ends the signal: frames that extend past its end become available.
 func (s *Stream[F]) Flush() { s.ended = true }
 
-// Next writes the next frame to dst [Mels] and reports true, or false while it
-// takes more samples.
+// Next writes the next frame to dst [Mels] and reports true, or returns false
+// if more samples are needed.
 func (s *Stream[F]) Next(dst []F) bool {
 	length, half := s.e.span()
 	from := s.next*s.e.Hop - half
@@ -109,13 +114,13 @@ func (s *Stream[F]) Next(dst []F) bool {
 	return true
 }
 
-// need is how many samples determine the next frame, whose last sample is
-// before end: those it looks at, those that the mirror before the signal shows,
-// and, when the last frame is dropped, those that show it is not the last.
+// need returns how many samples determine the next frame, whose last sample is
+// before end: those it reads, those that the mirror before the signal reads,
+// and, if the last frame is dropped, those that prove it is not the last.
 func (s *Stream[F]) need(end int) int {
 	length, half := s.e.span()
 	if s.e.Pad == "reflect" && s.next*s.e.Hop < half {
-		// The mirror at the start must not meet the mirror at the end.
+		// The mirror at the start must not overlap the mirror at the end.
 		end = max(end, half-s.next*s.e.Hop+1)
 	}
 	if s.e.DropLast {
@@ -124,11 +129,11 @@ func (s *Stream[F]) need(end int) int {
 	return end
 }
 
-// StateBytes is the size of a saved state. It grows when more samples are
-// pushed at a time than ever before, over a hop.
+// StateBytes returns the size of a saved state. It grows when more than a hop
+// of samples is pushed at a time.
 func (s *Stream[F]) StateBytes() int { return 8 * (5 + len(s.buf)) }
 
-// Save writes the state to dst and returns its size, 0 when dst is too short.
+// Save writes the state to dst and returns its size, 0 if dst is too short.
 func (s *Stream[F]) Save(dst []byte) int {
 	if len(dst) < s.StateBytes() {
 		return 0
@@ -148,10 +153,10 @@ func (s *Stream[F]) Save(dst []byte) int {
 	return s.StateBytes()
 }
 
-// ErrState is the error of a saved state that is not one of this stream's.
-var ErrState = errors.New("mel: the saved state is of another kind of stream")
+// ErrState is the error of [Stream.Load] for a state of another kind of stream.
+var ErrState = errors.New("mel: the saved state belongs to another kind of stream")
 
-// Load takes a state that Save wrote on a stream with the same settings.
+// Load restores a state that Save wrote on a stream with the same settings.
 func (s *Stream[F]) Load(src []byte) error {
 	if len(src) != s.StateBytes() {
 		return ErrState
@@ -161,7 +166,8 @@ func (s *Stream[F]) Load(src []byte) error {
 	if n > uint64(len(s.buf)) || n > total || total > 1<<62 || next > total/uint64(s.e.Hop)+1 {
 		return ErrState
 	}
-	// What the next frame and a mirror at the end look at must be there.
+	// The samples for the next frame and for a mirror at the end must be
+	// present.
 	_, half := s.e.span()
 	if first := int(total - n); first > max(0, min(int(next)*s.e.Hop-half, int(total)-half-1)) {
 		return ErrState

@@ -3,11 +3,11 @@ package node
 import "atenia/flow/graph"
 
 // A Float is the number type of an engine: float32 by default, float64 to check
-// gradients and where precision is worth its price.
+// gradients and where precision is worth the cost.
 type Float interface{ float32 | float64 }
 
 // A Tensor is a block of a stream, [B, C, N]: batches, channels, frames.
-// Element (b, c, n) lies at (b*C + c)*N + n; Data may be longer than that.
+// Element (b, c, n) is Data[(b*C + c)*N + n]; Data may be longer than B*C*N.
 type Tensor[F Float] struct {
 	Data    []F
 	B, C, N int
@@ -16,18 +16,18 @@ type Tensor[F Float] struct {
 // Row returns the N frames of row r = b*C + c.
 func (t *Tensor[F]) Row(r int) []F { return t.Data[r*t.N : r*t.N+t.N : r*t.N+t.N] }
 
-// A Param is the value of a parameter in one call. B and C are 1 or those of the
-// node's rows. Framed parameters have one value a token (a block of values in
-// the plan, or modulation); the others have N = 1 and are constant over the
-// whole stream. Tables (matrices, taps) are never framed and keep their own
-// shape.
+// A Param is the value of a parameter in one call. B and C are 1 or those of
+// the node's rows. A framed parameter has one value per token (from a block of
+// values in the plan, or from modulation); an unframed one has N = 1 and is
+// constant over the whole stream. Tables (matrices, taps) are never framed and
+// have their own shape.
 type Param[F Float] struct {
 	Tensor[F]
 	Framed bool
 }
 
-// Row returns the values of row r = b*C + c of a node of C channels, with
-// broadcasting: one value a token when framed, else one value.
+// Row returns the values of row r = b*C + c of a node with C channels, with
+// broadcasting: one value per token if framed, else one value.
 func (p *Param[F]) Row(r, channels int) []F {
 	b, c := r/channels, r%channels
 	if p.B == 1 {
@@ -39,14 +39,14 @@ func (p *Param[F]) Row(r, channels int) []F {
 	return p.Tensor.Row(b*p.C + c)
 }
 
-// At returns the constant value of row r = b*C + c of a node of C channels.
+// At returns the constant value of row r = b*C + c of a node with C channels.
 func (p *Param[F]) At(r, channels int) F { return p.Row(r, channels)[0] }
 
-// A Config is what an instance is made for. Everything it needs later it
-// allocates when it is made.
+// A Config describes the instance to make. An instance allocates everything it
+// will need when it is made, since Forward must not allocate.
 type Config struct {
-	SampleRate float64           // of the graph: frames a second at rate 1
-	MaxTokens  int               // the largest Call.Tokens
+	SampleRate float64           // of the graph: frames per second at rate 1
+	MaxTokens  int               // upper bound of Call.Tokens
 	Node       *graph.LinkedNode // shapes, rates, settings
 	Training   bool              // Backward will be called
 	Settings   Settings          // filled in by New
@@ -54,35 +54,36 @@ type Config struct {
 
 // A Call is one firing of a node: Tokens tokens of every port.
 type Call[F Float] struct {
-	In, Out  []Tensor[F] // port p holds Tokens times the port's frames a token
+	In, Out  []Tensor[F] // port p holds Tokens times the port's frames per token
 	Param    []Param[F]  // in the order of the type's Spec; thermo.heat is the last
 	Frame0   int64       // tokens fired before this call
 	Tokens   int
 	Final    bool    // no call follows
-	Heat     float64 // joules of this call, set by a node of the second ABI
-	Delay    int     // frames consumed and not yet given out, set by a node of the second ABI
-	Produced int     // tokens made; the host sets Tokens, dynamic nodes lower it
+	Heat     float64 // joules of this call, set by a node of ABI version 2
+	Delay    int     // frames consumed and not yet given out, set by a node of ABI version 2
+	Produced int     // tokens produced; the host sets Tokens, dynamic nodes may lower it
 }
 
 // An Instance is one running node. Its methods are called by one thread at a
 // time. Forward must not allocate, lock, panic or store a pointer: in real time
-// it runs on a thread that the Go runtime does not know as its own.
+// it runs on a thread that is not managed by the Go runtime.
 //
-// Outputs do not depend on how a stream is cut into calls, to the bit. An
-// instance that holds something outside Go's heap is an io.Closer as well.
+// Outputs must not depend, to the bit, on how a stream is cut into calls;
+// package nodetest checks that. An instance that holds resources outside Go's
+// heap also implements io.Closer.
 type Instance[F Float] interface {
 	Forward(c *Call[F]) graph.Code
 	Reset() // to the state before the first frame
 }
 
-// Stateful instances carry something from call to call and can give it away.
+// A Stateful instance carries state from call to call and can save it.
 type Stateful[F Float] interface {
 	StateBytes() int
 	Save(dst []byte) int        // returns the bytes written
 	Load(src []byte) graph.Code // the bits are those saved; State when src is foreign
 }
 
-// Needs says what of the forward call Backward looks at.
+// Needs is the set of forward values that Backward reads.
 type Needs uint8
 
 // The parts of a forward call that may be kept for its backward call.
@@ -92,51 +93,52 @@ const (
 	NeedS0                   // the state before the call, as Save writes it
 )
 
-// An Adjoint has a backward mode: the exact transpose of the whole stream's
-// derivative, called for the same cuts in reverse order. The state of the sweep
-// (the gradient with respect to the state after a frame) is apart from the
-// forward state, which a sweep leaves alone. Gradients do not depend on the
-// cuts, to the bit.
+// An Adjoint has a backward mode: the exact transpose of the derivative of the
+// whole stream, called for the same cuts in reverse order. The adjoint state
+// (the gradient with respect to the state after a frame) is separate from the
+// forward state, which a sweep does not touch. Gradients must not depend, to
+// the bit, on the cuts.
 type Adjoint[F Float] interface {
 	Needs() Needs
 	Backward(b *Back[F]) graph.Code
-	// ResetAdjoint forgets what later calls handed back: before a sweep, and
-	// where a sweep is truncated. Sums for constant parameters stay.
+	// ResetAdjoint zeroes the adjoint state, before a sweep and where a sweep
+	// is truncated. Accumulated gradients of constant parameters stay.
 	ResetAdjoint()
-	// FinishAdjoint ends a sweep: sums that the instance kept itself (say of
-	// coefficients, which the design's derivative turns into a frequency's) are
-	// added to p and forgotten.
+	// FinishAdjoint ends a sweep: sums that the instance accumulated itself
+	// (such as those of filter coefficients, which the derivative of the design
+	// turns into one of a frequency) are added to p and zeroed.
 	FinishAdjoint(p []Grad[F])
 }
 
-// A Back is the backward call that belongs to one forward call. In and Out are
-// there as Needs asks, Param always.
+// A Back is the backward call for one forward call. In and Out are present as
+// Needs asks, Param always.
 type Back[F Float] struct {
 	Call[F]
-	State0 []byte      // as Save wrote it before the forward call
+	State0 []byte      // as saved before the forward call
 	DOut   []Tensor[F] // gradients of the outputs
-	DIn    []Tensor[F] // written; Data nil: not wanted
-	DParam []Grad[F]   // as Param
+	DIn    []Tensor[F] // to be written; Data nil: not requested
+	DParam []Grad[F]   // in the order of Param
 }
 
-// A Grad takes the gradient of one parameter: Framed when the parameter is
-// framed, else Sum; neither: it is not wanted.
+// A Grad receives the gradient of one parameter: in Framed if the parameter is
+// framed, else in Sum. If neither is set it is not requested.
 type Grad[F Float] struct {
-	Framed Tensor[F] // [B, C, Tokens] of the node's rows, written
-	Sum    []float64 // added to: one a row b*C + c, or of a table's own shape
+	Framed Tensor[F] // [B, C, Tokens] of the node's rows, to be written
+	Sum    []float64 // added to: one per row b*C + c, or in a table's own shape
 }
 
-// A Binder offers a closure for a call that is repeated with the same tensors.
-// Tokens and the tensors' lengths stay as they are; Frame0 is not looked at.
-// When thermo.heat is constant, Heat and Delay are set by Bind and stay.
+// A Binder offers a closure for a call that repeats with the same tensors,
+// which saves the checks of Forward in every block. Tokens and the tensors'
+// lengths are fixed; Frame0 is not read. If thermo.heat is constant, Bind sets
+// Heat and Delay and they stay.
 type Binder[F Float] interface {
 	Bind(c *Call[F]) func()
 }
 
 // A Fuser offers one closure for the calls of several instances of one type,
-// itself and others, rows stacked: calls[0] is its own, calls[i+1] that of
-// others[i]. The results are those of single calls, to the bit. False: these do
-// not go together.
+// the receiver's and others', with rows stacked: calls[0] is its own,
+// calls[i+1] that of others[i]. Results are bit for bit those of separate
+// calls. It returns false if these instances cannot be fused.
 type Fuser[F Float] interface {
 	Fuse(others []Instance[F], calls []*Call[F]) (func(), bool)
 }

@@ -9,19 +9,19 @@ import (
 	"atenia/flow/graph"
 )
 
-// Heat is the parameter that every node has, the last of every Spec: joules a
-// frame.
+// Heat is the parameter that every node has, the last of every Spec: the joules
+// that each frame costs.
 const Heat = "thermo.heat"
 
-// maxSetting bounds integers of settings that say no bound: ports, channels,
-// factors. What a plan makes a node allocate stays within reason.
+// maxSetting bounds integer settings that declare no bound: ports, channels,
+// factors. It keeps what a plan can make a node allocate within reason.
 const maxSetting = 1 << 16
 
 // maxRows bounds batches times channels of a source.
 const maxRows = 1 << 16
 
-// Describe says what a node of a plan is. Errors are of type *[graph.Error]:
-// UnknownNode at the type, Malformed at a setting or parameter.
+// Describe returns the spec of a plan's node. Errors are of type
+// *[graph.Error]: UnknownNode at the type, Malformed at a setting or parameter.
 func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 	typ, ok := t.Lookup(n.Type)
 	if !ok {
@@ -68,10 +68,11 @@ func (t Table) Describe(n *graph.Node) (*graph.Spec, error) {
 	return spec, nil
 }
 
-// RowsOfOutput are the rows of nodes that join inputs of several shapes.
+// RowsOfOutput is a [graph.Spec] Rows function for nodes that join inputs of
+// several shapes: parameters broadcast to the first output.
 func RowsOfOutput(_, out []graph.Shape) graph.Shape { return out[0] }
 
-// ones returns rates of one frame a token when no others are given.
+// ones returns given, or rates of one frame per token.
 func ones(given []int, n int) []int {
 	if given != nil {
 		return given
@@ -145,8 +146,7 @@ func (s *Setting) wanted() string {
 	return fmt.Sprintf("integer in %d..%d wanted", s.Least, s.most())
 }
 
-// params takes the values of the framed parameters, the tables and the heat
-// from a plan.
+// params reads the framed parameters, the tables and the heat from a plan.
 func (t *Type) params(n *graph.Node, s Settings, spec *graph.Spec) error {
 	framed := t.Framed
 	if t.FramedOf != nil {
@@ -164,7 +164,7 @@ func (t *Type) params(n *graph.Node, s Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// TakeParam returns the parameter as the plan gives it, or the default.
+// TakeParam returns the parameter as given in the plan, or its default.
 func TakeParam(n *graph.Node, d Default, table bool) (graph.ParamSpec, error) {
 	spec := graph.ParamSpec{Name: d.Name, Table: table, Value: graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{d.Value}}}
 	p := n.Param(d.Name)
@@ -178,12 +178,12 @@ func TakeParam(n *graph.Node, d Default, table bool) (graph.ParamSpec, error) {
 	return spec, nil
 }
 
-// Bad is the error of a setting or parameter that the plan gives wrongly.
+// Bad returns the error for an invalid setting or parameter of a plan.
 func Bad(n *graph.Node, name, text string) error {
 	return &graph.Error{Code: graph.Malformed, Path: paramPath(n, name), Names: []string{n.Name}, Text: text}
 }
 
-// Mismatch is the error of a node whose inputs have shapes that do not fit.
+// Mismatch returns the error for a node whose input shapes do not fit.
 func Mismatch(n *graph.Node, text string) error {
 	return &graph.Error{Code: graph.BadShape, Path: n.Path, Names: []string{n.Name}, Text: text}
 }

@@ -1,15 +1,14 @@
 package node
 
-// A Reporter fills in what a node of the second ABI reports of a call. Nodes
-// embed one; it costs nothing for those of the first ABI, whose heat the host
-// sums.
+// A Reporter fills in what a node of ABI version 2 reports about a call. Nodes
+// embed one. It costs nothing for nodes of version 1, whose heat the host sums.
 type Reporter struct {
 	on    bool
 	delay int
 }
 
-// NewReporter returns the reporter of a node whose outputs are delay frames
-// late within the stream.
+// NewReporter returns the reporter of a node whose outputs lag delay frames
+// behind its inputs.
 func NewReporter(cfg Config, delay int) Reporter {
 	return Reporter{on: cfg.Node.SupportsV2, delay: delay}
 }

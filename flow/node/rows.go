@@ -1,7 +1,7 @@
 package node
 
-// SumBack adds a row to a sum, the last frame first, so that sums over a stream
-// do not depend on its cuts.
+// SumBack adds a row to a sum, last frame first, so that the sum over a stream
+// does not depend on how it is cut into calls.
 func SumBack[F Float](sum float64, a []F) float64 {
 	for i := len(a) - 1; i >= 0; i-- {
 		sum += float64(a[i])
@@ -9,8 +9,8 @@ func SumBack[F Float](sum float64, a []F) float64 {
 	return sum
 }
 
-// AddFolded adds from, a whole number of repetitions of to's shape, to to; or
-// all of it, when to is one number. Nil is not wanted.
+// AddFolded adds from, a whole number of repetitions of to's shape, to to. If
+// to is a single number it receives the total. A nil to is ignored.
 func AddFolded(to, from []float64) {
 	if len(to) == 0 {
 		return
@@ -20,8 +20,8 @@ func AddFolded(to, from []float64) {
 	}
 }
 
-// Bind makes the closure of a [Binder] of one that does the work without the
-// report: heat that stays is reported once.
+// Bind returns the closure of a [Binder] from run, which does the work without
+// reporting; constant heat is reported once.
 func Bind[F Float](r Reporter, c *Call[F], run func()) func() {
 	Report(r, c)
 	if !c.Param[len(c.Param)-1].Framed {

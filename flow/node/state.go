@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// FloatBytes is how much of a snapshot n numbers take.
+// FloatBytes is the size of n numbers in a snapshot.
 func FloatBytes[F Float](n int) int { return n * int(unsafe.Sizeof(F(0))) }
 
 // PutFloats writes numbers to a snapshot, little-endian, and returns the bytes
@@ -23,8 +23,8 @@ func PutFloats[F Float](dst []byte, v []F) int {
 	return size * len(v)
 }
 
-// GetFloats reads what PutFloats wrote and returns the bytes read. Src is long
-// enough.
+// GetFloats reads what PutFloats wrote and returns the bytes read. Src must be
+// long enough.
 func GetFloats[F Float](v []F, src []byte) int {
 	size := int(unsafe.Sizeof(F(0)))
 	for i := range v {

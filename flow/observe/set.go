@@ -13,18 +13,18 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// A Snapshot is what is known of a session at one time. All counts are since
-// its start.
+// A Snapshot is the state of a session at one time. All counts are since its
+// start.
 type Snapshot struct {
 	Metrics   flow.Metrics
 	Blocks    int64
 	Late      int64 // blocks that missed their deadline
-	Muted     int64 // blocks in which a node's output was replaced by zeros
+	Muted     int64 // blocks in which some output was replaced by zeros
 	Channels  []Channel
 	Gradients []Gradient
 }
 
-// A Channel is how full the channel of an edge is, in frames.
+// A Channel is the fill level of an edge's channel, in frames.
 type Channel struct {
 	Edge           string // "source.port → target.port"
 	Used, Capacity int64
@@ -36,7 +36,7 @@ type Gradient struct {
 	Norm            float64
 }
 
-// A Set is the metrics of a session. Its methods may be called from several
+// A Set holds the metrics of a session. Its methods may be called from several
 // goroutines.
 type Set struct {
 	registry *prometheus.Registry
@@ -63,27 +63,28 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("atenia_flow_"+name, help, labels, nil)
 }
 
-// New returns metrics that are all zero.
+// New returns metrics that are all zero. Pass [Set.Handler] to an HTTP server,
+// and call [Set.Update] from the goroutine that runs the session.
 func New() *Set {
 	s := &Set{registry: prometheus.NewRegistry()}
 	s.registry.MustRegister(collector{s})
 	return s
 }
 
-// Update replaces the snapshot that is shown. The set keeps it: nobody writes
-// to it any more.
+// Update replaces the snapshot that is served. The set keeps v: the caller must
+// not modify it afterwards.
 func (s *Set) Update(v Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = v
 }
 
-// Handler answers with the metrics.
+// Handler returns a handler that serves the metrics.
 func (s *Set) Handler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// WriteText writes the metrics as Prometheus reads them from a file.
+// WriteText writes the metrics in the Prometheus text format.
 func (s *Set) WriteText(w io.Writer) error {
 	families, err := s.registry.Gather()
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Set) WriteText(w io.Writer) error {
 	return nil
 }
 
-// A collector makes metrics of the last snapshot whenever it is asked.
+// A collector produces metrics from the last snapshot whenever it is scraped.
 type collector struct{ s *Set }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {

@@ -13,23 +13,24 @@ import (
 type Call struct {
 	Node   string
 	Mode   flow.Mode
-	Worker int // thread that made it
+	Worker int // thread that made the call
 	Start  time.Duration
 	Took   time.Duration
 	Block  int64
 	Tokens int
 }
 
-// A Trace writes calls as a Chrome trace, a track for each thread.
+// A Trace writes calls in the Chrome trace format, with a track for each
+// thread.
 type Trace struct {
 	w   *trace.Writer
 	ids uint64
 }
 
-// NewTrace returns a trace to w.
+// NewTrace returns a trace to w. Close it to complete the file.
 func NewTrace(w io.Writer) *Trace { return &Trace{w: trace.NewWriter(w, 0)} }
 
-// Call draws a call.
+// Call adds a call.
 func (t *Trace) Call(c Call) {
 	t.ids++
 	e := lane.Event{Phase: lane.Begin, ID: t.ids, Lane: lane.Compute, Worker: c.Worker, Name: c.Node, At: c.Start}
@@ -41,8 +42,8 @@ func (t *Trace) Call(c Call) {
 	t.w.Event(e)
 }
 
-// Snapshot draws what a snapshot counts, at a time: heat, frames in channels,
-// late blocks and gradients, a line each.
+// Snapshot adds the counters of a snapshot: heat, frames in channels, late
+// blocks and gradients.
 func (t *Trace) Snapshot(at time.Duration, s *Snapshot) {
 	joules := make([]trace.Value, 0, len(s.Metrics.Nodes))
 	for _, n := range s.Metrics.Nodes {
@@ -65,6 +66,6 @@ func (t *Trace) Snapshot(at time.Duration, s *Snapshot) {
 // Late marks a block that missed its deadline.
 func (t *Trace) Late(at time.Duration) { t.w.Instant("LATE", at, nil) }
 
-// Close ends the file, but does not close what it is written to, and returns
-// the first error of all.
+// Close completes the trace and returns the first error. It does not close the
+// underlying writer.
 func (t *Trace) Close() error { return t.w.Close() }

@@ -6,44 +6,44 @@ import (
 	"time"
 )
 
-// Config says how a [Loop] runs. The zero value runs blocks one after the
-// other without a clock, until [Loop.Stop] or for Blocks blocks.
+// Config configures a [Loop]. The zero value has no clock and runs blocks back
+// to back; it needs Blocks, or [Loop.Stop] to end.
 type Config struct {
-	// Frames is the length of a block and Rate the frames in a second: a
-	// block is due every Frames/Rate seconds. Without a rate there is no
-	// clock: blocks follow each other at once, for tests and files.
+	// Frames is the length of a block and Rate the number of frames per second:
+	// a block is due every Frames/Rate seconds. If Rate is 0 there is no clock:
+	// blocks run back to back, for tests and files.
 	Frames, Rate int
 
-	// Blocks ends the loop after so many; 0 means when it is stopped. A loop
-	// without a clock needs it, so that it cannot burn a core for good.
+	// Blocks ends the loop after that many; 0 means until it is stopped. A loop
+	// without a clock requires it, so that it cannot occupy a core forever.
 	Blocks int64
 
-	// Priority is the thread's SCHED_FIFO priority, 1 to 99; 0 means 70, and
-	// a negative one leaves the thread as it is. Where the system refuses, the
-	// loop runs without and [Report] says so. A loop without a clock never
-	// asks, because it never sleeps.
+	// Priority is the thread's SCHED_FIFO priority, 1 to 99; 0 means 70, and a
+	// negative value keeps the system's default scheduling. If the system
+	// refuses, the loop runs without and [Report] says so. A loop without a
+	// clock never requests it, because it does not sleep.
 	Priority int
 
-	// Processor binds the thread to one processor, counted from 1. 0 binds it
-	// to none.
+	// Processor binds the thread to one processor, counted from 1; 0 does not
+	// bind it.
 	Processor int
 
-	// KeepDenormals leaves numbers below the smallest normal one alone. By
-	// default the thread flushes them to zero, as the throughput executor
-	// does: they are inaudible and up to twenty times slower.
+	// KeepDenormals disables flushing of denormals. By default the thread
+	// flushes them to zero, as the throughput executor does: they are inaudible
+	// and up to twenty times slower to compute with.
 	KeepDenormals bool
 
-	// LockMemory keeps all memory of the process resident (mlockall), what it
-	// will take later too. Where the system refuses, [Report] says so.
+	// LockMemory keeps all current and future memory of the process resident
+	// (mlockall). If the system refuses, [Report] says so.
 	LockMemory bool
 }
 
 const defaultPriority = 70
 
-// ErrConfig is matched by the errors of [New].
+// ErrConfig matches the errors of [New].
 var ErrConfig = errors.New("bad configuration of a real-time loop")
 
-// check returns all faults.
+// check returns all faults of the configuration.
 func (c *Config) check() error {
 	var faults []error
 	bad := func(format string, args ...any) {
@@ -56,7 +56,7 @@ func (c *Config) check() error {
 		bad("Frames is %d: want 1 to %d frames in a block", c.Frames, maxRate)
 	}
 	if c.Blocks < 0 {
-		bad("Blocks is %d: want a number of blocks, or 0 for no end", c.Blocks)
+		bad("Blocks is %d: want a number of blocks, or 0 for no limit", c.Blocks)
 	}
 	if c.Rate == 0 && c.Blocks == 0 {
 		bad("neither Rate nor Blocks: a loop without a clock needs an end")
@@ -75,7 +75,7 @@ const (
 	maxPriority = 99
 )
 
-// Period is the time between two blocks, 0 without a clock.
+// Period returns the time between two blocks, 0 without a clock.
 func (c *Config) Period() time.Duration {
 	if c.Rate <= 0 {
 		return 0

@@ -1,6 +1,6 @@
-// Package rt runs a flow graph in real time: one block at a time, each when it
-// is due, on a thread that neither Go's scheduler nor its garbage collector
-// can hold up.
+// Package rt runs a flow graph in real time: one block at a time, each by its
+// deadline, on a thread that is not subject to Go's scheduler or garbage
+// collector.
 //
 //	host (goroutines)              rings                real-time thread
 //	────────────────────────       ─────────────        ─────────────────────────
@@ -8,37 +8,38 @@
 //	                                                    fill the inputs
 //	                                                    the session's step
 //	Player.Get("out", block)  ◀──  Ring of a probe  ◀── empty the probes
-//	Loop.Wait() → Report      ◀──  counters             late? skip what was missed
+//	Loop.Wait() → Report      ◀──  counters             late? skip missed periods
 //
-// # One code, two executors
+// # Two executors, one step
 //
-// A goroutine cannot be an audio thread. After it slept it needs a P, and
-// where all are busy it waits behind slices of ten milliseconds; while it
-// computes it can be preempted; no priority of its thread helps against either.
-// Here the thread enters one call that looks to Go like a call of a C function
-// and does not return until the stream ends. It holds no P, so nobody waits
-// for it and it waits for nobody. Inside that call runs Go code: the session's
-// step, the same function that the throughput executor calls, so both give the
-// same bits.
+// A goroutine is unsuited as an audio thread. After a sleep it needs a P, and
+// if all are busy it waits behind time slices of ten milliseconds; while it
+// computes it can be preempted; no thread priority helps against either. Here
+// the thread enters one call that looks to the runtime like a call of a C
+// function and does not return until the stream ends. It holds no P, so the
+// runtime never waits for it, nor it for the runtime. Inside that call runs Go
+// code: the session's step, the same function that the throughput executor
+// calls, so both give the same bits.
 //
 // Code that runs there must not allocate, write a pointer into memory, take a
-// lock, use a channel, defer or panic. The step of a session (package flow)
-// and the nodes shipped (flow/node) keep to that; so do C nodes that declare
-// themselves safe for real time. [New] takes any function that does.
+// lock, use a channel, defer or panic. The step of a session (package flow) and
+// the shipped nodes (flow/node) comply; so do C nodes that declare themselves
+// safe for real time. [New] accepts any function that does.
 //
-// # Being late
+// # Missed deadlines
 //
-// A block that ends after the next one was due is late. The periods that went
-// by are skipped, so that one slow block costs silence once and not a growing
-// delay; [Report] counts both, and keeps histograms of how late the thread
-// woke and of how long it computed. An input whose ring is empty reads zeros
-// and an output whose ring is full is dropped; both are counted per port.
+// A block that ends after the next one was due is late (an xrun). The periods
+// that passed are skipped, so that a slow block costs silence once and not a
+// growing delay; [Report] counts both, and keeps histograms of wake-up latency
+// and of computing time. An input whose ring is empty reads zeros (underrun),
+// and a block for an output whose ring is full is dropped (overrun); both are
+// counted per port.
 //
-// With SCHED_FIFO (see [Config.Priority]) the thread comes before everything
-// of ordinary priority. It sleeps between blocks; a loop without a clock never
+// With SCHED_FIFO (see [Config.Priority]) the thread preempts everything of
+// ordinary priority. It sleeps between blocks; a loop without a clock never
 // gets that priority, since it would not sleep at all.
 //
-// Numbers too small for a normal float are flushed to zero on the thread, as
-// they are in the throughput executor, because recursive filters decay into
-// them and the processor is then twenty times slower.
+// Denormals are flushed to zero on the thread, as in the throughput executor,
+// because recursive filters decay into them and the processor is then up to
+// twenty times slower.
 package rt

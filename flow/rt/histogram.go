@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Histogram counts durations in buckets an eighth of an octave wide, so a
-// quantile is exact to 12 %. It holds numbers alone and never grows.
+// A Histogram counts durations in buckets an eighth of an octave wide, so
+// quantiles are accurate to 12 %. Its size is fixed.
 type Histogram struct {
 	counts [64 * perOctave]uint64
 	total  uint64
@@ -18,7 +18,7 @@ const (
 	octaveBits = 3
 )
 
-// add counts ns nanoseconds; less than none counts as none.
+// add counts ns nanoseconds; negative values count as zero.
 func (h *Histogram) add(ns int64) {
 	ns = max(ns, 0)
 	h.counts[bucket(uint64(ns))]++
@@ -26,8 +26,8 @@ func (h *Histogram) add(ns int64) {
 	h.most = max(h.most, ns)
 }
 
-// bucket is the octave of v and the three bits after its highest one. Values
-// below eight have a bucket each.
+// bucket returns the octave of v with the three bits after its highest one.
+// Values below eight have a bucket each.
 func bucket(v uint64) int {
 	if v < perOctave {
 		return int(v)
@@ -36,7 +36,7 @@ func bucket(v uint64) int {
 	return (o-octaveBits+1)*perOctave + int(v>>(o-octaveBits))&(perOctave-1)
 }
 
-// top is the largest value of bucket i.
+// top returns the largest value of bucket i.
 func top(i int) int64 {
 	if i < perOctave {
 		return int64(i)
@@ -46,14 +46,14 @@ func top(i int) int64 {
 	return int64(low + 1<<(o-octaveBits) - 1)
 }
 
-// Count is how many durations were counted.
+// Count returns the number of durations counted.
 func (h *Histogram) Count() uint64 { return h.total }
 
-// Max is the longest one, exactly.
+// Max returns the longest duration, exactly.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.most) }
 
-// Quantile is a duration that a share q of all does not exceed; 0 if there are
-// none.
+// Quantile returns a duration that a share q of all does not exceed, 0 if there
+// are none. Quantile(0.99) of [Report.Wake] is the usual measure of jitter.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.total == 0 {
 		return 0

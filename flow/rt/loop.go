@@ -10,7 +10,8 @@ import (
 	"atenia/internal/fpenv"
 )
 
-// A Loop calls one function a block, on time. Make it with [New].
+// A Loop calls a function once per block, on time. Make one with [New];
+// [Player] connects it to a session.
 type Loop struct {
 	cfg  Config
 	step func() graph.Code
@@ -20,7 +21,8 @@ type Loop struct {
 	now  tally
 }
 
-// A tally is what the loop's thread counts: numbers alone, in place.
+// A tally holds the counters of the loop's thread: plain numbers, updated in
+// place.
 type tally struct {
 	blocks, late, missed int64
 	faults               int64
@@ -28,9 +30,10 @@ type tally struct {
 	wake, work           Histogram
 }
 
-// New returns a loop of step, which runs one block and returns its result.
-// A result other than Success is counted; End ends the loop. step must obey
-// the rules of the package. The error says everything that is wrong with cfg.
+// New returns a loop of step, which runs one block and returns its result. A
+// result other than Success is counted; End ends the loop. step must obey the
+// rules of the package. The error lists every fault of cfg and matches
+// [ErrConfig].
 func New(cfg Config, step func() graph.Code) (*Loop, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -38,8 +41,8 @@ func New(cfg Config, step func() graph.Code) (*Loop, error) {
 	return &Loop{cfg: cfg, step: step}, nil
 }
 
-// Start begins to run blocks on a thread of their own and returns. A loop
-// starts once.
+// Start starts running blocks on a dedicated thread and returns. A loop can be
+// started once.
 func (l *Loop) Start() {
 	if l.done != nil {
 		return
@@ -47,8 +50,8 @@ func (l *Loop) Start() {
 	l.done = make(chan struct{})
 	go func() {
 		defer close(l.done)
-		// The thread's priority, binding and rounding are its own: it ends with
-		// the goroutine, which stays locked to it.
+		// Priority, affinity and rounding mode belong to the thread, which ends
+		// with the goroutine that stays locked to it.
 		runtime.LockOSThread()
 		l.rep.Native = native.Supported
 		l.rep.Warnings = l.prepare()
@@ -57,10 +60,11 @@ func (l *Loop) Start() {
 	}()
 }
 
-// Stop asks the loop to end after the block that runs.
+// Stop asks the loop to end after the current block. Call [Loop.Wait] for the
+// report.
 func (l *Loop) Stop() { l.stop.Store(true) }
 
-// Wait waits for the end and returns what happened. The loop must have been
+// Wait waits for the end and returns the report. The loop must have been
 // started.
 func (l *Loop) Wait() Report {
 	<-l.done
@@ -73,7 +77,7 @@ func (l *Loop) Run() Report {
 	return l.Wait()
 }
 
-// turns is the loop. It runs without a P: see the package's rules.
+// turns is the loop's body. It runs without a P: see the package's rules.
 func (l *Loop) turns() {
 	var before fpenv.Env
 	if !l.cfg.KeepDenormals {
@@ -111,7 +115,7 @@ func (l *Loop) turns() {
 
 const second = 1_000_000_000
 
-// A clock knows when blocks are due, without drift: the remainders of
+// A clock computes when blocks are due, without drift: the remainders of
 // num/rate nanoseconds are carried.
 type clock struct {
 	num, rate int64
@@ -134,7 +138,7 @@ func (c *clock) advance() {
 	}
 }
 
-// wait sleeps until the block is due and returns when that was.
+// wait sleeps until the block is due and returns that time.
 func (c *clock) wait() int64 {
 	if c.rate == 0 {
 		return 0
@@ -145,9 +149,9 @@ func (c *clock) wait() int64 {
 	return c.due
 }
 
-// next makes the following block due. A block that ended after it was due is
-// late, and the periods that went by meanwhile are skipped and returned: the
-// listener hears silence there, and the blocks after it are on time again.
+// next makes the following block due. If a block ended after that time it is
+// late, and the periods that passed are skipped and returned: the listener
+// hears silence there, and later blocks are on time again.
 func (c *clock) next(ended int64) (skipped int64) {
 	c.advance()
 	for c.due < ended {

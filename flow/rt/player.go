@@ -8,12 +8,13 @@ import (
 	"atenia/flow/node"
 )
 
-// A Player runs a session in real time. Blocks go in and come out through
-// rings: [Player.Put] and [Player.Get] may be called while it plays, each by
-// one goroutine per port. The session must not be used otherwise meanwhile.
+// A Player runs a session in real time. Blocks go in and out through rings: [Player.Put] and
+// [Player.Get] may be called while it plays, each by one goroutine per port. The session must
+// not be used otherwise meanwhile.
 //
-// An input whose ring is empty reads zeros for a block; a probe whose ring is
-// full loses one. Both are counted.
+// An input whose ring is empty reads zeros for a block; a block for a probe whose ring is
+// full is dropped. [Player.Dropouts] counts both. A deeper ring tolerates more jitter of the
+// host and adds latency.
 type Player[F node.Float] struct {
 	*Loop
 	step func() graph.Code
@@ -24,11 +25,11 @@ type Player[F node.Float] struct {
 type inlet[F node.Float] struct {
 	name    string
 	ring    *Ring[F]
-	buffer  []F // where the session reads
+	buffer  []F // from which the session reads
 	starved int64
 }
 
-// An outlet's ring holds, before a block's numbers, how many frames they are.
+// In an outlet's ring each block is preceded by its number of frames.
 type outlet[F node.Float] struct {
 	name  string
 	rows  int
@@ -38,9 +39,9 @@ type outlet[F node.Float] struct {
 	probe func() node.Tensor[F]
 }
 
-// NewPlayer returns a player of a session with rings of depth blocks for every
-// Input, Probe and other endpoint of its graph. Frames of cfg is set to the session's; a Rate
-// of 0 plays without a clock.
+// NewPlayer returns a player of a session with rings of depth blocks for every Input, Probe
+// and other endpoint of its graph. cfg.Frames is set to the session's; a Rate of 0 plays
+// without a clock.
 func NewPlayer[F node.Float](s *flow.Session[F], cfg Config, depth int) (*Player[F], error) {
 	p := &Player[F]{step: s.Step()}
 	l := s.Linked()
@@ -77,7 +78,7 @@ func NewPlayer[F node.Float](s *flow.Session[F], cfg Config, depth int) (*Player
 	return p, nil
 }
 
-// turn is one block. It runs without a P: see the package's rules.
+// turn runs one block. It runs without a P: see the package's rules.
 func (p *Player[F]) turn() graph.Code {
 	for i := range p.ins {
 		in := &p.ins[i]
@@ -100,8 +101,8 @@ func (p *Player[F]) turn() graph.Code {
 	return code
 }
 
-// Put gives the input of that name its next block, [B, C, frames] as
-// [flow.Session.Input] is shaped. False: the ring is full, try again later.
+// Put queues the next block of an input, [B, C, frames] as [flow.Session.Input] is shaped. It
+// returns false if the ring is full: try again later.
 func (p *Player[F]) Put(name string, block []F) (bool, error) {
 	for i := range p.ins {
 		if in := &p.ins[i]; in.name == name {
@@ -114,9 +115,8 @@ func (p *Player[F]) Put(name string, block []F) (bool, error) {
 	return false, unknown(graph.Fed, name)
 }
 
-// Get takes the oldest block of the probe of that name: frames for each of its
-// rows, row after row, in dst, which must hold a block. No frames is what a
-// probe has while delays fill. False: there is none yet.
+// Get dequeues the oldest block of a probe into dst, row after row with frames frames each;
+// dst must hold a block. frames is 0 while delays fill. ok is false if no block is available.
 func (p *Player[F]) Get(name string, dst []F) (frames int, ok bool, err error) {
 	for i := range p.outs {
 		if out := &p.outs[i]; out.name == name {
@@ -130,7 +130,7 @@ func (p *Player[F]) Get(name string, dst []F) (frames int, ok bool, err error) {
 	return 0, false, unknown(graph.Taken, name)
 }
 
-// take gets a block out of the ring, without the count before it.
+// take gets a block from the ring, without the count before it.
 func (o *outlet[F]) take(dst []F) (frames int, ok bool) {
 	r := o.ring
 	slot, ok := r.oldest()
@@ -147,23 +147,23 @@ func unknown(kind graph.Endpoint, name string) error {
 	return &graph.Error{Code: graph.UnknownNode, Path: "$", Names: []string{name}, Text: "no node of type " + kind.String()}
 }
 
-// A Lack is what a port missed while a [Player] played.
-type Lack struct {
+// A Dropout is the underruns of an input or the overruns of a probe while a [Player] played.
+type Dropout struct {
 	Port   string
-	Blocks int64 // read as zeros (Input), or lost (Probe)
+	Blocks int64 // read as zeros (Input), or dropped (Probe)
 }
 
-// Lacks returns the ports that missed something, after the end.
-func (p *Player[F]) Lacks() []Lack {
-	var all []Lack
+// Dropouts returns the ports that had underruns or overruns. Call it after the end.
+func (p *Player[F]) Dropouts() []Dropout {
+	var all []Dropout
 	for i := range p.ins {
 		if in := &p.ins[i]; in.starved > 0 {
-			all = append(all, Lack{in.name, in.starved})
+			all = append(all, Dropout{in.name, in.starved})
 		}
 	}
 	for i := range p.outs {
 		if out := &p.outs[i]; out.lost > 0 {
-			all = append(all, Lack{out.name, out.lost})
+			all = append(all, Dropout{out.name, out.lost})
 		}
 	}
 	return all

@@ -58,7 +58,7 @@ func both[F node.Float](t *testing.T, text string, blocks int, dynamic bool) {
 	if rep.Blocks != int64(blocks) || rep.Faults != 0 {
 		t.Fatalf("%v", rep)
 	}
-	if l := play.Lacks(); len(l) != 0 {
+	if l := play.Dropouts(); len(l) != 0 {
 		t.Errorf("missed: %v", l)
 	}
 	r = rand.New(rand.NewPCG(3, 4))
@@ -240,8 +240,8 @@ func TestPlayerPorts(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	play.Run()
-	want := []Lack{{"in", 4}, {"out", 2}}
-	if got := play.Lacks(); fmt.Sprint(got) != fmt.Sprint(want) {
+	want := []Dropout{{"in", 4}, {"out", 2}}
+	if got := play.Dropouts(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("missed %v, want %v", got, want)
 	}
 	x := make([]float32, 4)

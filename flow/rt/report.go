@@ -9,19 +9,19 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A Report is what a [Loop] did.
+// A Report summarizes the run of a [Loop].
 type Report struct {
-	Native   bool     // the thread held no P: neither Go's scheduler nor its collector could stop it
-	FIFO     int      // priority under SCHED_FIFO, 0: the system's ordinary scheduling
-	Warnings []string // what was asked for and refused
+	Native   bool     // the thread held no P: Go's scheduler and collector could not stop it
+	FIFO     int      // priority under SCHED_FIFO; 0: default scheduling
+	Warnings []string // requests that the system refused
 
 	Blocks int64      // blocks that ran
-	Late   int64      // of them, those that ended after the next one was due (xruns)
-	Missed int64      // blocks that did not run, because a late one took their time
+	Late   int64      // blocks that ended after the next one was due (xruns)
+	Missed int64      // periods skipped because of late blocks
 	Faults int64      // blocks with a result other than Success
 	Code   graph.Code // the last such result
 
-	Wake Histogram // from the time a block was due to its start
+	Wake Histogram // from the time a block was due to its start: wake-up latency
 	Work Histogram // from its start to its end
 }
 
@@ -30,7 +30,7 @@ func (r *Report) take(t *tally) {
 	r.Wake, r.Work = t.wake, t.work
 }
 
-// LateShare is the share of blocks that were late, 0 to 1.
+// LateShare returns the share of blocks that were late, 0 to 1.
 func (r *Report) LateShare() float64 {
 	if r.Blocks == 0 {
 		return 0
@@ -38,7 +38,7 @@ func (r *Report) LateShare() float64 {
 	return float64(r.Late) / float64(r.Blocks)
 }
 
-// String is a short text for people.
+// String formats the report for people.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d late (%.3g %%), %d missed", spelling.Count(r.Blocks, "block"), r.Late, 100*r.LateShare(), r.Missed)

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// A Ring passes blocks of numbers from one thread to another without a lock:
-// one puts, one gets, and neither ever waits for the other. Each side has its
-// counter on cache lines of its own, with a copy of the other's that it renews
-// only when the ring looks full, or empty.
+// A Ring passes blocks of numbers from one thread to another without locks
+// (single producer, single consumer). Neither side ever waits. Each side has
+// its counter on separate cache lines, with a copy of the other's that is
+// refreshed only when the ring looks full, or empty.
 type Ring[F float32 | float64] struct {
 	block, blocks int64
 	data          []F // [blocks, block]
@@ -21,7 +21,7 @@ type Ring[F float32 | float64] struct {
 	_             [112]byte
 }
 
-// NewRing returns an empty ring of so many blocks of block numbers each.
+// NewRing returns an empty ring of blocks blocks with block numbers each.
 func NewRing[F float32 | float64](block, blocks int) (*Ring[F], error) {
 	if block < 1 || blocks < 1 || block > maxRingBytes/8/blocks {
 		return nil, fmt.Errorf("%w: a ring of %d blocks of %d numbers: want at least 1, and at most %d MiB", ErrConfig, blocks, block, maxRingBytes>>20)
@@ -31,8 +31,8 @@ func NewRing[F float32 | float64](block, blocks int) (*Ring[F], error) {
 
 const maxRingBytes = 1 << 30
 
-// Put copies a block into the ring. It reports false, and does nothing, when
-// the ring is full. x has at least a block's numbers.
+// Put copies a block into the ring. It returns false, and does nothing, if the
+// ring is full. x must hold a block.
 func (r *Ring[F]) Put(x []F) bool {
 	n := r.put.Load()
 	if n-r.gotSeen >= r.blocks {
@@ -46,8 +46,8 @@ func (r *Ring[F]) Put(x []F) bool {
 	return true
 }
 
-// Get copies the oldest block out of the ring into dst. It reports false, and
-// does nothing, when the ring is empty.
+// Get copies the oldest block out of the ring into dst. It returns false, and
+// does nothing, if the ring is empty.
 func (r *Ring[F]) Get(dst []F) bool {
 	x, ok := r.oldest()
 	if ok {
@@ -57,7 +57,7 @@ func (r *Ring[F]) Get(dst []F) bool {
 	return ok
 }
 
-// oldest returns the oldest block in place; it stays until drop.
+// oldest returns the oldest block in place; it is valid until drop.
 func (r *Ring[F]) oldest() ([]F, bool) {
 	n := r.got.Load()
 	if r.putSeen <= n {
@@ -69,8 +69,8 @@ func (r *Ring[F]) oldest() ([]F, bool) {
 	return r.data[at : at+r.block], true
 }
 
-// drop gives the oldest block's room back.
+// drop frees the oldest block.
 func (r *Ring[F]) drop() { r.got.Store(r.got.Load() + 1) }
 
-// Len is the number of blocks in the ring, as seen now.
+// Len returns the current number of blocks in the ring.
 func (r *Ring[F]) Len() int { return int(r.put.Load() - r.got.Load()) }

@@ -92,7 +92,7 @@ func TestLoopClock(t *testing.T) {
 	}
 }
 
-// TestClock: blocks are due at begin + k·num/rate, rounded down, for ever; late
+// TestClock: blocks are due at begin + k·num/rate, rounded down, without drift; late
 // ones are skipped.
 func TestClock(t *testing.T) {
 	t.Parallel()

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prepare gives the calling thread what the configuration asks for, and
-// returns what was refused, with what to do about it.
+// prepare applies the configuration to the calling thread, and returns what the
+// system refused, with advice.
 func (l *Loop) prepare() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if !native.Supported {
-		warn("this build runs real time on a goroutine, which waits for Go's scheduler: build without -tags static and -race")
+		warn("this build runs real time on a goroutine, subject to Go's scheduler: build without -tags static and -race")
 	}
 	if l.cfg.Processor > 0 {
 		var set unix.CPUSet
@@ -44,9 +44,9 @@ func (l *Loop) prepare() (warnings []string) {
 	return warnings
 }
 
-// sleepUntil sleeps until [watch.Nanotime] is t, or a signal comes. On a native thread
-// the system call is a raw one, because Go need not know: there is no P to
-// give away. On a goroutine it gives the P away.
+// sleepUntil sleeps until [watch.Nanotime] is t, or a signal arrives. On a
+// native thread the system call is a raw one, since there is no P to release.
+// On a goroutine it releases the P.
 func sleepUntil(t int64) {
 	at := unix.NsecToTimespec(t)
 	p := uintptr(unsafe.Pointer(&at))

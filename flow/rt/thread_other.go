@@ -8,9 +8,9 @@ import (
 	"atenia/flow/internal/watch"
 )
 
-// prepare asks nothing of the system here: the loop runs on a goroutine.
+// prepare requests nothing on this system: the loop runs on a goroutine.
 func (l *Loop) prepare() []string {
-	return []string{"this system has no real-time thread here: the loop runs on a goroutine, which waits for Go's scheduler"}
+	return []string{"no real-time thread on this system: the loop runs on a goroutine, subject to Go's scheduler"}
 }
 
 func sleepUntil(t int64) { time.Sleep(time.Duration(t - watch.Nanotime())) }

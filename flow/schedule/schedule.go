@@ -10,11 +10,11 @@ import (
 	"atenia/flow/sdf"
 )
 
-// A Table is how a linked plan runs with its gates open: what repeats in
-// every block once all channels are filled, and what channels hold.
+// A Table describes how a linked plan runs with its gates open: the calls of a block once all
+// channels are filled, and the capacities of the channels.
 type Table struct {
 	BlockFrames int
-	Warmup      int // blocks before every node fires all of a block
+	Warmup      int // blocks before every node fires a whole block
 	Nodes       []Node
 	Edges       []Edge // in plan order
 	Calls       []Call // of a block after the warm-up
@@ -24,19 +24,19 @@ type Table struct {
 type Node struct {
 	Name   string
 	Stage  int
-	Tokens int       // a block
+	Tokens int       // per block
 	First  int       // block of its first call
-	Late   graph.Rat // base frames that holds keep it behind the sources, along the longest path; 0/1 for none
+	Late   graph.Rat // base frames by which holds delay it behind the sources, along the longest path; 0/1 for none
 	Sink   bool
 }
 
-// An Edge is a channel. Frames count prefill.
+// An Edge is a channel. Frame counts include prefill.
 type Edge struct {
 	Source, Target string    // as in the plan
-	Rate           graph.Rat // frames a base frame
+	Rate           graph.Rat // frames per base frame
 	Hold, Prefill  int
-	Capacity       int // frames that one pass a block in visiting order needs
-	Least          int // frames with which the blocks still run, in some order
+	Capacity       int // frames that one pass per block in visiting order needs
+	Least          int // frames with which blocks still complete, in some order
 }
 
 // A Call is one call of a node within a block.
@@ -48,19 +48,16 @@ type Call struct {
 // maxVisits bounds the work of a rehearsal: nodes times blocks.
 const maxVisits = 1 << 24
 
-// Of rehearses the plan by counts until every node fires all of a block,
-// and looks for capacities that are as small as can be. An error is an [graph.Error]:
-// a capacity_frames of the plan that does not suffice is [graph.Malformed] with the
-// edge's path and what would, more blocks than can be rehearsed are
-// [graph.Unsupported].
+// Of rehearses the plan by counts until every node fires a whole block, then searches for
+// minimal capacities. An error is a [graph.Error]: a capacity_frames of the plan that is too
+// small is [graph.Malformed], with the edge's path and the capacity that suffices; a plan with
+// more blocks than can be rehearsed is [graph.Unsupported].
 //
-// A rehearsal with capacities starts from what one call writes and one reads.
-// When nothing moves although blocks without capacities would go on, the nodes
-// left behind wait: for a frame that is not there or for room that is not. A
-// channel whose reader is done with the block has to grow; of nodes that wait
-// for each other in a cycle, the smallest full channel grows (Parks; cycles are
-// looked for among all that wait, after Geilen and Basten). A cycle whose tokens are larger than
-// its prefill is a [graph.Deadlock].
+// The search starts from what one call writes and one reads. When nothing moves although blocks
+// without capacities would go on, every remaining node waits: for a frame or for room. A channel
+// whose reader has finished the block must grow; of nodes that wait for each other in a cycle,
+// the smallest full channel grows (Parks; cycles are searched among all waiting nodes, after
+// Geilen and Basten). A cycle whose tokens are larger than its prefill is a [graph.Deadlock].
 func Of(l *graph.Linked) (*Table, error) {
 	s := &Table{BlockFrames: l.BlockFrames}
 	longest := maxVisits / max(1, len(l.Nodes))
@@ -71,7 +68,7 @@ func Of(l *graph.Linked) (*Table, error) {
 		}
 	}
 	free, tight := newRehearsal(l, nil), newRehearsal(l, least(l))
-	short := -1 // first edge whose given capacity does not suffice
+	short := -1 // first edge whose capacity in the plan is too small
 	for {
 		if s.Warmup > longest {
 			return nil, tooLong
@@ -81,7 +78,7 @@ func Of(l *graph.Linked) (*Table, error) {
 		for tight.pass(s.Warmup); !tight.even(free); tight.pass(s.Warmup) {
 			i, ok := tight.grow(free)
 			if !ok {
-				return nil, &graph.Error{Code: graph.Deadlock, Path: l.Plan.Root + ".edges", Text: "no capacity lets the nodes go on"}
+				return nil, &graph.Error{Code: graph.Deadlock, Path: l.Plan.Root + ".edges", Text: "no capacities avoid deadlock"}
 			}
 			if i >= 0 && (short < 0 || i < short) {
 				short = i
@@ -102,12 +99,12 @@ func Of(l *graph.Linked) (*Table, error) {
 	if short >= 0 {
 		e := &l.Edges[short]
 		return nil, &graph.Error{Code: graph.Malformed, Path: e.Path + ".capacity_frames", Names: []string{l.Nodes[e.Src].Name, l.Nodes[e.Dst].Name},
-			Text: fmt.Sprintf("%d frames do not suffice, %d do", e.CapacityFrames, tight.capacity[short])}
+			Text: fmt.Sprintf("capacity of %d frames is too small, want %d", e.CapacityFrames, tight.capacity[short])}
 	}
 	return s, s.fill(l, free, tight)
 }
 
-// fill takes over what the rehearsals found.
+// fill takes over the results of the rehearsals.
 func (s *Table) fill(l *graph.Linked, free, tight *rehearsal) error {
 	place := make([]int, len(l.Nodes))
 	late := make([]*big.Rat, len(l.Nodes))
@@ -128,7 +125,7 @@ func (s *Table) fill(l *graph.Linked, free, tight *rehearsal) error {
 			}
 		}
 		if !late[v].Num().IsInt64() || !late[v].Denom().IsInt64() {
-			return &graph.Error{Code: graph.Malformed, Path: l.Nodes[v].Path, Names: []string{l.Nodes[v].Name}, Text: "its delay is no fraction of 63 bits"}
+			return &graph.Error{Code: graph.Malformed, Path: l.Nodes[v].Path, Names: []string{l.Nodes[v].Name}, Text: "its delay does not fit a fraction of 63 bits"}
 		}
 	}
 	for _, v := range l.Order {
@@ -146,7 +143,7 @@ func (s *Table) fill(l *graph.Linked, free, tight *rehearsal) error {
 	return nil
 }
 
-// byLateness orders the nodes along the edges that are in no cycle.
+// byLateness orders the nodes along the edges outside cycles.
 func byLateness(l *graph.Linked) []int {
 	var arcs []digraph.Arc
 	for i := range l.Edges {
@@ -157,9 +154,9 @@ func byLateness(l *graph.Linked) []int {
 	return digraph.ByDepth(digraph.New(len(l.Nodes), arcs).Depths())
 }
 
-// least are capacities to start from: what the plan gives, else what no channel
-// can do without. A reader outside the edge's cycle begins when it has a whole
-// block, and what is held back is in the channel too.
+// least returns the initial capacities: the plan's, else the minimum of any channel. A reader
+// outside the edge's cycle starts when it has a whole block, and the channel also stores what is
+// held back.
 func least(l *graph.Linked) []int {
 	out := make([]int, len(l.Edges))
 	for i := range l.Edges {
@@ -185,7 +182,7 @@ type rehearsal struct {
 	done     []int64
 	left     []int   // tokens left of this block
 	read     []int64 // by edge
-	waited   []int64 // by control edge: frames that its waiter passed
+	waited   []int64 // by control edge: frames that its waiter has passed
 	control  [][]int // control edges of a node
 	skip     []int64 // frames that a trimmed output drops at its start, by node
 	first    []int
@@ -212,7 +209,7 @@ func newRehearsal(l *graph.Linked, capacity []int) *rehearsal {
 	return r
 }
 
-// written returns the frames of an edge after so many tokens of its source.
+// written returns the frames of an edge after that many tokens of its source.
 func (r *rehearsal) written(e *graph.LinkedEdge, tokens int64) int64 {
 	return max(0, tokens*int64(r.l.Nodes[e.Src].Spec.Prod[e.SrcPort])-r.skip[e.Src])
 }
@@ -227,8 +224,8 @@ func (r *rehearsal) over(e *graph.LinkedEdge, t int) int64 {
 	return int64(e.Prefill) + r.written(e, r.done[e.Src]+int64(t)) - r.read[e.Index]
 }
 
-// blockers calls f for every edge that keeps the node from firing its next
-// slice: full means that it lacks room. The slice is returned.
+// blockers calls f for every edge that keeps the node from firing its next slice, with full set
+// if the channel has no room. It returns the slice.
 func (r *rehearsal) blockers(v int, f func(e *graph.LinkedEdge, full bool)) int {
 	n := &r.l.Nodes[v]
 	begins := r.left[v] == n.Tokens
@@ -271,7 +268,7 @@ func (r *rehearsal) blockers(v int, f func(e *graph.LinkedEdge, full bool)) int 
 	return t
 }
 
-// begin opens a block.
+// begin starts a block.
 func (r *rehearsal) begin() {
 	r.calls = r.calls[:0]
 	for v := range r.left {
@@ -332,11 +329,10 @@ func (r *rehearsal) full() bool {
 	return !slices.ContainsFunc(r.left, func(t int) bool { return t > 0 })
 }
 
-// even reports whether this rehearsal got as far as the one without capacities.
+// even reports whether this rehearsal got as far as free, the one without capacities.
 func (r *rehearsal) even(free *rehearsal) bool { return slices.Equal(r.done, free.done) }
 
-// starved returns nodes that wait for each other's frames in turn, which lasts
-// for ever, or nil.
+// starved returns nodes that wait for each other's frames in a cycle, a deadlock, or nil.
 func (r *rehearsal) starved() []int {
 	var arcs []digraph.Arc
 	for v := range r.left {
@@ -351,8 +347,8 @@ func (r *rehearsal) starved() []int {
 	return digraph.New(len(r.left), arcs).Cycle()
 }
 
-// grow enlarges channels after nothing moved and reports whether it could. It
-// returns the first edge whose capacity is the plan's and had to grow, or -1.
+// grow enlarges channels after nothing moved and reports whether it could. It returns the first
+// edge whose capacity is the plan's and had to grow, or -1.
 func (r *rehearsal) grow(free *rehearsal) (int, bool) {
 	var arcs []digraph.Arc
 	short, grew := -1, false

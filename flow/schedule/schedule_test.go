@@ -76,7 +76,7 @@ func TestDryPath(t *testing.T) {
 		t.Error("a capacity that suffices is not taken over")
 	}
 	_, err := schedule.Of(link(t, fmt.Sprintf(join, `,"capacity_frames":191`), 64))
-	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed || e.Path != "$.edges[2].capacity_frames" || !strings.Contains(e.Text, "192 do") {
+	if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed || e.Path != "$.edges[2].capacity_frames" || !strings.Contains(e.Text, "want 192") {
 		t.Errorf("a capacity that does not: %v", err)
 	}
 }

@@ -47,7 +47,7 @@ func Parse(text string) (*Table, error) {
 		l := lines.New(row)
 		err := s.line(l, i, place)
 		if err == nil && !l.Done() {
-			err = errors.New("the line goes on")
+			err = errors.New("unexpected text at the end of the line")
 		}
 		if err != nil {
 			return nil, &graph.Error{Code: graph.Malformed, Path: fmt.Sprintf("line %d", i+1), Text: err.Error()}
@@ -84,7 +84,7 @@ func (s *Table) line(l *lines.Line, row int, place map[string]int) error {
 		s.Calls = append(s.Calls, c)
 		return err
 	}
-	return fmt.Errorf("%q: the first line is block, the others are node, edge or call", what)
+	return fmt.Errorf("%q: want block on the first line, then node, edge or call", what)
 }
 
 // A field is a number with its key before it.
@@ -108,7 +108,7 @@ func numbers(l *lines.Line, fields ...field) (err error) {
 func key(l *lines.Line, want string) error {
 	got, err := l.Word()
 	if err == nil && got != want {
-		err = fmt.Errorf("%s is wanted, not %q", want, got)
+		err = fmt.Errorf("want %s, got %q", want, got)
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (s *Table) node(l *lines.Line, place map[string]int) (err error) {
 		return err
 	}
 	if _, twice := place[n.Name]; twice {
-		return fmt.Errorf("node %s is there before", n.Name)
+		return fmt.Errorf("node %s appears twice", n.Name)
 	}
 	if err = numbers(l, field{"stage", &n.Stage}, field{"tokens", &n.Tokens}, field{"first", &n.First}); err != nil {
 		return err
@@ -166,7 +166,7 @@ func fraction(l *lines.Line, name string, least int64) (r graph.Rat, err error) 
 	}
 	r.Den = 1
 	if n, scanErr := fmt.Sscanf(w, "%d/%d", &r.Num, &r.Den); n < 1 || r.String() != w || r.Num < least || r.Den < 1 {
-		return r, fmt.Errorf("%q is no fraction: %v", w, scanErr)
+		return r, fmt.Errorf("%q is not a fraction: %v", w, scanErr)
 	}
 	return r, nil
 }

@@ -40,7 +40,7 @@ func TestText(t *testing.T) {
 	for _, c := range []struct{ text, path, says string }{
 		{"", "line 1", "word"}, {"node x", "line 1", "block"}, {"block 8 warmup 0\nblock 8 warmup 0", "line 2", "first line"}, {"block 8 warmup 0\ncall x 3", "line 2", "no node"},
 		{"block 8 warmup 0\nnode x stage 0 tokens 8 first 0 late 2/-4", "line 2", "fraction"}, {"block 8 warmup 0\nnode x stage 0 tokens 8 first 0 late 0 tail", "line 2", "sink"},
-		{"block 8 warmup 0 1", "line 1", "goes on"}, {"block 8 warmup 0\nedge x > y", "line 2", "->"},
+		{"block 8 warmup 0 1", "line 1", "unexpected text"}, {"block 8 warmup 0\nedge x > y", "line 2", "->"},
 	} {
 		_, err := schedule.Parse(c.text)
 		if e, ok := errors.AsType[*graph.Error](err); !ok || e.Code != graph.Malformed || e.Path != c.path || !strings.Contains(e.Text, c.says) {

@@ -12,18 +12,19 @@ import (
 // read fixed numbers of tokens.
 type Channel struct {
 	Source, Target   int
-	Produce, Consume int // tokens a firing, at least one
+	Produce, Consume int // tokens per firing, at least one
 	Prefill          int // tokens before the first firing
 }
 
 // Balance returns how often each of n actors fires in the smallest iteration
-// that leaves every channel as it was, in each connected part for itself. An
-// error of code [graph.Malformed] names the first channel that does not balance.
+// that leaves every channel as it was, separately for each connected component.
+// An error of code [graph.Malformed] names the first channel that does not
+// balance.
 func Balance(n int, channels []Channel) ([]int, error) {
 	arcs := make([]digraph.Arc, 0, 2*len(channels))
 	for i, c := range channels {
 		if min(c.Source, c.Target) < 0 || max(c.Source, c.Target) >= n || min(c.Produce, c.Consume) < 1 || max(c.Produce, c.Consume, c.Prefill) > 1<<maxBits || c.Prefill < 0 {
-			return nil, &graph.Error{Code: graph.InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is no channel of %d actors", c, n)}
+			return nil, &graph.Error{Code: graph.InvalidArg, Path: fmt.Sprintf("edges[%d]", i), Text: fmt.Sprintf("%+v is not a channel between %d actors", c, n)}
 		}
 		arcs = append(arcs, digraph.Arc{From: c.Source, To: i}, digraph.Arc{From: c.Target, To: i})
 	}
@@ -66,21 +67,20 @@ func Balance(n int, channels []Channel) ([]int, error) {
 	return q, nil
 }
 
-// channelsOf lists the channels at each actor: arcs lead from actors to
-// channels.
+// channelsOf returns the graph of arcs from actors to their channels.
 func channelsOf(n int, arcs []digraph.Arc, channels int) *digraph.Graph {
 	return digraph.New(max(n, channels), arcs)
 }
 
-// maxBits bounds firings of an iteration, and tokens a firing, so that the
-// tokens of an iteration can be counted.
+// maxBits bounds firings per iteration and tokens per firing, so that the
+// tokens of an iteration fit an int64.
 const maxBits = 31
 
 func tooMany(channel int) error {
 	return &graph.Error{Code: graph.Malformed, Path: fmt.Sprintf("edges[%d]", channel), Text: fmt.Sprintf("an iteration has more firings than %d bits count", maxBits)}
 }
 
-// iterations scales the rates of one part to the smallest whole numbers.
+// iterations scales the rates of one component to the smallest whole numbers.
 func iterations(rate []*big.Rat, part []int, q []int) bool {
 	common, least := big.NewInt(1), new(big.Int)
 	for _, v := range part {
@@ -115,8 +115,8 @@ func gcd(a, b int) int {
 }
 
 // LowerBound returns the least capacity with which a channel between two actors
-// that write p and read c tokens a firing, with d tokens at first, lets both
-// fire for ever.
+// that write p and read c tokens per firing, with d initial tokens, lets both
+// fire forever.
 func LowerBound(p, c, d int) int {
 	g := gcd(p, c)
 	if d <= p+c-g {
@@ -125,21 +125,21 @@ func LowerBound(p, c, d int) int {
 	return d
 }
 
-// An Iteration is how far one iteration of a graph gets.
+// An Iteration is the progress of one iteration of a graph.
 type Iteration struct {
 	Q       []int // firings of a whole iteration
-	Fired   []int // firings reached, which do not depend on the order of firing
+	Fired   []int // firings reached, which do not depend on the firing order
 	Blocked []int // actors that fired too few times; any means deadlock
-	// Cycle are blocked actors that wait for each other in turn, the first one
-	// for the second: for tokens of an empty channel or for room in a full one.
+	// Cycle is a cycle of blocked actors, the first of which waits for the
+	// second: for tokens of an empty channel or for room in a full one.
 	Cycle []int
 }
 
 // Deadlock reports whether the iteration cannot be completed.
 func (r *Iteration) Deadlock() bool { return len(r.Blocked) > 0 }
 
-// Iterate fires actors as often as their channels allow, at most for one
-// iteration. capacity, in tokens with prefill included, may be nil. Errors are
+// Iterate fires actors as long as their channels allow, for at most one
+// iteration. capacity, in tokens including prefill, may be nil. Errors are
 // those of [Balance].
 func Iterate(n int, channels []Channel, capacity []int) (*Iteration, error) {
 	q, err := Balance(n, channels)
@@ -151,14 +151,15 @@ func Iterate(n int, channels []Channel, capacity []int) (*Iteration, error) {
 	return s.result(), nil
 }
 
-// Capacities returns for every channel a capacity with which iterations can go
-// on for ever. It starts from [LowerBound] and, as long as actors wait for each
-// other in a cycle with a full channel, enlarges the smallest full channel of
-// that cycle (Parks, Bounded scheduling of process networks, 1995); cycles are
-// looked for among all that are blocked, so that a part that is stuck is found
-// while others run on (Geilen and Basten, Requirements on the execution of Kahn
-// process networks, 2003). An error of code [graph.Deadlock] means that no capacity
-// suffices; its names are the numbers of the actors that wait for each other.
+// Capacities returns capacities with which iterations can go on forever. It
+// starts from [LowerBound] and, as long as actors wait for each other in a
+// cycle with a full channel, enlarges the smallest full channel of that cycle
+// (Parks, Bounded scheduling of process networks, 1995). Cycles are searched
+// among all blocked actors, so that a deadlocked component is found while
+// others run on (Geilen and Basten, Requirements on the execution of Kahn
+// process networks, 2003). An error of code [graph.Deadlock] means that no
+// capacities suffice; its names are the numbers of the actors that wait for
+// each other.
 func Capacities(n int, channels []Channel) ([]int, error) {
 	q, err := Balance(n, channels)
 	if err != nil {
@@ -184,7 +185,7 @@ func Capacities(n int, channels []Channel) ([]int, error) {
 			}
 		}
 		if smallest < 0 {
-			e := &graph.Error{Code: graph.Deadlock, Path: "edges", Text: "a cycle without enough prefill: no capacity helps"}
+			e := &graph.Error{Code: graph.Deadlock, Path: "edges", Text: "a cycle with too little prefill: no capacities avoid deadlock"}
 			for _, v := range cycle {
 				e.Names = append(e.Names, fmt.Sprint(v))
 			}
@@ -194,7 +195,7 @@ func Capacities(n int, channels []Channel) ([]int, error) {
 	}
 }
 
-// A firing is an execution by counts.
+// A firing is an execution of counts.
 type firing struct {
 	channels []Channel
 	capacity []int
@@ -216,7 +217,7 @@ func newFiring(n int, channels []Channel, q, capacity []int) *firing {
 	return s
 }
 
-// times returns how often the actor may fire in a row.
+// times returns how often the actor may fire in sequence.
 func (s *firing) times(v int) int {
 	k := s.q[v] - s.fired[v]
 	for _, i := range s.ends.Next(v) {
@@ -238,7 +239,7 @@ func (s *firing) times(v int) int {
 	return k
 }
 
-// run fires until nobody can.
+// run fires until no actor can.
 func (s *firing) run() {
 	var todo []int
 	waiting := make([]bool, len(s.q))
@@ -268,7 +269,7 @@ func (s *firing) run() {
 	}
 }
 
-// waits lists whom a blocked actor waits for.
+// waits returns the actors that a blocked actor waits for.
 func (s *firing) waits(v int) (who []int) {
 	for _, i := range s.ends.Next(v) {
 		switch c := &s.channels[i]; {
@@ -293,7 +294,7 @@ func (s *firing) full(v, w int) int {
 	return smallest
 }
 
-// waitCycle returns blocked actors that wait for each other in turn, or nil.
+// waitCycle returns a cycle of blocked actors that wait for each other, or nil.
 func (s *firing) waitCycle() []int {
 	var arcs []digraph.Arc
 	for v := range s.q {

@@ -51,7 +51,7 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestDeadlockCycle tells who waits for whom, also beside a part that runs.
+// TestDeadlockCycle checks the reported cycle, also beside a component that runs.
 func TestDeadlockCycle(t *testing.T) {
 	t.Parallel()
 	// 0 ⇄ 1 lacks a token; 2 → 3 runs.

@@ -1,6 +1,6 @@
-// Package segment puts a dataflow graph into a gradient tape: a graph with its
-// inputs, probes and some of its parameters is one operation, so that filters
-// and matrices are trained together.
+// Package segment embeds a dataflow graph in a gradient tape: a graph with its
+// inputs, probes and some of its parameters becomes one operation, so that
+// filters and matrices are trained together.
 //
 //	seg, err := segment.New[float64](plan, segment.Config{Params: []string{"eq.f0"}})
 //	var reg grad.Registry[float64]
@@ -14,8 +14,9 @@
 //	backward     ◀────────────  streams there and back  ◀────
 //
 // An operation runs whole streams, from rest to the end of the stream, and
-// keeps a record of the forward calls; when the tape goes back over it, the
-// gradients of its outputs seed a sweep and what comes out at inputs and
-// parameters is added to theirs. Several operations may be on the tapes at one
-// time: each has a session of its own, used again once it was gone back over.
+// records the forward calls. When the tape reaches it on the way back, the
+// gradients of its outputs seed a sweep, and the resulting gradients of inputs
+// and parameters are accumulated on the tape. Several operations may be on
+// tapes at a time: each has its own session, which is reused after its backward
+// pass.
 package segment

@@ -14,18 +14,20 @@ import (
 // Key names the operation on tapes.
 const Key grad.Key = "flow.segment"
 
-// Register makes tapes with this registry go back over segments.
+// Register lets tapes with this registry differentiate segments. Call it before
+// [grad.New].
 func Register[F node.Float](r *grad.Registry[F]) { r.Register(Key, back[F]) }
 
-// Config of a segment. The zero value has no parameters and keeps every call.
+// Config configures a segment. With the zero value no parameter is trained and
+// every call is kept.
 type Config struct {
 	Options flow.Options
-	Params  []string // node.parameter: what Apply is given values for
+	Params  []string // node.parameter: what Apply takes values for
 	Record  flow.Recording
 	Sweep   flow.Sweep
 }
 
-// A Segment is a graph as an operation. It belongs to one goroutine.
+// A Segment is a graph as a tape operation. It belongs to one goroutine.
 type Segment[F node.Float] struct {
 	cfg    Config
 	linked *graph.Linked
@@ -38,10 +40,10 @@ type Segment[F node.Float] struct {
 
 type param struct {
 	node, name string
-	shape      graph.Tensor // the default; Data is not looked at
+	shape      graph.Tensor // the default's; Data is not used
 }
 
-// A pass is one run of the graph there and back.
+// A pass is one forward and backward run of the graph.
 type pass[F node.Float] struct {
 	seg *Segment[F]
 	s   *flow.Session[F]
@@ -94,12 +96,12 @@ func (g *Segment[F]) find(name string) (param, error) {
 	return param{}, &graph.Error{Code: graph.InvalidArg, Path: g.linked.Plan.Root, Names: []string{name}, Text: "no such parameter: want node.parameter"}
 }
 
-// Inputs are the names of the Input nodes, in the order in which Apply takes
-// them.
+// Inputs returns the names of the Input nodes, in the order in which Apply
+// takes their streams.
 func (g *Segment[F]) Inputs() []string { return g.names(g.inputs) }
 
-// Probes are the names of the Probe nodes, in the order in which Apply returns
-// what they took.
+// Probes returns the names of the Probe nodes, in the order in which Apply
+// returns their streams.
 func (g *Segment[F]) Probes() []string { return g.names(g.probes) }
 
 func (g *Segment[F]) names(nodes []int) (names []string) {
@@ -109,11 +111,11 @@ func (g *Segment[F]) names(nodes []int) (names []string) {
 	return names
 }
 
-// Apply runs the graph on streams from start to end. Inputs are [B, C, frames]
-// in the order of Inputs, a whole number of blocks, as many for each; params in
-// the order of the configuration have as many elements as the parameter. What it
-// returns is [B, C, frames] of each probe; the error is also the tape's if it
-// is one of shapes there.
+// Apply runs the graph on whole streams. Inputs are [B, C, frames] in the order
+// of Inputs, a whole number of blocks and equally many for each; params follow
+// the order of the configuration, with as many elements as the parameter has.
+// It returns [B, C, frames] for each probe. A shape error found by the tape
+// becomes the tape's error too.
 func (g *Segment[F]) Apply(t *grad.Tape[F], in, params []grad.Ref) ([]grad.Ref, error) {
 	if err := t.Err(); err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func (g *Segment[F]) pass() (*pass[F], error) {
 	return &pass[F]{seg: g, s: s, rec: rec}, nil
 }
 
-// streams are the inputs as the session takes them, and their length.
+// streams returns the inputs as the session takes them, and their length.
 func (g *Segment[F]) streams(t *grad.Tape[F], in []grad.Ref) (map[string]node.Tensor[F], int, error) {
 	if len(in) != len(g.inputs) {
 		return nil, 0, &graph.Error{Code: graph.InvalidArg, Path: g.linked.Plan.Root, Names: g.Inputs(), Text: fmt.Sprintf("%d streams for %d inputs", len(in), len(g.inputs))}
@@ -192,7 +194,7 @@ func (g *Segment[F]) streams(t *grad.Tape[F], in []grad.Ref) (map[string]node.Te
 func (p *pass[F]) set(t *grad.Tape[F], params []grad.Ref) error {
 	g := p.seg
 	if len(params) != len(g.params) {
-		return &graph.Error{Code: graph.InvalidArg, Path: g.linked.Plan.Root, Names: g.cfg.Params, Text: fmt.Sprintf("values of %d parameters for %d", len(params), len(g.params))}
+		return &graph.Error{Code: graph.InvalidArg, Path: g.linked.Plan.Root, Names: g.cfg.Params, Text: fmt.Sprintf("%d values for %d parameters", len(params), len(g.params))}
 	}
 	for i, q := range g.params {
 		v := t.Value(params[i])
@@ -210,8 +212,9 @@ func (p *pass[F]) set(t *grad.Tape[F], params []grad.Ref) error {
 	return nil
 }
 
-// Err is the first error of a backward pass, which a tape has no place for: the
-// gradients of that operation are NaN.
+// Err returns the first error of a backward pass. A tape's backward functions
+// cannot return one, so the gradients of that operation are NaN: check Err
+// after every backward pass.
 func (g *Segment[F]) Err() error { return g.err }
 
 // back is the backward function of segments.

@@ -6,9 +6,9 @@ import (
 	"atenia/internal/pool"
 )
 
-// AdamW is Adam with weight decay apart from the gradient (Loshchilov and
-// Hutter, arXiv 1711.05101). A field that is zero has the usual value, except
-// Decay.
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter, arXiv
+// 1711.05101). A zero field has the customary value, except Decay. It is the
+// rule to start with for most models.
 //
 //	m ← β1·m + (1−β1)·g
 //	v ← β2·v + (1−β2)·(g·g)
@@ -19,7 +19,7 @@ type AdamW struct {
 	Beta1   float64 // 0.9
 	Beta2   float64 // 0.999
 	Epsilon float64 // 1e-8
-	Decay   float64 // of weights, a step and a learning rate of 1
+	Decay   float64 // weight decay, multiplied by the learning rate in each step
 }
 
 func (r AdamW) check() error {
@@ -37,7 +37,7 @@ type adamw[F Float] struct {
 	beta2, rest2 F
 	epsilon      F
 
-	// Of the step under way.
+	// State of the current step.
 	keep, rate, root, scale F
 	w, g, m, v              []F
 }

@@ -2,18 +2,19 @@ package optim
 
 import "atenia/internal/pool"
 
-// Lion steps every element by the learning rate, in the direction that momentum
-// and gradient agree on (Chen and others, arXiv 2302.06675). A field that is
-// zero has the usual value, except Decay.
+// Lion moves every element by the learning rate, in the direction of the sign
+// of momentum and gradient combined (Chen and others, arXiv 2302.06675). It
+// keeps one state array per parameter, half of AdamW's. A zero field has the
+// customary value, except Decay.
 //
 //	u ← sign(β1·m + (1−β1)·g),   w ← w·(1 − lr·decay) − lr·u,   m ← β2·m + (1−β2)·g
 //
-// Its learning rate is three to ten times smaller than AdamW's, its decay as
-// much larger.
+// Its learning rate should be three to ten times smaller than AdamW's, its
+// decay larger by the same factor.
 type Lion struct {
 	Beta1 float64 // 0.9
 	Beta2 float64 // 0.99
-	Decay float64 // of weights, a step and a learning rate of 1
+	Decay float64 // weight decay, multiplied by the learning rate in each step
 }
 
 func (r Lion) check() error {
@@ -28,7 +29,7 @@ type lion[F Float] struct {
 	rule                       Lion
 	beta1, rest1, beta2, rest2 F
 
-	// Of the step under way.
+	// State of the current step.
 	keep, rate, scale F
 	w, g, m           []F
 }
@@ -60,7 +61,7 @@ func (u *lion[F]) Range(_, lo, hi int) {
 			a -= u.rate
 		case s < 0:
 			a += u.rate
-		case s != s: // a gradient that is no number must not look like zero
+		case s != s: // NaN must not become zero
 			a = s
 		}
 		w[i] = a

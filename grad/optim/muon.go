@@ -7,22 +7,22 @@ import (
 	"atenia/internal/pool"
 )
 
-// Muon steps matrices in the direction that is nearest to their momentum and
-// has all singular values alike: the momentum, orthogonalised by an iteration
-// of Newton and Schulz (Jordan and others, "Muon", 2024). Steps are scaled so
-// that their root mean square is AdamW's usual 0.2, which makes one learning
-// rate fit both (Liu and others, arXiv 2502.16982). A field that is zero has
-// the usual value, except Decay and Plain.
+// Muon updates matrices in the direction of their orthogonalized momentum, all
+// of whose singular values are equal; orthogonalization uses Newton–Schulz
+// iteration (Jordan and others, "Muon", 2024). Steps are scaled to a root mean
+// square of 0.2, AdamW's usual one, so that one learning rate fits both (Liu
+// and others, arXiv 2502.16982). A zero field has the customary value, except
+// Decay and Plain.
 type Muon struct {
 	Momentum   float64 // 0.95
-	Plain      bool    // leaves out Nesterov's look ahead
+	Plain      bool    // without Nesterov momentum
 	Iterations int     // 5
-	Decay      float64 // of weights, a step and a learning rate of 1
-	Rest       AdamW   // for what is no matrix, and for tables
+	Decay      float64 // weight decay, multiplied by the learning rate in each step
+	Rest       AdamW   // for tensors other than matrices, and for tables
 }
 
-// The coefficients of the quintic that pulls singular values towards 1: steep at
-// zero, and good for values between 0.7 and 1.2 after five rounds.
+// Coefficients of the quintic that pulls singular values towards 1: steep at
+// zero, and between 0.7 and 1.2 after five iterations.
 const (
 	schulzA = 3.4445
 	schulzB = -4.7750
@@ -41,10 +41,10 @@ func (r Muon) check() error {
 type muon[F Float] struct {
 	rule       Muon
 	work       *dense.Work[F]
-	x, y       []F // like the largest matrix
-	gram, poly []F // its shorter side squared
+	x, y       []F // as large as the largest matrix
+	gram, poly []F // the square of its shorter side
 
-	// Of the elements under way.
+	// State of the current elementwise pass.
 	phase      muonPhase
 	w, g, m    []F
 	mu, scale  F
@@ -53,7 +53,7 @@ type muon[F Float] struct {
 	squared    []float64
 }
 
-// A muonPhase is which of Muon's elementwise passes runs.
+// A muonPhase is one of Muon's elementwise passes.
 type muonPhase uint8
 
 const (
@@ -92,7 +92,7 @@ func (u *muon[F]) step(p *pool.Pool, w *Param[F], slots [][]F, _ uint64, lr, sca
 	for _, s := range u.squared[:(len(u.w)+grain-1)/grain] {
 		squares += s
 	}
-	const least = 1e-7 // a gradient of zero is no direction
+	const least = 1e-7 // a zero gradient has no direction
 	u.factor = F(1 / max(math.Sqrt(squares), least))
 	if math.IsNaN(squares) {
 		u.factor = F(squares)
@@ -107,8 +107,9 @@ func (u *muon[F]) step(p *pool.Pool, w *Param[F], slots [][]F, _ uint64, lr, sca
 	u.pass(p, apply, len(u.w))
 }
 
-// orthogonalise replaces x by U·Vᵀ of its singular value decomposition, nearly:
-// x ← a·x + (b·G + c·G²)·x with G = x·xᵀ, or from the right if x is tall.
+// orthogonalise replaces x by an approximation of U·Vᵀ of its singular value
+// decomposition: x ← a·x + (b·G + c·G²)·x with G = x·xᵀ, or from the right if x
+// is tall.
 func (u *muon[F]) orthogonalise(p *pool.Pool, rows, columns int) {
 	side := min(rows, columns)
 	n := rows * columns
@@ -161,7 +162,7 @@ func (u *muon[F]) Range(_, lo, hi int) {
 	}
 }
 
-// gather moves the momentum on and puts the step's direction in x.
+// gather updates the momentum and stores the step's direction in x.
 func (u *muon[F]) gather(lo, hi int) (squares float64) {
 	rest := 1 - u.mu
 	for i := lo; i < hi; i++ {

@@ -6,15 +6,15 @@ import (
 	"atenia/internal/pool"
 )
 
-// A Meter finds norms of gradients. It keeps scratch, so that finding one
-// allocates nothing. One goroutine at a time uses it.
+// A Meter computes norms of gradients. It keeps scratch memory, so that
+// computing one allocates nothing. It may be used by one goroutine at a time.
 type Meter[F Float] struct {
 	pool *pool.Pool
-	sums []float64 // of each grain
+	sums []float64 // one per grain
 	g    []F
 }
 
-// NewMeter returns a meter that uses a pool; nil is one thread.
+// NewMeter returns a meter that uses a pool; nil: one thread.
 func NewMeter[F Float](p *pool.Pool) *Meter[F] {
 	if p == nil {
 		p = pool.New(1)
@@ -22,9 +22,9 @@ func NewMeter[F Float](p *pool.Pool) *Meter[F] {
 	return &Meter[F]{pool: p}
 }
 
-// Norm returns the square root of the sum of the squares of all gradients of
-// parameters that are not held. Sums are float64 in one order: within pieces of
-// a fixed size, piece after piece.
+// Norm returns the Euclidean norm of all gradients of parameters that are not
+// held. Sums are float64 in a fixed order: within pieces of a fixed size, piece
+// by piece.
 func (m *Meter[F]) Norm(params []*Param[F]) float64 {
 	var all float64
 	for _, p := range params {
@@ -51,7 +51,7 @@ func (m *Meter[F]) squares(g []F) (sum float64) {
 // Range adds squares; see [pool.Ranger].
 func (m *Meter[F]) Range(_, lo, hi int) {
 	for ; lo < hi; lo += grain {
-		// Four sums hide the latency of an addition.
+		// Four independent sums hide the latency of an addition.
 		g := m.g[lo:min(lo+grain, hi)]
 		var s [4]float64
 		n := len(g) &^ 3
@@ -70,9 +70,9 @@ func (m *Meter[F]) Range(_, lo, hi int) {
 	}
 }
 
-// Clip returns the factor for gradients of a norm that keeps it at a limit, and
-// 1 if there is none: min(1, limit ÷ (norm + 1e-6)). It is the scale of
-// [Optimizer.Step]. A norm that is no number makes a factor that is none.
+// Clip returns the factor that limits gradients of the given norm to limit:
+// min(1, limit ÷ (norm + 1e-6)), or 1 without a limit. Pass it as the scale of
+// [Optimizer.Step]. If the norm is NaN, so is the factor.
 func Clip(norm, limit float64) float64 {
 	if limit <= 0 {
 		return 1

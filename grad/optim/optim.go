@@ -7,42 +7,46 @@ import (
 	"atenia/internal/pool"
 )
 
-// A Float is what parameters are made of.
+// A Float is the element type of parameters.
 type Float interface{ float32 | float64 }
 
-// ErrConfig says that a rule's numbers, a schedule or parameters cannot be.
+// ErrConfig matches errors about a rule's settings, a schedule or parameters.
 var ErrConfig = errors.New("bad optimizer")
 
-// A Param is one tensor that is stepped: Value in place, from Grad. The slices
-// stay where they are for as long as an [Optimizer] has the parameter.
+// A Param is one tensor to optimize: Value is updated in place from Grad. Both
+// slices must stay the same as long as an [Optimizer] has the parameter.
 type Param[F Float] struct {
 	Name  string
 	Shape []int // outermost axis first
 	Value []F
-	// Grad is the gradient since the last step, which adds to it; nobody but
-	// its owner sets it to zero.
+	// Grad is the gradient accumulated since the last step. Its owner zeroes
+	// it; Step does not.
 	Grad []F
-	// NoDecay keeps weight decay away from a tensor of two axes or more;
-	// from one of fewer it stays away anyway.
+	// NoDecay exempts a tensor of two axes or more from weight decay; those of
+	// fewer axes never decay.
 	NoDecay bool
-	// Table marks a matrix whose rows are looked up or compared with one by
-	// one, as those of embeddings and of a head are. Muon leaves it to AdamW.
+	// Table marks a matrix whose rows are looked up or compared one by one,
+	// such as an embedding or an output head. Muon leaves it to AdamW.
 	Table bool
-	// Hold leaves the parameter out of [Optimizer.Step] and [Norm] for as long
-	// as it is set.
+	// Hold excludes the parameter from [Optimizer.Step] and [Meter.Norm] as
+	// long as it is set.
 	Hold bool
 }
 
 func (p *Param[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
 
-// A Rule says how parameters are stepped: [AdamW], [SGD], [Lion] or [Muon].
+// A Rule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
 type Rule interface {
-	// check returns what is wrong with the rule's numbers.
+	// check returns what is wrong with the rule's settings.
 	check() error
 }
 
-// An Optimizer is a rule with its state for parameters. One goroutine at a
-// time uses it, and the pool with it.
+// An Optimizer is a rule with its state for a set of parameters. It and its
+// pool may be used by one goroutine at a time.
+//
+//	opt, err := optim.New(optim.AdamW{}, params, nil)
+//	…
+//	opt.Step(schedule.Share(step)*rate, optim.Clip(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Param[F]
 	pool   *pool.Pool
@@ -53,17 +57,17 @@ type Optimizer[F Float] struct {
 
 // An update is the arithmetic of a rule.
 type update[F Float] interface {
-	// slots returns how many arrays like the parameter its state is.
+	// slots returns the number of state arrays per parameter.
 	slots() int
-	// step does step t, counted from 1, of one parameter.
+	// step performs step t, counted from 1, for one parameter.
 	step(p *pool.Pool, w *Param[F], slots [][]F, t uint64, lr, scale float64)
 }
 
-// New makes the state of a rule for parameters, all zero. A nil pool is one
-// thread. Errors match [ErrConfig].
+// New returns an optimizer with zeroed state. A nil pool is one thread. Errors
+// match [ErrConfig].
 func New[F Float](r Rule, params []*Param[F], p *pool.Pool) (*Optimizer[F], error) {
 	if r == nil {
-		return nil, fmt.Errorf("%w: there is no rule", ErrConfig)
+		return nil, fmt.Errorf("%w: no rule given", ErrConfig)
 	}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -118,8 +122,8 @@ func bind[F Float](r Rule, params []*Param[F], p *pool.Pool) (matrices, others u
 	return nil, nil, fmt.Errorf("%w: unknown rule %T", ErrConfig, r)
 }
 
-// Step steps every parameter that is not held, at a learning rate. Gradients
-// count scale times: see [Clip].
+// Step updates every parameter that is not held, with the gradients multiplied
+// by scale: see [Clip].
 func (o *Optimizer[F]) Step(lr, scale float64) {
 	for i, w := range o.params {
 		if w.Hold {
@@ -131,20 +135,20 @@ func (o *Optimizer[F]) Step(lr, scale float64) {
 }
 
 // State returns the arrays that the rule keeps for parameter i, each as long as
-// its values. Writing to them, as a resumed run does, changes the state.
+// its value, for checkpoints. Writing to them changes the state.
 func (o *Optimizer[F]) State(i int) [][]F { return o.slots[i] }
 
-// Steps returns how many steps parameter i has had.
+// Steps returns the number of steps taken for parameter i.
 func (o *Optimizer[F]) Steps(i int) uint64 { return o.steps[i] }
 
-// SetSteps sets how many steps parameter i has had, for a run that resumes.
+// SetSteps sets the number of steps taken for parameter i, when a run resumes.
 func (o *Optimizer[F]) SetSteps(i int, n uint64) { o.steps[i] = n }
 
-// grain is how many elements one thread takes at once.
+// grain is the number of elements that a thread processes at a time.
 const grain = 1 << 13
 
-// power is x^n by squaring: the same on every processor, which math.Pow does
-// not promise.
+// power returns x^n by squaring, which gives the same result on every
+// processor; math.Pow does not promise that.
 func power(x float64, n uint64) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {
@@ -156,7 +160,7 @@ func power(x float64, n uint64) float64 {
 	return p
 }
 
-// A faults collects what is wrong with a rule.
+// A faults collects errors about a rule.
 type faults struct{ errs []error }
 
 func (f *faults) need(ok bool, format string, args ...any) {
@@ -165,19 +169,19 @@ func (f *faults) need(ok bool, format string, args ...any) {
 	}
 }
 
-// rate checks a number that is a share: of what is kept, say.
+// rate checks that x is in [0, 1).
 func (f *faults) rate(name string, x float64) {
 	f.need(x >= 0 && x < 1, "%s is %v, want at least 0 and less than 1", name, x)
 }
 
-// size checks a number that is not negative.
+// size checks that x is not negative.
 func (f *faults) size(name string, x float64) {
 	f.need(x >= 0 && x <= 1e9, "%s is %v, want a number that is not negative", name, x)
 }
 
 func (f *faults) err() error { return errors.Join(f.errs...) }
 
-// or returns x, or what is usual where x is zero.
+// or returns x, or usual if x is zero.
 func or(x, usual float64) float64 {
 	if x == 0 {
 		return usual

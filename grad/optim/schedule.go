@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A Curve is how the learning rate falls after its warm-up.
+// A Curve is the shape of the learning rate after warm-up.
 type Curve uint8
 
-// The curves. Progress runs from 0 at the end of the warm-up to 1 at the last
-// step's end.
+// The curves. Progress runs from 0 at the end of the warm-up to 1 at the end of
+// the last step.
 const (
-	Cosine   Curve = iota // half a wave: steep in the middle
-	Linear                // straight
-	Constant              // not at all
-	WSD                   // warm-up, stable, decay: straight over the last Decay steps
+	Cosine   Curve = iota // half a cosine: steep in the middle
+	Linear                // a straight line
+	Constant              // no decay
+	WSD                   // warm-up, stable, decay: linear over the last Decay steps
 )
 
 var curveNames = [...]string{Cosine: "cosine", Linear: "linear", Constant: "constant", WSD: "wsd"}
@@ -31,7 +31,7 @@ func (c Curve) String() string {
 // MarshalText returns the curve's name.
 func (c Curve) MarshalText() ([]byte, error) {
 	if int(c) >= len(curveNames) {
-		return nil, fmt.Errorf("%w: there is no %v", ErrConfig, c)
+		return nil, fmt.Errorf("%w: unknown %v", ErrConfig, c)
 	}
 	return []byte(c.String()), nil
 }
@@ -47,22 +47,22 @@ func (c *Curve) UnmarshalText(b []byte) error {
 	return fmt.Errorf("%w: schedule %q, want one of %s", ErrConfig, b, strings.Join(curveNames[:], ", "))
 }
 
-// A Schedule says which share of the learning rate a step has.
+// A Schedule gives each step its share of the learning rate.
 type Schedule struct {
 	Curve  Curve
-	Steps  int     // of the whole run; curves that fall need it
-	Warmup int     // steps in which the share grows to 1, straight
-	Decay  int     // steps in which WSD falls
-	Floor  float64 // the share that curves fall to
+	Steps  int     // of the whole run; required by curves that decay
+	Warmup int     // steps over which the share grows linearly to 1
+	Decay  int     // steps over which WSD decays
+	Floor  float64 // the final share
 }
 
 // Check returns what is wrong with a schedule; errors match [ErrConfig].
 func (s Schedule) Check() error {
 	var f faults
-	f.need(int(s.Curve) < len(curveNames), "there is no %v", s.Curve)
+	f.need(int(s.Curve) < len(curveNames), "unknown %v", s.Curve)
 	f.need(s.Steps >= 0 && s.Warmup >= 0 && s.Decay >= 0, "steps %d, warm-up %d and decay %d must not be negative", s.Steps, s.Warmup, s.Decay)
 	f.need(s.Curve == Constant || s.Steps > 0, "a %v schedule needs the number of steps", s.Curve)
-	f.need(s.Curve == Constant || s.Warmup+s.Decay <= s.Steps, "%d steps do not hold a warm-up of %d and a decay of %d", s.Steps, s.Warmup, s.Decay)
+	f.need(s.Curve == Constant || s.Warmup+s.Decay <= s.Steps, "%d steps are fewer than a warm-up of %d and a decay of %d", s.Steps, s.Warmup, s.Decay)
 	f.need(s.Curve != WSD || s.Decay > 0, "a wsd schedule needs the number of steps of its decay")
 	f.need(s.Floor >= 0 && s.Floor <= 1, "floor is %v, want a share between 0 and 1", s.Floor)
 	return f.err()

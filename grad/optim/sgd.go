@@ -2,28 +2,28 @@ package optim
 
 import "atenia/internal/pool"
 
-// SGD is gradient descent, with momentum if it is not zero: that of Polyak, or
-// Nesterov's as Sutskever and others write it (ICML 2013).
+// SGD is gradient descent, optionally with momentum: Polyak's, or Nesterov's as
+// formulated by Sutskever and others (ICML 2013).
 //
 //	m ← μ·m + g,   w ← w·(1 − lr·decay) − lr·m      Nesterov: − lr·(g + μ·m)
 type SGD struct {
 	Momentum float64
 	Nesterov bool
-	Decay    float64 // of weights, a step and a learning rate of 1
+	Decay    float64 // weight decay, multiplied by the learning rate in each step
 }
 
 func (r SGD) check() error {
 	var f faults
 	f.rate("momentum", r.Momentum)
 	f.size("decay", r.Decay)
-	f.need(!r.Nesterov || r.Momentum > 0, "Nesterov's momentum needs momentum")
+	f.need(!r.Nesterov || r.Momentum > 0, "Nesterov momentum needs a momentum")
 	return f.err()
 }
 
 type sgd[F Float] struct {
 	rule SGD
 
-	// Of the step under way.
+	// State of the current step.
 	keep, rate, scale F
 	w, g, m           []F
 }

@@ -25,10 +25,10 @@ const (
 	Softplus
 )
 
-// pieceLen values at a time stay in the first-level cache.
+// pieceLen is the number of values processed at a time, which fit the L1 cache.
 const pieceLen = 512
 
-// Activate writes the function of every value of x to dst, which may be x.
+// Activate writes the activation of every value of x to dst, which may be x.
 func Activate[F Float](a Activation, dst, x []F) {
 	dst = dst[:len(x)]
 	if single[F]() && a != Softplus {
@@ -51,7 +51,7 @@ func ActivateBack[F Float](a Activation, dx, x, dy []F) {
 	}
 }
 
-// ActivateMul writes the function of gate, times up. dst may be either.
+// ActivateMul writes activation(gate)·up. dst may be either operand.
 func ActivateMul[F Float](a Activation, dst, gate, up []F) {
 	var piece [pieceLen]F
 	gate, up = gate[:len(dst)], up[:len(dst)]
@@ -149,7 +149,7 @@ func valueOf(a Activation, x float64) float64 {
 	return x
 }
 
-// sigmoid does not overflow.
+// sigmoid avoids overflow.
 func sigmoid(x float64) float64 {
 	if x < 0 {
 		e := math.Exp(x)
@@ -168,7 +168,7 @@ func derivatives[F Float](a Activation, dst, x []F) {
 	}
 }
 
-// slopes knows those that follow from a sigmoid or a hyperbolic tangent.
+// slopes handles those that follow from a sigmoid or a hyperbolic tangent.
 func slopes(a Activation, dst, x []float32) bool {
 	if a == Softplus {
 		kernel.Sigmoid(dst, x)

@@ -1,19 +1,19 @@
-// Causal attention over documents that follow each other.
+// Causal attention over a batch of consecutive documents.
 
 package dense
 
 import "math"
 
-// Heads says how queries attend. Query head h reads key head h·KV/Q. A query
-// at position i of its document sees positions j ≤ i, of these, with a window,
-// the last Window, its own included.
+// Heads configures attention. Query head h reads key head h·KV/Q. A query at
+// position i of its document attends to positions j ≤ i; with a window, to the
+// last Window of these, including its own.
 type Heads[F Float] struct {
-	Q, KV    int // heads of queries, and of keys and values
-	Dim      int // of a query and a key
-	ValueDim int // of a value; 0 means Dim
+	Q, KV    int // number of heads of queries, and of keys and values
+	Dim      int // length of a query and a key
+	ValueDim int // length of a value; 0 means Dim
 	Window   int // 0 means all positions
 	Scale    F   // of scores, often 1/√Dim
-	Softcap  F   // scores are Softcap·tanh(score/Softcap); 0 means as they are
+	Softcap  F   // scores become Softcap·tanh(score/Softcap); 0 means no cap
 }
 
 func (h *Heads[F]) valueDim() int {
@@ -23,26 +23,27 @@ func (h *Heads[F]) valueDim() int {
 	return h.ValueDim
 }
 
-// queryRows queries of a head attend at a time, so that memory grows with the
-// length of a document and not with its square; probabilities are computed
-// again on the way back.
+// queryRows is the number of queries of a head processed at a time, so that
+// memory grows with the length of a document and not with its square; Backward
+// recomputes probabilities.
 const queryRows = 64
 
-// attention is one call of Attention or AttentionBack: an index of its range
-// is a document and a key head, whose gradients nobody else adds to.
+// attention is one call of Attention or AttentionBack. An index of its range is
+// a document and a key head, so that gradients are never shared between
+// threads.
 type attention[F Float] struct {
 	Heads[F]
 	vdim              int
-	starts            []int // of documents, and the end
+	starts            []int // offsets of documents, and the end
 	dst, lse, q, k, v []F
 	dq, dk, dv, dy    []F
 	back              bool
-	desks             []desk[F] // of threads
+	desks             []desk[F] // one per thread
 	panels            []panel
 }
 
-// A desk is what one thread works on: a block of queries and what they think
-// of the keys of a document.
+// A desk is the scratch memory of one thread: a block of queries with their
+// scores for the keys of a document.
 type desk[F Float] struct {
 	q      []F // [64, Dim], scaled, and as much for their gradient
 	s      []F // [64, stride] scores, then probabilities
@@ -56,8 +57,9 @@ type desk[F Float] struct {
 //
 //	q [rows, Q·Dim]   k [rows, KV·Dim]   v [rows, KV·ValueDim]   dst [rows, Q·ValueDim]
 //
-// lens are the lengths of the documents, rows together. lse [rows, Q], unless
-// nil, keeps the logarithms of the sums of e^score for the way back.
+// lens are the lengths of the documents, which add up to rows. lse [rows, Q],
+// unless nil, receives the logarithms of the sums of e^score, for
+// AttentionBack.
 func (w *Work[F]) Attention(dst, lse, q, k, v []F, lens []int, h Heads[F]) {
 	w.attend(attention[F]{Heads: h, dst: dst, lse: lse, q: q, k: k, v: v}, lens)
 }
@@ -95,11 +97,11 @@ func (w *Work[F]) attend(a attention[F], lens []int) {
 	w.attention = attention[F]{starts: a.starts, desks: a.desks}
 }
 
-// stride returns how far rows of n scores are apart: not by a power of two,
-// which would put their columns into the same place of a cache.
+// stride returns the distance between rows of n scores. It is not a power of
+// two, which would map their columns to the same cache set.
 func stride(n int) int { return (n+15)&^15 | 16 }
 
-// lay makes room for documents of up to n rows.
+// lay allocates for documents of up to n rows.
 func (d *desk[F]) lay(a *attention[F], n int) {
 	if need := queryRows * 2 * a.Dim; len(d.q) < need {
 		d.q = make([]F, need)
@@ -116,7 +118,7 @@ func (d *desk[F]) lay(a *attention[F], n int) {
 	}
 }
 
-// Range does the documents' key heads [lo, hi).
+// Range computes the documents' key heads [lo, hi).
 func (a *attention[F]) Range(worker, lo, hi int) {
 	b := queries[F]{attention: a, desk: &a.desks[worker], panel: &a.panels[worker]}
 	for i := lo; i < hi; i++ {
@@ -141,19 +143,18 @@ func (a *attention[F]) Range(worker, lo, hi int) {
 	}
 }
 
-// queries are a block of queries of one head of one document.
+// A queries is a block of queries of one head of one document.
 type queries[F Float] struct {
 	*attention[F]
 	desk        *desk[F]
 	panel       *panel
 	first, rows int // of the document
 	head, kv    int
-	at, n       int // the queries, from the document's first
-	lo, hi      int // the positions that some of them see
+	at, n       int // the queries, relative to the document's first
+	lo, hi      int // the positions that any of them attends to
 }
 
-// pack packs what all queries of a document and a key head are multiplied
-// with.
+// pack packs the operand that all queries of a document and a key head share.
 func (b *queries[F]) pack() {
 	if !single[F]() || b.Dim > chainCols || b.vdim > chainCols {
 		return
@@ -172,8 +173,8 @@ func (b *queries[F]) ready(packed []float32, dim int) []float32 {
 	return packed[b.lo/tileCols*(dim+1)*tileCols:]
 }
 
-// query, value, result … return where rows of this head start in arrays of
-// all heads.
+// query, value, result and key return where rows of this head start in arrays
+// of all heads.
 func (b *queries[F]) query(x []F) []F  { return x[((b.first+b.at)*b.Q+b.head)*b.Dim:] }
 func (b *queries[F]) result(x []F) []F { return x[((b.first+b.at)*b.Q+b.head)*b.vdim:] }
 func (b *queries[F]) key(x []F) []F    { return x[((b.first+b.lo)*b.KV+b.kv)*b.Dim:] }
@@ -200,7 +201,7 @@ func (b *queries[F]) scores() (s []F, ld int) {
 	return s, ld
 }
 
-// sees returns which of the columns of scores query i sees.
+// sees returns the range of columns of scores that query i attends to.
 func (b *queries[F]) sees(i int) (lo, hi int) {
 	if b.Window > 0 {
 		lo = max(0, b.at+i-b.Window+1-b.lo)
@@ -263,7 +264,8 @@ func (b *queries[F]) backward() {
 	b.gradients(s, d, ld)
 }
 
-// gradients adds what probabilities and the gradients of scores say.
+// gradients adds the gradients of queries, keys and values from those of
+// scores.
 func (b *queries[F]) gradients(probs, d []F, ld int) {
 	cols := b.hi - b.lo
 	q, dq := b.desk.q[:b.n*b.Dim], b.desk.q[queryRows*b.Dim:][:b.n*b.Dim]

@@ -1,4 +1,4 @@
-// Passes over vectors: what attention, softmax and norms are made of.
+// Elementwise passes over vectors, used by attention, softmax and norms.
 
 package dense
 
@@ -21,8 +21,9 @@ func scaled[F Float](dst, x []F, s F) {
 	}
 }
 
-// softmaxSpan replaces x[lo:hi] by e^(x−top), where top is the largest of
-// them, and returns top and the sum. Values beside them are lost.
+// softmaxSpan replaces x[lo:hi] by e^(x−top), where top is the maximum, and
+// returns top and the sum. Values beside the span, up to the next multiples of 16,
+// may become zero.
 func softmaxSpan[F Float](x []F, lo, hi int) (top, sum F) {
 	if single[F]() {
 		t, s := kernel.SoftmaxSpan(singles(x), lo, hi)
@@ -63,7 +64,7 @@ func weigh[F Float](d, p []F, c F) {
 	}
 }
 
-// greatest returns the largest of x.
+// greatest returns the maximum of x.
 func greatest[F Float](x []F) F {
 	if single[F]() {
 		return F(kernel.Max(singles(x)))

@@ -1,4 +1,4 @@
-// Products of float32 matrices, cut into blocks for threads and caches.
+// Float32 matrix products, blocked for threads and caches.
 
 package dense
 
@@ -9,43 +9,43 @@ import (
 )
 
 const (
-	tileCols = 16 // columns of dst that a vector holds
+	tileCols = 16 // columns of dst per vector
 	tileRows = 12 // rows of dst whose sums stay in registers
-	// A block of dst is at most this large: so many rows of 256 columns of the
-	// left operand, and so many columns of the right one, stay in the
-	// second-level cache.
+	// Upper bounds of a block of dst: blockRows rows of 256 columns of the left
+	// operand, and blockCols columns of the right one, fit the L2 cache.
 	blockRows, blockCols   = 684, 128
 	turnedRows, turnedCols = 348, 384
-	// directBytes of a right operand need no packing: they stay in the
-	// first-level cache as they are.
+	// directBytes is the size up to which a right operand is not packed, since
+	// it stays in the L1 cache as it is.
 	directBytes = 16 << 10
-	// directRows rows do not pay for packing what they are multiplied with.
+	// directRows is the number of rows up to which packing the right operand
+	// does not pay off.
 	directRows = 24
 )
 
-// A gemm is dst[m, n] += a·b, or = if fresh. Strides are from row to row.
+// A gemm is dst[m, n] += a·b, or = if fresh. Strides are between rows.
 type gemm struct {
 	dst, a, b     []float32
 	ldd, lda, ldb int
 	m, k, n       int
 	aT, bT        bool // a is [k, m], b is [n, k]
 	fresh         bool
-	ready         []float32 // b as packRight makes it, or nil
+	ready         []float32 // b as packed by packRight, or nil
 
-	blockM, blockN, across int // the size of blocks, and how many side by side
+	blockM, blockN, across int // size of blocks, and number of blocks side by side
 	panels                 []panel
 }
 
-// A panel is memory for packed operands, of one thread.
+// A panel is one thread's memory for packed operands.
 type panel struct {
 	a    []float32 // [rows/12][256][12]
 	b    []float32 // [cols/16][256][16]
 	last [tileRows * tileCols]float32
 }
 
-// level gives all threads as much memory as the one that has most. Which of them
-// gets a large block is chance, so that otherwise one may need memory long after
-// the others have theirs.
+// level gives all threads as much memory as the one with the most. Which thread
+// gets a large block varies, so that otherwise one might allocate long after
+// the others.
 func level(panels []panel) {
 	a, b := 0, 0
 	for i := range panels {
@@ -56,8 +56,8 @@ func level(panels []panel) {
 	}
 }
 
-// cut chooses the size of blocks, so that there are some for each thread, and
-// returns their number.
+// cut chooses the size of blocks so that every thread gets several, and returns
+// their number.
 func (g *gemm) cut(threads int) int {
 	g.blockM, g.blockN = blockRows, blockCols
 	if g.aT {
@@ -114,8 +114,8 @@ func (g *gemm) block(p *panel, i0, m, j0, n int) {
 	}
 }
 
-// A request asks for the rows that are packed next, some with every product
-// of tiles, so that they have come when the time is there.
+// A request prefetches the rows that are packed next, a few with every product
+// of tiles, so that they are in the cache in time.
 type request struct {
 	a, b         []float32
 	lda, ldb     int
@@ -146,7 +146,7 @@ func (q *request) some() {
 	}
 }
 
-// edge adds a tile that dst has not all columns of.
+// edge adds a tile that extends past the columns of dst.
 func (p *panel) edge(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	for r := range x.n {
 		copy(p.last[r*tileCols:], dst[r*ldd:][:w.cols])
@@ -159,32 +159,32 @@ func (p *panel) edge(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) 
 	}
 }
 
-// leftRows are rows of the left operand: value p of row r lies at r·stride+p
-// or, by columns, at p·stride+r.
+// leftRows are rows of the left operand: value p of row r is at r·stride+p or,
+// by columns, at p·stride+r.
 type leftRows struct {
 	v         []float32
 	stride    int
 	byColumns bool
 	all       []float32
-	group     int // values from rows to rows
-	rows, n   int // a step of rows, and this one
+	group     int // values between groups of rows
+	rows, n   int // step in rows, and the current number
 	fresh     bool
 }
 
-// at goes to rows from r of m.
+// at selects the rows from r of m.
 func (x *leftRows) at(r, m int) {
 	x.v, x.n = x.all[r/x.rows*x.group:], min(x.rows, m-r)
 }
 
-// expect asks for the rows after those from r, which lie where they were made.
+// expect prefetches the rows after those from r, where they are stored.
 func (x *leftRows) expect(r, m, k int) {
 	if n := min(x.rows, m-r-x.rows); n > 0 && !x.byColumns {
 		prefetch(x.all[(r/x.rows+1)*x.group:], x.stride, k, n)
 	}
 }
 
-// left returns m rows from i0 of columns from c, packed if they lie across
-// and are used often.
+// left returns m rows from i0 of columns from c, packed if they are strided and
+// used often.
 func (g *gemm) left(p *panel, i0, m, c, k, n int) leftRows {
 	if !g.aT {
 		calls := (m + tileRows - 1) / tileRows
@@ -202,18 +202,18 @@ func (g *gemm) left(p *panel, i0, m, c, k, n int) leftRows {
 }
 
 // rightTiles are tiles of 16 columns of the right operand: value j of row p of
-// tile t lies at t·tile+p·step+j.
+// tile t is at t·tile+p·step+j.
 type rightTiles struct {
 	v          []float32
 	step, tile int
-	cols       int // of this step: two tiles, one, or less
+	cols       int // of this step: two tiles, one, or part of one
 	packed     []float32
-	group      int // values from tile to tile in packed
+	group      int // values between tiles in packed
 	direct     []float32
 	ldb        int
 }
 
-// at goes to columns from t of n.
+// at selects the columns from t of n.
 func (w *rightTiles) at(t, n int) {
 	w.cols = min(n-t, 2*tileCols)
 	if w.cols > tileCols {
@@ -252,8 +252,8 @@ func (g *gemm) right(p *panel, j0, n, c, k, m int) rightTiles {
 	return w
 }
 
-// packRight returns the right operand b[n, k]ᵀ, packed in old memory or new,
-// for products of at most one chain.
+// packRight returns the right operand b[n, k]ᵀ packed, in old if it is large
+// enough, for products of at most one chain.
 func packRight(old, b []float32, ldb, n, k int) []float32 {
 	group := (k + 1) * tileCols
 	old = grow(old, (n+tileCols-1)/tileCols*group)
@@ -263,8 +263,8 @@ func packRight(old, b []float32, ldb, n, k int) []float32 {
 	return old
 }
 
-// addTilesGeneric says what tiles add to dst: for every value a chain of fused
-// multiply-adds from zero.
+// addTilesGeneric specifies what tiles add to dst: for every value a chain of
+// fused multiply-adds, from zero.
 func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) {
 	row, col := x.stride, 1
 	if x.byColumns {
@@ -290,8 +290,8 @@ func addTilesGeneric(dst []float32, ldd int, x *leftRows, w *rightTiles, k int) 
 	}
 }
 
-// packColumnsGeneric lays the columns of k rows in groups, each width wide, row
-// behind row; what columns a group lacks are zeros.
+// packColumnsGeneric packs the columns of k rows in groups of the given width,
+// row after row, padded with zeros.
 func packColumnsGeneric(dst []float32, group int, src []float32, stride, width, columns, k int) {
 	for j := 0; j < columns; j += width {
 		have := min(width, columns-j)
@@ -302,8 +302,8 @@ func packColumnsGeneric(dst []float32, group int, src []float32, stride, width, 
 	}
 }
 
-// packRowsGeneric lays k columns of have rows of src one behind another, each
-// 16 long, the rest of it zeros.
+// packRowsGeneric stores k columns of have rows consecutively, each 16 long and
+// padded with zeros.
 func packRowsGeneric(dst, src []float32, stride, have, k int) {
 	for p := range k {
 		row := dst[p*tileCols:][:tileCols]
@@ -314,7 +314,7 @@ func packRowsGeneric(dst, src []float32, stride, have, k int) {
 	}
 }
 
-// grow returns memory for n values that starts with a cache line.
+// grow returns memory for n values, aligned to a cache line.
 func grow(old []float32, n int) []float32 {
 	if len(old) >= n {
 		return old

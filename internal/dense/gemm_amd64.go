@@ -10,11 +10,11 @@ import (
 
 //go:generate go run -C ../../tools ./asm -family dense -out ../internal/dense/zdense_amd64.s -stubs ../internal/dense/zdense_amd64.go -pkg dense
 
-// wide and some say which instructions may be used.
+// wide and some report which instruction sets may be used.
 func wide() bool { return kernel.Variant() == "avx512" }
 func some() bool { return kernel.Variant() != "portable" }
 
-// zeros is what fresh results are added to.
+// zeros is the addend of fresh results.
 var zeros [2 * tileCols]float32
 
 // addTiles adds the products of rows with one or two tiles to dst.
@@ -92,7 +92,7 @@ func packRows(dst, src []float32, stride, have, k int) {
 	packRowsGeneric(dst[n*tileCols:], src[n:], stride, have, k-n)
 }
 
-// prefetch asks for n rows of so many columns.
+// prefetch requests n rows of the given number of columns.
 func prefetch(src []float32, stride, columns, n int) {
 	if some() {
 		prefetchRowsAVX2(&src[0], (columns+15)/16, 4*stride, n)

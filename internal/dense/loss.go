@@ -1,12 +1,12 @@
-// Cross-entropy over a vocabulary, and rows of an embedding.
+// Cross-entropy over a vocabulary, and embedding rows.
 
 package dense
 
 import "math"
 
 // CrossEntropy returns the sum over rows of −ln softmax(logits)[target] and the
-// number of rows that have a target; rows of negative targets have none. lse
-// [rows] keeps the logarithms of the sums of e^logit for the way back.
+// number of rows with a target; a negative target means none. lse [rows]
+// receives the logarithms of the sums of e^logit, for CrossEntropyBack.
 func (w *Work[F]) CrossEntropy(lse, logits []F, targets []int32, rows, n int) (sum float64, count int) {
 	w.eachRow(rowTask[F]{do: entropyRows, dst: lse[:rows], src: logits[:rows*n], targets: targets[:rows], n: n, rows: rows}, grainOf(8*n))
 	for r, t := range targets[:rows] {
@@ -26,14 +26,15 @@ func entropyRange[F Float](t *rowTask[F], lo, hi int) {
 	}
 }
 
-// LogSumExp is ln Σ e^x.
+// LogSumExp returns ln Σ e^x.
 func LogSumExp[F Float](x []F) F {
 	top := greatest(x)
 	return F(float64(top) + math.Log(sumExps(x, top)))
 }
 
 // CrossEntropyBack adds scale times the gradient of [Work.CrossEntropy]'s sum
-// to dlogits: scale·(softmax − one at the target), nothing to rows without one.
+// to dlogits: scale·(softmax − one at the target), nothing for rows without
+// one.
 func (w *Work[F]) CrossEntropyBack(dlogits, logits, lse []F, targets []int32, rows, n int, scale F) {
 	w.eachRow(rowTask[F]{do: entropyBackRows, dst: dlogits[:rows*n], src: logits[:rows*n], inv: lse[:rows], targets: targets[:rows], n: n, rows: rows, offset: scale}, grainOf(8*n))
 }
@@ -56,7 +57,7 @@ type columnTask[F Float] struct {
 	n        int
 }
 
-// Range does columns [lo, hi).
+// Range adds columns [lo, hi).
 func (t *columnTask[F]) Range(_, lo, hi int) {
 	for r, id := range t.ids {
 		Add(t.table[int(id)*t.n+lo:int(id)*t.n+hi], t.d[r*t.n+lo:r*t.n+hi])

@@ -4,17 +4,17 @@ package dense
 
 import "math"
 
-// sumRows rows are summed, for the gradient of a weight, before these sums are
-// added in order.
+// sumRows is the number of rows that are summed for the gradient of a weight
+// before these sums are added in order.
 const sumRows = 64
 
-// RMSNorm writes every row of x [rows, n] over its root mean square, times
-// (weight+offset):
+// RMSNorm divides every row of x [rows, n] by its root mean square and
+// multiplies by (weight+offset):
 //
 //	inv = 1/√(mean x² + eps)     y = x·inv·(weight + offset)
 //
 // A nil weight means ones and no offset. inv [rows], unless nil, is kept for
-// the way back. dst may be x.
+// RMSNormBack. dst may be x.
 func (w *Work[F]) RMSNorm(dst, inv, x, weight []F, rows, n int, eps, offset F) {
 	factors := factorsOf(w.take(n), weight, n, offset)
 	w.eachRow(rowTask[F]{do: rmsRows, dst: dst[:rows*n], inv: inv, src: x[:rows*n], factors: factors, n: n, rows: rows, eps: eps}, grainOf(n))
@@ -67,8 +67,8 @@ func rmsBackRange[F Float](t *rowTask[F], worker, lo, hi int) {
 	}
 }
 
-// factorsOf returns weight + offset, in the first of n values of scratch
-// memory, or the weight if that is the same.
+// factorsOf returns weight + offset, stored in the first n values of scratch,
+// or weight itself if offset is zero.
 func factorsOf[F Float](scratch, weight []F, n int, offset F) []F {
 	if weight == nil || offset == 0 {
 		return weight
@@ -80,7 +80,7 @@ func factorsOf[F Float](scratch, weight []F, n int, offset F) []F {
 	return scratch
 }
 
-// factor is what column i is multiplied by.
+// factor returns the multiplier of column i.
 func (t *rowTask[F]) factor(i int) F {
 	if t.factors == nil {
 		return 1
@@ -88,13 +88,13 @@ func (t *rowTask[F]) factor(i int) F {
 	return t.factors[i]
 }
 
-// block returns the sums, first or second, of the block of row r.
+// block returns the sums, first or second, of row r's block.
 func (t *rowTask[F]) block(r, which int) []F {
 	return t.sums[(2*(r/sumRows)+which)*t.n:][:t.n]
 }
 
 // LayerNorm writes (x−mean)/√(variance+eps), times weight, plus bias; either
-// may be nil. mean and inv [rows], unless nil, are kept for the way back. dst
+// may be nil. mean and inv [rows], unless nil, are kept for LayerNormBack. dst
 // may be x.
 func (w *Work[F]) LayerNorm(dst, mean, inv, x, weight, bias []F, rows, n int, eps F) {
 	w.eachRow(rowTask[F]{do: layerRows, dst: dst[:rows*n], mean: mean, inv: inv, src: x[:rows*n], factors: weight, bias: bias, n: n, rows: rows, eps: eps}, grainOf(6*n))
@@ -161,8 +161,8 @@ func layerBackRange[F Float](t *rowTask[F], lo, hi int) {
 	}
 }
 
-// sumBlocks runs t over whole blocks of rows, with factors weight + offset,
-// and adds the blocks' sums to first and second, in order.
+// sumBlocks runs t over whole blocks of rows, with factors weight + offset, and
+// adds the blocks' sums to first and second, in order.
 func (w *Work[F]) sumBlocks(t rowTask[F], weight []F, offset F, first, second []F) {
 	blocks := 0
 	if first != nil || second != nil {

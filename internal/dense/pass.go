@@ -1,4 +1,4 @@
-// Passes over float32 vectors: what each is, operation by operation, so that
+// Passes over float32 vectors, specified operation by operation so that
 // assembly yields the same bits.
 
 package dense
@@ -63,8 +63,8 @@ func sumExpsGeneric(acc *exact.Lanes, x []float32, c float32) {
 	}
 }
 
-// slopesGeneric writes the derivatives at x of those functions that assembly
-// knows, and reports whether this is one.
+// slopesGeneric writes the derivatives at x of the activations that assembly
+// implements, and reports whether a is one of them.
 func slopesGeneric(a Activation, dst, x []float32) bool {
 	dst = dst[:len(x)]
 	switch a {
@@ -99,7 +99,7 @@ func slopesGeneric(a Activation, dst, x []float32) bool {
 	return true
 }
 
-// dotLanesGeneric adds products to 32 lanes; the first is column at.
+// dotLanesGeneric adds products to 32 lanes; the first product is column at.
 func dotLanesGeneric(acc *[2]exact.Lanes, a, b []float32, at int) {
 	for i, v := range a {
 		lane := (at + i) % (2 * tileCols)
@@ -108,7 +108,7 @@ func dotLanesGeneric(acc *[2]exact.Lanes, a, b []float32, at int) {
 	}
 }
 
-// dot32 is a sum in 32 lanes, which are folded.
+// dot32 returns a sum of 32 folded lanes.
 func dot32(a, b []float32) float32 {
 	var acc [2]exact.Lanes
 	dotLanes32(&acc, a, b)

@@ -4,10 +4,10 @@ package dense
 
 import "atenia/internal/kernel/exact"
 
-// Each function here gives whole vectors to assembly and the rest to its
-// portable twin.
+// Each function passes whole vectors to assembly and the remainder to its
+// portable counterpart.
 
-// whole returns how many of n values are for assembly.
+// whole returns how many of n values assembly processes.
 func whole(n int) int {
 	if !some() {
 		return 0
@@ -201,7 +201,7 @@ func scaleAddOuter32(m []float32, r, s float32, x, y []float32) {
 	scaleAddOuterGeneric(m, r, s, x, y, n)
 }
 
-// siluMulBack32 does the first values, as many as it returns.
+// siluMulBack32 processes a prefix and returns its length.
 func siluMulBack32(dgate, dup, gate, up, dy []float32) int {
 	n := whole(len(dy))
 	if n == 0 {

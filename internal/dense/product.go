@@ -1,11 +1,11 @@
-// Products of matrices in three orientations.
+// Matrix products in three orientations.
 
 package dense
 
-// chainCols products are one chain of additions of a float32 product.
+// chainCols is the length of one chain of additions in a float32 product.
 const chainCols = 256
 
-// MulT writes a·bᵀ: dst[m, n] = a[m, k]·b[n, k]ᵀ. dst must overlap neither.
+// MulT writes a·bᵀ: dst[m, n] = a[m, k]·b[n, k]ᵀ. dst must not overlap a or b.
 func (w *Work[F]) MulT(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, false, true, true) }
 
 // AddMulT adds a·bᵀ to dst.
@@ -13,7 +13,7 @@ func (w *Work[F]) AddMulT(dst, a, b []F, m, k, n int) {
 	w.multiply(dst, a, b, m, k, n, false, true, false)
 }
 
-// Mul writes a·b: dst[m, n] = a[m, k]·b[k, n]. dst must overlap neither.
+// Mul writes a·b: dst[m, n] = a[m, k]·b[k, n]. dst must not overlap a or b.
 func (w *Work[F]) Mul(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, false, false, true) }
 
 // AddMul adds a·b to dst.
@@ -21,7 +21,7 @@ func (w *Work[F]) AddMul(dst, a, b []F, m, k, n int) {
 	w.multiply(dst, a, b, m, k, n, false, false, false)
 }
 
-// TMul writes aᵀ·b: dst[m, n] = a[k, m]ᵀ·b[k, n]. dst must overlap neither.
+// TMul writes aᵀ·b: dst[m, n] = a[k, m]ᵀ·b[k, n]. dst must not overlap a or b.
 func (w *Work[F]) TMul(dst, a, b []F, m, k, n int) { w.multiply(dst, a, b, m, k, n, true, false, true) }
 
 // AddTMul adds aᵀ·b to dst.
@@ -30,7 +30,7 @@ func (w *Work[F]) AddTMul(dst, a, b []F, m, k, n int) {
 }
 
 // A product adds a·b to dst[m, n], or writes it there if fresh. Strides are
-// from row to row; a is [k, m] if aT, b is [n, k] if bT.
+// between rows; a is [k, m] if aT, b is [n, k] if bT.
 type product[F Float] struct {
 	dst, a, b     []F
 	ldd, lda, ldb int
@@ -63,16 +63,17 @@ func (w *Work[F]) multiply(dst, a, b []F, m, k, n int, aT, bT, fresh bool) {
 	w.product = product[F]{}
 }
 
-// smallProduct multiplications are done before another thread is awake.
+// smallProduct is the number of multiplications that finish before another
+// thread is awake.
 const smallProduct = 1 << 18
 
-// gemm returns the same product of float32 matrices.
+// gemm returns the product as one of float32 matrices.
 func (p *product[F]) gemm(panels []panel) gemm {
 	return gemm{dst: singles(p.dst), a: singles(p.a), b: singles(p.b), ldd: p.ldd, lda: p.lda, ldb: p.ldb,
 		m: p.m, k: p.k, n: p.n, aT: p.aT, bT: p.bT, fresh: p.fresh, panels: panels}
 }
 
-// do computes all of the product on this thread. ready is b packed, or nil.
+// do computes the whole product on this thread. ready is b packed, or nil.
 func (p *product[F]) do(scratch *panel, ready []float32) {
 	if single[F]() {
 		g := p.gemm(nil)
@@ -98,8 +99,8 @@ func (p *product[F]) Range(_, lo, hi int) {
 	}
 }
 
-// left returns the place of a's value of row i, and how far it is to the next
-// of the row.
+// left returns the index in a of row i's first value, and the distance to the
+// next.
 func (p *product[F]) left(i int) (at, step int) {
 	if p.aT {
 		return i, p.lda
@@ -126,8 +127,8 @@ func (p *product[F]) byRows(row []F, i int) {
 	}
 }
 
-// byColumns multiplies a row of a with rows of bᵀ, four at a time. A left
-// operand that lies across meets no such b.
+// byColumns multiplies a row of a with rows of bᵀ, four at a time. No caller
+// combines aT with bT.
 func (p *product[F]) byColumns(row []F, i int) {
 	a := p.a[i*p.lda:][:p.k]
 	j := 0

@@ -4,16 +4,16 @@ package dense
 
 import "atenia/internal/kernel"
 
-// A Rotation says how heads are turned: value i of a head pairs with value
-// i+Half or, interleaved, 2i with 2i+1, and the first 2·Half of Dim values
-// turn. Cos and Sin are [positions, Half].
+// A Rotation says how heads are rotated: value i of a head is paired with value
+// i+Half or, interleaved, 2i with 2i+1, and the first 2·Half of Dim values are
+// rotated. Cos and Sin are [positions, Half].
 type Rotation[F Float] struct {
 	Cos, Sin    []F
 	Dim, Half   int
 	Interleaved bool
 }
 
-// Rope turns heads of x [rows, heads·Dim], row r by the angles of position
+// Rope rotates heads of x [rows, heads·Dim], row r by the angles of position
 // pos[r], into dst, which may be x:
 //
 //	a, b → a·cos − b·sin, b·cos + a·sin
@@ -21,7 +21,7 @@ func (w *Work[F]) Rope(dst, x []F, rows, heads int, t *Rotation[F], pos []int32)
 	w.rope(ropeRows, dst, x, rows, heads, t, pos)
 }
 
-// RopeBack adds the gradient of [Work.Rope] to dx: dy turned back.
+// RopeBack adds the gradient of [Work.Rope] to dx: dy rotated back.
 func (w *Work[F]) RopeBack(dx, dy []F, rows, heads int, t *Rotation[F], pos []int32) {
 	w.rope(ropeBackRows, dx, dy, rows, heads, t, pos)
 }
@@ -32,7 +32,8 @@ func (w *Work[F]) rope(do rowStep, dst, x []F, rows, heads int, t *Rotation[F], 
 		cos: t.Cos, sin: t.Sin, interleaved: t.Interleaved, pos: pos[:rows]}, grainOf(3*n))
 }
 
-// pairs returns where the partners of a head's value 0 and of its next are.
+// pairs returns the distance between a head's values and the distance within a
+// pair.
 func (t *rowTask[F]) pairs() (step, apart int) {
 	if t.interleaved {
 		return 2, 1
@@ -96,7 +97,7 @@ func turnBack[F Float](dx, dy, cos, sin []F, step, apart int) {
 	}
 }
 
-// subMul takes a·b, element by element, from dst.
+// subMul subtracts a·b, elementwise, from dst.
 func subMul[F Float](dst, a, b []F) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i, v := range a {

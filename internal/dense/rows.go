@@ -1,11 +1,11 @@
-// Functions of every row of a batch: softmax, norms and rotary positions.
+// Row-wise functions of a batch: softmax, norms and rotary positions.
 
 package dense
 
 import "atenia/internal/kernel"
 
-// A rowTask does something with rows [lo, hi), where blocks of rows are whose
-// results are added up.
+// A rowTask is a row-wise operation on rows [lo, hi), including those whose
+// results are summed over blocks of rows.
 type rowTask[F Float] struct {
 	do rowStep
 
@@ -25,8 +25,8 @@ type rowTask[F Float] struct {
 	sums             []F // [blocks, 2, n]
 }
 
-// A rowStep is what is done with rows: a number, since a generic function as a
-// value would be allocated with every call.
+// A rowStep names the operation. It is a number, since a generic function value
+// would be allocated on every call.
 type rowStep uint8
 
 const (
@@ -47,7 +47,7 @@ const (
 	sumElements
 )
 
-// Range does rows [lo, hi).
+// Range processes rows [lo, hi).
 func (t *rowTask[F]) Range(worker, lo, hi int) {
 	switch t.do {
 	case entropyRows:
@@ -90,7 +90,7 @@ func (w *Work[F]) eachRow(t rowTask[F], grain int) {
 	w.rows = rowTask[F]{}
 }
 
-// Activate is [Activate] by all threads.
+// Activate is [Activate] on all threads.
 func (w *Work[F]) Activate(a Activation, dst, x []F) {
 	w.eachRow(rowTask[F]{do: activateRows, act: a, dst: dst[:len(x)], src: x, rows: len(x)}, 8192)
 }
@@ -99,7 +99,7 @@ func activateRange[F Float](t *rowTask[F], lo, hi int) {
 	Activate(t.act, t.dst[lo:hi], t.src[lo:hi])
 }
 
-// ActivateBack is [ActivateBack] by all threads.
+// ActivateBack is [ActivateBack] on all threads.
 func (w *Work[F]) ActivateBack(a Activation, dx, x, dy []F) {
 	w.eachRow(rowTask[F]{do: activateBackRows, act: a, dst: dx[:len(x)], src: x, dy: dy[:len(x)], rows: len(x)}, 8192)
 }
@@ -108,7 +108,7 @@ func activateBackRange[F Float](t *rowTask[F], lo, hi int) {
 	ActivateBack(t.act, t.dst[lo:hi], t.src[lo:hi], t.dy[lo:hi])
 }
 
-// ActivateMul is [ActivateMul] by all threads.
+// ActivateMul is [ActivateMul] on all threads.
 func (w *Work[F]) ActivateMul(a Activation, dst, gate, up []F) {
 	n := len(dst)
 	w.eachRow(rowTask[F]{do: activateMulRows, act: a, dst: dst, src: gate[:n], other: up[:n], rows: n}, 8192)
@@ -118,7 +118,7 @@ func activateMulRange[F Float](t *rowTask[F], lo, hi int) {
 	ActivateMul(t.act, t.dst[lo:hi], t.src[lo:hi], t.other[lo:hi])
 }
 
-// ActivateMulBack is [ActivateMulBack] by all threads.
+// ActivateMulBack is [ActivateMulBack] on all threads.
 func (w *Work[F]) ActivateMulBack(a Activation, dgate, dup, gate, up, dy []F) {
 	n := len(dy)
 	w.eachRow(rowTask[F]{do: activateMulBackRows, act: a, dst: dgate[:n], dother: dup[:n], src: gate[:n], other: up[:n], dy: dy, rows: n}, 8192)
@@ -128,8 +128,8 @@ func activateMulBackRange[F Float](t *rowTask[F], lo, hi int) {
 	ActivateMulBack(t.act, t.dst[lo:hi], t.dother[lo:hi], t.src[lo:hi], t.other[lo:hi], t.dy[lo:hi])
 }
 
-// Sum writes a + scale·b, by all threads, the product and the sum rounded. dst
-// may be a or b.
+// Sum writes a + scale·b on all threads, with separate rounding of the product
+// and the sum. dst may be a or b.
 func (w *Work[F]) Sum(dst, a, b []F, scale F) {
 	n := len(dst)
 	w.eachRow(rowTask[F]{do: sumElements, dst: dst, src: a[:n], other: b[:n], offset: scale, rows: n}, 8192)

@@ -1,4 +1,4 @@
-// Vectors, and matrices that meet one.
+// Vectors, and products of a matrix and a vector.
 
 package dense
 
@@ -8,7 +8,7 @@ import (
 	"atenia/internal/kernel"
 )
 
-// Dot is the sum of a·b. Both have the same length.
+// Dot returns the sum of a·b. Both must have the same length.
 func Dot[F Float](a, b []F) F {
 	if single[F]() {
 		return F(dot32(singles(a), singles(b[:len(a)])))
@@ -28,7 +28,7 @@ func Dot[F Float](a, b []F) F {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// SumSquares is the sum of x², in float64.
+// SumSquares returns the sum of x², in float64.
 func SumSquares[F Float](x []F) float64 {
 	if single[F]() {
 		return kernel.SumSquares(singles(x))
@@ -48,7 +48,7 @@ func SumSquares[F Float](x []F) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// Norm is the Euclidean length of x.
+// Norm returns the Euclidean length of x.
 func Norm[F Float](x []F) F { return F(math.Sqrt(SumSquares(x))) }
 
 // Add adds x to dst.
@@ -74,7 +74,7 @@ func Scale[F Float](dst []F, s F) {
 	}
 }
 
-// Mul writes a·b, element by element. dst may be either.
+// Mul writes the elementwise product of a and b. dst may be either.
 func Mul[F Float](dst, a, b []F) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	if single[F]() {
@@ -86,7 +86,7 @@ func Mul[F Float](dst, a, b []F) {
 	}
 }
 
-// AddMul adds a·b, element by element, to dst.
+// AddMul adds the elementwise product of a and b to dst.
 func AddMul[F Float](dst, a, b []F) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	if single[F]() {

@@ -1,69 +1,70 @@
-// Biquad filters, one row each, side by side.
+// Biquad filters, independent rows processed side by side.
 
 package dsp
 
 import "unsafe"
 
-// Coefficients are a biquad's, divided by a0.
+// Coefficients are those of a biquad, divided by a0.
 type Coefficients struct{ B0, B1, B2, A1, A2 float64 }
 
-// Direct returns the numbers that the recursion uses: the state of the
-// transposed direct form II (s1, s2), with the output y = b0·x + s1 put into
-// its equations,
+// Direct returns the coefficients of the recursion that is computed: the state
+// of the transposed direct form II (s1, s2), with the output y = b0·x + s1
+// substituted into its equations,
 //
 //	s1' = b1·x − a1·y + s2 = c1·x − a1·s1 + s2      c1 = b1 − a1·b0
 //	s2' = b2·x − a2·y      = c2·x − a2·s1           c2 = b2 − a2·b0
 //
-// so that one multiply-add a frame waits for the one before. They are to be
-// rounded to the type of the samples.
+// so that only one multiply-add per frame depends on the previous frame. Round
+// them to the type of the samples.
 func (c Coefficients) Direct() (b0, c1, c2, a1, a2 float64) {
 	return c.B0, c.B1 - c.A1*c.B0, c.B2 - c.A2*c.B0, c.A1, c.A2
 }
 
-// laneRows is how many rows a group has.
+// laneRows is the number of rows in a group.
 const laneRows = 16
 
-// flushFrames is after how many frames of the stream float32 sums of gradients
-// move to float64 ones.
+// flushFrames is the number of frames after which float32 sums of gradients are
+// moved to float64 ones.
 const flushFrames = 256
 
-// A group is 16 rows; assembly knows the offsets of its fields.
+// A group is 16 rows; assembly depends on the offsets of its fields.
 type group[F Float] struct {
 	coef    [5][laneRows]F // b0, c1, c2, a1, a2
 	state   [2][laneRows]F // s1, s2
-	adjoint [2][laneRows]F // gradients of s1 and s2 after the frame to come
+	adjoint [2][laneRows]F // gradients of s1 and s2 after the next frame
 	part    [5][laneRows]F // gradients of b0, b1, b2, −a1, −a2 since the last flush
 	sum     [5][laneRows]float64
-	rows    [4]pointers[F] // what Bind and BindBack were told
+	rows    [4]pointers[F] // set by Bind and BindBack
 }
 
-// pointers are the first frames of a group's rows.
+// pointers holds the first frames of a group's rows.
 type pointers[F Float] [laneRows]*F
 
-// A Bank filters rows, each with coefficients and a state of its own. Rows
-// are done 16 at a time.
+// A Bank filters rows, each with separate coefficients and state. Rows are
+// processed 16 at a time.
 type Bank[F Float] struct {
 	groups []group[F]
 	rows   int
 }
 
-// NewBank returns a bank of so many rows, which are silent until Set.
+// NewBank returns a bank of rows rows, which output zeros until Set.
 func NewBank[F Float](rows int) *Bank[F] {
 	return &Bank[F]{make([]group[F], (rows+laneRows-1)/laneRows), rows}
 }
 
-// in returns how many lanes of group i are rows.
+// in returns how many lanes of group i hold rows.
 func (b *Bank[F]) in(i int) int { return min(laneRows, b.rows-i*laneRows) }
 
-// at returns the group of a row and its lane.
+// at returns the group and lane of a row.
 func (b *Bank[F]) at(row int) (*group[F], int) { return &b.groups[row/laneRows], row % laneRows }
 
-// repeated is the lane whose row the lanes left over in a group repeat, so that
-// they write what is written anyway: the first of the last eight that are
-// used, since registers of eight lanes read all before they write.
+// repeated returns the lane that a group's unused lanes duplicate, so that they
+// write the same values again: the first of the last eight that are used, since
+// registers of eight lanes read all inputs before they write.
 func repeated(used int) int { return (used - 1) &^ 7 }
 
-// put sets the lanes that hold a row: its own, and those left over.
+// put sets the lanes that hold a row: its own and unused ones that duplicate
+// it.
 func (b *Bank[F]) put(row int, set func(g *group[F], lane int)) {
 	g, lane := b.at(row)
 	set(g, lane)
@@ -74,7 +75,7 @@ func (b *Bank[F]) put(row int, set func(g *group[F], lane int)) {
 	}
 }
 
-// Set gives a row its coefficients. Its state stays.
+// Set sets the coefficients of a row and keeps its state.
 func (b *Bank[F]) Set(row int, c Coefficients) {
 	b.put(row, func(g *group[F], l int) {
 		b0, c1, c2, a1, a2 := c.Direct()
@@ -102,7 +103,7 @@ func (b *Bank[F]) Reset() {
 	}
 }
 
-// ResetAdjoint forgets what Backward has accumulated: gradients of the states
+// ResetAdjoint clears what Backward has accumulated: gradients of the states
 // and of the coefficients.
 func (b *Bank[F]) ResetAdjoint() {
 	for i := range b.groups {
@@ -112,7 +113,7 @@ func (b *Bank[F]) ResetAdjoint() {
 }
 
 // Gradient returns the gradients of a row's coefficients over all frames that
-// Backward was given since [Bank.ResetAdjoint].
+// Backward processed since [Bank.ResetAdjoint].
 func (b *Bank[F]) Gradient(row int) Coefficients {
 	g, l := b.at(row)
 	var s [5]float64
@@ -138,15 +139,15 @@ func (b *Bank[F]) Forward(dst, src []F, stride, n int) {
 	}
 }
 
-// Bind tells where a row is for [Bank.Run].
+// Bind sets where a row's frames are, for [Bank.Run].
 func (b *Bank[F]) Bind(row int, dst, src []F) {
 	b.put(row, func(g *group[F], l int) {
 		g.rows[0][l], g.rows[1][l] = unsafe.SliceData(dst), unsafe.SliceData(src)
 	})
 }
 
-// Run filters n frames of the rows that were bound, all of which are at least
-// n frames long.
+// Run filters n frames of the bound rows, all of which must be at least n
+// frames long.
 func (b *Bank[F]) Run(n int) {
 	for i := range b.groups {
 		g := &b.groups[i]

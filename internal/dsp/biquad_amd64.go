@@ -2,12 +2,13 @@
 
 package dsp
 
-// quad is how many frames assembly does at a time.
+// quad is the number of frames that assembly processes at a time.
 const quad = 4
 
-// forward32 does a multiple of 4 frames, or all of a row alone, and returns
-// how many. Eight lanes wait for their recursion as long as sixteen for the units
-// that compute, so few rows are done eight at a time.
+// forward32 processes a multiple of 4 frames, or all of a single row, and
+// returns how many. For eight lanes the recursion's latency costs as much as
+// the throughput limit does for sixteen, so few rows are processed eight at a
+// time.
 func forward32(g *group[float32], y, x *pointers[float32], used, n int) int {
 	lanes, coef := wide(), &g.coef[0][0]
 	if lanes == 0 {
@@ -30,7 +31,7 @@ func forward32(g *group[float32], y, x *pointers[float32], used, n int) int {
 	return n
 }
 
-// backwardFrames32 is how many of n frames backward32 does.
+// backwardFrames32 returns how many of n frames backward32 processes.
 func backwardFrames32(n int) int {
 	if wide() == 0 {
 		return 0
@@ -38,7 +39,7 @@ func backwardFrames32(n int) int {
 	return n &^ (quad - 1)
 }
 
-// backward32 does n frames from start on, a multiple of 4.
+// backward32 processes n frames from start on, a multiple of 4.
 func backward32(g *group[float32], p *[4]pointers[float32], sums bool, used, start, n int) {
 	switch {
 	case used > 8 && wide() == 16 && sums:
@@ -57,7 +58,7 @@ func backward32(g *group[float32], p *[4]pointers[float32], sums bool, used, sta
 	}
 }
 
-// flush32 moves sums, and reports whether it did.
+// flush32 moves the sums, and reports whether it did.
 func flush32(g *group[float32]) bool {
 	switch wide() {
 	case 0:

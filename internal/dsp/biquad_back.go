@@ -5,12 +5,12 @@ package dsp
 
 import "unsafe"
 
-// Backward takes the gradient dy of n frames of output to dx, the gradient of
+// Backward maps the gradient dy of n frames of output to dx, the gradient of
 // the input, frame by frame from the last to the first. The slices of a stream
-// are given in reverse order; the first frame of this one is number frame0.
-// Rows are stride frames apart, and dx may be dy. With x and y, the input and
-// the output of the same frames, the gradients of the coefficients are added
-// up as well; without they are nil.
+// must come in reverse order; the first frame of this one has index frame0.
+// Rows are stride frames apart, and dx may be dy. If x and y, the input and
+// output of the same frames, are not nil, the gradients of the coefficients are
+// accumulated as well.
 //
 //	t  = dy − a1·λ1 − a2·λ2
 //	dx = b0·dy + c1·λ1 + c2·λ2
@@ -38,7 +38,7 @@ func (b *Bank[F]) Backward(dx, dy, x, y []F, stride, n int, frame0 int64) {
 	}
 }
 
-// backward cuts at the frames where sums are flushed.
+// backward splits at the frames where sums are flushed.
 func (g *group[F]) backward(p *[4]pointers[F], sums bool, used, n int, frame0 int64) {
 	for n > 0 {
 		last := uint64(frame0) + uint64(n) - 1
@@ -51,7 +51,7 @@ func (g *group[F]) backward(p *[4]pointers[F], sums bool, used, n int, frame0 in
 	}
 }
 
-// flush moves the sums.
+// flush moves the float32 sums to the float64 ones.
 func (g *group[F]) flush() {
 	if single[F]() && flush32((*group[float32])(unsafe.Pointer(g))) {
 		return
@@ -64,8 +64,8 @@ func (g *group[F]) flush() {
 	g.part = [5][laneRows]F{}
 }
 
-// segment does frames from start to end: those that are not a multiple of four
-// in Go, the last ones.
+// segment processes frames from start to end. The last ones, beyond a multiple
+// of four, are processed in Go.
 func (g *group[F]) segment(p *[4]pointers[F], sums bool, used, start, end int) {
 	whole := 0
 	if single[F]() {
@@ -79,7 +79,7 @@ func (g *group[F]) segment(p *[4]pointers[F], sums bool, used, start, end int) {
 	}
 }
 
-// tail does frames in Go.
+// tail processes frames in Go.
 func (g *group[F]) tail(p *[4]pointers[F], sums bool, used, at, end int) {
 	for l := range used {
 		row := func(k int) []F { return unsafe.Slice(p[k][l], end)[at:] }
@@ -94,7 +94,7 @@ func (g *group[F]) tail(p *[4]pointers[F], sums bool, used, at, end int) {
 	}
 }
 
-// backwardGeneric does one row.
+// backwardGeneric processes one row.
 func (g *group[F]) backwardGeneric(l int, dx, dy, x, y []F) {
 	dx = dx[:len(dy)]
 	b0, c1, c2, a1, a2 := g.coef[0][l], g.coef[1][l], g.coef[2][l], g.coef[3][l], g.coef[4][l]

@@ -1,11 +1,11 @@
-// Biquads whose coefficients change from frame to frame: one row at a time.
+// Biquads with coefficients per frame, one row at a time.
 
 package dsp
 
-// Framed are the numbers of [Coefficients.Direct] of every frame of a slice.
+// Framed holds the results of [Coefficients.Direct] for every frame of a slice.
 type Framed[F Float] struct{ B0, C1, C2, A1, A2 []F }
 
-// Forward filters one row, which may be dst, and changes its state.
+// Forward filters one row and updates its state. dst may be src.
 func (c Framed[F]) Forward(dst, src []F, s *[2]F) {
 	n := len(src)
 	y, b0, c1, c2, a1, a2 := dst[:n], c.B0[:n], c.C1[:n], c.C2[:n], c.A1[:n], c.A2[:n]
@@ -19,10 +19,10 @@ func (c Framed[F]) Forward(dst, src []F, s *[2]F) {
 	s[0], s[1] = s1, s2
 }
 
-// Backward takes the gradient dy of the output to dx, which may be dy, from
-// the last frame to the first, and the adjoint state with it. Where t is not
-// nil it is len(dy)+2 long and gets the gradients of the states: the gradients
-// of the coefficients of frame i are
+// Backward maps the gradient dy of the output to dx, which may be dy, from the
+// last frame to the first, and updates the adjoint state. Unless t is nil it
+// must be len(dy)+2 long and receives the gradients of the states: the
+// gradients of the coefficients of frame i are
 //
 //	b0 t[i]·x[i]   b1 t[i+1]·x[i]   b2 t[i+2]·x[i]   a1 −t[i+1]·y[i]   a2 −t[i+2]·y[i]
 func (c Framed[F]) Backward(dx, dy, t []F, lambda *[2]F) {

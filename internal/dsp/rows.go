@@ -1,4 +1,4 @@
-// Rows, element by element. A result may be the same row as an operand.
+// Elementwise operations on rows. A result may be the same row as an operand.
 
 package dsp
 
@@ -16,8 +16,8 @@ func Scale[F Float](dst, x []F, g F) {
 	}
 }
 
-// BindScale returns Scale(dst, x, *g) as a closure for rows that stay where they
-// are: nothing is looked at but the gain.
+// BindScale returns Scale(dst, x, *g) as a closure for rows that never move:
+// only the gain is read anew.
 func BindScale[F Float](dst, x []F, g *F) func() {
 	dst = dst[:len(x)]
 	if single[F]() {

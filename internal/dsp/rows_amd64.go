@@ -6,10 +6,10 @@ import "atenia/internal/kernel"
 
 //go:generate go run -C ../../tools ./asm -family dsp -out ../internal/dsp/zdsp_amd64.s -stubs ../internal/dsp/zdsp_amd64.go -pkg dsp
 
-// wide is how many lanes the registers have that may be used.
+// wide returns the number of lanes of the registers that may be used.
 func wide() int { return kernel.Lanes() }
 
-// whole is how many of n frames assembly does.
+// whole returns how many of n frames assembly processes.
 func whole(n int) int {
 	if wide() == 0 {
 		return 0
@@ -17,7 +17,7 @@ func whole(n int) int {
 	return n &^ (laneCount - 1)
 }
 
-// Each function here returns how many frames it did.
+// Each function here returns how many frames it processed.
 
 func scale32(dst, x []float32, g float32) int {
 	n := whole(len(x))
@@ -31,7 +31,7 @@ func scale32(dst, x []float32, g float32) int {
 	return n
 }
 
-// bindScale32 returns nil where assembly does not do all frames.
+// bindScale32 returns nil if assembly does not process all frames.
 func bindScale32(dst, x []float32, g *float32) func() {
 	n := whole(len(x))
 	if n == 0 || n < len(x) {
@@ -92,7 +92,8 @@ func addMul32(dst, a, b []float32) int {
 	return n
 }
 
-// correlate32 does the last 16 results again rather than some of them in Go.
+// correlate32 computes the last 16 results again rather than the remainder in
+// Go.
 func correlate32(dst, x, h []float32) int {
 	n := whole(len(dst))
 	if n == 0 || len(h) == 0 {
@@ -114,8 +115,8 @@ func correlate16s(dst, x, h []float32) {
 	}
 }
 
-// addCorrelation32 makes the last 16 sums again, beside, for those of them
-// that are left.
+// addCorrelation32 computes the last 16 sums again in scratch memory, to take
+// the remaining ones from there.
 func addCorrelation32(sum []float64, y, x []float32) int {
 	n := whole(len(sum))
 	if n == 0 {
@@ -177,7 +178,7 @@ func dot32(a, b []float32) float32 {
 	}
 }
 
-// These two do the last frames, and return how many are left.
+// These two process the last frames, and return how many are left.
 
 func addDot32(l *Lanes, a, b []float32) int {
 	n := whole(len(a))

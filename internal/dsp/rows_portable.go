@@ -2,7 +2,7 @@
 
 package dsp
 
-// Here assembly does nothing: each function returns how many frames it did.
+// Without assembly each function returns that it processed no frames.
 
 func scale32(_, _ []float32, _ float32) int         { return 0 }
 func bindScale32(_, _ []float32, _ *float32) func() { return nil }
@@ -18,7 +18,7 @@ func addCorrelation32(_ []float64, _, _ []float32) int { return 0 }
 func peak32(_ []float32) (int, float32) { return 0, 0 }
 func finite32(_ []float32) (int, bool)  { return 0, true }
 
-// These return how many frames are left, the first ones.
+// These return how many frames are left at the start.
 func addDot32(_ *Lanes, a, _ []float32) int { return len(a) }
 func addSum32(_ *Lanes, x []float32) int    { return len(x) }
 
@@ -26,7 +26,7 @@ func dot32(a, b []float32) float32 { return dotGeneric(a, b) }
 
 func forward32(_ *group[float32], _, _ *pointers[float32], _, _ int) int { return 0 }
 
-// backwardFrames32 is how many of n frames backward32 does.
+// backwardFrames32 returns how many of n frames backward32 processes.
 func backwardFrames32(int) int { return 0 }
 
 func backward32(_ *group[float32], _ *[4]pointers[float32], _ bool, _, _, _ int) {}

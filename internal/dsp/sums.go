@@ -8,18 +8,18 @@ import (
 	"atenia/internal/kernel/exact"
 )
 
-// Lanes are the partial sums of one number over the frames of a stream. Frame
-// f of the stream belongs to lane f mod 16, and the frames of a lane are added
-// one after the other, so that the sum does not depend on how the stream was
-// cut. The zero value is an empty sum.
+// Lanes are the partial sums of one number over the frames of a stream. Frame f
+// of the stream belongs to lane f mod 16, and the frames of a lane are added in
+// order, so that the sum does not depend on how the stream is cut. The zero
+// value is an empty sum.
 type Lanes exact.Lanes64
 
 // Sum folds the lanes, always in the same order.
 func (l *Lanes) Sum() float64 { return (*exact.Lanes64)(l).Sum() }
 
-// AddDot adds a·b, from the last frame to the first, to the lanes. The first
-// frame is number frame0 of the stream. Products and sums are of float64, and
-// products are not rounded.
+// AddDot adds a·b to the lanes, from the last frame to the first. The first
+// frame has index frame0 in the stream. Products and sums are float64, and
+// products are exact.
 func AddDot[F Float](l *Lanes, a, b []F, frame0 int64) {
 	b = b[:len(a)]
 	i := len(a)
@@ -35,8 +35,7 @@ func AddDot[F Float](l *Lanes, a, b []F, frame0 int64) {
 	}
 }
 
-// AddSum adds x, from the last frame to the first, to the lanes, as [AddDot]
-// does.
+// AddSum adds x to the lanes, from the last frame to the first, like [AddDot].
 func AddSum[F Float](l *Lanes, x []F, frame0 int64) {
 	i := len(x)
 	for i > 0 {
@@ -90,7 +89,7 @@ func NotFinite[F Float](x []F) int {
 	return rest(x, 0)
 }
 
-// rest looks at the values from n on.
+// rest scans the values from n on.
 func rest[F Float](x []F, n int) int {
 	for i := n; i < len(x); i++ {
 		if x[i]-x[i] != 0 {

@@ -1,12 +1,12 @@
-// Sines of phases.
+// Sines and cosines of phases.
 
 package dsp
 
 import "math"
 
-// Turn returns sin 2πt and cos 2πt for t from 0 to 1. Phases are never large, so
-// that it needs less than [math.Sincos], to the same precision; the polynomials
-// are those of the Cephes library (Moshier, Methods and Programs for Mathematical
+// Turn returns sin 2πt and cos 2πt for t from 0 to 1. Since phases are small it
+// is cheaper than [math.Sincos], to the same precision; the polynomials are
+// those of the Cephes library (Moshier, Methods and Programs for Mathematical
 // Functions, 1989).
 func Turn(t float64) (sin, cos float64) {
 	quarter, x := quarters(t)
@@ -22,7 +22,7 @@ func Turn(t float64) (sin, cos float64) {
 	return sin, cos
 }
 
-// SinTurn returns the sine of [Turn] alone.
+// SinTurn returns only the sine of [Turn].
 func SinTurn(t float64) float64 {
 	quarter, x := quarters(t)
 	v := 0.0
@@ -37,7 +37,7 @@ func SinTurn(t float64) float64 {
 	return v
 }
 
-// quarters returns the nearest quarter of a turn and the angle from there.
+// quarters returns the nearest quarter of a turn and the remaining angle.
 func quarters(t float64) (quarter int, x float64) {
 	quarter = int(4*t + .5)
 	return quarter, (t - float64(quarter)/4) * (2 * math.Pi)

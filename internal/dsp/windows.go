@@ -1,4 +1,4 @@
-// Windows that slide over a row.
+// Sliding windows over a row.
 
 package dsp
 
@@ -8,11 +8,11 @@ import (
 	"atenia/internal/kernel/exact"
 )
 
-// Correlate writes dst[i] = Σ h[k]·x[i+k], added from k = 0 on; x has at least
-// len(dst)+len(h)-1 frames and is not dst. A causal FIR filter is Correlate
-// with its taps reversed over a row that begins len(h)-1 frames early; its
-// transpose is Correlate with the taps as they are over gradients that go on
-// len(h)-1 frames longer.
+// Correlate writes dst[i] = Σ h[k]·x[i+k], added from k = 0 on; x must have at
+// least len(dst)+len(h)-1 frames and must not be dst. A causal FIR filter is
+// Correlate with reversed taps over a row that starts len(h)-1 frames early;
+// its transpose is Correlate with unreversed taps over gradients that extend
+// len(h)-1 frames further.
 func Correlate[F Float](dst, x, h []F) {
 	if len(dst) == 0 {
 		return
@@ -31,9 +31,9 @@ func Correlate[F Float](dst, x, h []F) {
 	}
 }
 
-// AddCorrelation adds Σ y[n]·x[n+k] to sum[k], from the last n to the first,
-// in float64; x has at least len(y)+len(sum)-1 frames. It is the gradient of
-// the taps of [Correlate], sum by sum in the order of frames, so that it does
+// AddCorrelation adds Σ y[n]·x[n+k] to sum[k], from the last n to the first, in
+// float64; x must have at least len(y)+len(sum)-1 frames. It is the gradient of
+// the taps of [Correlate], accumulated in the order of frames, so that it does
 // not depend on cuts.
 func AddCorrelation[F Float](sum []float64, y, x []F) {
 	if len(y) == 0 || len(sum) == 0 {
@@ -53,7 +53,7 @@ func AddCorrelation[F Float](sum []float64, y, x []F) {
 	}
 }
 
-// Dot returns a·b, added in 16 lanes by the index, which are then folded.
+// Dot returns a·b, accumulated in 16 lanes by index, which are then folded.
 func Dot[F Float](a, b []F) F {
 	b = b[:len(a)]
 	if single[F]() {

@@ -9,7 +9,7 @@ import (
 	"atenia/nested/rule"
 )
 
-// The task: so many keys and values, pairs written and keys asked for.
+// The size of the task: keys, values, pairs written and queries.
 const (
 	Keys   = 6
 	Values = 6
@@ -21,32 +21,32 @@ const (
 	vocabulary = firstValue + Values
 )
 
-// Options say what is trained. Zero is the usual value given here.
+// Options configure the training. Zero selects the default given here.
 type Options struct {
 	Rule   rule.Name
 	Memory rule.Config
 	Theta  float64 // initial bias of the inner learning rate; -1
-	Still  bool    // memory never learns: the model that can only guess
+	Still  bool    // memory never learns: the baseline that can only guess
 	Width  int     // 16
 	Steps  int     // 500
-	Batch  int     // sequences a step; 16
-	Rate   float64 // of Adam; 5e-3
-	Tests  int     // fresh sequences that accuracy is measured on; 200
+	Batch  int     // sequences per step; 16
+	Rate   float64 // Adam's learning rate; 5e-3
+	Tests  int     // fresh sequences for measuring accuracy; 200
 	Seed   uint64
-	// Threads compute; the result does not depend on their number. 1.
+	// Threads is the number of threads, which does not affect the result; 1.
 	Threads int
 
 	pool *pool.Pool
 }
 
-// A Result is accuracy on fresh sequences.
+// A Result is the accuracy on fresh sequences.
 type Result struct {
-	Accuracy    float64 // of all answers
-	Overwritten float64 // of those whose key was written with several values
+	Accuracy    float64 // over all answers
+	Overwritten float64 // over answers whose key was written with several values
 	Loss        float64 // of the last step
 }
 
-// Run trains a model and measures it. The same options give the same result.
+// Run trains a model and measures it. Equal options give equal results.
 func Run(o Options) (Result, error) {
 	o = o.withDefaults()
 	o.pool = pool.New(max(o.Threads, 1))
@@ -101,9 +101,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// sequence returns tokens, what should follow them, and which of the answers
-// are about keys that were overwritten with another value. Only keys that were
-// written are asked for.
+// sequence returns tokens, their targets, and which of the answers are about
+// keys that were overwritten with another value. Only keys that were written
+// are queried.
 func sequence(r *rule.Rand) (ids, targets []int32, overwritten []bool) {
 	var value, changed [Keys]int
 	for i := range value {
@@ -128,7 +128,7 @@ func sequence(r *rule.Rand) (ids, targets []int32, overwritten []bool) {
 	return ids, targets, overwritten
 }
 
-// measure counts right answers: the value with the largest logit.
+// measure counts correct answers: the value with the largest logit.
 func measure(m *nested.Model[float32], o *Options, res *Result) error {
 	run, err := m.NewRunner(false, o.pool)
 	if err != nil {
@@ -172,7 +172,7 @@ type Case struct {
 	Options
 }
 
-// Cases are the rules with the constants that suit the task.
+// Cases returns the rules with constants that suit the task.
 func Cases() []Case {
 	return []Case{
 		{"memory off", Options{Rule: rule.Delta, Still: true}},

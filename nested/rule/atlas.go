@@ -5,14 +5,15 @@ import (
 	"atenia/nested/rule/internal/schulz"
 )
 
-// atlas is AtlasOmega (arXiv 2505.23735): a token's step takes the errors of
-// the last c tokens together, and its momentum goes through Newton–Schulz,
+// atlas is AtlasOmega (arXiv 2505.23735): a token's update uses the errors of
+// the last c tokens together, and its momentum is orthogonalized by
+// Newton–Schulz iteration,
 //
 //	G = sum_i (gamma_i / c) (M phi(k_i) - v_i) phi(k_i)^T
 //	S' = eta S + G ;  U = NS(S') ;  M' = rho M - theta U ;  y = M' phi(q)
 //
-// The c - 1 tokens before a chunk come from the state; gamma = 0 there means
-// that there was none.
+// The c - 1 tokens before a chunk are in the state; gamma = 0 marks missing
+// ones.
 type atlas[F Float] struct {
 	d, f, c    int
 	ns         schulz.Iteration[F]
@@ -52,7 +53,7 @@ func (r *atlas[F]) cache(c [][]F) atlasCache[F] {
 		newHistory(c[3], r.c*r.d), newHistory(c[7], r.f), c[4], c[5], c[6]}
 }
 
-// parts are the arrays of a state.
+// parts returns the arrays of a state.
 func (r *atlas[F]) parts(s []F) (m, mom, k, v, g []F) {
 	size, n := r.d*r.f, r.c-1
 	return carve(&s, size), carve(&s, size), carve(&s, n*r.f), carve(&s, n*r.d), s

@@ -7,12 +7,12 @@ import (
 	"atenia/internal/dense"
 )
 
-// normEps is where the length of a key counts as zero.
+// normEps is the length below which a key counts as zero.
 const normEps = 1e-8
 
-// A Block is a memory rule with its projections and gates: what one level of a
-// nested model computes of a chunk. It owns scratch memory and nothing else,
-// and belongs to one goroutine at a time.
+// A Block is a memory rule with its projections and gates: the computation of
+// one level of a nested model for one chunk. It owns only scratch memory, and
+// belongs to one goroutine at a time.
 type Block[F Float] struct {
 	*Layout
 	Core Rule[F]
@@ -21,7 +21,7 @@ type Block[F Float] struct {
 	in, g             Tokens[F]
 	grads             []F // memory of g
 	lens              []int
-	own               []F   // a cache for when the caller has none
+	own               []F   // a cache for callers without one
 	parts             [][]F // its arrays, or those of the caller's
 	saved             []grad.Ref
 	frozen            grad.Key // made once
@@ -36,13 +36,13 @@ func New[F Float](name Name, d int, c Config) (*Block[F], error) {
 	return &Block[F]{Layout: l, Core: newRule[F](l), frozen: name.FrozenKey()}, nil
 }
 
-// own arrays of a cache, before those of the rule: keys, values, queries and
-// code as the rule sees them, lengths of keys and queries, gates before and
-// after their squashing functions.
+// blockArrays is the number of arrays of a cache before the rule's: keys,
+// values, queries and code as the rule uses them, lengths of keys and queries,
+// gates before and after their squashing functions.
 const blockArrays = 8
 
-// CacheLens returns the lengths of the arrays that Forward leaves for
-// Backward; the slice is valid until the next call.
+// CacheLens returns the lengths of the arrays that Forward leaves for Backward;
+// the slice is valid until the next call.
 func (b *Block[F]) CacheLens(tokens int) []int { return b.cacheLens(tokens, true) }
 
 func (b *Block[F]) cacheLens(tokens int, keep bool) []int {
@@ -52,8 +52,8 @@ func (b *Block[F]) cacheLens(tokens int, keep bool) []int {
 	return b.lens
 }
 
-// Cut returns the arrays of a cache for so many tokens that lie one after
-// another in buf; it appends them to dst.
+// Cut divides buf into the consecutive arrays of a cache for the given number
+// of tokens; it appends them to dst.
 func (b *Block[F]) Cut(dst [][]F, tokens int, buf []F) [][]F {
 	for _, n := range b.CacheLens(tokens) {
 		dst = append(dst, carve(&buf, n))
@@ -61,7 +61,7 @@ func (b *Block[F]) Cut(dst [][]F, tokens int, buf []F) [][]F {
 	return dst
 }
 
-// CacheLen is how many numbers the cache of a chunk has.
+// CacheLen returns the total length of a chunk's cache.
 func (b *Block[F]) CacheLen(tokens int) int { return sum(b.CacheLens(tokens)) }
 
 func sum(all []int) (n int) {
@@ -71,8 +71,8 @@ func sum(all []int) (n int) {
 	return n
 }
 
-// Tokens returns the chunk that a cache holds after a Forward, until the next
-// call.
+// Tokens returns the chunk that a cache holds after a Forward, valid until the
+// next call.
 func (b *Block[F]) Tokens(n int, cache [][]F) *Tokens[F] {
 	b.in = Tokens[F]{T: n, K: cache[0], V: cache[1], Q: cache[2], Code: cache[3]}
 	for i, g := range b.Gates {
@@ -81,11 +81,11 @@ func (b *Block[F]) Tokens(n int, cache [][]F) *Tokens[F] {
 	return &b.in
 }
 
-// Forward computes the outputs y of the rows of x, both [T, D], with the flat
-// parameters p and the state s0, and writes the state after the chunk to sT,
-// which may be s0 only without a cache. The cache has the arrays of
-// [Block.CacheLens]; nil means that no Backward follows, and the same numbers
-// come out.
+// Forward computes the outputs y for the rows of x, both [T, D], with the flat
+// parameters p and the state s0, and writes the state after the chunk to sT. sT
+// may alias s0 only without a cache. The cache has the arrays of
+// [Block.CacheLens]; pass nil if no Backward follows, which saves memory and
+// gives the same bits.
 func (b *Block[F]) Forward(w *dense.Work[F], x, p, s0, y, sT []F, cache [][]F) {
 	n := len(x) / b.D
 	if cache == nil {
@@ -147,7 +147,8 @@ func squash(g Gate) dense.Activation {
 	return dense.Sigmoid
 }
 
-// bounds returns where a gate is clamped; max 0 means nowhere above.
+// bounds returns the range to which a gate is clamped; max 0 means unbounded
+// above.
 func (l *Layout) bounds(g Gate) (least, most float64) {
 	switch g {
 	case Alpha:
@@ -181,7 +182,7 @@ func normalize[F Float](rows, norms []F, n int) {
 	}
 }
 
-// normalizeBack turns the adjoint d of a normalised row into that of the row.
+// normalizeBack turns the adjoint d of a normalized row into that of the row.
 func normalizeBack[F Float](d, row []F, norm F) {
 	if norm > normEps {
 		dense.Axpy(d, -dense.Dot(row, d), row)
@@ -189,10 +190,9 @@ func normalizeBack[F Float](d, row []F, norm F) {
 	dense.Scale(d, 1/max(norm, normEps))
 }
 
-// Backward computes the adjoints of everything that went into a Forward with
-// that cache. dy [T, D] and, unless nil, dsT are the adjoints of the outputs
-// and of the last state; dx, dp and ds0 are added to, and any of them may be
-// nil.
+// Backward computes the adjoints of all inputs of the Forward that filled
+// cache. dy [T, D] and, unless nil, dsT are the adjoints of the outputs and of
+// the final state; dx, dp and ds0 are added to, and each may be nil.
 func (b *Block[F]) Backward(w *dense.Work[F], x, p, s0 []F, cache [][]F, dy, dsT, dx, dp, ds0 []F) {
 	n, d, r := len(x)/b.D, b.D, b.rows()
 	in := b.Tokens(n, cache)
@@ -221,8 +221,8 @@ func (b *Block[F]) Backward(w *dense.Work[F], x, p, s0 []F, cache [][]F, dy, dsT
 	}
 }
 
-// Adjoints returns the adjoints of keys, values, queries, code and gates that
-// the last Backward went through, until the next call.
+// Adjoints returns the adjoints of keys, values, queries, code and gates
+// computed by the last Backward, valid until the next call.
 func (b *Block[F]) Adjoints() *Tokens[F] { return &b.g }
 
 func (b *Block[F]) adjoints(n int) *Tokens[F] {
@@ -272,11 +272,11 @@ func sigmoid[F Float](x F) F {
 	return F(e / (1 + e))
 }
 
-// InitState fills a state as it is at the start of a document.
+// InitState sets a state to its value at the start of a document.
 func (b *Block[F]) InitState(s []F, r *Rand) { b.Core.InitState(s, r) }
 
-// Query writes the queries q [T, DK] of the rows of x as a frozen level asks
-// them: projected by wq [DK, D] and normalised. norms [T] is for QueryBack.
+// Query computes the queries q [T, DK] of a frozen level for the rows of x:
+// projected by wq [DK, D] and normalized. norms [T] is for QueryBack.
 func (b *Block[F]) Query(w *dense.Work[F], x, wq, q, norms []F) {
 	n := len(x) / b.D
 	w.MulT(q, x, wq, n, b.D, b.DK)
@@ -285,8 +285,8 @@ func (b *Block[F]) Query(w *dense.Work[F], x, wq, q, norms []F) {
 	}
 }
 
-// QueryBack adds to dx and dwq, either of which may be nil, what follows from
-// the adjoint dq of the queries, which it overwrites.
+// QueryBack adds to dx and dwq, each of which may be nil, the adjoints that
+// follow from dq, the adjoint of the queries, which it overwrites.
 func (b *Block[F]) QueryBack(w *dense.Work[F], x, wq, q, norms, dq, dx, dwq []F) {
 	n := len(x) / b.D
 	if !b.Config.RawQK {
@@ -302,9 +302,9 @@ func (b *Block[F]) QueryBack(w *dense.Work[F], x, wq, q, norms, dq, dx, dwq []F)
 	}
 }
 
-// Read answers the queries q [T, DK] from a state that stays as it is: what a
+// Read answers the queries q [T, DK] from a state without changing it, as a
 // frozen level does.
 func (b *Block[F]) Read(w *dense.Work[F], s, q, y []F) { b.Core.Read(w, s, q, y) }
 
-// ReadBack writes the adjoint of the queries of Read.
+// ReadBack computes the adjoint of the queries of Read.
 func (b *Block[F]) ReadBack(w *dense.Work[F], s, q, dy, dq []F) { b.Core.ReadBack(w, s, q, dy, dq) }

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// A Name names one of the nine rules; tape ops, configuration files and
+// A Name names one of the nine rules; tape operations, configuration files and
 // snapshots use the same text.
 type Name string
 
@@ -24,7 +24,7 @@ const (
 	Atlas   Name = "AtlasOmega"
 )
 
-// Names lists the nine rules.
+// Names returns the nine rules.
 func Names() []Name {
 	return []Name{Delta, Titans, Hebbian, Moneta, YAAD, MEMORA, Lattice, Trellis, Atlas}
 }
@@ -40,11 +40,11 @@ const (
 	Poly2   = "poly2"   // phi(x).phi(y) = x.y + (x.y)^2/2
 )
 
-// A Config holds the constants of a rule. The zero value gives every rule its
-// defaults; a field that a rule does not use is ignored. Its JSON form has the
-// names in the comments, and leaves out what stands at its default.
+// A Config holds the constants of a rule. With the zero value every rule has
+// its defaults; fields that a rule does not use are ignored. The JSON form has
+// the names in the comments, and omits fields at their default.
 type Config struct {
-	RawQK bool // keys and queries are not normalised; "normalize_qk": false
+	RawQK bool // keys and queries are not normalized; "normalize_qk": false
 
 	Slots  int     // "slots": rows of the memories of LatticeOSR and Trellis; 4
 	Hidden int     // "d_hidden": hidden width of MLP memories; 4 d
@@ -53,19 +53,19 @@ type Config struct {
 
 	P      float64 // "p": Moneta's loss is the sum of |e|^p; 3
 	LpEps  float64 // "lp_eps": smooths |e|; 1e-6
-	LpClip float64 // "lp_clip": errors beyond it pull no harder; 1
-	Q      float64 // "q": Moneta's weights minimise a q-norm; 4
+	LpClip float64 // "lp_clip": errors beyond it have no larger gradient; 1
+	Q      float64 // "q": Moneta's weights minimize a q-norm; 4
 	LqEps  float64 // "lq_eps": smooths |A|; 1e-8
 	LqForm string  // "lq_form": Dual or Literal; Dual
 
-	Delta       float64 // "delta": where YAAD's Huber loss turns linear; 1
-	LambdaLocal float64 // "lambda_local": YAAD's pull towards the chunk's first state; 0
+	Delta       float64 // "delta": threshold of YAAD's Huber loss; 1
+	LambdaLocal float64 // "lambda_local": strength of YAAD's pull towards the chunk's initial state; 0
 
 	Mass1, Mass2 float64 // "mass1", "mass2": row sums of MEMORA's two matrices; d and 1
 
-	NsiluEps float64 // "nsilu_eps": smooths Trellis' norm; 1e-3
+	NsiluEps float64 // "nsilu_eps": smooths Trellis's norm; 1e-3
 
-	Window  int    // "window": tokens whose errors AtlasOmega takes together; 4
+	Window  int    // "window": tokens whose errors AtlasOmega combines; 4
 	NSIters int    // "ns_iters": Newton–Schulz iterations of AtlasOmega; 5, and none with NoNS
 	NoNS    bool   // "ns_iters": 0, the update is the momentum itself
 	Feature string // "feature": Ident or Poly2; Ident
@@ -76,24 +76,24 @@ type Config struct {
 	ThetaMin, ThetaMax, AlphaMin, AlphaMax float64
 }
 
-// ErrConfig is what every error about a [Config] matches.
+// ErrConfig matches every error about a [Config].
 var ErrConfig = errors.New("invalid memory rule")
 
-// A ConfigError says which field of a [Config] cannot be used.
+// A ConfigError says which field of a [Config] is invalid, and what is valid.
 type ConfigError struct {
 	Field string
 	Value any
-	Want  string // what would do
+	Want  string // valid values
 }
 
 func (e *ConfigError) Error() string {
 	return fmt.Sprintf("memory rule: %s is %v, use %s", e.Field, e.Value, e.Want)
 }
 
-// Is ties the error to [ErrConfig].
+// Is reports whether target is [ErrConfig].
 func (e *ConfigError) Is(target error) bool { return target == ErrConfig }
 
-// or returns v, or the default where v is zero.
+// or returns v, or def if v is zero.
 func or[T comparable](v, def T) T {
 	var zero T
 	if v == zero {
@@ -102,7 +102,7 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
-// withDefaults returns c with every zero field at its default for width d.
+// withDefaults returns c with defaults for width d filled in.
 func (c Config) withDefaults(d int) Config {
 	c.Slots, c.Hidden, c.Window = or(c.Slots, 4), or(c.Hidden, 4*d), or(c.Window, 4)
 	c.Form, c.LqForm, c.Feature = or(c.Form, Plain), or(c.LqForm, Dual), or(c.Feature, Ident)
@@ -116,7 +116,7 @@ func (c Config) withDefaults(d int) Config {
 	return c
 }
 
-// check returns all faults of a configuration with its defaults filled in.
+// check returns all faults of a configuration with defaults filled in.
 func (c Config) check() error {
 	var all []error
 	bad := func(fault bool, field string, v any, want string) {
@@ -195,8 +195,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what [Config.MarshalJSON] writes; names it does not know
-// are ignored.
+// UnmarshalJSON reads what [Config.MarshalJSON] writes. Unknown names are
+// ignored.
 func (c *Config) UnmarshalJSON(b []byte) error {
 	var j configJSON
 	if err := json.Unmarshal(b, &j); err != nil {

@@ -2,9 +2,9 @@ package rule
 
 import "atenia/internal/dense"
 
-// factors are the coefficients of a span that follow from the gates alone, and
-// their adjoints (see [linear]). They are products, never quotients, of
-// retentions, so a gate that forgets everything does no harm.
+// factors holds the coefficients of a span that depend on the gates alone, and
+// their adjoints (see [linear]). They are products of retentions, never
+// quotients, so a gate that forgets everything causes no division by zero.
 type factors[F Float] struct {
 	c, h       []F // [n, n], zero above the diagonal
 	a, b, s    []F // [n+1]
@@ -37,7 +37,7 @@ func (f *factors[F]) compute(n int, alpha, eta []F) {
 	}
 }
 
-// clear sets the adjoints to zero, but for dc, which is written whole.
+// clear zeroes the adjoints, except for dc, which is written as a whole.
 func (f *factors[F]) clear(n int) {
 	f.dc, f.dh = grow(f.dc, n*n), grow(f.dh, n*n)
 	f.da, f.db, f.ds = grow(f.da, n+1), grow(f.db, n+1), grow(f.ds, n+1)

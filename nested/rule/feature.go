@@ -10,7 +10,7 @@ func featureDim(d int, kind string) int {
 	return d
 }
 
-// feature writes phi(x): x itself, or with more room for it
+// feature writes phi(x): x itself, or if phi is longer
 //
 //	[x_i ; sqrt(1/2) x_i^2 ; x_i x_j (i < j)]
 //

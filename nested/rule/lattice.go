@@ -23,7 +23,7 @@ func newLattice[F Float](l *Layout) *lattice[F] {
 	return &lattice[F]{d: l.D, m: m, pr: make([]F, m), db: make([]F, m)}
 }
 
-// InitState: random unit rows; zero is not on the sphere.
+// InitState: random unit rows, since zero is not on the sphere.
 func (r *lattice[F]) InitState(s []F, rnd *Rand) {
 	Uniform(rnd, s, 1)
 	for i := range r.m {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Gate is a scalar per token that a rule takes from the token's embedding.
+// A Gate is a scalar per token that a rule computes from the token's embedding.
 type Gate int
 
 // The gates, in the order of the parameters.
@@ -24,10 +24,10 @@ func (g Gate) String() string { return [gates]string{"alpha", "theta", "eta", "g
 type Array struct {
 	Name  string
 	Shape []int
-	At    int // index of its first number
+	At    int // index of its first element
 }
 
-// Len returns how many numbers the array has.
+// Len returns the number of elements.
 func (a Array) Len() int {
 	n := 1
 	for _, s := range a.Shape {
@@ -36,11 +36,11 @@ func (a Array) Len() int {
 	return n
 }
 
-// A Layout describes a block: its widths and where its parameters and its
-// state lie in the two flat vectors that hold them.
+// A Layout describes a block: its widths, and the positions of its parameters
+// and its state in the two flat vectors that hold them.
 type Layout struct {
 	Rule   Name
-	Config Config // with all defaults filled in
+	Config Config // with defaults filled in
 	D      int    // width of the model, of values and of outputs
 	DK     int    // width of keys and queries
 	Code   int    // width of the write code of Trellis, else 0
@@ -52,10 +52,10 @@ type Layout struct {
 	ParamLen, StateLen int
 }
 
-// kind is what distinguishes a rule before any arithmetic.
+// kind is the static description of a rule.
 type kind struct {
 	gates []Gate
-	theta float64 // bias of the learning rate at level 0; its unit depends on the rule
+	theta float64 // bias of the learning rate at level 0, in the rule's unit
 	state func(l *Layout) []Array
 }
 
@@ -99,14 +99,14 @@ func windowState(l *Layout) []Array {
 		{Name: "BK", Shape: []int{w, f}}, {Name: "BV", Shape: []int{w, l.D}}, {Name: "BG", Shape: []int{w}}}
 }
 
-// Bounds, so that sizes cannot overflow: of the width of a model or a memory,
-// and of the numbers in parameters or state.
+// Bounds that keep sizes from overflowing: the width of a model or a memory,
+// and the elements of parameters or state.
 const (
 	maxWidth = 1 << 20
 	maxLen   = 1 << 30
 )
 
-// NewLayout describes the block of a rule at width d. Its error matches
+// NewLayout returns the layout of a rule's block at width d. Its error matches
 // [ErrConfig] and lists every fault of the configuration.
 func NewLayout(name Name, d int, c Config) (*Layout, error) {
 	k, ok := kinds[name]
@@ -142,7 +142,7 @@ func NewLayout(name Name, d int, c Config) (*Layout, error) {
 	return l, nil
 }
 
-// place gives each array its index and returns how many numbers all have.
+// place assigns each array its index and returns the total length.
 func place(all []Array) (n int) {
 	for i := range all {
 		all[i].At = n
@@ -151,13 +151,13 @@ func place(all []Array) (n int) {
 	return n
 }
 
-// rows is how many rows all projections have together.
+// rows returns the total number of rows of all projections.
 func (l *Layout) rows() int { return 2*l.DK + l.D + l.Code }
 
-// query is where the rows of W_Q begin among them.
+// query returns the index of W_Q's first row among them.
 func (l *Layout) query() int { return l.DK + l.D }
 
-// find returns the numbers of a named array of a flat vector.
+// find returns a named array of a flat vector.
 func find[F Float](all []Array, flat []F, name string) []F {
 	for _, a := range all {
 		if a.Name == name {
@@ -167,16 +167,16 @@ func find[F Float](all []Array, flat []F, name string) []F {
 	return nil
 }
 
-// Param returns the part of flat parameters (or of their gradients) with that
-// name, nil when the rule has none.
+// Param returns the array with that name in flat parameters (or their
+// gradients), nil if the rule has none.
 func Param[F Float](l *Layout, flat []F, name string) []F { return find(l.Params, flat, name) }
 
-// State returns the part of a flat state with that name, nil when the rule has
+// State returns the array with that name in a flat state, nil if the rule has
 // none.
 func State[F Float](l *Layout, flat []F, name string) []F { return find(l.State, flat, name) }
 
 // Bias returns the initial bias of a gate at a level of the hierarchy: slower
-// levels forget less, learn in smaller steps and keep more momentum.
+// levels forget less, learn in smaller steps and have more momentum.
 func (l *Layout) Bias(g Gate, level int) float64 {
 	n := float64(level)
 	switch g {
@@ -193,8 +193,8 @@ func (l *Layout) Bias(g Gate, level int) float64 {
 	return 2
 }
 
-// InitParams fills the flat parameters of a level: projections as in Glorot
-// and Bengio (2010), gates with [Layout.Bias].
+// InitParams initializes the flat parameters of a level: projections as in
+// Glorot and Bengio (2010), gates with [Layout.Bias].
 func InitParams[F Float](l *Layout, dst []F, level int, r *Rand) {
 	for _, a := range l.Params {
 		v := dst[a.At:][:a.Len()]

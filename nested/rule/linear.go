@@ -4,9 +4,9 @@ import (
 	"atenia/internal/dense"
 )
 
-// span is how many tokens of a linear memory are computed together. Longer
-// spans make larger products of more operations: each token pays for span/2
-// others.
+// span is the number of tokens of a linear memory that are computed together.
+// Longer spans give larger matrix products with more operations: the cost per
+// token has a term span/2.
 const span = 32
 
 // linear is the memory of DeltaRule, TitansLMM and HebbianRule,
@@ -23,10 +23,10 @@ const span = 32
 //	S_t = s_t S0          + sum_{i<=t} H_ti u_i k_i^T
 //	H_ti = eta_t H_t-1,i    C_ti = rho_t C_t-1,i + H_ti    H_tt = C_tt = 1
 //
-// so that no state between the spans is ever stored.
+// so that states inside a span are never stored.
 type linear[F Float] struct {
 	d                 int
-	correct, momentum bool // u is an error; S lives on
+	correct, momentum bool // u is an error; S is carried over
 	f                 factors[F]
 	gk, gq, l, u      []F
 	scaled            []F // [n, d], rows times factors
@@ -39,11 +39,11 @@ func newLinear[F Float](l *Layout) *linear[F] {
 
 func (r *linear[F]) InitState(s []F, _ *Rand) { clear(s) }
 
-// spans is how many spans a chunk has.
+// spans returns the number of spans in a chunk.
 func spans(tokens int) int { return (tokens + span - 1) / span }
 
-// CacheLens: states at the starts of spans; M0 q and, of a rule with errors,
-// M0 k and the errors of every token; the same two of S0 with momentum.
+// CacheLens: states at the starts of spans; M0 q and, for rules with errors, M0
+// k and the errors of every token; with momentum the same two of S0.
 func (r *linear[F]) CacheLens(dst []int, tokens int, keep bool) []int {
 	rows := r.d * kept(keep, tokens, span)
 	dst = append(dst, r.stateLen()*kept(keep, spans(tokens)+1, 2), rows)
@@ -71,7 +71,7 @@ type linearSpan[F Float] struct {
 	m, s           []F // the state before it
 	nextM, nextS   []F // and after
 	e              []F // [n, d], errors
-	mk, mq, sk, sq []F // [n, d], what the state before it makes of keys and queries
+	mk, mq, sk, sq []F // [n, d], products of the state before it with keys and queries
 }
 
 func (r *linear[F]) span(in *Tokens[F], cache [][]F, i int) linearSpan[F] {
@@ -154,8 +154,8 @@ func (r *linear[F]) gram(w *dense.Work[F], sp *linearSpan[F]) {
 	}
 }
 
-// solve finds e_t = a_t-1 M0 k_t + b_t-1 S0 k_t - v_t + sum_{i<t} C_t-1,i (k_i.k_t) u_i
-// one token after the other, and returns u = -theta e.
+// solve computes e_t = a_t-1 M0 k_t + b_t-1 S0 k_t - v_t + sum_{i<t} C_t-1,i
+// (k_i.k_t) u_i token by token, and returns u = -theta e.
 func (r *linear[F]) solve(sp *linearSpan[F]) []F {
 	n, d := sp.n, r.d
 	r.l, r.u = grow(r.l, n*n), grow(r.u, n*d)

@@ -4,7 +4,7 @@ import (
 	"atenia/internal/dense"
 )
 
-// linearBack is the scratch memory of Backward of a linear memory.
+// linearBack is the scratch memory of a linear memory's Backward.
 type linearBack[F Float] struct {
 	state          []F // adjoint of the state after the span, then of that before it
 	du, x          []F // [n, d]
@@ -41,7 +41,8 @@ func (r *linear[F]) Backward(w *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 }
 
 // backward is the adjoint of one span. live says that the adjoint of the state
-// after it is not zero, need that of the state before it is asked for.
+// after it is not zero, need that the adjoint of the state before it is
+// requested.
 func (r *linear[F]) backward(w *dense.Work[F], sp, g *linearSpan[F], dy []F, live, need bool) {
 	n, d, b, f := sp.n, r.d, &r.back, &r.f
 	f.compute(n, sp.gate[Alpha], sp.gate[Eta])
@@ -157,7 +158,7 @@ func (r *linear[F]) backSolve(w *dense.Work[F], sp, g *linearSpan[F], u, du []F)
 			v := dl[t*n+i]
 			f.dc[(t-1)*n+i] += v * r.gk[t*n+i]
 			v *= f.c[(t-1)*n+i]
-			dl[t*n+i], dl[i*n+t] = v, v // k_t.k_i is both ways round
+			dl[t*n+i], dl[i*n+t] = v, v // k_t.k_i is symmetric
 		}
 	}
 	w.AddMul(g.k, dl, sp.k, n, n, d)

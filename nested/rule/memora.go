@@ -6,12 +6,12 @@ import (
 	"atenia/internal/dense"
 )
 
-// memora is the MLP memory whose rows of weights are distributions times a
-// mass (MIRAS, arXiv 2504.13173, section 5.3), kept as logarithms,
+// memora is the MLP memory whose weight rows are distributions times a mass
+// (MIRAS, arXiv 2504.13173, section 5.3), stored as logarithms,
 //
 //	W = m exp(L) ;  L' = logsoftmax_row(rho L - theta G(W)) ;  y = f_W'(q)
 //
-// which is the exact minimiser of theta <G, W> plus the relative entropy.
+// which is the exact minimizer of theta <G, W> plus the relative entropy.
 type memora[F Float] struct {
 	m       mlp[F]
 	m1, m2  F
@@ -45,9 +45,10 @@ func (r *memora[F]) InitState(s []F, rnd *Rand) {
 	}
 }
 
-// logSoftmax replaces z by its logarithm of softmax and writes the softmax
-// times mass to p; ones has as many ones. One pass of exponentials serves both:
-// the logarithm of the sum follows from any one entry that is not small.
+// logSoftmax replaces z by its log-softmax and writes the softmax times mass to
+// p; ones is a vector of ones of the same length. One pass of exponentials
+// serves both: the logarithm of the sum follows from any entry that is not
+// small.
 func logSoftmax[F Float](z, p, ones []F, mass F) {
 	dense.Softmax(p, z)
 	j := 0
@@ -77,7 +78,7 @@ func (r *memora[F]) weights(w, s []F) {
 	}
 }
 
-// exps writes mass exp(l) of a row whose exponentials sum to about one.
+// exps writes mass exp(l) for a row whose exponentials sum to about one.
 func exps[F Float](w, l []F, mass F) {
 	dense.Softmax(w, l)
 	dense.Scale(w, mass*F(math.Exp(float64(dense.LogSumExp(l)))))
@@ -150,8 +151,8 @@ func (r *memora[F]) stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F])
 
 // softmaxBack adds the adjoint x y^T of the weights to that of their
 // logarithms, goes back through the softmax of every row and returns the dot
-// product of the result with l. Rows of the result sum to zero, so l counts
-// from its rows' means: what is left is small and loses less to rounding.
+// product of the result with l. Rows of the result sum to zero, so l is taken
+// relative to its rows' means, which loses less to rounding.
 func (r *memora[F]) softmaxBack(dl, l, w, x, y []F, mass F) (along F) {
 	n := len(y)
 	z, ones := r.z[:n], r.ones[:n]

@@ -7,14 +7,13 @@ import (
 	"atenia/nested/rule/internal/link"
 )
 
-// mlp is the memory with two layers that Moneta, YAAD and MEMORA share,
+// mlp is the two-layer memory that Moneta, YAAD and MEMORA share,
 //
 //	a = W1 x ; h = silu(a) ; o = W2 h / sqrt(hidden)
 //	f(x) = o, or x + LN(o)
 //
-// its inner gradient G1 = cc k^T, G2 = go h^T, and the adjoint of that, which
-// differentiates a second time. Gradients are kept as the vectors they are
-// outer products of.
+// its inner gradient G1 = cc k^T, G2 = go h^T, and the adjoint of that, a
+// second derivative. Gradients are kept as the factors of their outer products.
 type mlp[F Float] struct {
 	d, h   int
 	ln     bool
@@ -26,8 +25,8 @@ type mlp[F Float] struct {
 	g, do, dgo, t   []F // [d]
 }
 
-// bias is what an error counts for: the derivative of the inner loss, and what
-// follows for an adjoint, which it multiplies.
+// bias is the inner loss as a function of an error: its derivative, and the
+// second derivative that multiplies an adjoint.
 type bias[F Float] interface {
 	pull(g, e []F)
 	pullBack(d, e []F)
@@ -68,7 +67,7 @@ func (m *mlp[F]) readStep(buf []F) mlpStep[F] {
 	return mlpStep[F]{a: carve(&buf, m.h), sig: carve(&buf, m.h), n: carve(&buf, m.d), sd: carve(&buf, 1)}
 }
 
-// forward writes o or LN(o) to out, and what comes before it to st and hid.
+// forward writes o or LN(o) to out, and intermediate values to st and hid.
 func (m *mlp[F]) forward(w1, w2, x []F, st mlpStep[F], out []F) {
 	dense.MatVec(st.a, w1, x)
 	dense.Activate(dense.Sigmoid, st.sig, st.a)
@@ -122,8 +121,8 @@ func layerNormBack[F Float](d, n []F, sd F) {
 	}
 }
 
-// readBack writes the adjoint of q given that of the answer; those of W1 and
-// W2 are da q^T and do hid^T.
+// readBack writes the adjoint of q for that of the answer; those of W1 and W2
+// are da q^T and do hid^T.
 func (m *mlp[F]) readBack(w1, w2 []F, st mlpStep[F], dy, dq []F) {
 	copy(m.do, dy)
 	if m.ln {
@@ -163,15 +162,15 @@ func (m *mlp[F]) slopes(st mlpStep[F]) {
 	dense.ActivateBack(dense.SiLU, m.cc, st.a, st.b)
 }
 
-// A stepper is a rule over an [mlp] whose states are computed again, stride by
-// stride, while a pass goes back.
+// A stepper is a rule over an [mlp] whose states are recomputed stride by stride
+// in the backward pass.
 type stepper[F Float] interface {
 	advance(in *Tokens[F], t int, before, after []F, st mlpStep[F])
 	stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F])
 }
 
-// sweep goes back over all tokens: forward through a stride, to have the states
-// around each of its tokens, then back through it.
+// sweep runs the backward pass over all tokens: forward through a stride, to
+// have the states around each of its tokens, then backward through it.
 func sweep[F Float](m *mlp[F], states *trail[F], r stepper[F], in *Tokens[F], cache [][]F, dy []F, g *Tokens[F]) {
 	grads, reads := newHistory(cache[1], m.gradLen()), newHistory(cache[2], m.readLen())
 	for lo, hi := 0, in.T; hi > 0; hi = lo {
@@ -188,15 +187,15 @@ func sweep[F Float](m *mlp[F], states *trail[F], r stepper[F], in *Tokens[F], ca
 	}
 }
 
-// again computes cc and hid of a step as they were, the vectors that the
-// gradient is an outer product of.
+// again recomputes cc and hid of a step, the factors of the gradient's outer
+// products.
 func (m *mlp[F]) again(st mlpStep[F]) {
 	dense.Mul(m.hid, st.a, st.sig)
 	m.slopes(st)
 }
 
-// gradientBack is the adjoint of [mlp.gradient] when the gradient enters the
-// weights times -theta and dA1, dA2 are the adjoints of the weights there. It
+// gradientBack is the adjoint of [mlp.gradient], where the gradient is added to
+// the weights times -theta and dA1, dA2 are the adjoints of the weights. It
 // writes the adjoints of k and v and returns that of theta. Those of W1 and W2
 // are da k^T and go db^T + do hid^T; go is st.out.
 func (m *mlp[F]) gradientBack(w1, w2, k []F, st mlpStep[F], theta F, dA1, dA2, dk, dv []F) (dtheta F) {

@@ -5,7 +5,7 @@ import (
 	"atenia/nested/rule/internal/link"
 )
 
-// moneta is the MLP memory under an lp loss whose weights minimise a q-norm
+// moneta is the MLP memory under an lp loss whose weights minimize a q-norm
 // (MIRAS, arXiv 2504.13173, section 5.3),
 //
 //	A' = rho A - theta G(W) ;  W' = link(A') ;  y = f_W'(q)
@@ -32,13 +32,13 @@ func (r *moneta[F]) CacheLens(dst []int, tokens int, keep bool) []int {
 	return append(dst, r.states.len(tokens, keep), n*r.m.gradLen(), n*r.m.readLen())
 }
 
-// parts are the arrays of a step's state.
+// parts returns the arrays of a step's state.
 func (r *moneta[F]) parts(s []F) (a, w, links []F) {
 	size := 2 * r.m.d * r.m.h
 	return s[:size], s[size:][:size], s[2*size:]
 }
 
-// weights writes both matrices of weights of a state, and the denominators and
+// weights computes both weight matrices of a state, and the denominators and
 // means of their links.
 func (r *moneta[F]) weights(w, a, links []F) {
 	size := r.m.d * r.m.h
@@ -46,7 +46,7 @@ func (r *moneta[F]) weights(w, a, links []F) {
 	links[2], links[3] = r.l.Apply(w[size:], a[size:])
 }
 
-// weightsBack adds the adjoint of the state, given that of its weights.
+// weightsBack adds the adjoint of the state for that of its weights.
 func (r *moneta[F]) weightsBack(da, a, w, dw, links []F) {
 	size := r.m.d * r.m.h
 	r.l.Back(da[:size], a[:size], w[:size], dw[:size], links[0], links[1])
@@ -96,7 +96,7 @@ func (r *moneta[F]) Backward(_ *dense.Work[F], in *Tokens[F], _ []F, cache [][]F
 }
 
 // stepBack is the adjoint of one token. The adjoint of the weights comes from
-// the gradient of the token after it.
+// the gradient of the following token.
 func (r *moneta[F]) stepBack(in, g *Tokens[F], t int, dy []F, st, rd mlpStep[F]) {
 	m, size := &r.m, r.m.d*r.m.h
 	dw1, dw2 := r.dw[:size], r.dw[size:]

@@ -1,10 +1,10 @@
 package rule
 
-// A Rand is a stream of numbers for initial values: splitmix64 (Steele, Lea
-// and Flood, 2014), so that a seed means the same state on every machine.
+// A Rand generates random numbers for initial values with splitmix64 (Steele,
+// Lea and Flood, 2014), so that a seed means the same state on every machine.
 type Rand struct{ state uint64 }
 
-// NewRand starts the stream of a seed.
+// NewRand returns a generator with the given seed.
 func NewRand(seed uint64) *Rand { return &Rand{seed} }
 
 // Uint64 returns the next 64 bits.

@@ -7,14 +7,14 @@ import (
 	"atenia/internal/dense"
 )
 
-// Key is the name of a rule's block on a tape.
+// Key returns the name of a rule's block on a tape.
 func (n Name) Key() grad.Key { return grad.Key(n) }
 
-// FrozenKey is the name of a frozen read of a rule on a tape.
+// FrozenKey returns the name of a rule's frozen read on a tape.
 func (n Name) FrozenKey() grad.Key { return grad.Key("Frozen" + n) }
 
-// Register makes the nine rules and their frozen reads known to the tapes that
-// a registry serves.
+// Register registers the nine rules and their frozen reads. Call it before
+// making tapes that record blocks.
 func Register[F Float](reg *grad.Registry[F]) {
 	for _, n := range Names() {
 		reg.Register(n.Key(), recordedBack[F])
@@ -22,14 +22,14 @@ func Register[F Float](reg *grad.Registry[F]) {
 	}
 }
 
-// ErrShape is what errors about operands of the wrong size match.
+// ErrShape matches errors about operands of the wrong size.
 var ErrShape = fmt.Errorf("%w: wrong size", ErrConfig)
 
-// Record puts the block on a tape whose registry has [Register]: the rows of x
-// [T, D] with flat parameters p and state s0 give the outputs y [T, D] and the
-// state after the chunk. Gradients reach x, p and s0; a state that a chunk
-// begins with as a constant ends them there. The block must not serve another
-// goroutine before the tape is done with it.
+// Record records the block on a tape whose registry has [Register]: from the
+// rows of x [T, D], flat parameters p and state s0 it computes the outputs y
+// [T, D] and the state after the chunk. Gradients reach x, p and s0; make s0 a
+// constant to truncate them at the chunk. No other goroutine may use the block
+// before the tape is done with it.
 func (b *Block[F]) Record(t *grad.Tape[F], x, p, s0 grad.Ref) (y, sT grad.Ref, err error) {
 	n := len(t.Value(x)) / b.D
 	if err := b.sized(t, x, n*b.D, p, b.ParamLen, s0, b.StateLen); err != nil {
@@ -55,7 +55,7 @@ func (b *Block[F]) Record(t *grad.Tape[F], x, p, s0 grad.Ref) (y, sT grad.Ref, e
 	return y, sT, t.Opaque(b.Rule.Key(), in[:], out[:], b.saved, b)
 }
 
-// sized checks operands: their lengths follow them.
+// sized checks the sizes of operands.
 func (b *Block[F]) sized(t *grad.Tape[F], x grad.Ref, nx int, p grad.Ref, np int, s grad.Ref, ns int) error {
 	if err := t.Err(); err != nil {
 		return err
@@ -80,9 +80,9 @@ func recordedBack[F Float](o *grad.OpaqueBack[F]) {
 	b.Backward(o.Work(), o.In(0), o.In(1), o.In(2), b.parts, o.DOut(0), dsT, o.DIn(0), o.DIn(1), o.DIn(2))
 }
 
-// RecordFrozen puts a read on a tape: rows of x ask the state s through the
-// flat parameters' W_Q alone, and nothing changes s. The queries are made of
-// the tape's own operations; the read is opaque, and only the queries have a
+// RecordFrozen records a read: the rows of x query the state s through W_Q of
+// the flat parameters, and the state does not change. The queries are computed
+// by the tape's own operations; the read is opaque, and only the queries have a
 // gradient.
 func (b *Block[F]) RecordFrozen(t *grad.Tape[F], x, p, s grad.Ref) (y grad.Ref, err error) {
 	n := len(t.Value(x)) / b.D

@@ -4,19 +4,20 @@ import (
 	"atenia/internal/dense"
 )
 
-// Float is an element type: float32 to run and train with, float64 to check.
+// Float is an element type: float32 to run and train, float64 to check
+// gradients.
 type Float = dense.Float
 
-// Tokens are a chunk as a rule sees it, or the adjoints of one.
+// Tokens are the inputs of a rule for one chunk, or their adjoints.
 type Tokens[F Float] struct {
 	T    int
-	K, Q []F        // [T, DK], normalised rows
+	K, Q []F        // [T, DK], normalized rows
 	V    []F        // [T, D]
 	Code []F        // [T, Code]
-	Gate [gates][]F // [T] each; nil for gates that the rule has not
+	Gate [gates][]F // [T] each; nil for gates that the rule does not have
 }
 
-// row returns key, value and query of token t; keys are n wide, values too.
+// row returns key, value and query of token t, each n wide.
 func (in *Tokens[F]) row(t, n int) (k, v, q []F) {
 	return in.K[t*n:][:n], in.V[t*n:][:n], in.Q[t*n:][:n]
 }
@@ -25,25 +26,25 @@ func (in *Tokens[F]) row(t, n int) (k, v, q []F) {
 // scratch memory, so it belongs to one goroutine at a time. States are flat
 // vectors in the order of [Layout.State].
 type Rule[F Float] interface {
-	// InitState fills a state as it is before the first token of a document.
+	// InitState sets a state to its value before the first token of a document.
 	InitState(s []F, r *Rand)
 
-	// CacheLens appends the lengths of the arrays that Forward leaves behind
-	// for Backward; without keep they are as short as Forward alone needs.
+	// CacheLens appends the lengths of the arrays that Forward leaves for
+	// Backward; without keep they are as short as Forward alone allows.
 	CacheLens(dst []int, tokens int, keep bool) []int
 
 	// Forward writes the outputs y [T, D] and the state after the chunk.
 	Forward(w *dense.Work[F], in *Tokens[F], s0, sT, y []F, cache [][]F)
 
-	// Backward writes the adjoints of in to g, given those of y and, unless
-	// dsT is nil, of the last state. It adds the adjoint of the first state to
-	// ds0 unless that is nil.
+	// Backward computes the adjoints of in, stored in g, from those of y and,
+	// unless dsT is nil, of the final state. It adds the adjoint of the initial
+	// state to ds0 unless that is nil.
 	Backward(w *dense.Work[F], in *Tokens[F], s0 []F, cache [][]F, dy, dsT []F, g *Tokens[F], ds0 []F)
 
-	// Read writes what the state answers to each row of q.
+	// Read answers each row of q from the state.
 	Read(w *dense.Work[F], s, q, y []F)
 
-	// ReadBack writes the adjoint of q, given that of the answers.
+	// ReadBack computes the adjoint of q from that of the answers.
 	ReadBack(w *dense.Work[F], s, q, dy, dq []F)
 }
 
@@ -66,8 +67,8 @@ func newRule[F Float](l *Layout) Rule[F] {
 	return newAtlas[F](l)
 }
 
-// A history is an array of steps of one size: all of them where Backward
-// follows, else as many as a recurrence needs.
+// A history is an array of steps of equal size: all of them if Backward
+// follows, else as many as the recurrence needs.
 type history[F Float] struct {
 	buf  []F
 	size int
@@ -82,7 +83,7 @@ func (h history[F]) at(i int) []F {
 	return h.buf[i*h.size:][:h.size:h.size]
 }
 
-// kept returns how many steps a history has: all, or without keep only some.
+// kept returns the number of steps in a history: all, or some without keep.
 func kept(keep bool, all, some int) int {
 	if keep {
 		return all
@@ -90,14 +91,14 @@ func kept(keep bool, all, some int) int {
 	return min(all, some)
 }
 
-// carve cuts the next n numbers off a buffer.
+// carve cuts the next n elements off a buffer.
 func carve[F Float](buf *[]F, n int) []F {
 	part := (*buf)[:n:n]
 	*buf = (*buf)[n:]
 	return part
 }
 
-// grow returns a buffer of n numbers, the given one if it is large enough.
+// grow returns a buffer of n elements: the given one if it is large enough.
 func grow[F Float](buf []F, n int) []F {
 	if cap(buf) < n {
 		return make([]F, n)
@@ -105,8 +106,8 @@ func grow[F Float](buf []F, n int) []F {
 	return buf[:n]
 }
 
-// start returns the adjoint of the last state as Backward begins with it: a
-// copy of ds, or zeros.
+// start returns the initial value of the state's adjoint in Backward: a copy of
+// ds, or zeros.
 func start[F Float](buf, ds []F, n int) []F {
 	buf = grow(buf, n)
 	if ds != nil {
@@ -117,14 +118,14 @@ func start[F Float](buf, ds []F, n int) []F {
 	return buf
 }
 
-// tiny is where a state counts as zero: decaying products would otherwise end
-// in denormal numbers, which cost fifty times as much.
+// tiny is the magnitude below which a state is flushed to zero: decaying
+// products would otherwise end in denormals, which are fifty times slower.
 const tiny = 1e-30
 
-// flush sets what is tiny in a state to zero.
+// flush zeroes tiny elements of a state.
 func flush[F Float](s []F) {
 	for i, v := range s {
-		if max(v, -v) < tiny { // no branch that a sign could mislead
+		if max(v, -v) < tiny { // max instead of a branch on the sign, which would be mispredicted
 			s[i] = 0
 		}
 	}

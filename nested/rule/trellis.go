@@ -6,7 +6,7 @@ import (
 	"atenia/internal/dense"
 )
 
-// trellis is the memory of two passes that compress towards a code c = W_C x
+// trellis is the two-pass memory that compresses towards a code c = W_C x
 // (Trellis, arXiv 2512.23852),
 //
 //	write(M, w):  z = M w ; phi = silu(z) / n ; g = J_phi(z)^T (phi - c)
@@ -33,7 +33,7 @@ func newTrellis[F Float](l *Layout) *trellis[F] {
 	return r
 }
 
-// InitState: random, since zero is nearly a singular point of phi.
+// InitState: random, since phi is nearly singular at zero.
 func (r *trellis[F]) InitState(s []F, rnd *Rand) { Uniform(rnd, s, 1/math.Sqrt(float64(r.d))) }
 
 // A trellisStep is what one write leaves for its adjoint.

@@ -25,8 +25,8 @@ func newYAAD[F Float](l *Layout) *yaad[F] {
 	return &yaad[F]{m: newMLP(l, bias[F](huber[F]{F(c.Delta)})), lambda: F(c.LambdaLocal), states: newTrail[F](2 * l.D * c.Hidden)}
 }
 
-// InitState: the first layer is random, since weights that are all zero have
-// no gradient.
+// InitState: the first layer is random, since all-zero weights have no
+// gradient.
 func (r *yaad[F]) InitState(s []F, rnd *Rand) { initMLP(s, rnd) }
 
 func initMLP[F Float](s []F, rnd *Rand) {

@@ -16,16 +16,17 @@ import (
 	"atenia/flow/node"
 )
 
-// A Config says where libraries are and where they may run.
+// A Config says where to find libraries and where they may run.
 type Config struct {
 	Scan    scan.Config
 	Isolate isolate.Config // Manifest is set for each library
-	// Trusted are libraries, or folders with libraries, that run in this process.
+	// Trusted lists libraries, or folders of libraries, that may run in this
+	// process.
 	Trusted   []string
-	NoMetrics bool // pass nodes no metrics
+	NoMetrics bool // do not pass metrics to nodes
 }
 
-// A Catalog is the libraries that were found.
+// A Catalog is the set of libraries that a scan found.
 type Catalog struct {
 	cfg    Config
 	result *scan.Result
@@ -33,8 +34,9 @@ type Catalog struct {
 	types  node.Table
 }
 
-// Open scans for libraries. Libraries that cannot be used are in the result,
-// each with its error.
+// Open scans for libraries. Libraries that cannot be used are in
+// [Catalog.Result], each with its error. Close the catalog after all sessions
+// that use it.
 func Open(ctx context.Context, cfg Config) (*Catalog, error) {
 	r, err := scan.Run(ctx, cfg.Scan)
 	if r == nil {
@@ -58,7 +60,7 @@ func Open(ctx context.Context, cfg Config) (*Catalog, error) {
 // Types returns the entries of all types, to be appended to the shipped ones.
 func (c *Catalog) Types() node.Table { return c.types }
 
-// Result returns what the scan has found.
+// Result returns the result of the scan.
 func (c *Catalog) Result() *scan.Result { return c.result }
 
 // trusts reports whether a library may run in this process.
@@ -73,7 +75,7 @@ func (c *Catalog) trusts(l *scan.Library) bool {
 	})
 }
 
-// A Running is a library that nodes were made of.
+// A Running is a library in use: at least one node was made of it.
 type Running struct {
 	Path     string
 	Isolated bool
@@ -81,7 +83,7 @@ type Running struct {
 	Events   []amp.Event    // of one in this process, since the last call
 }
 
-// Running returns the libraries that are in use, in the order of the search.
+// Running returns the libraries in use, in the order of the search.
 func (c *Catalog) Running() []Running {
 	var list []Running
 	for _, m := range c.makers {
@@ -115,7 +117,7 @@ func (c *Catalog) Close() error {
 	return err
 }
 
-// A maker starts a library when its first node is made.
+// A maker loads a library when its first node is made.
 type maker struct {
 	c     *Catalog
 	found *scan.Library

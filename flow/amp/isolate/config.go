@@ -6,16 +6,17 @@ import (
 	"atenia/flow/amp/manifest"
 )
 
-// A Config says how libraries run in processes of their own.
+// A Config configures libraries in separate processes.
 type Config struct {
-	// Command is the program and the arguments that come to [Serve]: the
-	// program itself with a command of its own.
+	// Command is the program and arguments that end up in [Serve]: usually the
+	// host program with a subcommand.
 	Command []string
-	// Timeout is how long a request may take; zero means 5 s. In real time it
-	// is less than a block.
+	// Timeout bounds a request; zero means 5 s. In real time it must be less
+	// than a block.
 	Timeout time.Duration
-	// Spare keeps a second child ready for each library.
+	// Spare keeps a second child ready for each library, which shortens
+	// recovery from a crash.
 	Spare     bool
 	NoMetrics bool               // pass nodes no metrics
-	Manifest  *manifest.Manifest // of a library that does not say itself what it has
+	Manifest  *manifest.Manifest // of a library that does not describe itself
 }

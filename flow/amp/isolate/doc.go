@@ -1,6 +1,6 @@
-// Package isolate runs libraries of C nodes in processes of their own. A node
-// that crashes or hangs then costs its graph a few muted blocks and nobody else
-// anything.
+// Package isolate runs libraries of C nodes in separate processes. A node that
+// crashes or hangs then costs its graph a few muted blocks, and the host keeps
+// running.
 //
 //	host                     shared memory (memfd)            child, one a library
 //	instance.Forward ──────▶ inputs, parameters ────────────▶ the same node, in process
@@ -17,12 +17,13 @@
 //	       100 ms; three crashes in 60 s ─▶ quarantined
 //
 // The child is the program itself, started with [Config].Command, which must
-// come to [Serve]. One request carries any number of calls ([Batch]): a child
-// costs a block one round trip however many of its nodes are in the graph.
+// end up in [Serve]. One request carries any number of calls ([Batch]), so that
+// a child costs one round trip per block however many of its nodes are in the
+// graph.
 //
-// A request allocates nothing and takes no lock of Go's, so that it may be made
-// on a thread without a P. A child is no sandbox: it may still read what the
-// user may read. It keeps faults away, not malice.
+// A request allocates nothing and takes no Go lock, so that it may be made on a
+// thread without a P. A child is not a sandbox: it may read whatever the user
+// may read. It contains faults, not malice.
 //
 // All of this needs Linux on amd64 or arm64.
 package isolate

@@ -16,9 +16,9 @@ const (
 	futexWake = 1
 )
 
-// sleep waits while a word shared between processes has a value, at most so
-// many nanoseconds; it may return early. A thread without a P must not tell the
-// runtime that it waits, and need not: it keeps nobody from running.
+// sleep waits at most ns nanoseconds while a shared word has a value; it may
+// return early. A thread without a P must not tell the runtime that it blocks,
+// and need not: it holds no resource of the scheduler.
 func sleep(word *uint32, value uint32, ns int64, raw bool) {
 	t := unix.NsecToTimespec(ns)
 	if raw {
@@ -28,13 +28,14 @@ func sleep(word *uint32, value uint32, ns int64, raw bool) {
 	syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// spins is how often a word is looked at before sleeping on it, some 10 µs:
-// waking a processor that sleeps takes five times as long as most nodes do. With
-// one processor nobody can write the word meanwhile.
+// spins is the number of polls before sleeping on a word, about 10 µs: waking
+// an idle processor takes five times as long as most nodes do. With one
+// processor polling is useless, since no other thread can write the word
+// meanwhile.
 var spins = map[bool]int{true: 10000}[runtime.NumCPU() > 1]
 
-// changed looks at a word for a short while and reports whether it has another
-// value than the given one.
+// changed polls a word for a short while and reports whether it differs from
+// value.
 func changed(word *uint32, value uint32) bool {
 	for range spins {
 		if atomic.LoadUint32(word) != value {
@@ -44,7 +45,7 @@ func changed(word *uint32, value uint32) bool {
 	return false
 }
 
-// wake wakes who sleeps on a word.
+// wake wakes the sleepers on a word.
 func wake(word *uint32) {
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1<<30, 0, 0, 0)
 }
@@ -56,8 +57,8 @@ func now() int64 {
 	return t.Nano()
 }
 
-// A latch excludes threads with and without a P alike: 0 free, 1 held, 2 held
-// and waited for (Drepper, Futexes are tricky, 2011).
+// A latch is a mutex for threads with and without a P: 0 free, 1 held, 2 held
+// with waiters (Drepper, Futexes are tricky, 2011).
 type latch struct{ word uint32 }
 
 func (l *latch) lock(raw bool) {

@@ -11,8 +11,8 @@ import (
 	"atenia/flow/node"
 )
 
-// An instance is a node in the child. The types below add what it can do
-// besides.
+// An instance is a node in the child. The types below add the optional
+// interfaces.
 type instance[F node.Float] struct {
 	p      *Process
 	id     uint32
@@ -35,7 +35,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 	a := &addition{Wide: wide, Node: *n.Node, Rate: n.Rate, InShape: n.InShape, OutShape: n.OutShape, Rows: n.Rows,
 		SampleRate: cfg.SampleRate, MaxTokens: max(cfg.MaxTokens, 1), Training: cfg.Training}
 	if max(len(n.InShape), len(n.Spec.Params)+len(n.InShape)) > maxPorts {
-		return nil, errors.New("too many ports for a node in a process of its own")
+		return nil, errors.New("too many ports for an isolated node")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 	a.At = p.used
 	place := lay(a, n.Spec)
 	if place.end+3*maxSnapshot > regionBytes {
-		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is used up"}
+		return nil, &graph.Error{Code: graph.NoMemory, Path: n.Path, Names: []string{n.Name}, Text: "the memory shared with the library's process is exhausted"}
 	}
 	l := p.active.Load()
 	r, err := l.ask(order{Add: a})
@@ -53,7 +53,7 @@ func newInstance[F node.Float](p *Process, cfg node.Config) (node.Instance[F], e
 		return nil, err
 	}
 	if r.Instance != len(p.added) || r.State < 0 || r.State > maxSnapshot {
-		return nil, errors.New("the library's process answers nonsense")
+		return nil, errors.New("the library's process gave an invalid answer")
 	}
 	if p.spare != nil {
 		if _, err := p.spare.ask(order{Add: a}); err != nil {
@@ -90,7 +90,7 @@ func (n *instance[F]) simple(op int32) graph.Code {
 
 func (n *instance[F]) header(l *lane) *header { return at[header](&l.r, n.piece.head) }
 
-// ask makes a request of this instance alone.
+// ask makes a request for this instance alone.
 func (n *instance[F]) ask(l *lane, raw bool) graph.Code {
 	values[uint32](&l.r, offList, 1)[0] = n.id
 	if code := n.p.exchange(l, 1, raw); code != graph.Success {
@@ -99,7 +99,7 @@ func (n *instance[F]) ask(l *lane, raw bool) graph.Code {
 	return result(n.header(l).Code)
 }
 
-// result is what a child may answer.
+// result maps what a child answered to a code that it may return.
 func result(code int32) graph.Code {
 	if c := graph.Code(code); c <= graph.Success && c >= graph.End {
 		return c
@@ -107,7 +107,7 @@ func result(code int32) graph.Code {
 	return graph.Fail
 }
 
-// Reset forgets the state. A child that is gone has forgotten it.
+// Reset drops the state. If the child is gone, so is the state.
 func (n *instance[F]) Reset() { n.simple(opReset) }
 
 // Forward makes one call in the child.
@@ -131,7 +131,7 @@ func (n *instance[F]) put(l *lane, c *node.Call[F]) {
 	n.send(l, n.piece.in, c.In)
 }
 
-// call writes what forward and backward calls share.
+// call writes what forward and backward calls have in common.
 func (n *instance[F]) call(l *lane, c *node.Call[F], op int32) {
 	h := n.header(l)
 	h.Op, h.Tokens, h.Frame0, h.Final, h.Code = op, int32(c.Tokens), c.Frame0, 0, int32(graph.Fail)
@@ -215,7 +215,7 @@ func (n *instance[F]) backward(b *node.Back[F]) graph.Code {
 	return code
 }
 
-// want says which gradients are wanted.
+// want marks the gradients that are requested.
 func (n *instance[F]) want(h *header, list []node.Grad[F]) {
 	for i := range list {
 		flag := uint32(0)
@@ -255,7 +255,7 @@ func (n *instance[F]) finish(list []node.Grad[F]) {
 	}
 }
 
-// slot is where states go back and forth.
+// slot returns the slot through which states are transferred.
 func (n *instance[F]) slot(l *lane) []byte {
 	return values[byte](&l.r, n.piece.slot(2, n.bytes), n.bytes)
 }
@@ -307,15 +307,15 @@ func (n withAdjoint[F]) ResetAdjoint()                       { n.simple(opResetA
 func (n withAdjoint[F]) FinishAdjoint(p []node.Grad[F])      { n.finish(p) }
 
 // A Batch is the forward calls of several nodes of one library, made by one
-// request: nodes that do not wait for each other within a block.
+// request. The nodes must not depend on each other within a block.
 type Batch[F node.Float] struct {
 	p     *Process
 	nodes []*instance[F]
 	calls []*node.Call[F]
 }
 
-// NewBatch makes a batch of calls, one for each instance. False: not all of
-// them are nodes of one library in a process of its own, each there once.
+// NewBatch makes a batch of calls, one per instance. It returns false unless
+// all are nodes of one isolated library, without repetition.
 func NewBatch[F node.Float](instances []node.Instance[F], calls []*node.Call[F]) (*Batch[F], bool) {
 	b := &Batch[F]{calls: calls}
 	for _, i := range instances {
@@ -343,7 +343,7 @@ func unwrap[F node.Float](i node.Instance[F]) (*instance[F], bool) {
 	return nil, false
 }
 
-// Forward makes the calls and writes their results to codes, one for each.
+// Forward makes the calls and stores their results in codes, one for each.
 func (b *Batch[F]) Forward(codes []graph.Code) {
 	raw := abi.OnSystemStack()
 	l, code := b.p.acquire(raw)

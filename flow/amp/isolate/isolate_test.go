@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(ctest.Main(m))
 }
 
-// start runs a library in a process of its own, and returns the types that it
+// start runs a library in a separate process, and returns the types that it
 // has, which make their instances there.
 func start(t testing.TB, path string, cfg isolate.Config) (*isolate.Process, node.Table) {
 	t.Helper()

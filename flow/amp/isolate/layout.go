@@ -6,19 +6,19 @@ import (
 )
 
 // The shared region: words and the list of calls, then a piece for each
-// instance, which the host lays out and the child is told of.
+// instance. The host lays out the region and sends the layout to the child.
 const (
 	offRequest  = 0   // number of the last request
 	offResponse = 64  // number of the last answer
-	offCount    = 128 // calls of the request
+	offCount    = 128 // number of calls in the request
 	offEnv      = 136 // floating-point environment of the caller
-	offList     = 192 // places of the calls' headers
+	offList     = 192 // offsets of the calls' headers
 	maxBatch    = 256
 	offPieces   = 4096
 
-	gone = ^uint32(0) // an answer that only the host writes: there is no child any more
+	gone = ^uint32(0) // an answer that only the host writes: the child is gone
 
-	regionBytes  = 64 << 20 // of a library; taken from the system as it is touched
+	regionBytes  = 64 << 20 // per library; committed on first touch
 	maxSnapshot  = 4 << 20
 	maxPorts     = 64
 	lineLimit    = 64 << 20 // of a control message
@@ -39,7 +39,7 @@ const (
 )
 
 // A header is the fixed part of an instance's piece. Both processes write it,
-// in turns.
+// in turn.
 type header struct {
 	Op, Code         int32
 	Tokens, Produced int32
@@ -48,16 +48,16 @@ type header struct {
 	Delay            int32
 	Final            uint32
 	Bytes            uint32 // of the state in the explicit slot
-	Saved            uint32 // snapshots taken; the newest is in slot Saved&1
+	Saved            uint32 // number of snapshots taken; the latest is in slot Saved&1
 	SavedBytes       [2]uint32
 	_                uint64
-	Tensor           [2 * maxPorts]dims // parameters; then what a backward call wants
+	Tensor           [2 * maxPorts]dims // parameters, then the gradients that a backward call requests
 }
 
-// dims are the shape of a parameter, or which gradients are wanted.
+// dims is the shape of a parameter, or says which gradients are requested.
 type dims struct{ B, C, N, Flag uint32 }
 
-// wanted are flags of a gradient.
+// The flags of a requested gradient.
 const (
 	wantFramed = 1 << iota
 	wantSum
@@ -74,10 +74,10 @@ type addition struct {
 	SampleRate float64
 	MaxTokens  int
 	Training   bool
-	At         int // its piece in the region
+	At         int // offset of its piece in the region
 }
 
-// A piece says where the parts of an instance's data lie in the region.
+// A piece holds the offsets of an instance's data in the region.
 type piece struct {
 	head             int
 	in, out, param   []int // tensors of a forward call
@@ -88,8 +88,8 @@ type piece struct {
 	end              int // without the slots
 }
 
-// lay lays out the piece of an instance. Both processes compute it from the
-// same values.
+// lay computes the layout of an instance's piece. Both processes compute it
+// from the same values.
 func lay(a *addition, spec *graph.Spec) piece {
 	size := 4
 	if a.Wide {
@@ -125,7 +125,7 @@ func lay(a *addition, spec *graph.Spec) piece {
 	return p
 }
 
-// slot returns where a slot of state begins.
+// slot returns the offset of a state slot.
 func (p *piece) slot(i, bytes int) int { return p.state + i*((bytes+63)&^63) }
 
 // linked makes the linked node that an addition describes.
@@ -134,12 +134,12 @@ func (a *addition) linked(spec *graph.Spec) *graph.LinkedNode {
 		InShape: a.InShape, OutShape: a.OutShape, Rows: a.Rows, Fed: true}
 }
 
-// messages of the control pipe.
+// Messages of the control pipe.
 type (
 	hello struct {
 		Library   string
 		NoMetrics bool
-		Manifest  []byte // nil: the library says itself what it has
+		Manifest  []byte // nil: the library describes itself
 	}
 	order struct {
 		Add     *addition

@@ -2,20 +2,20 @@ package isolate
 
 import "time"
 
-// What a child may do before it is left alone.
+// Limits of the restart policy.
 const (
 	crashWindow    = 60 * time.Second
 	crashLimit     = 3
-	backOff        = 100 * time.Millisecond // before the second new child, twice as long before each later one
-	timeoutLimit   = 3                      // in a row
+	backOff        = 100 * time.Millisecond // before the second restart; doubles with each further one
+	timeoutLimit   = 3                      // consecutive
 	defaultTimeout = 5 * time.Second
 )
 
-// A history is when children of one library crashed.
+// A history is the times of crashes of one library's children.
 type history struct{ at []time.Time }
 
-// crash notes a crash and says how long to wait for the next child, or that
-// there should be none.
+// crash records a crash and returns how long to wait before the next child, or
+// that the library is quarantined.
 func (h *history) crash(now time.Time) (wait time.Duration, quarantined bool) {
 	kept := h.at[:0]
 	for _, t := range h.at {

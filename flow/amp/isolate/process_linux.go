@@ -24,7 +24,7 @@ import (
 )
 
 // A Process runs one library in a child. It is an [amp.Maker]; its instances
-// may be used by several threads, which then wait for each other.
+// may be used by several threads, whose requests are serialized.
 type Process struct {
 	path    string
 	cfg     Config
@@ -32,19 +32,19 @@ type Process struct {
 
 	latch     latch
 	active    atomic.Pointer[lane] // nil: none yet
-	misses    int                  // timeouts in a row; of who holds the latch
+	misses    int                  // consecutive timeouts; guarded by the latch
 	timeouts  atomic.Int64
 	suspended atomic.Bool
 
-	mu          sync.Mutex // all below
+	mu          sync.Mutex // guards all below
 	closed      bool
 	quarantined bool
-	lanes       []*lane // all that ever were: who holds no P may still look at one
+	lanes       []*lane // all that ever existed: a thread without a P may still read one
 	spare       *lane
 	added       []*addition
-	states      []int // bytes of their snapshots
+	states      []int // sizes of their snapshots
 	pieces      []piece
-	used        int // of the region
+	used        int // bytes of the region
 	crashes     history
 	crashCount  int
 	done        sync.WaitGroup
@@ -60,16 +60,17 @@ type lane struct {
 	orders  *os.File
 	replies *bufio.Reader
 	files   []*os.File
-	talk    sync.Mutex // one order at a time
+	talk    sync.Mutex // serializes orders
 	seq     uint32     // of the last request
-	pending bool       // it has not been answered
+	pending bool       // not answered yet
 	dead    atomic.Bool
 }
 
-// Start loads a library in a child process.
+// Start loads a library in a child process. Call [Process.Close] when its
+// instances are no longer used.
 func Start(path string, cfg Config) (*Process, error) {
 	if len(cfg.Command) == 0 {
-		return nil, errors.New("isolate: no command that serves nodes is given")
+		return nil, errors.New("isolate: Config.Command is not set")
 	}
 	p := &Process{path: path, cfg: cfg, timeout: int64(cfg.Timeout), used: offPieces, stop: make(chan struct{})}
 	if p.timeout <= 0 {
@@ -89,7 +90,7 @@ func Start(path string, cfg Config) (*Process, error) {
 	return p, nil
 }
 
-// spawn starts a child and gives it what the others were given. p.mu is held.
+// spawn starts a child and sends it all instances. p.mu is held.
 func (p *Process) spawn() (*lane, error) {
 	l := &lane{p: p, pidfd: -1}
 	r, mem, err := newRegion()
@@ -126,7 +127,7 @@ func (p *Process) spawn() (*lane, error) {
 	}
 	if _, err = l.ask(h); err != nil {
 		l.cmd.Process.Kill()
-		return nil, fmt.Errorf("%s, in a process of its own: %w", p.path, err)
+		return nil, fmt.Errorf("%s, in a separate process: %w", p.path, err)
 	}
 	for _, a := range p.added {
 		if _, err = l.ask(order{Add: a}); err != nil {
@@ -153,10 +154,10 @@ func (l *lane) ask(v any) (r reply, err error) {
 	return r, nil
 }
 
-// warm starts a spare child, if there should be one. p.mu is held.
+// warm starts a spare child, if configured. p.mu is held.
 func (p *Process) warm() {
 	if p.cfg.Spare && p.spare == nil && !p.closed && !p.quarantined {
-		p.spare, _ = p.spawn() // without one, a crash costs a start
+		p.spare, _ = p.spawn() // without one, a crash costs a process start
 	}
 }
 
@@ -172,12 +173,12 @@ func (p *Process) watch(l *lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l == p.spare {
-		p.spare = nil // it will be missed when it is needed
+		p.spare = nil // noticed when it is needed
 	}
 	if p.closed || l != p.active.Load() {
 		return
 	}
-	if p.suspended.Load() { // it was ended, for not answering
+	if p.suspended.Load() { // killed because it did not answer
 		return
 	}
 	p.crashCount++
@@ -190,7 +191,7 @@ func (p *Process) watch(l *lane) {
 }
 
 // replace puts the spare, or a new child, in the place of one that is gone,
-// with the snapshots that it left. p.mu is held.
+// with its last snapshots. p.mu is held.
 func (p *Process) replace(old *lane, delay time.Duration) {
 	next := p.spare
 	p.spare = nil
@@ -208,7 +209,7 @@ func (p *Process) replace(old *lane, delay time.Duration) {
 		}
 		var err error
 		if next, err = p.spawn(); err != nil {
-			return // requests go on answering Crashed
+			return // requests keep returning Crashed
 		}
 	}
 	for i, a := range p.added {
@@ -220,13 +221,13 @@ func (p *Process) replace(old *lane, delay time.Duration) {
 		}
 		piece := &p.pieces[i]
 		copy(values[byte](&next.r, piece.slot(2, p.states[i]), n), values[byte](&old.r, piece.slot(int(slot), p.states[i]), n))
-		next.ask(order{Restore: &restoration{i, n}}) // refused: it starts anew
+		next.ask(order{Restore: &restoration{i, n}}) // if rejected: starts from the initial state
 	}
 	p.active.Store(next)
 }
 
-// acquire waits for the process to be free and for a child that can be asked.
-// The latch is held if there is one.
+// acquire waits until the process is free and has a usable child. On success
+// the latch is held.
 func (p *Process) acquire(raw bool) (*lane, graph.Code) {
 	p.latch.lock(raw)
 	l := p.active.Load()
@@ -237,7 +238,7 @@ func (p *Process) acquire(raw bool) (*lane, graph.Code) {
 	case l == nil || l.dead.Load():
 		code = graph.Crashed
 	case l.pending:
-		code = p.wait(l, raw) // the answer is too late, but the child goes on
+		code = p.wait(l, raw) // the late answer is discarded, the child continues
 	}
 	if code != graph.Success {
 		p.latch.unlock()
@@ -246,8 +247,8 @@ func (p *Process) acquire(raw bool) (*lane, graph.Code) {
 	return l, code
 }
 
-// exchange makes a request of n calls, which lie ready, and waits for the
-// answer. The latch is held.
+// exchange makes a request of n prepared calls and waits for the answer. The
+// latch is held.
 func (p *Process) exchange(l *lane, n int, raw bool) graph.Code {
 	*at[fpenv.Env](&l.r, offEnv) = fpenv.Get()
 	l.r.store(offCount, uint32(n))
@@ -292,23 +293,23 @@ func (p *Process) wait(l *lane, raw bool) graph.Code {
 	return graph.Timeout
 }
 
-// kill ends a child that does not answer, without the runtime.
+// kill ends a child that does not answer, without entering the runtime.
 func (l *lane) kill() {
 	if l.pidfd >= 0 {
 		syscall.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(l.pidfd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
 	}
 }
 
-// Status is how a library in a process of its own does.
+// Status is the condition of an isolated library.
 type Status struct {
-	Crashes     int   // children that ended
+	Crashes     int   // children that died
 	Timeouts    int64 // requests without an answer in time
-	Suspended   bool  // after three timeouts in a row, until Resume
+	Suspended   bool  // after three consecutive timeouts, until Resume
 	Quarantined bool  // after three crashes in a minute, until Resume
-	Ready       bool  // a child answers
+	Ready       bool  // a child is running and can be asked
 }
 
-// Status returns how the process does.
+// Status returns the current condition. Poll it to report crashes to the user.
 func (p *Process) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,8 +317,8 @@ func (p *Process) Status() Status {
 	return Status{p.crashCount, p.timeouts.Load(), p.suspended.Load(), p.quarantined, l != nil && !l.dead.Load() && !p.suspended.Load()}
 }
 
-// Resume gives a library that is suspended or quarantined another chance, with
-// a new child and the last snapshots.
+// Resume restarts a suspended or quarantined library, with a new child and the
+// last snapshots.
 func (p *Process) Resume() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 // A Process runs one library in a child. This build has none.
 type Process struct{}
 
-// Start says that this build cannot.
+// Start returns [amp.ErrUnsupported].
 func Start(string, Config) (*Process, error) { return nil, amp.ErrUnsupported }
 
-// Serve says that this build cannot.
+// Serve returns [amp.ErrUnsupported].
 func Serve() error { return amp.ErrUnsupported }
 
 // New32 is never reached.
@@ -23,17 +23,17 @@ func (p *Process) New32(node.Config) (node.Instance[float32], error) { return ni
 // New64 is never reached.
 func (p *Process) New64(node.Config) (node.Instance[float64], error) { return nil, amp.ErrUnsupported }
 
-// Status is how a library in a process of its own does.
+// Status is the condition of an isolated library.
 type Status struct {
 	Crashes                       int
 	Timeouts                      int64
 	Suspended, Quarantined, Ready bool
 }
 
-// Status returns nothing.
+// Status returns the zero Status.
 func (p *Process) Status() Status { return Status{} }
 
-// Resume says that this build cannot.
+// Resume returns [amp.ErrUnsupported].
 func (p *Process) Resume() error { return amp.ErrUnsupported }
 
 // Close does nothing.
@@ -42,7 +42,7 @@ func (p *Process) Close() error { return nil }
 // A Batch is calls made by one request.
 type Batch[F node.Float] struct{}
 
-// NewBatch says that this build cannot.
+// NewBatch returns false.
 func NewBatch[F node.Float]([]node.Instance[F], []*node.Call[F]) (*Batch[F], bool) { return nil, false }
 
 // Forward is never reached.

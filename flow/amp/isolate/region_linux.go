@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A region is shared memory, mapped.
+// A region is mapped shared memory.
 type region struct {
 	bytes []byte
 	base  unsafe.Pointer
 }
 
-// newRegion makes shared memory that nobody can shorten: a page that is gone
-// would kill the host.
+// newRegion makes shared memory sealed against truncation: accessing a page
+// that was cut off would kill the host.
 func newRegion() (region, *os.File, error) {
 	fd, err := unix.MemfdCreate("atenia-nodes", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *region) unmap() {
 	}
 }
 
-// at returns what lies at an offset of a region.
+// at returns the value at an offset of a region.
 func at[T any](r *region, offset int) *T { return (*T)(unsafe.Add(r.base, offset)) }
 
 // values returns n values from an offset of a region on.

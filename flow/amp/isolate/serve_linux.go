@@ -19,8 +19,8 @@ import (
 	"atenia/internal/fpenv"
 )
 
-// Files that a child inherits, after the standard ones, which lead nowhere: a
-// library may print.
+// File descriptors that a child inherits. The standard ones lead to /dev/null,
+// since a library may print.
 const (
 	fdRegion = 3 + iota
 	fdOrders
@@ -31,22 +31,21 @@ const (
 type server struct {
 	lib   *amp.Library
 	r     region
-	nodes [maxInstances]atomic.Pointer[served] // by their place's order
+	nodes [maxInstances]atomic.Pointer[served] // indexed by instance
 	count int
 }
 
-// A served instance does one operation that lies ready in its piece, and then,
-// when the host has its answer and may write the next one there, takes a
-// snapshot.
+// A served instance runs the operation prepared in its piece. After the host
+// has been answered and may prepare the next one, it takes a snapshot.
 type served struct {
 	at   int
 	do   func()
 	keep func()
 }
 
-// Serve is the child: it loads one library, makes instances and answers
-// requests until the host is gone. It returns when there is nothing to serve,
-// as when the program was started by hand.
+// Serve is the child's main function: it loads one library, makes instances and
+// answers requests until the host is gone. It returns an error if the program
+// was started by hand.
 func Serve() error {
 	orders, replies := os.NewFile(fdOrders, "orders"), os.NewFile(fdReplies, "replies")
 	if orders == nil || replies == nil {
@@ -70,7 +69,7 @@ func Serve() error {
 	for {
 		var o order
 		if err := receive(in, &o); err != nil {
-			os.Exit(0) // the host is gone, or done; a node may still run
+			os.Exit(0) // the host is gone or finished; a node may still be running
 		}
 		answer, err := s.obey(&o)
 		if err != nil {
@@ -134,7 +133,7 @@ func (s *server) obey(o *order) (reply, error) {
 	return reply{}, nil
 }
 
-// add makes an instance whose tensors lie in the region.
+// add makes an instance whose tensors are in the region.
 func add[F node.Float](s *server, a *addition) (reply, error) {
 	if s.count == maxInstances {
 		return reply{}, errors.New("too many instances")
@@ -167,7 +166,7 @@ func add[F node.Float](s *server, a *addition) (reply, error) {
 	return answer, nil
 }
 
-// answer serves requests, on a thread of its own.
+// answer serves requests, on a dedicated thread.
 func (s *server) answer() {
 	runtime.LockOSThread()
 	last, list := uint32(0), make([]uint32, maxBatch)
@@ -217,7 +216,7 @@ type worker[F node.Float] struct {
 	dIn     [][]F
 }
 
-// views makes the tensors, which stay where they are.
+// views makes the tensors, whose memory never moves.
 func (w *worker[F]) views(spec *graph.Spec) {
 	tensors := func(offsets []int, shapes []graph.Shape) (list []node.Tensor[F]) {
 		for i, o := range offsets {
@@ -250,7 +249,7 @@ func (w *worker[F]) do() {
 		code = w.call()
 	case opReset:
 		w.inst.Reset()
-		h.Saved = 0 // what was kept is of before
+		h.Saved = 0 // the snapshots are of an earlier state
 	case opResetAdjoint:
 		w.adjoint.ResetAdjoint()
 	case opFinishAdjoint:
@@ -265,8 +264,9 @@ func (w *worker[F]) do() {
 	h.Code = int32(code)
 }
 
-// keep takes a snapshot, if there is something new, while nobody waits. The
-// count is written last: a child that dies in between leaves the older one.
+// keep takes a snapshot if the state changed, while the host is not waiting.
+// The count is written last, so that a child that dies in between leaves the
+// older snapshot valid.
 func (w *worker[F]) keep() {
 	if w.state == nil || !w.moved {
 		return
@@ -317,7 +317,7 @@ func (w *worker[F]) call() graph.Code {
 	return code
 }
 
-// wants sets the gradients that are wanted, sums at zero.
+// wants sets the requested gradients, with sums at zero.
 func (w *worker[F]) wants() {
 	for i := range w.back.DParam {
 		d := &w.h.Tensor[maxPorts+i]

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A Manifest is what a library says of itself.
+// A Manifest is the description of a library.
 type Manifest struct {
 	ABI     [2]int `json:"abi"`              // major, minor
-	SHA256  string `json:"sha256,omitempty"` // of the library, in hex; "" when not told
+	SHA256  string `json:"sha256,omitempty"` // of the library, in hex; "" if unknown
 	Vendor  string `json:"vendor,omitempty"`
 	Version string `json:"version,omitempty"`
-	Isolate bool   `json:"isolate,omitempty"` // the library itself asks for a process of its own
+	Isolate bool   `json:"isolate,omitempty"` // the library requests a separate process
 	Nodes   []Node `json:"nodes"`
 }
 
@@ -31,8 +31,8 @@ type Node struct {
 	Jacobian        Jacobian `json:"jacobian"`
 }
 
-// Names are names of ports or parameters. In a manifest they may be their
-// number instead.
+// Names are names of ports or parameters. A manifest may give their number
+// instead.
 type Names []string
 
 // Caps are the capability bits of amp.h.
@@ -41,7 +41,7 @@ type Caps uint32
 // A Jacobian is the class of a node's derivative, numbered as in amp.h.
 type Jacobian int
 
-// Bounds of what a manifest may say.
+// Bounds of a manifest.
 const (
 	maxBytes = 1 << 20
 	maxNodes = 1024
@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 	return "manifest: " + e.Path + ": " + e.Text
 }
 
-// Parse reads a manifest and checks it. Errors are of type *[Error].
+// Parse reads and checks a manifest. Errors are of type *[Error].
 func Parse(text []byte) (*Manifest, error) {
 	if len(text) > maxBytes {
 		return nil, &Error{"", fmt.Sprintf("more than %d bytes", maxBytes)}
@@ -80,16 +80,16 @@ func Parse(text []byte) (*Manifest, error) {
 	return m, m.Check()
 }
 
-// Encode writes a manifest as Parse reads it.
+// Encode writes a manifest in the form that Parse reads.
 func (m *Manifest) Encode() []byte {
 	b, err := json.MarshalIndent(m, "", "  ")
-	if err != nil { // there is nothing in it that JSON cannot say
+	if err != nil { // a manifest can always be encoded
 		return nil
 	}
 	return append(b, '\n')
 }
 
-// Check reports the first thing that no library may say of itself.
+// Check reports the first fault of a manifest.
 func (m *Manifest) Check() error {
 	fault := func(path, text string, args ...any) error { return &Error{path, fmt.Sprintf(text, args...)} }
 	if m.ABI[0] < 0 || m.ABI[1] < 0 {
@@ -137,7 +137,7 @@ func (m *Manifest) Check() error {
 	return nil
 }
 
-// UnmarshalJSON reads a node; a ratio that is not given is one.
+// UnmarshalJSON reads a node. The default of the ratio is one.
 func (n *Node) UnmarshalJSON(text []byte) error {
 	type plain Node
 	p := plain{OversampleRatio: 1}
@@ -158,7 +158,7 @@ func (n *Node) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads names, or a number of them, which stay without text.
+// UnmarshalJSON reads names, or their number, which gives empty names.
 func (n *Names) UnmarshalJSON(text []byte) error {
 	var count int
 	if json.Unmarshal(text, &count) == nil {
@@ -171,14 +171,14 @@ func (n *Names) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(n))
 }
 
-// MarshalJSON writes a list, also of no names.
+// MarshalJSON writes a list, an empty one for no names.
 func (n Names) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, n...)) }
 
 // capNames are the names of the bits, lowest first.
 var capNames = []string{"v2", "backward", "strided", "inplace", "stateless", "linear", "timeinv", "f64",
 	"rt_safe", "batch_fuse", "snapshot", "need_x", "need_y", "need_s0"}
 
-// String names the bits that this version knows.
+// String returns the names of the bits known to this version.
 func (c Caps) String() string {
 	var list []string
 	for i, name := range capNames {
@@ -192,8 +192,8 @@ func (c Caps) String() string {
 // MarshalJSON writes a list of names.
 func (c Caps) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Fields(c.String())) }
 
-// UnmarshalJSON reads a list of names; those it does not know are of a later
-// version and left out.
+// UnmarshalJSON reads a list of names. Unknown names belong to a later version
+// and are ignored.
 func (c *Caps) UnmarshalJSON(text []byte) error {
 	var list []string
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -221,7 +221,7 @@ func (j Jacobian) String() string {
 // MarshalJSON writes the class's name.
 func (j Jacobian) MarshalJSON() ([]byte, error) { return json.Marshal(j.String()) }
 
-// UnmarshalJSON reads a class's name or number; what it does not know is dense.
+// UnmarshalJSON reads a class's name or number; an unknown one becomes dense.
 func (j *Jacobian) UnmarshalJSON(text []byte) error {
 	var number int
 	if json.Unmarshal(text, &number) == nil {

@@ -14,8 +14,8 @@ import (
 	"atenia/internal/durable"
 )
 
-// A key is what an entry of the cache is for: if any of it differs, the
-// library is asked anew.
+// A key identifies the file that a cache entry describes: if any field differs,
+// the library is queried again.
 type key struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
@@ -23,8 +23,8 @@ type key struct {
 	SHA256 string `json:"sha256"`
 }
 
-// An entry is what is remembered of one library: what it has, or why it is not
-// to be loaded.
+// An entry is what is known of one library: its description, or why it must not
+// be loaded.
 type entry struct {
 	key
 	Quarantined string          `json:"quarantined,omitempty"`
@@ -32,7 +32,8 @@ type entry struct {
 	manifest    *manifest.Manifest
 }
 
-// keyOf reads the file: a checksum tells files apart whose time was set back.
+// keyOf reads the file: the checksum detects changed files whose time was set
+// back.
 func keyOf(path string) (key, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,14 +51,14 @@ func keyOf(path string) (key, error) {
 	return key{path, info.Size(), info.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// file is where the entry of a path is kept.
+// file returns the path of the entry for a library.
 func (cfg *Config) file(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join(cfg.Cache, hex.EncodeToString(sum[:16])+".json")
 }
 
-// remembered returns the entry for a key; nil if there is none. One that cannot
-// be read counts as none: it is written anew.
+// remembered returns the entry for a key, nil if there is none. An unreadable
+// entry counts as none and is overwritten.
 func (cfg *Config) remembered(k key) *entry {
 	if cfg.Cache == "" {
 		return nil

@@ -14,15 +14,15 @@ import (
 	"atenia/flow/amp/manifest"
 )
 
-// Suffixes are the ends of the names of node libraries.
+// Suffixes are the file name suffixes of node libraries.
 var Suffixes = []string{".amp.so", ".amp.dylib", ".amp.dll"}
 
-// maxFiles bounds how many libraries are looked at.
+// maxFiles bounds the number of libraries examined.
 const maxFiles = 10000
 
-// Folders returns where libraries are looked for, in order: the given ones,
-// those of AMP_NODE_PATH, amp/nodes in the user's data folder, and the
-// system's. getenv reads the environment; a variable that is not there is "".
+// Folders returns the search path, in order: the given folders, those of
+// AMP_NODE_PATH, amp/nodes in the user's data folder, and the system's. getenv
+// reads the environment; it returns "" for a variable that is not set.
 func Folders(given []string, getenv func(string) string) []string {
 	list := slices.Clone(given)
 	for _, dir := range filepath.SplitList(getenv("AMP_NODE_PATH")) {
@@ -38,8 +38,8 @@ func Folders(given []string, getenv func(string) string) []string {
 	return append(list, "/usr/local/lib/amp", "/usr/lib/amp")
 }
 
-// find lists the libraries below the folders, those of one folder by name. A
-// folder that is not there holds none; one of the list may be a library itself.
+// find lists the libraries below the folders, sorted by name within a folder. A
+// missing folder is empty; an element of the list may itself be a library.
 func find(folders []string) (files []string, err error) {
 	seen := map[string]bool{}
 	for _, dir := range folders {
@@ -77,7 +77,7 @@ func suffix(path string) string {
 	return Suffixes[i]
 }
 
-// beside reads the manifest beside a library; nil if there is none.
+// beside reads the manifest beside a library, nil if there is none.
 func beside(path string) (*manifest.Manifest, error) {
 	b, err := read(strings.TrimSuffix(path, suffix(path)) + ".amp.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +89,7 @@ func beside(path string) (*manifest.Manifest, error) {
 	return manifest.Parse(b)
 }
 
-// read reads a file that is a manifest or an entry of the cache, and not more
-// than those may have.
+// read reads a manifest or cache entry, up to the largest allowed size.
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -100,15 +99,15 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 2<<20))
 }
 
-// A Type is a node type that libraries have.
+// A Type is a node type that libraries provide.
 type Type struct {
 	Name     string
 	Major    int
-	Library  int   // the one that counts, index in Result.Libraries
-	Shadowed []int // others that have it, in the order of the search
+	Library  int   // index in Result.Libraries of the one that is used
+	Shadowed []int // others that provide it, in the order of the search
 }
 
-// index finds out which library counts for each type.
+// index determines which library is used for each type.
 func index(list []Library) []Type {
 	type key struct {
 		name  string

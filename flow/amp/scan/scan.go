@@ -16,28 +16,28 @@ import (
 	"atenia/internal/durable"
 )
 
-// Limit is how long a library may take to say what it has.
+// Limit is the default time limit for a library's description.
 const Limit = 5 * time.Second
 
-// A Config says where libraries are and how they are asked.
+// A Config says where to search and how to query libraries.
 type Config struct {
 	Folders []string // or libraries themselves; see Folders
-	// Command is the program and the arguments that come to [Serve], without
-	// the library, which is added. Nil: libraries without a manifest are faulty.
+	// Command is the program and arguments that end up in [Serve], without the
+	// library, which is appended. Nil: libraries without a manifest are errors.
 	Command []string
-	Cache   string        // folder of what was found out; "": nothing is remembered
+	Cache   string        // folder of the cache; "": no cache
 	Limit   time.Duration // zero means [Limit]
 	FS      durable.FS    // for tests; nil is the operating system's
 }
 
-// A Source says how a library is known.
+// A Source says where a description comes from.
 type Source int
 
 // The sources.
 const (
 	Beside Source = iota // a manifest beside it
-	Cached               // an earlier scan
-	Asked                // a child has loaded it
+	Cached               // the cache of an earlier scan
+	Asked                // a child that loaded the library
 )
 
 var sources = []string{"manifest", "cache", "scan"}
@@ -49,19 +49,19 @@ func (s Source) String() string { return sources[s] }
 type Library struct {
 	Path        string
 	Source      Source
-	Manifest    *manifest.Manifest // nil: it cannot be used
-	Quarantined bool               // it crashed or hung when it was asked
-	Err         error              // why it cannot be used
+	Manifest    *manifest.Manifest // nil: not usable
+	Quarantined bool               // crashed or hung when queried
+	Err         error              // why it is not usable
 }
 
-// A Result is what a scan has found.
+// A Result is the result of a scan.
 type Result struct {
 	Libraries []Library // in the order of the search
 	Types     []Type    // by name
 }
 
-// Run finds libraries and what they have. The error is of folders that cannot
-// be read, or the context's; libraries have their own.
+// Run finds libraries and their descriptions. The error is about unreadable
+// folders, or the context's; errors of libraries are in the result.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	files, err := find(cfg.Folders)
 	r := &Result{}
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return r, err
 }
 
-// look finds out what one library has.
+// look describes one library.
 func (cfg *Config) look(ctx context.Context, path string) Library {
 	m, err := beside(path)
 	if m != nil || err != nil {
@@ -92,7 +92,7 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 		return e.library(Cached)
 	}
 	if len(cfg.Command) == 0 {
-		return Library{Path: path, Source: Asked, Err: errors.New("it has no manifest beside it, and nothing is loaded to ask it")}
+		return Library{Path: path, Source: Asked, Err: errors.New("no manifest beside it, and Config.Command is not set to query it")}
 	}
 	e := &entry{key: key}
 	m, err = cfg.ask(ctx, path)
@@ -101,7 +101,7 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 		return Library{Path: path, Source: Asked, Err: ctx.Err()}
 	case errors.Is(err, errDied):
 		e.Quarantined = err.Error()
-	case err != nil: // a clear answer, which may be another one tomorrow
+	case err != nil: // a definite error, which may be gone next time
 		return Library{Path: path, Source: Asked, Err: err}
 	default:
 		m.SHA256 = key.SHA256
@@ -109,7 +109,7 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 	}
 	l := e.library(Asked)
 	if err := cfg.remember(e); err != nil {
-		l.Err = errors.Join(l.Err, fmt.Errorf("what was found out is not remembered: %w", err))
+		l.Err = errors.Join(l.Err, fmt.Errorf("the result is not cached: %w", err))
 	}
 	return l
 }
@@ -117,10 +117,11 @@ func (cfg *Config) look(ctx context.Context, path string) Library {
 // errDied is the error of a library that crashed or hung.
 var errDied = errors.New("quarantined")
 
-// fdAnswer is the file that a child writes its manifest to: a library may print.
+// fdAnswer is the file descriptor for the child's manifest, since a library may
+// print to the standard ones.
 const fdAnswer = 3
 
-// ask has a child load a library.
+// ask makes a child load a library and describe it.
 func (cfg *Config) ask(ctx context.Context, path string) (*manifest.Manifest, error) {
 	limit := cfg.Limit
 	if limit <= 0 {
@@ -143,7 +144,7 @@ func (cfg *Config) ask(ctx context.Context, path string) (*manifest.Manifest, er
 	text, err := io.ReadAll(io.LimitReader(in, 2<<20))
 	err2 := cmd.Wait()
 	if timed.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("%w: it took longer than %v to say what it has", errDied, limit)
+		return nil, fmt.Errorf("%w: no description within %v", errDied, limit)
 	}
 	if e, ok := errors.AsType[*exec.ExitError](err2); ok && e.ExitCode() != exitAnswered {
 		return nil, fmt.Errorf("%w: it crashed when it was loaded: %v", errDied, err2)
@@ -157,7 +158,8 @@ func (cfg *Config) ask(ctx context.Context, path string) (*manifest.Manifest, er
 	return manifest.Parse(text)
 }
 
-// exitAnswered is the status of a child that says why a library cannot be used.
+// exitAnswered is the exit status of a child that reports why a library is not
+// usable.
 const exitAnswered = 3
 
 const refused = "refused: "
@@ -169,8 +171,8 @@ func refusal(text []byte) (string, bool) {
 	return "", false
 }
 
-// Serve is the child: it loads one library, writes what it has to the file that
-// the parent gave it, and returns the program's exit status.
+// Serve is the child's main function: it loads one library, writes its
+// description to the file that the parent passed, and returns the exit status.
 func Serve(path string) int {
 	fatal.Default()
 	answer := os.NewFile(fdAnswer, "answer")

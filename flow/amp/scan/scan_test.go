@@ -67,7 +67,7 @@ func (s *site) write(name string, b []byte) {
 	}
 }
 
-// run scans and tells what was found, a line for each library and type.
+// run scans and formats the result, one line per library and type.
 func (s *site) run() string {
 	s.t.Helper()
 	r, err := scan.Run(context.Background(), s.cfg)

@@ -13,16 +13,16 @@ import (
 	"atenia/flow/node/basic"
 )
 
-// Files are the files of a plan. Close closes the sources.
+// Files holds the files of a plan. Close closes the sources.
 type Files struct {
 	Sources []*Source
 	Sinks   []*Sink
-	Rate    float64 // base frames a second of all sources; what Open was told if there are none
+	Rate    float64 // base frames per second of all sources; the rate passed to Open if there are none
 }
 
-// Open opens the files of a plan's sources and finds those of its sinks, which
-// it does not touch. Sources without a number of channels get their files'. A
-// rate of zero takes the first source's.
+// Open opens the files of a plan's sources and collects those of its sinks,
+// which it does not touch. Sources without a number of channels get their
+// file's. A rate of zero selects that of the first source.
 func Open(p *graph.Plan, folder string, rate float64) (*Files, error) {
 	f := &Files{Rate: rate}
 	for i := range p.Nodes {
@@ -33,7 +33,7 @@ func Open(p *graph.Plan, folder string, rate float64) (*Files, error) {
 	return f, nil
 }
 
-// open joins a node, if it is one of a file.
+// open connects a node, if it has a file.
 func (f *Files) open(n *graph.Node, folder string) error {
 	source := strings.HasSuffix(n.Type, "Source")
 	kind, ok := strings.CutSuffix(strings.TrimSuffix(n.Type, "Source"), "Sink")
@@ -75,7 +75,7 @@ func (f *Files) open(n *graph.Node, folder string) error {
 	return nil
 }
 
-// sink adds a sink. Two cannot write one file.
+// sink adds a sink. Two sinks must not write to one file.
 func (f *Files) sink(k *Sink) error {
 	for _, other := range f.Sinks {
 		if other.Path == k.Path {
@@ -95,15 +95,15 @@ func (f *Files) Close() error {
 	return err
 }
 
-// A Sink is a file that takes what a node takes.
+// A Sink is a file that receives the input of a node.
 type Sink struct {
 	Node  *graph.Node
 	Path  string
 	codec audio.Codec
 }
 
-// Format returns how the file is to be written, for the linked graph and its
-// base rate.
+// Format returns the format in which the file should be written, for the linked
+// graph and its base rate.
 func (k *Sink) Format(l *graph.Linked, base float64) (audio.Format, error) {
 	bits := int(number(k.Node, "bits", 0))
 	f, err := Format(l, k.Node.Name, base, k.codec, bits, word(k.Node, "samples") == "float" || k.codec == audio.WAV && bits == 64)
@@ -119,9 +119,9 @@ func (k *Sink) Format(l *graph.Linked, base float64) (audio.Format, error) {
 	return f, nil
 }
 
-// Format returns how a file of what the node of that name takes is written: its
-// rate must be a whole number. Bits of zero are those that lose the least: 32,
-// as floating-point numbers, in WAV, 24 in FLAC.
+// Format returns the format for a file with the input of the named node, whose
+// rate must be a whole number. Zero bits select the least lossy: 32-bit
+// floating point in WAV, 24 bits in FLAC.
 func Format(l *graph.Linked, name string, base float64, codec audio.Codec, bits int, float bool) (audio.Format, error) {
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -145,7 +145,7 @@ func Format(l *graph.Linked, name string, base float64, codec audio.Codec, bits 
 	return audio.Format{}, &graph.Error{Code: graph.UnknownNode, Path: l.Plan.Root, Names: []string{name}, Text: "no node that takes frames"}
 }
 
-// number returns a setting that is a number.
+// number returns a numeric setting.
 func number(n *graph.Node, name string, otherwise float64) float64 {
 	if p := n.Param(name); p != nil && p.Value != nil && len(p.Value.Data) == 1 {
 		return p.Value.Data[0]
@@ -153,7 +153,7 @@ func number(n *graph.Node, name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// word returns a setting that is a text.
+// word returns a text setting.
 func word(n *graph.Node, name string) string {
 	if p := n.Param(name); p != nil && p.Text != nil {
 		return *p.Text

@@ -13,19 +13,19 @@ import (
 type Source struct {
 	Node *graph.Node
 	Path string
-	// Ended says that nothing keeps the stream going any more: the file came to
-	// its end, or it is one that is played again and again.
+	// Ended reports that the source no longer keeps the stream going: the file
+	// has ended, or it loops.
 	Ended bool
 
 	file *audio.File
-	skip int64 // frames left out at the start
+	skip int64 // frames skipped at the start
 	loop bool
-	got  bool // frames since the start: a loop of none would never end
-	over bool // nothing comes any more
+	got  bool // frames were read since the start; an empty loop would never end
+	over bool // the source is exhausted
 }
 
-// Bind opens a file for a node that the host feeds, of any type. If the node
-// does not say how many channels it has, it gets the file's.
+// Bind opens a file for a node of any type that the host feeds. If the node
+// does not specify its channels, it gets the file's.
 func Bind(n *graph.Node, path string) (*Source, error) {
 	s := &Source{Node: n, Path: path, skip: int64(number(n, "offset_frames", 0)), loop: word(n, "loop") == "yes"}
 	s.Ended = s.loop
@@ -37,13 +37,13 @@ func Bind(n *graph.Node, path string) (*Source, error) {
 			Value: &graph.Tensor{B: 1, C: 1, F: 1, Data: []float64{float64(s.file.Channels)}}})
 	}
 	if rows := number(n, "channels", 1) * number(n, "batches", 1); rows != float64(s.file.Channels) {
-		_ = s.file.Close() // it was only read
+		_ = s.file.Close() // only read
 		return nil, fmt.Errorf("%s has %d channels, node %s takes %g", path, s.file.Channels, n.Name, rows)
 	}
 	return s, nil
 }
 
-// open goes to the first frame.
+// open seeks to the first frame.
 func (s *Source) open() error {
 	f, err := audio.Open(s.Path)
 	if err != nil {
@@ -59,33 +59,34 @@ func (s *Source) open() error {
 		left -= int64(n)
 	}
 	if err != nil && err != io.EOF {
-		_ = f.Close() // it was only read
+		_ = f.Close() // only read
 		return fmt.Errorf("%s: %w", s.Path, err)
 	}
 	s.file, s.got = f, false
 	return nil
 }
 
-// Base is the base rate that the file's rate makes: frames a second of a node at
-// rate 1.
+// Base returns the base rate that corresponds to the file's rate: frames per
+// second of a node at rate 1.
 func (s *Source) Base() float64 {
 	return float64(s.file.Rate) * number(s.Node, "rate_den", 1) / number(s.Node, "rate_num", 1)
 }
 
-// Rate is the file's frames a second.
+// Rate returns the file's frames per second.
 func (s *Source) Rate() int { return s.file.Rate }
 
-// Loops reports whether the file begins again at its end.
+// Loops reports whether the file restarts at its end.
 func (s *Source) Loops() bool { return s.loop }
 
-// Reader reads the file from the first frame that was not fed.
+// Reader returns a reader of the file from the first frame that was not fed.
 func (s *Source) Reader() *audio.Reader { return s.file.Reader }
 
 // Close closes the file.
 func (s *Source) Close() error { return s.file.Close() }
 
-// Feed fills a block of the node, zeros after the file's end. It returns how
-// many frames came that keep the stream going: none of a file that loops.
+// Feed fills a block of the node, with zeros past the end of the file. It
+// returns the number of frames that keep the stream going: none for a looping
+// file.
 func Feed[F node.Float](s *Source, t node.Tensor[F]) (int, error) {
 	n := 0
 	rows := make([][]F, t.B*t.C)
@@ -100,7 +101,7 @@ func Feed[F node.Float](s *Source, t node.Tensor[F]) (int, error) {
 		case err != io.EOF:
 			return n, fmt.Errorf("%s: %w", s.Path, err)
 		case s.loop && s.got:
-			_ = s.file.Close() // it was only read
+			_ = s.file.Close() // only read
 			if err := s.open(); err != nil {
 				return n, err
 			}

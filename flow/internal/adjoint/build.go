@@ -12,9 +12,9 @@ import (
 // gradient.
 const heatParam = "thermo.heat"
 
-// New prepares a sweep over the nodes of a graph, whose calls j records. params
-// holds each parameter before modulation, inst nil for nodes that the host
-// serves. heat is told what each backward call reports.
+// New prepares a sweep over the nodes of a graph whose calls j records. params
+// holds each parameter before modulation; inst is nil for nodes that the host
+// serves. heat receives the report of each backward call.
 func New[F node.Float](l *graph.Linked, inst []node.Instance[F], params [][]node.Tensor[F], j *Journal[F], wantParams bool, heat func(v int, joules float64)) *Sweep[F] {
 	s := &Sweep[F]{linked: l, nodes: make([]nodeSweep[F], len(l.Nodes)), edges: make([]reverse[F], len(l.Edges)),
 		cursor: make([]int64, len(l.Edges)), heat: heat}
@@ -53,8 +53,8 @@ func New[F node.Float](l *graph.Linked, inst []node.Instance[F], params [][]node
 	return s
 }
 
-// Time has took told how long each backward call took by the clock now, in
-// nanoseconds.
+// Time makes the sweep report the duration of each backward call to took, in
+// nanoseconds by the clock now.
 func (s *Sweep[F]) Time(now func() int64, took func(v int, ns int64)) { s.now, s.took = now, took }
 
 func newSum(p *graph.LinkedNode, spec *graph.ParamSpec, want bool) []float64 {
@@ -67,12 +67,12 @@ func newSum(p *graph.LinkedNode, spec *graph.ParamSpec, want bool) []float64 {
 	return make([]float64, p.Rows.B*p.Rows.C*spec.Value.F)
 }
 
-// Unsupported reports whether the sweep cannot pass the node: it has no adjoint,
-// or said so when it was called.
+// Unsupported reports whether the sweep stops at the node: it has no adjoint,
+// or returned Unsupported when it was called.
 func (s *Sweep[F]) Unsupported(v int) bool { return s.nodes[v].role == roleZero || s.nodes[v].gone }
 
-// Seed sets the gradient of what a probe took, [B, C, frames]. The sweep reads
-// it where it lies.
+// Seed sets the gradient of a probe's frames, [B, C, frames]. The sweep reads
+// it in place.
 func (s *Sweep[F]) Seed(v int, g node.Tensor[F]) error {
 	sh := s.linked.Nodes[v].InShape[0]
 	if g.B != sh.B || g.C != sh.C || len(g.Data) < g.B*g.C*g.N {
@@ -84,8 +84,9 @@ func (s *Sweep[F]) Seed(v int, g node.Tensor[F]) error {
 	return nil
 }
 
-// Input returns where the gradient of an Input's frames goes, [B, C, frames], in
-// room if that is enough; it is set before Replay, which writes all of it.
+// Input returns where the gradient of an Input's frames is written, [B, C,
+// frames], in room if that is large enough. Call it before Replay, which writes
+// all of it.
 func (s *Sweep[F]) Input(v int, frames int64, room []F) node.Tensor[F] {
 	sh := s.linked.Nodes[v].OutShape[0]
 	n, size := &s.nodes[v], sh.B*sh.C*int(frames)
@@ -96,8 +97,8 @@ func (s *Sweep[F]) Input(v int, frames int64, room []F) node.Tensor[F] {
 	return n.seed
 }
 
-// Param returns the gradient of a parameter in its own shape, nil when it was
-// not wanted. Finish comes before.
+// Param returns the gradient of a parameter in its own shape, nil if it was not
+// requested. Call Finish first.
 func (s *Sweep[F]) Param(v, i int) []float64 {
 	sum, spec, n := s.nodes[v].sums[i], &s.linked.Nodes[v].Spec.Params[i], &s.linked.Nodes[v]
 	switch {
@@ -109,7 +110,7 @@ func (s *Sweep[F]) Param(v, i int) []float64 {
 	return reduce(sum, n.Rows, &spec.Value)
 }
 
-// Finish ends a sweep: nodes add what they summed themselves.
+// Finish ends a sweep: nodes add the sums that they kept themselves.
 func (s *Sweep[F]) Finish() {
 	for v := range s.nodes {
 		n, p := &s.nodes[v], &s.linked.Nodes[v]
@@ -126,7 +127,7 @@ func (s *Sweep[F]) Finish() {
 	}
 }
 
-// framed reports whether a parameter has one value a frame.
+// framed reports whether a parameter has one value per frame.
 func (s *Sweep[F]) framed(n *nodeSweep[F], p *graph.LinkedNode, i int) bool {
 	return !p.Spec.Params[i].Table && (n.base[i].N > 1 || s.modulated(p, i))
 }
@@ -135,8 +136,9 @@ func (s *Sweep[F]) modulated(p *graph.LinkedNode, param int) bool {
 	return slices.ContainsFunc(p.Mods, func(e int) bool { return s.linked.Edges[e].Param == param })
 }
 
-// Firings is the number of calls replayed since Start.
+// Firings returns the number of calls replayed since Start.
 func (s *Sweep[F]) Firings() int { return s.fired }
 
-// EdgeBytes is the most that waited between nodes.
+// EdgeBytes returns the largest number of bytes of gradients that were queued
+// between nodes.
 func (s *Sweep[F]) EdgeBytes() int64 { return s.peak }

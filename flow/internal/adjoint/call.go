@@ -7,7 +7,7 @@ import (
 	"atenia/flow/node"
 )
 
-// call is the backward call that belongs to one forward call.
+// call makes the backward call for one forward call.
 func (s *Sweep[F]) call(v int, f *entry[F]) error {
 	n, l := &s.nodes[v], &s.linked.Nodes[v]
 	b := &n.back
@@ -59,7 +59,7 @@ func (s *Sweep[F]) call(v int, f *entry[F]) error {
 	return nil
 }
 
-// backward makes the call itself.
+// backward makes the node's call.
 func (s *Sweep[F]) backward(v int, a node.Adjoint[F], b *node.Back[F]) graph.Code {
 	if s.now == nil {
 		return a.Backward(b)
@@ -70,7 +70,7 @@ func (s *Sweep[F]) backward(v int, a node.Adjoint[F], b *node.Back[F]) graph.Cod
 	return code
 }
 
-// primals lays out what the journal kept of a forward call.
+// primals restores the tensors that the journal kept of a forward call.
 func (s *Sweep[F]) primals(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F]) {
 	kept := f.kept
 	next := func(t node.Tensor[F], want bool) node.Tensor[F] {
@@ -92,7 +92,7 @@ func (s *Sweep[F]) primals(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F]) {
 	}
 }
 
-// params finds the parameters of a call again, and what they were before each
+// params recomputes the parameters of a call, and their values before each
 // modulation.
 func (s *Sweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 	b := &n.back
@@ -124,9 +124,9 @@ func (s *Sweep[F]) params(n *nodeSweep[F], l *graph.LinkedNode) {
 	}
 }
 
-// sourceRow is the row of a modulation's source that reaches channel c of batch
-// bt: the channel that the edge names, or the same one, the last if there are
-// fewer.
+// sourceRow returns the row of a modulation's source that modulates channel c
+// of batch bt: the channel that the edge names, or else the same one, or the
+// last if there are fewer.
 func sourceRow[F node.Float](x *node.Tensor[F], edge *graph.LinkedEdge, bt, c int) []F {
 	if edge.Channel >= 0 {
 		c = edge.Channel
@@ -158,9 +158,9 @@ func modulate[F node.Float](to, p, x node.Tensor[F], edge *graph.LinkedEdge) {
 	}
 }
 
-// modulation is the transpose of the modulations of a call, the last first: it
-// gives their sources what is theirs and leaves the gradients of the parameters
-// as they are in the plan.
+// modulation is the transpose of the modulations of a call, last first: it
+// computes the gradients of their sources and leaves the gradients of the
+// parameters as they are in the plan.
 func (s *Sweep[F]) modulation(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F]) {
 	for j := len(l.Mods) - 1; j >= 0; j-- {
 		edge := &s.linked.Edges[l.Mods[j]]
@@ -190,10 +190,10 @@ func (s *Sweep[F]) modulation(n *nodeSweep[F], l *graph.LinkedNode, f *entry[F])
 	}
 }
 
-// fold adds the gradient of a parameter that has one value a frame to the sums
-// of its frames: frame f of the stream belongs to frame f mod frames. Frames
-// come last first, in float64 sums that go on from call to call, so that the
-// sums do not depend on how the stream is cut.
+// fold adds the gradient of a parameter with one value per frame to the sums of
+// its frames: frame f of the stream belongs to frame f mod frames. Frames are
+// processed last first, in float64 sums that continue from call to call, so
+// that the sums do not depend on how the stream is cut.
 func fold[F node.Float](sum []float64, g *node.Tensor[F], frames int, frame0 int64) {
 	for r := range g.B * g.C {
 		row, to := g.Row(r), sum[r*frames:(r+1)*frames]
@@ -207,8 +207,8 @@ func fold[F node.Float](sum []float64, g *node.Tensor[F], frames int, frame0 int
 	}
 }
 
-// reduce sums a parameter's gradient over the dimensions that it was broadcast
-// over: rows of sum to the parameter's own shape.
+// reduce sums a parameter's gradient over the dimensions it was broadcast over:
+// from rows to the parameter's own shape.
 func reduce(sum []float64, rows graph.Shape, own *graph.Tensor) []float64 {
 	out := make([]float64, own.B*own.C*own.F)
 	for r := range rows.B * rows.C {

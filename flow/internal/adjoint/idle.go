@@ -2,7 +2,8 @@ package adjoint
 
 import "atenia/flow/node"
 
-// Idle is told of calls and keeps nothing: blocks that are run to get on.
+// Idle is the recorder that keeps nothing, for blocks that are only recomputed
+// to reach a later state.
 type Idle[F node.Float] struct{}
 
 func (Idle[F]) Begin()                                                             {}

@@ -7,28 +7,28 @@ import (
 	"atenia/flow/node"
 )
 
-// An entry is one forward call of a node, as a backward sweep replays it.
+// An entry is one forward call of a node, as a sweep replays it.
 type entry[F node.Float] struct {
 	frame0 int64 // tokens fired before
-	made0  int64 // tokens given out before: less than frame0 behind a node that swallows some
+	made0  int64 // tokens given out before; less than frame0 after a node that consumes some without output
 	tokens int32
 	made   int32
 	block  int32
 	heat   float64
-	kept   [][]F  // inputs, modulation sources, outputs: what keeps asks for
+	kept   [][]F  // inputs, modulation sources, outputs, as keeps requires
 	state0 []byte // the state before the call
 }
 
-// keeps says what the forward calls of one node leave behind. It is the least
-// that its backward calls look at.
+// keeps says what to record of a node's forward calls: the minimum that its
+// backward calls read.
 type keeps struct {
 	needs node.Needs
 	mods  bool   // frames that modulate a parameter
-	outs  []bool // by output: its writer or a reader looks at it
+	outs  []bool // by output: the writer's or a reader's adjoint reads it
 }
 
-// A Journal records forward calls, each node's apart: nodes may be
-// fired by different threads, and a sweep finds its own order.
+// A Journal records forward calls, separately for each node: nodes may fire on
+// different threads, and a sweep finds its own order.
 type Journal[F node.Float] struct {
 	linked *graph.Linked
 	keep   []keeps
@@ -41,12 +41,12 @@ type nodeLog[F node.Float] struct {
 	data  Stack[F]
 	refs  Stack[[]F]
 	state Stack[byte]
-	room  [][]F // by output: what Room gave last
+	room  [][]F // by output: what Room returned last
 }
 
-// NewJournal decides what to keep. Nothing is kept of nodes that have no
-// adjoint, nor of a linear time-invariant one whose parameters' gradients
-// nobody wants. inst holds nil for nodes that the host serves itself.
+// NewJournal decides what to record. Nothing is kept of nodes without an
+// adjoint, nor of linear time-invariant nodes whose parameter gradients are not
+// requested. inst holds nil for nodes that the host serves.
 func NewJournal[F node.Float](l *graph.Linked, inst []node.Instance[F], params bool) *Journal[F] {
 	j := &Journal[F]{linked: l, keep: make([]keeps, len(l.Nodes)), logs: make([]nodeLog[F], len(l.Nodes))}
 	for v := range l.Nodes {
@@ -74,8 +74,8 @@ func NewJournal[F node.Float](l *graph.Linked, inst []node.Instance[F], params b
 	return j
 }
 
-// adjointOf returns the backward mode of a node, if it has one that may be
-// used: version 1 of the interface has no backward calls.
+// adjointOf returns the backward mode of a node, if it may be used: version 1
+// of the ABI has no backward calls.
 func adjointOf[F node.Float](n *graph.LinkedNode, inst node.Instance[F]) (node.Adjoint[F], bool) {
 	if !n.SupportsV2 || !n.Spec.Adjoint {
 		return nil, false
@@ -84,12 +84,11 @@ func adjointOf[F node.Float](n *graph.LinkedNode, inst node.Instance[F]) (node.A
 	return a, ok
 }
 
-// Begin is the start of a block: nothing to do.
+// Begin does nothing: a journal does not depend on blocks.
 func (j *Journal[F]) Begin() {}
 
-// Room returns the place to which a call of node v best writes n elements of an
-// output: in the journal's memory, where they need not be copied to. Nil: it
-// does not matter.
+// Room returns where a call of node v should write n elements of an output: in
+// the journal's memory, which saves a copy. Nil: anywhere.
 func (j *Journal[F]) Room(v, output, n int) []F {
 	log := &j.logs[v]
 	if log.room[output] = nil; j.keep[v].outs[output] {
@@ -98,8 +97,8 @@ func (j *Journal[F]) Room(v, output, n int) []F {
 	return log.room[output]
 }
 
-// refer returns the frames of a tensor to be kept: itself, if it lies where Room
-// had output of node src written, else a copy.
+// refer returns the frames of a tensor to be kept: the tensor's own memory if
+// output of node src was written to the memory that Room returned, else a copy.
 func (j *Journal[F]) refer(log *nodeLog[F], t *node.Tensor[F], src, output int) []F {
 	n := t.B * t.C * t.N
 	if r := j.logs[src].room[output]; n > 0 && len(r) >= n && &r[0] == &t.Data[0] {
@@ -110,8 +109,8 @@ func (j *Journal[F]) refer(log *nodeLog[F], t *node.Tensor[F], src, output int) 
 	return d
 }
 
-// Before notes what a call of node v takes and the state it finds; mods is what
-// modulates its parameters, in the order of Mods.
+// Before records the inputs of a call of node v and the state before it; mods
+// are the modulation sources, in the order of Mods.
 func (j *Journal[F]) Before(v int, inst node.Instance[F], c *node.Call[F], mods []node.Tensor[F], block int) {
 	log, k := &j.logs[v], j.keep[v]
 	e := entry[F]{frame0: c.Frame0, made0: log.made, tokens: int32(c.Tokens), block: int32(block)}
@@ -135,7 +134,7 @@ func (j *Journal[F]) Before(v int, inst node.Instance[F], c *node.Call[F], mods 
 	log.fired = append(log.fired, e)
 }
 
-// After notes what the call gave. Only nodes of the second interface report
+// After records the outputs of the call. Only nodes of ABI version 2 report
 // heat in backward calls, so heat is theirs.
 func (j *Journal[F]) After(v int, c *node.Call[F], heat float64) {
 	log := &j.logs[v]
@@ -149,8 +148,8 @@ func (j *Journal[F]) After(v int, c *node.Call[F], heat float64) {
 	}
 }
 
-// Reset forgets all firings and keeps the memory. made says how many tokens each
-// node has given out before the next call.
+// Reset discards all firings and keeps the memory. made says how many tokens
+// each node has given out before the next call.
 func (j *Journal[F]) Reset(made func(v int) int64) {
 	for v := range j.logs {
 		log := &j.logs[v]
@@ -164,10 +163,10 @@ func (j *Journal[F]) Reset(made func(v int) int64) {
 	}
 }
 
-// Restart forgets all firings, and how many there were.
+// Restart discards all firings, and their count.
 func (j *Journal[F]) Restart() { j.Reset(func(int) int64 { return 0 }) }
 
-// Bytes is what the journal holds.
+// Bytes returns the size of the recorded data.
 func (j *Journal[F]) Bytes() (n int64) {
 	for v := range j.logs {
 		log := &j.logs[v]
@@ -181,15 +180,15 @@ func (j *Journal[F]) Bytes() (n int64) {
 // stackChunk is the size of the pieces in which a stack grows, in elements.
 const stackChunk = 1 << 15
 
-// A Stack hands out memory that is given back all at once.
+// A Stack allocates memory that is freed all at once.
 type Stack[T any] struct {
 	chunks [][]T
-	at     int // the chunk in use
-	top    int // elements of it handed out
-	used   int // elements handed out in all
+	at     int // current chunk
+	top    int // elements of it in use
+	used   int // elements in use in all
 }
 
-// Push returns n elements of any value.
+// Push returns n uninitialized elements.
 func (s *Stack[T]) Push(n int) []T {
 	for s.at < len(s.chunks) && s.top+n > len(s.chunks[s.at]) {
 		s.at, s.top = s.at+1, 0
@@ -204,8 +203,8 @@ func (s *Stack[T]) Push(n int) []T {
 	return p
 }
 
-// Used is the number of elements handed out.
+// Used returns the number of elements in use.
 func (s *Stack[T]) Used() int { return s.used }
 
-// Reset takes all back; the memory stays.
+// Reset frees all elements; the memory stays allocated.
 func (s *Stack[T]) Reset() { s.at, s.top, s.used = 0, 0, 0 }

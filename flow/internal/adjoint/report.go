@@ -9,37 +9,37 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A Report says how gradients were found and what that took.
+// A Report says how gradients were computed and at what cost.
 type Report struct {
-	Blocks         int // of the stream, the last ones after its end included
+	Blocks         int // of the stream, including those that drained it
 	Firings        int // replayed
-	Every          int // blocks between snapshots, 1 when every call was kept
-	Slots          int // snapshots at one time, 0 without that limit
+	Every          int // blocks between snapshots, 1 if every call was kept
+	Slots          int // bound of snapshots at one time, 0 for none
 	Forced         []string
-	Recomputed     int   // blocks run again
-	KeptBytes      int64 // at most, of calls
+	Recomputed     int   // blocks recomputed
+	KeptBytes      int64 // peak, of recorded calls
 	SnapshotBytes  int64 // of snapshots
-	InputBytes     int64 // of inputs, kept to run blocks again
-	EdgeBytes      int64 // at most, of gradients between nodes
+	InputBytes     int64 // of inputs, kept to recompute blocks
+	EdgeBytes      int64 // peak, of gradients between nodes
 	TruncateBlocks int   // 0: the gradient is that of the whole stream
 }
 
-// PeakBytes is the sum of all that was held at most.
+// PeakBytes returns the sum of the peaks.
 func (r Report) PeakBytes() int64 {
 	return r.KeptBytes + r.SnapshotBytes + r.InputBytes + r.EdgeBytes
 }
 
-// String is a few lines of text.
+// String formats the report in a few lines.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s replayed\n", spelling.Count(r.Blocks, "block"), spelling.Count(r.Firings, "firing"))
 	switch {
 	case len(r.Forced) > 0:
-		fmt.Fprintf(&b, "every call kept, because these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
+		fmt.Fprintf(&b, "every call kept: these nodes cannot save their state: %s\n", strings.Join(r.Forced, ", "))
 	case r.Slots > 0:
-		fmt.Fprintf(&b, "at most %s at a time, %s run again\n", spelling.Count(r.Slots, "snapshot"), spelling.Count(r.Recomputed, "block"))
+		fmt.Fprintf(&b, "at most %s at a time, %s recomputed\n", spelling.Count(r.Slots, "snapshot"), spelling.Count(r.Recomputed, "block"))
 	case r.Every > 1:
-		fmt.Fprintf(&b, "a snapshot every %d blocks, %s run again\n", r.Every, spelling.Count(r.Recomputed, "block"))
+		fmt.Fprintf(&b, "a snapshot every %d blocks, %s recomputed\n", r.Every, spelling.Count(r.Recomputed, "block"))
 	default:
 		fmt.Fprintln(&b, "every call kept")
 	}
@@ -50,7 +50,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Unsaved are the nodes whose state cannot be saved.
+// Unsaved returns the names of the nodes whose state cannot be saved.
 func Unsaved[F node.Float](l *graph.Linked, inst []node.Instance[F]) (names []string) {
 	for v := range l.Nodes {
 		n := &l.Nodes[v]
@@ -61,7 +61,6 @@ func Unsaved[F node.Float](l *graph.Linked, inst []node.Instance[F]) (names []st
 	return names
 }
 
-// capStateless is the capability of a C node that carries nothing from call to
-// call. Other nodes have no capability bits: they can be saved, or carry
-// nothing.
+// capStateless is the capability of a C node that carries no state. Other nodes
+// have no capability bits: they can be saved, or have no state.
 const capStateless = 1 << 4

@@ -2,17 +2,16 @@ package adjoint
 
 import "atenia/flow/node"
 
-// A reverse is a channel run backwards: the gradient of the frames that one
-// reader of an output has gone back over and the writer has not. Positions
-// count as in the forward channel, prefill included; they only go down. It
-// never holds more frames than the forward channel did.
+// A reverse is a channel run backward: it queues the gradient of the frames
+// that one reader of an output has gone back over and the writer has not.
+// Positions count as in the forward channel, including prefill, and only
+// decrease. It never holds more frames than the forward channel did.
 //
-// Frames stay in the buffers in which the reader's calls wrote them. Where
-// writer and reader are cut alike, which is nearly always, the writer gets the
-// buffer itself.
+// Frames stay in the buffers in which the reader's calls wrote them. If writer
+// and reader are cut alike, the usual case, the writer gets the buffer itself.
 type reverse[F node.Float] struct {
 	rows   int
-	chunks []chunk[F] // from chunks[head] on, the highest positions first
+	chunks []chunk[F] // from chunks[head] on, highest positions first
 	head   int
 	used   bool  // anything was pushed
 	bytes  int64 // of all buffers
@@ -23,7 +22,7 @@ type reverse[F node.Float] struct {
 type chunk[F node.Float] struct {
 	node.Tensor[F]
 	at   int64
-	lent bool // the buffer is not the channel's
+	lent bool // the buffer does not belong to the channel
 }
 
 // start empties the channel and keeps its buffers.
@@ -34,7 +33,7 @@ func (r *reverse[F]) start() {
 	r.chunks, r.head, r.used = r.chunks[:0], 0, false
 }
 
-// release takes a chunk's buffer back, if it was the channel's.
+// release returns a chunk's buffer to the channel, if it is the channel's.
 func (r *reverse[F]) release(c *chunk[F]) {
 	if !c.lent {
 		r.free = append(r.free, c.Data)
@@ -42,7 +41,7 @@ func (r *reverse[F]) release(c *chunk[F]) {
 	c.Data = nil
 }
 
-// buffer returns room for n frames, to be written and pushed.
+// buffer returns memory for n frames, to be written and pushed.
 func (r *reverse[F]) buffer(n int) []F {
 	size := r.rows * n
 	for i := len(r.free) - 1; i >= 0; i-- {
@@ -56,9 +55,9 @@ func (r *reverse[F]) buffer(n int) []F {
 	return make([]F, size)
 }
 
-// push takes over the gradient of positions [at, at+g.N), which end where the
-// last push began. Its buffer is from this channel, or lent: then it stays as it
-// is until the writer has taken it.
+// push queues the gradient of positions [at, at+g.N), which end where the last
+// push began. Its buffer is from this channel, or lent: then it must stay
+// unchanged until the writer has taken it.
 func (r *reverse[F]) push(g node.Tensor[F], at int64, lent bool) {
 	r.used = true
 	if r.head > 16 && 2*r.head > len(r.chunks) {
@@ -68,8 +67,8 @@ func (r *reverse[F]) push(g node.Tensor[F], at int64, lent bool) {
 	r.chunks = append(r.chunks, chunk[F]{g, at, lent})
 }
 
-// whole returns the buffer that holds just the positions [at, at+n), if there
-// is one. It is good until the next buffer.
+// whole returns the buffer that holds exactly the positions [at, at+n), if
+// there is one. It is valid until the next call of buffer.
 func (r *reverse[F]) whole(at int64, n int) ([]F, bool) {
 	if r.head == len(r.chunks) {
 		return nil, false
@@ -78,9 +77,9 @@ func (r *reverse[F]) whole(at int64, n int) ([]F, bool) {
 	return c.Data, c.at == at && c.N == n
 }
 
-// pop hands the gradient of the positions from at on to frames [skip, g.N) of
-// g: stored there when it is the first that comes, else added. What was never
-// pushed, because the reader never got there, is zero.
+// pop moves the gradient of the positions from at on to frames [skip, g.N) of
+// g: stored if it is the first contribution, else added. Positions that were
+// never pushed, because the reader never reached them, are zero.
 func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64, first bool) {
 	end := at + int64(g.N-skip)
 	for i := r.head; i < len(r.chunks); i++ {
@@ -104,7 +103,7 @@ func (r *reverse[F]) pop(g *node.Tensor[F], skip int, at int64, first bool) {
 	r.drop(at)
 }
 
-// drop lets the positions from at on go.
+// drop discards the positions from at on.
 func (r *reverse[F]) drop(at int64) {
 	for r.head < len(r.chunks) && r.chunks[r.head].at >= at {
 		r.release(&r.chunks[r.head])

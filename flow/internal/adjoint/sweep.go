@@ -9,25 +9,25 @@ import (
 )
 
 // A Sweep replays a journal's firings in reverse and carries gradients from the
-// probes to inputs and parameters. What nodes carry from call to call they keep
-// themselves; what waits between nodes is in one reverse channel an edge. Two
-// readers' gradients meet only where their writer takes them, in edge order:
-// no sum depends on who came first.
+// probes to inputs and parameters. Nodes keep their own adjoint state from call
+// to call; gradients between nodes are queued in one reverse channel per edge.
+// The writer sums the gradients of its readers in edge order, so no sum depends
+// on the order of replay.
 type Sweep[F node.Float] struct {
 	linked *graph.Linked
 	nodes  []nodeSweep[F]
 	edges  []reverse[F]
-	cursor []int64 // by edge: the position to which its reader went back
+	cursor []int64 // by edge: the position to which its reader has gone back
 	group  int     // blocks between truncations, 0 for none
 	heat   func(v int, joules float64)
 	now    func() int64 // nil: time is not measured
 	took   func(v int, ns int64)
 	space  Stack[F]
 	fired  int   // firings replayed
-	peak   int64 // bytes that waited in edges, at most
+	peak   int64 // peak of the bytes queued in edges
 }
 
-// A role says what a sweep does with a node.
+// A role says how a sweep treats a node.
 type role uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	roleProbe
 	roleInput
 	roleSilent // a source without an adjoint: nothing to do
-	roleZero   // no adjoint: its inputs get zeros, and it is recorded once
+	roleZero   // no adjoint: its inputs get zeros, and it is reported once
 )
 
 type nodeSweep[F node.Float] struct {
@@ -43,19 +43,19 @@ type nodeSweep[F node.Float] struct {
 	adj   node.Adjoint[F]
 	keep  keeps
 	base  []node.Tensor[F] // parameters before modulation, [B, C, frames of the plan's tensor]
-	sums  [][]float64      // gradients of parameters: rows times frames, or a table; nil: not wanted
-	seed  node.Tensor[F]   // probe: the gradient of what it recorded; input: of what it was fed
+	sums  [][]float64      // gradients of parameters: rows times frames, or a table; nil: not requested
+	seed  node.Tensor[F]   // probe: the gradient of its frames; input: the gradient to compute
 	block int32            // of the last firing replayed, -1 before
 	trim  int64            // frames cut off at the start of the outputs
 
 	back  node.Back[F]
-	mods  []node.Tensor[F] // what modulated, in the order of Mods
+	mods  []node.Tensor[F] // modulation sources, in the order of Mods
 	steps []node.Tensor[F] // the modulated parameter before each of them
-	gone  bool             // the node said that it has no adjoint after all
+	gone  bool             // the node returned Unsupported
 }
 
-// Start readies the sweep: adjoint states and sums are zero. fired says how many
-// tokens each node has fired; group is the number of blocks between
+// Start prepares the sweep: adjoint states and sums are zeroed. fired says how
+// many tokens each node has fired; group is the number of blocks between
 // truncations, 0 for none.
 func (s *Sweep[F]) Start(group int, fired func(v int) int64) {
 	s.group = group
@@ -77,8 +77,8 @@ func (s *Sweep[F]) Start(group int, fired func(v int) int64) {
 	s.peak, s.fired = 0, 0
 }
 
-// Replay goes back over all firings of a journal, which are the last ones not yet
-// replayed, block by block.
+// Replay goes back over all firings of a journal, which must be the latest ones
+// not yet replayed, block by block.
 func (s *Sweep[F]) Replay(j *Journal[F]) error {
 	last := int32(-1)
 	left := make([]int, len(s.nodes))
@@ -112,13 +112,13 @@ func (s *Sweep[F]) Replay(j *Journal[F]) error {
 	for v, n := range left {
 		if n > 0 {
 			return &graph.Error{Code: graph.State, Path: s.linked.Nodes[v].Path, Names: []string{s.linked.Nodes[v].Name},
-				Text: fmt.Sprintf("%d firings cannot be replayed: the recording does not fit the graph", n)}
+				Text: fmt.Sprintf("%d firings cannot be replayed: the record does not match the graph", n)}
 		}
 	}
 	return nil
 }
 
-// ready reports whether all readers of what the firing wrote have gone back to
+// ready reports whether all readers of the firing's outputs have gone back to
 // where it began.
 func (s *Sweep[F]) ready(v int, f *entry[F]) bool {
 	n := &s.linked.Nodes[v]
@@ -142,7 +142,7 @@ func (s *Sweep[F]) fire(v int, f *entry[F]) error {
 	switch n.role {
 	case roleProbe:
 		e := l.In[0]
-		if int64(f.tokens) == int64(n.seed.N) { // the stream in one call: read where it lies
+		if int64(f.tokens) == int64(n.seed.N) { // the whole stream in one call: read in place
 			s.edges[e].push(n.seed, f.frame0, true)
 			s.cursor[e] = f.frame0
 			break
@@ -173,13 +173,13 @@ func (s *Sweep[F]) fire(v int, f *entry[F]) error {
 	return nil
 }
 
-// position is the frame of output p at which what a firing wrote begins.
+// position returns the frame of output p at which a firing's output begins.
 func (s *Sweep[F]) position(v, p int, f *entry[F]) int64 {
 	return max(0, f.made0*int64(s.linked.Nodes[v].Spec.Prod[p])-s.nodes[v].trim)
 }
 
-// outGrad is the gradient of what a firing wrote to output p: the sum over the
-// readers in edge order, zero for frames that were trimmed.
+// outGrad returns the gradient of what a firing wrote to output p: the sum over
+// the readers in edge order, zero for trimmed frames.
 func (s *Sweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 	l := &s.linked.Nodes[v]
 	prod := int64(l.Spec.Prod[p])
@@ -201,7 +201,7 @@ func (s *Sweep[F]) outGrad(v, p int, f *entry[F]) node.Tensor[F] {
 	return g
 }
 
-// inGrad is where a call writes the gradient of what it read from an edge.
+// inGrad returns where a call writes the gradient of what it read from an edge.
 func (s *Sweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
 	n := int(f.tokens) * s.linked.Edges[e].Cons
 	if s.last(e, f) {
@@ -210,20 +210,20 @@ func (s *Sweep[F]) inGrad(e, b, c int, f *entry[F]) node.Tensor[F] {
 	return node.Tensor[F]{Data: s.edges[e].buffer(n), B: b, C: c, N: n}
 }
 
-// last reports whether what a call gives an edge is the gradient of an Input's
-// whole stream: it is then written where the sweep leaves it.
+// last reports whether a call's gradient for an edge is the gradient of an
+// Input's whole stream: it is then written to its final place.
 func (s *Sweep[F]) last(e int, f *entry[F]) bool {
 	l := &s.linked.Edges[e]
 	src := &s.nodes[l.Src]
 	return src.role == roleInput && l.Prefill == 0 && len(s.linked.Nodes[l.Src].Out[l.SrcPort]) == 1 && int(f.tokens)*l.Cons == src.seed.N
 }
 
-// give hands the gradient of what a firing read to the edge it read from.
+// give queues the gradient of what a firing read from an edge.
 func (s *Sweep[F]) give(e int, g node.Tensor[F], f *entry[F]) {
 	at := f.frame0 * int64(s.linked.Edges[e].Cons)
 	switch {
 	case g.Data == nil:
-	case s.nodes[s.linked.Edges[e].Src].role == roleSilent: // who would never take it
+	case s.nodes[s.linked.Edges[e].Src].role == roleSilent: // a writer that never takes it
 		s.edges[e].free = append(s.edges[e].free, g.Data)
 	default:
 		s.edges[e].push(g, at, s.last(e, f))
@@ -231,8 +231,8 @@ func (s *Sweep[F]) give(e int, g node.Tensor[F], f *entry[F]) {
 	s.cursor[e] = at
 }
 
-// giveZeros is give for a node that has no gradients: an edge to which nothing
-// was given so far needs nothing.
+// giveZeros is give for a node without gradients: an edge that has received
+// nothing so far needs nothing.
 func (s *Sweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
 	for _, edges := range [][]int{l.In, l.Mods} {
 		for _, e := range edges {
@@ -246,14 +246,14 @@ func (s *Sweep[F]) giveZeros(l *graph.LinkedNode, f *entry[F]) {
 	}
 }
 
-// tensor returns zeros that are good for one firing.
+// tensor returns zeros that are valid for one firing.
 func (s *Sweep[F]) tensor(b, c, n int) node.Tensor[F] {
 	d := s.space.Push(b * c * n)
 	clear(d)
 	return node.Tensor[F]{Data: d, B: b, C: c, N: n}
 }
 
-// measure notes how much waits in the edges.
+// measure updates the peak of the bytes queued in edges.
 func (s *Sweep[F]) measure() {
 	n := int64(0)
 	for e := range s.edges {

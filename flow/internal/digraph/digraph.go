@@ -8,7 +8,7 @@ import (
 // An Arc leads from one node to another.
 type Arc struct{ From, To int }
 
-// A Graph holds arcs by their origin.
+// A Graph holds arcs by their origin, in compressed sparse rows.
 type Graph struct {
 	start []int // of node v: to[start[v]:start[v+1]]
 	to    []int
@@ -33,11 +33,11 @@ func New(n int, arcs []Arc) *Graph {
 
 func (g *Graph) nodes() int { return len(g.start) - 1 }
 
-// Next lists where the arcs of v lead, in the order in which they were given.
+// Next returns the targets of v's arcs, in the order in which they were given.
 func (g *Graph) Next(v int) []int { return g.to[g.start[v]:g.start[v+1]] }
 
 // Components returns the strongly connected component of every node that is in
-// a cycle and -1 for the others, and how many there are (Tarjan, Depth-first
+// a cycle, -1 for the others, and the number of components (Tarjan, Depth-first
 // search and linear graph algorithms, 1972). They are numbered by their first
 // nodes.
 func (g *Graph) Components() (comp []int, count int) {
@@ -87,7 +87,7 @@ func (g *Graph) Components() (comp []int, count int) {
 }
 
 // renumber drops components without a cycle, which are 1 … group, and numbers
-// the others from 0 on.
+// the others from 0.
 func (g *Graph) renumber(comp []int, group int) ([]int, int) {
 	size, as := make([]int, group+1), make([]int, group+1)
 	for v, c := range comp {
@@ -106,8 +106,8 @@ func (g *Graph) renumber(comp []int, group int) ([]int, int) {
 	return comp, count
 }
 
-// Cycle returns a simple cycle in the direction of its arcs, from the first
-// node that is in any on, or nil.
+// Cycle returns a simple cycle in the direction of its arcs, starting at the
+// first node that is in any, or nil.
 func (g *Graph) Cycle() []int {
 	comp, count := g.Components()
 	if count == 0 {
@@ -144,8 +144,8 @@ func (g *Graph) Cycle() []int {
 	return nil
 }
 
-// Depths returns for every node the arcs of the longest path to it. The graph
-// has no cycle.
+// Depths returns the length of the longest path to every node. The graph must
+// be acyclic.
 func (g *Graph) Depths() []int {
 	depth, waits := make([]int, g.nodes()), g.waits()
 	var ready []int
@@ -167,7 +167,7 @@ func (g *Graph) Depths() []int {
 	return depth
 }
 
-// waits counts the arcs into every node.
+// waits returns the number of arcs into every node.
 func (g *Graph) waits() []int {
 	waits := make([]int, g.nodes())
 	for _, w := range g.to {
@@ -176,8 +176,8 @@ func (g *Graph) waits() []int {
 	return waits
 }
 
-// Sorted returns the nodes so that arcs lead forwards, of those that could be
-// next always the least one. The graph has no cycle.
+// Sorted returns the nodes in topological order; of those that could be next,
+// always the least. The graph must be acyclic.
 func (g *Graph) Sorted(compare func(a, b int) int) []int {
 	waits := g.waits()
 	ready := &Queue[int]{Before: func(a, b int) bool { return compare(a, b) < 0 }}
@@ -199,7 +199,7 @@ func (g *Graph) Sorted(compare func(a, b int) int) []int {
 	return out
 }
 
-// ByDepth returns the nodes by depth, then as they are declared.
+// ByDepth returns the nodes by depth, then by index.
 func ByDepth(depth []int) []int {
 	order := make([]int, len(depth))
 	for v := range order {
@@ -209,8 +209,9 @@ func ByDepth(depth []int) []int {
 	return order
 }
 
-// A Queue gives back the least item first. It is a binary heap without
-// interfaces, since shortest ways push and pop millions of times.
+// A Queue is a priority queue that returns the least item first: a binary heap
+// without interfaces, since shortest-path searches push and pop millions of
+// times.
 type Queue[T any] struct {
 	Items  []T // in heap order
 	Before func(a, b T) bool

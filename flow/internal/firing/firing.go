@@ -1,4 +1,4 @@
-// Package firing is the record of which node fired when.
+// Package firing records the order in which nodes fire.
 //
 //	block 2 ──▶ "2: osc 64, up 64, out 256"
 package firing
@@ -18,7 +18,7 @@ type Firing struct {
 // A Log is the calls of a stream in the order in which they were made.
 type Log []Firing
 
-// String has a line for each block in which something fired.
+// String has one line for each block in which a node fired.
 //
 //	2: osc 64, up 64, out 256
 func (l Log) String() string {

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep a plan's text may be nested. A plan needs nine levels;
-// the rest is for keys that are kept unread.
+// maxDepth bounds the nesting of a plan's text. A plan needs nine levels; the
+// rest is for keys that are preserved unread.
 const maxDepth = 256
 
 // A Kind is a kind of value.
 type Kind uint8
 
-// The kinds.
+// The kinds of values.
 const (
 	Null Kind = iota
 	Bool
@@ -24,15 +24,15 @@ const (
 	Object
 )
 
-// A Value is one JSON value: 72 bytes, of which the text has at least one and
-// its comma, so that what reading takes is in proportion to the text.
+// A Value is one JSON value. It takes 72 bytes for at least two bytes of text,
+// so memory is linear in the text.
 type Value struct {
 	Kind     Kind
 	Flag     bool    // of a bool
-	Off, End int32   // its bytes in the text
+	Off, End int32   // byte range in the text
 	Key      string  // of an object's member
 	Text     string  // a string's characters or a number as written
-	Items    []Value // elements or members in order; of a key that is twice the last value counts
+	Items    []Value // elements or members in order; of a repeated key the last value counts
 }
 
 // Get returns the member of that name, or nil.
@@ -52,7 +52,7 @@ type scanner struct {
 	warn []string
 }
 
-// A SyntaxError is where JSON ends being JSON.
+// A SyntaxError is the position and cause of invalid JSON.
 type SyntaxError struct {
 	Offset int
 	Text   string
@@ -86,7 +86,7 @@ func Scan(in []byte) (root *Value, warnings []string, err error) {
 		return nil, nil, err
 	}
 	if s.space(); s.at < len(in) {
-		return nil, nil, s.fault("nothing may follow the plan")
+		return nil, nil, s.fault("unexpected text after the plan")
 	}
 	return &v, s.warn, nil
 }
@@ -97,7 +97,7 @@ func (s *scanner) space() {
 	}
 }
 
-// next returns the byte to be read, 0 at the end of the text.
+// next returns the next byte, 0 at the end of the text.
 func (s *scanner) next() byte {
 	if s.at < len(s.in) {
 		return s.in[s.at]
@@ -139,13 +139,13 @@ func (s *scanner) word(v *Value) error {
 		}
 	}
 	if s.at == len(s.in) {
-		return s.fault("the text ends where a value is wanted")
+		return s.fault("unexpected end of text: want a value")
 	}
-	return s.fault("a value is wanted")
+	return s.fault("want a value")
 }
 
 // container reads an array or an object. Keys of large objects are looked up in
-// a map, so that a text of nothing but keys takes no quadratic time.
+// a map, so that a text of many keys takes no quadratic time.
 func (s *scanner) container(v *Value, depth int) error {
 	v.Kind = Array
 	closing := byte(']')
@@ -162,14 +162,14 @@ func (s *scanner) container(v *Value, depth int) error {
 		var item Value
 		if v.Kind == Object {
 			if s.next() != '"' {
-				return s.fault("a key in double quotes is wanted")
+				return s.fault("want a key in double quotes")
 			}
 			key, err := s.str()
 			if err != nil {
 				return err
 			}
 			if s.space(); s.next() != ':' {
-				return s.fault("a colon is wanted after the key %q", key)
+				return s.fault("want a colon after the key %q", key)
 			}
 			s.at++
 			s.space()
@@ -179,7 +179,7 @@ func (s *scanner) container(v *Value, depth int) error {
 			return err
 		}
 		if i, twice := find(v, keys, item.Key); twice {
-			s.warning(fmt.Sprintf("byte %d: the key %q is there twice: the last one counts", item.Off, item.Key))
+			s.warning(fmt.Sprintf("byte %d: the key %q appears twice: the last one counts", item.Off, item.Key))
 			v.Items[i] = item
 		} else {
 			v.Items = append(v.Items, item)
@@ -193,12 +193,12 @@ func (s *scanner) container(v *Value, depth int) error {
 			s.at++
 			return nil
 		default:
-			return s.fault("a comma or %q is wanted", closing)
+			return s.fault("want a comma or %q", closing)
 		}
 	}
 }
 
-// maxWarnings bounds what a text of nothing but repeated keys makes.
+// maxWarnings bounds the warnings for a text of repeated keys.
 const maxWarnings = 100
 
 func (s *scanner) warning(text string) {
@@ -207,7 +207,7 @@ func (s *scanner) warning(text string) {
 	}
 }
 
-// fewKeys is how many keys are looked through one by one.
+// fewKeys is the number of keys up to which a linear search is used.
 const fewKeys = 16
 
 func find(v *Value, keys map[string]int, key string) (int, bool) {
@@ -256,12 +256,12 @@ func (s *scanner) number() (string, error) {
 	if s.next() == '0' {
 		s.at++
 	} else if !s.digits() {
-		return "", s.fault("a digit is wanted")
+		return "", s.fault("want a digit")
 	}
 	if s.next() == '.' {
 		s.at++
 		if !s.digits() {
-			return "", s.fault("a digit is wanted after the point")
+			return "", s.fault("want a digit after the point")
 		}
 	}
 	if c := s.next(); c == 'e' || c == 'E' {
@@ -270,7 +270,7 @@ func (s *scanner) number() (string, error) {
 			s.at++
 		}
 		if !s.digits() {
-			return "", s.fault("a digit is wanted in the exponent")
+			return "", s.fault("want a digit in the exponent")
 		}
 	}
 	return string(s.in[from:s.at]), nil
@@ -304,13 +304,14 @@ func (s *scanner) str() (string, error) {
 			s.at++
 		}
 	}
-	return "", s.fault("the text ends within a string")
+	return "", s.fault("unexpected end of text within a string")
 }
 
-// escapes are the characters that one letter after a backslash stands for.
+// escapes lists the letters that may follow a backslash, escaped what they
+// stand for.
 const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 
-// escape reads an escape. Half of a surrogate pair is no character.
+// escape reads an escape. An unpaired surrogate is an error.
 func (s *scanner) escape() (rune, error) {
 	s.at++
 	for i := range len(escapes) {

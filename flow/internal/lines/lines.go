@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// Quote returns the word as it is written: bare when it has letters, digits, _,
-// -, / and dots alone, else quoted.
+// Quote returns the word as written in a text form: bare if it consists of
+// letters, digits, _, -, / and dots, else quoted.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !bare(r) }) {
 		return word
 	}
 	b, err := json.Marshal(word)
-	if err != nil { // a string has always text
+	if err != nil { // a string can always be encoded
 		return strconv.Quote(word)
 	}
 	return string(b)
@@ -25,13 +25,13 @@ func bare(r rune) bool {
 	return r == '_' || r == '.' || r == '-' || r == '/' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsNumber(r))
 }
 
-// A Line is read from its start on. Blanks between what is read are skipped.
+// A Line is read from left to right. Blanks between items are skipped.
 type Line struct {
 	text string
 	at   int
 }
 
-// New returns the line of this text.
+// New returns a line to read.
 func New(text string) *Line { return &Line{text: text} }
 
 func (l *Line) rest() string {
@@ -41,10 +41,10 @@ func (l *Line) rest() string {
 	return l.text[l.at:]
 }
 
-// Done reports whether nothing is left.
+// Done reports whether the line is exhausted.
 func (l *Line) Done() bool { return l.rest() == "" }
 
-// Take reads the text if it comes next.
+// Take consumes the text if it comes next, and reports whether it did.
 func (l *Line) Take(text string) bool {
 	if !strings.HasPrefix(l.rest(), text) {
 		return false
@@ -53,12 +53,12 @@ func (l *Line) Take(text string) bool {
 	return true
 }
 
-// Want is Take of what must come.
+// Want consumes the text, and returns an error if it does not come next.
 func (l *Line) Want(text string) error {
 	if l.Take(text) {
 		return nil
 	}
-	return l.fault("%q is wanted", text)
+	return l.fault("want %q", text)
 }
 
 func (l *Line) fault(format string, args ...any) error {
@@ -84,7 +84,7 @@ func (l *Line) Word() (string, error) {
 		end = len(rest)
 	}
 	if end == 0 {
-		return "", l.fault("a word is wanted")
+		return "", l.fault("want a word")
 	}
 	l.at += end
 	return rest[:end], nil
@@ -100,7 +100,7 @@ func (l *Line) Int() (int, error) {
 	n, err := strconv.Atoi(w)
 	if err != nil {
 		l.at = from
-		return 0, l.fault("%q is no integer", w)
+		return 0, l.fault("%q is not an integer", w)
 	}
 	return n, nil
 }
@@ -115,7 +115,7 @@ func (l *Line) Float() (float64, error) {
 	x, err := strconv.ParseFloat(w, 64)
 	if err != nil {
 		l.at = from
-		return 0, l.fault("%q is no number", w)
+		return 0, l.fault("%q is not a number", w)
 	}
 	return x, nil
 }
@@ -125,7 +125,7 @@ func (l *Line) JSON() ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(l.rest()))
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
-		return nil, l.fault("a JSON value is wanted: %v", err)
+		return nil, l.fault("want a JSON value: %v", err)
 	}
 	l.at += int(d.InputOffset())
 	return raw, nil

@@ -1,6 +1,6 @@
-// Package param puts the values of nodes' parameters together: what the plan or
-// the host says, value n mod N of each row for token n, and then what modulates,
-// edge by edge.
+// Package param computes the values of nodes' parameters: the value of the plan
+// or the host, v[n mod N] of each row for token n, then the modulations, edge
+// by edge.
 //
 //	value    v0 v1 … | v0 v1 … | …      a block's length or one, row by row
 //	add  +   scale·x0 scale·x1 …        of the channel that the edge names, else
@@ -12,28 +12,28 @@ import (
 	"atenia/flow/node"
 )
 
-// A Value is what a parameter's value in a call is made of.
+// A Value is a parameter of a node with its modulations.
 type Value[F node.Float] struct {
 	Base   node.Tensor[F] // [B, C, 1 or the tokens of a block]; a table has its own shape
 	Mods   []Modulation[F]
 	Table  bool
-	Filled bool // put together before each call
+	Filled bool // computed before each call
 
-	staged []F   // values that the host set, [B, C, k times N]
-	at     int   // frames of them taken
-	since  int64 // the block from which on
+	staged []F   // values set by the host, [B, C, k times N]
+	at     int   // frames of staged already used
+	since  int64 // block from which they apply
 }
 
 // A Modulation is one edge into a parameter.
 type Modulation[F node.Float] struct {
-	Place   int // among the node's modulations
+	Place   int // index among the node's modulations
 	Mul     bool
 	Scale   F
-	Channel int // of the source; -1: as the parameter's, the last one repeats
+	Channel int // of the source; -1: the parameter's channel, or the last one
 	From    node.Tensor[F]
 }
 
-// New returns a parameter with the value it has without modulation.
+// New returns a parameter with its value before modulation.
 func New[F node.Float](spec *graph.ParamSpec) Value[F] {
 	v := &spec.Value
 	p := Value[F]{Base: node.Tensor[F]{Data: make([]F, len(v.Data)), B: v.B, C: v.C, N: v.F}, Table: spec.Table}
@@ -41,7 +41,7 @@ func New[F node.Float](spec *graph.ParamSpec) Value[F] {
 	return p
 }
 
-// Reset takes the plan's value again.
+// Reset restores the plan's value.
 func (p *Value[F]) Reset(spec *graph.ParamSpec) {
 	for i, x := range spec.Value.Data {
 		p.Base.Data[i] = F(x)
@@ -49,7 +49,7 @@ func (p *Value[F]) Reset(spec *graph.ParamSpec) {
 	p.staged = p.staged[:0]
 }
 
-// Fill puts the values of tokens [n0, n0+t) together in dst.
+// Fill computes the values of tokens [n0, n0+t) in dst.
 func (p *Value[F]) Fill(dst *node.Param[F], n0 int64, t int) {
 	dst.N = t
 	for b := range dst.B {
@@ -89,8 +89,8 @@ func (m *Modulation[F]) apply(y []F, b, c int) {
 	}
 }
 
-// Stage sets values from a block on: [B, C, N] as the parameter, or k times as
-// many frames, of which each block takes N.
+// Stage sets values from a block on: [B, C, N] like the parameter, or k times
+// as many frames, of which each block uses N.
 func (p *Value[F]) Stage(values []float64, block int64) {
 	p.staged = p.staged[:0]
 	for _, v := range values {
@@ -100,8 +100,8 @@ func (p *Value[F]) Stage(values []float64, block int64) {
 	p.take()
 }
 
-// Turn takes the next staged values when a block begins. It reports whether
-// there are more.
+// Turn applies the staged values that belong to a block that starts. It reports
+// whether there are more.
 func (p *Value[F]) Turn(block int64) bool {
 	if p.since < block && p.pending() {
 		p.take()

@@ -1,15 +1,16 @@
-// Package revolve says where a stream is cut when only so many of its states
+// Package revolve computes where to place snapshots when only a limited number
 // can be kept (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
 //
-//	│ state kept                 │ one more state           end
+//	│ snapshot                   │ another snapshot         end
 //	├──────── Cut(n, slots) ─────┼──────── the rest ─────────┤
-//	  gone back over with slots    with slots - 1, first
+//	  swept last, with slots       swept first, with slots - 1
 package revolve
 
-// Cut is the number of blocks of n before the next snapshot, when there may be
-// slots more: with no block run more than t+1 times, s snapshots reach
-// binomial(s+t, t) blocks, so the part after the cut must be within reach of one
-// snapshot less, and the part before of one run less. 0: there is nothing to cut.
+// Cut returns the number of blocks, of n, before the next snapshot if slots
+// more may be kept. With no block run more than t+1 times, s snapshots reach
+// binomial(s+t, t) blocks; so the part after the cut must be within reach of
+// one snapshot less, and the part before of one run less. 0: no cut is
+// possible.
 func Cut(n int64, slots int) int64 {
 	if n == 1 {
 		return 0
@@ -24,7 +25,7 @@ func Cut(n int64, slots int) int64 {
 	return max(1, n-binomial(int64(slots)+t, t), binomial(int64(slots)+t-1, t-2))
 }
 
-// binomial is n over k.
+// binomial returns n over k.
 func binomial(n, k int64) int64 {
 	b := int64(1)
 	for i := range k {

@@ -1,23 +1,23 @@
-// Package ring keeps the last frames of the rows of a stream.
+// Package ring keeps the most recent frames of the rows of a stream.
 //
 //	frame f of a row lies at f mod size        size = 8, f = 9
 //	┌───┬───┬───┬───┬───┬───┬───┬───┐
 //	│ 8 │ 9 │ 2 │ 3 │ 4 │ 5 │ 6 │ 7 │
 //	└───┴───┴───┴───┴───┴───┴───┴───┘
 //
-// A [Ring] does not count: who writes and who reads says which frames.
+// A [Ring] does not count frames: readers and writers pass positions.
 package ring
 
 import "atenia/flow/node"
 
-// A Ring holds rows of a power of two of frames; the zero Ring holds none.
+// A Ring holds rows whose length is a power of two; the zero Ring is empty.
 type Ring[F node.Float] struct {
 	Data []F // [Rows, Size]
 	Rows int
 	Size int
 }
 
-// Room is the size of a ring for so many frames.
+// Room returns the size of a ring for at least frames frames.
 func Room(frames int) int {
 	size := 1
 	for size < frames {
@@ -26,11 +26,11 @@ func Room(frames int) int {
 	return size
 }
 
-// row is one row of frames, and place is where a frame lies in it.
+// row returns one row of frames, and place the index of a frame in it.
 func (r *Ring[F]) row(i int) []F         { return r.Data[i*r.Size : (i+1)*r.Size] }
 func (r *Ring[F]) place(frame int64) int { return int(frame) & (r.Size - 1) }
 
-// Move takes the frames before end to larger memory of that size.
+// Move copies the frames before end to larger memory of the given size.
 func (r *Ring[F]) Move(data []F, size int, end int64) {
 	old := *r
 	r.Data, r.Size = data, size
@@ -41,7 +41,7 @@ func (r *Ring[F]) Move(data []F, size int, end int64) {
 	}
 }
 
-// Put writes n frames from at on. Rows of x lie stride apart.
+// Put writes n frames from at on. Rows of x are stride elements apart.
 func (r *Ring[F]) Put(at int64, x []F, n, stride int) {
 	if r.Size == 0 {
 		return
@@ -53,8 +53,8 @@ func (r *Ring[F]) Put(at int64, x []F, n, stride int) {
 	}
 }
 
-// Take reads n frames from at on; those before frame 0 are zeros. Rows of x lie
-// stride apart.
+// Take reads n frames from at on; those before frame 0 are zeros. Rows of x are
+// stride elements apart.
 func (r *Ring[F]) Take(at int64, x []F, n, stride int) {
 	zeros := int(min(max(-at, 0), int64(n)))
 	for i := range r.Rows {
@@ -65,7 +65,7 @@ func (r *Ring[F]) Take(at int64, x []F, n, stride int) {
 	}
 }
 
-// Clear makes zeros of the n frames before end.
+// Clear zeroes the n frames before end.
 func (r *Ring[F]) Clear(end int64, n int) {
 	for f := max(0, end-int64(min(n, r.Size))); f < end; f++ {
 		for i := range r.Rows {

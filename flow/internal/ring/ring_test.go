@@ -68,5 +68,5 @@ func TestRing(t *testing.T) {
 			}
 		}
 	}
-	(&ring.Ring[float64]{Rows: 1}).Put(0, []float64{1}, 1, 1) // nobody reads
+	(&ring.Ring[float64]{Rows: 1}).Put(0, []float64{1}, 1, 1) // no reader
 }

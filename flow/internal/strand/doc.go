@@ -1,13 +1,13 @@
-// Package strand divides a list of calls, of which later ones may need earlier
-// ones, among threads.
+// Package strand partitions a list of calls with dependencies among threads.
 //
-//	tasks by level     stretch 1            stretch 2
+//	tasks by level     section 1            section 2
 //	                   strand a  a1─a3─a5   a6─a7
 //	a1 … a7  ──Cut──▶  strand b  a2─a4
-//	                   └ side by side ┘     └ one thread ┘
+//	                   └ in parallel ──┘    └ one thread ┘
 //
-// Levels are joined to a stretch as long as there remain strands that do not
-// meet, so threads wait for each other once a stretch and not once a level.
-// What is cut where follows from the tasks' costs, which are figures of the
-// plan and not times: the same plan is always cut alike.
+// A strand is a sequence of calls for one thread; strands of a section do not
+// depend on each other. Levels are merged into a section as long as independent
+// strands remain, so threads synchronize once per section instead of once per
+// level. The cut follows from the tasks' costs, which are computed from the
+// plan and not measured: the same plan is always cut alike.
 package strand

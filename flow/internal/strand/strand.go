@@ -2,20 +2,20 @@ package strand
 
 import "atenia/internal/fpenv"
 
-// A Task is calls that one thread makes in a row.
+// A Task is a sequence of calls that one thread makes.
 type Task struct {
 	Run   []func()
-	Level int   // tasks of one level need nothing of each other
-	Needs []int // tasks that come before, by index
+	Level int   // tasks of one level do not depend on each other
+	Needs []int // indices of the tasks that must run earlier
 	Cost  int   // in any unit
 }
 
-// A Stretch is strands that need nothing of each other.
-type Stretch struct{ Strands [][]func() }
+// A Section is a set of strands that do not depend on each other.
+type Section struct{ Strands [][]func() }
 
-// Range runs strands, on a thread that takes denormals as zero. It is called by
-// a pool whose workers keep their threads.
-func (s *Stretch) Range(_, lo, hi int) {
+// Range runs strands with denormals flushed to zero. It is called by a pool
+// whose workers are locked to their threads.
+func (s *Section) Range(_, lo, hi int) {
 	before := fpenv.FlushDenormals()
 	for _, strand := range s.Strands[lo:hi] {
 		for _, f := range strand {
@@ -25,13 +25,14 @@ func (s *Stretch) Range(_, lo, hi int) {
 	fpenv.Set(before)
 }
 
-// longest is how many tasks a stretch has at most, beyond which finding what
-// hangs together would take long.
-const longest = 4096
+// maxSection bounds the tasks of a section, since finding connected components
+// in it repeatedly is quadratic.
+const maxSection = 4096
 
-// Cut divides tasks, which are sorted by level, among threads. A stretch that
-// costs less than worth is one strand. Nil: nothing is worth more than one.
-func Cut(tasks []Task, threads, worth int) []Stretch {
+// Cut partitions tasks, sorted by level, among threads. A section that costs
+// less than worth becomes one strand. Nil: no section is worth more than one
+// thread.
+func Cut(tasks []Task, threads, worth int) []Section {
 	if threads < 2 {
 		return nil
 	}
@@ -42,7 +43,7 @@ func Cut(tasks []Task, threads, worth int) []Stretch {
 			hi++
 		}
 		next := join(tasks, lo, hi)
-		if k := len(all) - 1; k >= 0 && hi-all[k].lo <= longest {
+		if k := len(all) - 1; k >= 0 && hi-all[k].lo <= maxSection {
 			if more := join(tasks, all[k].lo, hi); more.wide(threads) || !all[k].wide(2) && !next.wide(2) {
 				all[k], lo = more, hi
 				continue
@@ -50,14 +51,14 @@ func Cut(tasks []Task, threads, worth int) []Stretch {
 		}
 		all, lo = append(all, next), hi
 	}
-	var out []Stretch
+	var out []Section
 	side := false
 	for i := range all {
 		c := &all[i]
 		if c.cost < worth || !c.wide(2) {
 			clear(c.strand)
 		}
-		s := Stretch{c.strands(tasks)}
+		s := Section{c.strands(tasks)}
 		side = side || len(s.Strands) > 1
 		out = append(out, s)
 	}
@@ -67,15 +68,15 @@ func Cut(tasks []Task, threads, worth int) []Stretch {
 	return out
 }
 
-// A cut is tasks [lo, hi) and which of them hang together.
+// A cut is tasks [lo, hi) with their connected components.
 type cut struct {
 	lo, hi int
-	strand []int // by task: the first task of its strand, counted from lo
+	strand []int // by task: the first task of its strand, relative to lo
 	cost   int
-	most   int // cost of the dearest strand
+	most   int // cost of the most expensive strand
 }
 
-// join finds what hangs together.
+// join finds connected components.
 func join(tasks []Task, lo, hi int) cut {
 	c := cut{lo: lo, hi: hi, strand: make([]int, hi-lo)}
 	first := func(i int) int {
@@ -106,7 +107,7 @@ func join(tasks []Task, lo, hi int) cut {
 // wide reports whether n threads would be kept reasonably busy.
 func (c *cut) wide(n int) bool { return 4*c.cost >= 3*n*c.most }
 
-// strands are the calls of each strand in order.
+// strands returns the calls of each strand in order.
 func (c *cut) strands(tasks []Task) [][]func() {
 	var all [][]func()
 	at := map[int]int{}

@@ -1,12 +1,12 @@
-// Package stream cuts whole streams into blocks and puts blocks together.
+// Package stream cuts streams into blocks and concatenates blocks.
 //
 //	stream ──Cut──▶ block, block, … ──▶ a session ──▶ block, block, … ──Add──▶ Take ──Join──▶ stream
 package stream
 
 import "atenia/flow/node"
 
-// Cut fills block b, all of whose frames are wanted, with those of stream x
-// from frame at on. The stream goes on with zeros after its end.
+// Cut fills block b with the frames of stream x from frame at on. Past its end
+// the stream continues with zeros.
 func Cut[F node.Float](b, x *node.Tensor[F], at int) {
 	n := b.N
 	for r := range b.B * b.C {
@@ -19,13 +19,14 @@ func Cut[F node.Float](b, x *node.Tensor[F], at int) {
 	}
 }
 
-// A Take keeps all blocks that it is given, rows room frames apart.
+// A Take collects blocks, in rows of room frames.
 type Take[F node.Float] struct {
 	all  node.Tensor[F]
 	room int
 }
 
-// NewTake returns a take of blocks of b x c rows, with room for so many frames.
+// NewTake returns a take of blocks with b x c rows, with initial room for
+// frames.
 func NewTake[F node.Float](b, c, room int) *Take[F] {
 	return &Take[F]{node.Tensor[F]{B: b, C: c, Data: make([]F, b*c*room)}, room}
 }
@@ -47,8 +48,8 @@ func (t *Take[F]) Add(x node.Tensor[F]) {
 	a.N += x.N
 }
 
-// Join returns what was kept, rows one behind the other. Nothing is added
-// after that.
+// Join returns the collected stream, with contiguous rows. No block may be
+// added afterwards.
 func (t *Take[F]) Join() node.Tensor[F] {
 	a := t.all
 	rows := a.B * a.C

@@ -2,8 +2,8 @@ package watch
 
 import _ "unsafe" // for linkname
 
-// Nanotime is CLOCK_MONOTONIC in nanoseconds, read without a system call and
-// allowed on the system stack.
+// Nanotime returns CLOCK_MONOTONIC in nanoseconds. It makes no system call and
+// may be called on the system stack.
 //
 //go:linkname Nanotime runtime.nanotime
 func Nanotime() int64

@@ -6,5 +6,5 @@ import "time"
 
 var epoch = time.Now()
 
-// Nanotime is a monotonic clock in nanoseconds.
+// Nanotime returns a monotonic clock in nanoseconds.
 func Nanotime() int64 { return int64(time.Since(epoch)) }

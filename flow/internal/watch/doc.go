@@ -1,10 +1,9 @@
-// Package watch measures how long the calls of nodes take, and says when one
-// took too long.
+// Package watch measures how long the calls of nodes take and enforces a limit.
 //
-//	call in time     nothing                        the row ends
-//	too long         the host silences the block    one more in a row
-//	three in a row   the node is suspended          it is called no more, until Resume
+//	within the limit   nothing                       the count restarts
+//	beyond it          the host zeroes the outputs   one more in a row
+//	three in a row     the node is suspended         not called until Resume
 //
-// The clock is the runtime's monotonic one: it may be read on a thread that Go
-// does not schedule, and nothing here allocates, locks or writes a pointer.
+// The clock is the runtime's monotonic one, which may be read on a thread that
+// Go does not schedule. Nothing here allocates, locks or writes a pointer.
 package watch

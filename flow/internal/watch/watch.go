@@ -2,19 +2,20 @@ package watch
 
 import "sync/atomic"
 
-// Patience is how many calls in a row may take too long.
+// Patience is the number of consecutive calls over the limit that suspends a
+// node.
 const Patience = 3
 
-// A Watch measures calls by node. One that is nil measures nothing and suspends
-// nobody.
+// A Watch measures calls by node. A nil Watch measures nothing and suspends no
+// node.
 type Watch struct {
-	Now   func() int64 // nanoseconds of a clock that never goes back
+	Now   func() int64 // a monotonic clock, in nanoseconds
 	limit int64        // of a call, in nanoseconds; 0: none
 	row   []atomic.Int32
 }
 
-// New returns a watch of so many nodes, whose calls may take limit nanoseconds,
-// or as long as they like when that is 0. No clock: the runtime's.
+// New returns a watch of nodes nodes, whose calls may take limit nanoseconds,
+// any time if that is 0. A nil clock stands for the runtime's.
 func New(nodes int, limit int64, now func() int64) *Watch {
 	if now == nil {
 		now = Nanotime
@@ -22,11 +23,11 @@ func New(nodes int, limit int64, now func() int64) *Watch {
 	return &Watch{Now: now, limit: limit, row: make([]atomic.Int32, nodes)}
 }
 
-// Limits reports whether calls may take too long.
+// Limits reports whether calls have a limit.
 func (w *Watch) Limits() bool { return w != nil && w.limit > 0 }
 
-// Late takes down that a call of a node took ns nanoseconds, and reports
-// whether that is too long.
+// Late records that a call of a node took ns nanoseconds, and reports whether
+// that exceeds the limit.
 func (w *Watch) Late(node int, ns int64) bool {
 	if w.limit == 0 || ns <= w.limit {
 		w.row[node].Store(0)
@@ -36,10 +37,10 @@ func (w *Watch) Late(node int, ns int64) bool {
 	return true
 }
 
-// Suspended reports whether a node is not to be called.
+// Suspended reports whether a node must not be called.
 func (w *Watch) Suspended(node int) bool { return w.Limits() && w.row[node].Load() >= Patience }
 
-// Resume lets a node be called again. Any goroutine may ask for it.
+// Resume lets a node be called again. Any goroutine may call it.
 func (w *Watch) Resume(node int) { w.row[node].Store(0) }
 
 // Reset lets all nodes be called again.

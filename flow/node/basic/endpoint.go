@@ -1,6 +1,6 @@
 package basic
 
-// Where a graph meets its host: Input, Probe, Constant.
+// The nodes where a graph meets its host: Input, Probe, Constant.
 
 import (
 	"atenia/flow/graph"
@@ -14,7 +14,7 @@ func refineInput(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 }
 
 // An endpoint is an Input or another source, whose output the host has filled in before the call,
-// or a Probe or another sink, whose input the host reads.
+// or a Probe or another sink, whose input the host reads after it.
 type endpoint[F node.Float] struct{ node.Reporter }
 
 func newEndpoint[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -28,7 +28,7 @@ func (e *endpoint[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// refineConstant: the output is as large as the settings say, or as the value.
+// refineConstant sizes the output as the settings say, or as the value.
 func refineConstant(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 	v := &spec.Params[0].Value
 	shape := graph.Shape{B: max(s.Int("batches"), v.B), C: max(s.Int("channels"), v.C)}

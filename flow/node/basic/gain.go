@@ -40,14 +40,14 @@ func scaleRows[F node.Float](y, x *node.Tensor[F], p *node.Param[F]) {
 	}
 }
 
-// A run is frames in a row that one number multiplies, read in every call: the
-// host may change it between calls.
+// A run is consecutive frames that one factor multiplies. The factor is read in
+// every call, since the host may change it between calls.
 type run[F node.Float] struct {
 	y, x []F
 	gain *F
 }
 
-// runs are those of a call, nil when the gain has a value for every frame.
+// runs returns the runs of a call, nil if the gain has a value per frame.
 func runs[F node.Float](c *node.Call[F]) (list []run[F]) {
 	x, y, p := &c.In[0], &c.Out[0], &c.Param[0]
 	if p.Framed {
@@ -79,7 +79,7 @@ func scaleAll[F node.Float](list []run[F]) {
 	}
 }
 
-// Fuse makes one list of all runs.
+// Fuse concatenates the runs of all nodes.
 func (g *gain[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func(), bool) {
 	var list []run[F]
 	for i, c := range calls {
@@ -103,8 +103,8 @@ func (g *gain[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func()
 func (g *gain[F]) Needs() node.Needs { return node.NeedX }
 func (g *gain[F]) ResetAdjoint()     {}
 
-// Backward: the input's gradient is gain times the output's, the gain's is the
-// input times the output's.
+// Backward gives the input gain times the output's gradient, and the gain the
+// input times the output's gradient.
 func (g *gain[F]) Backward(b *node.Back[F]) graph.Code {
 	d, x, want := &b.DOut[0], &b.In[0], &b.DParam[0]
 	if b.DIn[0].Data != nil {

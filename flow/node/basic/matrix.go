@@ -18,8 +18,8 @@ func refineMatrix(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 }
 
 // A linear multiplies the channels of every frame by a matrix and adds a bias.
-// Gradients of both are summed for each batch by itself, so that the sums do not
-// depend on where the stream was cut.
+// Gradients of both are summed separately for each batch, so that the sums do
+// not depend on how the stream is cut.
 type linear[F node.Float] struct {
 	node.Reporter
 	out, in        int
@@ -99,8 +99,8 @@ func (l *linear[F]) FinishAdjoint(p []node.Grad[F]) {
 	fold(p[1].Sum, l.dBias)
 }
 
-// fold adds lanes, a whole number of repetitions of to's shape, to to, or all of
-// them when to is one number, and clears them. Nil is not wanted.
+// fold adds lanes, a whole number of repetitions of to's shape, to to, or their
+// total if to is a single number, and clears them. A nil to is ignored.
 func fold(to []float64, lanes []dsp.Lanes) {
 	for i := range lanes {
 		if len(to) > 0 {

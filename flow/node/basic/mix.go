@@ -56,12 +56,12 @@ func (m *mix[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// Bind needs no more than that.
+// Bind returns the call as a closure.
 func (m *mix[F]) Bind(c *node.Call[F]) func() {
 	return node.Bind(m.Reporter, c, func() { m.run(c) })
 }
 
-// run adds the inputs in their order.
+// run adds the inputs in port order.
 func (m *mix[F]) run(c *node.Call[F]) {
 	y := &c.Out[0]
 	for r := range y.B * y.C {

@@ -11,7 +11,7 @@ import (
 func refinePan(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 	spec.Shapes = func(in []graph.Shape) ([]graph.Shape, error) {
 		if in[0].C != 1 {
-			return nil, node.Mismatch(n, "a Pan has an input of one channel")
+			return nil, node.Mismatch(n, "the input of a Pan has one channel")
 		}
 		return []graph.Shape{{B: in[0].B, C: 2}}, nil
 	}

@@ -1,6 +1,6 @@
 package basic
 
-// Split and Merge: channels go their own ways, and come together.
+// Split and Merge: one stream to several by channels, and back.
 
 import (
 	"atenia/flow/graph"
@@ -39,7 +39,7 @@ func refineMerge(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 }
 
 // scatter copies the channels of whole to parts, one part after the other.
-// Parts without data are left out.
+// Parts without data are skipped.
 func scatter[F node.Float](parts []node.Tensor[F], whole *node.Tensor[F]) {
 	c0 := 0
 	for i := range parts {

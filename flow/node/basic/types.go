@@ -7,25 +7,25 @@ import (
 	"atenia/flow/node"
 )
 
-// channelSettings are those of nodes without inputs.
+// channelSettings are the settings of nodes without inputs.
 var channelSettings = []node.Setting{{Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
 
 // Settings of files. Paths are relative to the plan; package flow/audio/files
-// opens what they name.
+// opens the files they name.
 var (
 	file     = node.Setting{Name: "file", Text: true}
 	bits     = node.Setting{Name: "bits", Most: 64}
 	fromFile = []node.Setting{file, {Name: "offset_frames", Most: 1<<31 - 1}, {Name: "loop", Among: []string{"no", "yes"}}}
 )
 
-// fed is a source that the host feeds.
+// fed returns the type of a source that the host feeds.
 func fed(name, doc string, more ...node.Setting) node.Type {
 	rates := []node.Setting{{Name: "rate_num", Least: 1, Value: 1}, {Name: "rate_den", Least: 1, Value: 1}}
 	return node.Type{Name: name, Doc: doc, Outs: []string{"out"}, Settings: slices.Concat(more, channelSettings, rates), Endpoint: graph.Fed,
 		Refine: refineInput, New32: newEndpoint[float32], New64: newEndpoint[float64]}
 }
 
-// taken is a sink that the host reads.
+// taken returns the type of a sink that the host reads.
 func taken(name, doc string, more ...node.Setting) node.Type {
 	return node.Type{Name: name, Doc: doc, Ins: []string{"in"}, Settings: more, Endpoint: graph.Taken,
 		New32: newEndpoint[float32], New64: newEndpoint[float64]}
@@ -34,13 +34,13 @@ func taken(name, doc string, more ...node.Setting) node.Type {
 // Types is the table of this package.
 func Types() node.Table {
 	return node.Table{
-		fed("Input", "what the host feeds, at rate_num/rate_den of the base rate"),
-		taken("Probe", "a sink: the host reads its input and hands in the gradient"),
-		fed("WavSource", "a WAV file, whose channels and rate it has; see Input", fromFile...),
-		taken("WavSink", "a WAV file of what comes in: 32-bit float unless bits or samples say otherwise; see Probe",
+		fed("Input", "frames that the host feeds, at rate_num/rate_den of the base rate"),
+		taken("Probe", "a sink whose input the host reads and whose gradient it supplies"),
+		fed("WavSource", "reads a WAV file, with its channels and rate; see Input", fromFile...),
+		taken("WavSink", "writes its input to a WAV file, 32-bit float unless bits or samples say otherwise; see Probe",
 			file, bits, node.Setting{Name: "samples", Among: []string{"auto", "integer", "float"}}),
-		fed("FlacSource", "a FLAC file, whose channels and rate it has; see Input", fromFile...),
-		taken("FlacSink", "a FLAC file of what comes in, with 24 bits unless bits says otherwise; see Probe", file, bits),
+		fed("FlacSource", "reads a FLAC file, with its channels and rate; see Input", fromFile...),
+		taken("FlacSink", "writes its input to a FLAC file, 24 bits unless bits says otherwise; see Probe", file, bits),
 		{Name: "Constant", Doc: "y = value", Outs: []string{"out"}, Framed: []node.Default{{Name: "value"}}, Settings: channelSettings,
 			Refine: refineConstant, New32: newConstant[float32], New64: newConstant[float64]},
 		{Name: "Gain", Doc: "y = gain x", Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "gain", Value: 1}}, Adjoint: true,
@@ -48,10 +48,10 @@ func Types() node.Table {
 		{Name: "Mix", Doc: "y = in0 + in1 + …; an input of one channel goes to every channel", Outs: []string{"out"},
 			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
 			Refine: refineMix, New32: newMix[float32], New64: newMix[float64]},
-		{Name: "Split", Doc: "each channel to an output of its own", Ins: []string{"in"},
+		{Name: "Split", Doc: "one output per channel", Ins: []string{"in"},
 			Settings: []node.Setting{{Name: "outputs", Least: 1, Value: 2}}, Adjoint: true,
 			Refine: refineSplit, New32: newSplit[float32], New64: newSplit[float64]},
-		{Name: "Merge", Doc: "the channels of in0, in1, … one after the other", Outs: []string{"out"},
+		{Name: "Merge", Doc: "concatenates the channels of in0, in1, …", Outs: []string{"out"},
 			Settings: []node.Setting{{Name: "inputs", Least: 1, Value: 2}}, Adjoint: true,
 			Refine: refineMerge, New32: newMerge[float32], New64: newMerge[float64]},
 		matrix("Matrix"), matrix("Linear"),
@@ -66,7 +66,7 @@ func matrix(name string) node.Type {
 		Refine: refineMatrix, New32: newMatrix[float32], New64: newMatrix[float64]}
 }
 
-// sourceShape makes a node's output as large as its settings say.
+// sourceShape sizes a node's output as its settings say.
 func sourceShape(s node.Settings, spec *graph.Spec) {
 	shape := graph.Shape{B: s.Int("batches"), C: s.Int("channels")}
 	spec.Shapes = func([]graph.Shape) ([]graph.Shape, error) { return []graph.Shape{shape}, nil }

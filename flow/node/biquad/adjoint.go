@@ -6,10 +6,10 @@ import (
 	"atenia/internal/dsp"
 )
 
-// Needs: the inputs and outputs for the gradients of coefficients.
+// Needs returns inputs and outputs, which the gradients of coefficients read.
 func (f *filter[F]) Needs() node.Needs { return node.NeedX | node.NeedY }
 
-// ResetAdjoint: the bank forgets its sums as well, so they are put aside.
+// ResetAdjoint saves the sums of the bank, which its own reset would clear.
 func (f *filter[F]) ResetAdjoint() {
 	f.collect()
 	clear(f.lambda)
@@ -44,7 +44,7 @@ func (f *filter[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// wanted reports whether anybody asks for the gradient of a parameter.
+// wanted reports whether the gradient of any parameter is requested.
 func (f *filter[F]) wanted(b *node.Back[F]) bool {
 	for k := range f.params {
 		if d := &b.DParam[k]; d.Sum != nil || d.Framed.Data != nil {
@@ -75,7 +75,7 @@ func (f *filter[F]) backwardFramed(b *node.Back[F], dx *node.Tensor[F]) {
 	}
 }
 
-// chain takes the gradient of coefficients to that of the parameters.
+// chain maps the gradient of the coefficients to that of the parameters.
 func (f *filter[F]) chain(v [5]F, d dsp.Coefficients) [5]float64 {
 	if f.kind == coefficients {
 		return [5]float64{d.B0, d.B1, d.B2, d.A1, d.A2}
@@ -84,7 +84,7 @@ func (f *filter[F]) chain(v [5]F, d dsp.Coefficients) [5]float64 {
 	return [5]float64{g.f0, g.q, g.gain}
 }
 
-// give hands out the gradient of the parameters of frame i of row r.
+// give stores the gradient of the parameters of frame i of row r.
 func (f *filter[F]) give(to []node.Grad[F], r, i int, d [5]float64) {
 	for k := range f.params {
 		switch g := &to[k]; {
@@ -96,7 +96,7 @@ func (f *filter[F]) give(to []node.Grad[F], r, i int, d [5]float64) {
 	}
 }
 
-// FinishAdjoint goes through the design once for the whole stream.
+// FinishAdjoint applies the derivative of the design once for the whole stream.
 func (f *filter[F]) FinishAdjoint(p []node.Grad[F]) {
 	f.collect()
 	for r, s := range f.sums {

@@ -24,37 +24,37 @@ func Types() node.Table {
 	}}
 }
 
-// A filter is a Biquad. Rows with constant parameters are a bank's; when a
-// parameter has a value for every frame, coefficients are designed frame by
-// frame and rows go one by one.
+// A filter is a Biquad. Rows with constant parameters run in a bank, side by
+// side. If a parameter has a value per frame, coefficients are designed frame
+// by frame and rows run one after another.
 type filter[F node.Float] struct {
 	node.Reporter
 	kind       kind
 	sampleRate float64
 	channels   int
-	params     int // before thermo.heat
+	params     int // number of parameters before thermo.heat
 
-	own    *dsp.Bank[F] // the first of places: a bank of this node alone
-	places []place[F]
-	home   int    // the place where the state is
-	tuned  [][5]F // parameters for which rows were designed
-	ready  bool
+	own     *dsp.Bank[F] // the first of places: a bank of this node alone
+	places  []place[F]
+	current int    // index of the place that holds the state
+	tuned   [][5]F // parameters from which the rows were designed
+	ready   bool
 
-	// For frames with coefficients of their own.
-	coef   dsp.Framed[F] // of one row, of a call
+	// For frames with individual coefficients.
+	coef   dsp.Framed[F] // of one row of a call
 	lambda [][2]F
 
 	// For backward sweeps.
 	sums  [][5]float64 // gradients of constant coefficients before the last reset
-	waste []F          // the input's gradient when nobody wants it
+	waste []F          // the input's gradient if it is not requested
 	t     []F          // gradients of the state in one row of a call
 }
 
-// A place is rows of a bank, which other nodes may share, from row first on.
+// A place is rows of a bank, from row first on. Fused nodes share a bank.
 type place[F node.Float] struct {
 	bank  *dsp.Bank[F]
 	first int
-	away  *bool // some state of the bank is elsewhere
+	moved *bool // some state of the bank is in another place
 }
 
 func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -64,7 +64,7 @@ func newFilter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 		channels: cfg.Node.Rows.C, params: len(cfg.Node.Spec.Params) - 1,
 		own: dsp.NewBank[F](rows), tuned: make([][5]F, rows),
 	}
-	f.places = []place[F]{{bank: f.own, away: new(bool)}}
+	f.places = []place[F]{{bank: f.own, moved: new(bool)}}
 	n := cfg.MaxTokens
 	scratch := make([]F, 5*n)
 	f.coef = dsp.Framed[F]{B0: scratch[:n], C1: scratch[n : 2*n], C2: scratch[2*n : 3*n], A1: scratch[3*n : 4*n], A2: scratch[4*n:]}
@@ -119,7 +119,7 @@ func (f *filter[F]) Forward(c *node.Call[F]) graph.Code {
 }
 
 func (f *filter[F]) run(c *node.Call[F]) {
-	f.settle(0)
+	f.moveState(0)
 	if f.framed(c.Param) {
 		f.forwardFramed(c)
 		return
@@ -128,16 +128,16 @@ func (f *filter[F]) run(c *node.Call[F]) {
 	f.own.Forward(c.Out[0].Data, c.In[0].Data, c.In[0].N, c.Tokens)
 }
 
-// settle moves the state to a place.
-func (f *filter[F]) settle(to int) {
-	if f.home == to {
+// moveState moves the state to a place.
+func (f *filter[F]) moveState(to int) {
+	if f.current == to {
 		return
 	}
-	a, b := &f.places[f.home], &f.places[to]
+	a, b := &f.places[f.current], &f.places[to]
 	for r := range f.tuned {
 		b.bank.SetState(b.first+r, a.bank.State(a.first+r))
 	}
-	f.home, *a.away = to, true
+	f.current, *a.moved = to, true
 }
 
 // designFrames fills in the coefficients of every frame of row r. Rows that have
@@ -199,14 +199,14 @@ func (f *filter[F]) forwardFramed(c *node.Call[F]) {
 }
 
 func (f *filter[F]) Reset() {
-	f.settle(0)
+	f.moveState(0)
 	f.own.Reset()
 }
 
 func (f *filter[F]) StateBytes() int { return node.FloatBytes[F](2 * len(f.tuned)) }
 
 func (f *filter[F]) Save(dst []byte) int {
-	n, p := 0, &f.places[f.home]
+	n, p := 0, &f.places[f.current]
 	for r := range f.tuned {
 		s := p.bank.State(p.first + r)
 		n += node.PutFloats(dst[n:], s[:])
@@ -218,7 +218,7 @@ func (f *filter[F]) Load(src []byte) graph.Code {
 	if len(src) != f.StateBytes() {
 		return graph.State
 	}
-	f.settle(0)
+	f.moveState(0)
 	for r := range f.tuned {
 		var s [2]F
 		src = src[node.GetFloats(s[:], src):]

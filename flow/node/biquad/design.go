@@ -7,7 +7,7 @@ import (
 	"atenia/internal/dsp"
 )
 
-// A kind is what a filter does.
+// A kind is a filter response: lowpass, highpass and so on.
 type kind int
 
 const (
@@ -19,20 +19,21 @@ const (
 	peaking
 	lowshelf
 	highshelf
-	coefficients // given as they are
+	coefficients // given directly
 )
 
 var kinds = []string{"lowpass", "highpass", "bandpass", "notch", "allpass", "peaking", "lowshelf", "highshelf", "coefficients"}
 
-// A response is what a filter is asked for.
+// A response is the parameters of a design.
 type response struct{ f0, q, gain float64 } // Hz, -, dB
 
-// A raw is b0, b1, b2, a0, a1, a2 before division by a0, or a derivative of them.
+// A raw is b0, b1, b2, a0, a1, a2 before division by a0, or a derivative of
+// them.
 type raw [6]float64
 
-// Design returns b0, b1, b2, a1 and a2 of a filter of the given kind, a corner or
-// centre in Hz and a gain in dB, which only peaking filters and shelves have.
-// False: there is no such kind.
+// Design returns b0, b1, b2, a1 and a2 of the filter of the named kind, with a
+// corner or centre frequency in Hz and a gain in dB, which only peaking filters
+// and shelves use. It returns false for an unknown kind.
 func Design(name string, f0, q, gain, sampleRate float64) ([5]float64, bool) {
 	k := slices.Index(kinds[:coefficients], name)
 	c := design(kind(k), response{f0, q, gain}, sampleRate)
@@ -48,7 +49,8 @@ func design(k kind, p response, sampleRate float64) dsp.Coefficients {
 	return dsp.Coefficients{B0: v[0] / v[3], B1: v[1] / v[3], B2: v[2] / v[3], A1: v[4] / v[3], A2: v[5] / v[3]}
 }
 
-// angles returns cos w, α and A = 10^(gain/40), which is 1 where it does not count.
+// angles returns cos w, α and A = 10^(gain/40), which is 1 for kinds without
+// gain.
 func (k kind) angles(p response, sampleRate float64) (c, alpha, amp float64) {
 	sin, c := turn(p.f0 / sampleRate)
 	amp = 1
@@ -58,13 +60,13 @@ func (k kind) angles(p response, sampleRate float64) (c, alpha, amp float64) {
 	return c, sin / (2 * p.q), amp
 }
 
-// gradient takes the gradient of the coefficients to that of the response.
+// gradient maps the gradient of the coefficients to that of the response.
 func gradient(k kind, p response, sampleRate float64, d dsp.Coefficients) response {
 	c, alpha, amp := k.angles(p, sampleRate)
 	v := k.cookbook(c, alpha, amp)
 	byCos, byAlpha, byAmp := k.slopes(c, alpha, amp)
-	// Numerator and denominator go in pairs: where they are equal, the filter is
-	// the identity and its gradients cancel to the last bit.
+	// Numerator and denominator are paired: where they are equal the filter is
+	// the identity, and its gradients cancel to the last bit.
 	n := [6]float64{v[0] / v[3], v[1] / v[3], v[2] / v[3], 0, v[4] / v[3], v[5] / v[3]}
 	norm := d.B0*n[0] + (d.B1*n[1] + d.A1*n[4]) + (d.B2*n[2] + d.A2*n[5])
 	g := raw{d.B0 / v[3], d.B1 / v[3], d.B2 / v[3], -norm / v[3], d.A1 / v[3], d.A2 / v[3]}
@@ -83,7 +85,7 @@ func gradient(k kind, p response, sampleRate float64, d dsp.Coefficients) respon
 	}
 }
 
-// turn is the sine and cosine of 2πt.
+// turn returns the sine and cosine of 2πt.
 func turn(t float64) (sin, cos float64) {
 	if t >= 0 && t <= 1 {
 		return dsp.Turn(t)
@@ -91,7 +93,7 @@ func turn(t float64) (sin, cos float64) {
 	return math.Sincos(2 * math.Pi * t)
 }
 
-// cookbook returns the numbers of a filter.
+// cookbook returns a filter's coefficients before normalization.
 func (k kind) cookbook(c, al, a float64) raw {
 	switch k {
 	case lowpass:
@@ -112,7 +114,7 @@ func (k kind) cookbook(c, al, a float64) raw {
 	return raw{a * (p + r), s * 2 * a * (a - 1 - s*(a+1)*c), a * (p - r), m + r, -s * 2 * (a - 1 + s*(a+1)*c), m - r}
 }
 
-// side is 1 for a shelf below the corner, -1 for one above.
+// side is 1 for a low shelf, -1 for a high shelf.
 func (k kind) side() float64 {
 	if k == lowshelf {
 		return 1
@@ -120,7 +122,7 @@ func (k kind) side() float64 {
 	return -1
 }
 
-// slopes returns the derivatives of the numbers by cos w, α and A.
+// slopes returns the derivatives of the coefficients by cos w, α and A.
 func (k kind) slopes(c, al, a float64) (byCos, byAlpha, byAmp raw) {
 	byCos, byAlpha = raw{4: -2}, raw{3: 1, 5: -1}
 	switch k {

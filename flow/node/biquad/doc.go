@@ -5,10 +5,10 @@
 //	                                                      s2 = b2 x − a2 y
 //
 // Constant parameters are designed once, and rows of all batches and channels
-// run side by side, those of fused nodes too. Parameters with a value for every
-// frame are designed for every frame.
+// run side by side, including those of fused nodes. Parameters with a value per
+// frame are designed frame by frame.
 //
 // Backward, the gradients of constant coefficients are summed over the whole
-// stream and go through the derivative of the design once; others go through it
-// frame by frame.
+// stream and pass through the derivative of the design once; the others pass
+// through it frame by frame.
 package biquad

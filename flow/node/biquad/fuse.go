@@ -7,7 +7,7 @@ import (
 	"atenia/internal/dsp"
 )
 
-// Bind returns the call without the report, when that stays the same.
+// Bind returns the call as a closure, reporting once if the report is constant.
 func (f *filter[F]) Bind(c *node.Call[F]) func() {
 	if f.framed(c.Param) {
 		return node.Bind(f.Reporter, c, func() { f.run(c) })
@@ -20,13 +20,14 @@ func (f *filter[F]) Bind(c *node.Call[F]) func() {
 		if w.changed() {
 			f.tune(c.Param)
 		}
-		f.settle(0)
+		f.moveState(0)
 		f.own.Forward(y, x, stride, n)
 	})
 }
 
-// Fuse gives the rows of several filters a place in one bank, side by side. A
-// state moves there when the closure runs and away when a single call does.
+// Fuse places the rows of several filters side by side in one bank. A filter's
+// state migrates there when the closure runs, and back when a single call is
+// made.
 func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func(), bool) {
 	all, ok := f.cohort(others, calls)
 	if !ok {
@@ -36,12 +37,12 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 	for _, g := range all {
 		rows += len(g.tuned)
 	}
-	bank, first, away := dsp.NewBank[F](rows), 0, true
+	bank, first, moved := dsp.NewBank[F](rows), 0, true
 	places, heat := make([]int, len(all)), false
 	var w watch[F]
 	for i, g := range all {
 		places[i] = len(g.places)
-		g.places, g.ready = append(g.places, place[F]{bank, first, &away}), false
+		g.places, g.ready = append(g.places, place[F]{bank, first, &moved}), false
 		g.tune(calls[i].Param)
 		w.add(calls[i].Param[:g.params])
 		node.Report(g.Reporter, calls[i])
@@ -58,11 +59,11 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 				g.tune(calls[i].Param)
 			}
 		}
-		if away {
+		if moved {
 			for i, g := range all {
-				g.settle(places[i])
+				g.moveState(places[i])
 			}
-			away = false
+			moved = false
 		}
 		bank.Run(n)
 		if heat {
@@ -73,7 +74,7 @@ func (f *filter[F]) Fuse(others []node.Instance[F], calls []*node.Call[F]) (func
 	}, true
 }
 
-// cohort returns the filters of a fusion, if they go together.
+// cohort returns the filters of a fusion if they can be fused.
 func (f *filter[F]) cohort(others []node.Instance[F], calls []*node.Call[F]) ([]*filter[F], bool) {
 	all := []*filter[F]{f}
 	for _, o := range others {
@@ -91,8 +92,8 @@ func (f *filter[F]) cohort(others []node.Instance[F], calls []*node.Call[F]) ([]
 	return all, true
 }
 
-// A watch looks whether the host has changed constant parameters: that takes
-// far less time than asking every row for what it was designed.
+// A watch detects changes of constant parameters by the host, which is far
+// cheaper than comparing every row with its design.
 type watch[F node.Float] struct {
 	at  []*F
 	was []F
@@ -106,7 +107,7 @@ func (w *watch[F]) add(p []node.Param[F]) {
 	}
 }
 
-// changed reports a change once.
+// changed reports each change once.
 func (w *watch[F]) changed() bool {
 	yes := false
 	for i, at := range w.at {

@@ -5,7 +5,8 @@ import (
 	"atenia/flow/node"
 )
 
-// Needs: a delay between frames has a gradient, for which the frames count.
+// Needs returns the inputs if the delay interpolates, since its gradient reads
+// them.
 func (d *delayer[F]) Needs() node.Needs {
 	if d.how == none {
 		return 0
@@ -42,7 +43,8 @@ func (d *delayer[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// gather sums up what the frames became later, under a constant delay.
+// gather sums the output gradients that each frame contributed to, under a
+// constant delay.
 func (d *delayer[F]) gather(l line[F], dx, dy []F, delay F, frame0 int64) {
 	l.write(frame0, dy)
 	if dx == nil {
@@ -54,8 +56,8 @@ func (d *delayer[F]) gather(l line[F], dx, dy []F, delay F, frame0 int64) {
 	}
 }
 
-// scatter adds the gradients of the outputs to those of the frames that they
-// were made of, the last first; after its own output a frame's is complete.
+// scatter adds the output gradients to those of the frames they were computed
+// from, last frame first. A frame's gradient is complete after its own output.
 func (d *delayer[F]) scatter(l line[F], dx, dy, delay []F, frame0 int64) {
 	for i := len(dy) - 1; i >= 0; i-- {
 		t, n := d.taps(delay[i]), frame0+int64(i)
@@ -70,7 +72,7 @@ func (d *delayer[F]) scatter(l line[F], dx, dy, delay []F, frame0 int64) {
 	}
 }
 
-// moves is the gradient of the delay of row r.
+// moves returns the gradient of the delay of row r.
 func (d *delayer[F]) moves(b *node.Back[F], r int) {
 	p, want := &b.Param[0], &b.DParam[0]
 	dy, v := b.DOut[0].Row(r), p.Row(r, d.channels)
@@ -95,7 +97,7 @@ func (d *delayer[F]) moves(b *node.Back[F], r int) {
 	}
 }
 
-// before returns frame i of the call's input, one of the state before the call
+// before returns frame i of the call's input, or of the state before the call
 // if i is negative.
 func (d *delayer[F]) before(b *node.Back[F], r, i int) F {
 	if i >= 0 {

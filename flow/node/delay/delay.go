@@ -10,7 +10,8 @@ import (
 	"atenia/flow/node"
 )
 
-// maxFrames bounds delays: a line longer than this is a mistake in a plan.
+// maxFrames bounds delays, since a longer line is most likely a mistake in the
+// plan.
 const maxFrames = 1 << 26
 
 var interpolations = []string{"none", "linear", "lagrange"}
@@ -18,16 +19,16 @@ var interpolations = []string{"none", "linear", "lagrange"}
 // Types is the table of this package.
 func Types() node.Table {
 	return node.Table{{
-		Name: "Delay", Doc: "y[n] = x[n - delay]; a modulated delay is held within 0 and max_delay frames (0: one second)",
+		Name: "Delay", Doc: "y[n] = x[n - delay]; a modulated delay is clamped to 0..max_delay frames (0: one second)",
 		Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "delay"}},
 		Settings: []node.Setting{{Name: "interpolation", Among: interpolations}, {Name: "max_delay", Most: maxFrames}},
 		Adjoint:  true, Jacobian: graph.Toeplitz, New32: newDelay[float32], New64: newDelay[float64],
 	}}
 }
 
-// A delayer is a Delay. Each row has a line of the frames before, and for
-// sweeps one of gradients: of the outputs to come when the delay is constant,
-// of the inputs before when it moves.
+// A delayer is a Delay. Each row has a line of past frames, and for sweeps one
+// of gradients: of later outputs if the delay is constant, of earlier inputs if
+// it varies.
 type delayer[F node.Float] struct {
 	node.Reporter
 	how      interpolation
@@ -75,7 +76,7 @@ func lines[F node.Float](rows, size int) (list []line[F]) {
 	return list
 }
 
-// taps finds the taps of a delay, held within the line.
+// taps returns the taps of a delay, clamped to the line.
 func (d *delayer[F]) taps(delay F) taps[F] {
 	return places[F](d.how, min(max(float64(delay), 0), d.longest))
 }

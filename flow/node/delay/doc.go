@@ -1,11 +1,11 @@
-// Package delay holds the delay line, fixed or moving, whole frames or between
-// frames.
+// Package delay holds the delay line: fixed or modulated, integer or
+// fractional.
 //
 //	         n − delay           n
 //	── ○ ── ○ ─┴─ ○ ── ○ ── ○ ── ●      none      the frame before the place
 //	   └────┴─────┴────┘                linear    a line through two frames
 //	     weights by place               lagrange  a cubic through four
 //
-// A line is a ring that holds no more than the longest delay and one call. A
-// constant delay moves runs of frames; a moving one is looked up frame by frame.
+// A line is a ring that holds the longest delay and one call. A constant delay
+// copies runs of frames; a modulated one is computed frame by frame.
 package delay

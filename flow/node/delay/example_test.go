@@ -14,6 +14,6 @@ func ExampleTypes() {
 		fmt.Println(d.Name, d.Value)
 	}
 	// Output:
-	// y[n] = x[n - delay]; a modulated delay is held within 0 and max_delay frames (0: one second)
+	// y[n] = x[n - delay]; a modulated delay is clamped to 0..max_delay frames (0: one second)
 	// delay 0
 }

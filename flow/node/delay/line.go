@@ -5,24 +5,23 @@ import (
 	"atenia/internal/dsp"
 )
 
-// A line is a ring of frames that knows them by their index in the stream. It
-// holds the frames of a call and as many before or after it as are still asked
-// for.
+// A line is a ring of frames addressed by their index in the stream. It holds
+// the frames of a call and as many before or after it as may still be read.
 type line[F node.Float] struct {
-	ring []F // a power of two
+	ring []F // length is a power of two
 }
 
-// at returns the place of a frame.
+// at returns the element of a frame.
 func (l line[F]) at(n int64) *F { return &l.ring[n&int64(len(l.ring)-1)] }
 
-// write puts frames in the ring from index n on.
+// write stores frames from index n on.
 func (l line[F]) write(n int64, x []F) {
 	at := int(n & int64(len(l.ring)-1))
 	k := copy(l.ring[at:], x)
 	copy(l.ring, x[k:])
 }
 
-// add adds w times the frames from index n on to y, or writes them.
+// add adds w times the frames from index n on to y, or overwrites y.
 func (l line[F]) add(y []F, n int64, w F, write bool) {
 	at := int(n & int64(len(l.ring)-1))
 	k := min(len(y), len(l.ring)-at)
@@ -41,7 +40,7 @@ func part[F node.Float](y, x []F, w F, write bool) {
 	}
 }
 
-// taps are the frames that make up one frame between others: frame k and those
+// taps is the weighted sum that makes one interpolated frame: frame k and those
 // before it, with weights and their derivatives by the delay.
 type taps[F node.Float] struct {
 	k    int64
@@ -49,16 +48,16 @@ type taps[F node.Float] struct {
 	w, d [4]F
 }
 
-// An interpolation is how frames between frames are made.
+// An interpolation is the method for fractional delays.
 type interpolation int
 
 const (
-	none     interpolation = iota // the frame before
-	linear                        // a straight line between two
-	lagrange                      // the cubic through four
+	none     interpolation = iota // the preceding frame
+	linear                        // a straight line through two frames
+	lagrange                      // the cubic through four frames
 )
 
-// places finds the taps of a delay in frames.
+// places returns the taps of a delay in frames.
 func places[F node.Float](how interpolation, delay float64) (t taps[F]) {
 	t.k = int64(delay)
 	a := delay - float64(t.k)

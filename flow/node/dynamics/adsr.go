@@ -14,7 +14,7 @@ const (
 	releasing
 )
 
-// An adsr turns a gate (over 0.5: a key is down) into a level of straight
+// An adsr turns a gate (above 0.5: key down) into an envelope of straight
 // segments. Its state is level, stage and gate.
 type adsr[F node.Float] struct {
 	rate     F

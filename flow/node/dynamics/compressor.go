@@ -19,10 +19,10 @@ const (
 
 const (
 	decibel = math.Ln10 / 20 // nepers
-	quiet   = 1e-9           // levels below count as this
+	quiet   = 1e-9           // floor of levels
 )
 
-// A compressor turns down what is over a threshold, by 1 - 1/ratio of the
+// A compressor attenuates what exceeds a threshold, by 1 - 1/ratio of the
 // excess in decibels, with a soft knee (Giannoulis, Massberg, Reiss: Digital
 // dynamic range compressor design, 2012; feed-forward, peak level).
 type compressor[F node.Float] struct {
@@ -50,7 +50,8 @@ func (k *compressor[F]) curve(c *node.Call[F], r int) curve[F] {
 	return curve[F]{of(threshold), of(ratio), of(knee), of(makeup)}
 }
 
-// over is the excess in decibels after the knee of width w, and its derivatives.
+// over returns the excess in decibels after a knee of width w, and its
+// derivatives.
 func over(o, w float64) (v, dO, dW float64) {
 	switch {
 	case 2*o < -w || w <= 0 && o <= 0:
@@ -62,7 +63,7 @@ func over(o, w float64) (v, dO, dW float64) {
 	return h * h / (2 * w), h / w, h/(2*w) - h*h/(2*w*w)
 }
 
-// gain is the factor for level e in frame i.
+// gain returns the factor for level e in frame i.
 func (k *curve[F]) gain(i int, e F) F {
 	o := math.Log(max(float64(e), quiet))/decibel - float64(k.threshold.At(i))
 	v, _, _ := over(o, float64(k.knee.At(i)))
@@ -99,7 +100,7 @@ func (k *compressor[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	undelay(w.L[1:], w.DX, dLate)
 }
 
-// back takes the gradient at the logarithm of the gain to those of the curve's
+// back maps the gradient at the logarithm of the gain to those of the curve's
 // parameters and of the level, which it returns.
 func (k *curve[F]) back(i int, e, dLog F, dp [][]F) F {
 	d := float64(dLog) * decibel

@@ -1,9 +1,9 @@
-// Package dynamics holds nodes that look at how loud a signal is, and nodes
-// without memory that bend it.
+// Package dynamics holds nodes that react to the level of a signal, and
+// memoryless nonlinear nodes.
 //
 //	Envelope    follower of |x| with attack and release
 //	Compressor  follower ──► soft knee ──► gain, look-ahead within the stream
-//	Limiter     no sample over the ceiling: peak of the look-ahead ──► gain
+//	Limiter     no sample above the ceiling: peak of the look-ahead ──► gain
 //	WaveShaper  tanh, cubic, clip; with or without antiderivative antialiasing
 //	ADSR        a gate's envelope of straight segments (no adjoint)
 //
@@ -13,6 +13,6 @@
 //	x ──┬──► |x| ──► follower ──► level over threshold ──► gain ─┐
 //	    └──► look-ahead frames of delay ─────────────────────────x──► y
 //
-// Derivatives are one-sided at the kinks of |x|, max and the branch of attack
-// or release: that of the branch taken.
+// Derivatives at the kinks of |x|, max and the switch between attack and
+// release are one-sided: those of the branch taken.
 package dynamics

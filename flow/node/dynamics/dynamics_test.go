@@ -78,7 +78,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// TestAntialiasing: of a clipped sine, what lies between its harmonics is
+// TestAntialiasing: of a clipped sine, the spectrum between its harmonics is
 // quieter with antialiasing.
 func TestAntialiasing(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 package dynamics
 
-// envelope.go holds the follower and its node.
+// This file holds the peak follower and its node.
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 	"atenia/flow/node/rowwise"
 )
 
-// A follower is e += (1-k)(|x|-e), k = exp(-1/(rate T)), with T the attack when
-// |x| > e, else the release, in seconds.
+// A follower is e += (1-k)(|x|-e), k = exp(-1/(rate T)), where T in seconds is
+// the attack if |x| > e, else the release.
 type follower[F node.Float] struct {
 	attack, release rowwise.Values[F]
 	rate            float64
@@ -25,7 +25,7 @@ func follow[F node.Float](rate float64, attack, release rowwise.Values[F]) follo
 
 func (f *follower[F]) keep(t F) F { return F(math.Exp(-1 / (f.rate * float64(t)))) }
 
-// at moves to frame i.
+// at loads the parameters of frame i.
 func (f *follower[F]) at(i int) {
 	if f.attack.Step > 0 {
 		f.ka = f.keep(f.attack.At(i))
@@ -35,7 +35,7 @@ func (f *follower[F]) at(i int) {
 	}
 }
 
-// step is the level after a frame of magnitude a.
+// step returns the level after a frame of magnitude a.
 func (f *follower[F]) step(e, a F) F {
 	k := f.kr
 	if a > e {
@@ -53,7 +53,8 @@ func (f *follower[F]) trace(before, x []F, level F) {
 	}
 }
 
-// back is the derivative of step times t: for e, a, and the two times.
+// back returns the derivatives of step times t with respect to e, a and the two
+// times.
 func (f *follower[F]) back(i int, e, a, t F) (dE, dA, dAttack, dRelease F) {
 	k, dK := f.kr, t*(e-a)
 	if a > e {
@@ -74,7 +75,7 @@ func abs[F node.Float](x F) F {
 	return x
 }
 
-// signed is d with the sign of x.
+// signed returns d with the sign of x.
 func signed[F node.Float](d, x F) F {
 	if x < 0 {
 		return -d

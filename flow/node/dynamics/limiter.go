@@ -7,10 +7,10 @@ import (
 	"atenia/flow/node/rowwise"
 )
 
-// A limiter lets nothing over its ceiling. p is the largest |x| of this frame
-// and the look-ahead before it; the level e follows p up at once and down with
-// the release; y[n] = x[n-lookahead] min(1, ceiling/e). As |x[n-lookahead]| <=
-// p <= e, no output is over the ceiling.
+// A limiter keeps every sample within its ceiling. p is the largest |x| of this
+// frame and the look-ahead before it; the level e follows p up at once and down
+// with the release; y[n] = x[n-lookahead] min(1, ceiling/e). As
+// |x[n-lookahead]| <= p <= e, no output exceeds the ceiling.
 type limiter[F node.Float] struct {
 	rate                float64
 	channels, lookahead int
@@ -24,8 +24,8 @@ func newLimiter[F node.Float](cfg node.Config) (node.Instance[F], error) {
 func (l *limiter[F]) States() int  { return 1 + l.lookahead }
 func (l *limiter[F]) Scratch() int { return 4 }
 
-// A peak finds the largest magnitude of a window that slides over a line and
-// the frames of a call; the latest of equals.
+// A peak finds the largest magnitude in a window that slides over a line and
+// the frames of a call; of equal ones the latest.
 type peak[F node.Float] struct {
 	line, x []F
 	at      int // index in line ++ x
@@ -38,9 +38,9 @@ func (p *peak[F]) value(j int) F {
 	return abs(p.x[j-len(p.line)])
 }
 
-// next moves the window's end to frame i.
+// next advances the window's end to frame i.
 func (p *peak[F]) next(i int) F {
-	if p.at < i || i == 0 { // the largest has left the window, or none is known
+	if p.at < i || i == 0 { // the maximum has left the window, or is unknown
 		p.at = i
 		for j := i + 1; j <= i+len(p.line); j++ {
 			if p.value(j) >= p.value(p.at) {
@@ -53,7 +53,7 @@ func (p *peak[F]) next(i int) F {
 	return p.value(p.at)
 }
 
-// step is the level after a peak and the factor of the frame.
+// step returns the level after a peak, and the factor of the frame.
 func (l *limiter[F]) step(e, p, k, ceiling F) (level, gain F) {
 	e = max(p, F(k*e)+F((1-k)*p))
 	if e > ceiling {
@@ -81,15 +81,15 @@ func (l *limiter[F]) Forward(c *node.Call[F], r int, s []F) {
 		}
 		var gain F
 		level, gain = l.step(level, p.next(i), k, ceiling)
-		y[i] = min(max(delayed(line, x, i)*gain, -ceiling), ceiling) // the last rounding included
+		y[i] = min(max(delayed(line, x, i)*gain, -ceiling), ceiling) // clamps the rounding error of the product
 	}
 	s[0] = level
 	shift(line, x)
 }
 
-// Backward collects the gradients of the frames from the look-ahead before the
-// call to its end: each frame of output gives to the one it is made of and to
-// the one that was the peak.
+// Backward accumulates the gradients of the frames from the look-ahead before
+// the call to its end: each output contributes to the frame it is computed from
+// and to the one that was the peak.
 func (l *limiter[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	x, dy, line := b.In[0].Row(r), b.DOut[0].Row(r), w.S[1:]
 	ceilingDB, release := l.params(&b.Call, r)
@@ -101,7 +101,7 @@ func (l *limiter[F]) Backward(b *node.Back[F], r int, w *rowwise.Work[F]) {
 	p, level := peak[F]{line: line, x: x}, w.S[0]
 	for i := range x {
 		before[i], tops[i] = level, p.next(i)
-		where[i] = F(p.at - i) // small, so exact
+		where[i] = F(p.at - i) // small, so exact in F
 		level, _ = l.step(level, tops[i], l.keep(release.At(i)), 1)
 	}
 	lambda := w.L[0]

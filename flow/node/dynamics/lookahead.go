@@ -1,10 +1,10 @@
 package dynamics
 
-// lookahead.go holds the delay that lets a gain be known before its signal.
+// This file holds the delay that lets a gain be computed ahead of its signal.
 
 import "atenia/flow/node"
 
-// delayed is the signal len(line) frames late: frame i of the call. line holds
+// delayed returns frame i of the call, delayed by len(line) frames. line holds
 // the frames before the call, oldest first.
 func delayed[F node.Float](line, x []F, i int) F {
 	if i < len(line) {
@@ -23,8 +23,9 @@ func shift[F node.Float](line, x []F) {
 	copy(line[len(line)-len(x):], x)
 }
 
-// undelay adds to dx [n] what the gradients d [n] of the delayed signal give
-// it; line holds those of the frames after the call, and takes the call's.
+// undelay is the transpose of delayed: it adds the gradients d [n] of the
+// delayed signal to dx [n]. line holds the gradients of the frames after the
+// call, and takes the call's.
 func undelay[F node.Float](line, dx, d []F) {
 	n := len(dx)
 	for i := range dx {

@@ -7,9 +7,9 @@ import (
 	"atenia/flow/node/rowwise"
 )
 
-// A bend is a waveshaper's function and its derivatives, and its antiderivative,
-// zero at zero. All are odd or even, so they are written for magnitudes where
-// that is shorter.
+// A bend is a waveshaping function with its derivatives, and its
+// antiderivative, which is zero at zero. All are odd or even, so they are
+// written for magnitudes where that is shorter.
 type bend interface {
 	value(v float64) float64
 	slope(v float64) float64
@@ -100,7 +100,7 @@ func newShaper[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return rowwise.New(cfg, s, 0), nil
 }
 
-// States is the driven sample before, for the line from it.
+// States holds the previous driven sample if the antialiasing needs it.
 func (s *shaper[F]) States() int {
 	if s.adaa {
 		return 1
@@ -127,11 +127,11 @@ func (s *shaper[F]) Forward(c *node.Call[F], r int, st []F) {
 	st[0] = last
 }
 
-// near is how close two samples are for the mean between them to be taken from
-// the middle, where the quotient loses its digits.
+// near is the distance of two samples below which the mean between them is
+// evaluated at the midpoint, since the difference quotient loses precision.
 const near = 1e-3
 
-// mean is the mean of f between u and v and its derivatives for both.
+// mean returns the mean of f between u and v and its derivatives by both.
 func (s *shaper[F]) mean(u, v float64) (m, dU, dV float64) {
 	d := v - u
 	if math.Abs(d) < near {

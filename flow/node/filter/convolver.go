@@ -12,21 +12,21 @@ import (
 // A convolver is a fir whose later taps are multiplied as spectra (uniformly
 // partitioned overlap-save; Wefers, Partitioned convolution algorithms for
 // real-time auralization, 2015). The gradient of the input is the same
-// convolution with time turned round; that of the taps is summed directly.
+// convolution with time reversed; that of the taps is summed directly.
 type convolver[F node.Float] struct {
 	node.Reporter
 	sizes
 	rows, channels int
 	responses      []*response[F]    // of each row of taps
 	forward        []*partitioned[F] // of each row
-	at             int               // frames of the open block
-	known          bool              // the taps were looked at since a reset
+	at             int               // frames in the open block
+	known          bool              // the taps were read since a reset
 	state          []F               // [rows, parts+1, part] and at: a snapshot
 
 	// For backward calls.
-	backward []*partitioned[F] // time turned round
+	backward []*partitioned[F] // time reversed
 	backAt   int
-	going    bool      // backAt is known
+	going    bool      // backAt is valid
 	dy, dx   []F       // [MaxTokens]
 	row      []F       // [length-1 + MaxTokens] inputs before the call and its own
 	sums     []float64 // [rows, length] gradients of the taps, last first
@@ -62,13 +62,13 @@ func newConvolver[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return v, nil
 }
 
-// response is that of a row.
+// response returns the response of row r.
 func (v *convolver[F]) response(r int) *response[F] {
 	return v.responses[r%v.channels%len(v.responses)]
 }
 
-// take looks whether the taps are still those whose spectra are known: once a
-// block, for there may be many.
+// take checks whether the taps still are those whose spectra were computed:
+// once per block, since there may be many.
 func (v *convolver[F]) take(p *node.Param[F]) {
 	for c, r := range v.responses {
 		if !r.set(p.Tensor.Row(c)) {
@@ -104,7 +104,7 @@ func (v *convolver[F]) Reset() {
 
 func (v *convolver[F]) StateBytes() int { return node.FloatBytes[F](len(v.state)) }
 
-// blocks is row r of a snapshot.
+// blocks returns row r of a snapshot.
 func (v *convolver[F]) blocks(r int) []F {
 	n := (v.parts + 1) * v.part
 	return v.state[r*n:][:n]
@@ -149,8 +149,8 @@ func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
 	}
 	if !v.going {
 		v.take(&b.Param[0])
-		// The stream may end within a block: its last frame is then not the first
-		// of a block when time is turned round.
+		// The stream may end within a block: its last frame is then not the
+		// first of a block when time is reversed.
 		v.going, v.backAt = true, int((-(b.Frame0+int64(b.Tokens))%int64(v.part)+int64(v.part))%int64(v.part))
 	}
 	before, at, n := int(v.state[len(v.state)-1]), v.backAt, b.Tokens
@@ -172,7 +172,7 @@ func (v *convolver[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// turn writes x with its last frame first.
+// turn writes x in reverse order.
 func turn[F node.Float](y, x []F) {
 	for i, v := range x {
 		y[len(x)-1-i] = v

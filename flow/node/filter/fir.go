@@ -7,7 +7,7 @@ import (
 	"atenia/internal/dsp"
 )
 
-// refineTaps checks that taps are one row for all channels or one a channel.
+// refineTaps checks that taps are one row for all channels or one per channel.
 func refineTaps(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	taps := spec.Params[0].Value
 	if s.Word("method") == "partitioned" && s.Int("partition")&(s.Int("partition")-1) != 0 {
@@ -26,12 +26,12 @@ func refineTaps(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 type fir[F node.Float] struct {
 	node.Reporter
 	rows, channels, length int
-	state                  []F       // [rows, length-1] the inputs before the call
-	row                    []F       // [length-1 + MaxTokens] those and the call's
-	taps                   []F       // [length] of one row, last first
+	state                  []F       // [rows, length-1] inputs before the call
+	row                    []F       // [length-1 + MaxTokens] those, and the call's
+	taps                   []F       // [length] of one row, in reverse
 	before                 []F       // [rows, length-1] a snapshot
-	ahead                  []F       // [rows, length-1] the output's gradients after the call
-	sums                   []float64 // [rows, length] gradients of the taps, last first
+	ahead                  []F       // [rows, length-1] output gradients after the call
+	sums                   []float64 // [rows, length] gradients of the taps, in reverse
 }
 
 func newFIR[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -47,10 +47,10 @@ func newFIR[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return f, nil
 }
 
-// past is row r of a buffer [rows, length-1].
+// past returns row r of a buffer [rows, length-1].
 func (f *fir[F]) past(b []F, r int) []F { return b[r*(f.length-1):][:f.length-1] }
 
-// tapsOf are the taps of row r.
+// tapsOf returns the taps of row r.
 func tapsOf[F node.Float](p *node.Param[F], r, channels int) []F {
 	c := r % channels
 	if p.C == 1 {
@@ -83,8 +83,8 @@ func (f *fir[F]) Load(src []byte) graph.Code { return rowwise.Take(f.state, src)
 func (f *fir[F]) Needs() node.Needs          { return node.NeedX | node.NeedS0 }
 func (f *fir[F]) ResetAdjoint()              { clear(f.ahead) }
 
-// Backward correlates with the same taps, forwards in time; the gradient of
-// tap k is that of the output times the input k frames before.
+// Backward correlates the output's gradient with the same taps; the gradient of
+// tap k is the output's gradient times the input k frames earlier.
 func (f *fir[F]) Backward(b *node.Back[F]) graph.Code {
 	if code := rowwise.Take(f.before, b.State0); code != graph.Success {
 		return code
@@ -113,8 +113,8 @@ func (f *fir[F]) FinishAdjoint(p []node.Grad[F]) {
 	addTaps(p[0].Sum, f.sums, f.rows, f.length)
 }
 
-// addTaps adds the sums of rows [rows, length], last tap first, to a table's
-// [1 or channels, length], and clears them.
+// addTaps adds the sums of rows [rows, length], in reverse order of taps, to a
+// table's [1 or channels, length], and clears them.
 func addTaps(to, sums []float64, rows, length int) {
 	if to != nil {
 		for i := range sums {

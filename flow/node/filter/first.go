@@ -1,6 +1,6 @@
 package filter
 
-// first.go holds the filters of first order.
+// This file holds the first-order filters.
 
 import (
 	"math"
@@ -10,12 +10,12 @@ import (
 	"atenia/flow/node/rowwise"
 )
 
-// The filters of first order carry float64 numbers whatever F is: poles near one
-// gather the rounding of a hundred frames and more, and gradients by the pole
-// twice that. A state of float32 holds one in the bits of two of its numbers, so
-// that no rounding tells where a stream was cut.
+// First-order filters carry float64 state whatever F is: poles close to one
+// accumulate the rounding of a hundred frames or more, and gradients by the
+// pole twice that. A float32 state stores a float64 in the bits of two
+// elements, so that no rounding reveals where a stream was cut.
 
-// wide returns the number that two of a state hold.
+// wide returns the float64 that is stored in two elements of a state.
 func wide[F node.Float](s []F) float64 {
 	if unsafe.Sizeof(F(0)) == 8 {
 		return float64(s[0])
@@ -44,7 +44,7 @@ func newOnePole[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return rowwise.New(cfg, &onePole[F]{-2 * math.Pi / cfg.SampleRate, cfg.Node.Rows.C}, 0), nil
 }
 
-// States: the last output.
+// States holds the last output.
 func (o *onePole[F]) States() int  { return 2 }
 func (o *onePole[F]) Scratch() int { return 1 }
 
@@ -96,7 +96,7 @@ func newDCBlock[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return rowwise.New(cfg, &dcBlock[F]{cfg.Node.Rows.C}, 0), nil
 }
 
-// States: the last input and output, each in the room of two.
+// States holds the last input and output, each in two elements.
 func (d *dcBlock[F]) States() int  { return 4 }
 func (d *dcBlock[F]) Scratch() int { return 1 }
 

@@ -1,6 +1,6 @@
 package filter
 
-// partitioned.go holds the convolution of one row by spectra.
+// This file holds the partitioned convolution of one row.
 
 import (
 	"slices"
@@ -10,14 +10,14 @@ import (
 	"atenia/internal/dsp/fft"
 )
 
-// A sizes is the division of taps: parts of part taps each, of length taps in
-// all.
+// A sizes describes the partition of taps: parts partitions of part taps,
+// length taps in total.
 type sizes struct{ length, part, parts int }
 
 func (z sizes) bins() int { return z.part + 1 }
 
-// A spectrometer holds the transform of two blocks and its scratch; the rows of
-// a node share one.
+// A spectrometer holds the transform of two blocks and its scratch memory,
+// which the rows of a node share.
 type spectrometer[F node.Float] struct {
 	plan   *fft.Real[F]
 	x      []F // [2 part]
@@ -28,11 +28,11 @@ func newSpectrometer[F node.Float](z sizes) *spectrometer[F] {
 	return &spectrometer[F]{fft.NewReal[F](2 * z.part), make([]F, 2*z.part), make([]F, z.bins()), make([]F, z.bins())}
 }
 
-// A response is a row of taps: the first part of them last first, and the
-// spectra of the others.
+// A response is a row of taps: the first partition in reverse, and the spectra
+// of the others.
 type response[F node.Float] struct {
 	sizes
-	taps          []F // [length] as they were given
+	taps          []F // [length] as given
 	head          []F // [part]
 	re, im, minus []F // [parts-1, bins]; minus is -im
 	spectrometer  *spectrometer[F]
@@ -44,7 +44,7 @@ func newResponse[F node.Float](z sizes, s *spectrometer[F]) *response[F] {
 		re: make([]F, n), im: make([]F, n), minus: make([]F, n), spectrometer: s}
 }
 
-// set takes taps and reports whether they are others than before.
+// set stores taps and reports whether they changed.
 func (r *response[F]) set(taps []F) bool {
 	if slices.Equal(r.taps, taps) {
 		return false
@@ -67,15 +67,15 @@ func (r *response[F]) set(taps []F) bool {
 	return true
 }
 
-// A partitioned is the convolution of one row with a response. Its results do
-// not depend on how the row is cut: blocks are those of the stream.
+// A partitioned is the convolution of one row with a response. Blocks are
+// aligned to the stream, so results do not depend on how the row is cut.
 type partitioned[F node.Float] struct {
 	*response[F]
 	window []F // [2 part] the block before the open one, and the open one
 	past   []F // [parts, part] ring of closed blocks
 	re, im []F // [parts, bins] ring of their spectra, each with the block before it
-	newest int // in the rings
-	tail   []F // [part] what closed blocks give to the open one, but for the head
+	newest int // index into the rings
+	tail   []F // [part] contribution of closed blocks to the open one, without the head's
 }
 
 func newPartitioned[F node.Float](r *response[F]) *partitioned[F] {
@@ -90,8 +90,8 @@ func (p *partitioned[F]) reset() {
 	p.newest = 0
 }
 
-// run writes the convolution of x to y. The open block has at frames; it
-// returns how many it has after.
+// run writes the convolution of x to y. The open block has at frames; run
+// returns how many it has afterwards.
 func (p *partitioned[F]) run(y, x []F, at int) int {
 	for len(x) > 0 {
 		n := min(p.part-at, len(x))

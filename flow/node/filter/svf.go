@@ -38,12 +38,13 @@ func newSVF[F node.Float](cfg node.Config) (node.Instance[F], error) {
 
 func (s *svf[F]) States() int { return 2 }
 
-// A design is the filter of one frame: a = 1/(1 + g(g+k)), g a, g² a, and what v1
-// gives to the output. Four numbers stay in registers, more do not.
+// A svfDesign is the filter of one frame: a = 1/(1 + g(g+k)), g a, g² a, and
+// the weight of v1 in the output. Four numbers stay in registers; more would
+// spill.
 type svfDesign[F node.Float] struct{ a, ga, gga, mid F }
 
-// bands are the bandpass and lowpass outputs for x in states s1, s2. Written out
-// like this, no product waits for v1.
+// bands returns the bandpass and lowpass outputs for x in state s1, s2. In this
+// form no product depends on v1, which shortens the critical path.
 func (d svfDesign[F]) bands(x, s1, s2 F) (v1, v2 F) {
 	v3 := x - s2
 	return F(d.a*s1) + F(d.ga*v3), s2 + (F(d.ga*s1) + F(d.gga*v3))

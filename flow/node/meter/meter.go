@@ -11,7 +11,7 @@ import (
 // Types is the table of this package.
 func Types() node.Table {
 	return node.Table{{
-		Name: "Meter", Doc: "every hop frames: rms, peak, and loudness by BS.1770 of the last blocks of them and since the start",
+		Name: "Meter", Doc: "every hop frames: RMS, peak, and BS.1770 loudness, momentary over the last blocks hops and integrated since the start",
 		Ins: []string{"in"}, Outs: []string{"rms", "peak", "momentary", "integrated"},
 		Settings: []node.Setting{{Name: "hop", Least: 1, Value: 4800}, {Name: "blocks", Least: 1, Value: 4}},
 		Refine:   refine, New32: newMeter[float32], New64: newMeter[float64],
@@ -28,11 +28,11 @@ func refine(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 }
 
 // The gates of integrated loudness, in LUFS and LU, and the histogram of blocks
-// over the absolute one.
+// above the absolute gate.
 const (
 	absolute = -70.0
 	relative = -10.0
-	finest   = 0.1 // LU of a bin of the histogram
+	finest   = 0.1 // LU per bin of the histogram
 	bins     = 800
 )
 
@@ -41,7 +41,7 @@ type meter[F node.Float] struct {
 	shape        graph.Shape
 	hop, blocks  int
 	shelf, low   section
-	state        []float64 // all of what follows, as a snapshot
+	state        []float64 // all of the following, as a snapshot
 	ring         []float64 // [B, blocks] weighted mean squares of reports
 	tokens       []float64 // [1]
 	sums, counts []float64 // [B, bins] powers of blocks by their loudness
@@ -90,8 +90,8 @@ func (m *meter[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// measure gives the root of the mean square, the peak and the K-weighted mean
-// square of a report's frames.
+// measure returns the root mean square, the peak and the K-weighted mean square
+// of a report's frames.
 func (m *meter[F]) measure(x []F, state []float64) (rms, peak, weighted float64) {
 	s1, s2 := [2]float64{state[0], state[1]}, [2]float64{state[2], state[3]}
 	for _, v := range x {
@@ -103,8 +103,8 @@ func (m *meter[F]) measure(x []F, state []float64) (rms, peak, weighted float64)
 	return math.Sqrt(dsp.SumSquares(x) / n), float64(dsp.Peak(x)), weighted / n
 }
 
-// loudness gives the momentary loudness of a batch, once there are enough
-// reports, and the gated one of all its blocks.
+// loudness returns the momentary loudness of a batch, once there are enough
+// reports, and the gated loudness of all its blocks.
 func (m *meter[F]) loudness(b int) (momentary, integrated F) {
 	if int(m.tokens[0])+1 < m.blocks {
 		return F(silence), F(silence)
@@ -130,7 +130,7 @@ func (m *meter[F]) loudness(b int) (momentary, integrated F) {
 	return F(level), F(loudness(mean))
 }
 
-// above is the mean power of the blocks in bins from first on.
+// above returns the mean power of the blocks in bins from first on.
 func above(sums, counts []float64, first int) (mean float64, ok bool) {
 	n := 0.0
 	for i := first; i < len(sums); i++ {

@@ -2,13 +2,13 @@ package meter
 
 import "math"
 
-// weighting.go holds the K weighting of BS.1770. The standard gives coefficients
+// This file holds the K weighting of BS.1770. The standard gives coefficients
 // for 48 kHz; these formulas give the same filters at any rate.
 
 // A section is a second-order filter: y = b0 x + b1 x1 + b2 x2 - a1 y1 - a2 y2.
 type section struct{ b0, b1, b2, a1, a2 float64 }
 
-// shelf is the effect of the head: 4 dB more above about 1.7 kHz.
+// shelf models the head: 4 dB gain above about 1.7 kHz.
 func shelf(rate float64) section {
 	const f0, gain, q = 1681.974450955533, 3.999843853973347, 0.7071752369554196
 	k := math.Tan(math.Pi * f0 / rate)
@@ -18,7 +18,7 @@ func shelf(rate float64) section {
 	return section{(high + band*k/q + k*k) / a0, 2 * (k*k - high) / a0, (high - band*k/q + k*k) / a0, 2 * (k*k - 1) / a0, (1 - k/q + k*k) / a0}
 }
 
-// highpass is the second filter, at 38 Hz.
+// highpass is the second filter, with its corner at 38 Hz.
 func highpass(rate float64) section {
 	const f0, q = 38.13547087602444, 0.5003270373238773
 	k := math.Tan(math.Pi * f0 / rate)
@@ -34,8 +34,8 @@ func (c *section) run(s *[2]float64, x float64) float64 {
 	return y
 }
 
-// channelWeight is how much channel c of n counts: sound from behind more, the
-// channel of low effects of 5.1 nothing.
+// channelWeight returns the weight of channel c of n: more than 1 for surround
+// channels, 0 for the low-frequency effects of 5.1.
 func channelWeight(c, n int) float64 {
 	const behind = 1.41
 	switch {
@@ -47,10 +47,10 @@ func channelWeight(c, n int) float64 {
 	return 1
 }
 
-// loudness is the LUFS of a weighted mean square.
+// loudness returns the LUFS of a weighted mean square.
 func loudness(power float64) float64 {
 	return max(silence, -0.691+10*math.Log10(max(power, 1e-30)))
 }
 
-// silence is the lowest loudness that is told.
+// silence is the lowest loudness that is reported.
 const silence = -120.0

@@ -27,7 +27,7 @@ type conv[F node.Float] struct {
 	node.Reporter
 	batches, in, out         int
 	kernel, dilation, stride int
-	reach                    int // (kernel-1) dilation, frames before the call
+	reach                    int // (kernel-1) dilation: frames needed before the call
 	past, before             []F // [batches, in, reach] inputs before the call; of a snapshot
 	x                        []F // [in, reach + frames]
 	ahead                    []F // [batches, out, reach] output gradients after the call, at the input's rate
@@ -50,7 +50,7 @@ func newConv[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return c, nil
 }
 
-// fill lays the frames before the call and the call's side by side, for batch b.
+// fill concatenates the frames before the call and the call's, for batch b.
 func (c *conv[F]) fill(past []F, x *node.Tensor[F], b int) (length int) {
 	length = c.reach + x.N
 	for i := range c.in {
@@ -102,7 +102,7 @@ func (c *conv[F]) Load(src []byte) graph.Code {
 	return load(c.past, src)
 }
 
-// load fills v from a snapshot of as many numbers.
+// load fills v from a snapshot of equal length.
 func load[F node.Float](v []F, src []byte) graph.Code {
 	if len(src) != node.FloatBytes[F](len(v)) {
 		return graph.State
@@ -114,9 +114,8 @@ func load[F node.Float](v []F, src []byte) graph.Code {
 func (c *conv[F]) Needs() node.Needs { return node.NeedX | node.NeedS0 }
 func (c *conv[F]) ResetAdjoint()     { clear(c.ahead) }
 
-// Backward gathers, for each input frame, the gradients of the outputs that saw
-// it, in an order that no cut changes. Gradients are spread to the input's rate
-// first.
+// Backward gathers, for each input frame, the gradients of the outputs that read it, in an order
+// that does not depend on cuts. Gradients are first spread to the input's rate.
 func (c *conv[F]) Backward(b *node.Back[F]) graph.Code {
 	if code := load(c.before, b.State0); code != graph.Success {
 		return code
@@ -160,8 +159,8 @@ func (c *conv[F]) inputs(b *node.Back[F], s, length int) {
 	}
 }
 
-// weights adds to the gradients of the weight, batch by batch, so that the sums
-// do not depend on cuts.
+// weights accumulates the gradients of the weight batch by batch, so that the sums do not depend
+// on cuts.
 func (c *conv[F]) weights(b *node.Back[F], s, frames int) {
 	length := c.fill(c.before, &b.In[0], s)
 	for o := range c.out {

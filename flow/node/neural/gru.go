@@ -8,7 +8,7 @@ import (
 	"atenia/internal/dsp"
 )
 
-// Tables of a GRU in the order of the table of types.
+// Tables of a GRU in the order of the type's entry.
 const (
 	weightIn = iota
 	weightHidden
@@ -35,8 +35,9 @@ func refineGRU(n *graph.Node, _ node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// A gru is, a frame (Cho et al., Learning phrase representations using RNN
-// encoder-decoder, 2014; the reset after the product, as in cuDNN and PyTorch):
+// A gru computes for each frame (Cho et al., Learning phrase representations
+// using RNN encoder-decoder, 2014; with the reset after the product, as in
+// cuDNN and PyTorch):
 //
 //	r, z = σ(Wi x + bi + Wh h + bh)    n = tanh(Wi x + bi + r (Wh h + bh))
 //	h'   = (1-z) n + z h
@@ -71,7 +72,7 @@ func newGRU[F node.Float](cfg node.Config) (node.Instance[F], error) {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// affine writes w v + bias.
+// affine writes w v + bias to y.
 func affine[F node.Float](y []F, w, bias *node.Param[F], v []F) {
 	for o := range y {
 		y[o] = bias.Data[min(o, bias.C-1)] + dsp.Dot(w.Tensor.Row(o), v)
@@ -85,8 +86,8 @@ func (g *gru[F]) frame(in *node.Tensor[F], b, t int) {
 	}
 }
 
-// step is one frame of batch b: h becomes the state after it. Keep, when it has
-// room, takes what the backward step looks at.
+// step is one frame of batch b: h becomes the state after it. If keep is not
+// empty, it receives what the backward step reads.
 func (g *gru[F]) step(c *node.Call[F], b, t int, h, keep []F) {
 	g.frame(&c.In[0], b, t)
 	affine(g.fromX, &c.Param[weightIn], &c.Param[biasIn], g.x)
@@ -125,9 +126,9 @@ func (g *gru[F]) Load(src []byte) graph.Code { return load(g.h, src) }
 func (g *gru[F]) Needs() node.Needs          { return node.NeedX | node.NeedS0 }
 func (g *gru[F]) ResetAdjoint()              { clear(g.lambda) }
 
-// Backward runs the frames again from the state before the call and then goes
-// from the last to the first. Sums over batches are made frame by frame, so that
-// they do not depend on cuts.
+// Backward recomputes the frames from the state before the call and then goes
+// from the last to the first. Sums over batches are made frame by frame, so
+// that they do not depend on cuts.
 func (g *gru[F]) Backward(b *node.Back[F]) graph.Code {
 	if code := load(g.before, b.State0); code != graph.Success {
 		return code
@@ -178,7 +179,7 @@ func (g *gru[F]) backStep(b *node.Back[F], s, t int, kept []F) {
 	}
 }
 
-// outer adds d vᵀ to the sums of a weight and d to those of its bias.
+// outer adds d vᵀ to the sums of a weight, and d to those of its bias.
 func (g *gru[F]) outer(b *node.Back[F], weight, bias int, d, v []F) {
 	if b.DParam[weight].Sum != nil {
 		for o, a := range d {

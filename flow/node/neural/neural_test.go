@@ -117,7 +117,7 @@ func Example() {
 		fmt.Println(p.Name, "-", p.Doc)
 	}
 	// Output:
-	// Conv1d - causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; a frame every stride
+	// Conv1d - causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; one frame per stride frames
 	// GRU - gated recurrent unit; weight_ih, weight_hh, bias_ih, bias_hh as in PyTorch
 	// SquaredError - mean over the channels of (in - target)^2
 }

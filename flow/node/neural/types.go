@@ -5,7 +5,7 @@ import "atenia/flow/node"
 // Types is the table of this package.
 func Types() node.Table {
 	return node.Table{
-		{Name: "Conv1d", Doc: "causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; a frame every stride",
+		{Name: "Conv1d", Doc: "causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; one frame per stride frames",
 			Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true,
 			Tables:   []node.Default{{Name: "weight", Value: 1}, {Name: "bias"}},
 			Settings: []node.Setting{{Name: "dilation", Least: 1, Value: 1}, {Name: "stride", Least: 1, Value: 1}},

@@ -8,8 +8,8 @@ import (
 	"atenia/flow/node"
 )
 
-// Frames measures what a node with one input takes for a frame of a mono stream
-// in float32, called for 64 at once.
+// Frames benchmarks a node with one input: the time per frame of a mono float32
+// stream, called with 64 frames at a time.
 func Frames(b *testing.B, table node.Table, n *graph.Node) {
 	mono := graph.Shape{B: 1, C: 1}
 	g := NewRig[float32](b, table, n, 48000, []graph.Shape{mono}, 64)

@@ -2,8 +2,8 @@ package nodetest
 
 import "atenia/flow/graph"
 
-// Node returns a node of a plan: params are numbers, [graph.Tensor] values and
-// words, each after its name.
+// Node returns a node of a plan. params alternates names and values, which are
+// numbers, [graph.Tensor] values or words.
 func Node(typ string, params ...any) graph.Node {
 	n := graph.Node{Name: typ, Type: typ, OversampleRatio: 1, SupportsV2: true, Path: "$.nodes[0]"}
 	for i := 0; i+1 < len(params); i += 2 {
@@ -23,7 +23,7 @@ func Node(typ string, params ...any) graph.Node {
 	return n
 }
 
-// Ramp returns a tensor whose elements go from lo to hi.
+// Ramp returns a tensor whose elements rise linearly from lo to hi.
 func Ramp(b, c, f int, lo, hi float64) graph.Tensor {
 	t := graph.Tensor{B: b, C: c, F: f, Data: make([]float64, b*c*f)}
 	for i := range t.Data {

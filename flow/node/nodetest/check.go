@@ -17,13 +17,15 @@ type Case struct {
 	Node       graph.Node
 	SampleRate float64 // 48000 when zero
 	In         []graph.Shape
-	Tokens     int     // of the streams; 40 when zero
+	Tokens     int     // length of the streams; 40 when zero
 	Amplitude  float64 // of the inputs; 1 when zero
-	NoGradient bool    // differences are no derivatives here: kinks, rounded parameters
-	Tolerance  float64 // of derivatives, relative; 1e-6 when zero
+	NoGradient bool    // skip the comparison with differences: kinks, rounded parameters
+	Tolerance  float64 // relative, of derivatives; 1e-6 when zero
 }
 
-// Check fails when a node does not do what any node must.
+// Check fails the test unless the node fulfills the contract of package node:
+// independence of cuts, snapshots, ABI version 1, binding, no allocation, and
+// gradients that agree with central differences.
 func Check(t *testing.T, table node.Table, c Case) {
 	t.Helper()
 	if c.SampleRate == 0 {
@@ -80,8 +82,8 @@ func check[F node.Float](t *testing.T, table node.Table, c *Case) {
 	allocations(t, g, in, dOut)
 }
 
-// snapshot checks that a loaded state goes on as the saved one did, and that a
-// backward sweep leaves the state alone.
+// snapshot checks that a loaded state continues as the saved one did, and that
+// a backward sweep does not change the state.
 func snapshot[F node.Float](t *testing.T, g *Rig[F], in, whole []node.Tensor[F]) {
 	s, ok := g.Inst.(node.Stateful[F])
 	if !ok {
@@ -120,7 +122,7 @@ func snapshot[F node.Float](t *testing.T, g *Rig[F], in, whole []node.Tensor[F])
 	}
 }
 
-// bound checks that a bound call does what calls do.
+// bound checks that a bound call gives what calls give.
 func bound[F node.Float](t *testing.T, table node.Table, c *Case, in, whole []node.Tensor[F]) {
 	g := NewRig[F](t, table, &c.Node, c.SampleRate, c.In, c.Tokens)
 	b, ok := g.Inst.(node.Binder[F])
@@ -158,7 +160,7 @@ func allocations[F node.Float](t *testing.T, g *Rig[F], in, dOut []node.Tensor[F
 }
 
 // gradient compares derivatives in random directions with central differences:
-// all inputs together, then each parameter by itself.
+// all inputs together, then each parameter separately.
 func gradient(t *testing.T, table node.Table, c *Case) {
 	g := NewRig[float64](t, table, &c.Node, c.SampleRate, c.In, c.Tokens)
 	in := random[float64](g, c, 1)
@@ -199,7 +201,7 @@ func gradient(t *testing.T, table node.Table, c *Case) {
 	}
 }
 
-// random returns inputs for a rig.
+// random returns random inputs for a rig.
 func random[F node.Float](g *Rig[F], c *Case, seed uint64) []node.Tensor[F] {
 	var in []node.Tensor[F]
 	for i, s := range c.In {
@@ -214,8 +216,8 @@ func random[F node.Float](g *Rig[F], c *Case, seed uint64) []node.Tensor[F] {
 	return in
 }
 
-// like returns random tensors of the same shapes. They are the same numbers for
-// both types.
+// like returns random tensors of the same shapes, the same numbers for both
+// float types.
 func like[F node.Float](ts []node.Tensor[F], seed uint64) []node.Tensor[F] {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var out []node.Tensor[F]

@@ -1,10 +1,10 @@
-// Package nodetest holds what every node type is tested with.
+// Package nodetest is the test suite for node types.
 //
-//	Rig     one node by itself: whole streams, cut into calls as one likes,
+//	Rig     one node in isolation: whole streams, cut into calls at will,
 //	        forward and backward
-//	Check   what must hold of any node: cuts, snapshots, both versions of the
-//	        interface, bound calls, no allocation, gradients
+//	Check   the contract of package node: cuts, snapshots, both ABI versions,
+//	        bound calls, no allocation, gradients
 //
-// A package of node types calls [Check] with nodes that together reach all of
-// its code. Check counts allocations: no test may run beside it.
+// A package of node types calls [Check] with nodes that together cover all of
+// its code. Check counts allocations, so no other test may run in parallel.
 package nodetest

@@ -8,7 +8,7 @@ import (
 )
 
 // Fused checks that nodes of one type give the same bits in one fused call as
-// each by itself, that single calls and fused ones may alternate, and that two
+// in separate calls, that separate and fused calls may alternate, and that two
 // fusions of the same nodes may.
 func Fused(t *testing.T, table node.Table, in []graph.Shape, nodes ...graph.Node) {
 	t.Helper()

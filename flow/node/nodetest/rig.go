@@ -9,21 +9,21 @@ import (
 	"atenia/flow/node"
 )
 
-// A Rig runs one node by itself on whole streams.
+// A Rig runs one node in isolation on whole streams.
 type Rig[F node.Float] struct {
 	Node  *graph.LinkedNode
 	Inst  node.Instance[F]
 	calls []record[F]
 }
 
-// A record is one forward call and what its backward call may look at.
+// A record is one forward call and what its backward call may read.
 type record[F node.Float] struct {
 	call   node.Call[F]
 	state0 []byte
 }
 
-// Link makes a linked node of a node that stands alone: inputs of the given
-// shapes, calls of at most maxTokens tokens.
+// Link links a single node, with inputs of the given shapes and calls of at
+// most maxTokens tokens.
 func Link(table node.Table, n *graph.Node, in []graph.Shape, maxTokens int) (*graph.LinkedNode, error) {
 	spec, err := table.Describe(n)
 	if err != nil {
@@ -45,7 +45,7 @@ func Link(table node.Table, n *graph.Node, in []graph.Shape, maxTokens int) (*gr
 	return l, nil
 }
 
-// NewRig makes an instance of a node.
+// NewRig makes an instance of a node, and fails the test if it cannot.
 func NewRig[F node.Float](t testing.TB, table node.Table, n *graph.Node, sampleRate float64, in []graph.Shape, maxTokens int) *Rig[F] {
 	t.Helper()
 	l, err := Link(table, n, in, maxTokens)
@@ -59,7 +59,7 @@ func NewRig[F node.Float](t testing.TB, table node.Table, n *graph.Node, sampleR
 	return &Rig[F]{Node: l, Inst: inst}
 }
 
-// NewTensor returns zeros.
+// NewTensor returns a tensor of zeros.
 func NewTensor[F node.Float](s graph.Shape, n int) node.Tensor[F] {
 	return node.Tensor[F]{Data: make([]F, s.B*s.C*n), B: s.B, C: s.C, N: n}
 }
@@ -80,7 +80,7 @@ func paste[F node.Float](t, part node.Tensor[F], from int) {
 	}
 }
 
-// Params are the node's parameters in a call of n tokens after n0.
+// Params returns the node's parameters for a call of n tokens after n0.
 func (g *Rig[F]) Params(n0, n int) []node.Param[F] {
 	var list []node.Param[F]
 	for _, s := range g.Node.Spec.Params {
@@ -103,7 +103,8 @@ func (g *Rig[F]) Params(n0, n int) []node.Param[F] {
 	return list
 }
 
-// Call is the call of n tokens from token n0 of the streams on. Outputs are zero.
+// Call returns the call of n tokens from token n0 of the streams on, with
+// outputs zero.
 func (g *Rig[F]) Call(in []node.Tensor[F], n0, n int) node.Call[F] {
 	c := node.Call[F]{Param: g.Params(n0, n), Frame0: int64(n0), Tokens: n, Produced: n}
 	for i, x := range in {
@@ -116,8 +117,8 @@ func (g *Rig[F]) Call(in []node.Tensor[F], n0, n int) node.Call[F] {
 	return c
 }
 
-// Forward runs whole streams, cut into calls of the given tokens, and keeps
-// what Backward needs.
+// Forward runs whole streams, cut into calls of the given numbers of tokens,
+// and keeps what Backward needs.
 func (g *Rig[F]) Forward(t testing.TB, in []node.Tensor[F], cuts []int) []node.Tensor[F] {
 	t.Helper()
 	total, n0 := 0, 0
@@ -143,7 +144,7 @@ func (g *Rig[F]) Forward(t testing.TB, in []node.Tensor[F], cuts []int) []node.T
 	return out
 }
 
-// Save returns an instance's snapshot, nil when it has no state.
+// Save returns an instance's snapshot, nil if it has no state.
 func Save[F node.Float](inst node.Instance[F]) []byte {
 	s, ok := inst.(node.Stateful[F])
 	if !ok {
@@ -153,7 +154,7 @@ func Save[F node.Float](inst node.Instance[F]) []byte {
 	return b[:s.Save(b)]
 }
 
-// Back is the backward call of the i-th call of the last Forward.
+// Back returns the backward call for the i-th call of the last Forward.
 func (g *Rig[F]) Back(i int, dOut []node.Tensor[F]) node.Back[F] {
 	r := &g.calls[i]
 	b := node.Back[F]{Call: r.call, State0: r.state0, DParam: make([]node.Grad[F], len(r.call.Param))}
@@ -179,8 +180,8 @@ func (g *Rig[F]) Back(i int, dOut []node.Tensor[F]) node.Back[F] {
 }
 
 // Backward sweeps the last Forward with the gradients of its outputs. It
-// returns those of the inputs and of the parameters, each of a parameter's own
-// shape.
+// returns the gradients of the inputs, and of the parameters, each in the
+// parameter's own shape.
 func (g *Rig[F]) Backward(t testing.TB, dOut []node.Tensor[F]) (dIn []node.Tensor[F], dParam [][]float64) {
 	t.Helper()
 	a := g.Inst.(node.Adjoint[F])
@@ -191,7 +192,7 @@ func (g *Rig[F]) Backward(t testing.TB, dOut []node.Tensor[F]) (dIn []node.Tenso
 	for k, s := range g.Node.InShape {
 		dIn = append(dIn, NewTensor[F](s, total*g.Node.Spec.Cons[k]))
 	}
-	specs := g.Node.Spec.Params[:len(g.Node.Spec.Params)-1] // but the heat
+	specs := g.Node.Spec.Params[:len(g.Node.Spec.Params)-1] // without the heat
 	sums := make([][]float64, len(specs))
 	for k, s := range specs {
 		dParam = append(dParam, make([]float64, len(s.Value.Data)))
@@ -212,7 +213,7 @@ func (g *Rig[F]) Backward(t testing.TB, dOut []node.Tensor[F]) (dIn []node.Tenso
 		}
 		for k := range b.DIn {
 			for n := range b.DIn[k].Data {
-				b.DIn[k].Data[n] = F(math.NaN()) // to be written, whatever lies there
+				b.DIn[k].Data[n] = F(math.NaN()) // detects elements that are not written
 			}
 		}
 		if code := a.Backward(&b); code != graph.Success {
@@ -249,13 +250,13 @@ func (g *Rig[F]) Backward(t testing.TB, dOut []node.Tensor[F]) (dIn []node.Tenso
 	return dIn, dParam
 }
 
-// paramRow is the row of a parameter that row r of the node uses.
+// paramRow returns the row of a parameter that row r of the node uses.
 func (g *Rig[F]) paramRow(v *graph.Tensor, r int) int {
 	return min(r/g.Node.Rows.C, v.B-1)*v.C + min(r%g.Node.Rows.C, v.C-1)
 }
 
-// fold adds a framed gradient to that of a parameter's own shape, the last
-// frame first.
+// fold adds a framed gradient to that of a parameter's own shape, last frame
+// first.
 func (g *Rig[F]) fold(to []float64, v *graph.Tensor, d *node.Tensor[F], n0 int) {
 	for i := d.N - 1; i >= 0; i-- {
 		for r := range d.B * d.C {

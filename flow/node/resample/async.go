@@ -13,16 +13,16 @@ func refineAsync(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// divisions is into how many parts the distance of two frames is divided; between
-// them the filter is interpolated linearly, which errs by about -100 dB.
+// divisions is the number of filter phases per frame; between phases the filter
+// is interpolated linearly, with an error of about -100 dB.
 const divisions = 512
 
-// slowest is the longest step of the reading position, in frames.
+// slowest is the largest step of the reading position, in frames.
 const slowest = 1 << 16
 
-// An async reads its input at positions that are ratio apart, each frame anew
-// (J. O. Smith, P. Gossett, A flexible sampling-rate conversion method, 1984).
-// All rows follow the first row's ratio. Each token of the input makes at most
+// An async reads its input at positions that are ratio apart and may vary per
+// frame (J. O. Smith, P. Gossett, A flexible sampling-rate conversion method,
+// 1984). All rows follow the first row's ratio. Each input token makes at most
 // `most` frames, and frames are given out in groups of that many.
 type async[F node.Float] struct {
 	node.Reporter
@@ -30,8 +30,8 @@ type async[F node.Float] struct {
 	filter           []F       // [divisions+1, 2 half] taps of each part of a frame
 	past             []F       // [rows, 2 half + 2] the frames before the call
 	x                []F       // [2 half + 2 + MaxTokens] of one row
-	at               []float64 // whole and fractional position of the next output, the whole one from the next input frame; frames that wait
-	waiting          []F       // [rows, most] frames of a group that is not full
+	at               []float64 // whole and fractional position of the next output, relative to the next input frame; number of waiting frames
+	waiting          []F       // [rows, most] frames of an incomplete group
 	from             []int     // for each output of the call: position in x
 	part             []F       // and fraction of a frame
 	y                []F       // [(MaxTokens+1) most] of one row
@@ -58,7 +58,7 @@ func newAsync[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return a, nil
 }
 
-// step is how far the position moves at frame i of the call.
+// step returns how far the position moves at frame i of the call.
 func (a *async[F]) step(p *node.Param[F], i int) float64 {
 	ratio := float64(p.Data[0])
 	if p.Framed {
@@ -70,12 +70,12 @@ func (a *async[F]) step(p *node.Param[F], i int) float64 {
 	return max(1/ratio, 1/float64(a.most))
 }
 
-// positions finds the outputs of the call.
+// positions computes the positions of the call's outputs.
 func (a *async[F]) positions(c *node.Call[F]) (made int) {
 	whole, part := a.at[0], a.at[1]
 	for i := range c.Tokens {
 		for range a.most {
-			if whole+float64(a.half) > 0 { // a frame that it needs is still to come
+			if whole+float64(a.half) > 0 { // a frame that it needs has not arrived
 				break
 			}
 			// Frame i of the call is at x[len(past)+i].

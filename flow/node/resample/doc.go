@@ -1,4 +1,4 @@
-// Package resample changes rates.
+// Package resample holds nodes that change the sampling rate.
 //
 //	            up          filter h                    down
 //	x[i] ──▶ zeros between ──▶ cut at the lower ──▶ every down-th ──▶ y[j]
@@ -6,7 +6,7 @@
 //
 //	y[j] = Σ h[j·down − i·up] x[i]
 //
-// A [Filter] does this without the zeros: each output is a dot product of the
-// frames before it with every up-th tap. Its transpose is the same with up and
-// down exchanged, and without a factor. [Kaiser] makes the taps.
+// A [Filter] computes this without the zeros (a polyphase filter): each output
+// is a dot product of the frames before it with every up-th tap. Its transpose
+// is the same with up and down exchanged, unscaled. [Kaiser] designs the taps.
 package resample

@@ -7,12 +7,12 @@ import (
 )
 
 // A Filter changes the rate of rows by up/down: y[j] = Σ h[j·down − i·up] x[i]
-// with zeros before the stream. Output j takes every up-th tap, the phase that
-// (j·down) mod up says; the transpose takes every down-th. Nothing is ever
-// multiplied by the zeros between frames.
+// with zeros before the stream. Output j uses every up-th tap, from phase
+// (j·down) mod up; the transpose uses every down-th. The zeros between frames
+// are never multiplied.
 type Filter[F node.Float] struct {
 	up, down, taps int
-	forward        [][]F // taps of each phase, the last first
+	forward        [][]F // taps of each phase, in reverse
 	transpose      [][]F // taps of each phase of the transpose
 	past           []F   // [rows, history]: inputs before the call
 	future         []F   // [rows, ahead]: gradients of outputs after the call
@@ -20,8 +20,8 @@ type Filter[F node.Float] struct {
 	work           []F
 }
 
-// NewFilter returns a filter of so many rows whose calls take at most
-// maxTokens·down frames. Taps are set with SetTaps; rows share them.
+// NewFilter returns a filter of rows rows whose calls take at most
+// maxTokens·down frames. Set its taps with SetTaps; rows share them.
 func NewFilter[F node.Float](up, down, taps, rows, maxTokens int, training bool) *Filter[F] {
 	f := &Filter[F]{
 		up: up, down: down, taps: taps, history: (taps - 1) / up, ahead: (taps + down - 1) / down,
@@ -35,7 +35,7 @@ func NewFilter[F node.Float](up, down, taps, rows, maxTokens int, training bool)
 	return f
 }
 
-// phases are n slices that take every n-th of the taps.
+// phases returns n slices, each with every n-th of the taps.
 func phases[F node.Float](taps, n int) [][]F {
 	list := make([][]F, n)
 	for p := range list {
@@ -44,7 +44,7 @@ func phases[F node.Float](taps, n int) [][]F {
 	return list
 }
 
-// SetTaps sets the taps.
+// SetTaps sets the taps, which may be done between calls.
 func (f *Filter[F]) SetTaps(h []F) {
 	for k, v := range h {
 		phase := f.forward[k%f.up]
@@ -53,7 +53,7 @@ func (f *Filter[F]) SetTaps(h []F) {
 	}
 }
 
-// row lays out what a row of output depends on: the history and the frames.
+// row concatenates the history of a row and the frames of the call.
 func (f *Filter[F]) row(past, x []F) []F {
 	w := f.work[:f.history+len(x)]
 	copy(w, past)
@@ -76,8 +76,8 @@ func (f *Filter[F]) Forward(row int, y, x []F) {
 	copy(past, w[len(x):])
 }
 
-// Backward takes the gradient of a row's outputs to that of its inputs: calls
-// in reverse order.
+// Backward maps the gradient of a row's outputs to that of its inputs. Calls
+// must come in reverse order.
 func (f *Filter[F]) Backward(row int, dx, dy []F) {
 	future := f.future[row*f.ahead : (row+1)*f.ahead]
 	w := f.work[:len(dy)+f.ahead]
@@ -91,8 +91,8 @@ func (f *Filter[F]) Backward(row int, dx, dy []F) {
 	copy(future, w)
 }
 
-// AddTaps adds the gradient of the taps to sum: every output's gradient times
-// the inputs that it was made of. Past is the history before the call.
+// AddTaps adds the gradient of the taps to sum: each output's gradient times
+// the inputs it was computed from. Past is the history before the call.
 func (f *Filter[F]) AddTaps(sum []float64, past, x, dy []F) {
 	w := f.row(past, x)
 	for j := len(dy) - 1; j >= 0; j-- {
@@ -105,19 +105,19 @@ func (f *Filter[F]) AddTaps(sum []float64, past, x, dy []F) {
 	}
 }
 
-// Reset forgets the frames before.
+// Reset clears the history.
 func (f *Filter[F]) Reset() { clear(f.past) }
 
-// ResetAdjoint forgets the gradients after.
+// ResetAdjoint clears the gradients of later outputs.
 func (f *Filter[F]) ResetAdjoint() { clear(f.future) }
 
-// StateBytes, Save and Load are those of an instance.
+// StateBytes is the size of the history in a snapshot.
 func (f *Filter[F]) StateBytes() int { return node.FloatBytes[F](len(f.past)) }
 
-// Save writes the frames before.
+// Save writes the history, as [node.Stateful] describes.
 func (f *Filter[F]) Save(dst []byte) int { return node.PutFloats(dst, f.past) }
 
-// Load reads them.
+// Load reads what Save wrote.
 func (f *Filter[F]) Load(src []byte) graph.Code {
 	if len(src) != f.StateBytes() {
 		return graph.State

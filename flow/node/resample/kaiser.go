@@ -2,11 +2,12 @@ package resample
 
 import "math"
 
-// A Tier is a stop-band attenuation in dB that resamplers are made for.
+// A Tier is a stop-band attenuation in dB for which resamplers are designed:
+// 60, 96 or 140.
 type Tier int
 
-// halfLength is how far the filter of a tier reaches on either side, in frames
-// of the lower rate. Zero: there is no such tier.
+// halfLength returns the half width of a tier's filter, in frames of the lower
+// rate, or zero for an unknown tier.
 func (t Tier) halfLength() int {
 	switch t {
 	case 60:
@@ -46,7 +47,7 @@ func sinc(x float64) float64 {
 	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
-// bessel is I₀, summed until terms no longer count.
+// bessel is I₀, summed until terms no longer contribute.
 func bessel(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1.0; term > sum*1e-17; k++ {

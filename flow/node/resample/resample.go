@@ -15,17 +15,18 @@ func Types() node.Table {
 			Refine: refine, New32: newResampler[float32], New64: newResampler[float64]}
 	}
 	return node.Table{
-		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96 or 140 dB, or with the taps given", both),
+		entry("Resample", "changes the rate by up/down with a polyphase filter of 60, 96 or 140 dB, or with custom taps", both),
 		entry("Upsample", "multiplies the rate by a factor", factor),
 		entry("Downsample", "divides the rate by a factor", factor),
-		{Name: "AsyncResample", Doc: "a rate ratio times the input's that may move; gives out fewer frames than most a frame, as many as it makes",
+		{Name: "AsyncResample", Doc: "resamples by a ratio that may be modulated; gives at most most frames per input frame",
 			Ins: []string{"in"}, Outs: []string{"out"}, Framed: []node.Default{{Name: "ratio", Value: 1}}, Dynamic: true,
 			Settings: []node.Setting{{Name: "most", Least: 1, Value: 1}, {Name: "down", Least: 1, Value: 1}},
 			Refine:   refineAsync, New32: newAsync[float32], New64: newAsync[float64]},
 	}
 }
 
-// rates returns by what a type's settings multiply and divide the rate.
+// rates returns the factors by which a type's settings multiply and divide the
+// rate.
 func rates(typ string, s node.Settings) (up, down int) {
 	switch typ {
 	case "Upsample":
@@ -61,13 +62,13 @@ func refine(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// A resampler is a Resample, Upsample or Downsample: a filter for each row of
+// A resampler is a Resample, Upsample or Downsample: one filter for each row of
 // taps.
 type resampler[F node.Float] struct {
 	node.Reporter
-	filters  []*Filter[F] // one, or one a channel
+	filters  []*Filter[F] // one, or one per channel
 	channels int
-	taps     []F       // those given, as they were set last
+	taps     []F       // custom taps, as last set
 	sums     []float64 // [rows, taps]: gradient of the taps
 	past     []F       // of one row
 }
@@ -115,7 +116,7 @@ func (f *resampler[F]) filter(r int) (*Filter[F], int) {
 	return f.filters[r%f.channels], r / f.channels
 }
 
-// tune sets the taps given if they are not those of the last call.
+// tune sets the custom taps if they changed since the last call.
 func (f *resampler[F]) tune(p []node.Param[F]) {
 	if f.taps == nil {
 		return
@@ -178,7 +179,7 @@ func (f *resampler[F]) Load(src []byte) graph.Code {
 	return graph.Success
 }
 
-// Needs: taps that are given have a gradient, for which the inputs count.
+// Needs returns the state if taps are custom: their gradient reads the inputs.
 func (f *resampler[F]) Needs() node.Needs {
 	if f.taps == nil {
 		return 0
@@ -211,7 +212,7 @@ func (f *resampler[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// pastOf takes the history of a row out of a snapshot.
+// pastOf reads the history of a row from a snapshot.
 func (f *resampler[F]) pastOf(r int, state []byte) {
 	at, row := 0, r
 	if len(f.filters) > 1 {

@@ -5,10 +5,10 @@ import (
 	"atenia/flow/node"
 )
 
-// A Kernel is the arithmetic of one row. The same code runs whatever the cuts,
-// so its results do not depend on them.
+// A Kernel is the arithmetic of one row. The same code runs for every cut of a
+// stream, so results do not depend on the cuts.
 type Kernel[F node.Float] interface {
-	// States is how many numbers a row carries from frame to frame.
+	// States is the number of elements that a row carries from frame to frame.
 	States() int
 	// Forward computes row r of the call; s is the row's state, zero before the
 	// first frame.
@@ -18,30 +18,31 @@ type Kernel[F node.Float] interface {
 // A Transposed kernel has a backward mode.
 type Transposed[F node.Float] interface {
 	Kernel[F]
-	// Scratch is how many rows of MaxTokens and States numbers Backward uses.
+	// Scratch is the number of rows, of MaxTokens and States elements, that
+	// Backward uses.
 	Scratch() int
 	// Backward writes w.DX and every row of w.DP.
 	Backward(b *node.Back[F], r int, w *Work[F])
 }
 
-// A Work is what the backward call of one row works with.
+// A Work is the memory of one row's backward call.
 type Work[F node.Float] struct {
-	S  []F   // the state before the call; may be overwritten
-	L  []F   // the gradient at the state after the call, to be that before it
+	S  []F   // state before the call; may be overwritten
+	L  []F   // gradient at the state after the call; to be replaced by that before it
 	DX []F   // [Tokens] the gradient of the input
 	DP [][]F // [parameter][Tokens] the gradients of the parameters
 	T  [][]F // [Scratch][MaxTokens+States]
 }
 
-// Values are a parameter's values over the frames of a call: frame i has
+// Values is a parameter's values over the frames of a call: frame i has
 // Row[i*Step].
 type Values[F node.Float] struct {
 	Row  []F
 	Step int
 }
 
-// Of returns the values of parameter k in row r of a node with that many
-// channels.
+// Of returns the values of parameter k in row r of a node with the given number
+// of channels.
 func Of[F node.Float](c *node.Call[F], k, r, channels int) Values[F] {
 	p := &c.Param[k]
 	v := Values[F]{Row: p.Row(r, channels)}
@@ -51,11 +52,11 @@ func Of[F node.Float](c *node.Call[F], k, r, channels int) Values[F] {
 	return v
 }
 
-// At is the value of frame i.
+// At returns the value of frame i.
 func (v Values[F]) At(i int) F { return v.Row[i*v.Step] }
 
-// New makes a node of a kernel. Its outputs are delay frames late within the
-// stream. Nodes whose type has an adjoint take a [Transposed] kernel.
+// New returns a node that runs a kernel. Its outputs lag delay frames within
+// the stream. Types with an adjoint pass a [Transposed] kernel.
 func New[F node.Float](cfg node.Config, k Kernel[F], delay int) node.Instance[F] {
 	shape := cfg.Node.Rows
 	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}
@@ -105,7 +106,7 @@ func (n *rows[F]) StateBytes() int            { return node.FloatBytes[F](len(n.
 func (n *rows[F]) Save(dst []byte) int        { return node.PutFloats(dst, n.state) }
 func (n *rows[F]) Load(src []byte) graph.Code { return Take(n.state, src) }
 
-// Take fills x with the numbers of a snapshot, State when there are not as many.
+// Take fills x from a snapshot, and returns State if the length differs.
 func Take[F node.Float](x []F, src []byte) graph.Code {
 	if len(src) != node.FloatBytes[F](len(x)) {
 		return graph.State

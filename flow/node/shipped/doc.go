@@ -13,6 +13,6 @@
 //	flow/node/meter     Meter
 //	flow/node/neural    Conv1d GRU SquaredError
 //
-// A new type is an entry in the table of its package; a new package of types is
-// a line in [Types].
+// To add a type, add an entry to the table of its package; to add a package of
+// types, add a line to [Types].
 package shipped

@@ -15,6 +15,6 @@ func Example() {
 	_, err := shipped.Types().Describe(&n)
 	fmt.Println(err)
 	// Output:
-	// y[n] = x[n - delay]; a modulated delay is held within 0 and max_delay frames (0: one second)
+	// y[n] = x[n - delay]; a modulated delay is clamped to 0..max_delay frames (0: one second)
 	// $.nodes[0].params.interpolation: one of none, linear, lagrange wanted (AMP_E_PLAN: Delay)
 }

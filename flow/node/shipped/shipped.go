@@ -29,7 +29,7 @@ func Types() node.Table {
 		dynamics.Types(), // followers, gains by level, waveshapers
 		spectrum.Types(), // transforms, mel features
 		neural.Types(),   // layers of models
-		meter.Types(),    // how loud it is
+		meter.Types(),    // loudness
 		source.Types(),   // slow waves, noise
 		delay.Types(),    // the delay line
 		resample.Types(), // changes of rate

@@ -10,7 +10,7 @@ import (
 
 var waves = []string{"sine", "saw", "square", "triangle"}
 
-// wave is the value of a wave at a phase in cycles.
+// wave returns the value of a wave at a phase in cycles.
 func wave(kind string, t float64) float64 {
 	t -= math.Floor(t)
 	switch kind {
@@ -27,8 +27,8 @@ func wave(kind string, t float64) float64 {
 	return 1 - 4*math.Abs(t-0.5)
 }
 
-// An lfo is y[n] = amplitude wave(acc + phase); acc, in cycles and in float64
-// whatever F is, grows by frequency/rate after each frame.
+// An lfo is y[n] = amplitude wave(acc + phase). acc counts cycles, in float64
+// whatever F is, and grows by frequency/rate each frame.
 type lfo[F node.Float] struct {
 	node.Reporter
 	rate           float64

@@ -57,21 +57,24 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// uniform is a number in [-1, 1) from the upper 53 bits.
+// uniform returns a number in [-1, 1) from the upper 53 bits.
 func uniform(z uint64) float64 { return float64(int64(z)>>11) * 0x1p-52 }
 
-// normal is a number of mean 0 and variance 1 (Box and Muller), from one hash.
+// normal returns a number of mean 0 and variance 1 (Box and Muller) from one
+// hash.
 func normal(z uint64) float64 {
 	u := (float64(z>>32) + 0.5) * 0x1p-32
 	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*0x1p-32*float64(uint32(z)))
 }
 
-// octaves is how many rows a pink noise sums: down to a frame in 32768.
+// octaves is the number of rows that a pink noise sums: the slowest changes
+// every 32768 frames.
 const octaves = 16
 
 // pink adds rows of white noise, row k renewed every 2^k frames (Voss and
-// Clarke, 1/f noise in music, 1978): 3 dB an octave down from half the rate.
-// Each row's value hashes its own count, so it needs no past.
+// Clarke, 1/f noise in music, 1978), for a slope of -3 dB per octave below half
+// the rate. Each row's value is a hash of its own count, so that it needs no
+// history.
 func pink[F node.Float](y []F, key, frame uint64, amplitude rowwise.Values[F]) {
 	var value [octaves]float64
 	for i := range y {

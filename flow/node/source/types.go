@@ -20,7 +20,7 @@ func Types() node.Table {
 	}
 }
 
-// refine makes a node's output as large as its settings say.
+// refine sizes a node's output as its settings say.
 func refine(_ *graph.Node, s node.Settings, spec *graph.Spec) error {
 	shape := graph.Shape{B: s.Int("batches"), C: s.Int("channels")}
 	spec.Shapes = func([]graph.Shape) ([]graph.Shape, error) { return []graph.Shape{shape}, nil }

@@ -15,7 +15,7 @@ type forward[F node.Float] struct {
 	window []F // [n]
 	plan   *fft.Real[F]
 	past   []F // [rows, n] the frames before the call
-	ahead  []F // [rows, n] gradients that later tokens give to those frames
+	ahead  []F // [rows, n] gradients that later tokens contribute to those frames
 	frame  []F // [n] scratch
 	spectrum[F]
 }
@@ -49,7 +49,7 @@ func (f *forward[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// slide moves the frames of x into the end of past.
+// slide shifts the frames of x into the end of past.
 func slide[F node.Float](past, x []F) {
 	if len(x) >= len(past) {
 		copy(past, x[len(x)-len(past):])
@@ -74,8 +74,8 @@ func (f *forward[F]) Needs() node.Needs            { return 0 }
 func (f *forward[F]) ResetAdjoint()                { clear(f.ahead) }
 func (f *forward[F]) FinishAdjoint([]node.Grad[F]) {}
 
-// Backward adds what each token gives to its n frames; the last hop of them are
-// in no earlier token.
+// Backward adds the contribution of each token to its n frames. No earlier
+// token reads the last hop of them.
 func (f *forward[F]) Backward(b *node.Back[F]) graph.Code {
 	d := &b.DOut[0]
 	for r := range f.rows {
@@ -93,8 +93,8 @@ func (f *forward[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// giveOut writes the gradients of the frames that token t is the first to see,
-// if they are wanted, and moves the window of gradients to the token before.
+// giveOut writes the gradients of the frames that token t is the first to read,
+// if requested, and moves the window of gradients back by one token.
 func giveOut[F node.Float](f framing, d *node.Tensor[F], ahead []F, r, t int) {
 	if d.Data != nil {
 		dx := d.Row(r)[t*f.hop:][:f.hop]
@@ -105,7 +105,7 @@ func giveOut[F node.Float](f framing, d *node.Tensor[F], ahead []F, r, t int) {
 	retreat(ahead, f.hop)
 }
 
-// retreat moves a window of frames n frames back; zeros come in.
+// retreat shifts a window of frames n frames back, filling with zeros.
 func retreat[F node.Float](x []F, n int) {
 	n = min(n, len(x))
 	copy(x[n:], x[:len(x)-n])

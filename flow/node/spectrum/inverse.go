@@ -6,8 +6,8 @@ import (
 	"atenia/internal/dsp/fft"
 )
 
-// An inverse is an IFFT or ISTFT: windowed inverses are added up, and the hop
-// frames to which no later token adds are given out.
+// An inverse is an IFFT or ISTFT: windowed inverses are overlap-added, and the
+// hop frames to which no later token contributes are given out.
 type inverse[F node.Float] struct {
 	node.Reporter
 	framing
@@ -15,7 +15,7 @@ type inverse[F node.Float] struct {
 	window []F // [n]
 	scale  []F // [hop] 1 over the sum of the squared windows
 	plan   *fft.Real[F]
-	sum    []F // [rows, n] frames to which tokens may still add
+	sum    []F // [rows, n] frames to which tokens may still contribute
 	ahead  []F // [rows, n] gradients of those frames
 	frame  []F // [n] scratch
 	spectrum[F]
@@ -73,8 +73,8 @@ func (v *inverse[F]) Needs() node.Needs            { return 0 }
 func (v *inverse[F]) ResetAdjoint()                { clear(v.ahead) }
 func (v *inverse[F]) FinishAdjoint([]node.Grad[F]) {}
 
-// Backward is the spectrum of the gradients under the window: the transpose of
-// adding up is cutting out.
+// Backward returns the windowed spectrum of the gradients: the transpose of
+// overlap-add is framing.
 func (v *inverse[F]) Backward(b *node.Back[F]) graph.Code {
 	for r := range v.rows {
 		ahead, dy := v.ahead[r*v.n:][:v.n], b.DOut[0].Row(r)

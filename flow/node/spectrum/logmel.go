@@ -25,14 +25,14 @@ func refineFeatures(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// A features gives the features of frames as they become known.
+// A features computes features frame by frame.
 type features[F node.Float] struct {
 	node.Reporter
 	hop, latency, count int
 	streams             []*mel.Stream[F] // of each row
 	level               []F              // [mels]
 	basis               []float64        // [count, mels] of the cosine transform, nil: none
-	tokens              []float64        // how many, in the form of a snapshot
+	tokens              []float64        // token count, in the form of a snapshot
 }
 
 func newFeatures[F node.Float](cfg node.Config) (node.Instance[F], error) {
@@ -73,7 +73,7 @@ func (f *features[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// write puts the bands or their cosine transform into a frame of the output.
+// write stores the bands or their cosine transform in a frame of the output.
 func (f *features[F]) write(y *node.Tensor[F], r, t int) {
 	for k := range f.count {
 		v := f.level[min(k, len(f.level)-1)]

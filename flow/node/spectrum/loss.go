@@ -21,16 +21,15 @@ func refineLoss(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// least is added to squared magnitudes (a sine of full scale has n_fft²/16 under
-// a Hann window): their roots and logarithms have
-// derivatives everywhere.
+// least is added to squared magnitudes, so that their roots and logarithms have
+// derivatives everywhere. A full-scale sine has n_fft²/16 under a Hann window.
 const least = 1e-4
 
 // A loss compares magnitudes m of two spectra: the mean over bins and channels
-// of (m - m')² + (ln m - ln m')². It is the spectral loss of Engel et al., DDSP:
-// Differentiable digital signal processing, 2020, with squares for absolute
-// values, so that the derivative has no jumps; there it is added up over several
-// n_fft, which a Mix does here.
+// of (m - m')² + (ln m - ln m')². It is the spectral loss of Engel et al.,
+// DDSP: Differentiable digital signal processing, 2020, with squares for
+// absolute values, so that the derivative is continuous. There it is summed
+// over several n_fft, for which a plan uses a Mix.
 type loss[F node.Float] struct {
 	node.Reporter
 	framing
@@ -38,8 +37,8 @@ type loss[F node.Float] struct {
 	window            []F // [n]
 	plan              *fft.Real[F]
 	past              []F    // [2, rows, n] frames of in and target before the call
-	before            []F    // a snapshot of them
-	ahead             []F    // [2, rows, n] gradients that later tokens give to frames
+	before            []F    // a snapshot of past
+	ahead             []F    // [2, rows, n] gradients that later tokens contribute to frames
 	x                 [2][]F // [n + MaxTokens hop] of a row: before the call and its own
 	frame             []F
 	sides             [2]spectrum[F]
@@ -59,10 +58,10 @@ func newLoss[F node.Float](cfg node.Config) (node.Instance[F], error) {
 	return l, nil
 }
 
-// row is row r of side k of a buffer like past.
+// row returns row r of side k of a buffer shaped like past.
 func (l *loss[F]) row(b []F, k, r int) []F { return b[(k*l.batches*l.channels+r)*l.n:][:l.n] }
 
-// fill lays what came before a call and the call's frames of row r side by side.
+// fill concatenates the history and the call's frames of row r.
 func (l *loss[F]) fill(past []F, c *node.Call[F], r int) {
 	for k := range l.x {
 		copy(l.x[k], l.row(past, k, r))
@@ -70,7 +69,7 @@ func (l *loss[F]) fill(past []F, c *node.Call[F], r int) {
 	}
 }
 
-// spectra computes both of token t.
+// spectra computes both spectra of token t.
 func (l *loss[F]) spectra(t int) {
 	for k := range l.sides {
 		x := l.x[k][(t+1)*l.hop:][:l.n]
@@ -81,7 +80,7 @@ func (l *loss[F]) spectra(t int) {
 	}
 }
 
-// magnitude is that of bin i of side k.
+// magnitude returns the magnitude of bin i of side k.
 func (l *loss[F]) magnitude(k, i int) float64 {
 	re, im := float64(l.sides[k].re[i]), float64(l.sides[k].im[i])
 	return math.Sqrt(float64(re*re) + float64(im*im) + least)
@@ -155,7 +154,7 @@ func (l *loss[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// compare replaces the spectra by the gradients at them.
+// compare replaces the spectra by the loss's gradients.
 func (l *loss[F]) compare(dy float64) {
 	for i := range l.bins {
 		m := [2]float64{l.magnitude(0, i), l.magnitude(1, i)}

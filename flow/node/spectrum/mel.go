@@ -10,8 +10,8 @@ import (
 	"atenia/internal/dsp"
 )
 
-// melSettings reads the settings of a node: a preset, and whatever of it the
-// plan gives otherwise, under the names of [mel.Settings].
+// melSettings reads the settings of a node: a preset, overridden by the
+// parameters of the plan, which are named as in [mel.Settings].
 func melSettings(n *graph.Node) (mel.Settings, error) {
 	preset := "whisper"
 	over := map[string]any{}
@@ -39,7 +39,7 @@ func melSettings(n *graph.Node) (mel.Settings, error) {
 	if err != nil {
 		return s, node.Bad(n, "preset", err.Error())
 	}
-	for _, p := range n.Params { // one by one, so that an error names its setting
+	for _, p := range n.Params { // one at a time, so that an error names its setting
 		v, ok := over[p.Name]
 		if !ok {
 			continue
@@ -79,7 +79,8 @@ func refineMel(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// inputChannels is how many channels of a spectrum belong to one of the signal.
+// inputChannels is the number of a spectrum's channels per channel of the
+// signal.
 func inputChannels(s node.Settings, m mel.Settings) int {
 	if s.Word("input") == "power" {
 		return m.Bins()
@@ -87,8 +88,8 @@ func inputChannels(s node.Settings, m mel.Settings) int {
 	return 2 * m.Bins()
 }
 
-// A melNode sums powers over bands: y = sum of w |x|², or of w x when the input
-// is of power already.
+// A melNode sums powers over bands: y = sum of w |x|², or of w x if the input
+// already is power.
 type melNode[F node.Float] struct {
 	node.Reporter
 	bands     []mel.Band
@@ -171,7 +172,7 @@ func (m *melNode[F]) Backward(b *node.Back[F]) graph.Code {
 			if m.power {
 				break
 			}
-			// So far the gradient of the power lies at the real part.
+			// So far the gradient of the power is stored at the real part.
 			at := g*m.per + k
 			re, im, dRe, dIm := b.In[0].Row(at), b.In[0].Row(at+m.bins), b.DIn[0].Row(at), b.DIn[0].Row(at+m.bins)
 			for t, d := range dRe {

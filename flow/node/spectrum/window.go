@@ -1,6 +1,6 @@
 package spectrum
 
-// window.go holds the settings that the transforms share.
+// This file holds the settings that the transforms share.
 
 import (
 	"math"
@@ -9,17 +9,17 @@ import (
 	"atenia/flow/node"
 )
 
-// A framing is how a signal is cut into frames of a spectrum.
+// A framing says how a signal is cut into frames of a spectrum.
 type framing struct{ n, hop, bins int }
 
 var blockSettings = []node.Setting{{Name: "n_fft", Least: 1, Value: 512}}
 
-// windowSettings: of hop and win, 0 stands for a quarter and the whole of n_fft.
+// windowSettings are the settings of STFT and ISTFT. hop 0 stands for a quarter
+// of n_fft, win 0 for n_fft.
 var windowSettings = append(blockSettings[:1:1], node.Setting{Name: "hop"}, node.Setting{Name: "win"},
 	node.Setting{Name: "window", Among: []string{"hann", "rectangle"}})
 
-// framingOf reads the settings of a transform; those of FFT and IFFT have no
-// hop.
+// framingOf reads the settings of a transform. FFT and IFFT have no hop.
 func framingOf(s node.Settings, windowed bool) framing {
 	f := framing{n: s.Int("n_fft")}
 	f.hop, f.bins = f.n, f.n/2+1
@@ -31,7 +31,7 @@ func framingOf(s node.Settings, windowed bool) framing {
 	return f
 }
 
-// windowOf returns the n_fft weights of a frame: the window, in the middle.
+// windowOf returns the n_fft weights of a frame, with the window centred.
 func windowOf[F node.Float](s node.Settings, windowed bool) []F {
 	n := s.Int("n_fft")
 	w := make([]F, n)
@@ -61,7 +61,8 @@ func refineForward(windowed bool) func(*graph.Node, node.Settings, *graph.Spec) 
 	}
 }
 
-// faintest is how small the sum of squared windows over a frame may be.
+// faintest is the smallest sum of squared windows over a frame that ISTFT
+// divides by.
 const faintest = 1e-6
 
 // refineInverse describes IFFT and ISTFT.
@@ -73,7 +74,7 @@ func refineInverse(windowed bool) func(*graph.Node, node.Settings, *graph.Spec) 
 		}
 		for _, v := range overlap(windowOf[float64](s, windowed), f.hop) {
 			if v < faintest {
-				return node.Bad(n, "hop", "with it, some frames are under no window")
+				return node.Bad(n, "hop", "some frames would be under no window")
 			}
 		}
 		spec.Prod = []int{f.hop}
@@ -88,7 +89,7 @@ func refineInverse(windowed bool) func(*graph.Node, node.Settings, *graph.Spec) 
 	}
 }
 
-// overlap is the sum of the squared windows over each frame of a hop.
+// overlap returns the sum of the squared windows over each frame of a hop.
 func overlap[F node.Float](w []F, hop int) []F {
 	sum := make([]F, hop)
 	for i, v := range w {
@@ -97,7 +98,7 @@ func overlap[F node.Float](w []F, hop int) []F {
 	return sum
 }
 
-// A spectrum is that of one frame.
+// A spectrum is the spectrum of one frame.
 type spectrum[F node.Float] struct{ re, im []F }
 
 func newSpectrum[F node.Float](bins int) spectrum[F] {

@@ -14,7 +14,7 @@ func ExampleTypes() {
 		fmt.Println(d.Name, d.Value)
 	}
 	// Output:
-	// a periodic wave, band-limited; with oversample_ratio r made at r times the rate and decimated
+	// band-limited periodic wave; with oversample_ratio r computed at r times the rate and decimated
 	// frequency_hz 440
 	// amplitude 1
 	// phase 0

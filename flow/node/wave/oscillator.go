@@ -15,10 +15,10 @@ func Types() node.Table {
 	settings := []node.Setting{{Name: "kind", Among: shapes}, {Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
 	params := []node.Default{{Name: "frequency_hz", Value: 440}, {Name: "amplitude", Value: 1}, {Name: "phase"}}
 	return node.Table{
-		{Name: "Oscillator", Doc: "a periodic wave, band-limited; with oversample_ratio r made at r times the rate and decimated",
+		{Name: "Oscillator", Doc: "band-limited periodic wave; with oversample_ratio r computed at r times the rate and decimated",
 			Outs: []string{"out"}, Framed: params, Settings: settings, Adjoint: true,
 			Refine: refine, New32: newOscillator[float32], New64: newOscillator[float64]},
-		{Name: "OversampledOsc", Doc: "the same without decimation: oversample_ratio frames a token",
+		{Name: "OversampledOsc", Doc: "Oscillator without decimation: oversample_ratio frames per token",
 			Outs: []string{"out"}, Framed: params, Settings: settings, Adjoint: true,
 			Refine: refine, New32: newOscillator[float32], New64: newOscillator[float64]},
 	}
@@ -33,26 +33,26 @@ func refine(n *graph.Node, s node.Settings, spec *graph.Spec) error {
 	return nil
 }
 
-// The parameters in their order.
+// The parameters in table order.
 const (
 	frequency = iota
 	amplitude
 	phase
 )
 
-// An oscillator is an Oscillator or an OversampledOsc. Phases are float64 in
-// either engine: in float32 a tone would drift.
+// An oscillator is an Oscillator or an OversampledOsc. Phases are float64 for
+// either F: in float32 a tone would drift.
 type oscillator[F node.Float] struct {
 	node.Reporter
 	shape    shape
-	rate     float64 // frames made a second
-	ratio    int     // frames made a token
+	rate     float64 // frames computed per second
+	ratio    int     // frames computed per token
 	channels int
-	acc      []float64           // phase of the frame to come, of each row
-	decimate *resample.Filter[F] // nil: all frames made are given out
+	acc      []float64           // by row: phase of the next frame
+	decimate *resample.Filter[F] // nil: no decimation
 	made     []F                 // of one row, before decimation
 
-	lambda []float64 // gradient of acc after the frames to come
+	lambda []float64 // gradient of acc after the call
 	accs   []float64 // of the frames of one row of a call
 }
 
@@ -90,7 +90,7 @@ func (o *oscillator[F]) voice(p []node.Param[F], r int) (v voice[F]) {
 	return v
 }
 
-// still reports whether no parameter moves.
+// still reports whether all parameters are constant.
 func (v *voice[F]) still() bool { return v.framed == [3]bool{} }
 
 // at returns the parameters of token i.
@@ -105,10 +105,10 @@ func (v *voice[F]) at(i int) (p [3]float64) {
 	return p
 }
 
-// fraction returns what a phase has over whole turns.
+// fraction returns t modulo 1.
 func fraction(t float64) float64 { return t - math.Floor(t) }
 
-// wrap returns the fraction of the sum of two, without the latency of rounding.
+// wrap returns t modulo 1 for 0 <= t < 2, without the latency of rounding.
 func wrap(t float64) float64 {
 	if t >= 1 {
 		return t - 1
@@ -144,7 +144,8 @@ func (o *oscillator[F]) run(c *node.Call[F]) {
 	}
 }
 
-// fill makes frames with parameters that stay, and returns the phase after them.
+// fill computes frames with constant parameters, and returns the phase after
+// them.
 func fill[F node.Float](s shape, y []F, acc float64, p [3]float64, rate float64) float64 {
 	by, amp, start := p[frequency]/rate, p[amplitude], fraction(p[phase])
 	d := math.Abs(by)
@@ -201,7 +202,8 @@ func (o *oscillator[F]) Load(src []byte) graph.Code {
 	return graph.Success
 }
 
-// Needs: phases are found again from the one at the start of the call.
+// Needs returns the state: phases are recomputed from the one at the start of
+// the call.
 func (o *oscillator[F]) Needs() node.Needs { return node.NeedS0 }
 
 func (o *oscillator[F]) ResetAdjoint() {
@@ -249,7 +251,7 @@ func (o *oscillator[F]) Backward(b *node.Back[F]) graph.Code {
 	return graph.Success
 }
 
-// phases finds the phases of all frames of a row again.
+// phases recomputes the phases of all frames of a row.
 func (o *oscillator[F]) phases(b *node.Back[F], r int, v *voice[F]) {
 	var acc [1]float64
 	node.GetFloats(acc[:], b.State0[node.FloatBytes[float64](r):])
@@ -262,7 +264,7 @@ func (o *oscillator[F]) phases(b *node.Back[F], r int, v *voice[F]) {
 	}
 }
 
-// give hands out the gradient of the parameters of token i of row r.
+// give stores the gradient of the parameters of token i of row r.
 func give[F node.Float](to []node.Grad[F], r, i int, d [3]float64) {
 	for k := range d {
 		switch g := &to[k]; {

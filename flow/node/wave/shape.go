@@ -18,10 +18,10 @@ const (
 
 var shapes = []string{"sine", "saw", "square", "triangle"}
 
-// value returns the waveform at phase t, from 0 to 1, when it advances by d a
-// frame. Steps and corners are rounded over a frame on
-// either side by polynomials, which moves most of the aliases out of hearing
-// (Välimäki and Huovilainen, Antialiasing oscillators in subtractive synthesis,
+// value returns the waveform at phase t, in [0, 1), when it advances by d per
+// frame. Steps and corners are rounded over a frame on either side by
+// polynomials, which moves most of the aliasing out of hearing (polyBLEP;
+// Välimäki and Huovilainen, Antialiasing oscillators in subtractive synthesis,
 // 2007).
 func (s shape) value(t, d float64) float64 {
 	switch s {
@@ -65,7 +65,7 @@ func (s shape) slope(t, d float64) (v, byT, byD float64) {
 	return s.value(t, d), byT, 8*(ramp(t, d)-ramp(u, d)) + 8*d*(d1-d2)
 }
 
-// half is the phase half a period on.
+// half returns the phase half a period later.
 func half(t float64) float64 {
 	if t >= .5 {
 		return t - .5
@@ -73,7 +73,7 @@ func half(t float64) float64 {
 	return t + .5
 }
 
-// step is what is added around a step by 2 at v = 0.
+// step is the correction around a step of 2 at v = 0.
 func step(v, d float64) float64 {
 	switch {
 	case v < d:
@@ -98,7 +98,8 @@ func stepSlope(v, d float64) (byV, byD float64) {
 	return 0, 0
 }
 
-// ramp is its integral: a corner at v = 0 where the slope grows by 1 a frame.
+// ramp is the integral of step: a corner at v = 0 where the slope grows by 1
+// per frame.
 func ramp(v, d float64) float64 {
 	switch {
 	case v < d:

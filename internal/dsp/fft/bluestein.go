@@ -1,6 +1,6 @@
 package fft
 
-// bluestein.go holds the transform of lengths with a prime factor above five:
+// This file holds the transform of lengths with a prime factor above five:
 // jk = (j² + k² - (k-j)²)/2 turns the sum into a convolution with a chirp
 // (L. Bluestein, A linear filtering approach to the computation of the
 // discrete Fourier transform, 1970).
@@ -20,7 +20,7 @@ func newBluestein[F Float](n int) *bluestein[F] {
 	}
 	b := &bluestein[F]{n: n, inner: New[F](m), cr: make([]F, n), ci: make([]F, n),
 		fr: make([]F, m), fi: make([]F, m), ar: make([]F, m), ai: make([]F, m)}
-	// The chirp's spectrum is found in float64, whatever F is.
+	// The chirp's spectrum is computed in float64, whatever F is.
 	wide := New[float64](m)
 	re, im := make([]float64, m), make([]float64, m)
 	square := 0 // j² mod 2n, kept small

@@ -1,15 +1,15 @@
 package fft
 
-// plan.go holds the complex transform: the factoring of a length and the run
-// over its stages.
+// This file holds the complex transform: the factorization of a length and the
+// loop over its stages.
 
 import "math"
 
 // Float is the type of a sample.
 type Float interface{ float32 | float64 }
 
-// A Plan transforms complex sequences of one length. It owns its scratch, so
-// one Plan serves one goroutine.
+// A Plan transforms complex sequences of one length. It owns scratch memory and
+// may be used by one goroutine at a time.
 type Plan[F Float] struct {
 	n      int
 	stages []stage[F]
@@ -23,8 +23,8 @@ type stage[F Float] struct {
 	wr, wi      []F // [m, radix-1] exp(-2 pi i p k / (m radix)), k from 1
 }
 
-// New returns a plan for sequences of n numbers. The transform of nothing is
-// nothing: with n below one it does nothing.
+// New returns a plan for sequences of n numbers. With n below one its
+// transforms do nothing.
 func New[F Float](n int) *Plan[F] {
 	n = max(n, 0)
 	p := &Plan[F]{n: n}
@@ -50,16 +50,16 @@ func New[F Float](n int) *Plan[F] {
 	return p
 }
 
-// Len is the length of the sequences.
+// Len returns the length of the sequences.
 func (p *Plan[F]) Len() int { return p.n }
 
 // Forward writes the transform of (xr, xi) to (yr, yi), all of length n. The
-// slices of y may be those of x; otherwise x is left alone.
+// slices of y may be those of x; otherwise x is not modified.
 func (p *Plan[F]) Forward(yr, yi, xr, xi []F) { p.transform(yr[:p.n], yi[:p.n], xr[:p.n], xi[:p.n]) }
 
-// InverseSum undoes [Plan.Forward] but for a factor n; it is the adjoint of
-// Forward. Exchanging the parts of a number on both sides turns exp(-i t) into
-// exp(+i t), so no second set of tables is needed.
+// InverseSum is n times the inverse of [Plan.Forward], and its adjoint.
+// Exchanging real and imaginary parts on both sides turns exp(-i t) into exp(+i
+// t), so no second set of tables is needed.
 func (p *Plan[F]) InverseSum(yr, yi, xr, xi []F) {
 	p.transform(yi[:p.n], yr[:p.n], xi[:p.n], xr[:p.n])
 }
@@ -91,16 +91,16 @@ func (p *Plan[F]) transform(yr, yi, xr, xi []F) {
 	}
 }
 
-// copyPair copies the two parts. Parts may be exchanged in place (y is x with
-// real and imaginary part swapped), so it goes element by element.
+// copyPair copies the two parts elementwise, since they may be exchanged in
+// place (y is x with real and imaginary part swapped).
 func copyPair[F Float](yr, yi, xr, xi []F) {
 	for i := range yr {
 		yr[i], yi[i] = xr[i], xi[i]
 	}
 }
 
-// factor splits n into the radices of the stages, fours first because the
-// first stage has the shortest runs; rest is what remains.
+// factor splits n into the radices of the stages, fours first because the first
+// stage has the shortest runs; rest is the remaining factor.
 func factor(n int) (radices []int, rest int) {
 	if n < 1 {
 		return nil, 1
@@ -114,7 +114,7 @@ func factor(n int) (radices []int, rest int) {
 	return radices, n
 }
 
-// unit is exp(-2 pi i k / n), reduced to the first eighth of the circle so
+// unit returns exp(-2 pi i k / n), reduced to the first eighth of the circle so
 // that symmetric tables are symmetric to the last bit.
 func unit(k, n int) (re, im float64) {
 	k %= n

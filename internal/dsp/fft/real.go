@@ -1,9 +1,9 @@
 package fft
 
-// real.go holds the transform of real sequences and its adjoints.
+// This file holds the transform of real sequences and its adjoints.
 
-// A Real transforms real sequences of one length n into the n/2+1 numbers that
-// determine their spectrum, and back. It owns its scratch, like a [Plan].
+// A Real transforms real sequences of one length n to the n/2+1 numbers that
+// determine their spectrum, and back. It owns scratch memory, like a [Plan].
 type Real[F Float] struct {
 	n      int
 	plan   *Plan[F] // of n/2 when n is even, else of n
@@ -34,10 +34,10 @@ func NewReal[F Float](n int) *Real[F] {
 	return r
 }
 
-// Len is the length n of the sequences.
+// Len returns the length n of the sequences.
 func (r *Real[F]) Len() int { return r.n }
 
-// Bins is the length n/2+1 of a spectrum, 0 when n is 0.
+// Bins returns the length n/2+1 of a spectrum, 0 if n is 0.
 func (r *Real[F]) Bins() int {
 	if r.n == 0 {
 		return 0
@@ -78,12 +78,12 @@ func (r *Real[F]) Forward(re, im, x []F) {
 	}
 }
 
-// Inverse undoes [Real.Forward]: it writes the sequence x [n] with the
+// Inverse inverts [Real.Forward]: it writes the sequence x [n] with the
 // spectrum re, im [n/2+1], whose imaginary parts at bin 0 and, for even n, at
-// the last bin do not count.
+// the last bin are ignored.
 func (r *Real[F]) Inverse(x, re, im []F) { r.inverse(x, re, im, 1/F(max(r.n, 1))) }
 
-// inverse is the sum over all n bins times scale.
+// inverse computes the sum over all n bins times scale.
 func (r *Real[F]) inverse(x, re, im []F, scale F) {
 	if r.n == 0 {
 		return
@@ -138,7 +138,8 @@ func (r *Real[F]) InverseAdjoint(dre, dim, dx []F) {
 	}
 }
 
-// weight is how many of the n bins the k-th of the half spectrum stands for.
+// weight returns how many of the n bins the k-th of the half spectrum
+// represents.
 func (r *Real[F]) weight(k int) F {
 	if k == 0 || 2*k == r.n {
 		return 1

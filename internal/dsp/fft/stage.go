@@ -1,8 +1,8 @@
 package fft
 
-// stage.go holds the butterflies. Every loop runs over the stride, where the
-// numbers lie side by side; the first stage has stride one and, when it is a
-// radix 4, a loop of its own over the groups.
+// This file holds the butterflies. Every loop runs over the stride, along which
+// numbers are contiguous; the first stage has stride one and, if it is a radix
+// 4, a separate loop over the groups.
 
 import "math"
 

@@ -6,17 +6,16 @@ import (
 	"unsafe"
 )
 
-// cgocall switches to the system stack, gives the P to others while C runs, and
-// calls fn(arg). The runtime keeps it for packages that load libraries; it
-// needs one of them in the program, which package library is.
+// cgocall switches to the system stack, releases the P while C runs, and calls
+// fn(arg). The runtime keeps it for packages that load libraries; one of them
+// must be linked, which package library is.
 //
 //go:linkname cgocall runtime.cgocall
 //go:noescape
 func cgocall(fn, arg unsafe.Pointer) int32
 
-// entryListPC, entrySystemPC, entryDirectPC and hostLogPC … return the
-// addresses of functions for C. An address, taken in Go, would be that of a
-// wrapper.
+// entryListPC and its siblings return the addresses of assembly functions for
+// C. Taking their address in Go would yield that of a wrapper.
 func entryListPC() uintptr
 func entrySystemPC() uintptr
 func entryDirectPC() uintptr
@@ -30,14 +29,14 @@ func hostLogPC() uintptr
 func direct(l *List)
 
 // OnSystemStack reports whether this thread runs on its system stack, where
-// cgocall must not be used and need not be.
+// cgocall must not be used and is not needed.
 //
 //go:noescape
 func OnSystemStack() bool
 
-// Run makes the calls of the list in order. The list, its records and what
-// they point to lie outside Go's heap; tensors may lie on it and must be kept
-// alive. It does not allocate.
+// Run makes the calls of the list in order. The list, its records and what they
+// point to are outside Go's heap; tensors may be on it and must be kept alive.
+// Run does not allocate.
 func Run(l *List) {
 	if OnSystemStack() {
 		direct(l)
@@ -50,8 +49,8 @@ func call(pc uintptr, arg unsafe.Pointer) int32 {
 	return cgocall(*(*unsafe.Pointer)(unsafe.Pointer(&pc)), arg)
 }
 
-// Check tries what the calls rely on in the runtime: that both stacks are told
-// apart, here and in a call.
+// Check tests the assumptions that calls make about the runtime: that the two
+// stacks can be told apart, here and within a call.
 func Check() error {
 	if OnSystemStack() || call(entrySystemPC(), nil) != 1 {
 		return ErrRuntime

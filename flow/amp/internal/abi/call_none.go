@@ -9,7 +9,7 @@ func hostLogPC() uintptr   { return 0 }
 // Run is never reached: nothing can be loaded.
 func Run(*List) {}
 
-// OnSystemStack is not known in this build.
+// OnSystemStack is unknown in this build.
 func OnSystemStack() bool { return false }
 
 // Check says that nothing can be loaded.

@@ -1,8 +1,8 @@
 package abi
 
-// Layouts of include/amp.h on 64-bit systems. Pointers are uintptr: what they
-// point to is in a [Memory] or in the library, never on Go's heap, except the
-// data of a call, which the caller keeps alive.
+// The structures of include/amp.h on 64-bit systems. Pointers are uintptr: what
+// they point to is in a [Memory] or in the library, never on Go's heap, except
+// for the data of a call, which the caller keeps alive.
 
 // Metrics is amp_node_metrics_t, 32 bytes.
 type Metrics struct {
@@ -65,8 +65,8 @@ type LibraryInfo struct {
 	Vendor, Version, Nodes              uintptr
 }
 
-// A Record is one call, 64 bytes. The order of its fields is known to the
-// assembly.
+// A Record is one call, 64 bytes. The assembly depends on the order of its
+// fields.
 type Record struct {
 	Fn, Desc, State uintptr // State is the address of the slot that holds the state
 	In, Out         uintptr
@@ -76,8 +76,8 @@ type Record struct {
 	_               uint32
 }
 
-// A List is calls in a row. EnvChanged is set when one of them left the
-// floating-point environment changed; it has been set back.
+// A List is a sequence of calls. EnvChanged is set if one of them left the
+// floating-point environment changed, after which it was restored.
 type List struct {
 	Records    uintptr
 	Count      uint64

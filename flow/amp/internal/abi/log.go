@@ -7,7 +7,7 @@ import (
 	"atenia/internal/library"
 )
 
-// A Message is what a node logged.
+// A Message is a log message of a node.
 type Message struct {
 	Level int
 	Text  string
@@ -18,8 +18,8 @@ const (
 	slotCount = 256
 )
 
-// A slot takes 256 bytes. Its number is written last: it is the message's
-// number, from one, or zero while the message is being written.
+// A slot takes 256 bytes. Its number, counted from one, is written last; it is
+// zero while the message is being written.
 type slot struct {
 	Number uint64
 	Level  int32
@@ -27,8 +27,8 @@ type slot struct {
 	Text   [slotText]byte
 }
 
-// A context is what amp_host_t.ctx points to. The order of its fields is known
-// to the assembly.
+// A context is what amp_host_t.ctx points to. The assembly depends on the order
+// of its fields.
 type context struct {
 	AlignedAlloc, Free uintptr
 	Head               uint64 // messages begun
@@ -36,8 +36,8 @@ type context struct {
 	Slots              uintptr
 }
 
-// Callbacks are the host as libraries see it. They are never given back: a
-// library may keep the address.
+// Callbacks is the host as libraries see it. It is never freed, since a library
+// may keep the address.
 type Callbacks struct {
 	ctx   *context
 	slots []slot
@@ -45,7 +45,7 @@ type Callbacks struct {
 	read  uint64 // messages drained
 }
 
-// NewCallbacks makes a host. libc is a library that has aligned_alloc and free.
+// NewCallbacks makes a host. libc is a library with aligned_alloc and free.
 func NewCallbacks(libc library.Handle) (*Callbacks, error) {
 	alloc, err1 := libc.Symbol("aligned_alloc")
 	free, err2 := libc.Symbol("free")
@@ -66,8 +66,8 @@ func NewCallbacks(libc library.Handle) (*Callbacks, error) {
 // Host returns the address of amp_host_t.
 func (c *Callbacks) Host() uintptr { return Address(c.host) }
 
-// Drain returns what nodes have logged since the last call, and how many
-// messages were written over before they were read. One goroutine drains.
+// Drain returns the messages logged since the last call, and how many were
+// overwritten before they were read. Only one goroutine may drain.
 func (c *Callbacks) Drain() (list []Message, lost int) {
 	head := atomic.LoadUint64(&c.ctx.Head)
 	if head-c.read > slotCount {

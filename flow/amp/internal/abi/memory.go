@@ -6,8 +6,8 @@ import (
 	"atenia/internal/arena"
 )
 
-// A Memory hands out pieces of one block outside Go's heap, all aligned to 64
-// bytes, and gives them back together.
+// A Memory allocates from one block outside Go's heap, aligned to 64 bytes, and
+// frees everything at once.
 type Memory struct {
 	block arena.Block
 	used  int
@@ -15,23 +15,23 @@ type Memory struct {
 
 const align = 64
 
-// NewMemory returns a memory of so many bytes, which read as zero.
+// NewMemory returns a zeroed memory of the given size.
 func NewMemory(bytes int) (*Memory, error) {
 	b, err := arena.New(bytes)
 	return &Memory{block: b}, err
 }
 
-// Release gives the block back.
+// Release frees the block.
 func (m *Memory) Release() { m.block.Release() }
 
-// SizeOf returns what n values of a type take of a memory.
+// SizeOf returns the size of n values of a type within a memory.
 func SizeOf[T any](n int) int {
 	var v T
 	return (n*int(unsafe.Sizeof(v)) + align - 1) &^ (align - 1)
 }
 
-// Make takes n values of a type without pointers from the memory, which must
-// have been made large enough.
+// Make allocates n values of a type without pointers. The memory must have been
+// made large enough.
 func Make[T any](m *Memory, n int) []T {
 	if n == 0 {
 		return nil
@@ -42,19 +42,19 @@ func Make[T any](m *Memory, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
-// MakeString copies a text into the memory, with a zero behind it, and returns
-// its address.
+// MakeString copies a string with a terminating zero into the memory and
+// returns its address.
 func MakeString(m *Memory, s string) uintptr {
 	b := Make[byte](m, len(s)+1)
 	copy(b, s)
 	return Address(b)
 }
 
-// Address returns where a slice begins, 0 for one without values. A slice on
-// Go's heap must be kept alive while the address is used.
+// Address returns the address of a slice's first element, 0 for an empty one. A
+// slice on Go's heap must be kept alive while the address is used.
 func Address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 
-// At returns what lies at an address outside Go's heap.
+// At returns the value at an address outside Go's heap.
 func At[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
 // Text returns the C string at an address, at most limit bytes of it.

@@ -5,8 +5,8 @@
 //	…
 //	path := ctest.Library(t, "testdata/nodes.c", "-DV1ONLY")
 //
-// Each is built once a run. Without a compiler tests are skipped, and fail
-// where ATENIA_CI is set.
+// Each is built once per run. Without a compiler tests are skipped, or fail if
+// ATENIA_CI is set.
 package ctest
 
 import (
@@ -50,14 +50,14 @@ func Compiler(t testing.TB, name string) string {
 	return path
 }
 
-// Library builds a node library from a file, named from the package's folder,
-// and returns its path. Flags may be definitions.
+// Library builds a node library from a file named relative to the package and
+// returns its path. Flags may be definitions.
 func Library(t testing.TB, source string, flags ...string) string {
 	t.Helper()
 	return build(t, source, ".amp.so", append([]string{"-std=c99", "-O1", "-fPIC", "-shared", "-ffp-contract=off"}, flags...))
 }
 
-// Copy copies a library: the copy has variables of its own.
+// Copy copies a library, so that the copy has separate variables.
 func Copy(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)

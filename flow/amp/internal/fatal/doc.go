@@ -1,5 +1,6 @@
-// Package fatal lets a process that runs foreign code die at once.
+// Package fatal makes a process that runs foreign code die immediately on a
+// fault.
 //
 //	SIGSEGV, SIGBUS, …    Go's handler: a trace of all goroutines, then exit
-//	after Default, Linux  the kernel: gone, and the parent knows
+//	after Default, Linux  the kernel ends the process, and the parent notices
 package fatal

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Default leaves the signals of faults to the system, and dumps no core: the
-// parent is waiting, and no trace of this process's goroutines helps anybody.
+// Default leaves fault signals to the system, without a core dump: the parent
+// is waiting, and a trace of this process's goroutines would not help to debug
+// the library.
 func Default() {
 	var standard struct {
 		handler, flags, restorer uintptr

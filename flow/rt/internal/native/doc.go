@@ -1,19 +1,19 @@
-// Package native runs a Go function on a thread that Go's scheduler has let
-// go of: on the system stack, inside what the runtime takes for a call of a C
+// Package native runs a Go function on a thread detached from Go's scheduler:
+// on the system stack, inside what the runtime takes for a call of a C
 // function.
 //
 //	goroutine ── Run(f) ─▶ runtime.cgocall ─▶ entry (assembly) ─▶ f
-//	                       the thread gives its P away            on g0's stack
+//	                       the thread releases its P              on g0's stack
 //
-// Nothing in the process can then hold f up. A garbage collection does not
-// wait for the thread, since it looks like one in a system call; the scheduler
-// cannot preempt it, since it runs on no goroutine's stack; and f waits for no
-// P after it slept, since it slept without one. That is what a C function has
-// in a Go program, and here a Go function has it, so a block of a flow graph
-// runs in real time with the very code, and the very bits, that it runs with
+// Nothing in the process can then delay f. A garbage collection does not wait
+// for the thread, which looks as if it were in a system call; the scheduler
+// cannot preempt it, since it does not run on a goroutine's stack; and f does
+// not wait for a P after sleeping, since it sleeps without one. C functions in
+// a Go program have these properties; here a Go function has them, so a block
+// of a flow graph runs in real time with the same code, and the same bits, as
 // elsewhere.
 //
-// The price is that f lives by the rules of the runtime's own code on the
+// The price is that f must follow the rules of the runtime's own code on the
 // system stack:
 //
 //   - it does not allocate (the allocator's caches belong to the P),
@@ -23,10 +23,10 @@
 //   - it takes no lock, sends on no channel, starts no goroutine, does not
 //     defer, and does not panic.
 //
-// What f reads must be kept alive by someone else: the system stack is no root
-// of a collection. Run keeps f itself alive.
+// What f reads must be kept alive by its caller: the system stack is not a root
+// of the garbage collector. Run keeps f itself alive.
 //
-// Without the C library's threads (-tags static), on other systems than Linux
+// Without the C library's threads (-tags static), on systems other than Linux,
 // and under the race detector, which instruments f with calls that need a
 // goroutine, [Supported] is false and Run calls f on the caller's goroutine.
 package native

@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"unsafe"
 
-	_ "atenia/internal/library" // links the C library and its threads, which runtime.cgocall wants
+	_ "atenia/internal/library" // links the C library and its threads, which runtime.cgocall requires
 )
 
-// Supported says that [Run] leaves Go's scheduler.
+// Supported reports whether [Run] detaches from Go's scheduler.
 const Supported = true
 
 // cgocall calls a function of the C ABI on the system stack with the P given
@@ -24,14 +24,14 @@ func entry() unsafe.Pointer
 
 type call struct{ f func() }
 
-var _ = enter // what calls it is assembly
+var _ = enter // called by assembly
 
 // enter is called by the C function, on the system stack.
 func enter(c *call) { c.f() }
 
 // Run calls f without a P and returns when f does. See the package's rules for
-// what f may do. The caller should have locked its goroutine to the thread if
-// the thread was given a priority.
+// what f may do. If the thread has a priority, the caller must have locked its
+// goroutine to the thread.
 func Run(f func()) {
 	c := &call{f}
 	cgocall(entry(), unsafe.Pointer(c))

@@ -2,7 +2,7 @@
 
 package native
 
-// Supported says that [Run] leaves Go's scheduler.
+// Supported reports whether [Run] detaches from Go's scheduler.
 const Supported = false
 
 // Run calls f.

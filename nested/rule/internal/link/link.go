@@ -6,19 +6,19 @@ import (
 	"atenia/internal/dense"
 )
 
-// A Map takes Moneta's dual state A to weights W: the minimiser for a
-// q-norm regulariser, A |A|^(q-2) over the mean of |A|^q to the (q-2)/q, of
-// degree one; or the form printed in MIRAS. |a| is smoothed as sqrt(a^2+eps).
+// A Map maps Moneta's dual state A to weights W: the minimizer for a q-norm
+// regularizer, A |A|^(q-2) over the mean of |A|^q to the (q-2)/q, of degree
+// one; or the form printed in MIRAS. |a| is smoothed as sqrt(a^2+eps).
 type Map[F dense.Float] struct {
 	Q, Eps float64
 	Dual   bool
 }
 
-// piece numbers at a time stay in the nearest cache.
+// piece is the number of elements processed at a time, which fit the L1 cache.
 const piece = 512
 
-// Apply writes link(a) and returns its denominator and the mean (of the literal
-// form the sum) of |a|^q. dst may be a.
+// Apply writes link(a) and returns its denominator and the mean (for the
+// literal form the sum) of |a|^q. dst may be a.
 func (l Map[F]) Apply(dst, a []F) (den, mean F) {
 	if l.Q == 2 {
 		copy(dst, a)
@@ -61,7 +61,7 @@ func (l Map[F]) Apply(dst, a []F) (den, mean F) {
 	return F(d), F(n)
 }
 
-// fourth is the sum of (a^2+eps)^2.
+// fourth returns the sum of (a^2+eps)^2.
 func (l Map[F]) fourth(a []F) (n float64) {
 	n = float64(len(a)) * l.Eps * l.Eps
 	var buf [piece]F
@@ -112,7 +112,8 @@ func (l Map[F]) Back(da, a, w, dw []F, den, mean F) {
 	}
 }
 
-// Pow is x^y for positive x, fast where y is a small multiple of a half.
+// Pow returns x^y for positive x. It is fast where y is a small multiple of a
+// half.
 func Pow(x, y float64) float64 {
 	switch y {
 	case -1:

@@ -20,7 +20,7 @@ type Iteration[F dense.Float] struct {
 	x             []F // [d, f]
 }
 
-// New returns so many iterations on matrices [d, f].
+// New returns iters iterations on matrices [d, f].
 func New[F dense.Float](d, f, iters int) Iteration[F] {
 	if iters == 0 {
 		return Iteration[F]{}
@@ -30,7 +30,7 @@ func New[F dense.Float](d, f, iters int) Iteration[F] {
 	return Iteration[F]{d, f, iters, buf[:n], buf[n : 2*n], buf[2*n : 3*n], buf[3*n : 4*n], buf[4*n:]}
 }
 
-// Iterates is how many matrices Apply writes.
+// Iterates returns the number of matrices that Apply writes.
 func (n *Iteration[F]) Iterates() int { return n.Iters + 1 }
 
 // norms returns the length of s and the divisor of the first iterate.
@@ -39,7 +39,7 @@ func norms[F dense.Float](s []F) (l, den F) {
 	return l, l + firstEps
 }
 
-// Apply writes all iterates to xs, one after another.
+// Apply writes all iterates to xs, consecutively.
 func (n *Iteration[F]) Apply(w *dense.Work[F], xs, s []F) {
 	size := n.d * n.f
 	_, den := norms(s)
