@@ -2,7 +2,7 @@ package stream
 
 import "fmt"
 
-// spell returns the name of an enum's value.
+// spell returns the name of an enum value.
 func spell[E ~uint8](names []string, kind string, e E) string {
 	if int(e) < len(names) {
 		return names[e]
@@ -10,7 +10,7 @@ func spell[E ~uint8](names []string, kind string, e E) string {
 	return fmt.Sprintf("%s(%d)", kind, uint8(e))
 }
 
-// parse finds a value by its name.
+// parse finds an enum value by its name.
 func parse[E ~uint8](names []string, kind string, text []byte, e *E) error {
 	for i, n := range names {
 		if n == string(text) {
