@@ -15,6 +15,7 @@ func DotLoop(steps int) float64 { return dotLoop(steps) }
 
 // readAllGeneric reads every cache line. If it were inlined, the reads would be
 // optimised away.
+//
 //go:noinline
 func readAllGeneric(b []byte) (sum byte) {
 	for i := 0; i < len(b); i += 64 {
