@@ -35,8 +35,8 @@ type leftover struct {
 	err error
 }
 
-// persisted records the outcome of writing a persistent copy.
-func (m *Manager) persisted(id string, err error) {
+// recordPersist records the outcome of writing a persistent copy.
+func (m *Manager) recordPersist(id string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
@@ -105,7 +105,7 @@ func (m *Manager) sweep(mine string) {
 		}
 		m.discard(l.id, l.st)
 		if r != nil {
-			m.let(r)
+			m.unlock(r)
 		}
 	}
 }

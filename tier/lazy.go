@@ -42,11 +42,11 @@ func (m *Manager) EnsureMaterialized(ctx context.Context, id string) error {
 	if s, ok := m.LazyState(id); !ok || s == Materialized {
 		return nil
 	}
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	return m.materialize(ctx, r)
 }
 

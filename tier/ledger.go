@@ -98,8 +98,8 @@ func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
 	return &reservation{m, t, n}, nil
 }
 
-// settle ends the reservation. The caller holds the mutex.
-func (r *reservation) settle() {
+// release ends the reservation. The caller holds the mutex.
+func (r *reservation) release() {
 	if r != nil {
 		r.m.ledger.account(r.tier).Reserved -= r.n
 		r.n = 0
@@ -111,7 +111,7 @@ func (r *reservation) cancel() {
 	if r != nil {
 		r.m.mu.Lock()
 		defer r.m.mu.Unlock()
-		r.settle()
+		r.release()
 	}
 }
 

@@ -93,9 +93,9 @@ func (m *Manager) find(id string) *residence {
 	return nil
 }
 
-// hold waits until the tensor is free and locks it; let unlocks it. With create,
+// lock waits until the tensor is free and locks it; unlock releases it. With create,
 // an unknown tensor is added with a nil state.
-func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence, error) {
+func (m *Manager) lock(ctx context.Context, id string, create bool) (*residence, error) {
 	for {
 		m.mu.Lock()
 		r := m.tensors[id]
@@ -122,8 +122,8 @@ func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence,
 	}
 }
 
-// let unlocks a tensor and drops it if it was never registered.
-func (m *Manager) let(r *residence) {
+// unlock unlocks a tensor and drops it if it was never registered.
+func (m *Manager) unlock(r *residence) {
 	m.mu.Lock()
 	if r.st == nil {
 		delete(m.tensors, r.id)
@@ -138,7 +138,7 @@ func (m *Manager) let(r *residence) {
 func (m *Manager) commit(r *residence, st state, room *reservation, also func()) {
 	m.mu.Lock()
 	old := r.st
-	room.settle()
+	room.release()
 	m.ledger.add(st)
 	m.gen++
 	r.st, r.gen = st, m.gen
@@ -200,11 +200,11 @@ func (m *Manager) register(ctx context.Context, id string, n uint64, lazy *lazyS
 	if err := checkID(id); err != nil {
 		return err
 	}
-	r, err := m.hold(ctx, id, true)
+	r, err := m.lock(ctx, id, true)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.unleased(r); err != nil {
 		return err
 	}
@@ -231,15 +231,15 @@ func (m *Manager) unleased(r *residence) error {
 
 // Remove forgets a tensor and frees its bytes. Its hint and its gradient stay.
 func (m *Manager) Remove(id string) error {
-	r, err := m.hold(context.Background(), id, false)
+	r, err := m.lock(context.Background(), id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.unleased(r); err != nil {
 		return err
 	}
-	m.commit(r, nil, nil, nil) // let drops it from the list
+	m.commit(r, nil, nil, nil) // unlock drops it from the list
 	return nil
 }
 

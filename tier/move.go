@@ -54,11 +54,11 @@ func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
 // tier's budget is refused before any byte is read; a plan for a tensor that was
 // registered or moved since, with [ErrStale]; a leased tensor, with [ErrLeased].
 func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if r.st.tier() == p.To {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *res
 		if to == RAM || to == CPU {
 			return inRAM{st.data, to == CPU}, nil, nil
 		}
-		return m.within(r.id, to, uint64(len(st.data)), func() (state, error) { return m.put(ctx, r, st.data, to) })
+		return m.withReservation(r.id, to, uint64(len(st.data)), func() (state, error) { return m.put(ctx, r, st.data, to) })
 	case onSSD:
 		switch {
 		case to == SSD || to == CPU:
@@ -115,9 +115,9 @@ func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *res
 	return logical{to}, nil, nil
 }
 
-// within reserves room and makes a state that needs it. If that fails, it
+// withReservation reserves room and makes a state that needs it. If that fails, it
 // cancels the reservation.
-func (m *Manager) within(id string, t Tier, n uint64, make func() (state, error)) (state, *reservation, error) {
+func (m *Manager) withReservation(id string, t Tier, n uint64, make func() (state, error)) (state, *reservation, error) {
 	room, err := m.reserve(id, t, n)
 	if err != nil {
 		return nil, nil, err
@@ -142,14 +142,14 @@ func (m *Manager) fetch(ctx context.Context, r *residence, to Tier) (state, *res
 		return m.put(ctx, r, data, to)
 	}
 	if to == RAM || to == CPU {
-		return m.within(r.id, RAM, r.bytes, load)
+		return m.withReservation(r.id, RAM, r.bytes, load)
 	}
 	way, err := m.reserve(r.id, RAM, r.bytes)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer way.cancel()
-	return m.within(r.id, to, r.bytes, load)
+	return m.withReservation(r.id, to, r.bytes, load)
 }
 
 // put makes the state of bytes in a tier; nil for VRAM without a device. The
@@ -234,10 +234,10 @@ func deviceError(id, what string, err error) error {
 func (m *Manager) store(ctx context.Context, r *residence, data []byte, t Tier) (state, *reservation, error) {
 	n := uint64(len(data))
 	if t == SSD {
-		return m.within(r.id, SSD, n, func() (state, error) { return m.write(ctx, r.id, data, blob.None) })
+		return m.withReservation(r.id, SSD, n, func() (state, error) { return m.write(ctx, r.id, data, blob.None) })
 	}
 	if old, ok := r.st.(inRAM); ok {
 		n -= min(n, uint64(len(old.data)))
 	}
-	return m.within(r.id, RAM, n, func() (state, error) { return inRAM{data, t == CPU}, nil })
+	return m.withReservation(r.id, RAM, n, func() (state, error) { return inRAM{data, t == CPU}, nil })
 }

@@ -12,11 +12,11 @@ import (
 // was restored lazily is materialised first.
 func (m *Manager) Bytes(id string) ([]byte, error) {
 	ctx := context.Background()
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.materialize(ctx, r); err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func (l *Lease) Release() {
 // RAM, else a copy that counts against RAM's budget until the release. It waits,
 // as long as ctx allows, for moves of the tensor that are in progress.
 func (m *Manager) Lease(ctx context.Context, id string) (Lease, error) {
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return Lease{}, err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.materialize(ctx, r); err != nil {
 		return Lease{}, err
 	}
@@ -90,7 +90,7 @@ func (m *Manager) Lease(ctx context.Context, id string) (Lease, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		r.leases--
-		room.settle()
+		room.release()
 	})}, nil
 }
 
@@ -105,7 +105,7 @@ func (m *Manager) Place(ctx context.Context, id string, data []byte, t Tier) (at
 	why = "VRAM unavailable; keeping the bytes in RAM"
 	if m.adapter.Available() {
 		err := m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) {
-			return m.within(id, VRAM, uint64(len(data)), func() (state, error) {
+			return m.withReservation(id, VRAM, uint64(len(data)), func() (state, error) {
 				st, err := m.upload(ctx, id, data)
 				if err == nil && st == nil {
 					err = noVRAM(id) // the device disappeared after the check above

@@ -73,5 +73,5 @@ func (m *Manager) readFile(ctx context.Context, id string, f file) (data []byte,
 // the error.
 func (m *Manager) keep(r *residence, f file, data []byte) {
 	key := fmt.Sprintf("tensor:%s:len%d", r.id, len(data))
-	m.persisted(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
+	m.recordPersist(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
 }

@@ -89,7 +89,7 @@ func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[str
 	if err := b.faults.Err(); err != nil {
 		return nil, nil, err
 	}
-	b.settle()
+	b.writeBack()
 	return b.out, b.notes, nil
 }
 
@@ -342,8 +342,8 @@ func layerOf(name string) int {
 	return -1
 }
 
-// settle writes what the tensors determine back to the configuration.
-func (b *binder) settle() {
+// writeBack writes what the tensors determine back to the configuration.
+func (b *binder) writeBack() {
 	for _, x := range []struct {
 		p  *Presence
 		id string

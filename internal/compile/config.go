@@ -112,9 +112,9 @@ const (
 	maxExpert = 1 << 14
 )
 
-// settle clears fields without effect, so that equal models have equal
+// canonicalise clears fields without effect, so that equal models have equal
 // configurations.
-func (c *Config) settle() {
+func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}

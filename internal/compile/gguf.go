@@ -37,8 +37,8 @@ func (h *header) key(key string) string {
 	return key
 }
 
-// unasked reports the keys of the architecture that were not read.
-func (h *header) unasked() (notes []plan.PlanDiagnostic) {
+// unread reports the keys of the architecture that were not read.
+func (h *header) unread() (notes []plan.PlanDiagnostic) {
 	const most = 32
 	for key := range h.meta.All() {
 		ours := strings.HasPrefix(key, h.arch+".") || strings.HasPrefix(key, ateniaKeys)
@@ -178,12 +178,12 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 		fam.GGUF(h, c)
 	}
 	h.readOwn(c)
-	c.settle()
+	c.canonicalise()
 	c.check(h.file, h.faults)
 	if err := h.faults.Err(); err != nil {
 		return nil, err
 	}
-	return &normalised{fam, c, h.prov, h.unasked()}, nil
+	return &normalised{fam, c, h.prov, h.unread()}, nil
 }
 
 func (h *header) readSizes(c *Config) {

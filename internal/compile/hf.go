@@ -52,7 +52,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 		fam.HF(o, c)
 	}
 	readSlidingRope(o, &fam.Defaults, c)
-	c.settle()
+	c.canonicalise()
 	c.check(file, top.Faults)
 	if err := top.Faults.Err(); err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 			p.dst = dst[r*dstStride+j:]
 			n := min((hi-j)/TileRows, groupTiles)
 			if n == 0 || p.packed && j%TileRows != 0 {
-				j = p.some(j, hi)
+				j = p.multiplyTile(j, hi)
 				continue
 			}
 			p.tiles(j, n)
@@ -63,9 +63,9 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 	}
 }
 
-// some multiplies the rows from j to hi or to the end of the tile, and returns
+// multiplyTile multiplies the rows from j to hi or to the end of the tile, and returns
 // where it stopped.
-func (p *floatProduct) some(j, hi int) int {
+func (p *floatProduct) multiplyTile(j, hi int) int {
 	var out [12 * TileRows]float32
 	first := j &^ (TileRows - 1)
 	if !p.packed {
@@ -75,7 +75,7 @@ func (p *floatProduct) some(j, hi int) int {
 	q := *p
 	q.dst, q.dstStride = out[:], TileRows
 	for r := 0; r < p.rows; r += q.rows {
-		q.x, q.rows = p.x[r*p.xStride:], min(p.most(), p.rows-r)
+		q.x, q.rows = p.x[r*p.xStride:], min(p.rowsPerCall(), p.rows-r)
 		q.tiles(first, 1)
 		for i := range q.rows {
 			copy(p.dst[(r+i)*p.dstStride:][:hi-j], out[i*TileRows+j-first:])
@@ -84,17 +84,17 @@ func (p *floatProduct) some(j, hi int) int {
 	return hi
 }
 
-// most returns how many activation rows one call of assembly multiplies.
-func (p *floatProduct) most() int {
+// rowsPerCall returns how many activation rows one call of assembly multiplies.
+func (p *floatProduct) rowsPerCall() int {
 	if level.Load() == levelAVX2 {
 		return 6
 	}
 	return 12
 }
 
-// place returns the size of 256 columns of a tile in the form that is
+// panelBytes returns the size of 256 columns of a tile in the form that is
 // multiplied.
-func (p *floatProduct) place() int {
+func (p *floatProduct) panelBytes() int {
 	if p.widened {
 		return chainCols * TileRows * 4
 	}
@@ -103,7 +103,7 @@ func (p *floatProduct) place() int {
 
 // tiles multiplies n tiles, the first of which starts at row j.
 func (p *floatProduct) tiles(j, n int) {
-	switch few := fewBytes / p.place(); {
+	switch few := fewBytes / p.panelBytes(); {
 	case p.packed && !p.widened:
 		p.columns(j, n, nil)
 	case n > few && p.rows > streamRows:
@@ -135,7 +135,7 @@ func (p *floatProduct) columns(j, n int, panel []byte) {
 	for r := range p.rows {
 		clear(p.dst[r*p.dstStride:][:n*TileRows])
 	}
-	calls := (p.rows + p.most() - 1) / p.most()
+	calls := (p.rows + p.rowsPerCall() - 1) / p.rowsPerCall()
 	each := (p.rows + calls - 1) / calls
 	for c := 0; c < p.w.Cols; c += chainCols {
 		cols := min(chainCols, p.w.Cols-c)
@@ -163,7 +163,7 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 		}
 	}
 	for t := range n {
-		out := panel[t*p.place():][:cols*p.place()/chainCols]
+		out := panel[t*p.panelBytes():][:cols*p.panelBytes()/chainCols]
 		switch half := out[len(out)/2:]; {
 		case p.packed:
 			loadCols(floats(out), d, tiles[t*step:], 0)
@@ -179,7 +179,7 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 	if p.widened {
 		d = tensor.F32
 	}
-	return d, panel, p.place()
+	return d, panel, p.panelBytes()
 }
 
 // packDequantised packs columns of 16 rows of any type as float32.

@@ -128,7 +128,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer b.probe.Close()
 	if slices.Contains(wanted, tensor.F32) {
 		b.rows()
-		err = b.play()
+		err = b.runAll()
 	}
 	defer b.release()
 	for _, d := range wanted {
@@ -136,10 +136,10 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			err = b.format(d)
 		}
 		if err == nil {
-			err = b.play()
+			err = b.runAll()
 		}
 	}
-	b.judge()
+	b.computeShares()
 	b.report.Decisions = kernel.Decisions()
 	return &b.report, err
 }
@@ -251,8 +251,8 @@ func (b *bench) measure(k Rate, worker func(thread int) work) {
 	b.cases = append(b.cases, kernelCase{Rate: k, works: works})
 }
 
-// play measures cases and roofs alternately.
-func (b *bench) play() error {
+// runAll measures cases and roofs alternately.
+func (b *bench) runAll() error {
 	for range b.cfg.Rounds {
 		if len(b.cases) > 0 {
 			b.probe.Round()
@@ -294,8 +294,8 @@ func (b *bench) sample(k *kernelCase) {
 	k.bytes, k.flops = append(k.bytes, bytes), append(k.flops, flops)
 }
 
-// judge relates the measurements to the roofs.
-func (b *bench) judge() {
+// computeShares relates the measurements to the roofs.
+func (b *bench) computeShares() {
 	roofs := b.probe.Best
 	b.report.Roofs = roofs
 	for _, k := range b.done {

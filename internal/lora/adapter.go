@@ -148,7 +148,7 @@ const most = 1 << 20
 func Open(dir string) (*Adapter, error) {
 	f, err := os.Open(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no adapter: %w", dir, err)
+		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
 	}
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func Open(dir string) (*Adapter, error) {
 	}
 	defer d.Close()
 	if want, ok, err := d.Meta.String(checksum); err == nil && ok && want != sum(config) {
-		return nil, fmt.Errorf("%s: %w: its two files are not of the same adapter", dir, ErrFormat)
+		return nil, fmt.Errorf("%s: %w: its two files belong to different adapters", dir, ErrFormat)
 	}
 	a, err := assemble(config, d.Tensors)
 	if err != nil {

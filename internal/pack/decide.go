@@ -97,7 +97,7 @@ func decide(c Config, all []*Matrix) Decision {
 	case d.Mode == Memory, d.Mode == OnDisk:
 		d.Because = "asked for"
 	case d.Available == 0:
-		d.Mode, d.Because = Memory, "memory is not known to be short"
+		d.Mode, d.Because = Memory, "available memory is unknown"
 	case d.Bytes > room:
 		d.Mode, d.Because = Off, "the packed form does not fit the memory"
 	default:

@@ -110,7 +110,7 @@ func (st *Stream) Close() { st.drop(context.Canceled) }
 func (st *Stream) drop(why error) {
 	if st.dropped.CompareAndSwap(nil, &why) {
 		st.sched.kick()
-		st.sched.abandon()
+		st.sched.cancelStep()
 	}
 }
 

@@ -73,8 +73,8 @@ func (sl *slot) adopt(from *slot, keep int) {
 	sl.done = keep
 }
 
-// youngest marks the slot as admitted last.
-func (s *Scheduler) youngest(sl *slot) {
+// markYoungest marks the slot as admitted last.
+func (s *Scheduler) markYoungest(sl *slot) {
 	s.clock++
 	sl.began = s.clock
 	slices.SortFunc(s.slots, func(a, b *slot) int { return cmp.Compare(a.began, b.began) })

@@ -96,7 +96,7 @@ func (s *Scheduler) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.kick()
-	s.abandon()
+	s.cancelStep()
 	<-s.stopped
 }
 
@@ -147,7 +147,7 @@ func (s *Scheduler) enqueue(st *Stream) bool {
 func (s *Scheduler) start() {
 	s.mu.Lock()
 	s.running = s.owners
-	s.stop.Store(s.unwanted())
+	s.stop.Store(s.allCancelled())
 	s.mu.Unlock()
 }
 
@@ -157,17 +157,17 @@ func (s *Scheduler) over() {
 	s.mu.Unlock()
 }
 
-// unwanted reports whether all requests of the running step have been cancelled.
-func (s *Scheduler) unwanted() bool {
+// allCancelled reports whether all requests of the running step have been cancelled.
+func (s *Scheduler) allCancelled() bool {
 	return s.closed || !slices.ContainsFunc(s.running, func(sl *slot) bool { return sl.st.dropped.Load() == nil })
 }
 
-// abandon ends the step in flight early if all its requests were cancelled: with
+// cancelStep ends the step in flight early if all its requests were cancelled: with
 // weights streamed from disk a step may take long. It is safe for concurrent
 // use.
-func (s *Scheduler) abandon() {
+func (s *Scheduler) cancelStep() {
 	s.mu.Lock()
-	end := s.running != nil && s.unwanted()
+	end := s.running != nil && s.allCancelled()
 	if end {
 		s.stop.Store(true)
 	}

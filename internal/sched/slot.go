@@ -63,7 +63,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	for _, q := range sl.seqs {
 		q.Reserve(sl.span)
 	}
-	s.youngest(sl)
+	s.markYoungest(sl)
 	return nil
 }
 

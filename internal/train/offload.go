@@ -63,7 +63,7 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrResume, err)
 	default:
-		if err := r.takePlace(o, layers); err != nil {
+		if err := r.restorePlace(o, layers); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrResume, err)
 		}
 	}
@@ -95,8 +95,8 @@ func (r *run) removeFolder(dir string) error {
 	return err
 }
 
-// takePlace restores the position of the step that the files are at.
-func (r *run) takePlace(o *offload, layers []files.Layer) error {
+// restorePlace restores the position of the step that the files are at.
+func (r *run) restorePlace(o *offload, layers []files.Layer) error {
 	got := o.state.Layers()
 	same := len(got) == len(layers)
 	for i := 0; same && i < len(got); i++ {

@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
 	if r.offload != nil && r.isEvaluated() { // the files do not record whether an evaluation was completed
-		if _, _, err := r.examine(); err != nil {
+		if _, _, err := r.evaluateAndLog(); err != nil {
 			return nil, err
 		}
 	}
@@ -245,7 +245,7 @@ func (r *run) step(ctx context.Context) (err error) {
 	}
 	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad}
 	if r.isEvaluated() {
-		if e.Eval, e.Best, err = r.examine(); err != nil {
+		if e.Eval, e.Best, err = r.evaluateAndLog(); err != nil {
 			return err
 		}
 	}
@@ -259,8 +259,8 @@ func (r *run) isEvaluated() bool {
 	return r.held != nil && n > 0 && r.place.Step > 0 && (r.place.Step%n == 0 || r.place.Step == r.cfg.Steps)
 }
 
-// examine evaluates, compares with the best and logs the result.
-func (r *run) examine() (loss *float64, best bool, err error) {
+// evaluateAndLog evaluates, compares with the best and logs the result.
+func (r *run) evaluateAndLog() (loss *float64, best bool, err error) {
 	l, err := r.evaluate()
 	if err != nil {
 		return nil, false, err
@@ -271,7 +271,7 @@ func (r *run) examine() (loss *float64, best bool, err error) {
 			return nil, false, err
 		}
 	}
-	best, err = r.judge(l)
+	best, err = r.recordEvaluation(l)
 	return loss, best, err
 }
 
@@ -282,7 +282,7 @@ func (r *run) skip(loss, norm float64) error {
 	if r.place.Bad < r.cfg.BadSteps {
 		return nil
 	}
-	return fmt.Errorf("%w: %d steps in a row up to step %d had a loss or gradients that are no numbers (loss %v, norm %v); try a lower learning rate, a longer warm-up or a limit for the norm of gradients",
+	return fmt.Errorf("%w: %d steps in a row up to step %d had NaN or infinite loss or gradients (loss %v, norm %v); try a lower learning rate, a longer warm-up or gradient clipping",
 		ErrDiverged, r.place.Bad, r.place.Step, loss, norm)
 }
 
@@ -332,14 +332,14 @@ func (r *run) evaluate() (float64, error) {
 		counted += n
 	}
 	if counted == 0 {
-		return 0, fmt.Errorf("%w: held-out data has nothing that counts", ErrConfig)
+		return 0, fmt.Errorf("%w: the held-out data has no counted positions", ErrConfig)
 	}
 	return sum / float64(counted), nil
 }
 
-// judge compares an evaluation with the best so far and, with early stopping,
+// recordEvaluation compares an evaluation with the best so far and, with early stopping,
 // saves the parameters of a better one.
-func (r *run) judge(loss float64) (best bool, err error) {
+func (r *run) recordEvaluation(loss float64) (best bool, err error) {
 	if r.place.Best != nil && !(loss < *r.place.Best-r.cfg.MinGain) || !isNumber(loss) {
 		r.place.Since++
 		return false, nil

@@ -88,7 +88,7 @@ func ExecuteTraced(ctx context.Context, t *stream.Timeline, m *tier.Manager, nod
 func (n *Node) trace(ctx context.Context, m *tier.Manager, gpu bool) Trace {
 	requested := n.Target(gpu)
 	tr := Trace{Node: n.ID, Forward: n.Forward, Requested: requested, Final: requested, Reason: n.Reason, Moves: []Record{}}
-	if tr.bring(ctx, m, n.gradients()) || requested == stream.OnCPU {
+	if tr.moveAll(ctx, m, n.gradients()) || requested == stream.OnCPU {
 		return tr
 	}
 	tr.Final = stream.OnCPU
@@ -96,13 +96,13 @@ func (n *Node) trace(ctx context.Context, m *tier.Manager, gpu bool) Trace {
 		tr.Reason += "; "
 	}
 	tr.Reason += "GPU fallback due to move failure"
-	tr.bring(ctx, m, n.gradients())
+	tr.moveAll(ctx, m, n.gradients())
 	return tr
 }
 
-// bring moves the gradients to the memory of the final target and records each
+// moveAll moves the gradients to the memory of the final target and records each
 // step. It reports whether all moves succeeded.
-func (tr *Trace) bring(ctx context.Context, m *tier.Manager, grads []Gradient) bool {
+func (tr *Trace) moveAll(ctx context.Context, m *tier.Manager, grads []Gradient) bool {
 	to, all := memory(tr.Final), true
 	for _, g := range grads {
 		r := Record{Kind: Skipped, ID: g.ID}

@@ -102,7 +102,7 @@ func (c *Cache) Get(k Kind, key string) ([]byte, error) {
 		return nil, c.missing(k, key, err)
 	}
 	var data []byte
-	err = e.settled(func() (err error) {
+	err = e.readStable(func() (err error) {
 		data, err = e.load()
 		return err
 	})
@@ -118,7 +118,7 @@ func (c *Cache) Get(k Kind, key string) ([]byte, error) {
 // Exists reports whether all files of an entry exist.
 func (c *Cache) Exists(k Kind, key string) bool {
 	e, err := c.find(k, key)
-	return err == nil && e != nil && e.settled(func() error {
+	return err == nil && e != nil && e.readStable(func() error {
 		if ok, err := e.whole(); !ok {
 			return cmp.Or(err, fs.ErrNotExist)
 		}
@@ -133,7 +133,7 @@ func (c *Cache) Stat(k Kind, key string) (Info, error) {
 		return Info{}, c.missing(k, key, err)
 	}
 	var info Info
-	err = e.settled(func() (err error) {
+	err = e.readStable(func() (err error) {
 		info, err = e.info()
 		return err
 	})

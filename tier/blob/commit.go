@@ -190,9 +190,9 @@ func (e *entry) dropOld() error {
 	return nil
 }
 
-// settled calls look. If the result may stem from a replacement in progress, it
+// readStable calls look. If the result may stem from a replacement in progress, it
 // takes the lock, repairs an interrupted replacement and calls look again.
-func (e *entry) settled(look func() error) error {
+func (e *entry) readStable(look func() error) error {
 	err := look()
 	if err == nil || faulty(err) != nil {
 		return err

@@ -23,7 +23,7 @@ func (c *Cache) List() ([]Info, error) {
 		for _, name := range names {
 			e := c.entry(k, name)
 			var info Info
-			err := e.settled(func() (err error) {
+			err := e.readStable(func() (err error) {
 				info, err = e.info()
 				return err
 			})
@@ -69,7 +69,7 @@ func (c *Cache) verify(i *Info) string {
 		return fmt.Sprintf("it belongs to %q, which would be in another file", i.Key)
 	}
 	e := c.entry(i.Kind, name)
-	err := e.settled(func() error {
+	err := e.readStable(func() error {
 		data, err := e.load()
 		if err != nil {
 			return err

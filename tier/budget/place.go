@@ -32,7 +32,7 @@ func place(in Input, fixed map[string]Placed) (*Plan, error) {
 	// The order matters: first what class or user dictates, then the devices,
 	// because they are fastest, then RAM and the SSD together.
 	for _, step := range []func() error{
-		b.pins, func() error { return b.follow(fixed) }, b.natures, b.devices, b.require, b.memory,
+		b.pins, func() error { return b.follow(fixed) }, b.placeByClass, b.devices, b.require, b.memory,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -76,13 +76,13 @@ func (b *placer) forbids(i int, t tier.Tier) string {
 	case t == tier.RAM:
 		return ""
 	case t == tier.CPU:
-		return "the processor is no store"
+		return "the processor is not a memory"
 	case x.Class == KV, x.Class == Buffer:
-		return "what every step writes lives in ram"
+		return "tensors written by every step are kept in ram"
 	case t == tier.SSD && x.Held != "":
 		return "it is " + x.Held + ", so no file has its bytes"
 	case t == tier.SSD && x.Class == Vector:
-		return "vectors are too small to be worth a read: they live in ram"
+		return "vectors are too small to be worth a read: they are kept in ram"
 	case t == tier.SSD && b.in.MaxTier != nil && *b.in.MaxTier != tier.SSD:
 		return "the slowest tier allowed is " + b.in.MaxTier.Lower()
 	}
@@ -142,8 +142,8 @@ func (b *placer) free(d Device) int64 {
 	return n
 }
 
-// natures places the tensors whose class dictates their tier.
-func (b *placer) natures() error {
+// placeByClass places the tensors whose class dictates their tier.
+func (b *placer) placeByClass() error {
 	for i := range b.out {
 		if b.done[i] {
 			continue

@@ -115,7 +115,7 @@ func (g *Group) Submit(t stream.Task) uint64 { return g.Go(Task{Task: t}) }
 func (g *Group) Go(t Task, after ...uint64) uint64 {
 	x := g.x
 	if x.timeline != nil {
-		return g.now(t)
+		return g.runNow(t)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,8 +143,8 @@ func (g *Group) Go(t Task, after ...uint64) uint64 {
 	return s.id
 }
 
-// now runs a task immediately and writes it to the timeline.
-func (g *Group) now(t Task) uint64 {
+// runNow runs a task immediately and writes it to the timeline.
+func (g *Group) runNow(t Task) uint64 {
 	if err := g.wait(); err != nil {
 		return 0
 	}

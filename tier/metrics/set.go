@@ -63,13 +63,13 @@ func New() *Set {
 	})
 	s.registry.MustRegister(s.tierBytes, s.moveSeconds)
 	s.moveBytes = counters("move_bytes_total", "Bytes copied between memories.", "from", "to")
-	s.prefetch = counters("prefetch_total", "Tensors read ahead: there when wanted, waited for, or not used.", "result")
-	s.overlap = gauge("overlap_ratio", "Part of moving that was hidden behind computing, 0 to 1.")
-	s.decisions = counters("decisions_total", "Decisions by who made them and the rule that did.", "component", "rule")
-	s.fallback = counters("fallback_total", "Work done by the processor that a device should have had.", "reason")
+	s.prefetch = counters("prefetch_total", "Prefetched tensors: ready when needed, waited for, or never used.", "result")
+	s.overlap = gauge("overlap_ratio", "Share of moving that was hidden behind computing, 0 to 1.")
+	s.decisions = counters("decisions_total", "Decisions by component and rule.", "component", "rule")
+	s.fallback = counters("fallback_total", "Work degraded from a device to the processor.", "reason")
 	s.ssdWritten = counter("ssd_written_bytes_total", "Bytes written to the SSD.")
 	s.planError = gauge("plan_error_ratio", "Measured seconds of a pass over planned ones, less 1.")
-	s.corrupt = counter("cache_corrupt_total", "Entries of the cache whose bytes are not those that were written.")
+	s.corrupt = counter("cache_corrupt_total", "Corrupt cache entries.")
 	s.regret = gauge("trainer_regret", "Time spent over that of the faster backend, less 1.")
 	for _, r := range []string{"hit", "late", "wasted"} {
 		s.prefetch.WithLabelValues(r) // exported from the start, as zero

@@ -42,8 +42,8 @@ type Event struct {
 	At     time.Time
 }
 
-// tell passes an event to the listener, if there is one.
-func (r *Ring) tell(e Event) {
+// emit passes an event to the listener, if there is one.
+func (r *Ring) emit(e Event) {
 	if r.events == nil {
 		return
 	}
@@ -56,10 +56,10 @@ func (r *Ring) tell(e Event) {
 	r.events(e)
 }
 
-// quit ends the current use of a unit, if any.
-func (r *Ring) quit() {
+// endUse ends the current use of a unit, if any.
+func (r *Ring) endUse() {
 	if r.events != nil && r.using > 0 {
-		r.tell(Event{Moment: UseEnds, Unit: r.using - 1})
+		r.emit(Event{Moment: UseEnds, Unit: r.using - 1})
 		r.using = 0
 	}
 }

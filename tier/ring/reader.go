@@ -12,23 +12,23 @@ func (r *Ring) read(i int) {
 			r.work.Wait()
 			continue
 		}
-		r.depart(i, use)
+		r.startRead(i, use)
 		k := int(use % uint64(len(r.units)))
-		r.tell(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.mu.Unlock()
 		err := p.fetch(r.files, r.verify)
 		r.mu.Lock()
 		if err == nil {
-			r.arrive(i, p, use)
+			r.completePiece(i, p, use)
 		} else if r.fail == nil {
 			r.fail = err
 		}
-		r.land(i)
+		r.endRead(i)
 		end := ReadEnds
 		if err != nil {
 			end = ReadFails
 		}
-		r.tell(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.ready.Broadcast()
 	}
 }
@@ -44,7 +44,7 @@ func (r *Ring) next() (*piece, uint64) {
 	n := uint64(len(r.units))
 	k := int(r.issue % n)
 	u := &r.units[k]
-	if back := uint64(u.back); r.issue >= back && !r.over(r.issue-back) {
+	if back := uint64(u.back); r.issue >= back && !r.useEnded(r.issue-back) {
 		return nil, 0
 	}
 	if r.piece == 0 {
@@ -57,9 +57,9 @@ func (r *Ring) next() (*piece, uint64) {
 	return p, use
 }
 
-// over reports whether all uses up to this one have ended, so that their bytes
+// useEnded reports whether all uses up to this one have ended, so that their bytes
 // are neither used nor being read.
-func (r *Ring) over(use uint64) bool {
+func (r *Ring) useEnded(use uint64) bool {
 	if r.released <= use {
 		return false
 	}
@@ -80,15 +80,15 @@ func (r *Ring) flying() bool {
 	return false
 }
 
-// depart and land track the reads in flight, and for how long there were any.
-func (r *Ring) depart(i int, use uint64) {
+// startRead and land track the reads in flight, and for how long there were any.
+func (r *Ring) startRead(i int, use uint64) {
 	if !r.flying() {
 		r.since = time.Now()
 	}
 	r.flight[i] = use + 1
 }
 
-func (r *Ring) land(i int) {
+func (r *Ring) endRead(i int) {
 	r.flight[i] = 0
 	if !r.flying() {
 		r.stats.Busy += time.Since(r.since)
@@ -96,9 +96,9 @@ func (r *Ring) land(i int) {
 	r.work.Broadcast() // another reader may wait for this place
 }
 
-// arrive records that a piece has been read. The last piece of a unit makes it
+// completePiece records that a piece has been read. The last piece of a unit makes it
 // ready.
-func (r *Ring) arrive(i int, p *piece, use uint64) {
+func (r *Ring) completePiece(i int, p *piece, use uint64) {
 	r.stats.Read += int64(len(p.mem))
 	r.stats.Reads++
 	k := int(use % uint64(len(r.units)))

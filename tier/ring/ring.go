@@ -174,7 +174,7 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 		r.fail, r.halted = nil, false
 	}
 	r.work.Broadcast()
-	r.tell(Event{Moment: PassBegins})
+	r.emit(Event{Moment: PassBegins})
 	return r.ended()
 }
 
@@ -183,13 +183,13 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 func (r *Ring) End(ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quit()
+	r.endUse()
 	if !ok {
 		r.halted = true
-		r.tell(Event{Moment: PassFails})
+		r.emit(Event{Moment: PassFails})
 		return
 	}
-	r.tell(Event{Moment: PassEnds})
+	r.emit(Event{Moment: PassEnds})
 	r.base += uint64(len(r.units))
 	r.stats.Passes++
 	wall := time.Since(r.begun)
@@ -205,14 +205,14 @@ func (r *Ring) Acquire(unit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	use := r.base + uint64(unit)
-	r.quit()
+	r.endUse()
 	r.release(use)
 	if r.loaded[unit] == use+1 {
 		r.stats.Hits++
 		return r.begin(unit)
 	}
 	start := time.Now()
-	r.tell(Event{Moment: WaitBegins, Unit: unit})
+	r.emit(Event{Moment: WaitBegins, Unit: unit})
 	for r.loaded[unit] != use+1 {
 		if err := r.ended(); err != nil {
 			return err
@@ -230,7 +230,7 @@ func (r *Ring) Acquire(unit int) error {
 // begin marks a loaded unit as in use.
 func (r *Ring) begin(unit int) error {
 	r.using = unit + 1
-	r.tell(Event{Moment: UseBegins, Unit: unit})
+	r.emit(Event{Moment: UseBegins, Unit: unit})
 	return r.ended()
 }
 
@@ -242,7 +242,7 @@ func (r *Ring) Lead(unit int) int { return r.units[unit].back }
 func (r *Ring) Release(unit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quit()
+	r.endUse()
 	r.release(r.base + uint64(unit) + 1)
 }
 

@@ -58,7 +58,7 @@ func RouteTensors(ctx context.Context, q Submitter, m *tier.Manager, k Kernel, i
 		return r.b, err
 	}
 	if p.Target == OnGPU && r.b.Target != OnGPU {
-		if err := r.comeBack(ctx); err != nil {
+		if err := r.moveBack(ctx); err != nil {
 			return r.b, err
 		}
 	}
@@ -133,9 +133,9 @@ func (r *route) move(ctx context.Context, p Plan) error {
 	return nil
 }
 
-// comeBack moves the tensors of a degraded kernel from VRAM to RAM, where the
+// moveBack moves the tensors of a degraded kernel from VRAM to RAM, where the
 // processor can read them.
-func (r *route) comeBack(ctx context.Context) error {
+func (r *route) moveBack(ctx context.Context) error {
 	for _, id := range r.ids {
 		if TierOf(r.m, id) != tier.VRAM {
 			continue

@@ -73,7 +73,7 @@ func (c Config) defaulted() (Config, error) {
 	need(len(c.Files) > 0, "no files")
 	need(c.Row >= 1 && c.Row <= 1<<24, "rows of %d tokens", c.Row)
 	need(c.Rows >= 1 && c.Rows <= 1<<24, "batches of %d rows", c.Rows)
-	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no way %q for long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
+	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no treatment %q of long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
 	need(c.Heldout >= 0 && c.Heldout < 1, "a held-out share of %v, want 0 to below 1", c.Heldout)
 	need(c.Memory >= 0, "%d bytes of memory", c.Memory)
 	return c, errors.Join(faults...)

@@ -138,7 +138,7 @@ func (r *Source) Seek(cursor string) error {
 		return fmt.Errorf("%w: no place %q", ErrConfig, cursor)
 	}
 	if version != r.set.version {
-		return fmt.Errorf("%w: it has changed since, or how it is cut, held out or shuffled: begin again, or go back to what it was", ErrConfig)
+		return fmt.Errorf("%w: the data, or the settings that cut, hold out or shuffle it, have changed: start again, or restore them", ErrConfig)
 	}
 	r.begin(epoch, place)
 	return nil

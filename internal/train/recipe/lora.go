@@ -10,12 +10,12 @@ import (
 // LoRA configures the training of low-rank pairs in place of the parameters,
 // which stay frozen.
 type LoRA struct {
-	Rank    int     `toml:"rank" help:"of the low-rank pairs that are trained in place of the parameters of model.from (0: the parameters are trained)"`
+	Rank    int     `toml:"rank" help:"rank of low-rank pairs to train instead of the parameters of model.from (0: train the parameters)"`
 	Alpha   float64 `toml:"alpha" help:"the pairs' scale is alpha / rank (2 × rank)"`
-	Targets string  `toml:"targets" help:"matrices that get a pair: q_proj,v_proj, a regular expression for whole names, or all-linear (all-linear)"`
+	Targets string  `toml:"targets" help:"matrices with a pair: q_proj,v_proj, a regular expression for whole names, or all-linear (all-linear)"`
 	RSLoRA  bool    `toml:"rslora" help:"whether the scale is alpha / √rank (false)"`
-	Dropout float64 `toml:"dropout" help:"share of a pair's input that is left out of each step (0)"`
-	Merge   bool    `toml:"merge" help:"whether the merged model is written, too, into the folder merged in that of the results (false)"`
+	Dropout float64 `toml:"dropout" help:"share of a pair's input dropped in each step (0)"`
+	Merge   bool    `toml:"merge" help:"whether to write the merged model, too, to the folder merged within the results (false)"`
 }
 
 // adapter returns the configuration of the adapter.

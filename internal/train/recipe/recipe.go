@@ -39,18 +39,18 @@ type Recipe struct {
 
 // Model selects the model to train.
 type Model struct {
-	Architecture string  `toml:"architecture" help:"llama or mag, made from nothing (llama)"`
-	From         string  `toml:"from" help:"a model's folder, to go on from its parameters; then no other key of [model] is used"`
+	Architecture string  `toml:"architecture" help:"llama or mag, trained from scratch (llama)"`
+	From         string  `toml:"from" help:"folder of a model to continue training; other keys of [model] are then ignored"`
 	Hidden       int     `toml:"hidden" help:"width (256)"`
 	Layers       int     `toml:"layers" help:"blocks (4)"`
-	Heads        int     `toml:"heads" help:"of attention (hidden / 64, at least 1)"`
+	Heads        int     `toml:"heads" help:"attention heads (hidden / 64, at least 1)"`
 	KVHeads      int     `toml:"kv_heads" help:"heads of keys and values, a divisor of heads (heads)"`
 	FFN          int     `toml:"ffn" help:"width of the feed-forward part (8/3 of hidden, rounded up to 32)"`
 	Context      int     `toml:"context" help:"longest sequence (the longest row of [data])"`
-	Untied       bool    `toml:"untied" help:"whether the head has a matrix of its own (false: that of the embedding)"`
+	Untied       bool    `toml:"untied" help:"whether the output matrix is separate (false: tied to the embedding)"`
 	RopeTheta    float64 `toml:"rope_theta" help:"base of the rotary embedding (10000)"`
 	NormEps      float64 `toml:"norm_eps" help:"of the root mean square norms (1e-5)"`
-	Deviation    float64 `toml:"deviation" help:"standard deviation of the first parameters; those that write to the residual stream have it divided by √(2·layers) (0.02)"`
+	Deviation    float64 `toml:"deviation" help:"standard deviation of initial parameters; divided by √(2·layers) for those that write to the residual stream (0.02)"`
 }
 
 // Memory configures the memory of a model of the architecture mag; its other
@@ -58,11 +58,11 @@ type Model struct {
 type Memory struct {
 	Composition string `toml:"composition" help:"mag, mac or mal (mag)"`
 	Rule        string `toml:"rule" help:"how memory learns: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD, MEMORA, LatticeOSR, Trellis or AtlasOmega (TitansLMM)"`
-	Periods     []int  `toml:"periods" help:"of the levels: a level writes every so many chunks ([1, 4])"`
+	Periods     []int  `toml:"periods" help:"update periods of the levels, in chunks ([1, 4])"`
 	Chunk       int    `toml:"chunk" help:"tokens of a chunk (32)"`
-	Window      int    `toml:"window" help:"tokens that attention sees (32)"`
-	KeyTaps     int    `toml:"key_taps" help:"tokens that a key is a convolution over (0: none)"`
-	Plain       bool   `toml:"plain" help:"whether layers have neither residual sums nor norms (false)"`
+	Window      int    `toml:"window" help:"tokens of the attention window (32)"`
+	KeyTaps     int    `toml:"key_taps" help:"length of the convolution over keys, in tokens (0: none)"`
+	Plain       bool   `toml:"plain" help:"whether layers lack residual connections and norms (false)"`
 }
 
 // Tokenizer configures tokenization.
@@ -71,7 +71,7 @@ type Tokenizer struct {
 	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
 	Size     int      `toml:"size" help:"tokens of bpe, and most tokens of chars (4096)"`
 	Special  []string `toml:"special" help:"special tokens; the first one begins and ends every text ([\"<|end|>\"])"`
-	Template string   `toml:"template" help:"the chat template that the result gets: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
+	Template string   `toml:"template" help:"chat template of the result: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
 }
 
 // Data configures the training data.
@@ -79,10 +79,10 @@ type Data struct {
 	Files   []string `toml:"files" help:"texts; .jsonl has a {\"text\": …} or {\"messages\": […]} on each line"`
 	Row     int      `toml:"row" help:"tokens of the longest row (256)"`
 	Rows    int      `toml:"rows" help:"rows of a batch: it has at most row × rows tokens (8)"`
-	Alone   bool     `toml:"alone" help:"whether short rows are left short, not packed (false)"`
-	Long    string   `toml:"long" help:"what becomes of documents longer than a row: split, cut or drop (split)"`
-	Heldout float64  `toml:"heldout" help:"share that is kept for evaluation (0)"`
-	All     bool     `toml:"all" help:"whether the questions of conversations are learnt, too (false)"`
+	Alone   bool     `toml:"alone" help:"whether batches are not packed: exactly rows rows, however short (false)"`
+	Long    string   `toml:"long" help:"treatment of documents longer than a row: split, cut or drop (split)"`
+	Heldout float64  `toml:"heldout" help:"share held out for evaluation (0)"`
+	All     bool     `toml:"all" help:"whether the questions of conversations count in the loss, too (false)"`
 }
 
 // Optimizer configures the update of parameters.
@@ -92,37 +92,37 @@ type Optimizer struct {
 	Beta1      float64  `toml:"beta1" help:"of adamw and lion (0.9)"`
 	Beta2      float64  `toml:"beta2" help:"of adamw and lion (0.95; lion 0.99)"`
 	Epsilon    float64  `toml:"epsilon" help:"of adamw (1e-8)"`
-	Decay      float64  `toml:"decay" help:"of weights; norms and biases have none (0)"`
+	Decay      float64  `toml:"decay" help:"weight decay; not applied to norms and biases (0)"`
 	Momentum   *float64 `toml:"momentum" help:"of muon and sgd (0.95; sgd 0.9)"`
 	Iterations int      `toml:"iterations" help:"Newton-Schulz iterations of muon (5)"`
-	Clip       *float64 `toml:"clip" help:"limit of the norm of all gradients; 0 for none (1)"`
+	Clip       *float64 `toml:"clip" help:"maximum norm of all gradients; 0 for none (1)"`
 	Offload    bool     `toml:"offload" help:"whether adamw's state is kept in files, for runs larger than memory; implies precision = \"bf16\" (false)"`
 }
 
 // Schedule configures the learning rate.
 type Schedule struct {
 	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then straight down (cosine)"`
-	Warmup int         `toml:"warmup" help:"steps in which it grows from 0 (0)"`
-	Decay  int         `toml:"decay" help:"steps in which wsd falls"`
-	Floor  float64     `toml:"floor" help:"share of the rate that it falls to (0.1; wsd 0)"`
+	Warmup int         `toml:"warmup" help:"steps of linear growth from 0 (0)"`
+	Decay  int         `toml:"decay" help:"steps of the final decline of wsd"`
+	Floor  float64     `toml:"floor" help:"final share of the rate (0.1; wsd 0)"`
 }
 
 // Train configures the length of the run and its results.
 type Train struct {
-	Steps      int     `toml:"steps" help:"of the whole run"`
-	Accumulate int     `toml:"accumulate" help:"batches of one step (1)"`
-	Seed       uint64  `toml:"seed" help:"of the first parameters and the order of the data (0)"`
-	Precision  string  `toml:"precision" help:"float32, or bf16: computed with rounded parameters, float32 originals are stepped (float32)"`
-	Recompute  bool    `toml:"recompute" help:"whether layers are computed twice rather than kept: less memory, a third more time (false)"`
-	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that has a mixture of experts use all of them alike; evaluations leave it out (0)"`
+	Steps      int     `toml:"steps" help:"length of the run"`
+	Accumulate int     `toml:"accumulate" help:"batches per step (1)"`
+	Seed       uint64  `toml:"seed" help:"of initial parameters and the order of the data (0)"`
+	Precision  string  `toml:"precision" help:"float32, or bf16 with float32 master parameters (float32)"`
+	Recompute  bool    `toml:"recompute" help:"whether activations are recomputed, not kept: less memory, a third more time (false)"`
+	Balance    float64 `toml:"balance" help:"weight of the auxiliary loss that balances the experts of a mixture; not in evaluations (0)"`
 	EvalEvery  int     `toml:"eval_every" help:"steps between evaluations (steps / 20)"`
-	EvalMost   int     `toml:"eval_batches" help:"most held-out batches of an evaluation (16)"`
-	Patience   int     `toml:"patience" help:"evaluations without a gain that end the run; the result is then the best (0: never)"`
-	MinGain    float64 `toml:"min_gain" help:"of the held-out loss, to count as a gain (0)"`
+	EvalMost   int     `toml:"eval_batches" help:"maximum held-out batches per evaluation (16)"`
+	Patience   int     `toml:"patience" help:"evaluations without improvement that stop the run early, with the best parameters (0: never)"`
+	MinGain    float64 `toml:"min_gain" help:"decrease of the held-out loss that counts as improvement (0)"`
 	SaveEvery  int     `toml:"save_every" help:"steps between snapshots (steps / 20)"`
-	Keep       int     `toml:"keep" help:"snapshots that are kept (2)"`
-	BadSteps   int     `toml:"bad_steps" help:"steps in a row without a finite loss that end the run (10)"`
-	Threads    int     `toml:"threads" help:"that compute; the result does not depend on it (all processors)"`
+	Keep       int     `toml:"keep" help:"snapshots to keep (2)"`
+	BadSteps   int     `toml:"bad_steps" help:"consecutive steps without a finite loss that end the run (10)"`
+	Threads    int     `toml:"threads" help:"computing threads; the result does not depend on it (all processors)"`
 	Out        string  `toml:"out" help:"folder of the results (out)"`
 }
 
@@ -343,7 +343,7 @@ func (r *Recipe) check() (errs []error) {
 	size("memory.chunk", r.Memory.Chunk, 1, 1<<20)
 	size("memory.window", r.Memory.Window, 1, 1<<20)
 	size("memory.key_taps", r.Memory.KeyTaps, 0, 1<<10)
-	need(m.Architecture != "mag" || m.From == "" && !o.Offload, "a model of the architecture mag is made from nothing, and its state is not offloaded")
+	need(m.Architecture != "mag" || m.From == "" && !o.Offload, "the architecture mag supports neither model.from nor optimizer.offload")
 	need(len(d.Files) > 0, "data.files names no file")
 	one("data.long", d.Long, "split", "cut", "drop")
 	size("data.row", d.Row, 1, 1<<24)
