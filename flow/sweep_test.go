@@ -15,6 +15,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
+	"atenia/internal/spelling"
 	"atenia/flow/node/shipped"
 )
 
@@ -187,7 +188,7 @@ func TestTruncation(t *testing.T) {
 		if !slices.Equal(got[from:], whole[from:]) || slices.ContainsFunc(got[:from], func(v float64) bool { return v != 0 }) {
 			t.Errorf("truncated every %d blocks: %v", k, got)
 		}
-		if !strings.Contains(g.Report.String(), fmt.Sprintf("truncated every %d blocks", k)) {
+		if !strings.Contains(g.Report.String(), "truncated every "+spelling.Count(k, "block")) {
 			t.Errorf("the report hides it:\n%s", g.Report)
 		}
 	}

@@ -1,10 +1,10 @@
 // Package tier decides in which memory every large tensor lives, VRAM, RAM or
 // SSD, and moves it there.
 //
-//	Decide     where a tensor belongs, from the hardware and its pressures
+//	Decide     where a tensor belongs, from the hardware and its memory pressure
 //	Manager    residences: tier, bytes, backing; moves between tiers
 //	Ledger     the bytes in each tier; a move reserves before it copies
-//	Offload    which tensors leave a memory that runs full
+//	Offload    which tensors to evict when a memory runs full
 //	Adapter    the memory of a device; [NoVRAM] where there is none
 //
 // The bytes of a tensor have one backing at a time, and its tier follows from
@@ -15,19 +15,20 @@
 //	 handle  ----------->  bytes <---------  file      (same file, package blob)
 //	            download          read
 //
-//	CPU: the work, not the bytes, is the processor's; they stay in RAM or on SSD.
+//	CPU: the tensor's work runs on the processor; its bytes stay in RAM or on SSD.
 //	None: a length without bytes; moves change the tier alone.
 //
-// Between VRAM and SSD bytes pass through RAM, and count there meanwhile.
+// Bytes that move between VRAM and SSD pass through RAM and count against its
+// budget on the way.
 //
-// A move has two halves. [Manager.PlanMove] says what would happen and why;
-// [Manager.ApplyMove] does it, unless the tensor has changed since. A tensor
-// that somebody works with is leased, and stays. What fails, fails before
-// anything is given up: the tensor is where it was, and the error says which
-// tensor, what and why. What fails on the side, such as a persistent copy, is
-// in [Manager.Health].
+// A move has two steps. [Manager.PlanMove] says what would happen and why;
+// [Manager.ApplyMove] does it, unless the tensor has changed since. A leased
+// tensor is pinned: it is neither moved nor replaced. A move that fails leaves
+// the tensor where it was and returns an error naming the tensor, the step and
+// the cause. Failures that do not fail the call, such as a persistent copy that
+// could not be written, are listed by [Manager.Health].
 //
-// The package knows names and bytes, never operations. Every decision is a
-// value with a reason; the same inputs give the same decisions, reasons and
-// files, byte for byte.
+// The package knows names and bytes, never operations. Every decision is a value
+// with a reason; the same inputs give the same decisions, reasons and files,
+// byte for byte.
 package tier

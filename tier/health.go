@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// A Fault is an error that stopped nothing.
+// A Fault is an error that did not fail the call during which it happened.
 type Fault struct {
 	ID  string
 	Err error
 }
 
-// Health is what went wrong without stopping anything.
+// Health lists the background failures of a [Manager]: those that failed no call
+// but leave a copy missing or bytes unfreed.
 type Health struct {
 	PersistentErrors uint64  // persistent copies that could not be written
-	Persistent       []Fault // the tensors without one, each with its last error, by id
+	Persistent       []Fault // tensors without a persistent copy, each with its last error, by id
 	Leftovers        []Fault // files and handles that could not be freed yet, by id
 }
 
-// faults is what Health tells.
+// faults collects what [Manager.Health] reports.
 type faults struct {
 	persistentErrors uint64
 	persistent       map[string]error
@@ -34,8 +35,8 @@ type leftover struct {
 	err error
 }
 
-// persisted notes how writing a persistent copy went.
-func (m *Manager) persisted(id string, err error) {
+// recordPersist records the outcome of writing a persistent copy.
+func (m *Manager) recordPersist(id string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err == nil {
@@ -49,7 +50,7 @@ func (m *Manager) persisted(id string, err error) {
 	m.faults.persistent[id] = err
 }
 
-// Health returns what went wrong so far.
+// Health returns the background failures so far.
 func (m *Manager) Health() Health {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,9 +67,9 @@ func (m *Manager) Health() Health {
 	return h
 }
 
-// discard frees the file or the handle of a state that is no more. What cannot
-// be freed is kept as a leftover and tried again when room is next asked for.
-// The caller holds the tensor.
+// discard frees the file or the handle of a replaced state. If that fails, it
+// becomes a leftover and freeing is retried when room is next requested. The
+// caller holds the tensor.
 func (m *Manager) discard(id string, st state) {
 	err := m.free(id, st)
 	m.mu.Lock()
@@ -90,9 +91,9 @@ func (m *Manager) free(id string, st state) error {
 	return nil
 }
 
-// sweep tries the leftovers again. The caller holds the tensor mine. Leftovers
-// of another one are freed while it is held, too, so that nobody writes in
-// their place meanwhile; those of one that is busy wait.
+// sweep retries freeing the leftovers. The caller holds the tensor mine. A
+// leftover of another tensor is freed while that tensor is held, so that no new
+// file takes its place meanwhile; leftovers of busy tensors wait.
 func (m *Manager) sweep(mine string) {
 	m.mu.Lock()
 	left := slices.Clone(m.faults.leftovers)
@@ -104,19 +105,19 @@ func (m *Manager) sweep(mine string) {
 		}
 		m.discard(l.id, l.st)
 		if r != nil {
-			m.let(r)
+			m.unlock(r)
 		}
 	}
 }
 
-// claim takes a leftover off the list and holds its tensor, unless that is
-// mine, which is held already.
+// claim takes a leftover off the list and holds its tensor, unless that is mine,
+// which the caller holds already.
 func (m *Manager) claim(l *leftover, mine string) (r *residence, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.Index(m.faults.leftovers, l)
 	if i < 0 {
-		return nil, false // somebody else was faster
+		return nil, false // another goroutine took it first
 	}
 	if l.id != mine {
 		if r = m.tensors[l.id]; r == nil {
@@ -133,8 +134,8 @@ func (m *Manager) claim(l *leftover, mine string) (r *residence, ok bool) {
 	return r, true
 }
 
-// replaced forgets a leftover whose file or handle a new one has overwritten.
-// What counts is what held the bytes: the tier of a file may have been CPU.
+// replaced forgets a leftover whose file or handle a new one has overwritten. It
+// compares the backing, not the tier: a file may belong to a tensor of tier CPU.
 func (m *Manager) replaced(b Backing, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

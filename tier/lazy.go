@@ -11,7 +11,7 @@ import (
 )
 
 // LazyState returns the state of a tensor that was registered lazily; ok is
-// false for every other.
+// false for all others.
 func (m *Manager) LazyState(id string) (s LazyState, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,8 +22,9 @@ func (m *Manager) LazyState(id string) (s LazyState, ok bool) {
 	return r.lazy.state, true
 }
 
-// LazySource returns the cache entry that the bytes of a tensor will come from;
-// ok is false when it has them, or nothing.
+// LazySource returns the cache entry from which a lazily registered tensor will
+// be materialized; ok is false if the tensor has its bytes already or was not
+// registered lazily.
 func (m *Manager) LazySource(id string) (kind blob.Kind, key string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,22 +35,23 @@ func (m *Manager) LazySource(id string) (kind blob.Kind, key string, ok bool) {
 	return r.lazy.kind, r.lazy.key, true
 }
 
-// EnsureMaterialized brings the bytes of a lazily restored tensor to its tier.
-// It does nothing for other ids and the second time. Errors of the cache come
-// as they are.
+// EnsureMaterialized reads the bytes of a lazily restored tensor from the cache
+// and puts them in its tier. It does nothing for a tensor that is not lazy or
+// has its bytes already. Errors of the cache are returned unwrapped.
 func (m *Manager) EnsureMaterialized(ctx context.Context, id string) error {
 	if s, ok := m.LazyState(id); !ok || s == Materialized {
 		return nil
 	}
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	return m.materialize(ctx, r)
 }
 
-// materialize gives the tensor its bytes if it lacks them. The caller holds it.
+// materialize reads the bytes of a lazy tensor that has none yet. The caller
+// holds it.
 func (m *Manager) materialize(ctx context.Context, r *residence) error {
 	if r.lazy == nil || r.lazy.state == Materialized {
 		return nil
@@ -75,12 +77,12 @@ func (m *Manager) materialize(ctx context.Context, r *residence) error {
 	return nil
 }
 
-// A Hint is where somebody wants a tensor and what was last planned for it. It
-// outlives the tensor.
+// A Hint is the preferred tier of a tensor and a summary of its last plan. It
+// survives the removal of the tensor.
 type Hint struct {
 	Desired    *Tier
 	Summary    string
-	HasSummary bool // an empty summary is one, too
+	HasSummary bool // an empty summary counts as one
 }
 
 // Hint returns the hint of a tensor.
@@ -111,8 +113,8 @@ func notAttached(kind blob.Kind, key string) error {
 	return &blob.CacheError{Reason: blob.ErrIO, Kind: kind, Key: key, Err: errNotAttached}
 }
 
-// PersistGradient writes a gradient to the persistent cache and notes under
-// which key. The time is in seconds since 1970.
+// PersistGradient writes a gradient to the persistent cache and records its key.
+// The time is in seconds since 1970.
 func (m *Manager) PersistGradient(ctx context.Context, id string, data []byte, created uint64, overwrite bool) error {
 	if m.cache == nil {
 		return notAttached(blob.Gradient, "grad:"+id)
@@ -128,7 +130,7 @@ func (m *Manager) PersistGradient(ctx context.Context, id string, data []byte, c
 	return nil
 }
 
-// IndexGradient notes the key of a gradient that the cache has already.
+// IndexGradient records the key of a gradient that is in the cache already.
 func (m *Manager) IndexGradient(id, key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"math"
 )
 
-// ErrBudget is the kind of a move that a tier has no room for.
+// ErrBudget is the kind of a move for which a tier has no room.
 var ErrBudget = errors.New("over budget")
 
-// A BudgetError says how much room a tier lacks. It matches [ErrBudget].
+// A BudgetError says how much room a move needed and how much its tier had. It
+// matches [ErrBudget].
 type BudgetError struct {
 	Tier                       Tier
-	Needed, Free, Budget, Held uint64 // bytes; Held is used and reserved together
+	Needed, Free, Budget, Held uint64 // bytes; Held is used plus reserved
 }
 
 func (e *BudgetError) Error() string {
@@ -25,11 +26,11 @@ func (e *BudgetError) Is(target error) bool { return target == ErrBudget }
 // An Account is the bytes of one tier.
 type Account struct {
 	Total    uint64 `json:"total"`    // the budget; the largest uint64 if there is none
-	Used     uint64 `json:"used"`     // by tensors, and by what could not be freed yet
-	Reserved uint64 `json:"reserved"` // by moves under way and by leases of copies
+	Used     uint64 `json:"used"`     // by tensors and by leftovers that could not be freed yet
+	Reserved uint64 `json:"reserved"` // by moves in progress and by leases of copies
 }
 
-// Free returns what can still be reserved.
+// Free returns the bytes that can still be reserved.
 func (a Account) Free() uint64 {
 	held := a.Used + a.Reserved
 	if held < a.Used || held > a.Total {
@@ -38,8 +39,8 @@ func (a Account) Free() uint64 {
 	return a.Total - held
 }
 
-// A Ledger is the bytes that a manager holds in each tier. Bytes of tensors
-// without backing are not counted.
+// A Ledger counts the bytes that a manager holds in each tier. Tensors without
+// backing do not count.
 type Ledger struct {
 	VRAM Account `json:"vram"`
 	RAM  Account `json:"ram"`
@@ -65,10 +66,10 @@ func (l *Ledger) account(t Tier) *Account {
 	case SSD:
 		return &l.SSD
 	}
-	return &l.RAM // the bytes of CPU tensors lie there
+	return &l.RAM // the bytes of CPU tensors are in RAM
 }
 
-// reserve sets n bytes of a tier aside or says what is lacking.
+// reserve sets n bytes of a tier aside, or returns a [BudgetError].
 func (l *Ledger) reserve(t Tier, n uint64) error {
 	a := l.account(t)
 	if n > a.Free() {
@@ -78,14 +79,14 @@ func (l *Ledger) reserve(t Tier, n uint64) error {
 	return nil
 }
 
-// A reservation is room set aside; settled, it is no longer.
+// A reservation is room set aside for a move, until it is released.
 type reservation struct {
 	m    *Manager
 	tier Tier
 	n    uint64
 }
 
-// reserve sets room aside before anything is copied. The caller holds the
+// reserve sets room aside before any byte is copied. The caller holds the
 // tensor.
 func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
 	m.sweep(id)
@@ -97,8 +98,8 @@ func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
 	return &reservation{m, t, n}, nil
 }
 
-// settle ends the reservation. The caller has the mutex.
-func (r *reservation) settle() {
+// release ends the reservation. The caller holds the mutex.
+func (r *reservation) release() {
 	if r != nil {
 		r.m.ledger.account(r.tier).Reserved -= r.n
 		r.n = 0
@@ -110,11 +111,12 @@ func (r *reservation) cancel() {
 	if r != nil {
 		r.m.mu.Lock()
 		defer r.m.mu.Unlock()
-		r.settle()
+		r.release()
 	}
 }
 
-// held returns the bytes that a state holds and the tier they lie in.
+// held returns the bytes that a state holds and the tier whose budget they count
+// against.
 func held(st state) (Tier, uint64) {
 	switch st := st.(type) {
 	case inRAM:
@@ -144,8 +146,9 @@ func (m *Manager) Ledger() Ledger {
 	return m.ledger
 }
 
-// Snapshot returns the budgets as tiers are seen by [Offload] and the planners:
-// a tier without a budget has no pressure, one with it the part that is held.
+// Snapshot returns the ledger in the form that [Offload] and the planners read:
+// the pressure of a tier is the part of its budget that is held; a tier without
+// a budget has none.
 func (l Ledger) Snapshot() Snapshot {
 	status := func(a Account) Status {
 		if a.Total == math.MaxUint64 {

@@ -14,34 +14,34 @@ import (
 	"atenia/tier/blob"
 )
 
-// A Config says what a manager has to work with. Its zero value keeps tensors
-// in RAM without limit and refuses the other tiers.
+// A Config configures a [Manager]. Its zero value keeps tensors in RAM without
+// limit and refuses the other tiers.
 type Config struct {
-	Dir     string          // folder of SSD tensors, of this manager alone; made when needed
-	Adapter Adapter         // nil: there is no device
+	Dir     string          // directory of SSD files, used by this manager alone; created when needed
+	Adapter Adapter         // nil: no device
 	Cache   *blob.Cache     // persistent copies and gradients; nil: none
-	Budget  map[Tier]uint64 // bytes; a tier that is absent has no limit
+	Budget  map[Tier]uint64 // bytes; a tier without an entry has no limit
 	FS      durable.FS      // nil: the operating system's
-	// Transfers is how many tensors may be read, written or copied at once;
-	// zero means eight.
+	// Transfers limits how many tensors are read, written or copied at once; zero
+	// means eight.
 	Transfers int
 }
 
-// A Manager keeps tensors: in which tier each one is and what holds its bytes.
-// It may be used by several goroutines: calls for one tensor wait for each
-// other, those for different tensors do not.
+// A Manager keeps tensors: the tier of each one and what holds its bytes. It is
+// safe for concurrent use: calls for one tensor wait for each other, calls for
+// different tensors do not.
 type Manager struct {
 	files   *blob.Store // of SSD tensors
 	adapter Adapter
 	cache   *blob.Cache
 	fs      durable.FS
-	slots   chan struct{} // one token for each transfer under way
+	slots   chan struct{} // one token for each transfer in progress
 
-	mu        sync.Mutex // of all below; never held while bytes move
+	mu        sync.Mutex // guards all below; never held while bytes are copied
 	tensors   map[string]*residence
 	ledger    Ledger
-	gen       uint64 // last given to a state
-	version   uint64 // last given to a content
+	gen       uint64 // last generation given to a state
+	version   uint64 // last version given to a content
 	hints     map[string]Hint
 	gradients map[string]string // id → key in the cache
 	faults    faults
@@ -67,13 +67,13 @@ func (m *Manager) Cache() *blob.Cache { return m.cache }
 // Available reports whether there is a device to move to.
 func (m *Manager) Available() bool { return m.adapter.Available() }
 
-// The kinds of refusal that concern the moment, for [errors.Is].
+// The refusals that depend on what other callers do, for [errors.Is].
 var (
 	ErrStale  = errors.New("stale plan") // the tensor changed after it was planned
-	ErrLeased = errors.New("leased")     // somebody works with the bytes
+	ErrLeased = errors.New("leased")     // a caller holds a lease on the bytes
 )
 
-// checkID refuses ids that the formats of checkpoints could not carry.
+// checkID refuses ids that the checkpoint formats cannot encode.
 func checkID(id string) error {
 	if !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
 		return &MoveError{Kind: ErrUnsupported, ID: id, Why: "an id is UTF-8 text without control characters"}
@@ -85,7 +85,7 @@ func unknown(id string) error {
 	return &MoveError{Kind: ErrUnsupported, ID: id, Why: "Tensor not registered"}
 }
 
-// find returns a registered tensor or nil. The caller has the mutex.
+// find returns a registered tensor or nil. The caller holds the mutex.
 func (m *Manager) find(id string) *residence {
 	if r := m.tensors[id]; r != nil && r.st != nil {
 		return r
@@ -93,9 +93,9 @@ func (m *Manager) find(id string) *residence {
 	return nil
 }
 
-// hold waits for the tensor and takes it; let gives it back. With create it
-// makes one whose state is nil if there is none.
-func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence, error) {
+// lock waits until the tensor is free and locks it; unlock releases it. With create,
+// an unknown tensor is added with a nil state.
+func (m *Manager) lock(ctx context.Context, id string, create bool) (*residence, error) {
 	for {
 		m.mu.Lock()
 		r := m.tensors[id]
@@ -118,12 +118,12 @@ func (m *Manager) hold(ctx context.Context, id string, create bool) (*residence,
 		if current {
 			return r, nil
 		}
-		<-r.busy // removed while this waited
+		<-r.busy // removed while this call waited
 	}
 }
 
-// let gives a tensor back; one that was never registered goes.
-func (m *Manager) let(r *residence) {
+// unlock unlocks a tensor and drops it if it was never registered.
+func (m *Manager) unlock(r *residence) {
 	m.mu.Lock()
 	if r.st == nil {
 		delete(m.tensors, r.id)
@@ -132,13 +132,13 @@ func (m *Manager) let(r *residence) {
 	<-r.busy
 }
 
-// commit gives the tensor a state and frees what held its bytes before. The
-// caller holds the tensor; also, if not nil, runs under the mutex. Reserved
-// room is what the new state needs.
+// commit gives the tensor a new state and frees what held its bytes before. The
+// caller holds the tensor; also, if not nil, runs under the mutex. room is the
+// reservation for the new state.
 func (m *Manager) commit(r *residence, st state, room *reservation, also func()) {
 	m.mu.Lock()
 	old := r.st
-	room.settle()
+	room.release()
 	m.ledger.add(st)
 	m.gen++
 	r.st, r.gen = st, m.gen
@@ -156,8 +156,8 @@ func (m *Manager) commit(r *residence, st state, room *reservation, also func())
 	}
 }
 
-// inPlace reports whether a state has replaced the other's bytes where they
-// were, so that nothing is left to free.
+// inPlace reports whether a state overwrote the old one's file or handle, so
+// that nothing is left to free.
 func inPlace(old, st state) bool {
 	if st == nil || st.backing() != old.backing() {
 		return false
@@ -166,16 +166,16 @@ func inPlace(old, st state) bool {
 	return !file || a.file.path == st.(onSSD).file.path
 }
 
-// Register makes a tensor known by its length alone, or replaces it. Such a
-// tensor has no bytes; its moves change the tier and nothing else.
+// Register adds a tensor by its length alone, or replaces it. Such a tensor has
+// no bytes; its moves change the tier and nothing else.
 func (m *Manager) Register(id string, bytes uint64, t Tier) error {
 	return m.register(context.Background(), id, bytes, nil, func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
 }
 
-// RegisterData makes a tensor and its bytes known, or replaces it. The manager
-// keeps data: it must not change. Only the tiers RAM and SSD keep bytes here;
-// for the others warning says that they were dropped, and [Manager.Place] is
-// the call to use.
+// RegisterData adds a tensor with its bytes, or replaces it. The manager keeps
+// data: the caller must not change it. Only RAM and SSD keep bytes here; for the
+// other tiers they are dropped and warning says so. Use [Manager.Place] for
+// those.
 func (m *Manager) RegisterData(id string, data []byte, t Tier) (warning string, err error) {
 	if t != RAM && t != SSD {
 		return "bytes of " + t.String() + " tensors are not kept: place them instead", m.Register(id, uint64(len(data)), t)
@@ -187,24 +187,24 @@ func (m *Manager) registerData(ctx context.Context, id string, data []byte, t Ti
 	return m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) { return m.store(ctx, r, data, t) })
 }
 
-// RegisterLazy makes a tensor known by its length and by the entry of the
-// persistent cache that its bytes come from when they are first needed; then
-// they go to tier t. Registering the id again cancels that.
+// RegisterLazy adds a tensor by its length and by the entry of the persistent
+// cache that holds its bytes. They are read on first use and go to tier t.
+// Registering the id again cancels that.
 func (m *Manager) RegisterLazy(id string, n uint64, t Tier, kind blob.Kind, key string) error {
 	return m.register(context.Background(), id, n, &lazySource{kind: kind, key: key, at: t},
 		func(*residence) (state, *reservation, error) { return logical{t}, nil, nil })
 }
 
-// register replaces what id has by the state that build returns.
+// register replaces the state of id by the one that build returns.
 func (m *Manager) register(ctx context.Context, id string, n uint64, lazy *lazySource, build func(*residence) (state, *reservation, error)) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	r, err := m.hold(ctx, id, true)
+	r, err := m.lock(ctx, id, true)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.unleased(r); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (m *Manager) register(ctx context.Context, id string, n uint64, lazy *lazyS
 	return nil
 }
 
-// unleased refuses a tensor that somebody works with.
+// unleased refuses a leased tensor.
 func (m *Manager) unleased(r *residence) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,18 +229,17 @@ func (m *Manager) unleased(r *residence) error {
 	return nil
 }
 
-// Remove forgets a tensor and frees what holds its bytes. Its hint and its
-// gradient stay.
+// Remove forgets a tensor and frees its bytes. Its hint and its gradient stay.
 func (m *Manager) Remove(id string) error {
-	r, err := m.hold(context.Background(), id, false)
+	r, err := m.lock(context.Background(), id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.unleased(r); err != nil {
 		return err
 	}
-	m.commit(r, nil, nil, nil) // let takes it off the list
+	m.commit(r, nil, nil, nil) // unlock drops it from the list
 	return nil
 }
 
@@ -256,7 +255,7 @@ func (m *Manager) Len(id string) (uint64, bool) {
 	return r.Bytes, ok
 }
 
-// Residence returns what is known of a tensor.
+// Residence describes where a tensor is and what holds its bytes.
 func (m *Manager) Residence(id string) (Residence, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

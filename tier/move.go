@@ -1,7 +1,7 @@
 package tier
 
-// Moves: a plan says what would happen, applying it does it. A plan is of one
-// state of one tensor: when that has changed, applying it is refused.
+// Moves: PlanMove says what would happen, ApplyMove does it. A plan is for one
+// state of one tensor and is refused once that state has changed.
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"atenia/tier/blob"
 )
 
-// A MovePlan is a move that was found possible.
+// A MovePlan is a possible move of one tensor, made by [Manager.PlanMove].
 type MovePlan struct {
 	From, To Tier
 	Reason   string // one line
-	gen      uint64 // of the state it was made for
+	gen      uint64 // of the state that the plan is for
 }
 
-// PlanMove says how the tensor would get to a tier. The plan may lead
-// elsewhere: without a device, what was to go to VRAM stays in RAM, and To says
+// PlanMove plans the move of a tensor to a tier. The plan may degrade the
+// target: without a device, a tensor meant for VRAM stays in RAM, and To says
 // so.
 func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
 	m.mu.Lock()
@@ -48,17 +48,17 @@ func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
 	return p, nil
 }
 
-// ApplyMove does what the plan says. Nothing happens when the tensor is in that
-// tier already, and when the device has gone since: ask [Manager.Tier]. A move
-// that fails leaves the tensor where it was. One that would not fit its tier's
-// budget is refused before a byte is read; one of a tensor that was registered
-// or moved since, with [ErrStale]; one of a leased tensor, with [ErrLeased].
+// ApplyMove carries out a plan. It does nothing if the tensor is in that tier
+// already or the device has disappeared since: ask [Manager.Tier] for the
+// result. A move that fails leaves the tensor where it was. A move over the
+// tier's budget is refused before any byte is read; a plan for a tensor that was
+// registered or moved since, with [ErrStale]; a leased tensor, with [ErrLeased].
 func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if r.st.tier() == p.To {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
 		return err
 	}
 	if r.st.tier() == p.To {
-		return nil // it was materialised there
+		return nil // it was materialized there
 	}
 	st, room, err := m.shift(ctx, r, p.To)
 	if err != nil || st == nil {
@@ -82,8 +82,8 @@ func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
 	return nil
 }
 
-// Move plans and applies. It returns the plan that was applied: its To may be
-// another tier than the one asked for.
+// Move plans a move and applies it. It returns the plan that was applied, whose
+// To may differ from the tier asked for.
 func (m *Manager) Move(ctx context.Context, id string, to Tier) (MovePlan, error) {
 	p, err := m.PlanMove(id, to)
 	if err != nil {
@@ -92,15 +92,15 @@ func (m *Manager) Move(ctx context.Context, id string, to Tier) (MovePlan, error
 	return p, m.ApplyMove(ctx, id, p)
 }
 
-// shift makes the state that the tensor has in another tier, with room for it;
-// a nil state means that it stays as it is. The caller holds the tensor.
+// shift makes the tensor's state in another tier, with a reservation for it; a
+// nil state means that the tensor stays as it is. The caller holds the tensor.
 func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *reservation, error) {
 	switch st := r.st.(type) {
 	case inRAM:
 		if to == RAM || to == CPU {
 			return inRAM{st.data, to == CPU}, nil, nil
 		}
-		return m.within(r.id, to, uint64(len(st.data)), func() (state, error) { return m.put(ctx, r, st.data, to) })
+		return m.withReservation(r.id, to, uint64(len(st.data)), func() (state, error) { return m.put(ctx, r, st.data, to) })
 	case onSSD:
 		switch {
 		case to == SSD || to == CPU:
@@ -115,9 +115,9 @@ func (m *Manager) shift(ctx context.Context, r *residence, to Tier) (state, *res
 	return logical{to}, nil, nil
 }
 
-// within sets room aside, makes a state that needs it, and gives the room back
-// if there is none.
-func (m *Manager) within(id string, t Tier, n uint64, make func() (state, error)) (state, *reservation, error) {
+// withReservation reserves room and makes a state that needs it. If that fails, it
+// cancels the reservation.
+func (m *Manager) withReservation(id string, t Tier, n uint64, make func() (state, error)) (state, *reservation, error) {
 	room, err := m.reserve(id, t, n)
 	if err != nil {
 		return nil, nil, err
@@ -130,9 +130,9 @@ func (m *Manager) within(id string, t Tier, n uint64, make func() (state, error)
 	return st, room, nil
 }
 
-// fetch brings bytes from SSD or VRAM to another tier, by way of RAM. The room
-// on the way counts as well, and all of it is set aside before the first byte
-// is read.
+// fetch brings bytes from SSD or VRAM to another tier through RAM. The staging
+// copy counts against RAM's budget, and all room is reserved before the first
+// byte is read.
 func (m *Manager) fetch(ctx context.Context, r *residence, to Tier) (state, *reservation, error) {
 	load := func() (state, error) {
 		data, err := m.read(ctx, r)
@@ -142,18 +142,18 @@ func (m *Manager) fetch(ctx context.Context, r *residence, to Tier) (state, *res
 		return m.put(ctx, r, data, to)
 	}
 	if to == RAM || to == CPU {
-		return m.within(r.id, RAM, r.bytes, load)
+		return m.withReservation(r.id, RAM, r.bytes, load)
 	}
 	way, err := m.reserve(r.id, RAM, r.bytes)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer way.cancel()
-	return m.within(r.id, to, r.bytes, load)
+	return m.withReservation(r.id, to, r.bytes, load)
 }
 
-// put makes the state of bytes in a tier; nil when it is VRAM and there is no
-// device. The room is the caller's.
+// put makes the state of bytes in a tier; nil for VRAM without a device. The
+// caller has reserved the room.
 func (m *Manager) put(ctx context.Context, r *residence, data []byte, to Tier) (state, error) {
 	switch to {
 	case SSD:
@@ -175,7 +175,7 @@ func validLen(r *residence, data []byte) error {
 	return &MoveError{Kind: ErrUnsupported, ID: r.id, Why: fmt.Sprintf("Byte length mismatch: got %d bytes, want %d", len(data), r.bytes)}
 }
 
-// transfer runs one transfer of bytes when a slot for it is free.
+// transfer waits for a free slot and runs one transfer of bytes.
 func (m *Manager) transfer(ctx context.Context, id string, do func() error) error {
 	err := ctx.Err()
 	if err == nil {
@@ -190,7 +190,7 @@ func (m *Manager) transfer(ctx context.Context, id string, do func() error) erro
 	return &MoveError{Kind: ErrIO, ID: id, Why: "cancelled", Err: err}
 }
 
-// upload makes the state of a tensor in VRAM; nil when there is no device.
+// upload makes the state of a tensor in VRAM; nil without a device.
 func (m *Manager) upload(ctx context.Context, id string, data []byte) (st state, err error) {
 	err = m.transfer(ctx, id, func() error {
 		if !m.adapter.Available() {
@@ -219,7 +219,8 @@ func (m *Manager) download(ctx context.Context, id string) (data []byte, err err
 	return data, err
 }
 
-// deviceError gives an adapter's error a kind if it has none of its own.
+// deviceError wraps an adapter's error in a [MoveError], with a kind if it has
+// none.
 func deviceError(id, what string, err error) error {
 	if isKind(err) {
 		return fmt.Errorf("%s: %w", what, err)
@@ -227,15 +228,16 @@ func deviceError(id, what string, err error) error {
 	return &MoveError{Kind: ErrBackendUnavailable, ID: id, Why: what, Err: err}
 }
 
-// store makes the state of new bytes in RAM, for CPU too, or on SSD, with room
-// for it. What the tensor holds in RAM now is about to go and counts as room.
+// store makes the state of new bytes in RAM, which also serves CPU, or on SSD,
+// with room for it. The bytes that the tensor holds in RAM now are about to be
+// freed and count as room.
 func (m *Manager) store(ctx context.Context, r *residence, data []byte, t Tier) (state, *reservation, error) {
 	n := uint64(len(data))
 	if t == SSD {
-		return m.within(r.id, SSD, n, func() (state, error) { return m.write(ctx, r.id, data, blob.None) })
+		return m.withReservation(r.id, SSD, n, func() (state, error) { return m.write(ctx, r.id, data, blob.None) })
 	}
 	if old, ok := r.st.(inRAM); ok {
 		n -= min(n, uint64(len(old.data)))
 	}
-	return m.within(r.id, RAM, n, func() (state, error) { return inRAM{data, t == CPU}, nil })
+	return m.withReservation(r.id, RAM, n, func() (state, error) { return inRAM{data, t == CPU}, nil })
 }

@@ -1,6 +1,6 @@
 package tier
 
-// Offload: when memory runs full, which tensors leave it. The engine decides by
+// Offload: which tensors to evict when memory runs full. The engine decides by
 // pressures and ticks alone; the caller applies the plan.
 
 import (
@@ -10,17 +10,18 @@ import (
 	"strconv"
 )
 
-// An OffloadConfig says when and how fast tensors leave. A pressure of at
-// least High starts it; from there down to Low nothing new happens.
+// An OffloadConfig sets when tensors are evicted and how many. Eviction starts
+// at a pressure of at least High; between Low and High no new moves are planned
+// (hysteresis).
 type OffloadConfig struct {
 	VRAMHigh   float32 `json:"vram_high"`
 	VRAMLow    float32 `json:"vram_low"`
 	RAMHigh    float32 `json:"ram_high"`
 	RAMLow     float32 `json:"ram_low"`
 	Cooldown   uint64  `json:"cooldown_ticks"`       // ticks between two moves of a tensor
-	MaxActions int     `json:"max_actions_per_tick"` // of one plan
-	// Promote brings back what this engine took away, the smallest first, when
-	// both pressures are at most low.
+	MaxActions int     `json:"max_actions_per_tick"` // in one plan
+	// Promote moves tensors that this engine evicted back, the smallest first, once
+	// both pressures are at most Low.
 	Promote bool `json:"promote,omitempty"`
 }
 
@@ -31,7 +32,7 @@ func DefaultOffload() OffloadConfig {
 
 // An Action moves one tensor: to RAM, or to SSD.
 type Action struct {
-	To Tier // RAM or SSD; VRAM where a tensor is brought back there
+	To Tier // RAM or SSD; VRAM for a promoted tensor
 	ID string
 }
 
@@ -41,26 +42,27 @@ func (a Action) String() string { return a.Name() + " " + a.ID }
 // Name returns MoveToRam, MoveToSsd or MoveToVram.
 func (a Action) Name() string { return "MoveTo" + a.To.String() }
 
-// An OffloadPlan is what an [Offload] wants moved.
+// An OffloadPlan lists the moves that an [Offload] wants.
 type OffloadPlan struct {
 	Actions []Action
 	Reason  string // one line
 	marks   []mark // one for each action; nil in plans that leave no marks
 }
 
-// A mark is when a tensor was last planned to move.
+// A mark records when a tensor was last planned to move.
 type mark struct {
 	tick uint64
 	set  bool
 	from Tier // where it was
 }
 
-// An Offload chooses the tensors that leave a memory. It remembers when it
-// last planned to move each one. It is used by one goroutine at a time.
+// An Offload chooses the tensors to evict from a memory under pressure. It
+// remembers when it last planned to move each one. It is not safe for concurrent
+// use.
 type Offload struct {
 	config OffloadConfig
 	last   map[string]uint64 // id → tick of the last plan that moves it
-	away   map[string]Tier   // id → tier it was taken from
+	away   map[string]Tier   // id → tier it was evicted from
 	found  []candidate       // scratch
 	seen   map[string]bool   // scratch
 }
@@ -70,12 +72,12 @@ func NewOffload(c OffloadConfig) *Offload {
 	return &Offload{config: c, last: map[string]uint64{}, away: map[string]Tier{}, seen: map[string]bool{}}
 }
 
-// A squeeze is one way in which memories are full.
+// A squeeze is a combination of memories under pressure.
 type squeeze struct {
-	from        [2]Tier // where tensors leave
+	from        [2]Tier // the tiers to evict from
 	to          Tier
 	reason      string
-	withoutMove string // the reason when nothing can leave
+	withoutMove string // the reason if no tensor can be evicted
 }
 
 var squeezes = [...]squeeze{
@@ -84,7 +86,8 @@ var squeezes = [...]squeeze{
 	{[2]Tier{RAM, RAM}, SSD, "RAM pressure high", "RAM pressure high but no offloadable tensors in RAM"},
 }
 
-// squeezed returns what is full, or nil, and whether all is at most low.
+// squeezed returns which memories are under pressure, or nil, and whether all
+// pressures are at most Low.
 func (o *Offload) squeezed(s *Snapshot) (full *squeeze, low bool) {
 	vram, ram := PlanningPressures(s.VRAM.Pressure, s.RAM.Pressure)
 	v, r := vram >= o.config.VRAMHigh, ram >= o.config.RAMHigh
@@ -99,8 +102,8 @@ func (o *Offload) squeezed(s *Snapshot) (full *squeeze, low bool) {
 	return full, vram <= o.config.VRAMLow && ram <= o.config.RAMLow
 }
 
-// Plan returns the moves of all the tensors named that are where memory is
-// full, in the order named, whatever was planned before.
+// Plan evicts every named tensor that is in a memory under pressure, in the
+// order of ids, regardless of cooldown.
 func (o *Offload) Plan(s Snapshot, ids []string, m *Manager) OffloadPlan {
 	full, _ := o.squeezed(&s)
 	if full == nil {
@@ -114,15 +117,15 @@ func (o *Offload) Plan(s Snapshot, ids []string, m *Manager) OffloadPlan {
 	return p
 }
 
-// A candidate is a tensor that could leave.
+// A candidate is a tensor that could be evicted.
 type candidate struct {
 	id    string
 	bytes uint64
 	from  Tier
 }
 
-// find lists the tensors named that are where memory is full, each once. Those
-// that refused names are left out.
+// find lists the named tensors that are in a memory under pressure, each once,
+// without those that refused rejects.
 func (o *Offload) find(full *squeeze, ids []string, m *Manager, refused func(id string) bool) (skipped bool) {
 	o.found = o.found[:0]
 	clear(o.seen)
@@ -143,9 +146,9 @@ func (o *Offload) find(full *squeeze, ids []string, m *Manager, refused func(id 
 	return skipped
 }
 
-// PlanWithTick returns the moves of the largest tensors that are where memory
-// is full, at most so many as configured, those that were planned to move less
-// than the cooldown before tick left out. It marks the others as moved.
+// PlanWithTick evicts the largest of the named tensors in a memory under
+// pressure, at most MaxActions of them, and skips those planned to move within
+// the cooldown before tick. It marks the chosen ones as moved at tick.
 func (o *Offload) PlanWithTick(s Snapshot, ids []string, m *Manager, tick uint64) OffloadPlan {
 	full, low := o.squeezed(&s)
 	if full == nil {
@@ -175,13 +178,13 @@ func (o *Offload) PlanWithTick(s Snapshot, ids []string, m *Manager, tick uint64
 	return p
 }
 
-// cooling reports whether a tensor was planned to move too short a time ago.
+// cooling reports whether a tensor is still in its cooldown.
 func (o *Offload) cooling(id string, tick uint64) bool {
 	last, ok := o.last[id]
 	return ok && (tick <= last || tick-last < o.config.Cooldown)
 }
 
-// take makes a plan of the first candidates and marks them.
+// take makes a plan of the first MaxActions candidates and marks them.
 func (o *Offload) take(tick uint64, to func(candidate) Tier) OffloadPlan {
 	n := min(len(o.found), max(o.config.MaxActions, 0))
 	if n == 0 {
@@ -196,8 +199,8 @@ func (o *Offload) take(tick uint64, to func(candidate) Tier) OffloadPlan {
 	return p
 }
 
-// promote plans the way back of what was taken away, the smallest first, to
-// where it came from, or to RAM without a device.
+// promote plans the return of evicted tensors, the smallest first, to the tier
+// they came from, or to RAM without a device.
 func (o *Offload) promote(ids []string, m *Manager, tick uint64) OffloadPlan {
 	o.found = o.found[:0]
 	clear(o.seen)
@@ -222,16 +225,16 @@ func (o *Offload) promote(ids []string, m *Manager, tick uint64) OffloadPlan {
 	return p
 }
 
-// Applied says how far a plan got.
+// Applied reports how far a plan was carried out.
 type Applied struct {
 	Done   []Action
-	Failed *Action // nil: all were done
+	Failed *Action // nil: all were applied
 	Left   []Action
 }
 
-// Apply does the moves of a plan in order, those from VRAM to SSD by way of
-// RAM. The first that fails ends it: its error is returned, and that tensor and
-// those after it no longer count as moved.
+// Apply carries out the moves of a plan in order, those from VRAM to SSD through
+// RAM. It stops at the first error and returns it; that tensor and the following
+// ones no longer count as moved.
 func (o *Offload) Apply(ctx context.Context, p OffloadPlan, m *Manager) (Applied, error) {
 	for i, a := range p.Actions {
 		if err := moveTo(ctx, m, a); err != nil {
@@ -255,7 +258,7 @@ func moveTo(ctx context.Context, m *Manager, a Action) error {
 	return err
 }
 
-// takeBack undoes the marks of the actions from the i-th on.
+// takeBack undoes the marks of the actions from index i on.
 func (o *Offload) takeBack(p OffloadPlan, i int) {
 	if p.marks == nil {
 		return
@@ -269,8 +272,8 @@ func (o *Offload) takeBack(p OffloadPlan, i int) {
 	}
 }
 
-// note remembers from where a tensor was first taken, and forgets it when it
-// is back there.
+// note records the tier from which a tensor was first evicted, and forgets it
+// once the tensor is back there.
 func (o *Offload) note(a Action, from Tier) {
 	switch home, was := o.away[a.ID]; {
 	case !was:

@@ -1,15 +1,15 @@
 package tier
 
-// An OffloadMark is what an [Offload] remembers of one tensor.
+// An OffloadMark is the state that an [Offload] keeps for one tensor.
 type OffloadMark struct {
-	Last *uint64 `json:"last_moved"` // tick of the last plan that moves it; nil: none
-	From *Tier   `json:"taken_from"` // where it was before it was taken away; nil: it was not
+	Last *uint64 `json:"last_moved"` // tick of the last plan that moves it; nil: never planned
+	From *Tier   `json:"taken_from"` // tier it was evicted from; nil: not evicted
 }
 
 // Config returns the configuration.
 func (o *Offload) Config() OffloadConfig { return o.config }
 
-// Mark returns what is remembered of a tensor.
+// Mark returns the state kept for a tensor.
 func (o *Offload) Mark(id string) (m OffloadMark) {
 	if tick, ok := o.last[id]; ok {
 		m.Last = &tick
@@ -20,8 +20,8 @@ func (o *Offload) Mark(id string) (m OffloadMark) {
 	return m
 }
 
-// SetMark replaces what is remembered of a tensor, so that a plan can be made
-// again.
+// SetMark replaces the state kept for a tensor, so that a recorded plan can be
+// replayed.
 func (o *Offload) SetMark(id string, m OffloadMark) {
 	delete(o.last, id)
 	delete(o.away, id)

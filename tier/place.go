@@ -1,8 +1,8 @@
 package tier
 
 // Placement: in which memory one tensor belongs, from pressures alone. It is a
-// fixed list of rules; the first that holds decides, and those before it are
-// the rejected ones, each with the condition that it failed.
+// fixed list of rules; the first whose conditions all hold decides, and the
+// rules before it are reported as rejected, each with the condition that failed.
 
 import (
 	"fmt"
@@ -13,23 +13,23 @@ import (
 	"atenia/tier/hw"
 )
 
-// The limits of placement. Pressures are float32 and are compared as such.
+// The thresholds of placement. Pressures are float32 and are compared as such.
 const (
 	SafeVRAM     float32 = .80 // below is safe
 	SafeRAM      float32 = .85 // below is safe
-	CriticalVRAM float32 = .95 // from here on critical
-	CriticalRAM  float32 = .95 // from here on critical
+	CriticalVRAM float32 = .95 // at or above is critical
+	CriticalRAM  float32 = .95 // at or above is critical
 	VeryHighRAM  float32 = .90 // above is very high
 	HeavyCost    float32 = 100 // above is compute-heavy
 	HugeBytes    uint64  = 512 << 20
 )
 
-// A TensorProfile is what placement knows of a tensor.
+// A TensorProfile is the input of placement about one tensor.
 type TensorProfile struct {
 	Name         string   `json:"name,omitempty"`
 	Elements     uint64   `json:"num_elements"`
 	ElementBytes uint32   `json:"element_size_bytes"`
-	Cost         *float32 `json:"estimated_compute_cost,omitempty"` // abstract; nil counts as 0
+	Cost         *float32 `json:"estimated_compute_cost,omitempty"` // relative, no unit; nil counts as 0
 }
 
 // Bytes returns the size of the tensor, at most the largest uint64.
@@ -69,7 +69,7 @@ func (r Rule) String() string {
 // MarshalText writes the name of the rule.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Inputs are the numbers that placement looked at. The same inputs give the
+// Inputs are the numbers that placement decides by. The same inputs give the
 // same decision.
 type Inputs struct {
 	Devices     int     `json:"devices"`
@@ -79,11 +79,13 @@ type Inputs struct {
 	Cost        float32 `json:"cost"`
 	VRAM        float32 `json:"vram"` // pressure; 1 if unknown
 	RAM         float32 `json:"ram"`  // pressure; 0 if unknown
-	// A pressure that is not known was taken as VRAM and RAM say.
+	// PressureUnknown is set if a pressure was unknown and VRAM or RAM holds its
+	// default.
 	PressureUnknown bool `json:"pressure_unknown,omitempty"`
 }
 
-// A Because is the rule that decided and the number that made it hold.
+// A Because is a rule with the observed quantity and the limit that it was
+// compared with.
 type Because struct {
 	Rule     Rule    `json:"rule"`
 	What     string  `json:"what"` // the quantity
@@ -101,12 +103,13 @@ type Decision struct {
 	Inputs  Inputs  `json:"inputs"`
 }
 
-// String returns the rule, what it looked at, and the limit, in one line.
+// String returns the rule, the observed quantity and the limit in one line.
 func (b Because) String() string {
 	return fmt.Sprintf("%v: %s %s, limit %s", b.Rule, b.What, number(b.Observed), number(b.Limit))
 }
 
-// number writes bytes and counts in full and pressures as they were given.
+// number formats bytes and counts in full and pressures with the digits they
+// were given with.
 func number(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 		return strconv.FormatFloat(x, 'f', -1, 64)
@@ -123,12 +126,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s to %s: %s [%v]", d.What, to, d.Reason, d.Because)
 }
 
-// PlacementPressures returns the pressures that placement decides by: VRAM of
-// which nothing is known counts as full, RAM as empty.
+// PlacementPressures returns the pressures that placement decides by: an unknown
+// VRAM pressure counts as full, an unknown RAM pressure as empty.
 func PlacementPressures(vram, ram *float32) (v, r float32) { return or(vram, 1), or(ram, 0) }
 
-// PlanningPressures returns the pressures that execution, offload and the
-// graph decide by: what is not known counts as empty.
+// PlanningPressures returns the pressures that execution, offload and the graph
+// decide by: an unknown pressure counts as empty.
 func PlanningPressures(vram, ram *float32) (v, r float32) { return or(vram, 0), or(ram, 0) }
 
 func or(p *float32, absent float32) float32 {
@@ -138,8 +141,8 @@ func or(p *float32, absent float32) float32 {
 	return *p
 }
 
-// Decide returns where the tensor belongs on the machine of the snapshot. It
-// looks at pressures, not at free bytes: package budget plans by bytes.
+// Decide returns the tier for the tensor on the machine of the snapshot. It
+// compares pressures, not free bytes: package budget plans by bytes.
 func Decide(p TensorProfile, s hw.Snapshot) Decision {
 	in := Inputs{Devices: len(s.GPUs), Bytes: p.Bytes(), Cost: or(p.Cost, 0),
 		PressureUnknown: s.Pressure.VRAM == nil || s.Pressure.RAM == nil}
@@ -152,7 +155,7 @@ func Decide(p TensorProfile, s hw.Snapshot) Decision {
 	return d
 }
 
-// Decide applies the rules to inputs that were recorded.
+// Decide applies the rules to recorded inputs.
 func (in Inputs) Decide() Decision {
 	r := &placement[len(placement)-1]
 	for i := range placement {
@@ -196,11 +199,10 @@ func (d *Decision) Rejected() []Because {
 	return out
 }
 
-// bestDevice returns the most reliable device, among equals the one with the
-// highest score, among those the one with the smallest id; nil if there is
-// none.
+// bestDevice returns the most reliable device; ties go to the highest score,
+// then to the smallest id. It returns nil if there is none.
 func bestDevice(s *hw.Snapshot) (best *hw.GPU, reliability float32) {
-	const epsilon = 0x1p-23 // of float32: closer than this is equal
+	const epsilon = 0x1p-23 // of float32: a smaller difference counts as equal
 	var score float32
 	for i := range s.GPUs {
 		g := &s.GPUs[i]
@@ -218,9 +220,9 @@ func bestDevice(s *hw.Snapshot) (best *hw.GPU, reliability float32) {
 
 func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
-// Reliability returns how far a device can be relied on, 0 to 1: the part of
-// its calls that went well, less a seventh if it ever reported an error. A
-// device of which nothing is known counts as reliable.
+// Reliability returns how reliable a device is, 0 to 1: the share of its calls
+// that succeeded, less a seventh if it ever reported an error. A device without
+// history counts as fully reliable.
 func Reliability(by map[string]hw.Reliability, id string) float32 {
 	stats, ok := by[id]
 	if !ok {

@@ -12,11 +12,11 @@ import (
 // was restored lazily is materialised first.
 func (m *Manager) Bytes(id string) ([]byte, error) {
 	ctx := context.Background()
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.materialize(ctx, r); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,8 @@ func (m *Manager) Bytes(id string) ([]byte, error) {
 	return m.read(ctx, r)
 }
 
-// read returns the bytes of a tensor: those it keeps in RAM, or a copy.
+// read returns the bytes of a tensor: the slice itself if they are in RAM, else
+// a copy.
 func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err error) {
 	switch st := r.st.(type) {
 	case inRAM:
@@ -44,14 +45,14 @@ func (m *Manager) read(ctx context.Context, r *residence) (data []byte, err erro
 	return data, err
 }
 
-// A Lease is the use of a tensor's bytes. While it lasts the tensor is neither
-// moved nor replaced nor removed: who tries gets [ErrLeased].
+// A Lease pins a tensor's bytes. Until it is released the tensor can be neither
+// moved nor replaced nor removed: such calls return [ErrLeased].
 type Lease struct {
-	Bytes   []byte // not to be changed, nor used after Release
+	Bytes   []byte // read-only, and invalid after Release
 	release func()
 }
 
-// Release ends the lease. Further calls do nothing.
+// Release ends the lease. It may be called more than once.
 func (l *Lease) Release() {
 	if l.release != nil {
 		l.release()
@@ -59,15 +60,15 @@ func (l *Lease) Release() {
 	l.Bytes = nil
 }
 
-// Lease pins the tensor and returns its bytes: those in RAM themselves, of
-// other tiers a copy that counts against the budget of RAM until the release.
-// It waits for moves of the tensor that are under way, as long as ctx allows.
+// Lease pins the tensor and returns its bytes: the slice itself if they are in
+// RAM, else a copy that counts against RAM's budget until the release. It waits,
+// as long as ctx allows, for moves of the tensor that are in progress.
 func (m *Manager) Lease(ctx context.Context, id string) (Lease, error) {
-	r, err := m.hold(ctx, id, false)
+	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return Lease{}, err
 	}
-	defer m.let(r)
+	defer m.unlock(r)
 	if err := m.materialize(ctx, r); err != nil {
 		return Lease{}, err
 	}
@@ -89,14 +90,14 @@ func (m *Manager) Lease(ctx context.Context, id string) (Lease, error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		r.leases--
-		room.settle()
+		room.release()
 	})}, nil
 }
 
-// Place gives a tensor bytes and the tier nearest to the one asked for, and
-// says in one line why that is another, if it is. For CPU the bytes stay in
-// RAM; so they do for VRAM when there is no device or it refuses. The manager
-// keeps data, unless it is uploaded or written: it must not change.
+// Place puts a tensor's bytes in tier t, or in the nearest tier that takes them;
+// why says in one line why at differs from t. For CPU the bytes stay in RAM, and
+// for VRAM too if there is no device or the upload fails. Unless they are
+// uploaded or written, the manager keeps data: the caller must not change it.
 func (m *Manager) Place(ctx context.Context, id string, data []byte, t Tier) (at Tier, why string, err error) {
 	if t != VRAM {
 		return t, "", m.registerData(ctx, id, data, t)
@@ -104,10 +105,10 @@ func (m *Manager) Place(ctx context.Context, id string, data []byte, t Tier) (at
 	why = "VRAM unavailable; keeping the bytes in RAM"
 	if m.adapter.Available() {
 		err := m.register(ctx, id, uint64(len(data)), nil, func(r *residence) (state, *reservation, error) {
-			return m.within(id, VRAM, uint64(len(data)), func() (state, error) {
+			return m.withReservation(id, VRAM, uint64(len(data)), func() (state, error) {
 				st, err := m.upload(ctx, id, data)
 				if err == nil && st == nil {
-					err = noVRAM(id) // gone since the question above
+					err = noVRAM(id) // the device disappeared after the check above
 				}
 				return st, err
 			})

@@ -1,7 +1,7 @@
 package tier
 
-// Residences: what the manager knows of one tensor. Tier and backing cannot
-// disagree, because the tier follows from the state:
+// Residences: what the manager knows of one tensor. The tier is derived from the
+// state, so that tier and backing cannot disagree:
 //
 //	state     backing     tiers            left by
 //	logical   None        any              moves change the tier alone
@@ -9,8 +9,8 @@ package tier
 //	onSSD     SsdFile     SSD, or CPU      moves to RAM and VRAM
 //	inVRAM    VramHandle  VRAM             moves to RAM, SSD and CPU
 //
-// A tensor of tier CPU keeps the backing that it had in RAM or on SSD, and its
-// next move is the real one from there.
+// A tensor of tier CPU keeps the backing that it had in RAM or on SSD; its next
+// move copies from there.
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ type Backing uint8
 const (
 	BackingNone       Backing = iota // a name and a length, no bytes
 	BackingRAM                       // bytes in the memory of the process
-	BackingSSDFile                   // a file in the manager's folder
+	BackingSSDFile                   // a file in the manager's directory
 	BackingVRAMHandle                // a buffer of the adapter
 )
 
@@ -75,37 +75,37 @@ func (inRAM) backing() Backing   { return BackingRAM }
 func (onSSD) backing() Backing   { return BackingSSDFile }
 func (inVRAM) backing() Backing  { return BackingVRAMHandle }
 
-// A residence is one tensor. The holder of busy may read all of it; changing
-// it takes the manager's mutex as well, and reading it that mutex or busy.
+// A residence is one tensor. The holder of busy may read all of it. Writing
+// needs busy and the manager's mutex, reading needs either.
 type residence struct {
 	id      string
-	busy    chan struct{} // holds one token while somebody moves, reads or replaces the bytes
+	busy    chan struct{} // a lock: holds one token while a goroutine moves, reads or replaces the bytes
 	st      state         // nil until the first registration is done
 	bytes   uint64        // the length it was registered with
-	gen     uint64        // of the state; no two states of a manager share one
-	version uint64        // of the content; moves keep it
+	gen     uint64        // generation of the state; unique within a manager
+	version uint64        // version of the content; moves keep it
 	leases  int
-	lazy    *lazySource // nil: not restored lazily
+	lazy    *lazySource // nil: not registered lazily
 }
 
 func newResidence(id string) *residence { return &residence{id: id, busy: make(chan struct{}, 1)} }
 
-// A Residence is what the manager says of one tensor.
+// A Residence describes one tensor of a [Manager].
 type Residence struct {
 	Tier    Tier
 	Backing Backing
 	Bytes   uint64 // the length it was registered with
-	// Version of the content: registering gives a new one, greater than all
+	// Version of the content: registering assigns a new one, greater than any
 	// before it in this manager; moves keep it.
 	Version uint64
 	Leases  int
-	Hash    blob.Hash // of the bytes, where that is known without reading them; else zero
+	Hash    blob.Hash // of the bytes, if known without reading them; else zero
 }
 
-// A LazyState says whether a tensor that was restored lazily has its bytes.
+// A LazyState says whether a lazily registered tensor has its bytes.
 type LazyState uint8
 
-// The states of lazy tensors.
+// The states of a lazily registered tensor.
 const (
 	Unmaterialized LazyState = iota
 	Materialized
@@ -119,10 +119,11 @@ func (s LazyState) String() string {
 	return "Materialized"
 }
 
-// A lazySource is where the bytes of a lazily restored tensor come from.
+// A lazySource is the cache entry that holds the bytes of a lazily registered
+// tensor.
 type lazySource struct {
 	state LazyState
 	kind  blob.Kind
 	key   string
-	at    Tier // where the bytes go
+	at    Tier // the tier to put the bytes in
 }

@@ -1,13 +1,13 @@
 package tier
 
-// The table of placement. A rule holds when all its conditions do; the last
-// condition is the one that a decision shows.
+// The table of placement rules. A rule applies when all its conditions hold; a
+// decision shows the last condition.
 
 // A placementRule is one row of the table.
 type placementRule struct {
 	rule   Rule
 	to     Tier
-	reason string // empty where it names the device
+	reason string // empty if the reason names the device
 	when   []*condition
 }
 
@@ -19,7 +19,8 @@ type condition struct {
 	numbers func(Inputs) (observed, limit float64)
 }
 
-// failed returns the first condition that does not hold and its numbers.
+// failed returns the first condition that does not hold, with the observed value
+// and the limit.
 func (r *placementRule) failed(in Inputs) (c *condition, observed, limit float64) {
 	for _, c := range r.when {
 		if !c.holds(in) {
@@ -30,9 +31,9 @@ func (r *placementRule) failed(in Inputs) (c *condition, observed, limit float64
 	return nil, 0, 0
 }
 
-// placement is the table, in the order in which the rules are tried. Very high
-// RAM stands before the rule for huge tensors with room in RAM, which would
-// hide it; the last rule always holds.
+// placement lists the rules in the order in which they are tried.
+// RuleVeryHighRAM must precede RuleHugeToRAM, which would shadow it; the last
+// rule always applies.
 var placement = [...]placementRule{
 	{RuleNoDevice, CPU, "No GPU detected", []*condition{noDevice}},
 	{RuleSafeVRAM, VRAM, "", []*condition{notHuge, worthwhile, safeVRAM}},
@@ -42,7 +43,7 @@ var placement = [...]placementRule{
 		[]*condition{huge, notHeavy, veryHighRAM}},
 	{RuleHugeToRAM, RAM, "Tensor is huge and RAM pressure is acceptable; placing tensor in RAM", []*condition{huge, safeRAM}},
 	{RuleHighVRAM, RAM, "VRAM pressure is high; placing tensor in RAM", []*condition{safeRAM, highVRAM}},
-	// Without this rule the last one would speak of a pressure that is low.
+	// Without this rule the last one would blame a pressure that is low.
 	{RuleNoReliability, CPU, "No GPU can be relied on (reliability=0.00); falling back to CPU",
 		[]*condition{notHuge, safeVRAM, safeRAM, unreliable}},
 	{RuleHighPressure, CPU, "System memory pressure is high; falling back to CPU", []*condition{otherwise}},

@@ -10,14 +10,14 @@ import (
 	"atenia/tier/blob"
 )
 
-// A file holds the bytes of a tensor.
+// A file is the SSD file of a tensor.
 type file struct {
 	path string
 	meta blob.Meta
 	size uint64 // of the file
 }
 
-// ensureDir makes the folder of SSD tensors.
+// ensureDir creates the directory of SSD files.
 func (m *Manager) ensureDir(id string) error {
 	if err := m.files.EnsureDir(); err != nil {
 		return fileError(id, "the folder of SSD tensors", err)
@@ -25,8 +25,8 @@ func (m *Manager) ensureDir(id string) error {
 	return nil
 }
 
-// fileError gives an error of a file its kind: bytes that are not what they
-// should be are unsupported, as trying again does not help.
+// fileError gives a file's error its kind. Corrupt bytes are unsupported rather
+// than an I/O error, because retrying does not help.
 func fileError(id, what string, err error) error {
 	kind := ErrIO
 	if errors.Is(err, blob.ErrInvalid) {
@@ -35,7 +35,7 @@ func fileError(id, what string, err error) error {
 	return &MoveError{Kind: kind, ID: id, Why: what, Err: err}
 }
 
-// write makes the state of a tensor on SSD. The file is there whole or not at
+// write makes the state of a tensor on SSD. The file appears complete or not at
 // all.
 func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.Codec) (onSSD, error) {
 	f := file{size: uint64(len(data))}
@@ -57,7 +57,7 @@ func (m *Manager) write(ctx context.Context, id string, data []byte, codec blob.
 	return onSSD{file: f}, err
 }
 
-// readFile returns the bytes of a tensor on SSD, decoded and checked.
+// readFile returns the bytes of a tensor on SSD, decoded and verified.
 func (m *Manager) readFile(ctx context.Context, id string, f file) (data []byte, err error) {
 	err = m.transfer(ctx, id, func() error {
 		if data, err = m.files.ReadContext(ctx, f.path, f.meta); err != nil {
@@ -68,10 +68,10 @@ func (m *Manager) readFile(ctx context.Context, id string, f file) (data []byte,
 	return data, err
 }
 
-// keep makes a tensor's file its persistent copy in the cache, too. The copy is
-// an extra: without it the move is as good, and [Manager.Health] says what went
-// wrong.
+// keep also stores a tensor's file in the cache as its persistent copy. The copy
+// is optional: if it fails, the move still succeeds and [Manager.Health] reports
+// the error.
 func (m *Manager) keep(r *residence, f file, data []byte) {
 	key := fmt.Sprintf("tensor:%s:len%d", r.id, len(data))
-	m.persisted(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
+	m.recordPersist(r.id, m.cache.Adopt(blob.Tensor, key, f.path, f.meta, data, blob.Options{Overwrite: true, Version: r.version}))
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// A Tier is a kind of memory that a tensor's bytes, or its work, belong to.
+// A Tier is the kind of memory that a tensor's bytes are in, or CPU for work
+// that stays on the processor.
 type Tier uint8
 
-// The tiers. CPU is not a store: it says that the work, not the bytes, is the
-// processor's, and a tensor there keeps whatever backing it had.
+// The tiers. CPU is not a memory: it says that the tensor's work runs on the
+// processor; its bytes keep the backing they had.
 const (
 	VRAM Tier = iota
 	RAM
@@ -20,8 +21,8 @@ const (
 
 var tierNames = [...]string{"Vram", "Ram", "Ssd", "Cpu"}
 
-// String returns the spelling of timelines, traces and reasons: Vram, Ram, Ssd
-// or Cpu.
+// String returns the spelling used in timelines, traces and reasons: Vram, Ram,
+// Ssd or Cpu.
 func (t Tier) String() string {
 	if int(t) < len(tierNames) {
 		return tierNames[t]
@@ -29,8 +30,8 @@ func (t Tier) String() string {
 	return fmt.Sprintf("Tier(%d)", uint8(t))
 }
 
-// Lower returns the spelling of checkpoints and transfers: vram, ram, ssd or
-// cpu.
+// Lower returns the spelling used in checkpoints and transfers: vram, ram, ssd
+// or cpu.
 func (t Tier) Lower() string { return strings.ToLower(t.String()) }
 
 // Parse reads either spelling.
@@ -63,7 +64,8 @@ var (
 	ErrBackendUnavailable = errors.New("backend unavailable")
 )
 
-// A MoveError says why a tensor could not be registered, moved or read.
+// A MoveError says why a tensor could not be registered, moved or read. Test its
+// kind with [errors.Is].
 type MoveError struct {
 	Kind error // [ErrUnsupported], [ErrIO] or [ErrBackendUnavailable]
 	ID   string
@@ -90,46 +92,46 @@ func (e *MoveError) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// A Status is what is known of one tier. Absent is not zero.
+// A Status is the state of one tier; a nil field is unknown, not zero.
 type Status struct {
 	Total    *uint64  `json:"total,omitempty"`    // bytes
 	Free     *uint64  `json:"free,omitempty"`     // bytes
 	Pressure *float32 `json:"pressure,omitempty"` // 0 to 1
 }
 
-// A Snapshot is the state of the tiers that a decision looks at.
+// A Snapshot is the state of all tiers at the time of a decision.
 type Snapshot struct {
 	VRAM Status `json:"vram"`
 	RAM  Status `json:"ram"`
 	SSD  Status `json:"ssd"`
 }
 
-// An Adapter moves bytes to the memory of a device and back. Calls may come
-// from several goroutines; ids are those of tensors.
+// An Adapter copies bytes to the memory of a device and back, one buffer for
+// each tensor id. It must be safe for concurrent use.
 type Adapter interface {
 	Available() bool
-	// Upload copies data, which the caller keeps, and replaces what id had. One
-	// that fails leaves what id had.
+	// Upload copies data, which the caller keeps, and replaces the buffer of id. A
+	// failed upload leaves the old buffer.
 	Upload(id string, data []byte) error
 	// Download returns a copy that the caller owns.
 	Download(id string) ([]byte, error)
 	Free(id string) error
 }
 
-// NoVRAM is the adapter of a machine without a device: it is not available and
-// refuses everything with [ErrBackendUnavailable].
+// NoVRAM is the adapter of a machine without a device: Available is false and
+// every other call returns [ErrBackendUnavailable].
 type NoVRAM struct{}
 
 // Available reports false.
 func (NoVRAM) Available() bool { return false }
 
-// Upload refuses.
+// Upload returns [ErrBackendUnavailable].
 func (NoVRAM) Upload(id string, _ []byte) error { return noVRAM(id) }
 
-// Download refuses.
+// Download returns [ErrBackendUnavailable].
 func (NoVRAM) Download(id string) ([]byte, error) { return nil, noVRAM(id) }
 
-// Free refuses.
+// Free returns [ErrBackendUnavailable].
 func (NoVRAM) Free(id string) error { return noVRAM(id) }
 
 func noVRAM(id string) error {

@@ -52,7 +52,7 @@ func ExamplePlayer() {
 		}
 		fmt.Println(block[:frames])
 	}
-	fmt.Println(play.Lacks())
+	fmt.Println(play.Dropouts())
 	// Output:
 	// 3 blocks, one each 0s
 	// [0.5 0.5 0.5 0.5]

@@ -13,7 +13,7 @@ type Block struct{ Bytes []byte }
 // New returns a block of n bytes, or a [*MemoryError].
 func New(n int) (Block, error) { return aligned(n, 4096) }
 
-// NewHuge is [New] for memory that is read from end to end again and again.
+// NewHuge is [New] for memory that is repeatedly read in full.
 func NewHuge(n int) (Block, error) { return aligned(n, hugePage) }
 
 func aligned(n int, align uintptr) (Block, error) {

@@ -11,7 +11,7 @@ import (
 // A Block is memory from the system. The zero Block is empty.
 type Block struct {
 	Bytes  []byte
-	mapped []byte // what the system gave
+	mapped []byte // as returned by Mmap
 }
 
 // New returns a block of n bytes, or a [*MemoryError].
@@ -20,10 +20,9 @@ func New(n int) (Block, error) {
 	return Block{b, b}, err
 }
 
-// NewHuge is [New] for memory that is read from end to end again and again:
-// the block starts on a page of 2 MiB, and the system is asked for such pages,
-// which read a tenth faster than pages of 4 KiB. Touching a byte then takes
-// 2 MiB.
+// NewHuge is [New] for memory that is repeatedly read in full: the block is
+// aligned to 2 MiB and backed by huge pages if available, which read a tenth
+// faster than pages of 4 KiB. Touching a byte then allocates 2 MiB.
 func NewHuge(n int) (Block, error) {
 	if n <= 0 {
 		return New(n)
@@ -52,10 +51,10 @@ func mapped(n int) ([]byte, error) {
 	return b, nil
 }
 
-// Release gives the block back. Its bytes must not be used afterwards.
+// Release frees the block. Its bytes must not be used afterwards.
 func (b *Block) Release() {
 	if b.mapped != nil {
-		_ = unix.Munmap(b.mapped) // fails only for a slice that Mmap did not return
+		_ = unix.Munmap(b.mapped) // fails only for a slice not returned by Mmap
 		*b = Block{}
 	}
 }

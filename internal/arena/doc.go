@@ -1,9 +1,8 @@
-// Package arena gets large blocks of memory outside Go's heap.
+// Package arena allocates large blocks of memory outside Go's heap.
 //
-// A [Block] reads as zero, starts on a page, and takes memory from the system
-// only as it is touched. Where the system has no more it says so with an
-// error, while an allocation on the heap would end the program. On systems
-// without mmap a block is ordinary aligned memory.
+// A [Block] is zeroed, page-aligned, and backed by memory only as it is touched.
+// Running out of memory is an error, whereas an allocation on the heap would end
+// the program. On systems without mmap a block is ordinary aligned memory.
 //
 //	New      4 KiB pages   caches, which take pages as sequences grow
 //	NewHuge  2 MiB pages   weights and scratch, which are streamed
@@ -14,7 +13,7 @@ import "fmt"
 // hugePage is the size and alignment of a huge page of x86-64 and arm64.
 const hugePage = 2 << 20
 
-// A MemoryError says that the system would not give a block.
+// A MemoryError says that the system did not allocate a block.
 type MemoryError struct {
 	Bytes int
 	Err   error
@@ -24,5 +23,5 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("no memory for %d bytes: %v", e.Bytes, e.Err)
 }
 
-// Unwrap returns what the system answered.
+// Unwrap returns the system's error.
 func (e *MemoryError) Unwrap() error { return e.Err }

@@ -2,5 +2,5 @@
 
 package arena
 
-// adviseHuge has nobody to ask: these systems choose page sizes themselves.
+// adviseHuge does nothing: these systems choose page sizes themselves.
 func adviseHuge([]byte) {}

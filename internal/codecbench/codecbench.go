@@ -20,8 +20,8 @@ type Sample struct {
 	Data  []byte
 }
 
-// A Result is one codec on one sample. Rates are decoded bytes in a second of
-// processor time, in the order they were measured.
+// A Result is the measurement of one codec on one sample. Rates are decoded
+// bytes per second of processor time, in the order of measurement.
 type Result struct {
 	Name           string
 	Ratio          float64
@@ -57,7 +57,7 @@ func (r *Result) measure(c blob.Codec, data []byte) error {
 		before, start := cpu.Time(), time.Now()
 		err := f()
 		d := cpu.Time() - before
-		if d <= 0 { // this system does not say
+		if d <= 0 { // the system does not report processor time
 			d = time.Since(start)
 		}
 		return float64(len(data)) / d.Seconds(), err
@@ -79,10 +79,10 @@ func (r *Result) measure(c blob.Codec, data []byte) error {
 	return err
 }
 
-// rowLength is how many made-up weights share a scale.
+// rowLength is the number of synthetic weights that share a scale.
 const rowLength = 4096
 
-// Weights makes up n bytes of bfloat16 weights, rounded down to whole rows, at
+// Weights generates n bytes of bfloat16 weights, rounded down to whole rows, at
 // least one.
 func Weights(n int) (Sample, error) {
 	const size = 2 * rowLength
@@ -101,7 +101,7 @@ func Weights(n int) (Sample, error) {
 	return Sample{tensor.BF16, data}, nil
 }
 
-// A Tensor is where the bytes of one are.
+// A Tensor locates the bytes of a tensor.
 type Tensor struct {
 	DType  tensor.DType
 	File   string
@@ -109,7 +109,7 @@ type Tensor struct {
 	Bytes  int64
 }
 
-// Read reads tensors in their order, up to n bytes of each element type.
+// Read reads tensors in order, up to n bytes of each element type.
 func Read(tensors []Tensor, n int) ([]Sample, error) {
 	var samples []Sample
 	at := map[tensor.DType]int{}

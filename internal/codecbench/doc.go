@@ -1,7 +1,7 @@
-// Package codecbench measures how much smaller codecs make tensors, and how many
-// bytes of tensors a core encodes and decodes in a second of its own time.
+// Package codecbench measures compression ratios of codecs on tensors, and the
+// bytes that a core encodes and decodes per second of processor time.
 //
-//	tensors of a file, those of each element type together
-//	  or made-up bfloat16 weights: normal, a scale for each row
-//	every codec that is for them, some times
+//	tensors of a file, grouped by element type
+//	  or synthetic bfloat16 weights: normal, a scale for each row
+//	every applicable codec, repeatedly
 package codecbench

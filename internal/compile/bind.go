@@ -13,17 +13,19 @@ import (
 	"atenia/tensor"
 )
 
-// Weight ids of rotary tables; they are constants, not in any weight map.
+// Weight ids of rotary tables. They are computed constants and not in any weight
+// map.
 const (
 	ropeShortID = "rope"
 	ropeLongID  = "rope_long"
 )
 
-// A prefix stands before the names of a file's decoder, and another
-// before its head, depending on what it was saved from.
+// A prefix is what precedes the tensor names of the decoder and of the head in a
+// model file; it depends on the class from which the model was saved.
 type prefix struct{ body, head string }
 
-// prefixes from the longest to the shortest: the first that fits is meant.
+// prefixes is sorted from the longest to the shortest: the first that matches is
+// used.
 var prefixes = []prefix{
 	{"model.language_model.", ""},
 	{"language_model.model.", "language_model."},
@@ -32,8 +34,8 @@ var prefixes = []prefix{
 	{"", ""},
 }
 
-// ignorable reports whether a tensor may stay unused: tables that older
-// releases saved although they follow from the configuration.
+// ignorable reports whether a tensor may remain unused: older releases saved
+// tables that can be derived from the configuration.
 func ignorable(name string) bool {
 	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
 		if strings.HasSuffix(name, s) {
@@ -43,7 +45,7 @@ func ignorable(name string) bool {
 	return slices.Contains(ropeTensors, name)
 }
 
-// ropeTensors are the tensors of GGUF files that hold frequency divisors.
+// ropeTensors lists the tensors of GGUF files that hold frequency divisors.
 var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
 
 const (
@@ -56,7 +58,7 @@ const (
 type binder struct {
 	c       *Config
 	fam     *Family
-	tensors map[string]*modelfile.Tensor // nil = only the configuration is there: names are taken as the family's map has them
+	tensors map[string]*modelfile.Tensor // nil = only the configuration is available, and names are taken from the family's map
 	prefix  prefix
 	used    map[string]bool
 	out     map[string]Weight
@@ -64,7 +66,7 @@ type binder struct {
 	notes   []plan.PlanDiagnostic
 }
 
-// bind returns the recipe of every weight, or all that is wrong with the file.
+// bind returns the recipe of every weight, or all faults of the file.
 func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
 	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
 	b.prefix = prefix{body: "model."}
@@ -87,7 +89,7 @@ func bind(c *Config, fam *Family, tensors map[string]*modelfile.Tensor) (map[str
 	if err := b.faults.Err(); err != nil {
 		return nil, nil, err
 	}
-	b.settle()
+	b.writeBack()
 	return b.out, b.notes, nil
 }
 
@@ -96,7 +98,7 @@ type weightID struct {
 	layer int
 }
 
-// ids lists the weights of the model's programs, layers in order.
+// ids returns the weights of the model's programs, layers in order.
 func (b *binder) ids() ([]weightID, error) {
 	var out []weightID
 	var missing error
@@ -128,9 +130,9 @@ func (b *binder) ids() ([]weightID, error) {
 	return out, missing
 }
 
-// findPrefix chooses the longest prefix under which everything that the first
-// layer must have is there. Without one it keeps the prefix that comes
-// closest, so that the errors name what is missing.
+// findPrefix chooses the longest prefix under which the file has every required
+// weight of the first layer. If there is none, it keeps the closest, so that the
+// errors name what is missing.
 func (b *binder) findPrefix(ids []weightID) error {
 	best, bestHits := b.prefix, -1
 	found := ""
@@ -163,8 +165,8 @@ func (b *binder) findPrefix(ids []weightID) error {
 	return nil
 }
 
-// origin returns where the file keeps a weight: the first alternative that is
-// there, or the first one.
+// origin returns where the file keeps a weight: the first alternative that
+// exists, or else the first one.
 func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok bool) {
 	origins := s.HF
 	if b.c.Source == GGUF {
@@ -180,15 +182,15 @@ func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok boo
 }
 
 func (b *binder) name(template string, layer int) string {
-	// Three passes: building a strings.Replacer costs more than a fifth of a
-	// whole compilation.
+	// Three passes, because building a strings.Replacer takes more than a fifth of
+	// a compilation.
 	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
 	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
 	template = strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
 	return strings.Replace(template, "{e}", "0", 1)
 }
 
-// sources lists the tensors that an origin is joined of.
+// sources lists the tensors that are joined for an origin.
 func (b *binder) sources(o Origin, layer int) []string {
 	before, after, many := strings.Cut(o.Name, "{e}")
 	if !many {
@@ -201,7 +203,7 @@ func (b *binder) sources(o Origin, layer int) []string {
 	return names
 }
 
-// canonical is a weight's name in plans.
+// canonical returns a weight's name in plans.
 func canonical(id string, layer int) string {
 	if layer < 0 {
 		return id
@@ -212,7 +214,7 @@ func canonical(id string, layer int) string {
 func (b *binder) weight(s *WeightSpec, layer int) {
 	o, name, there := b.origin(s, layer)
 	if s.ID == "output" && b.c.TiedHead {
-		if there { // some files have both; the table wins, as in the reference
+		if there { // some files have both; the embedding table wins, as in the reference
 			b.used[name] = true
 			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "tied_head", Text: name + " is not read: the head is tied to the embedding table"})
 		}
@@ -226,7 +228,7 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 	has := b.c.presence(s.If)
 	switch {
 	case has == Absent, has == ByTensor && !there:
-		return // if it is there nevertheless, it will be reported as unused
+		return // if the file has it nevertheless, it is reported as unused
 	case !there && len(b.tensors) > 0:
 		e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 		if s.ID == "output" {
@@ -267,7 +269,8 @@ func (b *binder) weight(s *WeightSpec, layer int) {
 	b.out[w.Name] = w
 }
 
-// fits reports whether a tensor has the shape that is wanted, or a fault.
+// fits reports whether a tensor has the wanted shape, and adds a fault
+// otherwise.
 func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 	e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
 	t, ok := b.tensors[name]
@@ -279,20 +282,20 @@ func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
 		}
 		e.Have = slices.Clone(t.View.Shape)
 	}
-	if !seen { // a fused tensor is reported once
+	if !seen { // report a fused tensor only once
 		b.faults.Add(e)
 	}
 	return false
 }
 
-// constants adds the rotary tables that some layer uses.
+// constants adds the rotary tables that layers use.
 func (b *binder) constants() {
 	for i := range b.c.Ropes {
 		r := &b.c.Ropes[i]
 		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {
 			continue
 		}
-		if b.c.Source == GGUF && r.Short != nil { // read with the configuration
+		if b.c.Source == GGUF && r.Short != nil { // read together with the configuration
 			for _, name := range ropeTensors {
 				b.used[name] = true
 			}
@@ -311,7 +314,7 @@ func (b *binder) constant(name string, v []float32) {
 
 func ropeName(table string) string { return "const.rope." + table }
 
-// unused reports every tensor that nothing has asked for.
+// unused reports every tensor that no weight uses.
 func (b *binder) unused() {
 	for _, name := range slices.Sorted(maps.Keys(b.tensors)) {
 		if b.used[name] {
@@ -339,8 +342,8 @@ func layerOf(name string) int {
 	return -1
 }
 
-// settle writes what the tensors decided back to the configuration.
-func (b *binder) settle() {
+// writeBack writes what the tensors determine back to the configuration.
+func (b *binder) writeBack() {
 	for _, x := range []struct {
 		p  *Presence
 		id string

@@ -10,11 +10,11 @@ import (
 	"atenia/tensor"
 )
 
-// Options choose what is free in a model's plans. The zero value works.
+// Options are the choices left open by a model. The zero value works.
 type Options struct {
 	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantised, else F32
 	PageTokens int          // tokens a cache page holds; 0 = 16
-	NoFuse     bool         // leave instructions as the programs wrote them
+	NoFuse     bool         // do not fuse instructions
 }
 
 const (
@@ -41,7 +41,8 @@ func (o Options) fill(d *modelfile.Description) (Options, error) {
 	return o, nil
 }
 
-// A Model is a compiled model: plans, and how to make the weights they name.
+// A Model is a compiled model: its plans, and the recipes for the weights they
+// name.
 type Model struct {
 	Family      string
 	Config      Config
@@ -55,9 +56,9 @@ type Model struct {
 }
 
 // Compile turns a model file into plans. It reads names, shapes and the
-// configuration; of the tensors' values only the small tables that belong to
-// the configuration. A description without tensors compiles too, with the
-// names that the family's files usually have.
+// configuration, and only those tensor values that belong to the configuration,
+// such as frequency divisors. A description without tensors compiles too, with
+// the usual names of the family's files.
 //
 // Its errors are [*UnsupportedModelError], [*ConfigError],
 // [*WeightBindingError], [*Faults] of these, those of package modelfile, and
@@ -97,7 +98,7 @@ func (r *registry) compile(d *modelfile.Description, opt Options) (*Model, error
 	return m, nil
 }
 
-// normalised is what the first step hands on.
+// normalised is the result of the first step.
 type normalised struct {
 	fam   *Family
 	c     *Config
@@ -115,7 +116,7 @@ func (r *registry) normalise(d *modelfile.Description, tensors map[string]*model
 	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{modelfile.GGUF, modelfile.HuggingFace}}
 }
 
-// lower builds the plan of one mode and runs the passes over it.
+// lower builds the plan of one mode and runs the compiler passes over it.
 func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescriptor, opt Options) (*plan.CompiledPlan, error) {
 	b := plan.NewBuilder(mode, r)
 	rows := plan.RowsTokens

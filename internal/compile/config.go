@@ -8,9 +8,9 @@ import (
 	"atenia/plan"
 )
 
-// A Source is the kind of file a configuration was read from. It decides how
-// rows of the query and key projections are ordered and whether norm weights
-// hold their offset already.
+// A Source is the kind of file that a configuration was read from. It determines
+// the row order of the query and key projections and whether norm weights
+// include their offset.
 type Source string
 
 // The sources. They are the formats of [modelfile.Description].
@@ -24,15 +24,15 @@ type Presence string
 
 // The presences.
 const (
-	ByTensor Presence = "" // the configuration is silent: what the file holds
+	ByTensor Presence = "" // not configured: determined by the file's tensors
 	Present  Presence = "present"
 	Absent   Presence = "absent"
 )
 
-// A Config is a model's configuration after normalisation: every default
-// filled in, every alias resolved, nothing left to derive. Programs, weights,
-// states and parameters are made from it alone. Scalars are float32 because
-// GGUF stores them so, and a model must not change when it is converted.
+// A Config is a model's normalised configuration: every default filled in, every
+// alias resolved, nothing left to derive. Programs, weights, states and
+// parameters depend on it alone. Scalars are float32 because GGUF stores them
+// so, and a model must not change when it is converted.
 type Config struct {
 	Family string
 	Arch   string // GGUF architecture that stores this model
@@ -48,15 +48,15 @@ type Config struct {
 
 	Act         string // activation of the feed-forward layer, see acts
 	NormEps     float32
-	NormPlus    float32 `json:",omitempty"` // added to norm weights when they are used
-	QKNorm      bool    `json:",omitempty"` // norm over each head of q and k before rope
+	NormPlus    float32 `json:",omitempty"` // added to norm weights on use
+	QKNorm      bool    `json:",omitempty"` // norm of each head of q and k before rope
 	TiedHead    bool    `json:",omitempty"` // logits use the embedding table
-	Interleaved bool    `json:",omitempty"` // rope turns elements 2i and 2i+1 of a head, not i and i+r/2
+	Interleaved bool    `json:",omitempty"` // rope rotates elements 2i and 2i+1 of a head, not i and i+r/2
 	QKVBias     Presence
 	OutBias     Presence // of the attention's output projection
 	FFNBias     Presence
 	EmbedMul    float32 // multiplies embeddings
-	BranchMul   float32 // multiplies what a layer adds to the residual stream
+	BranchMul   float32 // multiplies what each branch adds to the residual stream
 	LogitMul    float32 // multiplies logits
 	LogitCap    float32 `json:",omitempty"` // c·tanh(l/c); 0 = none
 
@@ -71,11 +71,11 @@ type Config struct {
 	Layers []Layer        `json:",omitempty"`
 }
 
-// A Layer is what may differ between the layers of a model.
+// A Layer holds what may differ between the layers of a model.
 type Layer struct {
 	Mixer  string // "attention"
 	FFN    string // "dense" or "moe"
-	Window int    `json:",omitempty"` // keys an attention layer sees; 0 = all
+	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
 }
 
@@ -86,7 +86,7 @@ const (
 	ffnMoE       = "moe"
 )
 
-// acts maps normalised activation names to the contract's numbers.
+// acts maps normalised activation names to the numbers in plans.
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
@@ -100,8 +100,8 @@ var actAliases = map[string]string{
 	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "quick_gelu": "quick_gelu",
 }
 
-// Bounds on what a configuration may say. They are far above any model there
-// is and keep every size computed from them far below overflow.
+// Bounds on configuration values. They are far above any existing model and keep
+// computed sizes far below overflow.
 const (
 	maxLayers = 1024
 	maxHeads  = 1 << 14
@@ -112,9 +112,9 @@ const (
 	maxExpert = 1 << 14
 )
 
-// settle drops what has no effect, so that equal models have equal
+// canonicalise clears fields without effect, so that equal models have equal
 // configurations.
-func (c *Config) settle() {
+func (c *Config) canonicalise() {
 	if c.TempBeta == 0 {
 		c.TempOrig = 0
 	}
@@ -123,8 +123,7 @@ func (c *Config) settle() {
 	})
 }
 
-// check reports every value that no model can have. file names the
-// configuration in errors.
+// check reports every invalid value. file names the configuration in errors.
 func (c *Config) check(file string, f *Faults) {
 	bad := func(field, want string, got any) {
 		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
@@ -199,7 +198,7 @@ func (c *Config) rope(name string) *rotary.Table {
 	return nil
 }
 
-// presence answers the conditions that weight specs name.
+// presence evaluates the conditions in weight specs.
 func (c *Config) presence(cond string) Presence {
 	switch cond {
 	case "qkv_bias":

@@ -10,20 +10,20 @@ import (
 	"atenia/tensor"
 )
 
-// An Export is what a GGUF file of a model holds, less its tokenizer. The
-// keys are llama.cpp's, and so are the names and layouts of the tensors.
+// An Export is the content of a model's GGUF file, without its tokenizer. Keys,
+// tensor names and layouts are llama.cpp's.
 type Export struct {
 	Arch    string
 	Meta    []KV     // in the order to write
 	Tensors []Weight // by GGUF name; sources and transforms are over the model's own file
 }
 
-// GGUF returns what to write so that the file is read as the same model: the
-// same plans, but for what the format stores otherwise (rows of q and k in the
-// order of interleaved rope, norm weights with their offset added).
+// GGUF returns the content of a GGUF file that is read back as the same model:
+// the same plans, except for the differences of the format (rows of q and k in
+// the order of interleaved rope, norm weights including their offset).
 //
-// Keys "atenia.…" are added only where the standard ones would be read as
-// another model.
+// Keys "atenia.…" are added only if the standard keys would be read as another
+// model.
 func (m *Model) GGUF() (*Export, error) {
 	c := &m.Config
 	x := &Export{Arch: c.Arch}
@@ -35,11 +35,11 @@ func (m *Model) GGUF() (*Export, error) {
 	x.Tensors = append(x.Tensors, ts...)
 	reader := m.reg.archs[c.Arch]
 	if reader == nil {
-		reader = &Family{} // the header will not be read back, and the error says so
+		reader = &Family{} // nothing will read the header back, and the error says so
 	}
 	x.Meta = append([]KV{{"general.architecture", modelfile.ValueOf(c.Arch)}}, c.standardKeys(reader)...)
-	// Each step corrects what the header so far would be read as. Layers come
-	// before tables, because a table that no layer uses is not read.
+	// Each step corrects how the header so far would be read. Layers come before
+	// tables, because a table that no layer uses is not read.
 	for _, step := range []func(*Config) []KV{
 		func(back *Config) []KV { return c.patternKey(reader, back) },
 		c.layerKeys,
@@ -61,7 +61,7 @@ func (m *Model) GGUF() (*Export, error) {
 	return x, nil
 }
 
-// readBack normalises the header as if it came from a file.
+// readBack normalises the header as if it had been read from a file.
 func (r *registry) readBack(x *Export) (*Config, error) {
 	d := &modelfile.Description{Path: "export", Format: modelfile.GGUF}
 	for _, kv := range x.Meta {
@@ -83,8 +83,8 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 	return n.c, nil
 }
 
-// standardKeys are the keys that llama.cpp knows, where they say something.
-// reader is the family that will read them.
+// standardKeys returns llama.cpp's keys for the configuration, without those
+// that would state a default. reader is the family that will read them.
 func (c *Config) standardKeys(reader *Family) []KV {
 	var kvs []KV
 	u32 := func(key string, v int) { kvs = append(kvs, KV{c.Arch + "." + key, modelfile.ValueOf(uint32(v))}) }
@@ -150,7 +150,7 @@ func (c *Config) ropeKeys() []KV {
 		put("rope.scaling.yarn_beta_slow", modelfile.ValueOf(r.BetaSlow))
 		switch a := rotary.Strength(float64(r.Factor), 1); {
 		case r.Scale == float32(a):
-		case r.Scale == 1: // both strengths are one and cancel
+		case r.Scale == 1: // both strengths are one and cancel out
 			put("rope.scaling.yarn_log_multiplier", modelfile.ValueOf(float32(1)))
 		default:
 			put("rope.scaling.attn_factor", modelfile.ValueOf(float32(float64(r.Scale)/a)))
@@ -163,8 +163,8 @@ func (c *Config) ropeKeys() []KV {
 	return kvs
 }
 
-// patternKey returns llama.cpp's key for the layers with a window, where the
-// family that reads it has one and its usual pattern is not meant.
+// patternKey returns llama.cpp's key for the layers with a window, if the
+// reading family has such a key and its default pattern is wrong.
 func (c *Config) patternKey(reader *Family, back *Config) []KV {
 	if !reader.StatesPattern || slices.EqualFunc(c.Layers, back.Layers, func(a, b Layer) bool { return a.Window == b.Window }) {
 		return nil
@@ -176,8 +176,8 @@ func (c *Config) patternKey(reader *Family, back *Config) []KV {
 	return []KV{{c.Arch + "." + windowPattern, modelfile.ArrayOf(slides)}}
 }
 
-// layerKeys returns keys for the windows and tables of layers, where back, the
-// model that the header says so far, has others.
+// layerKeys returns keys for the windows and rotary tables of layers that differ
+// in back, the model as the header so far would be read.
 func (c *Config) layerKeys(back *Config) []KV {
 	var kvs []KV
 	windows, ropes := make([]uint32, len(c.Layers)), make([]string, len(c.Layers))
@@ -196,7 +196,7 @@ func (c *Config) layerKeys(back *Config) []KV {
 	return kvs
 }
 
-// ownKeys returns keys for everything else in which back differs from c.
+// ownKeys returns keys for all other differences between back and c.
 func (c *Config) ownKeys(back *Config) []KV {
 	var kvs []KV
 	mine, theirs := ownFloats(c), ownFloats(back)
@@ -222,7 +222,7 @@ func (c *Config) ownKeys(back *Config) []KV {
 	return kvs
 }
 
-// ropeTensors are the frequency divisors that the format keeps as tensors.
+// ropeTensors returns the frequency divisors that the format stores as tensors.
 func (m *Model) ropeTensors() []Weight {
 	r := m.Config.rope("full")
 	if r == nil {
@@ -242,7 +242,7 @@ func (m *Model) ropeTensors() []Weight {
 	return nil
 }
 
-// exportTensors lists the tensors in the order of the weight map, layer after
+// exportTensors lists the tensors in the order of the weight map, layer by
 // layer. Weights that the format fuses are collected under one name.
 func (m *Model) exportTensors() ([]Weight, error) {
 	b := &binder{c: &m.Config}
@@ -273,7 +273,7 @@ func (m *Model) exportTensors() ([]Weight, error) {
 	return out, nil
 }
 
-// A part is a weight and its entry in the family's map.
+// A part is a weight with its entry in the family's map.
 type part struct {
 	spec *WeightSpec
 	w    Weight
@@ -287,7 +287,7 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 		if err != nil {
 			return Weight{}, err
 		}
-		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values, cut otherwise
+		if len(parts) == 1 && len(shape) > len(first.Shape) { // the same values in another shape
 			w := Weight{Name: name, Shape: shape, Sources: first.Sources}
 			if c.Source != GGUF {
 				w.Transform = []Transform{{Kind: Reshape, Shape: shape}}
@@ -316,8 +316,8 @@ func (m *Model) exportTensor(name string, layer int, parts []part) (Weight, erro
 	return w, nil
 }
 
-// fuse makes the tensor that holds several weights row after row. Where the
-// model's own file fuses them alike it is copied whole.
+// fuse returns the tensor that joins several weights by rows. If the model's own
+// file fuses them in the same way, it is copied whole.
 func fuse(w Weight, parts []part) (Weight, error) {
 	whole, plain := true, true
 	row := 0

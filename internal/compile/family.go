@@ -7,8 +7,8 @@ import (
 	"atenia/plan"
 )
 
-// A Family is everything that tells one architecture from another, as data.
-// Adding one is adding a literal to families and a golden case.
+// A Family describes one architecture as data. To add one, add a literal to
+// families and a golden case.
 type Family struct {
 	ID            string
 	ModelTypes    []string // model_type of a Hugging Face configuration
@@ -16,11 +16,11 @@ type Family struct {
 	ReadsArch     bool     // GGUF files of Arch are read as this family
 	Reorders      bool     // Arch stores rows of q and k interleaved (llama.cpp's NORM rope)
 	StatesWindow  bool     // files of Arch have the key attention.sliding_window
-	StatesPattern bool     // and may list the layers it holds for
+	StatesPattern bool     // and may list the layers with a window
 	Defaults      Defaults
 
-	// What a configuration says in a way that only this family has. They set
-	// fields of the Config and nothing else.
+	// HF and GGUF read what only this family's configurations contain. They may
+	// only set fields of the Config.
 	HF   func(*object, *Config)
 	GGUF func(*header, *Config)
 
@@ -31,7 +31,7 @@ type Family struct {
 	Weights  WeightMap
 }
 
-// Defaults are the values that a Hugging Face configuration leaves out when
+// Defaults are the values of keys that a Hugging Face configuration omits when
 // they equal those of its class. Zero widths and heads are derived.
 type Defaults struct {
 	Hidden, Layers, Heads, KVHeads, HeadDim, FFN, Vocab, Context int
@@ -39,20 +39,20 @@ type Defaults struct {
 	Original                                                     int // context length before longrope
 	Act                                                          string
 	Tied                                                         bool
-	QKVBias, OutBias, FFNBias                                    Presence // when no key of the configuration says
+	QKVBias, OutBias, FFNBias                                    Presence // if no key of the configuration says so
 	Mixture                                                      Mixture
 	NormPlus                                                     float32 // of norm weights in Hugging Face files
 	QKNorm                                                       bool
 	EmbedSqrt                                                    bool // embeddings are multiplied by √hidden
 }
 
-// families is the list of what compiles.
+// families lists the supported families.
 var families = []*Family{
 	&llama, &mistral, &ministral3, &qwen2, &qwen3, &gemma, &gemma2, &gemma3, &phi3, &granite, &smollm3,
 	&mixtral, &qwen2MoE, &qwen3MoE,
 }
 
-// Why a name that is known is not compiled yet, or never will be.
+// Reasons why a known name is not supported.
 const (
 	needsMoE       = "known, but this kind of mixture of experts is not supported yet"
 	needsRecurrent = "known, but recurrent layers are not supported yet"
@@ -82,7 +82,7 @@ var knownArchs = map[string]string{
 	"gemma-embedding": needsEncoder, "bert": needsEncoder, "phi2": otherNetwork,
 }
 
-// A registry finds families by the names that files use.
+// A registry finds families by the names used in files.
 type registry struct {
 	types map[string]*Family // by model_type
 	archs map[string]*Family // by general.architecture
@@ -90,8 +90,8 @@ type registry struct {
 
 var published = index(families)
 
-// index panics on a name with two families: the list is a literal, and every
-// test builds it.
+// index builds a registry. It panics if a name has two families: the list is a
+// literal, so tests catch that.
 func index(fs []*Family) *registry {
 	types, archs := map[string]*Family{}, map[string]*Family{}
 	for _, f := range fs {
@@ -111,7 +111,8 @@ func index(fs []*Family) *registry {
 	return &registry{types, archs}
 }
 
-// choose finds the family for a name, or says why there is none.
+// choose returns the family for a name, or an error with the reason why there is
+// none.
 func choose(key, name string, table map[string]*Family, known map[string]string) (*Family, error) {
 	if f := table[name]; f != nil {
 		return f, nil

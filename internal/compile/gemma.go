@@ -7,8 +7,8 @@ import (
 	"atenia/internal/modelfile"
 )
 
-// The gemma families multiply embeddings by √hidden and keep norm weights
-// less one in Hugging Face files.
+// The gemma families multiply embeddings by √hidden, and their Hugging Face
+// files store norm weights minus one.
 
 var gemma = Family{
 	ID: "gemma", ModelTypes: []string{"gemma"},
@@ -18,8 +18,8 @@ var gemma = Family{
 		NormEps: 1e-6, Theta: 1e4, Act: "gelu_pytorch_tanh", Tied: true, NormPlus: 1, EmbedSqrt: true, FFNBias: Absent,
 	},
 	HF: func(o *object, c *Config) {
-		// The first files say "gelu" and mean the tanh form they were trained
-		// with; hidden_activation was added to say so.
+		// The first files say "gelu" but were trained with the tanh form;
+		// hidden_activation was added later to state that.
 		if o.M["hidden_activation"] == nil && o.M["hidden_act"] == "gelu" {
 			c.Act = "gelu_tanh"
 		}
@@ -27,8 +27,8 @@ var gemma = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// gemma2 norms branches on both sides, caps scores and logits, and gives every
-// other layer a window.
+// gemma2 normalises branches before and after, caps scores and logits, and has a
+// window in every other layer.
 var gemma2 = Family{
 	ID: "gemma2", ModelTypes: []string{"gemma2"},
 	Arch: "gemma2", ReadsArch: true, StatesWindow: true, StatesPattern: true,
@@ -49,8 +49,8 @@ var gemma2 = Family{
 	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
 }
 
-// gemma3 norms heads instead of capping scores. Layers with a window have a
-// rotary table of their own, which no scaling touches.
+// gemma3 normalises heads instead of capping scores. Layers with a window have a
+// rotary table of their own, without scaling.
 var gemma3 = Family{
 	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
 	Arch: "gemma3", ReadsArch: true, StatesWindow: true, StatesPattern: true,
@@ -90,7 +90,7 @@ func (o *object) gemmaScores(c *Config, attnCap, logitCap float64) {
 	c.LogitCap = o.cap("logit_cap", logitCap, "final_logit_softcapping")
 }
 
-// cap reads a soft cap: absent is the family's, null is none.
+// cap reads a soft cap: a missing key selects the family's, null means none.
 func (o *object) cap(field string, def float64, key string) float32 {
 	if v, there := o.M[key]; there && v == nil {
 		o.Prov[field] = "file " + o.Prefix + key
@@ -110,7 +110,7 @@ func (o *object) gemma3Ropes(c *Config) {
 	c.slidingRope(local)
 }
 
-// slidingRope gives the table to the layers with a window.
+// slidingRope assigns the table to the layers with a window.
 func (c *Config) slidingRope(r rotary.Table) {
 	c.addRope(r)
 	for i := range c.Layers {
@@ -120,20 +120,20 @@ func (c *Config) slidingRope(r rotary.Table) {
 	}
 }
 
-// gemmaScale: files of these families rarely state the scale of scores. Only
-// the largest model, known by its number of layers, derives it from the heads'
-// share of the hidden width.
+// gemmaScale derives the scale of scores, which files of these families rarely
+// state. Only the largest model, recognised by its number of layers, derives it
+// from hidden width over heads.
 func (h *header) gemmaScale(c *Config, largest int) {
 	if !h.has("attention.scale") && len(c.Layers) == largest && c.Heads > 0 && c.Hidden > 0 {
 		c.AttnScale = float32(1 / math.Sqrt(float64(c.Hidden)/float64(c.Heads)))
 	}
 }
 
-// windowPattern is the key of a list of layers with a window, or of how often
-// one comes without.
+// windowPattern is the key for the layers with a window: a list, or the period
+// of layers without one.
 const windowPattern = "attention.sliding_window_pattern"
 
-// setWindows gives a window to all but every n-th layer, or to those that the
+// setWindows sets the window of all but every n-th layer, or of those that the
 // file lists.
 func (h *header) setWindows(c *Config, window, n int) {
 	slides := make([]bool, len(c.Layers))

@@ -13,10 +13,9 @@ import (
 	"atenia/tensor"
 )
 
-// A header reads the keys of a GGUF file. Keys without a dot at their start
-// are those of the file's architecture: "block_count" is "llama.block_count".
-// Keys "atenia.…" hold what the format has no key for; they win over what is
-// derived from the others.
+// A header reads the keys of a GGUF file. Keys are relative to the file's
+// architecture: "block_count" is "llama.block_count". Keys "atenia.…" hold what
+// the format has no key for; they override what is derived from the others.
 type header struct {
 	file    string
 	arch    string
@@ -29,7 +28,7 @@ type header struct {
 
 const ateniaKeys = "atenia."
 
-// key returns the full name of a key, and notes that somebody asked.
+// key returns the full name of a key and marks it as read.
 func (h *header) key(key string) string {
 	if !strings.HasPrefix(key, ateniaKeys) {
 		key = h.arch + "." + key
@@ -38,9 +37,8 @@ func (h *header) key(key string) string {
 	return key
 }
 
-// unasked notes the keys of the architecture that had no part in the
-// configuration.
-func (h *header) unasked() (notes []plan.PlanDiagnostic) {
+// unread reports the keys of the architecture that were not read.
+func (h *header) unread() (notes []plan.PlanDiagnostic) {
 	const most = 32
 	for key := range h.meta.All() {
 		ours := strings.HasPrefix(key, h.arch+".") || strings.HasPrefix(key, ateniaKeys)
@@ -69,7 +67,7 @@ func (h *header) note(field, key string, found bool, err error) bool {
 
 func (h *header) has(key string) bool { _, ok := h.meta.Get(h.key(key)); return ok }
 
-// int reads a whole number, or an array of one value a layer if all are equal.
+// int reads an integer, or an array with one value per layer if all are equal.
 func (h *header) int(field string, def, max int, key string) int {
 	v, found := h.meta.Get(h.key(key))
 	var n uint64
@@ -180,12 +178,12 @@ func (r *registry) normaliseGGUF(d *modelfile.Description, tensors map[string]*m
 		fam.GGUF(h, c)
 	}
 	h.readOwn(c)
-	c.settle()
+	c.canonicalise()
 	c.check(h.file, h.faults)
 	if err := h.faults.Err(); err != nil {
 		return nil, err
 	}
-	return &normalised{fam, c, h.prov, h.unasked()}, nil
+	return &normalised{fam, c, h.prov, h.unread()}, nil
 }
 
 func (h *header) readSizes(c *Config) {
@@ -202,7 +200,7 @@ func (h *header) readSizes(c *Config) {
 	}
 	c.FFN = h.int("ffn", 0, maxWidth, "feed_forward_length")
 	c.Context = h.int("context", 0, maxLength, "context_length")
-	// The table is the truth: the key is younger than many files.
+	// The token table is authoritative: many files predate the key.
 	c.Vocab = h.int("vocab", 0, maxVocab, "vocab_size")
 	if t := h.tensors["token_embd.weight"]; t != nil && len(t.View.Shape) == 2 {
 		c.Vocab = t.View.Shape[0]
@@ -243,7 +241,7 @@ func (h *header) readRope(name string, c *Config) rotary.Table {
 	t.Dim = h.int(field+"dim", c.HeadDim, maxWidth, "rope.dimension_count")
 	t.Theta = h.float(field+"theta", 10000, "rope.freq_base")
 	factor := h.float(field+"factor", 0, "rope.scaling.factor")
-	if factor == 0 && h.has("rope.scale_linear") { // before scalings had types
+	if factor == 0 && h.has("rope.scale_linear") { // key of files that predate scaling types
 		factor = h.float(field+"factor", 0, "rope.scale_linear")
 	}
 	original := h.int(field+"original", c.Context, maxLength, "rope.scaling.original_context_length")
@@ -276,7 +274,7 @@ func (h *header) readRope(name string, c *Config) rotary.Table {
 			a /= rotary.Strength(float64(factor), float64(all))
 		}
 		t.Scale = float32(a * float64(attn))
-	case kind == rotary.Long: // without its tensors there is nothing to scale by
+	case kind == rotary.Long: // without its tensors there are no divisors
 		h.bad("rope.scaling.type", "the tensors rope_factors_short and rope_factors_long", "neither")
 	default:
 		h.bad("rope.scaling.type", "none, linear, yarn or longrope", kind)

@@ -12,12 +12,12 @@ import (
 	"atenia/internal/modelfile"
 )
 
-// textTypes are the decoders of wrappers whose text_config may leave its own
-// model_type out.
+// textTypes maps wrapper models to their decoders, for text_config objects
+// without model_type.
 var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"}
 
-// normaliseHF reads a config.json. The steps are in the order of what they
-// need: sizes before rope, rope before layers.
+// normaliseHF reads a config.json. The order of the steps follows their
+// dependencies: sizes before rope, rope before layers.
 func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	file := filepath.Join(d.Path, "config.json")
 	m, err := keys.Parse(file, d.Config)
@@ -40,7 +40,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	readSizes(o, &fam.Defaults, c)
 	readScalars(o, top, &fam.Defaults, c)
 	n := o.Int("layers", fam.Defaults.Layers, maxLayers, "num_hidden_layers")
-	if top.Faults.Err() != nil { // what follows would repeat them
+	if top.Faults.Err() != nil { // later faults would be consequences of these
 		return nil, top.Faults
 	}
 	c.Layers = make([]Layer, n)
@@ -52,7 +52,7 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 		fam.HF(o, c)
 	}
 	readSlidingRope(o, &fam.Defaults, c)
-	c.settle()
+	c.canonicalise()
 	c.check(file, top.Faults)
 	if err := top.Faults.Err(); err != nil {
 		return nil, err
@@ -60,7 +60,8 @@ func (r *registry) normaliseHF(d *modelfile.Description) (*normalised, error) {
 	return &normalised{fam: fam, c: c, prov: prov}, nil
 }
 
-// An object is a JSON object of a configuration, with what families ask of it.
+// An object is a JSON object of a configuration with the methods that families
+// use.
 type object struct{ *keys.Object }
 
 func (o *object) sub(key string) *object {
@@ -70,9 +71,9 @@ func (o *object) sub(key string) *object {
 	return nil
 }
 
-// textConfig finds the object that describes the text decoder and its family.
-// Wrappers of text alone are read through; those with image or audio parts
-// are refused by their own name.
+// textConfig finds the object that describes the text decoder, and its family.
+// Text-only wrappers are unwrapped; those with image or audio parts are rejected
+// under their own name.
 func (r *registry) textConfig(top *object) (*object, *Family, error) {
 	outer := top.Text("model", "", "model_type")
 	if err := top.Faults.Err(); err != nil {
@@ -135,8 +136,8 @@ func readScalars(o, top *object, d *Defaults, c *Config) {
 	o.Prov["attn_scale"] = "derived"
 }
 
-// presence reads whether weights exist. A family that decides it says so in
-// its defaults, and no key is asked.
+// presence reads whether a weight exists. A family that fixes it in its defaults
+// reads no key.
 func (o *object) presence(field string, def Presence, key string) Presence {
 	if def != ByTensor {
 		o.Prov[field] = "default"
@@ -152,7 +153,7 @@ func (o *object) presence(field string, def Presence, key string) Presence {
 	return Absent
 }
 
-// layerKinds reads layer_types. nil means that the file does not say.
+// layerKinds reads layer_types; nil if the key is missing.
 func (o *object) layerKinds(n int) []string {
 	kinds, ok := o.Strings("layer_types", "layer_types")
 	if !ok {
@@ -173,8 +174,8 @@ func (o *object) layerKinds(n int) []string {
 	return kinds
 }
 
-// setWindows gives layers their window: those that layer_types calls sliding,
-// or, when the file does not say, those for which sliding is true.
+// setWindows sets the window of layers: those that layer_types calls sliding,
+// or, without that key, those for which sliding returns true.
 func (o *object) setWindows(c *Config, window int, sliding func(layer int) bool) {
 	kinds := o.layerKinds(len(c.Layers))
 	for i := range c.Layers {
@@ -190,9 +191,9 @@ func (o *object) setWindows(c *Config, window int, sliding func(layer int) bool)
 
 func everyLayer(int) bool { return true }
 
-// ropeObject returns the object that scales the rope of the given layer kind,
-// in whichever dialect: rope_parameters (one object, or one per layer kind) or
-// rope_scaling. It is nil when there is none.
+// ropeObject returns the object with the rope scaling of the given layer kind,
+// in either dialect: rope_parameters (one object, or one per layer kind) or
+// rope_scaling. It is nil if there is none.
 func (o *object) ropeObject(kind string) (r *object, perKind bool) {
 	p := o.sub("rope_parameters")
 	if p == nil {
@@ -216,8 +217,8 @@ func readRopes(o *object, d *Defaults, c *Config) {
 	}
 }
 
-// readSlidingRope reads the table of layers with a window where the file gives
-// every kind of layer its own.
+// readSlidingRope reads the rotary table of layers with a window if the file has
+// one per layer kind.
 func readSlidingRope(o *object, d *Defaults, c *Config) {
 	r, perKind := o.ropeObject("sliding_attention")
 	if !perKind || r == nil || c.rope("sliding") != nil {
@@ -233,7 +234,7 @@ func readSlidingRope(o *object, d *Defaults, c *Config) {
 	c.slidingRope(t)
 }
 
-// addRope replaces the table of the same name or adds one.
+// addRope adds a table or replaces that of the same name.
 func (c *Config) addRope(r rotary.Table) {
 	if old := c.rope(r.Name); old != nil {
 		*old = r
@@ -242,8 +243,8 @@ func (c *Config) addRope(r rotary.Table) {
 	c.Ropes = append(c.Ropes, r)
 }
 
-// readRope reads one table. r may be nil; o is where release 4 keeps what
-// release 5 has inside. theta and original are the family's defaults.
+// readRope reads one table. r may be nil; transformers 4 keeps in o what
+// transformers 5 keeps in r. theta and original are the family's defaults.
 func (o *object) readRope(name string, r *object, theta float64, original int, c *Config) rotary.Table {
 	if r == nil {
 		r = &object{&keys.Object{File: o.File, Prefix: o.Prefix, M: map[string]any{}, Faults: o.Faults, Prov: o.Prov}}
@@ -264,14 +265,14 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 	}
 	t.Dim = int(float64(c.HeadDim) * float64(part))
 	switch kind := r.Text(field+"scaling", rotary.Plain, "rope_type", "type"); kind {
-	case "su": // phi-3 before its scaling had a common name
+	case "su": // phi-3 before its scaling got a common name
 		t.Scaling = rotary.Long
 	case rotary.Yarn:
 		t.Scaling = rotary.Yarn
 		if r.M["long_factor"] != nil { // likewise
 			t.Scaling = rotary.Long
 		}
-	case rotary.Listed, rotary.Divided: // forms of GGUF files
+	case rotary.Listed, rotary.Divided: // types of GGUF files
 		r.Bad("rope_type", "default, linear, dynamic, llama3, yarn or longrope", kind)
 	default:
 		t.Scaling = kind
@@ -289,14 +290,14 @@ func (o *object) readRope(name string, r *object, theta float64, original int, c
 		t.Original, stretch = c.Context, float64(t.Factor)
 	}
 	if t.Scaling == rotary.Linear {
-		t.Original = 0 // has no part in it
+		t.Original = 0 // not used by this type
 	}
 	r.readScaling(&t, field, stretch, c)
 	return t
 }
 
-// readScaling reads what only one kind of scaling has. stretch is how much
-// longer the context is than the original one.
+// readScaling reads the keys of one type of scaling. stretch is the ratio of the
+// context length to the original one.
 func (r *object) readScaling(t *rotary.Table, field string, stretch float64, c *Config) {
 	switch t.Scaling {
 	case rotary.Dynamic:
@@ -319,7 +320,7 @@ func (r *object) readScaling(t *rotary.Table, field string, stretch float64, c *
 		t.Short = r.Floats(field+"short", "short_factor")
 		t.Long = r.Floats(field+"long", "long_factor")
 		t.Scale = r.Float(field+"scale", rotary.LongScale(stretch, t.Original), "attention_factor")
-		t.Factor = 0 // said by the context lengths
+		t.Factor = 0 // implied by the context lengths
 	}
 }
 

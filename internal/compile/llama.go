@@ -2,8 +2,8 @@ package compile
 
 import "atenia/internal/compile/rotary"
 
-// llama is also yi, tinyllama, vicuna and smollm2: one network under many
-// names. GGUF files of mistral and mixtral are read as llama, too.
+// llama is also yi, tinyllama, vicuna and smollm2: one network under many names.
+// GGUF files of mistral and mixtral are read as llama, too.
 var llama = Family{
 	ID: "llama", ModelTypes: []string{"llama"},
 	Arch: "llama", ReadsArch: true, Reorders: true,
@@ -14,8 +14,7 @@ var llama = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: mixtralWeights,
 }
 
-// mistral is llama with a window in every layer, 4096 unless the file says
-// otherwise, even by silence.
+// mistral is llama with a window in every layer, 4096 by default.
 var mistral = Family{
 	ID: "mistral", ModelTypes: []string{"mistral", "ministral"},
 	Arch: "llama", Reorders: true,
@@ -29,7 +28,7 @@ var mistral = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// ministral3 scales queries by position on top of yarn.
+// ministral3 scales queries by position in addition to yarn.
 var ministral3 = Family{
 	ID: "ministral3", ModelTypes: []string{"ministral3"},
 	Arch: "mistral3", ReadsArch: true, Reorders: true,
@@ -55,7 +54,7 @@ var ministral3 = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// smollm3 has no positions in every fourth layer, or in those listed.
+// smollm3 has no positional encoding in every fourth layer, or in those listed.
 var smollm3 = Family{
 	ID: "smollm3", ModelTypes: []string{"smollm3"},
 	Arch: "smollm3", ReadsArch: true, Reorders: true,
@@ -65,7 +64,7 @@ var smollm3 = Family{
 	},
 	HF: func(o *object, c *Config) {
 		every := o.Int("no_rope_interval", 4, maxLayers, "no_rope_layer_interval")
-		has, listed := o.flags("ropes", "no_rope_layers") // despite its name: 1 where there is rope
+		has, listed := o.flags("ropes", "no_rope_layers") // despite its name, 1 means rope
 		if listed && len(has) != len(c.Layers) {
 			o.Bad("no_rope_layers", "one flag for each layer", len(has))
 			return
@@ -82,7 +81,7 @@ var smollm3 = Family{
 		o.setWindows(c, window, func(i int) bool { return c.Layers[i].Rope == "" })
 	},
 	GGUF: func(_ *header, c *Config) {
-		for i := range c.Layers { // the format has no key; ours, if there, comes later
+		for i := range c.Layers { // the format has no key; ours, if present, is read later
 			if (i+1)%4 == 0 {
 				c.Layers[i].Rope = ""
 			}

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A Mixture is a router and its experts: of each token those TopK whose
-// softmax is largest, and for some models one more that sees every token,
-// through a gate.
+// A Mixture is a router and its experts: for each token the TopK experts with
+// the largest softmax and, in some models, a shared expert, with a gate, that
+// sees every token.
 type Mixture struct {
 	Experts, TopK int
 	Width         int  // hidden width of an expert
-	Shared        int  `json:",omitempty"` // of the one that sees every token; 0 = none
-	Renorm        bool `json:",omitempty"` // weights of the chosen are divided by their sum
+	Shared        int  `json:",omitempty"` // of the shared expert; 0 = none
+	Renorm        bool `json:",omitempty"` // weights of the selected experts are divided by their sum
 }
 
 func (c *Config) hasMixture() bool {
@@ -41,7 +41,8 @@ func (m *Mixture) check(bad func(field, want string, got any)) {
 	}
 }
 
-// readMixture reads the keys of qwen's mixtures and says which layers are one.
+// readMixture reads the keys of qwen's mixtures and sets which layers are
+// mixtures.
 func (o *object) readMixture(c *Config, def Mixture) {
 	m := &c.Mixture
 	m.Experts = o.Int("experts", def.Experts, maxExpert, "num_experts", "num_local_experts")
@@ -92,7 +93,8 @@ func (h *header) readMixture(c *Config, fam *Family) error {
 	return nil
 }
 
-// keys are those of a mixture in a GGUF file. Widths of its own say so.
+// keys calls put with the GGUF keys of a mixture. Widths are written if they are
+// not derived.
 func (m *Mixture) keys(put func(key string, v int)) {
 	put("expert_count", m.Experts)
 	put("expert_used_count", m.TopK)
@@ -102,9 +104,9 @@ func (m *Mixture) keys(put func(key string, v int)) {
 	}
 }
 
-// experts are the weights of a mixture whose Hugging Face tensors stand in hf,
-// an expert's projections being gate, up and down. The format of GGUF holds all
-// experts in one tensor of three dimensions.
+// experts returns the weights of a mixture whose Hugging Face tensors are under
+// hf, with the names gate, up and down for an expert's projections. GGUF stores
+// all experts in one three-dimensional tensor.
 func experts(hf, gate, up, down string) []WeightSpec {
 	all := func(id, shape, in3, hfName string) WeightSpec {
 		return WeightSpec{ID: id, Shape: shape,
@@ -119,7 +121,7 @@ func experts(hf, gate, up, down string) []WeightSpec {
 	}, shared...)
 }
 
-// shared are the weights of an expert that sees every token, behind a gate.
+// shared is the weights of a shared expert with its gate.
 var shared = []WeightSpec{
 	matrix("ffn_gate_shexp", "S,d", hfLayer+"mlp.shared_expert.gate_proj", ggufLayer+"ffn_gate_shexp").when("shared"),
 	matrix("ffn_up_shexp", "S,d", hfLayer+"mlp.shared_expert.up_proj", ggufLayer+"ffn_up_shexp").when("shared"),
@@ -132,8 +134,8 @@ var (
 	qwenMoEWeights = llamaWeights.with(experts("mlp", "gate_proj", "up_proj", "down_proj")...)
 )
 
-// mixtral is mistral with experts as wide as its feed-forward layer would be.
-// GGUF files of it are read as llama.
+// mixtral is mistral with experts as wide as its feed-forward layer. Its GGUF
+// files are read as llama.
 var mixtral = Family{
 	ID: "mixtral", ModelTypes: []string{"mixtral"},
 	Arch: "llama", Reorders: true,
@@ -148,7 +150,7 @@ var mixtral = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: mixtralWeights,
 }
 
-// qwen3MoE is qwen3 whose feed-forward layers, all or some, are mixtures.
+// qwen3MoE is qwen3 in which all or some feed-forward layers are mixtures.
 var qwen3MoE = Family{
 	ID: "qwen3_moe", ModelTypes: []string{"qwen3_moe"},
 	Arch: "qwen3moe", ReadsArch: true,
@@ -164,7 +166,7 @@ var qwen3MoE = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: sparseFFNs, Epilogue: headText, Weights: qwenMoEWeights,
 }
 
-// qwen2MoE is qwen2 with mixtures and an expert that sees every token.
+// qwen2MoE is qwen2 with mixtures and a shared expert.
 var qwen2MoE = Family{
 	ID: "qwen2_moe", ModelTypes: []string{"qwen2_moe"},
 	Arch: "qwen2moe", ReadsArch: true,

@@ -8,18 +8,18 @@ import (
 	"atenia/internal/modelfile"
 )
 
-// Keys for what GGUF has no key for. They stand only in files where the
-// standard keys would be read as another model.
+// Keys for what GGUF has no key for. They are written only if the standard keys
+// would be read as another model.
 const (
-	ownWindows  = ateniaKeys + "attention.windows"            // one whole number a layer; 0 = none
-	ownRopes    = ateniaKeys + "rope.layers"                  // name of each layer's table; "" = no positions
+	ownWindows  = ateniaKeys + "attention.windows"            // one integer per layer; 0 = none
+	ownRopes    = ateniaKeys + "rope.layers"                  // name of each layer's table; "" = no positional encoding
 	ownAct      = ateniaKeys + "feed_forward.activation"      // as Config.Act
 	ownRenorm   = ateniaKeys + "expert_weights_norm"          // 1 or 0: Mixture.Renorm
 	ownTempOrig = ateniaKeys + "attention.temperature_length" // Config.TempOrig
 )
 
-// ownRope is a key of one rotary table: "scaling", "dim", "theta", "factor",
-// "original", "scale", "short", "long", "table".
+// ownRope returns a key of one rotary table: "scaling", "dim", "theta",
+// "factor", "original", "scale", "short", "long", "table".
 func ownRope(table, key string) string { return ateniaKeys + "rope." + table + "." + key }
 
 type ownFloat struct {
@@ -40,7 +40,7 @@ func ownFloats(c *Config) []ownFloat {
 	}
 }
 
-// readOwn reads our keys, where they are.
+// readOwn reads the keys "atenia.…", where present.
 func (h *header) readOwn(c *Config) {
 	for _, x := range ownFloats(c) {
 		if h.has(x.key) {
@@ -103,8 +103,8 @@ func (h *header) readOwnRope(name string, c *Config) {
 	}
 }
 
-// ownRopeKeys is what readOwnRope reads back: the frequencies themselves
-// where the length of a request does not change them.
+// ownRopeKeys returns the keys that readOwnRope reads: the frequencies
+// themselves unless they depend on the length of a request.
 func ownRopeKeys(r *rotary.Table) []KV {
 	key := func(k string, v modelfile.Value) KV { return KV{ownRope(r.Name, k), v} }
 	kvs := []KV{

@@ -1,8 +1,8 @@
 package compile
 
-// phi3 is also phi-4 and phi-4-mini: llama with fused projections, longrope
-// and, in the mini, partly rotated heads. The original phi-1 and phi-2 are
-// another network.
+// phi3 is also phi-4 and phi-4-mini: llama with fused projections, longrope and,
+// in the mini, partly rotated heads. The original phi-1 and phi-2 are a
+// different network.
 var phi3 = Family{
 	ID: "phi3", ModelTypes: []string{"phi3"},
 	Arch: "phi3", ReadsArch: true, StatesWindow: true,

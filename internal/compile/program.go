@@ -2,12 +2,12 @@ package compile
 
 import "atenia/plan"
 
-// Programs are written in halves: a mixer takes the residual stream x to h,
-// a feed-forward half takes h, which it calls x, to y. A layer is a mixer
-// followed by a feed-forward half, so two mixers and three feed-forward
-// layers make six kinds of layer from five programs.
+// Programs are halves of layers: a mixer maps the residual stream x to h, a
+// feed-forward half maps h, which it calls x, to y. A layer is a mixer followed
+// by a feed-forward half, so two mixers and three feed-forward halves make six
+// kinds of layers.
 
-// w is short for the weights of an op.
+// w abbreviates the weights of an op.
 type w = map[string]string
 
 var attentionWeights = w{
@@ -62,7 +62,7 @@ var (
 		{Op: plan.OpMoE, Out: "f", In: []string{"n2"}, W: moeWeights, Tag: "moe"},
 		dense[2],
 	}
-	// gather keeps the rows whose logits are wanted.
+	// gather keeps the rows whose logits are requested.
 	gather = plan.Program{
 		{Op: plan.OpGatherRows, Out: "g", In: []string{"x", "rows"}, Tag: "gather"},
 	}

@@ -1,7 +1,7 @@
 package compile
 
-// qwen2 has biases on q, k and v, always, and windows from some layer on if
-// asked for.
+// qwen2 always has biases on q, k and v and, if enabled, windows from a given
+// layer on.
 var qwen2 = Family{
 	ID: "qwen2", ModelTypes: []string{"qwen2"},
 	Arch: "qwen2", ReadsArch: true,
@@ -13,7 +13,7 @@ var qwen2 = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// qwen3 norms each head of q and k instead.
+// qwen3 normalises each head of q and k instead.
 var qwen3 = Family{
 	ID: "qwen3", ModelTypes: []string{"qwen3"},
 	Arch: "qwen3", ReadsArch: true,

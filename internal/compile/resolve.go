@@ -8,7 +8,7 @@ import (
 	"atenia/plan"
 )
 
-// A resolver fills programs in from the configuration. It is the only place
+// A resolver instantiates programs from the configuration. It is the only place
 // where a number enters a plan, and it does not know which family it serves.
 type resolver struct {
 	c       *Config

@@ -8,7 +8,7 @@ import (
 	"atenia/tensor"
 )
 
-// maxGroups is what [plan.StateKey] can number.
+// maxGroups is the largest group number in a [plan.StateKey].
 const maxGroups = 255
 
 func groupLayers(layers []Layer) window.Groups {
@@ -19,7 +19,7 @@ func groupLayers(layers []Layer) window.Groups {
 	return window.Sort(windows)
 }
 
-// stateAlign is the alignment of pages; vector loads want no more.
+// stateAlign is the alignment of pages; it suffices for vector loads.
 const stateAlign = 64
 
 // kvStates describes the key/value caches of a model.
@@ -51,5 +51,5 @@ func kvStates(c *Config, g window.Groups, opt Options) ([]plan.StateDescriptor, 
 	return out, nil
 }
 
-// kvTypes are the element types a cache may have.
+// kvTypes lists the element types that a cache may have.
 var kvTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}

@@ -4,7 +4,7 @@ import "atenia/internal/compile/recipe"
 
 // How weights are made; see package recipe.
 type (
-	// A Weight says how one weight of a plan is made from tensors of a file.
+	// A Weight is the recipe for one weight of a plan from tensors of a file.
 	Weight = recipe.Weight
 	// A Transform is one step from a file's tensor to a weight.
 	Transform = recipe.Transform

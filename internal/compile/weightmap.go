@@ -8,34 +8,34 @@ import (
 	"atenia/tensor"
 )
 
-// A WeightMap says, for each weight id that programs name, its shape and where
-// files of each format keep it.
+// A WeightMap gives, for each weight id that programs name, its shape and its
+// tensors in files of each format.
 type WeightMap []WeightSpec
 
 // A WeightSpec is one weight of a family. Shapes are expressions over the
-// configuration, outermost size first: "H*h,d". Their names are d hidden,
-// H heads, K key/value heads, h head width, I feed-forward width, V vocabulary,
-// E experts, F their width, S that of a shared one.
+// configuration, outermost size first: "H*h,d". The names are d hidden, H heads,
+// K key/value heads, h head width, I feed-forward width, V vocabulary, E
+// experts, F their width, S that of a shared expert.
 type WeightSpec struct {
 	ID    string
 	Shape string
-	If    string   // condition the weight exists under, see Config.presence; "" = always
+	If    string   // condition for the weight to exist, see Config.presence; "" = always
 	HF    []Origin // alternatives, first match wins
 	GGUF  []Origin
-	Heads string // rows are those of this many heads; GGUF architectures may reorder them
-	Norm  bool   // a norm's weight: GGUF files hold it with the offset added
+	Heads string // rows belong to this many heads; GGUF architectures may reorder them
+	Norm  bool   // a norm's weight: GGUF files store it with the offset added
 }
 
-// An Origin is one place a weight may come from. In names {p} is the prefix of
-// the file, {q} what stands before its head, {l} the layer, {e} each expert
-// in turn: such a weight is joined of as many tensors.
+// An Origin is a place that a weight may come from. In names, {p} is the file's
+// prefix, {q} that of its head, {l} the layer, {e} each expert in turn: such a
+// weight is joined from as many tensors.
 type Origin struct {
 	Name string
-	Of   string    // shape in the file, where it is not the weight's own: of more rows, or another of the same size
-	Rows [2]string // rows taken, expressions; empty = all
+	Of   string    // shape in the file, if it differs from the weight's: more rows, or another shape of the same size
+	Rows [2]string // rows taken, as expressions; empty = all
 }
 
-// matrix, vector and their fused forms keep family literals to a line each.
+// matrix, vector and their fused forms keep family literals to one line each.
 
 func matrix(id, shape, hf, gguf string) WeightSpec {
 	return WeightSpec{ID: id, Shape: shape, HF: named(hf, ".weight"), GGUF: named(gguf, ".weight")}
@@ -56,8 +56,8 @@ func named(name, suffix string) []Origin { return []Origin{{Name: name + suffix}
 func (s WeightSpec) heads(n string) WeightSpec { s.Heads = n; return s }
 func (s WeightSpec) when(c string) WeightSpec  { s.If = c; return s }
 
-// slice is a weight that both formats keep in rows lo to hi of a larger one of
-// shape of.
+// slice returns a weight that both formats keep in rows lo to hi of a larger one
+// of shape of.
 func slice(id, shape, of, lo, hi, hf, gguf string) WeightSpec {
 	o := Origin{Of: of, Rows: [2]string{lo, hi}}
 	h, g := o, o
@@ -65,7 +65,7 @@ func slice(id, shape, of, lo, hi, hf, gguf string) WeightSpec {
 	return WeightSpec{ID: id, Shape: shape, HF: []Origin{h}, GGUF: []Origin{g}}
 }
 
-// with returns the map with specs replaced by those of the same id, or added.
+// with returns the map with specs added, or replaced if the id exists.
 func (m WeightMap) with(specs ...WeightSpec) WeightMap {
 	out := append(WeightMap(nil), m...)
 next:
@@ -95,8 +95,8 @@ const (
 	ggufLayer = "blk.{l}."
 )
 
-// llamaWeights is the map that most decoders share. Section "One name table"
-// of the plan's specification lists the spellings.
+// llamaWeights is the map that most decoders share. Section "One name table" of
+// the plan's specification lists the spellings.
 var llamaWeights = WeightMap{
 	matrix("token_embd", "V,d", "{p}embed_tokens", "token_embd"),
 	norm("output_norm", "d", "{p}norm", "output_norm"),
@@ -122,15 +122,15 @@ var llamaWeights = WeightMap{
 }
 
 // sandwichWeights adds norms after the attention and after the feed-forward
-// layer. The norm before the latter has another name in Hugging Face files.
+// layer. The norm before the latter is named differently in Hugging Face files.
 var sandwichWeights = llamaWeights.with(
 	norm("post_attn_norm", "d", hfLayer+"post_attention_layernorm", ggufLayer+"post_attention_norm"),
 	norm("ffn_norm", "d", hfLayer+"pre_feedforward_layernorm", ggufLayer+"ffn_norm"),
 	norm("post_ffn_norm", "d", hfLayer+"post_feedforward_layernorm", ggufLayer+"post_ffw_norm"),
 )
 
-// eval computes a sum of products of sizes: "H*h+2*K*h". Expressions stand in
-// family literals, so an unknown name is a fault of the family.
+// eval computes a sum of products of sizes: "H*h+2*K*h". Expressions are in
+// family literals, so an unknown name is a bug in the family.
 func (c *Config) eval(expr string) (int, error) {
 	sum := 0
 	for term := range strings.SplitSeq(expr, "+") {

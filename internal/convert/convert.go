@@ -20,29 +20,29 @@ import (
 	"atenia/tensor"
 )
 
-// Options choose how a model is written. The zero value works: float32.
+// Options configure [Convert]. The zero value works: float32.
 type Options struct {
 	Mix     quant.Mix
 	Threads int // 0 = GOMAXPROCS
-	// Progress, if set, is called after every slab of rows with the bytes of
-	// tensor data written so far, their total, and the tensor at work.
+	// Progress, if not nil, is called after every slab of rows with the bytes of
+	// tensor data written so far, their total, and the current tensor.
 	Progress func(done, total int64, tensor string)
 }
 
-// A Report says what was written.
+// A Report describes what was written.
 type Report struct {
 	Arch        string
 	Mix         quant.Mix
 	Tensors     int
-	Copied      int         // tensors whose values were written as they were
+	Copied      int         // tensors copied byte for byte
 	SourceBytes int64       // of the tensors that were read
 	TensorBytes int64       // of the tensors that were written
 	FileBytes   int64       // size of the file
-	Types       []TypeCount // most bytes first
-	Warnings    []string    // what may matter to the user, in sentences
+	Types       []TypeCount // largest first
+	Warnings    []string    // sentences for the user
 }
 
-// A TypeCount says what got an element type.
+// A TypeCount totals the tensors of one element type.
 type TypeCount struct {
 	DType      tensor.DType
 	Tensors    int
@@ -50,18 +50,18 @@ type TypeCount struct {
 	Bytes      int64
 }
 
-// A PathError says that the output would replace a part of the input.
+// A PathError says that the output would overwrite a part of the input.
 type PathError struct{ Path string }
 
 func (e *PathError) Error() string {
 	return fmt.Sprintf("%s belongs to the model to convert: choose another output", e.Path)
 }
 
-// Convert writes the model as a GGUF file. When anything fails or ctx ends, an
-// older file of that name stays and nothing else is left behind.
+// Convert writes the model as a GGUF file. If anything fails or ctx ends, an
+// older file of that name is unchanged and no temporary file remains.
 //
-// Besides the errors of packages compile, weights, text, quant and modelfile
-// there is [*PathError].
+// Its errors are those of packages compile, weights, text, quant and modelfile,
+// and [*PathError].
 func Convert(ctx context.Context, d *modelfile.Description, out string, o Options) (Report, error) {
 	if o.Threads <= 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
@@ -91,8 +91,8 @@ func Convert(ctx context.Context, d *modelfile.Description, out string, o Option
 	return j.report, nil
 }
 
-// apart refuses an output that is one of the files to read: they are mapped,
-// and the user would lose the original.
+// apart rejects an output that is one of the input files: they are mapped, and
+// the user would lose the original.
 func apart(d *modelfile.Description, out string) error {
 	st, err := os.Stat(out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +119,8 @@ func apart(d *modelfile.Description, out string) error {
 	return nil
 }
 
-// A job is one conversion: first what the file will hold is found, then it is
-// written.
+// A job is one conversion: it determines the content of the file, then writes
+// it.
 type job struct {
 	d      *modelfile.Description
 	o      Options
@@ -134,12 +134,12 @@ type item struct {
 	name    string
 	shape   tensor.Shape
 	sources []*modelfile.Tensor
-	from    tensor.DType // of the values that view returns
+	from    tensor.DType // type of the values that view returns
 	to      tensor.DType
 	view    func() (tensor.View, error)
 }
 
-// fromModel follows the recipes that package compile gives for a GGUF file.
+// fromModel applies the recipes of package compile for a GGUF file.
 func (j *job) fromModel() error {
 	m, err := compile.Compile(j.d, compile.Options{})
 	if err != nil {
@@ -176,7 +176,7 @@ func (j *job) fromModel() error {
 	return j.modelHeader(m, x)
 }
 
-// fromGGUF takes tensors and keys as they are.
+// fromGGUF takes tensors and keys unchanged.
 func (j *job) fromGGUF() error {
 	for i := range j.d.Tensors {
 		t := &j.d.Tensors[i]
@@ -243,22 +243,22 @@ func (j *job) warn(format string, args ...any) {
 	j.report.Warnings = append(j.report.Warnings, fmt.Sprintf(format, args...))
 }
 
-// wanted is the type that the mix gives a tensor. Whole numbers stay: they are
-// indices, not weights.
+// wanted returns the type that the mix gives a tensor. Integers are not
+// converted: they are indices, not weights.
 func (j *job) wanted(it *item, tied bool, layers int) tensor.DType {
 	if !it.from.Float() && !it.from.Quantised() {
 		return it.from
 	}
 	name := it.name
-	if tied && name == "token_embd.weight" { // used as both
+	if tied && name == "token_embd.weight" { // tied embeddings
 		name = "output.weight"
 	}
 	return j.o.Mix.TypeFor(name, it.shape, layerOf(name), layers)
 }
 
-// widened is the shape with columns that every block format divides.
+// widened returns the shape with columns that every block format divides.
 func widened(s tensor.Shape) tensor.Shape {
-	const values = 256 // of the largest blocks
+	const values = 256 // in the largest blocks
 	s = slices.Clone(s)
 	if n := len(s); n > 0 {
 		s[n-1] = (s[n-1] + values - 1) / values * values
@@ -277,7 +277,7 @@ func layerOf(name string) int {
 	return n
 }
 
-// layers counts the layers that tensors are named for.
+// layers returns the number of layers, from the tensors' names.
 func (j *job) layers() int {
 	n := 0
 	for _, it := range j.items {

@@ -10,11 +10,11 @@ import (
 	"atenia/internal/text"
 )
 
-// quantisationVersion is that of the block formats (GGML_QNT_VERSION).
+// quantisationVersion is the version of the block formats (GGML_QNT_VERSION).
 const quantisationVersion = 2
 
-// modelHeader makes the keys of a model that comes from a folder. Architecture
-// first: readers decide by it what the others mean.
+// modelHeader makes the keys of a model from a folder. The architecture comes
+// first, because the meaning of other keys depends on it.
 func (j *job) modelHeader(m *compile.Model, x *compile.Export) error {
 	set := j.meta.Set
 	set("general.architecture", modelfile.ValueOf(x.Arch))
@@ -37,7 +37,7 @@ func (j *job) setTypes() {
 	j.meta.Set("general.quantization_version", modelfile.ValueOf(uint32(quantisationVersion)))
 }
 
-// modelName is the name of the folder, as published models are called.
+// modelName returns the name of the folder, which is usually the model's.
 func modelName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -45,8 +45,8 @@ func modelName(path string) string {
 	return filepath.Base(path)
 }
 
-// setSampling writes a recommendation. Files that recommend nothing have no
-// keys, so that readers use what is usual for them.
+// setSampling writes a recommendation. Without one it writes no keys, so that
+// readers use their own defaults.
 func (j *job) setSampling(p sample.Params) {
 	u := text.Usual
 	if p.Temperature == u.Temperature && p.TopK == u.TopK && p.TopP == u.TopP && p.MinP == u.MinP &&
@@ -70,8 +70,7 @@ func (j *job) setSampling(p sample.Params) {
 	}
 }
 
-// copyHeader keeps the keys of a GGUF file but for those that speak of the
-// file itself.
+// copyHeader copies the keys of a GGUF file, except those about the file itself.
 func (j *job) copyHeader() error {
 	var err error
 	if j.report.Arch, _, err = j.d.Meta.String("general.architecture"); err != nil {

@@ -11,15 +11,15 @@ import (
 	"atenia/tensor"
 )
 
-// Rows are converted in slabs, one after the other, and a slab in chunks, as
-// many at once as there are threads. A chunk's float32 fit a core's cache.
+// Rows are converted in slabs, one after another, and a slab in chunks, in
+// parallel. A chunk of float32 fits in a core's cache.
 const (
 	chunkValues = 1 << 15
-	slabChunks  = 8 // for each thread
+	slabChunks  = 8 // per thread
 	copyBytes   = 4 << 20
 )
 
-// writers returns the sources that make each tensor in its turn.
+// writers returns sources that produce each tensor on demand.
 func (j *job) writers(ctx context.Context) []modelfile.TensorSource {
 	s := &stream{job: j}
 	out := make([]modelfile.TensorSource, len(j.items))
@@ -32,7 +32,7 @@ func (j *job) writers(ctx context.Context) []modelfile.TensorSource {
 	return out
 }
 
-// A stream writes tensors. Its slab is used again for each.
+// A stream writes tensors. It reuses its slab.
 type stream struct {
 	job  *job
 	slab []byte
@@ -52,15 +52,15 @@ func (s *stream) tensor(ctx context.Context, w io.Writer, it *item) error {
 	} else {
 		err = s.convert(ctx, w, it, v)
 	}
-	// A model may be larger than memory. The advice is only a hint, so that
-	// nothing is lost where it fails.
+	// A model may be larger than memory. The advice is a hint, so errors are
+	// ignored.
 	if len(it.sources) > 0 {
 		_ = s.job.d.Advise(modelfile.DontNeed, it.sources...)
 	}
 	return err
 }
 
-// write writes bytes, reports them and says when to stop.
+// write writes bytes and reports progress; it returns an error when ctx ends.
 func (s *stream) write(ctx context.Context, w io.Writer, it *item, b []byte) error {
 	if _, err := w.Write(b); err != nil {
 		return err
@@ -109,9 +109,9 @@ func (s *stream) convert(ctx context.Context, w io.Writer, it *item, v tensor.Vi
 	return nil
 }
 
-// inParallel converts the rows of v into dst, chunk rows at a time. The bytes
-// do not depend on the number of threads; neither does the error, which is that
-// of the first bad chunk and comes with its first row.
+// inParallel converts the rows of v to dst, chunk rows at a time. The bytes do
+// not depend on the number of threads; nor does the error, which is that of the
+// first bad chunk, with its first row.
 func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int) (int, error) {
 	rows, cols := v.Shape[0], v.Shape[1]
 	size := len(dst) / rows

@@ -12,8 +12,8 @@ import (
 )
 
 // setText writes the tokenizer, the chat template and the stop tokens. rows is
-// the number of rows of the embedding table: other programs want a token for
-// each, so that those the tokenizer does not know get names that say so.
+// the number of rows of the embedding table: other programs expect a token for
+// each, so rows unknown to the tokenizer get padding tokens.
 func (j *job) setText(t *text.Text, rows int) error {
 	source, err := text.TemplateSource(j.d)
 	if err != nil {
@@ -36,7 +36,7 @@ func (j *job) setText(t *text.Text, rows int) error {
 		whole, err = true, fmt.Errorf("its %s is not the token that it puts around texts", moved)
 	}
 	if whole {
-		const most = 200 // a reason may quote tables
+		const most = 200 // the reason may quote tables
 		j.warn("the tokenizer is kept whole as %s, which few other programs read: %.*s", text.KeyTokenizer, most, err.Error())
 	}
 	j.setVocab(&v, rows)
@@ -59,15 +59,15 @@ type special struct {
 }
 
 // specials finds the ids of the tokens with roles. moved names a role that the
-// configuration gives to another token than the tokenizer puts around texts,
-// for which the format has one key.
+// configuration gives to another token than the one the tokenizer puts around
+// texts; the format has only one key for both.
 func (j *job) specials(t *text.Text, v *token.Vocab, template string) (out []special, moved string) {
 	frame := map[string]int32{}
 	for name, id := range v.Special {
 		switch name {
 		case "unknown":
 			name = "unk"
-		case "seperator": // the format spells it so
+		case "seperator": // the format's spelling
 			name = "sep"
 		}
 		frame[name] = id
@@ -80,14 +80,14 @@ func (j *job) specials(t *text.Text, v *token.Vocab, template string) (out []spe
 			}
 			id, framed = said, true
 		}
-		if name == "eos" && !framed && len(t.Stop) > 0 { // without one, other programs assume an id
+		if name == "eos" && !framed && len(t.Stop) > 0 { // without the key, other programs assume an id
 			id, framed = t.Stop[0], true
 		}
 		if framed {
 			out = append(out, special{name, id})
 		}
 	}
-	// The end of a turn, where it is another token than the end of a text.
+	// The end of a turn, if it is another token than the end of a text.
 	for _, id := range t.Stop {
 		s, _ := t.Tokenizer.Token(id)
 		if s != "" && strings.Contains(template, s) && !slices.Contains(out, special{"eos", id}) {
@@ -97,11 +97,11 @@ func (j *job) specials(t *text.Text, v *token.Vocab, template string) (out []spe
 	return out, moved
 }
 
-// setVocab writes the tokenizer.ggml.* keys but for those of single tokens.
+// setVocab writes the tokenizer.ggml.* keys except those of single tokens.
 func (j *job) setVocab(v *token.Vocab, rows int) {
 	const pre = "tokenizer.ggml."
 	set := j.meta.Set
-	if v.Model == "" { // there is only the tokenizer as a whole
+	if v.Model == "" { // only the whole tokenizer is written
 		set(pre+"model", modelfile.ValueOf("no_vocab"))
 		return
 	}
@@ -112,7 +112,7 @@ func (j *job) setVocab(v *token.Vocab, rows int) {
 	for id := len(tokens); id < rows; id++ {
 		tokens, types = append(tokens, text.Padding(id)), append(types, token.TypeUnused)
 	}
-	if len(scores) > 0 { // the lowest, so that nobody prefers them
+	if len(scores) > 0 { // the lowest, so that they are never preferred
 		scores = append(scores, slices.Repeat([]float32{slices.Min(scores)}, len(tokens)-len(scores))...)
 	}
 	set(pre+"model", modelfile.ValueOf(v.Model))
@@ -141,8 +141,8 @@ func (j *job) setVocab(v *token.Vocab, rows int) {
 	}
 }
 
-// setStops reads the keys back, and lists the stop tokens if they would be
-// others.
+// setStops reads the keys back, and writes the list of stop tokens if they would
+// differ.
 func (j *job) setStops(t *text.Text) error {
 	back, err := text.Load(&modelfile.Description{Path: j.d.Path, Format: modelfile.GGUF, Meta: j.meta})
 	if err != nil && !text.Partial(err) {

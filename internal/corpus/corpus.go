@@ -19,21 +19,20 @@ import (
 // A Document is one text or one conversation.
 type Document struct {
 	Text string
-	// More says that the next document goes on with this one: a piece of a
-	// file of text.
+	// More is set if the next document continues this one: a piece of a text file.
 	More bool
-	// Messages is a conversation, a JSON array of objects with a role, as the
-	// file has it; Tools are the functions it may call. nil for text.
+	// Messages is a conversation, a JSON array of objects with a role, unmodified;
+	// Tools are the functions it may call. nil for text.
 	Messages, Tools []byte
 
 	File string
-	Line int // where it begins, from 1
+	Line int // where it starts, from 1
 }
 
-// ErrFormat is what every fault of a file's content matches.
+// ErrFormat is matched by every fault of a file's content.
 var ErrFormat = errors.New("malformed document")
 
-// An Error says where a corpus cannot be read.
+// An Error says where a corpus is invalid.
 type Error struct {
 	File string
 	Line int // from 1
@@ -45,9 +44,9 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line,
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Bounds of what is in memory at a time.
+// Limits on what is in memory at a time.
 const (
-	pieceBytes = 1 << 20  // of a file of text
+	pieceBytes = 1 << 20  // of a text file
 	lineBytes  = 64 << 20 // of a line of JSON
 )
 
@@ -62,7 +61,7 @@ func Read(ctx context.Context, files []string) iter.Seq2[Document, error] {
 	}
 }
 
-// readFile reads one file and reports whether to go on.
+// readFile reads one file and reports whether to continue.
 func readFile(ctx context.Context, name string, yield func(Document, error) bool) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -88,8 +87,8 @@ func readFile(ctx context.Context, name string, yield func(Document, error) bool
 	return true
 }
 
-// Lines yields the documents of a file of JSON lines; empty lines are passed
-// over. name is for messages.
+// Lines yields the documents of a JSON lines file and skips empty lines. name is
+// used in errors.
 func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)
@@ -122,7 +121,7 @@ func Lines(r io.Reader, name string) iter.Seq2[Document, error] {
 	}
 }
 
-// readLine returns a line of bounded length, with io.EOF for the last one.
+// readLine returns a line of bounded length, and io.EOF with the last one.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -172,8 +171,8 @@ func parse(line []byte) (Document, error) {
 	return Document{Messages: o.Messages, Tools: o.Tools}, nil
 }
 
-// Pieces yields a file of text. It is cut where words end however they are
-// split: behind a line end that has no white space on either side.
+// Pieces yields the pieces of a text file. It is divided where any pattern ends
+// a word: after a line end without white space on either side.
 func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		buf := make([]byte, 0, pieceBytes+utf8.UTFMax)
@@ -199,8 +198,8 @@ func Pieces(r io.Reader, name string) iter.Seq2[Document, error] {
 	}
 }
 
-// border returns where to cut a text that goes on: in its second half if that
-// has a place.
+// border returns where to divide a text that continues, in its second half if
+// possible.
 func border(b []byte) int {
 	for i := len(b) - 2; i > len(b)/2; i-- {
 		if b[i] != '\n' || isSpace(b[i-1]) {
@@ -218,10 +217,11 @@ func border(b []byte) int {
 	return len(b)
 }
 
-// isSpace reports whether a byte is, or may end, a character of white space.
+// isSpace reports whether a byte is white space or may belong to a white-space
+// character.
 func isSpace(b byte) bool { return b <= ' ' || b >= utf8.RuneSelf }
 
-// Texts yields the texts of files, the contents of messages among them.
+// Texts yields the texts of files, including the contents of messages.
 func Texts(ctx context.Context, files []string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for d, err := range Read(ctx, files) {

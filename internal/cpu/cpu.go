@@ -8,25 +8,25 @@ import (
 	"github.com/klauspost/cpuid/v2"
 )
 
-// Info describes the processor and this process's share of it.
+// Info describes the processor and the share of it that this process may use.
 type Info struct {
 	Name     string
 	Arch     string   // as in GOARCH
-	Features []string // instruction sets the kernels care about, "AVX2"
+	Features []string // instruction sets used by kernels, such as "AVX2"
 
-	AVX2, AVX512 bool // all that the kernels of that name need
+	AVX2, AVX512 bool // all features required by the kernels of that name
 
-	Logical  int // processors the system has
-	Physical int // cores the system has
-	Allowed  int // processors this process may run on (affinity mask)
+	Logical  int // logical processors of the system
+	Physical int // physical cores of the system
+	Allowed  int // logical processors in the affinity mask
 	Cores    int // physical cores among those
 
-	Quota float64 // processors' worth of time allowed, 0 without a limit
+	Quota float64 // CPU quota in processors, 0 if unlimited
 
-	L1, L2, L3 int // data cache bytes of one core, one core, all that share; 0 if unknown
+	L1, L2, L3 int // data cache of one core, of one core, and shared, in bytes; 0 if unknown
 }
 
-// features are those listed in Info.Features.
+// features lists the candidates for Info.Features.
 var features = []cpuid.FeatureID{
 	cpuid.SSE42, cpuid.AVX, cpuid.AVX2, cpuid.FMA3, cpuid.F16C,
 	cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512DQ, cpuid.AVX512VL, cpuid.AVX512VNNI,
@@ -34,7 +34,7 @@ var features = []cpuid.FeatureID{
 	cpuid.ASIMD, cpuid.ASIMDDP,
 }
 
-// Detect looks at the machine. It reads a few files and takes well under a
+// Detect describes the machine. It reads a few files and takes well under a
 // millisecond; callers keep the result.
 func Detect() Info {
 	c := &cpuid.CPU
@@ -54,7 +54,7 @@ func Detect() Info {
 			i.Features = append(i.Features, f.String())
 		}
 	}
-	i.Allowed = runtime.NumCPU() // counts the affinity mask where there is one
+	i.Allowed = runtime.NumCPU() // respects the affinity mask, if there is one
 	if i.Physical <= 0 {
 		i.Physical = i.Logical
 	}
@@ -73,11 +73,11 @@ func HasAVX512() bool {
 		cpuid.AVX512VL, cpuid.AVX512VNNI)
 }
 
-// Threads returns how many threads compute fastest: one for each physical core
-// the process may run on, no more than the quota pays for, at least one. Where
-// the quota is no whole number the nearest one counts: one thread more makes
-// up for being stopped in a part of each period if that part is at most half
-// of a thread (docs/decisions/0005-threads.md).
+// Threads returns the number of threads that computes fastest: one for each
+// physical core in the affinity mask, limited by the quota, at least one. A
+// fractional quota is rounded to the nearest integer: an additional thread
+// outweighs being throttled for part of each period if that part is at most half
+// a thread (docs/decisions/0005-threads.md).
 func (i *Info) Threads() int {
 	n := i.Cores
 	if i.Quota > 0 {
@@ -86,7 +86,7 @@ func (i *Info) Threads() int {
 	return max(1, n)
 }
 
-// String prints one line: name, cores, share and caches.
+// String returns one line: name, cores, share and caches.
 func (i *Info) String() string {
 	s := fmt.Sprintf("%s (%s): %d cores, %d processors, %d allowed", i.Name, i.Arch, i.Physical, i.Logical, i.Allowed)
 	if i.Quota > 0 {

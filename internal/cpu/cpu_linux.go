@@ -30,8 +30,8 @@ func (i *Info) system() {
 	}
 }
 
-// cores counts groups of processors that share a core and contain an allowed
-// one. A processor without topology files counts alone.
+// cores counts the groups of processors that share a core and contain an allowed
+// one. A processor without topology files counts as a core.
 func cores(root fs.FS, online []int, allowed func(int) bool) int {
 	seen := map[string]bool{}
 	for _, p := range online {
@@ -47,7 +47,7 @@ func cores(root fs.FS, online []int, allowed func(int) bool) int {
 	return len(seen)
 }
 
-// cache takes the size of one cache of the first processor.
+// cache reads the size of one cache of the first processor.
 func (i *Info) cache(root fs.FS, dir string) {
 	size, err := strconv.Atoi(strings.TrimSuffix(read(root, dir+"/size"), "K"))
 	if err != nil || read(root, dir+"/type") == "Instruction" {
@@ -63,8 +63,8 @@ func (i *Info) cache(root fs.FS, dir string) {
 	}
 }
 
-// quota returns the tightest limit among this process's control groups, in
-// processors, or 0. Version 2 keeps "quota period" in cpu.max, version 1 two
+// quota returns the tightest limit of this process's control groups, in
+// processors, or 0. Version 2 has "quota period" in cpu.max, version 1 two
 // files.
 func quota(root fs.FS) float64 {
 	best := 0.0
@@ -76,9 +76,9 @@ func quota(root fs.FS) float64 {
 	return best
 }
 
-// groups calls f with the folder of each control group that has this process
-// under the controller: from the process's own to the root, and the root alone
-// when, in a container, the group's path is not visible.
+// groups calls f with the directory of each control group of this process for
+// the controller, from its own up to the root, or only with the root if the
+// group's path is not visible, as in a container.
 func groups(root fs.FS, controller string, f func(dir string)) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup") + "\n") {
 		id, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -145,7 +145,7 @@ func parseList(s string) (list []int) {
 	return list
 }
 
-// read returns a small file without surrounding space, or "".
+// read returns a small file without surrounding space; "" on error.
 func read(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

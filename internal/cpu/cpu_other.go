@@ -4,8 +4,8 @@ package cpu
 
 func (i *Info) system() {}
 
-// A MemoryReader reads [Memory] again and again. It is for one goroutine at a
-// time.
+// A MemoryReader reads [Memory] repeatedly. It must be used by one goroutine at
+// a time.
 type MemoryReader struct{}
 
 // OpenMemory returns a reader.
@@ -14,8 +14,8 @@ func OpenMemory() *MemoryReader { return &MemoryReader{} }
 // Close does nothing: there are no files here.
 func (r *MemoryReader) Close() {}
 
-// Read returns the state of this moment. These systems have neither control
-// groups nor a measure of stalls.
+// Read returns the current state. These systems have neither control groups nor
+// stall information.
 func (r *MemoryReader) Read() Memory {
 	total, available := systemMemory()
 	return Memory{Total: total, Limit: total, Available: min(total, available)}

@@ -2,5 +2,5 @@ package cpu
 
 import "github.com/klauspost/cpuid/v2"
 
-// HasDotProd reports SDOT, for bytes.
+// HasDotProd reports support for SDOT, the int8 dot product.
 func HasDotProd() bool { return cpuid.CPU.Supports(cpuid.ASIMDDP) }

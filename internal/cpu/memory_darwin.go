@@ -2,9 +2,9 @@ package cpu
 
 import "golang.org/x/sys/unix"
 
-// systemMemory returns the machine's bytes and those that programs may take:
-// the kernel says how many percent are, cached files and compressible pages
-// included.
+// systemMemory returns the machine's memory and what programs can allocate,
+// which the kernel reports in percent and which includes cached files and
+// compressible pages.
 func systemMemory() (total, available int64) {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

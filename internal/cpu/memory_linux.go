@@ -8,25 +8,25 @@ import (
 	"strconv"
 )
 
-// A MemoryReader reads [Memory] again and again: it keeps the system's files
-// open and allocates nothing after [OpenMemory]. It is for one goroutine at a
+// A MemoryReader reads [Memory] repeatedly: it keeps the system's files open and
+// allocates nothing after [OpenMemory]. It must be used by one goroutine at a
 // time.
 type MemoryReader struct {
-	info, stalls io.ReaderAt // nil where there is no such file
+	info, stalls io.ReaderAt // nil if the file does not exist
 	groups       []memoryGroup
 	open         []fs.File
-	text         [16 << 10]byte // of the file that is being read; the longest have 4 KiB
+	text         [16 << 10]byte // buffer for a file; the longest have 4 KiB
 }
 
 // A memoryGroup is the files of one control group.
 type memoryGroup struct {
 	limit, used, stat io.ReaderAt
-	cached            string // the line of stat with what goes when memory is short
+	cached            string // the line of stat with the reclaimable cache
 }
 
-// OpenMemory finds the files of the system and of this process's control
-// groups. A group's limit may change later; that the process is moved to
-// another group is not noticed.
+// OpenMemory opens the files of the system and of this process's control groups.
+// A group's limit may change later; moving the process to another group is not
+// noticed.
 func OpenMemory() *MemoryReader { return openMemory(os.DirFS("/")) }
 
 func openMemory(root fs.FS) *MemoryReader {
@@ -50,7 +50,7 @@ func openMemory(root fs.FS) *MemoryReader {
 	return r
 }
 
-// file opens a file for as long as the reader; nil if it cannot.
+// file opens a file that is closed with the reader; it returns nil on error.
 func (r *MemoryReader) file(root fs.FS, name string) io.ReaderAt {
 	f, err := root.Open(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (r *MemoryReader) Close() {
 	*r = MemoryReader{}
 }
 
-// Read returns the state of this moment. The available bytes are the least of
-// what the system and every group with a limit have left.
+// Read returns the current state. Available is the smallest of what the system
+// and every limited group have left.
 func (r *MemoryReader) Read() Memory {
 	var m Memory
 	info := r.read(r.info)
@@ -108,12 +108,12 @@ func (r *MemoryReader) Read() Memory {
 	return m
 }
 
-// group returns the limit of a control group and what it may still take, and
-// false where it has no limit. Its use counts cached files, of which the
-// inactive ones go when memory is short.
+// group returns the limit of a control group and what it has left; false if it
+// has no limit. Its usage includes cached files, of which the inactive ones are
+// reclaimable.
 func (r *MemoryReader) group(g *memoryGroup) (limit, left int64, ok bool) {
-	limit, ok = numberAfter(r.read(g.limit), "") // "max" of version 2 is no number
-	if !ok || limit >= 1<<60 {                   // version 1 writes no limit as one of nearly 2^63
+	limit, ok = numberAfter(r.read(g.limit), "") // version 2 writes "max" for no limit
+	if !ok || limit >= 1<<60 {                   // version 1 writes nearly 2^63 for no limit
 		return 0, 0, false
 	}
 	used, ok := numberAfter(r.read(g.used), "")
@@ -136,8 +136,7 @@ func (r *MemoryReader) read(f io.ReaderAt) []byte {
 	return r.text[:n]
 }
 
-// after returns the first field that follows a word and spaces at the start of
-// a line.
+// after returns the first field after a word and spaces at the start of a line.
 func after(text []byte, word string) []byte {
 	for len(text) > 0 {
 		line := text
@@ -187,6 +186,6 @@ func numberAfter(text []byte, word string) (n int64, ok bool) {
 
 // floatAfter returns the number after a word at the start of a line.
 func floatAfter(text []byte, word string) (float64, bool) {
-	f, err := strconv.ParseFloat(string(after(text, word)), 64) // short: the copy stays on the stack
+	f, err := strconv.ParseFloat(string(after(text, word)), 64) // short, so the copy stays on the stack
 	return f, err == nil && f >= 0
 }

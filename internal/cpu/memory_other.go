@@ -2,5 +2,5 @@
 
 package cpu
 
-// systemMemory knows nothing of this system.
+// systemMemory returns zeros: memory is not known on this system.
 func systemMemory() (total, available int64) { return 0, 0 }

@@ -17,7 +17,7 @@ type memoryStatus struct {
 
 var globalMemoryStatus = windows.NewLazySystemDLL("kernel32.dll").NewProc("GlobalMemoryStatusEx")
 
-// systemMemory returns the machine's bytes and those that programs may take.
+// systemMemory returns the machine's memory and what programs can allocate.
 func systemMemory() (total, available int64) {
 	s := memoryStatus{}
 	s.length = uint32(unsafe.Sizeof(s))

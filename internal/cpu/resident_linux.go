@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Resident returns the bytes of memory that this process has, mapped files
-// included; 0 = not known.
+// Resident returns the resident set size of this process, including mapped
+// files; 0 = unknown.
 func Resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm") // pages: size, resident, …
 	if err != nil {
@@ -26,10 +26,9 @@ func Resident() int64 {
 	return n * int64(os.Getpagesize())
 }
 
-// PeakResident returns the most memory that this process has had, in bytes; 0 =
-// not known. What the system counts for a process may have begun before it: in
-// the one that started it and lent it its memory until then. So the account of
-// this program's own memory comes first.
+// PeakResident returns the peak resident set size of this process in bytes; 0 =
+// unknown. It prefers the counter of this program's address space, because that
+// of the process may include the parent's memory, shared between fork and exec.
 func PeakResident() int64 {
 	if b, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range bytes.Lines(b) {
@@ -49,8 +48,8 @@ func PeakResident() int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// ReadBytes returns how many bytes this process has made the system fetch from
-// storage; 0 = not known.
+// ReadBytes returns how many bytes this process has read from storage; 0 =
+// unknown.
 func ReadBytes() int64 {
 	b, err := os.ReadFile("/proc/self/io")
 	if err != nil {

@@ -4,5 +4,5 @@ package cpu
 
 import "time"
 
-// Time returns 0: this system is not asked.
+// Time returns 0: not supported on this system.
 func Time() time.Duration { return 0 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Time returns how long this process has used processors, all of its threads
-// together; 0 if the system does not say.
+// Time returns the processor time used by all threads of this process; 0 if the
+// system does not report it.
 func Time() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -7,18 +7,17 @@ import (
 	"atenia/internal/library"
 )
 
-// The names of the libraries on the systems that have them. A build that
-// loads no libraries finds none of them.
+// The names of the driver's libraries by system. A static build loads none.
 var (
 	driverLibraries = []string{"libcuda.so.1", "nvcuda.dll"}
 	nvmlLibraries   = []string{"libnvidia-ml.so.1", "nvml.dll"}
 )
 
-// ErrOutOfMemory says that a device, or the host when it was asked for pinned
-// memory, has no more of it.
+// ErrOutOfMemory says that a device, or the host for pinned memory, is out of
+// memory.
 var ErrOutOfMemory = errors.New("out of memory")
 
-// An Error is a call of a driver that did not succeed.
+// An Error is a failed call of a driver.
 type Error struct {
 	Call string // the C function
 	Code int    // its result
@@ -34,13 +33,13 @@ func (e *Error) Error() string {
 // Is ties the code to [ErrOutOfMemory].
 func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.Code == codeOutOfMemory }
 
-// The results of the driver that are handled, from cuda.h.
+// The result codes that are handled, from cuda.h.
 const (
 	codeOutOfMemory = 2
 	codeNoDevice    = 100
 )
 
-// codes are results of the driver that people meet, with what to do.
+// codes explains common result codes of the driver, with remedies.
 var codes = map[int]string{
 	1:               "invalid value",
 	codeOutOfMemory: "out of memory: another process uses the device, or the budget is too large",
@@ -57,14 +56,14 @@ var codes = map[int]string{
 	999:             "unknown error: is the kernel module loaded?",
 }
 
-// A table is the functions of one library, resolved. Its index is a constant
+// A table holds the resolved functions of one library, indexed by the constants
 // below.
 type table struct {
 	names []string
 	at    []uintptr
 }
 
-// load opens the first library that is there and finds all functions.
+// load opens the first library that exists and resolves all functions.
 func load(libraries, names []string) (*table, error) {
 	lib, err := library.Open(libraries...)
 	if err != nil {
@@ -79,7 +78,7 @@ func load(libraries, names []string) (*table, error) {
 	return t, nil
 }
 
-// do calls a function whose result is a code, 0 for success.
+// do calls a function that returns a code, 0 for success.
 //
 //go:uintptrescapes
 func (t *table) do(f int, args ...uintptr) error {
@@ -89,8 +88,8 @@ func (t *table) do(f int, args ...uintptr) error {
 	return nil
 }
 
-// The functions of the driver. The suffixes are those of the versions that
-// cuda.h has named without one since 2010.
+// The functions of the driver. The suffixes are the versions that cuda.h has
+// selected for the plain names since 2010.
 const (
 	cuInit = iota
 	cuDriverGetVersion

@@ -14,9 +14,8 @@ import (
 	"atenia/tier"
 )
 
-// A Device is the memory of one device, by the ids of tensors. It is a
-// [tier.Adapter]; its methods may be called from several goroutines, and are
-// served one after the other.
+// A Device is the memory of one device, addressed by tensor ids. It is a
+// [tier.Adapter] and safe for concurrent use; calls are serialized.
 type Device struct {
 	cuda   *table
 	handle uintptr // CUdevice
@@ -25,24 +24,24 @@ type Device struct {
 	closed chan struct{}
 	fault  error // of Close
 
-	// Of the device's goroutine alone.
+	// Used only by the device's goroutine.
 	ring   ring
 	blocks map[string]block
 }
 
 var _ tier.Adapter = (*Device)(nil)
 
-// A block is memory of the device. An empty one has no address.
+// A block is memory on the device. An empty one has no address.
 type block struct {
 	at    uintptr // CUdeviceptr
 	bytes int
 }
 
-// errClosed says that a device was closed.
+// errClosed is returned by a closed device.
 var errClosed = errors.New("the device is closed")
 
-// Device opens a device: it takes hold of its primary context, which other
-// libraries in this process share. Close the device.
+// Device opens a device: it retains the primary context, which other libraries
+// in this process share. The caller must close the device.
 func (d *Driver) Device(ordinal int) (*Device, error) {
 	if ordinal < 0 || ordinal >= d.count {
 		return nil, fmt.Errorf("no device %d: there are %d", ordinal, d.count)
@@ -63,8 +62,8 @@ func (d *Driver) Device(ordinal int) (*Device, error) {
 	return dev, nil
 }
 
-// run does the device's work on a thread of its own, which ends with it: a
-// context is current on a thread, not in a goroutine.
+// run executes the device's calls on a locked thread, because a context is
+// current on a thread rather than in a goroutine. The thread ends with it.
 func (d *Device) run(started chan<- error) {
 	runtime.LockOSThread()
 	var ctx uintptr
@@ -102,8 +101,8 @@ func (d *Device) do(f func() error) error {
 	}
 }
 
-// Close frees everything and lets the context go. The device is then not
-// available.
+// Close frees all memory and releases the context. The device is then
+// unavailable.
 func (d *Device) Close() error {
 	d.once.Do(func() {
 		d.fault = d.do(func() error {
@@ -129,8 +128,8 @@ func (d *Device) Available() bool {
 	}
 }
 
-// Upload copies data to the device and replaces what id had. What fails leaves
-// id as it was.
+// Upload copies data to the device and replaces the tensor id. If it fails, the
+// old tensor stays.
 func (d *Device) Upload(id string, data []byte) error {
 	return d.move(id, "upload", func() error {
 		b, err := d.allocate(len(data))
@@ -148,7 +147,7 @@ func (d *Device) Upload(id string, data []byte) error {
 	})
 }
 
-// Download returns a copy of what id has.
+// Download returns a copy of the tensor id.
 func (d *Device) Download(id string) (data []byte, err error) {
 	err = d.move(id, "download", func() error {
 		b, ok := d.blocks[id]
@@ -164,7 +163,7 @@ func (d *Device) Download(id string) (data []byte, err error) {
 	return data, nil
 }
 
-// Free forgets id and frees its memory, if the device has it.
+// Free frees the memory of the tensor id, if any.
 func (d *Device) Free(id string) error {
 	return d.move(id, "free", func() error {
 		if err := d.release(d.blocks[id]); err != nil {
@@ -175,10 +174,10 @@ func (d *Device) Free(id string) error {
 	})
 }
 
-// errNotHere says that the device has no tensor of that id.
-var errNotHere = errors.New("the device does not have it")
+// errNotHere says that no tensor with that id is on the device.
+var errNotHere = errors.New("no such tensor on the device")
 
-// move is do with errors as adapters give them.
+// move is do with errors converted to those of adapters.
 func (d *Device) move(id, what string, f func() error) error {
 	err := d.do(f)
 	if err == nil {
@@ -187,10 +186,10 @@ func (d *Device) move(id, what string, f func() error) error {
 	return &tier.MoveError{Kind: tier.ErrBackendUnavailable, ID: id, Why: what, Err: err}
 }
 
-// allocate takes memory of the device.
+// allocate allocates device memory.
 func (d *Device) allocate(n int) (block, error) {
 	if n == 0 {
-		return block{}, nil // the driver refuses to allocate nothing
+		return block{}, nil // the driver rejects empty allocations
 	}
 	b := block{bytes: n}
 	err := d.cuda.do(cuMemAlloc, uintptr(unsafe.Pointer(&b.at)), uintptr(n))
@@ -204,8 +203,7 @@ func (d *Device) release(b block) error {
 	return d.cuda.do(cuMemFree, b.at)
 }
 
-// Check moves some bytes to the device and back and reports whether they are
-// the same.
+// Check copies some bytes to the device and back and compares them.
 func (d *Device) Check() error {
 	const id, size = "check", 8 << 20
 	data := make([]byte, size)
@@ -217,13 +215,12 @@ func (d *Device) Check() error {
 	}
 	back, err := d.Download(id)
 	if err == nil && !bytes.Equal(data, back) {
-		err = errors.New("the device gave other bytes back than it was given: do not use it")
+		err = errors.New("the device returned different bytes than it was given: do not use it")
 	}
 	return errors.Join(err, d.Free(id))
 }
 
-// Memory returns how much memory the device has, and how much of it nobody
-// uses.
+// Memory returns the free and the total memory of the device.
 func (d *Device) Memory() (free, total uint64, err error) {
 	err = d.do(func() error {
 		return d.cuda.do(cuMemGetInfo, uintptr(unsafe.Pointer(&free)), uintptr(unsafe.Pointer(&total)))
@@ -231,8 +228,8 @@ func (d *Device) Memory() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// Link measures how many bytes a second go to the device and back, between
-// pinned memory and its own.
+// Link measures the bytes per second of copies to and from the device, with
+// pinned memory.
 func (d *Device) Link() (up, down float64, err error) {
 	const size, rounds = 32 << 20, 8
 	err = d.do(func() (err error) {

@@ -11,16 +11,16 @@ import (
 	"atenia/tier/hw"
 )
 
-// A Driver is the loaded libraries. It is a [hw.GPUProber].
+// A Driver holds the loaded libraries. It is a [hw.GPUProber].
 type Driver struct {
 	cuda  *table // nil without devices
 	nvml  *table // nil without the library
 	count int
 }
 
-// Open loads the driver and starts it. Without a driver, or without devices,
-// there are none and no error; a driver that is there and does not work is
-// one.
+// Open loads and initializes the driver. If there is no driver, or no device,
+// the Driver has no devices and there is no error; a driver that is installed
+// but does not work is an error.
 func Open() (*Driver, error) { return open(driverLibraries, nvmlLibraries) }
 
 func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
@@ -52,7 +52,7 @@ func open(cudaLibraries, nvmlLibraries []string) (*Driver, error) {
 	return d, nil
 }
 
-// Close lets the libraries go. Devices are closed one by one.
+// Close unloads the libraries. Devices must be closed separately.
 func (d *Driver) Close() error {
 	if d.nvml == nil {
 		return nil
@@ -62,8 +62,8 @@ func (d *Driver) Close() error {
 	return m.do(nvmlShutdown)
 }
 
-// Devices describes the devices. With [hw.Full] each is tried, and the link to it
-// measured.
+// Devices describes the devices. With [hw.Full] it also tests each one and
+// measures its link.
 func (d *Driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device, err error) {
 	for i := range d.count {
 		if ctx.Err() != nil {
@@ -78,8 +78,8 @@ func (d *Driver) Devices(ctx context.Context, depth hw.Depth) (list []hw.Device,
 	return list, err
 }
 
-// describe says what is known of a device. What fails is left out; the first
-// error is returned.
+// describe describes a device. What cannot be read is left out; the first error
+// is returned.
 func (d *Driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
 	v := hw.Device{GPU: hw.GPU{ID: fmt.Sprintf("cuda:%d", ordinal), Backend: hw.BackendCUDA}}
 	device, err := d.handle(ordinal)
@@ -101,7 +101,7 @@ func (d *Driver) describe(ordinal int, depth hw.Depth) (hw.Device, error) {
 	if v.VRAMFreeBytes != nil && depth != hw.Full {
 		return v, err
 	}
-	// The device itself must be asked, which takes it a context.
+	// The following queries need a context on the device.
 	if err2 := d.ask(ordinal, depth, &v); err == nil {
 		err = err2
 	}
@@ -124,8 +124,8 @@ const (
 	attrMinor      = 76
 )
 
-// estimates computes the most that a device can do: bytes a second from its
-// memory, and float32 operations a second in units of 10^9 as its score.
+// estimates computes a device's peak memory bandwidth in bytes per second and,
+// as its score, peak GFLOP/s in float32.
 func (d *Driver) estimates(device uintptr, v *hw.Device) {
 	attr := func(a uintptr) float64 {
 		var n int32
@@ -146,8 +146,8 @@ func (d *Driver) estimates(device uintptr, v *hw.Device) {
 	}
 }
 
-// lanes returns how many float32 multiply-adds a processor of a compute
-// capability does in a clock.
+// lanes returns the float32 multiply-adds per clock of a multiprocessor of a
+// compute capability.
 func lanes(major, minor int) float64 {
 	switch {
 	case major == 3:
@@ -158,7 +158,7 @@ func lanes(major, minor int) float64 {
 	return 128
 }
 
-// monitor reads what NVML knows. What a device does not support stays absent.
+// monitor reads NVML. What a device does not support stays nil.
 func (d *Driver) monitor(device uintptr, v *hw.Device) {
 	if d.nvml == nil {
 		return
@@ -197,7 +197,7 @@ func (d *Driver) monitor(device uintptr, v *hw.Device) {
 	}
 }
 
-// ask opens the device for what only a context can say.
+// ask opens the device for the queries that need a context.
 func (d *Driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
 	dev, err := d.Device(ordinal)
 	if err != nil {
@@ -213,7 +213,7 @@ func (d *Driver) ask(ordinal int, depth hw.Depth, v *hw.Device) (err error) {
 		return nil
 	}
 	err = dev.Check()
-	if v.Tried = !errors.Is(err, ErrOutOfMemory); v.Tried && err != nil { // a full device is not a faulty one
+	if v.Tried = !errors.Is(err, ErrOutOfMemory); v.Tried && err != nil { // a device out of memory is not faulty
 		v.Fault = err.Error()
 	}
 	if err != nil {

@@ -9,23 +9,22 @@ const (
 	ringSlots    = 4
 	maxSlotBytes = 64 << 20
 	minSlotBytes = 1 << 20
-	// Copies up to this size go without pinned memory: the driver stages them
-	// itself, and a call is cheaper than a wait for an event.
+	// smallBytes is the size up to which copies bypass pinned memory: the driver
+	// stages them itself, and a call is cheaper than waiting for an event.
 	smallBytes = 256 << 10
 )
 
-// A ring copies through pinned buffers, so that the device fetches one while
-// the next is filled. Buffers are taken when they are first needed. It belongs
-// to the device's goroutine.
+// A ring copies through pinned buffers, so that the device transfers one while
+// the next is filled. Buffers are allocated on first use. It is used only by the
+// device's goroutine.
 type ring struct {
 	cuda   *table
 	stream uintptr // CUstream; 0 before the first use
 	slots  [ringSlots]slot
-	most   int // bytes of a slot
+	most   int // maximum bytes of a slot
 }
 
-// A slot is one pinned buffer and the event that says when the copy from or to
-// it is done.
+// A slot is one pinned buffer with the event that signals the end of its copy.
 type slot struct {
 	at    uintptr
 	bytes []byte
@@ -33,11 +32,11 @@ type slot struct {
 	busy  bool
 }
 
-// slot returns a slot that is not in use, with room for n bytes. Nothing may
-// be in flight through it that was not recorded.
+// slot returns slot i once it is free, with room for n bytes. Every copy in
+// flight through it must have been recorded.
 func (r *ring) slot(i, n int) (*slot, error) {
 	if r.stream == 0 {
-		const nonBlocking = 1 // with the stream of others
+		const nonBlocking = 1 // not synchronised with the default stream
 		if err := r.cuda.do(cuStreamCreate, uintptr(unsafe.Pointer(&r.stream)), nonBlocking); err != nil {
 			r.stream = 0
 			return nil, err
@@ -67,12 +66,12 @@ func (r *ring) slot(i, n int) (*slot, error) {
 	return s, nil
 }
 
-// foreign is memory of the driver as bytes.
+// foreign returns driver memory as a slice.
 func foreign(at uintptr, n int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), n)
 }
 
-// unpin gives a slot's buffer back.
+// unpin frees a slot's buffer.
 func (r *ring) unpin(s *slot) error {
 	if s.at == 0 {
 		return nil
@@ -92,7 +91,7 @@ func (r *ring) wait(s *slot) error {
 	return err
 }
 
-// sent records that a copy through the slot is under way.
+// sent records an event for the copy in flight through the slot.
 func (r *ring) sent(s *slot) error {
 	if err := r.cuda.do(cuEventRecord, s.event, r.stream); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (r *ring) sent(s *slot) error {
 	return nil
 }
 
-// drain waits for everything under way.
+// drain waits for all copies in flight.
 func (r *ring) drain() error {
 	if r.stream == 0 {
 		return nil
@@ -113,13 +112,13 @@ func (r *ring) drain() error {
 	return err
 }
 
-// chunk is how many bytes of n go through a slot at once: two rounds of the
+// chunk returns how many of n bytes go through a slot at once: two rounds of the
 // ring, within limits, so that filling and copying overlap.
 func (r *ring) chunk(n int) int {
 	return min(r.most, max(minSlotBytes, (n/(2*ringSlots)+minSlotBytes-1)/minSlotBytes*minSlotBytes))
 }
 
-// upload copies data to the device's memory and is done when it returns.
+// upload copies data to device memory and waits for completion.
 func (r *ring) upload(to uintptr, data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -129,7 +128,7 @@ func (r *ring) upload(to uintptr, data []byte) error {
 		if !errors.Is(err, ErrOutOfMemory) {
 			return err
 		}
-		// There is no pinned memory to be had.
+		// Pinned memory is exhausted.
 	}
 	return r.cuda.do(cuMemcpyHtoD, to, uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)))
 }
@@ -153,7 +152,7 @@ func (r *ring) send(to uintptr, data []byte, chunk int) (err error) {
 	return nil
 }
 
-// download copies from the device's memory and is done when it returns.
+// download copies from device memory and waits for completion.
 func (r *ring) download(data []byte, from uintptr) error {
 	if len(data) == 0 {
 		return nil
@@ -167,7 +166,7 @@ func (r *ring) download(data []byte, from uintptr) error {
 	return r.cuda.do(cuMemcpyDtoH, uintptr(unsafe.Pointer(unsafe.SliceData(data))), from, uintptr(len(data)))
 }
 
-// fetch keeps all slots under way and empties the oldest.
+// fetch keeps all slots in flight and empties the oldest.
 func (r *ring) fetch(data []byte, from uintptr, chunk int) (err error) {
 	defer func() { err = errors.Join(err, r.drain()) }()
 	chunks := (len(data) + chunk - 1) / chunk
@@ -202,7 +201,7 @@ func (r *ring) fetch(data []byte, from uintptr, chunk int) (err error) {
 	return nil
 }
 
-// close gives all back.
+// close frees all resources.
 func (r *ring) close() error {
 	err := r.drain()
 	for i := range r.slots {

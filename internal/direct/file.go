@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// Align is what offsets, lengths and addresses of reads are multiples of.
+// Align is the required alignment of offsets, lengths and addresses.
 const Align = 4096
 
-// stepBytes is how much one system call reads: large enough for a disk's full
+// stepBytes is the size of one system call: large enough for a disk's full
 // speed, small enough that a cancelled read ends soon.
 const stepBytes = 1 << 20
 
-// ErrChanged matches errors about a file that is not what it was before.
+// ErrChanged matches errors about a file that has changed since it was opened.
 var ErrChanged = errors.New("the file changed while it was in use")
 
-// An ExtentError says that an extent cannot be read into a buffer.
+// An ExtentError says why an extent cannot be read into a buffer.
 type ExtentError struct {
 	Name  string
 	Off   int64
@@ -32,7 +32,7 @@ func (e *ExtentError) Error() string {
 	return fmt.Sprintf("%s: %d bytes at offset %d: %s", e.Name, e.Bytes, e.Off, e.Why)
 }
 
-// A File is open for reading. It may be read by several goroutines.
+// A File is open for reading. It is safe for concurrent use.
 type File struct {
 	f      *os.File
 	direct bool
@@ -40,7 +40,7 @@ type File struct {
 	mod    int64 // Unix time in nanoseconds
 }
 
-// Open opens a regular file. What the system's cache holds of it is given up.
+// Open opens a regular file and drops its pages from the page cache.
 func Open(path string) (*File, error) {
 	f, direct, err := open(path)
 	if err != nil {
@@ -60,17 +60,17 @@ func Open(path string) (*File, error) {
 // Name returns the path that the file was opened by.
 func (f *File) Name() string { return f.f.Name() }
 
-// Direct reports whether reads bypass the system's cache.
+// Direct reports whether reads bypass the page cache.
 func (f *File) Direct() bool { return f.direct }
 
-// Size returns the bytes of the file when it was opened.
+// Size returns the size of the file when it was opened.
 func (f *File) Size() int64 { return f.size }
 
 // Close closes the file.
 func (f *File) Close() error { return f.f.Close() }
 
-// Same returns an error that matches [ErrChanged] if size or time are not what
-// they were when the file was opened.
+// Same returns an error that matches [ErrChanged] if the size or the time of the
+// file has changed since it was opened.
 func (f *File) Same() error {
 	size, mod, err := stat(f.f)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *File) Same() error {
 	return nil
 }
 
-// Span returns how many bytes of buffer the read of an extent needs.
+// Span returns the size of the buffer for reading an extent.
 func Span(off int64, n int) int {
 	if n <= 0 {
 		return 0
@@ -91,9 +91,9 @@ func Span(off int64, n int) int {
 	return int((off+int64(n)+Align-1)&^(Align-1) - off&^(Align-1))
 }
 
-// Read reads n bytes at an offset and returns them as a part of dst, which
-// starts at a multiple of [Align] and has [Span] bytes or more. When ctx ends
-// it returns after the system call that it is in.
+// Read reads n bytes at an offset and returns them as a slice of dst, which must
+// start at a multiple of [Align] and have at least [Span] bytes. When ctx ends
+// it returns after the current system call.
 func (f *File) Read(ctx context.Context, dst []byte, off int64, n int) ([]byte, error) {
 	if err := f.check(dst, off, n); err != nil {
 		return nil, err
@@ -134,14 +134,14 @@ func (f *File) check(dst []byte, off int64, n int) error {
 // ReadAt implements [io.ReaderAt] for offsets, lengths and addresses that are
 // multiples of [Align].
 func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
-	// A direct read must not go on from the odd place where the file ends, so
-	// the end is known beforehand.
+	// A direct read must not continue at the unaligned end of the file, so the end
+	// is computed beforehand.
 	want := int(min(int64(len(p)), max(0, f.size-off)))
 	for n < want {
 		at := n &^ (Align - 1) // a short read may end anywhere
 		k, err := readOnce(f.f, p[at:], off+int64(at))
 		if err == nil && at+k <= n {
-			err = io.ErrUnexpectedEOF // it was cut since
+			err = io.ErrUnexpectedEOF // truncated since
 		}
 		if err != nil {
 			return n, err

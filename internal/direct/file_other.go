@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// open opens a file as usual: what bypasses the cache differs too much between
+// open opens a file for ordinary reads: direct I/O differs too much between
 // these systems.
 func open(path string) (f *os.File, direct bool, err error) {
 	f, err = os.Open(path)
@@ -25,7 +25,7 @@ func readOnce(f *os.File, p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// stat returns the size of a file and when it was last written to.
+// stat returns the size and the modification time of a file.
 func stat(f *os.File) (size, mod int64, err error) {
 	st, err := f.Stat()
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// A Queue limits how many tasks that wait for a disk run at once. A task takes
-// a thread of the system while it waits; eight or fewer are sensible.
+// A Queue limits the number of concurrent tasks that wait for a disk. Each
+// blocks a thread; use eight or fewer.
 type Queue struct{ places chan struct{} }
 
-// NewQueue returns a queue with a depth of 1 or more.
+// NewQueue returns a queue with the given depth, at least 1.
 func NewQueue(depth int) *Queue { return &Queue{make(chan struct{}, max(1, depth))} }
 
-// Do runs task for 0 to n-1, started in that order, and waits for them. After
-// an error, which it returns, or the end of ctx no more are started; the
-// context of those that run is ended.
+// Do runs task for 0 to n-1, started in that order, and waits for them. After an
+// error, which it returns, or the end of ctx it starts no more and cancels the
+// context of the running ones.
 func (q *Queue) Do(ctx context.Context, n int, task func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

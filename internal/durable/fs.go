@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An FS is the file system as a program that keeps files uses it. Names are
-// those of package os. Implementations may be used by several goroutines.
+// An FS is the file system interface of programs that keep files durably. Names
+// are those of package os. Implementations must be safe for concurrent use.
 type FS interface {
 	// OpenFile opens with the flags of package os.
 	OpenFile(name string, flag int, mode fs.FileMode) (File, error)
@@ -18,15 +18,15 @@ type FS interface {
 	// ReadDir returns the entries sorted by name.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	Stat(name string) (fs.FileInfo, error)
-	// Rename replaces the new name at once.
+	// Rename atomically replaces the new name.
 	Rename(from, to string) error
-	// Link gives a file a second name, which must be free.
+	// Link adds a hard link; the name to must not exist.
 	Link(from, to string) error
 	Remove(name string) error
 	MkdirAll(name string, mode fs.FileMode) error
-	// Touch sets the time of a file's last change.
+	// Touch sets the modification time of a file.
 	Touch(name string, t time.Time) error
-	// SyncDir makes what was renamed, linked and removed in a folder last.
+	// SyncDir makes renames, links and removals in a directory durable.
 	SyncDir(name string) error
 }
 
@@ -41,11 +41,11 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 	Chmod(fs.FileMode) error
 	Truncate(size int64) error
-	// Sync returns when what was written is on the disk.
+	// Sync returns when all writes are on disk.
 	Sync() error
 }
 
-// Default returns the operating system's file system in place of nil.
+// Default returns fsys, or the operating system's file system if it is nil.
 func Default(fsys FS) FS {
 	if fsys == nil {
 		return system{}

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// Lock waits until nobody else, in this process or another, holds the lock of
-// a file, which it makes if it is not there, and which stays. A process that
-// ends gives its locks back, however it ends.
+// Lock waits for the exclusive lock of a file, among goroutines and processes.
+// It creates the file if needed and does not remove it. The system releases the
+// locks of a process that ends.
 //
-// On a file system without locks they are held by everybody.
+// On a file system without locks it does not exclude anyone.
 func Lock(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lock has no system call to make here.
+// lock is not supported on this system.
 func lock(*os.File) error { return errors.ErrUnsupported }

@@ -11,28 +11,29 @@ import (
 	"path/filepath"
 )
 
-// bufferBytes is the size of one write to the disk; larger ones of the caller
-// go through as they are.
+// bufferBytes is the size of one write to the disk; larger writes of the caller
+// are passed through.
 const bufferBytes = 128 << 10
 
-// WriteFile calls write and makes what it wrote the content of path. When
-// anything fails, the old file stays as it was; its permissions are kept when
-// it is replaced. A path that is a symbolic link stays one: the file that it
-// points to is replaced.
+// WriteFile calls write and replaces the content of path with what it wrote. If
+// anything fails, the old file is unchanged; a replaced file keeps its
+// permissions. If path is a symbolic link, the file that it points to is
+// replaced.
 //
-// Only when the last step fails, the sync of the folder, is the new content
-// in place although an error is returned: it may be lost in a power cut.
+// If only the last step fails, the sync of the directory, an error is returned
+// although the new content is in place: it may be lost in a power failure.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return WriteFileIn(nil, path, write)
 }
 
-// WriteFileIn is [WriteFile] in a file system; nil is the operating system's.
+// WriteFileIn is [WriteFile] in the given file system; nil is the operating
+// system's.
 func WriteFileIn(fsys FS, path string, write func(io.Writer) error) error {
 	return WriteFileAt(fsys, path, buffered(write))
 }
 
-// WriteFileAt is [WriteFileIn] for formats whose header is known last: write
-// gets the file itself, which it neither syncs nor closes.
+// WriteFileAt is [WriteFileIn] for formats whose header is written last: write
+// gets the file itself, which it must neither sync nor close.
 func WriteFileAt(fsys FS, path string, write func(File) error) (err error) {
 	fsys = Default(fsys)
 	path, mode, replaced, err := target(fsys, path)
@@ -55,7 +56,7 @@ func WriteFileAt(fsys FS, path string, write func(File) error) (err error) {
 }
 
 // WriteTemp writes and syncs a new file beside path and returns its name,
-// ".NAME.tmp-" and random digits, which the caller renames or removes.
+// ".NAME.tmp-" and random digits, which the caller must rename or remove.
 func WriteTemp(fsys FS, path string, write func(io.Writer) error) (string, error) {
 	temp, err := writeTemp(Default(fsys), path, 0o666, false, buffered(write))
 	if err != nil {
@@ -75,12 +76,13 @@ func writeTemp(fsys FS, path string, mode fs.FileMode, replaces bool, write func
 	return f.Name(), nil
 }
 
-// target returns the file that path finally means, and its permissions.
+// target resolves path to the file that it refers to, and returns its
+// permissions.
 func target(fsys FS, path string) (file string, mode fs.FileMode, exists bool, err error) {
 	st, err := fsys.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return path, 0o666, false, nil // less the umask
+		return path, 0o666, false, nil // before umask
 	case err != nil:
 		return "", 0, false, err
 	case !st.Mode().IsRegular():
@@ -109,7 +111,7 @@ func temporary(fsys FS, path string, mode fs.FileMode) (File, error) {
 // fill writes, syncs and closes the temporary file.
 func fill(f File, mode fs.FileMode, replaces bool, write func(File) error) error {
 	err := func() error {
-		if replaces { // the umask may have taken what the old file had
+		if replaces { // the umask may have removed permissions of the old file
 			if err := f.Chmod(mode); err != nil {
 				return err
 			}
@@ -122,7 +124,8 @@ func fill(f File, mode fs.FileMode, replaces bool, write func(File) error) error
 	return errors.Join(err, f.Close())
 }
 
-// buffered makes a writer of a file of one that writes from the start on.
+// buffered converts a sequential writer function to one that writes to a file
+// through a buffer.
 func buffered(write func(io.Writer) error) func(File) error {
 	return func(f File) error {
 		w := bufio.NewWriterSize(f, bufferBytes)

@@ -6,24 +6,23 @@ import (
 	"unsafe"
 )
 
-// A variable of bytes, not a string: the linker aligns data of this size to
-// align, and strings to nothing. No page of it is read before it is needed.
+// file is a variable of bytes, not a string: the linker aligns byte data of
+// this size to align, but not strings. Its pages are not read until needed.
 //
 //go:embed story.gguf
 var file []byte
 
-// align is what a GGUF file promises for its tensors, provided that the file
-// itself begins so.
+// align is the alignment of tensors in a GGUF file, relative to its start.
 const align = 32
 
-// Story returns the embedded GGUF file, aligned so that its tensors can be
-// used where they lie. The bytes must not be written.
+// Story returns the embedded GGUF file, aligned so that its tensors can be used
+// in place. The bytes are read-only.
 func Story() []byte { return story() }
 
 var story = sync.OnceValue(func() []byte { return aligned(file) })
 
-// aligned returns b, or a copy if b lies badly. That the linker aligns is not
-// promised anywhere.
+// aligned returns b, or a copy if b is misaligned, because the linker does not
+// guarantee alignment.
 func aligned(b []byte) []byte {
 	off := func(b []byte) int { return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % align) }
 	if off(b) == 0 {

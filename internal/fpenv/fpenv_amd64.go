@@ -1,10 +1,10 @@
 package fpenv
 
-// Flush is the bits that flush denormals: FTZ and DAZ of MXCSR (Intel's
+// Flush holds the bits that flush denormals: FTZ and DAZ of MXCSR (Intel's
 // manual, volume 1, section 10.2.3).
 const Flush Env = 1<<15 | 1<<6
 
-const status Env = 0x3f // exceptions that have happened
+const status Env = 0x3f // sticky exception flags
 
 //go:noescape
 func get() Env

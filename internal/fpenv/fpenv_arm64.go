@@ -4,7 +4,7 @@ package fpenv
 // (Arm's manual of the A profile, section C5.2.8).
 const Flush Env = 1 << 24
 
-const status Env = 0 // FPCR holds controls alone; FPSR has the flags
+const status Env = 0 // FPCR holds only controls; FPSR has the flags
 
 //go:noescape
 func get() Env

@@ -2,8 +2,8 @@
 
 package fpenv
 
-// Flush is nothing: this processor's register is not known here, and
-// denormals are computed with.
+// Flush is zero: the control register of this processor is not supported, and
+// denormals are computed.
 const Flush Env = 0
 
 const status Env = 0

@@ -7,9 +7,10 @@ import (
 )
 
 // The functions below write f of every value of src to dst, which may be src.
-// They evaluate float32 polynomials, fused in the exponential alone, in one
-// order, so assembly and Go agree bit for bit. Errors are in units in the last
-// place of float32 over all arguments whose result is normal.
+// They evaluate float32 polynomials in a fixed order, with fused multiply-adds
+// in the exponential only, so that assembly and Go agree bit for bit. Errors are
+// in units in the last place of float32, over all arguments whose result is
+// normal.
 
 // Exp is within 1 ulp.
 func Exp(dst, src []float32) { apply(opExp, dst, src) }
@@ -29,7 +30,7 @@ func GELUTanh(dst, src []float32) { apply(opGELUTanh, dst, src) }
 // GELUErf is ½x(1+erf(x/√2)), within 3·10⁻⁷·|x|.
 func GELUErf(dst, src []float32) { apply(opGELUErf, dst, src) }
 
-// ReLU is max(x, 0); a NaN stays one.
+// ReLU is max(x, 0); NaN is propagated.
 func ReLU(dst, src []float32) { apply(opReLU, dst, src) }
 
 // ReLU2 is the square of ReLU.
@@ -51,7 +52,8 @@ func GELUTanhMul(dst, gate, up []float32) { applyMul(opGELUTanh, dst, gate, up) 
 // GELUErfMul writes GELUErf(gate)·up. dst may be gate or up.
 func GELUErfMul(dst, gate, up []float32) { applyMul(opGELUErf, dst, gate, up) }
 
-// applyMul works in pieces that stay in L1 and keep dst free to be an operand.
+// applyMul works in pieces that stay in L1 and use a scratch buffer, because dst
+// may be an operand.
 func applyMul(op unary, dst, gate, up []float32) {
 	var piece [512]float32
 	gate, up = gate[:len(dst)], up[:len(dst)]
@@ -62,7 +64,7 @@ func applyMul(op unary, dst, gate, up []float32) {
 	}
 }
 
-// A unary names a function of one value.
+// A unary is a function of one value.
 type unary uint8
 
 const (
@@ -116,8 +118,9 @@ const (
 	invSqrt2  = 0.70710678118654752440
 )
 
-// The constants of exp32: ln 2 in two parts, and the polynomial of Cephes
-// expf. Adding expShift leaves no place for a fraction.
+// The constants of exp32: ln 2 in two parts, and the polynomial of Cephes expf.
+// Adding expShift rounds to an integer, because no mantissa bits are left for a
+// fraction.
 const (
 	expMin   = -104.0
 	expMax   = 89.0
@@ -150,7 +153,7 @@ func exp32(x float32) float32 {
 	return float32(y*math.Float32frombits(uint32(h+127)<<23)) * math.Float32frombits(uint32(k-h+127)<<23)
 }
 
-// tanhMax is where the float32 tanh is 1, tanhTiny where it is x.
+// From tanhMax on the float32 tanh is 1; up to tanhTiny it is x.
 const (
 	tanhMax  = 9.0
 	tanhTiny = 0.0004

@@ -8,19 +8,20 @@ import (
 	"atenia/tensor"
 )
 
-// AttentionSpan positions are scored and weighted at a time: those from a
-// multiple of it on, wherever a query stands, so that the additions of a query
-// depend on nothing but its position and its window.
+// AttentionSpan is the number of positions scored and weighted at a time. Spans
+// start at multiples of it, wherever a query stands, so that the order of a
+// query's additions depends only on its position and its window.
 const AttentionSpan = 256
 
-// tileKeys keys, or fewer in odd pages, lie side by side.
+// tileKeys keys, or fewer in odd pages, are interleaved.
 const tileKeys = 16
 
 // Rows are the cached keys or values of one head, of type F32, F16 or Q8_0, in
-// pages that others own. Values lie row after row. Keys lie in tiles of 16,
-// or of the largest power of two that divides smaller or odd pages: the first
-// column of each, the second, and so on, so that a lane of a vector is a key.
-// With Q8_0 the 16 scales of a block precede its columns:
+// pages owned by the caller. Values are stored row by row. Keys are stored in
+// tiles of 16, or of the largest power of two that divides smaller or odd page
+// sizes: the first column of each key, then the second, and so on, so that each
+// lane of a vector is a key. With Q8_0 the 16 scales of a block precede its
+// columns:
 //
 //	F32, F16   k0[0] k1[0] … k15[0]   k0[1] k1[1] … k15[1]   …
 //	Q8_0       d0 d1 … d15   k0[0] k1[0] … k15[31]   d0 d1 … of the next 32 columns
@@ -28,13 +29,13 @@ const tileKeys = 16
 // A tile takes as many bytes as its rows would.
 type Rows struct {
 	DType    tensor.DType
-	Pages    [][]byte // page p holds positions p·PageRows onwards
+	Pages    [][]byte // page p holds positions p·PageRows and up
 	Off      int      // of the head's first row in every page
 	PageRows int
 	Dim      int
 }
 
-// width is how many keys a tile has.
+// width returns the number of keys in a tile.
 func (k *Rows) width() int { return min(tileKeys, k.PageRows&-k.PageRows) }
 
 // rows returns the bytes of n rows from a position on, all in one page.
@@ -106,12 +107,12 @@ func (k *Rows) loadKey(dst []float32, pos, c int) {
 }
 
 // Scores writes the scaled products of queries [n, k.Dim] with the keys of
-// positions [lo, hi), which lie in one span:
+// positions [lo, hi), which must be in one span:
 //
 //	dst[i*AttentionSpan+j%AttentionSpan] = scale · Σ_c q[i,c]·k[j,c]
 //
-// one fused multiply-add after another in the order of c. Other values of the
-// n spans in dst are lost.
+// as a chain of fused multiply-adds in the order of c. It may overwrite other
+// values of the n spans in dst.
 func Scores(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	if n == 0 || lo >= hi {
 		return
@@ -121,10 +122,10 @@ func Scores(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	scoreTiles(dst, q, n, k, lo, hi, scale)
 }
 
-// checkSpan panics when positions are not of one span.
+// checkSpan panics if the positions are not in one span.
 func checkSpan(lo, hi int) {
 	if lo < 0 || lo/AttentionSpan != (hi-1)/AttentionSpan {
-		panic("kernel: attention over more than a span")
+		panic("kernel: attention over more than one span")
 	}
 }
 
@@ -151,13 +152,13 @@ func scoresGeneric(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) 
 	}
 }
 
-// Weighted adds the weighted values of positions [lo, hi), which lie in one
+// Weighted adds the weighted values of positions [lo, hi), which must be in one
 // span, to dst [n, v.Dim]:
 //
 //	dst[i,c] += Σ_j p[i*AttentionSpan+j%AttentionSpan]·v[j,c]
 //
-// one fused multiply-add after another in the order of j, so that a run may
-// be cut anywhere.
+// as a chain of fused multiply-adds in the order of j, so that a range may be
+// split anywhere.
 func Weighted(dst, p []float32, n int, v *Rows, lo, hi int) {
 	if n == 0 || lo >= hi {
 		return
@@ -167,7 +168,7 @@ func Weighted(dst, p []float32, n int, v *Rows, lo, hi int) {
 	weightedTiles(dst, p, n, v, lo, hi)
 }
 
-// weightedGeneric adds columns from c on, a multiple of 16.
+// weightedGeneric adds the columns from c on, a multiple of 16.
 func weightedGeneric(dst, p []float32, n int, v *Rows, lo, hi, c int) {
 	var piece [64]float32
 	for ; c < v.Dim; c += len(piece) {

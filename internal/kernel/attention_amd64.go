@@ -8,11 +8,12 @@ import (
 	"atenia/tensor"
 )
 
-// tileList is where the tiles of a span lie; those outside of the positions
-// asked for repeat the nearest, and past the end come those to fetch next.
+// tileList holds the addresses of the tiles of a span. Tiles outside the
+// requested positions repeat the nearest one; the entries past the end are those
+// to prefetch.
 type tileList [AttentionSpan/tileKeys + tilesAhead]*byte
 
-// tilesAhead is how many tiles after the current one are fetched meanwhile.
+// tilesAhead is how many tiles ahead assembly prefetches.
 const tilesAhead = 4
 
 // fill finds the tiles of [lo, hi).
@@ -33,7 +34,7 @@ func (l *tileList) fill(k *Rows, lo, hi int) {
 	}
 }
 
-// scoreTiles gives whole tiles to assembly, pairs of them for AVX-512.
+// scoreTiles passes whole tiles to assembly, in pairs for AVX-512.
 func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	if level.Load() == 0 || k.width() != tileKeys || k.Dim%4 != 0 {
 		scoresGeneric(dst, q, n, k, lo, hi, scale)
@@ -51,7 +52,7 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	scoresAVX2(k.DType, &dst[first*tileKeys], &q[0], n, k.Dim, &list[first], end-first, scale)
 }
 
-// weightedTiles gives assembly as many columns as its registers hold, then
+// weightedTiles passes to assembly as many columns as its registers hold, then
 // fewer, and the rest to portable code.
 func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
 	wide, narrow := 32, 16
@@ -69,7 +70,7 @@ func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
 	list.fill(v, lo, hi)
 	size := typeRowBytes(v.DType, v.Dim)
 	t, skip := lo%AttentionSpan/tileKeys, lo%tileKeys
-	list[t] = (*byte)(unsafe.Add(unsafe.Pointer(list[t]), skip*size)) // inside of the tile
+	list[t] = (*byte)(unsafe.Add(unsafe.Pointer(list[t]), skip*size)) // within the tile
 	w := weighting{p: &p[lo%AttentionSpan], tiles: &list[t], rowBytes: size, first: min(hi-lo, tileKeys-skip), count: hi - lo}
 	c := 0
 	for ; v.Dim-c >= wide; c += wide {
@@ -83,7 +84,7 @@ func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
 	}
 }
 
-// A weighting is what the columns of a weighted sum have in common.
+// A weighting holds the arguments shared by all columns of a weighted sum.
 type weighting struct {
 	p                      *float32
 	tiles                  **byte

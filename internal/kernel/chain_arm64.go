@@ -8,7 +8,7 @@ import (
 	"atenia/tensor"
 )
 
-// A source is where assembly takes 16 values from, for chains of fused
+// A source is the layout from which assembly loads 16 values for chains of fused
 // multiply-adds: columns of packed weights, columns of a tile of keys, or 16
 // columns of a value.
 type source uint8
@@ -18,7 +18,7 @@ const (
 	sourceF16
 	sourceBF16
 	sourceQ80
-	sourceQ80Keys // blocks of 32 columns, whose scales precede them
+	sourceQ80Keys // blocks of 32 columns, preceded by their scales
 )
 
 func sourceOf(d tensor.DType) source {
@@ -33,7 +33,7 @@ func sourceOf(d tensor.DType) source {
 	return sourceF32
 }
 
-// chainRows returns how many of the remaining rows assembly takes at once.
+// chainRows returns how many of the remaining rows assembly processes at once.
 func chainRows(rows int) int {
 	if rows >= 4 {
 		return 4
@@ -41,8 +41,8 @@ func chainRows(rows int) int {
 	return min(rows, 2)
 }
 
-// matMulFloats multiplies 256 columns of a tile at a time, as they are packed,
-// or dequantised and packed beside.
+// matMulFloats multiplies 256 columns of a tile at a time, packed already or
+// dequantised and packed into a buffer.
 func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	if level.Load() == 0 {
 		matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
@@ -69,8 +69,7 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 	}
 }
 
-// spread writes columns from c of n rows from j side by side, as their tile
-// would have them.
+// spread interleaves columns from c of n rows from j, as in a tile.
 func (w *Matrix) spread(panel *[chainCols * TileRows]float32, j, n, c, cols int) {
 	var row [chainCols]float32
 	for i := range n {
@@ -82,7 +81,7 @@ func (w *Matrix) spread(panel *[chainCols * TileRows]float32, j, n, c, cols int)
 	}
 }
 
-// addChains adds n of 16 sums over columns, from first on, to dst.
+// addChains adds the first n of 16 sums over columns, starting at first, to dst.
 func addChains(dst []float32, dstStride, first, n int, s source, w *byte, step int, x []float32, xStride, cols, rows int) {
 	for r := 0; r < rows; {
 		var out [4 * TileRows]float32
@@ -97,7 +96,7 @@ func addChains(dst []float32, dstStride, first, n int, s source, w *byte, step i
 	}
 }
 
-// scoreTiles gives whole tiles to assembly.
+// scoreTiles passes whole tiles to assembly.
 func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	if level.Load() == 0 || k.width() != tileKeys {
 		scoresGeneric(dst, q, n, k, lo, hi, scale)
@@ -124,7 +123,7 @@ func scoreTiles(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) {
 	}
 }
 
-// weightedTiles gives assembly 16 columns of the rows of a page at a time.
+// weightedTiles passes 16 columns of the rows of a page at a time to assembly.
 func weightedTiles(dst, p []float32, n int, v *Rows, lo, hi int) {
 	c := whole(v.Dim, 16)
 	if c < v.Dim {

@@ -7,15 +7,16 @@ import (
 	"atenia/tensor"
 )
 
-// What is measured of products of packed weights, by type.
+// The measured choices for products of packed weights, by type.
 var tileChoice [tensor.NumDTypes]struct{ fused, group choice.Choice }
 
-// Choices are measured with the first product that has so many multiply-adds,
-// about half a millisecond, whose sisters repay it, and with so many rows.
+// A choice is measured during the first product with at least choiceProduct
+// multiply-adds (about half a millisecond, which later products repay) and
+// enough rows.
 const choiceProduct, choiceFusedRows, choiceGroupRows = 64 << 20, 32, 96
 
-// panelGroup returns how many tiles are expanded at a time, 0 = none, since so
-// few activation rows unpack in registers.
+// panelGroup returns how many tiles to expand at a time; 0 means none, because
+// few activation rows are faster with weights unpacked in registers.
 func panelGroup(w *Matrix, tile, tiles int, x xRows, rows int) int {
 	if rows <= fusedTileRows || level.Load() != levelAVX512 {
 		return 0
@@ -33,7 +34,7 @@ func panelGroup(w *Matrix, tile, tiles int, x xRows, rows int) int {
 	return c.group.Or(panelTiles)
 }
 
-// chooseFused measures products with 16, 24 and 32 rows.
+// chooseFused measures products of 16, 24 and 32 rows.
 func chooseFused(c *choice.Choice, w *Matrix, tile int, x xRows) {
 	const tiles, stride = 4, 4 * TileRows
 	dst := make([]float32, choiceFusedRows*stride)
@@ -48,7 +49,7 @@ func chooseFused(c *choice.Choice, w *Matrix, tile int, x xRows) {
 	})
 }
 
-// chooseGroup measures products with all rows it may.
+// chooseGroup measures products of all permitted rows.
 func chooseGroup(c *choice.Choice, w *Matrix, tile int, x xRows) {
 	const stride = panelTiles * TileRows
 	dst := make([]float32, choiceGroupRows*stride)

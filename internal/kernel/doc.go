@@ -1,16 +1,16 @@
 // Package kernel computes: matrix products with plain and quantised weights,
 // norms, rotations, activations, softmax and attention over cached rows. It
-// speaks of rows, columns and strides and knows nothing of models.
+// deals in rows, columns and strides and knows nothing of models.
 //
 //	Matrix   weights, row-major, any [Supports]ed element type
 //	Form     how a product reads its activation rows: float32, or int8 blocks
-//	Rows     cached keys or values of one attention head in pages of others
-//	Sums     what attention knows of some queries after some of their positions
+//	Rows     cached keys or values of one attention head, in the caller's pages
+//	Sums     partial attention of some queries over some of their positions
 //
 // # Two ways to multiply
 //
 // [MatMul] takes float32 activations and dequantises weights on the fly: the
-// precise path. [MatMulQ] takes rows that [Form.Prepare] has written once for
+// precise path. [MatMulQ] takes rows that [Form.Prepare] has converted once for
 // all products that read them; for quantised weights they are int8.
 //
 //	x float32 ── FormOf(w).Prepare ──▶ prepared rows ── MatMulQ ──▶ dst
@@ -18,10 +18,10 @@
 //
 // # The order of additions
 //
-// One output is the sum over the columns of one weight row and one activation
-// row, and its value never depends on how many rows were asked for, on which
-// outputs, or on the thread that did it. Products with float32 activations add
-// columns one after another, products with int8 ones in lanes that are folded,
+// An output is the sum over the columns of one weight row and one activation
+// row. Its value does not depend on how many rows were requested, on which
+// outputs, or on the thread. Products with float32 activations add the columns
+// in sequence; products with int8 activations add in lanes that are then folded,
 // [exact.Lanes.Sum]:
 //
 //	float   fused multiply-adds of w[c]·x[c] from zero, c ascending; the sums of
@@ -32,29 +32,29 @@
 //	        the folds of every 2048 columns are added in order
 //
 // Formats with a scale for every 16 columns have 16 such lanes, [dotChunk].
-// Attention adds columns of a score, and positions of a weighted value, one
-// after another, within spans of 256 positions that are merged in order.
-// The portable Go functions say so and are the specification: the assembly
-// for AVX2 and AVX-512 yields the same bits, which package kerneltest checks.
-// A portable fused multiply-add is [exact.FMA], exact on every machine.
+// Attention adds the columns of a score, and the positions of a weighted value,
+// in sequence, within spans of 256 positions that are merged in order. The
+// portable Go functions are the specification: the assembly for AVX2 and AVX-512
+// yields the same bits, which package kerneltest checks. The portable fused
+// multiply-add is [exact.FMA], exact on every machine.
 //
 // # Few rows and many
 //
-// Weights are packed once, [Matrix.Pack], by tiles of 16 rows whose columns lie
-// side by side, so that one vector holds four columns of every row and its
-// lanes are the outputs; package block draws the forms. Four activations are
-// broadcast to all lanes by the load of the multiplication itself, nothing is
-// added across lanes, and one vector of scales serves 16 outputs. The lanes of
-// the definition above are passes over the memory of a chunk: all blocks for
-// b = 0, then for b = 1, whose sums are put away and folded at the end. Prepared
+// Weights are packed once, [Matrix.Pack], in tiles of 16 interleaved rows, so
+// that one vector holds four columns of every row and its lanes are the outputs;
+// package block draws the layouts. The multiplication broadcasts four
+// activations to all lanes as it loads them, nothing is added across lanes, and
+// one vector of scales serves 16 outputs. The lanes of the definition above
+// become passes over the memory of a chunk: all blocks for b = 0, then for b =
+// 1, and so on; the sums of each pass are stored and folded at the end. Prepared
 // rows hold their cells, cache lines of 32 activations with their scale and
 // sums, in the same order:
 //
 //	tile   │ scales │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
 //	row            │ pass 0: cell, cell … │ pass 1: cell, cell … │ …  chunk 1 …
 //
-// A cell of weights is 32 columns of 16 rows; these are its vectors of 64 bytes,
-// whose every word is one row (package block has the scales, and all formats):
+// A cell of weights is 32 columns of 16 rows, in vectors of 64 bytes whose every
+// word is one row (package block has the scales, and all formats):
 //
 //	bytes           vector k of 8    │ row 0: c 4k 4k+1 4k+2 4k+3 │ row 1 │ … │ row 15 │
 //	(Q8_0 + 128)
@@ -65,19 +65,19 @@
 //	single bits     1 vector         │ row 0: c 0…      in bit 0  │ row 1 │ … │ row 15 │
 //	(Q5_0's fifth, Q3_K's third)     │      … c 28…     in bit 7  │
 //
-// For up to 12 activation rows, 1 to 8 a call, codes become bytes in registers,
-// and memory is asked for twice, 8 KiB ahead for the second-level cache and
-// 2 KiB ahead for the first: one row takes weights as fast as they can be read.
-// For more, with AVX-512, eight tiles of 2048 columns are expanded to bytes and
-// float32 scales, panels that stay in L2 while all activation rows pass, twelve
-// at a time; Q8_0 is read where it is. Prepared rows are of a length that lets
-// those twelve lie in different sets of the first-level cache.
+// For up to 12 activation rows, 1 to 8 per call, codes are expanded to bytes in
+// registers, and weights are prefetched twice, 8 KiB ahead into L2 and 2 KiB
+// ahead into L1: a single row runs at memory bandwidth. For more rows, with
+// AVX-512, eight tiles of 2048 columns are expanded to bytes and float32 scales,
+// panels that stay in L2 while all activation rows are processed, twelve at a
+// time; Q8_0 needs no expansion. The length of prepared rows is such that those
+// twelve fall into different sets of L1.
 //
-// Weights that are not packed are unpacked in registers, row by row, for each of
-// up to six activation rows, and packed to memory of the moment for more.
+// Weights that are not packed are unpacked in registers, row by row, for up to
+// six activation rows, and packed into temporary panels for more.
 //
-// Products with float32 activations go by tiles of 16 weight rows, in which
-// [Matrix.Pack] lays floats column by column; rows that are not packed are
+// Products with float32 activations use tiles of 16 weight rows in which
+// [Matrix.Pack] stores floats column by column; rows that are not packed are
 // packed 256 columns at a time. Again a lane is an output:
 //
 //	              tile 0         tile 1
@@ -85,10 +85,11 @@
 //	column 1    │ w0 … w15 │ │ w16 … w31 │ × x0[1] … x11[1]
 //	…             24 sums of 16 outputs
 //
-// For one row as many as four tiles are multiplied at once, so that additions
-// do not wait for each other, and memory is asked for ahead. Halves are widened
-// as they are loaded, while memory is the limit; for more than 48 rows they are
-// widened once, four tiles of 256 columns, which stay in L2 while all rows pass.
+// For a single row up to four tiles are multiplied at once, so that additions do
+// not wait for each other, and weights are prefetched. Half-precision weights
+// are widened as they are loaded as long as memory is the bottleneck; for more
+// than 48 rows they are widened once, four tiles of 256 columns, which stay in
+// L2 while all rows are processed.
 //
 //	            packed      as rows       attention
 //	F32 F16     assembly    assembly      assembly
@@ -100,38 +101,38 @@
 //	            assembly    assembly      –
 //	Q8_K F64    –           Go            –
 //
-// On arm64 the same assembly reads packed weights, F32, F16 and BF16 too, and
-// cached rows, all types; weights that are not packed it packs beside. SDOT
-// multiplies four columns of four rows, a register, with one lane of the
-// activations; without it SMULL and SADALP do. Other functions of the package
-// have assembly on both.
+// On arm64 the same assembly reads packed weights, including F32, F16 and BF16,
+// and cached rows, of all types; weights that are not packed are packed into a
+// buffer first. SDOT multiplies four columns of four rows, one register, by one
+// lane of the activations; without it SMULL and SADALP do. Other functions of
+// the package have assembly on both.
 //
 // # Attention
 //
-// Keys are kept so that a vector is one column of 16 keys, [Rows]; then a score
-// is a lane, no lanes are added, and one load of keys serves eight queries,
-// whose values are broadcast. Values lie row by row, and a vector of a row
-// serves eight queries, too. Queries are the query heads of a key head and, of
-// a prompt, several rows of them:
+// Keys are stored so that a vector is one column of 16 keys, [Rows]; then a lane
+// is a score, no lanes are added, and one load of keys serves eight queries,
+// whose values are broadcast. Values are stored row by row, and one load of a
+// row also serves eight queries. The queries are the query heads that share a
+// key head and, in a prompt, several rows of them:
 //
 //	            16 keys                            32 columns
 //	column 0  │ k0 … k15 │ × q0[0] … q7[0]   row 0 │ v0 … v31 │ × p0[0] … p7[0]
 //	column 1  │ k0 … k15 │ × q0[1] … q7[1]   row 1 │ v0 … v31 │ × p0[1] … p7[1]
 //	…           8 sums of 16 scores          …       8 sums of 32 values
 //
-// Functions do not allocate, apart from what measures, once, [Decisions], and may be called from many goroutines at once.
-// Slices that are too short fail a bounds check before anything is read; a
-// type that [Supports] denies is such a mistake of the caller too.
+// Functions do not allocate, except once when [Decisions] are measured, and are
+// safe for concurrent use. Slices that are too short and types that [Supports]
+// denies are programming errors: they panic before anything is read.
 //
 // # Where things are
 //
-// matmul.go drives products, gemm.go and product.go say how they add, packed.go
-// what they are of packed weights, form.go how activations become int8, package
-// block how formats unpack and are packed; attention.go holds scores and
-// weighted sums, softmax.go what is between. packed_amd64.go chooses among
-// products of tiles, product_amd64.go among those of rows, kernel_amd64.go gives
-// whole vectors to assembly, made by tools/asm (go generate), and the rest to the
-// functions named Generic. What adds in a defined order is package exact; package
-// choice measures.
-// Package block says what a new format needs.
+// matmul.go drives products, gemm.go and product.go define their additions,
+// packed.go does so for packed weights, form.go converts activations to int8,
+// package block unpacks and packs the formats; attention.go holds scores and
+// weighted sums, softmax.go the normalisation between them. packed_amd64.go
+// chooses among products of tiles, product_amd64.go among those of rows,
+// kernel_amd64.go passes whole vectors to assembly, generated by tools/asm (go
+// generate), and the rest to the functions named Generic. Package exact has the
+// sums with a defined order, package choice measures. Package block describes
+// how to add a format.
 package kernel

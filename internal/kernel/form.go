@@ -8,15 +8,15 @@ import (
 	"atenia/tensor"
 )
 
-// A Form says how [MatMulQ] reads activation rows.
+// A Form is the layout in which [MatMulQ] reads activation rows.
 type Form uint8
 
 const (
 	// FormF32 is plain float32 values, for plain float weights.
 	FormF32 Form = iota
-	// FormQ8 is int8 values with a float32 scale for every 32, for all
-	// quantised weights. Rows are padded to 256 values, so one layout serves
-	// formats of 32 and of 256.
+	// FormQ8 is int8 values with a float32 scale for every 32, for all quantised
+	// weights. Rows are padded to 256 values, so that one layout serves formats
+	// with blocks of 32 and of 256.
 	FormQ8
 )
 
@@ -36,13 +36,14 @@ func FormOf(d tensor.DType) Form {
 	return FormF32
 }
 
-// blockCols is how many columns one xBlock and one of block.Weights hold.
+// blockCols is the number of columns in an xBlock and in a block.Weights.
 const blockCols = block.Cols
 
-// An xBlock is 256 activations of FormQ8 as products of unpacked weights read
-// them: value i is d[i/32]·q[i]. The sums spare products the work of knowing
-// them: n starts the integer sum of weights that are stored plus 128, m is what
-// a minimum multiplies. Those of 16 columns are [half of 32 columns][which 32].
+// An xBlock is 256 activations of FormQ8 in the layout for unpacked weights:
+// value i is d[i/32]·q[i]. The sums are precomputed for the products: n is the
+// starting value of the integer sum for weights stored plus 128, m is the factor
+// of a minimum. The sums of 16 columns are indexed [half of 32 columns][which
+// 32].
 type xBlock struct {
 	q   [256]int8
 	d   [8]float32
@@ -50,11 +51,11 @@ type xBlock struct {
 	m   [8]float32    // d·Σq
 	n16 [2][8]int32   // -128·Σq over 16 columns
 	m16 [2][8]float32 // d·Σq
-	_   [32]byte      // whole cache lines
+	_   [32]byte      // pads to whole cache lines
 }
 
-// An xCell is 32 of the same activations as products of packed weights read
-// them, a cache line.
+// An xCell is 32 of the same activations in the layout for packed weights, one
+// cache line.
 type xCell struct {
 	q   [32]int8
 	d   float32
@@ -70,7 +71,7 @@ const (
 	xCellBytes  = int(unsafe.Sizeof(xCell{}))
 )
 
-// RowBytes returns the size of one prepared row of cols values.
+// RowBytes returns the size of a prepared row of cols values.
 func (f Form) RowBytes(cols int) int {
 	if f == FormQ8 {
 		return blocks(cols)*(8*xCellBytes+xBlockBytes) + 576
@@ -80,9 +81,9 @@ func (f Form) RowBytes(cols int) int {
 
 func blocks(cols int) int { return (cols + blockCols - 1) / blockCols }
 
-// xRows are rows of FormQ8. A row is its cells, in the order of the passes of
-// a product (for each chunk of 2048 columns, for each b of 8, the 32 columns
-// from 256i+32b on, i ascending), and then its blocks.
+// xRows is a sequence of FormQ8 rows. A row is its cells, in the order of the
+// passes of a product (for each chunk of 2048 columns, for each b of 8, the 32
+// columns from 256i+32b on, i ascending), and then its blocks.
 type xRows struct {
 	b    []byte
 	cols int
@@ -104,17 +105,18 @@ func (x xRows) blocks(r int) []xBlock {
 	return unsafe.Slice((*xBlock)(unsafe.Pointer(&x.row(r)[n*8*xCellBytes])), n)
 }
 
-// Prepare writes one row of len(src) values in the form. dst, aligned to 4
-// bytes, better to 64, has f.RowBytes(len(src)) bytes; it depends on src alone.
+// Prepare converts one row of len(src) values to the form. dst must be aligned
+// to 4 bytes, preferably to 64, and have f.RowBytes(len(src)) bytes; the result
+// depends on src alone.
 //
-// FormQ8 rounds to nearest even in steps of the largest magnitude of 32 values
-// over 127. A block with a NaN or an infinity has a scale that is one, so that
-// every product with it shows the damage.
+// FormQ8 rounds to nearest even in steps of 1/127 of the largest magnitude of 32
+// values. A block that contains NaN or an infinity gets NaN or an infinity as
+// its scale, so that every product with it shows the fault.
 func (f Form) Prepare(dst []byte, src []float32) { f.PrepareCols(dst, src, 0, len(src)) }
 
-// PrepareCols writes what [Form.Prepare] writes of columns lo to hi, multiples of
-// 32 or the row's end: goroutines may share a row between them. The columns that
-// pad a row are written with its last one.
+// PrepareCols is [Form.Prepare] for columns lo to hi, multiples of 32 or the
+// row's end, so that goroutines can share a row. The padding is written together
+// with the row's last column.
 func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 	dst = dst[:f.RowBytes(len(src))]
 	if f == FormF32 {
@@ -130,7 +132,7 @@ func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 		hi = len(bs) * blockCols
 	}
 	for i := lo / blockCols; i*blockCols < hi; i++ {
-		n := min(chunkBlocks, len(bs)-i&^(chunkBlocks-1)) // of this chunk
+		n := min(chunkBlocks, len(bs)-i&^(chunkBlocks-1)) // in this chunk
 		pass := cells[i&^(chunkBlocks-1)*8+i%chunkBlocks:][:7*n+1]
 		start := i * blockCols
 		from, to := max(lo, start), min(hi, start+blockCols)
@@ -150,7 +152,8 @@ func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 	}
 }
 
-// quantiseGroups is quantise of groups lo to hi of 32 values. The others stay.
+// quantiseGroups is quantise for groups lo to hi of 32 values; it leaves the
+// others unchanged.
 func quantiseGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, lo, hi int) {
 	var b xBlock
 	var c [8]xCell
@@ -165,15 +168,16 @@ func quantiseGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, l
 	}
 }
 
-// quantiseTiny is 2^-120: blocks with no larger magnitude become zeros, since
-// 127 over it would overflow.
+// quantiseTiny is 2^-120: blocks with no larger magnitude become zero, because
+// 127 divided by it would overflow.
 const quantiseTiny = 7 << 23
 
-// quantiseGeneric writes a block of values, and its cells, stride apart.
+// quantiseGeneric writes a block of values and its cells, which are stride
+// apart.
 func quantiseGeneric(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	for b := range dst.d {
 		x := (*[32]float32)(src[32*b:])
-		var top uint32 // bit patterns of magnitudes order like them, NaN last
+		var top uint32 // bit patterns order like the magnitudes, NaN last
 		for _, v := range x {
 			top = max(top, math.Float32bits(v)&0x7fffffff)
 		}

@@ -5,13 +5,14 @@ import (
 	"atenia/tensor"
 )
 
-// chainCols columns are one chain of fused multiply-adds of a float product.
-// Chains bound the error, and 256 columns of some tiles stay in L1.
+// chainCols is the number of columns in one chain of fused multiply-adds of a
+// float product. Short chains bound the error, and 256 columns of some tiles
+// stay in L1.
 const chainCols = 256
 
-// matMulFloatsGeneric says what products with float32 activations are: for
-// each 256 columns a chain of fused multiply-adds from zero, columns
-// ascending; these sums are added, from zero, in order.
+// matMulFloatsGeneric defines products with float32 activations: for each 256
+// columns a chain of fused multiply-adds from zero, columns ascending; these
+// sums are added, from zero, in order.
 func matMulFloatsGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	var chunk [chainCols]float32
 	for j := lo; j < hi; j++ {
@@ -32,8 +33,8 @@ func matMulFloatsGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x 
 	}
 }
 
-// loadChunk dequantises columns from c, a multiple of 256, of row j, from the
-// tiles if there are any of floats.
+// loadChunk dequantises the columns from c, a multiple of 256, of row j, from
+// the tiles if floats are packed.
 func (w *Matrix) loadChunk(dst []float32, j, c int) {
 	size := elementSize(w.DType)
 	if size == 0 || w.Tiles == nil {
@@ -48,7 +49,7 @@ func (w *Matrix) loadChunk(dst []float32, j, c int) {
 	}
 }
 
-// elementSize returns the bytes of one element of floats that have a packed
+// elementSize returns the bytes per element of float types that have a packed
 // form, 0 for other types.
 func elementSize(d tensor.DType) int {
 	switch d {
@@ -72,8 +73,8 @@ func (w *Matrix) packFloats(dst []byte, lo, hi int) {
 	}
 }
 
-// packColumnsGeneric packs n columns from c of the tile of rows from j. Rows
-// that there are not are zeros.
+// packColumnsGeneric packs n columns from c of the tile whose first row is j.
+// Missing rows become zero.
 func (w *Matrix) packColumnsGeneric(dst []byte, j, c, n int) {
 	rows := min(TileRows, w.Rows-j)
 	size := elementSize(w.DType)

@@ -9,34 +9,37 @@ import (
 )
 
 const (
-	// streamRows is up to how many activation rows halves are widened in
-	// registers: for each row again, but while memory is waited for.
+	// streamRows is the number of activation rows up to which half-precision
+	// weights are widened in registers: repeatedly, for each group of rows, but
+	// hidden behind memory latency.
 	streamRows = 48
-	// groupTiles tiles are multiplied before the next columns, and so many
-	// times less often are activations read again.
+	// groupTiles tiles are multiplied before the next columns, which divides the
+	// reads of activations by as much.
 	groupTiles = 4
 	// blockRows activation rows of 256 columns take half of L2.
 	blockRows = 1020
-	// fewBytes and manyBytes hold tiles of 256 columns for few activation rows,
-	// so that clearing it costs little, and for many.
+	// fewBytes and manyBytes are the sizes of the buffer for tiles of 256 columns,
+	// for few activation rows, where clearing it must be cheap, and for many.
 	fewBytes  = 32 << 10
 	manyBytes = groupTiles * chainCols * TileRows * 4
 )
 
-// A floatProduct is the arguments of matMulFloats, rows at most blockRows.
+// A floatProduct holds the arguments of matMulFloats, with at most blockRows
+// rows.
 type floatProduct struct {
-	dst           []float32 // from the first output on
+	dst           []float32 // starting at the first output
 	dstStride     int
 	w             *Matrix
 	x             []float32
 	xStride, rows int
-	packed        bool // in w.Tiles
-	widened       bool // multiplied as float32 though they are not
+	packed        bool // read from w.Tiles
+	widened       bool // half-precision weights are widened to float32 first
 }
 
-// matMulFloats multiplies whole tiles in place, and the rest of the range
-// beside it. Packed weights are read where they are, but halves are widened for
-// many activation rows, once for blockRows; others are packed first.
+// matMulFloats multiplies whole tiles directly into dst and the cut ends of the
+// range through a buffer. Packed weights are read in place, except that halves
+// are widened once per blockRows for many activation rows; other weights are
+// packed first.
 func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	if level.Load() == 0 {
 		matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)
@@ -51,7 +54,7 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 			p.dst = dst[r*dstStride+j:]
 			n := min((hi-j)/TileRows, groupTiles)
 			if n == 0 || p.packed && j%TileRows != 0 {
-				j = p.some(j, hi)
+				j = p.multiplyTile(j, hi)
 				continue
 			}
 			p.tiles(j, n)
@@ -60,9 +63,9 @@ func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float
 	}
 }
 
-// some multiplies rows from j to hi or to the end of the tile, and returns
-// where it ended.
-func (p *floatProduct) some(j, hi int) int {
+// multiplyTile multiplies the rows from j to hi or to the end of the tile, and returns
+// where it stopped.
+func (p *floatProduct) multiplyTile(j, hi int) int {
 	var out [12 * TileRows]float32
 	first := j &^ (TileRows - 1)
 	if !p.packed {
@@ -72,7 +75,7 @@ func (p *floatProduct) some(j, hi int) int {
 	q := *p
 	q.dst, q.dstStride = out[:], TileRows
 	for r := 0; r < p.rows; r += q.rows {
-		q.x, q.rows = p.x[r*p.xStride:], min(p.most(), p.rows-r)
+		q.x, q.rows = p.x[r*p.xStride:], min(p.rowsPerCall(), p.rows-r)
 		q.tiles(first, 1)
 		for i := range q.rows {
 			copy(p.dst[(r+i)*p.dstStride:][:hi-j], out[i*TileRows+j-first:])
@@ -81,25 +84,26 @@ func (p *floatProduct) some(j, hi int) int {
 	return hi
 }
 
-// most returns how many activation rows a call of assembly multiplies.
-func (p *floatProduct) most() int {
+// rowsPerCall returns how many activation rows one call of assembly multiplies.
+func (p *floatProduct) rowsPerCall() int {
 	if level.Load() == levelAVX2 {
 		return 6
 	}
 	return 12
 }
 
-// place returns the bytes of 256 columns of a tile as they are multiplied.
-func (p *floatProduct) place() int {
+// panelBytes returns the size of 256 columns of a tile in the form that is
+// multiplied.
+func (p *floatProduct) panelBytes() int {
 	if p.widened {
 		return chainCols * TileRows * 4
 	}
 	return chainCols * TileRows * elementSize(p.w.DType)
 }
 
-// tiles multiplies n tiles, the first of rows from j.
+// tiles multiplies n tiles, the first of which starts at row j.
 func (p *floatProduct) tiles(j, n int) {
-	switch few := fewBytes / p.place(); {
+	switch few := fewBytes / p.panelBytes(); {
 	case p.packed && !p.widened:
 		p.columns(j, n, nil)
 	case n > few && p.rows > streamRows:
@@ -123,15 +127,15 @@ func (p *floatProduct) stagedMany(j, n int) {
 	p.columns(j, n, align(panel[:]))
 }
 
-// align returns b from where cache lines start.
+// align returns b from its first cache line on.
 func align(b []byte) []byte { return b[-int(uintptr(unsafe.Pointer(&b[0])))&63:] }
 
-// columns multiplies tiles 256 columns after another.
+// columns multiplies tiles, 256 columns at a time.
 func (p *floatProduct) columns(j, n int, panel []byte) {
 	for r := range p.rows {
 		clear(p.dst[r*p.dstStride:][:n*TileRows])
 	}
-	calls := (p.rows + p.most() - 1) / p.most()
+	calls := (p.rows + p.rowsPerCall() - 1) / p.rowsPerCall()
 	each := (p.rows + calls - 1) / calls
 	for c := 0; c < p.w.Cols; c += chainCols {
 		cols := min(chainCols, p.w.Cols-c)
@@ -147,8 +151,8 @@ func (p *floatProduct) columns(j, n int, panel []byte) {
 	}
 }
 
-// stage returns tiles of columns from c, of type d and step bytes apart, in
-// panel unless they are packed as needed.
+// stage returns the columns from c of the tiles, of type d and step bytes apart:
+// in place if already packed in the right form, else in panel.
 func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, tiles []byte, step int) {
 	d, size := p.w.DType, elementSize(p.w.DType)
 	if p.packed {
@@ -159,13 +163,13 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 		}
 	}
 	for t := range n {
-		out := panel[t*p.place():][:cols*p.place()/chainCols]
+		out := panel[t*p.panelBytes():][:cols*p.panelBytes()/chainCols]
 		switch half := out[len(out)/2:]; {
 		case p.packed:
 			loadCols(floats(out), d, tiles[t*step:], 0)
 		case size == 0:
 			p.w.packDequantised(out, j+t*TileRows, c, cols)
-		case p.widened: // from the second half of its place
+		case p.widened: // packed into the second half of its place first
 			p.w.packColumns(half, j+t*TileRows, c, cols)
 			loadCols(floats(out), d, half, 0)
 		default:
@@ -175,7 +179,7 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 	if p.widened {
 		d = tensor.F32
 	}
-	return d, panel, p.place()
+	return d, panel, p.panelBytes()
 }
 
 // packDequantised packs columns of 16 rows of any type as float32.
@@ -189,9 +193,9 @@ func (w *Matrix) packDequantised(out []byte, j, c, cols int) {
 	plain.packColumns(out, 0, 0, cols)
 }
 
-// packColumns gives assembly whole cache lines of 16 rows.
+// packColumns passes whole cache lines of 16 rows to assembly.
 func (w *Matrix) packColumns(dst []byte, j, c, n int) {
-	const most = 1024 // columns a call: assembly cannot be interrupted
+	const most = 1024 // columns per call: assembly cannot be preempted
 	size := elementSize(w.DType)
 	m := whole(n, 64/size)
 	if w.Rows-j < TileRows {
@@ -208,7 +212,7 @@ func (w *Matrix) packColumns(dst []byte, j, c, n int) {
 	w.packColumnsGeneric(dst[m*TileRows*size:], j, c+m, n-m)
 }
 
-// tilesOf returns how many of the remaining tiles are multiplied at once.
+// tilesOf returns how many of the remaining tiles to multiply at once.
 func tilesOf(rows, tiles int) int {
 	wide := level.Load() == levelAVX512
 	switch {

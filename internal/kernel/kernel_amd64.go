@@ -17,10 +17,10 @@ import (
 //go:generate go run -C ../../tools ./asm -family attention -out ../internal/kernel/zattention_amd64.s -stubs ../internal/kernel/zattention_amd64.go -pkg kernel
 //go:generate go run -C ../../tools ./asm -family vector -out ../internal/kernel/zvector_amd64.s -stubs ../internal/kernel/zvector_amd64.go -pkg kernel
 
-// Each function here gives whole vectors to assembly and the rest to its
+// Each function here passes whole vectors to assembly and the rest to its
 // portable twin.
 
-// The levels above 0, the portable one.
+// The levels above 0, which is the portable one.
 const (
 	levelAVX2   = 1
 	levelAVX512 = 2
@@ -39,11 +39,11 @@ func available() []string {
 	return v
 }
 
-// Lanes is how many float32 values the registers of the variant in use hold: 16,
-// 8, or 0 for the portable one. It is for other packages' assembly.
+// Lanes returns how many float32 values a register of the variant in use holds:
+// 16, 8, or 0 for the portable one. It serves the assembly of other packages.
 func Lanes() int { return 8 * int(level.Load()) }
 
-// whole returns how many of n values, in groups of k, a power of two, are for
+// whole returns how many of n values, in groups of k, a power of two, go to
 // assembly.
 func whole(n, k int) int {
 	if level.Load() == 0 {

@@ -11,10 +11,10 @@ import (
 	"atenia/tensor"
 )
 
-// Each function here, or beside the declarations in z files, gives whole
+// Each function here, or beside the declarations in z files, passes whole
 // vectors to assembly and the rest to its portable twin.
 
-// The levels above 0, the portable one.
+// The levels above 0, which is the portable one.
 const (
 	levelNEON = 1
 	levelDot  = 2
@@ -30,7 +30,7 @@ func available() []string {
 	return v
 }
 
-// whole returns how many of n values, in groups of k, a power of two, are for
+// whole returns how many of n values, in groups of k, a power of two, go to
 // assembly.
 func whole(n, k int) int {
 	if level.Load() == 0 {

@@ -7,7 +7,7 @@ import (
 	"atenia/tensor"
 )
 
-// The portable functions, under the names that assembly would have.
+// The portable functions under the names of the assembly ones.
 
 var variants = []string{"portable"}
 

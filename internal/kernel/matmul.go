@@ -1,11 +1,11 @@
 package kernel
 
-// MatMul multiplies weights of any supported type, dequantised on the fly,
-// with float32 activations:
+// MatMul multiplies weights of any supported type, dequantised on the fly, with
+// float32 activations:
 //
 //	dst[r*dstStride+j] = Σ_c w[j,c]·x[r*xStride+c], j in [lo, hi), r in [0, rows)
 //
-// Other values of dst are left alone. dst must not overlap x.
+// It leaves other values of dst unchanged. dst must not overlap x.
 func MatMul(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	if rows <= 0 || lo >= hi {
 		return
@@ -21,8 +21,8 @@ func MatMul(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xS
 }
 
 // MatMulQ is [MatMul] with activation rows in FormOf(w.DType), contiguous,
-// RowBytes(w.Cols) apart, aligned to 4 bytes. It reads w.Tiles if there are any;
-// the bits of the results are the same.
+// RowBytes(w.Cols) apart, aligned to 4 bytes. It reads w.Tiles if set, which
+// does not change a bit of the results.
 func MatMulQ(dst []float32, dstStride int, w *Matrix, lo, hi int, x []byte, rows int) {
 	if rows <= 0 || lo >= hi {
 		return

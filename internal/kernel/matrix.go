@@ -6,20 +6,20 @@ import (
 	"atenia/tensor"
 )
 
-// A Matrix is weights [Rows, Cols], row-major, rows contiguous. Data may be a
-// mapped file and is never written. len(Data) is Rows times the type's row
-// size, and Cols is a whole number of its blocks.
+// A Matrix is weights [Rows, Cols], row-major and contiguous. Data may be a
+// mapped file and is never written. len(Data) must be Rows times the type's row
+// size, and Cols a whole number of its blocks.
 type Matrix struct {
 	DType      tensor.DType
 	Rows, Cols int
 	Data       []byte
-	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products
-	// read it instead of Data, which may then be nil, except that [MatMul]
-	// reads Data of quantised weights.
+	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products read it
+	// instead of Data, which may then be nil; only [MatMul] of quantised weights
+	// still reads Data.
 	Tiles []byte
 }
 
-// Supports reports whether products and [LoadRow] know the element type.
+// Supports reports whether products and [LoadRow] support the element type.
 func Supports(d tensor.DType) bool {
 	switch d {
 	case tensor.F32, tensor.F16, tensor.BF16, tensor.F64,

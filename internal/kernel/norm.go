@@ -7,8 +7,8 @@ import (
 )
 
 // RMSNorm writes src/√(mean of squares + eps) times (weight + offset); a nil
-// weight means ones and no offset. Squares are summed in float64, in 16 lanes
-// like every sum here. dst may be src.
+// weight means ones without an offset. Squares are summed in float64, in 16
+// lanes like every sum in this file. dst may be src.
 func RMSNorm(dst, src, weight []float32, eps, offset float32) {
 	n := len(src)
 	inv := 1 / math.Sqrt(sumSquares(src, 0)/float64(n)+float64(eps))
@@ -24,7 +24,8 @@ func LayerNorm(dst, src, weight, bias []float32, eps float32) {
 	normalise(dst[:n], src, weight, bias, float32(mean), float32(inv), 0)
 }
 
-// normalise writes (src−mean)·inv·(weight+offset)+bias, each step rounded.
+// normaliseGeneric writes (src−mean)·inv·(weight+offset)+bias, rounding each
+// step.
 func normaliseGeneric(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	dst = dst[:len(src)]
 	for i, v := range src {

@@ -5,11 +5,11 @@ import (
 	"atenia/tensor"
 )
 
-// TileRows weight rows are packed side by side.
+// TileRows is the number of weight rows that are interleaved in a tile.
 const TileRows = block.TileRows
 
-// PackedBytes returns the size of the packed form of a matrix, which is 0 for
-// types that have none.
+// PackedBytes returns the size of the packed form of a matrix, 0 for types
+// without one.
 func PackedBytes(d tensor.DType, rows, cols int) int {
 	if size := elementSize(d); size > 0 {
 		return (rows + TileRows - 1) / TileRows * TileRows * cols * size
@@ -17,10 +17,11 @@ func PackedBytes(d tensor.DType, rows, cols int) int {
 	return block.PackedBytes(d, rows, cols)
 }
 
-// Pack writes the packed form of rows [lo, hi) to its place in dst, which is
-// all of [PackedBytes], aligned to 64 bytes. lo is a multiple of [TileRows], hi
-// too or w.Rows. Rows that are apart may be packed at the same time. The form
-// is for this version of this package alone.
+// Pack writes the packed form of rows [lo, hi) to its place in dst, a buffer of
+// [PackedBytes] aligned to 64 bytes. lo must be a multiple of [TileRows], and hi
+// too unless it is w.Rows. Disjoint rows may be packed concurrently. The form
+// may change with any version of this package: do not store it without a
+// version.
 func (w *Matrix) Pack(dst []byte, lo, hi int) {
 	if elementSize(w.DType) > 0 {
 		w.packFloats(dst, lo, hi)
@@ -29,7 +30,7 @@ func (w *Matrix) Pack(dst []byte, lo, hi int) {
 	block.Pack(dst, w.DType, w.Cols, w.Data, lo, hi)
 }
 
-// matMulTilesGeneric is the product of packed weights: unpacked, they are what
+// matMulTilesGeneric is the product of packed weights: unpacked, they equal what
 // block.Unpack makes of the source.
 func matMulTilesGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]block.Weights

@@ -10,8 +10,9 @@ import (
 	"atenia/tensor"
 )
 
-// tileArgs are the arguments of assembly's products of packed weights: dst +=
-// tiles · x for 16 outputs a tile and some activation rows. Strides are bytes.
+// tileArgs holds the arguments of assembly's products of packed weights: dst +=
+// tiles · x for 16 outputs per tile and some activation rows. Strides are in
+// bytes.
 type tileArgs struct {
 	dst       *float32
 	dstStride int
@@ -21,27 +22,28 @@ type tileArgs struct {
 	x         *xCell
 	xStride   int
 	cols      int
-	sums      *float32 // [16][rows][16], what passes put away
-	xBack     int      // bytes of all cells of a row
-	_         [7]int   // for assembly
+	sums      *float32 // [16][rows][16], the stored sums of passes
+	xBack     int      // bytes of all cells of a row, negated
+	_         [7]int   // scratch for assembly
 }
 
-// tileCall is how many bytes of weights one call of assembly reads, which the
-// collector of garbage must wait for.
+// tileCall is how many bytes of weights one call of assembly reads: it cannot be
+// preempted, so that the garbage collector has to wait for it.
 const tileCall = 512 << 10
 
 const (
-	// fusedTileRows is up to how many activation rows unpack in registers.
+	// fusedTileRows is the number of activation rows up to which weights are
+	// unpacked in registers.
 	fusedTileRows = 12
-	// panelTiles tiles are expanded at a time, for one reading of activations;
-	// they stay in L2.
+	// panelTiles is the number of tiles expanded at a time, to share one read of
+	// the activations; they stay in L2.
 	panelTiles = 8
 )
 
-// tileRowsOf returns how many of the remaining activation rows go next.
+// tileRowsOf returns how many of the remaining activation rows to process next.
 func tileRowsOf(rows, most int) int {
 	switch {
-	case rows >= 12 && most >= 12 && rows != 16: // which is twice 8
+	case rows >= 12 && most >= 12 && rows != 16: // 16 is better processed as twice 8
 		return 12
 	case rows >= 8 && level.Load() == levelAVX512:
 		return 8
@@ -53,8 +55,8 @@ func tileRowsOf(rows, most int) int {
 	return 1
 }
 
-// matMulTiles multiplies packed weights: whole tiles go to dst, of those that
-// the range cuts some outputs are copied.
+// matMulTiles multiplies packed weights: whole tiles directly into dst, tiles
+// cut by the range through a buffer.
 func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	if level.Load() == 0 {
 		matMulTilesGeneric(dst, dstStride, w, lo, hi, x, rows)
@@ -93,7 +95,7 @@ func someTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows
 	}
 }
 
-// fusedTiles multiplies whole tiles, unpacked in registers.
+// fusedTiles multiplies whole tiles, unpacking weights in registers.
 func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	var sums [16 * 8 * TileRows]float32
 	step := block.PackingOf(w.DType).TileBytes(w.Cols)
@@ -110,9 +112,8 @@ func fusedTiles(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRow
 	}
 }
 
-// to sets where products with n activation rows go and where these are, from
-// column c on: the first columns start with zeros, which are in the cache when
-// they are added to.
+// to sets the destination and the activations, n rows from column c on. For the
+// first columns it zeroes dst, which is then in the cache when it is added to.
 func (a tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) tileArgs {
 	_ = dst[(n-1)*dstStride+tiles*TileRows-1]
 	for r := 0; r < n && c == 0; r++ {
@@ -127,16 +128,16 @@ func (a tileArgs) to(dst []float32, dstStride, n, tiles int, x xRows, c int) til
 func (a *tileArgs) ptr() *byte { return (*byte)(unsafe.Pointer(a)) }
 
 // A panelMemory holds tiles of one chunk, expanded to bytes and floats: codes
-// and, of every 16 columns at most, scales and minima.
+// and, for every 16 columns at most, scales and minima.
 type panelMemory struct {
 	panels [panelTiles][chunkBlocks * 8 * (512 + 4*64)]byte
-	_      [64]byte // that panels need where they start with a cache line
+	_      [64]byte // slack to align panels to a cache line
 	sums   [16 * 12 * TileRows]float32
-	packed []byte // tiles of weights that are packed for one product
+	packed []byte // weight tiles packed for a single product
 }
 
-// panelsFree are panels that wait for use: as many as products ever ran at
-// the same time.
+// panelsFree is a free list of panels, at most as many as products ever ran
+// concurrently.
 var panelsFree = make(chan *panelMemory, 64)
 
 func takePanels() *panelMemory {
@@ -158,8 +159,8 @@ func leavePanels(m *panelMemory) {
 // aligned64 returns b from its first whole cache line on.
 func aligned64(b []byte) []byte { return b[-uintptr(unsafe.Pointer(&b[0]))&63:] }
 
-// panelTilesOf multiplies up to panelTiles tiles, chunk by chunk. Those of
-// Q8_0 are panels as they are.
+// panelTilesOf multiplies up to panelTiles tiles, chunk by chunk. Tiles of Q8_0
+// are used as panels directly.
 func panelTilesOf(dst []float32, dstStride int, w *Matrix, tile, tiles int, x xRows, rows int) {
 	m := takePanels()
 	p := block.PackingOf(w.DType)

@@ -10,16 +10,18 @@ import (
 )
 
 const (
-	// mostRows is how many activation rows one call of assembly multiplies.
+	// mostRows is the number of activation rows that one call of assembly
+	// multiplies.
 	mostRows = 8
-	// passRows is how many stay in the second-level cache while all tiles pass.
+	// passRows is the number of activation rows that stay in L2 while all tiles are
+	// processed.
 	passRows = 64
 	// mostChunk is the size of the largest packed chunk, of Q8_0.
 	mostChunk = chunkBlocks * 8 * (8*64 + 64)
 )
 
-// tileRowsOf returns how many of the remaining activation rows go next; a scale
-// for 16 columns takes twice the registers.
+// tileRowsOf returns how many of the remaining activation rows to process next;
+// a scale for every 16 columns takes twice the registers.
 func tileRowsOf(d tensor.DType, rows int) int {
 	switch {
 	case level.Load() == levelNEON || rows == 1:
@@ -84,7 +86,7 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 	})
 }
 
-// eachTile calls f for the rows of [lo, hi) that are within one tile each.
+// eachTile calls f for the parts of [lo, hi) that are within one tile each.
 func eachTile(lo, hi int, f func(j, n int)) {
 	for j := lo; j < hi; {
 		n := min(hi, (j/TileRows+1)*TileRows) - j
@@ -99,11 +101,11 @@ func clearRows(dst []float32, stride, n, rows int) {
 	}
 }
 
-// tileSums are the lanes of the sums of a tile: [16][activation rows][16].
+// tileSums holds the lanes of the sums of a tile: [16][activation rows][16].
 type tileSums [16 * mostRows * TileRows]float32
 
-// addChunk adds to n outputs the products of rows from first on of a chunk
-// with activation rows, of which it takes the columns from c on.
+// addChunk adds to n outputs the products of a chunk's rows, starting at first,
+// with the columns from c of activation rows.
 func (sums *tileSums) addChunk(dst []float32, dstStride int, d tensor.DType, ch *block.Chunk, first, n int, x xRows, c, rows int) {
 	halves := block.Per16(d)
 	for r := 0; r < rows; {

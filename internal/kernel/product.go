@@ -5,11 +5,11 @@ import (
 	"atenia/internal/kernel/exact"
 )
 
-// chunkBlocks of 256 columns are summed at a time; the sums of chunks are
-// added in order.
+// chunkBlocks is the number of blocks of 256 columns that are summed at a time;
+// the sums of chunks are added in order.
 const chunkBlocks = block.ChunkCols / blockCols
 
-// matMulIntGeneric says what products with int8 activations are.
+// matMulIntGeneric defines products with int8 activations.
 func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]block.Weights
 	size, stride := w.rowBytes(), blocks(w.Cols)
@@ -32,8 +32,9 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 	}
 }
 
-// dotChunk multiplies blocks: lane g is the sum over blocks of group g, which
-// is 32 columns, or, for formats with halves, 16, the first of all 32 first.
+// dotChunk multiplies blocks. Lane g is the sum over blocks of group g: of 32
+// columns, or, for formats with halves, of 16, with the first halves of all
+// groups of 32 first.
 func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
 	var a exact.Lanes
 	for i := range w {
@@ -52,8 +53,8 @@ func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
 	return a.Sum8()
 }
 
-// dotGroup adds the products of n columns from c, whose sum of integers is
-// exact: the minimum first, times m, the activations' sum.
+// dotGroup adds the product of n columns from c, whose integer sum is exact. The
+// minimum, times the sum m of the activations, comes first.
 func dotGroup(a *float32, w *block.Weights, x *xBlock, c, n int, mins bool, m float32) {
 	if mins {
 		*a = exact.FMA(-w.M[c/16], m, *a)

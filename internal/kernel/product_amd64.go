@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// fusedRows is up to how many activation rows go through a fused product.
+	// fusedRows is the number of activation rows up to which the fused product is
+	// used.
 	fusedRows = 6
-	// fusedOutputs is how many weight rows one call of assembly reads: few
-	// enough that they are still in L2 for the next activation row, and that a
-	// collection of garbage, which assembly keeps waiting, does not wait long.
+	// fusedOutputs is the number of weight rows that one call of assembly reads:
+	// few enough that they are still in L2 for the next activation row and that a
+	// garbage collection, which must wait for assembly, does not wait long.
 	fusedOutputs = 32
 )
 
-// matMulInt multiplies weights as the file has them: few activation rows with
-// weights unpacked in registers, many with tiles packed for the purpose.
+// matMulInt multiplies weights in the layout of the file: for few activation
+// rows with weights unpacked in registers, for many with temporary tiles.
 func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	switch {
 	case !hasFused(w.DType):
@@ -48,14 +49,14 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 	}
 }
 
-// hasFused reports whether matVec knows the type.
+// hasFused reports whether matVec supports the type.
 func hasFused(d tensor.DType) bool {
 	return d.Quantised() && d != tensor.Q8_K && level.Load() > 0
 }
 
 // matVec adds to dst the products of rows [lo, hi) with a prepared activation
-// row. Assembly reads blocks of 256 columns whole, so where rows end within
-// one, it takes the last row's end from a copy.
+// row. Assembly reads whole blocks of 256 columns, so if rows end within a
+// block, the end of the last row is read from a copy.
 func matVec(dst []float32, w *Matrix, lo, hi int, x *xBlock) {
 	var tail [blockCols / 32 * 36]byte
 	size := w.rowBytes()

@@ -1,19 +1,20 @@
 package kernel
 
-// Probes of what the machine can do, for package roof. Calls are to be short:
-// assembly cannot be interrupted.
+// Probes of the machine's limits, for package roof. Keep calls short: assembly
+// cannot be preempted.
 
-// Read reads all bytes, and asks for those to come.
+// Read reads all bytes, with prefetching.
 func Read(b []byte) { readAll(b) }
 
-// FMALoop does independent float32 multiply-adds in registers and returns how
-// many operations that were, two for each.
+// FMALoop performs independent float32 multiply-adds in registers and returns
+// the number of operations, two for each.
 func FMALoop(steps int) float64 { return fmaLoop(steps) }
 
-// DotLoop does the same with multiply-adds of 8-bit integers.
+// DotLoop is FMALoop with multiply-adds of 8-bit integers.
 func DotLoop(steps int) float64 { return dotLoop(steps) }
 
-// readAllGeneric reads every cache line; inlined, it would read nothing.
+// readAllGeneric reads every cache line. If it were inlined, the reads would be
+// optimised away.
 //
 //go:noinline
 func readAllGeneric(b []byte) (sum byte) {
@@ -23,7 +24,7 @@ func readAllGeneric(b []byte) (sum byte) {
 	return sum
 }
 
-// fmaLoopGeneric does 8 chains of multiply-adds.
+// fmaLoopGeneric performs 8 chains of multiply-adds.
 func fmaLoopGeneric(steps int) float64 {
 	var a [8]float32
 	x := float32(0.5)
@@ -38,7 +39,7 @@ func fmaLoopGeneric(steps int) float64 {
 	return float64(16 * steps)
 }
 
-// dotLoopGeneric does the same with 8-bit integers.
+// dotLoopGeneric is fmaLoopGeneric with 8-bit integers.
 func dotLoopGeneric(steps int) float64 {
 	var a [8]int32
 	x := [8]int8{1, 2, 3, 4, 5, 6, 7, 8}

@@ -1,8 +1,8 @@
 package kernel
 
 // Rope rotates pairs of the first 2·len(cos) values of one head by the angles
-// whose cosines and sines are given: values i and i+len(cos), or, interleaved,
-// values 2i and 2i+1. Products and sums are rounded apart, as PyTorch does:
+// with the given cosines and sines: values i and i+len(cos), or, interleaved,
+// values 2i and 2i+1. Products and sums are rounded separately, as in PyTorch:
 //
 //	a, b = a·cos − b·sin, b·cos + a·sin
 func Rope(x []float32, cos, sin []float32, interleaved bool) {

@@ -13,8 +13,8 @@ func bytesOf(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
 
-// LoadRow dequantises the first len(dst) values of a row, exactly: dst is a
-// whole number of blocks. Values of F64 are rounded to float32.
+// LoadRow dequantises the first len(dst) values of a row exactly; len(dst) must
+// be a whole number of blocks. Values of F64 are rounded to float32.
 func LoadRow(dst []float32, d tensor.DType, src []byte) {
 	src = src[:typeRowBytes(d, len(dst))]
 	loadCols(dst, d, src, 0)

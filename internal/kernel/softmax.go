@@ -2,11 +2,11 @@ package kernel
 
 import "math"
 
-// Sums are what attention knows of n queries after some of their positions:
-// the largest score, the sum of e^(score−Top), and the values weighted so.
-// Spans are computed apart and merged in ascending order, which gives the same
-// bits whoever computes them (Milakov and Gimelshein, "Online normalizer
-// calculation for softmax").
+// Sums are the partial attention of n queries over some of their positions: the
+// largest score, the sum of e^(score−Top), and the sum of values with these
+// weights. Spans are computed separately and merged in ascending order, which
+// gives the same bits for every division of the work (Milakov and Gimelshein,
+// "Online normalizer calculation for softmax").
 type Sums struct {
 	Top, Sum []float32 // [n]
 	Acc      []float32 // [n, Dim]
@@ -16,7 +16,7 @@ type Sums struct {
 // row returns the weighted values of query i.
 func (s *Sums) row(i int) []float32 { return s.Acc[i*s.Dim : (i+1)*s.Dim] }
 
-// Reset forgets all positions of all queries.
+// Reset clears the sums of all queries.
 func (s *Sums) Reset() {
 	for i := range s.Top {
 		s.Top[i], s.Sum[i] = float32(math.Inf(-1)), 0
@@ -26,9 +26,9 @@ func (s *Sums) Reset() {
 
 // SoftmaxSpan replaces the scores of positions [lo, hi) of a span, x, by
 // e^(score−top), where top is the largest of them, and returns top and the sum
-// of the results, added in 16 lanes: a position's lane is its remainder by 16.
-// Other values up to the next multiples of 16 become zero. Scores of −∞ weigh
-// nothing, even where all are.
+// of the results, added in 16 lanes by position modulo 16. It zeroes the other
+// values up to the adjacent multiples of 16. Scores of −∞ have weight 0, even if
+// all are −∞.
 func SoftmaxSpan(x []float32, lo, hi int) (top, sum float32) {
 	first, end := lo&^15, (hi+15)&^15
 	inf := float32(math.Inf(-1))
@@ -39,13 +39,13 @@ func SoftmaxSpan(x []float32, lo, hi int) (top, sum float32) {
 		x[i] = inf
 	}
 	x = x[first:end]
-	top = maxOf(x) + 0 // which makes of a zero the positive one
+	top = maxOf(x) + 0 // adding 0 turns −0 into +0
 	var a lanes
 	expSum(&a, x, finite(top))
 	return top, a.Sum()
 }
 
-// finite returns what to subtract from scores of which top is the largest.
+// finite returns the value to subtract from scores whose largest is top.
 func finite(top float32) float32 {
 	if math.IsInf(float64(top), -1) {
 		return 0
@@ -53,10 +53,10 @@ func finite(top float32) float32 {
 	return top
 }
 
-// Merge adds the positions that part knows of queries [lo, hi) to those s
-// knows, which precede them.
+// Merge adds the sums of part for queries [lo, hi) to s, whose positions precede
+// those of part.
 func (s *Sums) Merge(part *Sums, lo, hi int) {
-	var a, b [64]float32 // whole vectors of them
+	var a, b [64]float32 // in whole vectors
 	for ; lo < hi; lo += len(a) {
 		n := min(len(a), hi-lo)
 		for i := range n {
@@ -88,7 +88,7 @@ func (s *Sums) mergeOne(part *Sums, i int, a, b float32) {
 	addScaled(acc, acc, add, b)
 }
 
-// Sink lets a score without a value take its share of query i.
+// Sink adds a score without a value to query i, as an attention sink.
 func (s *Sums) Sink(i int, score float32) {
 	top := max(s.Top[i], score)
 	a, b := exp32(s.Top[i]-finite(top)), exp32(score-finite(top))
@@ -97,8 +97,8 @@ func (s *Sums) Sink(i int, score float32) {
 	scaleBy(s.row(i), a)
 }
 
-// Result writes the weighted values of query i over their sum, zeros if that
-// is zero.
+// Result writes the weighted values of query i divided by their sum, zeros if
+// the sum is zero.
 func (s *Sums) Result(dst []float32, i int) {
 	inv := float32(0)
 	if s.Sum[i] != 0 {
@@ -117,7 +117,8 @@ func expSumGeneric(a *lanes, x []float32, top float32) {
 	}
 }
 
-// Max returns the largest number of x, −∞ if there is none; of zeros any.
+// Max returns the largest number in x, −∞ if there is none; either zero if both
+// occur.
 func Max(x []float32) float32 { return maxOf(x) }
 
 // maxGeneric returns the largest number, −∞ if there is none.

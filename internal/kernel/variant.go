@@ -13,8 +13,8 @@ import (
 //go:generate go run -C ../../tools ./neon -family packed -out ../internal/kernel/zpacked_arm64.s -stubs ../internal/kernel/zpacked_arm64.go
 //go:generate go run -C ../../tools ./neon -family chain -out ../internal/kernel/zchain_arm64.s -stubs ../internal/kernel/zchain_arm64.go
 
-// level is the index in variants of the implementation in use. The best one
-// is chosen at start; only tests and the command line change it.
+// level is the index in variants of the implementation in use, by default the
+// best. Only tests and the command line change it.
 var level atomic.Int32
 
 func init() { level.Store(int32(len(variants) - 1)) }
@@ -27,9 +27,9 @@ func Variants() []string { return slices.Clone(variants) }
 // Variant names the implementation in use, the last of [Variants] by default.
 func Variant() string { return variants[level.Load()] }
 
-// SetVariant makes every product use the named implementation. It changes no
-// result, only speed, and is meant for tests and for the command line. What was
-// measured of another implementation is measured anew.
+// SetVariant selects the implementation of all products, for tests and for the
+// command line. It changes speed, not results. Measured choices of another
+// implementation are dropped.
 func SetVariant(name string) error {
 	i := slices.Index(variants, name)
 	if i < 0 {
@@ -40,6 +40,6 @@ func SetVariant(name string) error {
 	return nil
 }
 
-// Decisions returns what products have chosen by measurement at first use. No
-// result depends on it.
+// Decisions returns the choices that products made by measurement at first use.
+// No result depends on them.
 func Decisions() []choice.Decision { return choice.Decisions() }

@@ -1,12 +1,13 @@
 package kernel
 
-// Add writes a + scale·b, rounding the product and the sum. dst may be a or b.
+// Add writes a + scale·b, rounding the product and then the sum. dst may be a or
+// b.
 func Add(dst, a, b []float32, scale float32) {
 	n := len(dst)
 	addScaled(dst, a[:n], b[:n], scale)
 }
 
-// AddBias adds bias to dst. Both have the same length.
+// AddBias adds bias to dst. They must have the same length.
 func AddBias(dst, bias []float32) { addScaled(dst, dst, bias[:len(dst)], 1) }
 
 // Mul writes a·b. dst may be a or b.
@@ -38,8 +39,8 @@ func scaleByGeneric(dst []float32, s float32) {
 	}
 }
 
-// ArgMax returns the index of the first largest value, never a NaN's unless
-// all are, and 0 for an empty slice.
+// ArgMax returns the index of the first largest value. It ignores NaN unless all
+// values are, and returns 0 for an empty slice.
 func ArgMax(x []float32) int {
 	best := 0
 	for i, v := range x {

@@ -19,34 +19,36 @@ import (
 	"atenia/tensor"
 )
 
-// A Config says what [Run] measures. The zero value is all of
-// it, in about twenty seconds.
+// A Config configures [Run]. The zero value measures everything, in about twenty
+// seconds.
 type Config struct {
-	Threads int            // 0 = as for a Config
+	Threads int            // 0 = the default number
 	Formats []string       // nil = all of [Formats]
-	Only    *regexp.Regexp // nil = all; else those whose [Rate.Name] it matches
-	// Bytes is how much memory the kernels stream through, all threads
-	// together. 0 = twice the last-level cache, within 64 and 512 MiB.
+	Only    *regexp.Regexp // nil = all; else those whose [Rate.Name] matches
+	// Bytes is the memory that the kernels stream through, for all threads
+	// together. 0 = twice the last-level cache, between 64 and 512 MiB.
 	Bytes int
-	// Rounds is how often everything is measured, one thing after another, and
-	// Each how long each time. 0 = 3 and 30 ms.
+	// Rounds is how often everything is measured, and Each how long each time. 0 =
+	// 3 and 30 ms.
 	Rounds int
 	Each   time.Duration
-	// Progress, if not nil, is told what is measured next.
+	// Progress, if not nil, is called with the name of each measurement before it
+	// starts.
 	Progress func(name string)
 }
 
-// A Report is how near kernels come to what the machine can do.
+// A Report compares kernels with the machine's roofs.
 type Report struct {
 	Threads int
 	Variant string
 	Roofs   roof.Roofs // the best of all rounds
 	Kernels []Rate
-	// Decisions are what products of the measured formats chose at first use.
+	// Decisions lists the choices that products of the measured formats made at
+	// first use.
 	Decisions []choice.Decision
 }
 
-// A Rate is what one kernel does with operands of one shape.
+// A Rate is the speed of one kernel with operands of one shape.
 //
 //	decode       one row times weights, outputs × columns
 //	batch 8      eight rows
@@ -55,28 +57,27 @@ type Report struct {
 //	weighted     the same with cached values
 //	norm, add, rope, silu, softmax, argmax, and quantise, which rounds
 //	             activations for products with quantised weights: by width,
-//	             among those of "f32"
+//	             listed under "f32"
 //
-// Weights and cached rows come from memory, other rows from the second-level
-// cache.
+// Weights and cached rows come from memory, other rows from L2.
 type Rate struct {
 	Use    string // the first column above
 	Format string
 	Shape  string
-	// Unpacked is set where weights are read as the file has them although
-	// there is a packed form, which models use.
+	// Unpacked is set if weights are read in the file's layout although there is a
+	// packed form, which models use.
 	Unpacked bool
-	Bytes    float64 // a second, of operands outside the first-level cache
-	FLOPS    float64 // operations a second in products, 0 elsewhere
-	// Share is the part of the roof that is reached, and Bound which roof that
-	// is, the nearer one: "memory", "cache", "float32" or "int8" arithmetic.
-	// All are medians of the rounds; Min and Max are of Share.
+	Bytes    float64 // per second, of operands outside L1
+	FLOPS    float64 // operations per second of products, else 0
+	// Share is the achieved part of the nearer roof, and Bound that roof: "memory",
+	// "cache", "float32" or "int8" arithmetic. Share is the median of the rounds,
+	// Min and Max are the extremes.
 	Share, Min, Max float64
 	Bound           string
 }
 
-// Name returns use, format and shape, as in "decode q8_0 5632x2048", and
-// " unpacked" for such weights.
+// Name returns use, format and shape, as in "decode q8_0 5632x2048", with "
+// unpacked" appended if that is set.
 func (k *Rate) Name() string {
 	name := k.Use + " " + k.Format + " " + k.Shape
 	if k.Unpacked {
@@ -100,10 +101,10 @@ func Formats() (names []string) {
 	return names
 }
 
-// formatName is a type's name as it is written on a command line.
+// formatName returns a type's name as spelled on the command line.
 func formatName(d tensor.DType) string { return strings.ToLower(d.String()) }
 
-// Sizes of what is measured: those of a model of 1.1 billion parameters.
+// The sizes measured: those of a model with 1.1 billion parameters.
 const (
 	benchWidth  = 2048 // of activations
 	benchFFN    = 5632
@@ -111,7 +112,7 @@ const (
 	benchGroup  = 8  // query heads of a key head
 	benchKV     = 4  // key heads
 	benchDim    = 64 // of a head
-	benchTokens = 16 // of a page of the cache
+	benchTokens = 16 // per page of the cache
 )
 
 // Run measures kernels without a model.
@@ -127,7 +128,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer b.probe.Close()
 	if slices.Contains(wanted, tensor.F32) {
 		b.rows()
-		err = b.play()
+		err = b.runAll()
 	}
 	defer b.release()
 	for _, d := range wanted {
@@ -135,15 +136,15 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			err = b.format(d)
 		}
 		if err == nil {
-			err = b.play()
+			err = b.runAll()
 		}
 	}
-	b.judge()
+	b.computeShares()
 	b.report.Decisions = kernel.Decisions()
 	return &b.report, err
 }
 
-// A ConfigError names a field of a [Config] whose value cannot be used.
+// A ConfigError names an invalid field of a [Config].
 type ConfigError struct {
 	Field string
 	Got   any
@@ -176,38 +177,36 @@ func (c *Config) complete() ([]tensor.DType, error) {
 	return wanted, nil
 }
 
-// A bench measures kernels: cases are added, and then played.
+// A bench measures kernels: cases are added, and then run.
 type bench struct {
 	ctx    context.Context
 	cfg    Config
 	probe  *roof.Probe
 	blocks []arena.Block
-	memory [][]byte         // one for each thread: rows of the format, one after another
-	filled tensor.DType     // what is in memory
-	tiles  map[int][][]byte // by columns: one for each thread, packed matrices
+	memory [][]byte         // one per thread: rows of the format
+	filled tensor.DType     // type of the weights in memory
+	tiles  map[int][][]byte // by columns, then by thread: packed matrices
 	cases  []kernelCase
 	done   []kernelCase
 	report Report
 }
 
-// A kernelCase is one kernel with its samples: what all threads together did
-// in a second.
+// A kernelCase is one kernel with its samples: the combined rates of all
+// threads.
 type kernelCase struct {
 	Rate
-	works        []work // one for each thread
+	works        []work // one per thread
 	bytes, flops []float64
 }
 
-// A work is what one thread does again and again: do(i) is piece i, at least a
-// few microseconds, which takes so many bytes from outside the first-level
-// cache and does so many operations.
+// A work is the repeated work of one thread: do(i) is piece i, at least a few
+// microseconds, with its bytes from outside L1 and its operations.
 type work struct {
 	bytes, flops int
 	do           func(i int)
 }
 
-// share returns how many bytes of memory are one thread's: room for its part
-// of any matrix at least.
+// share returns one thread's bytes of memory, enough for its part of any matrix.
 func (b *bench) share() int {
 	const widest = 4 * benchFFN
 	return max(b.cfg.Bytes, widest*benchWidth, widest*benchPiece*b.cfg.Threads) / b.cfg.Threads
@@ -240,7 +239,7 @@ func (b *bench) together(f func(thread int)) {
 	wg.Wait()
 }
 
-// wanted reports whether a kernel was asked for.
+// wanted reports whether a kernel is selected.
 func (b *bench) wanted(k *Rate) bool {
 	return b.cfg.Only == nil || b.cfg.Only.MatchString(k.Name())
 }
@@ -252,8 +251,8 @@ func (b *bench) measure(k Rate, worker func(thread int) work) {
 	b.cases = append(b.cases, kernelCase{Rate: k, works: works})
 }
 
-// play measures the cases in turns, the roofs among them.
-func (b *bench) play() error {
+// runAll measures cases and roofs alternately.
+func (b *bench) runAll() error {
 	for range b.cfg.Rounds {
 		if len(b.cases) > 0 {
 			b.probe.Round()
@@ -273,7 +272,7 @@ func (b *bench) play() error {
 	return nil
 }
 
-// sample lets each thread do its work for a while.
+// sample runs each thread's work for a while.
 func (b *bench) sample(k *kernelCase) {
 	speeds := make([]float64, b.cfg.Threads)
 	b.together(func(t int) {
@@ -295,8 +294,8 @@ func (b *bench) sample(k *kernelCase) {
 	k.bytes, k.flops = append(k.bytes, bytes), append(k.flops, flops)
 }
 
-// judge compares what was measured with the roofs.
-func (b *bench) judge() {
+// computeShares relates the measurements to the roofs.
+func (b *bench) computeShares() {
 	roofs := b.probe.Best
 	b.report.Roofs = roofs
 	for _, k := range b.done {
@@ -321,7 +320,7 @@ func (b *bench) judge() {
 	}
 }
 
-// part returns piece i of memory that is used round and round.
+// part returns piece i of memory that is used cyclically.
 func part[T any](memory []T, size, i int) []T {
 	return memory[i%(len(memory)/size)*size:][:size]
 }

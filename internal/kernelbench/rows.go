@@ -8,8 +8,7 @@ import (
 	"atenia/internal/kernel/exact"
 )
 
-// rows adds what is done to rows of activations, which come from half of the
-// second-level cache.
+// rows adds the operations on rows of activations, which come from half of L2.
 func (b *bench) rows() {
 	cos, sin := make([]float32, benchDim/2), make([]float32, benchDim/2)
 	exact.RopeTable(cos, sin, wave(benchDim/2), 7, 1)
@@ -18,7 +17,7 @@ func (b *bench) rows() {
 		use     string
 		format  string
 		width   int
-		traffic int // how often a row goes from or to the cache
+		traffic int // number of transfers of a row from or to the cache
 		kernel  func() func(row []float32)
 	}{
 		{"norm", "f32", benchWidth, 1, func() func([]float32) {
@@ -47,7 +46,7 @@ func (b *bench) rows() {
 			continue
 		}
 		b.measure(r, func(int) work {
-			n := max(1, 16*benchWidth/k.width) // rows of a piece
+			n := max(1, 16*benchWidth/k.width) // rows per piece
 			size := n * k.width
 			memory := wave(max(cpu.Detect().L2/8/size, 1) * size)
 			run := k.kernel()

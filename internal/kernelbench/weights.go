@@ -12,13 +12,13 @@ import (
 
 // format adds all kernels that read an element type.
 func (b *bench) format(d tensor.DType) (err error) {
-	packed := map[int]bool{} // widths whose tiles are of this format
+	packed := map[int]bool{} // widths whose tiles are in this format
 	for _, s := range []productShape{
 		{"decode", 1, benchFFN, benchWidth}, {"decode", 1, benchWidth, benchFFN},
 		{"batch 8", 8, benchFFN, benchWidth}, {"prefill 512", 512, benchFFN, benchWidth},
 	} {
 		k := Rate{Use: s.use, Format: formatName(d), Shape: fmt.Sprintf("%dx%d", s.outs, s.cols)}
-		s.outs = max(1, s.outs/benchPiece/b.cfg.Threads) * benchPiece // of one thread
+		s.outs = max(1, s.outs/benchPiece/b.cfg.Threads) * benchPiece // per thread
 		if n := kernel.PackedBytes(d, s.outs, s.cols); n > 0 {
 			if b.wanted(&k) && !packed[s.cols] {
 				packed[s.cols] = true
@@ -52,17 +52,17 @@ type productShape struct {
 	rows, outs, cols int
 }
 
-// benchPiece is how many outputs one call computes, as many as in a model.
+// benchPiece is the number of outputs per call, as in a model.
 const benchPiece = 128
 
-// rowBytes is for shapes that every format divides.
+// rowBytes returns the row size for shapes that every format divides.
 func rowBytes(d tensor.DType, n int) int {
 	values, bytes := d.Block()
 	return n / values * bytes
 }
 
-// fill sees to it that memory has random weights of a type: nothing that is
-// infinite or has so few bits that processors slow down.
+// fill fills memory with random weights of a type, without infinities and
+// subnormals, which slow processors down.
 func (b *bench) fill(d tensor.DType) (err error) {
 	if b.filled == d {
 		return nil
@@ -115,8 +115,8 @@ func (b *bench) pack(d tensor.DType, s *productShape) (err error) {
 	return nil
 }
 
-// product adds rows times weights, of which matrix returns the one that piece
-// i of a thread is in, and of which a piece reads so many bytes.
+// product adds rows times weights: matrix returns the matrix of piece i of a
+// thread, and a piece reads the given number of bytes.
 func (b *bench) product(k Rate, d tensor.DType, s *productShape, bytes int, matrix func(t, i int) kernel.Matrix) error {
 	if !b.wanted(&k) {
 		return nil
@@ -140,8 +140,8 @@ func (b *bench) product(k Rate, d tensor.DType, s *productShape, bytes int, matr
 	return nil
 }
 
-// attention adds scores and weighted sums over pages that a group of query
-// heads reads.
+// attention adds scores and weighted sums over pages read by a group of query
+// heads.
 func (b *bench) attention(d tensor.DType) error {
 	head, err := d.RowBytes(benchDim)
 	if err != nil {

@@ -8,51 +8,51 @@ import (
 	"atenia/internal/invariant"
 )
 
-// DefaultPageTokens is the page length of a [Config] that names none.
+// DefaultPageTokens is the page length of a [Config] that leaves it zero.
 const DefaultPageTokens = 16
 
-// pageAlign is what page starts are multiples of, in bytes: a cache line and
-// the widest vector.
+// pageAlign is the alignment of pages in bytes: a cache line and the widest
+// vector.
 const pageAlign = 64
 
-// slabBytes is how much memory a cache asks for at a time, at least a page.
+// slabBytes is the minimum that a cache allocates at a time.
 const slabBytes = 4 << 20
 
 // Config describes the pages of a [Cache].
 type Config struct {
 	PageTokens int   // positions per page; 0 means DefaultPageTokens
 	PageBytes  int   // bytes per page, over all layers of the group
-	Window     int   // how many positions a query sees, itself included; 0 means all before it
+	Window     int   // positions that a query attends to, itself included; 0 means all before it
 	MaxPages   int   // budget in pages; 0 means no limit but MaxBytes
 	MaxBytes   int64 // budget in bytes, pages rounded up to 64; 0 means no limit but MaxPages
-	Zero       bool  // pages read as zero when a sequence gets them
+	Zero       bool  // clear pages when they are handed out
 }
 
-// pageID names a page of one cache; noPage is none.
+// A pageID names a page of one cache; noPage is none.
 type pageID uint32
 
 const noPage pageID = 0
 
-// A Cache is a pool of equal pages and the count of their owners. It belongs
-// to one goroutine at a time, together with its sequences.
+// A Cache is a pool of equally sized, reference-counted pages. A Cache and its
+// sequences must be used by one goroutine at a time.
 type Cache struct {
 	cfg    Config
 	stride int // bytes from page to page in a slab: PageBytes, aligned
-	limit  int // pages the budget allows
+	limit  int // pages allowed by the budget
 
 	slabs   []arena.Block
 	perSlab int
-	carved  int      // pages that slabs were cut into so far
+	carved  int      // pages carved from slabs so far
 	refs    []int32  // [carved] owners of page id, at index id−1
-	dirty   []bool   // [carved] whether the page was handed out before
-	free    []pageID // last freed is first reused: its bytes may be in cache
+	dirty   []bool   // [carved] whether the page has been used before
+	free    []pageID // last freed is first reused, as it may still be in the processor's cache
 	shared  int      // pages with more than one owner
 	seqs    int      // sequences not released
 	closed  bool
 }
 
-// New returns an empty cache. A faulty Config is a joined list of
-// *[ConfigError].
+// New returns an empty cache. An invalid Config is reported as joined
+// *[ConfigError]s.
 func New(c Config) (*Cache, error) {
 	if c.PageTokens == 0 {
 		c.PageTokens = DefaultPageTokens
@@ -79,11 +79,11 @@ func New(c Config) (*Cache, error) {
 	}, nil
 }
 
-// Config returns what the cache was made with, defaults filled in.
+// Config returns the cache's configuration with defaults filled in.
 func (c *Cache) Config() Config { return c.cfg }
 
-// Close gives the memory back to the system. Page bytes must not be touched
-// afterwards; every Extend fails. Calling it again does nothing more.
+// Close frees the memory. Pages must not be accessed afterwards; every Extend
+// fails. Close may be called more than once.
 func (c *Cache) Close() {
 	invariant.Check(c.closed || c.seqs == 0, "kv: cache closed under a live sequence")
 	c.closed = true
@@ -93,20 +93,20 @@ func (c *Cache) Close() {
 	c.slabs = nil
 }
 
-// Stats counts the pages of a cache.
+// Stats counts the pages and bytes of a cache.
 type Stats struct {
-	Limit  int // pages the budget allows
+	Limit  int // pages allowed by the budget
 	Used   int // pages with an owner
 	Shared int // pages among Used with more than one owner
-	Free   int // pages that may still be had: Limit − Used
+	Free   int // pages still available: Limit − Used
 	Seqs   int // sequences not released
 
-	PageBytes int64 // what a page costs, alignment included
+	PageBytes int64 // size of a page, including alignment
 	UsedBytes int64 // Used · PageBytes
-	HeldBytes int64 // memory taken from the system, used or not
+	HeldBytes int64 // memory allocated from the system, used or not
 }
 
-// Stats returns the counts of this moment.
+// Stats returns the current counts.
 func (c *Cache) Stats() Stats {
 	used := c.carved - len(c.free)
 	return Stats{
@@ -121,8 +121,8 @@ func (c *Cache) Stats() Stats {
 	}
 }
 
-// ensure makes n pages ready to take, or changes nothing that can be seen and
-// returns a *MemoryError.
+// ensure makes n pages available to take, or returns a *MemoryError and changes
+// nothing observable.
 func (c *Cache) ensure(n int) error {
 	if c.closed {
 		return ErrClosed
@@ -142,7 +142,7 @@ func (c *Cache) ensure(n int) error {
 	return nil
 }
 
-// carve gets a slab, cuts it into pages and puts them on the free list.
+// carve allocates a slab, carves it into pages and puts them on the free list.
 func (c *Cache) carve() error {
 	n := min(c.perSlab, c.limit-c.carved)
 	s, err := arena.New(n * c.stride)
@@ -152,7 +152,7 @@ func (c *Cache) carve() error {
 	c.slabs = append(c.slabs, s)
 	c.refs = append(c.refs, make([]int32, n)...)
 	c.dirty = append(c.dirty, make([]bool, n)...)
-	// Room for every page there is, so that freeing never allocates.
+	// Grow the list for all pages, so that freeing never allocates.
 	c.free = slices.Grow(c.free, c.carved+n-len(c.free))
 	for i := n; i > 0; i-- { // lowest on top
 		c.free = append(c.free, pageID(c.carved+i))
@@ -161,15 +161,15 @@ func (c *Cache) carve() error {
 	return nil
 }
 
-// take returns a free page with one owner; ensure came before. Its bytes are
-// zero if blank is set.
+// take returns a free page with one owner; ensure must have succeeded. With
+// blank its bytes are zero.
 func (c *Cache) take(blank bool) pageID {
 	last := len(c.free) - 1
 	id := c.free[last]
 	c.free = c.free[:last]
 	invariant.Check(c.refs[id-1] == 0, "kv: page on the free list has an owner")
 	c.refs[id-1] = 1
-	// Slabs come zeroed, so only a page that was used before needs it.
+	// New slabs are zero, so only a reused page must be cleared.
 	if c.dirty[id-1] && blank {
 		clear(c.page(id))
 	}
@@ -186,7 +186,7 @@ func (c *Cache) share(id pageID) {
 	}
 }
 
-// drop takes an owner from the page and frees it after the last one.
+// drop removes an owner from the page and frees it after the last one.
 func (c *Cache) drop(id pageID) {
 	invariant.Check(c.refs[id-1] > 0, "kv: page given back twice")
 	c.refs[id-1]--
@@ -201,7 +201,7 @@ func (c *Cache) drop(id pageID) {
 	}
 }
 
-// poison makes a stale read of a freed page show: every float is not a number.
+// poison fills a freed page with NaN, so that stale reads are noticed.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = 0xFF
@@ -215,7 +215,7 @@ func (c *Cache) page(id pageID) []byte {
 	return c.slabs[i/c.perSlab].Bytes[at : at+c.cfg.PageBytes : at+c.cfg.PageBytes]
 }
 
-// bytes returns what n pages cost, saturated.
+// bytes returns the size of n pages, saturated.
 func (c *Cache) bytes(n int) int64 {
 	if int64(n) > math.MaxInt64/int64(c.stride) {
 		return math.MaxInt64

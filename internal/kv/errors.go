@@ -11,13 +11,13 @@ var ErrReleased = errors.New("kv: sequence was released")
 // ErrClosed is returned by Extend after the cache's Close.
 var ErrClosed = errors.New("kv: cache was closed")
 
-// A MemoryError says that a sequence could not grow within the budget, or
-// that the system gave no more memory (Err is then its answer). Evict
-// sequences worth Need−Have bytes and try again.
+// A MemoryError says that a sequence could not grow within the budget, or that
+// the system is out of memory (Err is then its error). Evict sequences worth
+// Need−Have bytes and try again.
 type MemoryError struct {
-	Need int64 // bytes of pages the operation takes
-	Have int64 // bytes of pages that could be had
-	Err  error // what the system said, or nil if it is the budget
+	Need int64 // bytes of pages required
+	Have int64 // bytes of pages available
+	Err  error // the system's error, or nil if the budget is exceeded
 }
 
 func (e *MemoryError) Error() string {
@@ -29,19 +29,19 @@ func (e *MemoryError) Error() string {
 
 func (e *MemoryError) Unwrap() error { return e.Err }
 
-// A RangeError says that an operation was asked for a position or count that
-// it cannot do. Truncate to 0 is always allowed, also when Min is greater.
+// A RangeError says that a position or count is out of range. Truncate to 0 is
+// always allowed, even if Min is greater.
 type RangeError struct {
 	Op       string // "extend" or "truncate"
 	Got      int
-	Min, Max int // what it could have done
+	Min, Max int // the valid range
 }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("kv: %s: want %d to %d, got %d", e.Op, e.Min, e.Max, e.Got)
 }
 
-// A ConfigError says which field of a [Config] is at fault.
+// A ConfigError says which field of a [Config] is invalid.
 type ConfigError struct {
 	Field string
 	Got   int64
@@ -55,7 +55,7 @@ func (e *ConfigError) Error() string {
 // maxPageBytes bounds a page so that slab arithmetic cannot overflow.
 const maxPageBytes = 1 << 30
 
-// validate returns every fault of c.
+// validate returns all faults of c.
 func (c *Config) validate() error {
 	var faults []error
 	check := func(field string, got, lo, hi int64, want string) {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Seq is what one sequence remembers in one cache: positions Oldest to
-// Len−1, in pages that it may share with its forks. Get one from
-// [Cache.NewSeq] or [Seq.Fork] and give it back with [Seq.Release].
+// A Seq is the cache of one sequence: positions Oldest to Len−1, in pages that
+// it may share with its forks. [Cache.NewSeq] and [Seq.Fork] create one;
+// [Seq.Release] frees it.
 type Seq struct {
 	c        *Cache
-	len      int      // positions, those behind the window included
-	first    int      // pages before this one fell behind the window
+	len      int      // positions, including those behind the window
+	first    int      // pages before this one are behind the window
 	table    []pageID // [ceil(len/PageTokens)]; noPage before first
 	views    [][]byte // [len(table)] the bytes of each page; nil before first
 	released bool
@@ -23,23 +23,21 @@ func (c *Cache) NewSeq() *Seq {
 	return &Seq{c: c}
 }
 
-// Len returns the number of positions, those behind the window included: the
+// Len returns the number of positions, including those behind the window: the
 // next one that Extend opens.
 func (s *Seq) Len() int { return s.len }
 
-// Oldest returns the first position whose bytes are kept; without a window
-// always 0.
+// Oldest returns the first position still in memory; without a window always 0.
 func (s *Seq) Oldest() int { return min(s.first*s.c.cfg.PageTokens, s.len) }
 
 // Pages returns the bytes of every page: page p holds the positions from
-// p·PageTokens on and is nil once it fell behind the window. The slice is
-// valid until the next Extend, Truncate, SlideTo or Release of this sequence
-// and must not be changed; see the package comment for what may be written to
-// the pages.
+// p·PageTokens on and is nil if it is behind the window. The slice is read-only
+// and valid until the next Extend, Truncate, SlideTo or Release of this
+// sequence; the package comment says which positions may be written.
 func (s *Seq) Pages() [][]byte { return s.views }
 
-// Reserve makes room in the block table for n positions in all, so that no
-// Extend up to there allocates on Go's heap. It takes no pages.
+// Reserve sizes the block table for n positions in total, so that no Extend up
+// to there allocates on Go's heap. It takes no pages.
 func (s *Seq) Reserve(n int) {
 	if more := s.pagesFor(n) - len(s.table); more > 0 {
 		s.table = slices.Grow(s.table, more)
@@ -47,11 +45,10 @@ func (s *Seq) Reserve(n int) {
 	}
 }
 
-// Extend opens the positions Len to Len+n−1 for writing. It gets the pages
-// they need and, if the last page is partly used and shared, its own copy of
-// that. Nothing has changed when it fails: with a *[MemoryError] when the
-// budget does not allow that many pages, a *[RangeError] when n is negative,
-// [ErrReleased] or [ErrClosed].
+// Extend opens the positions Len to Len+n−1 for writing. It takes the pages they
+// need and copies the last page if that is partly used and shared. If it fails,
+// nothing has changed: a *[MemoryError] if the budget is exceeded, a
+// *[RangeError] if n is negative, [ErrReleased] or [ErrClosed].
 func (s *Seq) Extend(n int) error {
 	switch {
 	case s.released:
@@ -90,10 +87,9 @@ func (s *Seq) Extend(n int) error {
 	return nil
 }
 
-// Truncate forgets the positions from n on. Pages that hold none before n are
-// given back; the bytes of forgotten positions in the page that stays are
-// left as they are. If n is not [Seq.Resumable] it returns a *[RangeError]
-// and changes nothing.
+// Truncate drops the positions from n on and frees pages that hold none before
+// n; it does not clear the dropped positions in the last page. If n is not
+// [Seq.Resumable] it returns a *[RangeError] and changes nothing.
 func (s *Seq) Truncate(n int) error {
 	if s.released {
 		return ErrReleased
@@ -111,16 +107,16 @@ func (s *Seq) Truncate(n int) error {
 	return nil
 }
 
-// Resumable reports whether the sequence can be continued at position n as if
-// it had ended there: whether all that a query at n sees is still held.
-// Position 0 sees nothing and always is, up to Len all are without a window,
-// and with one those whose window has not begun to fall away.
+// Resumable reports whether the sequence can be continued at position n as if it
+// had ended there, that is, whether all positions that a query at n attends to
+// are in memory. Position 0 always is; without a window all positions up to Len
+// are.
 func (s *Seq) Resumable(n int) bool {
 	return n == 0 || n <= s.len && n >= s.oldestResumable()
 }
 
-// oldestResumable returns the first position > 0 that is resumable, or 0 if
-// all are.
+// oldestResumable returns the first position > 0 that is resumable, or 0 if all
+// are.
 func (s *Seq) oldestResumable() int {
 	if s.first == 0 {
 		return 0
@@ -128,9 +124,9 @@ func (s *Seq) oldestResumable() int {
 	return s.Oldest() + s.c.cfg.Window - 1
 }
 
-// SlideTo gives back the pages that no query at position pos or later sees,
-// which is those wholly before pos−Window+1. Positions beyond Len count as
-// Len. Without a window it does nothing.
+// SlideTo frees the pages that no query at position pos or later reads: those
+// wholly before pos−Window+1. Positions beyond Len count as Len. Without a
+// window it does nothing.
 func (s *Seq) SlideTo(pos int) {
 	if s.c.cfg.Window == 0 || s.released {
 		return
@@ -143,9 +139,9 @@ func (s *Seq) SlideTo(pos int) {
 	}
 }
 
-// Fork returns a sequence with the same positions, in the same pages. From
-// now on neither may write the positions both have; the first to Extend into
-// a page that both use gets a copy. A fork of a released sequence is released.
+// Fork returns a sequence with the same positions, in the same pages. From now
+// on neither may write the shared positions; the first to Extend into a shared
+// page gets a copy. A fork of a released sequence is released.
 func (s *Seq) Fork() *Seq {
 	if s.released {
 		return &Seq{c: s.c, released: true}
@@ -160,8 +156,8 @@ func (s *Seq) Fork() *Seq {
 	return f
 }
 
-// Release gives all pages back and ends the sequence. Calling it again does
-// nothing.
+// Release frees all pages and ends the sequence. It may be called more than
+// once.
 func (s *Seq) Release() {
 	if s.released {
 		return
@@ -174,13 +170,13 @@ func (s *Seq) Release() {
 	s.c.seqs--
 }
 
-// cut shortens the table to n pages and leaves no stale views behind.
+// cut shortens the table to n pages and clears the dropped views.
 func (s *Seq) cut(n int) {
 	clear(s.views[n:])
 	s.table, s.views = s.table[:n], s.views[:n]
 }
 
-// pagesFor returns how many pages n positions take.
+// pagesFor returns the number of pages for n positions.
 func (s *Seq) pagesFor(n int) int {
 	if n <= 0 {
 		return 0

@@ -8,17 +8,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Open loads the first of the libraries that is there, and returns
-// [ErrAbsent] if none is. A name without a slash is looked for where the
-// system keeps its libraries.
+// Open loads the first of the libraries that exists, and returns [ErrAbsent] if
+// none does. A name without a slash is searched in the system's library path.
 func Open(names ...string) (Handle, error) {
 	for _, name := range names {
 		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 		if err == nil {
 			return Handle(h), nil
 		}
-		// glibc and musl say it in these words, with the library's own name:
-		// with another one, a library that it needs is missing.
+		// This is the message of glibc and musl. With the name of another library it
+		// means that a dependency is missing.
 		if text := err.Error(); !strings.Contains(text, name) || !strings.Contains(text, "No such file") {
 			return 0, err
 		}
@@ -30,8 +29,8 @@ func Open(names ...string) (Handle, error) {
 // the libraries that it needs.
 func (h Handle) Symbol(name string) (uintptr, error) { return purego.Dlsym(uintptr(h), name) }
 
-// Call calls a C function with integers and pointers. It is for calls that
-// are rare: it allocates.
+// Call calls a C function with integer and pointer arguments. It allocates, so
+// use it for infrequent calls.
 //
 //go:uintptrescapes
 func Call(f uintptr, args ...uintptr) uintptr {

@@ -2,11 +2,12 @@
 
 package library
 
-// Open finds nothing: this build loads no libraries.
+// Open returns ErrAbsent: this build cannot load libraries.
 func Open(...string) (Handle, error) { return 0, ErrAbsent }
 
-// Symbol finds nothing.
+// Symbol returns ErrAbsent.
 func (Handle) Symbol(string) (uintptr, error) { return 0, ErrAbsent }
 
-// Call is never reached without a library; any result but 0 is an error.
+// Call is never reached, because there is no library; any result but 0 is an
+// error.
 func Call(uintptr, ...uintptr) uintptr { return 1 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Open loads the first of the libraries that is there, from the system's
-// folder alone, and returns [ErrAbsent] if none is.
+// Open loads the first of the libraries that exists, from the system directory
+// only, and returns [ErrAbsent] if none does.
 func Open(names ...string) (Handle, error) {
 	for _, name := range names {
 		h, err := windows.LoadLibraryEx(name, 0, windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
@@ -29,7 +29,7 @@ func (h Handle) Symbol(name string) (uintptr, error) {
 	return windows.GetProcAddress(windows.Handle(h), name)
 }
 
-// Call calls a C function with integers and pointers.
+// Call calls a C function with integer and pointer arguments.
 //
 //go:uintptrescapes
 func Call(f uintptr, args ...uintptr) uintptr {

@@ -28,7 +28,7 @@ const (
 	TensorsFile = "adapter_model.safetensors"
 )
 
-// A Pair is what is added to one module's matrix.
+// A Pair is the low-rank update of one module's matrix.
 type Pair struct {
 	Module  string // "model.layers.0.self_attn.q_proj"
 	In, Out int    // columns and rows of the matrix
@@ -54,16 +54,16 @@ const (
 	weightSuffix = ".weight"
 )
 
-// An Adapter is pairs in the order of their modules' names.
+// An Adapter is a list of pairs sorted by module.
 type Adapter struct {
 	Config
 	Pairs []Pair
 }
 
-// New makes an adapter for the matrices of a model that the configuration
-// targets. It changes nothing yet: B is zero. A is uniform in ±1/√in, as
-// Kaiming's initialisation with a = √5 is, by seed and module. Errors match
-// [ErrConfig].
+// New creates an adapter for the matrices of a model that the configuration
+// targets. It has no effect until trained, because B is zero. A is uniform in
+// ±1/√in, like Kaiming's initialisation with a = √5, determined by seed and
+// module. Errors match [ErrConfig].
 func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, error) {
 	c, err := c.Defaulted()
 	if err != nil {
@@ -102,8 +102,8 @@ func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, err
 	return a, nil
 }
 
-// checksum is the note in the tensors' file that ties it to its configuration:
-// the two are replaced one after the other.
+// checksum is the metadata key in the tensors' file that ties it to its
+// configuration, because the two files cannot be replaced atomically.
 const checksum = "adapter_config_sha256"
 
 func sum(config []byte) string {
@@ -111,8 +111,8 @@ func sum(config []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// Write writes the adapter's files into a folder, which it makes if it is not
-// there. nil is the operating system's file system.
+// Write writes the adapter's files to a directory, which it creates if needed. A
+// nil file system is the operating system's.
 func (a *Adapter) Write(fsys durable.FS, dir string) error {
 	fsys = durable.Default(fsys)
 	if err := fsys.MkdirAll(dir, 0o777); err != nil {
@@ -140,7 +140,7 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 	})
 }
 
-// most is how large a configuration may be.
+// most is the maximum size of a configuration file.
 const most = 1 << 20
 
 // Open reads an adapter. Errors match [ErrFormat] or [ErrUnsupported], or are
@@ -148,7 +148,7 @@ const most = 1 << 20
 func Open(dir string) (*Adapter, error) {
 	f, err := os.Open(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no adapter: %w", dir, err)
+		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
 	}
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func Open(dir string) (*Adapter, error) {
 	}
 	defer d.Close()
 	if want, ok, err := d.Meta.String(checksum); err == nil && ok && want != sum(config) {
-		return nil, fmt.Errorf("%s: %w: its two files are not of the same adapter", dir, ErrFormat)
+		return nil, fmt.Errorf("%s: %w: its two files belong to different adapters", dir, ErrFormat)
 	}
 	a, err := assemble(config, d.Tensors)
 	if err != nil {
@@ -176,7 +176,7 @@ func Open(dir string) (*Adapter, error) {
 	return a, nil
 }
 
-// assemble joins configuration and tensors, which it copies.
+// assemble joins the configuration and copies of the tensors.
 func assemble(config []byte, tensors []modelfile.Tensor) (*Adapter, error) {
 	c, err := parseConfig(config)
 	if err != nil {
@@ -226,7 +226,7 @@ func assemble(config []byte, tensors []modelfile.Tensor) (*Adapter, error) {
 	return a, nil
 }
 
-// values returns a tensor's values in memory of their own.
+// values returns a copy of a tensor's values as float32.
 func values(t *modelfile.Tensor) ([]float32, error) {
 	n, ok := t.View.Shape.Size()
 	if !ok {

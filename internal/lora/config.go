@@ -12,27 +12,28 @@ import (
 
 // The kinds of failure, for errors.Is.
 var (
-	// ErrFormat: the files are no adapter, or contradict each other.
+	// ErrFormat is returned for files that are not an adapter or contradict each
+	// other.
 	ErrFormat = errors.New("malformed adapter")
-	// ErrUnsupported: the adapter needs what is not computed here.
+	// ErrUnsupported is returned for adapters with unsupported features.
 	ErrUnsupported = errors.New("unsupported adapter")
-	// ErrConfig: no such adapter can be made for the model.
+	// ErrConfig is returned if no adapter can be made for the model as configured.
 	ErrConfig = errors.New("bad adapter configuration")
-	// ErrBase: the adapter is for another model.
+	// ErrBase is returned for an adapter that belongs to another model.
 	ErrBase = errors.New("the adapter does not fit the model")
 )
 
-// Largest is the largest rank that is made or read.
+// Largest is the largest permitted rank.
 const Largest = 1 << 14
 
-// Targets say which modules have a pair: by the last parts of their names, or
+// Targets select the modules with a pair: by the last parts of their names, or
 // by a regular expression for the whole name.
 type Targets struct {
 	Names   []string // "q_proj", "mlp.down_proj"
-	Pattern string   // used if Names is nil; AllLinear stands for every matrix but the head
+	Pattern string   // used if Names is nil; AllLinear means every matrix but the head
 }
 
-// AllLinear are all matrices but the embedding and the head.
+// AllLinear selects all matrices but the embedding and the head.
 const AllLinear = "all-linear"
 
 // ParseTargets reads a list "q_proj,v_proj" or a regular expression.
@@ -45,7 +46,7 @@ func ParseTargets(s string) (Targets, error) {
 	return t, err
 }
 
-// matcher returns what tells whether a module is meant.
+// matcher returns a function that reports whether a module is selected.
 func (t Targets) matcher() (func(module string) bool, error) {
 	if t.Names != nil {
 		return func(module string) bool {
@@ -83,20 +84,20 @@ func (t *Targets) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &t.Names)
 }
 
-// Config is what adapter_config.json says. Zero means the value given here.
+// Config is the content of adapter_config.json. Zero fields have the default
+// given here.
 type Config struct {
 	Rank    int     // 8
 	Alpha   float64 // 2·Rank
-	Dropout float64 // share of a pair's input that is left out in training
+	Dropout float64 // share of a pair's input dropped in training
 	Targets Targets // AllLinear
 	RSLoRA  bool    // the scale is alpha/√r (Kalajdzievski, arXiv 2312.03732)
 	Base    string  // name or path of the model it was trained for
-	// Alphas are alphas of modules that have their own, by regular expression.
+	// Alphas overrides Alpha for modules that match a regular expression.
 	Alphas map[string]float64
 }
 
-// Defaulted fills in what was left out and returns every fault, which match
-// [ErrConfig].
+// Defaulted fills in defaults and returns all faults, which match [ErrConfig].
 func (c Config) Defaulted() (Config, error) {
 	if c.Rank == 0 {
 		c.Rank = 8
@@ -121,7 +122,7 @@ func (c Config) Defaulted() (Config, error) {
 	return c, errors.Join(append(faults, err)...)
 }
 
-// scale returns what B·A of a module is multiplied with.
+// scale returns the factor of B·A for a module.
 func (c *Config) scale(module string, rank int) (float64, error) {
 	alpha := c.Alpha
 	patterns := make([]string, 0, len(c.Alphas))
@@ -145,7 +146,7 @@ func (c *Config) scale(module string, rank int) (float64, error) {
 	return alpha / float64(rank), nil
 }
 
-// file is adapter_config.json: what is used of it, and what must not be there.
+// file is adapter_config.json: the fields used, and those that must not be set.
 type file struct {
 	Kind     string             `json:"peft_type"`
 	Task     string             `json:"task_type"`
@@ -185,7 +186,7 @@ func (c *Config) encode() ([]byte, error) {
 
 // parseConfig reads adapter_config.json.
 func parseConfig(b []byte) (Config, error) {
-	f := file{Kind: "LORA", Rank: 8, Alpha: 8, Bias: "none"} // as the reference has it
+	f := file{Kind: "LORA", Rank: 8, Alpha: 8, Bias: "none"} // the reference's defaults
 	if err := json.Unmarshal(b, &f); err != nil {
 		return Config{}, fmt.Errorf("%w: %w", ErrFormat, err)
 	}

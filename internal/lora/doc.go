@@ -1,5 +1,5 @@
-// Package lora reads, makes, writes and merges low-rank adapters (Hu and
-// others, arXiv 2106.09685) in the form of the library huggingface/peft.
+// Package lora reads, creates, writes and merges low-rank adapters (Hu and
+// others, arXiv 2106.09685) in the format of the library huggingface/peft.
 //
 //	adapter_config.json         r, lora_alpha, target_modules, use_rslora …   [Config]
 //	adapter_model.safetensors   base_model.model.MODULE.lora_A.weight [r, in]
@@ -7,11 +7,11 @@
 //
 //	            y = W·x  +  scale · B·(A·x)        scale = alpha/r, or alpha/√r (rsLoRA)
 //
-//	[New]      pairs for the modules that [Targets] names: A at random, B zero
-//	[Open]     a folder, whatever it holds: everything is checked
-//	[Overlay]  an opened model reads W + scale·B·A in place of W, from a file beside it
-//	[Merge]    a folder in which W + scale·B·A is written, of the type that W had
+//	[New]      pairs for the modules selected by [Targets]: A at random, B zero
+//	[Open]     reads a directory and checks everything
+//	[Overlay]  makes an opened model read W + scale·B·A instead of W, from a temporary file
+//	[Merge]    writes a model with W + scale·B·A, in the type of W
 //
-// What an adapter may have and this package does not compute is refused with
-// [ErrUnsupported]: running a model without it would be another model.
+// Unsupported features are rejected with [ErrUnsupported], because ignoring them
+// would run a different model.
 package lora

@@ -229,7 +229,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: scale %v", c.config, x.Pairs[0].Scale)
 		}
 	}
-	if _, err := Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is no adapter") {
+	if _, err := Open(t.TempDir()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is not an adapter") {
 		t.Error(err)
 	}
 }

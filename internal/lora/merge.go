@@ -1,6 +1,6 @@
 package lora
 
-// Putting an adapter into a model: W + scale·B·A in place of W.
+// Merging an adapter into a model: W + scale·B·A replaces W.
 
 import (
 	"encoding/binary"
@@ -29,9 +29,9 @@ func (p *Pair) AddTo(w []float32) {
 	dense.New[float32](nil).AddMul(w, b, p.A, p.Out, p.Rank, p.In)
 }
 
-// merged returns sources of the matrices that the adapter changes: of the type
-// they have, or F16 where that is a quantised one, for rounding to such a type
-// again would lose most of what an adapter adds.
+// merged returns sources of the matrices that the adapter changes: in their own
+// type, or in F16 if that is quantised, because quantising again would lose most
+// of what an adapter adds.
 func (a *Adapter) merged(d *modelfile.Description) (map[string]modelfile.TensorSource, error) {
 	if d.Format == modelfile.GGUF {
 		return nil, fmt.Errorf("%w: adapters name the tensors of Hugging Face folders, and %s is a GGUF file: merge with the folder, then quantize", ErrBase, d.Path)
@@ -62,7 +62,7 @@ func (a *Adapter) merged(d *modelfile.Description) (map[string]modelfile.TensorS
 	return out, nil
 }
 
-// write writes values as a type of floating-point numbers.
+// write writes values in a floating-point type.
 func write(w io.Writer, kind tensor.DType, x []float32) error {
 	b := make([]byte, 0, 1<<16)
 	for len(x) > 0 {
@@ -88,10 +88,10 @@ func write(w io.Writer, kind tensor.DType, x []float32) error {
 	return nil
 }
 
-// Overlay makes an opened model the merged one: the matrices that the adapter
-// changes are written to a safetensors file, which the description then reads
-// them from and closes. The file must stay until then. Errors match [ErrBase],
-// or are those of files.
+// Overlay merges the adapter into an opened model: it writes the changed
+// matrices to a safetensors file, from which the description reads them until it
+// is closed. The file must not be removed before. Errors match [ErrBase], or are
+// those of files.
 func (a *Adapter) Overlay(d *modelfile.Description, path string) error {
 	changed, err := a.merged(d)
 	if err != nil {
@@ -117,9 +117,9 @@ func (a *Adapter) Overlay(d *modelfile.Description, path string) error {
 	return nil
 }
 
-// Load opens the adapter in a folder and lays it over an opened model. What is
-// merged is in a temporary file, which remove removes once the description is
-// closed. The folder "" is no adapter.
+// Load opens the adapter in a directory and overlays it on an opened model. The
+// merged matrices are in a temporary file; call remove after closing the
+// description. If dir is empty, Load does nothing.
 func Load(d *modelfile.Description, dir string) (remove func() error, err error) {
 	if dir == "" {
 		return func() error { return nil }, nil
@@ -139,13 +139,13 @@ func Load(d *modelfile.Description, dir string) (remove func() error, err error)
 	return remove, nil
 }
 
-// Merge writes the merged model as a Hugging Face folder with the files that
-// the original has: configuration, tokenizer, chat template. nil is the
-// operating system's file system. Errors match [ErrBase] or [ErrUnsupported],
-// or are those of files.
+// Merge writes the merged model as a Hugging Face folder with the other files of
+// the original: configuration, tokenizer, chat template. A nil file system is
+// the operating system's. Errors match [ErrBase] or [ErrUnsupported], or are
+// those of files.
 func (a *Adapter) Merge(fsys durable.FS, d *modelfile.Description, dir string) error {
 	if d.Format != modelfile.HuggingFace {
-		return fmt.Errorf("%w: %s is no Hugging Face folder, of which alone one can be written", ErrUnsupported, d.Path)
+		return fmt.Errorf("%w: %s is not a Hugging Face folder, the only form that can be written", ErrUnsupported, d.Path)
 	}
 	changed, err := a.merged(d)
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *Adapter) Merge(fsys durable.FS, d *modelfile.Description, dir string) e
 	if err != nil {
 		return err
 	}
-	return file("config.json", content(d.Config)) // last: with it the folder is a model
+	return file("config.json", content(d.Config)) // last: with it the folder becomes a model
 }
 
 func content(b []byte) func(io.Writer) error {

@@ -1,23 +1,22 @@
-// Package modelfile reads and writes the files that models come in.
+// Package modelfile reads and writes model files.
 //
 //	.gguf file(s) ─┐                    ┌ Meta     ordered keys and values
-//	               ├─ Open ▶ Description┤ Config   config.json, as it is
+//	               ├─ Open ▶ Description┤ Config   config.json, unparsed
 //	HF folder ─────┘                    │ Files    tokenizer.json and the like
 //	                                    └ Tensors  name, type, shape, bytes
 //
-// A [Description] is what the files say and no more: it does not know what a
-// layer is. Package compile turns it into a plan.
+// A [Description] holds what the files say and nothing derived: it does not know
+// what a layer is. Package compile turns it into a plan.
 //
 // Opening maps the files and reads their headers. A tensor's bytes are a slice
-// of the mapping, so nothing is read from the disk before it is touched and
-// nothing is ever copied to be looked at; a file that was cut short is noticed
-// nevertheless, because its size is known. What must outlive the mapping, names
-// and single values, is copied; views and metadata arrays end with
-// [Description.Close].
+// of the mapping, so that bytes are read from disk only when first touched and
+// never copied; truncation is still detected, because the expected size is
+// known. Data that outlives the mapping, names and single values, is copied;
+// views and metadata arrays become invalid with [Description.Close].
 //
-// A file that is cut short while it is mapped ends the process when the missing
-// part is touched, as with every mapping. [WriteGGUF] and [WriteSafetensors]
-// therefore replace files and never shorten them.
+// If a mapped file is truncated, touching the missing part kills the process, as
+// with every mapping. [WriteGGUF] and [WriteSafetensors] therefore replace files
+// and never shorten them.
 //
 // # Formats
 //
@@ -26,14 +25,14 @@
 //	safetensors  one file, or several and an index
 //	             (safetensors.go, folder.go; the format's README)
 //
-// Shapes are outermost axis first, as everywhere in Atenia: a GGUF file lists
-// them the other way round.
+// Shapes are outermost axis first, as everywhere in Atenia; GGUF files store
+// them in reverse.
 //
 // # Hostile input
 //
-// Files are taken for untrusted. Every count is compared with the bytes that
-// are left before memory is asked for, and all that a header makes the reader
-// keep is paid from a budget of twice the file (and one MiB, for small ones).
-// Faults are [*FormatError] values that name the file, the place, what was
-// expected, and what to do.
+// Files are untrusted. Every count is checked against the remaining bytes before
+// memory is allocated, and everything a header makes the reader keep is charged
+// to a budget of twice the file size (plus one MiB, for small files). Faults are
+// [*FormatError] values that name the file, the position, what was expected, and
+// a remedy.
 package modelfile

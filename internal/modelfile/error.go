@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// A FormatError says what is wrong with a model file, where, and what to do
-// about it. Fields that do not apply are empty.
+// A FormatError says what is wrong with a model file, where, and how to fix it.
+// Fields that do not apply are empty.
 type FormatError struct {
 	File   string // path of the file
-	Offset int64  // byte of the file where Field starts; 0 when the fault is the file as a whole
+	Offset int64  // position of Field in the file; 0 when the fault is the file as a whole
 	Line   int    // text files: line of the fault, from 1
 	Column int    // text files: column in characters, from 1
-	Tensor string // tensor that is at fault
+	Tensor string // tensor at fault
 	Field  string // what was being read: "magic", `metadata "general.alignment"`, "data"
 	Want   string // what was expected
-	Got    string // what the file has
-	Fix    string // what to do
-	Err    error  // cause, if another error is one: a missing file, for example
+	Got    string // what was found
+	Fix    string // remedy
+	Err    error  // cause, for example a missing file
 }
 
 func (e *FormatError) Error() string {
@@ -54,17 +54,17 @@ func (e *FormatError) Error() string {
 	return s
 }
 
-// Unwrap returns the cause, so that errors.Is(err, fs.ErrNotExist) tells a
-// missing file from a damaged one.
+// Unwrap returns the cause, so that errors.Is(err, fs.ErrNotExist) distinguishes
+// a missing file from a damaged one.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// Advice that several faults share.
+// Remedies that several faults share.
 const (
 	fixFetch  = "the file is cut or damaged: fetch it again and compare its checksum"
 	fixDamage = "the file is damaged or was written by a faulty tool: fetch or convert it again"
 )
 
-// clip shortens names from hostile files, so that an error stays one line.
+// clip shortens names from hostile files, so that an error stays on one line.
 func clip(s string) string {
 	const most = 200
 	if len(s) > most {

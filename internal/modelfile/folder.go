@@ -17,13 +17,14 @@ const (
 	singleName = "model.safetensors"
 	indexName  = "model.safetensors.index.json"
 
-	// maxText bounds the small files; the largest published tokenizer.json
-	// has some 35 MB.
+	// maxText bounds the companion files; the largest published tokenizer.json has
+	// about 35 MB.
 	maxText = 1 << 30
 )
 
-// companions are the small files of a Hugging Face folder that some part of
-// Atenia reads. All are optional here; whoever needs one says so.
+// companions lists the small files of a Hugging Face folder that some part of
+// Atenia reads. All are optional here; the package that needs one reports its
+// absence.
 var companions = [...]string{
 	"generation_config.json",
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
@@ -73,8 +74,8 @@ func openFolder(dir string, o options) (d *Description, err error) {
 
 var errNoIndex = errors.New("no index")
 
-// readSmall reads a companion whole, and checks the grammar of JSON. Large
-// vocabularies are left to the package that parses them anyway.
+// readSmall reads a companion file and checks its JSON syntax, except for large
+// vocabularies, which the package that parses them checks.
 func readSmall(dir, name string) ([]byte, error) {
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	f, err := os.Open(path)
@@ -102,7 +103,7 @@ func readSmall(dir, name string) ([]byte, error) {
 	return b, nil
 }
 
-// notAFolder says what was expected of a folder without a configuration.
+// notAFolder returns the error for a folder without a configuration.
 func notAFolder(dir, config string) error {
 	e := &FormatError{File: dir, Want: fmt.Sprintf("%s and *.safetensors, as a Hugging Face folder has", config), Got: "a folder without " + config, Err: fs.ErrNotExist}
 	if m, _ := filepath.Glob(filepath.Join(dir, "*.gguf")); len(m) > 0 {
@@ -111,7 +112,8 @@ func notAFolder(dir, config string) error {
 	return e
 }
 
-// noWeights says what a folder has instead of the weights it should have.
+// noWeights returns the error for a folder without weights, with what it has
+// instead.
 func noWeights(dir string) error {
 	e := &FormatError{File: dir, Field: "weights", Want: singleName + " or " + indexName, Got: "neither", Err: fs.ErrNotExist}
 	if m, _ := filepath.Glob(filepath.Join(dir, "*.safetensors")); len(m) > 0 {
@@ -134,7 +136,8 @@ func OpenSafetensors(path string) (d *Description, err error) {
 	return d, d.finish()
 }
 
-// addSafetensors appends the tensors of a file that keep wants; nil wants all.
+// addSafetensors appends the tensors of a file for which keep returns true; nil
+// keeps all.
 func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error {
 	p, err := mapFile(path)
 	if err != nil {
@@ -156,7 +159,7 @@ func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error
 	return nil
 }
 
-// An assignment is one line of an index: which file holds a tensor.
+// An assignment is one line of an index: a tensor and the file that holds it.
 type assignment struct{ tensor, file string }
 
 // addIndexed reads the index and every file it names, in the order of their
@@ -178,8 +181,8 @@ func (d *Description) addIndexed(dir string, o options) error {
 	for _, file := range files {
 		full := filepath.Join(dir, filepath.FromSlash(file))
 		err := d.addSafetensors(full, func(t *Tensor) bool {
-			// A tensor that the index gives to another file is a leftover
-			// here; one that it does not know stays for others to judge.
+			// A tensor that the index assigns to another file is a leftover and skipped;
+			// one that the index does not list is kept, and binding decides.
 			i, ok := findWeight(weights, t.Name)
 			return !ok || weights[i].file == file
 		})

@@ -8,9 +8,8 @@ import (
 	"atenia/tensor"
 )
 
-// ggmlTypes are the element types by their number in a GGUF file (enum
-// ggml_type of ggml.h). Numbers that are not here were removed from the
-// format or came after this was written.
+// ggmlTypes maps the type numbers of GGUF files (enum ggml_type of ggml.h) to
+// element types. Missing numbers were removed from the format or are newer.
 var ggmlTypes = [...]tensor.DType{
 	0: tensor.F32, 1: tensor.F16, 2: tensor.Q4_0, 3: tensor.Q4_1,
 	6: tensor.Q5_0, 7: tensor.Q5_1, 8: tensor.Q8_0, 9: tensor.Q8_1,
@@ -21,15 +20,15 @@ var ggmlTypes = [...]tensor.DType{
 	29: tensor.IQ1_M, 30: tensor.BF16, 34: tensor.TQ1_0, 35: tensor.TQ2_0, 39: tensor.MXFP4,
 }
 
-// ggmlRemoved names the types that files may still have although ggml dropped
-// them, and what to convert from.
+// ggmlRemoved names types that ggml has dropped but old files may have, and what
+// to convert from.
 var ggmlRemoved = map[uint32]string{
 	4: "Q4_2", 5: "Q4_3",
 	31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8",
 	36: "IQ4_NL_4_4", 37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8",
 }
 
-// elementType turns a type's number, read at off, into a DType.
+// elementType converts a type number, read at off, to a DType.
 func (p *parser) elementType(off int, id uint32) (tensor.DType, error) {
 	if int64(id) < int64(len(ggmlTypes)) && ggmlTypes[id] != tensor.Invalid {
 		return ggmlTypes[id], nil
@@ -40,7 +39,7 @@ func (p *parser) elementType(off int, id uint32) (tensor.DType, error) {
 	return 0, p.errorAt(off, "element type", "a type number that ggml defines (0 to 39)", strconv.FormatUint(uint64(id), 10), "the file is damaged, or its type needs a newer Atenia")
 }
 
-// ggmlType returns the number of a type in a GGUF file, if it has one.
+// ggmlType returns the number of a type in a GGUF file; false if it has none.
 func ggmlType(d tensor.DType) (uint32, bool) {
 	i := slices.Index(ggmlTypes[:], d)
 	return uint32(max(i, 0)), i >= 0 && d != tensor.Invalid

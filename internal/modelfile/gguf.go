@@ -13,7 +13,7 @@ import (
 
 const (
 	magic        = "GGUF"
-	version      = 3  // what we write; 2 has the same layout
+	version      = 3  // the version written; 2 has the same layout
 	alignDefault = 32 // when general.alignment is absent
 	alignMost    = 1 << 30
 	maxDims      = 4 // GGML_MAX_DIMS
@@ -23,7 +23,7 @@ const (
 	minTensor = 8 + 1 + 4 + 0 + 4 + 8 // name of one byte, no dimensions
 )
 
-// gguf is one parsed file of a model.
+// gguf is one parsed file.
 type gguf struct {
 	file    string
 	size    int
@@ -34,8 +34,8 @@ type gguf struct {
 	tensors []Tensor
 }
 
-// parseGGUF reads the header of a file that is wholly in b. It touches no
-// tensor's bytes; the tensors' data alias b.
+// parseGGUF reads the header of a file whose content is b. It does not touch the
+// tensors' bytes; the tensors' data alias b.
 func parseGGUF(file string, b []byte) (*gguf, error) {
 	p := &parser{file: file, b: b, budget: 2*min(len(b), math.MaxInt/4) + slack}
 	g := &gguf{file: file, size: len(b)}
@@ -79,7 +79,7 @@ func (g *gguf) preamble(p *parser) error {
 	case v == 2 || v == 3:
 	case v == 1:
 		return p.errorAt(4, "version", "2 or 3", "1", "convert the model again with a current converter; version 1 was replaced in 2023")
-	case v != 0 && v&0xffff == 0: // the same number, read from its other end
+	case v != 0 && v&0xffff == 0: // the number of a byte-swapped file
 		return p.errorAt(4, "byte order", "a little-endian file", fmt.Sprintf("a big-endian one (version %d)", bits.ReverseBytes32(v)), "convert the model again with --outtype as before and without --bigendian")
 	default:
 		return p.errorAt(4, "version", "2 or 3", strconv.FormatUint(uint64(v), 10), "a newer format needs a newer Atenia")
@@ -88,7 +88,7 @@ func (g *gguf) preamble(p *parser) error {
 	return nil
 }
 
-// oldFormat says what to do about magics of formats that were before GGUF.
+// oldFormat returns the remedy for files that predate GGUF.
 func oldFormat(m string) string {
 	switch m {
 	case "lmgg", "fmgg", "tjgg", "algg":
@@ -137,8 +137,8 @@ func (p *parser) entry() (Value, error) {
 	return p.own(v)
 }
 
-// alignment finds where the data section's tensors may start. ggml asks for a
-// power of two.
+// alignment finds the start of the data section. As in ggml, the alignment must
+// be a power of two.
 func (g *gguf) alignment(p *parser) error {
 	g.align = alignDefault
 	a, ok, err := g.meta.Uint(alignmentKey)
@@ -175,7 +175,8 @@ func (g *gguf) tensorInfos(p *parser, count uint64) error {
 }
 
 // tensorInfo reads one entry: name, dimensions innermost first, type, offset in
-// the data section. The offset is put in t.Offset; place makes it absolute.
+// the data section. t.Offset is relative to the data section until place makes
+// it absolute.
 func (g *gguf) tensorInfo(p *parser, t *Tensor, i int) error {
 	name, err := p.name(fmt.Sprintf("name of tensor %d of %d", i+1, len(g.tensors)))
 	if err != nil {
@@ -210,7 +211,7 @@ func (g *gguf) tensorInfo(p *parser, t *Tensor, i int) error {
 	return nil
 }
 
-// shape reads the dimensions and turns them round: ours are outermost first.
+// shape reads the dimensions and reverses them to outermost first.
 func (g *gguf) shape(p *parser, t *Tensor) error {
 	at := p.off
 	n, err := p.u32("number of dimensions")
@@ -247,12 +248,12 @@ func named(name string, err error) error {
 	return err
 }
 
-// place makes offsets absolute, checks that every tensor lies in the file and
-// on no other, and cuts the views.
+// place makes offsets absolute, checks that tensors are within the file and do
+// not overlap, and slices the views.
 func (g *gguf) place(b []byte) error {
 	for i := range g.tensors {
 		t := &g.tensors[i]
-		t.Offset += int64(g.data) // both are at most the size of the file
+		t.Offset += int64(g.data) // neither exceeds the size of the file
 		n := t.bytes()
 		if room := int64(len(b)) - t.Offset; int64(n) > room {
 			return cut(t, n, max(0, room))

@@ -11,13 +11,12 @@ import (
 	"atenia/internal/durable"
 )
 
-// maxTensorName is the longest name that ggml's reader takes (GGML_MAX_NAME
-// less its final zero).
+// maxTensorName is the longest name that ggml's reader accepts (GGML_MAX_NAME
+// less the terminating zero).
 const maxTensorName = 63
 
-// WriteGGUF writes a GGUF file of version 3. The file appears under its name
-// when it is whole; before, and when anything fails, an older one of that name
-// stays.
+// WriteGGUF writes a GGUF file of version 3. The file is replaced atomically:
+// until it is complete, and if anything fails, an older file of that name stays.
 //
 // Tensors are aligned to the metadata's general.alignment, or to 32 bytes.
 func WriteGGUF(path string, meta Metadata, tensors []TensorSource) error {
@@ -45,7 +44,7 @@ func EncodeGGUF(w io.Writer, meta Metadata, tensors []TensorSource) error {
 		if err := tensors[i].copyTo(w, ns[i]); err != nil {
 			return err
 		}
-		// The last one is padded too: the reference reader maps whole units.
+		// The last tensor is padded too: the reference reader maps whole units.
 		if err := zeros(w, g.padding(ns[i])); err != nil {
 			return err
 		}
@@ -53,10 +52,11 @@ func EncodeGGUF(w io.Writer, meta Metadata, tensors []TensorSource) error {
 	return nil
 }
 
-// padding is how many bytes follow n, to the next multiple of the alignment.
+// padding returns the number of bytes from n to the next multiple of the
+// alignment.
 func (g *gguf) padding(n int) int { return -n & (g.align - 1) }
 
-// header encodes everything before the data section, its padding included.
+// header encodes everything before the data section, including padding.
 func (g *gguf) header(tensors []TensorSource, ns []int) ([]byte, error) {
 	le := binary.LittleEndian
 	b := append([]byte(nil), magic...)
@@ -101,7 +101,7 @@ func (g *gguf) header(tensors []TensorSource, ns []int) ([]byte, error) {
 	return append(b, make([]byte, g.padding(len(b)))...), nil
 }
 
-// appendText adds a string as the format stores it.
+// appendText appends a string in the encoding of the format.
 func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
 }

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A scanner walks over JSON without building values. The standard decoder
-// merges duplicate keys, hides where they were and builds the whole document;
-// a safetensors header with a hundred thousand tensors needs none of that.
+// A scanner tokenises JSON without building values. The standard decoder merges
+// duplicate keys, loses positions and builds the whole document; a safetensors
+// header with a hundred thousand tensors should not pay for that.
 type scanner struct {
 	file string
 	b    []byte
 	off  int
 	base int  // offset of b in the file
-	text bool // errors tell line and column instead of a byte offset
-	// loose also takes the bare words NaN, Infinity and -Infinity, which
-	// published config.json files have.
+	text bool // report line and column instead of a byte offset
+	// loose also accepts the bare words NaN, Infinity and -Infinity, which occur in
+	// published config.json files.
 	loose bool
 }
 
@@ -35,13 +35,13 @@ func (s *scanner) errorAt(off int, field, want, got string) *FormatError {
 	return e
 }
 
-// position turns an offset into a line and a column, both from 1.
+// position converts an offset to a line and a column, both from 1.
 func position(b []byte, off int) (line, column int) {
 	head := b[:min(off, len(b))]
 	return 1 + bytes.Count(head, []byte{'\n'}), 1 + utf8.RuneCount(head[bytes.LastIndexByte(head, '\n')+1:])
 }
 
-// unexpected is the error of a byte that cannot stand where it is.
+// unexpected returns the error for an unexpected byte.
 func (s *scanner) unexpected(want string) *FormatError {
 	if s.off >= len(s.b) {
 		return s.errorAt(len(s.b), "JSON", want, "the end of the text")
@@ -50,7 +50,7 @@ func (s *scanner) unexpected(want string) *FormatError {
 	return s.errorAt(s.off, "JSON", want, strconv.QuoteRune(r))
 }
 
-// peek returns the next byte that is no white space, 0 at the end.
+// peek returns the next byte that is not white space, 0 at the end.
 func (s *scanner) peek() byte {
 	for ; s.off < len(s.b); s.off++ {
 		switch c := s.b[s.off]; c {
@@ -62,7 +62,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// eat takes the byte c if it is next.
+// eat consumes the byte c if it is next.
 func (s *scanner) eat(c byte) bool {
 	if s.peek() != c || s.off >= len(s.b) {
 		return false
@@ -86,8 +86,8 @@ func (s *scanner) end() error {
 	return nil
 }
 
-// object calls field for each key, which must read the value. at is where the
-// key stands.
+// object calls field for each key, which must consume the value. at is the
+// position of the key.
 func (s *scanner) object(field func(key string, at int) error) error {
 	if err := s.expect('{', "'{'"); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (s *scanner) object(field func(key string, at int) error) error {
 	}
 }
 
-// array calls elem for each element, which must read it.
+// array calls elem for each element, which must consume it.
 func (s *scanner) array(elem func() error) error {
 	if err := s.expect('[', "'['"); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *scanner) array(elem func() error) error {
 	}
 }
 
-// rawString passes over a string and returns it with its quotes.
+// rawString consumes a string and returns it with its quotes.
 func (s *scanner) rawString() (raw []byte, escaped bool, err error) {
 	if s.peek() != '"' {
 		return nil, false, s.unexpected("a string")
@@ -169,7 +169,7 @@ func (s *scanner) rawString() (raw []byte, escaped bool, err error) {
 	return nil, false, s.errorAt(start, "JSON", "a closing quote", "a string that never ends")
 }
 
-// escape passes over a backslash and what it escapes.
+// escape consumes a backslash and what it escapes.
 func (s *scanner) escape() error {
 	s.off++
 	if s.off >= len(s.b) {
@@ -214,7 +214,7 @@ func (s *scanner) str() (string, error) {
 	return text, nil
 }
 
-// size reads a whole number that is not negative and fits an int.
+// size reads a nonnegative integer that fits an int.
 func (s *scanner) size(field string) (int, error) {
 	s.peek()
 	start := s.off
@@ -229,7 +229,7 @@ func (s *scanner) size(field string) (int, error) {
 	return int(n), nil
 }
 
-// number passes over a number in JSON's grammar.
+// number consumes a number in JSON's grammar.
 func (s *scanner) number() error {
 	s.peek()
 	s.opt('-')
@@ -250,7 +250,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// opt takes the byte c if it is the very next.
+// opt consumes the byte c if it is the very next, without skipping white space.
 func (s *scanner) opt(c byte) bool {
 	ok := s.off < len(s.b) && s.b[s.off] == c
 	if ok {
@@ -267,13 +267,13 @@ func (s *scanner) digits() bool {
 	return s.off > start
 }
 
-// words are the values that are no string, number, object or array; the last
-// three are JavaScript's and only taken when loose.
+// words lists the literal values; the last three are JavaScript's and accepted
+// only if loose.
 var words = [...]string{"true", "false", "null", "NaN", "Infinity", "-Infinity"}
 
 const strictWords = 3
 
-// skip passes over any value and checks its grammar.
+// skip consumes any value and checks its syntax.
 func (s *scanner) skip(depth int) error {
 	if depth > maxNesting {
 		return s.errorAt(s.off, "JSON", fmt.Sprintf("values at most %d deep", maxNesting), "a deeper one")

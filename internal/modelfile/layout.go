@@ -9,22 +9,23 @@ import (
 	"atenia/tensor"
 )
 
-// A Tensor is one named array of a model file. Its data are the file's own
-// bytes, not a copy: they are read only, and gone when the file is closed.
+// A Tensor is one named array of a model file. Its data alias the mapped file:
+// they are read-only and become invalid when the file is closed.
 type Tensor struct {
 	Name   string
-	View   tensor.View // shape outermost first, whatever order the file keeps
+	View   tensor.View // shape outermost first, in any format
 	File   string      // path of the file that holds it
 	Offset int64       // first byte of its data in that file
 }
 
-// bytes returns the size of the data, which the parser has checked to fit.
+// bytes returns the size of the data; the parser has checked that it fits.
 func (t *Tensor) bytes() int {
 	n, _ := t.View.Shape.Bytes(t.View.DType)
 	return n
 }
 
-// cut is the error of a tensor that needs n bytes where the file has room.
+// cut returns the error for a tensor that needs n bytes where the file has only
+// room.
 func cut(t *Tensor, n int, room int64) error {
 	return &FormatError{
 		File: t.File, Offset: t.Offset, Tensor: t.Name, Field: "data",
@@ -52,8 +53,8 @@ func overlap(ts []Tensor) error {
 	return nil
 }
 
-// byName returns the positions of the tensors sorted by name, and an error
-// when two share one.
+// byName returns the positions of the tensors sorted by name, and an error if
+// two share one.
 func byName(ts []Tensor) ([]int32, error) {
 	order := positions(len(ts))
 	slices.SortFunc(order, func(i, j int32) int {

@@ -14,14 +14,13 @@ type Part struct {
 	unmap func() error
 }
 
-// mapFile makes a file's bytes readable without reading them. The pages come
-// in when they are touched.
+// mapFile maps a file. Its pages are read on first touch.
 func mapFile(path string) (*Part, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // the mapping keeps the file
+	defer f.Close() // the mapping outlives the descriptor
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -32,7 +31,7 @@ func mapFile(path string) (*Part, error) {
 	p := &Part{Path: path, Bytes: st.Size()}
 	n := int(st.Size())
 	if n == 0 {
-		return p, nil // nothing to map; the parser says what is missing
+		return p, nil // nothing to map; the parser reports what is missing
 	}
 	if int64(n) != st.Size() {
 		return nil, &FormatError{File: path, Want: "a file that this machine can address", Got: fmt.Sprintf("%d bytes", st.Size())}
@@ -43,7 +42,7 @@ func mapFile(path string) (*Part, error) {
 	return p, nil
 }
 
-// close gives the mapping back.
+// close unmaps the file.
 func (p *Part) close() error {
 	p.data = nil
 	if p.unmap == nil {
@@ -54,16 +53,16 @@ func (p *Part) close() error {
 	return err
 }
 
-// Advice tells the system how mapped bytes will be used. It never changes
-// what they hold.
+// Advice tells the system how mapped bytes will be used. It never changes their
+// content.
 type Advice uint8
 
 // The kinds of advice.
 const (
-	WillNeed   Advice = iota // soon: read ahead
-	Random                   // here and there: do not read ahead
-	Sequential               // from the start to the end
-	DontNeed                 // not for long: the pages may go, and are read again when touched
+	WillNeed   Advice = iota // needed soon: read ahead
+	Random                   // random access: do not read ahead
+	Sequential               // sequential access
+	DontNeed                 // not needed for a while: the pages may be evicted, and are read again when touched
 )
 
 const numAdvices = int(DontNeed) + 1

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// mapBytes reads the file where no mapping is available.
+// mapBytes reads the whole file, because mapping is not available.
 func mapBytes(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	data = make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(n)), data); err != nil {
@@ -16,10 +16,10 @@ func mapBytes(f *os.File, n int) (data []byte, unmap func() error, err error) {
 	return data, func() error { return nil }, nil
 }
 
-// advise has nobody to tell.
+// advise does nothing.
 func advise([]byte, Advice) error { return nil }
 
-// wholePages knows no pages.
+// wholePages returns nil: there are no mapped pages.
 func wholePages([]byte) []byte { return nil }
 
 func release([]byte, bool) {}

@@ -22,13 +22,13 @@ var advices = [...]int{
 	Sequential: unix.MADV_SEQUENTIAL, DontNeed: unix.MADV_DONTNEED,
 }
 
-// advise applies to the whole pages that b touches, or, when they are to go,
-// to those that b covers: their neighbours may be in use.
+// advise applies to all pages that b touches, or, with DontNeed, to those that b
+// covers completely, because their neighbours may be in use.
 func advise(b []byte, a Advice) error {
 	if a == DontNeed {
 		b = wholePages(b)
 	} else {
-		before := int(address(b) % uintptr(os.Getpagesize())) // bytes of the first page that are not b's
+		before := int(address(b) % uintptr(os.Getpagesize())) // bytes of the first page before b
 		b = unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), -before)), before+len(b))
 	}
 	if len(b) == 0 {
@@ -37,7 +37,7 @@ func advise(b []byte, a Advice) error {
 	return unix.Madvise(b, advices[a])
 }
 
-// wholePages returns the pages that b covers to the last byte.
+// wholePages returns the pages that b covers completely.
 func wholePages(b []byte) []byte {
 	page := uintptr(os.Getpagesize())
 	skip := int(-address(b) % page)

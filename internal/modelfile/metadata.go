@@ -12,16 +12,16 @@ import (
 // Metadata is the ordered list of a GGUF file's keys and values. The zero
 // Metadata is empty and ready for [Metadata.Set]; copies share their contents.
 //
-// The typed getters return the value, whether the key is there, and an error
-// naming the key when its value has another type. What they return belongs to
-// the caller and outlives the file.
+// The typed getters return the value, whether the key exists, and an error
+// naming the key if its value has another type. The returned values are copies
+// and remain valid when the file is closed.
 type Metadata struct{ *table }
 
 type table struct {
 	file    string // for errors
 	entries []entry
 	order   []int32 // positions in entries, sorted by key
-	closed  bool    // the arrays' memory is gone
+	closed  bool    // the arrays' memory is unmapped
 }
 
 type entry struct {
@@ -60,7 +60,7 @@ func (m Metadata) Get(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// find returns the place of the key in order, and whether it is there.
+// find returns the index of the key in order, and whether it exists.
 func (m Metadata) find(key string) (int, bool) {
 	if m.table == nil {
 		return 0, false
@@ -84,8 +84,8 @@ func (m *Metadata) Set(key string, v Value) {
 	m.entries = append(m.entries, entry{key, v})
 }
 
-// index sorts the keys and returns the position of the second of two equal
-// ones, if any.
+// index sorts the keys and returns the position of the second of two equal ones,
+// if any.
 func (t *table) index() (dup int, found bool) {
 	t.order = make([]int32, len(t.entries))
 	for i := range t.order {
@@ -102,7 +102,7 @@ func (t *table) index() (dup int, found bool) {
 	return 0, false
 }
 
-// drop forgets the arrays, whose memory is about to go.
+// drop discards the arrays before their memory is unmapped.
 func (m Metadata) drop() {
 	if m.table == nil {
 		return
@@ -115,7 +115,7 @@ func (m Metadata) drop() {
 	}
 }
 
-// mismatch is the error of a getter.
+// mismatch returns the error of a getter.
 func (m Metadata) mismatch(key, want string, v Value) error {
 	got := v.kind.String()
 	switch {
@@ -141,8 +141,8 @@ func one[T any](m Metadata, key, want string, read func(Value) (T, bool)) (x T, 
 	return x, true, nil
 }
 
-// many is the getter of arrays. An element that is wider here than in the file
-// must not let a small file ask for much memory, hence the limit.
+// many is the getter of arrays. Elements may be wider here than in the file, so
+// its limit keeps a small file from causing a large allocation.
 func many[T any](m Metadata, key, want string, read func(Value) (T, bool)) (xs []T, ok bool, err error) {
 	v, ok := m.Get(key)
 	if !ok {
@@ -163,22 +163,22 @@ func many[T any](m Metadata, key, want string, read func(Value) (T, bool)) (xs [
 	return xs, true, nil
 }
 
-// Uint returns a whole number of any integer type that is not negative.
+// Uint returns a nonnegative integer, stored as any integer type.
 func (m Metadata) Uint(key string) (uint64, bool, error) {
 	return one(m, key, "a whole number ≥ 0", Value.Uint)
 }
 
-// Int returns a whole number of any integer type.
+// Int returns an integer, stored as any integer type.
 func (m Metadata) Int(key string) (int64, bool, error) {
 	return one(m, key, "a whole number", Value.Int)
 }
 
-// Float returns a number of any type.
+// Float returns a number, stored as any numeric type.
 func (m Metadata) Float(key string) (float64, bool, error) {
 	return one(m, key, "a number", Value.Float)
 }
 
-// Bool returns a truth value.
+// Bool returns a boolean.
 func (m Metadata) Bool(key string) (value, ok bool, err error) {
 	return one(m, key, "a bool", Value.Bool)
 }
@@ -188,13 +188,13 @@ func (m Metadata) String(key string) (string, bool, error) {
 	return one(m, key, "a string", Value.Text)
 }
 
-// Uints returns an array of whole numbers that are not negative.
+// Uints returns an array of nonnegative integers.
 func (m Metadata) Uints(key string) ([]uint64, bool, error) {
 	return many(m, key, "an array of whole numbers ≥ 0", Value.Uint)
 }
 
-// Ints returns an array of whole numbers of any integer type. Some keys hold
-// one number or an array of one a layer: ask [Metadata.Get] for the type.
+// Ints returns an array of integers of any type. Some keys hold either one
+// number or an array with one per layer: ask [Metadata.Get] for the type.
 func (m Metadata) Ints(key string) ([]int64, bool, error) {
 	return many(m, key, "an array of whole numbers", Value.Int)
 }
@@ -204,7 +204,7 @@ func (m Metadata) Floats(key string) ([]float64, bool, error) {
 	return many(m, key, "an array of numbers", Value.Float)
 }
 
-// Bools returns an array of truth values.
+// Bools returns an array of booleans.
 func (m Metadata) Bools(key string) ([]bool, bool, error) {
 	return many(m, key, "an array of bools", Value.Bool)
 }
@@ -222,8 +222,8 @@ func (m Metadata) Bytes(key string) ([]byte, bool, error) {
 	return slices.Clone(v.raw), true, nil
 }
 
-// Strings returns an array of strings, as a vocabulary is. The strings share
-// one allocation, because vocabularies have some hundred thousand.
+// Strings returns an array of strings, such as a vocabulary. The strings share
+// one allocation, because vocabularies have hundreds of thousands.
 func (m Metadata) Strings(key string) ([]string, bool, error) {
 	v, ok := m.Get(key)
 	if !ok {
@@ -239,7 +239,7 @@ func (m Metadata) Strings(key string) ([]string, bool, error) {
 	}
 	all, rest, xs := text.String(), v.raw, make([]string, v.n)
 	for i := range xs {
-		s, _ := nextString(rest) // whole: the list was checked when it was read
+		s, _ := nextString(rest) // complete: the list was checked when it was read
 		xs[i], all = all[:len(s)], all[len(s):]
 		rest = rest[valueTypes[String].size+len(s):]
 	}

@@ -17,20 +17,20 @@ const (
 	Safetensors = "safetensors" // one file of tensors without a configuration
 )
 
-// A Description is what a model file or folder says: settings, small texts,
+// A Description is the content of a model file or folder: settings, small texts,
 // and every tensor as a view of the mapped file.
 //
-// Views, [Tensor] values and metadata arrays are valid until Close. All
-// methods but Close may be called from several goroutines at once.
+// Views, [Tensor] values and metadata arrays are valid until Close. All methods
+// but Close are safe for concurrent use.
 type Description struct {
 	Path   string // as given to [Open]
 	Format string // GGUF, HuggingFace or Safetensors
 
-	Config []byte            // config.json as it is (huggingface)
+	Config []byte            // config.json, unparsed (huggingface)
 	Meta   Metadata          // keys and values in order (gguf, safetensors)
 	Files  map[string][]byte // small files by name: "tokenizer.json", "1_Pooling/config.json" (huggingface)
 
-	Tensors []Tensor // gguf: as the header lists them; safetensors: as their data lie; file after file
+	Tensors []Tensor // gguf: in the order of the header; safetensors: in the order of their data; file by file
 	Parts   []Part   // the files that hold tensors
 
 	Version   int // of the GGUF format, else 0
@@ -40,7 +40,7 @@ type Description struct {
 	closed bool
 }
 
-// An Option changes how [Open] works.
+// An Option changes the behaviour of [Open].
 type Option func(*options)
 
 type options struct {
@@ -48,20 +48,20 @@ type options struct {
 	headerOnly bool
 }
 
-// ConfigName makes Open read the configuration of a Hugging Face folder from
-// another file than config.json.
+// ConfigName makes Open read the configuration of a Hugging Face folder from a
+// file other than config.json.
 func ConfigName(name string) Option { return func(o *options) { o.config = name } }
 
-// HeaderOnly lets a Hugging Face folder have no weight files, for callers that
-// need the configuration alone. Files that are there are still checked.
+// HeaderOnly accepts a Hugging Face folder without weight files, for callers
+// that need only the configuration. Files that are present are still checked.
 //
-// Without this option too, Open reads headers only: tensors' bytes come from
-// the disk when they are first touched.
+// Even without this option, Open reads headers only: tensors' bytes come from
+// disk when they are first touched.
 func HeaderOnly() Option { return func(o *options) { o.headerOnly = true } }
 
-// Open reads a .gguf file (the first of a split model, or any other of its
-// files) or a Hugging Face folder. Damage that the headers and the sizes of
-// the files show is a [*FormatError].
+// Open reads a .gguf file (any file of a split model) or a Hugging Face folder.
+// Damage that is evident from the headers and the sizes of the files is a
+// [*FormatError].
 func Open(path string, opts ...Option) (*Description, error) {
 	o := options{config: "config.json"}
 	for _, opt := range opts {
@@ -81,8 +81,8 @@ func Open(path string, opts ...Option) (*Description, error) {
 
 const expected = "a .gguf file or a Hugging Face folder (config.json and *.safetensors)"
 
-// OpenBytes reads a GGUF file that is in memory, without copying it. The bytes
-// must not change while the description is in use. name stands for the path.
+// OpenBytes reads a GGUF file in memory without copying it. The bytes must not
+// change while the description is in use. name is used as the path.
 func OpenBytes(name string, gguf []byte) (*Description, error) {
 	d := &Description{Path: name, Format: GGUF}
 	g, err := parseGGUF(name, gguf)
@@ -96,7 +96,7 @@ func OpenBytes(name string, gguf []byte) (*Description, error) {
 	return d, d.finish()
 }
 
-// openGGUF opens a file, and its siblings if it is one of a split model.
+// openGGUF opens a file, and its siblings if the model is split.
 func openGGUF(path string) (d *Description, err error) {
 	d = &Description{Path: path, Format: GGUF}
 	defer func() { d, err = d.unlessFailed(err) }()
@@ -113,7 +113,7 @@ func openGGUF(path string) (d *Description, err error) {
 	}
 	s, ok, err := splitOf(g)
 	if err != nil || ok {
-		err = errors.Join(err, p.close()) // a part comes again in its turn
+		err = errors.Join(err, p.close()) // openSplit opens every part again
 	}
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ func openGGUF(path string) (d *Description, err error) {
 	return d, d.finish()
 }
 
-// notAModel says what was expected instead of the file.
+// notAModel returns the error for a file that is not a model.
 func notAModel(path string) error {
 	e := &FormatError{File: path, Want: expected, Got: "a file of another kind"}
 	if filepath.Ext(path) == ".safetensors" || filepath.Base(path) == "config.json" {
@@ -134,7 +134,7 @@ func notAModel(path string) error {
 	return e
 }
 
-// add appends a parsed file. The first one gives the metadata.
+// add appends a parsed file. The first one supplies the metadata.
 func (d *Description) add(g *gguf, p *Part) {
 	if len(d.Parts) == 0 {
 		d.Meta, d.Version, d.Alignment = g.meta, int(g.version), g.align
@@ -148,13 +148,13 @@ func (d *Description) add(g *gguf, p *Part) {
 	}
 }
 
-// finish builds the index of names once all tensors are there.
+// finish builds the index of names after all tensors were added.
 func (d *Description) finish() (err error) {
 	d.names, err = byName(d.Tensors)
 	return err
 }
 
-// unlessFailed closes a description that could not be read to its end.
+// unlessFailed returns the description, or closes it if err is not nil.
 func (d *Description) unlessFailed(err error) (*Description, error) {
 	if err != nil {
 		d.Close()
@@ -163,7 +163,7 @@ func (d *Description) unlessFailed(err error) (*Description, error) {
 	return d, nil
 }
 
-// Tensor returns the tensor of that name.
+// Tensor returns the tensor with the given name.
 func (d *Description) Tensor(name string) (*Tensor, bool) {
 	i, ok := slices.BinarySearchFunc(d.names, name, func(i int32, name string) int {
 		return strings.Compare(d.Tensors[i].Name, name)
@@ -174,8 +174,8 @@ func (d *Description) Tensor(name string) (*Tensor, bool) {
 	return &d.Tensors[d.names[i]], true
 }
 
-// Advise tells the system how the given tensors' bytes will be used; without
-// tensors, the whole files'. Where files are not mapped it does nothing.
+// Advise tells the system how the bytes of the given tensors will be used;
+// without tensors, those of all files. It does nothing if files are not mapped.
 func (d *Description) Advise(a Advice, ts ...*Tensor) error {
 	if int(a) >= numAdvices {
 		return fmt.Errorf("advice: want at most %d, got %d", numAdvices-1, a)
@@ -199,9 +199,9 @@ func (d *Description) Advise(a Advice, ts ...*Tensor) error {
 	return nil
 }
 
-// Close unmaps the files. Afterwards the description's tensors have no data
-// and its metadata no arrays; copies that were made of either must not be used
-// any more. Closing again does nothing.
+// Close unmaps the files. Afterwards the description's tensors have no data and
+// its metadata no arrays; copies of either must not be used any more. Close may
+// be called more than once.
 func (d *Description) Close() error {
 	if d.closed {
 		return nil

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxDepth bounds arrays of arrays. Published files have none.
+	// maxDepth bounds nested arrays. Published files have none.
 	maxDepth = 16
-	// maxName bounds keys and tensor names, as the specification does keys.
+	// maxName bounds keys, as the specification does, and tensor names.
 	maxName = 1<<16 - 1
-	// slack is what a small file may cost beyond twice its size.
+	// slack is the memory budget of a file beyond twice its size.
 	slack = 1 << 20
 )
 
 // A parser reads the little-endian fields of a GGUF header. It copies nothing
-// and never reads past its bytes.
+// and never reads past its input.
 type parser struct {
 	file string
 	b    []byte
 	off  int
-	// budget is how many bytes of memory the parse may still ask for. It
-	// starts at twice the file, so that no header, however it is made, can
-	// describe more than the file pays for.
+	// budget is the number of bytes that the parse may still allocate. It starts at
+	// twice the file size, so that no header can cause allocations out of
+	// proportion to the file.
 	budget int
 }
 
@@ -60,8 +60,8 @@ func (p *parser) u64(field string) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// count reads a number of things that take at least size bytes each in what
-// is left of the file.
+// count reads a number of elements and checks that so many, of at least size
+// bytes each, fit in the rest of the file.
 func (p *parser) count(field string, size int) (int, error) {
 	at := p.off
 	n, err := p.u64(field)
@@ -74,7 +74,7 @@ func (p *parser) count(field string, size int) (int, error) {
 	return int(n), nil
 }
 
-// charge takes n things of size bytes from the memory budget.
+// charge takes n elements of size bytes from the memory budget.
 func (p *parser) charge(n, size int, field string) error {
 	if n > p.budget/size {
 		return p.errorAt(p.off, field, "a header that takes less memory than twice the file", strconv.Itoa(n)+" entries", fixDamage)
@@ -83,7 +83,7 @@ func (p *parser) charge(n, size int, field string) error {
 	return nil
 }
 
-// bytes reads a length and as many bytes.
+// bytes reads a length and that many bytes.
 func (p *parser) bytes(field string) ([]byte, error) {
 	n, err := p.count(field, 1)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *parser) bytes(field string) ([]byte, error) {
 	return p.take(n, field)
 }
 
-// name reads a key or the name of a tensor, and owns it.
+// name reads a key or a tensor name and copies it.
 func (p *parser) name(field string) (string, error) {
 	at := p.off
 	b, err := p.bytes(field)
@@ -102,7 +102,7 @@ func (p *parser) name(field string) (string, error) {
 	if len(b) == 0 || len(b) > maxName {
 		return "", p.errorAt(at, field, fmt.Sprintf("1 to %d bytes", maxName), strconv.Itoa(len(b)), fixDamage)
 	}
-	if err := p.charge(1, len(b)+16, field); err != nil { // 16: rounding by the allocator
+	if err := p.charge(1, len(b)+16, field); err != nil { // 16: the allocator rounds up
 		return "", err
 	}
 	return string(b), nil
@@ -141,7 +141,7 @@ func (p *parser) value(t ValueType, depth int) (Value, error) {
 	return scalar(t, b), nil
 }
 
-// array reads and checks an array; its elements stay where they are.
+// array reads and checks an array; its elements are not decoded.
 func (p *parser) array(depth int) (Value, error) {
 	if depth > maxDepth {
 		return Value{}, p.errorAt(p.off, "array", fmt.Sprintf("arrays at most %d deep", maxDepth), "a deeper one", fixDamage)
@@ -156,7 +156,7 @@ func (p *parser) array(depth int) (Value, error) {
 	}
 	v, start := Value{kind: Array, elem: elem, n: n}, p.off
 	switch elem {
-	case String: // vocabularies: the one list whose length is felt
+	case String: // vocabularies: the only arrays large enough to matter
 		for range n {
 			if s, ok := nextString(p.b[p.off:]); ok {
 				p.off += valueTypes[String].size + len(s)
@@ -170,7 +170,7 @@ func (p *parser) array(depth int) (Value, error) {
 				return Value{}, err
 			}
 		}
-	default: // numbers have nothing to check
+	default: // every encoding of a number is valid
 		if _, err := p.take(n*valueTypes[elem].size, "array"); err != nil {
 			return Value{}, err
 		}
@@ -179,7 +179,7 @@ func (p *parser) array(depth int) (Value, error) {
 	return v, nil
 }
 
-// nextString returns the string that b begins with, if it is whole.
+// nextString returns the string at the start of b; false if it is incomplete.
 func nextString(b []byte) ([]byte, bool) {
 	const size = 8 // of the length
 	if len(b) < size {
@@ -192,8 +192,7 @@ func nextString(b []byte) ([]byte, bool) {
 	return b[size : size+int(n)], true
 }
 
-// own returns the value with a string of its own, so that short values live
-// longer than the file.
+// own returns the value with a copied string, so that it outlives the mapping.
 func (p *parser) own(v Value) (Value, error) {
 	if v.kind != String {
 		return v, nil

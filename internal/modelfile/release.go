@@ -2,12 +2,11 @@ package modelfile
 
 import "unsafe"
 
-// Release gives back the memory of bytes that are not read any more, a view of
-// a tensor or a part of one: the whole pages that they cover. The system may
-// keep the pages in its cache of the file, as the first to go when memory is
-// short; with evict it is asked to drop them at once. Bytes that lie in no
-// mapped file are left alone, and released ones can still be read: they come
-// in again.
+// Release frees the memory of bytes that are no longer needed, a tensor's view
+// or a part of it: the whole pages that they cover. The system may keep the
+// pages in the page cache, as the first to evict under memory pressure; with
+// evict they are dropped at once. Bytes outside mapped files are ignored.
+// Released bytes remain readable: they are read from disk again.
 func (d *Description) Release(b []byte, evict bool) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	for i := range d.Parts {

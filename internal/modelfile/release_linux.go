@@ -2,13 +2,13 @@ package modelfile
 
 import "golang.org/x/sys/unix"
 
-// release takes pages out of this process. Advice that an old system does not
-// know costs nothing but the advantage.
+// release unmaps pages from this process. Kernels that do not support an advice
+// ignore it.
 func release(b []byte, evict bool) {
 	cache := unix.MADV_COLD
 	if evict {
 		cache = unix.MADV_PAGEOUT
 	}
-	_ = unix.Madvise(b, cache) // while they are mapped: both act on what the process has
+	_ = unix.Madvise(b, cache) // while they are still mapped: both kinds of advice act on this process's page tables
 	_ = unix.Madvise(b, unix.MADV_DONTNEED)
 }

@@ -4,5 +4,5 @@ package modelfile
 
 import "golang.org/x/sys/unix"
 
-// release takes pages out of this process; the system's cache is its own.
+// release drops pages from this process; it cannot influence the page cache.
 func release(b []byte, _ bool) { _ = unix.Madvise(b, unix.MADV_DONTNEED) }

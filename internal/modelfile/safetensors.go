@@ -13,19 +13,18 @@ import (
 )
 
 const (
-	// maxHeader is the largest header that the reference implementation
-	// takes.
+	// maxHeader is the largest header that the reference implementation accepts.
 	maxHeader = 100_000_000
-	// maxRank bounds the dimensions of a tensor; PyTorch's limit.
+	// maxRank bounds the dimensions of a tensor, as in PyTorch.
 	maxRank = 64
 
-	headerPrefix = 8 // the header's length
+	headerPrefix = 8 // length field of the header
 	metadataKey  = "__metadata__"
 )
 
-// safeTypes are the element types of the format that Atenia knows, in the
-// order in which the reference implementation stores them: larger alignment
-// last there, so that the writer can put it first.
+// safeTypes lists the supported element types in the order of the reference
+// implementation, by ascending alignment; the writer stores the largest
+// alignment first.
 var safeTypes = [...]tensor.DType{
 	tensor.Bool, tensor.U8, tensor.I8, tensor.F8E5M2, tensor.F8E4M3, tensor.I16, tensor.U16,
 	tensor.F16, tensor.BF16, tensor.I32, tensor.U32, tensor.F32, tensor.F64, tensor.I64, tensor.U64,
@@ -40,13 +39,13 @@ type safeParser struct {
 	meta    []entry
 }
 
-// A span is where a header says that a tensor lies, relative to the data.
+// A span is the position of a tensor, relative to the data section.
 type span struct{ begin, end int }
 
-// parseSafetensors reads the header of a file that is wholly in b, and checks
-// what the reference implementation checks: a header within the file, data
-// without holes or overlaps up to the last byte, sizes that match shapes, and
-// every name once. The tensors come in the order of their data, which alias b.
+// parseSafetensors reads the header of a file whose content is b, and makes the
+// checks of the reference implementation: the header is within the file, the
+// data have no holes or overlaps up to the last byte, sizes match shapes, and
+// names are unique. The tensors are in the order of their data, which alias b.
 func parseSafetensors(file string, b []byte) (ts []Tensor, meta Metadata, data int, err error) {
 	fault := func(off int64, field, want, got, fix string) error {
 		return &FormatError{File: file, Offset: off, Field: field, Want: want, Got: got, Fix: fix}
@@ -79,11 +78,11 @@ func parseSafetensors(file string, b []byte) (ts []Tensor, meta Metadata, data i
 		return nil, meta, 0, err
 	}
 	t := &table{file: file, entries: p.meta}
-	t.index() // duplicates were refused by field
+	t.index() // field rejected duplicates
 	return p.tensors, Metadata{t}, data, nil
 }
 
-// charge takes memory from the budget.
+// charge takes n bytes from the memory budget.
 func (p *safeParser) charge(n int, at int) error {
 	if n > p.budget {
 		return p.errorAt(at, "header", "a header that takes less memory than twice the file", "more entries")
@@ -113,7 +112,7 @@ func (p *safeParser) field(key string, at int) error {
 			t.View.Shape, err = p.shape()
 		case "data_offsets":
 			sp, err = p.offsets()
-		default: // the reference ignores what it does not know
+		default: // the reference ignores unknown keys
 			err = p.skip(0)
 		}
 		return err
@@ -137,7 +136,7 @@ func (p *safeParser) field(key string, at int) error {
 	return nil
 }
 
-// sized checks that a tensor's bytes are as many as its shape asks for.
+// sized checks that the size of a tensor matches its shape.
 func (p *safeParser) sized(t *Tensor, sp span, at int) error {
 	n, err := t.View.Shape.Bytes(t.View.DType)
 	if err != nil {
@@ -204,7 +203,7 @@ func (p *safeParser) offsets() (span, error) {
 	return span{v[0], v[1]}, err
 }
 
-// metadata reads the strings that a writer left beside the tensors.
+// metadata reads the strings in the header's metadata object.
 func (p *safeParser) metadata(at int) error {
 	if p.meta != nil {
 		return p.errorAt(at, "header", "every name once", quote(metadataKey)+" again")
@@ -230,8 +229,8 @@ func (p *safeParser) metadata(at int) error {
 	return nil
 }
 
-// place puts the tensors in the order of their data, checks that these fill
-// the data section, and cuts the views.
+// place sorts the tensors by position, checks that they fill the data section,
+// and slices the views.
 func (p *safeParser) place(b []byte, data int) error {
 	slices.SortFunc(p.tensors, func(x, y Tensor) int {
 		return cmp.Or(cmp.Compare(x.Offset, y.Offset), cmp.Compare(x.bytes(), y.bytes()), cmp.Compare(x.Name, y.Name))
@@ -262,7 +261,7 @@ func (p *safeParser) place(b []byte, data int) error {
 	return nil
 }
 
-// dataError is a fault of the data section.
+// dataError returns a fault of the data section.
 func (p *safeParser) dataError(off int, want, got string) error {
 	return &FormatError{File: p.file, Offset: int64(off), Field: "data", Want: want, Got: got, Fix: fixDamage}
 }

@@ -14,11 +14,11 @@ import (
 	"atenia/internal/durable"
 )
 
-// WriteSafetensors writes a safetensors file with the given notes, which may be
-// nil; published models have {"format": "pt"}. As [WriteGGUF] does, it leaves
-// the old file or the whole new one.
+// WriteSafetensors writes a safetensors file with the given metadata, which may
+// be nil; published models have {"format": "pt"}. Like [WriteGGUF] it replaces
+// an old file atomically.
 //
-// The tensors are put in the order of the reference implementation: larger
+// The tensors are written in the order of the reference implementation: larger
 // elements first, so that all are aligned, then by name.
 func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
 	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
@@ -101,7 +101,7 @@ func safeHeader(notes map[string]string, tensors []TensorSource, ns []int) ([]by
 	return b, nil
 }
 
-// appendJSON adds a string in JSON. Marshalling a string cannot fail.
+// appendJSON appends a string in JSON. Marshalling a string cannot fail.
 func appendJSON(b []byte, s string) []byte {
 	q, _ := json.Marshal(s)
 	return append(b, q...)

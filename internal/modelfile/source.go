@@ -7,9 +7,9 @@ import (
 	"atenia/tensor"
 )
 
-// A TensorSource is a tensor that is still to be written. Its bytes are made
-// when the writer comes to it, so that converting a model holds one tensor in
-// memory, not all.
+// A TensorSource is a tensor to write. Its bytes are produced when the writer
+// reaches it, so that converting a model holds one tensor in memory rather than
+// all.
 type TensorSource struct {
 	Name  string
 	DType tensor.DType
@@ -18,7 +18,7 @@ type TensorSource struct {
 	Write func(io.Writer) error
 }
 
-// SourceOf makes a source of bytes that are there already.
+// SourceOf returns a source for bytes in memory.
 func SourceOf(name string, v tensor.View) TensorSource {
 	return TensorSource{name, v.DType, v.Shape, func(w io.Writer) error {
 		_, err := w.Write(v.Data)
@@ -46,8 +46,8 @@ func (e *SourceError) Error() string {
 // Unwrap returns the cause.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// sizes returns the bytes of each source, and an error when two share a name
-// or one has a shape that cannot be stored.
+// sizes returns the size of each source, and an error if names repeat or a shape
+// cannot be stored.
 func sizes(ts []TensorSource) ([]int, error) {
 	seen := make(map[string]bool, len(ts))
 	ns := make([]int, len(ts))
@@ -68,7 +68,7 @@ func sizes(ts []TensorSource) ([]int, error) {
 	return ns, nil
 }
 
-// A counter passes bytes on and refuses more than it was promised.
+// A counter passes bytes on and rejects more than announced.
 type counter struct {
 	w    io.Writer
 	left int
@@ -85,7 +85,7 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// copyTo writes the tensor's n bytes to w, and no other number of them.
+// copyTo writes exactly the tensor's n bytes to w.
 func (t *TensorSource) copyTo(w io.Writer, n int) error {
 	c := counter{w: w, left: n}
 	err := t.Write(&c)

@@ -9,14 +9,14 @@ import (
 	"strconv"
 )
 
-// The keys of a model that is split over several GGUF files.
+// The keys of a model that is split into several GGUF files.
 const (
-	splitNo      = "split.no"            // position of the file, from 0
+	splitNo      = "split.no"            // index of the file, from 0
 	splitCount   = "split.count"         // number of files
 	splitTensors = "split.tensors.count" // number of tensors in all of them
 )
 
-// splitName is the form of the file names; the writer of llama.cpp uses it.
+// splitName matches the file names that llama.cpp writes for split models.
 var splitName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
 // A split is a model in several files.
@@ -27,8 +27,8 @@ type split struct {
 
 func (s split) name(i int) string { return fmt.Sprintf("%s-%05d-of-%05d.gguf", s.prefix, i+1, s.n) }
 
-// splitOf returns the split model that g is a part of, or false when g is a
-// whole model.
+// splitOf returns the split model that g is a part of; false if g is a whole
+// model.
 func splitOf(g *gguf) (split, bool, error) {
 	n, ok, err := g.meta.Uint(splitCount)
 	if err != nil || !ok || n <= 1 {
@@ -77,7 +77,7 @@ func (d *Description) openSplit(s split) error {
 	return d.finish()
 }
 
-// checkPart checks the place of one file among its siblings.
+// checkPart checks that a file is part i of n.
 func (g *gguf) checkPart(i, n int) error {
 	for _, c := range []struct {
 		key  string

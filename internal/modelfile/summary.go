@@ -7,15 +7,14 @@ import (
 	"atenia/tensor"
 )
 
-// A Summary is the totals of a description, for people who ask what a file
-// holds.
+// A Summary holds the totals of a description.
 type Summary struct {
 	Format     string
 	Files      int          // that hold tensors
 	FileBytes  int64        // size of these files
-	Tensors    int          // in all
-	Parameters int64        // values in all tensors, integers included
-	Bytes      int64        // of tensor data, padding not counted
+	Tensors    int          // in all files
+	Parameters int64        // values in all tensors, including integers
+	Bytes      int64        // of tensor data, without padding
 	Types      []TypeTotals // largest first
 }
 
@@ -35,7 +34,7 @@ func (s Summary) BitsPerParameter() float64 {
 	return float64(s.Bytes) * 8 / float64(s.Parameters)
 }
 
-// Summary adds up what the headers say.
+// Summary totals the headers.
 func (d *Description) Summary() Summary {
 	s := Summary{Format: d.Format, Files: len(d.Parts), Tensors: len(d.Tensors)}
 	for _, p := range d.Parts {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A ValueType says how a metadata value is stored; the numbers are GGUF's
-// (enum gguf_metadata_value_type of the format's specification).
+// A ValueType is the encoding of a metadata value; the numbers are GGUF's (enum
+// gguf_metadata_value_type of the specification).
 type ValueType uint32
 
 // The value types of GGUF.
@@ -30,8 +30,8 @@ const (
 	Float64 ValueType = 12
 )
 
-// valueTypes gives each type its name and the fewest bytes that one value
-// takes: a string has at least its length, an array its type and length.
+// valueTypes gives each type's name and minimum size: a string has at least its
+// length, an array its type and length.
 var valueTypes = [...]struct {
 	name string
 	size int
@@ -44,7 +44,7 @@ var valueTypes = [...]struct {
 
 func (t ValueType) known() bool { return int(t) < len(valueTypes) }
 
-// integer reports whether values of the type are whole numbers.
+// integer reports whether the type is an integer type.
 func (t ValueType) integer() bool {
 	return t <= Int32 || t == Uint64 || t == Int64
 }
@@ -57,24 +57,25 @@ func (t ValueType) String() string {
 	return fmt.Sprintf("ValueType(%d)", uint32(t))
 }
 
-// A Value is one metadata value. The zero Value is the u8 zero. Elements of an
-// array stay encoded as the file has them until they are asked for.
+// A Value is one metadata value. The zero Value is a u8 of 0. The elements of an
+// array are decoded on access.
 type Value struct {
 	kind ValueType
 	elem ValueType // arrays: type of the elements
 	n    int       // arrays: number of elements
 	bits uint64    // numbers and bools, sign-extended; floats as float64 bits
-	raw  []byte    // strings: the text, owned; arrays: encoded elements, maybe of a mapped file
+	raw  []byte    // strings: the text, copied; arrays: encoded elements, which may alias a mapped file
 }
 
 // Type returns the type of the value.
 func (v Value) Type() ValueType { return v.kind }
 
-// Elem returns the type of an array's elements. It means nothing for others.
+// Elem returns the type of an array's elements. It is meaningless for other
+// values.
 func (v Value) Elem() ValueType { return v.elem }
 
-// Len returns the number of elements of an array, bytes of a string, and 1 for
-// other values.
+// Len returns the number of elements of an array, the bytes of a string, and 1
+// for other values.
 func (v Value) Len() int {
 	switch v.kind {
 	case Array:
@@ -85,12 +86,12 @@ func (v Value) Len() int {
 	return 1
 }
 
-// A Basic type has a GGUF value type of its own.
+// Basic lists the Go types that correspond to a GGUF value type.
 type Basic interface {
 	uint8 | int8 | uint16 | int16 | uint32 | int32 | float32 | bool | string | uint64 | int64 | float64
 }
 
-// ValueOf makes a value of the type that corresponds to T.
+// ValueOf returns x as a value of the type that corresponds to T.
 func ValueOf[T Basic](x T) Value {
 	switch x := any(x).(type) {
 	case uint8:
@@ -125,7 +126,7 @@ func ValueOf[T Basic](x T) Value {
 	return Value{} // unreachable: Basic lists the cases
 }
 
-// ArrayOf makes an array of values.
+// ArrayOf returns an array of values.
 func ArrayOf[T Basic](xs []T) Value {
 	v := Value{kind: Array, elem: ValueOf(*new(T)).kind, n: len(xs)}
 	for _, x := range xs {
@@ -134,7 +135,7 @@ func ArrayOf[T Basic](xs []T) Value {
 	return v
 }
 
-// NestedOf makes an array of arrays. It fails when an element is not an array.
+// NestedOf returns an array of arrays. It fails if an element is not an array.
 func NestedOf(xs []Value) (Value, error) {
 	v := Value{kind: Array, elem: Array, n: len(xs)}
 	for i, x := range xs {
@@ -146,7 +147,7 @@ func NestedOf(xs []Value) (Value, error) {
 	return v, nil
 }
 
-// append adds the value as a file stores it, without its own type number.
+// append appends the encoded value, without its type number.
 func (v Value) append(b []byte) []byte {
 	le := binary.LittleEndian
 	switch v.kind {
@@ -169,7 +170,7 @@ func (v Value) append(b []byte) []byte {
 	return le.AppendUint64(b, v.bits)
 }
 
-// scalar decodes a number or bool of the given type from the start of b, which
+// scalar decodes a number or bool of the given type at the start of b, which
 // must be long enough.
 func scalar(t ValueType, b []byte) Value {
 	le := binary.LittleEndian
@@ -195,7 +196,7 @@ func scalar(t ValueType, b []byte) Value {
 	return v
 }
 
-// All yields the elements of an array in order; of another value, nothing.
+// All yields the elements of an array in order, and nothing for other values.
 // The encoding was checked when the file was read.
 func (v Value) All() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
@@ -212,8 +213,8 @@ func (v Value) All() iter.Seq2[int, Value] {
 	}
 }
 
-// integer returns a whole number as sign and bits: neg reports that bits are
-// those of a negative int64.
+// integer returns an integer as sign and bits: neg reports that bits are those
+// of a negative int64.
 func (v Value) integer() (bits uint64, neg, ok bool) {
 	if !v.kind.integer() {
 		return 0, false, false
@@ -222,19 +223,19 @@ func (v Value) integer() (bits uint64, neg, ok bool) {
 	return v.bits, signed && int64(v.bits) < 0, true
 }
 
-// Uint returns a whole number that is not negative.
+// Uint returns the value as a nonnegative integer.
 func (v Value) Uint() (uint64, bool) {
 	bits, neg, ok := v.integer()
 	return bits, ok && !neg
 }
 
-// Int returns a whole number that fits an int64.
+// Int returns the value as an integer that fits an int64.
 func (v Value) Int() (int64, bool) {
 	bits, neg, ok := v.integer()
 	return int64(bits), ok && (neg || bits <= math.MaxInt64)
 }
 
-// Float returns a number of any type.
+// Float returns the value of any numeric type.
 func (v Value) Float() (float64, bool) {
 	if v.kind == Float32 || v.kind == Float64 {
 		return math.Float64frombits(v.bits), true
@@ -246,7 +247,7 @@ func (v Value) Float() (float64, bool) {
 	return float64(bits), ok
 }
 
-// Bool returns a truth value; numbers are none.
+// Bool returns a boolean; numbers are not converted.
 func (v Value) Bool() (value, ok bool) { return v.bits != 0, v.kind == Bool }
 
 // Text returns a string.
@@ -257,8 +258,8 @@ func (v Value) Text() (string, bool) {
 	return string(v.raw), true
 }
 
-// String prints the value: numbers as Go does, strings quoted, arrays as their
-// type, length and first elements.
+// String formats the value: numbers as Go does, strings quoted, arrays as type,
+// length and first elements.
 func (v Value) String() string {
 	switch v.kind {
 	case String:

@@ -8,15 +8,15 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A Mode says where the packed form of weights lives.
+// A Mode says where the packed form of weights is kept.
 type Mode uint8
 
 // The modes.
 const (
-	Auto   Mode = iota // in memory if there is enough, else nowhere
-	Off                // nowhere: weights are read as they came
+	Auto   Mode = iota // in memory if there is enough, else not at all
+	Off                // not at all: weights are read in the file's layout
 	Memory             // in memory of the process
-	OnDisk             // in a file that is made once and mapped from then on
+	OnDisk             // in a file that is written once and then mapped
 )
 
 var modeNames = []string{Auto: "auto", Off: "off", Memory: "memory", OnDisk: "disk"}
@@ -46,26 +46,25 @@ func ParseMode(s string) (Mode, error) {
 	return Auto, fmt.Errorf("packing %q is unknown, want %s", s, Modes())
 }
 
-// A Decision says where the packed form of a model's weights lives.
+// A Decision says where the packed form of a model's weights is kept, and why.
 type Decision struct {
 	Asked, Mode Mode
-	Matrices    int   // that have a packed form
-	Bytes       int64 // of it
-	Source      int64 // bytes of the same rows as they came
-	Available   int64 // memory that could be taken; 0 = not known
-	Reserve     int64 // of it, for others
-	// Evict is set when memory cannot hold both forms: the source is then
-	// taken out of the file system's cache, too.
+	Matrices    int   // with a packed form
+	Bytes       int64 // of the packed form
+	Source      int64 // bytes of the same rows in the file's layout
+	Available   int64 // memory that can be allocated; 0 = unknown
+	Reserve     int64 // memory kept free for other uses
+	// Evict is set if memory cannot hold both forms: the source is then also
+	// dropped from the page cache.
 	Evict   bool
 	Because string
 	Path    string // of the packed file
-	Wrote   bool   // it was made just now
-	// Fault is what is wrong with packed files that could not be used, nil if
-	// nothing is.
+	Wrote   bool   // the file was written now
+	// Fault says why packed files could not be used; nil if there was no problem.
 	Fault error
 }
 
-// String is one line: the mode, the reason and the numbers.
+// String returns one line: the mode, the reason and the numbers.
 func (d Decision) String() string {
 	s := fmt.Sprintf("%s (%s): %s, %s packed from %s", d.Mode, d.Because, spelling.Count(d.Matrices, "matrix"), mib(d.Bytes), mib(d.Source))
 	if d.Available > 0 {
@@ -86,7 +85,7 @@ func decide(c Config, all []*Matrix) Decision {
 		if n := m.packedBytes(); n > 0 {
 			d.Matrices++
 			d.Bytes += int64(align(n))
-			row, _ := m.source.DType.RowBytes(m.source.Cols) // what has a packed form has whole rows
+			row, _ := m.source.DType.RowBytes(m.source.Cols) // a type with a packed form has whole rows
 			d.Source += int64(m.source.Rows) * int64(row)
 		}
 	}
@@ -100,7 +99,7 @@ func decide(c Config, all []*Matrix) Decision {
 	case d.Mode == Memory, d.Mode == OnDisk:
 		d.Because = "asked for"
 	case d.Available == 0:
-		d.Mode, d.Because = Memory, "memory is not known to be short"
+		d.Mode, d.Because = Memory, "available memory is unknown"
 	case d.Bytes > room:
 		d.Mode, d.Because = Off, "the packed form does not fit the memory"
 	default:

@@ -20,23 +20,23 @@ import (
 	"atenia/tensor"
 )
 
-// A Disk says where packed weights may be kept from one start to the next.
+// A Disk says where packed weights are kept between runs.
 type Disk struct {
-	// Paths are files to look for, and to write where that is allowed, in
-	// order of preference.
+	// Paths are candidate files, in order of preference, to read and, where
+	// permitted, to write.
 	Paths []string
-	// Source tells the model's files from others: it changes with them.
+	// Source identifies the model's files: it changes when they do.
 	Source [sha256.Size]byte
-	// Verify asks to read both forms whole and compare their hashes with those
-	// of the file.
+	// Verify reads both forms completely and compares their hashes with those in
+	// the file.
 	Verify bool
 }
 
-// errNoFile is for models that were not opened from files, or whose files have
-// gone since.
+// errNoFile is returned for models that were not opened from files, or whose
+// files have disappeared.
 var errNoFile = errors.New("packed weights: want a model in a file, got one without")
 
-// openDisk maps a packed file, and makes it first if there is none that fits.
+// openDisk maps a packed file; if no valid one exists, it writes one first.
 // faults are those of files that could not be used.
 func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	d := &s.cfg.Disk
@@ -71,9 +71,9 @@ func (s *Store) openDisk() (path string, wrote bool, faults error) {
 	return "", false, faults
 }
 
-// removeUnfinished removes what processes that were killed while they made the
-// file left behind, see package durable: each may be as large as the model. One
-// that was written to within the hour may be somebody's at work.
+// removeUnfinished removes the temporary files of killed writers, see package
+// durable: each may be as large as the model. A file that was written to within
+// the hour may belong to a running process.
 func removeUnfinished(path string) {
 	dir, name := filepath.Split(path)
 	files, _ := os.ReadDir(dir)
@@ -89,10 +89,10 @@ func (s *Store) packable() []*Matrix {
 	return slices.DeleteFunc(slices.Clone(s.all), func(m *Matrix) bool { return m.packedBytes() == 0 })
 }
 
-// layoutOf is a hash of what kernels pack an arbitrary tile of each type to: a
-// version that nobody can forget to raise.
+// layoutOf returns a hash of a sample tile of each type in packed form. It
+// serves as a version number that cannot be forgotten.
 func layoutOf(ms []*Matrix) sum {
-	const cols = 9 * 256 // more than kernels treat at a time
+	const cols = 9 * 256 // more than kernels process at a time
 	types := map[tensor.DType]bool{}
 	for _, m := range ms {
 		types[m.source.DType] = true
@@ -105,7 +105,7 @@ func layoutOf(ms []*Matrix) sum {
 		values, size := d.Block()
 		w := kernel.Matrix{DType: d, Rows: kernel.TileRows, Cols: cols, Data: make([]byte, kernel.TileRows*cols/values*size)}
 		for i := range w.Data {
-			w.Data[i] = byte(i*i+i>>8) & 0x3f // no exponent of a NaN
+			w.Data[i] = byte(i*i+i>>8) & 0x3f // never the exponent of a NaN
 		}
 		tile := make([]byte, kernel.PackedBytes(d, w.Rows, cols))
 		w.Pack(tile, 0, w.Rows)
@@ -115,7 +115,7 @@ func layoutOf(ms []*Matrix) sum {
 	return sum(h.Sum(nil))
 }
 
-// sampleOf is a hash of the ends of every matrix, as they came.
+// sampleOf returns a hash of the ends of every matrix in the file's layout.
 func sampleOf(ms []*Matrix) sum {
 	const part = 4096
 	h := sha256.New()
@@ -127,8 +127,8 @@ func sampleOf(ms []*Matrix) sum {
 	return sum(h.Sum(nil))
 }
 
-// save writes a packed file: one matrix after another, each packed and hashed
-// by all processors.
+// save writes a packed file, matrix by matrix, each packed and hashed by all
+// processors.
 func (s *Store) save(w io.Writer, ms []*Matrix, id *identity) error {
 	largest := 0
 	for _, m := range ms {
@@ -189,7 +189,7 @@ func (m *Matrix) packAll(dst []byte) {
 	wg.Wait()
 }
 
-// load maps a packed file and gives its matrices to the store's.
+// load maps a packed file and attaches its matrices to the store's.
 func (s *Store) load(path string, ms []*Matrix, id *identity) error {
 	b, unmap, err := mapFile(path)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *Store) load(path string, ms []*Matrix, id *identity) error {
 	return nil
 }
 
-// check compares a packed file with what it should hold.
+// check compares a packed file with its expected content.
 func (s *Store) check(b []byte, ms []*Matrix, id *identity) ([]entry, error) {
 	was, es, err := parse(b)
 	if err != nil {

@@ -8,33 +8,33 @@ import (
 	"math"
 )
 
-// A packed file holds matrices in their packed form, then what they are. The
-// end is written last and says where the rest lies, so a file that was cut has
-// no end.
+// A packed file holds matrices in their packed form, followed by an index. The
+// trailer is written last and locates the index, so a truncated file has no
+// trailer.
 //
 //	0         magic, version (u32 as all numbers), zeros to dataStart
 //	          packed matrices, each at a multiple of 64
 //	index     source [32], layout [32], sample [32], number of entries
-//	          entry: name, type, rows, cols, offset, bytes, SHA-256 of the rows as
-//	          they came and of the packed form. Texts have their length (u16)
-//	          before them, sizes are u64
+//	          entry: name, type, rows, cols, offset, bytes, SHA-256 of the rows in
+//	          the file's layout and of the packed form. Strings are preceded by
+//	          their length (u16), sizes are u64
 //	trailer   index offset u64, index bytes u64, SHA-256 of the index, magic
 const (
 	fileMagic    = "ATENIAPK"
 	fileVersion  = 1
 	dataStart    = 4096
 	trailerBytes = 8 + 8 + sha256.Size + len(fileMagic)
-	// leastEntry is the size of an entry without texts: it bounds how many
-	// there can be.
+	// leastEntry is the size of an entry without strings: it bounds the number of
+	// entries.
 	leastEntry = 2 + 2 + 4*8 + 2*sha256.Size
 )
 
 type sum = [sha256.Size]byte
 
-// An identity says what a packed file was made from and for.
+// An identity says for which model files and kernels a packed file is valid.
 type identity struct {
 	source sum // sizes and times of the model's files
-	layout sum // what this version of the kernels packs a sample of each type to
+	layout sum // packed sample of each type by this version of the kernels
 	sample sum // the ends of every matrix
 }
 
@@ -46,7 +46,7 @@ type entry struct {
 	source, packed sum
 }
 
-// A FileError says why a file of packed weights cannot be used.
+// A FileError says why a packed file cannot be used.
 type FileError struct {
 	Path, Field, Want, Got string
 	Err                    error
@@ -62,7 +62,8 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// appendIndex writes the index and the trailer, which follow offset bytes.
+// appendIndex appends the index and the trailer of a file whose index starts at
+// offset.
 func appendIndex(b []byte, offset uint64, id *identity, es []entry) []byte {
 	start := len(b)
 	le := binary.LittleEndian
@@ -86,7 +87,7 @@ func appendIndex(b []byte, offset uint64, id *identity, es []entry) []byte {
 }
 
 // parse reads the index of a packed file and checks every number in it against
-// the size of the file. Errors lack the path.
+// the size of the file. Its errors have no path.
 func parse(b []byte) (*identity, []entry, error) {
 	if len(b) < dataStart+trailerBytes || string(b[:len(fileMagic)]) != fileMagic {
 		return nil, nil, &FileError{Field: "magic", Want: fmt.Sprintf("%q and %d bytes or more", fileMagic, dataStart+trailerBytes), Got: "a file of another kind"}
@@ -126,8 +127,8 @@ func parse(b []byte) (*identity, []entry, error) {
 	return id, es, nil
 }
 
-// A reader takes numbers and texts from bytes. Past their end it is short and
-// gives zeros.
+// A reader reads numbers and strings. Past the end it sets short and returns
+// zeros.
 type reader struct {
 	b     []byte
 	short bool

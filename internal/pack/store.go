@@ -8,32 +8,33 @@ import (
 	"atenia/internal/kernel"
 )
 
-// A Config says where packed weights may live. The zero value decides by the
-// memory of the machine and releases nothing.
+// A Config says where packed weights may be kept. The zero value decides by the
+// machine's memory and releases nothing.
 type Config struct {
 	Mode Mode
-	// Available is how much memory may be taken, in bytes, and Reserve how much
-	// of it others need. Available 0 means not known.
+	// Available is the memory that can be allocated, in bytes, and Reserve the part
+	// of it kept for other uses. Available 0 means unknown.
 	Available, Reserve int64
-	// Release, when set, is told of rows that are not read any more, from any
-	// worker: all of them are packed. evict asks to take them out of the cache
-	// of the file system, too. They may still be read, slowly.
+	// Release, if not nil, is called by any worker with rows that are not read any
+	// more, because all of them are packed. evict asks to drop them from the page
+	// cache, too. They may still be read, slowly.
 	Release func(rows []byte, evict bool)
-	Disk    Disk // for the mode of that name
+	Disk    Disk // for mode OnDisk
 }
 
-// A Store holds the weights that products read. It is filled by [Store.Add],
-// then opened once; after that [Matrix.Range] may be called from any goroutine.
+// A Store holds the weights that products read. Fill it with [Store.Add], then
+// open it once; after that [Matrix.Range] is safe for concurrent use.
 type Store struct {
 	cfg      Config
 	all      []*Matrix
 	by       map[key]*Matrix
 	block    arena.Block
-	unmap    func() error // of the packed file, if there is one
+	unmap    func() error // of the packed file, if any
 	decision Decision
 }
 
-// A key tells matrices apart: programs of one model share their weights.
+// A key identifies a matrix by its memory, because the programs of a model share
+// weights.
 type key struct {
 	data       *byte
 	rows, cols int
@@ -42,8 +43,8 @@ type key struct {
 // New returns an empty store.
 func New(cfg Config) *Store { return &Store{cfg: cfg, by: map[key]*Matrix{}} }
 
-// Add returns the store's matrix for w, the same for the same memory. It keeps
-// the name it was first added by.
+// Add returns the store's matrix for w, the same one for the same memory. It
+// keeps its first name.
 func (s *Store) Add(name string, w kernel.Matrix) *Matrix {
 	k := key{unsafe.SliceData(w.Data), w.Rows, w.Cols}
 	m := s.by[k]
@@ -55,12 +56,13 @@ func (s *Store) Add(name string, w kernel.Matrix) *Matrix {
 	return m
 }
 
-// Unpacked returns a matrix of no store, which is read as it is: its bytes come
-// and go.
+// Unpacked returns a matrix outside any store that is never packed, for weights
+// whose bytes are streamed.
 func Unpacked(w kernel.Matrix) *Matrix { return &Matrix{source: w} }
 
-// Open decides where the packed form lives and gets the memory. more is added
-// to what is reserved for others. Without memory weights are read as they came.
+// Open decides where the packed form is kept and allocates the memory. more is
+// added to the reserve. If there is not enough memory, weights are read in the
+// file's layout.
 func (s *Store) Open(more int64) {
 	s.cfg.Reserve += more
 	s.decision = decide(s.cfg, s.all)
@@ -80,8 +82,8 @@ func (s *Store) Open(more int64) {
 	}
 }
 
-// Foresee returns what [Store.Open] would decide by the memory there is. It
-// looks at no file.
+// Foresee returns what [Store.Open] would decide with the current memory. It
+// opens no file.
 func (s *Store) Foresee(more int64) Decision {
 	c := s.cfg
 	c.Reserve += more
@@ -105,14 +107,14 @@ func (s *Store) openMemory() {
 	}
 }
 
-// Decision returns where the packed form lives and why.
+// Decision returns where the packed form is kept, and why.
 func (s *Store) Decision() Decision { return s.decision }
 
-// Close gives the memory back. The store's matrices must not be used any more.
+// Close frees the memory. The store's matrices must not be used any more.
 func (s *Store) Close() {
 	s.block.Release()
 	if s.unmap != nil {
-		_ = s.unmap() // fails only for a slice that is no mapping
+		_ = s.unmap() // fails only for a slice that is not a mapping
 		s.unmap = nil
 	}
 }
@@ -124,15 +126,15 @@ func align(n int) int { return (n + 63) &^ 63 }
 type Matrix struct {
 	store          *Store
 	name           string
-	source, packed kernel.Matrix   // packed has Tiles, if there is a packed form
-	tiles          []atomic.Uint32 // what became of each: a tileState
-	left           atomic.Int64    // tiles that are not packed yet
+	source, packed kernel.Matrix   // packed has Tiles if there is a packed form
+	tiles          []atomic.Uint32 // tileState of each tile
+	left           atomic.Int64    // tiles still to be packed
 }
 
 // The states of a tile.
 const (
-	tileSource = iota // nobody has packed it
-	tileTaken         // somebody is packing it
+	tileSource = iota // not packed
+	tileTaken         // being packed
 	tilePacked
 )
 
@@ -140,8 +142,8 @@ func (m *Matrix) packedBytes() int {
 	return kernel.PackedBytes(m.source.DType, m.source.Rows, m.source.Cols)
 }
 
-// Range returns the matrix to multiply rows lo to hi with, for those rows
-// alone. Rows that nobody has packed yet it packs.
+// Range returns the matrix with which to multiply rows lo to hi, valid for those
+// rows only. It packs rows that are not packed yet.
 func (m *Matrix) Range(lo, hi int) *kernel.Matrix {
 	switch {
 	case m.packed.Tiles == nil:
@@ -158,7 +160,8 @@ func (m *Matrix) Range(lo, hi int) *kernel.Matrix {
 	return w
 }
 
-// pack makes sure of a tile and reports false if somebody else is at it.
+// pack ensures that a tile is packed; it returns false if another worker is
+// packing it.
 func (m *Matrix) pack(t int) bool {
 	if !m.tiles[t].CompareAndSwap(tileSource, tileTaken) {
 		return m.tiles[t].Load() == tilePacked

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// StartNeighbours starts processes that keep a processor busy each, as those
-// of others do on a shared machine, and returns what ends them. With the given
+// StartNeighbours starts processes that each keep a processor busy, as on a
+// shared machine, and returns a function that ends them. With the given
 // arguments this program is such a process until its standard input ends.
 func StartNeighbours(n int, args ...string) (stop func(), err error) {
 	var ends []func()
@@ -27,7 +27,7 @@ func StartNeighbours(n int, args ...string) (stop func(), err error) {
 		if err = c.Start(); err == nil {
 			ends = append(ends, func() {
 				in.Close()
-				_ = c.Wait() // it ends when its input does
+				_ = c.Wait() // it exits when its input is closed
 			})
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"syscall"
 )
 
-// run runs a program that the system ends when this process does, be it
-// killed: a peer computes for minutes on all processors.
+// run runs a program that the system kills when this process dies, because a
+// peer computes for minutes on all processors.
 func run(c *exec.Cmd) error {
-	// The system looks at the thread that starts the program, not at its process.
+	// The kill signal is tied to the thread that starts the program, not to its
+	// process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -4,5 +4,5 @@ package peer
 
 import "os/exec"
 
-// run runs a program, which goes on if this process is killed.
+// run runs a program, which survives if this process is killed.
 func run(c *exec.Cmd) error { return c.Run() }

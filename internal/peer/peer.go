@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// A Test is what is measured.
+// A Test describes what to measure.
 type Test struct {
 	Model          string // a file that the program reads
 	Threads        int
-	Prompt, Decode int // tokens; 0 or less = leave out
+	Prompt, Decode int // tokens; 0 or less = skip
 	Depths         []int
 	Batch, Repeats int
 }
 
-// A Peer is another program that is measured in turns with this one: one with
-// the options and the JSON of llama-bench, or with those of
-// llama-batched-bench, if it is named so, for several sequences at once.
+// A Peer is another program to measure alternately with this one: one with the
+// options and the JSON of llama-bench or, if so named, of llama-batched-bench,
+// for several sequences at once.
 type Peer struct {
 	Name    string
 	Program string
-	Args    []string // of its own, before all others
+	Args    []string // its own arguments, before all others
 	Batched bool
 	Found   []Entry // of all rounds
 }
@@ -59,13 +59,13 @@ type Entry struct {
 	Prompt  int       `json:"n_prompt"`
 	Decode  int       `json:"n_gen"`
 	Depth   int       `json:"n_depth"`
-	Test    string    `json:"test"` // of programs without a depth: "tg8@pp64" is decoding at one
+	Test    string    `json:"test"` // for programs without a depth: "tg8@pp64" is decoding at depth 64
 	Speed   float64   `json:"avg_ts"`
 	Samples []float64 `json:"samples_ts"`
 	Batch   int       `json:"-"`
 }
 
-// An Error says which program failed, how, and what it said last.
+// An Error says which program failed, how, and quotes its last output.
 type Error struct {
 	Command string
 	Err     error
@@ -76,14 +76,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v%s", e.Command, e.Err, lastLines(e.Said))
 }
 
-// Unwrap returns how it failed.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// shallow is the context of a batch that has none of its own: llama-batched-bench
-// wants a prompt.
+// shallow is the context of a batch without one: llama-batched-bench requires a
+// prompt.
 const shallow = 16
 
-// Run measures one round and adds what it found.
+// Run measures one round and appends the results to Found.
 func (p *Peer) Run(ctx context.Context, c *Test) error {
 	args := []string{"-m", c.Model, "-t", strconv.Itoa(c.Threads)}
 	parse := ParseBench
@@ -124,8 +124,8 @@ func (p *Peer) prints() string {
 	return "llama-bench -o json"
 }
 
-// depths returns the options for answers after a context: not all versions of
-// llama-bench have the same.
+// depths returns the options for generation after a context, which differ
+// between versions of llama-bench.
 func (p *Peer) depths(ctx context.Context, c *Test) (args []string, err error) {
 	help, err := p.output(ctx, []string{"--help"})
 	switch {
@@ -150,12 +150,12 @@ func list(n []int) string {
 	return strings.Join(s, ",")
 }
 
-// Command returns how the program is called with more arguments.
+// Command returns the program's command line with additional arguments.
 func (p *Peer) Command(args []string) string {
 	return strings.Join(append(append([]string{p.Program}, p.Args...), args...), " ")
 }
 
-// output runs the program.
+// output runs the program and returns its output.
 func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, p.Program, append(append([]string{}, p.Args...), args...)...)
 	cmd.WaitDelay = time.Second
@@ -176,7 +176,7 @@ func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
 // maxOutput is far more than such a program prints.
 const maxOutput = 16 << 20
 
-// limited keeps the output of a program, within reason.
+// limited keeps the output of a program, up to a limit.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -186,7 +186,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// lastLines returns the end of what a program said, to follow an error.
+// lastLines returns the end of a program's output, for an error.
 func lastLines(s string) string {
 	const most = 5
 	lines := strings.Split(strings.TrimSpace(s), "\n")
@@ -197,7 +197,7 @@ func lastLines(s string) string {
 	return "\n" + strings.Join(lines, "\n")
 }
 
-// ParseBench reads the JSON of llama-bench, among which some versions print
+// ParseBench reads the JSON of llama-bench, into which some versions mix
 // warnings.
 func ParseBench(b []byte) ([]Entry, error) {
 	var clean []byte
@@ -244,7 +244,7 @@ func ParseBatched(b []byte) (list []Entry, err error) {
 				break
 			}
 		}
-		if err != nil { // the head, or something else
+		if err != nil { // the header, or something else
 			continue
 		}
 		speed, err := strconv.ParseFloat(strings.TrimSpace(cells[7]), 64)
@@ -263,10 +263,10 @@ func ParseBatched(b []byte) (list []Entry, err error) {
 	return list, nil
 }
 
-// Plausible keeps ratios of two speeds finite.
+// Plausible reports whether ratios with this speed are finite.
 func Plausible(speed float64) bool { return speed > 1e-6 && speed < 1e12 }
 
-// JSONError adds the place to an error of the decoder.
+// JSONError adds the position to an error of the decoder.
 func JSONError(err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("offset %d: %w", e.Offset, err)

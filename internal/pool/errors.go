@@ -6,10 +6,11 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is what [Pool.Do] and [Pool.Range] panic with when a share did.
+// A PanicError is the value with which [Pool.Do] and [Pool.Range] panic if a
+// share panicked.
 type PanicError struct {
 	Worker int    // the share
-	Value  any    // what it panicked with
+	Value  any    // the value passed to panic
 	Stack  []byte // of the goroutine that ran it
 }
 
@@ -17,17 +18,17 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("pool: worker %d: panic: %v\n\n%s", e.Worker, e.Value, e.Stack)
 }
 
-// Unwrap returns the panic's value if it was an error.
+// Unwrap returns the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// errGoexit stands for the value of a share that called runtime.Goexit.
+// errGoexit is the value of a share that called runtime.Goexit.
 var errGoexit = errors.New("task called runtime.Goexit")
 
-// recovered makes the PanicError of a share that did not return; nil is what
-// recover returns after a Goexit, and only then.
+// recovered returns the PanicError of a share that did not return. recover
+// returns nil only after a Goexit.
 func recovered(worker int, value any) *PanicError {
 	if value == nil {
 		value = errGoexit
@@ -35,8 +36,8 @@ func recovered(worker int, value any) *PanicError {
 	return &PanicError{Worker: worker, Value: value, Stack: debug.Stack()}
 }
 
-// A MisuseError is what [Pool.Do] and [Pool.Range] panic with when the pool is
-// already at work: two goroutines share it, or a task called it.
+// A MisuseError is the value with which [Pool.Do] and [Pool.Range] panic if the
+// pool is already running: two goroutines share it, or a task called it.
 type MisuseError struct{}
 
 func (*MisuseError) Error() string {

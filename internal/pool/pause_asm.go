@@ -2,8 +2,8 @@
 
 package pool
 
-// pause tells the processor n times that this thread is only waiting, which
-// leaves a sibling hyper-thread its units and saves power.
+// pause executes n spin-wait hints, which leave execution units to a sibling
+// hyper-thread and save power.
 //
 //go:noescape
 func pause(n uint32)

@@ -2,7 +2,7 @@
 
 package pool
 
-// pause lets a moment pass.
+// pause burns a short time.
 func pause(n uint32) {
 	for range n * 16 {
 		nop()

@@ -7,63 +7,63 @@ import (
 	"time"
 )
 
-// spinFor is how long a waiter polls before it parks: of the order of what a
-// park and a wake cost together (BenchmarkWake), so that waiting costs no more
-// than about twice the better choice, and far below a time slice (milliseconds),
-// so that a partner off its core gets this one soon (BenchmarkShared).
+// spinFor is how long a waiter polls before it parks: about the cost of a park
+// and a wake (BenchmarkWake), so that waiting costs at most about twice the
+// better choice, and far below a time slice (milliseconds), so that a preempted
+// partner soon gets this core (BenchmarkShared).
 const spinFor = 50 * time.Microsecond
 
 // A Task is work in as many shares as the pool has workers.
 type Task interface {
-	// Run does one share. Do calls it exactly once for each worker in
-	// [0, workers), on any goroutine of the pool; worker is an index under
-	// which nobody else runs meanwhile, so scratch may hang on it. A share
-	// must not wait for another share and must not use the pool.
+	// Run does one share. Do calls it exactly once for each worker in [0, workers),
+	// on any goroutine of the pool. No two concurrent calls have the same worker,
+	// so scratch memory can be indexed by it. A share must not wait for another
+	// share and must not use the pool.
 	Run(worker, workers int)
 }
 
-// A Pool is a fixed set of threads. It belongs to one goroutine at a time:
-// [Pool.Do] and [Pool.Range] must not overlap, nor be called from a task; they
-// panic with a *[MisuseError] when they are. [Pool.Close] may come at any time
-// from outside a task.
+// A Pool is a fixed set of threads. It must be used by one goroutine at a time:
+// [Pool.Do] and [Pool.Range] must neither overlap nor be called from a task;
+// they panic with a *[MisuseError] if they are. [Pool.Close] may be called at
+// any time outside a task.
 type Pool struct {
-	task Task // of the current generation; written before gen
-	busy atomic.Bool
-	spin bool // whether polling can pay: there is a processor for each thread
-	seat seating
+	task     Task // of the current generation; written before gen
+	busy     atomic.Bool
+	spin     bool // whether polling can pay: there is a processor for each thread
+	affinity affinity
 
 	ranged rangeTask
 
-	_       line
-	gen     atomic.Uint64 // counts calls of Do; polled by every idle worker
-	_       line
-	parked  atomic.Int32 // workers asleep, or about to be
-	bed     bed          // the caller's, in join
-	overdue atomic.Bool  // a worker has waited long for the caller: it tells its thread from now on
-	caller  thread
-	fetched atomic.Int64 // how often a thread was fetched
-	closed  atomic.Bool
-	exited  sync.WaitGroup
-	_       line
+	_        line
+	gen      atomic.Uint64 // counts calls of Do; polled by idle workers
+	_        line
+	parked   atomic.Int32 // workers asleep or about to sleep
+	parker   parker       // the caller's, in join
+	overdue  atomic.Bool  // a worker has waited long for the caller, which records its thread from now on
+	caller   thread
+	migrated atomic.Int64 // number of moves of preempted threads
+	closed   atomic.Bool
+	exited   sync.WaitGroup
+	_        line
 
 	shares []share // [threads]
 }
 
-// line keeps what one thread polls and what another writes on separate cache
-// lines; two lines, because x86 fetches them in pairs.
+// line separates what one thread polls from what another writes; two cache
+// lines, because x86 prefetches them in pairs.
 type line [128]byte
 
-// A share is one worker's place in the current generation, and the worker's bed.
+// A share is the state of one worker in the current generation.
 type share struct {
-	claimed atomic.Uint64 // latest generation somebody took this share in
-	done    atomic.Uint64 // latest generation this share was finished in
-	bed     bed
+	claimed atomic.Uint64 // latest generation in which the share was claimed
+	done    atomic.Uint64 // latest generation in which the share was completed
+	parker  parker
 	thread  thread      // of the worker
-	failed  *PanicError // what the share ended with; read after done
+	failed  *PanicError // the share's panic; read after done
 	_       line
 }
 
-// New starts a pool of the given number of threads, the caller's included;
+// New starts a pool with the given number of threads, including the caller's;
 // fewer than 1 counts as 1.
 func New(threads int) *Pool {
 	threads = max(threads, 1)
@@ -71,29 +71,29 @@ func New(threads int) *Pool {
 		spin:   runtime.GOMAXPROCS(0) >= threads,
 		shares: make([]share, threads),
 	}
-	p.seat.look(threads)
-	p.bed.make()
+	p.affinity.look(threads)
+	p.parker.make()
 	p.ranged.cursors = make([]cursor, threads)
 	for i := 1; i < threads; i++ {
-		p.shares[i].bed.make()
+		p.shares[i].parker.make()
 		p.exited.Go(func() { p.work(i) })
 	}
 	return p
 }
 
-// Threads returns the number of workers, the caller's goroutine included.
+// Threads returns the number of workers, including the caller's goroutine.
 func (p *Pool) Threads() int { return len(p.shares) }
 
-// Do runs every share of t and returns when all are done; what they wrote is
-// then visible to the caller. If a share panics the others still finish, and
-// Do panics with a *[PanicError]; the pool stays usable. After [Pool.Close]
-// all shares run on the caller's goroutine.
+// Do runs every share of t and returns when all are done; their writes are then
+// visible to the caller. If a share panics, the others still finish, and Do
+// panics with a *[PanicError]; the pool remains usable. After [Pool.Close] all
+// shares run on the caller's goroutine.
 func (p *Pool) Do(t Task) {
 	p.begin()
 	p.do(t, len(p.shares))
 }
 
-// begin makes sure that the caller is alone in the pool; join ends that.
+// begin ensures that no other call is running; join ends that.
 func (p *Pool) begin() {
 	if !p.busy.CompareAndSwap(false, true) {
 		panic(&MisuseError{})
@@ -104,7 +104,7 @@ func (p *Pool) begin() {
 func (p *Pool) do(t Task, n int) {
 	p.task = t
 	if p.overdue.Load() {
-		p.caller.sit()
+		p.caller.setCurrent()
 	}
 	g := p.gen.Load()
 	if n > 1 {
@@ -114,18 +114,18 @@ func (p *Pool) do(t Task, n int) {
 			p.rouse()
 		}
 	}
-	// Deferred, so that the workers are joined even if share 0 ends its
-	// goroutine with runtime.Goexit.
+	// Deferred, so that the workers are joined even if share 0 ends its goroutine
+	// with runtime.Goexit.
 	defer p.join(g, n)
 	p.run(0, n)
 }
 
-// join runs the shares nobody claimed, waits for the others, ends the
-// generation and passes on the first panic.
+// join runs the unclaimed shares, waits for the others, ends the generation and
+// propagates the first panic.
 func (p *Pool) join(g uint64, n int) {
 	for i := 1; i < n; i++ {
 		if s := &p.shares[i]; s.claimed.CompareAndSwap(g-1, g) {
-			p.seat.reseat(&s.thread)
+			p.affinity.update(&s.thread)
 			p.run(i, n)
 			s.done.Store(g)
 		}
@@ -149,8 +149,8 @@ func (p *Pool) join(g uint64, n int) {
 	}
 }
 
-// await returns when s is done with generation g. Any worker that finishes
-// wakes a sleeping caller, which looks again at the one it waits for.
+// await returns when s is done with generation g. Any worker that finishes wakes
+// a sleeping caller, which then checks again the share it waits for.
 func (p *Pool) await(s *share, g uint64) {
 	for !p.poll(&s.done, g-1, spinFor) {
 		fetched := false
@@ -158,22 +158,22 @@ func (p *Pool) await(s *share, g uint64) {
 		case changed:
 			return
 		case stalled:
-			fetched = p.fetch(&s.thread)
+			fetched = p.migrate(&s.thread)
 		}
-		p.bed.lie()
+		p.parker.prepare()
 		if s.done.Load() == g {
-			p.bed.rise()
+			p.parker.cancel()
 		} else {
-			p.bed.sleep()
+			p.parker.park()
 		}
 		if fetched {
-			p.seat.shoo(&s.thread)
+			p.affinity.avoid(&s.thread)
 		}
 	}
 }
 
-// poll reports whether word moved on from old within d, or at once where
-// threads must take turns on a processor and spinning is worth nothing.
+// poll reports whether word changed from old within d. It returns at once if
+// threads share a processor and spinning is pointless.
 func (p *Pool) poll(word *atomic.Uint64, old uint64, d time.Duration) bool {
 	if word.Load() != old {
 		return true
@@ -189,7 +189,7 @@ func (p *Pool) poll(word *atomic.Uint64, old uint64, d time.Duration) bool {
 				return true
 			}
 		}
-		// The clock is read only by waits that last.
+		// Short waits do not read the clock.
 		if start.IsZero() {
 			start = time.Now()
 		} else if time.Since(start) > d {
@@ -210,15 +210,15 @@ func (p *Pool) run(i, n int) {
 	ok = true
 }
 
-// work is the life of worker i > 0.
+// work is the loop of worker i > 0.
 func (p *Pool) work(i int) {
 	// Never unlocked: the thread ends with the goroutine.
 	runtime.LockOSThread()
 	s := &p.shares[i]
-	s.thread.sit()
+	s.thread.setCurrent()
 	var g uint64
-	// Not reached by returning from a task means that a share called Goexit:
-	// the generation must end and the worker must have a successor.
+	// If the goroutine ends during a task, the share called Goexit: the generation
+	// must be completed and the worker replaced.
 	inTask := false
 	defer func() {
 		if inTask {
@@ -227,8 +227,8 @@ func (p *Pool) work(i int) {
 		}
 	}()
 	for p.next(s, &g) {
-		// The claim fails if the caller took the share, whichever generation
-		// we are at: claimed is then at least g.
+		// The claim fails if the caller took the share in this generation or a later
+		// one: claimed is then at least g.
 		if s.claimed.CompareAndSwap(g-1, g) {
 			inTask = true
 			p.run(i, len(p.shares))
@@ -241,11 +241,11 @@ func (p *Pool) work(i int) {
 // finish marks s done and wakes the caller if it sleeps.
 func (p *Pool) finish(s *share, g uint64) {
 	s.done.Store(g)
-	p.bed.wake()
+	p.parker.unpark()
 }
 
-// next waits for a generation after *g and stores it there; false means that
-// the pool closed.
+// next waits for a generation after *g and stores it there; it returns false if
+// the pool is closed.
 func (p *Pool) next(s *share, g *uint64) bool {
 	last := *g
 	for {
@@ -258,14 +258,14 @@ func (p *Pool) next(s *share, g *uint64) bool {
 		if p.poll(&p.gen, last, spinFor) || p.awaitCaller(s, last) {
 			continue
 		}
-		// Sleep. Sequentially consistent atomics: either we see the new
-		// generation here, or rouse, which runs after it is stored, sees us.
+		// With sequentially consistent atomics, either this worker sees the new
+		// generation here, or rouse, which runs after it is stored, sees this worker.
 		p.parked.Add(1)
-		s.bed.lie()
+		s.parker.prepare()
 		if p.gen.Load() != last || p.closed.Load() {
-			s.bed.rise()
+			s.parker.cancel()
 		} else {
-			s.bed.sleep()
+			s.parker.park()
 		}
 		p.parked.Add(-1)
 	}
@@ -274,12 +274,12 @@ func (p *Pool) next(s *share, g *uint64) bool {
 // rouse wakes every sleeping worker.
 func (p *Pool) rouse() {
 	for i := 1; i < len(p.shares); i++ {
-		p.shares[i].bed.wake()
+		p.shares[i].parker.unpark()
 	}
 }
 
-// Close ends the workers and returns when they are gone. Calling it again
-// does nothing more. It must not be called from a task.
+// Close ends the workers and waits for them. It may be called more than once,
+// but not from a task.
 func (p *Pool) Close() {
 	p.closed.Store(true)
 	p.rouse()

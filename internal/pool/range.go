@@ -2,23 +2,23 @@ package pool
 
 import "sync/atomic"
 
-// chunksPerShare is into how many chunks a worker's part of a range is cut at
-// most. More would balance finer and cut kernels' streams shorter.
+// chunksPerShare is the maximum number of chunks in a worker's part of a range.
+// More would balance better but shorten the kernels' sequential streams.
 const chunksPerShare = 8
 
 // A Ranger is work over a range of indices.
 type Ranger interface {
-	// Range does the indices [lo, hi). It is called with disjoint chunks,
-	// several times per worker; worker is as for [Task.Run]. Which worker
-	// gets which chunk differs from call to call.
+	// Range processes the indices [lo, hi). It is called with disjoint chunks,
+	// several times per worker; worker is as for [Task.Run]. The assignment of
+	// chunks to workers differs from call to call.
 	Range(worker, lo, hi int)
 }
 
-// Range runs f over [0, n). Chunks begin at multiples of grain (fewer than 1
-// counts as 1) and are multiples of it, the last one apart. Each worker starts
-// on its own contiguous part, the same one every time, and when that is used
-// up takes chunks from the parts of others. A range of one grain or less runs
-// on the caller's goroutine alone. Otherwise as [Pool.Do].
+// Range runs f over [0, n). Chunks start at multiples of grain (fewer than 1
+// counts as 1) and, except the last, are multiples of it. Each worker starts on
+// its own contiguous part, the same one every time, and then steals chunks from
+// the parts of others. A range of one grain or less runs on the caller's
+// goroutine alone. Otherwise it behaves like [Pool.Do].
 func (p *Pool) Range(n, grain int, f Ranger) {
 	if n <= 0 {
 		return
@@ -33,8 +33,7 @@ func (p *Pool) Range(n, grain int, f Ranger) {
 	p.do(&p.ranged, workers)
 }
 
-// A rangeTask is the Task behind Range; the pool has one and uses it again
-// and again.
+// A rangeTask is the Task of Range; a pool reuses a single one.
 type rangeTask struct {
 	f       Ranger
 	n       int
@@ -42,7 +41,7 @@ type rangeTask struct {
 	cursors []cursor // [workers]
 }
 
-// A cursor is what is left of one worker's part, in chunks.
+// A cursor is the rest of one worker's part, in chunks.
 type cursor struct {
 	next atomic.Int64
 	end  int64
@@ -50,7 +49,7 @@ type cursor struct {
 }
 
 func (r *rangeTask) cut(n, grain, workers int, f Ranger) {
-	r.f, r.n, r.chunk = f, n, n // nobody to share with: one call
+	r.f, r.n, r.chunk = f, n, n // a single share: one call
 	chunks := 1
 	if workers > 1 {
 		grains := (n-1)/grain + 1
@@ -64,7 +63,7 @@ func (r *rangeTask) cut(n, grain, workers int, f Ranger) {
 	}
 }
 
-// Run drains the worker's own part, then those after it.
+// Run processes the worker's own part, then those after it.
 func (r *rangeTask) Run(worker, workers int) {
 	for k := range workers {
 		c := &r.cursors[(worker+k)%workers]

@@ -1,8 +1,8 @@
 package quant
 
 // Readers of the formats with blocks of 32 values. A product is converted to
-// float32 before it is added to anything: without the conversion a compiler
-// may fuse the two and round once instead of twice.
+// float32 before it is added to anything: otherwise a compiler may fuse the two
+// and round once instead of twice.
 
 import (
 	"encoding/binary"
@@ -82,8 +82,8 @@ func decodeIQ4_NL(dst []float32, src []byte) {
 	}
 }
 
-// lookNibbles writes d times what the codebook has for the nibbles of q: the
-// low nibbles first, then the high ones.
+// lookNibbles writes d times the codebook entries of the nibbles of q, the low
+// nibbles first, then the high ones.
 func lookNibbles(dst []float32, d float32, q []byte, codebook *[16]int8) {
 	lo, hi := dst[:16:16], dst[16:32:32]
 	for i, b := range q[:16] {
@@ -96,8 +96,8 @@ func lookNibbles(dst []float32, d float32, q []byte, codebook *[16]int8) {
 // exponent bits and one of fraction. Both zeros are positive.
 var e2m1 = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
-// halfPower returns 2^(e-128), half of what the exponent byte e means in OCP
-// E8M0, because [e2m1] is doubled. The first two are subnormal.
+// halfPower returns 2^(e-128), half of the OCP E8M0 value of the exponent byte
+// e, because [e2m1] is doubled. The first two are subnormal.
 func halfPower(e byte) float32 {
 	if e < 2 {
 		return math.Float32frombits(0x00200000 << e)

@@ -1,18 +1,19 @@
-// Package quant turns block-quantised weights into float32 and back.
+// Package quant converts block-quantised weights to float32 and back.
 //
 //	Dequantize   bytes → values, exact to the last bit
 //	Quantize     values → bytes, with or without importance weights
 //	Mix          which element type each tensor of a model gets: "q4_k_m"
 //
-// The package knows bytes, values and tensor names, no files and no kernels;
+// The package deals in bytes, values and tensor names, not in files or kernels;
 // internal/kernel computes on blocks without unpacking them and is tested
 // against this package.
 //
 // # Formats
 //
-// A value is what the last column says of the digit q. Scales that two levels
-// share are products: d·s, where d is the block's and s a small integer of a
-// run of values. "bits" counts everything, scales included.
+// The last column but one gives a value as a function of the digit q. With two
+// levels of scales the scale is a product: d·s, where d is the block's and s a
+// small integer for a run of values. "bits" counts everything, including scales.
+// "written" says whether [Quantize] supports the type.
 //
 //	type     bits   block  run  value                               written
 //	F32      32         1       v                                   yes
@@ -48,9 +49,9 @@
 //	TQ1_0    1.6875   256       d·(q-1), five digits in a byte      yes
 //	TQ2_0    2.0625   256       d·(q-1), four digits in a byte      yes
 //
-// The densest scales are those of Q4_K and Q5_K: eight scales s and eight
-// minima m, six bits each, in twelve bytes. The upper run of four gives its
-// top two bits to the spare bits of the lower one:
+// The most intricate packing is that of the scales of Q4_K and Q5_K: eight
+// scales s and eight minima m, six bits each, in twelve bytes. The upper four
+// keep their top two bits in the spare bits of the lower four:
 //
 //	         bit 7 6   5 4 3 2 1 0
 //	byte 0   s4 5:4 │ s0 ─────────     bytes 0–3: s0 s1 s2 s3
@@ -58,16 +59,16 @@
 //	            bit 7 6 5 4   3 2 1 0
 //	byte 8      m4 3:0 ──── │ s4 3:0   bytes 8–11: s4 s5 s6 s7, m4 m5 m6 m7
 //
-// Layouts are those of ggml-common.h, MXFP4 and the 8-bit floats those of the
-// OCP specifications.
+// Layouts are those of ggml-common.h; MXFP4 and the 8-bit floats follow the OCP
+// specifications.
 //
 // # How values are chosen
 //
-// Without importance Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, Q8_K, TQ1_0, TQ2_0 and
-// MXFP4 follow the plain rule of ggml's reference functions, byte for byte.
-// All else minimises Σ w·(x-y)², w = importance·√(σ²+x²): each run is fitted
-// alone by trying scales and solving for the best one given the digits, the
-// fits are rounded to the block's scale, and then the integers and the
-// block's scale are improved in turn. Every candidate that is accepted
-// lowers the error as it will be after rounding.
+// Without importance weights Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, Q8_K, TQ1_0,
+// TQ2_0 and MXFP4 follow the plain rule of ggml's reference functions, byte for
+// byte. The others minimise Σ w·(x-y)², w = importance·√(σ²+x²): each run is
+// fitted separately by trying scales and solving for the best one given the
+// digits, the fits are rounded to the block's scale, and then the integers and
+// the block's scale are improved alternately. A candidate is accepted only if it
+// lowers the error after rounding.
 package quant

@@ -6,8 +6,8 @@ import (
 	"atenia/tensor"
 )
 
-// A LengthError says that bytes and values do not belong together: a buffer
-// of Got bytes where Values values of the type take Want.
+// A LengthError says that a buffer has the wrong size: Got bytes where Values
+// values of the type take Want.
 type LengthError struct {
 	Op     string // "dequantize" or "quantize"
 	DType  tensor.DType
@@ -20,12 +20,12 @@ func (e *LengthError) Error() string {
 	return fmt.Sprintf("%s %s: %d values take %d bytes, got %d", e.Op, e.DType, e.Values, e.Want, e.Got)
 }
 
-// A TypeError says that an element type cannot be read or written here, and
-// what can be used in its stead.
+// A TypeError says that an element type cannot be read or written, and which
+// type to use instead.
 type TypeError struct {
 	Op      string // "dequantize" or "quantize"
 	DType   tensor.DType
-	Instead tensor.DType // Invalid when nothing serves
+	Instead tensor.DType // Invalid if there is no alternative
 }
 
 func (e *TypeError) Error() string {
@@ -35,8 +35,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s: %s can be read but not written here, use %s instead", e.Op, e.DType, e.Instead)
 }
 
-// A NonFiniteError says that a value to quantise is an infinity or NaN. No
-// block format can hold one without losing the values beside it.
+// A NonFiniteError says that a value to quantise is an infinity or NaN. No block
+// format can represent one without losing the other values of the block.
 type NonFiniteError struct {
 	Index int // position in the source
 	Value float32
@@ -46,11 +46,11 @@ func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("quantize: value %d is %v", e.Index, e.Value)
 }
 
-// A RangeError says that values are finite but too large for the type: the
+// A RangeError says that finite values are too large for the type: the
 // half-precision scale of their block would be infinite.
 type RangeError struct {
 	DType tensor.DType
-	Index int     // position of the value of largest magnitude in its block
+	Index int     // position of the block's value of largest magnitude
 	Value float32 // that value
 }
 
@@ -58,9 +58,9 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("quantize: value %d, %v, is beyond the range of %s", e.Index, e.Value, e.DType)
 }
 
-// An ImportanceError says why an importance vector was refused: its length
-// does not divide the source into rows of whole blocks (Index is then
-// negative), or the weight at Index is negative or not finite.
+// An ImportanceError says why an importance vector was rejected: its length does
+// not divide the source into rows of whole blocks (Index is then negative), or
+// the weight at Index is negative or not finite.
 type ImportanceError struct {
 	DType       tensor.DType
 	Values, Len int // values to quantise, weights given

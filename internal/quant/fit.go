@@ -9,8 +9,8 @@ package quant
 
 import "math"
 
-// mul is a product that is rounded before it is added to anything; a bare one
-// may be fused with the addition on some processors.
+// mul returns a product rounded before it is added to anything; the compiler may
+// fuse a bare one with the addition on some processors.
 func mul(a, b float32) float32 { return float32(a * b) }
 
 // peakIndex returns the position of the first value of largest magnitude.
@@ -26,8 +26,8 @@ func peakIndex(x []float32) int {
 
 func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// inverse returns 1/d, and zero where that is infinite: a block whose scale
-// is too small to invert is a block of zeros.
+// inverse returns 1/d, or zero if that is infinite: a block whose scale is too
+// small to invert becomes zero.
 func inverse(d float32) float32 {
 	if inv := 1 / d; abs(inv) <= math.MaxFloat32 {
 		return inv
@@ -53,9 +53,9 @@ func roundAway(v float32) int32 {
 	return t
 }
 
-// weigh fills w with the weight of each value's squared error: importance
-// times sqrt(σ²+x²), σ² the mean square. Large weights of a model matter more
-// than their number says, but not in proportion to their square.
+// weigh fills w with the weight of each value's squared error: importance times
+// sqrt(σ²+x²), σ² the mean square. The error of a large weight matters more, but
+// not in proportion to its square.
 func weigh(w, x, imp []float32) {
 	var sum float32
 	for _, v := range x {
@@ -69,18 +69,18 @@ func weigh(w, x, imp []float32) {
 		}
 		total += w[i]
 	}
-	if imp != nil && total == 0 { // unimportant, but not to be ruined
+	if imp != nil && total == 0 { // all-zero importance must not ruin the run
 		weigh(w, x, nil)
 	}
 }
 
-// A ladder is the set of levels that a digit can stand for, as multiples of
-// the scale: integers lo to hi, or those of a codebook.
+// A ladder is the set of levels that a digit can represent, as multiples of the
+// scale: integers lo to hi, or those of a codebook.
 type ladder struct {
 	lo, hi int32
-	level  []float32 // of the integer lo+i: the nearest level
+	level  []float32 // of the integer lo+i: its nearest level
 	code   []uint8   // its digit
-	span   float32   // distance of the lowest two levels
+	span   float32   // distance between the lowest two levels
 }
 
 // linear returns the ladder of the integers from -n to n-1.
@@ -121,9 +121,9 @@ func (l *ladder) at(v float32) int32 {
 	return min(max(roundEven(v), l.lo), l.hi) - l.lo
 }
 
-// fit returns the scale for which the levels describe x best. It tries to put
-// the value of largest magnitude on, above and below the lowest level, and
-// follows each trial with the best scale for the digits it gave.
+// fit returns the scale with the smallest error for x. It tries to map the value
+// of largest magnitude on, above and below the lowest level, and refines each
+// trial with the best scale for the resulting digits.
 func (l *ladder) fit(x, w []float32) float32 {
 	const trials = 9
 	peak := x[peakIndex(x)]
@@ -140,8 +140,8 @@ func (l *ladder) fit(x, w []float32) float32 {
 	return scale
 }
 
-// project quantises x with the scale 1/inv and returns the scale that is best
-// for these digits, and by how much it lowers the error.
+// project quantises x with the scale 1/inv and returns the best scale for the
+// resulting digits and by how much it lowers the error.
 func (l *ladder) project(x, w []float32, inv float32) (scale, gain float32) {
 	var xy, yy float32
 	w = w[:len(x)]
@@ -158,7 +158,7 @@ func (l *ladder) project(x, w []float32, inv float32) (scale, gain float32) {
 	return scale, mul(scale, xy)
 }
 
-// loss returns the error of describing x with the given scale.
+// loss returns the error of representing x with the given scale.
 func (l *ladder) loss(x, w []float32, scale float32) float32 {
 	inv, sum := inverse(scale), float32(0)
 	w = w[:len(x)]
@@ -182,8 +182,8 @@ func digit(v float32, top int32) float32 {
 	return float32(min(max(roundEven(v), 0), top))
 }
 
-// fitAffine returns the scale and offset for which scale·q + offset, q in
-// 0 … top, describes x best. With below set the offset must not be positive,
+// fitAffine returns the scale and offset with the smallest error of scale·q +
+// offset, q in 0 … top, for x. With below set the offset must not be positive,
 // as in the formats that store its magnitude.
 func fitAffine(x, w []float32, top int32, below bool) (scale, offset float32) {
 	lo, hi := x[0], x[0]
@@ -207,15 +207,16 @@ func fitAffine(x, w []float32, top int32, below bool) (scale, offset float32) {
 			}
 		}
 	}
-	// A gain is a difference of large sums; the plain fit may still be better.
+	// A gain is a difference of large sums and thus imprecise; the plain fit may
+	// still be better.
 	if affineLoss(x, w, top, s, o) < affineLoss(x, w, top, scale, offset) {
 		return s, o
 	}
 	return scale, offset
 }
 
-// affineProject quantises x, returns the scale and offset that are best for
-// these digits, and by how much they lower the error.
+// affineProject quantises x and returns the best scale and offset for the
+// resulting digits and by how much they lower the error.
 func affineProject(x, w []float32, top int32, scale, offset float32, below bool) (s, o, gain float32) {
 	inv := inverse(scale)
 	var sw, sx, sq, sqq, sxq float32

@@ -10,8 +10,8 @@ import (
 	"atenia/tensor"
 )
 
-// sevenSigns returns the sign mask that seven bits stand for: the eighth makes
-// the number of minus signs even.
+// sevenSigns returns the sign mask encoded in seven bits: the eighth makes the
+// number of minus signs even.
 func sevenSigns(s uint32) uint8 {
 	s &= 127
 	return uint8(s) | uint8(bits.OnesCount8(uint8(s))&1)<<7
@@ -122,9 +122,9 @@ func decodeIQ1_S(dst []float32, src []byte) {
 	}
 }
 
-// decodeIQ1_M: the half-precision scale is cut into four nibbles, the top ones
-// of four 16-bit words; each word's other bits are four 3-bit scales, one for
-// 16 values.
+// decodeIQ1_M reads a half-precision scale that is split into four nibbles, the
+// top ones of four 16-bit words; each word's other bits are four 3-bit scales,
+// one for 16 values.
 func decodeIQ1_M(dst []float32, src []byte) {
 	for ; len(dst) >= 256; dst, src = dst[256:], src[56:] {
 		var words [4]uint16

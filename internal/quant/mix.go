@@ -7,12 +7,12 @@ import (
 	"atenia/tensor"
 )
 
-// A Mix is a recipe that gives each tensor of a model its element type. The
-// zero value is F32. Names are those of llama.cpp, in lower case.
+// A Mix selects the element type of each tensor of a model. The zero value is
+// F32. Names are those of llama.cpp in lower case.
 type Mix uint8
 
-// The mixes. S, M and L say how many tensors get more bits than the name
-// promises: few, some, many.
+// The mixes. S, M and L say how many tensors get more bits than the name says:
+// few, some, many.
 const (
 	MixF32 Mix = iota
 	MixF16
@@ -37,11 +37,11 @@ const (
 	numMixes
 )
 
-// mixes is the one description of every mix. file is llama.cpp's number for
-// it, the general.file_type of a GGUF file.
+// mixes describes every mix. file is llama.cpp's number for it, the
+// general.file_type of a GGUF file.
 var mixes = [numMixes]struct {
 	name string
-	base tensor.DType // what most tensors get
+	base tensor.DType // type of most tensors
 	file uint32
 }{
 	MixF32:    {"f32", tensor.F32, 0},
@@ -104,8 +104,8 @@ func (m *Mix) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// FileType returns llama.cpp's number for the mix, which a GGUF file states
-// as general.file_type.
+// FileType returns llama.cpp's number for the mix, which is stored in a GGUF
+// file as general.file_type.
 func (m Mix) FileType() uint32 {
 	if m < numMixes {
 		return mixes[m].file
@@ -113,13 +113,13 @@ func (m Mix) FileType() uint32 {
 	return 0
 }
 
-// TypeFor returns the element type for a tensor with a GGUF name, a shape
-// with the outermost axis first, in block layer of layers (for tensors
-// outside of blocks they do not matter).
+// TypeFor returns the element type for a tensor, given its GGUF name, its shape
+// with the outermost axis first, and its block layer of layers (ignored for
+// tensors outside of blocks).
 //
-// A model whose output matrix is its embedding has no tensor "output.weight";
-// for its "token_embd.weight" the caller asks for "output.weight" instead,
-// because the table is then used as both.
+// A model with tied embeddings has no tensor "output.weight"; for its
+// "token_embd.weight" the caller passes "output.weight" instead, because the
+// matrix is used as both.
 func (m Mix) TypeFor(name string, shape tensor.Shape, layer, layers int) tensor.DType {
 	if m >= numMixes || !quantisable(name, shape) {
 		return tensor.F32
@@ -131,7 +131,7 @@ func (m Mix) TypeFor(name string, shape tensor.Shape, layer, layers int) tensor.
 	return fallback(d, shape.Cols())
 }
 
-// keep lists parts of names whose tensors stay as they are: small, or read
+// keep lists parts of names of tensors that are never quantised: small, or read
 // value by value.
 var keep = []string{
 	"_norm.", "ffn_gate_inp.", "position_embd", "token_types", "rope_freqs", "rope_factors",
@@ -139,11 +139,11 @@ var keep = []string{
 	"altup", "laurel", "per_layer_model_proj", "patch_embd", "attn_sinks",
 }
 
-// quantisable reports whether a tensor may be stored in another type than F32.
+// quantisable reports whether a tensor may be stored in a type other than F32.
 func quantisable(name string, shape tensor.Shape) bool {
 	axes := 0
 	for _, n := range shape {
-		if n > 1 || axes > 0 { // leading ones are no axes
+		if n > 1 || axes > 0 { // leading axes of length 1 do not count
 			axes++
 		}
 	}
@@ -158,14 +158,14 @@ func quantisable(name string, shape tensor.Shape) bool {
 	return true
 }
 
-// A role is what a tensor does, as far as mixes tell tensors apart.
+// A role is the function of a tensor, as far as mixes distinguish it.
 type role uint8
 
 const (
 	other role = iota
 	output
 	embedding
-	attnV // also matrices that hold the values' among others
+	attnV // also fused matrices that include the values'
 	attnOut
 	ffnDown
 )
@@ -187,8 +187,8 @@ func roleOf(name string) role {
 	return other
 }
 
-// moreBits picks the blocks whose errors hurt most: the first and last eighth
-// and every third between.
+// moreBits selects the blocks whose errors matter most: the first and last
+// eighth and every third in between.
 func moreBits(layer, layers int) bool {
 	return layer < layers/8 || layer >= 7*layers/8 || (layer-layers/8)%3 == 2
 }
@@ -201,7 +201,7 @@ func (m Mix) upgrade(d tensor.DType, r role, shape tensor.Shape, layer, layers i
 			return tensor.Q8_0
 		}
 		return tensor.Q6_K
-	case m == MixMXFP4: // experts only: the rest is small and worth more
+	case m == MixMXFP4: // experts only: the other tensors are small and sensitive
 		if len(shape) > 2 {
 			return tensor.MXFP4
 		}
@@ -210,8 +210,8 @@ func (m Mix) upgrade(d tensor.DType, r role, shape tensor.Shape, layer, layers i
 		return d
 	}
 	first := layer < layers/8
-	// Values are shared by several query heads where the matrix is wide: with
-	// a quarter of the rows, more bits are cheap.
+	// With grouped-query attention the value matrix is small and shared by several
+	// query heads, so more bits are cheap.
 	shared := shape.Cols() >= 4*shape.Rows()
 	switch m {
 	case MixQ2_K:
@@ -248,8 +248,8 @@ func (m Mix) upgrade(d tensor.DType, r role, shape tensor.Shape, layer, layers i
 	return d
 }
 
-// smaller names, for types with blocks of 256 values, the one with blocks of
-// 32 that serves where columns do not divide.
+// smaller maps types with blocks of 256 values to the type with blocks of 32
+// that is used if the columns do not divide.
 var smaller = map[tensor.DType]tensor.DType{
 	tensor.Q2_K:   tensor.IQ4_NL,
 	tensor.Q3_K:   tensor.IQ4_NL,
@@ -259,7 +259,8 @@ var smaller = map[tensor.DType]tensor.DType{
 	tensor.Q6_K:   tensor.Q8_0,
 }
 
-// fallback returns d, or what serves for rows of cols values if d does not.
+// fallback returns d, or its replacement for rows of cols values if d does not
+// fit.
 func fallback(d tensor.DType, cols int) tensor.DType {
 	if _, err := d.RowBytes(cols); err == nil {
 		return d

@@ -43,13 +43,12 @@ func centred(x, imp []float32, l *ladder) (d float32, q [32]uint8) {
 	return d, q
 }
 
-// storedHalf returns what is left of v in half precision.
+// storedHalf rounds v to half precision.
 func storedHalf(v float32) float32 { return tensor.F16ToF32(tensor.F32ToF16(v)) }
 
-// coverHalf returns the nearest half-precision number that is no smaller in
-// magnitude. A block's scale is rounded so: integers times it then reach the
-// largest scale of a run, which matters where halves are subnormal and far
-// apart.
+// coverHalf returns the nearest half-precision number of no smaller magnitude. A
+// block's scale is rounded up so that integer multiples of it reach the largest
+// scale of a run, which matters where halves are subnormal and sparse.
 func coverHalf(v float32) float32 {
 	h := tensor.F32ToF16(v)
 	if abs(tensor.F16ToF32(h)) < abs(v) {
@@ -166,9 +165,9 @@ func encodeIQ4_NL(dst []byte, x, imp []float32) {
 	packNibbles(dst[2:], &q)
 }
 
-// encodeMXFP4 takes the exponent of the OCP specification, which puts the
-// largest magnitude into the topmost binade. With importance it also tries the
-// neighbours: cutting off a peak may pay.
+// encodeMXFP4 uses the exponent of the OCP specification, which puts the largest
+// magnitude into the topmost binade. With importance weights it also tries the
+// neighbours: clipping a peak may lower the error.
 func encodeMXFP4(dst []byte, x, imp []float32) {
 	var e int
 	if peak := abs(x[peakIndex(x)]); peak > 0 {

@@ -1,8 +1,8 @@
 package quant
 
 // Writers of the formats with blocks of 256 values and two levels of scales.
-// Scales are first fitted to each run alone, then rounded to the block's
-// scale, then both levels are improved in turn with the other held.
+// Scales are first fitted to each run separately, then rounded to the block's
+// scale, then both levels are improved alternately.
 
 import "encoding/binary"
 
@@ -54,8 +54,8 @@ func (b *centredBlock) improveScales(x, w []float32, n int, l *ladder, top float
 	}
 }
 
-// improveD replaces d by the best one for the present digits, if that is
-// still better after rounding.
+// improveD replaces d by the best one for the current digits, if that is still
+// better after rounding.
 func (b *centredBlock) improveD(x, w []float32, n int, l *ladder) {
 	var xy, yy, before, after float32
 	for r := range 256 / n {
@@ -192,8 +192,8 @@ func (b *affineBlock) improveScales(x, w []float32, n int, levels, top int32) {
 	}
 }
 
-// improveD replaces d and dm by the best pair for the present digits, if that
-// is still better after rounding.
+// improveD replaces d and dm by the best pair for the current digits, if that is
+// still better after rounding.
 func (b *affineBlock) improveD(x, w []float32, n int, levels int32) {
 	var saa, sab, sbb, sxa, sxb float32 // a = scale·q, b = -low
 	for r := range 256 / n {

@@ -115,7 +115,7 @@ func decodeF8E4M3(dst []float32, src []byte) {
 	}
 }
 
-// decodeF8E5M2 uses that the format is the upper byte of a half.
+// decodeF8E5M2 relies on the format being the upper byte of a half.
 func decodeF8E5M2(dst []float32, src []byte) {
 	for i := range dst {
 		dst[i] = tensor.F16ToF32(uint16(src[i]) << 8)

@@ -9,8 +9,8 @@ import (
 
 //go:generate go run -C ../../tools ./quantgrid -o ../internal/quant/zgrid.go
 
-// A format says how a type's blocks are read and written. Both functions
-// trust the lengths they are given.
+// A format is how a type's blocks are read and written. Both functions trust the
+// lengths they are given.
 type format struct {
 	decode func(dst []float32, src []byte)    // whole blocks
 	encode func(dst []byte, x, imp []float32) // one block; nil when read-only; imp may be nil
@@ -18,7 +18,7 @@ type format struct {
 	use    tensor.DType                       // what to write instead of a read-only type
 }
 
-// formats is the one table of readers and writers.
+// formats is the table of readers and writers.
 var formats = [tensor.NumDTypes]format{
 	tensor.F32:     {decode: decodeF32, encode: encodeF32},
 	tensor.F16:     {decode: decodeF16, encode: encodeF16, halves: []int{0}},
@@ -62,12 +62,12 @@ var formats = [tensor.NumDTypes]format{
 }
 
 // Dequantize writes the values of src, whole blocks of type d, to dst. The
-// result is exact where a float32 can hold it and otherwise rounded in the
-// order ggml prescribes, the same on every machine.
+// result is exact if a float32 can hold it and otherwise rounded in the order
+// that ggml prescribes, the same on every machine.
 //
-// It fails with a [*TypeError] for types that are none, a
-// [*tensor.BlockError] when dst is not a whole number of blocks and a
-// [*LengthError] when src has another size than dst asks for.
+// It returns a [*TypeError] for an invalid type, a [*tensor.BlockError] if dst
+// is not a whole number of blocks and a [*LengthError] if the size of src does
+// not match dst.
 func Dequantize(dst []float32, d tensor.DType, src []byte) error {
 	if int(d) >= len(formats) || formats[d].decode == nil {
 		return &TypeError{Op: "dequantize", DType: d}
@@ -81,16 +81,15 @@ func Dequantize(dst []float32, d tensor.DType, src []byte) error {
 
 // Quantize writes src, one or several rows of whole blocks, to dst in type d.
 //
-// importance says how much the square of an error in each column matters;
-// nil means all alike. It has one weight for each column of a row, so its
-// length divides len(src), and it is used again for every row. F32, F16,
-// BF16, Q8_0, Q8_1, Q8_K, TQ1_0 and TQ2_0 have nothing to choose and ignore
-// it.
+// importance weights the squared error of each column; nil weights all alike. It
+// has one weight for each column of a row, so its length must divide len(src),
+// and it is reused for every row. F32, F16, BF16, Q8_0, Q8_1, Q8_K, TQ1_0 and
+// TQ2_0 leave nothing to choose and ignore it.
 //
-// Types that can only be read fail with a [*TypeError] that names another;
-// infinities and NaN with a [*NonFiniteError]; values too large for a half
-// precision scale with a [*RangeError]; lengths as in [Dequantize]. After an
-// error the contents of dst are not defined.
+// A read-only type is a [*TypeError] that names an alternative; infinities and
+// NaN are a [*NonFiniteError], values too large for a half-precision scale a
+// [*RangeError]; lengths are checked as in [Dequantize]. After an error the
+// contents of dst are undefined.
 func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 	if int(d) >= len(formats) || formats[d].encode == nil {
 		e := &TypeError{Op: "quantize", DType: d}
@@ -109,7 +108,7 @@ func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 	if formats[d].halves != nil {
 		limit = math.Float32bits(squareLimit)
 	}
-	var peak uint32 // the bits of magnitudes are ordered as they are
+	var peak uint32 // the bits of magnitudes order like the magnitudes
 	for i, v := range src {
 		b := math.Float32bits(v) &^ (1 << 31)
 		peak = max(peak, b)
@@ -123,7 +122,7 @@ func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 	if len(src) == 0 {
 		return nil
 	}
-	switch d { // one value a block: the loop below would be slow
+	switch d { // one value per block: the loop below would be slow
 	case tensor.F32:
 		encodeF32(dst, src, nil)
 		return nil
@@ -149,15 +148,16 @@ func Quantize(dst []byte, d tensor.DType, src, importance []float32) error {
 	return checkRange(dst, d, src)
 }
 
-// squareLimit is beyond the largest value of any format with half-precision
-// scales (65504·128·32, in Q6_K), and small enough for sums of third powers
-// not to overflow while a block is fitted.
+// squareLimit exceeds the largest value of any format with half-precision scales
+// (65504·128·32, in Q6_K), and is small enough that sums of cubes do not
+// overflow while a block is fitted.
 const squareLimit = 1 << 30
 
-// safe is a magnitude that overflows no half: not even Q8_1's sum of 32.
+// safe is a magnitude that cannot overflow a half, not even in Q8_1's sum of 32.
 const safe = 2000
 
-// fits checks that values values of type d take size bytes.
+// fits checks that size is the number of bytes that values values of type d
+// take.
 func fits(op string, d tensor.DType, values, size int) error {
 	want, err := d.RowBytes(values)
 	if err != nil {
@@ -185,8 +185,8 @@ func checkImportance(d tensor.DType, values int, imp []float32) error {
 	return nil
 }
 
-// checkRange finds scales that became infinite. Only the finished block tells:
-// how large a value may be depends on how the block was fitted.
+// checkRange finds scales that became infinite. Only the finished block can
+// tell, because the limit on a value depends on how the block was fitted.
 func checkRange(dst []byte, d tensor.DType, src []float32) error {
 	values, bytes := d.Block()
 	for b := range len(dst) / bytes {

@@ -1,6 +1,6 @@
 package quant
 
-// The ternary formats: every value is -d, 0 or d (TQ2_0 can also say 2d).
+// The ternary formats: every value is -d, 0 or d (TQ2_0 can also represent 2d).
 
 func decodeTQ1_0(dst []float32, src []byte) {
 	for ; len(dst) >= 256; dst, src = dst[256:], src[54:] {
@@ -10,8 +10,8 @@ func decodeTQ1_0(dst []float32, src []byte) {
 			pow := byte(1)
 			for range run.trits {
 				for _, b := range src[run.from:run.to] {
-					// b holds a fraction in base 3; multiplying by a power of
-					// three modulo 256 moves the wanted digit to the front.
+					// b holds a fraction in base 3; multiplying by a power of three modulo 256
+					// moves the wanted digit to the front.
 					dst[at] = d * float32(int32(uint16(b*pow)*3>>8)-1)
 					at++
 				}
@@ -21,7 +21,7 @@ func decodeTQ1_0(dst []float32, src []byte) {
 	}
 }
 
-// tq1Runs says how the 52 bytes of a TQ1_0 block are read: a run of bytes for
+// tq1Runs gives the order of the 52 bytes of a TQ1_0 block: a run of bytes for
 // each trit in turn.
 var tq1Runs = [3]struct{ from, to, trits int }{{0, 32, 5}, {32, 48, 5}, {48, 52, 4}}
 

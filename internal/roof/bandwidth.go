@@ -5,15 +5,15 @@ import (
 	"atenia/internal/kernel"
 )
 
-// Bandwidth is what some threads together do with memory in a second, in
-// bytes.
+// Bandwidth is the memory bandwidth of several threads together, in bytes per
+// second.
 type Bandwidth struct {
-	Read  float64 // from memory, in pages of 2 MiB
-	Copy  float64 // copied: as many are read, and as many written
-	Touch float64 // of fresh memory that is written for the first time
+	Read  float64 // reads from memory, in pages of 2 MiB
+	Copy  float64 // copies: bytes read, which equal the bytes written
+	Touch float64 // first writes to fresh memory
 }
 
-// Bandwidth measures memory once. Fresh memory is given back at the end.
+// Bandwidth measures memory once. It frees the fresh memory at the end.
 func (p *Probe) Bandwidth() (Bandwidth, error) {
 	var b Bandwidth
 	p.best(&b.Read, func(i int) float64 { return stream(p.memory[i].Bytes) })
@@ -21,7 +21,7 @@ func (p *Probe) Bandwidth() (Bandwidth, error) {
 		m := p.memory[i].Bytes
 		return float64(copy(m[:len(m)/2], m[len(m)/2:]))
 	})
-	// Fresh memory may be far slower than the disk: not much of it.
+	// Fresh memory may be far slower than the disk, so little of it is used.
 	const most = 64 << 20
 	fresh := make([]arena.Block, len(p.memory))
 	defer func() {
@@ -42,7 +42,7 @@ func (p *Probe) Bandwidth() (Bandwidth, error) {
 	return b, nil
 }
 
-// stream reads memory from end to end, in short calls.
+// stream reads memory sequentially, in short calls.
 func stream(all []byte) float64 {
 	for b := all; len(b) > 0; b = b[min(len(b), 1<<20):] {
 		kernel.Read(b[:min(len(b), 1<<20)])

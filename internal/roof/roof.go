@@ -10,16 +10,16 @@ import (
 	"atenia/internal/kernel"
 )
 
-// Roofs are the most that some threads together do in a second on this
-// machine, in bytes or operations; a multiply-add is two.
+// Roofs are the peak rates of several threads together, in bytes or operations
+// per second; a multiply-add is two operations.
 type Roofs struct {
-	Memory float64 // read from memory in pages of 2 MiB, where the system has them
-	Cache  float64 // read from the second-level caches
+	Memory float64 // reads from memory in pages of 2 MiB, if available
+	Cache  float64 // reads from the L2 caches
 	FMA    float64 // float32 multiply-adds from registers
 	Dot    float64 // int8 multiply-adds from registers
 }
 
-// Spread returns median, least and greatest of some samples.
+// Spread returns the median, the minimum and the maximum of samples.
 func Spread(samples []float64) (median, low, high float64) {
 	s := slices.Sorted(slices.Values(samples))
 	n := len(s)
@@ -27,15 +27,14 @@ func Spread(samples []float64) (median, low, high float64) {
 }
 
 // A Probe measures [Roofs]. Each round takes some 50 ms; the best of several
-// is what the machine can do, since neighbours only ever slow it down.
+// counts, because other load only ever slows a round down.
 type Probe struct {
 	Best   Roofs
-	memory []arena.Block // one for each thread
+	memory []arena.Block // one per thread
 }
 
-// New returns a probe for a number of threads, with memory to read:
-// for each thread four times its share of the last-level cache, within 64 and
-// 256 MiB.
+// New returns a probe for a number of threads with memory to read: for each
+// thread four times its share of the last-level cache, between 64 and 256 MiB.
 func New(threads int) (*Probe, error) {
 	size := min(max(4*cpu.Detect().L3/max(1, threads), 64<<20), 256<<20)
 	p := &Probe{}
@@ -49,13 +48,13 @@ func New(threads int) (*Probe, error) {
 	}
 	p.together(func(i int) {
 		for b := p.memory[i].Bytes; len(b) > 0; b = b[min(len(b), 4096):] {
-			b[0] = 1 // a page of its own, not the shared page of zeros
+			b[0] = 1 // allocate a page of its own instead of the shared zero page
 		}
 	})
 	return p, nil
 }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (p *Probe) Close() {
 	for i := range p.memory {
 		p.memory[i].Release()
@@ -81,7 +80,7 @@ func (p *Probe) Round() {
 	}
 }
 
-// again runs a loop for about a millisecond, in short calls.
+// again repeats a loop for about a millisecond, in short calls.
 func again(loop func(steps int) float64) (operations float64) {
 	steps := 1 << 12
 	if kernel.Variant() == "portable" {
@@ -93,8 +92,8 @@ func again(loop func(steps int) float64) (operations float64) {
 	return operations
 }
 
-// best raises a roof to what the threads did together, each as much as do
-// returns.
+// best raises a roof to the combined rate of all threads; do returns a thread's
+// bytes or operations.
 func (p *Probe) best(roof *float64, do func(i int) float64) {
 	done := make([]float64, len(p.memory))
 	start := time.Now()
@@ -128,7 +127,7 @@ func Measure(threads int) (Roofs, error) {
 }
 
 // MeasureFMA returns the best rate of multiply-adds of a few dozen short
-// measurements, in some 50 ms.
+// measurements, which take some 50 ms.
 func MeasureFMA(threads int) float64 {
 	p := &Probe{memory: make([]arena.Block, max(1, threads))}
 	for range 32 {

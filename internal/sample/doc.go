@@ -5,8 +5,8 @@
 //	Stage    one step between logits and choice
 //	Stops    finds stop strings in the text that follows
 //
-// A sequence has one [Sampler]. It is told every token, the prompt's too, and
-// asked for the next:
+// Each sequence has a [Sampler], which accepts every token, including the
+// prompt's, and returns the next:
 //
 //	s, err := sample.New(p, vocab)
 //	for _, id := range prompt {
@@ -20,10 +20,10 @@
 //
 // # Stages
 //
-// The logits, with LogitBias added, pass through the stages in Params.Order. By
-// default this is llama.cpp's order; a stage whose fields are zero is left out.
+// The logits, with LogitBias added, pass through the stages in Params.Order, by
+// default llama.cpp's order. Stages whose fields are zero do not run.
 //
-//	stage        fields                    what it does to the logits l
+//	stage        fields                    effect on the logits l
 //	penalties    RepeatPenalty, …          recent tokens: l/r or l·r, − count·f − p
 //	dry          DRY                       l − m·b^(n−a) if it extends a repetition of n
 //	top-k        TopK                      keeps the K largest
@@ -32,25 +32,25 @@
 //	min-p        MinP                      keeps those of at least p times the largest
 //	temperature  Temperature               l/t
 //
-// Then one of the tokens that are left is drawn. Two settings shorten the list:
+// Then one of the remaining tokens is drawn. Two settings shorten the list:
 //
 //   - Temperature 0 is greedy. Penalties and dry still run, then the largest
 //     logit is taken, the lowest id among equals.
-//   - Mirostat (Tau above 0) draws the token itself, after the stages, and takes
-//     the place of those that remove tokens.
+//   - Mirostat (Tau above 0) draws the token itself, after the other stages, and
+//     replaces those that remove tokens.
 //
 // Every stage that removes tokens leaves at least one.
 //
 // # Cost
 //
-// Greedy is one pass. Top-k is a pass with a heap; top-p and typical add up a
-// histogram and sort one bucket of it. Nothing sorts the vocabulary, and
-// nothing is allocated once a sampler is made, but for the list that LogProbs
-// asks for.
+// Greedy is one pass. Top-k is a pass with a heap; top-p and typical build a
+// histogram and sort one bucket of it. Nothing sorts the vocabulary, and nothing
+// is allocated after a sampler was created, except the list requested by
+// LogProbs.
 //
 // # Repeatability
 //
 // A sampler has its own random stream. Equal parameters, seed, accepted tokens
-// and logits give equal choices, on every machine, as far as its exponential
+// and logits give equal choices on every machine, provided that the exponential
 // function rounds alike.
 package sample

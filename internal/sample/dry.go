@@ -7,9 +7,9 @@ import (
 
 // A dryState has the buffers of the DRY stage.
 type dryState struct {
-	longest []int32 // [vocab]: repetition that the token would extend, else 0
+	longest []int32 // [vocab]: length of the repetition that the token would extend, else 0
 	z       []int32 // see repeats
-	exempt  []int32 // tokens that are breakers by themselves
+	exempt  []int32 // single-token breakers
 }
 
 func newDryState(d DRY, vocab int) dryState {
@@ -26,10 +26,10 @@ func newDryState(d DRY, vocab int) dryState {
 }
 
 // dry is the stage [DryStage]. It follows the sampler by p-e-w
-// (text-generation-webui, pull request 5677): if the last n tokens also stand
-// somewhere earlier, the token that followed them there would make the
-// repetition n+1 long, and its logit is lowered exponentially in n. Like
-// llama.cpp, it spares tokens that break a repetition by themselves.
+// (text-generation-webui, pull request 5677): if the last n tokens also occur
+// earlier, the token that followed them there would extend the repetition to
+// n+1, and its logit is lowered exponentially in n. Like llama.cpp, it exempts
+// single-token breakers.
 func (s *Sampler) dry() {
 	d := &s.p.DRY
 	n := s.past.n
@@ -74,7 +74,7 @@ func (s *Sampler) dryOne(c *candidate) {
 }
 
 // repeats returns z [n]: z[k] is how many of the last tokens, read backwards,
-// equal those that end k earlier. This is the Z function of the reversed
+// equal those ending k tokens earlier. This is the Z function of the reversed
 // history (Gusfield, Algorithms on Strings, 1.4), in O(n).
 func (s *Sampler) repeats(n int) []int32 {
 	z := s.rep.z[:0]
@@ -99,9 +99,9 @@ func (s *Sampler) repeats(n int) []int32 {
 	return z
 }
 
-// breakerDistance returns how many tokens stand behind the last breaker within
-// the last n tokens, n when there is none. Among breakers that begin at the
-// same token the longest counts.
+// breakerDistance returns how many of the last n tokens follow the last breaker,
+// n if there is none. Among breakers that start at the same token the longest
+// counts.
 func (s *Sampler) breakerDistance(n int) int {
 	if len(s.p.DRY.Breakers) == 0 {
 		return n
@@ -120,7 +120,7 @@ func (s *Sampler) breakerDistance(n int) int {
 	return n
 }
 
-// standsAt reports whether seq begins i tokens before the last one.
+// standsAt reports whether seq starts i tokens before the last one.
 func (s *Sampler) standsAt(seq []int32, i int) bool {
 	for j, id := range seq {
 		if s.past.back(i-j) != id {

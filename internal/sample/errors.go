@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrNoToken says that no token may be chosen: the logits and LogitBias give
-// every one the probability 0.
+// ErrNoToken says that logits and LogitBias give every token the probability 0.
 var ErrNoToken = errors.New("sample: every token has probability 0")
 
-// A ParamError says which field of [Params] cannot be used.
+// A ParamError says which field of [Params] is invalid.
 type ParamError struct {
 	Field string
 	Got   any
@@ -20,8 +19,8 @@ func (e *ParamError) Error() string {
 	return fmt.Sprintf("sampling: %s is %v, want %s", e.Field, e.Got, e.Want)
 }
 
-// A LogitsError says where the logits hold a NaN or positive infinity: the
-// model computed nonsense, and no choice would mean anything.
+// A LogitsError says which logit is NaN or positive infinity, so that no choice
+// would be meaningful.
 type LogitsError struct {
 	Index int
 	Value float32
@@ -31,7 +30,8 @@ func (e *LogitsError) Error() string {
 	return fmt.Sprintf("sample: the logit of token %d is %v", e.Index, e.Value)
 }
 
-// A LengthError says that there is not one logit for each token.
+// A LengthError says that the number of logits is not the size of the
+// vocabulary.
 type LengthError struct{ Got, Want int }
 
 func (e *LengthError) Error() string {

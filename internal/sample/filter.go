@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// compare puts the more likely token first, the lower id among equals. No two
-// candidates are equal, so what a stage keeps does not depend on their order.
+// compare orders the more likely token first, the lower id among equals. The
+// order is total, so what a stage keeps does not depend on the order of
+// candidates.
 func compare(a, b candidate) int {
 	if c := cmp.Compare(b.logit, a.logit); c != 0 {
 		return c
@@ -31,9 +32,9 @@ func best(c []candidate) int {
 	return b
 }
 
-// topK keeps the K most likely candidates, in order. A heap whose root is the
-// least likely of the K found so far sees each candidate once; nearly all fail
-// the comparison with the root.
+// topK keeps the K most likely candidates, in order. A heap with the least
+// likely of the K best so far at its root sees each candidate once; nearly all
+// fail the comparison with the root.
 func (s *Sampler) topK() {
 	if len(s.c) <= s.p.TopK {
 		return
@@ -51,9 +52,9 @@ func (s *Sampler) topK() {
 	s.c = h
 }
 
-// largest fills c with the most likely of the logits, of which there are at
-// least as many, in order: what topK keeps of all. Nearly all logits fail the
-// one comparison that each costs, as a NaN does not.
+// largest fills c with the most likely of the logits, in order; there must be at
+// least len(c) logits. It gives the result of topK with one comparison for
+// nearly all logits; NaN is found as well.
 func largest(c []candidate, logits []float32) error {
 	for i, l := range logits[:len(c)] {
 		if !(l <= math.MaxFloat32) {
@@ -63,7 +64,7 @@ func largest(c []candidate, logits []float32) error {
 	}
 	heapify(c)
 	for i := len(c); ; i++ {
-		i += below(logits[i:], c[0].logit) // an equal one has the higher id
+		i += below(logits[i:], c[0].logit) // an equal logit has a higher id and loses
 		if i == len(logits) {
 			break
 		}
@@ -102,14 +103,14 @@ func siftDown(h []candidate, i int) {
 	}
 }
 
-// topP keeps the most likely candidates until they have the mass p.
+// topP keeps the most likely candidates up to the mass p.
 func (s *Sampler) topP() {
 	high := float64(s.c[best(s.c)].logit)
 	s.keepMass(float64(s.p.TopP), high, func(l float32) float64 { return high - float64(l) })
 }
 
-// typical keeps the candidates whose surprise is nearest to its expectation,
-// the entropy, until they have the mass p (Meister et al., arXiv:2202.00666).
+// typical keeps the candidates whose surprise is nearest to its expectation, the
+// entropy, up to the mass p (Meister et al., arXiv:2202.00666).
 func (s *Sampler) typical() {
 	norm := logSumExp(s.c, float64(s.c[best(s.c)].logit))
 	entropy := 0.0
@@ -129,7 +130,7 @@ func (s *Sampler) minP() {
 	s.keep(func(l float32) bool { return float64(l) >= low })
 }
 
-// keep drops the candidates whose logit fails.
+// keep drops the candidates for whose logit ok is false.
 func (s *Sampler) keep(ok func(logit float32) bool) {
 	kept := s.c[:0]
 	for _, x := range s.c {
@@ -151,11 +152,11 @@ func massBucket(key float64) int {
 	return int(min(key*massPerNat, lastMassStart)) // also of +Inf
 }
 
-// keepMass keeps candidates, smallest key first, until they have the given
-// share of all probability; keys are at least 0. It does not sort them all: a
-// histogram of the mass over the keys says in which bucket the end lies, and
-// only that one is sorted. A candidate counts exp(logit − base), where base is
-// near the largest logit.
+// keepMass keeps candidates, smallest key first, up to the given share of all
+// probability; keys must be at least 0. It avoids sorting them all: a histogram
+// of the mass over the keys finds the bucket with the cut, and only that is
+// sorted. A candidate weighs exp(logit − base), where base is near the largest
+// logit.
 func (s *Sampler) keepMass(share, base float64, key func(logit float32) float64) {
 	var hist [massBuckets]float64
 	for i := range s.c {

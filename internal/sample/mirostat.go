@@ -2,9 +2,9 @@ package sample
 
 import "math"
 
-// mirostatChoose chooses by Mirostat 2: candidates with a surprise above mu
-// bits are dropped, all but the most likely if need be, and mu follows the
-// difference between the surprise of the choice and its target.
+// mirostatChoose chooses by Mirostat 2: it drops candidates with a surprise
+// above mu bits, except the most likely, and adjusts mu by the difference
+// between the surprise of the choice and the target.
 func (s *Sampler) mirostatChoose() int32 {
 	first := s.c[best(s.c)]
 	norm := logSumExp(s.c, float64(first.logit))

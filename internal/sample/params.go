@@ -7,25 +7,23 @@ import (
 	"slices"
 )
 
-// Params says how the next token is chosen. The zero value is greedy: it takes
-// the most likely token. A zero field leaves its stage out or means the default
-// named beside it. Names and meanings are llama.cpp's unless said otherwise.
+// Params configure how the next token is chosen. The zero value is greedy: it
+// takes the most likely token. A zero field disables its stage or selects the
+// default named beside it. Names and meanings are llama.cpp's unless noted.
 type Params struct {
 	// Temperature divides the logits. 0 is greedy: the most likely token after
-	// LogitBias, penalties and DRY, whatever the other fields say.
+	// LogitBias, penalties and DRY, regardless of the other fields.
 	Temperature float32
-	// TopP keeps the fewest tokens that together have this probability. 0 or 1
-	// is off.
+	// TopP keeps the fewest tokens with this total probability. 0 or 1 is off.
 	TopP float32
 	// MinP keeps tokens at least MinP times as probable as the first one. 0 is
 	// off.
 	MinP float32
-	// Typical keeps the tokens whose surprise is nearest to the expected one,
-	// until they have this probability together (locally typical sampling). 0 or
-	// 1 is off.
+	// Typical keeps the tokens whose surprise is nearest to the expected one, up to
+	// this total probability (locally typical sampling). 0 or 1 is off.
 	Typical float32
-	// RepeatPenalty divides positive logits of recent tokens, and multiplies
-	// others. 0 or 1 is off.
+	// RepeatPenalty divides positive logits of recent tokens and multiplies
+	// negative ones. 0 or 1 is off.
 	RepeatPenalty float32
 	// FrequencyPenalty is subtracted from a recent token's logit once for each
 	// of its occurrences. It may be negative.
@@ -35,23 +33,23 @@ type Params struct {
 	PresencePenalty float32
 	// TopK keeps the K most likely tokens. 0 or less is off.
 	TopK int
-	// RepeatLast is how many tokens count as recent for the three penalties: 0
-	// is 64, less than 0 is all of them.
+	// RepeatLast is the number of recent tokens for the three penalties: 0 is 64,
+	// less than 0 is all.
 	RepeatLast int
 	// DRY penalises tokens that would continue a repetition.
 	DRY DRY
-	// Mirostat steers towards a constant surprise; it takes the place of the
-	// truncating stages (top-k, typical, top-p, min-p).
+	// Mirostat keeps surprise near a constant; it replaces the truncating stages
+	// (top-k, typical, top-p, min-p).
 	Mirostat Mirostat
-	// LogitBias is added to the logits of the tokens it names, before any stage.
+	// LogitBias is added to the logits of the given tokens before any stage.
 	// Negative infinity forbids a token.
 	LogitBias map[int32]float32
-	// Seed starts the random stream. Equal seeds and logits give equal tokens.
+	// Seed seeds the random stream. Equal seeds and logits give equal tokens.
 	Seed uint64
-	// Order lists the stages that may run, first to last. Empty is
-	// [DefaultOrder]; a stage that it leaves out does not run.
+	// Order lists the stages in the order in which they run; stages not listed do
+	// not run. Empty is [DefaultOrder].
 	Order []Stage
-	// LogProbs asks for that many most likely tokens with every choice, and for
+	// LogProbs requests this number of most likely tokens with every choice, and
 	// the log-probability of the chosen one; see [Choice].
 	LogProbs int
 }
@@ -61,9 +59,9 @@ type Params struct {
 type DRY struct {
 	Multiplier    float32   // 0 is off
 	Base          float32   // 0 is 1.75
-	AllowedLength int       // shortest repetition that has a price; 0 is 2
-	Range         int       // how many recent tokens are searched; 0 or less is all
-	Breakers      [][]int32 // token sequences that no repetition reaches across
+	AllowedLength int       // shortest repetition that is penalised; 0 is 2
+	Range         int       // number of recent tokens searched; 0 or less is all
+	Breakers      [][]int32 // token sequences that repetitions do not cross
 }
 
 // Mirostat configures Mirostat version 2 (Basu et al., arXiv:2007.14966).
@@ -80,7 +78,7 @@ const (
 	defaultEta           = 0.1
 )
 
-// Validate returns nil, or one error that names every fault.
+// Validate returns nil, or an error that names every invalid field.
 func (p Params) Validate() error {
 	var faults []error
 	fault := func(field string, got any, want string) {
@@ -140,7 +138,7 @@ type bias struct {
 	bias float32
 }
 
-// biases returns LogitBias ordered by token id.
+// biases returns LogitBias sorted by token id.
 func (p *Params) biases() []bias {
 	list := make([]bias, 0, len(p.LogitBias))
 	for id, b := range p.LogitBias {
@@ -150,8 +148,8 @@ func (p *Params) biases() []bias {
 	return list
 }
 
-// withDefaults returns a copy that shares nothing with p but LogitBias, with
-// defaults in place of zeros.
+// withDefaults returns a copy with defaults filled in, which shares only
+// LogitBias with p.
 func (p Params) withDefaults() Params {
 	if p.RepeatPenalty == 0 {
 		p.RepeatPenalty = 1

@@ -1,16 +1,16 @@
 package sample
 
-// A history is the tokens of the sequence: a ring of the last ones when limit
-// is above 0, otherwise all of them.
+// A history holds the tokens of the sequence: a ring of the last ones if limit
+// is above 0, otherwise all.
 type history struct {
-	limit int // tokens that someone looks back at
+	limit int // tokens that stages look back at
 	all   bool
 	buf   []int32
 	next  int // ring only: where the next token goes
 	n     int // tokens held
 }
 
-// keep asks for the last n tokens; n ≤ 0 for all.
+// keep requests the last n tokens; n ≤ 0 requests all.
 func (h *history) keep(n int) {
 	if n <= 0 {
 		h.all = true
@@ -18,8 +18,8 @@ func (h *history) keep(n int) {
 	h.limit = max(h.limit, n)
 }
 
-// ringLimit bounds what is allocated in advance. Larger rings are as good as
-// endless.
+// ringLimit bounds what is allocated in advance. Larger requests keep all
+// tokens.
 const ringLimit = 1 << 16
 
 func (h *history) grow() {
@@ -54,21 +54,20 @@ func (h *history) back(i int) int32 {
 	return h.buf[h.next-1-i+h.limit]
 }
 
-// A penaltyWindow counts the tokens that penalties are for. The counts are an
-// array over the vocabulary, since a map that tokens enter and leave all the
-// time would allocate now and then.
+// A penaltyWindow counts the recent tokens for penalties, in an array over the
+// vocabulary, because a map with changing keys would allocate from time to time.
 type penaltyWindow struct {
-	size   int     // ≤ 0: no bound
+	size   int     // ≤ 0: unlimited
 	count  []int32 // [vocab]; nil = penalties are off
-	active int     // tokens counted
+	active int     // distinct tokens counted
 }
 
 func newPenaltyWindow(size, vocab int) penaltyWindow {
 	return penaltyWindow{size: size, count: make([]int32, vocab)}
 }
 
-// push counts id and forgets the token that leaves the window. It comes before
-// the history has id.
+// push counts id and uncounts the token that leaves the window. Call it before
+// id is added to the history.
 func (w *penaltyWindow) push(id int32, h *history) {
 	if w.count == nil {
 		return
@@ -94,7 +93,7 @@ func (s *Sampler) penalize() {
 		}
 		return
 	}
-	// Each token once: a negative count marks those already seen.
+	// Visit each token once: a negative count marks those already seen.
 	for i := range w.active {
 		if id := s.past.back(i); w.count[id] > 0 {
 			s.penalizeOne(&s.c[id], w.count[id])

@@ -7,7 +7,7 @@ import (
 )
 
 // A LogProb is a token with its natural log-probability under the model's own
-// distribution: that of the logits as given, before bias and stages.
+// distribution, before bias and stages.
 type LogProb struct {
 	ID      int32
 	LogProb float32
@@ -19,22 +19,20 @@ type Choice struct {
 	// LogProb is the log-probability of ID under the model's own distribution.
 	// It costs a pass over the vocabulary and is 0 unless Params.LogProbs ≥ 1.
 	LogProb float32
-	// Top has the Params.LogProbs most likely tokens, most likely first, lower
-	// id first among equals. The caller owns it. Tokens of probability 0 are
-	// left out.
+	// Top holds the Params.LogProbs most likely tokens, most likely first, lower id
+	// first among equals. The caller owns it. Tokens of probability 0 are left out.
 	Top []LogProb
 }
 
-// A candidate is a token that may still be chosen.
+// A candidate is a token that can still be chosen.
 type candidate struct {
 	id    int32
 	logit float32
 }
 
-// A Sampler chooses the tokens of one sequence. It is not for concurrent use.
-// Once its buffers have grown, which they do in [New], choosing does not
-// allocate, except for Choice.Top, which the caller keeps, and where a history
-// without bound grows (RepeatLast < 0, DRY.Range ≤ 0).
+// A Sampler chooses the tokens of one sequence. It is not safe for concurrent
+// use. After [New] it allocates only for Choice.Top, and when an unlimited
+// history grows (RepeatLast < 0, DRY.Range ≤ 0).
 type Sampler struct {
 	p     Params // defaults filled in
 	vocab int
@@ -43,21 +41,21 @@ type Sampler struct {
 	rng   *rand.PCG
 
 	greedy bool
-	plain  bool        // greedy, and nothing changes the logits
-	direct bool        // top-k comes first: it reads the logits itself
-	c      []candidate // what is left; a prefix of buf
+	plain  bool        // greedy, with unmodified logits
+	direct bool        // top-k comes first and reads the logits itself
+	c      []candidate // remaining candidates; a prefix of buf
 	buf    []candidate // [vocab], or [TopK] if direct
 	dense  bool        // c[i].id == i
 
 	past   history
 	recent penaltyWindow
 	rep    dryState
-	mu     float64 // Mirostat's current bound on surprise, bits
+	mu     float64 // Mirostat's current limit on surprise, in bits
 	top    []candidate
 }
 
-// New returns a sampler for a vocabulary of vocab tokens. It keeps nothing of
-// p's that the caller might change.
+// New returns a sampler for a vocabulary of vocab tokens. It copies everything
+// in p that the caller could modify.
 func New(p Params, vocab int) (*Sampler, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -109,13 +107,13 @@ func New(p Params, vocab int) (*Sampler, error) {
 	return s, nil
 }
 
-// pcgStream makes the stream of a seed its own, apart from other users of PCG.
+// pcgStream separates the stream of a seed from other users of PCG.
 const pcgStream = 0x9e3779b97f4a7c15
 
 func (s *Sampler) mirostat() bool { return s.p.Mirostat.Tau > 0 && !s.greedy }
 
-// Accept tells the sampler a token of the sequence: of the prompt, or one that
-// [Sampler.Sample] chose, which does not accept it by itself. Ids outside the
+// Accept appends a token to the sequence: one of the prompt, or one that
+// [Sampler.Sample] chose, which does not accept it itself. Ids outside the
 // vocabulary are ignored.
 func (s *Sampler) Accept(id int32) {
 	if id < 0 || int(id) >= s.vocab {
@@ -125,9 +123,9 @@ func (s *Sampler) Accept(id int32) {
 	s.past.push(id)
 }
 
-// Sample chooses a token. logits [vocab] are only read. It returns a
-// [LogitsError] for NaN or positive infinity, [ErrNoToken] when nothing is left
-// to choose; negative infinity means probability 0.
+// Sample chooses a token. It does not modify logits [vocab]. It returns a
+// [LogitsError] for NaN or positive infinity and [ErrNoToken] if no token is
+// left; negative infinity means probability 0.
 func (s *Sampler) Sample(logits []float32) (Choice, error) {
 	if len(logits) != s.vocab {
 		return Choice{}, &LengthError{len(logits), s.vocab}
@@ -148,7 +146,7 @@ func (s *Sampler) Sample(logits []float32) (Choice, error) {
 	return ch, nil
 }
 
-// choose runs the stages over a copy of the logits.
+// choose runs the stages on a copy of the logits.
 func (s *Sampler) choose(logits []float32) (int32, error) {
 	var err error
 	if s.direct {
@@ -193,8 +191,8 @@ func (s *Sampler) copy(logits []float32) error {
 
 var negInf = float32(math.Inf(-1))
 
-// clamp makes a logit of v. Only what was forbidden, by an operand of negative
-// infinity, has probability 0: a penalty too large for float32 does not forbid.
+// clamp converts v to a logit. Only an operand of negative infinity, a forbidden
+// token, gives probability 0: a penalty that overflows float32 does not.
 func clamp(v float64, operands ...float32) float32 {
 	if slices.Contains(operands, negInf) {
 		return negInf
@@ -202,8 +200,8 @@ func clamp(v float64, operands ...float32) float32 {
 	return float32(max(-math.MaxFloat32, min(v, math.MaxFloat32)))
 }
 
-// logProbs fills in what the model's own distribution says. The logits have
-// been checked.
+// logProbs fills in the log-probabilities under the model's own distribution.
+// The logits have been checked.
 func (s *Sampler) logProbs(logits []float32, ch *Choice) {
 	norm := logNorm(logits)
 	ch.LogProb = float32(float64(logits[ch.ID]) - norm)

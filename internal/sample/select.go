@@ -21,8 +21,8 @@ func argmaxLogits(logits []float32) (int32, error) {
 	return int32(b), nil
 }
 
-// below returns how many values come before the first that is larger than high,
-// or a NaN. Nearly all are, so it looks at eight at a time.
+// below returns the index of the first value that is larger than high or NaN.
+// Nearly all values are below, so it compares eight at a time.
 func below(x []float32, high float32) int {
 	i := 0
 	for ; i+8 <= len(x); i += 8 {
@@ -37,12 +37,12 @@ func below(x []float32, high float32) int {
 	return i
 }
 
-// pickBlocks is how many partial sums pick keeps.
+// pickBlocks is the number of partial sums in pick.
 const pickBlocks = 512
 
-// pick draws a candidate with the probability that its logit gives it and
-// returns its index. Partial sums find the block that the draw falls into, so
-// that the exponentials are computed once, but for one block.
+// pick draws a candidate with probability proportional to exp(logit) and returns
+// its index. Partial sums locate the block of the draw, so that exponentials are
+// computed twice only for that block.
 func (s *Sampler) pick() int {
 	u := float64(s.rng.Uint64()>>11) * 0x1p-53 // [0, 1)
 	high := float64(s.c[best(s.c)].logit)
@@ -71,7 +71,7 @@ func (s *Sampler) pick() int {
 			u -= w
 		}
 	}
-	if last < 0 { // rounding took the draw behind the last block
+	if last < 0 { // rounding put the draw past the last block
 		last = best(s.c)
 	}
 	return last

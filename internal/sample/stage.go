@@ -20,8 +20,8 @@ const (
 	Temperature              // flatter or sharper
 )
 
-// A stageRule is all there is to know about a stage: its name in flags and
-// text, when it does anything, whether it removes tokens, and the step itself.
+// A stageRule describes a stage: its name in flags and text, when it is enabled,
+// whether it removes tokens, and its implementation.
 type stageRule struct {
 	name      string
 	truncates bool
@@ -29,7 +29,7 @@ type stageRule struct {
 	run       func(s *Sampler)
 }
 
-// stages is indexed by Stage. Defaults are filled in before on is asked.
+// stages is indexed by Stage. on is called with defaults filled in.
 var stages = [...]stageRule{
 	Penalties: {"penalties", false, func(p *Params, _ int) bool {
 		return p.RepeatPenalty != 1 || p.FrequencyPenalty != 0 || p.PresencePenalty != 0
@@ -42,9 +42,9 @@ var stages = [...]stageRule{
 	Temperature: {"temperature", false, func(p *Params, _ int) bool { return p.Temperature != 1 }, (*Sampler).temperature},
 }
 
-// DefaultOrder returns llama.cpp's order: penalties speak of the model's own
-// logits; top-k comes before what must add up probabilities, since that makes
-// it cheap; temperature is last, so that it does not change what is kept.
+// DefaultOrder returns llama.cpp's order: penalties apply to the model's own
+// logits; top-k comes before stages that sum probabilities, which it makes
+// cheap; temperature is last, so that it does not change what is kept.
 func DefaultOrder() []Stage {
 	return []Stage{Penalties, DryStage, TopK, Typical, TopP, MinP, Temperature}
 }

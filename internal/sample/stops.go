@@ -2,12 +2,12 @@ package sample
 
 import "slices"
 
-// Stops looks for stop strings in a text that arrives in pieces. It holds back
-// whatever may begin one, so that no part of a stop string is ever shown.
+// Stops finds stop strings in a text that arrives in pieces. It holds back any
+// suffix that may begin one, so that no part of a stop string is ever shown.
 //
-// The text ends where the first stop string to be complete begins; of several
-// that end at the same byte the longest counts. How the text was cut into
-// pieces makes no difference.
+// The text ends where the first completed stop string begins; of several that
+// end at the same byte the longest counts. The result does not depend on how the
+// text is divided into pieces.
 type Stops struct {
 	list    []stop
 	held    string // a suffix of the text that begins a stop string
@@ -18,7 +18,7 @@ type Stops struct {
 type stop struct {
 	s     string
 	back  []int // back[n]: longest proper border of s[:n+1]
-	state int   // bytes of s that the text so far ends in
+	state int   // length of the prefix of s that the text ends in
 }
 
 // NewStops returns a matcher for the strings. Empty ones are ignored.
@@ -57,9 +57,9 @@ func (p *stop) next(b byte) bool {
 	return p.state == len(p.s)
 }
 
-// Feed takes the next piece of text and returns what may be shown now. When
-// stopped is true, a stop string was found: the text is at its end, and later
-// pieces are dropped.
+// Feed adds the next piece of text and returns what may be shown now. If stopped
+// is true, a stop string was found: the text has ended, and later pieces are
+// dropped.
 func (s *Stops) Feed(text string) (emit string, stopped bool) {
 	if s.stopped {
 		return "", true
@@ -85,8 +85,8 @@ func (s *Stops) Feed(text string) (emit string, stopped bool) {
 	return all[:len(all)-n], false
 }
 
-// Flush returns what was held back when the text ends without a stop string,
-// and makes the matcher ready for another text.
+// Flush returns the held-back text when the text ends without a stop string, and
+// resets the matcher.
 func (s *Stops) Flush() string {
 	held := s.held
 	s.held, s.stopped = "", false

@@ -7,9 +7,9 @@ import (
 	"atenia/internal/kv"
 )
 
-// makeCaches makes one cache per state and shares the budget out among them,
-// in proportion to what a sequence that fills the context takes of each: a
-// state with a window takes little. 0 means no budget.
+// makeCaches creates one cache per state and divides the budget among them in
+// proportion to what a sequence that fills the context takes of each: a state
+// with a window takes little. 0 means no budget.
 func (s *Scheduler) makeCaches(budget int64) error {
 	ec := s.x.Config()
 	var configs []kv.Config
@@ -40,20 +40,20 @@ func (s *Scheduler) makeCaches(budget int64) error {
 	return nil
 }
 
-// pages returns how many pages a sequence of n tokens holds at most while it
-// is computed in chunks.
+// pages returns the most pages that a sequence of n tokens holds while it is
+// computed in chunks.
 func pages(c *kv.Config, n, chunk int) int {
 	p := (n + c.PageTokens - 1) / c.PageTokens
 	if c.Window > 0 {
-		// So many positions, beginning anywhere in a page.
+		// This many positions may start anywhere in a page.
 		seen := c.Window - 1 + chunk
 		p = min(p, (seen+c.PageTokens-2)/c.PageTokens+1)
 	}
 	return p
 }
 
-// fits refuses a sequence of n tokens that no eviction can make room for. It
-// reads only what never changes, so any goroutine may call it.
+// fits rejects a sequence of n tokens that would not fit even alone. It reads
+// only immutable state and is safe for concurrent use.
 func (s *Scheduler) fits(n int) error {
 	for i, c := range s.caches {
 		cfg := c.Config()
@@ -65,10 +65,10 @@ func (s *Scheduler) fits(n int) error {
 	return nil
 }
 
-// room makes room for n more tokens of a slot, or for fewer; it returns for
-// how many. It costs idle slots their pages first, then sequences that began
-// later. If those that began earlier have the rest the slot is parked, and 0
-// returned; if it is the oldest it fails.
+// room makes room for n more tokens of a slot, or fewer, and returns for how
+// many. It evicts idle slots first, then preempts sequences that were admitted
+// later. If older sequences hold the rest, the slot is parked and room returns
+// 0; if it is the oldest, room fails.
 func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 	for {
 		err := sl.extend(n)
@@ -79,19 +79,19 @@ func (s *Scheduler) room(sl *slot, n int, oldest bool) (int, error) {
 			return 0, err
 		}
 		switch {
-		case s.evictIdle(), s.setAside(sl):
+		case s.evictIdle(), s.preempt(sl):
 		case !oldest:
 			sl.parked = true
 			return 0, nil
 		case n > 1:
-			n /= 2 // windows slide between chunks, so shorter ones take less
+			n /= 2 // windows slide between chunks, so shorter chunks need fewer pages
 		default:
 			return 0, fmt.Errorf("no memory for keys and values after %d tokens: %w", sl.done, err)
 		}
 	}
 }
 
-// evictIdle takes the pages of the idle slot that was admitted longest ago.
+// evictIdle frees the pages of the idle slot that was admitted longest ago.
 func (s *Scheduler) evictIdle() bool {
 	for _, sl := range s.slots {
 		if sl.idle() && sl.holds() {
@@ -102,11 +102,11 @@ func (s *Scheduler) evictIdle() bool {
 	return false
 }
 
-// setAside takes the pages of the running sequence that began last, if that
-// was after sl. The sequence keeps its tokens and the state of its sampler;
-// what it had computed is computed again, with the same bits, once there is
-// room. It has no rows in the step being filled, which goes by age.
-func (s *Scheduler) setAside(sl *slot) bool {
+// preempt frees the pages of the running sequence that was admitted last, if
+// that was after sl. The sequence keeps its tokens and its sampler state; it is
+// recomputed, with the same bits, once there is room. It has no rows yet in the
+// step being filled, which is filled by age.
+func (s *Scheduler) preempt(sl *slot) bool {
 	for i := len(s.slots) - 1; s.slots[i] != sl; i-- {
 		if o := s.slots[i]; !o.idle() && o.holds() {
 			o.clear()

@@ -15,28 +15,28 @@ import (
 // A Request asks for the continuation of a prompt, or for its logits.
 type Request struct {
 	Prompt    []int32
-	MaxTokens int // tokens to generate; 0 = none, only OnLogits sees the prompt
+	MaxTokens int // tokens to generate; 0 = none, and only OnLogits sees results
 	Sampling  sample.Params
-	Stop      []int32 // tokens that end the answer; delivered as the last one
-	// Forced tokens are fed one by one as if they had been generated, instead
-	// of generating any.
+	Stop      []int32 // tokens that end the generation; delivered as the last token
+	// Forced tokens are fed one by one as if they had been generated; nothing is
+	// sampled.
 	Forced []int32
-	// OnLogits, when set, sees the logits after every row of the prompt if
-	// All is set, after its last row otherwise, and after every forced or
-	// generated token that is fed back: each row once, in order. row counts
-	// tokens from 0. The slice is valid during the call, which runs between
-	// two steps and must not wait for the scheduler.
+	// OnLogits, if not nil, receives the logits of every row of the prompt if All
+	// is set, otherwise of its last row, and of every forced or generated token
+	// that is fed back: each row once, in order. row counts tokens from 0. The
+	// slice is valid during the call. The call blocks the scheduler and must not
+	// wait for it.
 	OnLogits func(row int, logits []float32)
 	All      bool
-	// Counters, when set, count the steps that the request has rows in, the
-	// rows of other requests included. They cost atomics.
+	// Counters, if not nil, count the steps that contain rows of the request,
+	// including the rows of other requests. They cost atomic operations.
 	Counters *exec.Counters
 }
 
-// span returns the length of the sequence that the request may become.
+// span returns the maximum length of the request's sequence.
 func (r *Request) span() int { return len(r.Prompt) + max(r.MaxTokens, len(r.Forced)) }
 
-// own copies what the caller may change once Submit has returned.
+// own copies what the caller may modify after Submit.
 func (r *Request) own() {
 	r.Prompt, r.Stop, r.Forced = slices.Clone(r.Prompt), slices.Clone(r.Stop), slices.Clone(r.Forced)
 	p := &r.Sampling
@@ -54,7 +54,7 @@ type Token struct {
 	Top     []sample.LogProb
 }
 
-// A Finish says why a request ended without an error.
+// A Finish is the reason why a request ended without an error.
 type Finish string
 
 // The finish reasons.
@@ -66,50 +66,51 @@ const (
 // ErrClosed is returned for requests to a closed scheduler.
 var ErrClosed = errors.New("the model is closed")
 
-// A ContextError says that a prompt does not fit. It tells both numbers, so a
-// caller can shorten the prompt or open the model with a longer context.
+// A ContextError says that a prompt exceeds the context. It holds both lengths,
+// so that a caller can shorten the prompt or open the model with a longer
+// context.
 type ContextError struct{ Prompt, Context int }
 
 func (e *ContextError) Error() string {
 	return fmt.Sprintf("a prompt of %d tokens does not fit a context of %d: shorten it or open the model with a longer context", e.Prompt, e.Context)
 }
 
-// A Stream delivers the tokens of one request. One goroutine reads it.
+// A Stream delivers the tokens of one request. It must be read by one goroutine.
 type Stream struct {
 	sched  *Scheduler
 	req    Request
-	tokens chan Token // holds all tokens the request may yield, so that sending never waits
-	finish Finish     // valid once tokens is closed, as is err
+	tokens chan Token // has capacity for all tokens of the request, so that sending never blocks
+	finish Finish     // valid, like err, once tokens is closed
 	err    error
-	// dropped is why the request was given up from outside, nil while it is
-	// not. The scheduler looks at it between steps.
+	// dropped is the cause if the request was cancelled, else nil. The scheduler
+	// checks it between steps.
 	dropped atomic.Pointer[error]
-	stop    func() bool // ends the watch over the request's context
+	stop    func() bool // stops watching the request's context
 }
 
-// Next returns the next token, or false when the request has ended.
+// Next returns the next token; false when the request has ended.
 func (st *Stream) Next() (Token, bool) {
 	t, ok := <-st.tokens
 	return t, ok
 }
 
-// Err returns why the request ended early, nil when it ran to its end. It is
-// valid once Next has returned false.
+// Err returns why the request ended early, nil if it completed. It is valid once
+// Next has returned false.
 func (st *Stream) Err() error { return st.err }
 
-// Finish returns why the answer ended, "" if it was an error. It is valid once
+// Finish returns why the generation ended, "" after an error. It is valid once
 // Next has returned false.
 func (st *Stream) Finish() Finish { return st.finish }
 
-// Close gives the request up at the next step boundary; it then ends with
-// [context.Canceled]. Close does not wait for that. It is idempotent and need
-// not be called after Next has returned false.
+// Close cancels the request at the next step boundary, with [context.Canceled],
+// and does not wait for that. It may be called more than once and is not needed
+// after Next has returned false.
 func (st *Stream) Close() { st.drop(context.Canceled) }
 
 func (st *Stream) drop(why error) {
 	if st.dropped.CompareAndSwap(nil, &why) {
 		st.sched.kick()
-		st.sched.abandon()
+		st.sched.cancelStep()
 	}
 }
 
@@ -120,7 +121,7 @@ func (st *Stream) end(f Finish, err error) {
 	close(st.tokens)
 }
 
-// check refuses what can never run.
+// check rejects a request that could never run.
 func (s *Scheduler) check(r *Request) error {
 	if len(r.Prompt) == 0 {
 		return errors.New("the prompt has no tokens")
@@ -143,9 +144,9 @@ func (s *Scheduler) check(r *Request) error {
 }
 
 // Submit queues a request. Cancelling ctx ends it at the next step boundary,
-// with the context's cause. An error from Submit itself says what can never
-// run: [ContextError], *kv.MemoryError, [ErrClosed], tokens outside the
-// vocabulary or sampling parameters outside their range.
+// with the context's cause. Submit itself rejects requests that could never run:
+// [ContextError], *kv.MemoryError, [ErrClosed], tokens outside the vocabulary or
+// sampling parameters outside their range.
 func (s *Scheduler) Submit(ctx context.Context, r Request) (*Stream, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err

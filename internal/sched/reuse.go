@@ -6,8 +6,8 @@ import (
 )
 
 // place chooses the idle slot for a request and gives it the longest computed
-// beginning of the prompt that any slot has, sharing the pages if it is
-// another one's. Of the idle slots the one is taken that loses least.
+// prefix of the prompt in any slot, sharing the pages if that is another one. Of
+// the idle slots it takes the one whose pages are worth the least.
 func (s *Scheduler) place(r *Request) *slot {
 	var from, to *slot
 	keep := 0
@@ -33,14 +33,13 @@ func (s *Scheduler) place(r *Request) *slot {
 	return to
 }
 
-// shares returns how many computed tokens of the slot the request can begin
-// with. The last token of a prompt is always computed, since its logits are
-// wanted.
+// shares returns how many computed tokens of the slot the request can reuse. The
+// last token of a prompt is always computed, because its logits are needed.
 func (sl *slot) shares(r *Request) int {
-	if r.All { // the logits of all tokens are wanted
+	if r.All { // the logits of all tokens are requested
 		return 0
 	}
-	// Keys carry the rotation of the length they were computed for.
+	// Cached keys are rotated for the request length they were computed with.
 	if x := sl.s.x; x.RopeClass(sl.span) != x.RopeClass(r.span()) {
 		return 0
 	}
@@ -68,14 +67,14 @@ func (sl *slot) adopt(from *slot, keep int) {
 			sl.seqs[i].Release()
 			sl.seqs[i] = from.seqs[i].Fork()
 		}
-		// shares asked whether it can be resumed there.
+		// Cannot fail: shares checked that it is resumable there.
 		_ = sl.seqs[i].Truncate(keep)
 	}
 	sl.done = keep
 }
 
-// youngest makes the slot the one that began last.
-func (s *Scheduler) youngest(sl *slot) {
+// markYoungest marks the slot as admitted last.
+func (s *Scheduler) markYoungest(sl *slot) {
 	s.clock++
 	sl.began = s.clock
 	slices.SortFunc(s.slots, func(a, b *slot) int { return cmp.Compare(a.began, b.began) })

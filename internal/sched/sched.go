@@ -13,47 +13,47 @@ import (
 
 // A Config sizes a scheduler. The zero value works.
 type Config struct {
-	Slots      int   // sequences in flight; 0 = 4
-	CacheBytes int64 // memory for keys and values, all states together; 0 = no limit
-	// Watch is called after every step, between two of them. nil = nobody looks.
+	Slots      int   // concurrent sequences; 0 = 4
+	CacheBytes int64 // memory for keys and values of all states; 0 = no limit
+	// Watch, if not nil, is called after every step, before the next one.
 	Watch func(Pass)
 }
 
-// A Pass is a step that was computed.
+// A Pass describes a computed step.
 type Pass struct {
 	Start  time.Time
 	Took   time.Duration
-	Rows   int  // tokens, of all sequences
+	Rows   int  // tokens of all sequences
 	Decode bool // every sequence had one row
 	Err    error
 }
 
-// A Scheduler serves requests with one executor, which it takes over.
+// A Scheduler serves requests with one executor, which it owns.
 type Scheduler struct {
 	x       *exec.Executor
 	context int
 	caches  []*kv.Cache // one per state
-	limits  []int       // pages that each cache may have
+	limits  []int       // page limit of each cache
 	slots   []*slot     // in the order of their last admission
-	clock   uint64      // counts admissions
+	clock   uint64      // admission counter
 	ended   bool        // a request ended since the last step was filled
 	step    exec.Step
-	owners  []*slot      // who each run of the step belongs to
-	rows    []rowOwner   // who gets the logits of each requested row
-	held    atomic.Int64 // bytes of all caches, for other goroutines
+	owners  []*slot      // owner of each run of the step
+	rows    []rowOwner   // owner of each requested row of logits
+	held    atomic.Int64 // bytes of all caches, read by other goroutines
 	watch   func(Pass)
 
-	stop    atomic.Bool // tells the step in flight that nobody wants it
+	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
-	running []*slot   // who has rows in the step in flight; nil between steps
+	running []*slot   // with rows in the step in flight; nil between steps
 	queue   []*Stream // oldest first
 	closed  bool
-	wake    chan struct{} // holds one: something changed since the last look
-	stopped chan struct{} // closed when the goroutine has ended
+	wake    chan struct{} // capacity one: something changed since the loop last checked
+	stopped chan struct{} // closed when the loop has ended
 }
 
-// New starts a scheduler on an executor, which [Scheduler.Close] will close
-// too. When New fails the executor still is the caller's.
+// New starts a scheduler on an executor, which [Scheduler.Close] will close. If
+// New fails, the caller keeps the executor.
 func New(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	s, err := newScheduler(x, cfg)
 	if err != nil {
@@ -67,7 +67,7 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 	if cfg.Slots == 0 {
 		cfg.Slots = 4
 	}
-	// Every running sequence must find room for its row in every step.
+	// Every step must have room for one row of every running sequence.
 	ec := x.Config()
 	if most := min(ec.MaxTokens, ec.MaxLogits); cfg.Slots < 1 || cfg.Slots > most {
 		return nil, fmt.Errorf("sched config: Slots is %d, the executor takes 1 to %d", cfg.Slots, most)
@@ -90,23 +90,23 @@ func newScheduler(x *exec.Executor, cfg Config) (*Scheduler, error) {
 }
 
 // Close ends all requests with [ErrClosed], waits for the step in flight and
-// closes the executor. It is idempotent.
+// closes the executor. It may be called more than once.
 func (s *Scheduler) Close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.kick()
-	s.abandon()
+	s.cancelStep()
 	<-s.stopped
 }
 
-// CacheBytes returns the memory that keys and values hold now.
+// CacheBytes returns the memory that keys and values take now.
 func (s *Scheduler) CacheBytes() int64 { return s.held.Load() }
 
 // Fetched is [exec.Executor.Fetched].
 func (s *Scheduler) Fetched() int64 { return s.x.Fetched() }
 
-// loop is the goroutine that owns everything but the queue.
+// loop owns all state except the queue.
 func (s *Scheduler) loop() {
 	defer close(s.stopped)
 	for !s.isClosed() {
@@ -117,7 +117,7 @@ func (s *Scheduler) loop() {
 	s.shutdown()
 }
 
-// kick makes the loop look around once more.
+// kick wakes the loop.
 func (s *Scheduler) kick() {
 	select {
 	case s.wake <- struct{}{}:
@@ -142,12 +142,12 @@ func (s *Scheduler) enqueue(st *Stream) bool {
 	return true
 }
 
-// start says whose step is about to run, and whether anybody waits for it; over
-// says that it has ended.
+// start records whose step is about to run and whether all of them have been
+// cancelled; over records that the step has ended.
 func (s *Scheduler) start() {
 	s.mu.Lock()
 	s.running = s.owners
-	s.stop.Store(s.unwanted())
+	s.stop.Store(s.allCancelled())
 	s.mu.Unlock()
 }
 
@@ -157,16 +157,17 @@ func (s *Scheduler) over() {
 	s.mu.Unlock()
 }
 
-// unwanted reports whether everybody whose step runs has given up.
-func (s *Scheduler) unwanted() bool {
+// allCancelled reports whether all requests of the running step have been cancelled.
+func (s *Scheduler) allCancelled() bool {
 	return s.closed || !slices.ContainsFunc(s.running, func(sl *slot) bool { return sl.st.dropped.Load() == nil })
 }
 
-// abandon ends the step in flight early if nobody wants it: one whose weights
-// come from a disk may take long. Any goroutine may call it.
-func (s *Scheduler) abandon() {
+// cancelStep ends the step in flight early if all its requests were cancelled: with
+// weights streamed from disk a step may take long. It is safe for concurrent
+// use.
+func (s *Scheduler) cancelStep() {
 	s.mu.Lock()
-	end := s.running != nil && s.unwanted()
+	end := s.running != nil && s.allCancelled()
 	if end {
 		s.stop.Store(true)
 	}
@@ -176,7 +177,7 @@ func (s *Scheduler) abandon() {
 	}
 }
 
-// dequeue returns the request that waited longest, nil if none waits.
+// dequeue returns the request that has waited longest, nil if none waits.
 func (s *Scheduler) dequeue() *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +189,7 @@ func (s *Scheduler) dequeue() *Stream {
 	return st
 }
 
-// dropCancelled ends the requests that were given up, running or waiting.
+// dropCancelled ends cancelled requests, running or waiting.
 func (s *Scheduler) dropCancelled() {
 	for _, sl := range s.slots {
 		if sl.st == nil {
@@ -222,7 +223,7 @@ func (s *Scheduler) admit() {
 	}
 }
 
-// shutdown ends every request and gives everything back.
+// shutdown ends every request and frees everything.
 func (s *Scheduler) shutdown() {
 	for _, sl := range s.slots {
 		if sl.st != nil {

@@ -5,19 +5,19 @@ import (
 	"atenia/internal/sample"
 )
 
-// A slot holds one sequence: the request it serves, or the pages that the last
-// one left.
+// A slot holds one sequence: the request being served, or the pages that the
+// last one left for reuse.
 type slot struct {
 	s       *Scheduler
 	st      *Stream // nil = idle
 	sampler *sample.Sampler
-	began   uint64 // admission count: the largest began last
-	parked  bool   // waits for memory until another request ends
+	began   uint64 // admission count: the largest is the youngest
+	parked  bool   // preempted: waits for memory until another request ends
 
-	tokens []int32 // every token of the sequence; an idle slot has use for the first done
-	done   int     // tokens whose keys and values are in the pages
-	want   int     // first token whose logits are still wanted, and all after it
-	span   int     // length the sequence was admitted for
+	tokens []int32 // all tokens of the sequence; in an idle slot only the first done are valid
+	done   int     // tokens whose keys and values are cached
+	want   int     // first token whose logits are still needed, like all after it
+	span   int     // maximum length of the sequence, set at admission
 	seqs   []*kv.Seq
 	pages  [][][]byte // per state, for exec.Run
 }
@@ -33,10 +33,10 @@ func (s *Scheduler) newSlot() *slot {
 func (sl *slot) idle() bool { return sl.st == nil }
 
 // left returns how many tokens of a running sequence are still to be computed:
-// one while it decodes, more while it has a prompt to do, never none.
+// one while decoding, more during prefill, never zero.
 func (sl *slot) left() int { return len(sl.tokens) - sl.done }
 
-// begin starts a request in an idle slot, of which there must be one.
+// begin starts a request in an idle slot; there must be one.
 func (s *Scheduler) begin(st *Stream) error {
 	r := &st.req
 	var sampler *sample.Sampler
@@ -55,7 +55,7 @@ func (s *Scheduler) begin(st *Stream) error {
 	if r.All {
 		sl.want = 0
 	}
-	// With room for the whole span, decoding allocates nothing.
+	// With capacity for the whole span, decoding does not allocate.
 	if cap(sl.tokens) < sl.span {
 		sl.tokens = make([]int32, 0, sl.span)
 	}
@@ -63,12 +63,12 @@ func (s *Scheduler) begin(st *Stream) error {
 	for _, q := range sl.seqs {
 		q.Reserve(sl.span)
 	}
-	s.youngest(sl)
+	s.markYoungest(sl)
 	return nil
 }
 
-// finish ends the slot's request; its pages stay for a prompt that begins
-// alike.
+// finish ends the slot's request; its pages stay for prompts with the same
+// prefix.
 func (sl *slot) finish(f Finish, err error) {
 	st := sl.st
 	sl.st, sl.sampler = nil, nil
@@ -77,11 +77,10 @@ func (sl *slot) finish(f Finish, err error) {
 	sl.s.kick() // the queue may wait for the slot, parked sequences for its pages
 }
 
-// clear gives the slot's pages back; nothing is left to share.
+// clear frees the slot's pages.
 func (sl *slot) clear() {
 	for _, q := range sl.seqs {
-		// Position 0 can always be resumed, so the only error there is, a
-		// released sequence, cannot be.
+		// Position 0 is always resumable, and the sequence is not released.
 		_ = q.Truncate(0)
 	}
 	sl.done = 0
@@ -97,8 +96,8 @@ func (sl *slot) holds() bool {
 	return false
 }
 
-// extend makes room in every state for n more tokens. A state that has room
-// keeps it when another has none; the next attempt counts it in.
+// extend makes room for n more tokens in every state. If one state has no room,
+// the others keep what they got, for the next attempt.
 func (sl *slot) extend(n int) error {
 	for i, q := range sl.seqs {
 		if need := sl.done + n - q.Len(); need > 0 {
@@ -111,7 +110,7 @@ func (sl *slot) extend(n int) error {
 	return nil
 }
 
-// slide frees the pages that fell behind windows.
+// slide frees the pages behind windows.
 func (sl *slot) slide() {
 	for _, q := range sl.seqs {
 		q.SlideTo(sl.done)

@@ -8,8 +8,8 @@ import (
 	"atenia/internal/exec"
 )
 
-// turn is one round of the scheduler. It reports false when there was nothing
-// to compute.
+// turn runs one iteration of the scheduler. It reports false if there was
+// nothing to compute.
 func (s *Scheduler) turn() bool {
 	s.dropCancelled()
 	s.admit()
@@ -22,7 +22,7 @@ func (s *Scheduler) turn() bool {
 	switch {
 	case err == nil:
 		s.deliver()
-	case errors.Is(err, exec.ErrStopped): // those who had rows in it have been dropped
+	case errors.Is(err, exec.ErrStopped): // its requests have been cancelled and dropped
 	default:
 		s.fail(err)
 	}
@@ -30,7 +30,7 @@ func (s *Scheduler) turn() bool {
 	return true
 }
 
-// compute runs the step, watched if somebody wants that.
+// compute runs the step, with counters if a request has them.
 func (s *Scheduler) compute() error {
 	if s.watch == nil {
 		return s.x.Step(&s.step)
@@ -42,7 +42,8 @@ func (s *Scheduler) compute() error {
 	return p.Err
 }
 
-// A rowOwner says which token of which slot a requested row belongs to.
+// A rowOwner names the token and the slot that a requested row of logits belongs
+// to.
 type rowOwner struct {
 	sl    *slot
 	token int // index into sl.tokens
@@ -50,11 +51,10 @@ type rowOwner struct {
 
 // fill composes the next step and reports whether it has any rows.
 //
-// Sequences that decode need one row each, and somebody waits for it, so those
-// rows are laid aside before prompts get any. Then the oldest sequence goes
-// first: it takes memory from younger ones, which therefore cannot have rows
-// in the step yet, and nobody takes memory from it, so there is always one
-// that goes on.
+// Decoding sequences need one row each and are latency-sensitive, so their rows
+// are set aside before prompts get any. Then slots are filled from the oldest
+// on: a sequence may preempt younger ones, which have no rows in this step yet,
+// and the oldest is never preempted, so there is always progress.
 func (s *Scheduler) fill() bool {
 	s.step.Runs, s.step.Tokens, s.step.Requested = s.step.Runs[:0], s.step.Tokens[:0], s.step.Requested[:0]
 	s.owners, s.rows, s.step.Counters = s.owners[:0], s.rows[:0], nil
@@ -62,7 +62,7 @@ func (s *Scheduler) fill() bool {
 	rows, logits := ec.MaxTokens, ec.MaxLogits
 	for _, sl := range s.slots {
 		if s.ended {
-			sl.parked = false // what that one holds can be had now
+			sl.parked = false // the finished request's pages are available now
 		}
 		if !sl.idle() && !sl.parked && sl.left() == 1 {
 			rows, logits = rows-1, logits-1
@@ -75,7 +75,7 @@ func (s *Scheduler) fill() bool {
 			continue
 		}
 		if !sl.parked {
-			if sl.left() == 1 { // its row was laid aside
+			if sl.left() == 1 { // its row was set aside
 				rows, logits = rows+1, logits+1
 			}
 			n, asked := s.add(sl, rows, logits, oldest)
@@ -86,8 +86,8 @@ func (s *Scheduler) fill() bool {
 	return len(s.step.Tokens) > 0
 }
 
-// add puts the next tokens of a slot into the step: as many as rows allow, and
-// as the logits allow that they want. It returns how many of both it took.
+// add adds the next tokens of a slot to the step, as many as the limits on rows
+// and on requested logits allow. It returns how many of both it used.
 func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) {
 	n = min(sl.left(), rows, max(0, sl.want-sl.done)+logits)
 	if n == 0 {
@@ -116,7 +116,7 @@ func (s *Scheduler) add(sl *slot, rows, logits int, oldest bool) (n, asked int) 
 	return n, asked
 }
 
-// deliver hands the logits of the finished step to those who asked for them.
+// deliver passes the logits of the finished step to their owners.
 func (s *Scheduler) deliver() {
 	for i, sl := range s.owners {
 		sl.done += s.step.Runs[i].Len
@@ -127,8 +127,8 @@ func (s *Scheduler) deliver() {
 	}
 }
 
-// take uses the logits after one token: shows them, and when the sequence
-// continues there, appends its next token or ends it.
+// take consumes the logits of one token: it calls OnLogits and, if the sequence
+// continues there, appends the next token or ends it.
 func (sl *slot) take(token int, logits []float32) {
 	r := &sl.st.req
 	sl.want = token + 1
@@ -164,15 +164,15 @@ func (sl *slot) take(token int, logits []float32) {
 	}
 }
 
-// fail ends the requests that had rows in a step that failed. What it wrote
-// lies behind the tokens that count as done, where it will be written again.
+// fail ends the requests with rows in a failed step. What the step wrote is
+// behind the tokens counted as done and will be overwritten.
 func (s *Scheduler) fail(err error) {
 	for _, sl := range s.owners {
 		sl.finish("", err)
 	}
 }
 
-// count publishes how much memory the caches hold.
+// count publishes the memory held by the caches.
 func (s *Scheduler) count() {
 	var n int64
 	for _, c := range s.caches {

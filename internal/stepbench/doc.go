@@ -1,10 +1,10 @@
-// Package stepbench measures steps of training a llama: the compiled plan on a
-// tape, forward and back, and AdamW.
+// Package stepbench measures training steps of a llama: the compiled plan on a
+// tape, forward and backward, and AdamW.
 //
 //	step   = forward + backward + update      medians of the measured steps
-//	forward        records what the way back needs
-//	floor          6·parameters·tokens, and what attention adds, at the rate
-//	               of multiply-adds that package roof measures
+//	forward        includes recording for the backward pass
+//	floor          6·parameters·tokens, plus attention, at the rate of
+//	               multiply-adds measured by package roof
 //
-// Tokens are drawn at random, since the time does not depend on them.
+// Tokens are random, because the time does not depend on them.
 package stepbench

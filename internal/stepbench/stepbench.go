@@ -18,31 +18,31 @@ import (
 	"atenia/internal/train/planned"
 )
 
-// A Config says what [Run] measures.
+// A Config configures [Run].
 type Config struct {
 	Size      string // one of [Names]; "" = "5M"
-	Rows      int    // of a batch; 0 = 8
-	Length    int    // tokens of a row; 0 = 256
-	Steps     int    // that are measured, after two that are not; 0 = 5
+	Rows      int    // per batch; 0 = 8
+	Length    int    // tokens per row; 0 = 256
+	Steps     int    // measured steps, after two warm-up steps; 0 = 5
 	Threads   int    // 0 = the physical cores
-	Recompute bool   // layers are computed a second time rather than kept
-	// Progress, if not nil, is told which step is measured next.
+	Recompute bool   // recompute layers in the backward pass instead of keeping activations
+	// Progress, if not nil, is called before each step.
 	Progress func(step, of int)
 }
 
-// A Report is what a step takes, in seconds.
+// A Report holds the times of a step, in seconds.
 type Report struct {
 	Size                              string
 	Parameters, Rows, Length, Threads int
 	Step, Forward, Backward, Update   float64 // medians
 	Loss                              float64 // of the last step
-	PeakBytes                         int64   // of memory; 0 = not known
-	// Share is how much of a step the multiply-adds of its products would take
-	// at the rate that the machine was measured to have.
+	PeakBytes                         int64   // peak resident set; 0 = unknown
+	// Share is the fraction of a step that its multiply-adds would take at the
+	// machine's measured rate.
 	Share float64
 }
 
-// sizes are the shapes that have a name.
+// sizes lists the named sizes.
 var sizes = []struct {
 	name string
 	planned.Sizes
@@ -52,7 +52,7 @@ var sizes = []struct {
 	{"60M", planned.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
 }
 
-// Names are the sizes that there are.
+// Names returns the names of the sizes.
 func Names() (names []string) {
 	for _, s := range sizes {
 		names = append(names, s.name)
@@ -60,7 +60,7 @@ func Names() (names []string) {
 	return names
 }
 
-// A SizeError says which part of a [Config] cannot be.
+// A SizeError names an invalid field of a [Config].
 type SizeError struct {
 	Field string
 	Got   any
@@ -90,8 +90,8 @@ func (c *Config) complete() (s planned.Sizes, err error) {
 	return s, errors.Join(errs...)
 }
 
-// Run measures steps of training. Errors match [*SizeError], or are those of
-// the parts and of the context.
+// Run measures training steps. Errors match [*SizeError], or are those of the
+// parts and of the context.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	s, err := c.complete()
 	if err != nil {
@@ -116,9 +116,10 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r, nil
 }
 
-// operations counts those of the products of a step: two for every parameter
-// and token, but no products for rows of the embedding, and for every layer two
-// products with half of the positions before; the way back takes twice as many.
+// operations returns the operations of the products of a step: two for every
+// parameter and token, except for the embedding table, and for every layer two
+// products with half of the previous positions; the backward pass takes twice as
+// many.
 func operations(s planned.Sizes, r *Report) int {
 	tokens := r.Rows * r.Length
 	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
@@ -152,7 +153,7 @@ func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Re
 		opt.Step(3e-4, 1)
 		clearGradients(m.Params())
 		end := time.Now()
-		if i < 2 { // memory was found and filled
+		if i < 2 { // warm-up
 			continue
 		}
 		forward, backward = append(forward, there.Sub(start).Seconds()), append(backward, back.Sub(there).Seconds())
@@ -174,7 +175,7 @@ func clearGradients(params []*train.Param) {
 	}
 }
 
-// batch is rows of random tokens that all count.
+// batch returns rows of random tokens with loss everywhere.
 func batch(c Config, vocab int) *data.Batch {
 	rng := rand.New(rand.NewPCG(3, 4))
 	b := &data.Batch{}

@@ -1,6 +1,5 @@
-// Package text finds what a model file says about text and joins it: the
-// tokenizer, the chat template, the tokens that end an answer, and the
-// sampling its makers recommend.
+// Package text reads from a model file everything about text: the tokenizer, the
+// chat template, the stop tokens, and the recommended sampling.
 //
 //	Hugging Face folder                    GGUF
 //	tokenizer.json                         tokenizer.ggml.*

@@ -10,7 +10,8 @@ import (
 	"atenia/internal/token"
 )
 
-// A tokenText is a token in a configuration: its text, or an object with it.
+// A tokenText is a token in a configuration: its text, or an object containing
+// it.
 type tokenText string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -45,7 +46,7 @@ func (o *oneOrMore) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]int32)(o))
 }
 
-// tokenizerConfig is what is used of tokenizer_config.json.
+// tokenizerConfig is the part of tokenizer_config.json that is used.
 type tokenizerConfig struct {
 	ChatTemplate json.RawMessage `json:"chat_template"`
 	BOS          tokenText       `json:"bos_token"`
@@ -54,12 +55,13 @@ type tokenizerConfig struct {
 	PAD          tokenText       `json:"pad_token"`
 }
 
-// generationConfig is what is used of generation_config.json and config.json.
+// generationConfig is the part of generation_config.json and config.json that is
+// used.
 type generationConfig struct {
 	EOS         oneOrMore `json:"eos_token_id"`
 	DoSample    *bool     `json:"do_sample"`
 	Temperature *float32  `json:"temperature"`
-	TopK        *float32  `json:"top_k"` // some files say 50.0
+	TopK        *float32  `json:"top_k"` // some files have 50.0
 	TopP        *float32  `json:"top_p"`
 	MinP        *float32  `json:"min_p"`
 	Typical     *float32  `json:"typical_p"`
@@ -93,7 +95,7 @@ func fromFolder(d *modelfile.Description) (*Text, error) {
 	t.Sampling = gen.sampling()
 	named := gen.EOS
 	var conf generationConfig
-	if json.Unmarshal(d.Config, &conf) == nil { // bare Infinity and the like: the other files suffice
+	if json.Unmarshal(d.Config, &conf) == nil { // config.json may contain bare Infinity and the like; the other files suffice
 		named = append(named, conf.EOS...)
 	}
 	if id, ok := t.Tokenizer.ID(string(tc.EOS)); ok && tc.EOS != "" {
@@ -107,8 +109,8 @@ func fromFolder(d *modelfile.Description) (*Text, error) {
 	return t, t.template("chat_template", source)
 }
 
-// templateSource returns the chat template of a folder, by the order in which
-// its places took precedence over each other.
+// templateSource returns the chat template of a folder, from its possible places
+// in order of precedence.
 func templateSource(d *modelfile.Description, inConfig json.RawMessage) (string, error) {
 	if b, ok := d.Files["chat_template.jinja"]; ok {
 		return string(b), nil
@@ -141,8 +143,8 @@ func templateSource(d *modelfile.Description, inConfig json.RawMessage) (string,
 	return "", nil
 }
 
-// decode reads a small JSON file of the folder, leaving v as it is when the
-// folder has no such file.
+// decode reads a small JSON file of the folder; v is unchanged if there is no
+// such file.
 func decode(d *modelfile.Description, name string, v any) error {
 	b, ok := d.Files[name]
 	if !ok {
@@ -154,8 +156,8 @@ func decode(d *modelfile.Description, name string, v any) error {
 	return nil
 }
 
-// sampling turns a recommendation into parameters. Files that recommend
-// nothing get the usual; do_sample false means greedy.
+// sampling converts a recommendation to parameters. Without one it returns the
+// usual parameters; do_sample false means greedy.
 func (g *generationConfig) sampling() sample.Params {
 	p := Usual
 	if g.DoSample != nil && !*g.DoSample {
@@ -182,7 +184,7 @@ func set[T any](dst *T, v *T) {
 	}
 }
 
-// LoadFile reads a bare tokenizer.json.
+// LoadFile reads a tokenizer.json without a model.
 func LoadFile(path string) (*token.Tokenizer, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"atenia/internal/token"
 )
 
-// Keys that package convert writes only where the others cannot say it. The
-// first is the GGUF specification's, the others are our own.
+// Keys that package convert writes only if the standard ones do not suffice. The
+// first is in the GGUF specification, the others are our own.
 const (
-	KeyTokenizer = "tokenizer.huggingface.json"   // the whole tokenizer.json; it wins over tokenizer.ggml.*
-	KeyStops     = "tokenizer.atenia.stop_tokens" // exactly these tokens end an answer
+	KeyTokenizer = "tokenizer.huggingface.json"   // the whole tokenizer.json; overrides tokenizer.ggml.*
+	KeyStops     = "tokenizer.atenia.stop_tokens" // the complete list of stop tokens
 	KeyTypical   = "general.sampling.typical_p"
 )
 
@@ -26,16 +26,17 @@ var specials = map[string]string{
 // SpecialKey returns the key for the id of a special token: "bos", "eot".
 func SpecialKey(name string) string { return "tokenizer.ggml." + specials[name] }
 
-// Padding is the text of a token that stands for a row of the embedding table
-// which the tokenizer does not know. Converters write it because readers want
-// a token for every row.
+// Padding returns the name of a token for a row of the embedding table that the
+// tokenizer does not know. Converters write it because readers expect a token
+// for every row.
 func Padding(id int) string { return fmt.Sprintf("[PAD%d]", id) }
 
-// unpad drops the paddings at the end: text must not find them.
+// unpad drops the padding tokens at the end, because they must not be recognized
+// in text.
 func unpad(v *token.Vocab) {
 	n := len(v.Tokens)
 	if len(v.Types) != n {
-		return // refused later
+		return // rejected later
 	}
 	end := n
 	for end > 0 && v.Types[end-1] == token.TypeUnused && v.Tokens[end-1] == Padding(end-1) {
@@ -61,8 +62,8 @@ func TemplateSource(d *modelfile.Description) (string, error) {
 	return templateSource(d, tc.ChatTemplate)
 }
 
-// fromGGUF reads the tokenizer.ggml.* keys. (The separator's key is misspelt
-// in the format.)
+// fromGGUF reads the tokenizer.ggml.* keys. (The separator's key is misspelt in
+// the format.)
 func fromGGUF(d *modelfile.Description) (*Text, error) {
 	t := &Text{Sampling: Usual, Vars: map[string]string{}}
 	r := &keyReader{m: d.Meta}

@@ -12,29 +12,29 @@ import (
 	"atenia/internal/token"
 )
 
-// A Text is how a model reads and writes text.
+// A Text holds what a model needs to read and write text.
 type Text struct {
 	Tokenizer *token.Tokenizer
-	Template  *chat.Template    // nil when the model has none
+	Template  *chat.Template    // nil if the model has none
 	Vars      map[string]string // variables of the template: bos_token, eos_token, …
-	Stop      []int32           // tokens that end an answer, ascending
-	Sampling  sample.Params     // recommended by the model's makers, or the usual
-	BOS       string            // text of the first special token, "" for none
+	Stop      []int32           // tokens that end a generation, ascending
+	Sampling  sample.Params     // recommended by the model's authors, or Usual
+	BOS       string            // text of the start token, "" for none
 }
 
-// Usual is the sampling for models that recommend none.
+// Usual is the sampling for models without a recommendation.
 var Usual = sample.Params{Temperature: 0.8, TopK: 40, TopP: 0.95}
 
-// An AbsentError says that a model file lacks something about text.
+// An AbsentError says what a model file lacks.
 type AbsentError struct{ What, Where string }
 
 func (e *AbsentError) Error() string {
 	return fmt.Sprintf("the model has no %s (looked for %s)", e.What, e.Where)
 }
 
-// Load reads everything a description says about text. A model without a
-// tokenizer is usable with token ids, so that is an [*AbsentError] beside a
-// Text without one.
+// Load reads everything about text from a description. A model without a
+// tokenizer can still be used with token ids, so Load then returns a Text
+// without one together with an [*AbsentError].
 func Load(d *modelfile.Description) (*Text, error) {
 	if d.Format == "gguf" {
 		return fromGGUF(d)
@@ -42,15 +42,15 @@ func Load(d *modelfile.Description) (*Text, error) {
 	return fromFolder(d)
 }
 
-// endings are tokens that end a turn in the chat formats in use, by their
-// text. Many files name only one of their own.
+// endings lists the tokens that end a turn in common chat formats. Many files
+// name only one of their own.
 var endings = []string{
 	"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "<|end_of_text|>",
 	"<|eot|>", "<|return|>", "<|END_OF_TURN_TOKEN|>", "<EOT>", "_<EOT>", "</s>", "<|end_of_role|>",
 }
 
-// stops joins the ids that a file names with the endings its vocabulary marks
-// as special. Named ids come first in authority; unknown ones are dropped.
+// stops joins the ids that a file names with the endings that its vocabulary
+// marks as special. Unknown ids are dropped.
 func stops(t *token.Tokenizer, named []int32) []int32 {
 	set := map[int32]bool{}
 	for _, id := range named {
@@ -66,8 +66,8 @@ func stops(t *token.Tokenizer, named []int32) []int32 {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// template parses a chat template. A model without one is not an error; a
-// template that cannot be run is, when somebody asks for it.
+// template parses a chat template. It is no error if there is none; an invalid
+// template is an error only when it is used.
 func (t *Text) template(name, source string) error {
 	if source == "" {
 		return nil
@@ -80,8 +80,8 @@ func (t *Text) template(name, source string) error {
 	return nil
 }
 
-// Partial reports whether err only says that something is absent or cannot be
-// run, so that the rest of a [Text] can be used.
+// Partial reports whether err only says that something is missing or unusable,
+// so that the rest of a [Text] can be used.
 func Partial(err error) bool {
 	if _, ok := errors.AsType[*AbsentError](err); ok {
 		return true

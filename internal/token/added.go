@@ -1,8 +1,8 @@
 package token
 
-// Added tokens are found in the text before the model sees it: some in the
-// original, some in the normalized text, each with its own rules about the
-// characters around it.
+// Added tokens are found before the model sees the text, some in the original,
+// some in the normalized text, each with its own rules about adjacent
+// characters.
 
 import (
 	"atenia/internal/token/segment"
@@ -22,15 +22,15 @@ type addedToken struct {
 	Special    bool   `json:"special"`
 }
 
-// A finder finds added tokens: the earliest match wins, at one place the
-// longest.
+// A finder finds added tokens: the earliest match wins, the longest among those
+// at one position.
 type finder struct {
 	tokens []addedToken
 	trie   *subword.Trie
 }
 
-// newFinder looks for texts[i] as tokens[i]. Of equal texts the first wins,
-// special tokens before others.
+// newFinder returns a finder of texts[i] as tokens[i]. Of equal texts the first
+// wins, special tokens before others.
 func newFinder(tokens []addedToken, texts []string) *finder {
 	f := &finder{}
 	var keys []string
@@ -49,8 +49,8 @@ func newFinder(tokens []addedToken, texts []string) *finder {
 	return f
 }
 
-// split calls text for what lies between added tokens and token for each of
-// them, in order.
+// split calls token for each added token and text for the pieces between them,
+// in order.
 func (f *finder) split(p segment.Piece, text func(segment.Piece), token func(segment.Piece, int32)) {
 	if len(f.tokens) == 0 {
 		text(p)

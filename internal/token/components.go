@@ -1,7 +1,7 @@
 package token
 
-// The components of tokenizer.json: one function per slot of the file, one
-// case per component. What is not a case is refused.
+// The components of tokenizer.json: one function per kind of component, one case
+// per type. Other types are rejected.
 
 import (
 	"atenia/internal/token/segment"
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxNesting bounds sequences in sequences.
+// maxNesting bounds nested sequences.
 const maxNesting = 16
 
 // A pattern is {"String": …} or {"Regex": …}.
@@ -23,7 +23,7 @@ type pattern struct {
 	Regex  *string `json:"Regex"`
 }
 
-// Matcher returns the pattern's text and what runs it.
+// matcher returns the pattern's text and its implementation.
 func (l *loader) matcher(p pattern, path string) (string, segment.Matcher) {
 	switch {
 	case p.String != nil && p.Regex == nil:
@@ -39,8 +39,8 @@ func (l *loader) matcher(p pattern, path string) (string, segment.Matcher) {
 	return "", nil
 }
 
-// canonical writes a line end as its escape and a quote without one: files
-// write the same expression both ways.
+// canonical escapes line ends and unescapes quotes, because files write the same
+// expression both ways.
 func canonical(re string) string {
 	var b strings.Builder
 	for i := 0; i < len(re); i++ {
@@ -62,7 +62,7 @@ func canonical(re string) string {
 	return b.String()
 }
 
-// nested reads the list of a sequence.
+// nested reads the members of a sequence.
 func nested[T any](l *loader, raw json.RawMessage, path, field string, depth int, one func(json.RawMessage, string, int) T) []T {
 	var f map[string]json.RawMessage
 	var list []json.RawMessage
@@ -172,7 +172,7 @@ func (l *loader) normalizer(raw json.RawMessage, path string, depth int) segment
 			l.wrong(path+".precompiled_charsmap", "a size, a trie of that size and UTF-8 text", fmt.Sprintf("%d bytes", len(*f.Map)))
 		}
 		return m
-	default: // a fault that was found before is the one reported
+	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "normalizer", kind})
 	}
 	return nil
@@ -262,20 +262,20 @@ func (l *loader) preTokenizer(raw json.RawMessage, path string, depth int) segme
 		l.read(raw, path, &f)
 		l.char(f.Delimiter, path+".delimiter")
 		return &segment.Splitter{Name: kind, Match: segment.Literal(f.Delimiter), How: segment.Removed}
-	default: // a fault that was found before is the one reported
+	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "pre-tokenizer", kind})
 	}
 	return nil
 }
 
-// char checks that s is one character.
+// char checks that s is a single character.
 func (l *loader) char(s, path string) {
 	if utf8.RuneCountInString(s) != 1 {
 		l.wrong(path, "one character", s)
 	}
 }
 
-// byteLevelOptions are those of ByteLevel in each of its roles.
+// byteLevelOptions are the options of ByteLevel in each of its roles.
 type byteLevelOptions struct {
 	Type        string `json:"type"`
 	PrefixSpace bool   `json:"add_prefix_space"`
@@ -289,8 +289,8 @@ func (l *loader) byteLevel(raw json.RawMessage, path string) byteLevelOptions {
 	return f
 }
 
-// Metaspace reads the options that pre-tokenizer and decoder share, in their
-// new and old forms.
+// metaspace reads the options that pre-tokenizer and decoder share, in their new
+// and old forms.
 func (l *loader) metaspace(raw json.RawMessage, path string) (mark, prepend string, split bool) {
 	f := struct {
 		Type        string `json:"type"`
@@ -351,7 +351,7 @@ func (l *loader) postProcessor(raw json.RawMessage, path string, lex *subword.Le
 			kind == "RobertaProcessing", trimmer{f.TrimOffsets, f.PrefixSpace}}
 	case "TemplateProcessing":
 		return l.template(raw, path, lex)
-	default: // a fault that was found before is the one reported
+	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "post-processor", kind})
 	}
 	return nil
@@ -471,7 +471,7 @@ func (l *loader) decoder(raw json.RawMessage, path string, depth int) decoder {
 		}{Suffix: "</w>"}
 		l.read(raw, path, &f)
 		return suffixDecoder{f.Suffix}
-	default: // a fault that was found before is the one reported
+	default: // an earlier fault has been reported
 		l.fail(&UnknownError{path + ".type", "decoder", kind})
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A decoder rewrites a list of tokens; the text is their concatenation.
+// A decoder rewrites a list of tokens, whose concatenation is the text.
 type decoder interface {
 	decode(tokens []string) []string
 }
@@ -19,7 +19,7 @@ type (
 	// byteDecoder is "ByteLevel".
 	byteDecoder struct{}
 
-	// byteFallback is "ByteFallback": runs of <0xE6> tokens become text.
+	// byteFallback is "ByteFallback": runs of tokens like <0xE6> become text.
 	byteFallback struct{}
 
 	// fuse is "Fuse".
@@ -28,7 +28,8 @@ type (
 	// replaceDecoder is "Replace".
 	replaceDecoder struct{ segment.Replacement }
 
-	// trimDecoder is "Strip": up to start and stop times content, at the ends.
+	// trimDecoder is "Strip": it removes content at the start and the end, up to
+	// start and stop times.
 	trimDecoder struct {
 		content     rune
 		start, stop int
@@ -50,7 +51,7 @@ type (
 	suffixDecoder struct{ suffix string }
 )
 
-// Decode returns the text of ids. Ids outside the vocabulary have none. With
+// Decode returns the text of ids. Ids outside the vocabulary are ignored. With
 // skipSpecial, special tokens are left out.
 func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	if _, ok := t.decoder.(byteDecoder); ok {
@@ -74,8 +75,8 @@ func (t *Tokenizer) Decode(ids []int32, skipSpecial bool) string {
 	return strings.Join(t.decoder.decode(tokens), "")
 }
 
-// appendBytes appends the bytes that a byte-level token stands for, or the
-// token itself if some character stands for none.
+// appendBytes appends the bytes that a byte-level token represents, or the token
+// itself if it contains a character that represents none.
 func appendBytes(b []byte, token string) []byte {
 	n := len(b)
 	for _, r := range token {
@@ -102,7 +103,7 @@ func (byteDecoder) decode(tokens []string) []string {
 	return []string{segment.Lossy(b)}
 }
 
-// decode makes a run of byte tokens text if all of it is UTF-8; otherwise
+// decode turns a run of byte tokens into text if all of it is UTF-8; otherwise
 // each byte of the run becomes U+FFFD.
 func (byteFallback) decode(tokens []string) []string {
 	out := make([]string, 0, len(tokens))
@@ -131,14 +132,14 @@ func (byteFallback) decode(tokens []string) []string {
 	return out
 }
 
-// byteToken reads <0xE6>.
+// byteToken parses tokens like <0xE6>.
 func byteToken(s string) (byte, bool) {
 	if len(s) != 6 || s[:3] != "<0x" || s[5] != '>' {
 		return 0, false
 	}
 	hi, ok := hexDigit(s[3])
 	lo, ok2 := hexDigit(s[4])
-	if s[3] == '+' { // the reference's number parser takes a sign
+	if s[3] == '+' { // the reference's number parser accepts a sign
 		hi, ok = 0, true
 	}
 	return hi<<4 | lo, ok && ok2
@@ -211,8 +212,8 @@ func (d pieceDecoder) decode(tokens []string) []string {
 	return out
 }
 
-// tidy undoes the spaces that WordPiece puts before punctuation and English
-// contractions. The replacements work one after the other, not at once.
+// tidy removes the spaces that WordPiece puts before punctuation and English
+// contractions. The replacements are applied one after another.
 var tidy = rewrites{
 	{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
 	{" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},

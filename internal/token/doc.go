@@ -1,9 +1,9 @@
 // Package token maps text to the ids a model was trained on, and back.
 //
-// A [Tokenizer] is read from a Hugging Face tokenizer.json by [Load] or made
-// from a GGUF file's vocabulary by [FromVocab]; [Tokenizer.ToGGUF] goes the
-// other way. It is a pipeline, and every stage does exactly what the component
-// of that name in the file does, since one different id is a different prompt:
+// A [Tokenizer] is read from a Hugging Face tokenizer.json by [Load] or from a
+// GGUF file's vocabulary by [FromVocab]; [Tokenizer.ToGGUF] is the inverse. It
+// is a pipeline whose stages behave exactly like the components of the same
+// names in the file, because a single different id is a different prompt:
 //
 //	text ─▶ added tokens ─▶ normalizer ─▶ added tokens ─▶ pre-tokenizers ─▶ model ─▶ post-processor ─▶ ids
 //	        of the original  NFC, BERT …   of the result   words             BPE …    [CLS] … [SEP]
@@ -23,13 +23,14 @@
 //	decoders          decode.go               ByteLevel ByteFallback Fuse Replace Strip Metaspace WordPiece
 //	                                          BPEDecoder Sequence
 //
-// Whatever is not in this table is refused with an [*UnknownError] that names
-// it. That holds for split patterns too: each known regular expression has a
-// scanner, found by its exact text (segment/pattern.go), and no other is run.
+// Components not in this table are rejected with an [*UnknownError] that names
+// them. That includes split patterns: each known regular expression has a
+// scanner, found by its exact text (segment/pattern.go), and no other expression
+// is supported.
 //
-// Generated text is decoded by a [Stream], one id at a time, without ever
-// emitting half a character.
+// A [Stream] decodes generated text one id at a time and never emits an
+// incomplete character.
 //
-// Reference: the Rust library huggingface/tokenizers 0.22. Character tables
-// are its own (see segment/unicode.go), not those of the standard library.
+// Reference: the Rust library huggingface/tokenizers 0.22. Character tables are
+// those of the library (see segment/unicode.go), not of Go's standard library.
 package token

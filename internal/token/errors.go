@@ -2,9 +2,9 @@ package token
 
 import "fmt"
 
-// A FormatError says where a tokenizer file is malformed. Path is the JSON
-// path ("model.merges[3]") or the GGUF key; Offset is the byte of the file for
-// faults of JSON itself, 0 where the path says enough.
+// A FormatError says where a tokenizer file is malformed. Path is the JSON path
+// ("model.merges[3]") or the GGUF key; Offset is the byte position of a JSON
+// syntax error, else 0.
 type FormatError struct {
 	Path      string
 	Offset    int64
@@ -20,19 +20,20 @@ func (e *FormatError) Error() string {
 }
 
 // An UnknownError names a part of a tokenizer that this package does not
-// have. Such a tokenizer is refused: running it without the part, or with
-// something like it, would yield other tokens than the model was trained on.
+// support. Such a tokenizer is rejected: without the part, or with a similar
+// one, it would yield other tokens than the model was trained on.
 type UnknownError struct {
 	Path string // JSON path or GGUF key
 	Kind string // "split pattern", "normalizer", …
-	Name string // as the file has it
+	Name string // as spelled in the file
 }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("tokenizer: %s: unknown %s %q", e.Path, e.Kind, e.Name)
 }
 
-// An InexpressibleError says what GGUF metadata cannot hold of a tokenizer.
+// An InexpressibleError names a part of a tokenizer that GGUF metadata cannot
+// express.
 type InexpressibleError struct {
 	Part string // JSON path of the part
 	Why  string

@@ -1,8 +1,8 @@
 package token
 
-// Writing a tokenizer as GGUF metadata. A guess is made at each part, the
-// result is read back, and what came back different is reported: nothing that
-// GGUF cannot hold is lost in silence.
+// Writing a tokenizer as GGUF metadata. Each part is written as well as the
+// format allows, the result is read back, and differences are reported, so that
+// nothing is lost silently.
 
 import (
 	"atenia/internal/token/segment"
@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// ToGGUF returns what a GGUF file stores for t: a tokenizer made from it by
-// [FromVocab] encodes every text as t does, and decodes alike. What pairs of
-// texts look like is not stored. If GGUF has no place for a part of t, the
-// error is an [*InexpressibleError]; the Vocab beside it holds the rest. (A
-// file can then carry the whole tokenizer.json as tokenizer.huggingface.json,
-// a key of the GGUF specification.)
+// ToGGUF returns the GGUF form of t: a tokenizer made from it by [FromVocab]
+// encodes and decodes every text like t. Templates for pairs of texts are not
+// stored. If GGUF cannot express a part of t, the error is an
+// [*InexpressibleError], and the returned Vocab holds the rest. (A file can then
+// carry the whole tokenizer.json as tokenizer.huggingface.json, a key of the
+// GGUF specification.)
 func (t *Tokenizer) ToGGUF() (Vocab, error) {
 	v := Vocab{Special: map[string]int32{}}
 	err := t.exportModel(&v)
@@ -90,10 +90,10 @@ func (t *Tokenizer) exportModel(v *Vocab) error {
 	return nil
 }
 
-// exportPre finds the name that stands for the way t cuts words.
+// exportPre finds the name of t's pre-tokenizers.
 func (t *Tokenizer) exportPre(v *Vocab, m *subword.BPE) error {
 	cut := strings.ReplaceAll(sketch(t.cutter), "prefix ", "")
-	whole := false // a name with the other rule for whole tokens will do
+	whole := false // the name exists with the other value of ignore_merges
 	for _, any := range []bool{false, true} {
 		if any {
 			whole = m.ReachesAll()
@@ -132,12 +132,12 @@ func (t *Tokenizer) exportTokens(v *Vocab) {
 			}
 		}
 	}
-	if v.Scores != nil { // added tokens come after the model's
+	if v.Scores != nil { // added tokens follow the model's
 		v.Scores = append(slices.Clone(v.Scores), make([]float32, len(v.Tokens)-len(v.Scores))...)
 	}
 }
 
-// exportFrame stores what is put around a text.
+// exportFrame stores the tokens around a text.
 func (t *Tokenizer) exportFrame(v *Vocab) error {
 	front, back, err := framing(t.post)
 	if err != nil {
@@ -158,8 +158,7 @@ func (t *Tokenizer) exportFrame(v *Vocab) error {
 	return nil
 }
 
-// framing returns the tokens before and after a single text, at most one of
-// each.
+// framing returns the tokens before and after a single text, at most one each.
 func framing(p postProcessor) (front, back []int32, err error) {
 	switch p := p.(type) {
 	case nil, trimmer:
@@ -198,7 +197,7 @@ func framing(p postProcessor) (front, back []int32, err error) {
 	return front, back, nil
 }
 
-// compare reports the first part in which back, read from GGUF, differs.
+// compare reports the first part that differs in back, which was read from GGUF.
 func (t *Tokenizer) compare(back *Tokenizer) error {
 	for _, part := range []struct {
 		path       string
@@ -237,7 +236,7 @@ func (t *Tokenizer) compare(back *Tokenizer) error {
 	return nil
 }
 
-// alike excuses differences that change no token.
+// alike reports whether a difference is known to change no token.
 func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 	switch path {
 	case "model":
@@ -258,8 +257,8 @@ func (t *Tokenizer) alike(path string, back *Tokenizer) bool {
 	return false
 }
 
-// sketch writes a component and its options as text: two components with the
-// same sketch do the same.
+// sketch formats a component with its options: components with the same sketch
+// behave alike.
 func sketch(c any) string {
 	switch c := c.(type) {
 	case nil:

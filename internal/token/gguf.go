@@ -1,8 +1,8 @@
 package token
 
-// GGUF keeps a tokenizer as lists: tokens, scores or merges, types, and two
+// GGUF stores a tokenizer as lists: tokens, scores or merges, types, and two
 // names that say how to use them. See the keys tokenizer.ggml.* in the GGUF
-// specification; what the names mean is defined by llama.cpp.
+// specification; the names are defined by llama.cpp.
 
 import (
 	"atenia/internal/token/segment"
@@ -13,15 +13,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Vocab is the tokenizer part of a GGUF file's metadata. Lists that a file
-// leaves out are nil.
+// A Vocab is the tokenizer part of a GGUF file's metadata. Missing lists are
+// nil.
 type Vocab struct {
 	Model  string    // tokenizer.ggml.model: gpt2, llama, t5, bert
-	Pre    string    // tokenizer.ggml.pre: how gpt2 cuts words
+	Pre    string    // tokenizer.ggml.pre: the pre-tokenizer of gpt2
 	Tokens []string  // by id
 	Scores []float32 // by id: llama, t5
 	Types  []int32   // by id: the Type constants
-	Merges []string  // "left right", in rank order: gpt2; and llama, where scores alone leave ties open
+	Merges []string  // "left right", in rank order: gpt2; and llama, if scores alone leave ties
 
 	// Special holds the ids of tokenizer.ggml.*_token_id by short names: bos,
 	// eos, unk, sep, pad, cls, mask, eot, eom.
@@ -35,23 +35,23 @@ type Vocab struct {
 // Values of Vocab.Types, tokenizer.ggml.token_type.
 const (
 	TypeNormal      = 1
-	TypeUnknown     = 2 // found in text, special
-	TypeControl     = 3 // found in text, special
-	TypeUserDefined = 4 // found in text
+	TypeUnknown     = 2 // matched in text, special
+	TypeControl     = 3 // matched in text, special
+	TypeUserDefined = 4 // matched in text
 	TypeUnused      = 5
 	TypeByte        = 6
 )
 
-// A pre is what tokenizer.ggml.pre stands for.
+// A pre is the meaning of a value of tokenizer.ggml.pre.
 type pre struct {
-	names  []string // the first is the one to write
+	names  []string // the first is the one written
 	cut    func() segment.PreTokenizers
 	form   segment.Normalizer
-	ignore bool // tokens of the vocabulary are taken whole, whatever the merges
-	bos    bool // AddBOS, if the file does not say
+	ignore bool // a word that is a token is not split, whatever the merges
+	bos    bool // AddBOS if the file does not say
 }
 
-// cuts returns the pre-tokenizers that isolate known expressions in turn and
+// cuts returns pre-tokenizers that isolate the given expressions in turn and
 // then go byte by byte.
 func cuts(res ...string) func() segment.PreTokenizers {
 	return func() (ps segment.PreTokenizers) {
@@ -68,7 +68,7 @@ func digitsCut() segment.PreTokenizers {
 	return segment.PreTokenizers{&segment.Splitter{Name: "Digits", Match: segment.OneOf(segment.IsNumeric), How: segment.Isolated}, segment.ByteLevel{Regex: true}}
 }
 
-// falconCut looks at digits after bytes became characters, as the published
+// falconCut splits digits after bytes became characters, as the published
 // tokenizer does.
 func falconCut() segment.PreTokenizers {
 	return segment.PreTokenizers{
@@ -81,8 +81,8 @@ func falconCut() segment.PreTokenizers {
 
 var nfc = segment.UnicodeForm{Form: norm.NFC}
 
-// pres lists the names this package knows, after llama.cpp's. Qwen's text is
-// composed first, as in its own tokenizer.json, which GGUF does not mention.
+// pres lists the known names, as in llama.cpp. Qwen's text is composed (NFC)
+// first, as in its own tokenizer.json, although GGUF does not say so.
 var pres = []pre{
 	{names: []string{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "gigachat", "a.x-4.0", "mellum", "roberta-bpe", "jina-v1-en", "jina-v2-code"}, cut: gpt2Cut},
 	{names: []string{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"}, cut: cuts(segment.ReLlama3), ignore: true, bos: true},
@@ -104,9 +104,9 @@ var pres = []pre{
 // metaMark is the character SentencePiece writes for a space.
 const metaMark = "▁"
 
-// FromVocab makes a tokenizer of a GGUF vocabulary. Errors are
-// [*FormatError] and, for models and pre-tokenizers that this package does
-// not have, [*UnknownError]; paths are GGUF keys.
+// FromVocab makes a tokenizer from a GGUF vocabulary. Errors are [*FormatError]
+// and, for unsupported models and pre-tokenizers, [*UnknownError]; paths are
+// GGUF keys.
 func FromVocab(v Vocab) (*Tokenizer, error) {
 	if err := v.check(); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 		return nil, err
 	}
 	types := v.Types
-	if types == nil { // old files: the ids that have a role are all there is
+	if types == nil { // old files: only ids with a role are special
 		types = make([]int32, len(v.Tokens))
 		for _, id := range v.Special {
 			types[id] = TypeControl
@@ -162,7 +162,7 @@ func FromVocab(v Vocab) (*Tokenizer, error) {
 	return t, nil
 }
 
-// check compares the sizes of the lists and the ids with the vocabulary.
+// check compares the lengths of the lists, and the ids, with the vocabulary.
 func (v *Vocab) check() error {
 	n := len(v.Tokens)
 	for key, have := range map[string]int{"scores": len(v.Scores), "token_type": len(v.Types)} {
@@ -181,8 +181,8 @@ func (v *Vocab) check() error {
 	return nil
 }
 
-// specialKey returns the GGUF key of a special token; the format spells some
-// names out, one of them wrong.
+// specialKey returns the GGUF key of a special token; the format spells out some
+// names, one of them wrongly.
 func specialKey(name string) string {
 	if long, ok := map[string]string{"unk": "unknown", "sep": "seperator", "pad": "padding"}[name]; ok {
 		name = long
@@ -200,8 +200,8 @@ func (v *Vocab) id(names ...string) int32 {
 	return subword.None
 }
 
-// frame is the template of one text and of two. A token that only the
-// default asks for is left out if the file has none.
+// frame returns the template of one text and of two. A token that only the
+// default requests is left out if the file has none.
 func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	first, last := v.id("bos"), v.id("eos")
 	if v.Model == "bert" {
@@ -224,8 +224,8 @@ func (v *Vocab) frame(bos, bosSet, eos, eosSet bool) (postProcessor, error) {
 	return template{around(0, bos), append(around(0, bos), around(1, bos && v.Model != "bert")...)}, nil
 }
 
-// fill reads the merges into m. The space that separates two tokens is not
-// the first character: vocabularies write spaces otherwise.
+// fill adds the merges to m. The separating space is never the first character,
+// because vocabularies encode spaces differently.
 func (v *Vocab) fill(m *subword.BPE) error {
 	pairs := make([][]string, len(v.Merges))
 	for i, line := range v.Merges {
@@ -318,8 +318,8 @@ func (t *Tokenizer) fromT5(v Vocab) error {
 	return nil
 }
 
-// fromBert turns the tokens back: GGUF writes ▁word and rest for WordPiece's
-// word and ##rest, and leaves [CLS] and the like alone.
+// fromBert converts the tokens back: GGUF writes ▁word and rest for WordPiece's
+// word and ##rest, and leaves tokens like [CLS] unchanged.
 func (t *Tokenizer) fromBert(v Vocab) error {
 	lex := subword.NewLexicon(len(v.Tokens))
 	for id, s := range v.Tokens {

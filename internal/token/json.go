@@ -1,8 +1,8 @@
 package token
 
-// A small JSON reader for the long lists of a tokenizer file: vocabularies of
-// a quarter of a million entries, which encoding/json takes seconds for. The
-// short components go through encoding/json.
+// A small JSON reader for the long lists of a tokenizer file: vocabularies of a
+// quarter of a million entries, which take encoding/json seconds. Short
+// components use encoding/json.
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// A reader walks over JSON text. base is the text's place in the file.
+// A reader tokenizes JSON text. base is the position of the text in the file.
 type reader struct {
 	b    []byte
 	i    int
@@ -28,7 +28,7 @@ func (r *reader) wrong(want string) error {
 	return &FormatError{Path: r.path, Offset: r.base + int64(r.i), Want: want, Got: got}
 }
 
-// next skips white space and returns the byte there, 0 at the end.
+// next skips white space and returns the next byte, 0 at the end.
 func (r *reader) next() byte {
 	for ; r.i < len(r.b); r.i++ {
 		switch c := r.b[r.i]; c {
@@ -40,7 +40,7 @@ func (r *reader) next() byte {
 	return 0
 }
 
-// take consumes c.
+// take consumes c, or returns an error.
 func (r *reader) take(c byte) error {
 	if r.next() != c {
 		return r.wrong(strconv.Quote(string(c)))
@@ -49,7 +49,7 @@ func (r *reader) take(c byte) error {
 	return nil
 }
 
-// list reads what stands between open and shut, separated by commas.
+// list reads a comma-separated list between open and shut.
 func (r *reader) list(open, shut byte, item func() error) error {
 	if err := r.take(open); err != nil {
 		return err
@@ -86,8 +86,8 @@ func (r *reader) object(member func(key string) error) error {
 
 func (r *reader) array(element func() error) error { return r.list('[', ']', element) }
 
-// stringEnd returns the end of the string that begins at r.i, and whether it
-// has no escapes and is UTF-8.
+// stringEnd returns the end of the string that starts at r.i, and whether it is
+// UTF-8 without escapes.
 func (r *reader) stringEnd() (end int, plain bool, err error) {
 	if r.next() != '"' {
 		return 0, false, r.wrong("a string")
@@ -158,8 +158,8 @@ func (r *reader) float() (float64, error) {
 	return x, nil
 }
 
-// raw returns the text of the next value. Brackets are balanced; whoever
-// reads the value checks the rest.
+// raw returns the text of the next value, with balanced brackets; it does not
+// check the syntax further.
 func (r *reader) raw() (json.RawMessage, error) {
 	r.next()
 	from, depth := r.i, 0
@@ -198,7 +198,7 @@ func (r *reader) raw() (json.RawMessage, error) {
 	return nil, r.wrong("a value")
 }
 
-// A section is a value of an object and its place in the file.
+// A section is a value of an object with its position in the file.
 type section struct {
 	json.RawMessage
 	base int64
@@ -227,7 +227,7 @@ func sections(s section, path string) (map[string]section, error) {
 	return out, nil
 }
 
-// without returns an object of all sections but the named ones.
+// without returns the object without the named sections.
 func without(all map[string]section, names ...string) json.RawMessage {
 	out := []byte{'{'}
 	for key, s := range all {

@@ -1,7 +1,7 @@
 package token
 
-// Reading tokenizer.json: the model and the added tokens are here, the other
-// components in components.go.
+// Reading tokenizer.json: the model and the added tokens; the other components
+// are in components.go.
 
 import (
 	"atenia/internal/token/segment"
@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Load reads a tokenizer.json. Its truncation and padding are settings for
-// batches and have no effect here. Errors are [*FormatError] and, for parts
-// that this package does not have, [*UnknownError].
+// Load reads a tokenizer.json. Its truncation and padding options are settings
+// for batches and ignored here. Errors are [*FormatError] and, for unsupported
+// parts, [*UnknownError].
 func Load(data []byte) (*Tokenizer, error) {
 	file, err := sections(section{data, 0}, "$")
 	if err != nil {
@@ -43,7 +43,7 @@ func Load(data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// complete derives what the parts of a tokenizer imply.
+// complete computes derived fields.
 func (t *Tokenizer) complete() {
 	t.special = make([]bool, len(t.lex.Tokens))
 	var plain, norm []addedToken
@@ -68,8 +68,8 @@ func (t *Tokenizer) complete() {
 		m, ok := c.(segment.Metaspace)
 		t.origins = t.origins || ok && m.Prepend == "first" && (t.normalizer != nil || i > 0)
 	}
-	// A byte-level stage at the end and a model that has every byte skip the
-	// detour over characters.
+	// With a final byte-level stage and a model that has every byte, the detour via
+	// characters can be skipped.
 	if n := len(t.cutter) - 1; n >= 0 {
 		last, ok := t.cutter[n].(segment.ByteLevel)
 		m, isBPE := t.model.(*subword.BPE)
@@ -80,7 +80,7 @@ func (t *Tokenizer) complete() {
 	}
 }
 
-// flatten makes one list of nested sequences.
+// flatten returns nested sequences as one list.
 func flatten(p segment.PreTokenizer) segment.PreTokenizers {
 	seq, ok := p.(segment.PreTokenizers)
 	if !ok {
@@ -98,9 +98,9 @@ func flatten(p segment.PreTokenizer) segment.PreTokenizers {
 
 // A loader reads components and keeps the first error.
 type loader struct {
-	limit int // ids must be below: bounds memory by the size of the vocabulary
+	limit int // exclusive bound on ids; bounds memory by the size of the vocabulary
 	err   error
-	unk   *string // BPE's unknown token, which may be an added one
+	unk   *string // BPE's unknown token, which may be an added token
 }
 
 func (l *loader) fail(err error) {
@@ -113,7 +113,7 @@ func (l *loader) wrong(path, want string, got any) {
 	l.fail(&FormatError{Path: path, Want: want, Got: clip(got)})
 }
 
-// clip shows a value of a hostile file in bounded space.
+// clip formats a value of a hostile file in bounded space.
 func clip(v any) string {
 	s := fmt.Sprint(v)
 	if len(s) > 80 {
@@ -127,8 +127,8 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// unmarshal decodes a component. Fields that v lacks are an [*UnknownError]:
-// an option this package ignored would change tokens.
+// unmarshal decodes a component. Unknown fields are an [*UnknownError]: ignoring
+// an option would change tokens.
 func unmarshal(raw []byte, path string, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -186,7 +186,7 @@ func (l *loader) model(raw section) (*subword.Lexicon, subword.Model) {
 		l.fail(err)
 		return empty, nil
 	}
-	// Old files leave the type out; the fields then say which model it is.
+	// Old files omit the type; the fields then determine the model.
 	var kind string
 	switch vocab := f["vocab"].RawMessage; {
 	case !isNull(f["type"].RawMessage):
@@ -205,7 +205,7 @@ func (l *loader) model(raw section) (*subword.Lexicon, subword.Model) {
 		return l.unigram(f)
 	case "WordPiece":
 		return l.wordPiece(f)
-	default: // a fault that was found before is the one reported
+	default: // an earlier fault has been reported
 		l.fail(&UnknownError{"model.type", "model", kind})
 	}
 	return empty, nil
@@ -249,11 +249,11 @@ func (l *loader) vocab(raw section) *subword.Lexicon {
 	return lex
 }
 
-// idLimit is how high ids may be for a vocabulary of n entries: files leave
-// holes, but a table by id must not outgrow the file.
+// idLimit bounds the ids of a vocabulary of n entries: files have holes, but a
+// table by id must not outgrow the file.
 func idLimit(n int) int { return 4*n + 1<<12 }
 
-// unknownToken returns the id of the token for the unknown, or none.
+// unknownToken returns the id of the unknown token, or None.
 func (l *loader) unknownToken(lex *subword.Lexicon, token *string) int32 {
 	if token == nil {
 		return subword.None
@@ -328,7 +328,7 @@ func readMerges(raw section) ([][]string, error) {
 	return pairs, err
 }
 
-// badMerge gives an error of a merge its place.
+// badMerge adds the path to the error of a merge.
 func badMerge(path string, err error) error {
 	if e, ok := errors.AsType[*subword.MergeError](err); ok {
 		return &FormatError{Path: fmt.Sprintf("%s[%d]", path, e.Rank), Want: e.Want, Got: clip(e.Got)}

@@ -1,6 +1,6 @@
 package token
 
-// Post-processors: what is put around the tokens of a text or a pair of
+// Post-processors: the special tokens around the tokens of a text or a pair of
 // texts, and the trimming of offsets.
 
 import (
@@ -10,19 +10,19 @@ import (
 )
 
 // An encoding is the tokens of one text, or of a part of the result. off and
-// texts are nil when offsets are not wanted.
+// texts are nil if offsets are not requested.
 type encoding struct {
 	ids   []int32
-	types []int32        // 0 or 1: which text of a pair, as the template has it
+	types []int32        // 0 or 1: the text of a pair, as set by the template
 	off   []segment.Span // in code points of the original
-	texts []string       // what each token looks like, for trimming
+	texts []string       // each token's text, for trimming
 }
 
 func (e *encoding) add(id, kind int32) {
 	e.ids, e.types = append(e.ids, id), append(e.types, kind)
 }
 
-// addSpecial appends a token that no text stands behind.
+// addSpecial appends a token without text.
 func (e *encoding) addSpecial(id, kind int32, offsets bool) {
 	e.add(id, kind)
 	if offsets {
@@ -42,7 +42,7 @@ func (e *encoding) setTypes(kind int32) {
 }
 
 // A postProcessor turns the encodings of one or two texts into parts of the
-// result. Special tokens are added only if special is set.
+// result. It adds special tokens only if special is set.
 type postProcessor interface {
 	process(parts []encoding, special, offsets bool) []encoding
 }
@@ -51,7 +51,7 @@ type (
 	// postProcessors is "Sequence".
 	postProcessors []postProcessor
 
-	// trimmer is "ByteLevel": offsets leave out white space.
+	// trimmer is "ByteLevel": offsets exclude white space.
 	trimmer struct{ trim, prefixSpace bool }
 
 	// enclosure is "BertProcessing" and "RobertaProcessing".
@@ -65,9 +65,9 @@ type (
 	template struct{ single, pair []slot }
 )
 
-// A slot is a place in a template: a text, or special tokens.
+// A slot is an element of a template: a text, or special tokens.
 type slot struct {
-	text  int     // 0 or 1, where ids is nil
+	text  int     // 0 or 1, if ids is nil
 	ids   []int32 // of a special token
 	types int32
 }
@@ -88,7 +88,7 @@ func (t trimmer) process(parts []encoding, _, _ bool) []encoding {
 			lead, trail := spaces(e.texts[i])
 			o := &e.off[i]
 			if lead == 1 && t.prefixSpace && (i == 0 || o.A == 0) {
-				lead = 0 // the space was ours
+				lead = 0 // the space was added by the tokenizer
 			}
 			if lead > 0 {
 				o.A = min(o.A+lead, o.B)
@@ -101,8 +101,8 @@ func (t trimmer) process(parts []encoding, _, _ bool) []encoding {
 	return parts
 }
 
-// spaces counts the white space at the start and at the end of a token, as
-// characters or as the byte-level form of a space.
+// spaces counts the white space at the start and the end of a token, including
+// the byte-level form of a space.
 func spaces(s string) (lead, trail int32) {
 	white := func(r rune) bool { return r == segment.ByteChar[' '] || unicode.IsSpace(r) }
 	for _, r := range s {

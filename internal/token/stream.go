@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// A Stream decodes ids one at a time. What it has said it never takes back,
-// and it never says half a character: text that ends in U+FFFD is held, since
-// the next token may complete the character. Use it from one goroutine.
+// A Stream decodes ids one at a time. It never retracts emitted text and never
+// emits an incomplete character: text that ends in U+FFFD is held back, because
+// the next token may complete the character. It must be used by one goroutine.
 type Stream struct {
 	t    *Tokenizer
 	skip bool
 
-	// Byte-level vocabularies: the bytes that are not said yet.
+	// Byte-level vocabularies: the bytes not yet emitted.
 	bytes   bool
 	pending []byte
 
-	// Others decode a window: the ids of what was said last, for context, and
+	// Other vocabularies decode a window: the ids emitted last, for context, and
 	// the ids since.
 	ids    []int32
-	prefix string // what ids[:said] decode to
+	prefix string // text of ids[:said]
 	said   int
 }
 
-// heldTokens bounds the window: after so many tokens without a sound
-// character the stream speaks anyway.
+// heldTokens bounds the window: after that many tokens without a complete
+// character the stream emits anyway.
 const heldTokens = 256
 
 // NewStream returns a decoder for the ids of one text.
@@ -35,7 +35,7 @@ func (t *Tokenizer) NewStream(skipSpecial bool) *Stream {
 	return &Stream{t: t, skip: skipSpecial, bytes: bytes}
 }
 
-// Next takes the next id and returns the text that is now certain, often "".
+// Next adds an id and returns the text that has become certain, often "".
 func (s *Stream) Next(id int32) string {
 	token, ok := s.t.lex.Token(id)
 	if !ok || s.skip && s.t.special[id] {
@@ -65,8 +65,8 @@ func (s *Stream) Next(id int32) string {
 	return text
 }
 
-// Flush returns what is still held: the bytes of an unfinished character
-// become U+FFFD.
+// Flush returns the text still held; the bytes of an incomplete character become
+// U+FFFD.
 func (s *Stream) Flush() string {
 	if s.bytes {
 		return s.take()
@@ -81,9 +81,9 @@ func (s *Stream) Flush() string {
 
 func (s *Stream) decode(ids []int32) string { return s.t.Decode(ids, s.skip) }
 
-// fresh returns the part of text that was not said. Where later bytes made
-// earlier ones invalid, what was said no longer starts the text: the new
-// tokens then speak for themselves.
+// fresh returns the part of text not yet emitted. If later bytes made earlier
+// ones invalid, text no longer starts with what was emitted; then it returns the
+// text of the new tokens alone.
 func (s *Stream) fresh(text string) string {
 	if rest, ok := strings.CutPrefix(text, s.prefix); ok {
 		return rest
@@ -97,8 +97,8 @@ func (s *Stream) take() string {
 	return text
 }
 
-// endsUnsound reports whether b decodes to text that ends in U+FFFD, by
-// looking at its last bytes alone.
+// endsUnsound reports whether b decodes to text that ends in U+FFFD, by looking
+// only at its last bytes.
 func endsUnsound(b []byte) bool {
 	i := len(b) - 1
 	for i > 0 && i > len(b)-utf8.UTFMax && !utf8.RuneStart(b[i]) {

@@ -7,39 +7,39 @@ import (
 
 import "unicode/utf8"
 
-// A Tokenizer maps text to token ids and back. It never changes once made,
-// and any number of goroutines may use it.
+// A Tokenizer maps text to token ids and back. It is immutable and safe for
+// concurrent use.
 type Tokenizer struct {
 	lex   *subword.Lexicon
 	model subword.Model
 
 	added      []addedToken
-	special    []bool  // by id: left out when special tokens are skipped
-	original   *finder // added tokens found before normalization …
+	special    []bool  // by id: left out if special tokens are skipped
+	original   *finder // added tokens matched before normalization …
 	normalized *finder // … and after it
 	normalizer segment.Normalizer
 	cutter     segment.PreTokenizers
 	post       postProcessor // may be nil
 	decoder    decoder       // may be nil
 
-	// origins is set where cutting needs to know where a piece came from even
-	// if nobody asked for offsets.
+	// origins is set if splitting depends on the position of a piece in the
+	// original text, even without offsets.
 	origins bool
 }
 
-// Encode returns the ids of text; special adds the tokens that the model
-// wants around a text. Added tokens written in text are found. Bytes of text
-// that are not UTF-8 are read as U+FFFD.
+// Encode returns the ids of text; special adds the tokens that the model expects
+// around a text. Added tokens are recognized in text. Invalid UTF-8 is read as
+// U+FFFD.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
 	e := t.finish(special, false, t.encode(text, 0, false))
 	return e.ids
 }
 
 // An Offset is the range of code points of the original text that a token
-// stands for: [0, 0) for tokens that the template added.
+// covers: [0, 0) for tokens added by the template.
 type Offset struct{ Start, End int }
 
-// EncodeWithOffsets is [Tokenizer.Encode] with the place of each token in
+// EncodeWithOffsets is [Tokenizer.Encode] with the position of each token in
 // text.
 func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Offset) {
 	e := t.finish(special, true, t.encode(text, 0, true))
@@ -50,9 +50,8 @@ func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Off
 	return e.ids, off
 }
 
-// EncodePair returns the ids of two texts in the form the model wants for a
-// pair, special tokens included, and for each id the type: which text it
-// belongs to.
+// EncodePair returns the ids of two texts in the form that the model expects for
+// a pair, including special tokens, and for each id the index of its text.
 func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
 	e := t.finish(true, false, t.encode(a, 0, false), t.encode(b, 1, false))
 	return e.ids, e.types
@@ -73,7 +72,7 @@ func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
 	return e
 }
 
-// encode runs text through added tokens, normalizer, cutter and model.
+// encode runs text through added tokens, normalizer, pre-tokenizers and model.
 func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
 	if !utf8.ValidString(text) {
 		text = segment.Lossy([]byte(text))
@@ -135,7 +134,7 @@ func codePoints(s string) []int32 {
 	return points
 }
 
-// toPoints turns a range of bytes into one of code points.
+// toPoints converts a range of bytes to one of code points.
 func toPoints(points []int32, o segment.Span) segment.Span {
 	n := int32(len(points))
 	switch {
@@ -149,20 +148,21 @@ func toPoints(points []int32, o segment.Span) segment.Span {
 	return segment.Span{A: points[o.A], B: points[o.A] + 2}
 }
 
-// VocabSize returns one more than the highest id.
+// VocabSize returns the highest id plus one.
 func (t *Tokenizer) VocabSize() int { return len(t.lex.Tokens) }
 
-// Token returns the vocabulary's form of id: not what it decodes to.
+// Token returns the vocabulary's form of id, which differs from its decoded
+// text.
 func (t *Tokenizer) Token(id int32) (string, bool) { return t.lex.Token(id) }
 
-// ID returns the id of a token in the vocabulary's form.
+// ID returns the id of a token given in the vocabulary's form.
 func (t *Tokenizer) ID(token string) (int32, bool) {
 	id, ok := t.lex.IDs[token]
 	return id, ok
 }
 
-// IsSpecial reports whether id is left out of decoded text on request: the
-// begin and end of a text, roles of a chat and the like.
+// IsSpecial reports whether id is left out of decoded text on request, such as
+// the start and end of a text or the roles of a chat.
 func (t *Tokenizer) IsSpecial(id int32) bool {
 	return id >= 0 && int(id) < len(t.special) && t.special[id]
 }

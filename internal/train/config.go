@@ -12,68 +12,69 @@ import (
 
 // The kinds of failure, for errors.Is.
 var (
-	// ErrConfig: the configuration, the data or the model cannot be trained.
+	// ErrConfig is returned for an invalid configuration, or data or a model that
+	// cannot be trained.
 	ErrConfig = errors.New("bad training configuration")
-	// ErrDiverged: losses or gradients were no numbers too often in a row.
+	// ErrDiverged is returned if too many losses or gradients in a row were NaN or
+	// infinite.
 	ErrDiverged = errors.New("training diverged")
-	// ErrResume: there are snapshots, and none of them can be gone on from.
+	// ErrResume is returned if there are snapshots but none can be resumed.
 	ErrResume = errors.New("cannot resume")
-	// ErrTaken: the folder holds another run.
+	// ErrTaken is returned if the directory holds another run.
 	ErrTaken = errors.New("the folder holds a run already")
-	// ErrStopped: the context ended. A snapshot holds what was done.
+	// ErrStopped is returned if the context ended. A snapshot holds the progress.
 	ErrStopped = errors.New("training was stopped")
 )
 
-// A Source yields the batches of a run, in an order that its seed and place
-// decide.
+// A Source yields the batches of a run, in an order determined by its seed and
+// position.
 type Source interface {
 	// Next fills b, whose slices it may reuse, with the next batch.
 	Next(b *data.Batch) error
-	// Cursor returns the place of the next batch, as text.
+	// Cursor returns the position of the next batch, as text.
 	Cursor() string
-	// Seek goes to a place that Cursor returned, of this source or of another
-	// that was made alike; "" is the beginning.
+	// Seek moves to a position returned by Cursor of this source or of one created
+	// alike; "" is the start.
 	Seek(cursor string) error
 }
 
-// Config says how a [Learner] is trained. Zero means none, or the usual value
-// given here.
+// Config configures [Run]. Zero fields mean none, or the default given here.
 type Config struct {
 	Rule     optim.Rule // AdamW
-	Rate     float64    // learning rate, 1e-3
+	Rate     float64    // learning rate; default 1e-3
 	Schedule optim.Schedule
-	Clip     float64 // limit of the norm of all gradients
-	Steps    int     // after which the run is done
-	// Accumulate is how many batches make the gradient of one step; 1.
+	Clip     float64 // maximum norm of all gradients
+	Steps    int     // length of the run
+	// Accumulate is the number of batches per step; default 1.
 	Accumulate int
-	// BF16 keeps float32 parameters apart and rounds what the learner computes
-	// with to bfloat16 after every step.
+	// BF16 keeps float32 master parameters and rounds the learner's parameters to
+	// bfloat16 after every step.
 	BF16 bool
-	// Offload keeps those float32 parameters, AdamW's moments and the rounded
-	// parameters in files, for runs whose state exceeds memory. It implies
-	// BF16 and a durable step: no snapshots are made.
+	// Offload keeps the master parameters, AdamW's moments and the rounded
+	// parameters in files, for runs whose state exceeds memory. It implies BF16.
+	// Every step is durable, and no snapshots are made.
 	Offload bool
 
 	EvalEvery   int     // steps between evaluations
-	EvalBatches int     // of the held-out source, from its beginning; 8
-	Patience    int     // evaluations without a gain after which a run ends early
-	MinGain     float64 // of the loss, to count as one
+	EvalBatches int     // held-out batches per evaluation, from the start; default 8
+	Patience    int     // evaluations without improvement after which the run stops early
+	MinGain     float64 // decrease of the loss that counts as an improvement
 
 	SnapshotEvery int // steps
-	Keep          int // snapshots that are kept; 2
-	// BadSteps is how many steps in a row may have a loss or gradients that
-	// are no numbers; 10. They are skipped.
+	Keep          int // snapshots to keep; default 2
+	// BadSteps is the number of consecutive steps with NaN or infinite loss or
+	// gradients that ends the run; default 10. Such steps are skipped.
 	BadSteps int
 
 	Dir    string // of snapshots and metrics
-	Resume bool   // from the newest snapshot in Dir that is whole
-	// Overwrite removes the snapshots of another run in Dir. Without it and
-	// Resume they are an error.
+	Resume bool   // from the newest intact snapshot in Dir
+	// Overwrite removes the snapshots of another run in Dir. Without it and Resume,
+	// they are an error.
 	Overwrite bool
 	FS        durable.FS
 	Pool      *pool.Pool
-	// Watch is told of every step and evaluation, from the goroutine that
-	// trains.
+	// Watch, if not nil, is called after every step and evaluation, on the training
+	// goroutine.
 	Watch func(Event)
 }
 
@@ -130,7 +131,7 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// An Event is what a run tells while it goes on.
+// An Event reports the progress of a run.
 type Event struct {
 	Step, Steps int
 	Loss        float64 // mean over the step's counted positions
@@ -138,10 +139,10 @@ type Event struct {
 	Rate        float64
 	Tokens      int64   // of the run so far
 	Seconds     float64 // that the step took
-	Skipped     bool    // loss or gradients were no numbers; nothing was stepped
+	Skipped     bool    // loss or gradients were NaN or infinite, and the step was skipped
 	// Eval is the loss on held-out data, after the step; nil between
 	// evaluations.
 	Eval *float64
 	Best bool   // Eval is the lowest so far
-	Note string // something that a person should know; the other fields are then zero
+	Note string // a message for the user; the other fields are then zero
 }

@@ -2,31 +2,29 @@
 //
 //	Source ─▶ batches ─▶ Learner ─▶ gradients ─▶ norm, clip ─▶ optim ─▶ parameters
 //	  ▲                                                                     │
-//	  │     every so many steps:  held-out loss ─▶ best, early stop         │
-//	  │                           snapshot ─▶ DIR/snapshots                 │
+//	  │     at intervals:     held-out loss ─▶ best, early stop             │
+//	  │                       snapshot ─▶ DIR/snapshots                     │
 //	  └──────────────────────────── the next step ◀────────────────────────┘
 //	                        every step: a line in DIR/metrics.jsonl
 //
-// A [Learner] is whatever has parameters and a loss: a compiled plan that is
-// recorded, or a nested model. A [Source] yields batches and knows its place.
-// [Run] brings them together.
+// A [Learner] has parameters and a loss: a compiled plan on a tape, or a nested
+// model. A [Source] yields batches and knows its position. [Run] combines them.
 //
-// # What a kill leaves
+// # Crash safety
 //
-// A snapshot holds parameters, the optimizer's state, the place in the data and
-// all counts, in one file that is there whole or not at all. A run that is
-// resumed from one is bit for bit the run that was never stopped, its log
-// included: lines that are newer than the snapshot are taken back, and written
-// again by the steps that are done again. Of several snapshots the newest that
-// passes its checksums is used.
+// A snapshot holds parameters, optimizer state, the position in the data and all
+// counters, in one file that is written atomically. A resumed run equals an
+// uninterrupted one bit for bit, including its log: lines newer than the
+// snapshot are removed and written again when their steps are repeated. Of
+// several snapshots the newest with valid checksums is used.
 //
-// With Offload the float32 parameters and moments live in files that
-// atenia/tier/train steps; there every step is durable by itself.
+// With Offload the master parameters and moments are in files stepped by
+// atenia/tier/train; every step is then durable by itself.
 //
-// # What is decided
+// # Decisions
 //
-// A step whose loss or gradients are no numbers is skipped and counted; too many
-// in a row end the run. A run with Patience ends when held-out data gets no
-// better, and its learner then has the parameters of the best evaluation.
-// Nothing is decided by a clock.
+// A step with a NaN or infinite loss or gradient is skipped and counted; too
+// many in a row end the run. A run with Patience ends when the held-out loss
+// stops improving, with the parameters of the best evaluation. No decision
+// depends on a clock.
 package train

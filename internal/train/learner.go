@@ -7,47 +7,44 @@ import (
 	"atenia/internal/train/data"
 )
 
-// A Param is one tensor that is trained; a learner owns it. The trainer steps
-// Value in place from Grad, to which learners add, and sets Grad to zero after a
-// step.
+// A Param is one trained tensor, owned by a learner. Learners add to Grad; the
+// trainer updates Value in place and then zeroes Grad.
 //
-// Hold is set by a learner in [Learner.Backward] for a parameter that is not
-// due: the trainer then neither steps it nor clears Grad, nor counts it in the
-// norm of the gradients. Levels of a nested model that learn every so many steps
-// collect their errors so.
+// In [Learner.Backward] a learner sets Hold for a parameter that is not due: the
+// trainer then neither steps it nor clears Grad, nor includes it in the gradient
+// norm. Levels of a nested model that are updated at intervals accumulate their
+// gradients in this way.
 type Param = optim.Param[float32]
 
-// A Learner is a model as the trainer sees it: parameters, and a loss that it
-// can differentiate. One goroutine at a time uses it. The same calls give the
-// same bits, whatever the number of threads.
+// A Learner is a model that can be trained: parameters and a differentiable
+// loss. It must be used by one goroutine at a time. The same calls give the same
+// bits for any number of threads.
 type Learner interface {
-	// Params returns what is trained: always the same, in the same order.
+	// Params returns the trained parameters, always the same in the same order.
 	Params() []*Param
-	// Backward adds to each Grad the gradient of share times the loss: the
-	// mean of the cross-entropy, in nats, over the positions of b that count.
-	// It returns that mean, without share. The share of a batch is how much of
-	// a step's counted positions it holds, so that several batches add up to
-	// the gradient of their mean.
+	// Backward adds to each Grad the gradient of share times the loss, which is the
+	// mean cross-entropy, in nats, over the counted positions of b. It returns that
+	// mean, not scaled by share. The share of a batch is its part of a step's
+	// counted positions, so that the gradients of several batches add up to that of
+	// their mean.
 	Backward(b *data.Batch, share float64) (loss float64, err error)
-	// Loss returns the mean that Backward does and changes nothing.
+	// Loss returns the mean loss like Backward, without side effects.
 	Loss(b *data.Batch) (float64, error)
 }
 
-// A Keeper is a [Learner] that remembers more than parameters from step to
-// step. A snapshot holds what Save writes.
+// A Keeper is a [Learner] with state beyond its parameters. A snapshot includes
+// what Save writes.
 type Keeper interface {
 	Learner
 	Save(w io.Writer) error
-	// Restore takes back what Save wrote, into a learner that was made as the
-	// saved one was.
+	// Restore reads what Save wrote, into a learner created alike.
 	Restore(r io.Reader) error
 }
 
-// An Exporter is a [Learner] that can say what files a model folder needs so
-// that the model runs: model.safetensors, config.json. The tokenizer's files
-// are the trainer's.
+// An Exporter is a [Learner] that can write a model folder: model.safetensors
+// and config.json. The trainer adds the tokenizer's files.
 type Exporter interface {
 	Learner
-	// Export writes the files with the parameters' present values.
+	// Export writes the files with the current parameters.
 	Export(dir string) error
 }

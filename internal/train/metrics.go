@@ -23,12 +23,12 @@ type Metric struct {
 	Norm    float64  `json:"norm,omitzero"`
 	Tokens  int64    `json:"tokens,omitzero"` // of the run so far
 	Seconds float64  `json:"seconds,omitzero"`
-	Skipped bool     `json:"skipped,omitempty"` // loss and norm were no numbers, and are 0 here
+	Skipped bool     `json:"skipped,omitempty"` // loss and norm were NaN or infinite, and are 0 here
 	Eval    *float64 `json:"eval,omitempty"`
 }
 
-// ReadMetrics reads the log in a folder up to a step, or all of it if step is 0.
-// It stops at a line that is none: the end of a file whose writer was killed.
+// ReadMetrics reads the log in a directory up to a step, or all of it if step is
+// 0. It stops at a malformed line, which a killed writer may have left.
 func ReadMetrics(fsys durable.FS, path string, step int) (ms []Metric, err error) {
 	b, err := durable.Default(fsys).ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,11 +57,11 @@ func ReadMetrics(fsys durable.FS, path string, step int) (ms []Metric, err error
 // snapshot of their step.
 type ledger struct {
 	f     durable.File
-	lines []byte // not written yet
+	lines []byte // buffered
 }
 
-// openLedger opens the log and takes from it what comes after a step: lines of
-// a life that was killed before its next snapshot. Those steps are done again.
+// openLedger opens the log and removes the lines after step, which a killed
+// process wrote after its last snapshot. Those steps will be repeated.
 func openLedger(fsys durable.FS, path string, step int) (*ledger, error) {
 	ms, err := []Metric(nil), error(nil)
 	if step > 0 {

@@ -14,16 +14,16 @@ import (
 	files "atenia/tier/train"
 )
 
-// An offload is a run's float32 parameters and moments in files. Its journal
-// carries the run's place, so that every step is durable and none is a snapshot.
+// An offload keeps a run's master parameters and moments in files. Their journal
+// includes the run's position, so that every step is durable without snapshots.
 type offload struct {
 	state  *files.State
 	groups []group
 	buf    []float32 // gradients of the largest group
 }
 
-// A group is the parameters that one layer of the files holds, one after the
-// other: those of a block that decay, or those that do not.
+// A group is the parameters in one layer of the files, contiguous: those of a
+// block with weight decay, or those without.
 type group struct {
 	files.Layer
 	params []*Param
@@ -31,7 +31,7 @@ type group struct {
 
 const stateFolder = "state"
 
-// openOffload opens the files of an earlier life, or makes them.
+// openOffload opens the files of an earlier process, or creates them.
 func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	if _, ok := r.learner.(Keeper); ok {
 		return nil, fmt.Errorf("%w: this kind of model keeps more than parameters and cannot be offloaded", ErrConfig)
@@ -63,14 +63,14 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrResume, err)
 	default:
-		if err := r.takePlace(o, layers); err != nil {
+		if err := r.restorePlace(o, layers); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrResume, err)
 		}
 	}
 	return o, o.load(ctx)
 }
 
-// createOffload makes the files from the learner's parameters.
+// createOffload creates the files from the learner's parameters.
 func (r *run) createOffload(dir string, cfg files.Config, o *offload, layers []files.Layer) (*files.State, error) {
 	if r.cfg.Overwrite {
 		if err := r.removeFolder(dir); err != nil {
@@ -95,8 +95,8 @@ func (r *run) removeFolder(dir string) error {
 	return err
 }
 
-// takePlace goes to the step that the files are at.
-func (r *run) takePlace(o *offload, layers []files.Layer) error {
+// restorePlace restores the position of the step that the files are at.
+func (r *run) restorePlace(o *offload, layers []files.Layer) error {
 	got := o.state.Layers()
 	same := len(got) == len(layers)
 	for i := 0; same && i < len(got); i++ {
@@ -119,8 +119,8 @@ func (r *run) takePlace(o *offload, layers []files.Layer) error {
 	return nil
 }
 
-// groups puts parameters of one block together, by the number in their names,
-// in order of their first.
+// groups groups the parameters of one block, by the number in their names, in
+// the order of their first members.
 func groups(params []*Param) (gs []group) {
 	at := map[string]int{}
 	for _, p := range params {
@@ -141,8 +141,8 @@ func groups(params []*Param) (gs []group) {
 	return gs
 }
 
-// blockOf returns a name up to its first number: "model.layers.3", or what is
-// before the last point.
+// blockOf returns a name up to its first number, such as "model.layers.3", or up
+// to its last dot.
 func blockOf(name string) string {
 	parts := strings.Split(name, ".")
 	for i, s := range parts {
@@ -153,8 +153,8 @@ func blockOf(name string) string {
 	return strings.Join(parts[:max(1, len(parts)-1)], ".")
 }
 
-// copyTo writes what f returns for each parameter one after the other, and
-// returns all of it.
+// copyTo copies what f returns for each parameter to dst, contiguously, and
+// returns the filled part of dst.
 func (g *group) copyTo(dst []float32, f func(*Param) []float32) []float32 {
 	n := 0
 	for _, p := range g.params {
@@ -182,7 +182,7 @@ func (o *offload) step(ctx context.Context, rate, scale float64, at *place) erro
 			}
 		}
 	}
-	// A step that was begun is ended: what follows it looks at the context.
+	// A step in progress is completed; the caller checks the context afterwards.
 	ctx = context.WithoutCancel(ctx)
 	if _, err := o.state.Step(ctx, grads, files.Update{LR: float32(rate), Scale: float32(scale), Note: note}); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (o *offload) step(ctx context.Context, rate, scale float64, at *place) erro
 	return o.load(ctx)
 }
 
-// load gives the learner the parameters of the files.
+// load copies the parameters of the files to the learner.
 func (o *offload) load(ctx context.Context) error {
 	for got, err := range o.state.Params(ctx) {
 		if err != nil {

@@ -13,22 +13,22 @@ import (
 	"atenia/internal/train/snapshot"
 )
 
-// A place is what a run knows besides arrays: its snapshots' note. Maps and
-// pointers are never shared with a snapshot that was read.
+// A place is the state of a run besides arrays: the note of its snapshots. It
+// shares no maps or pointers with a snapshot that was read.
 type place struct {
 	Step    int      `json:"step"`
 	Tokens  int64    `json:"tokens"`
 	Cursor  string   `json:"cursor"` // of the data
 	Counts  []uint64 `json:"counts"` // steps of each parameter
 	Skipped int      `json:"skipped"`
-	Bad     int      `json:"bad"`            // skipped steps in a row
+	Bad     int      `json:"bad"`            // consecutive skipped steps
 	Best    *float64 `json:"best,omitempty"` // lowest loss on held-out data
-	Since   int      `json:"since"`          // evaluations without a gain
+	Since   int      `json:"since"`          // evaluations without improvement
 	Rule    string   `json:"rule"`
 }
 
-// Names in a snapshot: parameters have their own, with these before them for
-// what belongs to them.
+// Prefixes of names in a snapshot; parameters have their own names, and these
+// precede them for what belongs to a parameter.
 const (
 	slotPrefix = "slot%d:"
 	gradPrefix = "grad:"
@@ -45,8 +45,8 @@ func snapshotName(step int) string { return fmt.Sprintf("step-%09d%s", step, sna
 
 func (r *run) path(name string) string { return filepath.Join(r.cfg.Dir, snapshotFolder, name) }
 
-// arrays are what a snapshot holds: masters, the optimizer's state, and the
-// gradients that held parameters collect.
+// arrays returns the content of a snapshot: master parameters, optimizer state,
+// and the accumulated gradients of held parameters.
 func (r *run) arrays() (as []snapshot.Array) {
 	for i, p := range r.masters {
 		as = append(as, snapshot.Array{Name: p.Name, Shape: p.Shape, Values: p.Value})
@@ -87,8 +87,8 @@ func (r *run) save(name string) error {
 	return snapshot.Write(r.cfg.FS, r.path(name), string(note), as, blobs)
 }
 
-// saveStep makes a snapshot of the present step, then removes those that are
-// one too many. A kill in between leaves one more, which the next one removes.
+// saveStep writes a snapshot of the current step, then removes surplus ones.
+// If it is killed in between, the next one removes them.
 func (r *run) saveStep() error {
 	if r.offload != nil {
 		return r.log.sync()
@@ -127,8 +127,8 @@ func (r *run) snapshots() (names []string, err error) {
 	return names, nil
 }
 
-// resume goes to the newest snapshot that is whole. It reports false if there
-// are none.
+// resume restores the newest intact snapshot. It returns false if there are
+// none.
 func (r *run) resume() (bool, error) {
 	names, err := r.snapshots()
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *run) resume() (bool, error) {
 		}
 		errs = append(errs, err)
 		if !errors.Is(err, snapshot.ErrDamaged) {
-			break // a snapshot of something else: older ones are no better
+			break // a snapshot of another run: older ones are no better
 		}
 		r.cfg.Watch(Event{Note: fmt.Sprintf("%v; trying the one before", err)})
 	}
@@ -153,8 +153,8 @@ func (r *run) resume() (bool, error) {
 	return false, nil
 }
 
-// restore takes everything from a snapshot. After an error the run is part of
-// the one and part of the other, and must not go on.
+// restore restores a snapshot. After an error the run's state is inconsistent
+// and must not be used.
 func (r *run) restore(name string) (err error) {
 	f, err := snapshot.Open(r.path(name))
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"atenia/tensor"
 )
 
-// A Result says what a run did.
+// A Result describes a completed run.
 type Result struct {
-	Steps   int     // done, those of earlier lives included
-	Tokens  int64   // seen
+	Steps   int     // including those of earlier processes
+	Tokens  int64   // trained on
 	Loss    float64 // of the last step
-	Skipped int     // steps whose loss or gradients were no numbers
+	Skipped int     // steps with NaN or infinite loss or gradients
 	// Best is the lowest loss on held-out data; nil without evaluations.
 	Best  *float64
-	Early bool // it ended because held-out data got no better
+	Early bool // stopped because the held-out loss did not improve
 }
 
-// A run is a learner being trained.
+// A run is the state of training a learner.
 type run struct {
 	cfg      Config
 	learner  Learner
 	source   Source
 	held     Source   // nil: no evaluations
 	params   []*Param // the learner's
-	masters  []*Param // those that are stepped: the same, or their float32 originals
+	masters  []*Param // the parameters stepped: the same, or float32 copies
 	opt      *optim.Optimizer[float32]
 	meter    *optim.Meter[float32]
 	offload  *offload // nil: the state is in memory
@@ -44,13 +44,14 @@ type run struct {
 	result   Result
 }
 
-// Run trains a learner on a source, and evaluates it on another, which may be
-// nil. When it returns without an error the learner's parameters are the
-// trained ones: the best ones, if the run could end early.
+// Run trains a learner on source and evaluates it on held, which may be nil. If
+// it returns without an error, the learner has the trained parameters, or the
+// best ones if early stopping is enabled.
 //
-// What a run computes depends on its configuration, learner and sources alone,
-// bit for bit, however often it was killed and resumed. Errors match [ErrConfig],
-// [ErrTaken], [ErrResume], [ErrDiverged] or [ErrStopped], or are those of files.
+// The result depends only on the configuration, the learner and the sources, bit
+// for bit, however often the run was killed and resumed. Errors match
+// [ErrConfig], [ErrTaken], [ErrResume], [ErrDiverged] or [ErrStopped], or are
+// those of files.
 func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *Result, err error) {
 	r := &run{cfg: cfg.withDefaults(), learner: l, source: source, held: held}
 	if err := r.cfg.check(); err != nil {
@@ -63,8 +64,8 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.log.close()) }()
-	if r.offload != nil && r.isEvaluated() { // the files do not know whether an evaluation came to its end
-		if _, _, err := r.examine(); err != nil {
+	if r.offload != nil && r.isEvaluated() { // the files do not record whether an evaluation was completed
+		if _, _, err := r.evaluateAndLog(); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +91,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	return r.report(), r.takeBest()
 }
 
-// start makes the state, or takes that of an earlier life.
+// start creates the state, or restores that of an earlier process.
 func (r *run) start(ctx context.Context) (err error) {
 	if r.params = r.learner.Params(); len(r.params) == 0 {
 		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)
@@ -129,8 +130,8 @@ func (r *run) start(ctx context.Context) (err error) {
 	return r.forget()
 }
 
-// isTaken returns an error if the folder holds a run that is neither gone on
-// with nor given up.
+// isTaken returns an error if the directory holds a run that is neither resumed
+// nor overwritten.
 func (r *run) isTaken() error {
 	if r.cfg.Resume || r.cfg.Overwrite {
 		return nil
@@ -145,7 +146,7 @@ func (r *run) isTaken() error {
 	return nil
 }
 
-// forget removes snapshots of another run: this one starts at the beginning.
+// forget removes the snapshots of another run.
 func (r *run) forget() error {
 	names, err := r.snapshots()
 	if err != nil {
@@ -162,7 +163,7 @@ func (r *run) forget() error {
 	return nil
 }
 
-// split makes float32 originals of the learner's parameters. Both share a
+// split makes float32 master copies of the learner's parameters. Both share a
 // gradient.
 func (r *run) split() {
 	r.masters = nil
@@ -173,7 +174,7 @@ func (r *run) split() {
 	}
 }
 
-// round gives the learner the bfloat16 that are nearest to the originals.
+// round sets the learner's parameters to the masters, rounded to bfloat16.
 func (r *run) round() {
 	if !r.cfg.BF16 || r.offload != nil {
 		return
@@ -185,7 +186,8 @@ func (r *run) round() {
 	}
 }
 
-// step does one step: batches, gradients, norm, update, and what is due after.
+// step performs one step: batches, gradients, norm, update, and what is due
+// afterwards.
 func (r *run) step(ctx context.Context) (err error) {
 	began := time.Now()
 	counted, tokens := 0, 0
@@ -200,7 +202,7 @@ func (r *run) step(ctx context.Context) (err error) {
 	for i := range r.batches {
 		n := count(&r.batches[i])
 		if n == 0 {
-			continue // nothing is to be learnt from it
+			continue // no counted positions
 		}
 		share := float64(n) / float64(counted)
 		l, err := r.learner.Backward(&r.batches[i], share)
@@ -227,7 +229,7 @@ func (r *run) step(ctx context.Context) (err error) {
 		m.Loss, m.Norm = 0, 0
 	}
 	m.Seconds = time.Since(began).Seconds()
-	if r.offload != nil { // the update is durable, so that its line must be there before
+	if r.offload != nil { // the update is durable, so its line must be written before
 		if err := errors.Join(r.log.add(&m), r.log.sync()); err != nil {
 			return err
 		}
@@ -243,7 +245,7 @@ func (r *run) step(ctx context.Context) (err error) {
 	}
 	e := Event{Step: m.Step, Steps: r.cfg.Steps, Loss: loss, Norm: norm, Rate: rate, Tokens: m.Tokens, Seconds: m.Seconds, Skipped: bad}
 	if r.isEvaluated() {
-		if e.Eval, e.Best, err = r.examine(); err != nil {
+		if e.Eval, e.Best, err = r.evaluateAndLog(); err != nil {
 			return err
 		}
 	}
@@ -251,14 +253,14 @@ func (r *run) step(ctx context.Context) (err error) {
 	return nil
 }
 
-// isEvaluated reports whether an evaluation follows the present step.
+// isEvaluated reports whether an evaluation follows the current step.
 func (r *run) isEvaluated() bool {
 	n := r.cfg.EvalEvery
 	return r.held != nil && n > 0 && r.place.Step > 0 && (r.place.Step%n == 0 || r.place.Step == r.cfg.Steps)
 }
 
-// examine evaluates, judges and writes down.
-func (r *run) examine() (loss *float64, best bool, err error) {
+// evaluateAndLog evaluates, compares with the best and logs the result.
+func (r *run) evaluateAndLog() (loss *float64, best bool, err error) {
 	l, err := r.evaluate()
 	if err != nil {
 		return nil, false, err
@@ -269,26 +271,25 @@ func (r *run) examine() (loss *float64, best bool, err error) {
 			return nil, false, err
 		}
 	}
-	best, err = r.judge(l)
+	best, err = r.recordEvaluation(l)
 	return loss, best, err
 }
 
-// skip counts a step that is left out, and ends a run of which nothing else is
-// left.
+// skip counts a skipped step, and ends the run after too many in a row.
 func (r *run) skip(loss, norm float64) error {
 	r.place.Skipped++
 	r.place.Bad++
 	if r.place.Bad < r.cfg.BadSteps {
 		return nil
 	}
-	return fmt.Errorf("%w: %d steps in a row up to step %d had a loss or gradients that are no numbers (loss %v, norm %v); try a lower learning rate, a longer warm-up or a limit for the norm of gradients",
+	return fmt.Errorf("%w: %d steps in a row up to step %d had NaN or infinite loss or gradients (loss %v, norm %v); try a lower learning rate, a longer warm-up or gradient clipping",
 		ErrDiverged, r.place.Bad, r.place.Step, loss, norm)
 }
 
-// update steps what is not held and clears its gradient.
+// update steps the parameters that are not held and clears their gradients.
 func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 	switch scale := optim.Clip(norm, r.cfg.Clip); {
-	case bad: // files that are stepped next carry the place, too
+	case bad: // files record the position with their next step
 	case r.offload != nil:
 		r.place.Cursor = r.source.Cursor()
 		if err := r.offload.step(ctx, rate, scale, &r.place); err != nil {
@@ -309,7 +310,7 @@ func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
 	return nil
 }
 
-// evaluate returns the mean loss over the first held-out batches.
+// evaluate returns the mean loss of the first held-out batches.
 func (r *run) evaluate() (float64, error) {
 	if err := r.held.Seek(""); err != nil {
 		return 0, err
@@ -331,14 +332,14 @@ func (r *run) evaluate() (float64, error) {
 		counted += n
 	}
 	if counted == 0 {
-		return 0, fmt.Errorf("%w: held-out data has nothing that counts", ErrConfig)
+		return 0, fmt.Errorf("%w: the held-out data has no counted positions", ErrConfig)
 	}
 	return sum / float64(counted), nil
 }
 
-// judge compares an evaluation with the best so far, and keeps the parameters
-// of a better one for a run that may end early.
-func (r *run) judge(loss float64) (best bool, err error) {
+// recordEvaluation compares an evaluation with the best so far and, with early stopping,
+// saves the parameters of a better one.
+func (r *run) recordEvaluation(loss float64) (best bool, err error) {
 	if r.place.Best != nil && !(loss < *r.place.Best-r.cfg.MinGain) || !isNumber(loss) {
 		r.place.Since++
 		return false, nil
@@ -352,8 +353,8 @@ func (r *run) judge(loss float64) (best bool, err error) {
 
 func (r *run) isEarly() bool { return r.cfg.Patience > 0 && r.place.Since >= r.cfg.Patience }
 
-// takeBest goes back to the parameters of the best evaluation. The state of the
-// last step stays in its snapshot.
+// takeBest restores the parameters of the best evaluation. The snapshot keeps
+// the state of the last step.
 func (r *run) takeBest() error {
 	if r.cfg.Patience == 0 || r.place.Best == nil || r.place.Since == 0 || r.offload != nil {
 		return nil
@@ -367,7 +368,7 @@ func (r *run) report() *Result {
 	return &r.result
 }
 
-// note is a place as text.
+// note encodes a place as text.
 func (p *place) note() (string, error) {
 	b, err := json.Marshal(p)
 	return string(b), err

@@ -1,10 +1,9 @@
-// Package trainbench measures what it costs to train with parameters, moments
-// and master weights in files.
+// Package trainbench measures the cost of training with parameters, moments and
+// master weights in files.
 //
 //	passes   forward and backward products of a stack of square layers, on
-//	         made-up activations: something to hide reading and writing behind
-//	Run      steps in files and in memory in turns, on the same passes
+//	         synthetic activations: computation to overlap I/O with
+//	Run      steps in files and in memory alternately, on the same passes
 //
-// The passes are no model, and their gradients no descent; their sizes are a
-// model's.
+// The passes have a model's sizes but compute nothing meaningful.
 package trainbench

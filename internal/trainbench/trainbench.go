@@ -20,49 +20,49 @@ import (
 	"atenia/tier/train"
 )
 
-// A Config says what [Run] measures: a stack of
-// square layers under AdamW, once with its state in memory, once in files.
+// A Config configures [Run]: a stack of square layers under AdamW, with its
+// state in memory and in files.
 type Config struct {
 	Layers int // 0 = 4
-	Width  int // of a layer, which has width² parameters; 0 = 1024
-	Tokens int // of a batch; 0 = 2048
-	Steps  int // that are measured, after one that is not; 0 = 3
-	// Batches is how many are accumulated for a step; 0 = 1.
+	Width  int // of a layer, which has Width² parameters; 0 = 1024
+	Tokens int // per batch; 0 = 2048
+	Steps  int // measured steps, after one warm-up step; 0 = 3
+	// Batches is the number of batches accumulated per step; 0 = 1.
 	Batches int
 	Threads int // 0 = the physical cores
-	// Dir is where a folder for the state is made and removed; "" = that of
-	// temporary files, which is no disk on some systems.
+	// Dir is where a directory for the state is created and removed; "" = that of
+	// temporary files, which is in memory on some systems.
 	Dir        string
 	ChunkBytes int // 0 = 16 MiB
-	// Progress, if not nil, is told which step is measured next.
+	// Progress, if not nil, is called before each step.
 	Progress func(step, of int)
 }
 
-// A Report is what training with its state in files costs.
+// A Report holds the cost of training with the state in files.
 type Report struct {
 	Layers, Parameters, Tokens, Batches, Threads int
-	StateBytes                                   int64   // 14 a parameter
-	InMemory, Offloaded                          float64 // seconds a step, medians
-	// Overhead is how much longer a step takes in files, as a share of one in
-	// memory: the median over steps that were measured beside each other.
+	StateBytes                                   int64   // 14 per parameter
+	InMemory, Offloaded                          float64 // seconds per step, medians
+	// Overhead is the additional time of a step in files relative to one in memory:
+	// the median over steps measured next to each other.
 	Overhead float64
-	// Update is what the optimizer alone takes of a step in memory, in seconds.
+	// Update is the time of the optimizer in a step in memory, in seconds.
 	Update float64
-	// Overlap is the share of the time that could be hidden which was; see
+	// Overlap is the fraction of the hideable time that was hidden; see
 	// [train.Report.Overlap].
 	Overlap                 float64
-	ReadBytes, WrittenBytes uint64 // a step
-	// Equal says that both ended with the same parameters, bit for bit.
+	ReadBytes, WrittenBytes uint64 // per step
+	// Equal is set if both ended with the same parameters, bit for bit.
 	Equal bool
 }
 
-// StepsUntil is how many such steps a disk lasts that is warranted for tbw
+// StepsUntil returns how many such steps exhaust a disk's endurance of tbw
 // written bytes.
 func (r *Report) StepsUntil(tbw uint64) uint64 {
 	return train.Report{WrittenBytes: r.WrittenBytes}.StepsUntil(tbw)
 }
 
-// A SizeError says which size of a [Config] cannot be.
+// A SizeError names an invalid size in a [Config].
 type SizeError struct {
 	Field string
 	Got   int
@@ -94,11 +94,9 @@ func (c *Config) complete() error {
 	return errors.Join(errs...)
 }
 
-// Run measures steps of training with parameters, moments and
-// master weights in files beside the same steps in memory. The model is no
-// model: products of the size of a forward and a backward pass are computed on
-// made-up activations, so that there is something to hide reading and writing
-// behind.
+// Run measures training steps with the state in files and in memory. Instead of
+// a model it computes products of the size of a forward and a backward pass on
+// synthetic activations, so that there is computation to overlap I/O with.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
@@ -139,7 +137,7 @@ func run(ctx context.Context, c Config, dir string) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 { // files and buffers were made
+		if i == 0 { // warm-up: files and buffers were created
 			continue
 		}
 		memory, files, overhead = append(memory, m), append(files, f), append(overhead, f/m-1)
@@ -173,14 +171,14 @@ func equalParams(ctx context.Context, a, b *train.State) (bool, error) {
 	return true, nil
 }
 
-// passes are the forward and backward passes of a stack of square layers.
+// passes holds the forward and backward passes of a stack of square layers.
 type passes struct {
 	layers  []train.Layer
 	width   int
 	tokens  int
 	threads int
 	x, y    []float32 // [tokens, width]
-	gradDim []byte    // [width, tokens] float32, what gradients are products with
+	gradDim []byte    // [width, tokens] float32, the gradient of the output
 	grads   []float32 // [width, width]
 }
 
@@ -198,7 +196,7 @@ func newPasses(c Config) *passes {
 	return p
 }
 
-// madeUp is a number between -1 and 1.
+// madeUp returns a synthetic number between -1 and 1.
 func madeUp(i int) float32 {
 	return float32(int32(uint32(i+1)*2654435761)) / (1 << 31)
 }
@@ -210,7 +208,7 @@ func (p *passes) initial(layer, offset int, dst []float32) error {
 	return nil
 }
 
-// step is one step of so many batches, in seconds.
+// step performs one step of several batches and returns its time in seconds.
 func (p *passes) step(ctx context.Context, s *train.State, batches int) (float64, train.Report, error) {
 	start := time.Now()
 	for range batches - 1 {
@@ -239,7 +237,7 @@ func (p *passes) forward(ctx context.Context, s *train.State) error {
 }
 
 // backward yields gradients, last layer first: one product for the activations
-// of the layer before, one for the parameters.
+// of the previous layer, one for the parameters.
 func (p *passes) backward(ctx context.Context, s *train.State) iter.Seq2[train.Gradient, error] {
 	order := make([]int, len(p.layers))
 	for i := range order {
@@ -258,7 +256,7 @@ func (p *passes) backward(ctx context.Context, s *train.State) iter.Seq2[train.G
 	}
 }
 
-// product multiplies rows of x by weights [width, cols], threads at once.
+// product multiplies rows of x by weights [width, cols] in parallel.
 func (p *passes) product(dst []float32, d tensor.DType, weights []byte, x []float32, cols, rows int) {
 	w := &kernel.Matrix{DType: d, Rows: p.width, Cols: cols, Data: weights}
 	tiles := p.width / kernel.TileRows

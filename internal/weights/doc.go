@@ -3,10 +3,10 @@
 //
 //	file tensors ── joined ── transforms ── fit for kernels ──▶ map by plan name
 //
-// Most weights need nothing and stay views of the mapped file: opening a model
-// touches none of its bytes. Transforms that move whole rows work on any
-// element type, block formats included, because blocks run along the rows; the
-// rest convert to float32 first, which a diagnostic says. Vectors (norms,
-// biases) always come as aligned float32, so that no kernel has a case for
+// Most weights need no change and stay views of the mapped file: opening a model
+// touches none of their bytes. Transforms that move whole rows work on any
+// element type, including block formats, because blocks run along the rows;
+// other transforms convert to float32 first, which a diagnostic reports. Vectors
+// (norms, biases) are always aligned float32, so that no kernel needs a case for
 // small tensors of other types.
 package weights

@@ -6,17 +6,18 @@ import (
 	"atenia/tensor"
 )
 
-// A Place is where a weight lies in a file, byte for byte as kernels read it.
+// A Place is the position of a weight in a file, if kernels can read it
+// unchanged.
 type Place struct {
-	View   tensor.View // Data are the mapped bytes
+	View   tensor.View // Data alias the mapped file
 	File   string
 	Offset int64
-	Align  int // what the address of the bytes must be a multiple of
+	Align  int // required alignment of the address
 }
 
-// Locate returns the place of a weight. Most weights have one, cut from a fused
-// tensor or reshaped though they may be; false is said of those that must be
-// made: constants, vectors that are not F32, and types without kernels.
+// Locate returns the place of a weight. Most weights have one, even if they are
+// a slice of a fused tensor or reshaped; it returns false for those that must be
+// computed: constants, vectors that are not F32, and types without kernels.
 func Locate(w *compile.Weight, d *modelfile.Description) (Place, bool) {
 	if len(w.Sources) != 1 {
 		return Place{}, false
@@ -52,12 +53,12 @@ func Locate(w *compile.Weight, d *modelfile.Description) (Place, bool) {
 	return p, true
 }
 
-// ready reports whether kernels read a view as it is, once it is aligned.
+// ready reports whether kernels can read a view unchanged, given its alignment.
 func ready(v tensor.View) bool {
 	return v.DType == tensor.F32 || len(v.Shape) >= 2 && (v.DType.Quantised() || v.DType == tensor.F16 || v.DType == tensor.BF16)
 }
 
-// One makes one weight of m as [Materialise] does.
+// One makes one weight of a model, as [Materialise] does.
 func One(w compile.Weight, d *modelfile.Description) (tensor.View, error) {
 	v, err := Make(w, func(name string) (tensor.View, bool) {
 		t, ok := d.Tensor(name)

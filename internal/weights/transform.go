@@ -8,8 +8,8 @@ import (
 	"atenia/tensor"
 )
 
-// outer returns how many slices a view has along its first axis and how many
-// bytes each takes. A vector of blocks has no slices of whole bytes.
+// outer returns the number and the size in bytes of the slices along a view's
+// first axis. A vector of blocks has no slices of whole bytes.
 func outer(v tensor.View) (n, size int, err error) {
 	if len(v.Shape) == 0 || v.Shape[0] == 0 || len(v.Shape) == 1 && v.DType.Quantised() {
 		return 0, 0, fmt.Errorf("a view of %s %v has no rows", v.DType, v.Shape)
@@ -17,8 +17,8 @@ func outer(v tensor.View) (n, size int, err error) {
 	return v.Shape[0], len(v.Data) / v.Shape[0], nil
 }
 
-// Join puts views of the same type and rows after one another along the first
-// axis. One view is returned as it is.
+// Join concatenates views of the same type and row shape along the first axis. A
+// single view is returned unchanged.
 func Join(vs []tensor.View) (tensor.View, error) {
 	if len(vs) == 1 {
 		return vs[0], nil
@@ -46,8 +46,8 @@ func Join(vs []tensor.View) (tensor.View, error) {
 	return out, nil
 }
 
-// Apply does one step of a recipe. It never writes to v; the result may share
-// its memory.
+// Apply performs one step of a recipe. It never writes to v; the result may
+// share its memory.
 func Apply(t compile.Transform, v tensor.View) (tensor.View, error) {
 	shape, err := t.Apply(v.Shape)
 	if err != nil {
@@ -74,8 +74,8 @@ func Apply(t compile.Transform, v tensor.View) (tensor.View, error) {
 	return tensor.View{}, fmt.Errorf("unknown transform %q", t.Kind)
 }
 
-// permuteHeads reorders the rows of each of n heads: of its first r rows, i
-// and i+r/2 become 2i and 2i+1. Elements that rope pairs as halves become
+// permuteHeads reorders the rows of each of n heads: of its first r rows, i and
+// i+r/2 become 2i and 2i+1, so that elements that rope pairs as halves become
 // neighbours.
 func permuteHeads(v tensor.View, n, r int) (tensor.View, error) {
 	rows, size, err := outer(v)

@@ -13,11 +13,10 @@ import (
 	"atenia/tensor"
 )
 
-// An Error says which weight could not be made. The cause is what it unwraps
-// to.
+// An Error says which weight could not be made. It unwraps to the cause.
 type Error struct {
 	Weight string
-	Tensor string // of the file; "" when the fault is not one tensor's
+	Tensor string // of the file; empty if no single tensor is at fault
 	Err    error
 }
 
@@ -31,10 +30,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Materialise returns every weight of m by its plan name. Views share the
-// memory of d where no transform is needed, so they are valid until d is
-// closed, and must not be written. What was converted is noted in
-// m.Diagnostics.
+// Materialise returns every weight of m by its plan name. Weights without
+// transforms share the memory of d: they are valid until d is closed and
+// read-only. Conversions are noted in m.Diagnostics.
 func Materialise(m *compile.Model, d *modelfile.Description) (map[string]tensor.View, error) {
 	byName := make(map[string]tensor.View, len(d.Tensors))
 	for i := range d.Tensors {
@@ -69,9 +67,9 @@ func sourceType(w compile.Weight, find func(string) (tensor.View, bool)) tensor.
 	return v.DType
 }
 
-// Make follows one recipe. The result shares memory with the sources where it
-// can. It has the type of the sources unless a transform needs plain values:
-// then it is F32.
+// Make follows one recipe. The result shares memory with the sources if
+// possible. It has the type of the sources, or F32 if a transform requires plain
+// values.
 func Make(w compile.Weight, find func(string) (tensor.View, bool)) (tensor.View, error) {
 	if len(w.Sources) == 0 {
 		v := tensor.FromF32(tensor.Shape{len(w.Const)}, w.Const)
@@ -107,8 +105,8 @@ func Make(w compile.Weight, find func(string) (tensor.View, bool)) (tensor.View,
 	return v, nil
 }
 
-// fit makes a view fit for kernels: vectors as F32, types without kernels as
-// F32, and plain values aligned to their size.
+// fit makes a view suitable for kernels: vectors and types without kernels as
+// F32, plain values aligned to their size.
 func fit(v tensor.View) (tensor.View, error) {
 	if !ready(v) {
 		return ToF32(v)

@@ -17,10 +17,11 @@ type Report struct {
 	Skipped int `json:"skipped"`
 }
 
-// Persist writes gradients to the persistent cache, in place of what it has of
-// them; created is in seconds since 1970. Those in VRAM move to RAM first and
-// stay there. Skipped are those that are not registered, that have no bytes, or
-// that do not get to RAM. An error of the cache ends it, with the report so far.
+// Persist writes gradients to the persistent cache and replaces older entries;
+// created is in seconds since 1970. Gradients in VRAM move to RAM first and stay
+// there. It skips gradients that are not registered, have no bytes, or cannot be
+// moved to RAM. An error of the cache ends it and is returned with the report so
+// far.
 func Persist(ctx context.Context, m *tier.Manager, ids []string, created uint64) (Report, error) {
 	var r Report
 	for _, id := range ids {
@@ -50,11 +51,11 @@ func persist(ctx context.Context, m *tier.Manager, id string, created uint64) er
 	return m.PersistGradient(ctx, id, l.Bytes, created, true)
 }
 
-// Warm registers in RAM the gradients that are missing and that the persistent
-// cache has, and returns how many. It does not touch those that are registered.
-// A gradient that this manager did not persist is looked for on the disk: the
-// longest that is whole, since a length is all that tells two from each other.
-// Whatever cannot be restored is left out.
+// Warm registers in RAM the missing gradients that the persistent cache has, and
+// returns how many. It does not touch registered ones. For a gradient that this
+// manager did not persist, it takes the longest intact entry on disk, because
+// only the length tells entries of one id apart. Gradients that cannot be
+// restored are left out.
 func Warm(ctx context.Context, m *tier.Manager, ids []string) int {
 	n := 0
 	var d *disk
@@ -79,7 +80,7 @@ func Warm(ctx context.Context, m *tier.Manager, ids []string) int {
 	return n
 }
 
-// A disk is which lengths of gradients the cache has.
+// A disk lists the lengths of the gradients in the cache.
 type disk struct {
 	cache  *blob.Cache
 	known  map[string][]int // by id
@@ -105,14 +106,14 @@ func search(c *blob.Cache) *disk {
 		id, named := strings.CutPrefix(k[:at], "grad:")
 		if id, ended := strings.CutSuffix(id, ":"); named && ended {
 			d.known[id] = append(d.known[id], int(n))
-		} else { // an entry without its owner's name: the key itself will tell
+		} else { // an entry without its owner's name: reading it by key will show whether it is this id's
 			d.unsure = append(d.unsure, int(n))
 		}
 	}
 	return d
 }
 
-// longest returns the longest gradient of an id that is whole.
+// longest returns the longest intact gradient of an id.
 func (d *disk) longest(id string) ([]byte, error) {
 	lengths := slices.Concat(d.known[id], d.unsure)
 	slices.Sort(lengths)

@@ -10,7 +10,8 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A Gradient is a tensor of the backward pass and where it is declared to be.
+// A Gradient is a tensor of the backward pass and the tier it is declared to be
+// in.
 type Gradient struct {
 	ID   string    `json:"id"`
 	Tier tier.Tier `json:"tier"`
@@ -33,14 +34,14 @@ func (n *Node) gradients() []Gradient {
 // Target returns where the backward pass of the node is to run.
 func (n *Node) Target(gpu bool) stream.Target { return TargetOf(n.Forward, n.gradients(), gpu) }
 
-// task is the node's computation.
+// task returns the node's computation.
 func (n *Node) task(at stream.Target) timeline.Task {
 	return timeline.Task{Queue: at.Queue(), Kind: timeline.Compute, Name: fmt.Sprintf("backward:node%d", n.ID), Cost: 1}
 }
 
 // TargetOf returns where a backward pass is to run: on the device if there is
-// one, the forward pass ran there, and there are gradients, all declared to be
-// in VRAM; else on the processor.
+// one, the forward pass ran there, and all gradients, at least one, are declared
+// to be in VRAM; else on the processor.
 func TargetOf(forward stream.Target, grads []Gradient, gpu bool) stream.Target {
 	if forward != stream.OnGPU || !gpu || len(grads) == 0 {
 		return stream.OnCPU
@@ -53,7 +54,7 @@ func TargetOf(forward stream.Target, grads []Gradient, gpu bool) stream.Target {
 	return stream.OnGPU
 }
 
-// memory is where the gradients of a target have to be.
+// memory returns the tier in which a target reads its gradients.
 func memory(t stream.Target) tier.Tier {
 	if t == stream.OnGPU {
 		return tier.VRAM
@@ -61,11 +62,12 @@ func memory(t stream.Target) tier.Tier {
 	return tier.RAM
 }
 
-// ErrDegraded says that a gradient can only go elsewhere than its target reads.
+// ErrDegraded is the kind of a move whose plan degraded to a tier that the
+// target does not read.
 var ErrDegraded = errors.New("degraded placement")
 
-// move brings a gradient to a tier. A plan that leads elsewhere is an error and
-// is not applied: the target would read memory that the gradient is not in.
+// move brings a gradient to a tier. A plan that degrades to another tier is an
+// error and is not applied, because the target would read the wrong memory.
 func move(ctx context.Context, m *tier.Manager, id string, to tier.Tier) error {
 	p, err := m.PlanMove(id, to)
 	if err != nil {
@@ -83,8 +85,8 @@ func move(ctx context.Context, m *tier.Manager, id string, to tier.Tier) error {
 	return nil
 }
 
-// Prepare brings the gradients to the memory of a target: VRAM for Gpu, else
-// RAM. It skips those that are not registered and ends with the first error.
+// Prepare moves the gradients to the memory of a target: VRAM for Gpu, else RAM.
+// It skips those that are not registered and stops at the first error.
 func Prepare(ctx context.Context, m *tier.Manager, grads []Gradient, target stream.Target) error {
 	to := memory(target)
 	for _, g := range grads {
@@ -98,10 +100,10 @@ func Prepare(ctx context.Context, m *tier.Manager, grads []Gradient, target stre
 	return nil
 }
 
-// Execute prepares and submits the backward passes of the nodes, the last one
-// first. When gradients do not get to VRAM, a node falls back to the processor;
-// there a gradient that cannot be moved is no error, its computation finds it
-// where it is. Only the end of ctx is.
+// Execute prepares and submits the backward passes of the nodes, the last node
+// first. If gradients do not get to VRAM, the node degrades to the processor.
+// There a gradient that cannot be moved is no error, because the computation
+// reads it where it is. The only error is the end of ctx.
 func Execute(ctx context.Context, t *timeline.Timeline, m *tier.Manager, nodes []Node, gpu bool) error {
 	for i := range nodes {
 		n := &nodes[len(nodes)-1-i]
@@ -114,7 +116,7 @@ func Execute(ctx context.Context, t *timeline.Timeline, m *tier.Manager, nodes [
 			target = stream.OnCPU
 		}
 		if target == stream.OnCPU {
-			for i := range grads { // one that fails does not keep the others
+			for i := range grads { // a failed move does not stop the others
 				Prepare(ctx, m, grads[i:i+1], target)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A RecordKind is what became of one gradient.
+// A RecordKind is the outcome for one gradient.
 type RecordKind uint8
 
 // The kinds of records.
@@ -43,8 +43,8 @@ func (k *RecordKind) UnmarshalText(b []byte) error {
 	return fmt.Errorf("no kind of record %q; there are %v", b, recordKinds)
 }
 
-// A Record is one step of bringing a gradient to its target. Planned and
-// Applied have From and To, Skipped and Failed a Reason.
+// A Record is one step of moving a gradient to its target. Planned and Applied
+// have From and To, Skipped and Failed a Reason.
 type Record struct {
 	Kind   RecordKind
 	ID     string
@@ -53,7 +53,7 @@ type Record struct {
 	Reason string
 }
 
-// A Trace is how the backward pass of a node was placed.
+// A Trace records how the backward pass of a node was placed.
 type Trace struct {
 	Node      uint64        `json:"node_id"`
 	Forward   stream.Target `json:"forward_target"`
@@ -63,8 +63,8 @@ type Trace struct {
 	Moves     []Record      `json:"moves"`
 }
 
-// ExecuteTraced is [Execute] with a record of every step. It tries all
-// gradients of a node before it falls back.
+// ExecuteTraced is [Execute] with a record of every step. It tries all gradients
+// of a node before it degrades the node to the processor.
 func ExecuteTraced(ctx context.Context, t *timeline.Timeline, m *tier.Manager, nodes []Node, gpu bool) ([]Trace, error) {
 	traces := make([]Trace, 0, len(nodes))
 	for i := range nodes {
@@ -84,11 +84,12 @@ func ExecuteTraced(ctx context.Context, t *timeline.Timeline, m *tier.Manager, n
 	return traces, nil
 }
 
-// trace brings the gradients of a node to its target, or to the processor's.
+// trace moves the gradients of a node to its target, or degrades the node to the
+// processor.
 func (n *Node) trace(ctx context.Context, m *tier.Manager, gpu bool) Trace {
 	requested := n.Target(gpu)
 	tr := Trace{Node: n.ID, Forward: n.Forward, Requested: requested, Final: requested, Reason: n.Reason, Moves: []Record{}}
-	if tr.bring(ctx, m, n.gradients()) || requested == stream.OnCPU {
+	if tr.moveAll(ctx, m, n.gradients()) || requested == stream.OnCPU {
 		return tr
 	}
 	tr.Final = stream.OnCPU
@@ -96,13 +97,13 @@ func (n *Node) trace(ctx context.Context, m *tier.Manager, gpu bool) Trace {
 		tr.Reason += "; "
 	}
 	tr.Reason += "GPU fallback due to move failure"
-	tr.bring(ctx, m, n.gradients())
+	tr.moveAll(ctx, m, n.gradients())
 	return tr
 }
 
-// bring moves the gradients to the memory of the final target and records each.
-// It reports whether all moves were done.
-func (tr *Trace) bring(ctx context.Context, m *tier.Manager, grads []Gradient) bool {
+// moveAll moves the gradients to the memory of the final target and records each
+// step. It reports whether all moves succeeded.
+func (tr *Trace) moveAll(ctx context.Context, m *tier.Manager, grads []Gradient) bool {
 	to, all := memory(tr.Final), true
 	for _, g := range grads {
 		r := Record{Kind: Skipped, ID: g.ID}

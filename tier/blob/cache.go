@@ -16,36 +16,35 @@ import (
 	"atenia/internal/durable"
 )
 
-// A Config says how a [Cache] works. The zero value is right for most.
+// A Config configures a [Cache]. The zero value is ready to use.
 type Config struct {
 	// FS is the file system; nil is the operating system's.
 	FS durable.FS
-	// Now is the time that reads of entries are noted with, for [Cache.GC].
-	// With nil they are not noted: a cache reads no clock itself.
+	// Now is the clock with which reads of entries are recorded for [Cache.GC]. If
+	// nil, reads are not recorded: a cache does not read a clock of its own.
 	Now func() time.Time
 }
 
-// A Cache keeps entries in a folder across runs. It may be used by several
-// goroutines and processes at once.
+// A Cache keeps entries in a directory across runs. It is safe for concurrent
+// use by several goroutines and processes.
 type Cache struct {
 	root string
 	fsys durable.FS
 	now  func() time.Time
 
 	mu    sync.Mutex
-	names map[Kind]map[string]string // lower case of a name of files → the name
+	names map[Kind]map[string]string // lower-case file name → file name
 }
 
-// Options describe an entry to be put.
+// Options describe an entry to put.
 type Options struct {
 	Created   uint64 // seconds since 1970
 	Overwrite bool
-	Version   uint64 // of the content, as the caller counts
+	Version   uint64 // of the content, counted by the caller
 	Codec     Codec
 }
 
-// OpenCache returns the cache in a folder, which is made when something is
-// put there.
+// OpenCache returns the cache in a directory, which the first put creates.
 func OpenCache(root string, c Config) (*Cache, error) {
 	if root == "" {
 		return nil, fmt.Errorf("open cache: no folder given: %w", ErrIO)
@@ -53,16 +52,16 @@ func OpenCache(root string, c Config) (*Cache, error) {
 	return &Cache{root: root, fsys: durable.Default(c.FS), now: c.Now, names: map[Kind]map[string]string{}}, nil
 }
 
-// Root returns the folder.
+// Root returns the directory.
 func (c *Cache) Root() string { return c.root }
 
-// Put writes an entry. One that is there is [ErrExists] unless it may be
-// overwritten.
+// Put writes an entry. It returns [ErrExists] if the entry exists and overwrite
+// is not set.
 func (c *Cache) Put(k Kind, key string, data []byte, created uint64, overwrite bool) error {
 	return c.PutWith(k, key, data, Options{Created: created, Overwrite: overwrite})
 }
 
-// PutWith is [Cache.Put] with more to say.
+// PutWith is [Cache.Put] with more options.
 func (c *Cache) PutWith(k Kind, key string, data []byte, o Options) error {
 	content, err := Encode(o.Codec, data)
 	if err != nil {
@@ -79,9 +78,8 @@ func (c *Cache) PutWith(k Kind, key string, data []byte, o Options) error {
 	})
 }
 
-// Adopt makes a file that a [Store] wrote the content of an entry. Where the
-// file system has hard links nothing is written twice. The file's decoded
-// bytes are data.
+// Adopt makes a file written by a [Store] the content of an entry, by a hard
+// link where the file system has them. data is the decoded content of the file.
 func (c *Cache) Adopt(k Kind, key string, path string, m Meta, data []byte, o Options) error {
 	if m.Hash == (Hash{}) {
 		o.Codec = m.Codec
@@ -96,15 +94,15 @@ func (c *Cache) Adopt(k Kind, key string, path string, m Meta, data []byte, o Op
 	}, func(target string) (string, error) { return c.linkTemp(path, target) })
 }
 
-// Get returns the bytes of an entry. It is [ErrNotFound] unless all its files
-// are there, and [ErrCorrupt] when they do not agree.
+// Get returns the bytes of an entry. It returns [ErrNotFound] unless all its
+// files exist, and [ErrCorrupt] if they disagree.
 func (c *Cache) Get(k Kind, key string) ([]byte, error) {
 	e, err := c.find(k, key)
 	if e == nil {
 		return nil, c.missing(k, key, err)
 	}
 	var data []byte
-	err = e.settled(func() (err error) {
+	err = e.readStable(func() (err error) {
 		data, err = e.load()
 		return err
 	})
@@ -112,15 +110,15 @@ func (c *Cache) Get(k Kind, key string) ([]byte, error) {
 		return nil, c.fail(reasonOf(err), k, key, err)
 	}
 	if c.now != nil {
-		_ = c.fsys.Touch(e.meta(), c.now()) // a folder that may only be read keeps no such notes
+		_ = c.fsys.Touch(e.meta(), c.now()) // best effort: a read-only directory records no reads
 	}
 	return data, nil
 }
 
-// Exists reports whether all files of an entry are there.
+// Exists reports whether all files of an entry exist.
 func (c *Cache) Exists(k Kind, key string) bool {
 	e, err := c.find(k, key)
-	return err == nil && e != nil && e.settled(func() error {
+	return err == nil && e != nil && e.readStable(func() error {
 		if ok, err := e.whole(); !ok {
 			return cmp.Or(err, fs.ErrNotExist)
 		}
@@ -135,7 +133,7 @@ func (c *Cache) Stat(k Kind, key string) (Info, error) {
 		return Info{}, c.missing(k, key, err)
 	}
 	var info Info
-	err = e.settled(func() (err error) {
+	err = e.readStable(func() (err error) {
 		info, err = e.info()
 		return err
 	})
@@ -145,7 +143,7 @@ func (c *Cache) Stat(k Kind, key string) (Info, error) {
 	return info, nil
 }
 
-// Delete deletes an entry. One that is not there is fine.
+// Delete deletes an entry. It is no error if there is none.
 func (c *Cache) Delete(k Kind, key string) error {
 	e, err := c.find(k, key)
 	if err != nil {
@@ -160,8 +158,8 @@ func (c *Cache) Delete(k Kind, key string) error {
 	return nil
 }
 
-// Keys returns the keys of a kind, sorted. For entries without a sidecar they
-// are what is left of the key in the names of the files.
+// Keys returns the keys of a kind, sorted. The key of an entry without a sidecar
+// is reconstructed from its file name, in which unsafe characters are replaced.
 func (c *Cache) Keys(k Kind) ([]string, error) {
 	names, err := c.stems(k)
 	if err != nil {
@@ -185,7 +183,7 @@ func (c *Cache) Keys(k Kind) ([]string, error) {
 	return slices.Compact(keys), nil
 }
 
-// stems returns the names of files of a kind, without their endings.
+// stems returns the file names of a kind without their extensions.
 func (c *Cache) stems(k Kind) ([]string, error) {
 	files, err := c.fsys.ReadDir(filepath.Join(c.root, k.Folder()))
 	if err != nil && !absent(err) {
@@ -200,7 +198,8 @@ func (c *Cache) stems(k Kind) ([]string, error) {
 	return stems, nil
 }
 
-// missing is for a key that was not found, because of err if there is one.
+// missing returns the error of a key that was not found; err, if not nil, is the
+// cause.
 func (c *Cache) missing(k Kind, key string, err error) error {
 	if err != nil {
 		return c.fail(ErrIO, k, key, err)
@@ -212,7 +211,7 @@ func (c *Cache) fail(reason error, k Kind, key string, err error) error {
 	return &CacheError{Reason: reason, Kind: k, Key: key, Err: err}
 }
 
-// reasonOf sorts what reading an entry says.
+// reasonOf classifies an error of reading an entry.
 func reasonOf(err error) error {
 	switch {
 	case errors.Is(err, ErrInvalid):
@@ -223,8 +222,8 @@ func reasonOf(err error) error {
 	return ErrIO
 }
 
-// absent reports whether an error says that there is no such file, or cannot
-// be one.
+// absent reports whether an error says that a file does not exist or cannot
+// exist.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }

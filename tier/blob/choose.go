@@ -2,45 +2,48 @@ package blob
 
 import "fmt"
 
-// A Class says what the bytes of a tensor are, as far as codecs care.
+// A Class is the kind of data in a tensor, from which [Choose] knows how well it
+// may compress.
 type Class uint8
 
 // The classes.
 const (
 	Weights16 Class = iota // bfloat16 weights
-	Gradients              // maybe nearly all zero
-	Dense                  // quantised weights, moments of an optimizer: nothing makes them smaller
+	Gradients              // often nearly all zero
+	Dense                  // quantized weights, optimizer moments: do not compress
 )
 
-// Rates are what encoding has to compete with.
+// Rates are the speeds that decide whether decoding is faster than reading more
+// bytes.
 type Rates struct {
-	CoresFree float64 // cores that have nothing else to do while bytes are read
-	ReadBytes float64 // a second, from the disk
-	// DecodeBytes are a core's decoded bytes a second; 0 takes what was
-	// measured on one machine.
+	CoresFree float64 // cores that are idle while bytes are read
+	ReadBytes float64 // disk reads, bytes per second
+	// DecodeBytes is the decoded bytes per second of one core, by [Codec]; 0 uses
+	// the rate measured on a reference machine.
 	DecodeBytes [4]float64 // by [Codec]
 }
 
-// measuredDecode are decoded bytes a second of one core of a Xeon of 2.3 GHz:
-// of gradients of which one in a hundred is not zero, and of weights.
+// measuredDecode is decoded bytes per second of one core of a 2.3 GHz Xeon: RLE
+// and Zstd for gradients with one nonzero in a hundred, PlaneHuff for weights.
 var measuredDecode = [...]float64{None: 0, RLE: 5.9e9, Zstd: 3.1e9, PlaneHuff: 0.88e9}
 
-// A Choice is a codec and why.
+// A Choice is a codec and the reason for it.
 type Choice struct {
 	Codec  Codec
 	Ratio  float64 // of the sample; 1 for None
 	Reason string
 }
 
-// Sampling: pieces from all over the data, and what they must gain.
+// Sampling: samplePieces pieces spread over the data, and the gain they must
+// show.
 const (
 	samplePieces, sampleBytes = 8, 64 << 10
 	leastRatio                = 1.1
 )
 
-// Choose decides how data is kept. An encoded file pays only if it is smaller,
-// and if the cores that are free decode faster than the disk reads: otherwise
-// decoding is what everybody waits for.
+// Choose picks the codec for data. Encoding pays only if the file becomes
+// smaller and the idle cores decode faster than the disk reads; otherwise
+// decoding becomes the bottleneck.
 func Choose(data []byte, c Class, r Rates) (Choice, error) {
 	candidates := map[Class][]Codec{Weights16: {PlaneHuff}, Gradients: {RLE, Zstd}}[c]
 	if len(candidates) == 0 {
@@ -79,7 +82,7 @@ func sampleOf(data []byte) []byte {
 	}
 	sample := make([]byte, 0, samplePieces*sampleBytes)
 	for i := range samplePieces {
-		at := (len(data) - sampleBytes) / (samplePieces - 1) * i &^ 1 // numbers stay whole
+		at := (len(data) - sampleBytes) / (samplePieces - 1) * i &^ 1 // keep elements whole
 		sample = append(sample, data[at:at+sampleBytes]...)
 	}
 	return sample

@@ -9,15 +9,15 @@ type Codec uint8
 
 // The codecs. None is right for most tensors: see [Choose].
 const (
-	None      Codec = iota // the bytes themselves
-	RLE                    // runs of equal bytes: what is nearly all zero
-	Zstd                   // Zstandard: what repeats itself
-	PlaneHuff              // bfloat16 weights, whose exponents are coded by Huffman
+	None      Codec = iota // the bytes unchanged
+	RLE                    // run-length encoding, for data that is nearly all zero
+	Zstd                   // Zstandard, for repetitive data
+	PlaneHuff              // bfloat16 weights with Huffman-coded exponents
 )
 
 var codecNames = [...]string{"None", "Rle", "Zstd", "PlaneHuff"}
 
-// String returns the codec's name in files.
+// String returns the codec's name as written in files.
 func (c Codec) String() string {
 	if int(c) < len(codecNames) {
 		return codecNames[c]
@@ -35,7 +35,7 @@ func ParseCodec(s string) (Codec, bool) {
 	return 0, false
 }
 
-// Codecs are all of them, in order.
+// Codecs lists all codecs in order.
 var Codecs = []Codec{None, RLE, Zstd, PlaneHuff}
 
 // MarshalText writes the codec's name.
@@ -51,7 +51,7 @@ func (c *Codec) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Encode returns data in a codec; for [None] it is data itself.
+// Encode returns data encoded; for [None] it is data itself.
 func Encode(c Codec, data []byte) ([]byte, error) {
 	switch c {
 	case None:
@@ -66,9 +66,8 @@ func Encode(c Codec, data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("encode: no codec %d", uint8(c))
 }
 
-// Decode returns the bytes, as many as given, that a file's content stands
-// for; for [None] they are the content itself. What is not valid costs no
-// memory beyond a multiple of the content.
+// Decode returns the size bytes encoded in content; for [None] they are content
+// itself. Invalid content allocates at most a constant multiple of its length.
 func Decode(c Codec, content []byte, size uint64) ([]byte, error) {
 	switch c {
 	case None:

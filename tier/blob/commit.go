@@ -13,20 +13,20 @@ import (
 	"atenia/internal/durable"
 )
 
-// put writes an entry: data in a file that content makes under a temporary
-// name, and what describes it.
+// put writes an entry: its data in a temporary file made by content, and the
+// files that describe it.
 func (c *Cache) put(k Kind, key string, data []byte, o Options, describe func() (*Sidecar, error), content func(path string) (string, error)) error {
 	err := func() error {
 		folder := filepath.Join(c.root, k.Folder())
 		if err := c.makeFolder(folder); err != nil {
 			return err
 		}
-		if _, err := c.target(k, key, o.Overwrite); err != nil { // before anything is written
+		if _, err := c.target(k, key, o.Overwrite); err != nil { // fail before anything is written
 			return err
 		}
 		var checksum uint32
 		var wg sync.WaitGroup
-		wg.Go(func() { checksum = Checksum32(data) }) // slower than the disk: beside it
+		wg.Go(func() { checksum = Checksum32(data) }) // slower than the disk, so it runs beside the write
 		defer wg.Wait()
 		s, err := describe()
 		if err != nil {
@@ -50,7 +50,7 @@ func (c *Cache) put(k Kind, key string, data []byte, o Options, describe func() 
 	return c.fail(ErrIO, k, key, err)
 }
 
-// makeFolder makes a folder that is there after a power cut, too.
+// makeFolder creates a directory and makes it durable.
 func (c *Cache) makeFolder(folder string) error {
 	if _, err := c.fsys.Stat(folder); err == nil {
 		return nil
@@ -61,14 +61,14 @@ func (c *Cache) makeFolder(folder string) error {
 	return errors.Join(c.fsys.SyncDir(c.root), c.fsys.SyncDir(filepath.Dir(c.root)))
 }
 
-// commit gives the new files their names.
+// commit renames the temporary files to their final names.
 func (c *Cache) commit(bin string, h Header, s *Sidecar, overwrite bool) (err error) {
 	temps := []string{bin, "", ""}
 	defer func() {
 		if err != nil {
 			for _, t := range temps {
 				if t != "" {
-					_ = c.fsys.Remove(t) // gone if it has got its name
+					_ = c.fsys.Remove(t) // a no-op once renamed
 				}
 			}
 		}
@@ -99,7 +99,7 @@ func (c *Cache) commit(bin string, h Header, s *Sidecar, overwrite bool) (err er
 	return e.replace(temps[0], temps[1], temps[2])
 }
 
-// target returns the entry that a put replaces, nil if there is none.
+// target returns the entry that a put replaces, or nil.
 func (c *Cache) target(k Kind, key string, overwrite bool) (*entry, error) {
 	e, err := c.find(k, key)
 	if e == nil {
@@ -116,12 +116,12 @@ func (c *Cache) target(k Kind, key string, overwrite bool) (*entry, error) {
 	if s, err := e.sidecar(); s != nil || err != nil {
 		return e, nil
 	}
-	return nil, nil // the bytes of one of several keys, who knows which
+	return nil, nil // shared by several keys: the owner is unknown
 }
 
-// replace renames temporary files. What makes the new entry valid is renamed
-// last: of an entry that is there the header, since a checksum in it tells
-// which bytes it is for; of a new one the bytes.
+// replace renames the temporary files. The file that makes the new entry valid
+// comes last: when an entry is replaced, the header, whose checksum selects the
+// bytes it belongs to; for a new entry, the bytes.
 func (e *entry) replace(bin, meta, sum string) error {
 	if again, err := e.interrupted(); err != nil {
 		return err
@@ -161,9 +161,9 @@ func (e *entry) replace(bin, meta, sum string) error {
 	return nil
 }
 
-// keepOld gives the files that are about to be replaced a second name, or
-// another one where a file can have but one. The bytes come last: it is they
-// that say that something is being replaced.
+// keepOld hard-links the files about to be replaced to a second name, or renames
+// them on file systems without links. The bytes come last: their second name
+// marks a replacement in progress.
 func (e *entry) keepOld() error {
 	for _, f := range [][2]string{{e.sum(), e.oldSum()}, {e.bin(), e.oldBin()}} {
 		if err := e.c.fsys.Remove(f[1]); err != nil && !absent(err) {
@@ -180,7 +180,7 @@ func (e *entry) keepOld() error {
 	return e.c.fsys.SyncDir(filepath.Dir(e.base))
 }
 
-// dropOld removes what keepOld kept.
+// dropOld removes the files that keepOld kept.
 func (e *entry) dropOld() error {
 	for _, f := range []string{e.oldBin(), e.oldSum()} {
 		if err := e.c.fsys.Remove(f); err != nil && !absent(err) {
@@ -190,27 +190,26 @@ func (e *entry) dropOld() error {
 	return nil
 }
 
-// settled calls look, and if what it finds may be the middle of a replacement,
-// calls it once more when nobody replaces anything and what a killed process
-// left has been repaired.
-func (e *entry) settled(look func() error) error {
+// readStable calls look. If the result may stem from a replacement in progress, it
+// takes the lock, repairs an interrupted replacement and calls look again.
+func (e *entry) readStable(look func() error) error {
 	err := look()
 	if err == nil || faulty(err) != nil {
 		return err
 	}
 	release, lockErr := e.c.lock()
-	if lockErr != nil { // a folder that may only be read
+	if lockErr != nil { // a read-only directory
 		return err
 	}
-	defer release() // fails only for what was not locked
+	defer release() // fails only if it was not locked
 	if again, _ := e.interrupted(); again && e.repair() != nil {
 		return err
 	}
 	return look()
 }
 
-// repair ends a replacement that was interrupted: the new files stay if they
-// are whole, otherwise the old ones come back.
+// repair completes an interrupted replacement: the new files stay if they are
+// intact, otherwise the old ones are restored.
 func (e *entry) repair() error {
 	h, err := e.header()
 	if err != nil {
@@ -235,7 +234,7 @@ func (e *entry) repair() error {
 		} else if err != nil {
 			continue
 		}
-		switch { // the sidecar first: as long as the old bytes are there, this is done again
+		switch { // the sidecar first: while the old bytes exist, repair is retried
 		case s == nil:
 			err = e.c.fsys.Remove(e.sum())
 		case s == before:
@@ -246,10 +245,10 @@ func (e *entry) repair() error {
 		}
 		return errors.Join(e.c.fsys.Rename(e.oldBin(), e.bin()), e.dropOld(), e.c.fsys.SyncDir(filepath.Dir(e.base)))
 	}
-	return e.dropOld() // neither is: the bytes are broken, and reading says so
+	return e.dropOld() // neither version is intact: reading reports the corruption
 }
 
-// faulty returns an error that says nothing about what is in a file.
+// faulty returns err unless it only says that a file is absent or invalid.
 func faulty(err error) error {
 	if absent(err) || errors.Is(err, ErrInvalid) {
 		return nil
@@ -257,11 +256,11 @@ func faulty(err error) error {
 	return err
 }
 
-// lock excludes others that replace or delete entries.
+// lock excludes other writers that replace or delete entries.
 func (c *Cache) lock() (func() error, error) { return durable.Lock(filepath.Join(c.root, ".lock")) }
 
-// linkTemp gives a file a temporary second name beside target, or copies it
-// where that cannot be.
+// linkTemp hard-links a file to a temporary name beside target, or copies it if
+// links are not supported.
 func (c *Cache) linkTemp(file, target string) (string, error) {
 	dir, base := filepath.Split(target)
 	temp := filepath.Join(dir, fmt.Sprintf(".%s.tmp-%08x", base, rand.Uint32()))

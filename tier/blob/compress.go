@@ -8,8 +8,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// likelyRatio is how much larger than its content a frame may claim to be and
-// get memory for it at once; a frame beyond that has to show its bytes first.
+// likelyRatio is the highest compression ratio for which a frame's claimed size
+// is allocated at once. Beyond it the output grows as bytes are decoded, so that
+// a forged size costs no memory.
 const likelyRatio = 128
 
 func encodeZstd(data []byte) ([]byte, error) {
@@ -47,7 +48,7 @@ func decodeZstd(content []byte, size uint64) ([]byte, error) {
 	return data, nil
 }
 
-// decodeZstdSlowly takes memory only as bytes come.
+// decodeZstdSlowly grows its output as bytes are decoded.
 func decodeZstdSlowly(content []byte, size uint64) ([]byte, error) {
 	d, err := zstd.NewReader(bytes.NewReader(content), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {

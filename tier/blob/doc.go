@@ -1,6 +1,6 @@
 // Package blob keeps the bytes of tensors in files.
 //
-//	Store   one file for each tensor that lives on the SSD, tensor_ID.bin
+//	Store   one file for each tensor on the SSD, tensor_ID.bin
 //	Cache   entries that outlive the process, by kind and key
 //	Codec   how the bytes of a file are encoded: None, Rle, …
 //
@@ -10,11 +10,12 @@
 //	tensor/KEY.meta   kind, length, FNV-1a checksum, time: text
 //	tensor/KEY.sum    sidecar: owner, codec, version, strong checksums: text
 //
-// Entries without a sidecar, which others wrote, are read by their checksum.
-// Ids whose file names would be those of other ids get a suffix made from the
-// id, and the sidecar says whose bytes a file holds.
+// Entries without a sidecar, written by other programs, are verified by the
+// checksum in .meta. An id whose file name would collide with another's gets a
+// suffix derived from the id, and the sidecar names the owner of the file.
 //
-// Files are never changed in place: a new one gets the name when it is whole
-// and on the disk. So one file may be a tensor's blob and a cache's entry at
-// the same time, and a kill at any point leaves the old entry or the new.
+// Files are never modified in place: a new file is renamed to its final name
+// once it is complete and on disk. One file may therefore be a tensor's blob and
+// a cache entry at the same time, and a kill at any point leaves either the old
+// entry or the new one.
 package blob

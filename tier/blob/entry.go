@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// An entry is where the files of one are.
+// An entry locates the files of one cache entry.
 type entry struct {
 	c    *Cache
 	kind Kind
-	base string // path without an ending
+	base string // path without an extension
 }
 
 func (c *Cache) entry(k Kind, name string) *entry {
@@ -22,11 +22,11 @@ func (e *entry) bin() string  { return e.base + ".bin" }
 func (e *entry) meta() string { return e.base + ".meta" }
 func (e *entry) sum() string  { return e.base + ".sum" }
 
-// The old files, while they are being replaced.
+// The names of the old files while they are being replaced.
 func (e *entry) oldBin() string { return e.base + ".bin.old" }
 func (e *entry) oldSum() string { return e.base + ".sum.old" }
 
-// has reports whether all of the files are there.
+// has reports whether all of the files exist.
 func (e *entry) has(paths ...string) (bool, error) {
 	for _, p := range paths {
 		if _, err := e.c.fsys.Stat(p); err != nil {
@@ -41,10 +41,10 @@ func (e *entry) has(paths ...string) (bool, error) {
 
 func (e *entry) whole() (bool, error) { return e.has(e.meta(), e.bin()) }
 
-// interrupted reports whether a put was begun and is not done.
+// interrupted reports whether a put was started and not completed.
 func (e *entry) interrupted() (bool, error) { return e.has(e.oldBin()) }
 
-// taken reports whether there is anything under the entry's name.
+// taken reports whether any file has the entry's name.
 func (e *entry) taken() (bool, error) {
 	if ok, err := e.has(e.bin()); ok || err != nil {
 		return ok, err
@@ -52,9 +52,8 @@ func (e *entry) taken() (bool, error) {
 	return e.has(e.meta())
 }
 
-// find returns the files that hold a key, nil if there are none: those of its
-// own name, or, where nobody else owns them, those of the name that it shares
-// with others.
+// find returns the entry of a key, or nil: the files of its own name or, if no
+// sidecar names another owner, those of the shared name.
 func (c *Cache) find(k Kind, key string) (*entry, error) {
 	for _, name := range []string{nameOf(key), otherName(key)} {
 		e := c.entry(k, name)
@@ -76,7 +75,7 @@ func (c *Cache) find(k Kind, key string) (*entry, error) {
 	return nil, nil
 }
 
-// otherName is the second place to look for a key.
+// otherName returns the alternative file name of a key.
 func otherName(key string) string {
 	if isSafe(key) {
 		return suffixed(key)
@@ -84,7 +83,7 @@ func otherName(key string) string {
 	return safe(key)
 }
 
-// place returns where a key that is not there yet goes.
+// place returns the entry that a new key is written to.
 func (c *Cache) place(k Kind, key string) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +122,7 @@ func (e *entry) header() (Header, error) {
 	return h, err
 }
 
-// sidecar reads the .sum file; nil is none.
+// sidecar reads the .sum file; nil means there is none.
 func (e *entry) sidecar() (*Sidecar, error) { return e.c.sidecar(e.sum()) }
 
 func (c *Cache) sidecar(path string) (*Sidecar, error) {
@@ -137,9 +136,9 @@ func (c *Cache) sidecar(path string) (*Sidecar, error) {
 	return ParseSidecar(string(text))
 }
 
-// load reads and checks an entry.
+// load reads and verifies an entry.
 func (e *entry) load() ([]byte, error) {
-	if _, err := e.c.fsys.Stat(e.bin()); err != nil { // nothing is broken that is not there
+	if _, err := e.c.fsys.Stat(e.bin()); err != nil { // an absent entry is not a corrupt one
 		return nil, err
 	}
 	h, err := e.header()
@@ -153,8 +152,8 @@ func (e *entry) load() ([]byte, error) {
 	return e.read(e.bin(), h, s)
 }
 
-// read reads a file as the content of an entry with a header and, if it is
-// not nil, a sidecar.
+// read reads a file as the content of an entry and verifies it against the
+// header and, if not nil, the sidecar.
 func (e *entry) read(path string, h Header, s *Sidecar) ([]byte, error) {
 	if s != nil && s.of(h) {
 		return read(e.c.fsys, path, s.Meta)
@@ -183,14 +182,14 @@ type Info struct {
 	Bytes     uint64    `json:"bytes"`      // decoded
 	FileBytes uint64    `json:"file_bytes"` // on the disk
 	Created   uint64    `json:"created_unix"`
-	LastUse   time.Time `json:"last_use"` // or when it was put
+	LastUse   time.Time `json:"last_use"` // time of the last read, or of the put
 	Codec     Codec     `json:"codec"`
 	Version   uint64    `json:"version"`
 	Hash      Hash      `json:"xxh3"` // zero without a sidecar
 	Path      string    `json:"path"` // of the .bin file
-	// Foreign says that there is no sidecar: whose entry it is, is not known.
+	// Foreign is set if there is no sidecar, so that the owner is unknown.
 	Foreign bool `json:"foreign"`
-	// Broken says what is wrong with the entry; "" if nothing is known to be.
+	// Broken says what is wrong with the entry; empty if no fault is known.
 	Broken string `json:"broken,omitempty"`
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is matched by every error that says that bytes are not what their
-// description says. Trying again does not help.
+// ErrInvalid is matched by every error about bytes that contradict their
+// description. Retrying does not help.
 var ErrInvalid = errors.New("invalid data")
 
 // A DataError says what is wrong with bytes that were read. It matches

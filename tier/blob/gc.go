@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// List describes all entries, sorted by kind and key. Those whose description
-// cannot be read have nothing but a kind, a path and the error.
+// List describes all entries, sorted by kind and key. An entry whose description
+// cannot be read has only a kind, a path and the error.
 func (c *Cache) List() ([]Info, error) {
 	var list []Info
 	for _, k := range Kinds {
@@ -23,11 +23,11 @@ func (c *Cache) List() ([]Info, error) {
 		for _, name := range names {
 			e := c.entry(k, name)
 			var info Info
-			err := e.settled(func() (err error) {
+			err := e.readStable(func() (err error) {
 				info, err = e.info()
 				return err
 			})
-			if absent(err) { // half of one, or deleted since
+			if absent(err) { // incomplete, or deleted since
 				continue
 			}
 			if err != nil {
@@ -40,9 +40,9 @@ func (c *Cache) List() ([]Info, error) {
 	return list, nil
 }
 
-// Verify reads all entries and compares every checksum and the owner with the
-// name of the files. It returns them as [Cache.List] does, with what is wrong
-// in Broken, and says how many are.
+// Verify reads all entries and checks every checksum and that the owner matches
+// the file name. It returns them as [Cache.List] does, with faults in Broken,
+// and counts the broken ones.
 func (c *Cache) Verify(ctx context.Context) (list []Info, broken int, err error) {
 	if list, err = c.List(); err != nil {
 		return nil, 0, err
@@ -69,7 +69,7 @@ func (c *Cache) verify(i *Info) string {
 		return fmt.Sprintf("it belongs to %q, which would be in another file", i.Key)
 	}
 	e := c.entry(i.Kind, name)
-	err := e.settled(func() error {
+	err := e.readStable(func() error {
 		data, err := e.load()
 		if err != nil {
 			return err
@@ -86,34 +86,33 @@ func (c *Cache) verify(i *Info) string {
 	return ""
 }
 
-// A GC says what [Cache.GC] may remove.
+// A GC limits what [Cache.GC] may remove.
 type GC struct {
-	// Quota is how many bytes of files may stay; 0 is any number.
+	// Quota is the number of bytes of files that may stay; 0 is unlimited.
 	Quota uint64
-	// Keep are keys that stay whatever the quota.
+	// Keep lists keys that are never evicted.
 	Keep map[Kind][]string
-	// Now is the time; leftovers of writers that were killed go when they are
-	// an hour older. The zero time keeps them.
+	// Now is the current time. Temporary files of killed writers are removed once
+	// they are an hour old. The zero time keeps them.
 	Now time.Time
-	// DryRun removes nothing.
+	// DryRun reports what would be removed and removes nothing.
 	DryRun bool
 }
 
-// leftoverAge is how old a temporary file is when nobody writes it any more.
+// leftoverAge is the age from which a temporary file is taken to be abandoned.
 const leftoverAge = time.Hour
 
-// A GCReport is what [Cache.GC] removed, or would have.
+// A GCReport lists what [Cache.GC] removed, or would have.
 type GCReport struct {
-	Removed   []Info   `json:"removed"`   // the one that was used least lately first
-	Leftovers []string `json:"leftovers"` // files of writers that were killed
+	Removed   []Info   `json:"removed"`   // least recently used first
+	Leftovers []string `json:"leftovers"` // temporary files of killed writers
 	Freed     uint64   `json:"freed_bytes"`
 	Left      uint64   `json:"left_bytes"`
-	// Over says that what must stay is above the quota.
+	// Over is set if the entries that must stay exceed the quota.
 	Over bool `json:"over_quota"`
 }
 
-// GC removes entries until the quota is kept: those first that were used least
-// lately.
+// GC evicts the least recently used entries until the quota is met.
 func (c *Cache) GC(g GC) (*GCReport, error) {
 	list, err := c.List()
 	if err != nil {
@@ -147,10 +146,10 @@ func (g *GC) keeps(i *Info) bool {
 	if !i.Foreign {
 		return slices.Contains(keys, i.Key)
 	}
-	return slices.ContainsFunc(keys, func(key string) bool { return safe(key) == i.Key }) // it may be this one's
+	return slices.ContainsFunc(keys, func(key string) bool { return safe(key) == i.Key }) // it may be the entry of that key
 }
 
-// sweep removes old temporary files.
+// sweep removes abandoned temporary files.
 func (c *Cache) sweep(g *GC, r *GCReport) error {
 	if g.Now.IsZero() {
 		return nil
@@ -167,7 +166,7 @@ func (c *Cache) sweep(g *GC, r *GCReport) error {
 			}
 			st, err := f.Info()
 			if err != nil || g.Now.Sub(st.ModTime()) < leftoverAge {
-				continue // it has got its name, or will
+				continue // renamed since, or about to be
 			}
 			path := filepath.Join(dir, f.Name())
 			if !g.DryRun {
@@ -181,8 +180,8 @@ func (c *Cache) sweep(g *GC, r *GCReport) error {
 	return nil
 }
 
-// remove deletes the files of an entry, the bytes first: without them there is
-// none.
+// remove deletes the files of an entry, the bytes first: without them the entry
+// does not exist.
 func (e *entry) remove() error {
 	for _, f := range []string{e.oldBin(), e.bin(), e.meta(), e.sum(), e.oldSum()} {
 		if err := e.c.fsys.Remove(f); err != nil && !absent(err) {
@@ -192,7 +191,7 @@ func (e *entry) remove() error {
 	return e.c.fsys.SyncDir(filepath.Dir(e.base))
 }
 
-// delete is remove while nobody else replaces anything.
+// delete is remove under the lock.
 func (e *entry) delete() error {
 	release, err := e.c.lock()
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A Header is the .meta file of a cache's entry.
+// A Header is the .meta file of a cache entry.
 type Header struct {
 	Kind       Kind
 	Bytes      uint64 // decoded
 	Checksum32 uint32 // FNV-1a of the decoded bytes
-	Created    uint64 // seconds since 1970, as the caller said
+	Created    uint64 // seconds since 1970, given by the caller
 }
 
 // String returns the text of the file.
@@ -19,8 +19,8 @@ func (h Header) String() string {
 	return fmt.Sprintf("kind=%s\nlen=%d\nchecksum32=%d\ncreated_unix=%d\n", h.Kind.Folder(), h.Bytes, h.Checksum32, h.Created)
 }
 
-// ParseHeader reads the text of a .meta file. It is strict: every key must be
-// there, and no other. Errors are [ErrInvalid] and name the line.
+// ParseHeader reads the text of a .meta file. Every key must occur, and no
+// other. Errors match [ErrInvalid] and name the line.
 func ParseHeader(text string) (h Header, err error) {
 	seen := map[string]bool{}
 	for i, line := range lines(text) {
@@ -55,7 +55,7 @@ func ParseHeader(text string) (h Header, err error) {
 	return h, nil
 }
 
-// lines cuts a text at line ends, of which the last is optional.
+// lines splits a text at line ends; the last one is optional.
 func lines(text string) []string {
 	text = strings.TrimSuffix(text, "\n")
 	if text == "" {
@@ -68,7 +68,7 @@ func lines(text string) []string {
 	return all
 }
 
-// parseNumber reads digits and nothing else.
+// parseNumber reads digits only, without a sign.
 func parseNumber(s string, bits int) (uint64, bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

@@ -2,7 +2,7 @@ package blob
 
 import "fmt"
 
-// A Kind is a name space of a [Cache].
+// A Kind is a namespace of a [Cache].
 type Kind uint8
 
 // The kinds.
@@ -12,7 +12,7 @@ const (
 	KernelMeta
 )
 
-// Kinds are all of them, in order.
+// Kinds lists all kinds in order.
 var Kinds = []Kind{Tensor, Gradient, KernelMeta}
 
 var kindNames = [...]struct{ name, folder string }{{"Tensor", "tensor"}, {"Gradient", "gradient"}, {"KernelMeta", "kernel_meta"}}
@@ -25,7 +25,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Folder returns the spelling of files and folders: tensor, gradient or
+// Folder returns the spelling used in files and directories: tensor, gradient or
 // kernel_meta.
 func (k Kind) Folder() string {
 	if int(k) < len(kindNames) {
@@ -34,7 +34,7 @@ func (k Kind) Folder() string {
 	return k.String()
 }
 
-// ParseKind reads the spelling of files, and kernelmeta.
+// ParseKind reads the spelling used in files, and kernelmeta.
 func ParseKind(s string) (Kind, bool) {
 	if s == "kernelmeta" {
 		return KernelMeta, true

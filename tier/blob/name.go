@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	longestID   = 180 // bytes of an id that stands in a file name as it is
-	longestStem = 160 // bytes of one that does not
+	longestID   = 180 // bytes of an id used in a file name unchanged
+	longestStem = 160 // bytes kept of a longer or unsafe id
 )
 
 // safe replaces every code point outside [A-Za-z0-9_-].
@@ -23,18 +23,17 @@ func safe(id string) string {
 	}, id)
 }
 
-// isSafe reports whether an id can stand in a file name as it is.
+// isSafe reports whether an id can be used as a file name unchanged.
 func isSafe(id string) bool { return len(id) <= longestID && safe(id) == id }
 
-// suffixed returns the name of an id that shares its safe one with others.
+// suffixed returns the file name of an id whose safe form other ids may share.
 func suffixed(id string) string {
 	stem := safe(id)
 	return fmt.Sprintf("%s-x%016x", stem[:min(len(stem), longestStem)], xxh3.HashString(id))
 }
 
-// nameOf returns the part of a file name that stands for an id. No two ids
-// have the same, but those that differ only in case are one name to some file
-// systems.
+// nameOf returns the part of a file name that stands for an id. It is unique,
+// except that names differing only in case collide on some file systems.
 func nameOf(id string) string {
 	if isSafe(id) {
 		return id

@@ -8,23 +8,23 @@ import (
 )
 
 // PlaneHuff splits bfloat16 numbers into two planes of bytes. The exponents of
-// weights are few and are coded by Huffman in blocks; sign and mantissa are as
-// good as random and stay.
+// weights take few values and are Huffman-coded in blocks; sign and mantissa are
+// close to random and are stored unchanged.
 //
 //	number    s eeeeeeee mmmmmmm
 //	planes    eeeeeeee and smmmmmmm
 //	content   length of all (64 bits), blocks
-//	block     how, length of the exponents in bytes (32 bits), exponents, rest
+//	block     form, length of the exponents in bytes (32 bits), exponents, rest
 //
 // A last odd byte follows the last block.
 
-// planeBlock is how many numbers a block has; the last one has fewer.
+// planeBlock is the number of values in a block; the last block has fewer.
 const planeBlock = 64 << 10
 
-// How the exponents of a block are written.
+// The forms of a block's exponents.
 const (
-	planeRaw  = iota // as they are
-	planeSame        // one that all numbers have
+	planeRaw  = iota // unchanged
+	planeSame        // one exponent shared by all numbers
 	planeHuff        // in four Huffman streams
 )
 
@@ -62,7 +62,7 @@ func decodePlanes(content []byte, size uint64) ([]byte, error) {
 	if len(content) < 8 || binary.LittleEndian.Uint64(content) != size {
 		return nil, invalid("Invalid PlaneHuff data: it is not of %d bytes", size)
 	}
-	if size/2 > uint64(len(content)) { // a byte of every number is there
+	if size/2 > uint64(len(content)) { // content has at least one byte for every number
 		return nil, invalid("Invalid PlaneHuff data: %d bytes cannot be %d", len(content), size)
 	}
 	out := make([]byte, size)
@@ -92,7 +92,8 @@ func decodePlanes(content []byte, size uint64) ([]byte, error) {
 	return out, nil
 }
 
-// decodeExponents returns those of a block, in dst or as they stand in src.
+// decodeExponents returns the exponents of a block, decoded into dst or as a
+// slice of src.
 func decodeExponents(dst, src []byte, how byte, s **huff0.Scratch) ([]byte, error) {
 	switch {
 	case how == planeRaw && len(src) == len(dst):
@@ -116,7 +117,7 @@ func decodeExponents(dst, src []byte, how byte, s **huff0.Scratch) ([]byte, erro
 	return nil, errors.New("unknown form or length")
 }
 
-// splitPlanes takes numbers of 16 bits apart, eight at a time.
+// splitPlanes splits 16-bit numbers into their planes, eight at a time.
 func splitPlanes(exps, rest, data []byte) {
 	for len(exps) >= 8 && len(rest) >= 8 && len(data) >= 16 {
 		v, w := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
@@ -132,7 +133,7 @@ func splitPlanes(exps, rest, data []byte) {
 	}
 }
 
-// joinPlanes puts them together again.
+// joinPlanes is the inverse of splitPlanes.
 func joinPlanes(data, exps, rest []byte) {
 	for len(exps) >= 8 && len(rest) >= 8 && len(data) >= 16 {
 		e, r := binary.LittleEndian.Uint64(exps), binary.LittleEndian.Uint64(rest)
@@ -147,7 +148,7 @@ func joinPlanes(data, exps, rest []byte) {
 	}
 }
 
-// Bits of four lanes of 16 bits.
+// Masks for four lanes of 16 bits.
 const (
 	lowBytes  = 0x00ff00ff00ff00ff
 	mantissas = 0x007f007f007f007f

@@ -8,23 +8,22 @@ import (
 	"atenia/internal/direct"
 )
 
-// Align is what buffers of a [Reader] start at multiples of, and what their
+// Align is the alignment of a [Reader]'s buffers and the multiple that their
 // lengths are rounded up to.
 const Align = direct.Align
 
-// A Reader reads files past the system's cache, several chunks at once, into
-// memory that the caller keeps. It may be used by several goroutines, which
-// share its depth.
+// A Reader reads files with direct I/O, bypassing the page cache, several chunks
+// at once, into buffers owned by the caller. It is safe for concurrent use; all
+// calls share its queue depth.
 type Reader struct{ q *direct.Queue }
 
-// NewReader returns a reader with so many reads in flight: 2 to 4 use a disk
-// in full.
+// NewReader returns a reader with depth reads in flight; 2 to 4 saturate a disk.
 func NewReader(depth int) *Reader { return &Reader{direct.NewQueue(depth)} }
 
-// Read reads and decodes a file. The buffer has room for the whole file; what
-// is not encoded is returned as a part of it. Each chunk is checked while
-// others are read. Bytes that are not what the description says are
-// [ErrInvalid]. When ctx ends, it returns as soon as the reads in flight do.
+// Read reads and decodes a file. dst must have room for the whole file; if the
+// file is not encoded, the result is a slice of dst. Each chunk is verified
+// while others are read. Corrupt bytes are [ErrInvalid]. When ctx ends, Read
+// returns as soon as the reads in flight complete.
 func (r *Reader) Read(ctx context.Context, path string, m Meta, dst []byte) ([]byte, error) {
 	f, err := direct.Open(path)
 	if err != nil {

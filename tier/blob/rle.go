@@ -1,7 +1,7 @@
 package blob
 
-// encodeRLE returns a stream of pairs (count, value). Runs of more than 255
-// equal bytes are cut.
+// encodeRLE returns a stream of pairs (count, value). Runs longer than 255 are
+// split.
 func encodeRLE(data []byte) []byte {
 	out := make([]byte, 0, len(data)/16)
 	for i := 0; i < len(data); {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A Sidecar is the .sum file of a cache's entry: what its .meta file, whose
-// readers know no other keys, cannot hold.
+// A Sidecar is the .sum file of a cache entry. It holds what the .meta file
+// cannot, because readers of .meta reject unknown keys.
 type Sidecar struct {
 	Meta
 	Kind       Kind
 	Owner      string // the key
-	Version    uint64 // of the tensor's content, as the caller counts
-	Checksum32 uint32 // that of the .meta file
+	Version    uint64 // of the tensor's content, counted by the caller
+	Checksum32 uint32 // the checksum in the .meta file
 	FileBytes  uint64
 }
 
-// of reports whether the sidecar was written with a header. One that was not
-// belongs to an entry that somebody who knows no sidecars has replaced.
+// of reports whether the sidecar was written together with h. If not, a program
+// that does not know sidecars has replaced the entry.
 func (s *Sidecar) of(h Header) bool {
 	return s.Kind == h.Kind && s.OriginalBytes == h.Bytes && s.Checksum32 == h.Checksum32
 }
@@ -90,7 +90,7 @@ func unquote(s *string, v string) bool {
 	return err == nil
 }
 
-// chunks reads the checksums of as many chunks as the file has.
+// chunks parses the checksums, one for each chunk of the file.
 func (s *Sidecar) chunks(v string) bool {
 	want := s.FileBytes / ChunkBytes
 	if s.FileBytes%ChunkBytes > 0 {

@@ -19,32 +19,32 @@ import (
 type Meta struct {
 	Codec         Codec
 	OriginalBytes uint64 // decoded
-	// What follows is known of files that a [Store] or a [Cache] wrote. Where
-	// Hash is zero, nothing but the length is checked.
+	// Hash and Chunks are known for files written by a [Store] or a [Cache]. If
+	// Hash is zero, only the length is checked.
 	Hash   Hash     // of the decoded bytes
 	Chunks []uint32 // CRC-32C of every [ChunkBytes] of the file
 }
 
-// A Store is a folder with one file for each tensor on the SSD. It may be used
-// by several goroutines, each with ids of its own.
+// A Store is a directory with one file for each tensor on the SSD. It may be
+// used by several goroutines, provided that they use different ids.
 type Store struct {
 	dir  string
 	fsys durable.FS
 
 	mu    sync.Mutex
-	names map[string]string // lower case of a file's name → the id it is for
+	names map[string]string // lower-case file name → the id it belongs to
 }
 
-// NewStore returns the store in a folder, which is made when it is first
-// needed. A nil file system is the operating system's.
+// NewStore returns the store in a directory, which is created when first needed.
+// A nil file system is the operating system's.
 func NewStore(dir string, fsys durable.FS) *Store {
 	return &Store{dir: dir, fsys: durable.Default(fsys), names: map[string]string{}}
 }
 
-// Dir returns the folder.
+// Dir returns the directory.
 func (s *Store) Dir() string { return s.dir }
 
-// EnsureDir makes the folder. An empty name is [ErrInvalid].
+// EnsureDir creates the directory. An empty name is [ErrInvalid].
 func (s *Store) EnsureDir() error {
 	if s.dir == "" {
 		return invalid("no folder is given for tensors on the SSD")
@@ -52,8 +52,9 @@ func (s *Store) EnsureDir() error {
 	return s.fsys.MkdirAll(s.dir, 0o777)
 }
 
-// Path returns the name of an id's file: tensor_ID.bin, where the id can stand
-// in a file name and no id that the store holds differs only in case.
+// Path returns the path of an id's file: tensor_ID.bin if the id is safe in a
+// file name and no other id in the store differs from it only in case, else a
+// name with a suffix.
 func (s *Store) Path(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,15 +69,15 @@ func (s *Store) name(id string) string {
 	return name
 }
 
-// Write is [Store.WriteContext] to the end.
+// Write is [Store.WriteContext] with a context that never ends.
 func (s *Store) Write(id string, data []byte, c Codec) (path string, m Meta, err error) {
 	return s.WriteContext(context.Background(), id, data, c)
 }
 
-// WriteContext makes data the content of an id's file and returns what
-// describes it. When it fails, what was there before is there still; when ctx
-// ends, it stops after the chunk under way. The folder is not synced: who knows
-// of the file is this process, and a power cut ends both.
+// WriteContext replaces the content of an id's file with data and returns its
+// description. If it fails, the old file is unchanged; when ctx ends, it stops
+// after the current chunk. The directory is not synced: the file serves this
+// process only, which does not survive a power failure either.
 func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Codec) (path string, m Meta, err error) {
 	content, err := Encode(c, data)
 	if err != nil {
@@ -107,23 +108,22 @@ func (s *Store) WriteContext(ctx context.Context, id string, data []byte, c Code
 	return path, Meta{Codec: c, OriginalBytes: uint64(len(data)), Hash: HashOf(data), Chunks: chunkSums(content)}, nil
 }
 
-// ReadRaw returns a file's content as it is.
+// ReadRaw returns a file's content without decoding or checking it.
 func (s *Store) ReadRaw(path string) ([]byte, error) { return s.fsys.ReadFile(path) }
 
-// Read is [Store.ReadContext] to the end.
+// Read is [Store.ReadContext] with a context that never ends.
 func (s *Store) Read(path string, m Meta) ([]byte, error) {
 	return s.ReadContext(context.Background(), path, m)
 }
 
-// ReadContext returns the decoded bytes of a file. Those that are not what the
-// description says are [ErrInvalid]. When ctx ends, it stops after the chunk
-// under way.
+// ReadContext returns the decoded bytes of a file. Bytes that contradict the
+// description are [ErrInvalid]. When ctx ends, it stops after the current chunk.
 func (s *Store) ReadContext(ctx context.Context, path string, m Meta) ([]byte, error) {
 	return readContext(ctx, s.fsys, path, m)
 }
 
-// Delete deletes a file. One that is not there is fine. While it cannot be
-// deleted its name is taken.
+// Delete deletes a file. It is no error if it does not exist. If deleting fails,
+// its name stays reserved.
 func (s *Store) Delete(path string) error {
 	if err := s.fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -138,7 +138,7 @@ func read(fsys durable.FS, path string, m Meta) ([]byte, error) {
 	return readContext(context.Background(), fsys, path, m)
 }
 
-// readContext reads, checks and decodes a file.
+// readContext reads, verifies and decodes a file.
 func readContext(ctx context.Context, fsys durable.FS, path string, m Meta) ([]byte, error) {
 	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -156,7 +156,7 @@ func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Codec == None && uint64(st.Size()) != m.OriginalBytes { // before there is memory for it
+	if m.Codec == None && uint64(st.Size()) != m.OriginalBytes { // before memory is allocated for it
 		return nil, lengthMismatch(m.OriginalBytes, uint64(st.Size()))
 	}
 	content, broken := readChunks(ctx, f, st.Size(), m)
@@ -164,7 +164,7 @@ func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 		return nil, broken
 	}
 	data, err := Decode(m.Codec, content, m.OriginalBytes)
-	if err := errors.Join(err, broken); err != nil { // a decoder says more than a checksum
+	if err := errors.Join(err, broken); err != nil { // a decoder's error says more than a checksum's
 		return nil, err
 	}
 	if m.Hash != (Hash{}) {
@@ -175,8 +175,8 @@ func readFile(ctx context.Context, f durable.File, m Meta) ([]byte, error) {
 	return data, nil
 }
 
-// readChunks reads a file and checks each chunk while the processor still has
-// it. Of a file that is not encoded nothing is read after a broken chunk.
+// readChunks reads a file and verifies each chunk while it is in the processor's
+// cache. If the file is not encoded, it stops at the first corrupt chunk.
 func readChunks(ctx context.Context, f durable.File, size int64, m Meta) (content []byte, broken error) {
 	known := m.Hash != (Hash{})
 	chunks := (size + ChunkBytes - 1) / ChunkBytes

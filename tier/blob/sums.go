@@ -8,24 +8,24 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// ChunkBytes is how many bytes of a file one of its checksums covers.
+// ChunkBytes is the number of bytes of a file that one checksum covers.
 const ChunkBytes = 4 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A Hash is the XXH3-128 of bytes. The zero Hash is one that is not known.
+// A Hash is the XXH3-128 of bytes. The zero Hash means unknown.
 type Hash [16]byte
 
 // HashOf returns the hash of bytes.
 func HashOf(data []byte) Hash { return xxh3.Hash128(data).Bytes() }
 
-// String returns 32 hexadecimal digits.
+// String returns the hash as 32 hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// MarshalText writes the digits.
+// MarshalText returns the 32 hexadecimal digits.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads the digits.
+// UnmarshalText reads 32 hexadecimal digits.
 func (h *Hash) UnmarshalText(b []byte) error {
 	if len(b) == 2*len(h) {
 		if _, err := hex.Decode(h[:], b); err == nil {
@@ -46,9 +46,9 @@ func chunkSums(content []byte) []uint32 {
 	return sums
 }
 
-// Checksum32 is the FNV-1a hash of 32 bits that the .meta file of an entry
-// holds. It is slower than a disk and no protection beyond accidents: entries
-// that have a sidecar are checked by that.
+// Checksum32 is the 32-bit FNV-1a hash in an entry's .meta file. It is slower
+// than a disk and detects only accidental corruption; entries with a sidecar are
+// verified by its checksums instead.
 func Checksum32(data []byte) uint32 {
 	const basis, prime = 0x811C9DC5, 0x01000193
 	h := uint32(basis)

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Actual is what was measured of a plan that ran. 0 = not measured.
+// An Actual holds the measurements of a plan that ran. 0 means not measured.
 type Actual struct {
-	RAM      float64 // bytes resident, at most
-	SSDBytes float64 // read by a decode pass
+	RAM      float64 // peak resident bytes
+	SSDBytes float64 // read during a decode pass
 	Seconds  float64 // of a decode pass
-	Overlap  float64 // part of the shorter of reading and computing that the other hid, 0 to 1
+	Overlap  float64 // share of the shorter of reading and computing that was hidden behind the other, 0 to 1
 }
 
-// A Difference is one number of a plan beside what was measured.
+// A Difference is one planned number beside its measurement.
 type Difference struct {
 	What    string  `json:"what"`
 	Planned float64 `json:"planned"`
@@ -22,15 +22,15 @@ type Difference struct {
 	Off     float64 `json:"off"` // actual / planned - 1
 }
 
-// A Comparison is a plan beside what was measured of it.
+// A Comparison sets a plan beside its measurements.
 type Comparison []Difference
 
-// Tolerance is how far a measured number may be off what was planned before
-// [Comparison.Off] tells of it.
+// Tolerance is the relative deviation above which [Comparison.Off] reports a
+// difference.
 const Tolerance = 0.05
 
-// Compare sets what was measured beside the plan. What was not measured is left
-// out.
+// Compare sets measurements beside the plan. It leaves out what was not
+// measured.
 func Compare(p *Plan, a Actual) Comparison {
 	const most = 1000
 	var c Comparison
@@ -45,15 +45,15 @@ func Compare(p *Plan, a Actual) Comparison {
 		{What: "overlap", Planned: hidden, Actual: a.Overlap},
 	} {
 		if d.Actual > 0 {
-			d.Off = min(d.Actual/d.Planned-1, most) // nothing may have been planned
+			d.Off = min(d.Actual/d.Planned-1, most) // the planned value may be zero
 			c = append(c, d)
 		}
 	}
 	return c
 }
 
-// Off returns what is worse than planned by more than [Tolerance]: more bytes,
-// more time, less overlap.
+// Off returns the numbers that are worse than planned by more than [Tolerance]:
+// more bytes, more time, less overlap.
 func (c Comparison) Off() (out Comparison) {
 	for _, d := range c {
 		if d.What == "overlap" && d.Off < -Tolerance || d.What != "overlap" && d.Off > Tolerance {

@@ -8,7 +8,7 @@ import (
 	"atenia/tier"
 )
 
-// What a caller may want to tell apart, for [errors.Is].
+// The kinds of errors, for [errors.Is].
 var (
 	ErrFloor   = errors.New("the budget is below the floor")
 	ErrRequire = errors.New("what was required cannot be had")
@@ -16,24 +16,24 @@ var (
 	ErrInput   = errors.New("not an input of a plan")
 	// ErrFile says that a plan file cannot be read.
 	ErrFile = errors.New("not a plan file")
-	// ErrMismatch says that a plan file is another model's.
+	// ErrMismatch says that a plan file belongs to another model.
 	ErrMismatch = errors.New("the plan is for another model")
 )
 
-// A Part is a share of a sum of bytes.
+// A Part is one summand of a total in bytes.
 type Part struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 }
 
-// A FloorError says that a budget is smaller than the least a model can run
-// with, what that least is, and what it is made of. It matches [ErrFloor].
+// A FloorError says that a budget is too small to run a model at all: the least
+// that is needed, and what it is made of. It matches [ErrFloor].
 type FloorError struct {
 	Tier          tier.Tier
 	Device        string // of VRAM
 	Budget, Floor int64
-	Parts         []Part // that make up the floor, largest first
-	Why           string // which rule makes it the floor
+	Parts         []Part // what the floor is made of, largest first
+	Why           string // the rule that sets the floor
 }
 
 func (e *FloorError) Error() string {
@@ -52,10 +52,10 @@ func (e *FloorError) Error() string {
 // Is reports whether target is [ErrFloor].
 func (e *FloorError) Is(target error) bool { return target == ErrFloor }
 
-// A RequireError says which tensor breaks what was required. It matches
+// A RequireError names the tensor that violates a requirement. It matches
 // [ErrRequire].
 type RequireError struct {
-	Tensor string // "" when it is not one tensor's fault
+	Tensor string // empty if no single tensor is at fault
 	Why    string
 }
 
@@ -69,9 +69,9 @@ func (e *RequireError) Error() string {
 // Is reports whether target is [ErrRequire].
 func (e *RequireError) Is(target error) bool { return target == ErrRequire }
 
-// A PinError says why a pin cannot be read or followed. It matches [ErrPin].
+// A PinError says why a pin cannot be parsed or followed. It matches [ErrPin].
 type PinError struct {
-	Pin, Tensor string // Tensor is "" when the pin itself is at fault
+	Pin, Tensor string // Tensor is empty if the pin itself is at fault
 	Why         string
 	Err         error
 }

@@ -11,13 +11,13 @@ import (
 	"atenia/tier"
 )
 
-// FileFormat is what a plan file calls itself.
+// FileFormat is the format identifier of plan files.
 const FileFormat = "atenia.plan/1"
 
-// A File is a plan as it is written down: a person may change the tier and the
-// device of each tensor, and the budgets. [Reload] follows the tiers, checks
-// that they fit, and computes the rest anew, so what a file says of the ring,
-// of seconds and of rates is for reading alone.
+// A File is the editable form of a plan: the tier and the device of each tensor
+// and the budgets may be changed. [Reload] applies the tiers, checks that they
+// fit, and recomputes the rest; ring, seconds and rates in a file are
+// informational.
 type File struct {
 	Model   Model
 	RAM     int64    // bytes; 0 = no bound
@@ -27,14 +27,14 @@ type File struct {
 	Decode  Prediction
 	Prefill Prediction
 	Rates   Rates
-	Tensors []Entry // weights; caches and buffers are not a file's to place
+	Tensors []Entry // weights; a file does not place caches and buffers
 }
 
-// A Model says which model a plan is for.
+// A Model identifies the model that a plan is for.
 type Model struct {
 	Files   []Part `json:"files"`
 	Tensors int    `json:"tensors"`
-	SHA256  string `json:"sha256"` // of the sizes of files and the names and bytes of tensors
+	SHA256  string `json:"sha256"` // of the sizes of the files and the names and sizes of the tensors
 }
 
 // An Entry places one tensor.
@@ -47,7 +47,7 @@ type Entry struct {
 	Rule   Rule      `json:"rule,omitempty"`
 }
 
-// fields are the members of a file in their order; "tensors" follows.
+// fields returns the members of a file in their order; "tensors" follows them.
 func (f *File) fields() []struct {
 	name string
 	at   any
@@ -61,7 +61,7 @@ func (f *File) fields() []struct {
 	}
 }
 
-// placeable reports whether a plan file says where t lives.
+// placeable reports whether a plan file sets the tier of t.
 func (t *Tensor) placeable() bool { return t.Class != KV && t.Class != Buffer }
 
 // modelOf identifies the model of an input by its weights.
@@ -81,7 +81,7 @@ func modelOf(in *Input) Model {
 	return m
 }
 
-// File returns the plan as it is written down.
+// File returns the editable form of the plan.
 func (p *Plan) File() *File {
 	f := &File{
 		Model: modelOf(&p.in), RAM: p.in.RAM, SSD: p.in.SSD, Devices: p.in.Devices, Ring: p.Ring,
@@ -98,7 +98,7 @@ func (p *Plan) File() *File {
 // MarshalJSON writes the plan file.
 func (p *Plan) MarshalJSON() ([]byte, error) { return p.File().Append(nil) }
 
-// Append appends the text that [Parse] reads: JSON with a tensor on each line.
+// Append appends the text that [Parse] reads: JSON with one tensor per line.
 func (f *File) Append(b []byte) ([]byte, error) {
 	out := bytes.NewBuffer(b)
 	fmt.Fprintf(out, "{\n  \"format\": %q", FileFormat)
@@ -124,7 +124,7 @@ func (f *File) Append(b []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// marshal is json.Marshal for people: names keep their characters.
+// marshal is json.Marshal without HTML escaping, so that names stay readable.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -133,16 +133,16 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// natural is the tier that a rule puts tensors into.
+// natural is the tier in which a rule places tensors.
 var natural = map[Rule]tier.Tier{
 	RuleKV: tier.RAM, RuleBuffer: tier.RAM, RuleVector: tier.RAM, RuleHeld: tier.RAM, RuleVRAM: tier.VRAM,
 	RuleFits: tier.RAM, RuleRing: tier.RAM, RuleValue: tier.RAM, RuleStream: tier.SSD, RuleRows: tier.SSD,
 }
 
-// Reload makes a plan of what a file says. The input gives the model and what
-// a file does not have; its budgets, where they are set, and its pins count
-// before the file's. A file of another model is a [*MismatchError], one that
-// does not fit a [*FloorError].
+// Reload makes a plan from a file. The input supplies the model and whatever a
+// file does not have; its budgets, where set, and its pins override the file's.
+// A file of another model is a [*MismatchError], one that does not fit a
+// [*FloorError].
 func Reload(in Input, f *File) (*Plan, error) {
 	if have := modelOf(&in); have.SHA256 != f.Model.SHA256 {
 		return nil, &MismatchError{Have: have, File: f.Model}

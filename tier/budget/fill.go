@@ -6,13 +6,13 @@ import (
 	"atenia/tier"
 )
 
-// fill pins what an option leaves room for.
+// fill pins tensors in the room that an option leaves.
 func (s *spill) fill(o option) *choice {
 	f := &filling{s: s, room: s.b.in.RAM - o.need, pinned: make([]bool, len(s.b.out)), ring: o.ring.Bytes()}
 	for _, i := range o.pinned {
 		f.pinned[i] = true
 	}
-	for order := s.byValue; len(order) > 0; { // one group of equal value after the other
+	for order := s.byValue; len(order) > 0; { // groups of equal value, in turn
 		n := 1
 		for n < len(order) && s.b.value(order[n]) == s.b.value(order[0]) {
 			n++
@@ -29,7 +29,7 @@ func (s *spill) fill(o option) *choice {
 				c.streams = append(c.streams, i)
 			}
 		}
-		// What was pinned may have been what made the ring large.
+		// Pinning may have removed the unit that set the size of the ring.
 		c.ring = s.ringOf(c.streams, o.slots)
 		if c.ring.Bytes() >= f.ring {
 			break
@@ -42,13 +42,13 @@ func (s *spill) fill(o option) *choice {
 	return c
 }
 
-// A filling is RAM that is being given away.
+// A filling distributes the RAM that is left.
 type filling struct {
 	s      *spill
 	room   int64
 	ring   int64
 	pinned []bool // by tensor
-	order  []int  // what was pinned here
+	order  []int  // the tensors pinned by this filling, in order
 }
 
 func (f *filling) pin(i int) bool {
@@ -62,8 +62,8 @@ func (f *filling) pin(i int) bool {
 	return true
 }
 
-// spread pins as much of a group as there is room for, as evenly as tensors
-// allow: after each, the pinned part is as near to the whole's as it can be.
+// spread pins as much of a group as fits, spaced evenly: after each tensor, the
+// pinned share is as close as possible to the share of the whole group.
 func (f *filling) spread(group []int) {
 	all, have := 0.0, 0.0
 	for _, i := range group {
@@ -90,14 +90,14 @@ func (f *filling) spread(group []int) {
 	}
 }
 
-// greedy pins what still fits: most valuable first, then largest.
+// greedy pins what still fits, by value, then by size.
 func (f *filling) greedy() {
 	for _, i := range f.s.bySize {
 		f.pin(i)
 	}
 }
 
-// seconds predicts a decode pass of a choice.
+// seconds predicts the duration of a decode pass for a choice.
 func (s *spill) seconds(c *choice) float64 {
 	p := &Plan{Tensors: slices.Clone(s.b.out), Ring: c.ring, in: s.b.in, stage: s.b.stage}
 	s.mark(c, func(i int, t tier.Tier, r Rule) { p.Tensors[i].Tier, p.Tensors[i].Rule = t, r })
@@ -105,13 +105,13 @@ func (s *spill) seconds(c *choice) float64 {
 	return p.Decode.Seconds
 }
 
-// take makes a choice the plan.
+// take adopts a choice as the plan.
 func (s *spill) take(c *choice) {
 	s.b.ring = c.ring
 	s.mark(c, func(i int, t tier.Tier, r Rule) { s.b.set(i, t, "", r) })
 }
 
-// mark tells where a choice puts each open tensor.
+// mark calls set with the tier and rule of each open tensor.
 func (s *spill) mark(c *choice, set func(i int, t tier.Tier, r Rule)) {
 	for _, i := range s.open {
 		if s.b.out[i].ByRow {

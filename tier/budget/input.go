@@ -10,17 +10,18 @@ import (
 	"atenia/tier"
 )
 
-// A Class says what a tensor is for, which decides where it may live.
+// A Class is the role of a tensor; it limits the tiers in which the tensor may
+// live.
 type Class uint8
 
 // The classes.
 const (
-	Weight Class = iota // a matrix that every pass reads
+	Weight Class = iota // a matrix that every pass reads in full
 	Expert              // a matrix that some passes read
-	Table               // rows that are looked up
-	Vector              // a norm, a bias: small, always pinned
+	Table               // rows read by index
+	Vector              // a norm or bias: small, always pinned
 	KV                  // cached keys and values: written, so RAM comes first
-	Buffer              // registers and scratch of the executor
+	Buffer              // registers and scratch space of the executor
 )
 
 var classNames = [...]string{"weight", "expert", "table", "vector", "kv", "buffer"}
@@ -38,27 +39,27 @@ func nameOf(names []string, i int) string {
 	return fmt.Sprintf("unknown(%d)", i)
 }
 
-// A Tensor is something that takes memory while a model runs.
+// A Tensor is anything that occupies memory while a model runs.
 type Tensor struct {
 	Name  string
 	Bytes int64
 	Class Class
-	// Uses is how much of it a token reads: 1 for a weight, the chosen part of all
-	// experts for an expert, for cached keys and values what one sequence has of
-	// them.
+	// Uses is the share of the tensor that a token reads: 1 for a weight, the
+	// chosen share of all experts for an expert, one sequence's share for cached
+	// keys and values.
 	Uses float64
-	// ByRow says that a pass reads a few rows of it alone, RowBytes in all.
+	// ByRow is set if a pass reads only a few rows, RowBytes in total.
 	ByRow    bool
 	RowBytes int64
-	// Unit numbers what is read together, in the order of first use: the weights
-	// of one instruction, or one expert.
+	// Unit numbers the tensors that are read together, in the order of first use:
+	// the weights of one instruction, or one expert.
 	Unit int
-	// Held says why the bytes cannot be read from the model's files while it
-	// runs, such as "made from its source by a transform"; "" if they can.
+	// Held says why the bytes cannot be read from the model's files at run time,
+	// such as "made from its source by a transform"; empty if they can.
 	Held string
 }
 
-// reads returns how many bytes of t one decode pass reads.
+// reads returns the bytes of t that one decode pass reads.
 func (t *Tensor) reads() float64 {
 	if t.ByRow {
 		return float64(t.RowBytes)
@@ -66,24 +67,24 @@ func (t *Tensor) reads() float64 {
 	return t.Uses * float64(t.Bytes)
 }
 
-// A Device is a memory beside RAM that may be used.
+// A Device is a memory other than RAM that may hold weights.
 type Device struct {
 	ID    string `json:"id"`
-	Bytes int64  `json:"bytes"` // of it for weights
+	Bytes int64  `json:"bytes"` // available for weights
 }
 
-// A Reserve is RAM that no tensor gets.
+// A Reserve is RAM kept free of tensors.
 type Reserve struct {
 	Name  string
 	Bytes int64
 }
 
-// A Pin puts every tensor whose name matches into one tier. Of several that
-// match, the first one counts.
+// A Pin forces every tensor whose name matches into one tier. Of several
+// matching pins the first one wins.
 type Pin struct {
 	Match  *regexp.Regexp
 	Tier   tier.Tier // VRAM, RAM or SSD
-	Device string    // id, for VRAM; "" = whichever has room
+	Device string    // id, for VRAM; empty: any with room
 }
 
 // ParsePin reads "REGEXP=TIER" or "REGEXP=TIER@DEVICE".
@@ -116,43 +117,42 @@ func (p Pin) String() string {
 	return s
 }
 
-// Rates are how fast the machine is. A rate of 0 stands for one that bounds
-// nothing.
+// Rates are the speeds of the machine. A rate of 0 is unlimited.
 type Rates struct {
 	SSD   float64 `json:"ssd_bytes_per_s"`  // reading, large blocks
 	RAM   float64 `json:"ram_bytes_per_s"`  // reading with all threads
 	VRAM  float64 `json:"vram_bytes_per_s"` // reading on the device
-	FLOPS float64 `json:"flop_per_s"`       // of products, all threads
-	// SSDBusy and RAMBusy are the rates while both are read at once: each takes
-	// from the other. 0 = as fast as alone.
+	FLOPS float64 `json:"flop_per_s"`       // of matrix products, all threads
+	// SSDBusy and RAMBusy are the rates when both are read at once and contend. 0
+	// means no slowdown.
 	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
 	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
-	// Measured names those that were measured just before, Kept those that were
-	// measured earlier, Assumed those that never were. The others were given.
+	// Measured names the rates measured for this plan, Kept those measured earlier,
+	// Assumed those never measured. The others were given by the user.
 	Measured []string `json:"measured,omitempty"`
 	Kept     []string `json:"kept,omitempty"`
 	Assumed  []string `json:"assumed,omitempty"`
 }
 
-// An Input is all that a plan depends on.
+// An Input is everything that a plan depends on.
 type Input struct {
 	Tensors  []Tensor // in the order of first use
-	Files    []Part   // that hold the weights: a plan file belongs to them
-	RAM      int64    // budget in bytes; 0 = no bound
-	SSD      int64    // most that may be streamed, bytes; 0 = no bound
+	Files    []Part   // that hold the weights; they identify the model in a plan file
+	RAM      int64    // budget in bytes; 0 = unlimited
+	SSD      int64    // most bytes that may be streamed; 0 = unlimited
 	Devices  []Device
 	Reserves []Reserve
 	Pins     []Pin
 	// MaxTier is the slowest tier that may be used; nil = SSD.
 	MaxTier *tier.Tier
-	// RequireGPU refuses plans that leave a weight to the processor.
+	// RequireGPU rejects plans that leave a weight to the processor.
 	RequireGPU bool
-	// Slots is how many parts the ring holds: one that is computed with, one that
-	// is ready, one that is being read. 0 = 3. Where three do not fit there are two.
+	// Slots is the number of units the ring holds: one in use, one ready, one being
+	// read. 0 = 3. If three do not fit, two are tried.
 	Slots int
 	Rates Rates
-	Batch int     // sequences of a decode pass; 0 = 1
-	Chunk int     // tokens of a prefill pass; 0 = 512
+	Batch int     // sequences in a decode pass; 0 = 1
+	Chunk int     // tokens in a prefill pass; 0 = 512
 	FLOP  float64 // operations of one token
 }
 
@@ -160,12 +160,13 @@ const (
 	usualSlots = 3
 	fewSlots   = 2
 	usualChunk = 512
-	// maxBytes bounds sizes so that no sum of them overflows.
+	// maxBytes bounds sizes so that their sums cannot overflow.
 	maxBytes   = 1 << 56
 	maxTensors = 1 << 22
 )
 
-// withDefaults returns a copy with defaults filled in, or the first fault.
+// withDefaults returns a copy with defaults filled in, or the first invalid
+// field.
 func (in Input) withDefaults() (Input, error) {
 	if in.Slots == 0 {
 		in.Slots = usualSlots

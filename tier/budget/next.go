@@ -8,16 +8,16 @@ import (
 	"atenia/tier"
 )
 
-// A Change is something that would make decode faster.
+// A Change is an adjustment of the budget that would make decode faster.
 type Change struct {
 	What        string  `json:"what"` // such as "+2 GiB RAM"
-	RAM         int64   `json:"ram"`  // the budget with it
+	RAM         int64   `json:"ram"`  // the RAM budget after the change
 	Seconds     float64 `json:"seconds"`
 	SecondsThen float64 `json:"seconds_then"` // of a decode pass
-	Fits        bool    `json:"fits"`         // nothing is left on the SSD then
+	Fits        bool    `json:"fits"`         // nothing is streamed after the change
 }
 
-// String is such as "+2 GiB RAM: 3.90 → 2.60 s".
+// String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
 func (c Change) String() string {
 	s := fmt.Sprintf("%s: %s → %s s", c.What, seconds(c.Seconds), seconds(c.SecondsThen))
 	if c.Fits {
@@ -26,9 +26,8 @@ func (c Change) String() string {
 	return s
 }
 
-// changes looks for more RAM that helps: a step of about a quarter of the
-// budget, and as much as it takes to stream nothing. A change that saves less
-// than a hundredth of the pass is none.
+// changes tries two larger RAM budgets: a quarter more, and enough to stream
+// nothing. It drops changes that save less than a hundredth of the pass.
 func changes(p *Plan) (out []Change) {
 	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != tier.SSD {
 		return nil
@@ -57,7 +56,7 @@ func changes(p *Plan) (out []Change) {
 	return out
 }
 
-// seconds prints a time with three digits.
+// seconds formats a time with three digits.
 func seconds(s float64) string {
 	if s <= 0 {
 		return "0"

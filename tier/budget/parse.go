@@ -12,12 +12,12 @@ import (
 	"atenia/tier"
 )
 
-// A FileError says what is wrong with a plan file and where. It matches
+// A FileError says what is wrong with a plan file, and where. It matches
 // [ErrFile].
 type FileError struct {
 	Line   int // from 1
 	Offset int64
-	Field  string // of the file, or the name of a tensor; may be ""
+	Field  string // a field of the file or the name of a tensor; may be empty
 	Why    string
 	Err    error
 }
@@ -64,10 +64,10 @@ func Parse(b []byte) (*File, error) {
 type parser struct {
 	b     []byte
 	dec   *json.Decoder
-	start int64 // of the value that is read
+	start int64 // of the current value
 }
 
-// errorf makes an error of the value that was read last.
+// errorf returns an error at the value that was read last.
 func (p *parser) errorf(field string, err error, format string, args ...any) error {
 	at := p.start
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -80,7 +80,7 @@ func (p *parser) errorf(field string, err error, format string, args ...any) err
 	return &FileError{Line: 1 + bytes.Count(p.b[:at], []byte("\n")), Offset: at, Field: field, Why: fmt.Sprintf(format, args...), Err: err}
 }
 
-// next notes where the next value begins.
+// next records where the next value starts.
 func (p *parser) next() {
 	p.start = p.dec.InputOffset()
 	for p.start < int64(len(p.b)) && strings.IndexByte(" \t\r\n,:", p.b[p.start]) >= 0 {

@@ -7,8 +7,8 @@ import (
 	"atenia/tier"
 )
 
-// Place decides where every tensor lives. Its errors are [*InputError],
-// [*PinError], [*RequireError] and [*FloorError].
+// Place decides in which memory every tensor lives. Its errors are
+// [*InputError], [*PinError], [*RequireError] and [*FloorError].
 func Place(in Input) (*Plan, error) {
 	p, err := place(in, nil)
 	if err != nil {
@@ -18,8 +18,8 @@ func Place(in Input) (*Plan, error) {
 	return p, nil
 }
 
-// place is Place without the search for changes. fixed, when set, has a tier
-// for some tensors, from a plan file.
+// place is Place without the search for changes. fixed, if not nil, holds the
+// placements of a plan file.
 func place(in Input, fixed map[string]Placed) (*Plan, error) {
 	in, err := in.withDefaults()
 	if err != nil {
@@ -29,10 +29,10 @@ func place(in Input, fixed map[string]Placed) (*Plan, error) {
 	for i := range in.Tensors {
 		b.out[i].Tensor = in.Tensors[i]
 	}
-	// The steps: what is settled by its nature or by the user comes first, then
-	// the devices, because they are fastest, then RAM and the SSD together.
+	// The order matters: first what class or user dictates, then the devices,
+	// because they are fastest, then RAM and the SSD together.
 	for _, step := range []func() error{
-		b.pins, func() error { return b.follow(fixed) }, b.natures, b.devices, b.require, b.memory,
+		b.pins, func() error { return b.follow(fixed) }, b.placeByClass, b.devices, b.require, b.memory,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func place(in Input, fixed map[string]Placed) (*Plan, error) {
 	return p, nil
 }
 
-// A placer is a plan that is being made.
+// A placer is a plan under construction.
 type placer struct {
 	in    Input
 	out   []Placed
@@ -56,7 +56,7 @@ func (b *placer) set(i int, t tier.Tier, device string, r Rule) {
 	b.out[i].Tier, b.out[i].Device, b.out[i].Rule, b.done[i] = t, device, r, true
 }
 
-// follow takes over what a plan file says.
+// follow applies the placements of a plan file.
 func (b *placer) follow(fixed map[string]Placed) error {
 	for i := range b.out {
 		if f, ok := fixed[b.out[i].Name]; ok && !b.done[i] {
@@ -69,27 +69,27 @@ func (b *placer) follow(fixed map[string]Placed) error {
 	return nil
 }
 
-// forbids says why a tensor cannot live in a tier, "" if it can.
+// forbids returns why a tensor cannot live in a tier, or "".
 func (b *placer) forbids(i int, t tier.Tier) string {
 	x := &b.out[i]
 	switch {
 	case t == tier.RAM:
 		return ""
 	case t == tier.CPU:
-		return "the processor is no store"
+		return "the processor is not a memory"
 	case x.Class == KV, x.Class == Buffer:
-		return "what every step writes lives in ram"
+		return "tensors written by every step are kept in ram"
 	case t == tier.SSD && x.Held != "":
 		return "it is " + x.Held + ", so no file has its bytes"
 	case t == tier.SSD && x.Class == Vector:
-		return "vectors are too small to be worth a read: they live in ram"
+		return "vectors are too small to be worth a read: they are kept in ram"
 	case t == tier.SSD && b.in.MaxTier != nil && *b.in.MaxTier != tier.SSD:
 		return "the slowest tier allowed is " + b.in.MaxTier.Lower()
 	}
 	return ""
 }
 
-// pins does what the user said. A pin that matches nothing is a mistake.
+// pins applies the user's pins. A pin that matches no tensor is an error.
 func (b *placer) pins() error {
 	used := make([]bool, len(b.in.Pins))
 	for i := range b.out {
@@ -122,7 +122,7 @@ func (b *placer) pins() error {
 	return nil
 }
 
-// deviceFor returns the device that a pinned tensor goes to.
+// deviceFor returns the device for a pinned tensor.
 func (b *placer) deviceFor(i int, pin Pin) (string, error) {
 	for _, d := range b.in.Devices {
 		if (pin.Device == "" || pin.Device == d.ID) && b.free(d) >= b.out[i].Bytes {
@@ -142,8 +142,8 @@ func (b *placer) free(d Device) int64 {
 	return n
 }
 
-// natures settles what is not a matter of bytes.
-func (b *placer) natures() error {
+// placeByClass places the tensors whose class dictates their tier.
+func (b *placer) placeByClass() error {
 	for i := range b.out {
 		if b.done[i] {
 			continue
@@ -160,8 +160,8 @@ func (b *placer) natures() error {
 	return nil
 }
 
-// devices fills VRAM with what is read most for its bytes; of equal ones the
-// first, so that what follows one another in a pass stays on one device.
+// devices fills VRAM with the tensors that are read most for their size; ties go
+// in the order of use, so that consecutive layers share a device.
 func (b *placer) devices() error {
 	order := b.byValue(func(i int) bool { return !b.done[i] && !b.out[i].ByRow })
 	free := make([]int64, len(b.in.Devices))
@@ -183,8 +183,8 @@ func (b *placer) devices() error {
 	return nil
 }
 
-// byValue returns the tensors that pass, those first of which a pass reads most
-// for each byte they hold; equal ones in the order of use.
+// byValue returns the tensors for which pass is true, sorted by the bytes that a
+// decode pass reads for each byte they hold; ties stay in the order of use.
 func (b *placer) byValue(pass func(i int) bool) []int {
 	var order []int
 	for i := range b.out {
@@ -196,7 +196,7 @@ func (b *placer) byValue(pass func(i int) bool) []int {
 	return order
 }
 
-// value is how many bytes of reading a byte of RAM saves in each pass.
+// value is the number of bytes of reading that each byte of RAM saves per pass.
 func (b *placer) value(i int) float64 {
 	t := &b.out[i]
 	switch {
@@ -208,7 +208,7 @@ func (b *placer) value(i int) float64 {
 	return t.Uses
 }
 
-// require checks what the user does not want to be surprised by.
+// require checks the user's requirements.
 func (b *placer) require() error {
 	wanted := b.in.RequireGPU || b.in.MaxTier != nil && *b.in.MaxTier == tier.VRAM
 	if !wanted {

@@ -6,26 +6,26 @@ import (
 	"atenia/tier"
 )
 
-// A Rule is the reason why a tensor is where it is.
+// A Rule is the reason for a tensor's tier.
 type Rule string
 
-// The rules, in the order in which they are asked.
+// The rules, in the order in which they are tried.
 const (
-	RulePin    Rule = "pin"    // the user said so
-	RuleFile   Rule = "file"   // a plan file says so
+	RulePin    Rule = "pin"    // requested by the user
+	RuleFile   Rule = "file"   // set by a plan file
 	RuleKV     Rule = "kv"     // written and read by every pass: RAM first
 	RuleBuffer Rule = "buffer" // scratch of the executor
 	RuleVector Rule = "vector" // too small to be worth a read
-	RuleHeld   Rule = "held"   // the files do not have these bytes
+	RuleHeld   Rule = "held"   // the model's files do not contain these bytes
 	RuleVRAM   Rule = "vram"   // a device has room
-	RuleFits   Rule = "fits"   // everything that is left fits RAM
-	RuleRing   Rule = "ring"   // streaming it would make the ring larger than it is
-	RuleValue  Rule = "value"  // saves most reading for the bytes it holds
+	RuleFits   Rule = "fits"   // everything else fits in RAM
+	RuleRing   Rule = "ring"   // streaming it would enlarge the ring
+	RuleValue  Rule = "value"  // saves the most reading for its size
 	RuleStream Rule = "stream" // read from the SSD by every pass, through the ring
-	RuleRows   Rule = "rows"   // few rows are read: they come from the SSD
+	RuleRows   Rule = "rows"   // only a few rows are read, from the SSD
 )
 
-// Placed is a tensor with the tier that it got.
+// Placed is a tensor with its tier.
 type Placed struct {
 	Tensor
 	Tier   tier.Tier // VRAM, RAM or SSD
@@ -33,26 +33,26 @@ type Placed struct {
 	Rule   Rule
 }
 
-// Streamed reports whether a pass reads all of t from the SSD, through the
+// Streamed reports whether every pass reads all of t from the SSD, through the
 // ring.
 func (t *Placed) Streamed() bool { return t.Tier == tier.SSD && !t.ByRow }
 
-// A Ring is the memory that streamed tensors are read into.
+// A Ring is the buffer into which streamed tensors are read ahead.
 type Ring struct {
-	Slots   int   `json:"slots"`   // units that have room at once
-	Size    int64 `json:"bytes"`   // the largest such units together, read in whole blocks
-	Largest int64 `json:"largest"` // streamed part of a unit
-	Units   int   `json:"units"`   // that have a streamed part
+	Slots   int   `json:"slots"`   // units it holds at once
+	Size    int64 `json:"bytes"`   // of the largest such units, rounded up to whole blocks
+	Largest int64 `json:"largest"` // streamed bytes of the largest unit
+	Units   int   `json:"units"`   // units with a streamed part
 }
 
-// Bytes returns what the ring takes.
+// Bytes returns the size of the ring.
 func (r Ring) Bytes() int64 { return r.Size }
 
-// BlockBytes is the unit of reads that go past the cache of the file system.
+// BlockBytes is the alignment of direct I/O reads, which bypass the page cache.
 const BlockBytes = 4096
 
-// SlotBytes returns what a tensor of n bytes takes in the ring, wherever in a
-// block of its file it begins.
+// SlotBytes returns the ring space for a tensor of n bytes, at any offset within
+// a block of its file.
 func SlotBytes(n int64) int64 {
 	if n == 0 {
 		return 0
@@ -60,27 +60,27 @@ func SlotBytes(n int64) int64 {
 	return (n+BlockBytes-1)&^(BlockBytes-1) + BlockBytes
 }
 
-// A Plan says where everything lives. It is made by [Place] or [Reload] and
-// not changed afterwards.
+// A Plan says where every tensor lives. It is made by [Place] or [Reload] and
+// immutable.
 type Plan struct {
 	Tensors []Placed // as in the input
 	Ring    Ring     // zero when nothing is streamed
 	Decode  Prediction
 	Prefill Prediction
-	Next    []Change // what would make decode faster, best first; may be empty
+	Next    []Change // changes that would make decode faster, best first; may be empty
 
 	in    Input // with defaults
-	stage []int // of each tensor: its unit, numbered densely in the order of use
+	stage []int // the unit of each tensor, numbered densely in the order of use
 }
 
-// Input returns what the plan was made from, defaults filled in.
+// Input returns the input of the plan, with defaults filled in.
 func (p *Plan) Input() Input {
 	in := p.in
 	in.Tensors = slices.Clone(in.Tensors)
 	return in
 }
 
-// Spills reports whether anything is left on the SSD.
+// Spills reports whether any tensor is on the SSD.
 func (p *Plan) Spills() bool {
 	for i := range p.Tensors {
 		if p.Tensors[i].Tier == tier.SSD {
@@ -90,7 +90,7 @@ func (p *Plan) Spills() bool {
 	return false
 }
 
-// UsesVRAM reports whether anything is in the memory of a device.
+// UsesVRAM reports whether any tensor is in the memory of a device.
 func (p *Plan) UsesVRAM() bool {
 	for i := range p.Tensors {
 		if p.Tensors[i].Tier == tier.VRAM {
@@ -110,7 +110,8 @@ func (p *Plan) Bytes(t tier.Tier) (n int64) {
 	return n
 }
 
-// RAM returns all that a plan takes of the budget: tensors, ring and reserves.
+// RAM returns the total that a plan takes of the RAM budget: tensors, ring and
+// reserves.
 func (p *Plan) RAM() int64 { return p.Bytes(tier.RAM) + p.Ring.Bytes() + p.in.reserved() }
 
 func (in *Input) reserved() (n int64) {

@@ -4,7 +4,7 @@ import (
 	"atenia/tier"
 )
 
-// A Limit names the resource that a pass waits for.
+// A Limit names the resource that bounds a pass.
 type Limit string
 
 // The limits.
@@ -16,18 +16,18 @@ const (
 	LimitNone    Limit = "none" // no rate is known
 )
 
-// A Prediction is how long one pass takes.
+// A Prediction is the expected duration of one pass.
 type Prediction struct {
 	Tokens  int     `json:"tokens"`      // of a pass
 	Seconds float64 `json:"seconds"`     // of a pass, with the ring's slots
-	Bound   float64 `json:"bound"`       // what perfect overlap would give
-	Limit   Limit   `json:"limited_by"`  // which of the rates makes the bound
-	SSD     float64 `json:"ssd_seconds"` // what each resource alone would take
+	Bound   float64 `json:"bound"`       // with perfect overlap
+	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound
+	SSD     float64 `json:"ssd_seconds"` // for each resource alone
 	RAM     float64 `json:"ram_seconds"`
 	VRAM    float64 `json:"vram_seconds"`
 	Compute float64 `json:"compute_seconds"`
-	// SSDBytes are read from the SSD by a pass, RAMBytes from RAM by the
-	// processor, streamed weights and cached keys and values included.
+	// SSDBytes is read from the SSD by a pass; RAMBytes is read from RAM by the
+	// processor, including streamed weights and cached keys and values.
 	SSDBytes float64 `json:"ssd_bytes"`
 	RAMBytes float64 `json:"ram_bytes"`
 }
@@ -35,7 +35,7 @@ type Prediction struct {
 // PerToken returns the seconds of one token.
 func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Tokens, 1)) }
 
-// predict fills in both predictions.
+// predict computes both predictions.
 func (p *Plan) predict() {
 	p.predictDecode()
 	p.Prefill = p.pass(p.in.Chunk, 1)
@@ -43,12 +43,12 @@ func (p *Plan) predict() {
 
 func (p *Plan) predictDecode() { p.Decode = p.pass(p.in.Batch, float64(p.in.Batch)) }
 
-// pass predicts one pass over so many tokens that looks at the keys and values
-// of so many sequences.
+// pass predicts one pass over the given number of tokens that reads the keys and
+// values of the given number of sequences.
 //
 //	t ≥ max(SSD bytes / B_ssd, RAM bytes / B_ram, VRAM bytes / B_vram, FLOP / F)
 //
-// and the ring makes it a little longer: see pipeline.
+// The ring's finite number of slots makes it a little longer: see pipeline.
 func (p *Plan) pass(tokens int, sequences float64) Prediction {
 	r := Prediction{Tokens: tokens}
 	r.Compute = over(float64(tokens)*p.in.FLOP, p.in.Rates.FLOPS)
@@ -91,14 +91,13 @@ func (p *Plan) pass(tokens int, sequences float64) Prediction {
 }
 
 // contended returns how long reading and computing take side by side when each
-// slows the other down, for as long as both go on: the one that is done first
-// leaves the other to itself.
+// slows the other down until the shorter one is done.
 func (p *Plan) contended(busy, ssdBytes float64) float64 {
 	r := &p.in.Rates
 	if r.SSDBusy == 0 || r.RAMBusy == 0 || r.RAM == 0 || ssdBytes == 0 || busy == 0 {
 		return 0
 	}
-	slower := max(1, r.RAM/r.RAMBusy) // computing beside reading
+	slower := max(1, r.RAM/r.RAMBusy) // computing while reading
 	read, compute := ssdBytes/min(r.SSDBusy, r.SSD), busy*slower
 	if read < compute {
 		return read + (compute-read)/slower
@@ -116,10 +115,10 @@ func over(n, rate float64) float64 {
 // A stage is one unit of a pass as the ring sees it.
 type stage struct{ bytes, streamed float64 }
 
-// pipeline runs a few passes over a ring in thought and returns how long the
-// last one took. A unit's read begins when the one before it has ended and a
-// slot is free; its computing begins when its read and the computing before it
-// have ended.
+// pipeline simulates a few passes over a ring and returns the duration of the
+// last one. A unit's read starts when the previous read has ended and a slot is
+// free; its computation starts when its read and the previous computation have
+// ended.
 //
 //	io       │ A │ C │ E │   │ A …
 //	compute  │ · │ A │ B │ C │ D │ E …     B and D are pinned
@@ -130,7 +129,7 @@ func (p *Plan) pipeline(busy, ssdBytes float64) float64 {
 	}
 	const passes = 4
 	perByte, read := busy/bytes, over(ssdBytes, p.in.Rates.SSD)/streamed
-	free := make([]float64, p.Ring.Slots) // when each slot may be read into
+	free := make([]float64, p.Ring.Slots) // when each slot becomes free
 	var io, compute, before float64
 	slot := 0
 	for pass := range passes {
@@ -153,7 +152,7 @@ func (p *Plan) pipeline(busy, ssdBytes float64) float64 {
 	return compute - before
 }
 
-// stages returns the units in their order, and the sums over them.
+// stages returns the units in order and their totals.
 func (p *Plan) stages() (out []stage, bytes, streamed float64) {
 	out = make([]stage, p.stageCount())
 	for i := range p.Tensors {

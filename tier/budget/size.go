@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// sizeUnits are the units of sizes. The first of each value is printed.
+// sizeUnits lists the units of sizes. Of several names for one value the first
+// is printed.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
@@ -17,7 +18,7 @@ var sizeUnits = []struct {
 	{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}, {"B", 1},
 }
 
-// A SizeError says that a text is no size in bytes. It matches [ErrInput].
+// A SizeError is a text that is not a size in bytes. It matches [ErrInput].
 type SizeError struct{ Text string }
 
 func (e *SizeError) Error() string {
@@ -27,8 +28,8 @@ func (e *SizeError) Error() string {
 // Is reports whether target is [ErrInput].
 func (e *SizeError) Is(target error) bool { return target == ErrInput }
 
-// ParseSize reads "4GiB", "1.5 GiB", "512MiB", "2GB" or plain bytes; K, M, G
-// and T alone are the binary ones. Parts of a byte are dropped.
+// ParseSize reads "4GiB", "1.5 GiB", "512MiB", "2GB" or plain bytes; K, M, G and
+// T alone are binary. Fractions of a byte are dropped.
 func ParseSize(s string) (int64, error) {
 	text := strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= maxBytes {
@@ -51,7 +52,7 @@ func ParseSize(s string) (int64, error) {
 	return 0, &SizeError{s}
 }
 
-// Size prints bytes for people, in binary units: "4 GiB", "1.5 MiB", "37 B".
+// Size formats bytes in binary units: "4 GiB", "1.5 MiB", "37 B".
 func Size(n int64) string {
 	for _, u := range sizeUnits[:4] {
 		if n >= u.bytes || -n >= u.bytes {

@@ -8,7 +8,7 @@ import (
 	"atenia/tier"
 )
 
-// memory places what is left in RAM, or part of it on the SSD.
+// memory places the remaining tensors in RAM, or part of them on the SSD.
 func (b *placer) memory() error {
 	s := &spill{b: b, fixed: b.in.reserved()}
 	all := int64(0)
@@ -44,7 +44,7 @@ func (b *placer) memory() error {
 	return b.checkSSD()
 }
 
-// checkSSD holds the budget of the SSD.
+// checkSSD enforces the budget of the SSD.
 func (b *placer) checkSSD() error {
 	n := int64(0)
 	for i := range b.out {
@@ -58,7 +58,7 @@ func (b *placer) checkSSD() error {
 	return &FloorError{Tier: tier.SSD, Budget: b.in.SSD, Floor: n, Parts: []Part{{"tensors", n}}, Why: "the other tiers are full"}
 }
 
-// floor makes the error of a budget of RAM that is too small.
+// floor returns the error for a RAM budget that is too small.
 func (b *placer) floor(n int64, why string, more ...Part) error {
 	sums := map[string]int64{}
 	for i := range b.out {
@@ -84,27 +84,26 @@ func (b *placer) floor(n int64, why string, more ...Part) error {
 	return &FloorError{Tier: tier.RAM, Budget: b.in.RAM, Floor: n, Parts: parts, Why: why}
 }
 
-// A spill is the choice of what is streamed when not everything fits.
+// A spill chooses which tensors to stream when not everything fits.
 type spill struct {
 	b     *placer
-	fixed int64 // RAM that is taken whatever is streamed
+	fixed int64 // RAM needed whatever is streamed
 	open  []int // tensors to be placed
 	ssd   []int // those that must be streamed
 	units []unit
-	// open, most valuable first; of equal value, in the order of use or the
-	// largest first
+	// open, sorted by value, ties in the order of use, and sorted by size
 	byValue, bySize []int
 }
 
-// A unit is what one instruction reads, as far as it may be streamed.
+// A unit is the streamable part of what one instruction reads.
 type unit struct {
 	open  []int // by bytes, largest first
-	bytes int64 // of the ring, to stream all of it
+	bytes int64 // ring bytes needed to stream all of it
 	fixed int64 // of those that must be streamed
 }
 
-// ringOf returns the ring that streams the given tensors: room for the largest
-// units. Pinning a tensor never makes it larger.
+// ringOf returns a ring with room for the largest units among the streamed
+// tensors. Pinning a tensor never enlarges it.
 func (s *spill) ringOf(streamed []int, slots int) Ring {
 	of := make([]int64, len(s.b.out)) // at most one unit for each tensor
 	for _, i := range streamed {
@@ -135,24 +134,25 @@ func ringFor(units []int64, slots int) Ring {
 	return r
 }
 
-// An option is one way to spill: no unit streams more than so many bytes.
+// An option limits the bytes that any unit may stream.
 type option struct {
 	slots  int
 	ring   Ring
-	pinned []int // what is beyond that of its unit
+	pinned []int // the part of each unit beyond the limit
 	need   int64 // RAM with nothing else pinned
 }
 
-// A choice is what became of an option.
+// A choice is an option with the remaining RAM filled.
 type choice struct {
 	ring    Ring
-	pinned  []int // by option
+	pinned  []int // by the option
 	valued  []int // by value
 	streams []int
 	seconds float64
 }
 
-// choose tries largest units of several sizes and takes the one with the fastest pass.
+// choose tries several limits on the largest unit and takes the one with the
+// fastest pass.
 func (s *spill) choose() error {
 	s.collect()
 	sizes := s.sizes()
@@ -174,7 +174,7 @@ func (s *spill) choose() error {
 				best = c
 			}
 		}
-		if best != nil { // fewer slots are for want of memory alone
+		if best != nil { // fewer slots only if memory does not allow more
 			break
 		}
 	}
@@ -185,7 +185,7 @@ func (s *spill) choose() error {
 	return nil
 }
 
-// parts says what the least option is made of, beside what is fixed.
+// parts lists what the smallest option needs beyond the fixed part.
 func (s *spill) parts(o option) []Part {
 	pinned := Part{Name: "weights too large for it"}
 	for _, i := range o.pinned {
@@ -194,7 +194,7 @@ func (s *spill) parts(o option) []Part {
 	return []Part{{"ring", o.need - s.fixed - pinned.Bytes}, pinned}
 }
 
-// collect groups what may be streamed by units, and sorts it.
+// collect groups the streamable tensors into units and sorts them.
 func (s *spill) collect() {
 	b := s.b
 	s.byValue, s.bySize = slices.Clone(s.open), slices.Clone(s.open)
@@ -229,8 +229,9 @@ func (s *spill) collect() {
 	}
 }
 
-// sizes returns largest units worth trying: what is left of a unit when its largest
-// tensors are pinned, largest first. Of very many, some.
+// sizes returns the limits worth trying: the bytes left of a unit when its
+// largest tensors are pinned, largest first. If there are very many, it samples
+// them.
 func (s *spill) sizes() []int64 {
 	const most = 32
 	var all []int64
@@ -257,8 +258,8 @@ func (s *spill) sizes() []int64 {
 	return some
 }
 
-// option pins, of each unit that is larger than size, as few bytes as it takes:
-// the smallest tensor that is enough, or else the largest and so on.
+// option pins the fewest bytes of each unit that exceeds size: the smallest
+// tensor that suffices, or else the largest, and so on.
 func (s *spill) option(slots int, size int64) (option, bool) {
 	o := option{slots: slots, need: s.fixed}
 	rests := make([]int64, len(s.units))
@@ -269,7 +270,7 @@ func (s *spill) option(slots int, size int64) (option, bool) {
 		}
 		rest, open := u.bytes, u.open
 		for rest > size {
-			n := 0 // the largest, unless a smaller one is enough
+			n := 0 // the largest, unless a smaller one suffices
 			for j := range open {
 				if rest-SlotBytes(s.b.out[open[j]].Bytes) <= size {
 					n = j

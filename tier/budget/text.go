@@ -8,8 +8,7 @@ import (
 	"atenia/tier"
 )
 
-// A Row is one line of a plan's table: a tier, or a part of the RAM that no
-// tensor has.
+// A Row is one line of a plan's table: a tier, the ring, or a reserve.
 type Row struct {
 	What    string `json:"what"`
 	Bytes   int64  `json:"bytes"`
@@ -45,7 +44,7 @@ func (p *Plan) Rows() (out []Row) {
 	return out
 }
 
-// WriteText prints the table, the predictions and what would help.
+// WriteText prints the table, the predictions and the changes that would help.
 func (p *Plan) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-24s %14s  %-11s %s\n", "tier", "bytes", "", "tensors")
@@ -84,7 +83,7 @@ func (p *Plan) writePrediction(b *strings.Builder, name string, r *Prediction) {
 	fmt.Fprintf(b, "); %s read from the ssd\n", Size(int64(r.SSDBytes)))
 }
 
-// rates names the rates and where they come from.
+// rates lists the rates and how each was obtained.
 func (p *Plan) rates() string {
 	r := p.in.Rates
 	s := fmt.Sprintf("ssd %s/s, ram %s/s, %.3g GFLOP/s", Size(int64(r.SSD)), Size(int64(r.RAM)), r.FLOPS/1e9)

@@ -6,14 +6,14 @@ import (
 	"atenia/tier"
 )
 
-// A Rejection is a tier that a tensor did not get.
+// A Rejection is a faster tier and why a tensor is not in it.
 type Rejection struct {
 	Tier tier.Tier `json:"tier"`
 	Why  string    `json:"why"`
 }
 
-// A Decision says why one tensor is where it is: the rule, the numbers it
-// looked at, and what was rejected.
+// A Decision explains the tier of one tensor: the rule, the numbers it is based
+// on, and the rejected tiers.
 type Decision struct {
 	Tensor   string      `json:"tensor"`
 	Class    Class       `json:"class"`
@@ -24,11 +24,11 @@ type Decision struct {
 	Rule     Rule        `json:"rule"`
 	Reason   string      `json:"reason"`
 	Reads    float64     `json:"bytes_read_per_pass"`
-	Saves    float64     `json:"ssd_seconds_saved_per_pass"` // by not being on the SSD; 0 without a rate
+	Saves    float64     `json:"ssd_seconds_saved_per_pass"` // compared with streaming it; 0 without a rate
 	Rejected []Rejection `json:"rejected,omitempty"`
 }
 
-// String is one line: what, where, by which rule, with which numbers.
+// String returns one line: tensor, tier, rule, numbers.
 func (d Decision) String() string {
 	where := d.Tier.Lower()
 	if d.Device != "" {
@@ -92,7 +92,7 @@ func (p *Plan) reason(t *Placed) string {
 	return size
 }
 
-// rejected says why t is in no faster tier than its own.
+// rejected explains why t is in no faster tier.
 func (p *Plan) rejected(t *Placed) (out []Rejection) {
 	weight := t.Class == Weight || t.Class == Expert || t.Class == Table || t.Class == Vector
 	if t.Tier == tier.VRAM || !weight || t.Rule == RulePin || t.Rule == RuleFile {

@@ -1,29 +1,29 @@
-// Package checkpoint remembers where every tensor was, where it was wanted and
-// what was planned for it, so that a process that starts later, on this
-// machine or another, begins where the last one stood.
+// Package checkpoint saves where every tensor was, its preferred tier and its
+// last plan, so that a later process, on this machine or another, resumes from
+// there.
 //
 //	            ┌────────── checkpoint.meta ──────────┐
 //	Manager ─▶ Save   id, tier, bytes, cache key       Restore ─▶ Manager
 //	            │     desired tier, last plan          │  │
-//	            │                                      │  ├─▶ drift: what could not be as it was
+//	            │                                      │  ├─▶ drift: what could not be restored as saved
 //	persistent cache ─────── bytes, hashes ────────────┘  └─▶ PlanWarmStart: what to do about it
 //
-// A [Manifest] holds no bytes: they are entries of the persistent cache, which
-// it names. [Save] writes none by default and says which tensors have no bytes
-// that would survive; with Materialize it writes what is missing first.
+// A [Manifest] holds no bytes: it refers to entries of the persistent cache. By
+// default [Save] writes none and reports the tensors whose bytes would not
+// survive; with Materialize it first writes the missing entries.
 //
-// [Restore] never puts a tensor into VRAM: the machine may have none. Tensors
-// that were there come back in RAM, and the [Report] of such an entry says why
-// it is not what was desired. Lazily restored tensors get their bytes when they
-// are first needed, [Materialize] fetches them in the order of next use.
+// [Restore] never puts a tensor into VRAM, because the machine may have none.
+// Such tensors are restored to RAM, and a [Report] says how each differs from
+// what was desired. Lazily restored tensors are read on first use; [Materialize]
+// prefetches them in the order of next use.
 //
-// [PlanWarmStart] decides per entry, from the same facts always the same way:
+// [PlanWarmStart] decides for each entry, deterministically:
 //
-//	a restore that stepped down    DegradeSafe   to where it is
+//	a restore that was degraded    DegradeSafe   to where it is
 //	VRAM desired, GPU there        HintPromote   to VRAM
 //	VRAM desired, none there       DegradeSafe   to RAM
 //	RAM desired, on the SSD        HintPromote   to RAM
 //	everything else                Keep
 //
-// Its decisions are hints. Nothing is moved here.
+// Its decisions are hints. It moves nothing.
 package checkpoint

@@ -14,7 +14,7 @@ type DriftKind uint8
 const (
 	MissingBackend DriftKind = iota // VRAM is desired and there is no device
 	TierDowngrade                   // VRAM is desired and the bytes are in RAM
-	PlanMismatch                    // the last plan speaks of a GPU and there is none
+	PlanMismatch                    // the last plan used a GPU and there is none
 )
 
 var driftNames = [...]string{"MissingBackend", "TierDowngrade", "PlanMismatch"}
@@ -33,8 +33,8 @@ func (k DriftKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // A Cause is why a tensor drifted.
 type Cause uint8
 
-// The causes. [SafeRestorePolicy] is none that lasts: a restore puts nothing
-// into VRAM, and a warm start may.
+// The causes. SafeRestorePolicy is temporary: a restore puts nothing into VRAM,
+// a warm start may.
 const (
 	BackendMissing Cause = iota
 	SafeRestorePolicy
@@ -51,7 +51,7 @@ func (c Cause) String() string {
 // MarshalText writes the spelling of [Cause.String].
 func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// A Drift is one difference.
+// A Drift is one difference between a restored tensor and what was desired.
 type Drift struct {
 	Kind     DriftKind
 	Cause    Cause
@@ -60,7 +60,7 @@ type Drift struct {
 	Summary  string    // of PlanMismatch
 }
 
-// String says the drift in a line.
+// String returns the drift in one line.
 func (d Drift) String() string {
 	switch d.Kind {
 	case MissingBackend:
@@ -71,14 +71,14 @@ func (d Drift) String() string {
 	return fmt.Sprintf("%v: planned %q and there is no GPU", d.Kind, d.Summary)
 }
 
-// A Report is the drifts of one entry; there is at least one.
+// A Report lists the drifts of one entry, at least one.
 type Report struct {
 	ID     string
 	Drifts []Drift
 }
 
-// DetectDrift says how an entry that is restored to a tier differs from what
-// was desired, on a machine with or without a GPU.
+// DetectDrift returns how an entry restored to a tier differs from what was
+// desired, on a machine with or without a GPU.
 func DetectDrift(e *Entry, restored tier.Tier, gpu bool) []Drift {
 	cause := BackendMissing
 	if gpu {
@@ -98,7 +98,8 @@ func DetectDrift(e *Entry, restored tier.Tier, gpu bool) []Drift {
 	return out
 }
 
-// RestoredTier is where a restore puts an entry: what was in VRAM goes to RAM.
+// RestoredTier returns the tier to which a restore puts an entry: RAM for VRAM,
+// else the saved tier.
 func (e *Entry) RestoredTier() tier.Tier {
 	if e.Tier == tier.VRAM {
 		return tier.RAM
@@ -106,8 +107,8 @@ func (e *Entry) RestoredTier() tier.Tier {
 	return e.Tier
 }
 
-// Reports returns the drift of all entries on a machine with or without a GPU,
-// as a restore would find it.
+// Reports returns the drifts that a restore would find on a machine with or
+// without a GPU.
 func (m *Manifest) Reports(gpu bool) []Report {
 	var out []Report
 	for i := range m.Entries {

@@ -18,9 +18,9 @@ var (
 // An Error says why a checkpoint could not be saved, read or restored.
 type Error struct {
 	Kind error  // [ErrIO], [ErrInvalidFormat] or [ErrMissingBlob]
-	Path string // of the manifest; "" if it is not to blame
-	Line int    // of the manifest, from 1; 0 if none is to blame
-	ID   string // of the entry; "" if none is
+	Path string // of the manifest; empty if it is not at fault
+	Line int    // of the manifest, from 1; 0 if no line is at fault
+	ID   string // of the entry; empty if no entry is at fault
 	Why  string
 	Err  error // the cause; nil if there is none
 }
@@ -51,8 +51,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// cacheError gives an error of the persistent cache the kind that it has for a
-// checkpoint.
+// cacheError converts an error of the persistent cache to a checkpoint [Error].
 func cacheError(id string, err error) error {
 	kind, why := ErrIO, "its bytes could not be read"
 	switch {

@@ -11,7 +11,7 @@ import (
 	"atenia/tier/blob"
 )
 
-// Name is the file of a manifest in the folder of a checkpoint.
+// Name is the manifest's file name in a checkpoint's directory.
 const Name = "checkpoint.meta"
 
 // A Blob names an entry of the persistent cache.
@@ -26,10 +26,10 @@ type Entry struct {
 	IsGrad bool
 	Tier   tier.Tier // at the time of the checkpoint
 	Bytes  uint64
-	Blob   *Blob     // where its bytes are; nil: nowhere that lasts
-	Hint   tier.Hint // where it was wanted and what was planned
-	// Hash is of its bytes, zero if it is not known. It is not in the
-	// manifest's text but in a file beside it.
+	Blob   *Blob     // nil: the bytes are in no durable place
+	Hint   tier.Hint // preferred tier and last plan
+	// Hash is of the entry's bytes, zero if unknown. It is kept in a separate file,
+	// not in the manifest's text.
 	Hash blob.Hash
 }
 
@@ -48,9 +48,9 @@ type Entry struct {
 //	desired_tier=vram
 //	plan_summary=Prefer VRAM later
 //
-// with an empty line after the header and after every entry. What is absent is
-// written none; a summary that is the word none, after any number of spaces,
-// gets one space more.
+// with an empty line after the header and after every entry. An absent value is
+// written none; a summary that is itself the word none, after any number of
+// spaces, is escaped with one more space.
 type Manifest struct {
 	Created uint64 // seconds since 1970
 	Entries []Entry
@@ -58,11 +58,11 @@ type Manifest struct {
 
 const none = "none"
 
-// oneLine makes one line of a summary: each CR and LF becomes a space.
+// oneLine replaces each CR and LF of a summary by a space.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
-// MarshalText returns the manifest's text. It refuses ids and keys that would
-// not be read as they are.
+// MarshalText returns the manifest's text. It rejects ids and keys that [Parse]
+// would not read back unchanged.
 func (m *Manifest) MarshalText() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "version=1\ncreated_unix=%d\nentry_count=%d\n\n", m.Created, len(m.Entries))
@@ -88,7 +88,7 @@ func (m *Manifest) MarshalText() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// unwritable says what of an entry has no text, or "".
+// unwritable returns which part of an entry cannot be written, or "".
 func (e *Entry) unwritable() string {
 	switch {
 	case !plain(e.ID):
@@ -101,10 +101,10 @@ func (e *Entry) unwritable() string {
 	return ""
 }
 
-// plain reports whether a text can stand on a line as it is.
+// plain reports whether a text can be written on a line unchanged.
 func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
-// summaryText is how a summary is written.
+// summaryText returns the written form of a summary.
 func summaryText(h tier.Hint) string {
 	if !h.HasSummary {
 		return none
@@ -116,7 +116,7 @@ func summaryText(h tier.Hint) string {
 	return s
 }
 
-// readSummary takes a summary back from its text.
+// readSummary is the inverse of summaryText.
 func readSummary(s string, h *tier.Hint) {
 	if s == none {
 		return

@@ -10,9 +10,9 @@ import (
 	"atenia/tier/blob"
 )
 
-// Parse reads the text of a manifest. It is strict: whatever is not as
-// [Manifest] shows is [ErrInvalidFormat], with the line. Entries without
-// desired_tier and plan_summary, as older programs wrote them, have no hint.
+// Parse reads the text of a manifest. It accepts only the form shown at
+// [Manifest]; other text is [ErrInvalidFormat] with the line. Entries without
+// desired_tier and plan_summary, as older versions wrote them, have no hint.
 func Parse(text []byte) (*Manifest, error) {
 	p := &parser{rest: string(text)}
 	m, err := p.manifest()
@@ -22,10 +22,10 @@ func Parse(text []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// A parser takes lines off a text.
+// A parser splits a text into lines.
 type parser struct {
 	rest string
-	line int // that was taken last
+	line int // number of the line returned last
 	end  bool
 }
 
@@ -33,8 +33,7 @@ func (p *parser) failf(format string, args ...any) error {
 	return &Error{Kind: ErrInvalidFormat, Line: p.line, Why: fmt.Sprintf(format, args...)}
 }
 
-// next returns the next line; after the last one it returns empty ones and
-// sets end.
+// next returns the next line; after the last one it returns "" and sets end.
 func (p *parser) next() (string, error) {
 	if p.rest == "" {
 		p.end = true
@@ -109,13 +108,13 @@ func (p *parser) number(key, v string, bits int) (uint64, error) {
 	return n, nil
 }
 
-// The keys of an entry. The first are in every file.
+// The keys of an entry. The first group occurs in every file.
 var (
 	entryKeys = [...]string{"id", "is_grad", "tier", "len", "cache_kind", "cache_key", "desired_tier", "plan_summary"}
 	mustHave  = 6
 )
 
-// entry reads the next block of lines; nil is the end of the text.
+// entry reads the next block of lines; nil at the end of the text.
 func (p *parser) entry() (*Entry, error) {
 	e := &Entry{}
 	var have [len(entryKeys)]bool
@@ -150,7 +149,7 @@ func (p *parser) entry() (*Entry, error) {
 	return e, nil
 }
 
-// absent is the kind of a key that has none, while an entry is read.
+// absent stands for the kind none while an entry is read.
 const absent = blob.Kind(255)
 
 func (p *parser) field(e *Entry, have *[len(entryKeys)]bool, s string) error {

@@ -13,7 +13,7 @@ import (
 	"atenia/tier/blob"
 )
 
-// Read reads the manifest of a checkpoint's folder. A nil file system is the
+// Read reads the manifest in a checkpoint's directory. A nil file system is the
 // operating system's.
 func Read(dir string, fsys durable.FS) (*Manifest, error) {
 	path := filepath.Join(dir, Name)
@@ -38,27 +38,25 @@ func Read(dir string, fsys durable.FS) (*Manifest, error) {
 	return m, nil
 }
 
-// RestoreOptions say how a checkpoint is restored.
+// RestoreOptions configure [Restore].
 type RestoreOptions struct {
-	// GPU says that there is one. It changes nothing but the reports.
+	// GPU says whether there is one. It affects the reports only.
 	GPU bool
-	// Lazy restores tensors without their bytes, which come when they are
-	// first needed.
+	// Lazy restores tensors without their bytes, which are read on first use.
 	Lazy bool
 	FS   durable.FS // nil: the operating system's
 }
 
-// A Restored is what a restore found.
+// A Restored is the result of a restore.
 type Restored struct {
 	Manifest *Manifest
-	Reports  []Report // of the entries that drifted, in their order
+	Reports  []Report // of the entries that drifted, in order
 }
 
-// Restore makes the tensors of a checkpoint known to a manager, which must have
-// the persistent cache that holds their bytes: in the tiers where they were,
-// except those of VRAM, which come to RAM. Hints come back, and gradients can
-// be found again. It stops at the first error; what was restored until then
-// stays.
+// Restore registers the tensors of a checkpoint with a manager, which must have
+// the persistent cache that holds their bytes. They return to their saved tiers,
+// those in VRAM to RAM; hints and the keys of gradients are restored too. It
+// stops at the first error and does not undo what was restored before.
 func Restore(ctx context.Context, dir string, m *tier.Manager, o RestoreOptions) (*Restored, error) {
 	manifest, err := Read(dir, o.FS)
 	if err != nil {
@@ -91,7 +89,7 @@ func Restore(ctx context.Context, dir string, m *tier.Manager, o RestoreOptions)
 	return r, nil
 }
 
-// restore registers an entry with its bytes. One whose tier is CPU has none.
+// restore registers an entry with its bytes. A CPU entry has none.
 func (e *Entry) restore(ctx context.Context, m *tier.Manager) error {
 	at := e.RestoredTier()
 	if at == tier.CPU {
@@ -116,7 +114,8 @@ func (e *Entry) restore(ctx context.Context, m *tier.Manager) error {
 	return nil
 }
 
-// replaced is the error of an entry whose bytes were replaced in the cache.
+// replaced returns the error for an entry whose bytes in the cache were replaced
+// since the save.
 func (e *Entry) replaced() error {
 	return &Error{Kind: ErrInvalidFormat, ID: e.ID, Why: "the cache has other bytes of it than were saved"}
 }
@@ -141,8 +140,8 @@ func (e *Entry) restoreLazily(_ context.Context, m *tier.Manager) error {
 	return nil
 }
 
-// EnsureMaterialized gives a lazily restored tensor its bytes. It does nothing
-// for other ids and the second time.
+// EnsureMaterialized reads the bytes of a lazily restored tensor. It does
+// nothing for a tensor that is not lazy or has its bytes already.
 func EnsureMaterialized(ctx context.Context, m *tier.Manager, id string) error {
 	err := m.EnsureMaterialized(ctx, id)
 	if err == nil {
@@ -154,12 +153,12 @@ func EnsureMaterialized(ctx context.Context, m *tier.Manager, id string) error {
 	return cacheError(id, err)
 }
 
-// materializing is how many tensors are read at once.
+// materializing is the number of tensors read concurrently.
 const materializing = 4
 
-// Materialize gives lazily restored tensors their bytes, a few at once, in the
-// order given: that of their next use. It returns the first error and then
-// starts no more.
+// Materialize prefetches lazily restored tensors, a few concurrently, in the
+// order given, which should be that of their next use. After the first error it
+// starts no more and returns it.
 func Materialize(ctx context.Context, m *tier.Manager, ids []string) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -14,34 +14,34 @@ import (
 	"atenia/tier/blob"
 )
 
-// SaveOptions say how a checkpoint is saved.
+// SaveOptions configure [Save].
 type SaveOptions struct {
-	// Materialize writes the bytes that the persistent cache lacks, or has an
-	// older version of, before the manifest is. Without it nothing but the
-	// manifest is written.
+	// Materialize writes the bytes that the persistent cache lacks or has in an
+	// older version, before the manifest. Without it only the manifest is written.
 	Materialize bool
 	FS          durable.FS // nil: the operating system's
 }
 
-// A Saved is what a save wrote.
+// A Saved is the result of a save.
 type Saved struct {
 	Manifest *Manifest
-	// NotDurable are the tensors whose bytes a restore will not find.
+	// NotDurable lists the tensors whose bytes a restore will not find.
 	NotDurable []NotDurable
 	// Written counts the cache entries that Materialize wrote.
 	Written int
 }
 
-// A NotDurable is a tensor without bytes that last, and why.
+// A NotDurable is a tensor whose bytes are in no durable place, and why.
 type NotDurable struct {
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
 
-// Save writes the manifest of all tensors of a manager into a folder, which is
-// made. Saving the same state twice writes the same bytes. The old checkpoint
-// is whole until the new one is: bytes that the old one names are not replaced
-// but written beside. created is in seconds since 1970.
+// Save writes the manifest of all tensors of a manager to a directory, which it
+// creates. Saving the same state twice writes the same bytes. The old checkpoint
+// stays intact until the new one is complete: cache entries it refers to are not
+// overwritten; new bytes go to entries beside them. created is in seconds since
+// 1970.
 func Save(ctx context.Context, dir string, m *tier.Manager, created uint64, o SaveOptions) (*Saved, error) {
 	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created}}, m: m, materialize: o.Materialize, named: map[Blob]bool{}}
 	if old, err := Read(dir, o.FS); err == nil {
@@ -65,15 +65,15 @@ func Save(ctx context.Context, dir string, m *tier.Manager, created uint64, o Sa
 	return &s.Saved, Write(dir, s.Manifest, o.FS)
 }
 
-// A saving is a save under way.
+// A saving is a save in progress.
 type saving struct {
 	Saved
 	m           *tier.Manager
 	materialize bool
-	named       map[Blob]bool // by the checkpoint that is replaced
+	named       map[Blob]bool // by the checkpoint being replaced
 }
 
-// Write makes a manifest the one of a checkpoint's folder.
+// Write atomically replaces the manifest in a checkpoint's directory.
 func Write(dir string, m *Manifest, fsys durable.FS) error {
 	text, err := m.MarshalText()
 	if err != nil {
@@ -103,8 +103,8 @@ func writeFile(fsys durable.FS, path string, text []byte) error {
 	})
 }
 
-// removeSums removes the hashes of manifests that are not there any more. What
-// it cannot remove does no harm.
+// removeSums removes the hash files of manifests that no longer exist, best
+// effort: a remaining one is harmless.
 func removeSums(fsys durable.FS, dir string, keep blob.Hash) {
 	files, err := fsys.ReadDir(dir)
 	if err != nil {
@@ -118,12 +118,12 @@ func removeSums(fsys durable.FS, dir string, keep blob.Hash) {
 	}
 }
 
-// add adds the entry of a tensor, and its bytes to the cache if they are to be
-// there.
+// add adds the entry of a tensor and, with Materialize, writes its bytes to the
+// cache.
 func (s *saving) add(ctx context.Context, id string) error {
 	r, ok := s.m.Residence(id)
 	if !ok {
-		return nil // removed meanwhile
+		return nil // removed since it was listed
 	}
 	e := Entry{ID: id, Tier: r.Tier, Bytes: r.Bytes}
 	e.Hint, _ = s.m.Hint(id)
@@ -139,8 +139,8 @@ func (s *saving) add(ctx context.Context, id string) error {
 	return nil
 }
 
-// DefaultBlob names the cache entry that holds the bytes of a tensor or a
-// gradient, if any does.
+// DefaultBlob returns the cache entry that holds the bytes of a tensor or a
+// gradient by default.
 func (e *Entry) DefaultBlob() Blob {
 	if e.IsGrad {
 		return Blob{blob.Gradient, fmt.Sprintf("grad:%s:len%d", e.ID, e.Bytes)}
@@ -148,12 +148,12 @@ func (e *Entry) DefaultBlob() Blob {
 	return Blob{blob.Tensor, fmt.Sprintf("tensor:%s:len%d", e.ID, e.Bytes)}
 }
 
-// Of names the entry that a tensor's bytes go to when the default one is taken
-// by other bytes that are still needed.
+// Of returns the alternative entry for a tensor's bytes if the default one holds
+// other bytes that are still needed.
 func (b Blob) Of(h blob.Hash) Blob { return Blob{b.Kind, b.Key + ":x" + h.String()[:16]} }
 
-// durable finds the cache entry that has a tensor's bytes, or writes one, or
-// says why there is none.
+// durable finds the cache entry with a tensor's bytes, or writes one, or returns
+// why there is none.
 func (s *saving) durable(ctx context.Context, e *Entry, r tier.Residence) (why string, err error) {
 	c := s.m.Cache()
 	if c == nil {
@@ -163,7 +163,7 @@ func (s *saving) durable(ctx context.Context, e *Entry, r tier.Residence) (why s
 	if kind, key, ok := s.m.LazySource(e.ID); ok {
 		b = Blob{kind, key}
 	}
-	if r.Backing == tier.BackingNone { // nothing to compare with, nothing to write
+	if r.Backing == tier.BackingNone { // no bytes to compare or write
 		if !c.Exists(b.Kind, b.Key) {
 			return "the cache has no bytes of it", nil
 		}
@@ -201,8 +201,8 @@ func (s *saving) durable(ctx context.Context, e *Entry, r tier.Residence) (why s
 	return "", nil
 }
 
-// storedHash is the hash of an entry's bytes, which are read only if nothing
-// beside them says it; zero if they cannot be.
+// storedHash returns the hash of an entry's bytes. It reads them only if no
+// sidecar has it, and returns zero if they cannot be read.
 func storedHash(c *blob.Cache, b Blob) blob.Hash {
 	if info, err := c.Stat(b.Kind, b.Key); err == nil && info.Hash != (blob.Hash{}) {
 		return info.Hash
@@ -214,9 +214,9 @@ func storedHash(c *blob.Cache, b Blob) blob.Hash {
 	return blob.HashOf(data)
 }
 
-// liveBytes pins the bytes of a tensor once they are needed.
+// liveBytes leases the bytes of a tensor on first use.
 type liveBytes struct {
-	ctx   context.Context // of the call that it lives in
+	ctx   context.Context // of the enclosing call
 	m     *tier.Manager
 	id    string
 	want  uint64
@@ -224,7 +224,7 @@ type liveBytes struct {
 	tried bool
 }
 
-// read reports whether the bytes could be pinned.
+// read reports whether the bytes could be leased.
 func (l *liveBytes) read() bool {
 	if !l.tried {
 		l.tried = true

@@ -13,26 +13,25 @@ import (
 	"atenia/tier/blob"
 )
 
-// A manifest's readers know no other keys, so what the bytes of its entries
-// were is in a file beside it, whose name and second line say which manifest it
-// belongs to:
+// Readers of a manifest reject unknown keys, so the hashes of its entries are in
+// a separate file, whose name and second line identify the manifest:
 //
 //	atenia_checkpoint_sums=1
 //	manifest=0123…    XXH3-128 of the manifest's text
 //	xxh3=89ab… "t1"   of an entry's bytes, in the order of the manifest
 //	sum=01234567      CRC-32C of all lines before
 //
-// Without it a cache entry that was replaced by one of the same length could
-// not be told from what was saved.
+// Without it, a cache entry replaced by another of the same length would pass
+// for the saved one.
 
-// sumsName is the name of the file that belongs to a manifest.
+// sumsName returns the name of the hash file of a manifest.
 func sumsName(manifest blob.Hash) string {
 	return "checkpoint." + manifest.String()[:16] + ".sums"
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sumsText is the content of the file, nil if no hash is known.
+// sumsText returns the content of the hash file, nil if no hash is known.
 func (m *Manifest) sumsText(manifest blob.Hash) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "atenia_checkpoint_sums=1\nmanifest=%s\n", manifest)
@@ -50,8 +49,8 @@ func (m *Manifest) sumsText(manifest blob.Hash) []byte {
 	return []byte(b.String())
 }
 
-// readSums gives the entries their hashes. A file that is not there, or is of
-// another manifest, gives none; one that is damaged is an error.
+// readSums sets the hashes of the entries. A missing file, or one of another
+// manifest, sets none; a corrupt one is an error.
 func (m *Manifest) readSums(dir string, text []byte, fsys durable.FS) error {
 	manifest := blob.HashOf(text)
 	path := filepath.Join(dir, sumsName(manifest))
@@ -68,8 +67,7 @@ func (m *Manifest) readSums(dir string, text []byte, fsys durable.FS) error {
 	return nil
 }
 
-// parseSums takes the hashes of sumsText, and says which line is not as it
-// would write it.
+// parseSums is the inverse of sumsText. On failure it returns the line and why.
 func (m *Manifest) parseSums(text string, manifest blob.Hash) (line int, why string) {
 	hashes := map[string]blob.Hash{}
 	body := 0

@@ -15,7 +15,7 @@ type Action uint8
 const (
 	Keep        Action = iota
 	HintPromote        // to a faster tier, when there is room
-	DegradeSafe        // stay where it can be
+	DegradeSafe        // stay in a tier that is available
 )
 
 var actionNames = [...]string{"Keep", "HintPromote", "DegradeSafe"}
@@ -31,45 +31,46 @@ func (a Action) String() string {
 // MarshalText writes the spelling of [Action.String].
 func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// A Decision is what a warm start advises for one tensor, and why.
+// A Decision is the advice for one tensor, and why.
 type Decision struct {
 	ID      string     `json:"id"`
 	IsGrad  bool       `json:"is_grad"`
 	Current tier.Tier  `json:"current"`
 	Desired *tier.Tier `json:"desired"`
 	Action  Action     `json:"action"`
-	To      *tier.Tier `json:"to"` // nil when kept
+	To      *tier.Tier `json:"to"` // nil for Keep
 	Reason  string     `json:"reason"`
 }
 
-// A WarmStart is the decisions of a warm start, gradients last, sorted by id.
+// A WarmStart lists the decisions of a warm start, gradients last, sorted by id.
 type WarmStart struct {
 	Decisions []Decision `json:"decisions"`
 	Summary   string     `json:"summary"`
 }
 
-// Rules are what a warm start makes of tensors that a restore stepped down.
+// Rules select what a warm start does with degraded tensors.
 type Rules uint8
 
 const (
-	// DefaultRules let a tensor that is in RAM only because restores put
-	// nothing into VRAM go there, if there is a GPU.
+	// DefaultRules promote a tensor that is in RAM only because restores put
+	// nothing into VRAM, if there is a GPU.
 	DefaultRules Rules = iota
-	// SeedRules keep every tensor that was stepped down where it is.
+	// SeedRules keep every degraded tensor where it is.
 	SeedRules
 )
 
-// Live is what is known of tensors now; a *tier.Manager.
+// Live reports the current tiers and hints of tensors; a *tier.Manager
+// implements it.
 type Live interface {
 	Tier(id string) (tier.Tier, bool)
 	Hint(id string) (tier.Hint, bool)
 }
 
-// PlanWarmStart decides what to do with the entries of a restored checkpoint.
-// It moves nothing, materialises nothing, and asks live for nothing but tiers
-// and hints; where live knows none, the entry's own count.
+// PlanWarmStart decides what to do with the entries of a restored checkpoint. It
+// moves and materializes nothing and asks live only for tiers and hints; an
+// entry that live does not know counts with its saved ones.
 func PlanWarmStart(live Live, entries []Entry, reports []Report, gpu bool, rules Rules) *WarmStart {
-	down := map[string]Drift{} // the first that steps down, by id
+	down := map[string]Drift{} // by id, the first drift that degrades it
 	for _, r := range reports {
 		for _, d := range r.Drifts {
 			if d.Kind != TierDowngrade || rules == DefaultRules && gpu && d.Cause == SafeRestorePolicy {
@@ -125,7 +126,7 @@ func (d *Decision) promote(to tier.Tier, reason string) {
 	d.Action, d.To, d.Reason = HintPromote, &to, reason
 }
 
-// decide is what is done with a tensor that was not stepped down.
+// decide handles a tensor that was not degraded.
 func (d *Decision) decide(gpu bool) {
 	switch {
 	case d.Desired == nil:
@@ -141,7 +142,7 @@ func (d *Decision) decide(gpu bool) {
 	}
 }
 
-// ApplySummaries makes the decisions the hints of their tensors; set is
+// ApplySummaries stores each decision as the hint of its tensor; set is
 // [tier.Manager.SetHint].
 func (p *WarmStart) ApplySummaries(set func(id string, h tier.Hint)) {
 	for _, d := range p.Decisions {

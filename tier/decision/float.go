@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// A Float is a float32 of inputs. Unlike JSON's numbers it may be NaN or
-// infinite, which are written as the strings NaN, Inf and -Inf.
+// A Float is a float32 input. Unlike a JSON number it may be NaN or infinite,
+// written as the strings NaN, Inf and -Inf.
 type Float float32
 
-// FloatOf copies what may be absent.
+// FloatOf converts an optional float32.
 func FloatOf(p *float32) *Float {
 	if p == nil {
 		return nil
@@ -20,7 +20,7 @@ func FloatOf(p *float32) *Float {
 	return &f
 }
 
-// Value returns what [FloatOf] was given.
+// Value is the inverse of [FloatOf].
 func (f *Float) Value() *float32 {
 	if f == nil {
 		return nil
@@ -29,7 +29,7 @@ func (f *Float) Value() *float32 {
 	return &v
 }
 
-// MarshalJSON writes the shortest number that reads back the same.
+// MarshalJSON writes the shortest number that reads back unchanged.
 func (f Float) MarshalJSON() ([]byte, error) {
 	switch x := float64(f); {
 	case math.IsNaN(x):

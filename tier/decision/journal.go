@@ -2,35 +2,35 @@ package decision
 
 import "sync"
 
-// A Listener is told of every record in order, one at a time. It must be quick:
-// who decides waits for it.
+// A Listener receives every record in order, one at a time. It must be quick,
+// because the decider waits for it.
 type Listener interface {
 	Decided(*Record)
 }
 
-// A Func is a listener that is a function.
+// A Func is a function used as a [Listener].
 type Func func(*Record)
 
 // Decided calls f.
 func (f Func) Decided(r *Record) { f(r) }
 
-// A Config says how a [Journal] behaves. The zero value keeps some records and
-// tells nobody.
+// A Config configures a [Journal]. The zero value keeps some records and has no
+// listeners.
 type Config struct {
 	Keep      int // records in memory; 0 is 1024
 	Listeners []Listener
 	Now       func() int64 // nanoseconds since 1970; nil: records have no time
-	After     *Record      // the record to go on after, see [Open]; nil starts anew
+	After     *Record      // the record to continue from, see [Open]; nil starts a new log
 }
 
-// A Journal numbers records, chains them and hands them on. A nil journal does
-// nothing. Its methods may be called by several goroutines.
+// A Journal numbers records, chains them and passes them to its listeners. A nil
+// journal discards them. It is safe for concurrent use.
 type Journal struct {
 	mu     sync.Mutex
 	cfg    Config
 	seq    uint64
 	parent string
-	kept   []Record // a ring
+	kept   []Record // a ring buffer
 	oldest int
 }
 
@@ -46,7 +46,7 @@ func NewJournal(cfg Config) *Journal {
 	return j
 }
 
-// Add makes a record of a decision.
+// Add records a decision.
 func (j *Journal) Add(d Draft) (Record, error) {
 	if j == nil {
 		return Record{}, nil
@@ -74,7 +74,7 @@ func (j *Journal) Add(d Draft) (Record, error) {
 	return r, nil
 }
 
-// Last returns the records that are kept, oldest first.
+// Last returns the records in memory, oldest first.
 func (j *Journal) Last() []Record {
 	if j == nil {
 		return nil
@@ -85,7 +85,8 @@ func (j *Journal) Last() []Record {
 	return append(append(out, j.kept[j.oldest:]...), j.kept[:j.oldest]...)
 }
 
-// Len returns how many records there were, those before the journal included.
+// Len returns the number of records, including those before the one the journal
+// continues from.
 func (j *Journal) Len() uint64 {
 	if j == nil {
 		return 0

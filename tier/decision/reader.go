@@ -9,25 +9,25 @@ import (
 	"iter"
 )
 
-// maxLine bounds a line: the inputs of a plan for a model with very many
-// tensors are a few MiB.
+// maxLine bounds a line: the inputs of a plan for a model with very many tensors
+// take a few MiB.
 const maxLine = 64 << 20
 
 // The kinds of a [LogError], for [errors.Is].
 var (
-	// ErrTorn: the last line has no end. What wrote it was killed; the records
-	// before it are whole.
+	// ErrTorn is returned if the last line is incomplete because its writer was
+	// killed; the records before it are intact.
 	ErrTorn = errors.New("the last line is not complete")
-	// ErrFormat: a line is no record.
+	// ErrFormat is returned for a line that is not a record.
 	ErrFormat = errors.New("not a record of a decision")
-	// ErrIO: reading or writing failed.
+	// ErrIO is returned if reading or writing fails.
 	ErrIO = errors.New("input or output failed")
 )
 
-// A LogError says where a log is at fault.
+// A LogError says where a log is invalid.
 type LogError struct {
 	Kind   error // [ErrTorn], [ErrFormat] or [ErrIO]
-	Line   int   // from 1; 0 if that is not known
+	Line   int   // from 1; 0 if unknown
 	Offset int64 // of the line's first byte
 	Err    error // the cause; nil if there is none
 }
@@ -51,7 +51,7 @@ func (e *LogError) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// A Line is a record as it stands in a log.
+// A Line is a record with its position in a log.
 type Line struct {
 	Record
 	Raw    []byte // without the line feed; valid until the next line
@@ -59,9 +59,8 @@ type Line struct {
 	Offset int64  // of its first byte
 }
 
-// Read yields the lines of a log. The error, a [*LogError], is last: of a line
-// that is no record, Raw is set and reading ends. The sequence can be used
-// once.
+// Read yields the lines of a log. An error, always a [*LogError], comes last;
+// for a line that is not a record, Raw is set. The sequence is single-use.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<16)

@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// A Draft is a decision before it has a place in a log. Inputs and Config are
-// values that encode to JSON, the same for the same decision.
+// A Draft is a decision without its place in a log. Inputs and Config must
+// encode to JSON deterministically.
 type Draft struct {
 	Tick      uint64
 	Component string
@@ -22,10 +22,10 @@ type Draft struct {
 	Device    string
 	Reason    string
 	Inputs    any
-	Config    any // nil: there is none
+	Config    any // nil: none
 }
 
-// Content is what of a record is hashed.
+// Content is the hashed part of a record.
 type Content struct {
 	Seq        uint64          `json:"seq"`
 	Tick       uint64          `json:"tick"`
@@ -47,8 +47,8 @@ type Record struct {
 	TNS  int64  `json:"t_ns"` // nanoseconds since 1970, 0 if no clock was given
 }
 
-// hashBytes is how much of a SHA-256 is kept: nobody forges a record against
-// its owner, and a line stays short.
+// hashBytes is how much of a SHA-256 is kept: the chain detects accidents rather
+// than forgery, and lines stay short.
 const hashBytes = 16
 
 func hash(b []byte) string {
@@ -56,7 +56,7 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:hashBytes])
 }
 
-// encode returns JSON on one line, without escapes for HTML.
+// encode returns JSON on one line without HTML escaping.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -67,8 +67,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Make gives a draft its place in a log: its number and the hash of the record
-// before it.
+// Make completes a draft with its number and the hash of the previous record.
 func Make(d *Draft, seq uint64, parent string, tns int64) (Record, error) {
 	r := Record{Content: Content{
 		Seq: seq, Tick: d.Tick, Component: d.Component, Rule: d.Rule, Evaluated: d.Evaluated,
@@ -102,8 +101,8 @@ func (r *Record) seal() ([]byte, error) {
 	return b, nil
 }
 
-// AppendLine appends the record as a line, without a line feed. The hash is the
-// record's own, whether or not it fits.
+// AppendLine appends the record as a line, without a line feed. It writes the
+// record's hash without verifying it.
 func (r *Record) AppendLine(line []byte) ([]byte, error) {
 	c := r.Content
 	if c.Evaluated == nil {
@@ -117,20 +116,20 @@ func (r *Record) AppendLine(line []byte) ([]byte, error) {
 	if err != nil {
 		return line, err
 	}
-	line = append(line, b[:len(b)-1]...) // its last byte is the brace
+	line = append(line, b[:len(b)-1]...) // drop the closing brace
 	line = append(append(line, `,"hash":`...), sum...)
 	line = strconv.AppendInt(append(line, `,"t_ns":`...), r.TNS, 10)
 	return append(line, '}'), nil
 }
 
-// Intact reports whether the hash is that of the content.
+// Intact reports whether the hash matches the content.
 func (r *Record) Intact() bool {
 	c := *r
 	_, err := c.seal()
 	return err == nil && c.Hash == r.Hash
 }
 
-// Parse reads a line.
+// Parse reads one line.
 func Parse(line []byte) (Record, error) {
 	var r Record
 	d := json.NewDecoder(bytes.NewReader(line))

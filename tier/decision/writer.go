@@ -11,31 +11,31 @@ import (
 	"atenia/internal/durable"
 )
 
-// A WriterConfig says where a [Writer] writes.
+// A WriterConfig configures a [Writer].
 type WriterConfig struct {
 	Path string
-	// Sync waits for the disk at every record, so that even a power cut loses
-	// none. Without it records are lost only in a power cut.
+	// Sync waits for the disk after every record, so that not even a power failure
+	// loses one. Without it, only a power failure does.
 	Sync bool
 	FS   durable.FS // nil: the operating system's
 }
 
-// A Writer is a listener that appends records to a file, each with one write of
-// a whole line. After an error it writes no more, since a later record would
-// not fit the chain; [Writer.Err] and [Writer.Close] tell.
+// A Writer is a listener that appends records to a file, each with a single
+// write. After an error it stops writing, because later records would break the
+// chain; [Writer.Err] and [Writer.Close] return the error.
 type Writer struct {
 	mu   sync.Mutex
 	f    durable.File
 	sync bool
-	pipe bool  // or a terminal: it has no offsets
-	end  int64 // where the next line begins
+	pipe bool  // or a terminal: has no offsets
+	end  int64 // offset of the next line
 	buf  []byte
 	err  error
 }
 
-// Open opens a log to append to, or makes one. A line that a killed process
-// left incomplete is removed. The record is the last one of the file, to go on
-// after, or nil.
+// Open opens a log to append to, or creates it. An incomplete last line, left by
+// a killed process, is removed. The record is the last one in the file, to
+// continue from, or nil.
 func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	fsys := durable.Default(cfg.FS)
 	_, statErr := fsys.Stat(cfg.Path)
@@ -45,7 +45,7 @@ func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	}
 	w := &Writer{f: f, sync: cfg.Sync}
 	last, err := w.resume()
-	if err == nil && statErr != nil && cfg.Sync { // the name must last, too
+	if err == nil && statErr != nil && cfg.Sync { // make the name durable too
 		err = fsys.SyncDir(filepath.Dir(cfg.Path))
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(cfg WriterConfig) (*Writer, *Record, error) {
 	return w, last, nil
 }
 
-// resume finds the last record and cuts off what comes after it.
+// resume finds the last record and truncates the file after it.
 func (w *Writer) resume() (*Record, error) {
 	st, err := w.f.Stat()
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *Writer) resume() (*Record, error) {
 	}
 	if !st.Mode().IsRegular() {
 		w.pipe, w.sync = true, false
-		return nil, nil // there is nothing to go on after
+		return nil, nil // the log has no complete record
 	}
 	tail, at, err := w.tail(st.Size())
 	if err != nil {
@@ -92,8 +92,8 @@ func (w *Writer) resume() (*Record, error) {
 	return last, nil
 }
 
-// tail reads the end of the file, at least the last two line feeds or all of
-// it.
+// tail reads the end of the file back to at least its last two line feeds, or
+// all of it.
 func (w *Writer) tail(size int64) (tail []byte, at int64, err error) {
 	for n := int64(1 << 16); ; n *= 4 {
 		at = max(0, size-n)
@@ -131,7 +131,7 @@ func (w *Writer) Decided(r *Record) {
 	}
 	if err != nil {
 		if !w.pipe {
-			_ = w.f.Truncate(w.end) // if it fails, the reader finds a torn line
+			_ = w.f.Truncate(w.end) // if that fails, the reader reports a torn line
 		}
 		w.err = &LogError{Kind: ErrIO, Offset: w.end, Err: err}
 		return
@@ -140,15 +140,14 @@ func (w *Writer) Decided(r *Record) {
 	w.buf = line
 }
 
-// Err returns what stopped the writer, or nil.
+// Err returns the error that stopped the writer, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Close waits for the disk and closes the file. It returns the first error of
-// all.
+// Close syncs and closes the file. It returns the writer's first error.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

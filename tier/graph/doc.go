@@ -1,5 +1,5 @@
-// Package graph runs the kernels of a model over and over while their tensors
-// move between tiers.
+// Package graph runs the kernels of a model repeatedly while their tensors move
+// between tiers.
 //
 //	Graph   kernels in order, the tensors of each
 //	  │
@@ -7,16 +7,16 @@
 //	  ├─ Enqueue          routes every kernel: prefetches, moves, computations
 //	  │
 //	  ▼
-//	Loop    a tick for each snapshot of pressures: enqueue, run, then offload
-//	        what the pressures drive out; all as lines of a timeline
+//	Loop    a tick for each snapshot of pressures: enqueue, run, then evict
+//	        under pressure; all as lines of a timeline
 //
-//	Pager   the loop that really runs: bytes in RAM stay below a limit, what is
-//	        needed last leaves first, reads hide behind kernels
+//	Pager   an executor: bytes in RAM stay below a limit, the tensor needed
+//	        furthest in the future is evicted, reads overlap with kernels
 //
-// In a [Loop] the kernels pull tensors to where they run, and pressure pushes
-// them out again, each without knowing of the other. A [Pager] plans both at
-// once. The order of kernels says when each tensor is needed next; what is
-// needed last leaves first (Belady, "A study of replacement algorithms for a
+// In a [Loop], kernels pull tensors to where they run and offloading evicts them
+// under pressure, independently of each other. A [Pager] plans both together:
+// the order of kernels tells when each tensor is needed next, and the one needed
+// last is evicted (Belady, "A study of replacement algorithms for a
 // virtual-storage computer", 1966).
 //
 // graph.go is the file to read first.

@@ -12,19 +12,19 @@ import (
 
 // A Node is one kernel and its tensors.
 type Node struct {
-	ID      uint64        `json:"id"` // its place in the graph, from 0
+	ID      uint64        `json:"id"` // position in the graph, from 0
 	Kernel  stream.Kernel `json:"kernel"`
 	Tensors []string      `json:"tensor_ids"`
-	Tiers   []tier.Tier   `json:"tensor_tiers"` // of the tensors, as they were declared
+	Tiers   []tier.Tier   `json:"tensor_tiers"` // declared tiers of the tensors
 }
 
-// A Graph is kernels in the order in which they run. Its zero value is empty.
+// A Graph is a list of kernels in execution order. Its zero value is empty.
 type Graph struct {
 	nodes []Node
 }
 
-// Add appends a kernel whose tensors are known by their tiers alone, and
-// returns the node's id. The tensors are named t<node>_<i>.
+// Add appends a kernel whose tensors are given by their tiers alone, and returns
+// the node's id. The tensors are named t<node>_<i>.
 func (g *Graph) Add(k stream.Kernel, tiers []tier.Tier) uint64 {
 	ids := make([]string, len(tiers))
 	for i := range ids {
@@ -33,8 +33,8 @@ func (g *Graph) Add(k stream.Kernel, tiers []tier.Tier) uint64 {
 	return g.AddTensors(k, ids, tiers)
 }
 
-// AddTensors appends a kernel and its tensors, and returns the node's id. Of
-// lists of different lengths the longer one is cut.
+// AddTensors appends a kernel and its tensors, and returns the node's id. The
+// longer of ids and tiers is cut to the length of the other.
 func (g *Graph) AddTensors(k stream.Kernel, ids []string, tiers []tier.Tier) uint64 {
 	n := min(len(ids), len(tiers))
 	id := uint64(len(g.nodes))
@@ -42,7 +42,7 @@ func (g *Graph) AddTensors(k stream.Kernel, ids []string, tiers []tier.Tier) uin
 	return id
 }
 
-// Nodes returns the nodes. They must not be changed.
+// Nodes returns the nodes, which must not be modified.
 func (g *Graph) Nodes() []Node { return slices.Clip(g.nodes) }
 
 // Tensors returns the ids of all tensors in the order of their first use.
@@ -60,25 +60,25 @@ func (g *Graph) Tensors() []string {
 	return ids
 }
 
-// A Placement is where a node would run.
+// A Placement says where a node would run.
 type Placement struct {
 	Node   uint64        `json:"node_id"`
 	Target stream.Target `json:"target"`
 	Reason string        `json:"reason"`
 }
 
-// A Plan is where every node would run.
+// A Plan says where every node would run.
 type Plan struct {
 	Placements []Placement `json:"placements"`
 	Summary    string      `json:"snapshot_summary"` // the pressures, in one line
 }
 
-// Plan places the nodes by the tiers that were declared for their tensors.
+// Plan places the nodes by the declared tiers of their tensors.
 func (g *Graph) Plan(s tier.Snapshot, gpu bool) Plan {
 	return g.plan(s, gpu, func(n *Node) []tier.Tier { return n.Tiers })
 }
 
-// PlanLive places the nodes by the tiers that their tensors are in now.
+// PlanLive places the nodes by the current tiers of their tensors.
 func (g *Graph) PlanLive(m *tier.Manager, s tier.Snapshot, gpu bool) Plan {
 	return g.plan(s, gpu, func(n *Node) []tier.Tier {
 		tiers := make([]tier.Tier, len(n.Tensors))
@@ -100,8 +100,8 @@ func (g *Graph) plan(s tier.Snapshot, gpu bool, tiers func(*Node) []tier.Tier) P
 	return p
 }
 
-// Enqueue routes the nodes in order: their tensors are moved, tasks are
-// submitted. The end of ctx ends it, with the bundles so far.
+// Enqueue routes the nodes in order: it moves their tensors and submits their
+// tasks. When ctx ends it returns the bundles so far.
 func (g *Graph) Enqueue(ctx context.Context, q timeline.Submitter, m *tier.Manager, s tier.Snapshot, gpu bool) ([]stream.Bundle, error) {
 	bundles := make([]stream.Bundle, 0, len(g.nodes))
 	for i := range g.nodes {

@@ -8,7 +8,7 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A Loop runs a graph once for each snapshot and offloads in between.
+// A Loop runs a graph once for each snapshot and offloads after each run.
 type Loop struct {
 	Graph    *Graph
 	Timeline *timeline.Timeline
@@ -17,13 +17,13 @@ type Loop struct {
 	GPU      bool // there is a device to compute on
 }
 
-// A Tick is where the nodes were to run, as planned before they ran.
+// A Tick records where the nodes were planned to run.
 type Tick struct {
 	Tick uint64 `json:"tick"`
 	Plan
 }
 
-// Run does a tick for each snapshot. What happens goes to the timeline:
+// Run does one tick for each snapshot and writes to the timeline:
 //
 //	TICK_START tick=0
 //	ENQUEUE …, RUN …                            of every node
@@ -31,7 +31,7 @@ type Tick struct {
 //	OFFLOAD_APPLY tick=0 skipped|ok|error=…     skipped when there is no action
 //	TICK_END tick=0
 //
-// An error of offloading ends the loop after its tick; so does the end of ctx.
+// An offload error ends the loop after its tick; so does the end of ctx.
 func (l *Loop) Run(ctx context.Context, snapshots []tier.Snapshot) ([]Tick, error) {
 	ticks := make([]Tick, 0, len(snapshots))
 	for i, s := range snapshots {

@@ -12,10 +12,10 @@ import (
 	"atenia/tier"
 )
 
-// ErrFloor says that a limit of bytes is too small for any plan.
+// ErrFloor is matched by the error of a byte limit that no plan can meet.
 var ErrFloor = errors.New("below the floor")
 
-// A FloorError is a kernel whose tensors do not fit at once. It matches
+// A FloorError names a kernel whose tensors exceed the limit. It matches
 // [ErrFloor].
 type FloorError struct {
 	Node        uint64
@@ -29,16 +29,16 @@ func (e *FloorError) Error() string {
 // Is reports whether target is [ErrFloor].
 func (e *FloorError) Is(target error) bool { return target == ErrFloor }
 
-// A Paging is what a tick moves so that every kernel finds its tensors in RAM.
-// Its text is one line a kernel.
+// A Paging lists the moves of a tick that bring the tensors of every kernel into
+// RAM in time. Its text has one line per kernel.
 type Paging struct {
 	Steps []Step
 	In    uint64 // bytes to RAM
 	Out   uint64 // bytes to the SSD
-	Hits  int    // tensors that a kernel finds in place
+	Hits  int    // tensors found in RAM when needed
 }
 
-// A Step is what happens for one kernel: tensors leave, others come.
+// A Step lists the evictions and loads for one kernel.
 type Step struct {
 	Node  uint64
 	Evict []Eviction
@@ -46,14 +46,13 @@ type Step struct {
 	Hits  int
 }
 
-// An Eviction is a tensor that leaves, and why it is that one.
+// An Eviction is an evicted tensor and the reason for the choice.
 type Eviction struct {
 	ID string
-	// Next is after how many kernels it is needed again; 0 if neither this tick
-	// nor the next one needs it.
+	// Next is the number of kernels until the tensor is needed again; 0 if neither
+	// this tick nor the next one needs it.
 	Next int
-	// After is the kernel of this tick that uses it last before; nil if none
-	// does.
+	// After is the last kernel of this tick that used it before; nil if none did.
 	After *uint64
 }
 
@@ -65,7 +64,7 @@ func (e Eviction) String() string {
 	return fmt.Sprintf("%s (needed %d kernels later)", e.ID, e.Next)
 }
 
-// String returns a line for each kernel and one for all.
+// String returns one line per kernel and a line of totals.
 func (p Paging) String() string {
 	var b strings.Builder
 	loads, evictions := 0, 0
@@ -84,31 +83,31 @@ func (p Paging) String() string {
 	return b.String()
 }
 
-// A page is a tensor that is in RAM or has to come.
+// A page is a tensor that is in RAM or will be loaded.
 type page struct {
 	id       string
 	bytes    uint64
 	resident bool
-	uses     []int // places in this tick and the next that are still to come, rising
-	last     int   // place in this tick where it was used last; before the tick: none
+	uses     []int // remaining uses in this tick and the next, as ascending positions
+	last     int   // position of the last use in this tick, or none
 }
 
-// none is the place of a use that there is not.
+// none is the position of a missing use.
 const none = math.MinInt
 
-// pages plan a tick. They know of every tensor that is in RAM or is needed.
+// pages is the state of planning a tick: every tensor that is in RAM or is
+// needed.
 type pages struct {
 	byID  map[string]*page
-	sorts []*page // by id
+	sorts []*page // sorted by id
 	limit uint64
 	ahead int
 	used  uint64
 	nodes []Node // of this tick
 }
 
-// planPages decides what a tick moves. The tensors of a kernel come before it
-// runs; those for whose bytes there is no room make others leave, see
-// [pages.victim].
+// planPages plans a tick. The tensors of a kernel are loaded before it runs; if
+// there is no room, others are evicted, see [pages.victim].
 func planPages(m *tier.Manager, now, next *Graph, limit uint64, ahead int) (Paging, error) {
 	p, err := newPages(m, now, next, limit, ahead)
 	if err != nil {
@@ -158,7 +157,7 @@ func newPages(m *tier.Manager, now, next *Graph, limit uint64, ahead int) (*page
 	return p, nil
 }
 
-// step plans the kernel at a place.
+// step plans the kernel at a position.
 func (p *pages) step(place int, total *Paging) (Step, error) {
 	n := &p.nodes[place]
 	s := Step{Node: n.ID}
@@ -207,11 +206,11 @@ func (p *pages) evict(v *page, place int) Eviction {
 	return e
 }
 
-// victim chooses the tensor that leaves for one that the kernel at a place
-// needs. First go those that neither this tick nor the next needs; then those
-// that are needed last. Of these the ones that the kernels just before it use
-// are spared if they can be: only when such a kernel has run could its tensor
-// leave and the read begin, and no read would be hidden behind a kernel.
+// victim chooses the tensor to evict for the kernel at a position. Tensors
+// needed neither in this tick nor the next go first, then the one needed last.
+// Tensors used by the kernels just before are spared if possible: they could
+// only be evicted once that kernel has run, and the read could not overlap with
+// it.
 func (p *pages) victim(place int) *page {
 	var best *page
 	for _, k := range p.sorts {
@@ -222,7 +221,7 @@ func (p *pages) victim(place int) *page {
 	return best
 }
 
-// colder reports whether a is to leave before b.
+// colder reports whether a is to be evicted before b.
 func (p *pages) colder(a, b *page, place int) bool {
 	if unused := len(a.uses) == 0; unused != (len(b.uses) == 0) {
 		return unused
@@ -235,5 +234,5 @@ func (p *pages) colder(a, b *page, place int) bool {
 			return c > 0
 		}
 	}
-	return a.bytes > b.bytes // of equals the first by id
+	return a.bytes > b.bytes // ties go by id
 }

@@ -9,31 +9,31 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A Pager runs graphs whose tensors do not all fit into RAM. What is not there
-// is read while other kernels compute, and no more bytes are in RAM at any
-// moment than the limit allows.
+// A Pager runs graphs whose tensors do not all fit into RAM. Missing tensors are
+// prefetched while other kernels compute, and the bytes in RAM never exceed the
+// limit.
 type Pager struct {
 	Memory *tier.Manager
 	Lanes  *lane.Executor
-	Limit  uint64 // bytes of all tensors of Memory in RAM
-	// Ahead is how many kernels before its own a tensor may be read, at the
-	// cost of as many tensors that could have stayed. With 0 the fewest bytes
-	// move, and every read is waited for.
+	Limit  uint64 // bytes that all tensors of Memory may take in RAM
+	// Ahead is how many kernels before its first use a tensor may be prefetched.
+	// Prefetched tensors displace others that could have stayed: 0 moves the fewest
+	// bytes, but every read stalls a kernel.
 	Ahead int
-	// Compute runs a kernel. data has the bytes of its tensors, in order; they
-	// are its own until it returns, and are not to be changed.
+	// Compute runs a kernel. data holds the bytes of its tensors, in order; they
+	// are pinned until it returns and read-only.
 	Compute func(ctx context.Context, n *Node, data [][]byte) error
 }
 
-// Plan decides what a tick of the graph now moves when the next tick is of the
-// graph next.
+// Plan plans a tick of the graph now, given that the next tick runs the graph
+// next.
 func (p *Pager) Plan(now, next *Graph) (Paging, error) {
 	return planPages(p.Memory, now, next, p.Limit, p.Ahead)
 }
 
-// Tick runs the kernels of now, in order, and moves what [Pager.Plan] says,
-// which it returns. After an error tensors are where the moves that were done
-// have left them; the next tick plans from there.
+// Tick runs the kernels of now in order with the moves of [Pager.Plan], which it
+// returns. After an error, tensors stay where completed moves left them; the
+// next tick plans from there.
 func (p *Pager) Tick(ctx context.Context, now, next *Graph) (Paging, error) {
 	plan, err := p.Plan(now, next)
 	if err != nil {
@@ -45,12 +45,12 @@ func (p *Pager) Tick(ctx context.Context, now, next *Graph) (Paging, error) {
 	})
 }
 
-// submit makes tasks of a plan. Tensors leave one after the other, each after
-// the last kernel that uses it; a read comes after all that were to leave
-// before it in the plan, so that the plan's bytes are the most that RAM holds.
-// A kernel comes after its reads and the kernel before it.
+// submit creates the tasks of a plan. Evictions run one after another, each
+// after the last kernel that uses the tensor. A read runs after all evictions
+// before it in the plan, so that RAM never holds more than planned. A kernel
+// runs after its reads and the previous kernel.
 func (p *Pager) submit(g *lane.Group, now *Graph, plan Paging) {
-	computed := make([]uint64, len(plan.Steps)) // tasks, by node
+	computed := make([]uint64, len(plan.Steps)) // task ids by node
 	var left, before uint64
 	for i, s := range plan.Steps {
 		for _, e := range s.Evict {
@@ -73,9 +73,9 @@ func (p *Pager) submit(g *lane.Group, now *Graph, plan Paging) {
 	}
 }
 
-// move is the task of moving a tensor.
+// move returns the task of moving a tensor.
 func (p *Pager) move(id string, to tier.Tier, t timeline.Task) lane.Task {
-	r, _ := p.Memory.Residence(id) // where it is now; it may be elsewhere when its turn comes
+	r, _ := p.Memory.Residence(id) // for the label only: it may have moved by the time the task runs
 	from := tier.RAM
 	if to == tier.RAM {
 		from = tier.SSD

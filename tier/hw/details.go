@@ -2,8 +2,7 @@ package hw
 
 import "fmt"
 
-// Details are what a person wants to know of a machine besides the
-// [Snapshot].
+// Details describe a machine for people, beyond what a [Snapshot] holds.
 type Details struct {
 	Processor Processor `json:"processor"`
 	Memory    Memory    `json:"memory"`
@@ -12,63 +11,63 @@ type Details struct {
 	Warnings  []Warning `json:"warnings,omitempty"`
 }
 
-// A Processor is this process's share of the processors.
+// A Processor is the share of the processors that this process may use.
 type Processor struct {
 	Name    string  `json:"name"`
 	Arch    string  `json:"arch"`
-	Cores   int     `json:"cores"`      // physical ones that the process may run on
-	Allowed int     `json:"processors"` // that it may run on
-	Quota   float64 `json:"quota"`      // processors' worth of time, 0 without a limit
-	Threads int     `json:"threads"`    // that compute fastest
-	L1      int     `json:"l1_bytes"`   // data cache of a core, 0 if unknown
+	Cores   int     `json:"cores"`      // physical cores in the affinity mask
+	Allowed int     `json:"processors"` // logical processors in the affinity mask
+	Quota   float64 `json:"quota"`      // CPU time in processors, 0 if unlimited
+	Threads int     `json:"threads"`    // number that computes fastest
+	L1      int     `json:"l1_bytes"`   // data cache of one core, 0 if unknown
 	L2      int     `json:"l2_bytes"`
 	L3      int     `json:"l3_bytes"`
 }
 
-// Memory is the memory of the host. Absent is not zero.
+// Memory describes the memory of the host. Nil is unknown, not zero.
 type Memory struct {
 	MachineBytes   *uint64  `json:"machine_bytes,omitempty"`
-	LimitBytes     *uint64  `json:"limit_bytes,omitempty"` // the least of that and of all control groups
+	LimitBytes     *uint64  `json:"limit_bytes,omitempty"` // the smallest of the total and the limits of all control groups
 	AvailableBytes *uint64  `json:"available_bytes,omitempty"`
-	LockableBytes  *uint64  `json:"lockable_bytes,omitempty"`     // absent: no limit, or unknown
-	StallSome      *float32 `json:"stall_some_percent,omitempty"` // of the last ten seconds a task waited for memory
-	StallFull      *float32 `json:"stall_full_percent,omitempty"` // of the last ten seconds all tasks did
-	PageReporting  bool     `json:"page_reporting"`               // freed memory goes back to a host
+	LockableBytes  *uint64  `json:"lockable_bytes,omitempty"`     // nil: unlimited or unknown
+	StallSome      *float32 `json:"stall_some_percent,omitempty"` // share of the last ten seconds in which some task waited for memory
+	StallFull      *float32 `json:"stall_full_percent,omitempty"` // share of the last ten seconds in which all tasks did
+	PageReporting  bool     `json:"page_reporting"`               // the guest returns freed pages to its host
 }
 
-// Storage is what is below a cache folder.
+// Storage describes the storage below a cache directory.
 type Storage struct {
 	Dir        string      `json:"dir"`
 	Mount      string      `json:"mount,omitempty"`
 	Filesystem string      `json:"filesystem,omitempty"`
-	Device     string      `json:"device"` // what profiles are kept under
+	Device     string      `json:"device"` // key under which profiles are kept
 	Kind       StorageKind `json:"kind"`
 	FreeBytes  *uint64     `json:"free_bytes,omitempty"`
 	Profile    *Profile    `json:"profile,omitempty"`
-	Measured   bool        `json:"measured"` // the profile is new, not one that was kept
+	Measured   bool        `json:"measured"` // the profile was measured now, not read from the file
 }
 
-// A StorageKind is what kind of storage a folder is on.
+// A StorageKind is the kind of storage that a directory is on.
 type StorageKind string
 
 // The kinds of storage.
 const (
 	Solid    StorageKind = "ssd"
-	Virtual  StorageKind = "virtual disk" // what is below it is the host's secret
+	Virtual  StorageKind = "virtual disk" // the host's storage below it is unknown
 	Rotating StorageKind = "hdd"
 	InMemory StorageKind = "memory"
 	Network  StorageKind = "network"
 	Unknown  StorageKind = "unknown storage"
 )
 
-// storageWarnings say why a kind of storage is a bad place for a cache.
+// storageWarnings says why a kind of storage is unsuitable for a cache.
 var storageWarnings = map[StorageKind]string{
 	Rotating: "it reads at a tenth of the speed of an SSD, and scattered reads far slower; choose another folder with --cache-dir",
 	InMemory: "what is moved there still takes memory; choose a folder on an SSD with --cache-dir",
 	Network:  "reads take the network, and others' load; choose a folder on a local SSD with --cache-dir",
 }
 
-// A Device is a GPU and what its driver says of it at this moment.
+// A Device is a GPU with the current state reported by its driver.
 type Device struct {
 	GPU
 	Name          string   `json:"name"`
@@ -76,18 +75,18 @@ type Device struct {
 	Compute       string   `json:"compute_capability,omitempty"`
 	Utilization   *uint32  `json:"utilization_percent,omitempty"`
 	Temperature   *uint32  `json:"temperature_celsius,omitempty"`
-	LinkGen       *uint32  `json:"pcie_generation,omitempty"` // the link as it is now; it falls while idle
+	LinkGen       *uint32  `json:"pcie_generation,omitempty"` // current link generation; drops while idle
 	LinkWidth     *uint32  `json:"pcie_width,omitempty"`
 	LinkMaxGen    *uint32  `json:"pcie_max_generation,omitempty"`
 	LinkMaxWidth  *uint32  `json:"pcie_max_width,omitempty"`
-	UploadBytes   *float64 `json:"upload_bytes_per_second,omitempty"` // measured, through pinned memory
+	UploadBytes   *float64 `json:"upload_bytes_per_second,omitempty"` // measured with pinned memory
 	DownloadBytes *float64 `json:"download_bytes_per_second,omitempty"`
-	Tried         bool     `json:"tried"`           // bytes were sent there and back
-	Fault         string   `json:"fault,omitempty"` // what went wrong then
+	Tried         bool     `json:"tried"`           // a copy to the device and back was attempted
+	Fault         string   `json:"fault,omitempty"` // why the attempt failed
 }
 
-// A Warning is something about the machine that costs speed or will fail, and
-// what to do about it.
+// A Warning is a property of the machine that costs speed or will cause
+// failures, with a remedy.
 type Warning struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
@@ -95,7 +94,7 @@ type Warning struct {
 
 func (d *Details) warn(id, text string) { d.Warnings = append(d.Warnings, Warning{id, text}) }
 
-// size prints bytes for people.
+// size formats bytes for people.
 func size(n uint64) string {
 	for _, u := range []struct {
 		shift uint

@@ -1,9 +1,9 @@
 package hw
 
-// A Backend is the kind of interface a device is used through.
+// A Backend is the interface through which a device is used.
 type Backend string
 
-// The backends a snapshot can name.
+// The backends.
 const (
 	BackendCPU     Backend = "Cpu"
 	BackendCUDA    Backend = "Cuda"
@@ -14,14 +14,15 @@ const (
 	BackendUnknown Backend = "Unknown"
 )
 
-// A CPU is what is known of the processor. Absent is not zero, here and below.
+// A CPU describes the processor. Here and below, a nil field is unknown, not
+// zero.
 type CPU struct {
 	PhysicalCores *uint32  `json:"physical_cores,omitempty"`
 	LogicalCores  *uint32  `json:"logical_cores,omitempty"`
 	SIMD          []string `json:"simd,omitempty"`
 }
 
-// A GPU is one device.
+// A GPU describes one device.
 type GPU struct {
 	ID             string   `json:"id"`
 	Backend        Backend  `json:"backend"`
@@ -31,13 +32,13 @@ type GPU struct {
 	ComputeScore   *float32 `json:"compute_score_est,omitempty"`
 }
 
-// RAM is the memory of the host, within the limits put on this process.
+// RAM is the memory of the host, within the limits of this process.
 type RAM struct {
 	TotalBytes *uint64 `json:"total,omitempty"`
 	FreeBytes  *uint64 `json:"free,omitempty"`
 }
 
-// An SSD is the store below a cache folder.
+// An SSD describes the storage below a cache directory.
 type SSD struct {
 	CacheDir  string   `json:"cache_dir"`
 	ReadMBps  *float32 `json:"read_mb_s_est,omitempty"`
@@ -45,7 +46,7 @@ type SSD struct {
 	LatencyMS *float32 `json:"latency_ms_est,omitempty"`
 }
 
-// Reliability counts how a device has behaved.
+// Reliability counts the successes and failures of a device.
 type Reliability struct {
 	OK               uint64  `json:"ok_count"`
 	Fail             uint64  `json:"fail_count"`
@@ -53,20 +54,20 @@ type Reliability struct {
 	LastErrorEpochMS *uint64 `json:"last_error_epoch_ms,omitempty"`
 }
 
-// Pressure is how full memories are, from 0 to 1; nil is unknown.
+// Pressure is how full each memory is, from 0 to 1; nil is unknown.
 type Pressure struct {
 	RAM  *float32 `json:"ram,omitempty"`
 	VRAM *float32 `json:"vram,omitempty"`
 }
 
-// A Snapshot is the machine at one moment. Its zero value is a machine of
-// which nothing is known.
+// A Snapshot is the state of the machine at one moment. In its zero value
+// everything is unknown.
 type Snapshot struct {
 	TimestampEpochMS uint64                 `json:"timestamp_epoch_ms"`
 	CPU              CPU                    `json:"cpu"`
 	GPUs             []GPU                  `json:"gpus,omitempty"`
 	RAM              RAM                    `json:"ram"`
 	SSD              SSD                    `json:"ssd"`
-	Reliability      map[string]Reliability `json:"reliability_by_device,omitempty"` // by id of the device
+	Reliability      map[string]Reliability `json:"reliability_by_device,omitempty"` // by device id
 	Pressure         Pressure               `json:"pressure"`
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Kept returns the profile that a cache folder has of the storage below dir,
-// which may be another device than its own. Nothing is measured: without a
-// profile that is young enough there is none, and no error.
+// Kept returns the profile in cacheDir of the storage below dir, which may be
+// another device than cacheDir's. It measures nothing: if there is no recent
+// profile it returns nil without an error.
 func Kept(cacheDir, dir string) (*Profile, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

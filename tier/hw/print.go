@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Machine is a short name of the machine that results were taken on: equal for
-// equal processors, cores and sizes of memory.
+// Machine returns a short name of the machine to label results with; equal for
+// equal processors, cores and memory sizes.
 func (d *Details) Machine() string {
 	memory := uint64(0)
 	if d.Memory.MachineBytes != nil {
@@ -21,8 +21,8 @@ func (d *Details) Machine() string {
 	return fmt.Sprintf("%x", sum[:6])
 }
 
-// Print writes snapshot and details for people: a line for each part, and the
-// warnings.
+// Print writes the snapshot and the details for people: a line for each part,
+// then the warnings.
 func (d *Details) Print(out io.Writer, s *Snapshot) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "machine\t%s\n", d.Machine())
@@ -111,7 +111,7 @@ func (d *Details) printStorage(w io.Writer) {
 	}
 }
 
-// String prints the speeds of storage that are known.
+// String lists the known speeds of storage.
 func (p *Profile) String() string {
 	var parts []string
 	add := func(known float64, format string, args ...any) {

@@ -12,14 +12,14 @@ import (
 	"atenia/internal/durable"
 )
 
-// A Depth is how much time [Probe] may take.
+// A Depth limits how much time [Probe] may take.
 type Depth uint8
 
-// The depths. Only storage, and the link to devices, take time to measure.
+// The depths. Only storage and the links to devices take time to measure.
 const (
-	None  Depth = iota // nothing is measured: a few milliseconds
-	Quick              // storage as measured before, or about a second of measurement
-	Full               // storage is measured again, for some seconds, and so are links to devices
+	None  Depth = iota // measure nothing: a few milliseconds
+	Quick              // use the kept profile of storage, or measure for about a second
+	Full               // measure storage, for some seconds, and the links to devices
 )
 
 var depthNames = [...]string{"none", "quick", "full"}
@@ -46,36 +46,36 @@ func (d *Depth) UnmarshalText(b []byte) error {
 	return fmt.Errorf("no depth %q; there are none, quick and full", b)
 }
 
-// A GPUProber finds the devices of one interface. Where there is no library
-// for it there are no devices and no error. With [Full] it may measure.
+// A GPUProber finds the devices of one interface. If its library is missing
+// there are no devices and no error. With [Full] it may measure.
 type GPUProber interface {
 	Devices(ctx context.Context, d Depth) ([]Device, error)
 }
 
-// Options say what to look at. The zero value looks at processor and memory.
+// Options select what to probe. The zero value probes processor and memory.
 type Options struct {
-	// CacheDir is the folder whose storage matters; "" looks at none. It need
+	// CacheDir is the directory whose storage is probed; empty for none. It need
 	// not exist.
 	CacheDir string
 	Depth    Depth
-	// GPUs finds devices; nil finds none.
+	// GPUs finds devices; nil for none.
 	GPUs GPUProber
 }
 
-// Probe looks at the machine. What cannot be found out is left out; errors are
-// those of ctx and of storage that was to be measured. The snapshot and the
-// details are valid even then.
+// Probe describes the machine. What cannot be determined stays unknown; the
+// errors are those of ctx and of measuring storage. The snapshot and the details
+// are valid even then.
 func Probe(ctx context.Context, o Options) (*Snapshot, *Details, error) {
 	return prober{root: os.DirFS("/"), memory: readMemory, measure: measureStorage, now: time.Now}.probe(ctx, o)
 }
 
-// A prober is Probe with what a test replaces.
+// A prober is [Probe] with its dependencies, replaced in tests.
 type prober struct {
 	root    fs.FS // has proc and sys
 	memory  func() cpu.Memory
-	measure func(ctx context.Context, dir string, d Depth) (Profile, error) // nil: cannot
+	measure func(ctx context.Context, dir string, d Depth) (Profile, error) // nil: not supported
 	now     func() time.Time
-	files   durable.FS // for profiles; nil is the system's
+	files   durable.FS // for profiles; nil is the operating system's
 }
 
 func readMemory() cpu.Memory {
@@ -102,7 +102,7 @@ func (p prober) probe(ctx context.Context, o Options) (*Snapshot, *Details, erro
 	return s, d, err
 }
 
-// count returns a number that is known if it is positive.
+// count returns n, or nil if it is not positive.
 func count(n int) *uint32 {
 	if n <= 0 {
 		return nil
@@ -111,7 +111,7 @@ func count(n int) *uint32 {
 	return &u
 }
 
-// known returns a size that is known.
+// known returns n, or nil if it is not positive.
 func known(n int64) *uint64 {
 	u := uint64(max(0, n))
 	return &u
@@ -145,17 +145,18 @@ func (p prober) lookAtMemory(s *Snapshot, d *Details) {
 	}
 }
 
-// minLockable is what the buffers of a streamed model take at least.
+// minLockable is the least that the buffers of a streamed model take.
 const minLockable = 256 << 20
 
-// The shares of time in which tasks waited for memory, and the pressure they
-// lift to: the system is then fuller than its numbers say.
+// The stall percentages at which tasks waiting for memory raise the pressure,
+// and the pressures they raise it to: the system is then fuller than its
+// counters say.
 const (
 	stalledSome, pressureSome = 10, .90
 	stalledFull, pressureFull = 5, .95
 )
 
-// pressure is how full memory is, and false if nobody knows.
+// pressure returns how full memory is; false if unknown.
 func pressure(m cpu.Memory) (float32, bool) {
 	if m.Limit <= 0 {
 		return 0, false
@@ -195,7 +196,7 @@ func (p prober) lookAtStorage(ctx context.Context, o Options, s *Snapshot, d *De
 	return err
 }
 
-// rate converts bytes to megabytes a second; nil if unknown.
+// rate converts bytes to megabytes per second; nil if unknown.
 func rate(bytesPerSecond float64) *float32 {
 	if bytesPerSecond <= 0 {
 		return nil
@@ -212,8 +213,8 @@ func milliseconds(seconds float64) *float32 {
 	return &v
 }
 
-// profile returns the speeds of storage: those kept for the device, or new
-// ones, which are then kept.
+// profile returns the speeds of storage: the kept ones of the device, or new
+// ones, which it keeps.
 func (p prober) profile(ctx context.Context, o Options, st *Storage, d *Details) (*Profile, error) {
 	path := filepath.Join(o.CacheDir, profilesName)
 	kept, err := readProfiles(p.files, path)
@@ -268,7 +269,7 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 		total += *g.VRAMTotalBytes
 		free += min(*g.VRAMFreeBytes, *g.VRAMTotalBytes)
 	}
-	switch { // with a device the pressure is never absent: placement and planner would read that differently
+	switch { // with a device the pressure is never nil, because placement and planner treat nil differently
 	case total > 0:
 		v := float32(1 - float64(free)/float64(total))
 		s.Pressure.VRAM = &v
@@ -278,8 +279,8 @@ func (p prober) lookAtDevices(ctx context.Context, o Options, s *Snapshot, d *De
 	}
 }
 
-// tried counts the trial of a device: one that failed is not reliable, and
-// nothing is placed there.
+// tried records the trial of a device. A device that failed counts as
+// unreliable, and nothing is placed there.
 func (s *Snapshot) tried(g Device) {
 	if s.Reliability == nil {
 		s.Reliability = map[string]Reliability{}

@@ -17,23 +17,23 @@ import (
 	"atenia/internal/durable"
 )
 
-// A Profile is how fast the storage of one device was when it was measured.
-// Rates are bytes a second, 0 if not measured.
+// A Profile is the measured speed of one storage device. Rates are bytes per
+// second, 0 if not measured.
 type Profile struct {
 	Device       string `json:"device"`
 	EpochSeconds uint64 `json:"measured_epoch_s"`
 	Depth        Depth  `json:"depth"`
 
-	ReadBytes      float64 `json:"read_bytes_per_second"`  // sequential, several large reads at once
+	ReadBytes      float64 `json:"read_bytes_per_second"`  // sequential, several large reads in flight
 	ReadP99Seconds float64 `json:"read_p99_seconds"`       // of such a read
-	WriteBytes     float64 `json:"write_bytes_per_second"` // sequential, until it is on the device
+	WriteBytes     float64 `json:"write_bytes_per_second"` // sequential, including the sync
 	RandomReads    float64 `json:"random_reads_per_second"`
-	LatencySeconds float64 `json:"latency_seconds"` // of a small read, mean
+	LatencySeconds float64 `json:"latency_seconds"` // mean, of a small read
 	LatencyP99     float64 `json:"latency_p99_seconds"`
-	TouchBytes     float64 `json:"first_touch_bytes_per_second"` // fresh memory filled for the first time
+	TouchBytes     float64 `json:"first_touch_bytes_per_second"` // first write to fresh memory (page faults)
 }
 
-// profileFields name the numbers of a profile, in the order of the file.
+// profileFields names the numbers of a profile, in file order.
 var profileFields = []struct {
 	name string
 	at   func(*Profile) *float64
@@ -47,8 +47,8 @@ var profileFields = []struct {
 	{"touch", func(p *Profile) *float64 { return &p.TouchBytes }},
 }
 
-// The file of profiles is text: a line that names the format, a line for each
-// device, sorted, and the CRC-32C of all that.
+// The file of profiles is text: a line with the format, a line for each device,
+// sorted, and the CRC-32C of these lines.
 //
 //	atenia storage profiles 1
 //	"254:0 ext4 528424960" 1795600000 full read=1.65e+09 … touch=5e+08
@@ -60,13 +60,13 @@ const (
 
 	maxProfiles      = 64
 	maxProfilesBytes = 64 << 10
-	maxProfileAge    = 30 * 24 * time.Hour // disks fill, wear and are replaced
+	maxProfileAge    = 30 * 24 * time.Hour // disks fill up, wear out and are replaced
 )
 
-// ErrNewerProfiles says that a newer version wrote the file of profiles.
+// ErrNewerProfiles says that a newer version wrote the profiles.
 var ErrNewerProfiles = errors.New("written by a newer version")
 
-// A ProfileError says where a file of profiles is damaged.
+// A ProfileError says where a file of profiles is corrupt.
 type ProfileError struct {
 	Line int // from 1
 	Why  string
@@ -84,14 +84,14 @@ func (e *ProfileError) Error() string {
 // Unwrap returns the cause.
 func (e *ProfileError) Unwrap() error { return e.Err }
 
-// profiles are those of one file, sorted by device.
+// profiles holds one file, sorted by device.
 type profiles struct {
 	list   []Profile
-	frozen bool // the file belongs to a newer version: do not replace it
+	frozen bool // a newer version wrote the file: do not replace it
 }
 
-// readProfiles reads a file, and nothing from one that is not there. With an
-// error come no profiles: they are measured again.
+// readProfiles reads a file; a missing file is empty. If there is an error, it
+// returns no profiles, so that storage is measured again.
 func readProfiles(fsys durable.FS, path string) (profiles, error) {
 	f, err := durable.Default(fsys).OpenFile(path, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func readProfiles(fsys durable.FS, path string) (profiles, error) {
 	return p, err
 }
 
-// find returns the profile of a device, if it is not too old.
+// find returns the profile of a device unless it is too old.
 func (p profiles) find(device string, now time.Time) *Profile {
 	for i := range p.list {
 		at := time.Unix(int64(min(p.list[i].EpochSeconds, math.MaxInt64)), 0)
@@ -124,8 +124,8 @@ func (p profiles) find(device string, now time.Time) *Profile {
 	return nil
 }
 
-// keep puts a profile into the file, in place of the device's old one or, when
-// there are too many, of the oldest.
+// keep adds a profile to the file. It replaces the device's old one or, if there
+// are too many, the oldest.
 func (p profiles) keep(fsys durable.FS, path string, pr Profile) error {
 	if p.frozen {
 		return nil

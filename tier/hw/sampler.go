@@ -13,16 +13,16 @@ import (
 // A Sample is the state of memory at one moment.
 type Sample struct {
 	Pressure       float32 // of RAM, 0 to 1; valid if Known
-	AvailableBytes uint64  // that may still be taken
+	AvailableBytes uint64  // that can still be allocated
 	LimitBytes     uint64
 	Known          bool
 }
 
-// A Sampler looks at the memory of this process again and again, for those who
-// must stay within a budget while they run. After [NewSampler] it allocates
-// nothing. Its methods may be called from several goroutines.
+// A Sampler samples the memory of this process, for callers that must stay
+// within a budget. It allocates only in [NewSampler]. It is safe for concurrent
+// use.
 type Sampler struct {
-	mu     sync.Mutex // of reader
+	mu     sync.Mutex // guards reader
 	reader *cpu.MemoryReader
 
 	pressure         atomic.Uint32 // bits of a float32
@@ -31,14 +31,15 @@ type Sampler struct {
 	peak             atomic.Uint32 // bits of the highest pressure since the last Peak
 }
 
-// NewSampler returns a sampler that has looked once. Close it.
+// NewSampler returns a sampler that has taken its first sample. The caller must
+// close it.
 func NewSampler() *Sampler {
 	s := &Sampler{reader: cpu.OpenMemory()}
 	s.Sample()
 	return s
 }
 
-// Sample looks now, which takes some ten microseconds.
+// Sample takes a sample now, which takes some ten microseconds.
 func (s *Sampler) Sample() Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,17 +58,17 @@ func (s *Sampler) Sample() Sample {
 	return Sample{p, uint64(max(0, m.Available)), uint64(max(0, m.Limit)), ok}
 }
 
-// Last returns what was seen last, without looking: a few atomic loads. While
-// a sample is being taken its numbers may be of two neighbouring samples.
+// Last returns the latest sample without taking one: a few atomic loads.
+// Concurrently with Sample, its numbers may mix two consecutive samples.
 func (s *Sampler) Last() Sample {
 	return Sample{math.Float32frombits(s.pressure.Load()), s.available.Load(), s.limit.Load(), s.known.Load()}
 }
 
-// Peak returns the highest pressure since the call before.
+// Peak returns the highest pressure since the previous call.
 func (s *Sampler) Peak() float32 { return math.Float32frombits(s.peak.Swap(0)) }
 
-// Run samples at an interval until ctx ends, and calls f, if there is one,
-// with every sample from its own goroutine: the caller's.
+// Run samples at an interval until ctx ends and calls f, if not nil, with every
+// sample, on the caller's goroutine.
 func (s *Sampler) Run(ctx context.Context, interval time.Duration, f func(Sample)) {
 	t := time.NewTicker(max(interval, time.Millisecond))
 	defer t.Stop()
@@ -83,7 +84,7 @@ func (s *Sampler) Run(ctx context.Context, interval time.Duration, f func(Sample
 	}
 }
 
-// Close lets go of the system's files. [Sampler.Last] keeps its answer.
+// Close closes the system's files. [Sampler.Last] remains valid.
 func (s *Sampler) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

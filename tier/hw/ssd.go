@@ -15,52 +15,52 @@ import (
 	"atenia/internal/direct"
 )
 
-// SSDOptions say how storage is measured. The zero value takes three to five
-// seconds and half a gigabyte of the disk.
+// SSDOptions configure [MeasureSSD]. The zero value takes three to five seconds
+// and half a gigabyte of disk.
 type SSDOptions struct {
-	FileBytes  int64         // of the file that is read; 0 = 512 MiB
-	WriteBytes int64         // that are written and synced in a window; 0 = 64 MiB
+	FileBytes  int64         // size of the file that is read; 0 = 512 MiB
+	WriteBytes int64         // written and synced in a window; 0 = 64 MiB
 	Sequential time.Duration // of a window; 0 = 1 s
 	Random     time.Duration // of a window; 0 = 0.5 s
-	Windows    int           // of which the slowest counts; 0 = 2
+	Windows    int           // windows per measurement, of which the slowest counts; 0 = 2
 }
 
-// What is measured: reads as a streaming reader makes them, and small ones with
-// as many in flight as make a disk busy.
+// The workloads: reads as a streaming reader issues them, and small reads with
+// enough in flight to saturate a disk.
 const (
 	sequentialBytes, sequentialDepth = 4 << 20, 4
 	randomBytes, randomDepth         = 4 << 10, 32
 	touchedBytes                     = 64 << 20
 )
 
-// settling is how long a device may need after writes.
+// settling is how long writes may affect a device afterwards.
 const settling = 150 * time.Millisecond
 
-// An IORate is what the slowest of some windows of measurement found.
+// An IORate is the rate of the slowest window.
 type IORate struct {
 	BytesPerSecond float64   `json:"bytes_per_second"`
 	PerSecond      float64   `json:"per_second"` // calls
 	MeanSeconds    float64   `json:"mean_seconds"`
 	P99Seconds     float64   `json:"p99_seconds"`
-	Windows        []float64 `json:"windows"` // bytes a second, in the order they were measured
+	Windows        []float64 `json:"windows"` // bytes per second, in the order of measurement
 }
 
-// An SSDProfile is how fast the storage below a folder is.
+// An SSDProfile is the measured speed of the storage below a directory.
 type SSDProfile struct {
 	Dir string `json:"dir"`
-	// Direct is false where the file system has no reads past the system's
-	// cache. The cache is then part of what was measured.
+	// Direct is false if the file system does not support direct I/O; the page
+	// cache is then part of the measurement.
 	Direct bool   `json:"direct"`
-	Read   IORate `json:"read"`   // 4 MiB in sequence, four in flight
-	Random IORate `json:"random"` // 4 KiB anywhere, 32 in flight
-	Write  IORate `json:"write"`  // in sequence, with the sync at the end
-	// TouchBytesPerSecond is the speed with which memory that is new to the
-	// process is filled: a limit of reading into memory that is not kept.
+	Read   IORate `json:"read"`   // 4 MiB sequential, four in flight
+	Random IORate `json:"random"` // 4 KiB random, 32 in flight
+	Write  IORate `json:"write"`  // sequential, including the final sync
+	// TouchBytesPerSecond is the rate of first writes to fresh memory, which limits
+	// reads into memory that is not reused.
 	TouchBytesPerSecond float64 `json:"touch_bytes_per_second"`
 }
 
-// MeasureSSD measures the storage of a folder with a file that it makes there
-// and removes. Others who use the disk at the time slow it down.
+// MeasureSSD measures the storage of a directory with a file that it creates
+// there and removes. Concurrent disk traffic lowers the result.
 func MeasureSSD(ctx context.Context, dir string, o SSDOptions) (SSDProfile, error) {
 	o.complete()
 	m := &ssdMeasurement{SSDOptions: o, p: SSDProfile{Dir: dir}}
@@ -103,14 +103,14 @@ type ssdMeasurement struct {
 	p SSDProfile
 }
 
-// write fills the file and measures the first windows of that.
+// write fills the file and measures the first write windows while doing so.
 func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
 	mem, err := arena.New(sequentialBytes)
 	if err != nil {
 		return err
 	}
 	defer mem.Release()
-	rng := rand.NewChaCha8([32]byte{1}) // nothing that a device could compress
+	rng := rand.NewChaCha8([32]byte{1}) // incompressible
 	_, _ = rng.Read(mem.Bytes)
 	var windows []ssdWindow
 	w := ssdWindow{}
@@ -118,7 +118,7 @@ func (m *ssdMeasurement) write(ctx context.Context, f *os.File) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, _ = rng.Read(mem.Bytes[:64]) // no block is like another one
+		_, _ = rng.Read(mem.Bytes[:64]) // no two blocks are equal
 		start := time.Now()
 		_, err := f.Write(mem.Bytes)
 		last := left <= sequentialBytes || at+sequentialBytes >= m.FileBytes
@@ -153,8 +153,8 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	touch(mem.Bytes)
 	m.p.TouchBytesPerSecond = touchedBytes / time.Since(start).Seconds()
 	mem.Release()
-	// Large pages, as a streaming reader has them: of small ones a read is made
-	// of many parts, and came half as fast.
+	// Huge pages, as a streaming reader uses: with small pages a read is split into
+	// many segments and was half as fast.
 	if mem, err = arena.NewHuge(touchedBytes); err != nil {
 		return err
 	}
@@ -164,8 +164,8 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 		{&m.p.Read, sequentialBytes, sequentialDepth, m.Sequential, false},
 		{&m.p.Random, randomBytes, randomDepth, m.Random, true},
 	} {
-		// What was written just now may still keep the device busy: the first
-		// 100 ms after it were six times slower than what followed.
+		// The preceding writes may still keep the device busy: the first 100 ms after
+		// them were six times slower than the rest.
 		warm := l
 		warm.d = max(l.d/4, min(l.d, settling))
 		if _, err := warm.window(ctx, f, mem.Bytes); err != nil {
@@ -184,14 +184,14 @@ func (m *ssdMeasurement) read(ctx context.Context, path string) error {
 	return nil
 }
 
-// touch makes memory the process's own.
+// touch faults in the pages of b.
 func touch(b []byte) {
 	for i := 0; i < len(b); i += direct.Align {
 		b[i] = 1
 	}
 }
 
-// An ssdLoad is reads of a size, so many in flight, for a time.
+// An ssdLoad is a read workload: block size, queue depth and duration.
 type ssdLoad struct {
 	rate        *IORate
 	size, depth int
@@ -209,12 +209,13 @@ func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWi
 	for i := range l.depth {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(l.size)))
-			// All of the memory has its turn: what is read again and again stays in
-			// a cache, which is faster.
+			// Each reader cycles through its share of the buffer: reading into one block
+			// again and again would stay in the processor's cache and be faster.
 			mine := mem[i*len(mem)/l.depth:][:len(mem)/l.depth]
 			at := 0
 			for first := true; first || time.Since(start) < l.d && errs[i] == nil; first = false {
-				// At least once: on a busy machine a window may be over before it began.
+				// At least one read: on a busy machine the window may be over before it
+				// starts.
 				block := next.Add(1) - 1
 				if l.random {
 					block = rng.Int64N(blocks)
@@ -236,7 +237,7 @@ func (l *ssdLoad) window(ctx context.Context, f *direct.File, mem []byte) (ssdWi
 	return all, errors.Join(errs...)
 }
 
-// An ssdWindow is the calls of one window.
+// An ssdWindow counts the calls of one window.
 type ssdWindow struct {
 	bytes int64
 	wall  time.Duration
@@ -255,7 +256,7 @@ func (w *ssdWindow) sum() (sum time.Duration) {
 	return sum
 }
 
-// slowest returns the window with the lowest rate: what can be relied on.
+// slowest returns the window with the lowest rate, which is a dependable one.
 func slowest(windows []ssdWindow) (r IORate) {
 	for i := range windows {
 		w := &windows[i]
@@ -271,7 +272,7 @@ func slowest(windows []ssdWindow) (r IORate) {
 	return r
 }
 
-// measureStorage is [MeasureSSD] for [Probe].
+// measureStorage adapts [MeasureSSD] to [Probe].
 func measureStorage(ctx context.Context, dir string, d Depth) (Profile, error) {
 	o := SSDOptions{}
 	if d == Quick { // about a second

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// storageOf says what an absolute folder is on, from the table of mounts and
-// the block devices of /sys.
+// storageOf describes the storage of an absolute path, from the mount table and
+// the block devices in /sys.
 func storageOf(root fs.FS, dir string) *Storage {
 	dir = existing(dir)
 	st := onMount(root, dir)
@@ -22,7 +22,7 @@ func storageOf(root fs.FS, dir string) *Storage {
 	return st
 }
 
-// onMount is storageOf for a folder that is there.
+// onMount is storageOf for a directory that exists.
 func onMount(root fs.FS, dir string) *Storage {
 	st := &Storage{Kind: Unknown, Device: "unknown"}
 	m, ok := mountOf(read(root, "proc/self/mountinfo"), dir)
@@ -31,7 +31,7 @@ func onMount(root fs.FS, dir string) *Storage {
 	}
 	st.Mount, st.Filesystem = m.point, m.filesystem
 	number := m.device
-	if strings.HasPrefix(number, "0:") { // btrfs and its like have no number of their own
+	if strings.HasPrefix(number, "0:") { // btrfs and the like use anonymous device numbers
 		if n := read(root, "sys/class/block/"+path.Base(m.source)+"/dev"); n != "" {
 			number = n
 		}
@@ -42,8 +42,8 @@ func onMount(root fs.FS, dir string) *Storage {
 	return st
 }
 
-// existing returns the folder or the nearest one above it that is there, with
-// symbolic links followed.
+// existing returns dir or its nearest existing ancestor, with symbolic links
+// resolved.
 func existing(dir string) string {
 	for {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -57,7 +57,7 @@ func existing(dir string) string {
 	}
 }
 
-// kindOf looks for what a block device is made of.
+// kindOf determines the kind of a block device.
 func kindOf(root fs.FS, m mount, block string) StorageKind {
 	switch m.filesystem {
 	case "tmpfs", "ramfs", "devtmpfs", "rootfs":
@@ -66,7 +66,7 @@ func kindOf(root fs.FS, m mount, block string) StorageKind {
 		return Network
 	}
 	queue := block + "/queue"
-	if _, err := fs.Stat(root, queue); err != nil { // a partition; the disk is the folder above
+	if _, err := fs.Stat(root, queue); err != nil { // a partition; the disk is the parent directory
 		target, err := fs.ReadLink(root, block)
 		if err != nil {
 			return Unknown
@@ -74,7 +74,7 @@ func kindOf(root fs.FS, m mount, block string) StorageKind {
 		queue = path.Join(path.Dir(path.Join("sys/dev/block", target)), "queue")
 	}
 	if strings.HasPrefix(path.Base(m.source), "vd") || strings.HasPrefix(path.Base(m.source), "xvd") {
-		return Virtual // such disks claim to rotate, whatever they are
+		return Virtual // virtual disks claim to be rotational
 	}
 	switch read(root, queue+"/rotational") {
 	case "0":
@@ -85,11 +85,11 @@ func kindOf(root fs.FS, m mount, block string) StorageKind {
 	return Unknown
 }
 
-// A mount is one line of the table of mounts.
+// A mount is one line of the mount table.
 type mount struct{ device, point, filesystem, source string }
 
-// mountOf finds the mount that an absolute, clean folder is on: the one with
-// the longest path above it, the last of equal ones. Lines are
+// mountOf finds the mount of an absolute, clean path: the one with the longest
+// mount point above it, the last among equals. Lines are
 //
 //	36 35 98:0 /sub /point rw,noatime master:1 - ext3 /dev/root rw
 func mountOf(table, dir string) (best mount, ok bool) {
@@ -110,7 +110,7 @@ func mountOf(table, dir string) (best mount, ok bool) {
 	return best, ok
 }
 
-// unescape replaces the octal escapes of a table of mounts.
+// unescape replaces the octal escapes of a mount table.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -126,8 +126,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// pageReporting reports whether a virtual machine tells its host of every
-// page that becomes free: bit 5 of the balloon's features.
+// pageReporting reports whether the guest reports freed pages to its host: bit 5
+// of the balloon device's features.
 func pageReporting(root fs.FS) bool {
 	const feature = 5
 	dirs, _ := fs.Glob(root, "sys/bus/virtio/drivers/virtio_balloon/virtio*")
@@ -139,8 +139,8 @@ func pageReporting(root fs.FS) bool {
 	return false
 }
 
-// lockLimit returns how much memory this process may lock, and false if as
-// much as it likes: with the capability to, or without a limit.
+// lockLimit returns how much memory this process may lock; false if there is no
+// limit or the process has the capability to ignore it.
 func lockLimit(root fs.FS) (uint64, bool) {
 	const capIPCLock = 14
 	for line := range strings.Lines(read(root, "proc/self/status")) {
@@ -157,7 +157,7 @@ func lockLimit(root fs.FS) (uint64, bool) {
 	return r.Cur, true
 }
 
-// read returns a small file without surrounding space, or "".
+// read returns a small file without surrounding space; "" on error.
 func read(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

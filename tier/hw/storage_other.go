@@ -4,7 +4,7 @@ package hw
 
 import "io/fs"
 
-// storageOf knows the folder only: its profile is kept under its name.
+// storageOf only knows the directory's name, which is the key of its profile.
 func storageOf(_ fs.FS, dir string) *Storage { return &Storage{Kind: Unknown, Device: dir} }
 
 func pageReporting(fs.FS) bool { return false }

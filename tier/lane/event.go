@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A Lane is a queue of tasks with workers of its own.
+// A Lane is a queue with its own workers.
 type Lane uint8
 
 // The lanes.
 const (
-	IO       Lane = iota // reads of a disk, several at once
+	IO       Lane = iota // disk reads, several at once
 	Transfer             // copies between memories
 	Compute              // kernels on the processor
 	Device               // kernels on a device
@@ -35,30 +35,29 @@ const (
 	End
 )
 
-// An Event is the beginning or the end of a task that ran; a task that was
-// skipped has none.
+// An Event is the start or the end of a task that ran; skipped tasks emit none.
 type Event struct {
 	Phase  Phase
 	ID     uint64
 	Lane   Lane
-	Worker int // of the lane, from 0
+	Worker int // within the lane, from 0
 	Name   string
 	Tensor string
 	Bytes  uint64
-	At     time.Duration // of the clock
-	Err    error         // of the end
+	At     time.Duration // by the configured clock
+	Err    error         // at the end of the task
 }
 
-// A Sink takes events, one at a time and in the order of their times. It must
-// be quick: workers wait for it.
+// A Sink receives events one at a time, in the order of their times. It must be
+// quick: workers wait for it.
 type Sink interface {
 	Event(Event)
 }
 
-// Tee is a sink that hands events to several, in order.
+// Tee is a sink that passes events to several sinks, in order.
 type Tee []Sink
 
-// Event hands e on.
+// Event passes e to every sink.
 func (t Tee) Event(e Event) {
 	for _, s := range t {
 		s.Event(e)

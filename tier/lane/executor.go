@@ -9,46 +9,46 @@ import (
 	"atenia/tier/timeline"
 )
 
-// ErrClosed says that the executor takes no more work.
+// ErrClosed is returned by a closed executor.
 var ErrClosed = errors.New("the executor is closed")
 
-// Work is what a task does. It returns soon, in tens of milliseconds, after ctx
-// has ended. arg is the task's own.
+// Work is what a task does. Do must return soon, within tens of milliseconds,
+// after ctx ends. arg is passed through from the task.
 type Work interface {
 	Do(ctx context.Context, arg int) error
 }
 
-// Func is work that needs no argument.
+// Func is a [Work] without an argument.
 type Func func(ctx context.Context) error
 
 // Do calls f.
 func (f Func) Do(ctx context.Context, _ int) error { return f(ctx) }
 
-// A Task is work and what is said of it. Its kind chooses the lane: Io,
-// Transfer or Compute, and Device for what computes in the queue Gpu.
+// A Task is work with its description. Its kind selects the lane: Io, Transfer
+// or Compute; computations for the queue Gpu go to Device.
 type Task struct {
 	timeline.Task
-	Tensor string // what it is about, if it is about one
-	Bytes  uint64 // that it moves
-	Work   Work   // nil: nothing is done
+	Tensor string // the tensor concerned, if any
+	Bytes  uint64 // bytes moved
+	Work   Work   // nil: no work
 	Arg    int
 }
 
-// A Config says how many workers each lane has. Its zero value works.
+// A Config sets the number of workers of each lane. Its zero value works.
 type Config struct {
 	Readers, Movers, Computers int // workers of Io, Transfer and Compute; 0 means 2, 1 and 1
-	Devices                    int // workers of Device; without any, Compute does their work
+	Devices                    int // workers of Device; if 0, Compute runs its tasks
 	Window                     int // tasks in flight; 0 means 256
-	// Clock gives the times of events, to any goroutine; nil is the time since
-	// New.
+	// Clock returns the times of events and must be safe for concurrent use; nil is
+	// the time since New.
 	Clock func() time.Duration
 	Sink  Sink // nil discards events
-	// Timeline, if it is set, takes the place of all workers: tasks are done as
-	// they are submitted, in that order, and lines are written.
+	// Timeline, if not nil, replaces the workers: tasks run as they are submitted,
+	// in that order, and write lines.
 	Timeline *timeline.Timeline
 }
 
-// workers returns the number for each lane.
+// workers returns the number of workers of each lane.
 func (c *Config) workers() (n [laneCount]int) {
 	or := func(n, zero int) int {
 		if n <= 0 {
@@ -59,20 +59,20 @@ func (c *Config) workers() (n [laneCount]int) {
 	return [laneCount]int{or(c.Readers, 2), or(c.Movers, 1), or(c.Computers, 1), or(c.Devices, 0)}
 }
 
-// An Executor has lanes and their workers. Its methods may be called from
-// several goroutines, but not from the work of its own tasks.
+// An Executor runs tasks on its lanes. It is safe for concurrent use, but its
+// tasks must not call it.
 type Executor struct {
 	clock    func() time.Duration
 	sink     Sink
-	events   sync.Mutex // orders clock readings and what the sink is told
+	events   sync.Mutex // serializes clock readings and calls of the sink
 	timeline *timeline.Timeline
-	turn     sync.Mutex // one Run at a time, with a timeline
+	turn     sync.Mutex // with a timeline, admits one Run at a time
 
 	mu     sync.Mutex
 	room   sync.Cond // a slot has become free, or a group has failed
-	ended  sync.Cond // a group has no more tasks, or is gone
+	ended  sync.Cond // a group has no tasks left, or has ended
 	last   uint64    // id of the newest task
-	slots  []slot    // task id is in slots[id%len]
+	slots  []slot    // task id is in slots[id%len(slots)]
 	lanes  [laneCount]queue
 	has    [laneCount]bool
 	groups int
@@ -80,16 +80,16 @@ type Executor struct {
 	wg     sync.WaitGroup
 }
 
-// A slot holds a task from its submission to its end.
+// A slot holds a task from submission to completion.
 type slot struct {
 	id      uint64
 	group   *Group // nil: free
 	task    Task
-	pending int   // tasks that have to end first
-	next    []int // slots of tasks that wait for this one
+	pending int   // unfinished dependencies
+	next    []int // slots of dependent tasks
 }
 
-// A queue holds the slots of tasks that can run, first come, first served.
+// A queue is a FIFO of slots whose tasks are ready.
 type queue struct {
 	ready   []int
 	head, n int
@@ -135,7 +135,7 @@ func New(c Config) *Executor {
 	return x
 }
 
-// Close waits until every Run has returned and ends the workers.
+// Close waits until every Run has returned and stops the workers.
 func (x *Executor) Close() {
 	x.mu.Lock()
 	x.closed = true
@@ -149,8 +149,8 @@ func (x *Executor) Close() {
 	x.wg.Wait()
 }
 
-// work is the life of a worker. A task that ends its goroutine ends the worker,
-// too; then another takes its place.
+// work is the loop of a worker. If a task calls [runtime.Goexit], the worker
+// ends and another replaces it.
 func (x *Executor) work(l Lane, worker int) {
 	var s *slot
 	defer func() {
@@ -166,8 +166,8 @@ func (x *Executor) work(l Lane, worker int) {
 	}
 }
 
-// next finishes a task, if it is given one, and waits for another to run; nil
-// is the end of all. Tasks of groups that have failed are not run.
+// next finishes task done, if not nil, and waits for the next one that is ready;
+// nil means that the executor is closed. Tasks of failed groups are skipped.
 func (x *Executor) next(l Lane, done *slot, err error) *slot {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -190,10 +190,10 @@ func (x *Executor) next(l Lane, done *slot, err error) *slot {
 	}
 }
 
-// errExited is a task that called [runtime.Goexit].
+// errExited is the error of a task that called [runtime.Goexit].
 var errExited = errors.New("a task has ended its goroutine")
 
-// do runs a task between its two events.
+// do runs a task and emits its two events.
 func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) (err error) {
 	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
 	x.tell(e)
@@ -215,8 +215,8 @@ func (x *Executor) tell(e Event) {
 	x.sink.Event(e)
 }
 
-// finish frees the slot of a task that ran or was skipped, and lets those run
-// that waited for it alone. The caller holds the lock.
+// finish frees the slot of a task that ran or was skipped, and releases its
+// dependents. The caller holds the lock.
 func (x *Executor) finish(s *slot, err error) {
 	g := s.group
 	if err != nil {
@@ -233,7 +233,8 @@ func (x *Executor) finish(s *slot, err error) {
 	}
 }
 
-// count changes how many tasks a slot waits for, and queues it at none.
+// count changes the number of unfinished dependencies of a slot, and queues it
+// when there are none left.
 func (x *Executor) count(slot, by int) {
 	s := &x.slots[slot]
 	s.pending += by

@@ -9,7 +9,7 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A PanicError is a task that panicked.
+// A PanicError is the panic of a task.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -17,21 +17,21 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// A Group is the tasks of one [Executor.Run].
+// A Group is the set of tasks of one [Executor.Run].
 type Group struct {
 	x      *Executor
-	ctx    context.Context // of the tasks; it lives no longer than Run
+	ctx    context.Context // of the tasks; ends with Run
 	cancel context.CancelFunc
-	open   int   // tasks that have not ended
-	err    error // the first
+	open   int   // unfinished tasks
+	err    error // the first error
 }
 
 var _ timeline.Submitter = (*Group)(nil)
 
-// Run calls submit, waits until all tasks that it submitted have ended, and
-// returns the first error: of a task, of submit, or the cause why ctx ended.
-// From that error on tasks are skipped and the context of the running ones is
-// cancelled. Run without an error has done everything.
+// Run calls submit, waits until all tasks it submitted have ended, and returns
+// the first error: of a task, of submit, or the cause of ctx's end. After that
+// error further tasks are skipped and the context of the running ones is
+// cancelled. If Run returns nil, every task has run.
 func (x *Executor) Run(ctx context.Context, submit func(*Group) error) error {
 	if x.timeline != nil {
 		x.turn.Lock()
@@ -53,12 +53,12 @@ func (x *Executor) Run(ctx context.Context, submit func(*Group) error) error {
 	}
 	err := g.wait()
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return context.Cause(ctx) // a task may have seen it first
+		return context.Cause(ctx) // a task may have noticed first
 	}
 	return err
 }
 
-// join counts a Run.
+// join registers a Run.
 func (x *Executor) join() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,7 +69,7 @@ func (x *Executor) join() error {
 	return nil
 }
 
-// leave ends a Run, also one whose submit panicked: then tasks are left.
+// leave ends a Run, including one whose submit panicked and left tasks behind.
 func (x *Executor) leave(g *Group) {
 	g.stop(context.Canceled)
 	g.wait()
@@ -79,19 +79,19 @@ func (x *Executor) leave(g *Group) {
 	x.ended.Broadcast()
 }
 
-// stop fails the group if nothing has done so.
+// stop fails the group unless it has failed already.
 func (g *Group) stop(err error) {
 	g.x.mu.Lock()
 	defer g.x.mu.Unlock()
 	g.fail(err)
 }
 
-// fail notes the first error. The caller holds the lock.
+// fail records the first error. The caller holds the lock.
 func (g *Group) fail(err error) {
 	if g.err == nil {
 		g.err = err
 		g.cancel()
-		g.x.room.Broadcast() // whoever waits in Go
+		g.x.room.Broadcast() // wakes submitters that wait in Go
 	}
 }
 
@@ -105,17 +105,17 @@ func (g *Group) wait() error {
 	return g.err
 }
 
-// Submit submits a task that does nothing and comes after none.
+// Submit submits a task without work and without dependencies.
 func (g *Group) Submit(t timeline.Task) uint64 { return g.Go(Task{Task: t}) }
 
-// Go submits a task that comes after others of its group, by their ids, and
-// returns its id. It waits while the window is full. Ids rise from 1; after an
-// error of the group the id is 0 and the task is skipped, as is whatever comes
-// after it: to come after 0 is to come after nothing.
+// Go submits a task that depends on other tasks of its group, given by their
+// ids, and returns its id, counted from 1. It waits while the window is full.
+// After the group has failed, the task is skipped and the id is 0; a dependency
+// on 0 is ignored.
 func (g *Group) Go(t Task, after ...uint64) uint64 {
 	x := g.x
 	if x.timeline != nil {
-		return g.now(t)
+		return g.runNow(t)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,8 +143,8 @@ func (g *Group) Go(t Task, after ...uint64) uint64 {
 	return s.id
 }
 
-// now does a task at once and tells the timeline.
-func (g *Group) now(t Task) uint64 {
+// runNow runs a task immediately and writes it to the timeline.
+func (g *Group) runNow(t Task) uint64 {
 	if err := g.wait(); err != nil {
 		return 0
 	}
@@ -155,7 +155,8 @@ func (g *Group) now(t Task) uint64 {
 	return id
 }
 
-// call does the work of a task. Its panic is an error: the worker lives on.
+// call does the work of a task and turns a panic into an error, so that the
+// worker survives.
 func call(ctx context.Context, t *Task) (err error) {
 	if t.Work == nil {
 		return nil

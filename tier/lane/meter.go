@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Meter is a sink that measures how much of the movement of bytes was hidden
-// behind computing. Its zero value is ready.
+// A Meter is a sink that measures how much of the copying was hidden behind
+// computation. Its zero value is ready to use.
 type Meter struct {
 	mu       sync.Mutex
 	any      bool
@@ -16,7 +16,7 @@ type Meter struct {
 	counts   [laneCount]Count
 }
 
-// A Count is what a lane has done.
+// A Count totals the tasks of a lane.
 type Count struct {
 	Tasks, Failed, Bytes uint64
 }
@@ -40,7 +40,7 @@ func (s *span) event(e Event) {
 	}
 }
 
-// Event measures.
+// Event updates the measurement.
 func (m *Meter) Event(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,16 +63,16 @@ func (m *Meter) Event(e Event) {
 	}
 }
 
-// A Report is what a meter has seen.
+// A Report holds the measurements of a [Meter].
 type Report struct {
 	Wall    time.Duration // from the first event to the last
 	Move    time.Duration // while a task of Io or Transfer ran
-	Compute time.Duration // while one of Compute or Device ran
+	Compute time.Duration // while a task of Compute or Device ran
 	Lanes   [laneCount]Count
 }
 
-// Take returns what was seen since the last call and begins anew. It is meant
-// for moments when no task runs.
+// Take returns the measurements since the previous call and resets the meter.
+// Call it when no task is running.
 func (m *Meter) Take() Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,9 +82,9 @@ func (m *Meter) Take() Report {
 	return r
 }
 
-// Overlap is the part of the shorter of moving and computing that the longer
-// one hid: 1 when the wall time is that of the longer one, 0 when it is their
-// sum, less when there were gaps. It is also 0 when either did not happen.
+// Overlap is the share of the shorter of moving and computing that was hidden
+// behind the longer: 1 if the wall time equals the longer one, 0 if it is their
+// sum, less if there were gaps. It is 0 if either did not happen.
 func (r Report) Overlap() float64 {
 	long, short := max(r.Move, r.Compute), min(r.Move, r.Compute)
 	if short <= 0 {

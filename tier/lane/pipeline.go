@@ -9,44 +9,45 @@ import (
 	"atenia/tier/timeline"
 )
 
-// An Item is one tensor of a [Pipeline], or one layer.
+// An Item is one tensor or one layer of a [Pipeline].
 type Item struct {
 	Name  string
 	Bytes uint64
 }
 
-// Stages are what happens to an item. buffer, below [PipelineConfig.Buffers],
-// is its own from Prefetch to the end of Compute. Prefetch and Move may be nil.
+// Stages are the steps of an item. buffer, less than [PipelineConfig.Buffers],
+// belongs to the item from Prefetch to the end of Compute. Prefetch and Move may
+// be nil.
 type Stages struct {
 	Prefetch, Move, Compute func(ctx context.Context, item, buffer int) error
 }
 
-// A PipelineConfig describes a pipeline.
+// A PipelineConfig configures a [Pipeline].
 type PipelineConfig struct {
 	Items   []Item
 	Stages  Stages
-	Buffers int // at least 2, else 2: one that is computed and one that is filled
-	Readers int // of the executor: how many prefetches go on at once; 0 means 2
+	Buffers int // at least 2: one in use and one being filled
+	Readers int // of the executor: concurrent prefetches; 0 means 2
 }
 
 // A Pipeline streams items through buffers:
 //
 //	prefetch(i) ─▶ move(i) ─▶ compute(i)     compute(i-1) ─▶ compute(i)
-//	compute(i-1-d) ─▶ prefetch(i)            the buffer, and no further ahead
+//	compute(i-1-d) ─▶ prefetch(i)            the buffer is free, the depth respected
 //
-// d, the depth, starts at Buffers-1 and follows the measured times from then
-// on. A pipeline is used by one [Pipeline.Run] at a time.
+// The depth d starts at Buffers-1 and then adapts to the measured times. A
+// pipeline must not be used by two [Pipeline.Run] calls at a time.
 type Pipeline struct {
 	c        PipelineConfig
 	x        *Executor
 	names    [3][]string // of tasks, by stage and item
 	stages   [3]func(ctx context.Context, item, buffer int) error
 	works    [3]*stage
-	order    []int    // items of this Run
-	computed []uint64 // ids of the last compute tasks, a ring
+	order    []int    // items of the current Run
+	computed []uint64 // ids of the last compute tasks, a ring buffer
 
 	mu    sync.Mutex
-	times [3]time.Duration // running means by stage
+	times [3]time.Duration // exponential means by stage
 }
 
 // The stages, in order.
@@ -56,7 +57,7 @@ const (
 	computing
 )
 
-// A stage is the work of a pipeline's tasks: arg is a position in the order.
+// A stage does one step of a pipeline's items: arg is a position in the order.
 type stage struct {
 	p    *Pipeline
 	kind int
@@ -81,8 +82,7 @@ func NewPipeline(x *Executor, c PipelineConfig) *Pipeline {
 	return p
 }
 
-// Depth is how many items the next Run prefetches ahead of the one that is
-// computed.
+// Depth returns how many items the next Run prefetches ahead of the current one.
 func (p *Pipeline) Depth() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,10 +92,9 @@ func (p *Pipeline) Depth() int {
 	return Depth(p.times[prefetching]+p.times[moving], p.times[computing], p.c.Readers, p.c.Buffers-1)
 }
 
-// Depth returns how many items should be on their way while one is computed:
-// enough to hide the time that one needs, and one more so that a late read
-// does not stop the computation; no more than keep all readers busy, and at
-// most most.
+// Depth returns how many items to prefetch ahead: enough to hide the read time
+// of one item, plus one against late reads, but no more than keep all readers
+// busy, and at most most.
 func Depth(io, compute time.Duration, readers, most int) int {
 	d := most
 	if compute > 0 && io/compute < time.Duration(most) {
@@ -104,7 +103,7 @@ func Depth(io, compute time.Duration, readers, most int) int {
 	return max(1, min(d, readers+1, most))
 }
 
-// Run streams the items of order, indices that may repeat.
+// Run streams the items in the given order; indices may repeat.
 func (p *Pipeline) Run(ctx context.Context, order []int) error {
 	for _, item := range order {
 		if item < 0 || item >= len(p.c.Items) {
@@ -122,9 +121,9 @@ func (p *Pipeline) Run(ctx context.Context, order []int) error {
 	})
 }
 
-// submit submits the tasks of position i. A buffer is free again when the item
-// Buffers positions before has been computed; computes go one after the other,
-// so that follows from the depth.
+// submit submits the tasks of position i. Its buffer is free once the item
+// Buffers positions earlier has been computed; because computations run in
+// order, respecting the depth ensures that.
 func (p *Pipeline) submit(g *Group, i, depth int) {
 	n := len(p.computed)
 	var free, before uint64
@@ -153,7 +152,7 @@ func (p *Pipeline) task(s int, q timeline.Queue, k timeline.TaskKind, i int) Tas
 	}
 }
 
-// Do runs one stage of one item and measures it.
+// Do runs and times one stage of one item.
 func (s *stage) Do(ctx context.Context, i int) error {
 	p := s.p
 	start := p.x.clock()

@@ -8,20 +8,20 @@ import (
 	"atenia/internal/durable"
 )
 
-// Autosave says when a [Loop] writes its table. Without a path it never does.
+// Autosave sets when a [Loop] writes its table. Without a path it never does.
 type Autosave struct {
 	Path         string
-	EveryTicks   uint64  // 0: ticks do not matter
-	EverySeconds *uint64 // of the caller's clock; nil: seconds do not matter
+	EveryTicks   uint64  // 0: not by ticks
+	EverySeconds *uint64 // of the caller's clock; nil: not by time
 
 	FS durable.FS // nil: the operating system's
 }
 
-// A store is a table and when it was saved last.
+// A store is a table and the time of its last save.
 type store struct {
 	trainer Trainer
 	cfg     Autosave
-	dirty   bool   // something changed since
+	dirty   bool   // changed since the last save
 	tick    uint64 // of the last save
 	seconds uint64
 }
@@ -45,13 +45,13 @@ func (s *store) try(tick, seconds uint64) (bool, error) {
 	return true, nil
 }
 
-// Dirty reports whether there is something that was not saved.
+// Dirty reports whether there are unsaved changes.
 func (s *store) Dirty() bool { return s.dirty }
 
-// Save writes the table to the path of the configuration, if there is one, due
-// or not, without destroying what another program wrote: a file that cannot be
-// read may be good again tomorrow, so it is left alone; one with another first
-// line, perhaps of a newer version, moves aside.
+// Save writes the table to the configured path, if any, whether due or not. It
+// never destroys foreign data: an unreadable file is left alone, because it may
+// be readable later; a file with another header, perhaps of a newer version, is
+// renamed.
 func (s *store) Save() error {
 	path := s.cfg.Path
 	if path == "" {
@@ -72,7 +72,7 @@ func (s *store) Save() error {
 	return nil
 }
 
-// moveAside renames path to the first free path.bak-n.
+// moveAside renames path to the first unused path.bak-n.
 func moveAside(fsys durable.FS, path string) error {
 	const most = 10_000
 	for n := 1; n <= most; n++ {
@@ -84,7 +84,7 @@ func moveAside(fsys durable.FS, path string) error {
 	return fmt.Errorf("all of %s.bak-1 to %d are taken", path, most)
 }
 
-// load replaces the table with that of a file, which counts as saved.
+// load replaces the table by that of a file, which counts as saved.
 func (s *store) load(path string) Report {
 	t, r := load(s.cfg.FS, path)
 	t.DriftPenalty = s.trainer.DriftPenalty
@@ -102,5 +102,5 @@ func (l *Loop) TryAutosave(seconds uint64) (bool, error) {
 	return saved, err
 }
 
-// LoadLearning replaces the table with that of a file, which counts as saved.
+// LoadLearning replaces the table by that of a file, which counts as saved.
 func (l *Loop) LoadLearning(path string) Report { return l.load(path) }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Backend is who executes: the processor or the device.
+// A Backend is where work executes: the processor or the device.
 type Backend uint8
 
 // The backends, in the order of files and snapshots.
@@ -24,16 +24,16 @@ func (b Backend) String() string {
 	return fmt.Sprintf("Backend(%d)", uint8(b))
 }
 
-// Lower returns the spelling of files and reasons: cpu or gpu.
+// Lower returns the spelling used in files and reasons: cpu or gpu.
 func (b Backend) Lower() string { return strings.ToLower(b.String()) }
 
-// Upper returns the spelling of sentences: CPU or GPU.
+// Upper returns the spelling used in sentences: CPU or GPU.
 func (b Backend) Upper() string { return strings.ToUpper(b.String()) }
 
 // MarshalText writes the spelling of [Backend.String].
 func (b Backend) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// UnmarshalText reads a backend in any case.
+// UnmarshalText reads a backend, ignoring case.
 func (b *Backend) UnmarshalText(text []byte) error {
 	for i, n := range backendNames {
 		if strings.EqualFold(n, string(text)) {
@@ -47,11 +47,11 @@ func (b *Backend) UnmarshalText(text []byte) error {
 // A Band is a range of pressure, 0 (empty) to 3 (nearly full).
 type Band uint8
 
-// bands is how many there are.
+// bands is the number of bands.
 const bands = 4
 
-// BandOf returns the band of a pressure. Comparisons with NaN are false, so
-// NaN is in band 3; see [NewContext].
+// BandOf returns the band of a pressure. Comparisons with NaN are false, so NaN
+// is in band 3; see [NewContext].
 func BandOf(pressure float32) Band {
 	switch {
 	case pressure < 0.50:
@@ -64,19 +64,19 @@ func BandOf(pressure float32) Band {
 	return 3
 }
 
-// Pressure returns a pressure that is in the band.
+// Pressure returns a representative pressure of the band.
 func (b Band) Pressure() float32 {
 	return [bands]float32{0.2, 0.5, 0.8, 0.95}[min(b, bands-1)]
 }
 
-// A Context is what was known when something ran.
+// A Context is the machine state in which work ran.
 type Context struct {
-	GPU  bool    // a device is there
+	GPU  bool    // there is a device
 	VRAM float32 // pressures, 0 to 1
 	RAM  float32
 }
 
-// NewContext clamps pressures to 0 to 1; NaN, which says nothing, becomes 0.
+// NewContext clamps pressures to 0 to 1; NaN, an unknown pressure, becomes 0.
 func NewContext(gpu bool, vram, ram float32) Context {
 	fix := func(p float32) float32 {
 		if p != p {
@@ -87,7 +87,7 @@ func NewContext(gpu bool, vram, ram float32) Context {
 	return Context{GPU: gpu, VRAM: fix(vram), RAM: fix(ram)}
 }
 
-// clamp limits to 0 to 1.
+// clamp limits x to 0 to 1.
 func clamp(x float32) float32 {
 	switch {
 	case x < 0:
@@ -98,17 +98,17 @@ func clamp(x float32) float32 {
 	return x
 }
 
-// Bucket returns where the context's episodes are counted.
+// Bucket returns the bucket in which the context's episodes are counted.
 func (c Context) Bucket() Bucket { return Bucket{GPU: c.GPU, VRAM: BandOf(c.VRAM), RAM: BandOf(c.RAM)} }
 
-// A Bucket is a set of contexts that are learned about together.
+// A Bucket is a set of contexts that share statistics.
 type Bucket struct {
 	GPU  bool `json:"gpu_available"`
 	VRAM Band `json:"vram_band"`
 	RAM  Band `json:"ram_band"`
 }
 
-// buckets is how many there are.
+// buckets is the number of buckets.
 const buckets = 2 * bands * bands
 
 // index orders buckets by (GPU, VRAM, RAM).

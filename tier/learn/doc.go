@@ -1,5 +1,5 @@
-// Package learn remembers how well the processor and the device did under
-// which pressure of memory, recommends one of them, and says why.
+// Package learn records how well the processor and the device performed under
+// which memory pressure, recommends one of them, and explains why.
 //
 //	pressures ─▶ Bucket (device there?, band of VRAM, band of RAM)
 //	episode ───▶ Trainer: Bucket × Backend → Stats {count, success, score, drift}
@@ -19,7 +19,7 @@
 //
 // The value of a row is score/count − drift·penalty/count, each an integer
 // division toward zero; the device is recommended if its value is strictly
-// higher. Nothing here reads a clock or a random source: the caller passes
+// higher. The package reads no clock and no random source: the caller passes
 // seconds and ticks, so that equal inputs give equal choices, texts and files,
 // byte for byte.
 package learn

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// An Explanation says what is preferred in a bucket, how sure that is, and why.
+// An Explanation says which backend a bucket prefers, with what confidence, and
+// why.
 type Explanation struct {
 	RecommendedBackend Backend `json:"recommended_backend"`
 	Confidence         float32 `json:"confidence"` // successes over episodes, 0 to 1
 	Text               string  `json:"explanation"`
 }
 
-// Explain explains a bucket; false if nothing was learned about it. The row
-// with more episodes speaks for the bucket, the device's if there are as many.
+// Explain explains a bucket; false if it has no episodes. It describes the row
+// with more episodes, the device's in case of a tie.
 func (t *Trainer) Explain(b Bucket) (Explanation, bool) {
 	s, ok := t.representative(b)
 	if !ok {
@@ -39,7 +40,7 @@ func (t *Trainer) Explain(b Bucket) (Explanation, bool) {
 	return e, true
 }
 
-// representative returns the row that speaks for a bucket.
+// representative returns the row that [Trainer.Explain] describes.
 func (t *Trainer) representative(b Bucket) (Stats, bool) {
 	cpu, okCPU := t.Stats(b, CPU)
 	gpu, okGPU := t.Stats(b, GPU)
@@ -49,7 +50,7 @@ func (t *Trainer) representative(b Bucket) (Stats, bool) {
 	return cpu, okCPU
 }
 
-// share is part/whole between 0 and 1; 0 of nothing.
+// share returns part/whole, 0 to 1; 0 if whole is 0.
 func share(part, whole uint32) float32 {
 	if whole == 0 {
 		return 0
@@ -57,7 +58,7 @@ func share(part, whole uint32) float32 {
 	return clamp(float32(part) / float32(whole))
 }
 
-// A FactorKind names what speaks for or against a recommendation.
+// A FactorKind names an argument for or against a recommendation.
 type FactorKind string
 
 // The factors, in the order of [Trainer.Factors].
@@ -68,7 +69,7 @@ const (
 	MemoryStability       FactorKind = "MemoryStability"
 )
 
-// factorNames are the factors' names in sentences.
+// factorNames gives the factors' names in sentences.
 var factorNames = [...]struct {
 	kind FactorKind
 	name string
@@ -79,27 +80,27 @@ var factorNames = [...]struct {
 	{MemoryStability, "memory stability"},
 }
 
-// A Factor is one reason with its weight, 0 to 1.
+// A Factor is one argument with its weight, 0 to 1.
 type Factor struct {
 	Kind        FactorKind `json:"kind"`
 	Weight      float32    `json:"weight"`
 	Description string     `json:"description"`
 }
 
-// A Structured explanation is an [Explanation] in numbers.
+// A Structured explanation is an [Explanation] as numbers.
 type Structured struct {
 	RecommendedBackend Backend  `json:"recommended_backend"`
 	Confidence         float32  `json:"confidence"`
-	Factors            []Factor `json:"factors"` // always four, in the order of their constants
+	Factors            []Factor `json:"factors"` // always four, in the order of the constants
 }
 
-// Factors explains a bucket in numbers, of the same row as [Trainer.Explain].
+// Factors explains a bucket in numbers, from the same row as [Trainer.Explain].
 func (t *Trainer) Factors(b Bucket) (Structured, bool) {
 	s, ok := t.representative(b)
 	if !ok {
 		return Structured{}, false
 	}
-	const enough = 50 // episodes that make a recommendation as sure as it gets
+	const enough = 50 // episodes at which confidence no longer grows
 	drift := share(s.Drift, s.Count)
 	rate := float32(0)
 	if s.Count > 0 {
@@ -122,7 +123,7 @@ func (t *Trainer) Factors(b Bucket) (Structured, bool) {
 	}, true
 }
 
-// weight returns the weight of a factor, 0 if it is missing.
+// weight returns the weight of a factor, 0 if absent.
 func (s *Structured) weight(k FactorKind) float32 {
 	for _, f := range s.Factors {
 		if f.Kind == k {
@@ -132,7 +133,7 @@ func (s *Structured) weight(k FactorKind) float32 {
 	return 0
 }
 
-// Narrative tells an explanation and its factors in three paragraphs.
+// Narrative returns an explanation and its factors in three paragraphs.
 func Narrative(e Explanation, s Structured) string {
 	percent := int(math.Floor(float64(clamp(e.Confidence)*100) + 0.5))
 	var b strings.Builder
@@ -151,7 +152,7 @@ func Narrative(e Explanation, s Structured) string {
 	return b.String()
 }
 
-// level names a weight.
+// level returns the word for a weight.
 func level(w float32, high, medium, low string) string {
 	switch {
 	case w >= 0.75:
@@ -162,8 +163,7 @@ func level(w float32, high, medium, low string) string {
 	return low
 }
 
-// Narrative tells why a bucket is as it is; false if nothing was learned about
-// it.
+// Narrative explains a bucket in prose; false if it has no episodes.
 func (t *Trainer) Narrative(b Bucket) (string, bool) {
 	e, ok := t.Explain(b)
 	if !ok {

@@ -17,8 +17,8 @@ import (
 // header is the first line of a file, which names its version.
 const header = "ATENIA_SELFTRAINER_V1"
 
-// maxFileBytes bounds what is read: 64 rows need less than 16 KiB, the rest is
-// room for lines that a newer program added.
+// maxFileBytes bounds reading: 64 rows need less than 16 KiB, the rest is room
+// for lines added by newer versions.
 const maxFileBytes = 16 << 20
 
 // The kinds of a [FileError], for [errors.Is].
@@ -39,27 +39,27 @@ func (e *FileError) Error() string { return fmt.Sprintf("learning file %s: %v", 
 // Unwrap returns the kind and the cause.
 func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// A Status says what a file was.
+// A Status is the outcome of loading a file.
 type Status string
 
-// The states of a file.
+// The outcomes of loading.
 const (
 	StatusOK         Status = "Ok"
-	StatusMissing    Status = "Missing"    // no such file, or an empty one
-	StatusUnreadable Status = "Unreadable" // it is there, but its bytes could not be read
-	StatusForeign    Status = "Foreign"    // its first line is another
+	StatusMissing    Status = "Missing"    // no such file, or empty
+	StatusUnreadable Status = "Unreadable" // exists but could not be read
+	StatusForeign    Status = "Foreign"    // another header
 )
 
-// A Report says what loading found. A table is usable whatever the status:
-// it holds the lines that were good.
+// A Report is the result of loading. The table is usable whatever the status: it
+// holds the valid lines.
 type Report struct {
 	Status  Status
-	Skipped int       // lines, not blank, that were not understood
-	First   LineError // the first of them; Line 0 if there is none
+	Skipped int       // nonblank lines that could not be parsed
+	First   LineError // the first of them; its Line is 0 if there is none
 	Err     error     // why the file is unreadable or foreign
 }
 
-// A LineError says which line of a file was skipped and why.
+// A LineError says why a line of a file was skipped.
 type LineError struct {
 	Line int // from 1
 	Why  string
@@ -67,8 +67,8 @@ type LineError struct {
 
 func (e LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
 
-// String returns the table as [Trainer.Save] writes it: the header, then a line
-// a row in the order of [Trainer.Rows].
+// String returns the table in the format of [Trainer.Save]: the header, then one
+// line per row in the order of [Trainer.Rows].
 func (t *Trainer) String() string {
 	var b strings.Builder
 	b.WriteString(header + "\n")
@@ -83,10 +83,10 @@ func (t *Trainer) String() string {
 	return b.String()
 }
 
-// Parse reads what [Trainer.String] prints. Blanks around the header, fields,
-// keys and values do not matter, nor do the order of fields and keys that are
-// not known; of a repeated row the last line wins. A line that lacks a field or
-// has a bad one is skipped and counted.
+// Parse reads the format of [Trainer.String]. It ignores blanks around the
+// header, fields, keys and values, the order of fields, and unknown keys; the
+// last line of a repeated row wins. It skips and counts lines with missing or
+// bad fields.
 func Parse(data []byte) (Trainer, Report) {
 	var t Trainer
 	if len(data) == 0 {
@@ -115,7 +115,7 @@ func Parse(data []byte) (Trainer, Report) {
 	return t, r
 }
 
-// parseRow reads one line; why is empty if it is good.
+// parseRow parses one line; why is empty if it is valid.
 func parseRow(line string) (r Row, why string) {
 	values := map[string]string{}
 	for field := range strings.SplitSeq(line, ";") {
@@ -127,7 +127,7 @@ func parseRow(line string) (r Row, why string) {
 		v, ok := values[key]
 		n, err := strconv.ParseUint(v, 10, 64)
 		switch {
-		case why != "": // the first fault is enough
+		case why != "": // report the first fault only
 		case !ok:
 			why = "no " + key
 		case err != nil || n > limit || !digits(v):
@@ -159,13 +159,13 @@ func parseRow(line string) (r Row, why string) {
 	return r, why
 }
 
-// digits reports whether s is decimal digits and nothing else.
+// digits reports whether s consists of decimal digits.
 func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// Load reads a file. Whatever is wrong with it, the table is usable: empty, or
-// the rows that were good; the report tells which.
+// Load reads a file. The table is usable in any case: it is empty or holds the
+// valid rows; the report says which.
 func Load(path string) (Trainer, Report) { return load(nil, path) }
 
 func load(fsys durable.FS, path string) (Trainer, Report) {
@@ -196,8 +196,8 @@ func read(fsys durable.FS, path string) ([]byte, error) {
 	return data, err
 }
 
-// Save replaces a file with the table, whole or not at all; folders above it
-// are made.
+// Save replaces a file atomically with the table; missing parent directories are
+// created.
 func (t *Trainer) Save(path string) error { return t.save(nil, path) }
 
 func (t *Trainer) save(fsys durable.FS, path string) error {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// A LoopConfig says how a [Loop] behaves. The zero value switches at once and
-// saves nothing.
+// A LoopConfig configures a [Loop]. The zero value has no cooldown and saves
+// nothing.
 type LoopConfig struct {
 	Cooldown     uint64 // ticks between two switches
 	DriftPenalty uint32 // see [Trainer]
 	Autosave
 }
 
-// A Result is how an episode ended.
+// A Result is the outcome of an episode.
 type Result struct {
 	OK    bool
 	Score int32
@@ -23,14 +23,14 @@ type Result struct {
 type Tick struct {
 	Context  Context
 	Plan     []Planned
-	Executed *Backend // what really ran; nil takes it from the plan, see [Summarize]
+	Executed *Backend // the backend that executed; nil infers it from the plan, see [Summarize]
 	Drift    bool
 	Result   Result
-	Seconds  uint64 // the caller's clock, 0 when the loop was made
+	Seconds  uint64 // the caller's clock, 0 when the loop was created
 }
 
-// A Loop records an episode a tick, chooses the backend of the next one, and
-// saves what it learned now and then.
+// A Loop records one episode per tick, chooses the backend of the next one, and
+// saves its table from time to time.
 type Loop struct {
 	store
 	cooldown uint64
@@ -40,14 +40,14 @@ type Loop struct {
 	turn             Turn
 }
 
-// loopState is what the next choice depends on besides the table.
+// loopState is the state, besides the table, that determines the next choice.
 type loopState struct {
 	choice     Backend
 	tick       uint64
 	lastSwitch uint64
 }
 
-// NewLoop returns a loop that has learned nothing and prefers the processor.
+// NewLoop returns a loop with an empty table that prefers the processor.
 func NewLoop(cfg LoopConfig) *Loop {
 	return &Loop{
 		store:    store{trainer: Trainer{DriftPenalty: cfg.DriftPenalty}, cfg: cfg.Autosave},
@@ -58,23 +58,24 @@ func NewLoop(cfg LoopConfig) *Loop {
 // Trainer returns the table; the loop owns it.
 func (l *Loop) Trainer() *Trainer { return &l.trainer }
 
-// Ticks returns how many ticks there were.
+// Ticks returns the number of ticks so far.
 func (l *Loop) Ticks() uint64 { return l.state.tick }
 
-// Choice returns the backend chosen last.
+// Choice returns the latest choice.
 func (l *Loop) Choice() Backend { return l.state.choice }
 
-// LastReason is why the last thing happened that changed the loop: a choice or
-// an attempt to save.
+// LastReason returns why the loop last changed: the reason of a choice or of an
+// attempt to save.
 func (l *Loop) LastReason() string { return l.reason }
 
-// LastDecisionReason is why the last choice was made, whatever was saved since.
+// LastDecisionReason returns the reason of the latest choice, regardless of
+// saves since.
 func (l *Loop) LastDecisionReason() string { return l.decision }
 
-// LastTurn is what the last choice was made from.
+// LastTurn returns the inputs of the latest choice.
 func (l *Loop) LastTurn() Turn { return l.turn }
 
-// OnTick records the episode and returns the backend for the next one.
+// OnTick records an episode and returns the backend for the next one.
 func (l *Loop) OnTick(t Tick) Backend {
 	ran := Summarize(t.Plan).Backend
 	if t.Executed != nil {
@@ -95,7 +96,7 @@ func (l *Loop) OnTick(t Tick) Backend {
 	return l.state.choice
 }
 
-// next collects what the choice for a bucket depends on.
+// next collects the inputs of the choice for a bucket.
 func (l *Loop) next(b Bucket) Turn {
 	cpu, _ := l.trainer.Stats(b, CPU)
 	gpu, _ := l.trainer.Stats(b, GPU)
@@ -105,7 +106,7 @@ func (l *Loop) next(b Bucket) Turn {
 	}
 }
 
-// A Turn is everything that the choice of one tick depends on.
+// A Turn holds all inputs of the choice of one tick.
 type Turn struct {
 	Bucket
 	CPU          Stats   `json:"cpu"`
@@ -117,7 +118,7 @@ type Turn struct {
 	Last         Backend `json:"last"`
 }
 
-// The rules of [Turn.Decide], in order; the first that holds decides.
+// The rules of [Turn.Decide], in order; the first that applies decides.
 const (
 	RuleNoGPU    = "GpuUnavailable"
 	RuleSame     = "SameBackend"
@@ -125,7 +126,7 @@ const (
 	RuleSwitch   = "LearnedScore"
 )
 
-// turnRules are the rules in the order of evaluation.
+// turnRules lists the rules in the order of evaluation.
 var turnRules = []string{RuleNoGPU, RuleSame, RuleCooldown, RuleSwitch}
 
 // A Choice is the outcome of a [Turn].
@@ -133,19 +134,19 @@ type Choice struct {
 	Backend    Backend
 	Rule       string
 	Reason     string
-	LastSwitch uint64 // tick of the last switch, this one included
-	Trial      bool   // chosen to learn, not because it is preferred
+	LastSwitch uint64 // tick of the last switch, including this one
+	Trial      bool   // chosen in order to learn, not because it is preferred
 
 	of []string // the rules in the order of evaluation
 }
 
-// Rules returns the rules that were looked at, the one that decided last.
+// Rules returns the rules that were tried, the deciding one last.
 func (c Choice) Rules() []string {
 	return slices.Clone(c.of[:slices.Index(c.of, c.Rule)+1])
 }
 
-// Decide chooses. Tick 0 is exempt from the cooldown; the ticks after it are
-// not, even if nothing was switched yet.
+// Decide chooses a backend. Tick 0 is exempt from the cooldown; later ticks are
+// not, even before the first switch.
 func (t Turn) Decide() Choice {
 	raw := prefer(t.GPU, t.CPU.Value(t.DriftPenalty), t.GPUStats.Value(t.DriftPenalty))
 	c := Choice{Backend: t.Last, LastSwitch: t.LastSwitch, of: turnRules}

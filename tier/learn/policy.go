@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// A PolicyConfig says how a [Policy] behaves. The zero value is sensible.
+// A PolicyConfig configures a [Policy]. The zero value uses sensible defaults.
 type PolicyConfig struct {
 	Cooldown     uint64 // ticks between two switches of one context and class; 0 is 8
 	DriftPenalty uint32 // see [Trainer]
 	Episodes     uint32 // of each backend before scores decide; 0 is 3
-	TrialEvery   uint64 // episodes between two looks at the other backend; 0 is 64
-	Seed         uint64 // shifts which episodes those are
+	TrialEvery   uint64 // episodes between two trials of the other backend; 0 is 64
+	Seed         uint64 // shifts the episodes that are trials
 	Autosave
 }
 
 const (
-	// decayAt is when a row of the table forgets half of its episodes.
+	// decayAt is the number of episodes at which a row of the table is halved, so
+	// that old ones fade.
 	decayAt = 512
-	// cellDecayAt is the same for one class of work, which should notice sooner
-	// that the machine has changed.
+	// cellDecayAt is decayAt for one class of work, which should adapt sooner to a
+	// changed machine.
 	cellDecayAt = 64
-	// trialShare bounds what looking at the slower backend may cost: of the time
-	// since the last look. With trials alone every 64th episode, one that is ten
-	// times slower would cost 14 %.
+	// trialShare bounds the cost of trials of the slower backend, as a share of the
+	// time since the last trial. Without it, a trial every 64 episodes of a backend
+	// ten times slower would cost 14 %.
 	trialShare = 1.0 / 32
-	// refWeight is the weight of a new latency in the means, which forget.
+	// refWeight is the weight of a new latency in the exponential means.
 	refWeight = 1.0 / 8
 	// bestScore limits scores: twice as fast as the processor, or half.
 	bestScore = 10
 )
 
-// A Policy prefers the backend that was measured to be faster. Each class of
-// work in each bucket is judged by itself: scores are relative to the mean
-// latency of the processor there, so that the table of [Trainer], which knows
-// no classes, stays one of comparable numbers. A Policy is not safe for
-// concurrent use.
+// A Policy prefers the backend that was measured to be faster. It judges each
+// class of work in each bucket separately: scores are relative to the mean
+// latency of the processor for that class, so that the table of [Trainer], which
+// has no classes, holds comparable numbers. A Policy is not safe for concurrent
+// use.
 type Policy struct {
 	store
 	cfg   PolicyConfig
 	cells map[cellKey]*cell
 	ticks uint64 // episodes
 
-	spent, best float64 // seconds, and what the faster backend would have needed
+	spent, best float64 // seconds spent, and seconds that the faster backend would have needed
 }
 
 type cellKey struct {
@@ -51,22 +52,22 @@ type cellKey struct {
 	class  string
 }
 
-// A cell is what is known of one class of work in one bucket.
+// A cell holds the measurements of one class of work in one bucket.
 type cell struct {
 	stats    [2]Stats
-	seconds  [2]float64 // means; 0 is unknown
-	tried    [2]uint32  // since this process started
+	seconds  [2]float64 // mean latencies; 0 is unknown
+	tried    [2]uint32  // episodes since this process started
 	episodes uint64
 
 	choice     Backend
 	lastSwitch uint64
 	switched   bool
 	sinceTrial float64 // seconds spent
-	trial      bool    // what was chosen last is one
+	trial      bool    // the latest choice was a trial
 }
 
 // NewPolicy returns a policy; with a path it starts from that file, and the
-// report says what was there.
+// report is that of loading it.
 func NewPolicy(cfg PolicyConfig) (*Policy, Report) {
 	def := func(v *uint64, d uint64) {
 		if *v == 0 {
@@ -90,8 +91,8 @@ func NewPolicy(cfg PolicyConfig) (*Policy, Report) {
 // Trainer returns the table; the policy owns it.
 func (p *Policy) Trainer() *Trainer { return &p.trainer }
 
-// Regret is how much more time was spent than the faster backend would have
-// needed by the means of what was measured: 0.05 is 5 %.
+// Regret is how much longer the work took than it would have on the faster
+// backend, estimated from mean latencies: 0.05 is 5 %.
 func (p *Policy) Regret() float64 {
 	if p.best <= 0 {
 		return 0
@@ -99,8 +100,8 @@ func (p *Policy) Regret() float64 {
 	return p.spent/p.best - 1
 }
 
-// cell returns that of a context; a new one starts from what is known of its
-// bucket, weighed as a few episodes.
+// cell returns the cell of a context; a new one starts from its bucket's
+// statistics, weighted as a few episodes.
 func (p *Policy) cell(c Context, class string) *cell {
 	k := cellKey{c.Bucket(), class}
 	if x := p.cells[k]; x != nil {
@@ -118,7 +119,7 @@ func (p *Policy) cell(c Context, class string) *cell {
 	return x
 }
 
-// Turn collects what the next choice for a class of work depends on.
+// Turn collects the inputs of the next choice for a class of work.
 func (p *Policy) Turn(c Context, class string, tick uint64) Measured {
 	x := p.cell(c, class)
 	return Measured{
@@ -131,8 +132,8 @@ func (p *Policy) Turn(c Context, class string, tick uint64) Measured {
 	}
 }
 
-// Choose returns who should execute a class of work now. Ticks are the
-// caller's and do not fall.
+// Choose returns the backend for a class of work. Ticks are the caller's and
+// must not decrease.
 func (p *Policy) Choose(c Context, class string, tick uint64) Choice {
 	x := p.cell(c, class)
 	choice := p.Turn(c, class, tick).Decide()
@@ -143,19 +144,19 @@ func (p *Policy) Choose(c Context, class string, tick uint64) Choice {
 	return choice
 }
 
-// An Episode is something that was executed and measured.
+// An Episode is one measured execution.
 type Episode struct {
 	Context Context
 	Class   string
-	Backend Backend // what really ran
+	Backend Backend // the backend that executed
 	Latency time.Duration
-	Err     error  // it failed, and the latency means nothing
+	Err     error  // if not nil the execution failed and the latency is ignored
 	Drift   bool   // see [Trainer.Record]
 	Seconds uint64 // the caller's clock, for autosave
 }
 
-// Observe learns from an episode and saves if that is due; the error is that of
-// saving, and nothing else depends on it.
+// Observe learns from an episode and saves if that is due; the only error is
+// that of saving.
 func (p *Policy) Observe(e Episode) error {
 	x, b := p.cell(e.Context, e.Class), min(e.Backend, GPU)
 	score := int32(-bestScore)
@@ -176,9 +177,9 @@ func (p *Policy) Observe(e Episode) error {
 	return err
 }
 
-// count adds a latency to the sums, once it is part of the means. What the
-// faster backend would have needed follows from the means, so that noise that
-// hits both is no regret.
+// count adds a latency to the totals of [Policy.Regret] after updating the
+// means. What the faster backend would have needed is computed from the means,
+// so that noise common to both is not counted as regret.
 func (p *Policy) count(x *cell, b Backend, t float64) {
 	best := t
 	if other, own := x.seconds[1-b], x.seconds[b]; other > 0 && other < own {
@@ -192,8 +193,8 @@ func (p *Policy) count(x *cell, b Backend, t float64) {
 	}
 }
 
-// reference returns the mean latency of the processor, to which t belongs if
-// it is its own, and counts t.
+// reference returns the mean latency of the processor, updated by t if t is the
+// processor's.
 func (x *cell) reference(b Backend, t float64) float64 {
 	if m := &x.seconds[b]; *m == 0 {
 		*m = t
@@ -203,8 +204,8 @@ func (x *cell) reference(b Backend, t float64) float64 {
 	return x.seconds[CPU]
 }
 
-// Score compares a latency with that of the processor: 0 is as fast, 10 twice
-// as fast or more, -10 half as fast or less. Without a reference it is 0.
+// Score compares a latency with the processor's: 0 is equal, 10 twice as fast or
+// faster, -10 half as fast or slower. Without a reference it is 0.
 func Score(reference, seconds float64) int32 {
 	if reference <= 0 || seconds < 0 {
 		return 0
@@ -219,20 +220,20 @@ func forget(s *Stats, at uint32) {
 	}
 }
 
-// Measured is everything that the choice of one class of work depends on.
+// Measured holds all inputs of the choice for one class of work.
 type Measured struct {
 	Bucket
 	Class        string  `json:"class"`
 	CPU          Stats   `json:"cpu"`
 	GPUStats     Stats   `json:"gpu"`
-	CPUSeconds   float64 `json:"cpu_seconds"` // mean latencies, 0 unknown
+	CPUSeconds   float64 `json:"cpu_seconds"` // mean latencies, 0 if unknown
 	GPUSeconds   float64 `json:"gpu_seconds"`
-	CPUTried     uint32  `json:"cpu_tried"` // episodes of this process
+	CPUTried     uint32  `json:"cpu_tried"` // episodes in this process
 	Episode      uint64  `json:"episode"`
 	SinceTrial   float64 `json:"since_trial_seconds"`
 	Tick         uint64  `json:"tick"`
 	LastSwitch   uint64  `json:"last_switch"`
-	Switched     bool    `json:"switched"` // there was one
+	Switched     bool    `json:"switched"` // there was a switch before
 	Last         Backend `json:"last"`
 	Cooldown     uint64  `json:"cooldown"`
 	DriftPenalty uint32  `json:"drift_penalty"`
@@ -250,7 +251,7 @@ const (
 
 var measuredRules = []string{RuleNoGPU, RuleNoReference, RuleForcedTrial, RuleTrial, RuleSame, RuleCooldown, RuleSwitch}
 
-// Decide chooses. A trial does not change what is preferred.
+// Decide chooses a backend. A trial does not change the preference.
 func (m Measured) Decide() Choice {
 	c := Choice{Backend: m.Last, LastSwitch: m.LastSwitch, of: measuredRules}
 	value := func(s Stats) float64 { // not rounded: a few percent of latency matter here
@@ -289,8 +290,8 @@ func (m Measured) Decide() Choice {
 	return c
 }
 
-// trialDue reports whether it is time to look at the other backend, and that
-// costs little against the time spent since the last look.
+// trialDue reports whether it is time to try the other backend and the expected
+// cost is within trialShare.
 func (m Measured) trialDue() bool {
 	if m.TrialEvery == 0 || (m.Episode+m.Seed)%m.TrialEvery != 0 {
 		return false

@@ -1,13 +1,12 @@
 package learn
 
-// A Snapshot is a copy of what was learned, for people and programs to read.
+// A Snapshot is a readable copy of the table.
 type Snapshot struct {
 	Entries []Entry `json:"entries"` // sorted by (GPU, VRAM, RAM, Cpu before Gpu)
 	Summary Summary `json:"summary"`
 }
 
-// An Entry is one row: whose episodes they are, and what is preferred now in
-// their bucket.
+// An Entry is one row with the preferred backend of its bucket.
 type Entry struct {
 	Context            Bucket     `json:"context"`
 	Backend            Backend    `json:"backend"`
@@ -15,7 +14,7 @@ type Entry struct {
 	Stats              EntryStats `json:"stats"`
 }
 
-// EntryStats are [Stats] with a mean.
+// EntryStats is [Stats] with a mean.
 type EntryStats struct {
 	Episodes     uint32  `json:"episodes"`
 	Successes    uint32  `json:"successes"`
@@ -23,11 +22,11 @@ type EntryStats struct {
 	AverageScore float32 `json:"average_score"`
 }
 
-// A Summary counts entries.
+// A Summary totals the entries.
 type Summary struct {
 	TotalEntries       int     `json:"total_entries"`
 	TotalEpisodes      uint64  `json:"total_episodes"`
-	GPUPreferenceRatio float32 `json:"gpu_preference_ratio"` // entries whose bucket prefers the device
+	GPUPreferenceRatio float32 `json:"gpu_preference_ratio"` // share of entries whose bucket prefers the device
 }
 
 // Snapshot copies the table.
@@ -44,7 +43,7 @@ func (t *Trainer) Snapshot() Snapshot {
 			gpu++
 		}
 		s.Entries = append(s.Entries, e)
-		s.Summary.TotalEpisodes += uint64(r.Count) // 64 rows of 32 bits cannot wrap
+		s.Summary.TotalEpisodes += uint64(r.Count) // 64 rows of 32 bits cannot overflow
 	}
 	s.Summary.TotalEntries = len(s.Entries)
 	if len(s.Entries) > 0 {
@@ -53,7 +52,7 @@ func (t *Trainer) Snapshot() Snapshot {
 	return s
 }
 
-// Buckets returns the buckets with rows, in order.
+// Buckets returns the nonempty buckets, in order.
 func (t *Trainer) Buckets() []Bucket {
 	var out []Bucket
 	for i := range buckets {

@@ -2,12 +2,12 @@ package learn
 
 import "math"
 
-// DefaultDriftPenalty is what one episode with drift takes from the score of
-// its row, see [Trainer].
+// DefaultDriftPenalty is the amount by which one episode with drift lowers the
+// score of its row, see [Trainer].
 const DefaultDriftPenalty = 5
 
-// Stats are the episodes of one backend in one bucket. Every number stops at
-// the limit of its type instead of wrapping.
+// Stats counts the episodes of one backend in one bucket. Every number saturates
+// instead of wrapping.
 type Stats struct {
 	Count   uint32 `json:"count"`
 	Success uint32 `json:"success"`
@@ -23,7 +23,7 @@ func (s Stats) Value(penalty uint32) int64 {
 	}
 	mean := s.Score / int64(s.Count)
 	cost := int64(min(uint64(s.Drift)*uint64(penalty)/uint64(s.Count), math.MaxInt64))
-	if v := mean - cost; v <= mean { // cost is not negative: else it wrapped
+	if v := mean - cost; v <= mean { // cost is not negative, so a larger value has wrapped
 		return v
 	}
 	return math.MinInt64
@@ -45,7 +45,7 @@ func (s *Stats) add(success bool, score int32, drift bool) {
 	}
 }
 
-// halve forgets half of what was counted.
+// halve halves all counts, so that old episodes fade.
 func (s *Stats) halve() {
 	s.Count, s.Success, s.Score, s.Drift = s.Count/2, s.Success/2, s.Score/2, s.Drift/2
 }
@@ -64,15 +64,15 @@ type Row struct {
 	Stats
 }
 
-// A Trainer is the table of what was learned. The zero value has learned
-// nothing. It is not safe for concurrent use; a copy is independent.
+// A Trainer is the table of statistics. The zero value is empty. It is not safe
+// for concurrent use; a copy is independent.
 type Trainer struct {
 	// DriftPenalty is the weight of drift against score; 0 means
 	// [DefaultDriftPenalty].
 	DriftPenalty uint32
 
 	rows  [buckets * 2]Stats // by Bucket.index, then Backend
-	known uint64             // bit i: rows[i] exists
+	known uint64             // bit i is set if rows[i] exists
 }
 
 func (t *Trainer) penalty() uint32 {
@@ -89,19 +89,19 @@ func (t *Trainer) Set(r Row) {
 	*t.row(r.Bucket, r.Backend) = r.Stats
 }
 
-// Stats returns a row, if there is one.
+// Stats returns a row; false if it is empty.
 func (t *Trainer) Stats(b Bucket, k Backend) (Stats, bool) {
 	i := rowIndex(b, k)
 	return t.rows[i], t.known>>i&1 != 0
 }
 
-// Record counts an episode: what was executed where, with what score, and
-// whether placement had drifted from what a checkpoint wanted.
+// Record counts an episode: where it executed, with what score, and whether
+// placement had drifted from the checkpoint's.
 func (t *Trainer) Record(c Context, k Backend, success bool, score int32, drift bool) {
 	t.row(c.Bucket(), k).add(success, score, drift)
 }
 
-// row returns a row to change, which exists from then on.
+// row returns a row for modification and marks it as existing.
 func (t *Trainer) row(b Bucket, k Backend) *Stats {
 	i := rowIndex(b, k)
 	t.known |= 1 << i

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Action is what a plan for a warm start does with a tensor.
+// An Action is what a warm-start plan does with a tensor.
 type Action uint8
 
 // The actions.
@@ -25,13 +25,13 @@ func (a Action) String() string {
 	return fmt.Sprintf("Action(%d)", uint8(a))
 }
 
-// A Planned is one tensor's line of a plan for a warm start.
+// A Planned is one tensor's line of a warm-start plan.
 type Planned struct {
 	Action Action
 	Reason string
 }
 
-// A WarmStart is what an episode takes from a plan for a warm start.
+// A WarmStart summarizes a warm-start plan for an episode.
 type WarmStart struct {
 	Backend Backend
 	Promote int
@@ -39,9 +39,9 @@ type WarmStart struct {
 	Keep    int
 }
 
-// Summarize counts the actions of a plan. Where the plan does not say what
-// executed, the device is taken if any reason speaks of a GPU, in any case:
-// even one that says that there is none. Callers that know better say so in
+// Summarize counts the actions of a plan. If the plan does not say what
+// executed, the device is assumed as soon as any reason mentions a GPU, in any
+// case, even one that says there is none. Callers that know better set
 // [Tick.Executed].
 func Summarize(plan []Planned) WarmStart {
 	var s WarmStart

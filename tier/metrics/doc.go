@@ -1,4 +1,4 @@
-// Package metrics counts what tiers do, for Prometheus.
+// Package metrics exports the activity of the tiers to Prometheus.
 //
 //	lane.Executor ──────── Set.Event ──────┐
 //	decision.Journal ───── Set.Decided ────┤
@@ -10,9 +10,9 @@
 //	atenia_prefetch_total{result}          hit, late or wasted
 //	atenia_overlap_ratio                   of moving and computing, 0 to 1
 //	atenia_decisions_total{component,rule}
-//	atenia_fallback_total{reason}          work that a device should have had
+//	atenia_fallback_total{reason}          work degraded from a device to the processor
 //	atenia_ssd_written_bytes_total
 //	atenia_plan_error_ratio                measured over planned seconds, less 1
-//	atenia_cache_corrupt_total             entries with other bytes than written
+//	atenia_cache_corrupt_total             corrupt entries
 //	atenia_trainer_regret                  time lost against the faster backend
 package metrics

@@ -10,14 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler answers with the metrics.
+// Handler returns an HTTP handler that serves the metrics.
 func (s *Set) Handler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Serve answers GET /metrics at an address such as ":9464" until the context
-// ends; then it returns nil. Once it listens it calls ready, if that is set,
-// with the address, whose port was chosen if 0 was asked for.
+// ends; then it returns nil. Once it listens it calls ready, if not nil, with
+// its address, which has the chosen port if port 0 was requested.
 func (s *Set) Serve(ctx context.Context, addr string, ready func(net.Addr)) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Set is the metrics of one run. It is a [lane.Sink] and a
-// [decision.Listener]; its methods may be called from several goroutines.
+// A Set holds the metrics of one run. It is a [lane.Sink] and a
+// [decision.Listener]. It is safe for concurrent use.
 type Set struct {
 	registry *prometheus.Registry
 
@@ -30,11 +30,12 @@ type Set struct {
 	regret      prometheus.Gauge
 
 	mu      sync.Mutex
-	begun   map[uint64]time.Duration // tasks that run
-	reasons map[string]bool          // labels of fallback
+	begun   map[uint64]time.Duration // running tasks
+	reasons map[string]bool          // labels used for fallbacks
 }
 
-// maxReasons bounds the labels of fallbacks; the rest is counted as "other".
+// maxReasons bounds the number of fallback labels; further ones are counted as
+// "other".
 const maxReasons = 64
 
 // New returns metrics that are all zero.
@@ -62,22 +63,22 @@ func New() *Set {
 	})
 	s.registry.MustRegister(s.tierBytes, s.moveSeconds)
 	s.moveBytes = counters("move_bytes_total", "Bytes copied between memories.", "from", "to")
-	s.prefetch = counters("prefetch_total", "Tensors read ahead: there when wanted, waited for, or not used.", "result")
-	s.overlap = gauge("overlap_ratio", "Part of moving that was hidden behind computing, 0 to 1.")
-	s.decisions = counters("decisions_total", "Decisions by who made them and the rule that did.", "component", "rule")
-	s.fallback = counters("fallback_total", "Work done by the processor that a device should have had.", "reason")
+	s.prefetch = counters("prefetch_total", "Prefetched tensors: ready when needed, waited for, or never used.", "result")
+	s.overlap = gauge("overlap_ratio", "Share of moving that was hidden behind computing, 0 to 1.")
+	s.decisions = counters("decisions_total", "Decisions by component and rule.", "component", "rule")
+	s.fallback = counters("fallback_total", "Work degraded from a device to the processor.", "reason")
 	s.ssdWritten = counter("ssd_written_bytes_total", "Bytes written to the SSD.")
 	s.planError = gauge("plan_error_ratio", "Measured seconds of a pass over planned ones, less 1.")
-	s.corrupt = counter("cache_corrupt_total", "Entries of the cache whose bytes are not those that were written.")
+	s.corrupt = counter("cache_corrupt_total", "Corrupt cache entries.")
 	s.regret = gauge("trainer_regret", "Time spent over that of the faster backend, less 1.")
 	for _, r := range []string{"hit", "late", "wasted"} {
-		s.prefetch.WithLabelValues(r) // shown from the start
+		s.prefetch.WithLabelValues(r) // exported from the start, as zero
 	}
 	return s
 }
 
-// Tier sets the account of a memory, in bytes. A budget of 0 is not bounded and
-// not shown.
+// Tier sets the account of a memory, in bytes. A budget of 0 is unlimited and
+// not exported.
 func (s *Set) Tier(t tier.Tier, used, reserved, budget uint64) {
 	set := func(state string, n uint64) { s.tierBytes.WithLabelValues(t.Lower(), state).Set(float64(n)) }
 	set("used", used)
@@ -97,31 +98,31 @@ func (s *Set) moved(from, to string, bytes uint64, took time.Duration) {
 	s.moveSeconds.Observe(took.Seconds())
 }
 
-// Prefetched counts tensors that were read ahead: there when they were wanted,
-// waited for, or not used.
+// Prefetched counts prefetched tensors: ready when needed, waited for, or never
+// used.
 func (s *Set) Prefetched(hit, late, wasted uint64) {
 	s.prefetch.WithLabelValues("hit").Add(float64(hit))
 	s.prefetch.WithLabelValues("late").Add(float64(late))
 	s.prefetch.WithLabelValues("wasted").Add(float64(wasted))
 }
 
-// Overlap sets how much of moving was hidden behind computing.
+// Overlap sets the share of moving that was hidden behind computing.
 func (s *Set) Overlap(ratio float64) { s.overlap.Set(ratio) }
 
-// PlanError compares the seconds of a pass with those that were planned.
+// PlanError sets the measured seconds of a pass relative to the planned ones.
 func (s *Set) PlanError(planned, measured float64) {
 	if planned > 0 {
 		s.planError.Set(measured/planned - 1)
 	}
 }
 
-// Regret sets that of a policy.
+// Regret sets the regret of a policy.
 func (s *Set) Regret(r float64) { s.regret.Set(r) }
 
 // WrittenSSD counts bytes written to the SSD.
 func (s *Set) WrittenSSD(bytes uint64) { s.ssdWritten.Add(float64(bytes)) }
 
-// Corrupt counts an entry of the cache that is not what was written.
+// Corrupt counts a corrupt cache entry.
 func (s *Set) Corrupt() { s.corrupt.Inc() }
 
 // Decided counts a decision.
@@ -132,7 +133,7 @@ func (s *Set) Decided(r *decision.Record) {
 	}
 }
 
-// reason bounds how many labels there are.
+// reason bounds the number of labels.
 func (s *Set) reason(text string) string {
 	text = valid(text)
 	s.mu.Lock()
@@ -146,11 +147,11 @@ func (s *Set) reason(text string) string {
 	return text
 }
 
-// valid makes a label of text, which must be UTF-8.
+// valid makes text a label, which must be UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Event counts the moves among the tasks of lanes: reads, and transfers whose
-// names say from where to where.
+// Event counts the moves among the tasks of lanes: reads, and transfers, whose
+// names contain both tiers.
 func (s *Set) Event(e lane.Event) {
 	if e.Lane != lane.IO && e.Lane != lane.Transfer {
 		return

@@ -9,14 +9,14 @@ import (
 	"atenia/tier/decision"
 )
 
-// budgetInputs are a [budget.Input] with names for JSON.
+// budgetInputs is a [budget.Input] with JSON names.
 type budgetInputs struct {
 	Tensors    []budgetTensor `json:"tensors"`
 	RAM        int64          `json:"ram"`
 	SSD        int64          `json:"ssd"`
 	Devices    []budgetAmount `json:"devices"`
 	Reserves   []budgetAmount `json:"reserves"`
-	Pins       []string       `json:"pins"` // as [budget.ParsePin] reads them
+	Pins       []string       `json:"pins"` // in the format of [budget.ParsePin]
 	MaxTier    *tier.Tier     `json:"max_tier"`
 	RequireGPU bool           `json:"require_gpu"`
 	Slots      int            `json:"slots"`
@@ -25,7 +25,7 @@ type budgetInputs struct {
 	Chunk      int            `json:"chunk"`
 	FLOP       float64        `json:"flop_per_token"`
 	Files      []budgetAmount `json:"files"`     // of the model
-	PlanFile   string         `json:"plan_file"` // its text, see [budget.Parse]; "": none is followed
+	PlanFile   string         `json:"plan_file"` // its text, see [budget.Parse]; empty if there is none
 }
 
 type budgetTensor struct {
@@ -123,7 +123,7 @@ func (in budgetInputs) draft(h *history) (decision.Draft, error) {
 	return budgetDraft(p, err), nil
 }
 
-// place makes the plan, after the plan file if there is one.
+// place makes the plan, from the plan file if there is one.
 func (in budgetInputs) place(input budget.Input) (*budget.Plan, error) {
 	if in.PlanFile == "" {
 		return budget.Place(input)
@@ -135,7 +135,7 @@ func (in budgetInputs) place(input budget.Input) (*budget.Plan, error) {
 	return budget.Reload(input, f)
 }
 
-// budgetDraft tells of a plan, or why there is none.
+// budgetDraft describes a plan, or why there is none.
 func budgetDraft(p *budget.Plan, err error) decision.Draft {
 	if err != nil {
 		return decision.Draft{Rule: "error", Evaluated: []string{"error"}, Reason: err.Error()}
@@ -154,7 +154,7 @@ func budgetDraft(p *budget.Plan, err error) decision.Draft {
 	return d
 }
 
-// tensorInputs name a tensor of a plan that is in an earlier record.
+// tensorInputs refer to a tensor of a plan in an earlier record.
 type tensorInputs struct {
 	Plan   uint64 `json:"plan"` // seq of that record
 	Tensor string `json:"tensor"`

@@ -9,7 +9,7 @@ import (
 	"atenia/tier/decision"
 )
 
-// A Difference is a record that did not come out as it stands in the log.
+// A Difference is a record whose replay differs from the log.
 type Difference struct {
 	Line      int     `json:"line"` // from 1
 	Seq       uint64  `json:"seq"`
@@ -17,25 +17,25 @@ type Difference struct {
 	Fields    []Field `json:"fields"`
 }
 
-// A Field is a field that differs. Where a record cannot be made again, there
-// is one whose name is "error".
+// A Field is a field that differs. If a record cannot be replayed, there is a
+// single field named "error".
 type Field struct {
 	Name     string `json:"field"`
 	Recorded string `json:"recorded"`
 	Replayed string `json:"replayed"`
 }
 
-// A Report is what came out of a log.
+// A Report is the result of replaying a log.
 type Report struct {
 	Records     int          `json:"records"`
 	Differences []Difference `json:"differences"`
-	// Torn is set where the last line is not complete, as when the process was
-	// killed; what came before it was replayed.
+	// Torn is set if the last line is incomplete because the writer was killed; the
+	// records before it were replayed.
 	Torn *decision.LogError `json:"-"`
 }
 
-// Check makes every record of a log again and compares it byte for byte. The
-// error is that of reading; a line that is no record is one too, a
+// Check replays every record of a log and compares it byte for byte. The error
+// is that of reading the log; a line that is not a record is one, too, a
 // [*decision.LogError].
 func Check(log io.Reader) (*Report, error) {
 	c := checker{list: components(), history: history{results: map[uint64]any{}}}
@@ -61,17 +61,17 @@ func run(log io.Reader, f func(*decision.Line) *Difference) (*Report, error) {
 	return r, nil
 }
 
-// A checker goes through a log.
+// A checker replays a log.
 type checker struct {
 	list    []component
 	history history
-	next    uint64 // the number that the next record must have
-	parent  string // and the hash that it must name
+	next    uint64 // expected number of the next record
+	parent  string // expected parent of the next record
 }
 
 func (c *checker) check(l *decision.Line) *Difference {
 	made, err := c.again(l)
-	c.next, c.parent = l.Seq+1, l.Hash // so that one altered record is one difference, or two
+	c.next, c.parent = l.Seq+1, l.Hash // continue from the record as logged, so that one altered record causes one or two differences
 	d := &Difference{Line: l.Number, Seq: l.Seq, Component: l.Component}
 	if err != nil {
 		d.Fields = []Field{{"error", "", err.Error()}}
@@ -88,7 +88,7 @@ func (c *checker) check(l *decision.Line) *Difference {
 	return d
 }
 
-// again makes a record from the inputs of a line.
+// again replays a line from its inputs.
 func (c *checker) again(l *decision.Line) (decision.Record, error) {
 	k, ok := find(c.list, l.Component)
 	if !ok {
@@ -103,7 +103,7 @@ func (c *checker) again(l *decision.Line) (decision.Record, error) {
 	return decision.Make(&draft, c.next, c.parent, l.TNS)
 }
 
-// fields lists what differs between two records.
+// fields lists the fields that differ between two records.
 func fields(a, b *decision.Record) (out []Field) {
 	for _, f := range []struct{ name, a, b string }{
 		{"seq", fmt.Sprint(a.Seq), fmt.Sprint(b.Seq)},

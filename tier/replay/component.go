@@ -10,23 +10,22 @@ import (
 	"atenia/tier/decision"
 )
 
-// A history is what later records of a log may refer to: results by the number
-// of the record that they belong to.
+// A history holds the results that later records may refer to, by record number.
 type history struct {
-	seq     uint64 // of the record being made
+	seq     uint64 // of the current record
 	results map[uint64]any
 }
 
-// keep keeps the result of the record being made.
+// keep stores the result of the current record.
 func (h *history) keep(v any) { h.results[h.seq] = v }
 
-// A component makes decisions of one kind again.
+// A component replays decisions of one kind.
 type component struct {
 	name string
 	redo func(h *history, inputs json.RawMessage) (decision.Draft, error)
 }
 
-// components are all that write records.
+// components lists every component that writes records.
 func components() []component {
 	return []component{
 		of("placement", placeInputs.draft),
@@ -44,8 +43,8 @@ func components() []component {
 }
 
 // of makes a component of a function that decides from typed inputs. The draft
-// carries the inputs as they were understood, so that what the type does not
-// hold is a difference.
+// carries the decoded inputs, so that an input which the type does not represent
+// shows as a difference.
 func of[In any](name string, decide func(In, *history) (decision.Draft, error)) component {
 	return component{name, func(h *history, raw json.RawMessage) (decision.Draft, error) {
 		var in In
@@ -73,7 +72,7 @@ func find(list []component, name string) (component, bool) {
 	return component{}, false
 }
 
-// texts spells enums.
+// texts returns the spellings of enum values.
 func texts[T fmt.Stringer](list []T) []string {
 	out := []string{}
 	for _, v := range list {

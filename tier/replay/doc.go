@@ -1,5 +1,5 @@
-// Package replay makes recorded decisions again, with the functions that made
-// them, and tells every difference.
+// Package replay repeats recorded decisions with the functions that made them
+// and reports every difference.
 //
 //	live      Recorder.Place, Plan, … ── decide ──▶ decision.Draft ──▶ log
 //	later     log ── inputs ── the same decide ──▶ the same line, byte for byte
@@ -7,9 +7,9 @@
 //
 //	component      decides                                    function
 //	placement      where a tensor belongs, by pressures       tier.Decide
-//	offload        what leaves memories that run full         tier.Offload.PlanWithTick
+//	offload        what to evict under memory pressure        tier.Offload.PlanWithTick
 //	planner        where a kernel runs                        stream.MakePlan
-//	router         the same, once its tensors were moved      stream.Plan.After
+//	router         the same, after its tensors were moved     stream.Plan.After
 //	backward       where a backward pass runs                 backward.TargetOf
 //	warm_start     what to do with a restored tensor          checkpoint.PlanWarmStart
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend
@@ -18,8 +18,8 @@
 //	budget         where every tensor of a model lives        budget.Place, Reload
 //	budget_tensor  why one of them is there                   budget.Plan.Decision
 //
-// [Check] finds any byte of a log that was altered: the record does not come
-// out the same, its hash does not fit, or the next record's parent does not.
-// Only the last record of a log can be removed, or replaced by one that is
-// true of other inputs, unnoticed, and only its wall clock can be changed.
+// [Check] detects a change to any byte of a log: the record replays differently,
+// its hash does not match, or the next record's parent does not. Undetectable
+// are only the removal of the last record, its replacement by a consistent one,
+// and a change to its wall clock.
 package replay

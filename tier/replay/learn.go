@@ -7,7 +7,7 @@ import (
 	"atenia/tier/learn"
 )
 
-// trainerInputs are what a recommendation depends on.
+// trainerInputs are the inputs of a recommendation.
 type trainerInputs struct {
 	learn.Bucket
 	CPU          learn.Stats `json:"cpu"`
@@ -44,7 +44,7 @@ func (in trainerInputs) draft(*history) (decision.Draft, error) {
 	return d, nil
 }
 
-// turnInputs and measuredInputs are recorded as they are.
+// turnInputs and measuredInputs are recorded unchanged.
 type (
 	turnInputs     struct{ learn.Turn }
 	measuredInputs struct{ learn.Measured }

@@ -8,18 +8,18 @@ import (
 	"atenia/tier/decision"
 )
 
-// offloadInputs are what a plan of offloading depends on.
+// offloadInputs are the inputs of an offload plan.
 type offloadInputs struct {
 	Config    tier.OffloadConfig `json:"config"`
 	Tick      uint64             `json:"tick"`
 	Pressures pressures          `json:"pressures"`
-	Tensors   []offloadTensor    `json:"tensors"` // as they were named
+	Tensors   []offloadTensor    `json:"tensors"` // in the order given
 }
 
-// An offloadTensor is a tensor that may leave.
+// An offloadTensor is a tensor that may be evicted.
 type offloadTensor struct {
 	ID    string     `json:"id"`
-	Tier  *tier.Tier `json:"tier"` // absent: not registered
+	Tier  *tier.Tier `json:"tier"` // nil: not registered
 	Bytes uint64     `json:"bytes"`
 	tier.OffloadMark
 }
@@ -53,7 +53,7 @@ func (in offloadInputs) draft(*history) (decision.Draft, error) {
 	return offloadDraft(in, o.PlanWithTick(in.Pressures.snapshot(), ids, m, in.Tick)), nil
 }
 
-// offloadRules names what a reason begins with.
+// offloadRules maps the prefix of a reason to a rule.
 var offloadRules = [...]struct{ prefix, rule string }{
 	{"VRAM and RAM pressure high", "VramRamHigh"},
 	{"VRAM pressure high", "VramHigh"},

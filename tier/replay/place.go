@@ -10,7 +10,7 @@ import (
 	"atenia/tier/stream"
 )
 
-// pressures are those of a snapshot; absent is unknown.
+// pressures are those of a snapshot; nil is unknown.
 type pressures struct {
 	VRAM *decision.Float `json:"vram"`
 	RAM  *decision.Float `json:"ram"`
@@ -24,7 +24,7 @@ func (p pressures) snapshot() tier.Snapshot {
 	return tier.Snapshot{VRAM: tier.Status{Pressure: p.VRAM.Value()}, RAM: tier.Status{Pressure: p.RAM.Value()}}
 }
 
-// placeInputs are what a placement depends on.
+// placeInputs are the inputs of a placement.
 type placeInputs struct {
 	ID           string          `json:"id"`
 	Elements     uint64          `json:"num_elements"`
@@ -33,7 +33,7 @@ type placeInputs struct {
 	GPUs         []placeGPU      `json:"gpus"`
 	Reliability  []placeDevice   `json:"reliability"` // by id
 	Pressures    pressures       `json:"pressures"`
-	Unknown      bool            `json:"pressure_unknown"` // of either: what is missing was assumed
+	Unknown      bool            `json:"pressure_unknown"` // of either: a default was used
 }
 
 type placeGPU struct {
@@ -78,7 +78,7 @@ func (in placeInputs) draft(*history) (decision.Draft, error) {
 	return placeDraft(tier.Decide(p, s)), nil
 }
 
-// placeLimits are the constants of placement.
+// placeLimits are the thresholds of placement.
 var placeLimits = struct {
 	SafeVRAM     float32 `json:"safe_vram"`
 	SafeRAM      float32 `json:"safe_ram"`
@@ -98,7 +98,7 @@ func placeDraft(d tier.Decision) decision.Draft {
 	return out
 }
 
-// planInputs are what the plan of a kernel depends on.
+// planInputs are the inputs of a kernel's plan.
 type planInputs struct {
 	Kernel    stream.Kernel `json:"kernel"`
 	Tiers     []tier.Tier   `json:"tiers"`

@@ -11,7 +11,7 @@ import (
 	"atenia/tier/decision"
 )
 
-// ErrPolicy: there is no such policy. It is a mistake of the caller.
+// ErrPolicy is returned for an unknown policy or a malformed assignment.
 var ErrPolicy = errors.New("no such policy")
 
 // A change sets one input of one component.
@@ -21,7 +21,8 @@ type change struct {
 	value     any
 }
 
-// Policies are the names that [WhatIf] knows, each with what it changes.
+// Policies returns the named policies of [WhatIf], each with the inputs it
+// changes.
 func Policies() [][2]string {
 	return [][2]string{
 		{"no-gpu", "planner.gpu_available=false router.gpu_available=false backward.gpu_available=false warm_start.gpu_available=false placement.gpus=[] trainer.gpu_available=false autoloop.gpu_available=false " +
@@ -32,8 +33,8 @@ func Policies() [][2]string {
 	}
 }
 
-// parsePolicy reads a name of [Policies] or assignments COMPONENT.INPUT=VALUE
-// with a space between two. A value is JSON, or else text.
+// parsePolicy parses a name from [Policies] or space-separated assignments
+// COMPONENT.INPUT=VALUE. A value is JSON, or else text.
 func parsePolicy(s string) ([]change, error) {
 	for _, p := range Policies() {
 		if p[0] == s {
@@ -59,7 +60,7 @@ func parsePolicy(s string) ([]change, error) {
 	return out, nil
 }
 
-// decode reads JSON whose numbers keep their digits.
+// decode reads JSON and keeps the digits of numbers.
 func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -72,7 +73,7 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// apply changes inputs.
+// apply sets the input.
 func (c *change) apply(inputs json.RawMessage) (json.RawMessage, error) {
 	var root map[string]any
 	if err := decode(inputs, &root); err != nil {
@@ -90,17 +91,17 @@ func (c *change) apply(inputs json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(root)
 }
 
-// WhatIf makes every record of a log again under another policy and reports
-// those that come out differently: in rule, target, device or reason. The
-// policy is a name of [Policies] or assignments such as
-// "budget.ram=8000000000 planner.gpu_available=false".
+// WhatIf replays every record of a log under another policy and reports those
+// whose rule, target, device or reason differ. The policy is a name from
+// [Policies] or assignments such as "budget.ram=8000000000
+// planner.gpu_available=false".
 func WhatIf(log io.Reader, policy string) (*Report, error) {
 	changes, err := parsePolicy(policy)
 	if err != nil {
 		return nil, err
 	}
 	c := checker{list: components(), history: history{results: map[uint64]any{}}}
-	var bad error // a value that no record can take
+	var bad error // a value that no record accepts
 	r, err := run(log, func(l *decision.Line) *Difference {
 		d := &Difference{Line: l.Number, Seq: l.Seq, Component: l.Component}
 		was := l.Record

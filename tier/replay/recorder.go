@@ -9,15 +9,15 @@ import (
 	"atenia/tier/stream"
 )
 
-// A Recorder decides and writes down what it decided. With a nil journal it
-// only decides, at no further cost.
+// A Recorder decides and records its decisions. With a nil journal it only
+// decides, at no extra cost.
 type Recorder struct {
 	Journal *decision.Journal
 	Tick    uint64 // of the next record
 }
 
-// record writes a draft. The inputs are of this package and always encode; a
-// journal that cannot be written says so itself.
+// record adds a draft to the journal. Encoding cannot fail, because the inputs
+// are types of this package; the journal reports write errors itself.
 func (r *Recorder) record(component string, inputs any, d decision.Draft) decision.Record {
 	d.Tick, d.Component, d.Inputs = r.Tick, component, inputs
 	rec, _ := r.Journal.Add(d)
@@ -85,8 +85,8 @@ func (r *Recorder) Choose(p *learn.Policy, c learn.Context, class string) learn.
 	return choice
 }
 
-// Budget is [budget.Place]: a record of the plan or of why there is none, and
-// one of each tensor.
+// Budget is [budget.Place], recorded as the plan, or the reason why there is
+// none, and one record for each tensor.
 func (r *Recorder) Budget(in budget.Input) (*budget.Plan, error) {
 	p, err := budget.Place(in)
 	if r.Journal != nil {
@@ -101,7 +101,7 @@ func (r *Recorder) Reload(in budget.Input, f *budget.File) (*budget.Plan, error)
 	if r.Journal == nil {
 		return p, err
 	}
-	if text, ferr := f.Append(nil); ferr == nil { // what cannot be written was not read
+	if text, ferr := f.Append(nil); ferr == nil { // a file that cannot be encoded cannot be replayed
 		i := budgetInputsOf(in)
 		i.PlanFile = string(text)
 		r.plan(i, p, err)

@@ -8,8 +8,8 @@ import (
 	"atenia/tier/timeline"
 )
 
-// routeInputs are what the route of a kernel depends on: its plan, and what
-// became of its tensors.
+// routeInputs are the inputs of a kernel's route: its plan and the outcome of
+// moving its tensors.
 type routeInputs struct {
 	Kernel    stream.Kernel `json:"kernel"`
 	Tensors   []routeTensor `json:"tensors"` // each once
@@ -19,7 +19,7 @@ type routeInputs struct {
 
 type routeTensor struct {
 	ID   string             `json:"id"`
-	Tier tier.Tier          `json:"tier"` // before
+	Tier tier.Tier          `json:"tier"` // before the moves
 	Move stream.MoveOutcome `json:"move"`
 }
 
@@ -35,7 +35,7 @@ func (in routeInputs) draft(*history) (decision.Draft, error) {
 	d.Target, d.Reason = target.String(), reason
 	for _, m := range moves {
 		if m != stream.InPlace {
-			d.Rule = m.String() // the last, as the reason
+			d.Rule = m.String() // the last outcome, which also gives the reason
 		}
 	}
 	if d.Rule != p.Trace.Winner.String() {
@@ -52,7 +52,7 @@ type watch struct {
 	gpu bool
 }
 
-// Routed records.
+// Routed records the route.
 func (w *watch) Routed(e stream.Routed) {
 	in := routeInputs{Kernel: e.Kernel, Tensors: []routeTensor{}, Pressures: pressuresOf(w.s), GPU: w.gpu}
 	for i, id := range e.IDs {
@@ -64,8 +64,8 @@ func (w *watch) Routed(e stream.Routed) {
 }
 
 // Watch returns a submitter for [stream.RouteTensors], or for the kernels of a
-// graph, that submits to q and records every route. Snapshot and gpu are those
-// that are given with it.
+// graph, that passes tasks to q and records every route. s and gpu must be those
+// passed to the routing call.
 func (r *Recorder) Watch(q timeline.Submitter, s tier.Snapshot, gpu bool) timeline.Submitter {
 	if r.Journal == nil {
 		return q
@@ -73,7 +73,7 @@ func (r *Recorder) Watch(q timeline.Submitter, s tier.Snapshot, gpu bool) timeli
 	return &watch{q, r, s, gpu}
 }
 
-// backwardInputs are what the place of a backward pass depends on.
+// backwardInputs are the inputs of placing a backward pass.
 type backwardInputs struct {
 	Node    uint64              `json:"node_id"`
 	Forward stream.Target       `json:"forward_target"`

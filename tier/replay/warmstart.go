@@ -8,25 +8,25 @@ import (
 	"atenia/tier/decision"
 )
 
-// warmInputs are what a warm start's advice for one tensor depends on.
+// warmInputs are the inputs of a warm start's advice for one tensor.
 type warmInputs struct {
 	ID      string     `json:"id"`
 	IsGrad  bool       `json:"is_grad"`
 	Current tier.Tier  `json:"current"`
 	Desired *tier.Tier `json:"desired"`
-	Down    []warmDown `json:"downgrades"` // of the restore
+	Down    []warmDown `json:"downgrades"` // by the restore
 	GPU     bool       `json:"gpu_available"`
 	Seed    bool       `json:"keep_downgraded"` // [checkpoint.SeedRules]
 }
 
-// A warmDown is a tensor that a restore put into a slower tier.
+// A warmDown is a tensor that a restore degraded to a slower tier.
 type warmDown struct {
 	Desired  tier.Tier `json:"desired"`
 	Restored tier.Tier `json:"restored"`
 	Policy   bool      `json:"safe_restore_policy"` // because restores put nothing into VRAM
 }
 
-// warmLive is what is known of the one tensor: nothing but its entry.
+// warmLive reports no live state, so that only the entry counts.
 type warmLive struct{}
 
 func (warmLive) Tier(string) (tier.Tier, bool) { return 0, false }
@@ -50,7 +50,7 @@ func (in warmInputs) draft(*history) (decision.Draft, error) {
 	return warmDraft(p.Decisions[0]), nil
 }
 
-// warmRules names what a reason begins with.
+// warmRules maps the prefix of a reason to a rule.
 var warmRules = [...]struct{ prefix, rule string }{
 	{"Tier downgraded", "TierDowngrade"},
 	{"Desired VRAM", "DesiredVram"},

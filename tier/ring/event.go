@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A Moment is what an [Event] is about.
+// A Moment is the kind of an [Event].
 type Moment uint8
 
 // The moments.
 const (
 	PassBegins Moment = iota
-	PassEnds          // well
+	PassEnds          // without an error
 	PassFails
 	ReadBegins // of one piece of a unit
 	ReadEnds
 	ReadFails
-	WaitBegins // a unit was not there when it was wanted
+	WaitBegins // a unit was not ready when needed
 	UseBegins
 	UseEnds
 	momentCount
@@ -32,18 +32,18 @@ func (m Moment) String() string {
 	return fmt.Sprintf("Moment(%d)", uint8(m))
 }
 
-// An Event is something that a ring does.
+// An Event reports an action of a ring.
 type Event struct {
 	Moment
-	Unit   int // of reads, waits and uses
-	Reader int // of reads, from 0
-	Bytes  int // of a read
-	Reads  int // in flight, this one included unless it ends
+	Unit   int // for reads, waits and uses
+	Reader int // for reads, from 0
+	Bytes  int // of the read
+	Reads  int // in flight, including this one unless it ends
 	At     time.Time
 }
 
-// tell hands an event on. It costs nothing when nobody listens.
-func (r *Ring) tell(e Event) {
+// emit passes an event to the listener, if there is one.
+func (r *Ring) emit(e Event) {
 	if r.events == nil {
 		return
 	}
@@ -56,10 +56,10 @@ func (r *Ring) tell(e Event) {
 	r.events(e)
 }
 
-// quit ends the use of the unit that is in use, if there is one.
-func (r *Ring) quit() {
+// endUse ends the current use of a unit, if any.
+func (r *Ring) endUse() {
 	if r.events != nil && r.using > 0 {
-		r.tell(Event{Moment: UseEnds, Unit: r.using - 1})
+		r.emit(Event{Moment: UseEnds, Unit: r.using - 1})
 		r.using = 0
 	}
 }

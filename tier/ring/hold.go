@@ -9,13 +9,13 @@ import (
 	"atenia/internal/arena"
 )
 
-// Held are spans that stay in memory.
+// Held is a set of spans pinned in memory.
 type Held struct {
 	views [][]byte
 	block arena.Block
 }
 
-// Hold reads spans into memory of their own, past the system's cache.
+// Hold reads spans into memory, with direct I/O.
 func Hold(ctx context.Context, files []Source, spans []Span) (*Held, error) {
 	total := 0
 	for i := range spans {
@@ -66,10 +66,10 @@ func Hold(ctx context.Context, files []Source, spans []Span) (*Held, error) {
 // Bytes returns a span.
 func (h *Held) Bytes(span int) []byte { return h.views[span] }
 
-// Resident returns how much memory all spans take.
+// Resident returns the memory that all spans take, in bytes.
 func (h *Held) Resident() int64 { return int64(len(h.block.Bytes)) }
 
-// Close gives the memory back.
+// Close frees the memory.
 func (h *Held) Close() {
 	h.block.Release()
 	h.views = nil

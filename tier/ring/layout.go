@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// A Span is a piece of a file that a unit needs in one piece of memory.
+// A Span is a part of a file that a unit needs contiguous in memory.
 type Span struct {
 	File   int // index of the source
 	Offset int64
 	Bytes  int
-	// Align is what the address must be a multiple of: 0 and 1 are any, at most
-	// 64. A span whose offset is no such multiple is moved after each read.
+	// Align is the required alignment of the address, at most 64: 0 and 1 mean
+	// none. A span whose offset is not a multiple of it is moved after each read.
 	Align int
 }
 
-// room returns the bytes that a span takes in memory: whole pages of the file.
+// room returns the memory that a span takes: whole pages of the file.
 func (s *Span) room() int {
 	before := int(s.Offset % PageBytes)
 	return (before + s.Bytes + PageBytes - 1) / PageBytes * PageBytes
 }
 
-// shift returns by how much a span is moved down to be aligned.
+// shift returns how far down a span is moved to be aligned.
 func (s *Span) shift() int {
 	if s.Align <= 1 {
 		return 0
@@ -29,7 +29,7 @@ func (s *Span) shift() int {
 	return int(s.Offset % PageBytes % int64(s.Align))
 }
 
-// check refuses spans that do not lie in their files.
+// check rejects spans outside their files.
 func (s *Span) check(files []Source) error {
 	switch {
 	case s.File < 0 || s.File >= len(files):
@@ -42,7 +42,7 @@ func (s *Span) check(files []Source) error {
 	return nil
 }
 
-// A Unit is what is used together: its spans come and go as one.
+// A Unit is a list of spans that are used, read and released together.
 type Unit []Span
 
 // Room returns the bytes that a unit takes in a ring.
@@ -53,8 +53,8 @@ func (u Unit) Room() (n int) {
 	return n
 }
 
-// Floor returns the smallest ring in which the next unit can be read while one
-// is in use: the largest two neighbours, the last and the first included.
+// Floor returns the smallest ring in which each unit can be read while the
+// previous one is in use: the largest pair of neighbours in the cycle.
 func Floor(units []Unit) (n int) {
 	for i := range units {
 		a, b := units[i].Room(), units[(i+1)%len(units)].Room()
@@ -66,19 +66,19 @@ func Floor(units []Unit) (n int) {
 	return n
 }
 
-// A slot is the place of a unit.
+// A slot is the place of a unit in the ring.
 type slot struct {
 	at, size int
-	// back is how many units before it, in the cycle, the last one stood that
-	// lies where this one will: it may be read once that one is released. The
-	// unit itself is one cycle back.
+	// back is how many units earlier in the cycle the last unit stands whose memory
+	// overlaps this one's: this unit may be read once that one is released. A unit
+	// overlaps itself one cycle back.
 	back int
 }
 
-// place gives units of the given sizes their places in n bytes: one after
-// another, from the start again where the end is reached. Of the lap lengths
-// possible it takes the one that lets reads run furthest ahead at the worst
-// place, which is mostly where a pass ends and the next begins.
+// place assigns places in n bytes to units of the given sizes: consecutively,
+// wrapping to the start at the end of each lap. Of the possible lap lengths it
+// takes the one with the largest read-ahead at the worst unit, which is usually
+// where a pass ends and the next begins.
 func place(sizes []int, n int) []slot {
 	var best []slot
 	most := -1
@@ -91,8 +91,8 @@ func place(sizes []int, n int) []slot {
 	return best
 }
 
-// laps returns candidates for the length of a lap: where some unit ends, at
-// most n and at least half of it, longest first.
+// laps returns candidate lap lengths: the ends of units between n/2 and n,
+// longest first.
 func laps(sizes []int, n int) []int {
 	const tries = 64
 	out := []int{n}
@@ -138,8 +138,8 @@ func placeIn(sizes []int, lap int) []slot {
 	return slots
 }
 
-// leastAhead returns how many bytes lie, at the worst place, between a unit
-// and the one it waits for: so much is in use or ready when its read begins.
+// leastAhead returns the smallest distance in bytes, over all units, between a
+// unit and the one it waits for: the bytes in use or ready when its read starts.
 func leastAhead(slots []slot) int {
 	least := -1
 	for i := range slots {
@@ -159,18 +159,18 @@ type piece struct {
 	file   int
 	offset int64  // of the file, aligned
 	mem    []byte // whole pages
-	need   int    // bytes that must come; the rest may lie behind the file's end
+	need   int    // bytes that must be read; the rest may be past the end of the file
 	sum    uint32 // of those bytes
-	summed bool   // they have come once
+	summed bool   // sum is valid
 }
 
-// A move is what brings a span to its alignment.
+// A move copies a span to its alignment.
 type move struct {
 	from, to []byte
 }
 
-// cut makes the reads of spans into memory, the bytes that their users see, and
-// the moves that follow the reads. mem holds the room of all spans.
+// cut divides spans into reads, the views handed to users, and the moves that
+// follow the reads. mem has room for all spans.
 func cut(spans []Span, mem []byte, most int) (views [][]byte, pieces []piece, moves []move) {
 	for i := range spans {
 		s := &spans[i]

@@ -11,10 +11,10 @@ import (
 	"atenia/internal/arena"
 )
 
-// Rate measures how fast a ring would read a file: bytes a second, over a time
-// of d, from its start again if that is too short. It reads into so much memory,
-// rounded to what the readers need at least; little of it would stay in a cache,
-// which is faster than the rings of large models.
+// Rate measures the rate, in bytes per second, at which a ring reads a file, for
+// a duration d, starting over at the end of a short file. memory is rounded up
+// to the minimum for the readers. If it is small, the buffers may stay in the
+// processor's cache and the rate is higher than that of a large model's ring.
 func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, error) {
 	const least = usualReaders * usualPiece
 	memory = max(1, memory/least) * least
@@ -30,7 +30,8 @@ func Rate(ctx context.Context, f Source, d time.Duration, memory int) (float64, 
 	start := time.Now()
 	for range usualReaders {
 		wg.Go(func() {
-			// At least once: on a busy machine the time may be over before it began.
+			// At least once: on a busy machine the time may be over before the first
+			// read.
 			for first := true; ctx.Err() == nil && (first || time.Since(start) < d); first = false {
 				off := at.Add(usualPiece) - usualPiece
 				buf := block.Bytes[off%int64(memory):][:usualPiece]

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A ReadError says which bytes of which file could not be read. The cause is
-// what it unwraps to.
+// A ReadError says which bytes of which file could not be read. It unwraps to
+// the cause.
 type ReadError struct {
 	File   string // name of the source
 	Offset int64
@@ -23,18 +23,18 @@ func (e *ReadError) Error() string {
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// ErrCorrupt matches errors about bytes that were others when they were first
+// ErrCorrupt matches errors about bytes that differ from those of their first
 // read.
 var ErrCorrupt = errors.New("the bytes are not those of the first read")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// fetch reads a piece and, if asked to, compares it with what came before.
+// fetch reads a piece and, with verify, compares it with its first read.
 func (p *piece) fetch(files []Source, verify bool) error {
 	f := files[p.file]
 	n, err := f.ReadAt(p.mem, p.offset)
 	switch {
-	case n >= p.need: // the end of the file may be close behind
+	case n >= p.need: // the file may end soon after
 	case err == nil || errors.Is(err, io.EOF):
 		return &ReadError{f.Name(), p.offset, p.need, fmt.Errorf("%w after %d bytes: the file was cut", io.ErrUnexpectedEOF, n)}
 	default:

@@ -2,7 +2,7 @@ package ring
 
 import "time"
 
-// read is the life of reader i.
+// read is the loop of reader i.
 func (r *Ring) read(i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -12,28 +12,28 @@ func (r *Ring) read(i int) {
 			r.work.Wait()
 			continue
 		}
-		r.depart(i, use)
+		r.startRead(i, use)
 		k := int(use % uint64(len(r.units)))
-		r.tell(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.mu.Unlock()
 		err := p.fetch(r.files, r.verify)
 		r.mu.Lock()
 		if err == nil {
-			r.arrive(i, p, use)
+			r.completePiece(i, p, use)
 		} else if r.fail == nil {
 			r.fail = err
 		}
-		r.land(i)
+		r.endRead(i)
 		end := ReadEnds
 		if err != nil {
 			end = ReadFails
 		}
-		r.tell(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.ready.Broadcast()
 	}
 }
 
-// next takes the next piece to read, nil if there is no room for it yet.
+// next returns the next piece to read, nil if there is no room for it yet.
 func (r *Ring) next() (*piece, uint64) {
 	if r.halted || r.fail != nil {
 		return nil, 0
@@ -44,7 +44,7 @@ func (r *Ring) next() (*piece, uint64) {
 	n := uint64(len(r.units))
 	k := int(r.issue % n)
 	u := &r.units[k]
-	if back := uint64(u.back); r.issue >= back && !r.over(r.issue-back) {
+	if back := uint64(u.back); r.issue >= back && !r.useEnded(r.issue-back) {
 		return nil, 0
 	}
 	if r.piece == 0 {
@@ -57,9 +57,9 @@ func (r *Ring) next() (*piece, uint64) {
 	return p, use
 }
 
-// over reports whether nobody uses the bytes of a use, or of one before it, any
-// more, nor reads them.
-func (r *Ring) over(use uint64) bool {
+// useEnded reports whether all uses up to this one have ended, so that their bytes
+// are neither used nor being read.
+func (r *Ring) useEnded(use uint64) bool {
 	if r.released <= use {
 		return false
 	}
@@ -80,24 +80,25 @@ func (r *Ring) flying() bool {
 	return false
 }
 
-// depart and land keep what is in flight, and for how long anything is.
-func (r *Ring) depart(i int, use uint64) {
+// startRead and land track the reads in flight, and for how long there were any.
+func (r *Ring) startRead(i int, use uint64) {
 	if !r.flying() {
 		r.since = time.Now()
 	}
 	r.flight[i] = use + 1
 }
 
-func (r *Ring) land(i int) {
+func (r *Ring) endRead(i int) {
 	r.flight[i] = 0
 	if !r.flying() {
 		r.stats.Busy += time.Since(r.since)
 	}
-	r.work.Broadcast() // somebody may wait for this place
+	r.work.Broadcast() // another reader may wait for this place
 }
 
-// arrive notes a piece that has come. The last one of a unit makes it ready.
-func (r *Ring) arrive(i int, p *piece, use uint64) {
+// completePiece records that a piece has been read. The last piece of a unit makes it
+// ready.
+func (r *Ring) completePiece(i int, p *piece, use uint64) {
 	r.stats.Read += int64(len(p.mem))
 	r.stats.Reads++
 	k := int(use % uint64(len(r.units)))
@@ -106,7 +107,7 @@ func (r *Ring) arrive(i int, p *piece, use uint64) {
 		return
 	}
 	if len(u.moves) > 0 {
-		r.mu.Unlock() // it still counts as in flight
+		r.mu.Unlock() // the read still counts as in flight
 		for _, m := range u.moves {
 			copy(m.to, m.from)
 		}
@@ -115,21 +116,21 @@ func (r *Ring) arrive(i int, p *piece, use uint64) {
 	r.loaded[k] = use + 1
 }
 
-// Stats are what a ring has done since it was made.
+// Stats are totals since a ring was created.
 type Stats struct {
-	Bytes  int64         `json:"ring_bytes"` // memory of the ring
-	Passes int64         `json:"passes"`     // that were ended well
+	Bytes  int64         `json:"ring_bytes"` // size of the ring
+	Passes int64         `json:"passes"`     // completed without an error
 	Read   int64         `json:"read_bytes"` // from files
 	Reads  int64         `json:"reads"`
-	Hits   int64         `json:"hits"` // units that were there when they were wanted
-	Late   int64         `json:"late"` // units that were waited for
+	Hits   int64         `json:"hits"` // units that were ready when acquired
+	Late   int64         `json:"late"` // units that had to be waited for
 	Stall  time.Duration `json:"stall_ns"`
-	Busy   time.Duration `json:"busy_ns"`  // at least one read was in flight
-	Wall   time.Duration `json:"wall_ns"`  // of the passes that were ended well
-	First  time.Duration `json:"first_ns"` // of the first of them, which has units to wait for
+	Busy   time.Duration `json:"busy_ns"`  // time with at least one read in flight
+	Wall   time.Duration `json:"wall_ns"`  // of the completed passes
+	First  time.Duration `json:"first_ns"` // of the first completed pass, which starts with nothing read ahead
 }
 
-// Stats returns what the ring has done so far.
+// Stats returns the totals so far.
 func (r *Ring) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *Ring) Stats() Stats {
 	return s
 }
 
-// Since returns what was done after an earlier look.
+// Since returns the difference to earlier totals.
 func (s Stats) Since(t Stats) Stats {
 	return Stats{
 		Bytes: s.Bytes, Passes: s.Passes - t.Passes, Read: s.Read - t.Read, Reads: s.Reads - t.Reads,
@@ -149,8 +150,8 @@ func (s Stats) Since(t Stats) Stats {
 	}
 }
 
-// Overlap returns how much of the shorter one of reading and computing was
-// hidden behind the other in a time of wall: 1 is all of it.
+// Overlap returns the share of the shorter of reading and computing that was
+// hidden behind the other during wall: 1 is all of it.
 func (s Stats) Overlap(wall time.Duration) float64 {
 	read, compute := s.Busy.Seconds(), (wall - s.Stall).Seconds()
 	short := min(read, compute)

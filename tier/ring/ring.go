@@ -10,36 +10,36 @@ import (
 	"atenia/internal/arena"
 )
 
-// A Config says what a ring reads. Zero numbers choose what suits a disk of
+// A Config configures a [Ring]. Zero numbers select defaults that suit a disk of
 // 1 to 4 GB/s.
 type Config struct {
 	Files   []Source
-	Units   []Unit // in the order of their use
-	Bytes   int    // of memory; at least [Floor] of the units
-	Readers int    // reads in flight; 0 = 8
-	Piece   int    // bytes of one read; 0 = 2 MiB
-	// Verify takes checksums of what comes in the first pass and compares them
-	// in later ones.
+	Units   []Unit // in the order of use
+	Bytes   int    // size of the ring; at least [Floor] of the units
+	Readers int    // concurrent reads; 0 = 8
+	Piece   int    // size of one read; 0 = 2 MiB
+	// Verify records checksums during the first pass and verifies later ones
+	// against them.
 	Verify bool
-	// Events is called at every [Event], one at a time and in the order of their
-	// times. Readers and the user wait for it; it must not call the ring. nil
-	// costs nothing.
+	// Events is called for every [Event], one at a time and in the order of their
+	// times. Readers and the user wait for it; it must not call the ring. nil costs
+	// nothing.
 	Events func(Event)
 }
 
 const (
-	usualReaders = 8 // more than the disk needs: some wait for a processor, or for the end of a unit
+	usualReaders = 8 // more than the disk needs, because some wait for a processor or for the end of a unit
 	usualPiece   = 2 << 20
 )
 
-// ErrClosed is returned by a ring that was closed.
+// ErrClosed is returned by a closed ring.
 var ErrClosed = errors.New("ring: closed")
 
-// ErrStopped is returned to a pass that was told to stop.
+// ErrStopped is returned by a pass that was stopped.
 var ErrStopped = errors.New("ring: stopped")
 
-// A Ring reads units ahead of their use. Begin, Acquire, Release and End are
-// for one goroutine; the other methods for any.
+// A Ring reads units ahead of their use. Begin, Acquire, Release and End must be
+// called by one goroutine; the other methods are safe for concurrent use.
 //
 // Every use of a unit has a number that grows from pass to pass: unit u of pass
 // p is use p·len(units)+u.
@@ -52,29 +52,29 @@ type Ring struct {
 	gone   sync.Once
 
 	mu    sync.Mutex
-	work  sync.Cond // for readers: something may be read, or closed
-	ready sync.Cond // for the user: something was read, failed or stopped
+	work  sync.Cond // for readers: there is a piece to read, or the ring is closed
+	ready sync.Cond // for the user: a piece was read, failed or was stopped
 
-	base     uint64   // the first use of this pass
+	base     uint64   // first use of this pass
 	issue    uint64   // the use being read
-	piece    int      // of it, the next to read
+	piece    int      // the next piece of it to read
 	released uint64   // all uses before it are over
-	flight   []uint64 // of each reader: the use it reads for, plus one; 0 = idle
-	loaded   []uint64 // of each unit: the last use whose bytes are there, plus one
-	left     []int    // of each unit: pieces that have not come yet
+	flight   []uint64 // by reader: the use it reads for, plus one; 0 = idle
+	loaded   []uint64 // by unit: the last use whose bytes are loaded, plus one
+	left     []int    // by unit: pieces still to be read
 	fail     error
-	halted   bool // nothing is issued: a pass was given up
+	halted   bool // no reads are issued, because a pass was abandoned
 	closed   bool
 	stop     *atomic.Bool
 	stats    Stats
-	begun    time.Time // the pass
-	since    time.Time // reads are in flight since then
+	begun    time.Time // start of the pass
+	since    time.Time // reads have been in flight since then
 
 	events func(Event)
-	using  int // the unit in use, plus one; kept for events alone
+	using  int // the unit in use, plus one; for events only
 }
 
-// A unit is a Unit in its place.
+// A unit is a [Unit] with its place in the ring.
 type unit struct {
 	slot
 	views  [][]byte
@@ -82,7 +82,7 @@ type unit struct {
 	moves  []move
 }
 
-// New gets the memory of a ring and starts to read its first units.
+// New allocates a ring and starts reading its first units.
 func New(c Config) (*Ring, error) {
 	if c.Readers == 0 {
 		c.Readers = usualReaders
@@ -134,19 +134,20 @@ func New(c Config) (*Ring, error) {
 	return r, nil
 }
 
-// touch takes memory from the system now: first touches are several times
-// slower than a disk, and what is not there should be missed at the start.
+// touch faults in all pages of b now: first touches are several times slower
+// than a disk, and a lack of memory should show at the start.
 func touch(b []byte) {
 	for i := 0; i < len(b); i += PageBytes {
 		b[i] = 0
 	}
 }
 
-// Bytes returns where a span of a unit lies, whenever the unit is acquired.
+// Bytes returns the memory of a span. It is valid while the unit is acquired;
+// the address never changes.
 func (r *Ring) Bytes(unit, span int) []byte { return r.units[unit].views[span] }
 
-// Begin starts a pass. It fails with [ErrChanged] if a file is not what it was.
-// Setting stop, if it is not nil, and [Ring.Wake] end the pass early.
+// Begin starts a pass. It fails with [ErrChanged] if a file has changed. To end
+// the pass early, set stop, if it is not nil, and call [Ring.Wake].
 func (r *Ring) Begin(stop *atomic.Bool) error {
 	for _, f := range r.files {
 		if err := f.Same(); err != nil {
@@ -158,8 +159,8 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 	r.stop, r.begun = stop, time.Now()
 	n := uint64(len(r.units))
 	if r.fail != nil || r.halted {
-		// The last pass was given up: what is in flight would come into the
-		// place of what this pass reads.
+		// The last pass was abandoned: reads still in flight could overwrite the
+		// memory of this pass.
 		r.halted = true
 		for r.flying() {
 			if err := r.ended(); err != nil {
@@ -169,26 +170,26 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 		}
 		r.base += n
 		r.issue, r.piece, r.released = r.base, 0, r.base
-		clear(r.loaded) // what was read ahead for this pass is read again
+		clear(r.loaded) // units read ahead for this pass are read again
 		r.fail, r.halted = nil, false
 	}
 	r.work.Broadcast()
-	r.tell(Event{Moment: PassBegins})
+	r.emit(Event{Moment: PassBegins})
 	return r.ended()
 }
 
-// End ends a pass: units that were not released are. One that did not succeed
-// gives up what was read ahead.
+// End ends a pass and releases all units. If ok is false, it discards what was
+// read ahead.
 func (r *Ring) End(ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quit()
+	r.endUse()
 	if !ok {
 		r.halted = true
-		r.tell(Event{Moment: PassFails})
+		r.emit(Event{Moment: PassFails})
 		return
 	}
-	r.tell(Event{Moment: PassEnds})
+	r.emit(Event{Moment: PassEnds})
 	r.base += uint64(len(r.units))
 	r.stats.Passes++
 	wall := time.Since(r.begun)
@@ -198,20 +199,20 @@ func (r *Ring) End(ok bool) {
 	r.release(r.base)
 }
 
-// Acquire returns when a unit is in memory, where it stays until it is
-// released. Units before it are over with: passes may skip some.
+// Acquire waits until a unit is in memory and pins it until it is released. It
+// releases all earlier units, so a pass may skip some.
 func (r *Ring) Acquire(unit int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	use := r.base + uint64(unit)
-	r.quit()
+	r.endUse()
 	r.release(use)
 	if r.loaded[unit] == use+1 {
 		r.stats.Hits++
 		return r.begin(unit)
 	}
 	start := time.Now()
-	r.tell(Event{Moment: WaitBegins, Unit: unit})
+	r.emit(Event{Moment: WaitBegins, Unit: unit})
 	for r.loaded[unit] != use+1 {
 		if err := r.ended(); err != nil {
 			return err
@@ -226,22 +227,22 @@ func (r *Ring) Acquire(unit int) error {
 	return r.begin(unit)
 }
 
-// begin is the use of a unit that is there.
+// begin marks a loaded unit as in use.
 func (r *Ring) begin(unit int) error {
 	r.using = unit + 1
-	r.tell(Event{Moment: UseBegins, Unit: unit})
+	r.emit(Event{Moment: UseBegins, Unit: unit})
 	return r.ended()
 }
 
-// Lead returns how many uses before its own a unit may be read: once the one
-// so far back is released, its place is free.
+// Lead returns how far ahead a unit may be read, in uses: it waits for the
+// release of the unit that many uses earlier, whose memory it takes.
 func (r *Ring) Lead(unit int) int { return r.units[unit].back }
 
-// Release says that a unit is not read any more in this pass.
+// Release ends the use of a unit in this pass.
 func (r *Ring) Release(unit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.quit()
+	r.endUse()
 	r.release(r.base + uint64(unit) + 1)
 }
 
@@ -253,7 +254,7 @@ func (r *Ring) release(use uint64) {
 	}
 }
 
-// ended returns why the user should not go on.
+// ended returns the error that ends the pass, if any.
 func (r *Ring) ended() error {
 	switch {
 	case r.closed:
@@ -264,15 +265,15 @@ func (r *Ring) ended() error {
 	return nil
 }
 
-// Wake makes a waiting pass look at whether it should stop.
+// Wake makes a waiting pass check whether it should stop.
 func (r *Ring) Wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ready.Broadcast()
 }
 
-// Close stops the readers and gives the memory back. No unit may be in use. It
-// is idempotent.
+// Close stops the readers and frees the memory. No unit may be in use. It may be
+// called more than once.
 func (r *Ring) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -4,7 +4,7 @@
 //	Kernel, tiers of its tensors, pressures
 //	        │
 //	        ▼
-//	   MakePlan ──▶ Plan: target, reason, Trace of the rules that were asked
+//	   MakePlan ──▶ Plan: target, reason, Trace of the rules that were tried
 //	        │
 //	        ▼
 //	Route, RouteTensors ──▶ prefetch, move, compute as a [timeline.Task] each
@@ -12,8 +12,8 @@
 //	        ▼
 //	   timeline.Submitter: a Timeline (lines of text), or lanes that execute
 //
-// The rules are one table in plan.go; the first that holds wins, and the trace
-// names every rule up to it.
+// The rules are one table in plan.go; the first that applies wins, and the trace
+// lists every rule up to it.
 //
 // plan.go is the file to read first.
 package stream

@@ -8,14 +8,14 @@ import (
 	"atenia/internal/enum"
 )
 
-// A KernelKind is what bounds the time of a kernel.
+// A KernelKind is the resource that bounds a kernel's time.
 type KernelKind uint8
 
 // The kinds of kernels.
 const (
 	ComputeHeavy KernelKind = iota // by operations
 	MemoryBound                    // by bytes
-	Small                          // by the cost of starting it
+	Small                          // by launch overhead
 	Serial                         // by one thread
 )
 
@@ -31,7 +31,7 @@ func (k *KernelKind) UnmarshalText(b []byte) error {
 	return enum.Parse(kernelKinds, "kind of kernel", b, k)
 }
 
-// A Kernel is what a plan needs to know of one.
+// A Kernel describes a kernel for planning.
 type Kernel struct {
 	Name  string     `json:"name"`
 	Kind  KernelKind `json:"kind"`
@@ -39,10 +39,10 @@ type Kernel struct {
 	Bytes uint64     `json:"estimated_bytes"` // read and written
 }
 
-// SuitsGPU reports whether a device would run the kernel well.
+// SuitsGPU reports whether a device would run the kernel efficiently.
 func (k Kernel) SuitsGPU() bool { return k.Kind == ComputeHeavy || k.Kind == MemoryBound }
 
-// Intensity is operations a byte; 0 for a kernel that moves nothing.
+// Intensity returns operations per byte; 0 for a kernel that moves no bytes.
 func (k Kernel) Intensity() float64 {
 	if k.Bytes == 0 {
 		return 0
@@ -50,16 +50,16 @@ func (k Kernel) Intensity() float64 {
 	return float64(k.Flops) / float64(k.Bytes)
 }
 
-// A Machine is the measured speed of what runs kernels. The fields may be 0,
-// unknown: then no kernel is found to be heavy, or small.
+// A Machine holds the measured speeds of the backend. Fields may be 0, unknown:
+// then no kernel is classified as heavy or small.
 type Machine struct {
 	FlopsPerSecond float64
 	BytesPerSecond float64
 	Launch         time.Duration // of an empty kernel
 }
 
-// Balance is the intensity, in operations a byte, above which the machine is
-// bound by operations: the ridge of its roofline.
+// Balance returns the intensity, in operations per byte, above which the machine
+// is compute-bound: the ridge of its roofline.
 func (m Machine) Balance() float64 {
 	if m.FlopsPerSecond <= 0 || m.BytesPerSecond <= 0 {
 		return math.Inf(1)
@@ -67,8 +67,8 @@ func (m Machine) Balance() float64 {
 	return m.FlopsPerSecond / m.BytesPerSecond
 }
 
-// Time is the roofline's estimate of a kernel, without its launch; 0 when the
-// machine's speeds are unknown.
+// Time returns the roofline estimate of a kernel's time, without the launch; 0
+// if the machine's speeds are unknown.
 func (m Machine) Time(k Kernel) time.Duration {
 	var s float64
 	if m.FlopsPerSecond > 0 {
@@ -80,8 +80,8 @@ func (m Machine) Time(k Kernel) time.Duration {
 	return time.Duration(min(s*1e9, math.MaxInt64/2))
 }
 
-// Classify returns the kernel with the kind that its operations and bytes give
-// it on this machine. Serial stays: it is a property of the algorithm.
+// Classify returns the kernel with the kind that its operations and bytes imply
+// on this machine. Serial stays, because it is a property of the algorithm.
 func (m Machine) Classify(k Kernel) Kernel {
 	switch {
 	case k.Kind == Serial:
@@ -96,16 +96,17 @@ func (m Machine) Classify(k Kernel) Kernel {
 }
 
 // A Product is a matrix product: [Rows, Inner] activations times the transpose
-// of [Cols, Inner] weights. Weights are counted in bits since quantised ones
-// take fractions of bytes, with their scales: 8.5 for blocks of 32 of 8 bits.
+// of [Cols, Inner] weights. Weights are counted in bits because quantized
+// elements take fractions of bytes, including their scales: 8.5 for blocks of 32
+// 8-bit values.
 type Product struct {
 	Rows, Cols, Inner uint64
-	WeightBits        float64 // an element
-	ActivationBytes   uint64  // an element, of input and output
+	WeightBits        float64 // per element
+	ActivationBytes   uint64  // per element, of input and output
 }
 
-// Kernel counts the product: a multiplication and an addition for every
-// element of the inner dimension, every operand read once and the result
+// Kernel returns the cost of the product: a multiplication and an addition for
+// every element of the inner dimension, every operand read once and the result
 // written once. Counts saturate.
 func (p Product) Kernel(name string, m Machine) Kernel {
 	weights := float64(times(p.Cols, p.Inner)) * p.WeightBits / 8
@@ -117,7 +118,7 @@ func (p Product) Kernel(name string, m Machine) Kernel {
 	})
 }
 
-// whole converts, saturating; not a number is 0.
+// whole converts with saturation; NaN becomes 0.
 func whole(f float64) uint64 {
 	switch {
 	case f >= math.MaxUint64:

@@ -11,8 +11,8 @@ import (
 // A Target is where a kernel is to run.
 type Target uint8
 
-// The targets. OnCPUFallback is the processor, too, and says that a device
-// would have been better.
+// The targets. OnCPUFallback is the processor, too, where a device was
+// preferred.
 const (
 	OnCPU Target = iota
 	OnGPU
@@ -29,7 +29,7 @@ func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // UnmarshalText reads the name of a target.
 func (t *Target) UnmarshalText(b []byte) error { return enum.Parse(targets, "target", b, t) }
 
-// Queue is the queue that the kernel's own work joins.
+// Queue returns the queue of the kernel's computation.
 func (t Target) Queue() timeline.Queue {
 	if t == OnGPU {
 		return timeline.GPU
@@ -40,7 +40,7 @@ func (t Target) Queue() timeline.Queue {
 // A Rule is a reason to run a kernel somewhere.
 type Rule uint8
 
-// The rules in the order in which they are asked.
+// The rules in the order in which they are tried.
 const (
 	GPUNotAvailable Rule = iota
 	KernelNotGPUFriendly
@@ -61,18 +61,19 @@ func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 // UnmarshalText reads the name of a rule.
 func (r *Rule) UnmarshalText(b []byte) error { return enum.Parse(ruleNames, "rule", b, r) }
 
-// highVRAM is the pressure above which nothing more is sent to a device.
+// highVRAM is the pressure above which no more work is sent to a device.
 const highVRAM float32 = 0.90
 
-// A question is what a plan is made from.
+// A question holds the inputs of a plan.
 type question struct {
 	kernel Kernel
 	tiers  []tier.Tier
-	vram   float32 // an unknown pressure counts as none
+	vram   float32 // unknown counts as 0
 	gpu    bool
 }
 
-// rules has what each Rule asks and answers, in the order of the constants.
+// rules holds the condition and the outcome of each Rule, in the order of the
+// constants.
 var rules = [...]struct {
 	holds  func(*question) bool
 	target Target
@@ -92,21 +93,21 @@ type Plan struct {
 	Trace  Trace  `json:"trace"`
 }
 
-// A Trace is how a plan came about.
+// A Trace records how a plan was made.
 type Trace struct {
 	Kernel    string `json:"kernel_name"`
-	Evaluated []Rule `json:"evaluated_rules"` // up to and with the winner
+	Evaluated []Rule `json:"evaluated_rules"` // up to and including the winner
 	Winner    Rule   `json:"winning_rule"`
 	Target    Target `json:"target"`
 	Reason    string `json:"reason"`
 }
 
-// MakePlan asks the rules in order and takes the first that holds. tiers are
-// where the kernel's tensors are.
+// MakePlan tries the rules in order; the first that applies decides. tiers are
+// those of the kernel's tensors.
 func MakePlan(k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Plan {
 	q := question{kernel: k, tiers: tiers, vram: pressure(s.VRAM), gpu: gpu}
 	winner := Rule(0)
-	for !rules[winner].holds(&q) { // the last rule always holds
+	for !rules[winner].holds(&q) { // the last rule always applies
 		winner++
 	}
 	evaluated := make([]Rule, winner+1)
@@ -120,7 +121,7 @@ func MakePlan(k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Plan {
 	}
 }
 
-// pressure counts an unknown pressure as none.
+// pressure returns the pressure, 0 if unknown.
 func pressure(s tier.Status) float32 {
 	if s.Pressure == nil {
 		return 0

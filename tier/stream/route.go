@@ -9,22 +9,23 @@ import (
 	"atenia/tier/timeline"
 )
 
-// A Bundle is what became of one kernel: the tasks that were submitted for it,
-// in order, and where it runs.
+// A Bundle is the outcome of routing one kernel: the submitted tasks, in order,
+// and where it runs.
 type Bundle struct {
 	Target Target   `json:"plan_target"`
 	Tasks  []uint64 `json:"submitted_task_ids"`
 	Reason string   `json:"reason"`
 }
 
-// Why a kernel runs on the processor after all, behind the plan's own reason.
+// Reasons for degrading a kernel to the processor, appended to the plan's own
+// reason.
 const (
 	noVRAM     = "; degraded to CPU because VRAM is unavailable"
 	moveFailed = "; degraded to CPU because memory move failed"
 )
 
-// Route plans a kernel whose tensors are in these tiers and submits its tasks.
-// Nothing is moved.
+// Route plans a kernel whose tensors are in the given tiers and submits its
+// tasks. It moves nothing.
 func Route(q timeline.Submitter, k Kernel, tiers []tier.Tier, s tier.Snapshot, gpu bool) Bundle {
 	p := MakePlan(k, tiers, s, gpu)
 	b := Bundle{Target: p.Target, Reason: p.Reason}
@@ -39,13 +40,13 @@ func (b *Bundle) submit(q timeline.Submitter, at timeline.Queue, kind timeline.T
 	b.Tasks = append(b.Tasks, q.Submit(timeline.Task{Queue: at, Kind: kind, Name: name, Cost: 1}))
 }
 
-// RouteTensors plans a kernel by where its tensors are, moves them to where it
-// runs, and submits a task for each step: prefetches, moves, the computation.
-// An id that is not registered counts as one in RAM.
+// RouteTensors plans a kernel by the tiers of its tensors, moves them to where
+// it runs, and submits a task for each step: prefetches, moves, the computation.
+// An id that is not registered counts as being in RAM.
 //
-// When a tensor does not get to VRAM, the kernel falls back to the processor:
-// it still runs, and what was brought to VRAM comes back first. Only the end of
-// ctx is an error; then the computation is not submitted.
+// If a tensor cannot be moved to VRAM, the kernel is degraded to the processor,
+// and tensors already moved to VRAM are moved back first. The only error is the
+// end of ctx; then the computation is not submitted.
 func RouteTensors(ctx context.Context, q timeline.Submitter, m *tier.Manager, k Kernel, ids []string, s tier.Snapshot, gpu bool) (Bundle, error) {
 	r := route{q: q, m: m, ids: unique(ids)}
 	for _, id := range r.ids {
@@ -58,7 +59,7 @@ func RouteTensors(ctx context.Context, q timeline.Submitter, m *tier.Manager, k 
 		return r.b, err
 	}
 	if p.Target == OnGPU && r.b.Target != OnGPU {
-		if err := r.comeBack(ctx); err != nil {
+		if err := r.moveBack(ctx); err != nil {
 			return r.b, err
 		}
 	}
@@ -69,8 +70,7 @@ func RouteTensors(ctx context.Context, q timeline.Submitter, m *tier.Manager, k 
 	return r.b, nil
 }
 
-// TierOf returns the tier of a tensor; one that is not registered counts as
-// one in RAM.
+// TierOf returns the tier of a tensor, RAM if it is not registered.
 func TierOf(m *tier.Manager, id string) tier.Tier {
 	if t, ok := m.Tier(id); ok {
 		return t
@@ -78,7 +78,7 @@ func TierOf(m *tier.Manager, id string) tier.Tier {
 	return tier.RAM
 }
 
-// unique returns the ids in the order of their first place.
+// unique returns the ids without duplicates, in order.
 func unique(ids []string) []string {
 	seen := make(map[string]bool, len(ids))
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
@@ -88,13 +88,13 @@ func unique(ids []string) []string {
 	})
 }
 
-// A route is one call of RouteTensors.
+// A route is the state of one call of RouteTensors.
 type route struct {
 	q     timeline.Submitter
 	m     *tier.Manager
 	ids   []string
-	tiers []tier.Tier   // of the ids, before the call
-	moves []MoveOutcome // of the ids
+	tiers []tier.Tier   // by id, before the call
+	moves []MoveOutcome // by id
 	b     Bundle
 }
 
@@ -106,7 +106,7 @@ func (r *route) prefetch() {
 	}
 }
 
-// move brings the tensors to the memory of the plan's target.
+// move moves the tensors to the memory of the plan's target.
 func (r *route) move(ctx context.Context, p Plan) error {
 	need := tier.RAM
 	if p.Target == OnGPU {
@@ -115,7 +115,7 @@ func (r *route) move(ctx context.Context, p Plan) error {
 	r.moves = make([]MoveOutcome, len(r.ids))
 	for i, id := range r.ids {
 		from := r.tiers[i]
-		// The processor reads what is in RAM, whichever tier is named.
+		// The processor reads RAM, which is also where the bytes of tier CPU are.
 		if from == need || from == tier.CPU && need == tier.RAM {
 			continue
 		}
@@ -134,9 +134,9 @@ func (r *route) move(ctx context.Context, p Plan) error {
 	return nil
 }
 
-// comeBack brings the tensors of a kernel that fell back from VRAM to RAM: the
-// processor reads no others.
-func (r *route) comeBack(ctx context.Context) error {
+// moveBack moves the tensors of a degraded kernel from VRAM to RAM, where the
+// processor can read them.
+func (r *route) moveBack(ctx context.Context) error {
 	for _, id := range r.ids {
 		if TierOf(r.m, id) != tier.VRAM {
 			continue
@@ -154,8 +154,8 @@ func transfer(from, to tier.Tier, id string) string {
 	return fmt.Sprintf("move:%s->%s:%s", from.Lower(), to.Lower(), id)
 }
 
-// bring moves a tensor. Where the plan leads elsewhere nothing is moved, and
-// the plan's tier is returned.
+// bring moves a tensor. If the plan degrades to another tier, it moves nothing
+// and returns that tier.
 func bring(ctx context.Context, m *tier.Manager, id string, need tier.Tier) (tier.Tier, error) {
 	p, err := m.PlanMove(id, need)
 	if err != nil || p.To != need {
@@ -164,6 +164,6 @@ func bring(ctx context.Context, m *tier.Manager, id string, need tier.Tier) (tie
 	if err := m.ApplyMove(ctx, id, p); err != nil {
 		return need, err
 	}
-	at, _ := m.Tier(id) // a device that has gone since leaves it where it was
+	at, _ := m.Tier(id) // a device that disappeared since leaves it where it was
 	return at, nil
 }

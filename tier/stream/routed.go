@@ -6,13 +6,13 @@ import (
 	"atenia/internal/enum"
 )
 
-// A MoveOutcome is what became of a tensor that a kernel needed elsewhere.
+// A MoveOutcome is the outcome for a tensor that a kernel needs in a tier.
 type MoveOutcome uint8
 
 // The outcomes.
 const (
-	InPlace    MoveOutcome = iota // it is where it is needed
-	NoVRAM                        // the device had no room, or was not there
+	InPlace    MoveOutcome = iota // it is in the tier needed
+	NoVRAM                        // the device had no room or was unavailable
 	MoveFailed                    // an error
 )
 
@@ -28,9 +28,9 @@ func (o *MoveOutcome) UnmarshalText(b []byte) error {
 	return enum.Parse(moveOutcomes, "outcome of a move", b, o)
 }
 
-// After returns where a kernel runs, and why, once its tensors were moved: on
-// the processor if one of them did not get where the plan wants it. The last
-// that did not gives the reason.
+// After returns where a kernel runs, and why, after its tensors were moved: on
+// the processor if one of them did not get to its tier. The last such tensor
+// gives the reason.
 func (p Plan) After(moves []MoveOutcome) (Target, string) {
 	target, reason := p.Target, p.Reason
 	for _, o := range moves {
@@ -44,15 +44,15 @@ func (p Plan) After(moves []MoveOutcome) (Target, string) {
 	return target, reason
 }
 
-// Routed is how [RouteTensors] routed a kernel.
+// Routed describes a routed kernel to a [RouteListener].
 type Routed struct {
 	Kernel Kernel
-	IDs    []string      // each once
-	Tiers  []tier.Tier   // of the ids, before
-	Moves  []MoveOutcome // of the ids
+	IDs    []string      // without duplicates
+	Tiers  []tier.Tier   // by id, before the moves
+	Moves  []MoveOutcome // by id
 	Bundle Bundle
 }
 
-// A RouteListener is a [Submitter] that is told of every kernel that
-// [RouteTensors] routed.
+// A RouteListener is a [Submitter] that [RouteTensors] notifies of every kernel
+// it has routed.
 type RouteListener interface{ Routed(Routed) }

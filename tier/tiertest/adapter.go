@@ -11,9 +11,9 @@ import (
 	"atenia/tier"
 )
 
-// RunAdapter checks that what open returns is an adapter as package tier
-// expects it. It is called once for each test; the adapters may share one
-// device. One that is not available must refuse everything.
+// RunAdapter tests an implementation of [tier.Adapter]. It calls open once for
+// each test; the adapters may share one device. An adapter that is unavailable
+// must refuse every call.
 func RunAdapter(t *testing.T, open func() tier.Adapter) {
 	if !open().Available() {
 		t.Run("unavailable", func(t *testing.T) { unavailable(t, open()) })
@@ -80,11 +80,11 @@ func roundTrip(t *testing.T, a tier.Adapter) {
 		data := pattern(n, uint64(i))
 		upload(t, a, id, data)
 		want(t, a, id, data)
-		want(t, a, id, data) // reading does not use it up
+		want(t, a, id, data) // a second download must work
 	}
 }
 
-// copies checks that neither side sees what the other does to its bytes.
+// copies checks that uploads and downloads are copies.
 func copies(t *testing.T, a tier.Adapter) {
 	data := pattern(1000, 1)
 	given := bytes.Clone(data)

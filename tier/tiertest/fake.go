@@ -9,7 +9,7 @@ import (
 	"atenia/tier"
 )
 
-// A Call is one of the calls of an adapter.
+// A Call is a call of an adapter.
 type Call uint8
 
 // The calls that can fail.
@@ -19,11 +19,11 @@ const (
 	Free
 )
 
-// FakeVRAM is a device in memory. Its zero value is ready and available. It
-// may be used by several goroutines.
+// FakeVRAM is a device in memory. Its zero value is ready and available. It is
+// safe for concurrent use.
 type FakeVRAM struct {
-	// Fail, if set, says which error a call gets; nil lets it through. It is
-	// set before use.
+	// Fail, if not nil, returns the error of a call, nil to let it succeed. Set it
+	// before use.
 	Fail func(c Call, id string) error
 
 	mu   sync.Mutex
@@ -31,14 +31,14 @@ type FakeVRAM struct {
 	held map[string][]byte
 }
 
-// SetAvailable makes the device come and go. What it holds stays.
+// SetAvailable makes the device available or unavailable. It keeps its buffers.
 func (v *FakeVRAM) SetAvailable(on bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.down = !on
 }
 
-// Available reports whether the device is there.
+// Available reports whether the device is available.
 func (v *FakeVRAM) Available() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,7 +52,7 @@ func (v *FakeVRAM) fails(c Call, id string) error {
 	return v.Fail(c, id)
 }
 
-// Upload keeps a copy of data.
+// Upload stores a copy of data.
 func (v *FakeVRAM) Upload(id string, data []byte) error {
 	if err := v.fails(Upload, id); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (v *FakeVRAM) Upload(id string, data []byte) error {
 	return nil
 }
 
-// Download returns a copy of what was uploaded.
+// Download returns a copy of the uploaded bytes.
 func (v *FakeVRAM) Download(id string) ([]byte, error) {
 	if err := v.fails(Download, id); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (v *FakeVRAM) Download(id string) ([]byte, error) {
 	return data, nil
 }
 
-// Free forgets what was uploaded.
+// Free drops the uploaded bytes.
 func (v *FakeVRAM) Free(id string) error {
 	if err := v.fails(Free, id); err != nil {
 		return err
@@ -89,7 +89,8 @@ func (v *FakeVRAM) Free(id string) error {
 	return nil
 }
 
-// Held returns a copy of what the device holds for an id, available or not.
+// Held returns a copy of the bytes stored for an id, whether or not the device
+// is available.
 func (v *FakeVRAM) Held(id string) (data []byte, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,14 +98,14 @@ func (v *FakeVRAM) Held(id string) (data []byte, ok bool) {
 	return bytes.Clone(data), ok
 }
 
-// IDs returns what the device holds, sorted.
+// IDs returns the stored ids, sorted.
 func (v *FakeVRAM) IDs() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Sorted(maps.Keys(v.held))
 }
 
-// Total returns the bytes that the device holds.
+// Total returns the number of stored bytes.
 func (v *FakeVRAM) Total() (n uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -114,7 +115,7 @@ func (v *FakeVRAM) Total() (n uint64) {
 	return n
 }
 
-// Refuse returns a Fail that refuses calls for some ids, "*" being all, with
+// Refuse returns a Fail that rejects calls for some ids, or all with "*", with
 // [tier.ErrBackendUnavailable].
 func Refuse(ids map[Call][]string) func(Call, string) error {
 	return func(c Call, id string) error {

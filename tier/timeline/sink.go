@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A Sink takes the lines of a timeline, without line feeds.
+// A Sink receives the lines of a timeline, without line feeds.
 type Sink interface {
 	Line(string)
 }
@@ -17,8 +17,8 @@ type Lines []string
 // Line appends.
 func (l *Lines) Line(s string) { *l = append(*l, s) }
 
-// A Ring is a sink that keeps the last lines: for a program that runs on and
-// on. Its zero value keeps none.
+// A Ring is a sink that keeps the latest lines, for long-running programs. Its
+// zero value keeps none.
 type Ring struct {
 	lines []string
 	total uint64
@@ -27,7 +27,7 @@ type Ring struct {
 // NewRing returns a ring of n lines.
 func NewRing(n int) *Ring { return &Ring{lines: make([]string, max(n, 0))} }
 
-// Line keeps s in place of the oldest line.
+// Line replaces the oldest line by s.
 func (r *Ring) Line(s string) {
 	if n := uint64(len(r.lines)); n > 0 {
 		r.lines[r.total%n] = s
@@ -35,7 +35,7 @@ func (r *Ring) Line(s string) {
 	r.total++
 }
 
-// Last returns the lines that are kept, oldest first.
+// Last returns the kept lines, oldest first.
 func (r *Ring) Last() []string {
 	n := uint64(len(r.lines))
 	if r.total < n || n == 0 {
@@ -45,11 +45,12 @@ func (r *Ring) Last() []string {
 	return slices.Concat(r.lines[at:], r.lines[:at])
 }
 
-// Total counts the lines that came, with those that are gone.
+// Total counts all lines, including those overwritten.
 func (r *Ring) Total() uint64 { return r.total }
 
-// A Text is a sink that writes lines to a file or a pipe. The first error stops
-// it and is told by [Text.Flush]: a log that fails does not stop the work.
+// A Text is a sink that writes lines to a file or a pipe. It stops at the first
+// write error, which [Text.Flush] returns, so that a failing log does not stop
+// the work.
 type Text struct {
 	w *bufio.Writer
 }
@@ -59,17 +60,17 @@ func NewText(w io.Writer) *Text { return &Text{bufio.NewWriter(w)} }
 
 // Line writes s and a line feed.
 func (t *Text) Line(s string) {
-	t.w.WriteString(s) // bufio keeps the first error
+	t.w.WriteString(s) // bufio remembers the first error
 	t.w.WriteByte('\n')
 }
 
-// Flush writes what is buffered and returns the first error of all writes.
+// Flush writes the buffered lines and returns the first error of any write.
 func (t *Text) Flush() error { return t.w.Flush() }
 
-// Tee is a sink that hands lines to several, in order.
+// Tee is a sink that passes lines to several sinks, in order.
 type Tee []Sink
 
-// Line hands s on.
+// Line passes s to every sink.
 func (t Tee) Line(s string) {
 	for _, sink := range t {
 		sink.Line(s)

@@ -8,10 +8,10 @@ import (
 	"atenia/internal/enum"
 )
 
-// A Queue is one of three orders of work.
+// A Queue is one of the three queues of a timeline.
 type Queue uint8
 
-// The queues in the order in which they take turns.
+// The queues in round-robin order.
 const (
 	CPU Queue = iota
 	GPU
@@ -29,7 +29,7 @@ func (q Queue) MarshalText() ([]byte, error) { return []byte(q.String()), nil }
 // UnmarshalText reads the name of a queue.
 func (q *Queue) UnmarshalText(b []byte) error { return enum.Parse(queueNames, "queue", b, q) }
 
-// A TaskKind is what a task does.
+// A TaskKind is the kind of work of a task.
 type TaskKind uint8
 
 // The kinds of tasks.
@@ -49,32 +49,32 @@ func (k TaskKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil
 // UnmarshalText reads the name of a kind.
 func (k *TaskKind) UnmarshalText(b []byte) error { return enum.Parse(taskKinds, "kind of task", b, k) }
 
-// A Task is one piece of work.
+// A Task describes one piece of work.
 type Task struct {
 	Queue Queue    `json:"stream"`
 	Kind  TaskKind `json:"kind"`
 	Name  string   `json:"name"`
-	Cost  uint64   `json:"cost"` // abstract
+	Cost  uint64   `json:"cost"` // relative, no unit
 }
 
-// A Submitter takes tasks. It returns their ids, which rise from 1.
+// A Submitter accepts tasks and returns their ids, counted from 1.
 type Submitter interface {
 	Submit(Task) uint64
 }
 
-// A Mode is how a timeline runs what is queued.
+// A Mode is the order in which a timeline runs queued tasks.
 type Mode uint8
 
 const (
-	// TakeTurns gives Cpu, Gpu and SsdPrefetch a turn each, one task a turn.
+	// TakeTurns runs one task each of Cpu, Gpu and SsdPrefetch, round-robin.
 	TakeTurns Mode = iota
-	// FallBack runs everything on Cpu, a queue at a time: what a machine
+	// FallBack runs everything on Cpu, one queue after another, as a machine
 	// without concurrent streams does.
 	FallBack
 )
 
-// A Timeline writes what is submitted and the order in which it would run. It
-// is not safe for use by several goroutines: its order is its meaning.
+// A Timeline writes the submitted tasks and the order in which they would run.
+// It is not safe for concurrent use.
 type Timeline struct {
 	mode   Mode
 	sink   Sink
@@ -90,8 +90,8 @@ type queued struct {
 // NewTimeline returns an empty timeline whose lines go to the sink.
 func NewTimeline(m Mode, sink Sink) *Timeline { return &Timeline{mode: m, sink: sink} }
 
-// Submit queues a task and writes its ENQUEUE line. A queue that is none of the
-// three is Cpu.
+// Submit queues a task and writes its ENQUEUE line. An unknown queue counts as
+// Cpu.
 func (t *Timeline) Submit(k Task) uint64 {
 	if k.Queue >= queueCount {
 		k.Queue = CPU
@@ -141,7 +141,7 @@ func (t *Timeline) empty() bool {
 	return true
 }
 
-// reset lets go of what has run.
+// reset drops the tasks that have run.
 func (t *Timeline) reset() { t.queues = [queueCount][]queued{} }
 
 func (t *Timeline) task(verb string, q Queue, w queued) {
@@ -149,10 +149,10 @@ func (t *Timeline) task(verb string, q Queue, w queued) {
 	t.Linef("%s stream=%s id=%d kind=%s name=%s cost=%d", verb, q, w.id, k.Kind, k.Name, k.Cost)
 }
 
-// breaks are what would make two lines of one.
+// breaks replaces line breaks, which would split a line.
 var breaks = strings.NewReplacer("\n", " ", "\r", " ")
 
-// Linef writes one more line, of whoever drives the timeline.
+// Linef writes an additional line for the caller that drives the timeline.
 func (t *Timeline) Linef(format string, args ...any) {
 	t.sink.Line(breaks.Replace(fmt.Sprintf(format, args...)))
 }

@@ -1,5 +1,5 @@
-// Package trace writes what ran when as a Chrome trace: a file that Perfetto
-// (ui.perfetto.dev) and chrome://tracing show.
+// Package trace writes the execution of tasks as a Chrome trace, which Perfetto
+// (ui.perfetto.dev) and chrome://tracing display.
 //
 //	SsdPrefetch 0  ▐▌prefetch:w2▐▌prefetch:w3 ─╮
 //	H2D 0                        ╰─▶▐▌move:ram->vram:w2
@@ -8,11 +8,11 @@
 //	               ◆ OFFLOAD_PLAN   ◆ FALLBACK    instants
 //
 // There is a track for each worker of a lane; copies to and from a device have
-// tracks of their own, H2D and D2H. A slice has the tensor, its bytes and MB/s;
-// arrows lead from reading a tensor to moving it to computing with it.
-// [Writer.Counter] adds what else is measured, such as the bytes of each tier,
-// pressure or the depth of a queue, and decisions that matter become instants.
+// tracks of their own, H2D and D2H. A slice carries the tensor, its bytes and
+// MB/s; arrows lead from the read of a tensor to its move and to the computation
+// that uses it. [Writer.Counter] adds other measurements, such as the bytes of
+// each tier, pressure or the depth of a queue; important decisions become
+// instants.
 //
-// The file is a JSON array that stays readable when its end is missing, as
-// after a kill.
+// The file is a JSON array that remains readable if it is cut off, as by a kill.
 package trace

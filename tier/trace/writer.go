@@ -14,9 +14,8 @@ import (
 	"atenia/tier/lane"
 )
 
-// A Writer writes a trace. It is a [lane.Sink] and a [decision.Listener]; its
-// methods may be called from several goroutines. The first error stops it and
-// is told by [Writer.Close].
+// A Writer writes a trace. It is a [lane.Sink] and a [decision.Listener] and
+// safe for concurrent use. The first error stops it; [Writer.Close] returns it.
 type Writer struct {
 	mu     sync.Mutex
 	out    *bufio.Writer
@@ -25,7 +24,7 @@ type Writer struct {
 	epoch  int64
 	tracks map[string]int // name → tid
 	open   map[uint64]lane.Event
-	moved  map[string]slice // tensor → the last slice that brought it nearer
+	moved  map[string]slice // tensor → the last slice that read or moved it
 	flows  uint64
 }
 
@@ -35,9 +34,9 @@ type slice struct {
 	end time.Duration
 }
 
-// NewWriter returns a writer to w. The epoch is the wall clock, in nanoseconds
-// since 1970, when the clock of the events was 0: it places decisions, which
-// have wall clocks only.
+// NewWriter returns a writer to w. epoch is the wall-clock time, in nanoseconds
+// since 1970, at which the clock of the events read 0; it places decisions,
+// which carry only wall-clock times, on the time axis.
 func NewWriter(w io.Writer, epoch int64) *Writer {
 	return &Writer{
 		out: bufio.NewWriterSize(w, 1<<16), epoch: epoch,
@@ -45,7 +44,7 @@ func NewWriter(w io.Writer, epoch int64) *Writer {
 	}
 }
 
-// The fields of an event, in the order of the file.
+// The fields of an event, in file order.
 type event struct {
 	Name  string `json:"name"`
 	Phase string `json:"ph"`
@@ -60,7 +59,7 @@ type event struct {
 	Args  any    `json:"args,omitempty"`
 }
 
-// micros is a time, printed in microseconds with three decimals.
+// micros formats as microseconds with three decimals.
 type micros time.Duration
 
 func (m micros) MarshalJSON() ([]byte, error) {
@@ -87,7 +86,7 @@ func (w *Writer) put(e event) {
 	}
 }
 
-// track returns the number of a track and names it at first use.
+// track returns the number of a track, and names it on first use.
 func (w *Writer) track(name string) int {
 	if tid, ok := w.tracks[name]; ok {
 		return tid
@@ -116,7 +115,7 @@ func trackOf(e *lane.Event) string {
 	return fmt.Sprintf("%s %d", name, e.Worker)
 }
 
-// A sliceArgs says what a task moved or used.
+// sliceArgs describes what a task moved or used.
 type sliceArgs struct {
 	Tensor string  `json:"tensor,omitempty"`
 	Bytes  uint64  `json:"bytes,omitempty"`
@@ -124,7 +123,7 @@ type sliceArgs struct {
 	Error  string  `json:"error,omitempty"`
 }
 
-// Event draws a task when it ends.
+// Event writes a task when it ends.
 func (w *Writer) Event(e lane.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +149,8 @@ func (w *Writer) Event(e lane.Event) {
 	w.arrow(&e, begin.At, tid)
 }
 
-// arrow leads from the slice that brought a tensor nearer to this one.
+// arrow draws an arrow to this slice from the one that last read or moved its
+// tensor.
 func (w *Writer) arrow(e *lane.Event, begin time.Duration, tid int) {
 	if e.Tensor == "" {
 		return
@@ -158,7 +158,7 @@ func (w *Writer) arrow(e *lane.Event, begin time.Duration, tid int) {
 	from, ok := w.moved[e.Tensor]
 	if ok && from.end <= begin {
 		w.flows++
-		const inside = time.Nanosecond // an arrow starts in the slice that encloses its time
+		const inside = time.Nanosecond // an arrow attaches to the slice that encloses its time
 		w.put(event{Name: e.Tensor, Phase: "s", Cat: "tensor", TID: from.tid, TS: micros(max(from.end-inside, 0)), ID: w.flows})
 		w.put(event{Name: e.Tensor, Phase: "f", Cat: "tensor", TID: tid, TS: micros(begin), ID: w.flows, Bind: "e"})
 	}
@@ -166,7 +166,7 @@ func (w *Writer) arrow(e *lane.Event, begin time.Duration, tid int) {
 	case e.Lane == lane.IO || e.Lane == lane.Transfer:
 		w.moved[e.Tensor] = slice{tid, e.At}
 	default:
-		delete(w.moved, e.Tensor) // it is used: the next pass brings it anew
+		delete(w.moved, e.Tensor) // used: the next pass reads it again
 	}
 }
 
@@ -176,7 +176,7 @@ type Value struct {
 	Value float64
 }
 
-// counterArgs keeps the order of values.
+// counterArgs preserves the order of values.
 type counterArgs []Value
 
 func (c counterArgs) MarshalJSON() ([]byte, error) {
@@ -198,8 +198,8 @@ func (c counterArgs) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Counter draws values that hold from a time on: bytes of each tier, a
-// pressure, the depth of a queue. Values that are no numbers are left out.
+// Counter records values that hold from the given time on: bytes of each tier, a
+// pressure, the depth of a queue. It omits NaN and infinite values.
 func (w *Writer) Counter(name string, at time.Duration, values ...Value) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,7 +214,7 @@ func (w *Writer) Counter(name string, at time.Duration, values ...Value) {
 	}
 }
 
-// Instant draws a moment across all tracks.
+// Instant marks a moment across all tracks.
 func (w *Writer) Instant(name string, at time.Duration, args map[string]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,9 +229,9 @@ func (w *Writer) instant(name string, at time.Duration, args map[string]string) 
 	w.put(e)
 }
 
-// Decided draws the decisions that change what a user sees: FALLBACK where work
-// goes to the processor that a device should have had, OFFLOAD_PLAN where
-// tensors are sent away, SWITCH where a learned preference changes.
+// Decided marks the decisions that change what a user sees: FALLBACK if work is
+// degraded from a device to the processor, OFFLOAD_PLAN if tensors are evicted,
+// SWITCH if a learned preference changes.
 func (w *Writer) Decided(r *decision.Record) {
 	name := ""
 	switch {
@@ -251,8 +251,8 @@ func (w *Writer) Decided(r *decision.Record) {
 	})
 }
 
-// Close ends the file, but does not close what it is written to, and returns
-// the first error of all.
+// Close completes the file, without closing the underlying writer, and returns
+// the first error of the trace.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"atenia/tensor"
 )
 
-// An Optimizer holds the numbers of AdamW that do not change from step to step
-// (Loshchilov and Hutter, "Decoupled weight decay regularization"). A field
-// that is zero has the usual value, except Decay.
+// An Optimizer holds the hyperparameters of AdamW that are constant over a run
+// (Loshchilov and Hutter, "Decoupled weight decay regularization"). A zero field
+// selects the usual value, except Decay.
 type Optimizer struct {
 	Beta1   float32 // 0.9
 	Beta2   float32 // 0.999
 	Epsilon float32 // 1e-8
-	Decay   float32 // of weights, a step and a learning rate of 1; 0 is plain Adam
+	Decay   float32 // of weights, per step at a learning rate of 1; 0 is plain Adam
 }
 
 func (o Optimizer) withDefaults() Optimizer {
@@ -31,9 +31,10 @@ func (o Optimizer) withDefaults() Optimizer {
 	return o
 }
 
-// factors are the numbers of one step of one layer. Everything is float32, in
-// the order that update states; every product is rounded before it is added,
-// so that processors that could fuse the two agree with those that cannot.
+// factors holds the coefficients of one step of one layer. All arithmetic is
+// float32 in the order that update states; every product is rounded before it is
+// added, so that processors with fused multiply-add give the same results as
+// those without.
 type factors struct {
 	beta1, rest1 float32 // β1 and 1 − β1
 	beta2, rest2 float32
@@ -63,8 +64,8 @@ func (o Optimizer) factors(t uint64, u Update, noDecay bool) factors {
 	}
 }
 
-// power is x^n by squaring: the same on every processor, which math.Pow does
-// not promise.
+// power returns x^n by squaring; unlike math.Pow, its result is the same on
+// every processor.
 func power(x float64, n uint64) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {
@@ -76,15 +77,15 @@ func power(x float64, n uint64) float64 {
 	return p
 }
 
-// update steps a chunk's master, m and v, and rounds params from master. g
-// are the gradients that come last, nil if all were accumulated before.
+// update steps a chunk's master, m and v, and rounds params from master. g holds
+// the last gradients, nil if all were accumulated before.
 //
 //	g ← (sum + g) × scale
 //	m ← β1·m + (1−β1)·g
 //	v ← β2·v + (1−β2)·(g·g)
 //	w ← w·(1 − lr·decay) − (lr ÷ (1−β1^t)) · (m ÷ (√v ÷ √(1−β2^t) + ε))
 func (f *factors) update(c *chunk, g []float32, workers int) {
-	const least = 1 << 14 // elements that pay for a goroutine
+	const least = 1 << 14 // elements that amortize a goroutine
 	n := len(c.params) / paramBytes
 	piece := max((n+workers-1)/workers, least)
 	if piece >= n {

@@ -10,24 +10,24 @@ import (
 	"atenia/internal/durable"
 )
 
-// page is what offsets, lengths and buffers are multiples of where files are
-// read and written past the system's cache. What a step touches is next needed
-// a step later, when everything else has been in between; the cache would only
-// take the memory that the caller has too little of. Files end at a whole page.
+// page is the alignment of offsets, lengths and buffers for direct I/O. The
+// state bypasses the page cache because a chunk is next needed one step later,
+// when everything else has passed through: caching it would only take memory
+// from the caller. Files are padded to a whole page.
 const page = 4096
 
 // pages rounds up to whole pages.
 func pages(n int) int { return (n + page - 1) / page * page }
 
-// paged returns n bytes, a multiple of a page, that begin at one.
+// paged returns n bytes, a multiple of a page, aligned to a page.
 func paged(n int) []byte {
 	b := make([]byte, n+page)
 	skip := -uintptr(unsafe.Pointer(&b[0])) % page
 	return b[skip : skip+uintptr(n) : skip+uintptr(n)]
 }
 
-// open opens a file past the cache, or, where its file system cannot do that,
-// through it.
+// open opens a file for direct I/O, or through the page cache if the file system
+// does not support that.
 func open(fsys durable.FS, name string, flag int, mode fs.FileMode) (durable.File, error) {
 	if directFlag == 0 {
 		return fsys.OpenFile(name, flag, mode)
@@ -39,7 +39,7 @@ func open(fsys durable.FS, name string, flag int, mode fs.FileMode) (durable.Fil
 	return f, err
 }
 
-// readFull reads the beginning of a file; b is whole pages.
+// readFull reads len(b) bytes from the start of a file; b is whole pages.
 func readFull(fsys durable.FS, name string, b []byte) error {
 	f, err := open(fsys, name, os.O_RDONLY, 0)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package train
 
-// directFlag is none: the system decides what it keeps in memory.
+// directFlag is 0: the system decides what it caches.
 const directFlag = 0

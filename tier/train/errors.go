@@ -4,18 +4,22 @@ import "errors"
 
 // The kinds of failure, for [errors.Is].
 var (
-	// ErrConfig: layers, numbers or gradients that cannot be. Nothing changed.
+	// ErrConfig is returned for invalid layers, hyperparameters or gradients.
+	// Nothing has changed.
 	ErrConfig = errors.New("bad training state")
-	// ErrFormat: the journal is not one, or its version is unknown.
+	// ErrFormat is returned for a file that is not a journal, or has an unknown
+	// version.
 	ErrFormat = errors.New("not a training journal")
-	// ErrCorrupt: a file does not hold what the journal says. Go back to a
-	// copy; the state's other versions are older than the journal's step.
+	// ErrCorrupt is returned if a file does not match the journal's checksum.
+	// Restore a copy: the other versions in the directory are older than the
+	// journal's step.
 	ErrCorrupt = errors.New("training state is damaged")
-	// ErrForeign: another process stepped the state since it was opened here.
-	// Open it again.
-	ErrForeign = errors.New("training state was stepped by somebody else")
-	// ErrBusy: a step is under way.
+	// ErrForeign is returned if another process stepped the state after it was
+	// opened here. Open it again.
+	ErrForeign = errors.New("training state was stepped by another process")
+	// ErrBusy is returned while a step is in progress.
 	ErrBusy = errors.New("training state is being stepped")
-	// ErrTorn: a step in memory failed half way, and there was no other copy.
+	// ErrTorn is returned after a step in memory failed halfway: there is no other
+	// copy to return to.
 	ErrTorn = errors.New("training state in memory is part old, part new")
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A journal says which step a state is at and which version of every layer's
-// files belongs to it. Replacing it is what makes a step count. Its text:
+// A journal records the step of a state and the current version of every layer's
+// files. Replacing it commits a step. Its text:
 //
 //	version=1
 //	step=3
@@ -31,25 +31,25 @@ import (
 //
 //	sum=89abcdef
 //
-// One pair of sums a chunk, CRC-32C of its state and of its parameters; the
-// last line is that of all lines before it.
+// There is one pair of sums per chunk, the CRC-32C of its state and of its
+// parameters; the last line is the CRC-32C of all lines before it.
 type journal struct {
 	step          uint64
-	written       uint64 // bytes, since the state was made
+	written       uint64 // bytes, since the state was created
 	chunkElements int
 	opt           Optimizer
 	note          string
 	layers        []layerState
 }
 
-// A layerState is what the journal says of a layer.
+// A layerState is the journal's record of a layer.
 type layerState struct {
 	Layer
 	version int        // of its files: 0 or 1
-	sums    []chunkSum // one a chunk
+	sums    []chunkSum // one per chunk
 }
 
-// chunkSum are the CRC-32C of a chunk's state and of its parameters.
+// chunkSum holds the CRC-32C of a chunk's state and of its parameters.
 type chunkSum struct{ state, params uint32 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -84,7 +84,7 @@ func (j *journal) text() []byte {
 	return b.Bytes()
 }
 
-// parseJournal reads what text wrote, and nothing else.
+// parseJournal accepts exactly what text writes.
 func parseJournal(data []byte) (*journal, error) {
 	p := &journalParser{rest: string(data)}
 	j := &journal{}
@@ -123,7 +123,7 @@ func parseJournal(data []byte) (*journal, error) {
 			p.err = fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 	}
-	// Other spellings of the same numbers would be another text.
+	// Other spellings of the same numbers would have another sum.
 	if p.err == nil && !bytes.Equal(j.text(), data) {
 		p.failf("numbers are not written as this program writes them")
 	}
@@ -141,7 +141,7 @@ func layersOf(j *journal) []Layer {
 	return out
 }
 
-// A journalParser takes lines off a text and keeps the first error.
+// A journalParser reads a text line by line and keeps the first error.
 type journalParser struct {
 	rest string
 	line int
@@ -221,7 +221,7 @@ func (p *journalParser) quoted(key string) string {
 	return s
 }
 
-// sums reads one pair a chunk. It keeps no more than the line has.
+// sums reads one pair per chunk. It allocates no more than the line holds.
 func (p *journalParser) sums(elements, perChunk int) []chunkSum {
 	v := p.value("sums")
 	if p.err != nil {

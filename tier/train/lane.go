@@ -12,24 +12,24 @@ import (
 	"atenia/internal/durable"
 )
 
-// hands is how many goroutines read, and how many write. Where all processors
-// compute, one that comes back from the disk waits for its turn, up to 10 ms;
-// meanwhile the disk works for another.
+// hands is the number of reading and of writing goroutines. With all processors
+// computing, a goroutine that returns from the disk may wait up to 10 ms to be
+// scheduled; a second one keeps the disk busy meanwhile.
 const hands = 2
 
-// A lane moves the chunks of one step between files and buffers: goroutines
-// read ahead, others write behind, one syncs the layers that are complete.
+// A lane moves the chunks of one step between files and buffers: goroutines read
+// ahead, others write behind, and one syncs completed layers.
 //
 //	free ─▶ readers ─▶ ready ─▶ take … put ─▶ writes ─▶ writers ─▶ free
 //	                                                       └▶ seals ─▶ syncer
 //
-// What is read next is a guess: the layers in the order of the last step. A
-// wrong guess costs a read.
+// The read-ahead order is a guess: that of the layers in the last step. A wrong
+// guess costs a read.
 type lane struct {
 	s       *State
-	j       *journal // that is stepped from
+	j       *journal // before the step
 	free    chan *chunk
-	ready   chan *chunk // in the order of the plan; done when they are read
+	ready   chan *chunk // in the order of the plan; read once done is closed
 	writes  chan *chunk
 	seals   chan *output
 	quit    chan struct{}
@@ -37,26 +37,26 @@ type lane struct {
 	writers sync.WaitGroup
 	syncer  sync.WaitGroup
 
-	next ref     // that take expects
-	out  *output // of the layer that was put last
+	next ref     // next chunk that take expects
+	out  *output // of the layer of the last put
 	sums [][]chunkSum
 
 	mu      sync.Mutex
 	wake    *sync.Cond
-	plan    ref // that is read next
+	plan    ref // next chunk to read
 	planned bool
 	gen     int
 	closed  bool
-	err     error // the first of writing
+	err     error // first write error
 	busy    busy
 	written uint64
 	read    uint64
 }
 
-// busy is how long any of the goroutines of a kind worked.
+// busy times the goroutines of each kind.
 type busy struct{ read, write, sync meter }
 
-// A meter adds up the time in which anybody works.
+// A meter adds up the time during which at least one goroutine works.
 type meter struct {
 	working int
 	since   time.Time
@@ -75,12 +75,12 @@ func (m *meter) stop() {
 	}
 }
 
-// newChunk is a buffer for chunks of so many elements.
+// newChunk returns a buffer for chunks of the given size.
 func newChunk(elements int) *chunk {
 	return &chunk{state: paged(pages(elements * stateBytes)), params: paged(pages(elements * paramBytes))}
 }
 
-// newLane starts a lane that writes the versions that j does not name.
+// newLane starts a lane that writes the versions other than j's.
 func newLane(s *State, j *journal) *lane {
 	n := s.cfg.Buffers
 	l := &lane{
@@ -109,7 +109,7 @@ func newLane(s *State, j *journal) *lane {
 	return l
 }
 
-// after returns the chunk that is read after r.
+// after returns the chunk to read after r.
 func (l *lane) after(r ref) (ref, bool) {
 	if r.index++; r.index < len(l.j.layers[r.layer].sums) {
 		return r, true
@@ -122,9 +122,9 @@ func (l *lane) after(r ref) (ref, bool) {
 	return ref{}, false
 }
 
-// take returns a chunk of the current version once it is read.
+// take waits for a chunk of the current version and returns it.
 func (l *lane) take(r ref) (*chunk, error) {
-	if l.next != r { // guessed wrong, or nothing yet
+	if l.next != r { // wrong guess, or the first chunk
 		l.expect(r)
 	}
 	for {
@@ -143,7 +143,7 @@ func (l *lane) take(r ref) (*chunk, error) {
 	}
 }
 
-// expect begins to read from a chunk on.
+// expect restarts reading at a chunk.
 func (l *lane) expect(r ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,7 +152,7 @@ func (l *lane) expect(r ref) {
 	l.wake.Broadcast()
 }
 
-// put hands a chunk over to be written. Those of a layer come in order.
+// put queues a chunk for writing. The chunks of a layer come in order.
 func (l *lane) put(c *chunk) {
 	if c.index == 0 {
 		l.out = &output{layer: c.layer}
@@ -162,7 +162,7 @@ func (l *lane) put(c *chunk) {
 	l.writes <- c
 }
 
-// readAhead reads what is planned as long as there are buffers.
+// readAhead reads planned chunks while there are free buffers.
 func (l *lane) readAhead() {
 	r := reader{s: l.s, j: l.j}
 	defer r.close()
@@ -183,7 +183,7 @@ func (l *lane) readAhead() {
 		}
 		c.ref, c.gen, c.done = l.plan, l.gen, make(chan struct{})
 		l.plan, l.planned = l.after(l.plan)
-		l.ready <- c // there is room for every buffer
+		l.ready <- c // has capacity for every buffer
 		l.busy.read.start()
 		l.mu.Unlock()
 		c.err = r.read(c)
@@ -195,7 +195,7 @@ func (l *lane) readAhead() {
 	}
 }
 
-// A reader reads chunks of the current version and checks them.
+// A reader reads chunks of the current version and verifies them.
 type reader struct {
 	s     *State
 	j     *journal
@@ -205,7 +205,7 @@ type reader struct {
 
 func (r *reader) close() {
 	if r.file != nil {
-		_ = r.file.Close() // it was only read
+		_ = r.file.Close() // opened for reading only
 		r.file = nil
 	}
 }
@@ -233,7 +233,7 @@ func (r *reader) read(c *chunk) error {
 	return r.s.sums.load(c, first, n)
 }
 
-// short is the error of a read that got too little.
+// short returns the error of a read that returned too few bytes.
 func short(name string, err error) error {
 	if err == nil || err == io.EOF {
 		return fmt.Errorf("%w: %s is too short", ErrCorrupt, name)
@@ -241,17 +241,17 @@ func short(name string, err error) error {
 	return err
 }
 
-// An output is the files of a layer's version that does not count yet.
+// An output is the files of a layer's new, uncommitted version.
 type output struct {
 	layer int
 	open  sync.Once
 	files []durable.File // state and params
 	err   error          // of opening them
-	left  atomic.Int64   // chunks that are not written
+	left  atomic.Int64   // chunks still to be written
 }
 
-// writeBehind writes chunks. Whoever writes the last one of a layer hands its
-// files to the syncer.
+// writeBehind writes chunks. After the last chunk of a layer it passes the files
+// to the syncer.
 func (l *lane) writeBehind() {
 	for c := range l.writes {
 		err := l.begin(&l.busy.write)
@@ -300,8 +300,8 @@ func (l *lane) create(o *output) error {
 	return nil
 }
 
-// syncSealed makes complete layers durable while others are written. Those of
-// a step that failed half way through a layer are closed by finish.
+// syncSealed syncs completed layers while others are written. Files of a layer
+// whose step failed halfway are closed by finish.
 func (l *lane) syncSealed() {
 	for o := range l.seals {
 		err := l.begin(&l.busy.sync)
@@ -323,7 +323,8 @@ func (l *lane) failed() error {
 	return l.err
 }
 
-// begin and end are around work; begin says why there is none to do any more.
+// begin and end bracket work; begin returns the error that stopped the lane, if
+// any.
 func (l *lane) begin(m *meter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -340,7 +341,7 @@ func (l *lane) end(m *meter, err error) {
 	}
 }
 
-// finish returns when all that was put is on the disk.
+// finish waits until everything put is on disk.
 func (l *lane) finish() error {
 	l.mu.Lock()
 	l.closed = true
@@ -350,7 +351,7 @@ func (l *lane) finish() error {
 	close(l.writes)
 	l.readers.Wait()
 	l.writers.Wait()
-	if l.out != nil && l.out.left.Load() > 0 { // a layer that was cut short
+	if l.out != nil && l.out.left.Load() > 0 { // an incomplete layer
 		for _, f := range l.out.files {
 			_ = f.Close()
 		}

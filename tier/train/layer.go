@@ -6,56 +6,56 @@ import (
 	"unicode"
 )
 
-// A Layer is a group of parameters that are stepped together: the parameters
-// of one transformer block, say, laid out as its trainer likes.
+// A Layer is a group of parameters that are stepped together, such as those of
+// one transformer block, in a layout chosen by the trainer.
 type Layer struct {
 	Name     string
 	Elements int  // parameters
-	NoDecay  bool // weight decay leaves it alone, as is usual for norms and biases
+	NoDecay  bool // excluded from weight decay, as is usual for norms and biases
 }
 
-// Bytes of one parameter's state.
+// Bytes per parameter.
 const (
-	momentBytes = 4 // of a float32: master, m, v and a gradient each
+	momentBytes = 4 // float32: master, m, v and a gradient each
 	stateBytes  = 3 * momentBytes
-	paramBytes  = 2 // of the bfloat16 that a forward pass computes with
+	paramBytes  = 2 // the bfloat16 used by a forward pass
 )
 
-// A ref names one chunk: the elements of a layer from index × chunk elements.
+// A ref names one chunk: the elements of a layer from index × chunk elements on.
 type ref struct{ layer, index int }
 
-// A chunk is a piece of a layer's state on its way through a step. Numbers are
-// little endian, as in the files.
+// A chunk is a part of a layer's state during a step. Numbers are little endian,
+// as in the files.
 type chunk struct {
 	ref
-	master, m, v []byte        // float32, one region each: the state as it is in the file
-	params       []byte        // bfloat16, of master
-	sum          []byte        // float32: gradients accumulated so far; nil if there are none
-	gen          int           // of the reading plan that it was read for
+	master, m, v []byte        // float32, one region each: the state as stored in the file
+	params       []byte        // bfloat16, rounded from master
+	sum          []byte        // float32: accumulated gradients; nil if there are none
+	gen          int           // generation of the read plan it was read for
 	err          error         // of reading it
-	done         chan struct{} // closed when it was read
-	out          *output       // where it is written
+	done         chan struct{} // closed once it has been read
+	out          *output       // the files it is written to
 
-	state, sumBuffer []byte // what the slices above are cut from
+	state, sumBuffer []byte // backing of the slices above
 }
 
-// cut makes the chunk one of n elements.
+// cut resizes the chunk to n elements.
 func (c *chunk) cut(n int) {
 	s := c.state[:n*stateBytes]
 	c.master, c.m, c.v = s[:n*momentBytes], s[n*momentBytes:2*n*momentBytes], s[2*n*momentBytes:]
 	c.params = c.params[:n*paramBytes]
 }
 
-// chunks is how many chunks a layer has.
+// chunks returns the number of chunks of a layer.
 func chunks(elements, perChunk int) int { return (elements + perChunk - 1) / perChunk }
 
-// span returns the elements of a chunk: the first and how many.
+// span returns the first element of a chunk and the number of elements.
 func span(elements, perChunk, index int) (first, n int) {
 	first = index * perChunk
 	return first, min(perChunk, elements-first)
 }
 
-// checkLayers says what is wrong with a list of layers.
+// checkLayers validates a list of layers.
 func checkLayers(layers []Layer) error {
 	if len(layers) == 0 {
 		return fmt.Errorf("%w: no layers", ErrConfig)
@@ -75,5 +75,5 @@ func checkLayers(layers []Layer) error {
 	return nil
 }
 
-// maxElements keeps every file offset of a layer inside an int64.
+// maxElements keeps every file offset of a layer within an int64.
 const maxElements = 1 << 56

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Params are a layer's parameters as a pass computes with them.
+// Params are a layer's parameters as used by a pass.
 type Params struct {
 	Layer  int
-	Values []byte // bfloat16, little endian, valid until the next layer is asked for
+	Values []byte // bfloat16, little endian, valid until the next iteration
 }
 
-// Params streams parameters in, in the order of the layers given, or first to
-// last if none are. While one layer is computed with, the next is read. The
-// first error is the last thing it yields. A step that ends meanwhile ends
-// the stream with [ErrBusy]: what it read would be of another step.
+// Params streams parameters in the order of the given layers, by default first
+// to last, and prefetches the next layer while one is used. An error comes last.
+// If a step commits meanwhile, the stream ends with [ErrBusy], because it would
+// mix two steps.
 func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, error] {
 	return func(yield func(Params, error) bool) {
 		j := s.journal.Load()
@@ -34,7 +34,7 @@ func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, err
 		results, buffers := make(chan result), make(chan []byte, 2)
 		buffers <- s.spare()
 		buffers <- s.spare()
-		last := []byte(nil) // that was yielded
+		last := []byte(nil) // yielded before
 		defer func() {
 			stop()
 			<-done
@@ -113,7 +113,7 @@ func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// spare returns a buffer of an earlier stream, nil if there is none.
+// spare returns a buffer of an earlier stream, or nil.
 func (s *State) spare() []byte {
 	select {
 	case b := <-s.spares:
@@ -123,7 +123,7 @@ func (s *State) spare() []byte {
 	}
 }
 
-// keep keeps a buffer for later streams, up to those of two at once.
+// keep saves a buffer for later streams, up to enough for two concurrent ones.
 func (s *State) keep(b []byte) {
 	if s.dir == "" || cap(b) == 0 {
 		return

@@ -17,23 +17,23 @@ import (
 const (
 	journalName      = "journal"
 	defaultChunk     = 16 << 20
-	leastBuffers     = 2*hands + 1 // what is read, written and computed at once
+	leastBuffers     = 2*hands + 1 // chunks being read, written and computed at once
 	maxChunkElements = 1 << 28
-	align            = page / paramBytes // elements: chunks begin at whole pages of both files
+	align            = page / paramBytes // elements: chunks start at whole pages of both files
 )
 
-// Config says how a state is stepped. The zero value works. Only Optimizer and
-// ChunkBytes of a new state are kept in its journal; nothing changes a bit of
-// the results except Optimizer.
+// Config configures a [State]. The zero value works. Only Optimizer and
+// ChunkBytes of a new state are stored in its journal; only Optimizer affects
+// the results.
 type Config struct {
 	Optimizer  Optimizer
-	ChunkBytes int // of master and moments that are read at once; 16 MiB
-	// Buffers is how many chunks are in memory; 6. Some are read and computed
+	ChunkBytes int // of master and moments per read; 0 is 16 MiB
+	// Buffers is the number of chunks in memory; 0 is 6. Some are read and computed
 	// while others are written.
 	Buffers int
-	Workers int // goroutines that compute; GOMAXPROCS
-	// SumBytes is how much memory accumulated gradients may take. What does
-	// not fit goes to files.
+	Workers int // computing goroutines; 0 is GOMAXPROCS
+	// SumBytes is the memory that accumulated gradients may take. The rest spills
+	// to files.
 	SumBytes int64
 	FS       durable.FS // nil is the operating system's
 }
@@ -54,34 +54,34 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// chunkElements is how many parameters a chunk of the wished size has.
+// chunkElements returns the number of parameters in a chunk.
 func (c Config) chunkElements() int {
 	return max(min(c.ChunkBytes/stateBytes, maxChunkElements)/align*align, align)
 }
 
-// A State is parameters and AdamW's moments of all layers at a step. One
-// [State.Step] or [State.Accumulate] runs at a time; [State.Params] may be
-// read beside it.
+// A State holds the parameters and AdamW moments of all layers at a step. Only
+// one [State.Step] or [State.Accumulate] may run at a time; [State.Params] may
+// run concurrently with it.
 type State struct {
 	cfg     Config
-	dir     string // "" in memory
+	dir     string // empty if in memory
 	journal atomic.Pointer[journal]
-	text    []byte // of the journal, as it is in the file
+	text    []byte // of the journal, as stored
 	memory  []chunk
 	sums    accumulator
-	order   []int       // layers as the last step took them
-	buffers []*chunk    // of steps
-	spares  chan []byte // buffers of parameters
+	order   []int       // of layers in the last step
+	buffers []*chunk    // for steps
+	spares  chan []byte // buffers for parameters
 	busy    atomic.Bool
-	err     error // why the state must not be used any more
+	err     error // set once the state must not be used any more
 }
 
-// Init fills dst with the first values of a layer's parameters, from the
-// element offset on. It is called once for every chunk, in order.
+// Init fills dst with the initial values of a layer's parameters, starting at
+// the element offset. It is called once for every chunk, in order.
 type Init func(layer, offset int, dst []float32) error
 
-// New makes a state in memory: what [Create] makes in files, for models that
-// fit and for comparison. A step that fails half way leaves it unusable.
+// New creates a state in memory, for models that fit and for comparison with
+// [Create]. A step that fails halfway makes it unusable.
 func New(layers []Layer, cfg Config, init Init) (*State, error) {
 	s, err := blank(layers, cfg)
 	if err != nil {
@@ -98,8 +98,8 @@ func New(layers []Layer, cfg Config, init Init) (*State, error) {
 	return s, nil
 }
 
-// Create makes a state in files of a folder, which must not have one. A kill
-// leaves no state; Create then starts again.
+// Create creates a state in the files of a directory that does not have one. If
+// it is killed there is no state, and Create can be called again.
 func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
 	s, err := blank(layers, cfg)
 	if err != nil {
@@ -143,7 +143,8 @@ func Create(dir string, layers []Layer, cfg Config, init Init) (*State, error) {
 	return s, nil
 }
 
-// blank is a state of no step whose files or memory are not filled.
+// blank returns a state before the first step, with neither files nor memory
+// filled.
 func blank(layers []Layer, cfg Config) (*State, error) {
 	if err := checkLayers(layers); err != nil {
 		return nil, err
@@ -159,8 +160,8 @@ func blank(layers []Layer, cfg Config) (*State, error) {
 	return s, nil
 }
 
-// Open opens the state that is in a folder, at the last step that counts. The
-// optimizer is the journal's.
+// Open opens the state in a directory at the last committed step. The optimizer
+// is the journal's.
 func Open(dir string, cfg Config) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), dir: dir, spares: make(chan []byte, 4)}
 	text, err := s.cfg.FS.ReadFile(s.path(journalName))
@@ -178,7 +179,7 @@ func Open(dir string, cfg Config) (*State, error) {
 	return s, nil
 }
 
-// backward is the order in which a backward pass comes to n layers.
+// backward returns the order in which a backward pass visits n layers.
 func backward(n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -196,23 +197,23 @@ func (c *chunk) init(init Init, layer, offset int, buffer []float32) error {
 	for i, x := range buffer {
 		store(c.master, i, x)
 	}
-	f.piece(c, nil, 0, len(buffer)) // no gradient, no rate: rounds the parameters
+	f.piece(c, nil, 0, len(buffer)) // no gradient, no learning rate: only rounds the parameters
 	return nil
 }
 
-// Steps returns how many steps were done.
+// Steps returns the number of committed steps.
 func (s *State) Steps() uint64 { return s.journal.Load().step }
 
-// Note returns what the trainer gave with the last step.
+// Note returns the note of the last step.
 func (s *State) Note() string { return s.journal.Load().note }
 
-// WrittenBytes returns how many bytes were written since the state was made.
+// WrittenBytes returns the bytes written since the state was created.
 func (s *State) WrittenBytes() uint64 { return s.journal.Load().written }
 
 // Layers returns the layers, first to last.
 func (s *State) Layers() []Layer { return layersOf(s.journal.Load()) }
 
-// Verify reads the whole state and compares it with the journal's sums.
+// Verify reads the whole state and checks it against the journal's sums.
 func (s *State) Verify() error {
 	j := s.journal.Load()
 	var errs []error
@@ -247,12 +248,12 @@ func (s *State) verify(j *journal, layer int) error {
 
 func (s *State) path(name string) string { return filepath.Join(s.dir, name) }
 
-// file names a layer's file of a version.
+// file returns the name of a layer's file of a version.
 func (s *State) file(layer, version int, what string) string {
 	return s.path(fmt.Sprintf("layer-%05d.%d.%s", layer, version, what))
 }
 
-// replace makes j the journal.
+// replace commits j as the journal.
 func (s *State) replace(j *journal) error {
 	if s.dir == "" {
 		s.journal.Store(j)
@@ -266,7 +267,7 @@ func (s *State) replace(j *journal) error {
 			return fmt.Errorf("%s: %w", s.path(journalName), ErrForeign)
 		}
 	}
-	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // new versions have names
+	if err := s.cfg.FS.SyncDir(s.dir); err != nil { // makes the names of the new versions durable
 		return err
 	}
 	err := durable.WriteFileIn(s.cfg.FS, s.path(journalName), func(w io.Writer) error {
@@ -274,7 +275,7 @@ func (s *State) replace(j *journal) error {
 		return err
 	})
 	if err != nil {
-		// Whether the new journal is in place is not known.
+		// It is unknown whether the new journal is in place.
 		s.err = fmt.Errorf("open the training state again, the journal may be old or new: %w", err)
 		return s.err
 	}
@@ -283,7 +284,7 @@ func (s *State) replace(j *journal) error {
 	return nil
 }
 
-// enter makes the caller the one that steps.
+// enter locks the state for a step.
 func (s *State) enter() (leave func(), err error) {
 	if !s.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy

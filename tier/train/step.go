@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// A Gradient is what a backward pass found for a layer.
+// A Gradient is the gradient of one layer.
 type Gradient struct {
 	Layer  int
-	Values []float32 // one a parameter; the state keeps them only until the iterator goes on
+	Values []float32 // one per parameter; used only until the iterator advances
 }
 
-// An Update says how a step uses the gradients.
+// An Update configures a step.
 type Update struct {
 	LR float32 // learning rate
-	// Scale multiplies the sum of all batches' gradients; 0 means one divided
-	// by how many batches there were.
+	// Scale multiplies the summed gradients of all batches; 0 means one over the
+	// number of batches.
 	Scale float32
-	// Note is kept with the step: the trainer's place in its data, say.
+	// Note is stored with the step, for example the trainer's position in its data.
 	Note string
 }
 
-// A Report is what a step moved and how long that took.
+// A Report describes a step.
 type Report struct {
-	Step                    uint64 // that was done
+	Step                    uint64 // the step completed
 	ReadBytes, WrittenBytes uint64
 	Wall                    time.Duration
-	// How long each part worked, or waited for a processor or the disk to do
-	// so. They run beside each other.
+	// Time during which each part worked, or waited for a processor or the disk to
+	// do so. The parts run concurrently.
 	Gradients, Compute, Read, Write, Sync time.Duration
 }
 
-// Overlap is how much of the time that parts could save by running beside
-// each other they did save: 1 when the step took as long as its slowest part,
-// 0 when it took as long as all in turn. Gradients and Compute are one part:
-// the same processor does them.
+// Overlap is the share of the possible savings from running parts concurrently
+// that was achieved: 1 if the step took as long as its slowest part, 0 if it
+// took as long as all in sequence. Gradients and Compute count as one part,
+// because they share the processors.
 func (r Report) Overlap() float64 {
 	parts := []time.Duration{r.Gradients + r.Compute, r.Read, r.Write, r.Sync}
 	longest, all := slices.Max(parts), time.Duration(0)
@@ -51,8 +51,8 @@ func (r Report) Overlap() float64 {
 	return max(0, min(1, 1-float64(r.Wall-longest)/float64(all-longest)))
 }
 
-// StepsUntil is how many steps like this one a disk that is warranted for tbw
-// written bytes lasts.
+// StepsUntil returns how many such steps exhaust a disk's endurance of tbw
+// written bytes.
 func (r Report) StepsUntil(tbw uint64) uint64 {
 	if r.WrittenBytes == 0 {
 		return 0
@@ -60,10 +60,10 @@ func (r Report) StepsUntil(tbw uint64) uint64 {
 	return tbw / r.WrittenBytes
 }
 
-// Step updates every layer that has gradients, from grads or accumulated
-// before, in the order in which grads yields them; grads may be nil. A layer
-// may come once. When Step returns without an error the new step counts, for
-// good; otherwise the old one does, and accumulated gradients are forgotten.
+// Step updates every layer that has gradients, from grads or accumulated before,
+// in the order in which grads yields them; grads may be nil. A layer must not
+// come twice. If Step returns nil, the new step is durable; otherwise the old
+// one stands, and accumulated gradients are dropped.
 func (s *State) Step(ctx context.Context, grads iter.Seq2[Gradient, error], u Update) (Report, error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -90,12 +90,12 @@ func btoi(b bool) int {
 	return 0
 }
 
-// A stepper is one step under way.
+// A stepper is one step in progress.
 type stepper struct {
 	s       *State
 	ctx     context.Context // of Step, which outlives the stepper
 	u       Update
-	j       *journal // that is stepped from
+	j       *journal // before the step
 	lane    *lane    // nil in memory
 	taken   []int    // layers, in order
 	report  Report
@@ -105,7 +105,7 @@ type stepper struct {
 func (st *stepper) run(grads iter.Seq2[Gradient, error]) error {
 	if st.s.dir != "" {
 		st.lane = newLane(st.s, st.j)
-		if grads != nil { // the first layer is read while its gradients are computed
+		if grads != nil { // read the first layer while its gradients are computed
 			st.lane.expect(ref{layer: st.s.order[0]})
 		}
 	}
@@ -121,8 +121,8 @@ func (st *stepper) run(grads iter.Seq2[Gradient, error]) error {
 	return st.commit()
 }
 
-// layers steps the layers that grads yields and then those whose gradients
-// were all accumulated.
+// layers steps the layers that grads yields, then those whose gradients were all
+// accumulated.
 func (st *stepper) layers(grads iter.Seq2[Gradient, error]) error {
 	if grads != nil {
 		mark := time.Now()
@@ -148,7 +148,7 @@ func (st *stepper) layers(grads iter.Seq2[Gradient, error]) error {
 	return nil
 }
 
-// layer steps one layer. g is nil when all its gradients were accumulated.
+// layer steps one layer. g is nil if all its gradients were accumulated.
 func (st *stepper) layer(i int, g []float32) error {
 	if err := st.ctx.Err(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (st *stepper) layer(i int, g []float32) error {
 	return nil
 }
 
-// check says what is wrong with a layer's gradients; g may be nil.
+// check validates a layer's gradients; g may be nil.
 func (s *State) check(layer int, g []float32) error {
 	j := s.journal.Load()
 	if layer < 0 || layer >= len(j.layers) {
@@ -203,7 +203,7 @@ func (s *State) check(layer int, g []float32) error {
 	return nil
 }
 
-// commit makes the step count.
+// commit syncs and replaces the journal.
 func (st *stepper) commit() error {
 	next := *st.j
 	next.step++

@@ -7,19 +7,19 @@ import (
 	"os"
 )
 
-// An accumulator holds the sums of gradients since the last step: in memory as
-// far as allowed, in files beyond. They are scratch: a kill forgets them.
+// An accumulator sums gradients since the last step, in memory up to a limit and
+// in scratch files beyond it, which do not survive a kill.
 type accumulator struct {
 	s             *State
 	batches       int
 	memory        map[int][]byte // float32 of a layer
 	files         map[int]bool
-	left          int64 // bytes that may still be taken
+	left          int64 // bytes that may still be allocated
 	buffer        []byte
 	read, written uint64
 }
 
-// reset forgets all sums.
+// reset drops all sums.
 func (a *accumulator) reset(s *State) {
 	*a = accumulator{s: s, memory: map[int][]byte{}, files: map[int]bool{}, left: s.cfg.SumBytes, buffer: a.buffer}
 }
@@ -28,10 +28,10 @@ func (a *accumulator) has(layer int) bool { return a.memory[layer] != nil || a.f
 
 func (a *accumulator) path(layer int) string { return a.s.path(fmt.Sprintf("layer-%05d.sum", layer)) }
 
-// Accumulate adds the gradients of one more batch to those of the next step,
-// batch by batch in float32. It returns the sum of the squares of this batch's
-// gradients, in float64, for those who limit their norm by [Update.Scale]. An
-// error forgets everything since the last step.
+// Accumulate adds the gradients of one more batch to those of the next step, in
+// float32. It returns the sum of squares of this batch's gradients, in float64,
+// with which a caller can clip the norm through [Update.Scale]. An error drops
+// everything accumulated since the last step.
 func (s *State) Accumulate(ctx context.Context, grads iter.Seq2[Gradient, error]) (squares float64, err error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *accumulator) addToFile(layer int, g []float32) error {
 	return nil
 }
 
-// load gives a chunk that is being stepped the sums of its elements, or none.
+// load gives a chunk the sums of its elements, if any.
 func (a *accumulator) load(c *chunk, first, n int) error {
 	if b := a.memory[c.layer]; b != nil {
 		c.sum = b[first*momentBytes : (first+n)*momentBytes]

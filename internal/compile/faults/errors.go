@@ -8,11 +8,11 @@ import (
 	"atenia/tensor"
 )
 
-// A ConfigError says which entry of a configuration cannot be used.
+// A ConfigError says which entry of a configuration is invalid.
 type ConfigError struct {
 	File         string
-	Line, Column int    // config.json that is not JSON; 0 = not known
-	Field        string // as the file spells it
+	Line, Column int    // for a config.json with a syntax error; 0 = unknown
+	Field        string // as spelled in the file
 	Want, Got    string
 }
 
@@ -32,11 +32,11 @@ func (e *ConfigError) Error() string {
 	return b.String()
 }
 
-// An UnsupportedModelError says that no family compiles a model, and why.
+// An UnsupportedModelError says that no family supports a model, and why.
 type UnsupportedModelError struct {
-	Key       string // where the name stands: "model_type" or "general.architecture"
-	Name      string // what the file says
-	Why       string // what is lacking
+	Key       string // where the name is: "model_type" or "general.architecture"
+	Name      string // as spelled in the file
+	Why       string // the reason
 	Supported []string
 }
 
@@ -48,11 +48,11 @@ func (e *UnsupportedModelError) Error() string {
 // [plan.ErrWeightBinding].
 type WeightBindingError struct {
 	Family string
-	Tensor string       // as the file spells it, or would
+	Tensor string       // its name in the file, or the expected one
 	Layer  int          // −1 outside layers
-	Want   tensor.Shape // nil when the family has no such tensor
-	Have   tensor.Shape // nil when the file has no such tensor
-	Why    string       // more than the shapes say
+	Want   tensor.Shape // nil if the family has no such tensor
+	Have   tensor.Shape // nil if the file has no such tensor
+	Why    string       // details beyond the shapes
 }
 
 func (e *WeightBindingError) Error() string {

@@ -1,5 +1,5 @@
-// Package faults collects the errors of one step, so that a person is told
-// everything that is wrong at once.
+// Package faults collects the errors of one step, so that all of them are
+// reported at once.
 package faults
 
 import (
@@ -8,15 +8,14 @@ import (
 	"strings"
 )
 
-// A List holds all the errors one step found, in the order it met them. Beyond
-// Max they are only counted, so that a hostile file cannot make an error
-// of any size.
+// A List holds the errors of one step, in the order found. Beyond Max they are
+// only counted, so that a hostile file cannot make an error grow without limit.
 type List struct {
 	Errs []error
 	More int
 }
 
-// Max is how many errors a List keeps.
+// Max is the number of errors that a List keeps.
 const Max = 32
 
 // Add appends an error.
@@ -28,7 +27,7 @@ func (f *List) Add(err error) {
 	f.Errs = append(f.Errs, err)
 }
 
-// Err returns the list, or nil when it is empty.
+// Err returns the list, or nil if it is empty.
 func (f *List) Err() error {
 	if len(f.Errs) == 0 {
 		return nil
@@ -36,7 +35,7 @@ func (f *List) Err() error {
 	return f
 }
 
-// Error prints one error a line.
+// Error returns one error per line.
 func (f *List) Error() string {
 	lines := make([]string, 0, len(f.Errs)+1)
 	for _, e := range f.Errs {

@@ -1,4 +1,4 @@
-// Package keys reads the entries of a config.json with their types.
+// Package keys reads typed entries of a config.json.
 package keys
 
 import (
@@ -20,15 +20,15 @@ func Parse(file string, b []byte) (map[string]any, error) {
 	return m, err
 }
 
-// An Object reads one JSON object of a configuration. Keys may have aliases:
-// the first that is there wins. Faults are collected, so that one message
-// tells everything that is wrong.
+// An Object reads one JSON object of a configuration. A key may have aliases:
+// the first that exists wins. Faults are collected, so that all are reported at
+// once.
 type Object struct {
 	File   string
 	Prefix string // of keys in errors, "text_config."
 	M      map[string]any
 	Faults *faults.List
-	Prov   map[string]string // field → where its value is from
+	Prov   map[string]string // field → where its value comes from
 }
 
 // Sub returns the object under a key, or nil.
@@ -54,8 +54,8 @@ func (o *Object) Bad(key, want string, got any) {
 	o.Faults.Add(&faults.ConfigError{File: o.File, Field: o.Prefix + key, Want: want, Got: string(b)})
 }
 
-// Find returns the value of the first key that is there. found is false when
-// none is; a JSON null is there, with value nil.
+// Find returns the value of the first key that exists. found is false if none
+// does; a JSON null exists and has the value nil.
 func (o *Object) Find(field string, keys []string) (v any, key string, found bool) {
 	for _, k := range keys {
 		if v, ok := o.M[k]; ok {
@@ -67,11 +67,11 @@ func (o *Object) Find(field string, keys []string) (v any, key string, found boo
 	return nil, "", false
 }
 
-// Has reports whether a key is there.
+// Has reports whether a key exists.
 func (o *Object) Has(key string) bool { _, ok := o.M[key]; return ok }
 
-// Int reads a whole number of at most max. A null is zero, which means
-// "derive" or "none" where that makes sense and is refused later elsewhere.
+// Int reads an integer of at most max. A null is zero, which means "derive" or
+// "none" where that makes sense and is rejected later elsewhere.
 func (o *Object) Int(field string, def, max int, keys ...string) int {
 	v, key, ok := o.Find(field, keys)
 	if !ok {
@@ -88,7 +88,7 @@ func (o *Object) Int(field string, def, max int, keys ...string) int {
 	return int(f)
 }
 
-// Float reads a number; a null is the default.
+// Float reads a number; a null selects the default.
 func (o *Object) Float(field string, def float64, keys ...string) float32 {
 	v, key, ok := o.Find(field, keys)
 	if !ok || v == nil {
@@ -103,7 +103,7 @@ func (o *Object) Float(field string, def float64, keys ...string) float32 {
 	return float32(f)
 }
 
-// Bool reads a truth value; a null is false.
+// Bool reads a boolean; a null is false.
 func (o *Object) Bool(field string, def bool, keys ...string) bool {
 	v, key, ok := o.Find(field, keys)
 	if !ok {
@@ -116,7 +116,7 @@ func (o *Object) Bool(field string, def bool, keys ...string) bool {
 	return b
 }
 
-// Text reads a string; a null is absent.
+// Text reads a string; a null counts as missing.
 func (o *Object) Text(field, def string, keys ...string) string {
 	keys2 := keys[:0:0]
 	for _, k := range keys {
@@ -135,7 +135,7 @@ func (o *Object) Text(field, def string, keys ...string) string {
 	return s
 }
 
-// List reads an array with read; ok is false when it is absent or null.
+// List reads an array with read; ok is false if it is missing or null.
 func List[T any](o *Object, field, key, want string, read func(any) (T, bool)) (xs []T, ok bool) {
 	v, _, found := o.Find(field, []string{key})
 	if !found || v == nil {
@@ -157,7 +157,7 @@ func List[T any](o *Object, field, key, want string, read func(any) (T, bool)) (
 	return xs, true
 }
 
-// Strings reads a list of texts.
+// Strings reads a list of strings.
 func (o *Object) Strings(field, key string) ([]string, bool) {
 	return List(o, field, key, "text", func(v any) (string, bool) { s, ok := v.(string); return s, ok })
 }

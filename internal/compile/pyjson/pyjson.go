@@ -1,5 +1,5 @@
-// Package pyjson reads JSON as Python's json module writes it: with bare
-// Infinity and NaN, and with positions in its errors.
+// Package pyjson reads JSON as written by Python's json module, with bare
+// Infinity and NaN, and reports positions in errors.
 package pyjson
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// A SyntaxError says where a text is not a JSON object.
+// A SyntaxError says where a text is not valid JSON.
 type SyntaxError struct {
 	Line, Column int // from 1
 	Msg          string
@@ -20,10 +20,9 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Msg) }
 
-// Parse reads one JSON object; numbers become [json.Number]. Python writes
-// Infinity and NaN where JSON has no such numbers: the first become numbers
-// beyond every float, the second a text that no number accepts. Errors are
-// [*SyntaxError].
+// Parse reads one JSON object; numbers become [json.Number]. Python's bare
+// Infinity becomes a number beyond every float, NaN a string that is not
+// accepted as a number. Errors are [*SyntaxError].
 func Parse(b []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(plainNumbers(b)))
 	d.UseNumber()
@@ -49,9 +48,9 @@ func Parse(b []byte) (map[string]any, error) {
 	return nil, e
 }
 
-// pythonNumbers are Python's spellings and what replaces them: text of the
-// same length, so that positions in errors stay right. The number is beyond
-// every float; "N" is a string and no number accepts it.
+// pythonNumbers maps Python's spellings to replacements of the same length, so
+// that positions in errors stay correct. The number is beyond every float; "N"
+// is a string, which no number accepts.
 var pythonNumbers = []struct{ from, to string }{{"Infinity", "1e999999"}, {"NaN", `"N"`}}
 
 func plainNumbers(b []byte) []byte {

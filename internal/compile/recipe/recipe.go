@@ -1,4 +1,4 @@
-// Package recipe says how weights of a plan are made from the tensors of a
+// Package recipe describes how weights of a plan are made from the tensors of a
 // file: sources joined along their rows, then transforms in order.
 package recipe
 
@@ -8,9 +8,9 @@ import (
 	"atenia/tensor"
 )
 
-// A Weight says how one weight of a plan is made from tensors of a file: the
-// sources joined along their rows, then the transforms in order. One with
-// Const has no sources.
+// A Weight describes how one weight of a plan is made from tensors of a file:
+// the sources joined along their rows, then the transforms in order. A weight
+// with Const has no sources.
 type Weight struct {
 	Name      string // as in a plan's weight table
 	Shape     tensor.Shape
@@ -22,9 +22,9 @@ type Weight struct {
 // A Kind names a pure function on tensors.
 type Kind string
 
-// The transforms. Those that move whole rows work on any element type, block
-// formats included, because blocks run along the innermost axis; AddConst
-// needs plain values.
+// The transforms. Those that move whole rows work on any element type, including
+// block formats, because blocks run along the innermost axis; AddConst requires
+// plain values.
 const (
 	SliceRows    Kind = "slice_rows"    // rows [A, B)
 	PermuteHeads Kind = "permute_heads" // each of A heads: rows i and i+B/2 of its first B become 2i and 2i+1
@@ -43,7 +43,8 @@ type Transform struct {
 // RowWise reports whether the transform only moves whole rows.
 func (t Transform) RowWise() bool { return t.Kind != AddConst }
 
-// Apply returns the shape that the transform makes of s, or why it cannot.
+// Apply returns the shape that results from s, or why the transform does not
+// apply.
 func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
 	if _, ok := s.Size(); !ok {
 		return nil, fmt.Errorf("%s: shape %v is not one of a tensor", t.Kind, s)

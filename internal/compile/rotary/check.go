@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Check reports, through bad, everything that no table can have: field, what
-// was wanted and what is there. head is the width of a head, most the longest
-// context there may be.
+// Check reports every invalid field through bad: the field, what is wanted and
+// what it is. head is the width of a head, most the longest permitted context.
 func (r *Table) Check(head, most int, bad func(field, want string, got any)) {
 	positive := func(field string, v float32) {
 		if !(v > 0 && v < 1e30) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Same reports whether two tables rotate alike, whatever they were made from.
+// Same reports whether two tables rotate alike, however they are described.
 func (r *Table) Same(o *Table) bool {
 	if o == nil || r.Dim != o.Dim || r.Scale != o.Scale || (r.Scaling == Dynamic) != (o.Scaling == Dynamic) || (r.Scaling == Long) != (o.Scaling == Long) {
 		return false
@@ -21,9 +21,9 @@ func (r *Table) Same(o *Table) bool {
 	return slices.Equal(inv, inv2) && slices.Equal(long, long2)
 }
 
-// Divisors returns what the plain frequencies are divided by to give the
-// scaled ones. Of the neighbours of a quotient it takes the one that divides
-// back to the same frequency, so that reading the file changes nothing.
+// Divisors returns the quotients of plain and scaled frequencies. Among a
+// quotient and its neighbouring floats it takes the one that divides back to the
+// same frequency, so that a file reads back unchanged.
 func (r *Table) Divisors() []float32 {
 	inv, _ := r.Frequencies()
 	plain, _ := (&Table{Dim: r.Dim, Theta: r.Theta, Scaling: Plain}).Frequencies()

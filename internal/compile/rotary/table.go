@@ -20,7 +20,7 @@ type Table struct {
 	Exact    bool      `json:",omitempty"` // yarn: correction range not rounded to whole dimensions
 	Short    []float32 `json:",omitempty"` // divisors of the frequencies
 	Long     []float32 `json:",omitempty"` // divisors beyond Original
-	Table    []float32 `json:",omitempty"` // the frequencies themselves, where a file states them
+	Table    []float32 `json:",omitempty"` // the frequencies themselves, if a file states them
 	Scale    float32   // multiplies cos and sin
 }
 
@@ -32,16 +32,16 @@ const (
 	Llama3  = "llama3"
 	Yarn    = "yarn"
 	Long    = "longrope"
-	Divided = "divisors" // GGUF: a tensor holds what frequencies are divided by
+	Divided = "divisors" // GGUF: a tensor holds divisors of the frequencies
 	Listed  = "table"    // GGUF: a key holds the frequencies
 )
 
-// tables computes inverse frequencies by scaling. Each follows the
-// reference step by step in float32, because positions multiply what is
-// rounded here.
+// tables computes inverse frequencies by type of scaling. Each follows the
+// reference step by step in float32, because positions multiply the rounding
+// errors.
 var tables = map[string]func(*Table, []float32) []float32{
 	Plain:   func(_ *Table, f []float32) []float32 { return f },
-	Dynamic: func(_ *Table, f []float32) []float32 { return f }, // grows with the request's length
+	Dynamic: func(_ *Table, f []float32) []float32 { return f }, // depends on the request's length
 	Linear:  linearTable,
 	Llama3:  llama3Table,
 	Yarn:    yarnTable,
@@ -60,8 +60,8 @@ func (r *Table) periods() []float32 {
 	return p
 }
 
-// Frequencies returns the inverse frequencies and, for longrope, those of requests
-// longer than Original.
+// Frequencies returns the inverse frequencies and, for longrope, those of
+// requests longer than Original.
 func (r *Table) Frequencies() (inv, long []float32) {
 	f := r.periods()
 	for i := range f {
@@ -97,7 +97,7 @@ func (r *Table) longTable(div []float32) []float32 {
 }
 
 // llama3Table divides long wavelengths by the factor, keeps short ones and
-// blends between.
+// interpolates between.
 func llama3Table(r *Table, f []float32) []float32 {
 	lo := float32(float64(r.Original) / float64(r.Low))
 	hi := float32(float64(r.Original) / float64(r.High))
@@ -106,7 +106,7 @@ func llama3Table(r *Table, f []float32) []float32 {
 		switch {
 		case wave > lo:
 			f[i] = x / r.Factor
-		case wave < hi: // kept
+		case wave < hi: // unchanged
 		default:
 			t := (float32(r.Original)/wave - r.Low) / (r.High - r.Low)
 			f[i] = (1-t)*x/r.Factor + t*x
@@ -115,8 +115,9 @@ func llama3Table(r *Table, f []float32) []float32 {
 	return f
 }
 
-// yarnTable blends interpolated and extrapolated frequencies by how often a
-// pair turns inside the original context (arXiv 2309.00071, section 3.2).
+// yarnTable blends interpolated and extrapolated frequencies by the number of
+// rotations of a pair within the original context (arXiv 2309.00071, section
+// 3.2).
 func yarnTable(r *Table, f []float32) []float32 {
 	dim := float64(r.Dim)
 	turns := func(beta float32) float64 {
@@ -139,7 +140,7 @@ func yarnTable(r *Table, f []float32) []float32 {
 	return f
 }
 
-// Strength is yarn's temperature for a scale and a strength.
+// Strength returns yarn's attention temperature for a scale and a strength.
 func Strength(scale, strength float64) float64 {
 	if scale <= 1 {
 		return 1
@@ -147,8 +148,8 @@ func Strength(scale, strength float64) float64 {
 	return 0.1*strength*math.Log(scale) + 1
 }
 
-// LongScale is longrope's factor of cos and sin for a context stretched from
-// original to length.
+// LongScale returns longrope's factor of cos and sin for a context stretched by
+// stretch beyond original.
 func LongScale(stretch float64, original int) float64 {
 	if stretch <= 1 || original <= 1 {
 		return 1

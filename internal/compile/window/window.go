@@ -1,15 +1,15 @@
-// Package window sorts attention layers by how far back they see.
+// Package window groups attention layers by the size of their window.
 package window
 
 import "slices"
 
-// Groups are layers with equal windows: layers that forget at the same distance
-// share pages. Layers that see everything come first.
+// Groups are sets of layers with equal windows. Their caches free positions at
+// the same time and can share pages. Layers without a window come first.
 type Groups struct {
 	Windows []int // of each group; 0 = all
 	Layers  []int // number of layers in each group
 	Of      []int // layer → group
-	Ordinal []int // layer → place inside its group
+	Ordinal []int // layer → position in its group
 }
 
 // Sort groups the windows of layers.

@@ -14,26 +14,26 @@ import (
 	"atenia/internal/durable"
 )
 
-// ErrInjected is the fault of [Fail], [Torn] and [Stop].
+// ErrInjected is the error of [Fail], [Torn] and [Stop].
 var ErrInjected = errors.New("injected fault")
 
-// A Fault is what happens at a call.
+// A Fault is the kind of failure to inject.
 type Fault uint8
 
 const (
-	// Fail makes one call fail and do nothing. Later ones work.
+	// Fail makes one call fail without effect. Later ones succeed.
 	Fail Fault = iota
-	// Stop makes a call and all later ones fail, as if the process was killed.
+	// Stop makes a call and all later ones fail, as if the process had been killed.
 	Stop
-	// Torn makes one call fail; a write writes the first half before. Later
-	// ones work.
+	// Torn makes one call fail; a write first writes half of its bytes. Later ones
+	// succeed.
 	Torn
-	// Full makes a call and all later ones that write or create fail with
-	// ENOSPC; a write writes the first half before.
+	// Full makes a call and all later ones that write or create fail with ENOSPC; a
+	// write first writes half of its bytes.
 	Full
 )
 
-// An FS counts calls, those of its files too, and fails at one of them.
+// An FS counts calls, including those of its files, and fails at one of them.
 type FS struct {
 	under durable.FS
 
@@ -41,20 +41,20 @@ type FS struct {
 	calls int
 	at    int // the call that fails, from 1; 0 = none
 	fault Fault
-	flips map[string]int64 // name → the bit that reads find flipped
+	flips map[string]int64 // name → bit that reads see flipped
 	dirty map[string]*unsynced
 }
 
-// unsynced is a file with bytes that a power cut would lose.
-type unsynced struct{ size int64 } // bytes that are on the disk
+// unsynced is a file with bytes that a power failure would lose.
+type unsynced struct{ size int64 } // bytes on disk
 
 // New returns an FS that fails at the n-th call; with n = 0 it never does.
 func New(n int, fault Fault) *FS {
 	return &FS{under: durable.Default(nil), at: n, fault: fault, flips: map[string]int64{}, dirty: map[string]*unsynced{}}
 }
 
-// Each yields n and an FS that fails at the n-th call, for n = 1, 2, … The
-// last one is the first whose fault was not reached.
+// Each yields n and an FS that fails at the n-th call, for n = 1, 2, … It ends
+// after the first one whose fault was not reached.
 func Each(fault Fault) iter.Seq2[int, *FS] {
 	return func(yield func(int, *FS) bool) {
 		for n := 1; ; n++ {
@@ -66,30 +66,30 @@ func Each(fault Fault) iter.Seq2[int, *FS] {
 	}
 }
 
-// Calls returns how many calls were made.
+// Calls returns the number of calls so far.
 func (f *FS) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// Hit reports whether the fault happened.
+// Hit reports whether the fault occurred.
 func (f *FS) Hit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.at > 0 && f.calls >= f.at
 }
 
-// FlipBit makes reads of a file find one bit flipped.
+// FlipBit makes reads of a file see one bit flipped.
 func (f *FS) FlipBit(name string, bit int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.flips[filepath.Clean(name)] = bit
 }
 
-// PowerCut tears every file that was written and not synced: half of the bytes
-// that are not on the disk are lost. Names stay: whether a disk has them
-// before the folder is synced is not known, and both must do.
+// PowerCut tears every file with unsynced writes: it drops half of the bytes not
+// on disk. Names stay: whether they are durable before the directory is synced
+// is unspecified, and callers must handle both.
 func (f *FS) PowerCut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +101,8 @@ func (f *FS) PowerCut() {
 	clear(f.dirty)
 }
 
-// call counts one and returns the error that it must fail with. Only calls
-// that make or write files fail on a full disk.
+// call counts a call and returns the error with which it must fail. Only calls
+// that create or write fail on a full disk.
 func (f *FS) call(op, name string, grows bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *FS) call(op, name string, grows bool) error {
 	return fmt.Errorf("%s %s (call %d): %w", op, name, f.calls, err)
 }
 
-// tears reports whether a write that fails writes its first half.
+// tears reports whether a failing write writes its first half.
 func (f *FS) tears() bool { return f.fault == Torn || f.fault == Full }
 
 // OpenFile opens a file.
@@ -149,7 +149,7 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 	return b, err
 }
 
-// ReadDir lists a folder.
+// ReadDir lists a directory.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := f.call("list", name, false); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (f *FS) Rename(from, to string) error {
 	return err
 }
 
-// Link gives a file a second name.
+// Link adds a hard link.
 func (f *FS) Link(from, to string) error {
 	if err := f.call("link", to, true); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (f *FS) Link(from, to string) error {
 	return err
 }
 
-// moved says that a name now means the file of another.
+// moved records that the name to now refers to the file from.
 func (f *FS) moved(from, to string) {
 	delete(f.dirty, filepath.Clean(to))
 	if u := f.dirty[filepath.Clean(from)]; u != nil {
@@ -213,7 +213,7 @@ func (f *FS) Remove(name string) error {
 	return f.under.Remove(name)
 }
 
-// MkdirAll makes a folder and those above it.
+// MkdirAll creates a directory and its parents.
 func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
 	if err := f.call("mkdir", name, true); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (f *FS) MkdirAll(name string, mode fs.FileMode) error {
 	return f.under.MkdirAll(name, mode)
 }
 
-// Touch sets the time of a file's last change.
+// Touch sets the modification time of a file.
 func (f *FS) Touch(name string, t time.Time) error {
 	if err := f.call("touch", name, false); err != nil {
 		return err
@@ -229,10 +229,10 @@ func (f *FS) Touch(name string, t time.Time) error {
 	return f.under.Touch(name, t)
 }
 
-// SyncDir only pretends.
+// SyncDir is only simulated.
 func (f *FS) SyncDir(name string) error { return f.call("sync folder", name, false) }
 
-// wrote notes that a file may have lost all but its first bytes.
+// wrote records that all but the first from bytes of a file may be lost.
 func (f *FS) wrote(name string, from int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -244,7 +244,7 @@ func (f *FS) wrote(name string, from int64) {
 	}
 }
 
-// flip changes b, which was read at an offset.
+// flip applies the flipped bit to b, which was read at an offset.
 func (f *FS) flip(name string, off int64, b []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

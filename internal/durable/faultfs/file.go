@@ -7,8 +7,8 @@ import (
 	"atenia/internal/durable"
 )
 
-// A file is an open file whose calls count and fail, too. Its Read flips no
-// bits: it does not know where it is.
+// A file is an open file whose calls count and fail, too. Its Read does not flip
+// bits, because it does not know its offset.
 type file struct {
 	under durable.File
 	fsys  *FS
@@ -40,7 +40,7 @@ func (f *file) WriteAt(b []byte, off int64) (int, error) {
 	return f.write(b, off, func(b []byte) (int, error) { return f.under.WriteAt(b, off) })
 }
 
-// write is one write at an offset, of which a fault may leave the first half.
+// write is one write at an offset, which a fault may cut in half.
 func (f *file) write(b []byte, off int64, write func([]byte) (int, error)) (n int, err error) {
 	fault := f.fsys.call("write", f.Name(), true)
 	if fault != nil && !f.fsys.tears() {
@@ -54,7 +54,7 @@ func (f *file) write(b []byte, off int64, write func([]byte) (int, error)) (n in
 	return write(b)
 }
 
-// size is where a write at the end begins.
+// size returns the offset of a write at the end.
 func (f *file) size() int64 {
 	st, err := f.under.Stat()
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *file) Truncate(size int64) error {
 	return f.under.Truncate(size)
 }
 
-// Sync only pretends: it tells a later PowerCut what would be on the disk.
+// Sync is only simulated: it records for PowerCut what is on disk.
 func (f *file) Sync() error {
 	if err := f.fsys.call("sync", f.Name(), false); err != nil {
 		return err
@@ -96,8 +96,7 @@ func (f *file) Sync() error {
 	return nil
 }
 
-// Close closes the file even when it fails: a process that is killed keeps
-// nothing open.
+// Close closes the file even if it fails, as the end of a process does.
 func (f *file) Close() error {
 	fault := f.fsys.call("close", f.Name(), false)
 	if err := f.under.Close(); fault == nil {

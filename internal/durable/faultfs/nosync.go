@@ -6,8 +6,8 @@ import (
 	"atenia/internal/durable"
 )
 
-// NoSync returns the operating system's file system without its syncs, for
-// tests that write many files and pull no plug.
+// NoSync returns the operating system's file system without syncs, for tests
+// that write many files and do not test power failures.
 func NoSync() durable.FS { return noSync{durable.Default(nil)} }
 
 type noSync struct{ durable.FS }

@@ -1,25 +1,26 @@
-// Package block holds the block formats of quantised weights: how 256 columns
-// of a row of a file become integers, scales and minima, [Unpack], and how 16
-// rows are packed side by side for products that stream them, [Pack].
+// Package block holds the block formats of quantised weights: how 256 columns of
+// a row of a file become integers, scales and minima, [Unpack], and how 16 rows
+// are interleaved for products that stream them, [Pack].
 //
 //	row of a file ── Unpack ──▶ Weights       Q int8, S and M for 16 columns
 //	16 rows ── Pack ──▶ tile ── Chunk.Unpack ──▶ the same Weights
 //
 // # The packed form
 //
-// A matrix is tiles of [TileRows] rows, the last filled with zeros. A tile is
-// chunks of [ChunkCols] columns. A chunk has three parts, each of whole cache
-// lines, in the order in which one activation row needs them:
+// A matrix is a sequence of tiles of [TileRows] rows, the last padded with
+// zeros. A tile is a sequence of chunks of [ChunkCols] columns. A chunk has
+// three parts, each of whole cache lines, in the order in which one activation
+// row needs them:
 //
 //	┌ of 256 columns ──┬ scales of cells ─────┬ codes of cells ───────────────┐
 //	│ d, dmin of rows  │ cell 0, cell 1, …    │ cell 0      │ cell 1      │ … │
 //	└──────────────────┴──────────────────────┴───────────────────────────────┘
 //
 // A cell is 32 columns of the 16 rows. Products sum columns 0 to 31 of every
-// block of 256 first, then columns 32 to 63, and so on, so that is the order
-// of cells, and memory is read from its first byte to its last; groups that a
-// shorter last block lacks have no cell. Within a cell a word of a vector of 64
-// bytes is four columns of a row, and its sixteen words are the rows:
+// block of 256 first, then columns 32 to 63, and so on; cells are stored in that
+// order, so that memory is read sequentially. Groups that a shorter last block
+// lacks have no cell. Within a cell, a word of a 64-byte vector is four columns
+// of a row, and its sixteen words are the rows:
 //
 //	bytes (Q8_0, plus 128), 8 vectors, vector k:
 //	    row 0: columns 4k…4k+3 │ row 1: 4k…4k+3 │ … │ row 15: 4k…4k+3
@@ -30,9 +31,9 @@
 //	fifth and third bits, 1 vector:
 //	    bit j of each byte: columns 4j…4j+3
 //
-// So a mask and at most one shift yield what a product multiplies. Scales are
-// in the order of the rows and as short as in the file, but for 6 bits, which
-// become a byte:
+// So a mask and at most one shift yield the operand of a product. Scales are in
+// the order of the rows and as short as in the file, except that 6 bits become a
+// byte:
 //
 //	                     for 256 columns   for a cell
 //	Q8_0 Q4_0 Q5_0 IQ4_NL                  16 halves
@@ -45,8 +46,9 @@
 //
 // # To add a format
 //
-// In Go: cases in [Unpack], in [PackingOf], in what packs and unpacks cells, and
-// in kernel.Supports. In assembly: an entry of packedFormats in tools/asm/packed.go,
-// one of formats in tools/asm/matvec.go and, for arm64, one of packings in
-// tools/neon, whose words of machine code say what they are.
+// In Go: cases in [Unpack], in [PackingOf], in the functions that pack and
+// unpack cells, and in kernel.Supports. In assembly: an entry of packedFormats
+// in tools/asm/packed.go, one of formats in tools/asm/matvec.go and,
+// for arm64, one of packings in tools/neon, whose machine words are
+// annotated.
 package block

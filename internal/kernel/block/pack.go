@@ -6,9 +6,9 @@ import (
 	"atenia/tensor"
 )
 
-// PackRow writes row r of a chunk. Four codes of a row are a word of a vector,
-// and words are moved and their bits joined as they are, for blocks of the
-// source that hold their codes in all sorts of orders.
+// PackRow writes row r of a chunk. Four codes of a row form a word of a vector;
+// words are moved and their bits merged without regard to their order within the
+// source block, which differs between formats.
 func (ch *Chunk) PackRow(d tensor.DType, r int, src []byte) {
 	values, bytes := d.Block()
 	if values == 32 {
@@ -54,7 +54,7 @@ func packBlock32(codes, scales []byte, d tensor.DType, r int, src []byte) {
 	}
 }
 
-// packHalves writes a scale and, since it is to be added, minus a minimum.
+// packHalves writes a scale and a negated minimum, which products add.
 func packHalves(scales []byte, r int, src []byte) {
 	w := word(src) ^ 0x80000000
 	binary.LittleEndian.PutUint16(scales[2*r:], uint16(w))
@@ -62,7 +62,7 @@ func packHalves(scales []byte, r int, src []byte) {
 }
 
 // packNibbles copies 16 bytes: the source has columns 0 to 15 low and 16 to 31
-// high, as a cell.
+// high, like a cell.
 func packNibbles(codes, src []byte) {
 	codes, src = codes[:3*64+4], src[:16]
 	for k := range 4 {
@@ -160,8 +160,8 @@ func packQ6_K(codes, low, high []byte, j int) {
 	packPairs(codes[4*64:], high, j)
 }
 
-// packPairs packs pair j of the bits of 32 bytes: four fours of columns share
-// a vector.
+// packPairs packs bit pair j of 32 bytes: four groups of four columns share a
+// vector.
 func packPairs(codes, src []byte, j int) {
 	src = src[:32]
 	for v := range 2 {
@@ -173,7 +173,8 @@ func packPairs(codes, src []byte, j int) {
 	}
 }
 
-// packBit packs bit b of 32 bytes: all eight fours of columns share a vector.
+// packBit packs bit b of 32 bytes: all eight groups of four columns share a
+// vector.
 func packBit(codes, src []byte, b int) {
 	src = src[:32]
 	w := uint32(0)

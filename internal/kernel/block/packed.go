@@ -7,24 +7,24 @@ import (
 	"atenia/tensor"
 )
 
-// TileRows weight rows are packed side by side, since a vector of AVX-512
-// holds so many outputs.
+// TileRows is the number of weight rows interleaved in a tile: the float32 lanes
+// of an AVX-512 vector.
 const TileRows = 16
 
-// ChunkCols columns are packed, and summed, at a time. So many of 16 weight
-// rows, as bytes, leave most of a second-level cache free.
+// ChunkCols is the number of columns packed, and summed, at a time. As bytes, 16
+// weight rows of that length leave most of L2 free.
 const ChunkCols = 2048
 
-// A Packing says how much of what the packed form of a type holds. Bits of
-// codes are apart where they are not 8, 4 or 2: a cell, 32 columns of 16 rows,
-// is 64·low bytes with their lower bits and 64·high with the higher ones.
+// A Packing describes the packed form of a type. Codes whose width is not 8, 4
+// or 2 bits are stored in two planes: a cell, 32 columns of 16 rows, is 64·low
+// bytes with the lower bits and 64·high bytes with the higher ones.
 type Packing struct {
 	low, high int // bits of a code
-	scale     int // bytes of scales and minima, for a cell
-	block     int // the same, for 256 columns
+	scale     int // bytes of scales and minima, per cell
+	block     int // the same, per 256 columns
 }
 
-// PackingOf returns the packing of a type, a zero one if it has none.
+// PackingOf returns the packing of a type, the zero Packing if it has none.
 func PackingOf(d tensor.DType) Packing {
 	switch d {
 	case tensor.Q8_0:
@@ -55,7 +55,7 @@ func PackingOf(d tensor.DType) Packing {
 	return Packing{}
 }
 
-// code returns the bytes of a cell's codes.
+// code returns the number of bytes of a cell's codes.
 func (p Packing) code() int { return 64 * (p.low + p.high) }
 
 // ChunkBytes returns the size of a chunk of up to 2048 columns.
@@ -70,8 +70,8 @@ func (p Packing) TileBytes(cols int) int {
 
 func align64(n int) int { return (n + 63) &^ 63 }
 
-// PackedBytes returns the size of the packed form of a matrix, which is 0 for
-// types that have none.
+// PackedBytes returns the size of the packed form of a matrix, 0 for types
+// without one.
 func PackedBytes(d tensor.DType, rows, cols int) int {
 	return (rows + TileRows - 1) / TileRows * PackingOf(d).TileBytes(cols)
 }
@@ -106,17 +106,17 @@ func rowBytes(d tensor.DType, cols int) int {
 	return cols / values * bytes
 }
 
-// A Chunk is up to 2048 columns of 16 rows. What the blocks of 256
-// columns have comes first, then the scales of cells, then their codes; cells
-// are in the order of the passes of a product.
+// A Chunk is up to 2048 columns of 16 rows: first the scales of blocks of 256
+// columns, then those of cells, then the codes of cells; cells are in the order
+// of the passes of a product.
 type Chunk struct {
 	Packing
 	Blocks, Scales, Codes []byte
 	N                     int // blocks
-	Full                  int // how many passes have all of them
+	Full                  int // number of passes that contain all blocks
 }
 
-// ChunkOf returns the parts of the chunk of cols columns that b starts with.
+// ChunkOf returns the parts of the chunk of cols columns at the start of b.
 func ChunkOf(p Packing, b []byte, cols int) Chunk {
 	s := align64(blocks(cols) * p.block)
 	q := s + align64(cols/32*p.scale)
@@ -124,14 +124,14 @@ func ChunkOf(p Packing, b []byte, cols int) Chunk {
 	return Chunk{p, b[:s], b[s:q], b[q:p.ChunkBytes(cols)], n, cols/32 - 8*(n-1)}
 }
 
-// cell returns the codes and scales of columns 32b of block i.
+// cell returns the codes and scales of the cell at column 32b of block i.
 func (ch *Chunk) cell(b, i int) (codes, scales []byte) {
 	k := b*ch.N - max(0, b-ch.Full) + i
 	return ch.Codes[k*ch.code():][:ch.code()], ch.Scales[k*ch.scale:][:ch.scale]
 }
 
-// Unpack is the inverse of PackRow, for the product's definition: of row r,
-// columns 32b of block i.
+// Unpack is the inverse of PackRow for the 32 columns at 32b of block i, row r.
+// It defines the product of packed weights.
 func (ch *Chunk) Unpack(dst *Weights, d tensor.DType, b, i, r int) {
 	codes, scales := ch.cell(b, i)
 	for c := range 32 {
@@ -182,8 +182,8 @@ func (ch *Chunk) Unpack(dst *Weights, d tensor.DType, b, i, r int) {
 	}
 }
 
-// e8m0Half is half of what a scale of MXFP4 says, 2^(e-128), subnormal for the
-// smallest two.
+// e8m0Half returns half of the value of an MXFP4 scale, 2^(e-128); it is
+// subnormal for the smallest two.
 func e8m0Half(e byte) float32 {
 	if e < 2 {
 		return math.Float32frombits(0x200000 << e)
@@ -194,7 +194,7 @@ func e8m0Half(e byte) float32 {
 // codeAt returns the code of column c of row r.
 func (ch *Chunk) codeAt(cell []byte, r, c int) int {
 	at, k := 4*r+c%4, c/4
-	plane := func(from []byte, bits int) int { // of 8/bits fours of columns a vector
+	plane := func(from []byte, bits int) int { // 8/bits groups of four columns per vector
 		per := 8 / bits
 		return int(from[k/per*64+at]>>(k%per*bits)) & (1<<bits - 1)
 	}
@@ -202,7 +202,7 @@ func (ch *Chunk) codeAt(cell []byte, r, c int) int {
 	switch ch.low {
 	case 8:
 		q = int(cell[64*k+at])
-	case 4: // fours k and k+4 share a vector
+	case 4: // groups k and k+4 share a vector
 		q = int(cell[k%4*64+at]>>(k/4*4)) & 15
 	case 2:
 		q = plane(cell, 2)
@@ -213,10 +213,10 @@ func (ch *Chunk) codeAt(cell []byte, r, c int) int {
 	return q
 }
 
-// spread4 puts the four lower bits of n into four bytes.
+// spread4 expands the four low bits of n to four bytes.
 func spread4(n uint32) uint32 { return n & 15 * 0x00204081 & 0x01010101 }
 
 func word(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 
-// blocks returns how many blocks of 256 columns, whole or not, cols are.
+// blocks returns the number of blocks of 256 columns, including a partial one.
 func blocks(cols int) int { return (cols + Cols - 1) / Cols }

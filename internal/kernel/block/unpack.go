@@ -7,12 +7,12 @@ import (
 	"atenia/tensor"
 )
 
-// Cols is how many columns [Weights] hold.
+// Cols is the number of columns in a [Weights].
 const Cols = 256
 
-// Weights are 256 weights of any block format: value i is
-// S[i/16]·Q[i] − M[i/16]. Products S·Q are exact in float32 for every format
-// whose scale is a half, so dequantising rounds once, where the format says.
+// Weights holds 256 weights of any block format: value i is S[i/16]·Q[i] −
+// M[i/16]. Products S·Q are exact in float32 for every format whose scale is a
+// half, so dequantising rounds once, where the format prescribes.
 type Weights struct {
 	Q [Cols]int8
 	S [16]float32
@@ -38,8 +38,8 @@ func Per16(d tensor.DType) bool {
 	return false
 }
 
-// Unpack writes n columns of weights from column c, a multiple of 256, of a
-// row of type d. Columns past n within the block multiply to zero.
+// Unpack writes n columns, starting at column c, a multiple of 256, of a row of
+// type d. Columns of the block past n are zeroed.
 func Unpack(dst *Weights, d tensor.DType, row []byte, c, n int) {
 	values, bytes := d.Block()
 	src := row[c/values*bytes:]
@@ -117,7 +117,7 @@ func unpackQ4_1(dst *Weights, src []byte) {
 	}
 }
 
-// fiveBits joins 16 bytes of nibbles and 32 high bits, less bias.
+// fiveBits combines 16 bytes of nibbles with 32 high bits and subtracts bias.
 func fiveBits(q []int8, high uint32, low []byte, bias int8) {
 	q, low = q[:32], low[:16]
 	for i, v := range low {
@@ -141,7 +141,8 @@ func unpackQ5_1(dst *Weights, src []byte) {
 	}
 }
 
-// Q2_K: 16 bytes of 4-bit scale and minimum, 64 bytes of quants, d, dmin.
+// unpackQ2_K reads 16 bytes of 4-bit scales and minima, 64 bytes of quants, d,
+// dmin.
 func unpackQ2_K(dst *Weights, src []byte) {
 	if len(src) < 84 {
 		return
@@ -158,8 +159,8 @@ func unpackQ2_K(dst *Weights, src []byte) {
 	}
 }
 
-// Q3_K: 32 bytes of high bits (clear means minus 4), 64 bytes of low 2 bits,
-// 12 bytes of 6-bit scales, d.
+// unpackQ3_K reads 32 bytes of high bits (clear means minus 4), 64 bytes of low
+// 2 bits, 12 bytes of 6-bit scales, d.
 func unpackQ3_K(dst *Weights, src []byte) {
 	if len(src) < 110 {
 		return
@@ -224,7 +225,8 @@ func unpackQ5_K(dst *Weights, src []byte) {
 	}
 }
 
-// Q6_K: 128 bytes of low nibbles, 64 of high pairs, 16 int8 scales, d.
+// unpackQ6_K reads 128 bytes of low nibbles, 64 of high pairs, 16 int8 scales,
+// d.
 func unpackQ6_K(dst *Weights, src []byte) {
 	if len(src) < 210 {
 		return
@@ -258,8 +260,8 @@ func unpackQ8_K(dst *Weights, src []byte) {
 	}
 }
 
-// The value tables of the non-linear 4-bit formats (ggml-common.h). MXFP4's
-// are twice the E2M1 values, and its scale half of what E8M0 says.
+// The codebooks of the non-linear 4-bit formats (ggml-common.h). The entries of
+// MXFP4 are twice the E2M1 values, and its scale is half of the E8M0 value.
 var (
 	iq4Values   = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 	mxfp4Values = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
@@ -279,7 +281,8 @@ func unpackIQ4_NL(dst *Weights, src []byte) {
 	}
 }
 
-// IQ4_XS: d, 8 pairs of high scale bits, 4 bytes of low ones, 128 of quants.
+// unpackIQ4_XS reads d, 8 pairs of high scale bits, 4 bytes of low ones, 128 of
+// quants.
 func unpackIQ4_XS(dst *Weights, src []byte) {
 	if len(src) < 136 {
 		return

@@ -1,5 +1,5 @@
-// Package choice chooses by measurement, at first use, among ways to do the
-// same work that differ in speed alone, and records what was measured.
+// Package choice selects by measurement, at first use, among implementations
+// that differ only in speed, and records what it measured.
 package choice
 
 import (
@@ -12,19 +12,19 @@ import (
 
 // A Decision is the record of one choice.
 type Decision struct {
-	What       string      `json:"what"`       // was chosen, as in "tiles expanded at a time"
-	Class      string      `json:"class"`      // of the work: an element type
+	What       string      `json:"what"`       // what was chosen, as in "tiles expanded at a time"
+	Class      string      `json:"class"`      // kind of work: an element type
 	Choice     int         `json:"choice"`     // the candidate in use
-	Candidates []Candidate `json:"candidates"` // the one in use without measurement first
+	Candidates []Candidate `json:"candidates"` // the default candidate first
 }
 
-// A Candidate is a value that could have been chosen.
+// A Candidate is a value that could be chosen.
 type Candidate struct {
 	Value int           `json:"value"`
-	Took  time.Duration `json:"ns"` // the same work for all, the best of several times
+	Took  time.Duration `json:"ns"` // for the same work, the best of several runs
 }
 
-// A Choice is a value that a measurement decides. The zero Choice is open.
+// A Choice is a value decided by measurement. The zero Choice is open.
 type Choice struct {
 	value atomic.Int64 // 0 = open, -1 = being measured
 }
@@ -32,10 +32,10 @@ type Choice struct {
 const (
 	open      = 0
 	measuring = -1
-	// times each candidate has its turn.
+	// times is the number of runs of each candidate.
 	times = 4
-	// another candidate must be better by a part of 1/margin, or else the first
-	// is taken: noise should not choose.
+	// another candidate must be faster by 1/margin than the first, so that noise
+	// does not decide.
 	margin = 32
 )
 
@@ -43,13 +43,13 @@ var made struct {
 	sync.Mutex
 	choices   []*Choice
 	decisions []Decision
-	since     int // how often all was forgotten
+	since     int // how often all choices were dropped
 }
 
-// Open reports whether nobody has measured or is measuring.
+// Open reports whether the choice is neither made nor being measured.
 func (c *Choice) Open() bool { return c.value.Load() == open }
 
-// Or returns what was chosen, or v as long as that is open.
+// Or returns the chosen value, or v while the choice is open.
 func (c *Choice) Or(v int) int {
 	if n := c.value.Load(); n > 0 {
 		return int(n)
@@ -57,9 +57,10 @@ func (c *Choice) Or(v int) int {
 	return v
 }
 
-// Measure decides an open choice: do does the work as each of the values, which
-// are positive, says, in turns. The first value stays unless another is clearly
-// faster. Whoever comes while somebody measures returns at once.
+// Measure decides an open choice. It calls do, which does the work, with each of
+// the values, which must be positive, in turns. The first value is chosen unless
+// another is clearly faster. If a measurement is already running, it returns at
+// once.
 func (c *Choice) Measure(what, class string, values []int, do func(value int)) {
 	if !c.value.CompareAndSwap(open, measuring) {
 		return
@@ -82,7 +83,7 @@ func (c *Choice) Measure(what, class string, values []int, do func(value int)) {
 	d.Choice = best(d.Candidates)
 	made.Lock()
 	defer made.Unlock()
-	if since != made.since { // of something else by now
+	if since != made.since { // the choices were dropped meanwhile
 		c.value.Store(open)
 		return
 	}
@@ -99,7 +100,7 @@ func best(all []Candidate) int {
 	return b.Value
 }
 
-// Decisions returns the records of all choices that are made, by class.
+// Decisions returns the records of all choices made, by class.
 func Decisions() []Decision {
 	made.Lock()
 	defer made.Unlock()
@@ -108,7 +109,7 @@ func Decisions() []Decision {
 	})
 }
 
-// Forget opens all choices and drops their records.
+// Forget reopens all choices and drops their records.
 func Forget() {
 	made.Lock()
 	defer made.Unlock()

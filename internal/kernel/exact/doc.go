@@ -1,4 +1,4 @@
-// Package exact holds sums whose every rounding is defined, so that assembly
-// can yield the same bits: multiply-adds rounded once, and lanes with the order
-// in which they are folded.
+// Package exact holds sums with fully specified rounding, so that assembly can
+// reproduce them bit for bit: multiply-adds rounded once, and lanes with a
+// defined order of folding.
 package exact

@@ -4,8 +4,8 @@ package exact
 
 import "math"
 
-// FMA returns a·b+c rounded once, to nearest even. Two roundings, to float64
-// and then to float32, differ from one only where the first lands halfway
+// FMA returns a·b+c rounded once, to nearest even. Rounding first to float64 and
+// then to float32 gives another result only if the first rounding lands halfway
 // between two float32 values or below their normal range.
 func FMA(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c)

@@ -5,8 +5,8 @@ import "math"
 // Lanes are the partial sums of one output.
 type Lanes [16]float32
 
-// Sum folds the lanes: 16 to 8 and 8 to 4 by halves, then neighbours, as
-// vector units do it.
+// Sum folds the lanes: 16 to 8 and 8 to 4 by halves, then neighbours, as vector
+// units do.
 func (a *Lanes) Sum() float32 {
 	var b [4]float32
 	for i := range b {
@@ -15,7 +15,7 @@ func (a *Lanes) Sum() float32 {
 	return float32(b[0]+b[1]) + float32(b[2]+b[3])
 }
 
-// Sum8 folds the first eight lanes, which are all there are.
+// Sum8 folds the first eight lanes; the others must be unused.
 func (a *Lanes) Sum8() float32 {
 	var b [4]float32
 	for i := range b {
@@ -36,9 +36,9 @@ func (a *Lanes64) Sum() float64 {
 	return (b[0] + b[1]) + (b[2] + b[3])
 }
 
-// fmaSlow is a·b+c rounded once. The product is exact in float64; rounding the
-// sum to odd there makes the second rounding, to float32, the only one
-// (Boldo and Melquiond, "When double rounding is odd").
+// fmaSlow returns a·b+c rounded once. The product is exact in float64; rounding
+// the sum to odd there makes the rounding to float32 the only one (Boldo and
+// Melquiond, "When double rounding is odd").
 func fmaSlow(a, b, c float32) float32 {
 	p, q := float64(a)*float64(b), float64(c)
 	s := p + q

@@ -2,9 +2,9 @@ package exact
 
 import "math"
 
-// RopeTable writes scale times the cosine and sine of pos·invFreq[i]. The
-// angle is rounded to float32, as PyTorch's is; its cosine and sine are then
-// exact to the last bit of float32.
+// RopeTable writes scale times the cosine and sine of pos·invFreq[i]. The angle
+// is rounded to float32, as in PyTorch; its cosine and sine are then correctly
+// rounded to float32.
 func RopeTable(cos, sin []float32, invFreq []float32, pos int, scale float32) {
 	cos, sin = cos[:len(invFreq)], sin[:len(invFreq)]
 	p := float32(pos)

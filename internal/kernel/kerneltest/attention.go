@@ -13,10 +13,10 @@ import (
 // RowTypes are the element types of cached rows.
 var RowTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.Q8_0}
 
-// cached stores n random rows of a head from position first on, once as keys
-// and once as values, and returns what they are as stored. Pages before the
-// first position are missing, as behind a window, and positions that nobody
-// wrote hold any bits.
+// cached stores n random rows of a head from position first on, once as keys and
+// once as values, and returns the stored values. Pages before the first position
+// are missing, as behind an attention window, and unwritten positions hold
+// arbitrary bits.
 func cached(r *rand.Rand, d tensor.DType, first, n, dim, pageRows int) (k, v *kernel.Rows, values []float32) {
 	size, err := d.RowBytes(dim)
 	if err != nil {
@@ -44,7 +44,7 @@ func cached(r *rand.Rand, d tensor.DType, first, n, dim, pageRows int) (k, v *ke
 	return k, v, values
 }
 
-// Attention checks stores, scores and weighted sums of cached rows.
+// Attention checks storing, scores and weighted sums of cached rows.
 func Attention(t *testing.T) {
 	for _, d := range RowTypes {
 		t.Run(d.String(), func(t *testing.T) {
@@ -78,7 +78,7 @@ func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, n, lo, coun
 	scores := func(n, lo, hi int, q []float32) []float32 {
 		dst := make([]float32, n*span)
 		kernel.Scores(dst, q, n, k, lo, hi, 0.25)
-		for i := range n { // the others are lost
+		for i := range n { // the others may be overwritten
 			clear(dst[i*span : i*span+lo%span])
 			clear(dst[i*span+(hi-1)%span+1 : (i+1)*span])
 		}
@@ -112,7 +112,7 @@ func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, n, lo, coun
 		same(t, "Scores, "+what, dst, scores(n, lo, hi, q))
 		same(t, "Weighted, "+what, out, wantOut)
 	})
-	// A run cut in two, and one query alone.
+	// A range split in two, and a single query.
 	cut := lo + r.IntN(count)
 	parts, alone := append([]float32(nil), start...), make([]float32, n*span)
 	for i := range n {
@@ -131,12 +131,12 @@ func checkAttention(t testing.TB, r *rand.Rand, d tensor.DType, dim, n, lo, coun
 	same(t, "Weighted in parts, "+what, parts, out)
 }
 
-// softmax checks the sums of spans against one softmax over all of them.
+// softmax compares the merged sums of spans with one softmax over all of them.
 func softmax(t *testing.T) {
 	const span, spans, n, dim = kernel.AttentionSpan, 3, 5, 8
 	r := rand.New(rand.NewPCG(10, 10))
 	scores, values := Floats(r, n*span*spans), Floats(r, span*spans*dim)
-	for i := range span { // a span of which nothing is seen, first and last
+	for i := range span { // a fully masked span, first and last
 		scores[i], scores[(spans*n-1)*span+i] = float32(math.Inf(-1)), float32(math.Inf(-1))
 	}
 	sums, part := newSums(n, dim), newSums(n, dim)

@@ -12,7 +12,7 @@ import (
 	"atenia/tensor"
 )
 
-// roofs are measured once for each number of threads.
+// roofs caches the measured roofs by number of threads.
 var roofs sync.Map
 
 func roofOf(b *testing.B, threads int) roof.Roofs {
@@ -27,11 +27,11 @@ func roofOf(b *testing.B, threads int) roof.Roofs {
 	return r
 }
 
-// Bench runs every benchmark for one and for two threads. Decoding reports
-// GB/s and its share of the measured memory bandwidth; weights come from
-// memory, since a set of matrices larger than the caches takes turns; an operation is
-// one pass over the set.
-// Prefill reports GFLOP/s and its share of the measured roof of its arithmetic.
+// Bench runs every benchmark with one and with two threads. Decoding reports
+// GB/s and the share of the measured memory bandwidth; it cycles through a set
+// of matrices larger than the caches, so that weights come from memory, and an
+// operation is one pass over the set. Prefill reports GFLOP/s and the share of
+// the measured arithmetic roof.
 func Bench(b *testing.B) {
 	for _, d := range DTypes() {
 		if kernel.PackedBytes(d, 1, 256) == 0 {
@@ -51,8 +51,8 @@ func Bench(b *testing.B) {
 	benchOthers(b)
 }
 
-// benchCached is decoding with weights in the second-level cache: what the
-// instructions alone take.
+// benchCached times decoding with weights in L2, where only the instructions
+// count.
 func benchCached(b *testing.B, d tensor.DType) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const outs, cols = 128, 5632
@@ -77,7 +77,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pa
 	}
 	total := len(w.Data) + len(w.Tiles)
 	set := []*kernel.Matrix{w}
-	if rows <= 8 { // enough copies that the caches do not hold them
+	if rows <= 8 { // enough copies to exceed the caches
 		for len(set)*total < 512<<20 {
 			c := *w
 			c.Data = append([]byte(nil), w.Data...)
@@ -101,7 +101,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pa
 		}
 	}
 	b.ResetTimer()
-	for b.Loop() { // threads meet after each set, a layer's worth of matrices or more
+	for b.Loop() { // threads synchronise after each set, a layer's worth of matrices or more
 		var wg sync.WaitGroup
 		for t := 1; t < threads; t++ {
 			wg.Go(func() { share(t) })
@@ -125,7 +125,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pa
 	}
 }
 
-// benchOthers times what is not a product.
+// benchOthers times the functions that are not products.
 func benchOthers(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	x, y, z := Floats(r, 5632), Floats(r, 5632), make([]float32, 5632)
@@ -154,9 +154,9 @@ func benchOthers(b *testing.B) {
 	benchAttention(b)
 }
 
-// benchAttention times one token, and a block of rows of a prompt, of 32
-// heads over 4 cached ones at depth 2048: 22 layers, so that a token's keys
-// and values come from beyond the second-level cache.
+// benchAttention times one token, and a block of prompt rows, of 32 heads over 4
+// cached ones at depth 2048: 22 layers, so that a token's keys and values do not
+// fit in L2.
 func benchAttention(b *testing.B) {
 	const group, kv, layers, dim, depth, page, span = 8, 4, 22, 64, 2048, 16, kernel.AttentionSpan
 	r := rand.New(rand.NewPCG(1, 1))

@@ -10,18 +10,18 @@ import (
 	"atenia/tensor"
 )
 
-// A floatCase is a product of float32 activations: any range of outputs, rows
-// with gaps between them, weights as they are in files or packed.
+// A floatCase is a product with float32 activations: any range of outputs, rows
+// with gaps between them, weights packed or not.
 type floatCase struct {
 	d          tensor.DType
 	outs, cols int
 	lo, hi     int
 	rows       int
 	seed       uint64
-	wild       bool // weights and activations of any bits
+	wild       bool // weights and activations of arbitrary bits
 }
 
-// floatTypes are the types whose products are with float32 activations.
+// floatTypes are the weight types of products with float32 activations.
 var floatTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.F64}
 
 // check compares all variants, packed and not, with the portable one.
@@ -89,7 +89,7 @@ func FloatProducts(t *testing.T) {
 	}
 }
 
-// FuzzFloats compares products of floats, packed and not, of any bits.
+// FuzzFloats compares products of floats of arbitrary bits, packed and not.
 func FuzzFloats(f *testing.F) {
 	for i := range floatTypes {
 		f.Add(uint8(i), uint16(300), uint8(70), uint8(0), uint8(70), uint8(2), uint64(i), false)

@@ -8,12 +8,12 @@ import (
 	"atenia/internal/kernel"
 )
 
-// EnvVar names the variable that forces a variant upon the tests of a package
-// whose TestMain is [Main].
+// EnvVar is the environment variable that forces a variant on the tests of a
+// package whose TestMain is [Main].
 const EnvVar = "ATENIA_KERNEL"
 
-// Main runs a package's tests under the variant that [EnvVar] names, or under
-// the best one. The test cache does not see that the variable is read here:
+// Main runs a package's tests under the variant named by [EnvVar], or under the
+// best one. The test cache does not record that the variable is read here;
 // [Forced] reads it again where it does.
 func Main(m *testing.M) {
 	if v := os.Getenv(EnvVar); v != "" {
@@ -25,8 +25,8 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// variants returns those that tests of their own go through: the forced one,
-// or all but the portable one, with which the others are compared.
+// variants returns the variants to test: the forced one, or all but the portable
+// one, with which they are compared.
 func variants() []string {
 	all := kernel.Variants()
 	if v := os.Getenv(EnvVar); v != "" {
@@ -38,7 +38,7 @@ func variants() []string {
 	return all[1:]
 }
 
-// Forced checks that tests run under the variant that was asked for.
+// Forced checks that tests run under the requested variant.
 func Forced(t *testing.T) {
 	if v := os.Getenv(EnvVar); v != "" && v != kernel.Variant() {
 		t.Errorf("%s is %s, but %s kernels are in use", EnvVar, v, kernel.Variant())

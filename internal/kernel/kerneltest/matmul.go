@@ -11,7 +11,7 @@ import (
 	"atenia/tensor"
 )
 
-// DTypes are the element types of weights that kernels support.
+// DTypes returns the element types of weights that the kernels support.
 func DTypes() (list []tensor.DType) {
 	for d := range tensor.DType(tensor.NumDTypes) {
 		if kernel.Supports(d) {
@@ -21,8 +21,8 @@ func DTypes() (list []tensor.DType) {
 	return list
 }
 
-// Variants runs f as a subtest under each variant but the portable one, or
-// under the forced one alone, and leaves in use what was.
+// Variants runs f as a subtest under each variant but the portable one, or under
+// the forced one alone, and then restores the variant.
 func Variants(t *testing.T, f func(t *testing.T)) {
 	defer use(t, kernel.Variant())
 	for _, v := range variants() {
@@ -121,7 +121,7 @@ func Floats(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// same fails unless the two are equal bit for bit, any NaN being one value.
+// same fails unless the two are equal bit for bit; all NaN count as equal.
 func same(t testing.TB, what string, got, want []float32) {
 	t.Helper()
 	for i := range want {
@@ -156,7 +156,7 @@ func matMulQ(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float3
 	kernel.MatMulQ(dst, stride, w, lo, hi, p, rows)
 }
 
-// packed is MatMulQ with the packed form of the weights alone.
+// packed is MatMulQ with only the packed form of the weights.
 func packed(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32, rows int) {
 	p := *w
 	p.Tiles = alignedBytes(kernel.PackedBytes(w.DType, w.Rows, w.Cols))
@@ -165,13 +165,13 @@ func packed(dst []float32, stride int, w *kernel.Matrix, lo, hi int, x []float32
 	matMulQ(dst, stride, &p, lo, hi, x, rows)
 }
 
-// alignedBytes returns n bytes at whole cache lines.
+// alignedBytes returns n bytes aligned to a cache line.
 func alignedBytes(n int) []byte {
 	b := make([]byte, n+64)
 	return b[-uintptr(unsafe.Pointer(&b[0]))&63:][:n]
 }
 
-// products are the functions that multiply matrices of a type.
+// products returns the functions that multiply matrices of a type.
 func products(d tensor.DType) map[string]product {
 	m := map[string]product{"MatMul": matMul, "MatMulQ": matMulQ}
 	if kernel.PackedBytes(d, 1, 256) > 0 {
@@ -180,8 +180,8 @@ func products(d tensor.DType) map[string]product {
 	return m
 }
 
-// Products checks MatMul and MatMulQ for every type: values against
-// float64, and that each output depends on its own two rows alone.
+// Products checks MatMul and MatMulQ for every type: the values against float64,
+// and that each output depends only on its own two rows.
 func Products(t *testing.T) {
 	for _, d := range DTypes() {
 		for name, f := range products(d) {
@@ -219,7 +219,7 @@ func testProduct(t *testing.T, r *rand.Rand, f product, d tensor.DType, outs, co
 				want, abs, norm = want+p, abs+math.Abs(p), norm+float64(v)*float64(v)
 			}
 			tol := abs * 1e-6
-			if rounded { // activations are off by at most half a step each
+			if rounded { // each activation is off by at most half a step
 				tol += math.Sqrt(norm) * 4.5 / 254 * 4
 			}
 			near(t, fmt.Sprintf("%d columns, row %d, output %d", cols, i, j), dst[i*outs+j], want, tol)

@@ -74,7 +74,7 @@ func Allocations(t *testing.T) {
 		none("LoadRow", func() { kernel.LoadRow(x[:cols], d, w.Data) })
 	}
 	for _, f := range vectorFuncs {
-		if f.name != "Prepare" { // whose wrapper here makes a row
+		if f.name != "Prepare" { // whose wrapper here allocates a row
 			none(f.name, func() { f.f(dst[:100], x[:100], x[100:200], x[200:300]) })
 		}
 	}
@@ -89,7 +89,7 @@ func Allocations(t *testing.T) {
 }
 
 // FuzzProducts compares products under every variant with portable ones, for
-// weights of any bits at any address.
+// weights of arbitrary bits at any address.
 func FuzzProducts(f *testing.F) {
 	types := DTypes()
 	for i := range types {
@@ -107,7 +107,7 @@ func FuzzProducts(f *testing.F) {
 		shift := make([]byte, len(w.Data)+int(seed%13))
 		copy(shift[seed%13:], w.Data)
 		w.Data = shift[seed%13:]
-		if wild { // any bits at all, infinities and NaN included
+		if wild { // arbitrary bits, including infinities and NaN
 			for i := range w.Data {
 				w.Data[i] = byte(r.Uint32())
 			}
@@ -135,7 +135,7 @@ func FuzzProducts(f *testing.F) {
 	})
 }
 
-// FuzzVectors compares the functions of values, for any bits.
+// FuzzVectors compares the elementwise functions, for arbitrary bits.
 func FuzzVectors(f *testing.F) {
 	for i := range vectorFuncs {
 		f.Add(uint8(i), []byte("0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"))

@@ -10,11 +10,11 @@ import (
 	"atenia/internal/kernel/exact"
 )
 
-// lengths meet every remainder of every vector width.
+// lengths covers every remainder of every vector width.
 var lengths = []int{0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 256, 1000}
 
 // A vectorFunc is one elementwise function: f writes dst from up to three
-// operands, want gives one value in float64 and the error allowed for it.
+// operands; want returns one value in float64 and the allowed error.
 type vectorFunc struct {
 	name string
 	f    func(dst, a, b, c []float32)
@@ -26,7 +26,7 @@ func ulps(n, v float64) float64 {
 	return n * max(math.Abs(v)*0x1p-23, math.SmallestNonzeroFloat32)
 }
 
-// relative is a tolerance of n ulp.
+// relative returns f with a tolerance of n ulp.
 func relative(n float64, f func(x float64) float64) func(a, b, c float64) (float64, float64) {
 	return func(a, _, _ float64) (float64, float64) { v := f(a); return v, ulps(n, v) }
 }
@@ -39,15 +39,15 @@ func geluTanh(x float64) float64 {
 func geluErf(x float64) float64 { return 0.5 * x * (1 + math.Erf(x/math.Sqrt2)) }
 func relu2(x float64) float64   { return max(x, 0) * max(x, 0) }
 
-// absolute is a tolerance of t·|x|.
+// absolute returns f with a tolerance of t·|x|.
 func absolute(t float64, f func(x float64) float64) func(a, b, c float64) (float64, float64) {
 	return func(a, _, _ float64) (float64, float64) { return f(a), t*math.Abs(a) + 1e-37 }
 }
 
-// siluWithin allows 5 ulp, and for results below 2⁻¹²⁰ zero.
+// siluWithin allows 5 ulp, and zero for results below 2⁻¹²⁰.
 func siluWithin(a, _, _ float64) (float64, float64) { v := silu(a); return v, ulps(5, v) + 1e-36 }
 
-// times turns a function into its product with the second operand.
+// times multiplies a function by the second operand.
 func times(f func(a, b, c float64) (float64, float64)) func(a, b, c float64) (float64, float64) {
 	return func(a, b, c float64) (float64, float64) {
 		v, tol := f(a, b, c)
@@ -115,8 +115,8 @@ var vectorFuncs = []vectorFunc{
 	}, nil},
 }
 
-// Vectors checks the functions of rows and values: against the portable
-// variant bit for bit, against float64, and with dst in place of an operand.
+// Vectors checks the functions of rows and values: bit for bit against the
+// portable variant, against float64, and with dst aliasing an operand.
 func Vectors(t *testing.T) {
 	for _, f := range vectorFuncs {
 		t.Run(f.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func Vectors(t *testing.T) {
 	t.Run("values", vectorValues)
 }
 
-// odd values meet the edges of ranges.
+// odd holds values at the edges of ranges.
 var odd = []float32{0, float32(math.Copysign(0, -1)), 1e-45, -1e-38, 88.72, 88.73, -87.4, -103.9, -104.5, 9, -9, 4, 0.0004, -0.00039,
 	math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 
@@ -165,7 +165,7 @@ func checkVector(t testing.TB, f vectorFunc, a, b, c []float32) {
 	}
 }
 
-// vectorValues checks what has no value of its own for each element.
+// vectorValues checks the functions that do not map elements to elements.
 func vectorValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range lengths[1:] {

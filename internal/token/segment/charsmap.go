@@ -16,8 +16,8 @@ type Charsmap struct {
 	texts string
 }
 
-// NewCharsmap reads a precompiled_charsmap. ok is false when the sizes do not
-// fit or the texts are not UTF-8.
+// NewCharsmap reads a precompiled_charsmap. ok is false if the sizes are
+// inconsistent or the texts are not UTF-8.
 func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
 	if len(blob) < 4 {
 		return nil, false
@@ -36,8 +36,8 @@ func NewCharsmap(blob []byte) (m *Charsmap, ok bool) {
 
 func unitOffset(u uint32) uint32 { return u >> 10 << (u & (1 << 9) >> 6) }
 
-// lookup returns the replacement of the shortest key that key begins with:
-// not of the longest, as one would expect; the reference does the same.
+// lookup returns the replacement of the shortest, not the longest, prefix of key
+// that is in the map, like the reference.
 func (m *Charsmap) lookup(key string) (string, bool) {
 	pos := unitOffset(m.units[0])
 	for i := range len(key) {
@@ -70,8 +70,8 @@ func (m *Charsmap) lookup(key string) (string, bool) {
 	return "", false
 }
 
-// Normalize applies the map to clusters of up to five bytes, and to the
-// characters of longer ones.
+// Normalize replaces clusters of up to five bytes, and the characters of longer
+// ones.
 func (m *Charsmap) Normalize(p Piece) Piece {
 	if m.Blob == nil {
 		return p
@@ -96,7 +96,7 @@ func (m *Charsmap) Normalize(p Piece) Piece {
 		end := graphemeEnd(p.S, i)
 		cluster := p.S[i:end]
 		i = end
-		// Only short clusters are looked up whole, as in the reference.
+		// Only short clusters are looked up as a whole, as in the reference.
 		if len(cluster) < 6 {
 			if text, ok := m.lookup(cluster); ok {
 				replace(cluster, text)
@@ -104,8 +104,8 @@ func (m *Charsmap) Normalize(p Piece) Piece {
 			}
 		}
 		for len(cluster) > 0 {
-			// A byte that is not UTF-8 is one byte long, though the character
-			// that stands for it is three.
+			// An invalid byte has length one, although its replacement character has
+			// three.
 			r, n := utf8.DecodeRuneInString(cluster)
 			part := cluster[:n]
 			cluster = cluster[n:]

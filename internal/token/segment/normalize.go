@@ -1,7 +1,7 @@
 package segment
 
-// Normalizers: what happens to text before it is cut. Each does what the
-// component of the same name in tokenizer.json does, to the character.
+// Normalizers rewrite text before it is split. Each behaves exactly like the
+// component of the same name in tokenizer.json.
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ type (
 	// UnicodeForm is NFC, NFD, NFKC or NFKD.
 	UnicodeForm struct{ Form norm.Form }
 
-	// Lowercase maps every character by itself: no final sigma.
+	// Lowercase maps each character in isolation: no final sigma.
 	Lowercase struct{}
 
 	// PrefixText is "Prepend".
@@ -28,12 +28,12 @@ type (
 
 	// Replacement is "Replace": every match becomes content.
 	Replacement struct {
-		Name    string // the pattern as the file has it
+		Name    string // the pattern as spelled in the file
 		Match   Matcher
 		Content string
 	}
 
-	// Strip is "Strip": white space at the ends.
+	// Strip is "Strip": it removes white space at the ends.
 	Strip struct{ Left, Right bool }
 
 	// StripAccents drops the combining marks of Unicode 9.
@@ -42,8 +42,8 @@ type (
 	// NMT is the clean-up of Google's neural machine translation.
 	NMT struct{}
 
-	// BertText is "BertNormalizer": drop control characters, space out Chinese,
-	// strip accents, lower case.
+	// BertText is "BertNormalizer": remove control characters, put spaces around
+	// Chinese characters, strip accents, lower case.
 	BertText struct{ Clean, Chinese, Accents, Lower bool }
 
 	// ByteText is "ByteLevel" as a normalizer: bytes become characters.
@@ -121,7 +121,7 @@ func (Lowercase) Normalize(p Piece) Piece {
 	return w.piece()
 }
 
-// keep drops the characters that ok refuses.
+// keep drops the characters for which ok is false.
 func keep(p Piece, ok func(rune) bool) Piece {
 	if strings.IndexFunc(p.S, func(r rune) bool { return !ok(r) }) < 0 {
 		return p
@@ -209,8 +209,8 @@ func (n BertText) Normalize(p Piece) Piece {
 	return p
 }
 
-// isChinese is BERT's notion, blocks of unified ideographs. The gap between
-// U+2B820 and U+2B91F is the reference's.
+// isChinese follows BERT: blocks of unified ideographs. The gap between U+2B820
+// and U+2B91F is the reference's.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf ||
 		r >= 0x20000 && r <= 0x2a6df || r >= 0x2a700 && r <= 0x2b73f ||
@@ -240,7 +240,7 @@ func IsASCII(s string) bool {
 	return true
 }
 
-// A change is a character of rewritten text and what it does to the old one
+// A change is a character of rewritten text with its relation to the old one
 // (see rewriter.put).
 type change struct {
 	r   rune
@@ -248,10 +248,11 @@ type change struct {
 	ccc uint8 // canonical combining class, while sorting
 }
 
-// Normalize follows UAX 15. Text that is already normal stays as it is; the
-// rest is decomposed, sorted and, for the composed forms, recomposed here,
-// because origins must be tracked and because the reference library stopped
-// at Unicode 9: younger characters neither decompose nor combine.
+// Normalize follows UAX 15. Text that is already normalized is unchanged; other
+// text is decomposed, sorted and, for the composed forms, recomposed here rather
+// than by the standard package, because origins must be tracked and because the
+// reference library implements Unicode 9: newer characters neither decompose nor
+// combine.
 func (f UnicodeForm) Normalize(p Piece) Piece {
 	if IsASCII(p.S) || f.Form.IsNormalString(p.S) {
 		return p
@@ -325,8 +326,8 @@ func sortMarks(cs []change) {
 
 // recompose joins starters with the marks and vowels that follow them.
 func recompose(cs []change) []change {
-	out, starter := cs[:0:0], -1 // starter: index in out
-	last := uint8(0)             // class of what was last left between, 0 for nothing
+	out, starter := cs[:0:0], -1 // starter: index into out
+	last := uint8(0)             // class of the last character left between, 0 for none
 	for _, c := range cs {
 		if starter < 0 {
 			if c.ccc == 0 {

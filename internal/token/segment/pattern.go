@@ -1,14 +1,14 @@
 package segment
 
-// Split patterns. Published tokenizers cut text with regular expressions that
-// Go's package regexp cannot run (lookahead) or would run slowly. Each known
-// expression has a scanner here, found by its exact text; any other is
-// refused. A scanner is a list of alternatives, as the expression is, and the
-// first that matches wins.
+// Split patterns. Published tokenizers split text with regular expressions that
+// Go's package regexp does not support (lookahead) or runs slowly. Each known
+// expression has a scanner here, found by its exact text; others are rejected. A
+// scanner is a list of alternatives, like the expression, and the first that
+// matches wins.
 
 import "strings"
 
-// A Matcher returns the end of its match of s at i, which is > i, or -1 for
+// A Matcher returns the end of its match in s at i, which is > i, or -1 for
 // none.
 type Matcher func(s string, i int) int
 
@@ -24,8 +24,8 @@ func anyOf(ms ...Matcher) Matcher {
 	}
 }
 
-// Run returns the end of the longest run of characters from i with any of the
-// classes (or none of them, if not is set).
+// Run returns the end of the longest run of characters from i that have any of
+// the classes (or, with not, none of them).
 func Run(s string, i int, c Class, not bool) int {
 	for i < len(s) {
 		r, n := DecodeRune(s[i:])
@@ -65,7 +65,8 @@ func upTo(c Class, n int) Matcher {
 	}
 }
 
-// spaced is " ?[classes]+", or with other set " ?[^classes]+"; then tail*.
+// spaced is " ?[classes]+", or with other set " ?[^classes]+"; followed by
+// tail*.
 func spaced(c Class, other bool, tail string) Matcher {
 	return func(s string, i int) int {
 		j := i
@@ -83,8 +84,7 @@ func spaced(c Class, other bool, tail string) Matcher {
 	}
 }
 
-// ledBy is "[^\r\n lead]?[classes]+": one character that may come first, then
-// a run.
+// ledBy is "[^\r\n lead]?[classes]+": an optional leading character, then a run.
 func ledBy(lead, c Class) Matcher {
 	return func(s string, i int) int {
 		r, n := DecodeRune(s[i:])
@@ -100,8 +100,8 @@ func ledBy(lead, c Class) Matcher {
 	}
 }
 
-// contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds
-// to s.
+// contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds to
+// s.
 func contraction(fold bool) Matcher {
 	return func(s string, i int) int {
 		if s[i] != '\'' || i+1 == len(s) {
@@ -151,7 +151,7 @@ func newlines(s string, i int) int {
 	return end
 }
 
-// trailingSpace is \s+(?!\S): white space, less its last character where
+// trailingSpace is \s+(?!\S): white space, without its last character if
 // something follows.
 func trailingSpace(s string, i int) int {
 	j, last := i, i
@@ -176,13 +176,13 @@ func trailingSpace(s string, i int) int {
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+
 //	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
 //
-// and then, perhaps, a contraction. lower says which half must not be empty.
+// with an optional contraction. lower says which half must not be empty.
 func cased(lower, contractions bool) Matcher {
 	const upper, low = classLu | classLt | classLm | classLo | classM, classLl | classLm | classLo | classM
 	tail := contraction(true)
 	word := func(s string, i int) int {
-		// shared is the end of the last character of the upper run that the
-		// lower class has too: where a greedy run gives back what is needed.
+		// shared is the end of the last character of the upper-case run that is also
+		// in the lower class: how far a greedy run can backtrack.
 		shared, j := -1, i
 		for j < len(s) {
 			r, n := DecodeRune(s[j:])
@@ -222,7 +222,7 @@ func cased(lower, contractions bool) Matcher {
 	}
 }
 
-// OneOf is a single character that f accepts.
+// OneOf is a single character for which f is true.
 func OneOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
 		if r, n := DecodeRune(s[i:]); f(r) {
@@ -232,7 +232,7 @@ func OneOf(f func(rune) bool) Matcher {
 	}
 }
 
-// severalOf is one or more characters that f accepts.
+// severalOf is one or more characters for which f is true.
 func severalOf(f func(rune) bool) Matcher {
 	return func(s string, i int) int {
 		j := i
@@ -289,7 +289,8 @@ func spaceBefore(c Class) Matcher {
 	}
 }
 
-// bloomWord is a space and what is neither white space nor one of some marks.
+// bloomWord is a space and characters that are neither white space nor certain
+// marks.
 func bloomWord(s string, i int) int {
 	j := i
 	if s[i] == ' ' {
@@ -319,7 +320,7 @@ func ThreeDigits(s string, i int) int {
 	return i + 3
 }
 
-// atLeast is c{n,} for one ASCII character.
+// atLeast is c{n,} for an ASCII character.
 func atLeast(c byte, n int) Matcher {
 	return func(s string, i int) int {
 		j := i
@@ -335,8 +336,8 @@ func atLeast(c byte, n int) Matcher {
 
 func isNewline(r rune) bool { return r == '\r' || r == '\n' }
 
-// modern builds the expressions of the cl100k line, which differ in how many
-// digits stay together and whether marks count as letters.
+// modern builds the expressions of the cl100k line, which differ in the number
+// of digits kept together and in whether marks count as letters.
 func modern(digits int, letters Class) Matcher {
 	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
 		spaced(ClassSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(ClassSpace))
@@ -350,7 +351,7 @@ func caseAware(digits int, contractions bool) Matcher {
 var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(classN, false, ""),
 	spaced(ClassSpace|classL|classN, true, ""), trailingSpace, some(ClassSpace))
 
-// Expressions that tokenizers are known by.
+// Expressions by which tokenizers are identified.
 const (
 	ReGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	ReLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -372,14 +373,14 @@ const (
 	ReBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
 )
 
-// Scanners lists every expression this package runs.
+// Scanners maps every supported expression to its scanner.
 var Scanners = map[string]Matcher{
 	ReGPT2:   gpt2Scanner,
 	ReLlama3: modern(3, classL),
 	ReQwen2:  modern(1, classL),
 	ReQwen35: modern(1, classL|classM),
 	// The form of cl100k that tiktoken publishes, and its one-digit variant:
-	// possessive quantifiers and a single line end change no match.
+	// possessive quantifiers and a single line end do not change matches.
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`: modern(3, classL),
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:      modern(1, classL),
 	ReO200k:   caseAware(3, true),
@@ -403,7 +404,7 @@ var Scanners = map[string]Matcher{
 	ReFalconP: severalOf(func(r rune) bool {
 		return ClassOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
 	}),
-	// BLOOM, as its file and as llama.cpp write it.
+	// BLOOM, as written by its file and by llama.cpp.
 	` ?[^(\s|[.,!?…。，、।۔،])]+`: bloomWord,
 	ReBloom:                    bloomWord,
 	ReTriples:                  ThreeDigits,
@@ -426,7 +427,7 @@ var Scanners = map[string]Matcher{
 	`[^\n]+|[\n]+`:             anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
 }
 
-// positive returns j, or -1 for an empty match.
+// positive returns j, or -1 if the match is empty.
 func positive(j, i int) int {
 	if j > i {
 		return j
@@ -434,8 +435,8 @@ func positive(j, i int) int {
 	return -1
 }
 
-// segments calls yield for every stretch of s in order, matches and what lies
-// between them.
+// segments calls yield for the matches in s and the stretches between them, in
+// order.
 func segments(s string, m Matcher, yield func(i, j int, match bool)) {
 	prev := 0
 	for i := 0; i < len(s); {

@@ -1,22 +1,22 @@
 package segment
 
-// Pre-tokenizers cut text into words, which the model then tokenizes one by
-// one. They are chained: each piece a stage emits is cut further by the next.
+// Pre-tokenizers split text into words, which the model then tokenizes one by
+// one. They are chained: each stage splits the pieces of the previous one.
 
 import (
 	"slices"
 	"strings"
 )
 
-// A PreTokenizer cuts p and hands on pieces that are not empty, in order.
+// A PreTokenizer splits p and emits nonempty pieces in order.
 type PreTokenizer interface {
 	Cut(p Piece, emit func(Piece))
 }
 
-// A Behavior says what becomes of the text a pattern matched.
+// A Behavior says what Split does with a match.
 type Behavior string
 
-// What Split can do with a match.
+// The behaviors of Split.
 const (
 	Removed            Behavior = "Removed"
 	Isolated           Behavior = "Isolated"
@@ -26,23 +26,23 @@ const (
 )
 
 type (
-	// Splitter is every pre-tokenizer that cuts by a pattern. Invert swaps
-	// matches with what lies between them.
+	// Splitter implements every pre-tokenizer that splits by a pattern. Invert
+	// swaps matches with the stretches between them.
 	Splitter struct {
-		Name   string // the pattern as the file has it, or the component's type
+		Name   string // the pattern as spelled in the file, or the component's type
 		Match  Matcher
 		How    Behavior
 		Invert bool
 	}
 
-	// ByteLevel writes bytes as characters, with a word pattern of its own if
-	// Regex is set. Raw leaves the bytes as they are: the last stage before a
-	// model that reads bytes itself.
+	// ByteLevel maps bytes to characters, after splitting by its own word pattern
+	// if Regex is set. Raw keeps the bytes: for the last stage before a model that
+	// reads bytes.
 	ByteLevel struct {
 		PrefixSpace, Regex, Raw bool
 	}
 
-	// Metaspace writes spaces as another character.
+	// Metaspace replaces spaces by another character.
 	Metaspace struct {
 		Mark    string
 		Prepend string // always, first or never
@@ -56,8 +56,8 @@ type (
 // Cut implements [PreTokenizer].
 func (ps PreTokenizers) Cut(p Piece, emit func(Piece)) { ps.Chain(emit)(p) }
 
-// Chain returns a function that cuts a piece by every stage in turn: made
-// once for a text, it spares an allocation for each word.
+// Chain returns a function that applies every stage in turn. Creating it once
+// per text saves an allocation per word.
 func (ps PreTokenizers) Chain(emit func(Piece)) func(Piece) {
 	for _, c := range slices.Backward(ps) {
 		next := emit
@@ -149,9 +149,9 @@ var BertWords = PreTokenizers{
 	&Splitter{Name: "BertPreTokenizer", Match: OneOf(IsBertPunctuation), How: Isolated},
 }
 
-// ByteChar is the character that stands for each byte in byte-level
-// vocabularies: itself if it is printable Latin-1, one from U+0100 otherwise.
-// CharByte is the inverse, for characters below 0x144.
+// ByteChar maps each byte to its character in byte-level vocabularies: itself if
+// it is printable Latin-1, else one from U+0100. CharByte is the inverse, for
+// characters below 0x144.
 var ByteChar, CharByte = func() (c [256]rune, b [0x144]int16) {
 	for i := range b {
 		b[i] = -1
@@ -167,8 +167,8 @@ var ByteChar, CharByte = func() (c [256]rune, b [0x144]int16) {
 	return c, b
 }()
 
-// BytesOf returns the bytes that the characters of s stand for; ok is false
-// if one stands for none.
+// BytesOf returns the bytes that the characters of s represent; ok is false if
+// one represents none.
 func BytesOf(s string) (out []byte, ok bool) {
 	out = make([]byte, 0, len(s))
 	for _, r := range s {

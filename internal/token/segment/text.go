@@ -1,21 +1,21 @@
 package segment
 
-// Text on its way to the model: a piece knows, for every byte, which bytes of
-// the original it came from, if anyone asked. Normalizers rewrite pieces
-// character by character; the bookkeeping follows the reference library, whose
-// offsets are part of the tokenizer's contract.
+// If offsets are requested, a piece of text records for every byte which bytes
+// of the original it came from. Normalizers rewrite pieces character by
+// character; the bookkeeping follows the reference library, whose offsets are
+// part of its behavior.
 
 import "unicode/utf8"
 
 // A Span is a range of byte positions in the original text.
 type Span struct{ A, B int32 }
 
-// A Piece is a stretch of normalized text. At is nil when offsets are not
-// wanted; start is then exact only as long as nothing was rewritten.
+// A Piece is a stretch of normalized text. At is nil if offsets are not
+// requested; start is then exact only until something is rewritten.
 type Piece struct {
 	S     string
-	At    []Span // one for each byte of s
-	start int    // where the piece begins in the original, in bytes
+	At    []Span // one for each byte of S
+	start int    // position in the original, in bytes
 }
 
 // NewPiece returns text as one piece.
@@ -46,7 +46,7 @@ func (p Piece) Slice(i, j int) Piece {
 	return Piece{S: p.S[i:j], At: p.At[i:j], start: int(p.At[i].A)}
 }
 
-// DecodeRune is utf8.DecodeRuneInString with a short cut for ASCII.
+// DecodeRune is utf8.DecodeRuneInString with a fast path for ASCII.
 func DecodeRune(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1
@@ -57,7 +57,7 @@ func DecodeRune(s string) (rune, int) {
 // A rewriter builds the normalized form of a piece, one character at a time.
 type rewriter struct {
 	in  Piece
-	pos int // byte of in.s that the next replacing character replaces
+	pos int // byte of in.S that the next replacing character replaces
 	out []byte
 	at  []Span
 }
@@ -70,8 +70,8 @@ func rewrite(p Piece) *rewriter {
 	return w
 }
 
-// put appends r. change 0 replaces one character, a positive one inserts r
-// behind what came before, a negative one replaces 1-change characters.
+// put appends r. change 0 replaces one character, a positive one inserts r after
+// the previous one, a negative one replaces 1-change characters.
 func (w *rewriter) put(r rune, change int) {
 	before := len(w.out)
 	w.out = utf8.AppendRune(w.out, r)
@@ -91,7 +91,7 @@ func (w *rewriter) put(r rune, change int) {
 	}
 }
 
-// skip passes over n characters of the input.
+// skip skips n characters of the input.
 func (w *rewriter) skip(n int) {
 	for ; n > 0 && w.pos < len(w.in.S); n-- {
 		_, size := DecodeRune(w.in.S[w.pos:])
@@ -99,7 +99,7 @@ func (w *rewriter) skip(n int) {
 	}
 }
 
-// copy appends bytes i to j of the input as they are.
+// copy appends bytes i to j of the input.
 func (w *rewriter) copy(i, j int) {
 	w.out = append(w.out, w.in.S[i:j]...)
 	if w.in.At != nil {
@@ -107,7 +107,7 @@ func (w *rewriter) copy(i, j int) {
 	}
 }
 
-// insert appends s, all of it standing for the input's byte at.
+// insert appends s, with the input's byte at as its origin.
 func (w *rewriter) insert(s string, at int) {
 	w.out = append(w.out, s...)
 	if w.in.At != nil {
@@ -121,8 +121,8 @@ func (w *rewriter) piece() Piece {
 	return Piece{S: string(w.out), At: w.at, start: w.in.start}
 }
 
-// prepend puts s in front of a piece that is not empty; the new text shares
-// the origin of the first character.
+// prepend puts s in front of a nonempty piece; the new text shares the origin of
+// the first character.
 func (p Piece) prepend(s string) Piece {
 	if p.At == nil {
 		return Piece{S: s + p.S, start: p.start}
@@ -134,9 +134,9 @@ func (p Piece) prepend(s string) Piece {
 	return Piece{S: s + p.S, At: append(at, p.At...), start: p.start}
 }
 
-// Lossy returns b as UTF-8, one U+FFFD for each maximal invalid part (the
-// practice the Unicode standard recommends in section 3.9, and the reference
-// library's; Go's own conversions differ).
+// Lossy converts b to UTF-8 with one U+FFFD for each maximal invalid part (as
+// recommended in section 3.9 of the Unicode standard and done by the reference
+// library; Go's conversions differ).
 func Lossy(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -153,8 +153,8 @@ func Lossy(b []byte) string {
 	return string(out)
 }
 
-// invalidPrefix returns the length of the maximal invalid part at the start
-// of b: the bytes that could have begun a character, at least one.
+// invalidPrefix returns the length of the maximal invalid part at the start of
+// b: the bytes that could have started a character, at least one.
 func invalidPrefix(b []byte) int {
 	low, high, want := byte(0x80), byte(0xbf), 0
 	switch c := b[0]; {

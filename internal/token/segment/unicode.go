@@ -1,9 +1,9 @@
 package segment
 
-// Character classes. Tokenizers were trained with the tables of the library
-// that made them, not with Go's: split patterns see Unicode 16, BERT's
-// punctuation is Unicode 8, canonical composition Unicode 9. zunicode.go holds
-// each of these sets; this file turns them into lookups.
+// Character classes. Tokenizers were trained with the tables of their library,
+// not Go's: split patterns use Unicode 16, BERT's punctuation Unicode 8,
+// canonical composition Unicode 9. zunicode.go holds these sets; this file makes
+// lookup tables from them.
 
 import (
 	"slices"
@@ -33,14 +33,13 @@ const (
 	classL = classLu | classLl | classLt | classLm | classLo
 )
 
-// A runTable answers lookups over code points: pages of 256, equal pages
-// stored once.
+// A runTable maps code points to values: pages of 256, equal pages stored once.
 type runTable struct {
 	index [(unicode.MaxRune + 1) >> 8]uint16
 	pages [][256]uint16
 }
 
-// newRunTable unpacks runs of start<<bits|value, each lasting until the next.
+// newRunTable unpacks runs of start<<bits|value, each extending to the next.
 func newRunTable(runs []uint32, bits int) *runTable {
 	t, uniform := &runTable{}, map[uint16]uint16{}
 	value := func(i int) uint16 { return uint16(runs[i] & (1<<bits - 1)) }
@@ -82,8 +81,8 @@ func (t *runTable) Add(value func(low rune) uint16) uint16 {
 // at returns the value of r, which must be a code point.
 func (t *runTable) at(r rune) uint16 { return t.pages[t.index[r>>8]][r&0xff] }
 
-// classes is built once, when the program starts: it is read for every
-// character of every text, so it must not be behind a lock.
+// classes is built at program start: it is read for every character of every
+// text, so it must not need a lock.
 var (
 	classes    = newRunTable(classRuns[:], classBits)
 	asciiClass = func() (t [128]Class) {
@@ -108,13 +107,13 @@ func IsSpace(r rune) bool { return ClassOf(r)&ClassSpace != 0 }
 // IsNumeric is \p{N}.
 func IsNumeric(r rune) bool { return ClassOf(r)&classN != 0 }
 
-// inRanges reports whether r is in t, first and last code points in turn.
+// inRanges reports whether r is in t, a list of first and last code points.
 func inRanges(t []rune, r rune) bool {
 	i, found := slices.BinarySearch(t, r)
 	return found || i%2 == 1
 }
 
-// IsBertPunctuation is BERT's: ASCII punctuation and symbols, and category P.
+// IsBertPunctuation follows BERT: ASCII punctuation and symbols, and category P.
 func IsBertPunctuation(r rune) bool {
 	if r < 128 {
 		return asciiClass[r]&(classP|classS) != 0
@@ -122,8 +121,8 @@ func IsBertPunctuation(r rune) bool {
 	return inRanges(punct8Ranges[:], r)
 }
 
-// isBertControl is BERT's: categories Cc, Cf and Co, less three that count as
-// white space.
+// isBertControl follows BERT: categories Cc, Cf and Co, except three that count
+// as white space.
 func isBertControl(r rune) bool {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
@@ -158,7 +157,7 @@ func lowerRune(r rune) (first, second rune) {
 	return unicode.ToLower(r), 0
 }
 
-// Grapheme break properties, in the order the generator numbers them.
+// Grapheme break properties, numbered as by the generator.
 const (
 	gbOther = iota
 	gbCR
@@ -179,8 +178,8 @@ const (
 
 var breaks = sync.OnceValue(func() *runTable { return newRunTable(breakRuns[:], 4) })
 
-// graphemeEnd returns the end of the extended grapheme cluster of s that
-// begins at i (UAX 29, rules GB3 to GB13 and GB9c).
+// graphemeEnd returns the end of the extended grapheme cluster of s that starts
+// at i (UAX 29, rules GB3 to GB13 and GB9c).
 func graphemeEnd(s string, i int) int {
 	t := breaks()
 	r, n := DecodeRune(s[i:])
@@ -226,7 +225,7 @@ func graphemeEnd(s string, i int) int {
 	return j
 }
 
-// isIndicConsonant is InCB=Consonant: the scripts whose conjuncts hold together.
+// isIndicConsonant is InCB=Consonant: consonants of the scripts with conjuncts.
 func isIndicConsonant(r rune) bool {
 	switch {
 	case r < 0x915 || r > 0xd3a:

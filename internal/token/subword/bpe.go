@@ -1,8 +1,8 @@
 package subword
 
 // Byte-pair encoding (Sennrich et al., arXiv:1508.07909): a word starts as
-// characters or bytes, and the adjacent pair of lowest rank merges until no
-// pair has one; of equal pairs the leftmost goes first.
+// characters or bytes; the adjacent pair of lowest rank is merged, the leftmost
+// of equal ones first, until no pair has a rank.
 
 import (
 	"atenia/internal/token/segment"
@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// BPE is the model. Words arrive as characters, or as raw bytes after UseRaw.
+// BPE is the byte-pair encoding model. Words are characters, or raw bytes after
+// UseRaw.
 type BPE struct {
 	Lex    *Lexicon
 	merges pairTable
@@ -32,8 +33,8 @@ type BPE struct {
 	last  [256]int32 // … and of each at the end of a word
 }
 
-// UseRaw prepares the model for raw bytes. It reports false, and changes
-// nothing, when the vocabulary does not have every byte.
+// UseRaw prepares the model for raw bytes. It returns false, and changes
+// nothing, if a byte is missing in the vocabulary.
 func (m *BPE) UseRaw() bool {
 	if m.Prefix != "" {
 		return false
@@ -51,7 +52,7 @@ func (m *BPE) UseRaw() bool {
 	return true
 }
 
-// A symbol is a token in the making.
+// A symbol is a part of a word that is a token.
 type symbol struct {
 	id         int32
 	size       int32 // bytes of the word; 0 once merged into its left neighbour
@@ -102,7 +103,7 @@ func (m *BPE) merge(word string, sc *Scratch) {
 	}
 }
 
-// whole returns the token that is all of word.
+// whole returns the token that equals word.
 func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
 	if !m.raw {
 		id, ok := m.Lex.IDs[word]
@@ -116,8 +117,8 @@ func (m *BPE) whole(word string, sc *Scratch) (int32, bool) {
 	return id, ok
 }
 
-// characters fills sc.syms with the tokens of word's characters, or what the
-// model has in their place: bytes, an unknown token, nothing.
+// characters fills sc.syms with the tokens of word's characters; for unknown
+// ones with bytes, an unknown token, or nothing, depending on the model.
 func (m *BPE) characters(word string, sc *Scratch) {
 	unknown := int32(0) // bytes of a pending unknown token
 	flush := func() {
@@ -169,11 +170,11 @@ func (m *BPE) hasBytes(s string) bool {
 	return true
 }
 
-// shortWord is the number of symbols up to which looking at every pair again
-// after each merge is faster than keeping a heap.
+// shortWord is the number of symbols up to which rescanning all pairs after each
+// merge is faster than a heap.
 const shortWord = 48
 
-// mergeShort merges sc.syms in place and drops what was merged away.
+// mergeShort merges sc.syms in place and removes merged symbols.
 func (m *BPE) mergeShort(sc *Scratch) {
 	syms, ranks := sc.syms, sc.ranks[:0]
 	for i := 1; i < len(syms); i++ {
@@ -203,7 +204,7 @@ func (m *BPE) mergeShort(sc *Scratch) {
 	sc.syms, sc.ranks = syms, ranks
 }
 
-// A merge is a heap entry: join the symbol at pos with the next one.
+// A merge is a heap entry: merge the symbol at pos with the next one.
 type merge struct {
 	rank uint64 // rank<<32 | id of the result, as in the table
 	pos  int32
@@ -216,8 +217,8 @@ func (a merge) less(b merge) bool {
 	return a.pos < b.pos
 }
 
-// mergeLong merges sc.syms with a heap over a linked list: n log n, for words
-// of any length. Merged symbols keep their place with size 0.
+// mergeLong merges sc.syms with a heap over a linked list in O(n log n), for
+// words of any length. Merged symbols stay in place with size 0.
 func (m *BPE) mergeLong(sc *Scratch) {
 	syms := sc.syms
 	sc.heap = sc.heap[:0]
@@ -259,7 +260,7 @@ func (m *BPE) mergeLong(sc *Scratch) {
 	}
 }
 
-// ordered is what a heap here holds.
+// ordered is the element type of a heap.
 type ordered[T any] interface{ less(T) bool }
 
 func heapPush[T ordered[T]](h []T, x T) []T {
@@ -297,16 +298,16 @@ func heapPop[T ordered[T]](h []T) (T, []T) {
 }
 
 // pairTable maps a pair of ids to rank<<32 | id of the merged token: an
-// open-addressing hash table, since this lookup is what tokenizing costs.
+// open-addressing hash table, because this lookup dominates tokenization.
 type pairTable struct {
-	keys   []uint64 // pair + 1, 0 for a free place
+	keys   []uint64 // pair + 1, 0 for an empty slot
 	values []uint64
 	shift  uint
 }
 
 const noMerge = ^uint64(0)
 
-// newPairTable makes room for n pairs.
+// newPairTable returns a table with room for n pairs.
 func newPairTable(n int) pairTable {
 	bits := uint(4)
 	for 1<<bits < 2*n {
@@ -339,8 +340,8 @@ func (t *pairTable) get(a, b int32) uint64 {
 	return noMerge
 }
 
-// ReachesAll reports whether merging alone finds every token of the
-// vocabulary, so that ignore_merges makes no difference.
+// ReachesAll reports whether every token of the vocabulary is the result of
+// merges, so that ignore_merges makes no difference.
 func (m *BPE) ReachesAll() bool {
 	plain := *m
 	plain.IgnoreMerges = false
@@ -365,8 +366,8 @@ func (m *BPE) ReachesAll() bool {
 	return true
 }
 
-// Scores makes scores of ranks, for programs that merge by score: the earlier
-// a token can be made, the higher.
+// Scores derives scores from ranks, for programs that merge by score: the
+// earlier a token can be made, the higher.
 func (m *BPE) Scores() []float32 {
 	scores := make([]float32, len(m.Lex.Tokens))
 	for i := range scores {
@@ -380,7 +381,7 @@ func (m *BPE) Scores() []float32 {
 	return scores
 }
 
-// A MergeError says which merge of a list is wrong.
+// A MergeError says which merge of a list is invalid.
 type MergeError struct {
 	Rank      int
 	Want, Got string

@@ -1,7 +1,7 @@
 package subword
 
-// What the four model kinds share: the vocabulary, the tokens they emit and
-// the working memory of one call.
+// What the models share: the vocabulary, the emitted tokens and the scratch
+// memory of a call.
 
 import (
 	"atenia/internal/token/segment"
@@ -11,29 +11,29 @@ import (
 
 // A Model turns one word into tokens.
 type Model interface {
-	// Tokenize appends the tokens of p, which is not empty, to sc.Toks.
+	// Tokenize appends the tokens of p, which must not be empty, to sc.Toks.
 	Tokenize(p segment.Piece, sc *Scratch)
 }
 
-// A Tok is a token and the bytes of its piece that it covers.
+// A tok is a token and the bytes of its piece that it covers.
 type tok struct {
 	ID   int32
 	A, B int32
 }
 
-// A Lexicon is a vocabulary. Ids need not be dense: a file may leave holes.
+// A Lexicon is a vocabulary. Ids need not be dense: files may have holes.
 type Lexicon struct {
 	Tokens []string // by id
 	Known  []bool   // false for a hole
 	IDs    map[string]int32
 }
 
-// NewLexicon returns a vocabulary of holes.
+// NewLexicon returns an empty vocabulary of the given size.
 func NewLexicon(size int) *Lexicon {
 	return &Lexicon{Tokens: make([]string, size), Known: make([]bool, size), IDs: make(map[string]int32, size)}
 }
 
-// Add gives a token its id, growing the table as needed.
+// Add assigns an id to a token, growing the table as needed.
 func (l *Lexicon) Add(token string, id int32) {
 	for int(id) >= len(l.Tokens) {
 		l.Tokens, l.Known = append(l.Tokens, ""), append(l.Known, false)
@@ -42,7 +42,7 @@ func (l *Lexicon) Add(token string, id int32) {
 	l.IDs[token] = id
 }
 
-// Token returns the token of id; ok is false for a hole or an id outside.
+// Token returns the token of id; ok is false for a hole or an id out of range.
 func (l *Lexicon) Token(id int32) (string, bool) {
 	if id < 0 || int(id) >= len(l.Tokens) || !l.Known[id] {
 		return "", false
@@ -50,8 +50,7 @@ func (l *Lexicon) Token(id int32) (string, bool) {
 	return l.Tokens[id], true
 }
 
-// ByteTokens returns the ids of <0x00> … <0xFF>; ok is false where one is
-// missing.
+// ByteTokens returns the ids of <0x00> … <0xFF>; ok is false if one is missing.
 func (l *Lexicon) ByteTokens() (ids [256]int32, ok bool) {
 	const hex = "0123456789ABCDEF"
 	ok = true
@@ -65,11 +64,11 @@ func (l *Lexicon) ByteTokens() (ids [256]int32, ok bool) {
 	return ids, ok
 }
 
-// None marks an absent id. It stays inside package token and this one.
+// None is a missing id. It does not leave package token and this one.
 const None int32 = -1
 
-// A Scratch is the working memory of one call: reused, never shared by two at
-// a time, so that nothing here needs a lock.
+// A Scratch is the memory of one call. It is reused, but never shared by
+// concurrent calls, so it needs no lock.
 type Scratch struct {
 	Toks  []tok
 	syms  []symbol
@@ -82,13 +81,13 @@ type Scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(Scratch) }}
 
-// keptSymbols bounds what a scratch keeps of a long text's buffers.
+// keptSymbols bounds the buffers that a scratch keeps after a long text.
 const keptSymbols = 1 << 14
 
-// Borrow returns memory for one call.
+// Borrow returns a Scratch for one call.
 func Borrow() *Scratch { return scratches.Get().(*Scratch) }
 
-// Release gives the memory back; sc must not be used afterwards.
+// Release returns the scratch to the pool; it must not be used afterwards.
 func (sc *Scratch) Release() {
 	if cap(sc.Toks) > keptSymbols || cap(sc.syms) > keptSymbols || cap(sc.heap) > keptSymbols || cap(sc.path) > keptSymbols || cap(sc.text) > keptSymbols {
 		*sc = Scratch{words: sc.words}
@@ -102,11 +101,11 @@ const (
 	rememberedTokens = 6
 )
 
-// A remembered word is one whose tokens are known: byte-level models meet the
-// same short words again and again. The table is a fixed-size, direct-mapped
-// cache in a call's scratch memory.
+// A remembered word is one whose tokens are cached, because byte-level models
+// see the same short words again and again. The cache is direct-mapped with a
+// fixed size and belongs to a Scratch.
 type remembered struct {
-	owner Model // tokens are of this model
+	owner Model // model that produced the tokens
 	word  [rememberedBytes]byte
 	size  uint8
 	n     uint8
@@ -116,8 +115,8 @@ type remembered struct {
 
 var seed = maphash.MakeSeed()
 
-// recall returns the place for word, and whether it holds word's tokens. The
-// place is nil for a word that is too long.
+// recall returns the cache entry for word, and whether it holds word's tokens.
+// The entry is nil for a word that is too long.
 func (sc *Scratch) recall(m Model, word string) (*remembered, bool) {
 	if len(word) > rememberedBytes {
 		return nil, false
@@ -129,7 +128,7 @@ func (sc *Scratch) recall(m Model, word string) (*remembered, bool) {
 	return e, e.owner == m && int(e.size) == len(word) && string(e.word[:e.size]) == word
 }
 
-// store remembers toks for word at e, if they fit.
+// store caches toks for word in e, if they fit.
 func (e *remembered) store(m Model, word string, toks []tok) {
 	if len(toks) > rememberedTokens {
 		return
@@ -140,7 +139,7 @@ func (e *remembered) store(m Model, word string, toks []tok) {
 	}
 }
 
-// tokens appends what was stored.
+// tokens appends the cached tokens.
 func (e *remembered) tokens(toks []tok) []tok {
 	a := int32(0)
 	for i := range e.n {

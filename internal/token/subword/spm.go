@@ -4,11 +4,11 @@ import (
 	"atenia/internal/token/segment"
 )
 
-// SentencePiece BPE as GGUF files of model "llama" define it: no list of
-// merges, but a score for every token. Two neighbours merge when their text
-// is a token; the highest score goes first, of equal ones the leftmost.
+// SentencePiece BPE as defined by GGUF files of model "llama": instead of a list
+// of merges every token has a score. Two neighbours can merge if their text is a
+// token; the highest score merges first, the leftmost of equal ones.
 
-// SPM is the model.
+// SPM is the SentencePiece model.
 type SPM struct {
 	Lex      *Lexicon
 	Scores   []float32
@@ -21,7 +21,7 @@ type SPM struct {
 type bigram struct {
 	score       float32
 	left, right int32
-	size        int32 // bytes of both, to notice that either changed
+	size        int32 // bytes of both, to detect that either has changed
 }
 
 func (a bigram) less(b bigram) bool {

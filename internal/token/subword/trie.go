@@ -1,7 +1,7 @@
 package subword
 
-// A trie over byte strings, built once from all of them: the children of a
-// node lie side by side, in byte order.
+// A trie over byte strings, built at once: the children of a node are
+// contiguous, in byte order.
 
 import (
 	"cmp"
@@ -9,16 +9,16 @@ import (
 	"sort"
 )
 
-// A Trie finds keys that a text begins with.
+// A Trie finds the keys that are prefixes of a text.
 type Trie struct {
 	first []int32    // children of node n are first[n] … first[n+1]-1
-	label []byte     // the byte that leads to a node
+	label []byte     // last byte of a node's key
 	value []int32    // of the key that ends at a node, or None
 	Roots [256]int32 // the root's children by byte, or None
 }
 
-// NewTrie holds keys with their values; of equal keys the last wins. Empty
-// keys are left out.
+// NewTrie returns a trie of keys with their values; of equal keys the last wins.
+// Empty keys are ignored.
 func NewTrie(keys []string, values []int32) *Trie {
 	order := make([]int32, 0, len(keys))
 	for i, k := range keys {
@@ -82,8 +82,8 @@ func (t *Trie) step(node int32, c byte) int32 {
 	return None
 }
 
-// Longest returns the end and value of the longest key that s has at i, from
-// the given node on. end is -1 if there is none.
+// Longest returns the end and the value of the longest key that is a prefix of
+// s[i:], starting from the given node. end is -1 if there is none.
 func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
 	end, value = -1, None
 	for ; i < len(s); i++ {
@@ -97,7 +97,7 @@ func (t *Trie) Longest(s string, i int, node int32) (end int, value int32) {
 	return end, value
 }
 
-// find returns the node that key leads to, or None.
+// find returns the node of key, or None.
 func (t *Trie) find(key string) int32 {
 	node := int32(0)
 	for i := range len(key) {

@@ -4,13 +4,14 @@ import (
 	"atenia/internal/token/segment"
 )
 
-// The unigram language model (Kudo, arXiv:1804.10959): of all ways to cut a
-// text into pieces of the vocabulary, the one with the highest sum of scores.
+// The unigram language model (Kudo, arXiv:1804.10959): of all splits of a text
+// into pieces of the vocabulary, the one with the highest sum of scores.
 
-// unknownPenalty is how far below the worst score an unknown character lies.
+// unknownPenalty is the difference between the lowest score and that of an
+// unknown character.
 const unknownPenalty = 10
 
-// Unigram is the model.
+// Unigram is the unigram model.
 type Unigram struct {
 	lex          *Lexicon
 	Scores       []float64 // by id
@@ -41,10 +42,10 @@ func NewUnigram(lex *Lexicon, scores []float64, unk int32, byteFallback bool) *U
 	return m
 }
 
-// A step is the best way to reach a position.
+// A step is the best split up to a position.
 type step struct {
 	score float64
-	from  int32 // None if there is no way yet
+	from  int32 // None if there is no split yet
 	id    int32
 }
 
@@ -78,7 +79,7 @@ func (m *Unigram) Tokenize(p segment.Piece, sc *Scratch) {
 			reach(i, i+n, m.unkScore, m.Unk)
 		}
 	}
-	// Walk back, joining neighbouring unknown characters.
+	// Walk back and join adjacent unknown characters.
 	before := len(sc.Toks)
 	for j := int32(len(s)); j > 0; {
 		st := path[j]
@@ -97,8 +98,8 @@ func (m *Unigram) Tokenize(p segment.Piece, sc *Scratch) {
 	m.fallBack(s, before, sc)
 }
 
-// fallBack writes unknown tokens as bytes, where the model does that. Text
-// that is unknown character by character may still be a token as a whole.
+// fallBack replaces unknown tokens by bytes, if the model does that. Text that
+// is unknown character by character may still be a token as a whole.
 func (m *Unigram) fallBack(s string, before int, sc *Scratch) {
 	out := sc.Toks[:before:before]
 	changed := false

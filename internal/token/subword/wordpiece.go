@@ -1,8 +1,8 @@
 package subword
 
-// WordPiece (Schuster and Nakajima, 2012), as BERT uses it: the longest token
-// first, then the longest continuation, until the word is used up; a word
-// with a rest is unknown as a whole.
+// WordPiece (Schuster and Nakajima, 2012), as in BERT: the longest token first,
+// then the longest continuation, until the end of the word; a word that cannot
+// be completed is unknown as a whole.
 
 import (
 	"atenia/internal/token/segment"
@@ -10,12 +10,12 @@ import (
 
 import "unicode/utf8"
 
-// WordPiece is the model.
+// WordPiece is the WordPiece model.
 type WordPiece struct {
 	lex      *Lexicon
 	trie     *Trie
 	Prefix   string
-	rest     int32 // Trie node of the prefix of continuations, or none
+	rest     int32 // trie node of the prefix of continuations, or None
 	Unk      int32
 	MaxChars int
 }

@@ -1,7 +1,7 @@
 package vocab
 
-// Counting distinct words. A text is split once, and everything after works on
-// its distinct words with their counts.
+// Counting distinct words. Texts are split once; all later steps work on
+// distinct words with their counts.
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	"atenia/internal/token/segment"
 )
 
-// counts is how often each distinct word occurs.
+// counts holds how often each distinct word occurs.
 type counts struct {
 	n     map[string]int64
 	bytes int64 // of the distinct words
-	most  int64 // bytes, beyond which the rarest words are forgotten
+	most  int64 // limit in bytes above which the rarest words are dropped
 }
 
 // count splits texts into words, or into characters, and counts them.
@@ -38,7 +38,7 @@ func (c *Config) count(texts Texts) (*counts, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !utf8.ValidString(text) { // read as the tokenizer will
+		if !utf8.ValidString(text) { // as the tokenizer will read it
 			text = segment.Lossy([]byte(text))
 		}
 		c.parts(text, part)
@@ -46,20 +46,20 @@ func (c *Config) count(texts Texts) (*counts, error) {
 	return w, nil
 }
 
-// add counts a word.
+// add counts an occurrence of a word.
 func (w *counts) add(s string) {
 	if n, ok := w.n[s]; ok {
 		w.n[s] = n + 1
 		return
 	}
-	w.n[string([]byte(s))] = 1 // the text must not stay for a word of it
+	w.n[string([]byte(s))] = 1 // copied, so that the word does not keep the text in memory
 	w.bytes += int64(len(s))
 	for least := int64(1); w.bytes > w.most; least *= 2 {
 		w.forget(least)
 	}
 }
 
-// forget drops the words seen at most so often.
+// forget drops the words seen at most least times.
 func (w *counts) forget(least int64) {
 	maps.DeleteFunc(w.n, func(s string, n int64) bool {
 		if n > least {
@@ -82,8 +82,7 @@ func (w *counts) total() (bytes, words int64) {
 // sorted returns the words in order.
 func (w *counts) sorted() []string { return slices.Sorted(maps.Keys(w.n)) }
 
-// mostFrequent returns at most n words, by frequency and then in order; the
-// ones that stay come in order.
+// mostFrequent returns the n most frequent words, in alphabetical order.
 func (w *counts) mostFrequent(n int) []string {
 	list := w.sorted()
 	if len(list) > n {

@@ -9,15 +9,15 @@ import (
 	"atenia/internal/durable"
 )
 
-// A Report says what [FromFiles] learned.
+// A Report describes what [FromFiles] learned.
 type Report struct {
 	Tokens, Merges int
-	Bytes, Length  int64 // of the text, and the tokens it takes
+	Bytes, Length  int64 // of the text, and the number of tokens for it
 }
 
-// FromFiles learns a vocabulary from files, as package corpus reads them, and
-// writes it as a tokenizer.json. progress, if it is set, is told the bytes of
-// text read so far.
+// FromFiles learns a vocabulary from files, in the formats of package corpus,
+// and writes it as a tokenizer.json. progress, if not nil, is called with the
+// bytes of text read so far.
 func FromFiles(ctx context.Context, out string, files []string, c Config, progress func(bytes int64)) (Report, error) {
 	read := int64(0)
 	v, err := Train(c, func(yield func(string, error) bool) {

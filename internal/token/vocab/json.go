@@ -1,7 +1,7 @@
 package vocab
 
-// Writing tokenizer.json, in the form of huggingface/tokenizers 0.22: fields in
-// its order, two spaces of indentation.
+// Writing tokenizer.json as huggingface/tokenizers 0.22 does: its order of
+// fields, two spaces of indentation.
 
 import (
 	"bytes"
@@ -103,7 +103,7 @@ func (v vocabulary) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// appendJSON writes a value without escaping what HTML would.
+// appendJSON writes a value without HTML escaping.
 func appendJSON(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
@@ -144,7 +144,7 @@ func (v *Vocabulary) JSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// cutter returns the stages that split text.
+// cutter returns the pre-tokenizers.
 func (c *Config) cutter() any {
 	if c.Pattern == GPT2 {
 		return byteLevel{"ByteLevel", false, true, true}
@@ -155,7 +155,7 @@ func (c *Config) cutter() any {
 	}}
 }
 
-// begin puts the first token before every text.
+// begin returns the template that puts the first token before every text.
 func (c *Config) begin() template {
 	id := 0
 	for c.Special[id] != c.BOS {

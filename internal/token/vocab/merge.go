@@ -1,7 +1,7 @@
 package vocab
 
-// The merges: the most frequent pair of neighbouring tokens becomes a token,
-// until there are enough or no pair is frequent enough.
+// The merges: the most frequent pair of adjacent tokens becomes a token, until
+// there are enough tokens or no pair is frequent enough.
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"atenia/internal/token/segment"
 )
 
-// A pair is two token ids, the left one in the upper half: ordered as the
-// pairs are.
+// A pair is two token ids, the left one in the upper half, so that pairs are
+// ordered as numbers.
 type pair uint64
 
 func pairOf(a, b int32) pair { return pair(uint32(a))<<32 | pair(uint32(b)) }
@@ -20,11 +20,11 @@ func pairOf(a, b int32) pair { return pair(uint32(a))<<32 | pair(uint32(b)) }
 func (p pair) left() int32  { return int32(p >> 32) }
 func (p pair) right() int32 { return int32(uint32(p)) }
 
-// A candidate is a pair that may be merged next.
+// A candidate is a pair that may be merged.
 type candidate struct {
 	pair  pair
-	count int64   // as it was when the candidate was made: never too low
-	words []int32 // where the pair is found
+	count int64   // when the candidate was pushed; never too low
+	words []int32 // words that may contain the pair
 }
 
 // candidates is a heap: most frequent first, then smallest ids.
@@ -43,18 +43,18 @@ func (h *candidates) Pop() any {
 	return c
 }
 
-// words are the distinct words as tokens.
+// words holds the distinct words as tokens.
 type words struct {
 	words  [][]int32
 	counts []int64
 	pairs  map[pair]int64
 
 	heap  candidates
-	fresh []candidate    // the pairs that the merge under way makes
-	at    map[pair]int32 // … and where they are in fresh
+	fresh []candidate    // the pairs created by the current merge
+	at    map[pair]int32 // … and their index in fresh
 }
 
-// newWords writes words as the tokens of their bytes.
+// newWords converts words to the tokens of their bytes.
 func newWords(w *counts, bytes *[256]int32) *words {
 	c := &words{pairs: map[pair]int64{}, at: map[pair]int32{}}
 	symbols := make([]int32, 0, w.bytes)
@@ -87,14 +87,14 @@ func (c *words) add(p pair, word int32) {
 	}
 }
 
-// release hands the fresh pairs to the heap.
+// release moves the fresh pairs to the heap.
 func (c *words) release() {
 	for _, f := range c.fresh {
 		if f.count = c.pairs[f.pair]; f.count > 0 {
 			heap.Push(&c.heap, f)
 		}
 	}
-	clear(c.fresh) // the lists of words belong to the heap now
+	clear(c.fresh) // the heap owns their lists of words now
 	c.fresh = c.fresh[:0]
 	clear(c.at)
 }
@@ -104,7 +104,7 @@ func (c *words) next() (candidate, bool) {
 	for len(c.heap) > 0 {
 		top := &c.heap[0]
 		if now := c.pairs[top.pair]; now != top.count {
-			top.count = now // other merges took some away
+			top.count = now // other merges have lowered it
 			heap.Fix(&c.heap, 0)
 			continue
 		}
@@ -113,7 +113,7 @@ func (c *words) next() (candidate, bool) {
 	return candidate{}, false
 }
 
-// replace merges a pair wherever it is found.
+// replace merges all occurrences of a pair.
 func (c *words) replace(m candidate, id int32) {
 	a, b := m.pair.left(), m.pair.right()
 	for _, w := range m.words {
@@ -148,7 +148,7 @@ func (c *words) length() (n int64) {
 	return n
 }
 
-// merge learns the merges of a vocabulary that has its special tokens.
+// merge learns the merges of a vocabulary that has its special tokens and bytes.
 func (v *Vocabulary) merge(w *counts) {
 	ids := map[string]int32{}
 	for id, s := range v.Tokens {
@@ -172,7 +172,7 @@ func (v *Vocabulary) merge(w *counts) {
 			return
 		}
 		joined := v.Tokens[m.pair.left()] + v.Tokens[m.pair.right()]
-		// Two ways may lead to one token: "aa"+"aaa" and "aaa"+"aa".
+		// Two merges may give the same token: "aa"+"aaa" and "aaa"+"aa".
 		id, known := ids[joined]
 		if !known {
 			id = int32(len(v.Tokens))

@@ -1,6 +1,6 @@
 package vocab
 
-// What is asked for and what comes out.
+// The configuration and the result of training.
 
 import (
 	"errors"
@@ -13,43 +13,43 @@ import (
 	"atenia/internal/token/segment"
 )
 
-// A Pattern names the expression that splits text into words: no token crosses
-// the border of two.
+// A Pattern names the expression that splits text into words; tokens do not
+// cross the boundaries of words.
 type Pattern string
 
 // The patterns.
 const (
-	Llama3 Pattern = "llama3" // numbers of up to three digits, line ends by themselves
+	Llama3 Pattern = "llama3" // numbers of up to three digits, line ends separate
 	GPT2   Pattern = "gpt2"
 )
 
-// expressions are what the file says for each pattern.
+// expressions maps each pattern to its expression in the file.
 var expressions = map[Pattern]string{Llama3: segment.ReLlama3, GPT2: segment.ReGPT2}
 
 // Unknown is the token for characters that a vocabulary of characters lacks.
 const Unknown = "<unk>"
 
-// A Config says which vocabulary is wanted. Its zero value is 4,096 tokens,
-// split as Llama 3 does, without special tokens.
+// A Config describes the vocabulary to learn. Its zero value is 4,096 tokens,
+// split as in Llama 3, without special tokens.
 type Config struct {
-	Size     int      // tokens, all kinds together; 0 = 4096
+	Size     int      // tokens of all kinds; 0 = 4096
 	Pattern  Pattern  // "" = Llama3
 	Special  []string // in the order of their ids, from 0
-	BOS      string   // the special token that begins every text; "" for none
-	MinCount int64    // a pair that is seen less often is not merged; 0 = 2
-	MaxBytes int64    // of distinct words; 0 = 256 MiB. Beyond, the rarest words do not count
-	// Characters makes a token of every character in place of byte pairs.
-	// Size then is an upper bound: the most frequent characters stay.
+	BOS      string   // the special token that starts every text; "" for none
+	MinCount int64    // rarer pairs are not merged; 0 = 2
+	MaxBytes int64    // of distinct words; 0 = 256 MiB. Above it the rarest words are ignored
+	// Characters makes each character a token, instead of byte pairs. Size is then
+	// an upper bound: the most frequent characters are kept.
 	Characters bool
 }
 
-// ErrConfig is what every fault of a [Config] matches.
+// ErrConfig is matched by every fault of a [Config].
 var ErrConfig = errors.New("vocabulary")
 
-// Largest is the largest vocabulary that can be asked for.
+// Largest is the largest permitted vocabulary.
 const Largest = 1 << 24
 
-// defaulted fills in what was left out and returns all faults in one error.
+// defaulted fills in defaults and returns all faults in one error.
 func (c Config) defaulted() (Config, error) {
 	if c.Size == 0 {
 		c.Size = 4096
@@ -101,26 +101,26 @@ func (c Config) defaulted() (Config, error) {
 	return c, errors.Join(faults...)
 }
 
-// isByteChar reports whether a character stands for a byte.
+// isByteChar reports whether a character represents a byte.
 func isByteChar(r rune) bool { return slices.Contains(segment.ByteChar[:], r) }
 
-// A Vocabulary is what [Train] learned.
+// A Vocabulary is the result of [Train].
 type Vocabulary struct {
-	Tokens []string // by id, in the file's form: a character for every byte
+	Tokens []string // by id, in the file's form: each byte as a character
 	Merges [][2]int32
 
-	Bytes  int64 // of the text, without special tokens and forgotten words
-	Length int64 // tokens that this text takes
+	Bytes  int64 // of the text, without special tokens and dropped words
+	Length int64 // number of tokens for this text
 
 	cfg Config
 }
 
-// Texts are what a vocabulary is learned from. Each is a whole: words do not
-// go on from one to the next.
+// Texts is a sequence of texts to learn from. Words do not continue from one
+// text to the next.
 type Texts = iter.Seq2[string, error]
 
-// Train learns a vocabulary. Errors of texts are returned as they are, faults
-// of the configuration match [ErrConfig].
+// Train learns a vocabulary. Errors of texts are returned unwrapped, faults of
+// the configuration match [ErrConfig].
 func Train(cfg Config, texts Texts) (*Vocabulary, error) {
 	cfg, err := cfg.defaulted()
 	if err != nil {
@@ -140,9 +140,9 @@ func Train(cfg Config, texts Texts) (*Vocabulary, error) {
 	return v, nil
 }
 
-// parts calls yield for what lies between special tokens of a text.
+// parts calls yield for the parts of a text between special tokens.
 func (c *Config) parts(text string, yield func(string)) {
-	next := make([]int, len(c.Special)) // where each token is found next
+	next := make([]int, len(c.Special)) // position of the next occurrence of each token
 	for i := range next {
 		next[i] = -1
 	}

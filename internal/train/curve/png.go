@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// The picture, in points; it is drawn twice as large and made smaller, which
-// smooths edges.
+// The sizes of the picture in points; it is drawn at twice the size and scaled
+// down, which smooths edges.
 const (
 	width, height = 960, 540
 	left, right   = 64, 24
@@ -25,14 +25,14 @@ var (
 	colors = []color.RGBA{{31, 97, 168, 255}, {214, 84, 30, 255}}
 )
 
-// A sheet is what is drawn on.
+// A sheet is the canvas.
 type sheet struct {
 	*image.RGBA
 	x, y span
 }
 
-// PNG draws lines. The first is drawn point by point in pale, and its running
-// mean over it; points of the others are joined.
+// PNG plots lines. The first is drawn as pale points with its running mean; the
+// points of the others are joined.
 func PNG(w io.Writer, lines []Line) error {
 	s := &sheet{RGBA: image.NewRGBA(image.Rect(0, 0, width*fine, height*fine))}
 	s.fill(0, 0, width*fine, height*fine, paper)
@@ -53,7 +53,7 @@ func PNG(w io.Writer, lines []Line) error {
 	return png.Encode(w, s.halved())
 }
 
-// smooth is a running mean over a fiftieth of the points.
+// smooth returns the running mean over a fiftieth of the points.
 func smooth(ps []Point) []Point {
 	out := make([]Point, 0, len(ps))
 	keep := 1 - 1/max(1, float64(len(ps))/50)
@@ -108,7 +108,7 @@ func (s *sheet) legend(i int, name string, c color.RGBA) {
 	s.text(name, x+28, y, ink)
 }
 
-// line joins points by dots that overlap.
+// line joins points by overlapping dots.
 func (s *sheet) line(ps []Point, c color.RGBA, thick float64) {
 	drawn := false
 	var x0, y0 float64
@@ -146,7 +146,7 @@ func (s *sheet) text(t string, x, y int, c color.RGBA) {
 	}
 }
 
-// halved returns the mean of each four pixels.
+// halved scales down by two, averaging four pixels.
 func (s *sheet) halved() image.Image {
 	out := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -163,8 +163,7 @@ func (s *sheet) halved() image.Image {
 	return out
 }
 
-// letters are those that are needed, column by column, the top in the lowest
-// bit.
+// letters holds the glyphs in use, by column, the top in the lowest bit.
 var letters = map[rune][5]byte{
 	'0': {0x3e, 0x51, 0x49, 0x45, 0x3e}, '1': {0x00, 0x42, 0x7f, 0x40, 0x00}, '2': {0x42, 0x61, 0x51, 0x49, 0x46},
 	'3': {0x21, 0x41, 0x45, 0x4b, 0x31}, '4': {0x18, 0x14, 0x12, 0x7f, 0x10}, '5': {0x27, 0x45, 0x45, 0x45, 0x39},

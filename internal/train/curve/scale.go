@@ -5,24 +5,24 @@ import (
 	"strconv"
 )
 
-// A Point is where a line goes through.
+// A Point is a point of a line.
 type Point struct{ X, Y float64 }
 
-// A Line is points with rising X.
+// A Line is a list of points with ascending X.
 type Line struct {
 	Name   string
 	Points []Point
 }
 
-// A span is what an axis shows.
+// A span is the range of an axis.
 type span struct{ lo, hi float64 }
 
-// at returns where x lies, from 0 to 1.
+// at returns the relative position of x, from 0 to 1.
 func (s span) at(x float64) float64 { return (x - s.lo) / (s.hi - s.lo) }
 
-// spans returns the axes of lines. The lowest value decides the one end of the
-// ordinate, the first few the other, so that one step that went wrong does not
-// flatten all.
+// spans returns the ranges of the axes. The ordinate reaches from the lowest
+// value to the largest of the first few, so that a single outlier does not
+// flatten the plot.
 func spans(lines []Line) (x, y span, ok bool) {
 	x, y = span{math.Inf(1), math.Inf(-1)}, span{math.Inf(1), math.Inf(-1)}
 	for _, l := range lines {
@@ -60,7 +60,7 @@ func start(lines []Line) (most float64, found bool) {
 	return most, found
 }
 
-// widened makes room around a single value.
+// widened adds a margin around a single value.
 func widened(s span) span {
 	if s.hi-s.lo < 1e-9*(1+math.Abs(s.lo)) {
 		d := max(0.5, math.Abs(s.lo)*1e-3)
@@ -69,7 +69,7 @@ func widened(s span) span {
 	return s
 }
 
-// ticks returns round numbers in a span, about as many as wanted.
+// ticks returns about want round numbers in a span.
 func (s span) ticks(want int) (at []float64) {
 	raw := (s.hi - s.lo) / float64(want)
 	step := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -85,7 +85,7 @@ func (s span) ticks(want int) (at []float64) {
 	return at
 }
 
-// label prints a number as ticks have it.
+// label formats a number for a tick.
 func label(x float64) string {
 	unit := ""
 	for _, u := range []struct {

@@ -8,8 +8,9 @@ import (
 // dots are the bits of a braille character by row and column, from U+2800.
 var dots = [4][2]byte{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 
-// Text draws lines in so many characters, with the highest, the lowest and the
-// last value beside and below. The first line is drawn as its running mean.
+// Text plots lines in columns × rows characters, with the highest, the lowest
+// and the last value beside and below. The first line is drawn as its running
+// mean.
 func Text(lines []Line, columns, rows int) string {
 	x, y, ok := spans(lines)
 	if !ok || columns < 1 || rows < 1 {
@@ -49,7 +50,7 @@ func Text(lines []Line, columns, rows int) string {
 	return b.String()
 }
 
-// fill puts points between points, so that a line of few has no gaps.
+// fill interpolates, so that a line with few points has no gaps.
 func fill(ps []Point, x span, n int) (out []Point) {
 	step := (x.hi - x.lo) / float64(n)
 	for i, p := range ps {

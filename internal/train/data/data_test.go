@@ -296,7 +296,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"no files":             {Config{}, x},
 		"rows of -1":           {Config{Files: []string{"a"}, Row: -1}, x},
-		"no way \"x\"":         {Config{Files: []string{"a"}, Long: "x"}, x},
+		"no treatment \"x\"":   {Config{Files: []string{"a"}, Long: "x"}, x},
 		"share of 1":           {Config{Files: []string{"a"}, Heldout: 1}, x},
 		"no token \"<eos>\"":   {Config{Files: []string{"a"}, End: "<eos>"}, x},
 		"no such file":         {Config{Files: []string{"none"}}, x},

@@ -5,20 +5,21 @@
 //	Tokens  a b c d │ e f g │ …     rows follow each other: Lens 4, 3, …
 //	Labels  b c d ∅ │ f g ∅ │ …     what each position is to predict
 //
-// [Open] turns every document into tokens once and keeps them, in memory up to
-// a bound and beyond it in a file. What is not to be learnt (the questions of a
-// conversation, not its answers) is marked there. A [Source] then only copies:
+// [Open] tokenizes every document once and keeps the tokens in memory up to a
+// limit, beyond it in a file. Tokens without loss (the questions of a
+// conversation, as opposed to its answers) are marked. A [Source] then only
+// copies:
 //
 //	document            one text, one conversation, one whole file of plain text
 //	row                 at most [Config].Row tokens of one document
 //	epoch               all rows once, in an order of its own
 //	place in an epoch   a number; the n-th row is computed, not looked up
 //
-// The order is a permutation that is a function (shuffle.go), and so is where a
-// long document is cut, which changes from epoch to epoch: nothing is shuffled
-// in memory, and to go on at a place is to go to a number. Batches depend on
-// files, tokenizer, configuration and place alone.
+// The order is a permutation that is computed by a function (shuffle.go), as are
+// the cuts of long documents, which differ between epochs: nothing is shuffled
+// in memory, and to resume at a position is to set a number. Batches depend only
+// on files, tokenizer, configuration and position.
 //
-// A batch holds whole rows, as many as fit: attention stays inside each, and
-// nothing is padded, for a batch is not a rectangle.
+// A batch holds as many whole rows as fit: attention is separate for each row,
+// and nothing is padded, because a batch is not a rectangle.
 package data

@@ -1,6 +1,7 @@
 package data
 
-// From documents to tokens, and which of a conversation's are learnt.
+// Encoding documents as tokens, and selecting which tokens of a conversation are
+// learnt.
 
 import (
 	"errors"
@@ -15,11 +16,11 @@ import (
 	"atenia/internal/text"
 )
 
-// none is no token.
+// none is a missing token.
 const none int32 = -1
 
-// An encoder makes tokens of documents. Those that are not to be learnt are
-// complements.
+// An encoder converts documents to tokens. Tokens without loss are stored as
+// their complements.
 type encoder struct {
 	text       *text.Text
 	end        int32 // or none
@@ -35,17 +36,18 @@ func (e *encoder) piece(dst []int32, d *corpus.Document, first bool) []int32 {
 	return dst
 }
 
-// renderNow is the time that templates see: data must not depend on the clock.
+// renderNow is the time passed to templates, because data must not depend on the
+// clock.
 var renderNow = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A dialogue is a conversation that is rendered in parts.
+// A dialogue is a conversation that is rendered up to several points.
 type dialogue struct {
 	e        *encoder
 	messages []chat.Value
 	tools    chat.Value
 }
 
-// render returns the text of the messages, ending where an answer begins if
+// render returns the text of the messages, with the prompt for an answer if
 // prompt is set.
 func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, error) {
 	ctx := chat.Context{Messages: chat.NewList(messages...), Tools: c.tools, AddGenerationPrompt: prompt, Vars: chat.NewMap(), Now: renderNow}
@@ -57,7 +59,7 @@ func (c *dialogue) render(messages []chat.Value, prompt bool) (chat.Result, erro
 	return c.e.text.Template.Render(&ctx)
 }
 
-// conversation appends the tokens of a conversation, answers to be learnt.
+// conversation appends the tokens of a conversation, with loss on the answers.
 func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error) {
 	if e.text.Template == nil {
 		return nil, fmt.Errorf("%w: a conversation, and the model has no chat template", ErrConfig)
@@ -86,7 +88,7 @@ func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error)
 		}
 	}
 	ids, places := e.text.Tokenizer.EncodeWithOffsets(whole.Text, false)
-	over := false // the token that ends the answer has been
+	over := false // the token that ends the answer has been seen
 	for i, id := range ids {
 		at := places[i].Start
 		for len(answers) > 0 && at >= answers[0].to {
@@ -102,18 +104,19 @@ func (e *encoder) conversation(dst []int32, d *corpus.Document) ([]int32, error)
 	return dst, nil
 }
 
-// An answer is where the model speaks, in code points of the whole text.
-// What follows the token that ends it is not learnt.
+// An answer is a range of code points, in the whole text, written by the model.
+// What follows its end token is not learnt.
 type answer struct{ from, to int }
 
-// errAnswer says that the place of an answer cannot be found.
+// errAnswer says that the position of an answer cannot be determined.
 var errAnswer = errors.New("what the chat template makes of the conversation does not show where the answers are")
 
-// answers finds them in the text of the whole conversation. A template may say
-// itself where they are ({% generation %}). Else an answer is what follows the
-// prompt that asks for it, up to where the next message begins. Templates that
-// write earlier answers otherwise than the last one (without its thoughts, say)
-// are asked with another answer in its place: what then changes is the answer.
+// answers locates the answers in the text of the whole conversation. A template
+// may mark them itself ({% generation %}). Otherwise an answer is what follows
+// the prompt for it, up to the start of the next message. If a template renders
+// earlier answers differently from the last one (for example without its
+// reasoning), the conversation is rendered with another content in its place,
+// and the difference is the answer.
 func (c *dialogue) answers(whole chat.Result) ([]answer, error) {
 	var list []answer
 	if len(whole.Assistant) > 0 {
@@ -142,7 +145,7 @@ func (c *dialogue) answers(whole chat.Result) ([]answer, error) {
 	return list, nil
 }
 
-// between finds message i behind the prompt for it, in bytes.
+// between locates message i after the prompt for it, in bytes.
 func (c *dialogue) between(whole string, i int) (from, to int, ok bool) {
 	before, err := c.render(c.messages[:i], true)
 	if err != nil || !strings.HasPrefix(whole, before.Text) {
@@ -153,7 +156,7 @@ func (c *dialogue) between(whole string, i int) (from, to int, ok bool) {
 	if err == nil && strings.HasPrefix(whole, after.Text) && len(after.Text) > from {
 		return from, len(after.Text), true
 	}
-	// The answer is another one where nothing follows. It ends where all do.
+	// The answer is rendered differently when it comes last; search to the end.
 	to = len(whole) + 1
 	for _, s := range c.e.endings() {
 		if k := strings.Index(whole[from:], s); k >= 0 {
@@ -163,10 +166,10 @@ func (c *dialogue) between(whole string, i int) (from, to int, ok bool) {
 	return from, to, to <= len(whole)
 }
 
-// replaced finds the content of message i, and the token that ends the answer,
-// by what another content changes, in bytes.
+// replaced locates the content of message i, including the end token, by
+// rendering with another content, in bytes.
 func (c *dialogue) replaced(whole string, i int) (from, to int, ok bool) {
-	const other = "\ue000" // private use: in no text
+	const other = "\ue000" // private use: occurs in no text
 	m := c.messages[i].(*chat.Map)
 	if _, isText := get(m, "content").(string); !isText {
 		return 0, 0, false
@@ -190,7 +193,7 @@ func (c *dialogue) replaced(whole string, i int) (from, to int, ok bool) {
 		return 0, 0, false
 	}
 	to = len(whole) - len(tail)
-	// The end of the answer is learnt, too, where it follows at once.
+	// An end token that follows immediately is learnt, too.
 	for _, s := range c.e.endings() {
 		if strings.HasPrefix(tail, s) {
 			return at, to + len(s), true

@@ -12,41 +12,41 @@ import (
 	"atenia/internal/text"
 )
 
-// Long says what becomes of a document that is longer than a row.
+// Long selects what happens to a document longer than a row.
 type Long string
 
-// What can become of it.
+// The choices.
 const (
-	Split Long = "split" // rows of it, cut at other places in every epoch
-	Cut   Long = "cut"   // its beginning is a row, the rest is not learnt
-	Drop  Long = "drop"  // nothing
+	Split Long = "split" // rows, cut at different places in every epoch
+	Cut   Long = "cut"   // only the first row is used
+	Drop  Long = "drop"  // the document is skipped
 )
 
-// Config says how batches are made. Zero means the value given here.
+// Config configures the batches. Zero fields have the default given here.
 type Config struct {
-	Files []string // as package corpus reads them
-	Row   int      // tokens of the longest row; 512
+	Files []string // in the formats of package corpus
+	Row   int      // maximum tokens of a row; 512
 	Rows  int      // a batch has at most Row·Rows tokens; 8
-	// Alone makes a batch of Rows rows, however short: rows are not packed.
+	// Alone makes each batch exactly Rows rows, however short, without packing.
 	Alone bool
 	Long  Long   // Split
-	Seed  uint64 // of the order, and of what is held out
-	// Heldout is the share of documents that is kept for evaluation. Where
-	// that is not even one, it is the share of each document, at its end.
+	Seed  uint64 // of the order and of the held-out selection
+	// Heldout is the share of documents kept for evaluation. If that is less than
+	// one document, it is the share of each document, at its end.
 	Heldout float64
-	// End is the text of the token that ends every text; "" for none.
-	// Conversations end as the chat template has it.
+	// End is the text of the token that ends every text; "" for none. Conversations
+	// end as rendered by the chat template.
 	End string
-	// Everything learns the questions of conversations, too.
+	// Everything includes the questions of conversations in the loss.
 	Everything bool
-	// Memory is how many bytes of tokens are kept in memory; 256 MiB. Others
-	// are in a temporary file in the folder Dir, or the system's.
+	// Memory is the limit on bytes of tokens in memory; 256 MiB. The rest spills to
+	// a temporary file in Dir, or in the system's directory.
 	Memory int64
 	Dir    string
 }
 
-// ErrConfig is what faults of a [Config], and data without anything to learn,
-// match.
+// ErrConfig is matched by faults of a [Config], and by data with nothing to
+// learn.
 var ErrConfig = errors.New("training data")
 
 func (c Config) defaulted() (Config, error) {
@@ -73,39 +73,40 @@ func (c Config) defaulted() (Config, error) {
 	need(len(c.Files) > 0, "no files")
 	need(c.Row >= 1 && c.Row <= 1<<24, "rows of %d tokens", c.Row)
 	need(c.Rows >= 1 && c.Rows <= 1<<24, "batches of %d rows", c.Rows)
-	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no way %q for long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
+	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no treatment %q of long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
 	need(c.Heldout >= 0 && c.Heldout < 1, "a held-out share of %v, want 0 to below 1", c.Heldout)
 	need(c.Memory >= 0, "%d bytes of memory", c.Memory)
 	return c, errors.Join(faults...)
 }
 
-// A Summary is what a [Set] was made of.
+// A Summary describes the content of a [Set].
 type Summary struct {
 	Documents     int // with something to learn
 	Conversations int // of these
-	Empty         int // documents with nothing to learn, which are left out
+	Empty         int // documents with nothing to learn, which are skipped
 	Long          int // documents longer than a row
 	Heldout       int // documents, or parts of documents, kept for evaluation
 	Tokens        int64
-	Learnt        int64 // tokens that are to be predicted
+	Learnt        int64 // tokens with loss
 }
 
-// A Set is documents as tokens.
+// A Set is the tokenized documents.
 type Set struct {
 	cfg     Config
 	store   store
-	starts  []int64 // of each document in store, and the end of the last
+	starts  []int64 // start of each document in store, and the end of the last
 	train   []span
 	held    []span
 	sum     Summary
 	version uint32 // checksum of tokens and configuration
 }
 
-// A span is what one source has of a document: tokens of the store.
+// A span is the part of a document that a source uses: a range of tokens in the
+// store.
 type span struct{ from, to int64 }
 
-// Open reads files and makes tokens of them. Faults of a file are a
-// [*corpus.Error] with its line; others match [ErrConfig].
+// Open reads and tokenizes files. Faults of a file are a [*corpus.Error] with
+// its line; others match [ErrConfig].
 func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 	cfg, err := cfg.defaulted()
 	if err != nil {
@@ -134,7 +135,7 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 
 // read fills the store.
 func (s *Set) read(ctx context.Context, e *encoder) error {
-	var doc []int32 // negative: not to be learnt
+	var doc []int32 // complemented: without loss
 	begun, chat := false, false
 	for d, err := range corpus.Read(ctx, s.cfg.Files) {
 		if err != nil {
@@ -162,7 +163,7 @@ func (s *Set) read(ctx context.Context, e *encoder) error {
 	return nil
 }
 
-// finish ends a document, or takes it back if it teaches nothing.
+// finish ends a document, or removes it if it has nothing to learn.
 func (s *Set) finish(chat bool) error {
 	from, to := s.starts[len(s.starts)-1], s.store.size
 	learnt, err := s.store.learnt(from, to)
@@ -187,7 +188,7 @@ func (s *Set) finish(chat bool) error {
 	return nil
 }
 
-// share divides documents into those to train on and those held out.
+// share divides documents into training and held-out ones.
 func (s *Set) share() error {
 	n := len(s.starts) - 1
 	held := int(math.Floor(s.cfg.Heldout * float64(n)))
@@ -211,7 +212,7 @@ func (s *Set) share() error {
 	return nil
 }
 
-// keep adds a span to a list if there is something to learn in it.
+// keep adds a span to a list if it has something to learn.
 func (s *Set) keep(list *[]span, d span) error {
 	if s.cfg.Long == Cut {
 		d.to = min(d.to, d.from+int64(s.cfg.Row)+1)
@@ -226,12 +227,12 @@ func (s *Set) keep(list *[]span, d span) error {
 // Summary says what the set was made of.
 func (s *Set) Summary() Summary { return s.sum }
 
-// Train returns the batches to train on: without end, epoch after epoch, in
-// the order of the seed.
+// Train returns the training batches: endless, epoch after epoch, in the order
+// of the seed.
 func (s *Set) Train() *Source { return newSource(s, s.train, true) }
 
-// Heldout returns the batches to evaluate with, always in the same order, or
-// nothing if none are held out.
+// Heldout returns the evaluation batches, always in the same order; false if
+// none are held out.
 func (s *Set) Heldout() (*Source, bool) {
 	if len(s.held) == 0 {
 		return nil, false

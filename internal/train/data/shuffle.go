@@ -1,14 +1,14 @@
 package data
 
-// An order of n things that is computed, not kept: a permutation of 0 … n−1 as
-// a function of the place. It is a Feistel network of four rounds over the
-// smallest even number of bits that holds n, walked until it hits a number
-// below n: at most four steps on average (format-preserving encryption by
-// cycle walking, Black and Rogaway, CT-RSA 2002).
+// An order of n items that is computed rather than stored: a permutation of 0 …
+// n−1 as a function of the position. It is a Feistel network of four rounds over
+// the smallest even number of bits that holds n, iterated until the result is
+// below n: at most four times on average (format-preserving encryption by cycle
+// walking, Black and Rogaway, CT-RSA 2002).
 
 import "math/bits"
 
-// The streams of a seed: what is derived from it must not be alike.
+// The streams of a seed, to make derived values independent.
 const (
 	heldoutStream = iota + 1
 	orderStream
@@ -21,7 +21,7 @@ type shuffle struct {
 	keys [4]uint64
 }
 
-// newShuffle returns the order that a seed and further numbers stand for.
+// newShuffle returns the order for a seed and further numbers.
 func newShuffle(n uint64, numbers ...uint64) shuffle {
 	s := shuffle{n: n, half: uint(bits.Len64(max(n, 2)-1)+1) / 2}
 	for i := range s.keys {
@@ -30,7 +30,7 @@ func newShuffle(n uint64, numbers ...uint64) shuffle {
 	return s
 }
 
-// at returns the thing at a place below n.
+// at returns the item at position i, below n.
 func (s *shuffle) at(i uint64) uint64 {
 	mask := uint64(1)<<s.half - 1
 	for {
@@ -52,7 +52,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hash makes one number of several.
+// hash combines several numbers into one.
 func hash(numbers ...uint64) uint64 {
 	h := uint64(0)
 	for _, x := range numbers {

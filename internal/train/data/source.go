@@ -6,21 +6,22 @@ import (
 	"sort"
 )
 
-// A Source yields batches. One goroutine at a time uses a set's sources.
+// A Source yields batches. The sources of a set must be used by one goroutine at
+// a time.
 type Source struct {
 	set   *Set
 	spans []span
-	units []int64 // how many units the spans up to each have, from 0
-	train bool    // shuffled, and cut at other places in every epoch
+	units []int64 // cumulative number of units by span, starting with 0
+	train bool    // shuffled, with cuts that differ between epochs
 
 	epoch, place uint64
 	order        shuffle
 	ids          []int32
 }
 
-// A unit is a row in the making: part of a span, which may turn out empty. A
-// span of n positions that is longer than a row has ⌈n/row⌉+1 of them: the
-// first is as long as the epoch says, the last is what is left.
+// A unit is a candidate for a row: a part of a span, possibly empty. A span of n
+// positions longer than a row has ⌈n/row⌉+1 units: the length of the first
+// depends on the epoch, the last is the remainder.
 func newSource(s *Set, spans []span, train bool) *Source {
 	r := &Source{set: s, spans: spans, train: train, units: make([]int64, 1, len(spans)+1)}
 	row := int64(s.cfg.Row)
@@ -35,10 +36,10 @@ func newSource(s *Set, spans []span, train bool) *Source {
 	return r
 }
 
-// count returns the units of an epoch.
+// count returns the number of units in an epoch.
 func (r *Source) count() uint64 { return uint64(r.units[len(r.units)-1]) }
 
-// begin goes to a place of an epoch.
+// begin moves to a position in an epoch.
 func (r *Source) begin(epoch, place uint64) {
 	r.epoch, r.place = epoch, place
 	if r.train {
@@ -46,7 +47,7 @@ func (r *Source) begin(epoch, place uint64) {
 	}
 }
 
-// unit returns the positions of the unit at a place of the epoch.
+// unit returns the range of the unit at a position of the epoch.
 func (r *Source) unit(place uint64) span {
 	u := int64(place)
 	if r.train {
@@ -54,7 +55,7 @@ func (r *Source) unit(place uint64) span {
 	}
 	i := sort.Search(len(r.spans), func(i int) bool { return r.units[i+1] > u })
 	d, k, row := r.spans[i], u-r.units[i], int64(r.set.cfg.Row)
-	end := d.to - 1 // the last token has nothing to predict
+	end := d.to - 1 // the last token has no successor to predict
 	if end-d.from <= row {
 		return span{d.from, end}
 	}
@@ -76,7 +77,7 @@ func (r *Source) Next(b *Batch) error {
 	for {
 		if r.place == r.count() {
 			if len(b.Lens) > 0 {
-				return nil // no row twice in a batch
+				return nil // a row must not occur twice in a batch
 			}
 			r.begin(r.epoch+1, 0)
 		}
@@ -98,7 +99,7 @@ func (r *Source) Next(b *Batch) error {
 	}
 }
 
-// row adds a unit to a batch, unless it teaches nothing.
+// row adds a unit to a batch, unless it has nothing to learn.
 func (r *Source) row(b *Batch, u span, n int) error {
 	r.ids = slices.Grow(r.ids[:0], n+1)[:n+1]
 	if err := r.set.store.read(r.ids, u.from); err != nil {
@@ -118,14 +119,14 @@ func (r *Source) row(b *Batch, u span, n int) error {
 	return nil
 }
 
-// Cursor returns the place of the next batch, as text: epoch, row, and a
-// checksum of the data and how it is cut.
+// Cursor returns the position of the next batch, as text: epoch, row, and a
+// checksum of the data and the cuts.
 func (r *Source) Cursor() string {
 	return fmt.Sprintf("%d:%d@%08x", r.epoch, r.place, r.set.version)
 }
 
-// Seek goes to a place that [Source.Cursor] returned, of this source or of
-// another that was made alike; "" is the beginning. Errors match [ErrConfig].
+// Seek moves to a position returned by [Source.Cursor] of this source or of one
+// created alike; "" is the start. Errors match [ErrConfig].
 func (r *Source) Seek(cursor string) error {
 	if cursor == "" {
 		r.begin(0, 0)
@@ -137,7 +138,7 @@ func (r *Source) Seek(cursor string) error {
 		return fmt.Errorf("%w: no place %q", ErrConfig, cursor)
 	}
 	if version != r.set.version {
-		return fmt.Errorf("%w: it has changed since, or how it is cut, held out or shuffled: begin again, or go back to what it was", ErrConfig)
+		return fmt.Errorf("%w: the data, or the settings that cut, hold out or shuffle it, have changed: start again, or restore them", ErrConfig)
 	}
 	r.begin(epoch, place)
 	return nil

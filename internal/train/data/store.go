@@ -1,8 +1,8 @@
 package data
 
-// The tokens of all documents, one after the other: the last ones in memory,
-// those before them in a file once they are too many. A token that is not to
-// be learnt is stored as its complement, which is negative.
+// The tokens of all documents, one after another: the latest in memory, earlier
+// ones in a file once there are too many. A token without loss is stored as its
+// complement, which is negative.
 
 import (
 	"encoding/binary"
@@ -13,14 +13,14 @@ import (
 )
 
 type store struct {
-	most    int64 // tokens in memory
+	most    int64 // limit of tokens in memory
 	dir     string
 	size    int64
-	mem     []int32 // the tokens from spilled on
+	mem     []int32 // the tokens from index spilled on
 	file    *os.File
 	spilled int64
 	sum     uint32 // checksum of what was appended
-	bytes   []byte // on their way
+	bytes   []byte // I/O buffer
 }
 
 // append adds tokens.
@@ -38,7 +38,7 @@ func (s *store) append(ids []int32) error {
 	return nil
 }
 
-// spill writes what is in memory to the file.
+// spill writes the tokens in memory to the file.
 func (s *store) spill() error {
 	if s.file == nil {
 		f, err := os.CreateTemp(s.dir, "atenia-tokens-")
@@ -62,13 +62,13 @@ func (s *store) spill() error {
 	return nil
 }
 
-// truncate takes back the tokens from a place on.
+// truncate removes the tokens from index size on.
 func (s *store) truncate(size int64) {
 	s.mem = s.mem[:max(0, size-s.spilled)]
 	s.size, s.spilled = size, min(size, s.spilled)
 }
 
-// read fills dst with the tokens from a place.
+// read fills dst with the tokens from an index on.
 func (s *store) read(dst []int32, from int64) error {
 	if from < 0 || from+int64(len(dst)) > s.size {
 		return fmt.Errorf("tokens %d to %d of %d", from, from+int64(len(dst)), s.size)
@@ -92,8 +92,8 @@ func (s *store) read(dst []int32, from int64) error {
 	return nil
 }
 
-// learnt counts the tokens of a range that are to be predicted. The first one
-// is not: nothing comes before it.
+// learnt counts the tokens with loss in a range. The first token is not counted,
+// because nothing precedes it.
 func (s *store) learnt(from, to int64) (n int64, err error) {
 	var part [4096]int32
 	for from++; from < to; from += int64(len(part)) {

@@ -10,10 +10,10 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// mergedFolder is where, in a job's folder, the merged model goes.
+// mergedFolder is the subdirectory of a job for the merged model.
 const mergedFolder = "merged"
 
-// An adapted model trains low-rank pairs and exports these.
+// An adapted model trains and exports low-rank pairs.
 type adapted struct {
 	*planned.Model
 	adapter *lora.Adapter
@@ -30,7 +30,7 @@ func adapt(m *planned.Model, c lora.Config, r *recipe.Recipe) (model, error) {
 	return &adapted{m, a, r.Model.From, r.LoRA.Merge}, m.Attach(a)
 }
 
-// merged returns the folder of the merged model, "" if none is wanted.
+// merged returns the folder for the merged model, "" if it is not requested.
 func (m *adapted) merged(dir string) string {
 	if !m.merge {
 		return ""
@@ -38,7 +38,7 @@ func (m *adapted) merged(dir string) string {
 	return filepath.Join(dir, mergedFolder)
 }
 
-// Export writes the adapter, and the merged model if it is wanted.
+// Export writes the adapter and, if requested, the merged model.
 func (m *adapted) Export(dir string) (err error) {
 	if err := m.adapter.Write(nil, dir); err != nil || !m.merge {
 		return err

@@ -1,5 +1,5 @@
-// Package job does what a recipe says: it makes the tokenizer, reads the data,
-// makes or opens the model, trains it, and writes a folder that runs.
+// Package job executes a recipe: it makes the tokenizer, reads the data, creates
+// or opens the model, trains it, and writes a model folder.
 //
 //	recipe ─▶ tokenizer ─▶ data ─▶ model ─▶ train.Run ─▶ folder
 //	          text.go      data    model.go              config.json, model.safetensors,
@@ -7,7 +7,7 @@
 //	                                                     generation_config.json,
 //	                                                     metrics.jsonl, loss.png
 //
-// The folder is made of parts that are there from the beginning (the tokenizer,
-// the log, snapshots) and parts that are written at the end. A job that is
-// killed at any moment and done again with Resume leaves the same folder.
+// Some files are written at the start (the tokenizer) or during the run (the
+// log, snapshots), the others at the end. A job that is killed at any moment and
+// run again with Resume leaves the same folder.
 package job

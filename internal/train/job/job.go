@@ -21,20 +21,20 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// Options are what is no part of a recipe.
+// Options configure a job beyond its recipe.
 type Options struct {
-	Resume    bool // go on from the newest snapshot in the folder, if there is one
-	Overwrite bool // the folder's run is given up
-	// Started is told what is trained, before the first step; may be nil.
+	Resume    bool // continue from the newest snapshot in the folder, if any
+	Overwrite bool // discard the run in the folder
+	// Started, if not nil, is called before the first step.
 	Started func(Subject)
-	// Watch is told of every step; may be nil.
+	// Watch, if not nil, is called after every step.
 	Watch func(train.Event)
 }
 
-// A Subject is what a job trains, and on what.
+// A Subject describes the model and the data of a job.
 type Subject struct {
 	Architecture string `json:"architecture"`
-	Parameters   int    `json:"parameters"` // values
+	Parameters   int    `json:"parameters"` // number of values
 	Trained      int    `json:"trained"`    // of these
 	Vocabulary   int    `json:"vocabulary"` // tokens
 	Documents    int    `json:"documents"`
@@ -44,23 +44,23 @@ type Subject struct {
 	Out          string `json:"out"`
 }
 
-// A Report is what a job did.
+// A Report is the result of a job.
 type Report struct {
 	train.Result
 	Out string // the folder
-	// Base is the folder of the model that the result is an adapter for, "" if
-	// it is a model.
+	// Base is the folder of the base model if the result is an adapter, else "".
 	Base string
 	// Merged is the folder of the merged model, "" if there is none.
 	Merged string
-	// Metrics are the lines of the folder's log.
+	// Metrics holds the lines of the folder's log.
 	Metrics []train.Metric
 }
 
-// files are names and contents of a folder's small files.
+// files maps names to contents of a folder's small files.
 type files map[string][]byte
 
-// Run does a job. Beside train.ErrStopped there is a report of what was done.
+// Run executes a job. With train.ErrStopped it also returns a report of the
+// progress.
 func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err error) {
 	if err := folder(r.Model.From); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	settings := []byte("{}")
-	if r.Model.From != "" { // it may name tokens that end an answer
+	if r.Model.From != "" { // it may name stop tokens
 		if settings, err = os.ReadFile(filepath.Join(r.Model.From, "config.json")); err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 	return rep, finish(rep, m)
 }
 
-// finish writes what a finished run leaves.
+// finish writes the results of a completed run.
 func finish(rep *Report, m model) error {
 	if err := m.Export(rep.Out); err != nil {
 		return err
@@ -139,7 +139,7 @@ func finish(rep *Report, m model) error {
 	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return curve.PNG(w, Lines(rep.Metrics)) })
 }
 
-// Lines are the curves of a log: the loss of each step and of held-out data.
+// Lines returns the curves of a log: the training loss and the held-out loss.
 func Lines(ms []train.Metric) []curve.Line {
 	trained, held := curve.Line{Name: "train"}, curve.Line{Name: "held out"}
 	for _, m := range ms {
@@ -182,7 +182,7 @@ func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
 	}
 }
 
-// write writes files into a folder, each whole or not at all.
+// write writes files to a folder, each atomically.
 func write(dir string, fs files) error {
 	for _, name := range sorted(fs) {
 		err := durable.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {

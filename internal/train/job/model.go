@@ -15,14 +15,14 @@ import (
 	"atenia/nested/rule"
 )
 
-// A model is what a job needs of a learner.
+// A model is a learner that reports its size.
 type model interface {
 	train.Exporter
-	// Size returns how many values there are, and how many are trained.
+	// Size returns the number of values, and how many of them are trained.
 	Size() (all, trained int)
 }
 
-// newModel makes the model of a recipe for a tokenizer.
+// newModel creates the model of a recipe for a tokenizer.
 func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	if r.Model.Architecture == memory.Type {
 		return newMemory(r, t, p)
@@ -56,7 +56,7 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	return l, nil
 }
 
-// newMemory makes a model whose memory learns. A lane is a row of the batch.
+// newMemory creates a nested model. A lane is a row of the batch.
 func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	m, y := r.Model, r.Memory
 	c := nested.Config{
@@ -69,8 +69,8 @@ func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	return memory.New(c, r.Data.Rows, p)
 }
 
-// folder refuses to go on from what is not a folder: a GGUF file has neither
-// the names of tensors nor the tokenizer that the result is written with.
+// folder rejects a model that is not a folder: a GGUF file has neither the
+// tensor names nor the tokenizer that the result needs.
 func folder(from string) error {
 	if from == "" {
 		return nil
@@ -82,7 +82,7 @@ func folder(from string) error {
 	return err
 }
 
-// continued opens the model that is gone on from.
+// continued opens the model to continue training from.
 func continued(dir string, t *text.Text, opt planned.Options) (*planned.Model, error) {
 	d, err := modelfile.Open(dir)
 	if err != nil {

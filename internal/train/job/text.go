@@ -20,7 +20,7 @@ import (
 	"atenia/internal/train/recipe"
 )
 
-// The files of a folder that say how text is read and written.
+// The files of a folder about text.
 const (
 	tokenizerFile  = "tokenizer.json"
 	tokenizerNotes = "tokenizer_config.json"
@@ -28,15 +28,14 @@ const (
 	templateFile   = "chat_template.jinja"
 )
 
-// chatML is the template of that name: messages between <|im_start|> and
-// <|im_end|>.
+// chatML is the ChatML template: messages between <|im_start|> and <|im_end|>.
 const chatML = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}" +
 	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 
 func sorted(fs files) []string { return slices.Sorted(maps.Keys(fs)) }
 
-// tokenizerFiles makes the files about text, or takes those of the model that
-// is gone on from. A run that is resumed keeps the tokenizer that it has.
+// tokenizerFiles makes the files about text, or copies those of the model to
+// continue from. A resumed run keeps its tokenizer.
 func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, error) {
 	if r.Tokenizer.Kind == "model" {
 		return modelFiles(r.Model.From)
@@ -107,7 +106,7 @@ func endOf(r *recipe.Recipe, t *text.Text) string {
 	return end
 }
 
-// modelFiles copies the files about text of a folder.
+// modelFiles copies the files about text from a folder.
 func modelFiles(dir string) (out files, err error) {
 	d, err := modelfile.Open(dir)
 	if err != nil {
@@ -141,7 +140,7 @@ func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 	return v.JSON()
 }
 
-// texts yields what a vocabulary is learnt from: texts, and the contents of
+// texts yields the input for learning a vocabulary: texts, and the contents of
 // messages.
 func texts(ctx context.Context, names []string) vocab.Texts {
 	return func(yield func(string, error) bool) {

@@ -18,11 +18,12 @@ import (
 // Type is the model_type of a nested model's config.json.
 const Type = "mag"
 
-// A Model is a nested model with lanes to train on. One goroutine uses it.
+// A Model is a nested model with lanes for training. It must be used by one
+// goroutine at a time.
 type Model struct {
 	model   *nested.Model[float32]
 	builder *nested.Builder[float32]
-	score   *nested.Runner[float32] // for losses alone
+	score   *nested.Runner[float32] // for losses without gradients
 	ctx     *nested.Context[float32]
 	lanes   int
 	chunks  []nested.Chunk
@@ -31,8 +32,8 @@ type Model struct {
 	held    []bool
 }
 
-// New makes a model of a configuration, its parameters drawn from the
-// configuration's seed, with so many lanes: no batch may have more rows.
+// New creates a model with parameters drawn from the configuration's seed, and
+// the given number of lanes, the maximum number of rows in a batch.
 func New(c nested.Config, lanes int, p *pool.Pool) (*Model, error) {
 	m := &Model{lanes: lanes, chunks: make([]nested.Chunk, lanes)}
 	var err error
@@ -54,10 +55,11 @@ func New(c nested.Config, lanes int, p *pool.Pool) (*Model, error) {
 	return m, nil
 }
 
-// Params returns what is trained: see [train.Learner].
+// Params implements [train.Learner].
 func (m *Model) Params() []*train.Param { return m.model.Params() }
 
-// Size returns how many values all parameters have, and how many are trained.
+// Size returns the number of values in all parameters, and how many of them are
+// trained.
 func (m *Model) Size() (all, trained int) {
 	for _, p := range m.model.Params() {
 		all += len(p.Value)
@@ -65,11 +67,11 @@ func (m *Model) Size() (all, trained int) {
 	return all, all
 }
 
-// filler is the chunk of a lane that has no row, or whose row has ended.
+// filler is the chunk of a lane without a row, or whose row has ended.
 var filler = nested.Chunk{IDs: []int32{0}, Targets: []int32{data.Ignored}, Reset: true}
 
-// Backward adds gradients: see [train.Learner]. Chunks of all rows that lie
-// above each other make one step of the model's conductor.
+// Backward implements [train.Learner]. The chunks at the same position of all
+// rows form one step of the model's conductor.
 func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error) {
 	if len(b.Lens) > m.lanes {
 		return 0, fmt.Errorf("%w: a batch of %d rows for %d lanes", train.ErrConfig, len(b.Lens), m.lanes)
@@ -110,8 +112,8 @@ func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error)
 	return loss, nil
 }
 
-// cut makes a chunk for each lane from the position at of its row on. It
-// returns how many of their targets count, and whether any row reaches so far.
+// cut returns a chunk for each lane, starting at position at of its row, the
+// number of counted targets, and whether any row extends that far.
 func (m *Model) cut(b *data.Batch, at, size int) (counted int, more bool) {
 	from := 0
 	for i := range m.chunks {
@@ -139,8 +141,8 @@ func count(labels []int32) (n int) {
 	return n
 }
 
-// Loss returns the mean loss of a batch, each row with a memory of its own that
-// every level writes as it does in the first steps: see [train.Learner].
+// Loss implements [train.Learner]. Each row has a memory of its own, which every
+// level writes as in the first steps.
 func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
 	counted, from := count(b.Labels), 0
 	size := m.model.Config().Chunk
@@ -167,16 +169,18 @@ func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
 	return loss, nil
 }
 
-// Save writes lanes, error buffers and the count of steps: see [train.Keeper].
+// Save implements [train.Keeper]: it writes lanes, error buffers and the number
+// of steps.
 func (m *Model) Save(w io.Writer) error { return m.builder.Progress(w) }
 
-// Restore takes back what Save wrote.
+// Restore implements [train.Keeper].
 func (m *Model) Restore(r io.Reader) error {
 	_, err := m.builder.Restore(r)
 	return err
 }
 
-// Export writes config.json and model.safetensors: see [train.Exporter].
+// Export implements [train.Exporter]: it writes config.json and
+// model.safetensors.
 func (m *Model) Export(dir string) error {
 	var sources []modelfile.TensorSource
 	for _, p := range m.model.Params() {

@@ -30,17 +30,17 @@ func Is(dir string) bool {
 	return json.Unmarshal(b, &c) == nil && c.Type == Type
 }
 
-// A Reading is a folder's model that reads and writes a stream of text. Its
-// memory learns from both. One goroutine uses it.
+// A Reading is a model that reads and writes a stream of text; its memory learns
+// from both. It must be used by one goroutine at a time.
 type Reading struct {
 	Text   *text.Text
 	reader *nested.Reader[float32]
 	vocab  int
-	begun  bool // something was read, in this life or an earlier one
+	begun  bool // something has been read, now or by an earlier process
 }
 
-// Open opens a folder, and with it what an earlier reading has learnt, if the
-// file memory is there; "" is none.
+// Open opens a folder and restores what an earlier reading has learnt if the
+// file memory exists; "" for none.
 func Open(dir, memory string, p *pool.Pool) (r *Reading, err error) {
 	d, err := modelfile.Open(dir)
 	if err != nil {
@@ -84,12 +84,12 @@ func Open(dir, memory string, p *pool.Pool) (r *Reading, err error) {
 	return r, nil
 }
 
-// Save writes what memory has learnt to a file, whole or not at all.
+// Save atomically writes the learnt memory to a file.
 func (r *Reading) Save(path string) error { return r.reader.SaveFile(path) }
 
-// Continue reads a prompt and writes up to n tokens after it, telling each piece
-// of text as it becomes certain. It stops at a token that ends texts. What it
-// wrote it has read, too.
+// Continue reads a prompt and writes up to n tokens after it, calling tell with
+// each piece of text as it becomes certain. It stops at an end token. The text
+// it writes is read, too.
 func (r *Reading) Continue(ctx context.Context, prompt string, n int, p sample.Params, tell func(string) error) error {
 	ids := r.Text.Tokenizer.Encode(prompt, !r.begun)
 	if len(ids) == 0 && !r.begun {
@@ -133,18 +133,18 @@ func (r *Reading) Continue(ctx context.Context, prompt string, n int, p sample.P
 	return tell(out.Flush())
 }
 
-// A Task says what [Read] does.
+// A Task configures [Read].
 type Task struct {
 	Prompt string
-	Memory string // file of what was learnt: gone on from if it is there, and written; "" for none
-	// Adjust changes the sampling that the model recommends; nil leaves it.
+	Memory string // file of learnt memory: restored if it exists, and written; "" for none
+	// Adjust, if not nil, changes the sampling recommended by the model.
 	Adjust  func(*sample.Params) error
-	Tokens  int // that are written at most
-	Threads int // 0 is all processors
+	Tokens  int // maximum tokens to write
+	Threads int // 0 means all processors
 }
 
-// Read opens a folder, reads a prompt, goes on with it, and keeps what memory
-// learnt if the task names a file.
+// Read opens a folder, reads a prompt, continues it, and saves the memory if the
+// task names a file.
 func Read(ctx context.Context, dir string, t Task, tell func(string) error) error {
 	if t.Threads == 0 {
 		t.Threads = runtime.GOMAXPROCS(0)

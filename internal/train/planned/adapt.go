@@ -6,7 +6,7 @@ import (
 	"atenia/tensor"
 )
 
-// Matrices returns the shapes of the tensors that may get a low-rank pair.
+// Matrices returns the shapes of the tensors that can get a low-rank pair.
 func (m *Model) Matrices() map[string]tensor.Shape {
 	shapes := map[string]tensor.Shape{}
 	for _, p := range m.params.All() {
@@ -17,8 +17,8 @@ func (m *Model) Matrices() map[string]tensor.Shape {
 	return shapes
 }
 
-// Attach freezes all parameters and trains the pairs of an adapter instead:
-// their values change in place.
+// Attach freezes all parameters and trains the pairs of an adapter instead, in
+// place.
 func (m *Model) Attach(a *lora.Adapter) error {
 	m.params.Train(func(*record.Param[float32]) bool { return false })
 	half := func(name string, values []float32, shape ...int) *record.Param[float32] {
@@ -37,8 +37,8 @@ func (m *Model) Attach(a *lora.Adapter) error {
 	return m.bind()
 }
 
-// seed chooses what dropout leaves out of a batch. It depends on the batch
-// alone, so that a run that is resumed leaves out the same.
+// seed returns the dropout seed of a batch. It depends on the batch alone, so
+// that a resumed run drops the same values.
 func (m *Model) seed(tokens []int32) uint64 {
 	if !m.dropout {
 		return 0

@@ -1,11 +1,11 @@
-// Package planned makes a learner of a model that inference runs: the compiled
-// plan of a folder, or of a configuration whose parameters are drawn anew, is
+// Package planned makes a learner from a model that inference also runs: the
+// compiled plan of a folder, or of a configuration with new parameters, is
 // recorded on a tape.
 //
 //	config.json ─ compile ─▶ plan ─ record ─▶ tape ─▶ loss, gradients     [Model]
 //	model.safetensors ─▶ parameters ─────────▲  │
 //	or Init: normal, by seed                 └──┘ stepped by package train
 //
-// [Model] is a train.Learner and a train.Exporter: the folder that it exports is
-// one that it, and every other program for such folders, opens.
+// [Model] implements train.Learner and train.Exporter: it exports a standard
+// model folder, which [Open] and other programs can read.
 package planned

@@ -23,17 +23,18 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Options say how a model computes and what it exports. The zero value works.
+// Options configure computation and export. The zero value works.
 type Options struct {
-	Pool      *pool.Pool // nil is one thread
-	Recompute bool       // layers are computed a second time rather than kept
-	BF16      bool       // parameters are exported as bfloat16
+	Pool      *pool.Pool // nil uses a single thread
+	Recompute bool       // recompute layers in the backward pass instead of keeping activations
+	BF16      bool       // export parameters as bfloat16
 	// Balance is the weight of the auxiliary loss of mixtures of experts in
-	// gradients; losses that are not recorded are without it.
+	// gradients; [Model.Loss] excludes it.
 	Balance float64
 }
 
-// A Model is a compiled model with parameters to train. One goroutine uses it.
+// A Model is a compiled model with parameters to train. It must be used by one
+// goroutine at a time.
 type Model struct {
 	opt      Options
 	config   []byte // config.json
@@ -42,20 +43,21 @@ type Model struct {
 	model    *record.Model[float32]
 	trained  []*train.Param
 	record   *grad.Tape[float32] // for gradients
-	compute  *grad.Tape[float32] // for losses alone
+	compute  *grad.Tape[float32] // for losses without gradients
 	batch    record.Batch
 	recorded grad.Ref // the loss of the batch
 	share    [1]float32
-	dropout  bool // low-rank pairs have some
+	dropout  bool // low-rank pairs have dropout
 }
 
-// New makes a model of a configuration. All parameters are zero: see [Model.Init].
+// New creates a model from a configuration. All parameters are zero: see
+// [Model.Init].
 func New(config []byte, opt Options) (*Model, error) {
 	d := &modelfile.Description{Path: "config.json", Format: modelfile.HuggingFace, Config: config}
 	return build(d, nil, opt)
 }
 
-// Open makes a model of an opened folder, whose tensors it copies.
+// Open creates a model from an opened folder, whose tensors it copies.
 func Open(d *modelfile.Description, opt Options) (*Model, error) {
 	return build(d, func(name string) (tensor.View, bool) {
 		t, ok := d.Tensor(name)
@@ -78,7 +80,7 @@ func build(d *modelfile.Description, find func(string) (tensor.View, bool), opt 
 	return m, m.bind()
 }
 
-// bind takes note of which parameters are trained, and with what.
+// bind collects the trained parameters with their decay.
 func (m *Model) bind() (err error) {
 	if m.model, err = record.New(m.compiled, m.params); err != nil {
 		return err
@@ -99,16 +101,16 @@ func (m *Model) bind() (err error) {
 	return nil
 }
 
-// isTable reports whether a matrix's rows are those of tokens.
+// isTable reports whether a matrix is indexed by token.
 func isTable(name string) bool {
 	return strings.Contains(name, "embed") || strings.Contains(name, "lm_head")
 }
 
-// Init draws all parameters: matrices normally with a standard deviation, which
-// is divided by √(2·layers) where they write to the residual stream, so that its
-// variance does not grow with depth (Radford and others, "Language models are
-// unsupervised multitask learners", 2019); norms one, biases zero. Each tensor
-// depends on the seed and its name alone.
+// Init initializes all parameters: matrices normally with a standard deviation,
+// which is divided by √(2·layers) for those that write to the residual stream,
+// so that its variance does not grow with depth (Radford and others, "Language
+// models are unsupervised multitask learners", 2019); norms to one, biases to
+// zero. Each tensor depends only on the seed and its name.
 func (m *Model) Init(seed uint64, deviation float64) {
 	layers := len(m.compiled.Config.Layers)
 	for _, p := range m.params.All() {
@@ -132,10 +134,10 @@ func (m *Model) Init(seed uint64, deviation float64) {
 	}
 }
 
-// Params returns what is trained: see [train.Learner].
+// Params implements [train.Learner].
 func (m *Model) Params() []*train.Param { return m.trained }
 
-// Loss returns the mean cross-entropy of a batch: see [train.Learner].
+// Loss implements [train.Learner]: it returns the mean cross-entropy of a batch.
 func (m *Model) Loss(b *data.Batch) (float64, error) {
 	m.compute.Reset()
 	m.model.Balance = 0
@@ -146,7 +148,7 @@ func (m *Model) Loss(b *data.Batch) (float64, error) {
 	return float64(m.compute.Value(loss)[0]), nil
 }
 
-// Backward adds gradients: see [train.Learner].
+// Backward implements [train.Learner].
 func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
 	loss, err := m.Forward(b)
 	if err != nil {
@@ -155,7 +157,7 @@ func (m *Model) Backward(b *data.Batch, share float64) (float64, error) {
 	return loss, m.Back(share)
 }
 
-// Forward is the first half of [Model.Backward], which records, and Back the
+// Forward is the first half of [Model.Backward], which records; Back is the
 // second.
 func (m *Model) Forward(b *data.Batch) (loss float64, err error) {
 	m.record.Reset()
@@ -177,10 +179,11 @@ func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Re
 	return m.model.Loss(t, &m.batch)
 }
 
-// Vocabulary returns how many tokens the model tells apart.
+// Vocabulary returns the number of tokens.
 func (m *Model) Vocabulary() int { return m.compiled.Config.Vocab }
 
-// Size returns how many values all parameters have, and how many are trained.
+// Size returns the number of values in all parameters, and how many of them are
+// trained.
 func (m *Model) Size() (all, trained int) {
 	for _, p := range m.params.All() {
 		all += len(p.Value)
@@ -191,7 +194,8 @@ func (m *Model) Size() (all, trained int) {
 	return all, trained
 }
 
-// Export writes config.json and model.safetensors: see [train.Exporter].
+// Export implements [train.Exporter]: it writes config.json and
+// model.safetensors.
 func (m *Model) Export(dir string) error {
 	var sources []modelfile.TensorSource
 	for _, p := range m.params.All() {
@@ -227,14 +231,14 @@ func writeBF16(w io.Writer, x []float32) error {
 	return nil
 }
 
-// ErrSize says that sizes do not make a model.
+// ErrSize is returned for sizes that do not make a valid model.
 var ErrSize = errors.New("bad model sizes")
 
-// Sizes are those of a llama that is made from nothing.
+// Sizes are the sizes of a new llama model.
 type Sizes struct {
 	Vocabulary, Hidden, Layers, Heads, KVHeads, FFN, Context int
 	RopeTheta, NormEps                                       float64
-	Untied                                                   bool // the head has a matrix of its own
+	Untied                                                   bool // the head is a separate matrix, not tied to the embedding
 	Stop                                                     int  // token that ends a text
 }
 

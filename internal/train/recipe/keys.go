@@ -14,7 +14,7 @@ type Key struct {
 	Help string // ends with the default in parentheses
 }
 
-// Keys returns all settings in the order of the tables above.
+// Keys returns all settings in the order of the package comment.
 func Keys() (keys []Key) {
 	all := reflect.TypeFor[Recipe]()
 	for table := range all.Fields() {
@@ -25,7 +25,7 @@ func Keys() (keys []Key) {
 	return keys
 }
 
-// Help is all settings as a person reads them, table by table.
+// Help returns the help text of all settings, by table.
 func Help() string {
 	var b strings.Builder
 	last := ""
@@ -40,7 +40,7 @@ func Help() string {
 	return b.String()
 }
 
-// names are all keys and tables.
+// names returns all keys and tables.
 func names() (all []string) {
 	last := ""
 	for _, k := range Keys() {
@@ -53,14 +53,14 @@ func names() (all []string) {
 	return all
 }
 
-// nearest returns the known name that is fewest edits away from one, the first
-// if several are. Of a long name only the beginning counts.
+// nearest returns the known name with the smallest edit distance, the first of
+// several. Of a long name only the start counts.
 func nearest(name string, known []string) (best string) {
 	const most = 100
 	least := 1 << 30
 	for _, k := range known {
 		n := spelling.Distance(name[:min(len(name), most)], k)
-		// A right name in the wrong table, or in none, is near.
+		// A known name in the wrong table, or in none, is near.
 		if name[strings.LastIndexByte(name, '.')+1:] == k[strings.LastIndexByte(k, '.')+1:] {
 			n = min(n, 1)
 		}

@@ -7,8 +7,8 @@ import (
 	"atenia/internal/lora"
 )
 
-// LoRA says that low-rank pairs are trained in place of the parameters, which
-// stay as they are.
+// LoRA configures the training of low-rank pairs in place of the parameters,
+// which stay frozen.
 type LoRA struct {
 	Rank    int     `toml:"rank" help:"rank of the adapter that is trained instead of the parameters of model.from (0: train the parameters)"`
 	Alpha   float64 `toml:"alpha" help:"scale of the adapter: alpha / rank (2 × rank)"`
@@ -32,8 +32,8 @@ func (r *Recipe) adapter() (lora.Config, error) {
 	return c.Defaulted()
 }
 
-// Adapter returns the configuration of the adapter that is trained, or nothing
-// if the parameters are.
+// Adapter returns the configuration of the adapter; false if the parameters are
+// trained.
 func (r *Recipe) Adapter() (lora.Config, bool) {
 	if r.LoRA.Rank == 0 {
 		return lora.Config{}, false
@@ -42,7 +42,7 @@ func (r *Recipe) Adapter() (lora.Config, bool) {
 	return c, err == nil
 }
 
-// checkLoRA returns what is wrong with the table.
+// checkLoRA validates the table.
 func (r *Recipe) checkLoRA() error {
 	if r.LoRA == (LoRA{}) {
 		return nil
@@ -61,8 +61,8 @@ func (r *Recipe) checkLoRA() error {
 	return nil
 }
 
-// Complete fills in the defaults of a recipe that was made without a file, and
-// checks it. Errors match [ErrRecipe] and name every fault.
+// Complete fills in the defaults of a recipe that was not read from a file, and
+// validates it. Errors match [ErrRecipe] and name every fault.
 func (r *Recipe) Complete() error {
 	r.defaults()
 	return faults(r.check())

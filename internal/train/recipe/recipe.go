@@ -14,18 +14,18 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// ErrRecipe: the file is not TOML, has a key that does not exist, or a value
-// that cannot be.
+// ErrRecipe is returned for a file that is not TOML, has an unknown key, or an
+// invalid value.
 var ErrRecipe = errors.New("bad training configuration")
 
-// ChatML is the template that needs no file.
+// ChatML is the name of the built-in chat template.
 const ChatML = "chatml"
 
-// most bounds the file: configurations are written by hand.
+// most bounds the file, which is written by hand.
 const most = 1 << 20
 
-// A Recipe says what is trained. Zero is each key's default, which its help
-// names.
+// A Recipe configures a training run. Zero fields have the default named in
+// their help.
 type Recipe struct {
 	Model     Model     `toml:"model"`
 	Memory    Memory    `toml:"memory"`
@@ -37,7 +37,7 @@ type Recipe struct {
 	Train     Train     `toml:"train"`
 }
 
-// Model says which parameters are trained.
+// Model selects the model to train.
 type Model struct {
 	Architecture string  `toml:"architecture" help:"llama or mag, initialized at random (llama)"`
 	From         string  `toml:"from" help:"a model's folder to start from; no other key of [model] is used then"`
@@ -53,7 +53,7 @@ type Model struct {
 	Deviation    float64 `toml:"deviation" help:"standard deviation of initial parameters; divided by √(2·layers) for those that write to the residual stream (0.02)"`
 }
 
-// Memory says what is nested in a model of the architecture mag, whose other
+// Memory configures the memory of a model of the architecture mag; its other
 // sizes are those of [Model]: hidden, layers, heads, rope_theta.
 type Memory struct {
 	Composition string `toml:"composition" help:"mag, mac or mal (mag)"`
@@ -65,7 +65,7 @@ type Memory struct {
 	Plain       bool   `toml:"plain" help:"leave out residual sums and norms (false)"`
 }
 
-// Tokenizer says how text becomes tokens.
+// Tokenizer configures tokenization.
 type Tokenizer struct {
 	Kind     string   `toml:"kind" help:"bytes, chars, bpe (trained on the data), or file (bytes; with model.from, the model's own)"`
 	File     string   `toml:"file" help:"a tokenizer.json, for kind = \"file\""`
@@ -74,7 +74,7 @@ type Tokenizer struct {
 	Template string   `toml:"template" help:"chat template of the result: a file, or chatml, which needs <|im_start|> and <|im_end|> in special"`
 }
 
-// Data says what is learnt.
+// Data configures the training data.
 type Data struct {
 	Files   []string `toml:"files" help:"text files; .jsonl files have {\"text\": …} or {\"messages\": […]} on each line"`
 	Row     int      `toml:"row" help:"maximum tokens per row (256)"`
@@ -85,7 +85,7 @@ type Data struct {
 	All     bool     `toml:"all" help:"also learn the questions of conversations (false)"`
 }
 
-// Optimizer says how parameters are stepped.
+// Optimizer configures the update of parameters.
 type Optimizer struct {
 	Kind       string   `toml:"kind" help:"adamw, muon (for matrices, adamw for the rest), lion or sgd (adamw)"`
 	Rate       float64  `toml:"rate" help:"learning rate (0.001)"`
@@ -99,7 +99,7 @@ type Optimizer struct {
 	Offload    bool     `toml:"offload" help:"keep the state of adamw in files, for runs larger than memory; implies precision = \"bf16\" (false)"`
 }
 
-// Schedule says how the learning rate changes.
+// Schedule configures the learning rate.
 type Schedule struct {
 	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
 	Warmup int         `toml:"warmup" help:"steps of linear warm-up (0)"`
@@ -107,7 +107,7 @@ type Schedule struct {
 	Floor  float64     `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
 }
 
-// Train says how long, and what is kept.
+// Train configures the length of the run and its results.
 type Train struct {
 	Steps      int     `toml:"steps" help:"number of steps"`
 	Accumulate int     `toml:"accumulate" help:"batches accumulated per step (1)"`
@@ -126,8 +126,8 @@ type Train struct {
 	Out        string  `toml:"out" help:"output folder (out)"`
 }
 
-// Read reads a file and makes its paths relative to the present folder. Errors
-// of its contents match [ErrRecipe].
+// Read reads a file and resolves its paths. Errors of its contents match
+// [ErrRecipe].
 func Read(path string) (*Recipe, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -188,8 +188,8 @@ func faults(errs []error) error {
 	return fmt.Errorf("%w: %w", ErrRecipe, errors.Join(errs...))
 }
 
-// unknown says what each unknown key may have been meant to be. The keys in an
-// unknown table are not listed besides it.
+// unknown returns an error with a suggestion for each unknown key. Keys in an
+// unknown table are not listed separately.
 func unknown(keys []toml.Key) (errs []error) {
 	known := names()
 	var tables []string
@@ -211,7 +211,7 @@ func set[T comparable](x *T, usual T) {
 	}
 }
 
-// defaults fills in what is not given.
+// defaults fills in defaults.
 func (r *Recipe) defaults() {
 	m, d, o, t := &r.Model, &r.Data, &r.Optimizer, &r.Train
 	set(&m.Architecture, "llama")
@@ -256,21 +256,21 @@ func (r *Recipe) defaults() {
 	set(&t.Keep, 2)
 }
 
-// SetSteps replaces the number of steps, for those who try a recipe out; the
-// schedule is shortened to fit.
+// SetSteps replaces the number of steps, to try a recipe out; the schedule is
+// shortened to fit.
 func (r *Recipe) SetSteps(n int) {
 	r.Train.Steps = n
 	r.Schedule.Warmup = min(r.Schedule.Warmup, n/2)
 	r.Schedule.Decay = min(r.Schedule.Decay, n-r.Schedule.Warmup)
 }
 
-// SetArchitecture replaces the kind of model.
+// SetArchitecture replaces the model's architecture.
 func (r *Recipe) SetArchitecture(name string) error {
 	r.Model.Architecture = name
 	return faults(r.check())
 }
 
-// Every returns how many steps lie between evaluations, and between snapshots.
+// Every returns the number of steps between evaluations, and between snapshots.
 func (t *Train) Every() (eval, save int) {
 	usual := max(1, t.Steps/20)
 	eval, save = t.EvalEvery, t.SaveEvery
@@ -303,7 +303,7 @@ func (o *Optimizer) Rule() optim.Rule {
 	return adamw
 }
 
-// check returns every fault.
+// check returns all faults.
 func (r *Recipe) check() (errs []error) {
 	need := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -343,7 +343,7 @@ func (r *Recipe) check() (errs []error) {
 	size("memory.chunk", r.Memory.Chunk, 1, 1<<20)
 	size("memory.window", r.Memory.Window, 1, 1<<20)
 	size("memory.key_taps", r.Memory.KeyTaps, 0, 1<<10)
-	need(m.Architecture != "mag" || m.From == "" && !o.Offload, "a model of the architecture mag is made from nothing, and its state is not offloaded")
+	need(m.Architecture != "mag" || m.From == "" && !o.Offload, "the architecture mag supports neither model.from nor optimizer.offload")
 	need(len(d.Files) > 0, "data.files names no file")
 	one("data.long", d.Long, "split", "cut", "drop")
 	size("data.row", d.Row, 1, 1<<24)

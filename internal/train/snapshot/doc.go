@@ -1,16 +1,15 @@
-// Package snapshot writes and reads the files that a training run resumes from:
-// arrays of float32 and a note, with checksums of both.
+// Package snapshot writes and reads the files from which a training run resumes:
+// float32 arrays and a note, with checksums.
 //
 //	┌ safetensors file ──────────────────────────────────────────────┐
 //	│ __metadata__: format  atenia.snapshot/1                        │
-//	│               note    what the trainer knows, JSON of its own  │
+//	│               note    the trainer's state, as JSON             │
 //	│               sums    {"NAME": xxh3 of the tensor's bytes, …}  │
 //	│               check   xxh3 of format, note, sums and shapes    │
 //	│ tensors: F32 arrays, and U8 for bytes                          │
 //	└────────────────────────────────────────────────────────────────┘
 //
-// Any reader of safetensors can look into one. [Write] leaves the old file or
-// the whole new one, wherever it is stopped; [Open] has compared every byte with
-// the sums before it returns, so that a damaged file is noticed before anything
-// is taken from it, and an older one can be used.
+// Any reader of safetensors can open one. [Write] replaces a file atomically;
+// [Open] verifies every byte before it returns, so that a damaged file is
+// detected before anything is restored from it, and an older one can be used.
 package snapshot

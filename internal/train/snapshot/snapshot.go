@@ -18,8 +18,8 @@ import (
 
 const format = "atenia.snapshot/1"
 
-// ErrDamaged: the file is no snapshot, or not as it was written. Use an older
-// one.
+// ErrDamaged is returned for a file that is not a snapshot or has been damaged.
+// Use an older one.
 var ErrDamaged = errors.New("snapshot is damaged")
 
 // An Array is float32 values with a name and a shape.
@@ -29,9 +29,9 @@ type Array struct {
 	Values []float32
 }
 
-// Write replaces the file at path by a snapshot; a nil fsys is the operating
-// system's. Blobs are stored beside the arrays, whose names must differ from
-// theirs.
+// Write atomically replaces the file at path by a snapshot; a nil fsys is the
+// operating system's. Blobs are stored beside the arrays; their names must
+// differ.
 func Write(fsys durable.FS, path, note string, arrays []Array, blobs map[string][]byte) error {
 	var views []view
 	for _, a := range arrays {
@@ -67,8 +67,8 @@ func (v view) sum() string { return hex(xxh3.Hash(v.Data)) }
 
 func hex(x uint64) string { return fmt.Sprintf("%016x", x) }
 
-// check sums what the sums of tensors do not cover. Tensors are sorted, because
-// files keep them in an order of their own.
+// check returns the checksum of what the tensors' sums do not cover. Tensors are
+// sorted, because files have an order of their own.
 func check(note, table string, views []view) string {
 	var lines []string
 	for _, v := range views {
@@ -78,14 +78,14 @@ func check(note, table string, views []view) string {
 	return hex(xxh3.HashString(fmt.Sprintf("%q %q %q %q", format, note, table, lines)))
 }
 
-// A File is a snapshot that was read. Its arrays end with Close.
+// A File is an open snapshot. Its arrays are valid until Close.
 type File struct {
 	Note string
 	d    *modelfile.Description
 }
 
-// Open reads a snapshot and compares it with its sums. Errors for files that
-// are there match [ErrDamaged].
+// Open reads and verifies a snapshot. Errors for files that exist match
+// [ErrDamaged].
 func Open(path string) (*File, error) {
 	d, err := modelfile.OpenSafetensors(path)
 	if _, bad := errors.AsType[*modelfile.FormatError](err); bad {
@@ -133,7 +133,7 @@ func (f *File) verify() error {
 	return nil
 }
 
-// Read copies an array into dst. It must be there, with the same shape.
+// Read copies an array to dst. It must exist with the same shape.
 func (f *File) Read(dst Array) error {
 	t, ok := f.d.Tensor(dst.Name)
 	if !ok {
@@ -147,13 +147,13 @@ func (f *File) Read(dst Array) error {
 	return nil
 }
 
-// Has reports whether an array or blob is there.
+// Has reports whether an array or a blob exists.
 func (f *File) Has(name string) bool {
 	_, ok := f.d.Tensor(name)
 	return ok
 }
 
-// Blob returns bytes, valid until Close, or nil if there are none of that name.
+// Blob returns a blob, valid until Close, or nil if there is none of that name.
 func (f *File) Blob(name string) []byte {
 	t, ok := f.d.Tensor(name)
 	if !ok || t.View.DType != tensor.U8 {
@@ -162,5 +162,5 @@ func (f *File) Blob(name string) []byte {
 	return t.View.Data
 }
 
-// Close ends the arrays.
+// Close invalidates the arrays.
 func (f *File) Close() error { return f.d.Close() }

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sitting runs a thread that computes or sleeps as told and returns its seat.
-func sitting(t *testing.T, p *Pool) (th *thread, compute chan<- bool) {
+// startThread runs a thread that computes or sleeps as told and returns it.
+func startThread(t *testing.T, p *Pool) (th *thread, compute chan<- bool) {
 	th = new(thread)
 	orders, ready := make(chan bool), make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
-		th.sit()
+		th.setCurrent()
 		close(ready)
 		for computing, ok := false, true; ok; {
 			if !computing {
@@ -39,10 +39,10 @@ func TestWatch(t *testing.T) {
 		t.Skip("one processor")
 	}
 	p := newPool(t, 2)
-	if !p.seat.on || !p.spin {
+	if !p.affinity.on || !p.spin {
 		t.Skip("fewer processors allowed than threads")
 	}
-	th, compute := sitting(t, p)
+	th, compute := startThread(t, p)
 	last := p.gen.Load()
 	eventually := func(want outcome) {
 		t.Helper()
@@ -72,11 +72,11 @@ func TestWatch(t *testing.T) {
 // Fetching and shooing show in the affinity mask.
 func TestFetch(t *testing.T) {
 	p := newPool(t, 2)
-	if !p.seat.on {
+	if !p.affinity.on {
 		t.Skip("fewer processors allowed than threads")
 	}
 	runtime.LockOSThread() // the thread ends with the test: its mask is narrowed
-	here := p.seat.allowed
+	here := p.affinity.allowed
 	for cpu := range 1024 {
 		if here.IsSet(cpu) {
 			here.Zero()
@@ -87,18 +87,18 @@ func TestFetch(t *testing.T) {
 	if err := unix.SchedSetaffinity(0, &here); err != nil {
 		t.Skip(err)
 	}
-	th, _ := sitting(t, p)
+	th, _ := startThread(t, p)
 	mask := func() (set unix.CPUSet) {
 		if err := unix.SchedGetaffinity(int(th.id.Load()), &set); err != nil {
 			t.Fatal(err)
 		}
 		return set
 	}
-	if !p.fetch(th) || p.fetched.Load() != 1 || mask() != here {
+	if !p.migrate(th) || p.migrated.Load() != 1 || mask() != here {
 		t.Errorf("fetched to %v, want %v", mask(), here)
 	}
-	p.seat.shoo(th)
-	rest := p.seat.allowed
+	p.affinity.avoid(th)
+	rest := p.affinity.allowed
 	for cpu := range 1024 {
 		if here.IsSet(cpu) {
 			rest.Clear(cpu)
@@ -112,9 +112,9 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	cpu, _ := processor()
-	p.seat.reseat(th)
-	if set := mask(); set.IsSet(cpu) || set.Count() != p.seat.allowed.Count()-1 {
-		t.Errorf("reseated to %v, the caller is on %d", set, cpu)
+	p.affinity.update(th)
+	if set := mask(); set.IsSet(cpu) || set.Count() != p.affinity.allowed.Count()-1 {
+		t.Errorf("moved to %v, the caller is on %d", set, cpu)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestFetch(t *testing.T) {
 // does not come where it must not be.
 func TestBringKeepsMask(t *testing.T) {
 	p := newPool(t, 2)
-	if !p.seat.on {
+	if !p.affinity.on {
 		t.Skip("fewer processors allowed than threads")
 	}
 	runtime.LockOSThread() // the thread ends with the test: its mask is narrowed
@@ -132,19 +132,19 @@ func TestBringKeepsMask(t *testing.T) {
 	if err := unix.SchedSetaffinity(0, &here); err != nil {
 		t.Skip(err)
 	}
-	elsewhere := p.seat.allowed
+	elsewhere := p.affinity.allowed
 	elsewhere.Clear(cpu)
-	th, _ := sitting(t, p)
+	th, _ := startThread(t, p)
 	id := int(th.id.Load())
 	for _, c := range []struct {
 		mask  unix.CPUSet
 		moves bool
-	}{{p.seat.allowed, true}, {here, true}, {elsewhere, false}} {
+	}{{p.affinity.allowed, true}, {here, true}, {elsewhere, false}} {
 		var got unix.CPUSet
 		if err := unix.SchedSetaffinity(id, &c.mask); err != nil {
 			t.Fatal(err)
 		}
-		if moved := p.seat.bring(th); moved != c.moves {
+		if moved := p.affinity.pull(th); moved != c.moves {
 			t.Errorf("mask %v: brought %v, want %v", c.mask, moved, c.moves)
 		}
 		if err := unix.SchedGetaffinity(id, &got); err != nil || got != c.mask {
@@ -152,7 +152,7 @@ func TestBringKeepsMask(t *testing.T) {
 		}
 	}
 	th.moving.Store(true)
-	if p.seat.bring(th) {
+	if p.affinity.pull(th) {
 		t.Error("brought by two at a time")
 	}
 }
@@ -172,10 +172,10 @@ func TestFetchBesideNeighbours(t *testing.T) {
 			t.Fatal(err, set)
 		}
 		for cpu := range 1024 {
-			if set.IsSet(cpu) && !p.seat.allowed.IsSet(cpu) {
+			if set.IsSet(cpu) && !p.affinity.allowed.IsSet(cpu) {
 				t.Fatalf("the worker may run on processor %d, which the process may not", cpu)
 			}
 		}
 	}
-	t.Logf("fetched %d times", p.fetched.Load())
+	t.Logf("fetched %d times", p.migrated.Load())
 }
