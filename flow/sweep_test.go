@@ -15,8 +15,8 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/spelling"
 	"atenia/flow/node/shipped"
+	"atenia/internal/spelling"
 )
 
 // longPlan has holds, a prefill, fan-out, a short feedback, modulation and
