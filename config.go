@@ -14,6 +14,7 @@ import (
 	"atenia/internal/observe"
 	"atenia/internal/pack"
 	"atenia/internal/placement"
+	"atenia/internal/rates"
 	"atenia/tensor"
 	"atenia/tier/budget"
 	"atenia/tier/hw"
@@ -263,7 +264,7 @@ type PlacementRules struct {
 
 func (r *PlacementRules) internal() placement.Rules {
 	return placement.Rules{
-		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: placement.Rates(r.Rates),
+		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: rates.Rates(r.Rates),
 		NoProbe: r.NoProbe, ProfileDir: r.ProfileDir,
 	}
 }

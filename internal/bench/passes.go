@@ -10,6 +10,7 @@ import (
 	"atenia/internal/engine"
 	"atenia/internal/modelfile"
 	"atenia/internal/passes"
+	"atenia/internal/rates"
 )
 
 // Passes feeds a model tokens that are the same in every run, one after another,
@@ -43,11 +44,11 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 	}
 	for _, p := range d.Parts {
 		bytes += p.Bytes
-		if err := passes.Drop(p.Path); err != nil {
+		if err := rates.Drop(p.Path); err != nil {
 			return r, 0, err
 		}
 	}
-	measured, err := passes.MeasureRates(ctx, largest(d), passes.Effort{Threads: threads})
+	measured, err := rates.Measure(ctx, largest(d), rates.Effort{Threads: threads})
 	return atenia.Rates(measured), bytes, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/pack"
 	"atenia/internal/placement"
+	"atenia/internal/rates"
 	"atenia/internal/sched"
 	"atenia/tier/budget"
 )
@@ -20,7 +21,7 @@ import (
 func config() engine.Config {
 	return engine.Config{
 		Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: pack.Off, Compile: compile.Options{PageTokens: 16},
-		Rules:  placement.Rules{Rates: placement.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  placement.Rules{Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

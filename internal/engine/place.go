@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"atenia/internal/cpu"
-	"atenia/internal/passes"
 	"atenia/internal/placement"
+	"atenia/internal/rates"
 	"atenia/internal/residence"
 	"atenia/tier/budget"
 	"atenia/tier/decision"
@@ -32,8 +32,8 @@ func (p *Plan) Notes(pl *budget.Plan) ([]string, error) { return p.tensors.Notes
 // place is Place with a configuration, and with memory to measure in.
 func (p *Plan) place(ctx context.Context, c placement.Config, memory int64) (_ *budget.Plan, err error) {
 	if !c.Rules.NoProbe {
-		c.Measure = func(path string) (placement.Rates, error) {
-			return passes.MeasureRates(ctx, path, passes.Effort{Threads: p.Config.Threads, Window: passes.Moment, Memory: max(0, memory)})
+		c.Measure = func(path string) (rates.Rates, error) {
+			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.Moment, Memory: max(0, memory)})
 		}
 	}
 	listeners := p.Config.Observer.Listeners()

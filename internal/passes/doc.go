@@ -1,6 +1,3 @@
-// Package passes measures passes over a model's weights, one token each, and
-// what the machine could do at best.
-//
-//	Run           seconds, bytes read, memory, overlap of each pass
-//	MeasureRates  disk and memory, alone and both at once
+// Package passes measures passes over a model's weights, one token each:
+// seconds, bytes read, memory, and overlap of reading and computing.
 package passes

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"atenia/internal/cpu"
+	"atenia/internal/rates"
 	"atenia/tier"
 	"atenia/tier/budget"
 )
@@ -46,7 +47,7 @@ type Rules struct {
 	// RequireGPU refuses plans that leave a weight to the processor.
 	RequireGPU bool
 	Batch      int // sequences that have room and are predicted for; 0 = 1
-	Rates      Rates
+	Rates      rates.Rates
 	// NoProbe makes plans without looking how fast the machine reads the model's
 	// file. Otherwise that is done for half a second when weights stay on the disk
 	// and Rates has no SSD.
@@ -54,17 +55,6 @@ type Rules struct {
 	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
 	// it is assumed.
 	ProfileDir string
-}
-
-// Rates are how fast the machine is, in bytes and operations a second. 0 = as
-// measured now or earlier, or else a cautious guess; the plan says which.
-type Rates struct {
-	SSD   float64 `json:"ssd_bytes_per_s"` // large blocks of the model's files
-	RAM   float64 `json:"ram_bytes_per_s"` // with all threads
-	FLOPS float64 `json:"flop_per_s,omitempty"`
-	// Both while both are read at once; 0 = as fast as alone.
-	SSDBusy float64 `json:"ssd_busy_bytes_per_s,omitempty"`
-	RAMBusy float64 `json:"ram_busy_bytes_per_s,omitempty"`
 }
 
 // Want says what [ParseBudget] reads.

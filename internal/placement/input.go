@@ -11,6 +11,7 @@ import (
 	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/modelfile"
+	"atenia/internal/rates"
 	"atenia/internal/residence"
 	"atenia/internal/weights"
 	"atenia/plan"
@@ -67,7 +68,7 @@ type Config struct {
 	// Measure finds out how fast the machine reads a file. It is called once for a
 	// plan that leaves weights on the disk, if nobody said how fast that is.
 	// nil = nothing is measured.
-	Measure func(path string) (Rates, error)
+	Measure func(path string) (rates.Rates, error)
 }
 
 // Place decides where each tensor lives. Its errors are those of package
@@ -164,7 +165,7 @@ func (m *Model) Input(c Config) (in budget.Input, err error) {
 		in.MaxTier = &t
 	}
 	in.FLOP = 2 * float64(m.products())
-	in.Rates = m.rates(&c, Rates{})
+	in.Rates = m.rates(&c, rates.Rates{})
 	return in, nil
 }
 

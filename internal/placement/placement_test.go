@@ -16,6 +16,7 @@ import (
 	"atenia/internal/golden"
 	"atenia/internal/modelfile"
 	"atenia/internal/placement"
+	"atenia/internal/rates"
 	"atenia/tier"
 	"atenia/tier/budget"
 	"atenia/tier/hw"
@@ -45,7 +46,7 @@ func config(ram int64) placement.Config {
 	return placement.Config{
 		Exec:   exec.Config{Threads: 1, MaxTokens: 4, MaxLogits: 1, Context: 32},
 		Budget: placement.Budget{RAM: ram, Reserve: placement.Reserve{Runtime: 1 << 16}},
-		Rules:  placement.Rules{NoProbe: true, Rates: placement.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  placement.Rules{NoProbe: true, Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 	}
 }
 
@@ -249,29 +250,29 @@ func TestRates(t *testing.T) {
 	} else {
 		spill = (floorOf(t, m) + all.RAM()) / 2
 	}
-	measured := placement.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}
+	measured := rates.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}
 	for _, c := range []struct {
 		name       string
 		ram        int64
-		asked      placement.Rates
+		asked      rates.Rates
 		measure    bool
 		calls      int
 		ssd, mem   float64
 		byMeasured []string
 		byAssumed  []string
 	}{
-		{"nothing is known", spill, placement.Rates{}, false, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
-		{"measured", spill, placement.Rates{}, true, 1, 3e9, 20e9, []string{"ssd", "ram"}, []string{"flops"}},
-		{"memory is asked for", spill, placement.Rates{RAM: 7e9}, true, 1, 3e9, 7e9, []string{"ssd"}, []string{"flops"}},
-		{"storage is asked for", spill, placement.Rates{SSD: 5e9}, true, 0, 5e9, 0, nil, []string{"ram", "flops"}},
-		{"all is asked for", spill, placement.Rates{SSD: 5e9, RAM: 7e9, FLOPS: 1e12}, true, 0, 5e9, 7e9, nil, nil},
-		{"nothing spills", 0, placement.Rates{}, true, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
+		{"nothing is known", spill, rates.Rates{}, false, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
+		{"measured", spill, rates.Rates{}, true, 1, 3e9, 20e9, []string{"ssd", "ram"}, []string{"flops"}},
+		{"memory is asked for", spill, rates.Rates{RAM: 7e9}, true, 1, 3e9, 7e9, []string{"ssd"}, []string{"flops"}},
+		{"storage is asked for", spill, rates.Rates{SSD: 5e9}, true, 0, 5e9, 0, nil, []string{"ram", "flops"}},
+		{"all is asked for", spill, rates.Rates{SSD: 5e9, RAM: 7e9, FLOPS: 1e12}, true, 0, 5e9, 7e9, nil, nil},
+		{"nothing spills", 0, rates.Rates{}, true, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
 	} {
 		cfg := config(c.ram)
 		cfg.Rules.Rates = c.asked
 		calls := 0
 		if c.measure {
-			cfg.Measure = func(path string) (placement.Rates, error) {
+			cfg.Measure = func(path string) (rates.Rates, error) {
 				calls++
 				if fi, err := os.Stat(path); err != nil || fi.Size() == 0 {
 					t.Errorf("%s: %q is measured: %v", c.name, path, err)
@@ -292,9 +293,9 @@ func TestRates(t *testing.T) {
 		}
 	}
 	cfg := config(spill)
-	cfg.Rules.Rates = placement.Rates{}
+	cfg.Rules.Rates = rates.Rates{}
 	broken := errors.New("the disk is gone")
-	cfg.Measure = func(string) (placement.Rates, error) { return placement.Rates{}, broken }
+	cfg.Measure = func(string) (rates.Rates, error) { return rates.Rates{}, broken }
 	if _, err := m.Place(cfg); !errors.Is(err, broken) {
 		t.Errorf("a measurement that fails: %v", err)
 	}
@@ -380,9 +381,9 @@ func TestKeptRates(t *testing.T) {
 		{"measured", 0, 3e9, 3e9, nil},
 		{"asked", 5e9, 3e9, 5e9, nil},
 	} {
-		c.Rules.Rates, c.Measure = placement.Rates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
+		c.Rules.Rates, c.Measure = rates.Rates{SSD: x.asked, RAM: 10e9, FLOPS: 1e12}, nil
 		if x.measure > 0 {
-			c.Measure = func(string) (placement.Rates, error) { return placement.Rates{SSD: x.measure}, nil }
+			c.Measure = func(string) (rates.Rates, error) { return rates.Rates{SSD: x.measure}, nil }
 		}
 		pl, err := m.Place(c)
 		if err != nil {

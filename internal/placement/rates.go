@@ -3,6 +3,7 @@ package placement
 import (
 	"path/filepath"
 
+	"atenia/internal/rates"
 	"atenia/tier/budget"
 	"atenia/tier/hw"
 )
@@ -18,7 +19,7 @@ const (
 
 // rates are what was asked for, else what was measured just now, else earlier,
 // else assumed.
-func (m *Model) rates(c *Config, now Rates) (r budget.Rates) {
+func (m *Model) rates(c *Config, now rates.Rates) (r budget.Rates) {
 	asked, kept := c.Rules.Rates, keptRates(c.Rules.ProfileDir, m.Path)
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
@@ -65,7 +66,7 @@ func (m *Model) keepingUp(rate float64) float64 {
 
 // keptRates returns what a folder keeps of the storage that a model lies on.
 // Nothing is measured now, and what cannot be read is not known.
-func keptRates(cacheDir, model string) (r Rates) {
+func keptRates(cacheDir, model string) (r rates.Rates) {
 	if cacheDir == "" {
 		return r
 	}

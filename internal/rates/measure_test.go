@@ -1,4 +1,4 @@
-package passes
+package rates
 
 import (
 	"context"
@@ -30,26 +30,26 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestMeasureRates(t *testing.T) {
+func TestMeasure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	if err := os.WriteFile(path, make([]byte, 5<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	e := Effort{Threads: 2, Window: time.Millisecond, Memory: 256 << 20}
-	r, err := MeasureRates(t.Context(), path, e)
+	r, err := Measure(t.Context(), path, e)
 	if err != nil || !(r.SSD > 0 && r.RAM > 0 && r.SSDBusy > 0 && r.RAMBusy > 0) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	e.Memory = 100 << 20
-	if r, err := MeasureRates(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
+	if r, err := Measure(t.Context(), path, e); err != nil || !(r.SSD > 0) || r.RAM != 0 || r.SSDBusy != 0 {
 		t.Errorf("little memory: %+v, %v", r, err)
 	}
-	if _, err := MeasureRates(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Measure(t.Context(), path+"s", e); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := MeasureRates(ctx, path, e); !errors.Is(err, context.Canceled) {
+	if _, err := Measure(ctx, path, e); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package passes
+package rates
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"atenia/internal/arena"
 	"atenia/internal/cpu"
 	"atenia/internal/kernel"
-	"atenia/internal/placement"
 	"atenia/tier/ring"
 )
 
@@ -30,11 +29,11 @@ type Effort struct {
 	Memory  int64         // bytes that may be taken; 0 = no bound
 }
 
-// MeasureRates reads a file past the system's cache, alone and beside threads
+// Measure reads a file past the system's cache, alone and beside threads
 // that read memory: for two windows and a half. With too little memory to tell
 // the rate of memory from that of caches only the file is read, and with less
 // nothing.
-func MeasureRates(ctx context.Context, path string, e Effort) (r placement.Rates, err error) {
+func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
 	if e.Threads == 0 {
 		e.Threads = cpu.Threads()
 	}
