@@ -12,8 +12,8 @@ import (
 
 	"atenia"
 	"atenia/internal/golden"
-	"atenia/internal/lora"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
+	"atenia/internal/model/lora"
 )
 
 // TestAdapter opens a model with an adapter, as it is and as a merged folder:
@@ -40,7 +40,7 @@ func TestAdapter(t *testing.T) {
 	if slices.Equal(plain, with) {
 		t.Error("the adapter changes nothing")
 	}
-	d, err := modelfile.Open(base)
+	d, err := file.Open(base)
 	if err != nil {
 		t.Fatal(err)
 	}

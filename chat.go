@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"atenia/internal/chat"
+	"atenia/internal/text/chat"
 )
 
 // A Message is one turn of a conversation.

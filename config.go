@@ -7,17 +7,17 @@ import (
 	"log/slog"
 	"net"
 
-	"atenia/internal/compile"
-	"atenia/internal/cpu"
-	"atenia/internal/cuda"
 	"atenia/internal/engine"
-	"atenia/internal/observe"
-	"atenia/internal/pack"
-	"atenia/internal/placement"
-	"atenia/internal/rates"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/cuda"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/policy/observe"
+
+	"atenia/internal/machine/hw"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
 	"atenia/tensor"
-	"atenia/tier/budget"
-	"atenia/tier/hw"
 )
 
 // A Config chooses how a model is opened. The zero value, or a nil pointer,
@@ -209,15 +209,15 @@ type Reserve struct {
 // ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB". Each
 // part may be left out.
 func ParseBudget(s string) (Budget, error) {
-	b, err := placement.ParseBudget(s)
+	b, err := engine.ParseBudget(s)
 	if err != nil {
-		return Budget{}, &ConfigError{"Budget", s, placement.Want + ": " + err.Error()}
+		return Budget{}, &ConfigError{"Budget", s, engine.BudgetSyntax + ": " + err.Error()}
 	}
 	return newBudget(b), nil
 }
 
 // ParseSize reads "4GiB", "512MiB", "2GB" or plain bytes.
-func ParseSize(s string) (int64, error) { return budget.ParseSize(s) }
+func ParseSize(s string) (int64, error) { return place.ParseSize(s) }
 
 // String returns what [ParseBudget] reads: the sizes that are set.
 func (b Budget) String() string { return b.internal().String() }
@@ -231,10 +231,10 @@ func (b *Budget) Set(name, size string) error {
 	return err
 }
 
-func newBudget(b placement.Budget) Budget { return Budget{b.RAM, b.VRAM, b.SSD, Reserve(b.Reserve)} }
+func newBudget(b engine.Budget) Budget { return Budget{b.RAM, b.VRAM, b.SSD, Reserve(b.Reserve)} }
 
-func (b Budget) internal() placement.Budget {
-	return placement.Budget{RAM: b.RAM, VRAM: b.VRAM, SSD: b.SSD, Reserve: placement.Reserve(b.Reserve)}
+func (b Budget) internal() engine.Budget {
+	return engine.Budget{RAM: b.RAM, VRAM: b.VRAM, SSD: b.SSD, Reserve: engine.Reserve(b.Reserve)}
 }
 
 // PlacementRules say how tensors are placed within a [Budget]. The zero value
@@ -262,8 +262,8 @@ type PlacementRules struct {
 	ProfileDir string
 }
 
-func (r *PlacementRules) internal() placement.Rules {
-	return placement.Rules{
+func (r *PlacementRules) internal() engine.Rules {
+	return engine.Rules{
 		Pins: r.Pins, MaxTier: r.MaxTier, RequireGPU: r.RequireGPU, Batch: r.Batch, Rates: rates.Rates(r.Rates),
 		NoProbe: r.NoProbe, ProfileDir: r.ProfileDir,
 	}

@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"atenia"
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
 	"atenia/internal/sample"
-	"atenia/tier"
-	"atenia/tier/budget"
 )
 
 // The values of named types have the names of the rooms they are converted to
 // and from by number.
 func TestEnumNames(t *testing.T) {
 	for _, c := range []struct{ ours, theirs fmt.Stringer }{
-		{atenia.TierVRAM, tier.VRAM}, {atenia.TierRAM, tier.RAM}, {atenia.TierSSD, tier.SSD},
-		{atenia.ClassWeight, budget.Weight}, {atenia.ClassExpert, budget.Expert}, {atenia.ClassTable, budget.Table},
-		{atenia.ClassVector, budget.Vector}, {atenia.ClassKV, budget.KV}, {atenia.ClassBuffer, budget.Buffer},
+		{atenia.TierVRAM, memory.VRAM}, {atenia.TierRAM, memory.RAM}, {atenia.TierSSD, memory.SSD},
+		{atenia.ClassWeight, place.Weight}, {atenia.ClassExpert, place.Expert}, {atenia.ClassTable, place.Table},
+		{atenia.ClassVector, place.Vector}, {atenia.ClassKV, place.KV}, {atenia.ClassBuffer, place.Buffer},
 		{atenia.StagePenalties, sample.Penalties}, {atenia.StageDRY, sample.DryStage}, {atenia.StageTopK, sample.TopK},
 		{atenia.StageTypical, sample.Typical}, {atenia.StageTopP, sample.TopP}, {atenia.StageMinP, sample.MinP},
 		{atenia.StageTemperature, sample.Temperature},

@@ -4,13 +4,13 @@ import (
 	"errors"
 
 	"atenia/internal/engine"
-	"atenia/internal/placement"
+
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
 	"atenia/internal/sample"
 	"atenia/internal/sched"
 	"atenia/internal/train"
 	"atenia/internal/train/recipe"
-	"atenia/tier"
-	"atenia/tier/budget"
 )
 
 // Kinds of failure, for [errors.Is].
@@ -23,7 +23,7 @@ var (
 	ErrNoTemplate = errors.New("the model has no chat template")
 	// ErrNoWeights says that a folder has a configuration and no files of
 	// weights, so that its tensors cannot be placed.
-	ErrNoWeights = placement.ErrNoWeights
+	ErrNoWeights = engine.ErrNoWeights
 	// ErrStrict says that a fallback was needed that [Config.Strict] does not
 	// allow.
 	ErrStrict = engine.ErrStrict
@@ -89,8 +89,8 @@ type Part struct {
 
 // Error implements error.
 func (e *FloorError) Error() string {
-	b := budget.FloorError{Tier: tier.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why}
-	b.Parts = convertAll(e.Parts, func(p Part) budget.Part { return budget.Part(p) })
+	b := place.FloorError{Tier: memory.Tier(e.Tier), Device: e.Device, Budget: e.Budget, Floor: e.Floor, Why: e.Why}
+	b.Parts = convertAll(e.Parts, func(p Part) place.Part { return place.Part(p) })
 	return b.Error()
 }
 
@@ -112,8 +112,8 @@ func publish(err error) error {
 		public = (*SamplingError)(e)
 	} else if e, ok := errors.AsType[*sched.ContextError](err); ok {
 		public = (*ContextError)(e)
-	} else if e, ok := errors.AsType[*budget.FloorError](err); ok {
-		parts := convertAll(e.Parts, func(p budget.Part) Part { return Part(p) })
+	} else if e, ok := errors.AsType[*place.FloorError](err); ok {
+		parts := convertAll(e.Parts, func(p place.Part) Part { return Part(p) })
 		public = &FloorError{Tier(e.Tier), e.Device, e.Budget, e.Floor, parts, e.Why}
 	} else {
 		return err

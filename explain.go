@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"atenia/tier/learn"
-	"atenia/tier/replay"
+	"atenia/internal/policy/learn"
+	"atenia/internal/policy/replay"
 )
 
 // An ExplainConfig says what [Explain] explains.

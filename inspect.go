@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"atenia/internal/convert"
-	"atenia/internal/cpu"
 	"atenia/internal/engine"
-	"atenia/internal/lora"
-	"atenia/internal/modelfile"
-	"atenia/internal/quant"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/model/convert"
+	"atenia/internal/model/file"
+	"atenia/internal/model/lora"
+	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
 
@@ -62,9 +62,9 @@ type TypeTotals struct {
 // folder, or the embedded model as [Open] does. It works for any architecture, supported or not, and
 // reports damage as [Open] does.
 func Inspect(path string) (*File, error) {
-	open := func() (*modelfile.Description, error) { return engine.OpenFiles(path, "") }
-	if filepath.Ext(path) == ".safetensors" && modelfile.IsFile(path) {
-		open = func() (*modelfile.Description, error) { return modelfile.OpenSafetensors(path) }
+	open := func() (*file.Description, error) { return engine.OpenFiles(path, "") }
+	if filepath.Ext(path) == ".safetensors" && file.IsFile(path) {
+		open = func() (*file.Description, error) { return file.OpenSafetensors(path) }
 	}
 	d, err := open()
 	if err != nil {
@@ -90,9 +90,9 @@ func Inspect(path string) (*File, error) {
 	return f, nil
 }
 
-func entry(key string, v modelfile.Value) Entry {
+func entry(key string, v file.Value) Entry {
 	e := Entry{Key: key, Type: v.Type().String(), Value: v.String()}
-	if v.Type() == modelfile.Array {
+	if v.Type() == file.Array {
 		e.Type, e.Elements = "array of "+v.Elem().String(), v.Len()
 	}
 	return e

@@ -3,8 +3,8 @@ package atenia
 import (
 	"context"
 
-	"atenia/internal/cuda"
-	"atenia/tier/hw"
+	"atenia/internal/machine/cuda"
+	"atenia/internal/machine/hw"
 )
 
 // A HardwareConfig says what [Hardware] looks at. The zero value looks at

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"atenia"
-	"atenia/internal/cpu"
 	"atenia/internal/golden"
-	"atenia/tier/learn"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/policy/learn"
 )
 
 // observed runs a golden model that does not fit its budget, and returns it

@@ -7,18 +7,18 @@ import (
 	"sync"
 
 	"atenia/internal/engine"
-	"atenia/internal/lora"
-	"atenia/internal/modelfile"
-	"atenia/internal/observe"
-	"atenia/internal/pack"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/file"
+	"atenia/internal/model/lora"
+	"atenia/internal/policy/observe"
 	"atenia/internal/text"
-	"atenia/internal/token"
+	"atenia/internal/text/token"
 )
 
 // A Model is an open model. Its methods may be called from any goroutine: their
 // requests share batches. Close it when it is no longer needed.
 type Model struct {
-	files    *modelfile.Description
+	files    *file.Description
 	plan     *Plan
 	engine   *engine.Engine
 	observer *observe.Observer // nil if nothing is observed
@@ -91,7 +91,7 @@ func (m *Model) loadText(c *Config) (err error) {
 	_, unfit := errors.AsType[*token.FormatError](err)
 	switch {
 	case text.Partial(err):
-	case unknown, unfit && m.files.Format == modelfile.GGUF:
+	case unknown, unfit && m.files.Format == file.GGUF:
 		m.text = &text.Text{Sampling: text.Usual}
 	default:
 		return err

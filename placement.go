@@ -5,10 +5,10 @@ import (
 	"io"
 	"time"
 
-	"atenia/internal/cpu"
-	"atenia/internal/durable"
-	"atenia/tier"
-	"atenia/tier/budget"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+	"atenia/internal/store/durable"
 )
 
 // A Placement says in which memory each tensor of a model lives, and why. It is
@@ -25,7 +25,7 @@ type Placement struct {
 	Rates                   Rates
 	Measured, Kept, Assumed []string
 
-	plan *budget.Plan
+	plan *place.Placement
 }
 
 // A Tier is a kind of memory.
@@ -39,10 +39,10 @@ const (
 )
 
 // String returns Vram, Ram or Ssd.
-func (t Tier) String() string { return tier.Tier(t).String() }
+func (t Tier) String() string { return memory.Tier(t).String() }
 
 // MarshalText writes the name.
-func (t Tier) MarshalText() ([]byte, error) { return tier.Tier(t).MarshalText() }
+func (t Tier) MarshalText() ([]byte, error) { return memory.Tier(t).MarshalText() }
 
 // A TensorClass says what a tensor is for, which decides where it may live.
 type TensorClass uint8
@@ -58,10 +58,10 @@ const (
 )
 
 // String returns the name, such as "weight".
-func (c TensorClass) String() string { return budget.Class(c).String() }
+func (c TensorClass) String() string { return place.Class(c).String() }
 
 // MarshalText writes the name.
-func (c TensorClass) MarshalText() ([]byte, error) { return budget.Class(c).MarshalText() }
+func (c TensorClass) MarshalText() ([]byte, error) { return place.Class(c).MarshalText() }
 
 // A PlacedTensor is a tensor with the tier that it got.
 type PlacedTensor struct {
@@ -165,8 +165,8 @@ func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compil
 // What was asked of a placement and cannot be done, for [errors.Is]: a pin that
 // fits no tensor or whose tier has no room, and a requirement that is not met.
 var (
-	ErrPin     = budget.ErrPin
-	ErrRequire = budget.ErrRequire
+	ErrPin     = place.ErrPin
+	ErrRequire = place.ErrRequire
 )
 
 // WritePlacement writes a plan file for [Config.PlanFile], whole or not at all.
@@ -181,20 +181,20 @@ func WritePlacement(path string, pl *Placement) error {
 	})
 }
 
-func newPlacement(p *budget.Plan) *Placement {
+func newPlacement(p *place.Placement) *Placement {
 	r := p.Input().Rates
 	return &Placement{
-		Tensors: convertAll(p.Tensors, func(t budget.Placed) PlacedTensor {
+		Tensors: convertAll(p.Tensors, func(t place.Placed) PlacedTensor {
 			return PlacedTensor{t.Name, t.Bytes, TensorClass(t.Class), t.Unit, Tier(t.Tier), t.Device, string(t.Rule), t.Held}
 		}),
 		Ring: Ring(p.Ring), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
-		Next:  convertAll(p.Next, func(c budget.Change) PlacementChange { return PlacementChange(c) }),
+		Next:  convertAll(p.Next, func(c place.Change) PlacementChange { return PlacementChange(c) }),
 		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
 		plan: p,
 	}
 }
 
-func newPrediction(p *budget.Prediction) Prediction {
+func newPrediction(p *place.Prediction) Prediction {
 	return Prediction{
 		Tokens: p.Tokens, Seconds: p.Seconds, Bound: p.Bound, Limit: string(p.Limit),
 		SSD: p.SSD, RAM: p.RAM, VRAM: p.VRAM, Compute: p.Compute, SSDBytes: p.SSDBytes, RAMBytes: p.RAMBytes,
@@ -214,7 +214,7 @@ func (p *Placement) Decision(i int) TensorDecision {
 	return TensorDecision{
 		Tensor: d.Tensor, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
 		Rule: string(d.Rule), Reason: d.Reason, Reads: d.Reads, Saves: d.Saves,
-		Rejected: convertAll(d.Rejected, func(r budget.Rejection) TierRejection { return TierRejection{Tier(r.Tier), r.Why} }),
+		Rejected: convertAll(d.Rejected, func(r place.Rejection) TierRejection { return TierRejection{Tier(r.Tier), r.Why} }),
 		text:     d.String(),
 	}
 }
@@ -222,7 +222,7 @@ func (p *Placement) Decision(i int) TensorDecision {
 // Rows returns the table: each tier's bytes by class, the ring and the
 // reserves.
 func (p *Placement) Rows() []PlacementRow {
-	return convertAll(p.plan.Rows(), func(r budget.Row) PlacementRow { return PlacementRow(r) })
+	return convertAll(p.plan.Rows(), func(r place.Row) PlacementRow { return PlacementRow(r) })
 }
 
 // MarshalJSON writes what [WritePlacement] does.
@@ -286,16 +286,16 @@ func (s *Streaming) Compare() Comparison {
 	if s.Placement == nil {
 		return nil
 	}
-	a := budget.Actual{RAM: float64(cpu.PeakResident())}
+	a := place.Actual{RAM: float64(cpu.PeakResident())}
 	if s.Passes > 1 {
 		a.SSDBytes = float64(s.Read) / float64(s.Passes)
 		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
 		a.Overlap = s.Overlap
 	}
-	return convertAll(budget.Compare(s.Placement.plan, a), func(d budget.Difference) Difference { return Difference(d) })
+	return convertAll(place.Compare(s.Placement.plan, a), func(d place.Difference) Difference { return Difference(d) })
 }
 
 // WriteText prints the comparison as a table.
 func (c Comparison) WriteText(w io.Writer) error {
-	return budget.Comparison(convertAll(c, func(d Difference) budget.Difference { return budget.Difference(d) })).WriteText(w)
+	return place.Comparison(convertAll(c, func(d Difference) place.Difference { return place.Difference(d) })).WriteText(w)
 }

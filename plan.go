@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/compile"
 	"atenia/internal/engine"
 	"atenia/internal/exec"
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
 	"atenia/internal/spelling"
-	"atenia/plan"
-	"atenia/plan/pass"
 )
 
 // A Plan is what runs for a model: typed programs for prefill and decode, the

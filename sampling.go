@@ -10,20 +10,18 @@ import "atenia/internal/sample"
 // and meanings are llama.cpp's unless said otherwise.
 type Sampling struct {
 	// Temperature divides the logits. 0 is greedy: the most likely token after
-	// LogitBias, penalties and DRY, whatever the other fields say.
+	// LogitBias, penalties and DRY, regardless of the other fields.
 	Temperature float32
-	// TopP keeps the fewest tokens that together have this probability. 0 or 1
-	// is off.
+	// TopP keeps the fewest tokens with this total probability. 0 or 1 is off.
 	TopP float32
 	// MinP keeps tokens at least MinP times as probable as the first one. 0 is
 	// off.
 	MinP float32
-	// Typical keeps the tokens whose surprise is nearest to the expected one,
-	// until they have this probability together (locally typical sampling). 0 or
-	// 1 is off.
+	// Typical keeps the tokens whose surprise is nearest to the expected one, up to
+	// this total probability (locally typical sampling). 0 or 1 is off.
 	Typical float32
-	// RepeatPenalty divides positive logits of recent tokens, and multiplies
-	// others. 0 or 1 is off.
+	// RepeatPenalty divides positive logits of recent tokens and multiplies
+	// negative ones. 0 or 1 is off.
 	RepeatPenalty float32
 	// FrequencyPenalty is subtracted from a recent token's logit once for each
 	// of its occurrences. It may be negative.
@@ -33,24 +31,24 @@ type Sampling struct {
 	PresencePenalty float32
 	// TopK keeps the K most likely tokens. 0 or less is off.
 	TopK int
-	// RepeatLast is how many tokens count as recent for the three penalties: 0
-	// is 64, less than 0 is all of them.
+	// RepeatLast is the number of recent tokens for the three penalties: 0 is 64,
+	// less than 0 is all.
 	RepeatLast int
 	// DRY penalises tokens that would continue a repetition.
 	DRY DRY
-	// Mirostat steers towards a constant surprise; it takes the place of the
-	// truncating stages (top-k, typical, top-p, min-p).
+	// Mirostat keeps surprise near a constant; it replaces the truncating stages
+	// (top-k, typical, top-p, min-p).
 	Mirostat Mirostat
-	// LogitBias is added to the logits of the tokens it names, before any stage.
+	// LogitBias is added to the logits of the given tokens before any stage.
 	// Negative infinity forbids a token.
 	LogitBias map[int32]float32
-	// Seed starts the random stream. Equal seeds and logits give equal tokens.
+	// Seed seeds the random stream. Equal seeds and logits give equal tokens.
 	Seed uint64
-	// Order lists the stages that may run, first to last. Empty is
-	// [DefaultOrder]; a stage that it leaves out does not run.
+	// Order lists the stages in the order in which they run; stages not listed do
+	// not run. Empty is [DefaultOrder].
 	Order []Stage
-	// LogProbs asks for that many most likely tokens with every token, and for
-	// the log-probability of the chosen one: see [Token].
+	// LogProbs requests this number of most likely tokens with every choice, and
+	// the log-probability of the chosen one; see [Token].
 	LogProbs int
 }
 

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 
 	"atenia/internal/engine"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/text"
-	"atenia/internal/token"
+	"atenia/internal/text/token"
 )
 
 // Tokenize returns the ids of a text, with the special tokens that the model
@@ -52,10 +52,10 @@ func OpenTokenizer(path string) (*Tokenizer, error) {
 		}
 		return &Tokenizer{t}, nil
 	}
-	if bare := filepath.Join(path, "tokenizer.json"); path != "" && modelfile.IsFile(bare) && !modelfile.IsFile(filepath.Join(path, "config.json")) {
+	if bare := filepath.Join(path, "tokenizer.json"); path != "" && file.IsFile(bare) && !file.IsFile(filepath.Join(path, "config.json")) {
 		return OpenTokenizer(bare) // a folder with nothing but the tokenizer
 	}
-	d, err := engine.OpenFiles(path, "", modelfile.HeaderOnly())
+	d, err := engine.OpenFiles(path, "", file.HeaderOnly())
 	if err != nil {
 		return nil, err
 	}

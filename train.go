@@ -3,12 +3,12 @@ package atenia
 import (
 	"context"
 
-	"atenia/grad/optim"
+	"atenia/grad"
 	"atenia/internal/sample"
 	"atenia/internal/train"
-	"atenia/internal/train/curve"
+
 	"atenia/internal/train/job"
-	reading "atenia/internal/train/memory"
+	reading "atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
 
@@ -105,10 +105,10 @@ type TrainOptimizer struct {
 
 // TrainSchedule says how the learning rate changes.
 type TrainSchedule struct {
-	Curve  optim.Curve // the zero value is the cosine
-	Warmup int         // steps in which the rate grows from 0
-	Decay  int         // steps in which the curve "wsd" falls
-	Floor  float64     // share of the rate that it falls to
+	Curve  grad.RateCurve // the zero value is the cosine
+	Warmup int            // steps in which the rate grows from 0
+	Decay  int            // steps in which the curve "wsd" falls
+	Floor  float64        // share of the rate that it falls to
 }
 
 // TrainRun says how long a run takes, and what is kept.
@@ -274,12 +274,12 @@ func Train(ctx context.Context, r *TrainRecipe, o TrainOptions) (*TrainReport, e
 // DrawLoss draws the losses of a log in so many characters of braille.
 func DrawLoss(ms []TrainMetric, columns, rows int) string {
 	lines := job.Lines(convertAll(ms, func(m TrainMetric) train.Metric { return train.Metric(m) }))
-	return curve.Text(lines, columns, rows)
+	return train.PlotText(lines, columns, rows)
 }
 
 // IsNested reports whether a folder holds a model whose memory learns while it
 // reads, which [Read] runs.
-func IsNested(dir string) bool { return reading.Is(dir) }
+func IsNested(dir string) bool { return reading.IsFolder(dir) }
 
 // A Reading says what [Read] does.
 type Reading struct {

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/adjoint"
+
 	"atenia/flow/node"
-	"atenia/internal/fpenv"
+	"atenia/internal/machine/cpu"
 )
 
 // Recording configures what a session keeps of its forward calls for backward sweeps. The zero value keeps everything
@@ -68,17 +68,14 @@ func (g *Gradients[F]) Param(nodeName, param string) *graph.Tensor {
 	return &g.Params[i].Value
 }
 
-// A SweepReport says how gradients were computed and at what cost.
-type SweepReport = adjoint.Report
-
 // A Record keeps what a session's forward calls leave for backward sweeps. [Session.Record] makes one.
 //
 // A record grows with the stream until [Session.Reset]; bound it with [Recording.Every] or [Recording.Slots].
 type Record[F node.Float] struct {
 	s       *Session[F]
-	journal *adjoint.Journal[F]
+	journal *callJournal[F]
 	points  *snapshots[F] // nil: every call is kept
-	sweep   *adjoint.Sweep[F]
+	sweep   *adjointSweep[F]
 	forced  []string
 }
 
@@ -96,14 +93,14 @@ func (s *Session[F]) Record(o Recording) (*Record[F], error) {
 		}
 	}
 	meter := s.meter // recomputed blocks are accounted separately
-	r := &Record[F]{s: s, journal: adjoint.NewJournal(s.link, inst, !o.NoParams)}
-	r.sweep = adjoint.New(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
+	r := &Record[F]{s: s, journal: newCallJournal(s.link, inst, !o.NoParams)}
+	r.sweep = newAdjointSweep(s.link, inst, params, r.journal, !o.NoParams, func(v int, joules float64) { meter.Add(v, Backward, joules) })
 	if s.watch != nil {
 		r.sweep.Time(s.watch.Now, func(v int, ns int64) { meter.Time(v, Backward, ns) })
 	}
 	again := o.Every == EverySqrt || o.Every > 1 || o.Slots > 0
 	if again {
-		r.forced = adjoint.Unsaved(s.link, inst)
+		r.forced = unsavedNodes(s.link, inst)
 	}
 	if again && len(r.forced) == 0 {
 		r.points = newSnapshots(s, o.Every, o.Slots)
@@ -166,7 +163,7 @@ func (r *Record[F]) BackwardInto(g *Gradients[F], out map[string]node.Tensor[F],
 func (r *Record[F]) replay(report *SweepReport) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer fpenv.Set(fpenv.FlushDenormals())
+	defer cpu.SetFloatEnv(cpu.FlushDenormals())
 	if r.points != nil {
 		return r.points.replay(r.sweep, r.journal, report)
 	}

@@ -52,7 +52,7 @@ func Benchmark(b *testing.B) {
 	b.Run("flow/chain/gain/dynamic/64", func(b *testing.B) {
 		steps[float32](b, chain(100), Options{DisableStatic: true}, 100)
 	})
-	b.Run("flow/schedule/overhead", func(b *testing.B) {
+	b.Run("flow/graph/overhead", func(b *testing.B) {
 		steps[float32](b, chain(100), Options{BlockFrames: 1, Scan: ScanOff}, 100)
 	})
 	for _, fused := range []string{"fused", "single"} {

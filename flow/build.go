@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/param"
-	"atenia/flow/internal/ring"
+
 	"atenia/flow/internal/watch"
 	"atenia/flow/node"
 )
@@ -26,7 +25,7 @@ func (s *Session[F]) build() error {
 		}
 		for o, sh := range n.OutShape {
 			frames := n.Tokens * n.Spec.Prod[o]
-			p.out[o] = &channel[F]{ring: ring.Ring[F]{Rows: sh.B * sh.C}, frames: frames, name: n.Name + "." + n.Spec.Outs[o], block: s.tensor(n.Name+"."+n.Spec.Outs[o], sh, frames)}
+			p.out[o] = &channel[F]{ring: frameRing[F]{Rows: sh.B * sh.C}, frames: frames, name: n.Name + "." + n.Spec.Outs[o], block: s.tensor(n.Name+"."+n.Spec.Outs[o], sh, frames)}
 		}
 		s.procs[i] = p
 	}
@@ -120,12 +119,12 @@ func (s *Session[F]) gate(id int) []*gate {
 // instance makes the node of a process, its parameters and its call.
 func (s *Session[F]) instance(p *process[F]) error {
 	for i := range p.Spec.Params {
-		p.params = append(p.params, param.New[F](&p.Spec.Params[i]))
+		p.params = append(p.params, newParamValue[F](&p.Spec.Params[i]))
 	}
 	for i, r := range p.mods {
 		e := &s.link.Edges[p.Mods[i]]
 		v := &p.params[e.Param]
-		v.Mods = append(v.Mods, param.Modulation[F]{Place: i, From: r.in, Mul: e.Mode == "mul", Scale: F(e.Scale), Channel: e.Channel})
+		v.Mods = append(v.Mods, modulation[F]{Place: i, From: r.in, Mul: e.Mode == "mul", Scale: F(e.Scale), Channel: e.Channel})
 	}
 	for _, r := range p.mods {
 		p.sources = append(p.sources, r.in)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/ring"
+
 	"atenia/flow/node"
 )
 
@@ -21,7 +21,7 @@ type channel[F node.Float] struct {
 	frames int          // of a whole block
 	now    []F          // replaces block.Data when a recorder redirected the last call's output; nil: not redirected
 	peak   int          // largest number of frames in the ring at the end of a rehearsed block
-	ring   ring.Ring[F] // empty without readers
+	ring   frameRing[F] // empty without readers
 	wrote  int64        // frames written in total
 	made   int64        // frames the node produced; exceeds wrote by what was trimmed
 

@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"slices"
 
-	"atenia/flow/control"
 	"atenia/flow/graph"
-	"atenia/flow/internal/param"
+
 	"atenia/flow/node"
 )
 
 // Control returns the control tokens accepted so far. Together with the frames they are the session's complete input:
 // played to another session of the same plan with [Session.Play] they give the same bits.
-func (s *Session[F]) Control() []control.Token { return slices.Clone(s.applied) }
+func (s *Session[F]) Control() []ControlToken { return slices.Clone(s.applied) }
 
 // Play queues tokens, each for the start of its block. A token for a block that has already run is an error of code
 // [graph.State].
-func (s *Session[F]) Play(tokens []control.Token) error {
+func (s *Session[F]) Play(tokens []ControlToken) error {
 	for _, t := range tokens {
 		if t.Block < s.block {
 			return &RunError{Code: graph.State, Block: s.block, Text: fmt.Sprintf("the token %q is for a block that has already run", t)}
@@ -32,7 +31,7 @@ func (s *Session[F]) Play(tokens []control.Token) error {
 		}
 		s.queued = append(s.queued, t)
 	}
-	slices.SortStableFunc(s.queued, func(a, b control.Token) int { return int(a.Block - b.Block) })
+	slices.SortStableFunc(s.queued, func(a, b ControlToken) int { return int(a.Block - b.Block) })
 	return nil
 }
 
@@ -47,7 +46,7 @@ func (s *Session[F]) OpenGate(id int, blocks ...int64) error {
 	for _, k := range blocks {
 		if at, there := slices.BinarySearch(g.blocks, k); !there {
 			g.blocks = slices.Insert(g.blocks, at, k)
-			s.applied = append(s.applied, control.Token{Block: k, Gate: id})
+			s.applied = append(s.applied, ControlToken{Block: k, Gate: id})
 		}
 	}
 	return nil
@@ -60,15 +59,15 @@ func (s *Session[F]) Set(nodeName, param string, values []float64) error {
 	if values == nil {
 		values = []float64{}
 	}
-	return s.accept(control.Token{Block: s.block, Node: nodeName, Param: param, Values: values})
+	return s.accept(ControlToken{Block: s.block, Node: nodeName, Param: param, Values: values})
 }
 
 // Clear returns a parameter to its default from the next block on.
 func (s *Session[F]) Clear(nodeName, param string) error {
-	return s.accept(control.Token{Block: s.block, Node: nodeName, Param: param})
+	return s.accept(ControlToken{Block: s.block, Node: nodeName, Param: param})
 }
 
-func (s *Session[F]) accept(t control.Token) error {
+func (s *Session[F]) accept(t ControlToken) error {
 	p, i, err := s.override(t.Node, t.Param, t.Values)
 	if err != nil {
 		return err
@@ -107,7 +106,7 @@ func (s *Session[F]) override(nodeName, param string, values []float64) (*proces
 
 // applyControl applies the tokens of this block.
 func (s *Session[F]) applyControl() error {
-	s.staged = slices.DeleteFunc(s.staged, func(p *param.Value[F]) bool { return !p.Turn(s.block) })
+	s.staged = slices.DeleteFunc(s.staged, func(p *paramValue[F]) bool { return !p.Turn(s.block) })
 	for len(s.queued) > 0 && s.queued[0].Block <= s.block {
 		t := s.queued[0]
 		s.queued = s.queued[1:]

@@ -73,4 +73,154 @@
 //
 // A training loop passes the gradients of the previous step to [Record.BackwardInto], which reuses their memory and
 // allocates no frames.
+//
+// # Control
+//
+// Package control describes a host's input to a running graph besides frames,
+// as values with a text form: gates opened and parameters set, each at the
+// start of a block. A dataflow graph is deterministic in its inputs, and these
+// are inputs: recording them makes a run reproducible.
+//
+//	3 open 9              gate 9 is open for block 3
+//	5 set eq.f0 1000      parameter f0 of node eq has this value from block 5 on
+//	8 clear eq.f0         and its default again from block 8 on
+//
+// # Heat
+//
+// Package heat sums the reports of a dataflow graph's nodes: joules, calls,
+// time, delays.
+//
+//	Meter    updated by calls: no allocation, no lock, one thread per node
+//	Metrics  the totals as a value with text
+//
+//	node ──Add(joules)──▶ Meter ──Report──▶ Metrics ──String──▶ a table
+//
+// Heat is joules per call, summed separately for forward and backward calls. A
+// report that is not finite is left out of the sums and counted.
+//
+// # Firing
+//
+// Package firing records the order in which nodes fire.
+//
+//	block 2 ──▶ "2: osc 64, up 64, out 256"
+//
+// # Param
+//
+// Package param computes the values of nodes' parameters: the value of the plan
+// or the host, v[n mod N] of each row for token n, then the modulations, edge
+// by edge.
+//
+//	value    v0 v1 … | v0 v1 … | …      a block's length or one, row by row
+//	add  +   scale·x0 scale·x1 …        of the channel that the edge names, else
+//	mul  ·   scale·z0 scale·z1 …        of the same one; the last repeats
+//
+// # Revolve
+//
+// Package revolve computes where to place snapshots when only a limited number
+// can be kept (A. Griewank and A. Walther, Algorithm 799: Revolve, 2000).
+//
+//	│ snapshot                   │ another snapshot         end
+//	├──────── Cut(n, slots) ─────┼──────── the rest ─────────┤
+//	  swept last, with slots       swept first, with slots - 1
+//
+// # Ring
+//
+// Package ring keeps the most recent frames of the rows of a stream.
+//
+//	frame f of a row lies at f mod size        size = 8, f = 9
+//	┌───┬───┬───┬───┬───┬───┬───┬───┐
+//	│ 8 │ 9 │ 2 │ 3 │ 4 │ 5 │ 6 │ 7 │
+//	└───┴───┴───┴───┴───┴───┴───┴───┘
+//
+// A [Ring] does not count frames: readers and writers pass positions.
+//
+// # Strand
+//
+// Package strand partitions a list of calls with dependencies among threads.
+//
+//	tasks by level     section 1            section 2
+//	                   strand a  a1─a3─a5   a6─a7
+//	a1 … a7  ──Cut──▶  strand b  a2─a4
+//	                   └ in parallel ──┘    └ one thread ┘
+//
+// A strand is a sequence of calls for one thread; strands of a section do not
+// depend on each other. Levels are merged into a section as long as independent
+// strands remain, so threads synchronize once per section instead of once per
+// level. The cut follows from the tasks' costs, which are computed from the
+// plan and not measured: the same plan is always cut alike.
+//
+// # Stream
+//
+// Package stream cuts streams into blocks and concatenates blocks.
+//
+//	stream ──Cut──▶ block, block, … ──▶ a session ──▶ block, block, … ──Add──▶ Take ──Join──▶ stream
+//
+// # Adjoint
+//
+// Package adjoint runs a dataflow graph backward (reverse-mode
+// differentiation): a journal of the forward calls is replayed in reverse, and
+// gradients flow from readers to writers.
+//
+//	Journal   of each node, its calls: number of tokens, inputs, outputs, the
+//	          state before — the minimum that backward calls read
+//	Sweep     the replay: seeds at probes, sums for parameters, gradients at
+//	          inputs
+//
+//	forward    x ──▶ a ──▶ b ──▶ probe        frame n of x becomes frame n + π of b
+//	                 └───▶ c ──▶ probe
+//	backward   x ◀── a ◀─+─ b ◀── seed        frame n + π of b's gradient is frame n of x's
+//	                     └─ c ◀── seed        sums in edge order
+//
+// The gradient is that of the whole stream (the discrete adjoint): a node
+// carries the gradient of its state from each call back to the preceding one. A
+// hold changes when frames move and not which: its transpose is the identity. A
+// prefill's transpose drops the gradients of the zeros and shifts the others.
+//
+// A call may be replayed once all readers of its outputs have gone back to
+// where it began. The order of calls that are ready does not matter: every edge
+// queues its gradients separately, and the writer sums them, always in edge
+// order.
+//
+// # Shipped
+//
+// Package shipped is the table of all node types that come with the program.
+//
+//	package             types
+//	flow/internal/signal     Input Probe WavSource WavSink FlacSource FlacSink Constant Gain Mix Split Merge Matrix Linear Pan
+//	flow/internal/signal    Biquad
+//	flow/internal/signal    SVF OnePole DCBlock FIR Convolver
+//	flow/internal/signal     Delay
+//	flow/internal/signal  Resample Upsample Downsample AsyncResample
+//	flow/internal/signal  Envelope Compressor Limiter WaveShaper ADSR
+//	flow/internal/signal      Oscillator OversampledOsc
+//	flow/internal/signal    LFO Noise
+//	flow/internal/spectral  FFT IFFT STFT ISTFT Mel SpectralLoss LogMel MFCC
+//	flow/internal/signal     Meter
+//	flow/internal/signal    Conv1d GRU SquaredError
+//
+// To add a type, add an entry to the table of its package; to add a package of
+// types, add a line to [Types].
+//
+// # Arena
+//
+// Package arena allocates the memory of a running graph: one range of addresses
+// outside Go's heap that grows and never moves.
+//
+//	reserved   ├───────────────────────────────────────────────── 64 GiB ┤
+//	committed  ├──────────────── 1, 2, 4, 8 … MiB ┤ faults when touched
+//	used       ├ carve ┤g├ carve ┤g├ carve ┤g┤
+//
+// An [Arena] reserves address space first, as much as the system allows, and
+// commits memory only when carves need it, doubling each time. Carves are
+// therefore contiguous, and their addresses stay valid until [Arena.Close].
+// Nodes written in C rely on that: they keep pointers. The garbage collector
+// neither scans nor moves the memory.
+//
+// A carve starts on a cache line and is followed by a guard of one cache line.
+// [Arena.Check] finds overwritten guards and names the carve before them, which
+// identifies a node that writes too many frames.
+//
+// In real time nothing may grow: after [Arena.Freeze] all memory in use is
+// resident, and growth is an error until [Arena.Thaw]. Only one goroutine may
+// carve at a time; the carved memory has no such restriction.
 package flow

@@ -7,7 +7,7 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/dsp"
+	"atenia/internal/kernel/dsp"
 )
 
 // A Policy says how a session continues when a node returns an error. Each policy zeroes the outputs of the failed

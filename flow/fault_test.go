@@ -8,7 +8,6 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // faulty is a type whose output is its input but for one bad number, and which
@@ -41,7 +40,7 @@ func catalog(code graph.Code, bad float64, at int64) node.Table {
 		Name: "Faulty", Ins: []string{"in"}, Outs: []string{"out"},
 		New32: func(node.Config) (node.Instance[float32], error) { return &faulty[float32]{code, bad, at, 0}, nil },
 		New64: func(node.Config) (node.Instance[float64], error) { return &faulty[float64]{code, bad, at, 0}, nil },
-	}}, shipped.Types()...)
+	}}, ShippedTypes()...)
 }
 
 // broken is an input, a Faulty, a filter and a probe.

@@ -5,9 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"atenia/flow/internal/signal"
 	"atenia/flow/mel"
-	"atenia/flow/node/biquad"
-	"atenia/flow/node/resample"
 )
 
 func init() { topics["design"] = runDesign }
@@ -24,7 +23,7 @@ func runDesign(t *testing.T, c json.RawMessage) {
 			Tier, Factor int
 			Taps         []float64
 		}](t, c)
-		near(t, "taps", resample.Kaiser(resample.Tier(w.Tier), w.Factor), w.Taps, 1e-12)
+		near(t, "taps", signal.KaiserTaps(signal.ResamplingTier(w.Tier), w.Factor), w.Taps, 1e-12)
 	case "rbj":
 		w := decode[struct {
 			Filter     string
@@ -33,7 +32,7 @@ func runDesign(t *testing.T, c json.RawMessage) {
 			SampleRate float64   `json:"sample_rate"`
 			Want       []float64 `json:"b0_b1_b2_a1_a2"`
 		}](t, c)
-		got, ok := biquad.Design(w.Filter, w.F0, w.Q, w.Gain, w.SampleRate)
+		got, ok := signal.DesignBiquad(w.Filter, w.F0, w.Q, w.Gain, w.SampleRate)
 		if !ok {
 			t.Fatalf("no filter %q", w.Filter)
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/node/shipped"
 )
 
 func init() { topics["plan_errors"] = runVerdict }
@@ -40,7 +40,7 @@ func runVerdict(t *testing.T, c json.RawMessage) {
 	p, err := graph.Parse([]byte(want.Text))
 	if err == nil {
 		stage = "link"
-		l, err = graph.Link(p, shipped.Types(), graph.Options{BlockFrames: want.BlockFrames, Strict: want.Strict})
+		l, err = graph.Link(p, flow.ShippedTypes(), graph.Options{BlockFrames: want.BlockFrames, Strict: want.Strict})
 	}
 	if err != nil {
 		want.refused(t, stage, err)

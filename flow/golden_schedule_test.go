@@ -6,10 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/node/shipped"
-	"atenia/flow/schedule"
-	"atenia/flow/sdf"
 )
 
 func init() { topics["schedule"] = runSchedule }
@@ -34,7 +32,7 @@ func runSchedule(t *testing.T, c json.RawMessage) {
 func runIteration(t *testing.T, c json.RawMessage) {
 	want := decode[struct {
 		Nodes      int
-		Edges      []sdf.Channel
+		Edges      []graph.RateChannel
 		Capacity   []int
 		Consistent bool
 		Q, Fired   []int
@@ -43,11 +41,11 @@ func runIteration(t *testing.T, c json.RawMessage) {
 		LowerBound []int `json:"lower_bound"`
 	}](t, c)
 	for i, e := range want.Edges {
-		if got := sdf.LowerBound(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
+		if got := graph.LowerBound(e.Produce, e.Consume, 0); got != want.LowerBound[i] {
 			t.Errorf("edge %d: lower bound %d, want %d", i, got, want.LowerBound[i])
 		}
 	}
-	got, err := sdf.Iterate(want.Nodes, want.Edges, want.Capacity)
+	got, err := graph.Iterate(want.Nodes, want.Edges, want.Capacity)
 	if (err == nil) != want.Consistent {
 		t.Fatalf("consistent %v, want %v: %v", err == nil, want.Consistent, err)
 	}
@@ -68,11 +66,11 @@ func runHold(t *testing.T, c json.RawMessage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := graph.Link(p, shipped.Types(), graph.Options{BlockFrames: want.BlockFrames})
+	l, err := graph.Link(p, flow.ShippedTypes(), graph.Options{BlockFrames: want.BlockFrames})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := schedule.Of(l)
+	s, err := graph.ScheduleOf(l)
 	if err != nil {
 		t.Fatal(err)
 	}

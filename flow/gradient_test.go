@@ -11,7 +11,6 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // A gradientCase is a node whose adjoint is compared with its forward mode.
@@ -96,7 +95,7 @@ func (c *gradientCase) String() string {
 // eachGradient runs f for each line and for each type without one.
 func eachGradient(t *testing.T, f func(t *testing.T, c gradientCase)) {
 	cases := slices.Clone(gradientCases)
-	types := shipped.Types()
+	types := flow.ShippedTypes()
 	for _, typ := range types {
 		if typ.Adjoint && !slices.ContainsFunc(cases, func(c gradientCase) bool { return c.typ == typ.Name }) {
 			cases = append(cases, gradientCase{typ: typ.Name})
@@ -131,7 +130,7 @@ func newBench(t *testing.T, c *gradientCase, batches int) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := shipped.Types().Describe(&p.Nodes[0])
+	spec, err := flow.ShippedTypes().Describe(&p.Nodes[0])
 	if err != nil {
 		t.Fatal(err)
 	}

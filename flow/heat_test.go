@@ -9,7 +9,6 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // TestMeter checks sums, their precision, what is ignored and the note of a
@@ -90,7 +89,7 @@ func heaters() node.Table {
 		return node.Type{Name: name, Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true,
 			New64: func(node.Config) (node.Instance[float64], error) { return heater{add}, nil }}
 	}
-	return append(shipped.Types(), heated("Sets", false), heated("Adds", true))
+	return append(flow.ShippedTypes(), heated("Sets", false), heated("Adds", true))
 }
 
 // TestHeat is acceptance A14 and A15: sums by node, by mode and of all, whether

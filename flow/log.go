@@ -4,14 +4,13 @@ import (
 	"slices"
 	"unsafe"
 
-	"atenia/flow/internal/firing"
 	"atenia/flow/node"
 )
 
 // Firings are logged in the form of package firing.
 type (
-	Firing = firing.Firing // one call of a node
-	Log    = firing.Log    // the calls of a stream in the order in which they were made
+	Firing = firingRecord // one call of a node
+	Log    = firingLog    // the calls of a stream in the order in which they were made
 )
 
 // Log returns the calls made so far. It is empty unless [Options.Log] is set.

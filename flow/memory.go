@@ -3,9 +3,8 @@ package flow
 import (
 	"fmt"
 
-	"atenia/flow/arena"
 	"atenia/flow/graph"
-	"atenia/flow/internal/ring"
+
 	"atenia/flow/node"
 )
 
@@ -14,7 +13,7 @@ import (
 func (s *Session[F]) floats(name string, n int) []F {
 	if s.opt.Memory != nil && s.arenaErr == nil {
 		var x []F
-		if x, s.arenaErr = arena.Of[F](s.opt.Memory, name, n); s.arenaErr == nil {
+		if x, s.arenaErr = ArenaOf[F](s.opt.Memory, name, n); s.arenaErr == nil {
 			return x
 		}
 	}
@@ -28,7 +27,7 @@ func (s *Session[F]) tensor(name string, sh graph.Shape, frames int) node.Tensor
 
 // resize gives a channel's ring room for frames frames and keeps its contents.
 func (s *Session[F]) resize(c *channel[F], frames int) error {
-	size := ring.Room(frames)
+	size := ringRoom(frames)
 	if size <= c.ring.Size {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"atenia/flow"
-	"atenia/flow/arena"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 }
 
 // inMemory runs a few blocks of the plan and returns what the probe took.
-func inMemory[F node.Float](t *testing.T, m *arena.Arena) (*flow.Session[F], []F) {
+func inMemory[F node.Float](t *testing.T, m *flow.Arena) (*flow.Session[F], []F) {
 	t.Helper()
 	p, err := graph.Parse([]byte(memoryPlan))
 	if err != nil {
@@ -79,7 +79,7 @@ func inMemory[F node.Float](t *testing.T, m *arena.Arena) (*flow.Session[F], []F
 // testOneRegion: channels lie apart from each other, aligned, in one region,
 // and where they lie changes nothing.
 func testOneRegion[F node.Float](t *testing.T) {
-	m, err := arena.New(arena.Options{ReserveBytes: 1 << 26, FirstBytes: 1 << 12})
+	m, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: 1 << 26, FirstBytes: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func testOneRegion[F node.Float](t *testing.T) {
 	end, names := 0, []string{}
 	for _, c := range m.Carves() {
 		names = append(names, c.Name)
-		if c.Offset%arena.Align != 0 || c.Offset < end || c.Bytes == 0 {
+		if c.Offset%flow.ArenaAlign != 0 || c.Offset < end || c.Bytes == 0 {
 			t.Errorf("%s: %d bytes at %d, those before end at %d", c.Name, c.Bytes, c.Offset, end)
 		}
 		end = c.Offset + c.Bytes
@@ -125,7 +125,7 @@ func testOneRegion[F node.Float](t *testing.T) {
 
 // testFrozen: in real time a channel that would have to grow is an error.
 func testFrozen(t *testing.T) {
-	m, err := arena.New(arena.Options{ReserveBytes: 1 << 26, FirstBytes: 1 << 12})
+	m, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: 1 << 26, FirstBytes: 1 << 12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func testFrozen(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, arena.ErrFrozen) {
+	if !errors.Is(err, flow.ErrFrozen) {
 		t.Errorf("a channel before a closed gate grew: %v", err)
 	}
 	if err := m.Check(); err != nil {

@@ -1,23 +1,15 @@
 package flow
 
-import "atenia/flow/heat"
-
 // Reports of nodes are summed in package heat.
 type (
-	Mode        = heat.Mode        // forward or backward
-	Meter       = heat.Meter       // sums by node
-	Metrics     = heat.Metrics     // totals of a session, by mode
-	NodeMetrics = heat.NodeMetrics // one node's share
-)
-
-// The modes of a call.
-const (
-	Forward  = heat.Forward
-	Backward = heat.Backward
+	Mode        = HeatMode    // forward or backward
+	Meter       = HeatMeter   // sums by node
+	Metrics     = HeatMetrics // totals of a session, by mode
+	NodeMetrics = NodeHeat    // one node's share
 )
 
 // NewMeter returns a meter of the named nodes, all at zero.
-func NewMeter(names []string) *Meter { return heat.New(names) }
+func NewMeter(names []string) *Meter { return NewHeatMeter(names) }
 
 // Metrics returns the totals of heat, calls, time and delays so far.
 func (s *Session[F]) Metrics() Metrics {

@@ -4,8 +4,7 @@ import (
 	"io"
 	"unsafe"
 
-	"atenia/flow/internal/strand"
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
 )
 
 // runParallel runs a block of the static list on several threads.
@@ -26,7 +25,7 @@ const worthThreads = 1 << 18
 
 // partition divides the static list into strands.
 func (s *Session[F]) partition(jobs []*job[F]) {
-	tasks := make([]strand.Task, len(jobs))
+	tasks := make([]strandTask, len(jobs))
 	owner := map[*unit[F]]int{}
 	for i, t := range jobs {
 		k := &tasks[i]
@@ -43,7 +42,7 @@ func (s *Session[F]) partition(jobs []*job[F]) {
 	if s.opt.eager {
 		worth = 0
 	}
-	if s.static.sections = strand.Cut(tasks, s.opt.Threads, worth); s.static.sections != nil {
+	if s.static.sections = cutStrands(tasks, s.opt.Threads, worth); s.static.sections != nil {
 		s.pool = pool.New(s.opt.Threads)
 	}
 }

@@ -2,7 +2,7 @@ package flow
 
 import (
 	"atenia/flow/graph"
-	"atenia/flow/internal/param"
+
 	"atenia/flow/node"
 )
 
@@ -18,7 +18,7 @@ type process[F node.Float] struct {
 	waits   []wait[F]        // barriers
 	gates   []*gate          // other gates on its in-edges
 	out     []*channel[F]
-	params  []param.Value[F]
+	params  []paramValue[F]
 	slice   int  // tokens of a call inside a cycle; a whole block elsewhere
 	polled  bool // polled in every block: it, or a node upstream, is dynamic
 	trimmed int  // frames dropped at the start of the stream

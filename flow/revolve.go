@@ -1,16 +1,14 @@
 package flow
 
 import (
-	"atenia/flow/internal/adjoint"
-	"atenia/flow/internal/revolve"
 	"atenia/flow/node"
 )
 
 // A walk goes back over a stream by recomputing its blocks.
 type walk[F node.Float] struct {
 	*snapshots[F]
-	sweep   *adjoint.Sweep[F]
-	journal *adjoint.Journal[F]
+	sweep   *adjointSweep[F]
+	journal *callJournal[F]
 	report  *SweepReport
 	held    int64 // bytes of snapshots
 }
@@ -54,11 +52,11 @@ func (w *walk[F]) revolve(from *snapshot[F], end int64, slots int) error {
 	w.report.SnapshotBytes = max(w.report.SnapshotBytes, w.held)
 	defer func() { w.held -= from.bytes() }()
 	for end > from.block {
-		mid := from.block + revolve.Cut(end-from.block, slots)
+		mid := from.block + revolveCut(end-from.block, slots)
 		if mid == from.block {
 			return w.back(from, end)
 		}
-		if err := w.again(from, mid, adjoint.Idle[F]{}); err != nil {
+		if err := w.again(from, mid, idleInstance[F]{}); err != nil {
 			return err
 		}
 		w.report.Recomputed += int(mid - from.block)

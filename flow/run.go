@@ -6,16 +6,13 @@ import (
 	"runtime"
 	"time"
 
-	"atenia/flow/arena"
-	"atenia/flow/control"
 	"atenia/flow/graph"
-	"atenia/flow/internal/param"
-	"atenia/flow/internal/stream"
+
 	"atenia/flow/internal/watch"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
-	"atenia/internal/fpenv"
-	"atenia/internal/pool"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/pool"
 )
 
 // Options configure a session. The zero value is ready to use.
@@ -38,7 +35,7 @@ type Options struct {
 	DisableStatic bool
 	// Memory is the region from which frames are allocated: it never moves, as nodes in C and real time require. The
 	// caller closes it, after the session. Nil: Go's heap.
-	Memory *arena.Arena
+	Memory *Arena
 	// Policy says what happens when a node returns an error.
 	Policy Policy
 	// Scan says where NaN and infinities are searched for.
@@ -66,7 +63,7 @@ func (o *Options) defaults() {
 	}
 	o.Threads = max(o.Threads, 1)
 	if o.Catalog == nil {
-		o.Catalog = shipped.Types()
+		o.Catalog = ShippedTypes()
 	}
 }
 
@@ -95,9 +92,9 @@ type Session[F node.Float] struct {
 	dry      bool // counts move, data does not
 	stopped  graph.Code
 
-	applied []control.Token // control tokens accepted so far
-	queued  []control.Token // queued until their blocks begin
-	staged  []*param.Value[F]
+	applied []ControlToken // control tokens accepted so far
+	queued  []ControlToken // queued until their blocks begin
+	staged  []*paramValue[F]
 	log     Log
 
 	probes []*process[F]
@@ -209,9 +206,9 @@ func (s *Session[F]) blockOrDrain() error {
 // stepFlushed runs one block on a thread that flushes denormals to zero, as the threads of a real-time executor do.
 func (s *Session[F]) stepFlushed() graph.Code {
 	runtime.LockOSThread()
-	before := fpenv.FlushDenormals()
+	before := cpu.FlushDenormals()
 	code := s.step()
-	fpenv.Set(before)
+	cpu.SetFloatEnv(before)
 	runtime.UnlockOSThread()
 	return code
 }
@@ -296,9 +293,9 @@ func (s *Session[F]) Run(inputs map[string]node.Tensor[F], blocks int) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	kept := make([]*stream.Take[F], len(s.probes))
+	kept := make([]*blockTake[F], len(s.probes))
 	for i, p := range s.probes {
-		kept[i] = stream.NewTake[F](p.in[0].in.B, p.in[0].in.C, max(blocks, 1)*p.Tokens)
+		kept[i] = newBlockTake[F](p.in[0].in.B, p.in[0].in.C, max(blocks, 1)*p.Tokens)
 	}
 	for moved, k := true, 0; moved; k++ {
 		if k < blocks {

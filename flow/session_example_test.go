@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atenia/flow"
-	"atenia/flow/control"
+
 	"atenia/flow/graph"
 )
 
@@ -52,7 +52,7 @@ func ExampleSession_Play() {
 	}
 	fmt.Print(text.String())
 
-	tokens, err := control.Parse(strings.NewReader(text.String()))
+	tokens, err := flow.ParseControl(strings.NewReader(text.String()))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/adjoint"
+
 	"atenia/flow/node"
 )
 
@@ -125,7 +125,7 @@ type snapshots[F node.Float] struct {
 	slots  int
 	sparse bool // every doubles as the stream grows ([EverySqrt])
 	points []*snapshot[F]
-	feeds  []adjoint.Stack[F] // by node: the blocks of an Input, [B, C, frames of a block]
+	feeds  []callStack[F] // by node: the blocks of an Input, [B, C, frames of a block]
 	blocks [][][]F
 	hot    []bool // by block: thermal gates were closed
 	drain  int64  // first block after the end of the stream, -1 before it
@@ -136,7 +136,7 @@ func newSnapshots[F node.Float](s *Session[F], every, slots int) *snapshots[F] {
 	if slots > 0 {
 		first = math.MaxInt64 / 2 // only the one at the start
 	}
-	return &snapshots[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]adjoint.Stack[F], len(s.procs)),
+	return &snapshots[F]{s: s, every: first, first: first, slots: slots, sparse: slots == 0 && every == EverySqrt, feeds: make([]callStack[F], len(s.procs)),
 		blocks: make([][][]F, len(s.procs)), drain: -1}
 }
 
@@ -185,7 +185,7 @@ func (c *snapshots[F]) After(v int, call *node.Call[F], _ float64) {
 
 // replay recomputes the blocks after each snapshot, last snapshot first, and sweeps back over them. The session ends
 // in the state it was called in.
-func (c *snapshots[F]) replay(sweep *adjoint.Sweep[F], j *adjoint.Journal[F], report *SweepReport) error {
+func (c *snapshots[F]) replay(sweep *adjointSweep[F], j *callJournal[F], report *SweepReport) error {
 	s := c.s
 	end, meter, rec, events, lost, heat := s.save(), s.meter, s.rec, s.faults.n, s.faults.lost, s.thermal
 	defer func() {

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/strand"
+
 	"atenia/flow/node"
 )
 
@@ -19,11 +19,11 @@ type static[F node.Float] struct {
 	list      []func()      // the calls of a block
 	recorded  []func()      // the same, reported to a recorder; nil until there is one
 	units     []*unit[F]
-	sections  []strand.Section // the same for several threads; nil for one
-	constant  []report[F]      // reports that are the same in every block
-	boundary  []*channel[F]    // read by polled processes
-	ready     bool             // the list is built
-	fromStart bool             // usable from the first block on: nothing is held
+	sections  []section     // the same for several threads; nil for one
+	constant  []report[F]   // reports that are the same in every block
+	boundary  []*channel[F] // read by polled processes
+	ready     bool          // the list is built
+	fromStart bool          // usable from the first block on: nothing is held
 	on        bool
 	unsynced  int64 // blocks run since counts were last updated
 }

@@ -11,7 +11,6 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // TestSetInStaticPath: a value that is constant to a node may be another one
@@ -161,7 +160,7 @@ func TestDynamic(t *testing.T) {
 		Name: "Sieve", Ins: []string{"in"}, Outs: []string{"out"}, Dynamic: true,
 		New32: func(node.Config) (node.Instance[float32], error) { return sieve[float32]{}, nil },
 		New64: func(node.Config) (node.Instance[float64], error) { return sieve[float64]{}, nil },
-	}}, shipped.Types()...)
+	}}, ShippedTypes()...)
 	p := delayed("")
 	p.edges = nil
 	p.nodes[0] = `{"name": "in", "type": "Input", "params": {"channels": 2}}`

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"atenia/flow/graph"
-	"atenia/flow/internal/stream"
+
 	"atenia/flow/node"
 )
 
@@ -41,6 +41,6 @@ func (s *Session[F]) feeds(inputs map[string]node.Tensor[F]) ([]*feed[F], error)
 
 // next copies one more block into the Input; past its end the stream continues with zeros.
 func (f *feed[F]) next() {
-	stream.Cut(&f.out[0].block, &f.stream, f.at)
+	cutBlock(&f.out[0].block, &f.stream, f.at)
 	f.at += f.Tokens
 }

@@ -15,7 +15,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/flow/node/shipped"
+
 	"atenia/internal/spelling"
 )
 
@@ -222,7 +222,7 @@ func TestPlantedErrors(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	x, z := noise[float64](r, 1, 1, frames), noise[float64](r, 1, 1, frames)
 	sweep := func(order func(i int) int, forget bool, x, z node.Tensor[float64]) (off, boundary float64) {
-		g := nodetest.NewRig[float64](t, shipped.Types(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, block)
+		g := nodetest.NewRig[float64](t, flow.ShippedTypes(), &n, 48000, []graph.Shape{{B: 1, C: 1}}, block)
 		y := g.Forward(t, []node.Tensor[float64]{x}, cuts)[0]
 		a := g.Inst.(node.Adjoint[float64])
 		a.ResetAdjoint()

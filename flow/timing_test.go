@@ -8,7 +8,6 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // A ticker is a clock that goes on by as much as the nodes of type Slow say.
@@ -78,7 +77,7 @@ func slowTypes(k *ticker, calls *int, from, to int64) node.Table {
 	}, {
 		Name: "Bound", Ins: []string{"in"}, Outs: []string{"out"},
 		New64: func(node.Config) (node.Instance[float64], error) { return closure[float64]{p}, nil },
-	}}, shipped.Types()...)
+	}}, ShippedTypes()...)
 }
 
 // slowPlan is an input, two nodes of a type beside each other, their sum and a

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
 )
 
 // A network is a chunk of everything: products, an embedding used twice, an

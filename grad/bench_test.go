@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
 )
 
 // BenchmarkOp measures what the tape adds to an operation: a product of

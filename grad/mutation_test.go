@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 type ruleBack = func(*Tape[float64], *op[float64])

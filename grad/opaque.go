@@ -1,6 +1,6 @@
 package grad
 
-import "atenia/internal/dense"
+import "atenia/internal/kernel/dense"
 
 // A Key names a kind of opaque operation, such as "DeltaRule" or
 // "plan.attention".

@@ -3,7 +3,7 @@ package grad
 import (
 	"math"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // A rule is the definition of an operation: the shape of its result, how the result is computed, and the

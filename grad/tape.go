@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"atenia/internal/dense"
-	"atenia/internal/pool"
+	"atenia/internal/kernel/dense"
+	"atenia/internal/machine/pool"
 )
 
 // Float is the element type of a tape: float32 in production, float64 to check

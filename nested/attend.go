@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // An attentionAux is what the backward function of attention needs besides

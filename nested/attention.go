@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // attentionKey names the attention operation on a tape.

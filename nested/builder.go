@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/grad/optim"
-	"atenia/internal/pool"
+	"atenia/grad"
+	"atenia/internal/machine/pool"
 )
 
 // ErrDiverged says that a step's loss or gradient is not finite. The step had
@@ -23,11 +23,11 @@ type Chunk struct {
 // BuildConfig configures a [Builder]. The zero value has one lane, one thread
 // and no gradient clipping.
 type BuildConfig struct {
-	Lanes int        // number of streams; each step takes one chunk of each
-	Pool  *pool.Pool // computes lanes in parallel; nil: one thread
-	Rule  optim.Rule // of the optimizer; nil: plain SGD
-	Clip  float64    // limit of the norm of all gradients; 0: none
-	Still bool       // no level is ever active, for a baseline without memory
+	Lanes int             // number of streams; each step takes one chunk of each
+	Pool  *pool.Pool      // computes lanes in parallel; nil: one thread
+	Rule  grad.UpdateRule // of the optimizer; nil: plain SGD
+	Clip  float64         // limit of the norm of all gradients; 0: none
+	Still bool            // no level is ever active, for a baseline without memory
 }
 
 // A LevelReport describes a step of one level of one layer.
@@ -65,8 +65,8 @@ type Builder[F Float] struct {
 	runners   []*Runner[F]
 	buffers   []errorBuffer[F] // [layer·levels + level]
 	found     []F              // this step's gradients
-	opt       *optim.Optimizer[F]
-	meter     *optim.Meter[F]
+	opt       *grad.Optimizer[F]
+	meter     *grad.NormMeter[F]
 	report    Report
 
 	// State of the current step.
@@ -89,14 +89,14 @@ type lane[F Float] struct {
 func (m *Model[F]) NewBuilder(c BuildConfig) (*Builder[F], error) {
 	c.Lanes = max(c.Lanes, 1)
 	if c.Rule == nil {
-		c.Rule = optim.SGD{}
+		c.Rule = grad.SGD{}
 	}
-	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: optim.NewMeter[F](nil)}
+	b := &Builder[F]{model: m, cfg: c, found: make([]F, m.plan.size), meter: grad.NewNormMeter[F](nil)}
 	var err error
 	if b.conductor, err = NewConductor(m.cfg.Periods...); err != nil {
 		return nil, err
 	}
-	if b.opt, err = optim.New(c.Rule, m.params, nil); err != nil {
+	if b.opt, err = grad.NewOptimizer(c.Rule, m.params, nil); err != nil {
 		return nil, err
 	}
 	levels := m.cfg.Layers * len(m.cfg.Periods)
@@ -140,7 +140,7 @@ func (b *Builder[F]) Step(chunks []Chunk, rate float64) (*Report, error) {
 		return nil, err
 	}
 	b.report.Norm = b.meter.Norm(b.model.params)
-	b.opt.Step(rate, optim.Clip(b.report.Norm, b.cfg.Clip))
+	b.opt.Step(rate, grad.ClipFactor(b.report.Norm, b.cfg.Clip))
 	b.clear()
 	return &b.report, nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 	"atenia/nested"
 	"atenia/nested/rule"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 	"atenia/nested/rule"
 )
 

@@ -2,8 +2,8 @@ package nested
 
 import (
 	"atenia/grad"
-	"atenia/grad/optim"
-	"atenia/internal/dense"
+
+	"atenia/internal/kernel/dense"
 	"atenia/nested/rule"
 )
 
@@ -20,7 +20,7 @@ type Model[F Float] struct {
 	plan   *parameters
 	values []F
 	grads  []F
-	params []*optim.Param[F]
+	params []*grad.Trainable[F]
 	reg    grad.Registry[F]
 
 	initial [][]F // states at the start of a document, [layer·levels + level]
@@ -66,11 +66,11 @@ func (m *Model[F]) Config() Config { return m.cfg }
 func (m *Model[F]) Layout() *rule.Layout { return m.layout }
 
 // Params returns the parameters with their gradients, always the same in the
-// same order, as [optim.New] takes them. Values may be changed between passes.
-func (m *Model[F]) Params() []*optim.Param[F] { return m.params }
+// same order, as [grad.NewOptimizer] takes them. Values may be changed between passes.
+func (m *Model[F]) Params() []*grad.Trainable[F] { return m.params }
 
 // Param returns the parameter with that name.
-func (m *Model[F]) Param(name string) (*optim.Param[F], bool) {
+func (m *Model[F]) Param(name string) (*grad.Trainable[F], bool) {
 	for _, p := range m.params {
 		if p.Name == name {
 			return p, true

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"atenia/grad/optim"
+	"atenia/grad"
 	"atenia/nested/rule"
 )
 
@@ -120,10 +120,10 @@ func shiftTaps[F Float](v []F, d int) {
 }
 
 // views returns the individual parameters, as an optimizer takes them.
-func views[F Float](p *parameters, values, grads []F) []*optim.Param[F] {
-	all := make([]*optim.Param[F], len(p.slots))
+func views[F Float](p *parameters, values, grads []F) []*grad.Trainable[F] {
+	all := make([]*grad.Trainable[F], len(p.slots))
 	for i, s := range p.slots {
-		all[i] = &optim.Param[F]{Name: s.name, Shape: s.shape, Value: values[s.at:][:s.n:s.n], Grad: grads[s.at:][:s.n:s.n],
+		all[i] = &grad.Trainable[F]{Name: s.name, Shape: s.shape, Value: values[s.at:][:s.n:s.n], Grad: grads[s.at:][:s.n:s.n],
 			Table: i == p.embed || i == p.unembed}
 	}
 	return all

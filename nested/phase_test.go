@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/grad/optim"
-	"atenia/internal/pool"
+
+	"atenia/internal/machine/pool"
 	"atenia/nested"
 	"atenia/nested/rule"
 )
@@ -298,7 +298,7 @@ var mixed = nested.Config{Rule: rule.Titans, Vocab: 16, Width: 8, Heads: 2, Wind
 func newBuilder(t testing.TB, c nested.Config, lanes int, p *pool.Pool) (*nested.Model[float32], *nested.Builder[float32]) {
 	t.Helper()
 	m := built[float32](t, c)
-	b, err := m.NewBuilder(nested.BuildConfig{Lanes: lanes, Rule: optim.AdamW{}, Clip: 1, Pool: p})
+	b, err := m.NewBuilder(nested.BuildConfig{Lanes: lanes, Rule: grad.AdamW{}, Clip: 1, Pool: p})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 	"atenia/nested"
 	"atenia/nested/rule"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
 )
 
 // A Reader runs a model over one stream of tokens while its memory keeps

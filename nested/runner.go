@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
 	"atenia/nested/rule"
 )
 

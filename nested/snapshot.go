@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"atenia/internal/durable"
+	"atenia/internal/store/durable"
 )
 
 // Save writes a snapshot: everything that the next step depends on: parameters, the

@@ -2,7 +2,7 @@ package nested
 
 import (
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // tapsKey names the convolution of memory keys on a tape.

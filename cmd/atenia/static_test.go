@@ -20,7 +20,7 @@ func TestStatic(t *testing.T) {
 		t.Skip("it builds the binary")
 	}
 	// The file that keeps libraries out: the test's result depends on it.
-	if _, err := os.ReadFile("../../internal/library/load_none.go"); err != nil {
+	if _, err := os.ReadFile("../../internal/machine/library/load_none.go"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -12,8 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"atenia/nested/recall"
 )
 
 func main() {
@@ -30,7 +28,7 @@ func main() {
 func run(name string, steps int, seed uint64) error {
 	fmt.Printf("%-38s %9s %12s %8s\n", "rule", "accuracy", "overwritten", "seconds")
 	found := false
-	for _, c := range recall.Cases() {
+	for _, c := range Cases() {
 		if !strings.HasPrefix(c.Label, name) {
 			continue
 		}
@@ -38,7 +36,7 @@ func run(name string, steps int, seed uint64) error {
 		start := time.Now()
 		o := c.Options
 		o.Steps, o.Seed, o.Threads = steps, seed, runtime.GOMAXPROCS(0)
-		r, err := recall.Run(o)
+		r, err := Run(o)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/arena"
+	"atenia/internal/memory/arena"
 )
 
 // TestTemplate holds the template to what every shipped node is held to: cuts,

@@ -34,4 +34,92 @@
 // A library that crashes takes the process down, which no Go program can
 // prevent. Package isolate runs libraries in separate processes; package
 // catalog does so for all that are not trusted.
+//
+// # Manifest
+//
+// Package manifest reads and writes the description of a library of C nodes, a
+// file beside the library, so that a catalogue does not need to load it:
+//
+//	filters.amp.so
+//	filters.amp.json    {"abi": [2, 0], "sha256": "…", "vendor": "…", "version": "1.2",
+//	                     "isolate": false,
+//	                     "nodes": [{"type": "OnePole", "inputs": ["in"], "outputs": ["out"],
+//	                                "params": ["a", "thermo.heat"], "caps": ["v2", "backward", "f64"],
+//	                                "oversample_ratio": 1, "declared_delay": 0, "jacobian": "toeplitz"}]}
+//
+// Inputs, outputs and params may be given as numbers; their names are then in0,
+// out0, p0 and so on. Unknown keys and capabilities are ignored, since a later
+// minor version may define them. Manifests are untrusted input: [Parse] bounds
+// what it reads and reports where a fault is.
+//
+// # Fatal
+//
+// Package fatal makes a process that runs foreign code die immediately on a
+// fault.
+//
+//	SIGSEGV, SIGBUS, …    Go's handler: a trace of all goroutines, then exit
+//	after Default, Linux  the kernel ends the process, and the parent notices
+//
+// # Scan
+//
+// Package scan finds libraries of C nodes and their descriptions without
+// loading any into this process.
+//
+//	folders, in order ──▶ *.amp.so ──▶ NAME.amp.json beside it ──▶ manifest
+//	                                   else the cache           ──▶ manifest, or quarantined
+//	                                   else a child loads it    ──▶ manifest, or quarantined; both are remembered
+//
+//	for each type and major version of the ABI the first library counts;
+//	the others are listed as shadowed
+//
+// A child that crashes, or exceeds [Limit], leaves its library quarantined
+// until the file changes: cache entries are keyed by path, size, time and
+// checksum. The child is the program itself, started with [Config].Command,
+// which must end up in [Serve].
+//
+// # Isolate
+//
+// Package isolate runs libraries of C nodes in separate processes. A node that
+// crashes or hangs then costs its graph a few muted blocks, and the host keeps
+// running.
+//
+//	host                     shared memory (memfd)            child, one a library
+//	instance.Forward ──────▶ inputs, parameters ────────────▶ the same node, in process
+//	                         request word ──futex──▶
+//	waits, with a limit ◀──futex── response word
+//	outputs, heat, delay ◀── outputs ◀────────────────────── snapshot after each call
+//	Start, instances ──────▶ control pipe, JSON lines ──────▶
+//
+//	                         ┌── answer in time ──▶ running
+//	running ── request ──────┤
+//	   ▲                     ├── none in time ─▶ Timeout; three in a row ─▶ suspended
+//	   │                     └── child is gone ─▶ Crashed
+//	   └── new child, or the spare, with the last snapshots ◀── at once, then after
+//	       100 ms; three crashes in 60 s ─▶ quarantined
+//
+// The child is the program itself, started with [Config].Command, which must
+// end up in [Serve]. One request carries any number of calls ([Batch]), so that
+// a child costs one round trip per block however many of its nodes are in the
+// graph.
+//
+// A request allocates nothing and takes no Go lock, so that it may be made on a
+// thread without a P. A child is not a sandbox: it may read whatever the user
+// may read. It contains faults, not malice.
+//
+// All of this needs Linux on amd64 or arm64.
+//
+// # Catalog
+//
+// Package catalog adds libraries of C nodes to the shipped types: it scans for
+// them, and runs each in this process or in a child, by trust.
+//
+//	trusted libraries      in this process       a call costs 40 ns; a crash ends the program
+//	all others             a separate process    a call costs a few µs; a crash costs a few blocks
+//
+//	c, err := catalog.Open(ctx, catalog.Config{…})
+//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(shipped.Types(), c.Types()...)})
+//
+// Nothing is loaded or started before the first node of a library is made:
+// plans are linked by manifests alone. A library that requests isolation gets a
+// process, trusted or not.
 package amp

@@ -4,21 +4,21 @@ import (
 	"fmt"
 
 	"atenia/flow/amp"
-	"atenia/flow/amp/manifest"
+
+	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/node/shipped"
 )
 
 // What a library has joins the catalogue of the shipped types; plans name both
 // alike. Here only its manifest is there, which is enough to link a plan.
 func ExampleTypes() {
-	m, err := manifest.Parse([]byte(`{"abi": [2, 0], "nodes": [{"type": "Smooth", "inputs": ["in"], "outputs": ["out"],
+	m, err := amp.ParseManifest([]byte(`{"abi": [2, 0], "nodes": [{"type": "Smooth", "inputs": ["in"], "outputs": ["out"],
 		"params": ["a"], "caps": ["v2", "backward"], "jacobian": "toeplitz"}]}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	catalog := append(shipped.Types(), amp.Types(m, &amp.Library{})...)
+	catalog := append(flow.ShippedTypes(), amp.Types(m, &amp.Library{})...)
 	spec, err := catalog.Describe(&graph.Node{Name: "smooth", Type: "Smooth", SupportsV2: true})
 	if err != nil {
 		fmt.Println(err)

@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"atenia/flow/amp/internal/abi"
-	"atenia/flow/amp/manifest"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/library"
+	"atenia/internal/machine/library"
 )
 
 // Major is the major version of the node ABI that this host implements.
@@ -40,7 +40,7 @@ type Options struct {
 	NoMetrics bool
 	// Manifest describes a library that does not describe itself. If it has a
 	// sha256, that must be the file's.
-	Manifest *manifest.Manifest
+	Manifest *Manifest
 }
 
 // A Library is a library of C nodes loaded into this process.
@@ -50,7 +50,7 @@ type Options struct {
 type Library struct {
 	path      string
 	opt       Options
-	manifest  *manifest.Manifest
+	manifest  *Manifest
 	callbacks *abi.Callbacks
 	// Addresses of its functions, 0 for absent ones.
 	v1, v2, release, save, load uintptr
@@ -169,15 +169,15 @@ const (
 
 // readInfo copies a library's description. Entries have the length that the
 // first one states, since a later minor version may have appended fields.
-func readInfo(i *abi.LibraryInfo) *manifest.Manifest {
-	m := &manifest.Manifest{ABI: [2]int{int(i.Major), int(i.Minor)}, Vendor: abi.Text(i.Vendor, infoText), Version: abi.Text(i.Version, infoText)}
+func readInfo(i *abi.LibraryInfo) *Manifest {
+	m := &Manifest{ABI: [2]int{int(i.Major), int(i.Minor)}, Vendor: abi.Text(i.Vendor, infoText), Version: abi.Text(i.Version, infoText)}
 	at := i.Nodes
 	for range min(i.NodeCount, infoNodes) {
 		n := abi.At[abi.NodeInfo](at)
 		ins, params, outs := min(n.Inputs, infoPorts+1), min(n.Params, infoPorts+1), min(n.Outputs, infoPorts+1)
-		m.Nodes = append(m.Nodes, manifest.Node{
-			Type: abi.Text(n.Type, infoText), Caps: manifest.Caps(n.Caps), OversampleRatio: int(max(n.OversampleRatio, 1)),
-			DeclaredDelay: int(n.DeclaredDelay), Jacobian: manifest.Jacobian(n.Jacobian),
+		m.Nodes = append(m.Nodes, ManifestNode{
+			Type: abi.Text(n.Type, infoText), Caps: Caps(n.Caps), OversampleRatio: int(max(n.OversampleRatio, 1)),
+			DeclaredDelay: int(n.DeclaredDelay), Jacobian: Jacobian(n.Jacobian),
 			Inputs:  names(n.PortNames, 0, ins, "in"),
 			Outputs: names(n.PortNames, ins, outs, "out"),
 			Params:  names(n.ParamNames, 0, params, "p"),
@@ -188,8 +188,8 @@ func readInfo(i *abi.LibraryInfo) *manifest.Manifest {
 }
 
 // names reads n names of an array from element first on, or makes them up.
-func names(array uintptr, first, n uint32, prefix string) manifest.Names {
-	list := make(manifest.Names, n)
+func names(array uintptr, first, n uint32, prefix string) Names {
+	list := make(Names, n)
 	for i := range list {
 		if array != 0 {
 			list[i] = abi.Text(*abi.At[uintptr](array + 8*uintptr(first+uint32(i))), infoText)
@@ -204,7 +204,7 @@ func names(array uintptr, first, n uint32, prefix string) manifest.Names {
 func (l *Library) Path() string { return l.path }
 
 // Manifest returns the description of the library.
-func (l *Library) Manifest() *manifest.Manifest { return l.manifest }
+func (l *Library) Manifest() *Manifest { return l.manifest }
 
 // Types returns the library's types as entries for a catalogue.
 func (l *Library) Types() node.Table { return Types(l.manifest, l) }

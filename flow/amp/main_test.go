@@ -5,19 +5,43 @@ package amp_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"atenia/flow/amp"
 	"atenia/flow/amp/internal/ctest"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
-	"atenia/internal/library"
+	"atenia/internal/machine/library"
 )
 
-func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
+// TestMain makes the test binary the children, too: the node host, and the one
+// that scans a library. With a file named before the library, the scanning
+// child appends the library's name to it, so that tests can count scans.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	switch {
+	case len(args) >= 1 && args[0] == "node-host":
+		if amp.ServeProcess() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case len(args) == 3 && args[0] == "node-scan":
+		f, err := os.OpenFile(args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err == nil {
+			fmt.Fprintln(f, filepath.Base(args[2]))
+			f.Close()
+		}
+		os.Exit(amp.ServeScan(args[2]))
+	case len(args) == 2 && args[0] == "node-scan":
+		os.Exit(amp.ServeScan(args[1]))
+	}
+	os.Exit(ctest.Main(m))
+}
 
 // open loads the nodes for tests.
 func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {

@@ -12,7 +12,7 @@ import (
 
 	"atenia/flow/amp"
 	"atenia/flow/amp/internal/ctest"
-	"atenia/flow/amp/manifest"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/flow/node/nodetest"
@@ -106,7 +106,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	m := &manifest.Manifest{ABI: [2]int{2, 0}, SHA256: fmt.Sprintf("%064d", 1)}
+	m := &amp.Manifest{ABI: [2]int{2, 0}, SHA256: fmt.Sprintf("%064d", 1)}
 	if _, err := amp.Open(ctest.Library(t, "testdata/nodes.c"), amp.Options{Manifest: m}); err == nil {
 		t.Error("the checksum of another file is accepted")
 	}

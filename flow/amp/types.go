@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"atenia/flow/amp/internal/abi"
-	"atenia/flow/amp/manifest"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 )
@@ -17,7 +17,7 @@ type Maker interface {
 }
 
 // Types returns catalogue entries for the types in a manifest.
-func Types(m *manifest.Manifest, mk Maker) node.Table {
+func Types(m *Manifest, mk Maker) node.Table {
 	var t node.Table
 	for i := range m.Nodes {
 		t = append(t, entry(&m.Nodes[i], mk))
@@ -31,7 +31,7 @@ const (
 	setChannels = "channels"
 )
 
-func entry(n *manifest.Node, mk Maker) node.Type {
+func entry(n *ManifestNode, mk Maker) node.Type {
 	t := node.Type{Name: n.Type, Doc: "a node in C", Ins: n.Inputs, Outs: n.Outputs,
 		Adjoint: n.Caps&abi.CapBackward != 0,
 		// A node without a state cannot hold frames back.
@@ -80,8 +80,8 @@ func entry(n *manifest.Node, mk Maker) node.Type {
 }
 
 // find returns the manifest's entry of a type.
-func find(m *manifest.Manifest, name string) (*manifest.Node, bool) {
-	i := slices.IndexFunc(m.Nodes, func(n manifest.Node) bool { return n.Type == name })
+func find(m *Manifest, name string) (*ManifestNode, bool) {
+	i := slices.IndexFunc(m.Nodes, func(n ManifestNode) bool { return n.Type == name })
 	if i < 0 {
 		return nil, false
 	}

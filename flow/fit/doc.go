@@ -12,4 +12,28 @@
 // ([Param.Positive]).
 //
 // [Problem.Check] compares every derivative with a central difference.
+//
+// # Segment
+//
+// Package segment embeds a dataflow graph in a gradient tape: a graph with its
+// inputs, probes and some of its parameters becomes one operation, so that
+// filters and matrices are trained together.
+//
+//	seg, err := segment.New[float64](plan, segment.Config{Params: []string{"eq.f0"}})
+//	var reg grad.Registry[float64]
+//	segment.Register(&reg)
+//	t := grad.New(&reg)
+//	y, err := seg.Apply(t, []grad.Ref{x}, []grad.Ref{f0})
+//
+//	tape     x ──▶ matmul ──▶ ┌ segment ──────────────┐ ──▶ … ──▶ loss
+//	         f0 ─────────────▶│ Input ▶ eq ▶ Probe    │
+//	                          └ a flow.Session, whole ┘
+//	backward     ◀────────────  streams there and back  ◀────
+//
+// An operation runs whole streams, from rest to the end of the stream, and
+// records the forward calls. When the tape reaches it on the way back, the
+// gradients of its outputs seed a sweep, and the resulting gradients of inputs
+// and parameters are accumulated on the tape. Several operations may be on
+// tapes at a time: each has its own session, which is reused after its backward
+// pass.
 package fit

@@ -8,16 +8,16 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/grad/optim"
+	"atenia/grad"
 )
 
 // Settings configure [Fit]. The zero value is ready to use.
 type Settings struct {
-	Steps  int        // maximum number; 0: 200
-	Rate   float64    // learning rate of the first step; 0: 0.05
-	Last   float64    // learning rate of the last step relative to Rate, approached on a half cosine; 0: 0.01
-	Enough float64    // loss at which fitting stops
-	Rule   optim.Rule // nil: AdamW without decay
+	Steps  int             // maximum number; 0: 200
+	Rate   float64         // learning rate of the first step; 0: 0.05
+	Last   float64         // learning rate of the last step relative to Rate, approached on a half cosine; 0: 0.01
+	Enough float64         // loss at which fitting stops
+	Rule   grad.UpdateRule // nil: AdamW without decay
 	// Each is called after every step, if it is not nil.
 	Each func(step int, loss float64)
 }
@@ -33,7 +33,7 @@ func (s *Settings) defaults() {
 		s.Last = 0.01
 	}
 	if s.Rule == nil {
-		s.Rule = optim.AdamW{}
+		s.Rule = grad.AdamW{}
 	}
 }
 
@@ -50,8 +50,8 @@ type Result struct {
 func Fit[F node.Float](ctx context.Context, p *Problem[F], s Settings) (*Result, error) {
 	s.defaults()
 	x := p.Start()
-	w := &optim.Param[float64]{Name: "x", Shape: []int{len(x)}, Value: x, Grad: make([]float64, len(x)), NoDecay: true}
-	o, err := optim.New(s.Rule, []*optim.Param[float64]{w}, nil)
+	w := &grad.Trainable[float64]{Name: "x", Shape: []int{len(x)}, Value: x, Grad: make([]float64, len(x)), NoDecay: true}
+	o, err := grad.NewOptimizer(s.Rule, []*grad.Trainable[float64]{w}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-
-	"atenia/flow/internal/digraph"
 )
 
 func (l *linker) cycles() error {
-	arcs := make([]digraph.Arc, len(l.Edges))
+	arcs := make([]arc, len(l.Edges))
 	for i := range l.Edges {
-		arcs[i] = digraph.Arc{From: l.Edges[i].Src, To: l.Edges[i].Dst}
+		arcs[i] = arc{From: l.Edges[i].Src, To: l.Edges[i].Dst}
 	}
-	comp, count := digraph.New(len(l.Nodes), arcs).Components()
+	comp, count := newDigraph(len(l.Nodes), arcs).Components()
 	l.Sub = make([]Rat, count)
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -63,16 +61,16 @@ func (l *linker) pad() error {
 	if !slices.ContainsFunc(l.Nodes, func(n LinkedNode) bool { return n.PDC == "pad" }) {
 		return nil
 	}
-	var arcs []digraph.Arc
+	var arcs []arc
 	into := make([][]int, len(l.Nodes))
 	for i := range l.Edges {
 		if e := &l.Edges[i]; !e.Inside {
-			arcs = append(arcs, digraph.Arc{From: e.Src, To: e.Dst})
+			arcs = append(arcs, arc{From: e.Src, To: e.Dst})
 			into[e.Dst] = append(into[e.Dst], i)
 		}
 	}
 	latency, top := make([]*big.Rat, len(l.Nodes)), make([]*big.Rat, len(l.Nodes))
-	for _, v := range digraph.ByDepth(digraph.New(len(l.Nodes), arcs).Depths()) {
+	for _, v := range byDepth(newDigraph(len(l.Nodes), arcs).Depths()) {
 		n := &l.Nodes[v]
 		top[v] = new(big.Rat)
 		for _, i := range into[v] {
@@ -105,10 +103,10 @@ func (l *linker) pad() error {
 func (l *linker) flow() error {
 	for i := range l.Edges {
 		if e := &l.Edges[i]; e.Prefill == 0 {
-			l.free = append(l.free, digraph.Arc{From: e.Src, To: e.Dst})
+			l.free = append(l.free, arc{From: e.Src, To: e.Dst})
 		}
 	}
-	if c := digraph.New(len(l.Nodes), l.free).Cycle(); c != nil {
+	if c := newDigraph(len(l.Nodes), l.free).Cycle(); c != nil {
 		return l.fault(Deadlock, l.Plan.Root+".edges", c, "a cycle without prefill: every node waits for the one before it; give an edge of it delay_frames")
 	}
 	return nil
@@ -155,7 +153,7 @@ type ways struct {
 	dist    []int64 // by node, -1 for unreached
 	reached []int32
 	stack   []int32
-	heap    digraph.Queue[way]
+	heap    nodeQueue[way]
 }
 
 // A hop is an edge within a component.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"atenia/flow/internal/digraph"
 )
 
 // maxBlock is the largest block, in base frames.
@@ -18,7 +16,7 @@ type linker struct {
 	strict  bool
 	index   map[string]int   // node by name
 	ports   []map[string]int // port index by name, for nodes with many ports; input and output alternate
-	free    []digraph.Arc    // edges without prefill
+	free    []arc            // edges without prefill
 }
 
 // linkSteps is the pipeline of Link. A plan with several errors is reported the

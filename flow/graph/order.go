@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"atenia/flow/internal/digraph"
 )
 
 // maxControl bounds the control edges of barriers: a gate on m edges makes up
@@ -55,13 +53,13 @@ func (l *linker) barriers() error {
 				}
 				l.Control = append(l.Control, Control{id, i, d})
 				if e.Prefill == 0 {
-					arcs = append(arcs, digraph.Arc{From: e.Src, To: d})
+					arcs = append(arcs, arc{From: e.Src, To: d})
 				}
 			}
 		}
 	}
 	if len(l.Control) > 0 {
-		if c := digraph.New(len(l.Nodes), arcs).Cycle(); c != nil {
+		if c := newDigraph(len(l.Nodes), arcs).Cycle(); c != nil {
 			return l.fault(Deadlock, l.Plan.Root+".edges", c, "a gate makes a node wait for its own descendant")
 		}
 	}
@@ -72,7 +70,7 @@ func (l *linker) barriers() error {
 // the longest path to it over edges without prefill.
 func (l *linker) stages() error {
 	if l.Plan.IPLS == nil {
-		for v, d := range digraph.New(len(l.Nodes), l.free).Depths() {
+		for v, d := range newDigraph(len(l.Nodes), l.free).Depths() {
 			l.Nodes[v].Stage = d
 		}
 		return nil
@@ -119,12 +117,12 @@ func (l *linker) order() error {
 	arcs := slices.Clone(l.free)
 	for _, c := range l.Control {
 		if e := &l.Edges[c.Edge]; e.Prefill == 0 {
-			arcs = append(arcs, digraph.Arc{From: e.Src, To: c.Dst})
+			arcs = append(arcs, arc{From: e.Src, To: c.Dst})
 		}
 	}
-	g := digraph.New(len(l.Nodes), arcs)
+	g := newDigraph(len(l.Nodes), arcs)
 	if l.Plan.IPLS == nil {
-		l.Order = digraph.ByDepth(g.Depths())
+		l.Order = byDepth(g.Depths())
 		return nil
 	}
 	at := make([]int, 0, len(l.Nodes))

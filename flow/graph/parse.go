@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"atenia/flow/internal/jsontext"
 )
 
 const (
@@ -49,7 +47,7 @@ const (
 // Every error is an [Error] of code [Malformed] with the path of the first
 // fault. For a JSON syntax error the path is $ and the text has the offset.
 func Parse(text []byte) (*Plan, error) {
-	top, warn, err := jsontext.Scan(text)
+	top, warn, err := scanJSON(text)
 	if err != nil {
 		return nil, &Error{Code: Malformed, Path: "$", Text: err.Error()}
 	}
@@ -90,26 +88,26 @@ func (r *reader) warn(format string, args ...any) {
 	r.p.Warnings = append(r.p.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (r *reader) object(v *jsontext.Value, path string) {
-	if v.Kind != jsontext.Object {
+func (r *reader) object(v *jsonValue, path string) {
+	if v.Kind != jsonObject {
 		r.bad(path, "want an object")
 	}
 }
 
 // field returns the member, or nil for an extended field of an old plan.
-func (r *reader) field(o *jsontext.Value, key string) *jsontext.Value {
+func (r *reader) field(o *jsonValue, key string) *jsonValue {
 	if r.old && slices.Contains(extended, key) {
 		return nil
 	}
 	return o.Get(key)
 }
 
-func (r *reader) integer(o *jsontext.Value, key, path string, lo, hi, absent int) int {
+func (r *reader) integer(o *jsonValue, key, path string, lo, hi, absent int) int {
 	v := r.field(o, key)
 	if v == nil {
 		return absent
 	}
-	if v.Kind == jsontext.Number && integral(v.Text) {
+	if v.Kind == jsonNumber && integral(v.Text) {
 		if n, err := strconv.ParseInt(v.Text, 10, 64); err == nil && int64(lo) <= n && n <= int64(hi) {
 			return int(n)
 		}
@@ -121,8 +119,8 @@ func (r *reader) integer(o *jsontext.Value, key, path string, lo, hi, absent int
 func integral(number string) bool { return !strings.ContainsAny(number, ".eE") }
 
 // number returns the value as a finite float64.
-func number(v *jsontext.Value) (float64, bool) {
-	if v.Kind != jsontext.Number {
+func number(v *jsonValue) (float64, bool) {
+	if v.Kind != jsonNumber {
 		return 0, false
 	}
 	x, err := strconv.ParseFloat(v.Text, 64)
@@ -130,11 +128,11 @@ func number(v *jsontext.Value) (float64, bool) {
 }
 
 // str returns a non-empty string, which must be in among unless that is nil.
-func (r *reader) str(o *jsontext.Value, key, path string, among []string) string {
+func (r *reader) str(o *jsonValue, key, path string, among []string) string {
 	v := o.Get(key)
 	switch {
-	case v == nil || v.Kind != jsontext.String || v.Text == "":
-		if r.bad(path+"."+key, "want a string that is not empty"); v == nil || v.Kind != jsontext.String {
+	case v == nil || v.Kind != jsonString || v.Text == "":
+		if r.bad(path+"."+key, "want a string that is not empty"); v == nil || v.Kind != jsonString {
 			return ""
 		}
 	case among != nil && !slices.Contains(among, v.Text):
@@ -144,7 +142,7 @@ func (r *reader) str(o *jsontext.Value, key, path string, among []string) string
 }
 
 // choice is str for an optional field.
-func (r *reader) choice(o *jsontext.Value, key, path, absent string, among []string) string {
+func (r *reader) choice(o *jsonValue, key, path, absent string, among []string) string {
 	if r.field(o, key) == nil {
 		return absent
 	}
@@ -152,16 +150,16 @@ func (r *reader) choice(o *jsontext.Value, key, path, absent string, among []str
 }
 
 // list returns the elements of a required array.
-func (r *reader) list(o *jsontext.Value, key, path string) []jsontext.Value {
+func (r *reader) list(o *jsonValue, key, path string) []jsonValue {
 	v := o.Get(key)
-	if v == nil || v.Kind != jsontext.Array {
+	if v == nil || v.Kind != jsonArray {
 		r.bad(path+"."+key, "want an array")
 		return nil
 	}
 	return v.Items
 }
 
-func (r *reader) listOrNone(o *jsontext.Value, key, path string) []jsontext.Value {
+func (r *reader) listOrNone(o *jsonValue, key, path string) []jsonValue {
 	if r.field(o, key) == nil {
 		return nil
 	}
@@ -169,7 +167,7 @@ func (r *reader) listOrNone(o *jsontext.Value, key, path string) []jsontext.Valu
 }
 
 // extra returns the members that are not in known, as written.
-func (r *reader) extra(o *jsontext.Value, known []string) []Extra {
+func (r *reader) extra(o *jsonValue, known []string) []Extra {
 	var out []Extra
 	for i := range o.Items {
 		if v := &o.Items[i]; !slices.Contains(known, v.Key) {
@@ -189,7 +187,7 @@ func member(path, key string) string {
 	return path + "." + key
 }
 
-func (r *reader) graph(g *jsontext.Value) {
+func (r *reader) graph(g *jsonValue) {
 	p, at := r.p, r.p.Root
 	p.Version = r.integer(g, "descriptor_version", at, 1, maxInteger, 0)
 	nodes, edges := r.list(g, "nodes", at), r.list(g, "edges", at)
@@ -229,19 +227,19 @@ func (r *reader) graph(g *jsontext.Value) {
 	}
 }
 
-func hasExtended(o jsontext.Value) bool {
-	return o.Kind == jsontext.Object && slices.ContainsFunc(o.Items, func(m jsontext.Value) bool { return slices.Contains(extended, m.Key) })
+func hasExtended(o jsonValue) bool {
+	return o.Kind == jsonObject && slices.ContainsFunc(o.Items, func(m jsonValue) bool { return slices.Contains(extended, m.Key) })
 }
 
 // aliased moves a node's field written under an older name to its current one.
-func (r *reader) aliased(o *jsontext.Value, name, alias, path string) {
+func (r *reader) aliased(o *jsonValue, name, alias, path string) {
 	if v := o.Get(alias); v != nil && o.Get(name) == nil {
 		v.Key = name
 		r.warn("%s: %s is read as %s", path, alias, name)
 	}
 }
 
-func (r *reader) node(o *jsontext.Value, path string) {
+func (r *reader) node(o *jsonValue, path string) {
 	if r.object(o, path); r.err != nil {
 		return
 	}
@@ -256,7 +254,7 @@ func (r *reader) node(o *jsontext.Value, path string) {
 	n.DeclaredDelay = r.integer(o, "declared_delay", path, 0, maxInteger, 0)
 	n.PrefillFrames = r.integer(o, "prefill_frames", path, 0, maxInteger, 0)
 	if v := r.field(o, "supports_v2"); v != nil {
-		if n.SupportsV2 = v.Flag; v.Kind != jsontext.Bool {
+		if n.SupportsV2 = v.Flag; v.Kind != jsonBool {
 			r.bad(path+".supports_v2", "want true or false")
 		}
 	}
@@ -276,14 +274,14 @@ func (r *reader) node(o *jsontext.Value, path string) {
 }
 
 // param reads a number or a tensor, or a string or bool, which is a setting.
-func (r *reader) param(v *jsontext.Value, path string) Param {
+func (r *reader) param(v *jsonValue, path string) Param {
 	p := Param{Name: v.Key}
 	switch v.Kind {
-	case jsontext.String:
+	case jsonString:
 		p.Text = &v.Text
-	case jsontext.Bool:
+	case jsonBool:
 		p.Flag = &v.Flag
-	case jsontext.Object:
+	case jsonObject:
 		p.Value, p.Extra = r.tensor(v, path), r.extra(v, tensorKeys)
 	default:
 		x, ok := number(v)
@@ -295,7 +293,7 @@ func (r *reader) param(v *jsontext.Value, path string) Param {
 	return p
 }
 
-func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
+func (r *reader) tensor(v *jsonValue, path string) *Tensor {
 	shape := r.list(v, "shape", path)
 	if r.err != nil {
 		return nil
@@ -307,7 +305,7 @@ func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
 		if errors.Is(err, strconv.ErrRange) {
 			err = nil // n saturates
 		}
-		if len(shape) != 3 || shape[i].Kind != jsontext.Number || err != nil || n < 1 {
+		if len(shape) != 3 || shape[i].Kind != jsonNumber || err != nil || n < 1 {
 			r.bad(path+".shape", "want three positive integers: batches, channels, frames")
 			return nil
 		}
@@ -332,7 +330,7 @@ func (r *reader) tensor(v *jsontext.Value, path string) *Tensor {
 	return t
 }
 
-func (r *reader) edge(o *jsontext.Value, path string) {
+func (r *reader) edge(o *jsonValue, path string) {
 	if r.object(o, path); r.err != nil {
 		return
 	}
@@ -342,7 +340,7 @@ func (r *reader) edge(o *jsontext.Value, path string) {
 	e.DelayKind = r.choice(o, "delay_kind", path, "", []string{"hold", "prefill"})
 	for i, v := range r.listOrNone(o, "synchrony_gates", path) {
 		n, err := strconv.ParseInt(v.Text, 10, 64)
-		if v.Kind != jsontext.Number || !integral(v.Text) || err != nil || n < 0 || n > maxInteger {
+		if v.Kind != jsonNumber || !integral(v.Text) || err != nil || n < 0 || n > maxInteger {
 			r.bad(fmt.Sprintf("%s.synchrony_gates[%d]", path, i), "want a gate's id, an integer in 0..%d", maxInteger)
 			return
 		}
@@ -360,7 +358,7 @@ func (r *reader) edge(o *jsontext.Value, path string) {
 	r.p.Edges = append(r.p.Edges, e)
 }
 
-func (r *reader) gates(g *jsontext.Value, at string) {
+func (r *reader) gates(g *jsonValue, at string) {
 	seen := map[int]bool{}
 	for i, o := range r.listOrNone(g, "gates", at) {
 		path := fmt.Sprintf("%s.gates[%d]", at, i)
@@ -385,9 +383,9 @@ func (r *reader) gates(g *jsontext.Value, at string) {
 	}
 }
 
-func (r *reader) required(g *jsontext.Value, at string) {
+func (r *reader) required(g *jsonValue, at string) {
 	for i, f := range r.listOrNone(g, "required_features", at) {
-		if f.Kind != jsontext.String || !slices.Contains(features, f.Text) {
+		if f.Kind != jsonString || !slices.Contains(features, f.Text) {
 			r.bad(fmt.Sprintf("%s.required_features[%d]", at, i), "the plan requires the unknown feature %q", f.Text)
 			return
 		}
@@ -395,7 +393,7 @@ func (r *reader) required(g *jsontext.Value, at string) {
 	}
 }
 
-func (r *reader) ipls(g *jsontext.Value, path string) {
+func (r *reader) ipls(g *jsonValue, path string) {
 	o := g.Get("ipls")
 	if o == nil || r.err != nil {
 		return
@@ -421,11 +419,11 @@ func (r *reader) ipls(g *jsontext.Value, path string) {
 	}
 }
 
-func (r *reader) cohort(c *jsontext.Value, path string) Cohort {
+func (r *reader) cohort(c *jsonValue, path string) Cohort {
 	out := Cohort{Path: path, Extra: r.extra(c, cohortKeys), Type: r.str(c, "type", path, nil),
 		OversampleRatio: r.integer(c, "oversample_ratio", path, 1, maxRatio, 1)}
 	for k, m := range r.list(c, "nodes", path) {
-		if m.Kind != jsontext.String {
+		if m.Kind != jsonString {
 			r.bad(fmt.Sprintf("%s.nodes[%d]", path, k), "want a node's name")
 			break
 		}

@@ -29,7 +29,7 @@ func (r Rat) Frames(base int) (int, bool) {
 	return int(n), ok && n <= maxInteger
 }
 
-func gcd(a, b int64) int64 {
+func gcd[T int | int64](a, b T) T {
 	for b != 0 {
 		a, b = b, a%b
 	}

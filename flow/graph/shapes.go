@@ -1,7 +1,5 @@
 package graph
 
-import "atenia/flow/internal/digraph"
-
 // shapes infers batches and channels of every stream by a fixed-point
 // iteration. Within a cycle an input of unknown shape counts as that of the
 // first known input; nodes that no source reaches get one batch and one
@@ -13,7 +11,7 @@ func (l *linker) shapes() error {
 		l.Nodes[v].OutShape = make([]Shape, len(l.Nodes[v].Spec.Outs))
 	}
 	before := func(a, b int) bool { return place[a] < place[b] }
-	round, later := &digraph.Queue[int]{Before: before}, &digraph.Queue[int]{Before: before}
+	round, later := &nodeQueue[int]{Before: before}, &nodeQueue[int]{Before: before}
 	waiting := make([]bool, len(l.Nodes))
 	for v := range l.Nodes {
 		round.Push(v)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"atenia/flow/internal/lines"
 )
 
 // The text form of a plan has one line per node, edge, gate and cohort. Fields
@@ -71,7 +69,7 @@ func (p *Plan) String() string {
 		w.WriteString(" heat=" + shortest(p.HeatBudget, false))
 	}
 	for _, f := range p.RequiredFeatures {
-		w.WriteString(" requires=" + lines.Quote(f))
+		w.WriteString(" requires=" + quoteWord(f))
 	}
 	printExtra(&w, " ++", p.Outer)
 	printExtra(&w, " +", p.Extra)
@@ -104,12 +102,12 @@ func (s *IPLS) print(w *strings.Builder) {
 		printExtra(w, " +", s.Stages[i].Extra)
 		for j := range s.Stages[i].Cohorts {
 			c := &s.Stages[i].Cohorts[j]
-			w.WriteString("\ncohort " + lines.Quote(c.Type))
+			w.WriteString("\ncohort " + quoteWord(c.Type))
 			if c.OversampleRatio > 1 {
 				fmt.Fprintf(w, " ratio=%d", c.OversampleRatio)
 			}
 			for _, n := range c.Nodes {
-				w.WriteString(" " + lines.Quote(n))
+				w.WriteString(" " + quoteWord(n))
 			}
 			printExtra(w, " +", c.Extra)
 		}
@@ -123,7 +121,7 @@ func printExtra(w *strings.Builder, mark string, all []Extra) {
 			b.Reset()
 			b.WriteString("null")
 		}
-		fmt.Fprintf(w, "%s%s=%s", mark, lines.Quote(x.Key), b.Bytes())
+		fmt.Fprintf(w, "%s%s=%s", mark, quoteWord(x.Key), b.Bytes())
 	}
 }
 
@@ -135,7 +133,7 @@ func printFields[T any](w *strings.Builder, x *T, numbers []numeral[T], words []
 	}
 	for _, f := range words {
 		if v := *f.of(x); v != "" {
-			fmt.Fprintf(w, " %s=%s", f.key, lines.Quote(v))
+			fmt.Fprintf(w, " %s=%s", f.key, quoteWord(v))
 		}
 	}
 }
@@ -154,14 +152,14 @@ func shortest(x float64, integer bool) string {
 }
 
 func printNode(w *strings.Builder, n *Node) {
-	fmt.Fprintf(w, "\nnode %s %s", lines.Quote(n.Name), lines.Quote(n.Type))
+	fmt.Fprintf(w, "\nnode %s %s", quoteWord(n.Name), quoteWord(n.Type))
 	printFields(w, n, nodeNumbers, nodeWords)
 	if n.SupportsV2 {
 		w.WriteString(" v2")
 	}
 	for i := range n.Params {
 		p := &n.Params[i]
-		fmt.Fprintf(w, " :%s=", lines.Quote(p.Name))
+		fmt.Fprintf(w, " :%s=", quoteWord(p.Name))
 		switch t := p.Value; {
 		case p.Text != nil:
 			b, err := json.Marshal(*p.Text)
@@ -186,7 +184,7 @@ func printNode(w *strings.Builder, n *Node) {
 }
 
 func printEdge(w *strings.Builder, e *Edge) {
-	fmt.Fprintf(w, "\nedge %s -> %s", lines.Quote(e.Source), lines.Quote(e.Target))
+	fmt.Fprintf(w, "\nedge %s -> %s", quoteWord(e.Source), quoteWord(e.Target))
 	printFields(w, e, edgeNumbers, edgeWords)
 	for k, id := range e.Gates {
 		fmt.Fprintf(w, "%s%d", [...]string{" gates=", ","}[min(k, 1)], id)

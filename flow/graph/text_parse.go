@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"atenia/flow/internal/lines"
 )
 
 // ParseText reads a plan's text form, as [Plan.String] writes it. Blank lines
@@ -16,7 +14,7 @@ import (
 func ParseText(text string) (*Plan, error) {
 	p, at := &Plan{}, map[string]int{}
 	for i, s := range strings.Split(text, "\n") {
-		l := lines.New(s)
+		l := newTextLine(s)
 		if l.Done() || strings.HasPrefix(strings.TrimSpace(s), "#") {
 			continue
 		}
@@ -52,12 +50,12 @@ func ParseText(text string) (*Plan, error) {
 }
 
 // records holds the reader of each kind of line, by its first word.
-var records = map[string]func(*Plan, *lines.Line) error{
+var records = map[string]func(*Plan, *textLine) error{
 	"graph": (*Plan).readGraph, "node": (*Plan).readNode, "edge": (*Plan).readEdge, "gate": (*Plan).readGate,
 	"ipls": (*Plan).readIPLS, "stage": (*Plan).readStage, "cohort": (*Plan).readCohort,
 }
 
-func (p *Plan) line(l *lines.Line) error {
+func (p *Plan) line(l *textLine) error {
 	what, err := l.Word()
 	if err != nil {
 		return err
@@ -74,7 +72,7 @@ func (p *Plan) line(l *lines.Line) error {
 
 // each calls f with the key of every remaining key=value. Unknown keys, which
 // are marked with +, go to extra and inner.
-func each(l *lines.Line, extra, inner *[]Extra, f func(key string) error) error {
+func each(l *textLine, extra, inner *[]Extra, f func(key string) error) error {
 	for !l.Done() {
 		to := extra
 		if l.Take("++") {
@@ -100,7 +98,7 @@ func each(l *lines.Line, extra, inner *[]Extra, f func(key string) error) error 
 }
 
 // field reads the value of one of the fields.
-func field[T any](l *lines.Line, x *T, key string, numbers []numeral[T], words []word[T]) error {
+func field[T any](l *textLine, x *T, key string, numbers []numeral[T], words []word[T]) error {
 	if err := l.Want("="); err != nil {
 		return err
 	}
@@ -117,7 +115,7 @@ func field[T any](l *lines.Line, x *T, key string, numbers []numeral[T], words [
 	return fmt.Errorf("unknown field %q", key)
 }
 
-func (p *Plan) readGraph(l *lines.Line) error {
+func (p *Plan) readGraph(l *textLine) error {
 	p.Root = "$.graph"
 	return each(l, &p.Extra, &p.Outer, func(key string) (err error) {
 		if key == "bare" {
@@ -141,7 +139,7 @@ func (p *Plan) readGraph(l *lines.Line) error {
 	})
 }
 
-func (p *Plan) readNode(l *lines.Line) (err error) {
+func (p *Plan) readNode(l *textLine) (err error) {
 	n := Node{OversampleRatio: 1}
 	if n.Name, err = l.Word(); err != nil {
 		return err
@@ -169,7 +167,7 @@ func (p *Plan) readNode(l *lines.Line) (err error) {
 }
 
 // readField reads fields up to the next parameter.
-func (n *Node) readField(l *lines.Line, inner *[]Extra) error {
+func (n *Node) readField(l *textLine, inner *[]Extra) error {
 	if l.Take("++") {
 		if inner == nil {
 			return errors.New("++ without a parameter before it")
@@ -190,7 +188,7 @@ func (n *Node) readField(l *lines.Line, inner *[]Extra) error {
 	return field(l, n, key, nodeNumbers, nodeWords)
 }
 
-func readExtra(l *lines.Line, to *[]Extra) error {
+func readExtra(l *textLine, to *[]Extra) error {
 	key, err := l.Word()
 	if err == nil {
 		err = l.Want("=")
@@ -205,7 +203,7 @@ func readExtra(l *lines.Line, to *[]Extra) error {
 
 // readParam reads name=value: a quoted string, true, false, a number or a
 // tensor.
-func (n *Node) readParam(l *lines.Line) error {
+func (n *Node) readParam(l *textLine) error {
 	name, err := l.Word()
 	if err == nil {
 		err = l.Want("=")
@@ -230,14 +228,14 @@ func (n *Node) readParam(l *lines.Line) error {
 			p.Flag = &flag
 		default:
 			p.Value, p.Integer = &Tensor{1, 1, 1, make([]float64, 1)}, integral(w)
-			p.Value.Data[0], err = lines.New(w).Float()
+			p.Value.Data[0], err = newTextLine(w).Float()
 		}
 	}
 	n.Params = append(n.Params, p)
 	return err
 }
 
-func readTensor(l *lines.Line) (t *Tensor, err error) {
+func readTensor(l *textLine) (t *Tensor, err error) {
 	t = &Tensor{}
 	for _, d := range []*int{&t.B, &t.C, &t.F} {
 		if *d, err = l.Int(); err != nil {
@@ -257,7 +255,7 @@ func readTensor(l *lines.Line) (t *Tensor, err error) {
 	return t, nil
 }
 
-func (p *Plan) readEdge(l *lines.Line) (err error) {
+func (p *Plan) readEdge(l *textLine) (err error) {
 	e := Edge{Channel: -1, Scale: 1}
 	if e.Source, err = l.Word(); err != nil {
 		return err
@@ -289,7 +287,7 @@ func (p *Plan) readEdge(l *lines.Line) (err error) {
 	return err
 }
 
-func (p *Plan) readGate(l *lines.Line) error {
+func (p *Plan) readGate(l *textLine) error {
 	id, err := l.Int()
 	if err != nil {
 		return err
@@ -310,7 +308,7 @@ func (p *Plan) readGate(l *lines.Line) error {
 	return err
 }
 
-func (p *Plan) readIPLS(l *lines.Line) error {
+func (p *Plan) readIPLS(l *textLine) error {
 	if p.IPLS != nil {
 		return errors.New("ipls appears twice")
 	}
@@ -320,7 +318,7 @@ func (p *Plan) readIPLS(l *lines.Line) error {
 
 func noField(key string) error { return fmt.Errorf("unknown field %q", key) }
 
-func (p *Plan) readStage(l *lines.Line) error {
+func (p *Plan) readStage(l *textLine) error {
 	if p.IPLS == nil {
 		return errors.New("ipls comes before its stages")
 	}
@@ -330,7 +328,7 @@ func (p *Plan) readStage(l *lines.Line) error {
 	return err
 }
 
-func (p *Plan) readCohort(l *lines.Line) (err error) {
+func (p *Plan) readCohort(l *textLine) (err error) {
 	if p.IPLS == nil || len(p.IPLS.Stages) == 0 {
 		return errors.New("a stage comes before its cohorts")
 	}

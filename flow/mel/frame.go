@@ -5,7 +5,7 @@ package mel
 import (
 	"math"
 
-	"atenia/internal/dsp/fft"
+	"atenia/internal/kernel/dsp"
 )
 
 // Float is the type of a sample.
@@ -16,7 +16,7 @@ type engine struct {
 	Settings
 	window []float64 // [Win]
 	bands  []Band
-	real   *fft.Real[float64]
+	real   *dsp.RealFFT[float64]
 	x      []float64 // [FFT] a frame
 	re, im []float64 // [Bins]
 	power  []float64 // [Bins]
@@ -28,7 +28,7 @@ func newEngine(s Settings) (*engine, error) {
 		return nil, err
 	}
 	return &engine{
-		Settings: s, window: window(s), bands: bands, real: fft.NewReal[float64](s.FFT),
+		Settings: s, window: window(s), bands: bands, real: dsp.NewRealFFT[float64](s.FFT),
 		x: make([]float64, s.FFT), re: make([]float64, s.Bins()), im: make([]float64, s.Bins()), power: make([]float64, s.Bins()),
 	}, nil
 }

@@ -16,7 +16,7 @@
 //	Binder     one closure for a call whose tensors never change
 //	Fuser      one closure for equal nodes side by side
 //
-// The types themselves live in packages below, one table each (flow/node/basic
-// and its siblings); flow/node/shipped concatenates them. A [Table] is a value:
+// The types themselves live in packages below, one table each (flow/internal/signal
+// and its siblings); flow concatenates them. A [Table] is a value:
 // a host may append its own types.
 package node

@@ -8,7 +8,7 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/internal/fpenv"
+	"atenia/internal/machine/cpu"
 )
 
 const decay = `{"nodes":[{"name":"in","type":"Input"},{"name":"pole","type":"OnePole","params":{"f0":20}},{"name":"out","type":"Probe"}],
@@ -20,16 +20,16 @@ const decay = `{"nodes":[{"name":"in","type":"Input"},{"name":"pole","type":"One
 // what it was. How long a decaying block takes beside one of a signal is
 // logged: 2 at most is wanted, and without flushing it is about twenty.
 func TestDenormals(t *testing.T) {
-	if fpenv.Flush == 0 {
+	if cpu.FlushToZero == 0 {
 		t.Skip("the register of this processor is not known to fpenv")
 	}
 	t.Run("A59", func(t *testing.T) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		before := fpenv.Get()
+		before := cpu.GetFloatEnv()
 		t.Run("float32", func(t *testing.T) { decays[float32](t, 1e-30, 0x1p-126) })
 		t.Run("float64", func(t *testing.T) { decays[float64](t, 1e-300, 0x1p-1022) })
-		if now := fpenv.Get(); !fpenv.Same(before, now) {
+		if now := cpu.GetFloatEnv(); !cpu.SameFloatEnv(before, now) {
 			t.Errorf("the floating-point environment was %#x and is %#x", before, now)
 		}
 	})

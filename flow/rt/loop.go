@@ -6,8 +6,8 @@ import (
 
 	"atenia/flow/graph"
 	"atenia/flow/internal/watch"
-	"atenia/flow/rt/internal/native"
-	"atenia/internal/fpenv"
+
+	"atenia/internal/machine/cpu"
 )
 
 // A Loop calls a function once per block, on time. Make one with [New];
@@ -53,9 +53,9 @@ func (l *Loop) Start() {
 		// Priority, affinity and rounding mode belong to the thread, which ends
 		// with the goroutine that stays locked to it.
 		runtime.LockOSThread()
-		l.rep.Native = native.Supported
+		l.rep.Native = supported
 		l.rep.Warnings = l.prepare()
-		native.Run(l.turns)
+		run(l.turns)
 		l.rep.take(&l.now)
 	}()
 }
@@ -79,9 +79,9 @@ func (l *Loop) Run() Report {
 
 // turns is the loop's body. It runs without a P: see the package's rules.
 func (l *Loop) turns() {
-	var before fpenv.Env
+	var before cpu.FloatEnv
 	if !l.cfg.KeepDenormals {
-		before = fpenv.FlushDenormals()
+		before = cpu.FlushDenormals()
 	}
 	t := &l.now
 	c := clock{rate: int64(l.cfg.Rate), num: int64(l.cfg.Frames) * second}
@@ -109,7 +109,7 @@ func (l *Loop) turns() {
 		}
 	}
 	if !l.cfg.KeepDenormals {
-		fpenv.Set(before)
+		cpu.SetFloatEnv(before)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 // both runs a plan in the throughput executor and in real time, without a
@@ -125,7 +124,7 @@ func collect(t *testing.T) {
 // and gives the bits that it gives in the throughput executor.
 func TestSameBits(t *testing.T) {
 	collect(t)
-	for _, typ := range shipped.Types() {
+	for _, typ := range flow.ShippedTypes() {
 		if typ.Endpoint != graph.Inner {
 			continue // the host serves them; Input and Probe are in every graph
 		}
@@ -167,7 +166,7 @@ func plan(t *testing.T, typ string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := shipped.Types().Describe(&p.Nodes[0])
+	spec, err := flow.ShippedTypes().Describe(&p.Nodes[0])
 	if err != nil {
 		t.Fatal(err)
 	}

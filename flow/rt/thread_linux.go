@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"unsafe"
 
-	"atenia/flow/rt/internal/native"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +12,7 @@ import (
 // system refused, with advice.
 func (l *Loop) prepare() (warnings []string) {
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
-	if !native.Supported {
+	if !supported {
 		warn("this build runs real time on a goroutine, subject to Go's scheduler: build without -tags static and -race")
 	}
 	if l.cfg.Processor > 0 {
@@ -50,7 +48,7 @@ func (l *Loop) prepare() (warnings []string) {
 func sleepUntil(t int64) {
 	at := unix.NsecToTimespec(t)
 	p := uintptr(unsafe.Pointer(&at))
-	if native.Supported {
+	if supported {
 		_, _, _ = syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, p, 0, 0, 0)
 	} else {
 		_, _, _ = syscall.Syscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, p, 0, 0, 0)

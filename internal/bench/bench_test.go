@@ -11,9 +11,9 @@ import (
 
 	"atenia"
 	"atenia/internal/bench"
+	"atenia/internal/bench/kernels"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
-	"atenia/internal/kernelbench"
 )
 
 // open opens a model and returns its engine.
@@ -117,7 +117,7 @@ func TestBenchKernels(t *testing.T) {
 		t.Skip("measures the machine")
 	}
 	seen := map[string]int{}
-	r, err := bench.Kernels(t.Context(), kernelbench.Config{
+	r, err := bench.Kernels(t.Context(), kernels.Config{
 		Threads: 2, Formats: []string{"f32", "q8_0"}, Bytes: 16 << 20, Rounds: 2, Each: time.Millisecond,
 		Progress: func(name string) { seen[name]++ },
 	})
@@ -137,12 +137,12 @@ func TestBenchKernels(t *testing.T) {
 			t.Errorf("no %s in %v", want, seen)
 		}
 	}
-	for _, c := range []kernelbench.Config{{Threads: -1}, {Rounds: -1}, {Formats: []string{"q9"}}, {Formats: []string{"F64"}}} {
+	for _, c := range []kernels.Config{{Threads: -1}, {Rounds: -1}, {Formats: []string{"q9"}}, {Formats: []string{"F64"}}} {
 		if _, err := bench.Kernels(t.Context(), c); err == nil {
 			t.Errorf("%+v is not refused", c)
 		}
 	}
-	r, err = bench.Kernels(t.Context(), kernelbench.Config{Only: regexp.MustCompile("^norm"), Bytes: 1, Rounds: 1, Each: time.Millisecond})
+	r, err = bench.Kernels(t.Context(), kernels.Config{Only: regexp.MustCompile("^norm"), Bytes: 1, Rounds: 1, Each: time.Millisecond})
 	if err != nil || len(r.Kernels) != 1 || r.Kernels[0].Bound != "cache" {
 		t.Errorf("%+v, %v", r, err)
 	}

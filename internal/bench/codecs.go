@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"atenia"
-	"atenia/internal/codecbench"
+	"atenia/internal/bench/kernels"
 )
 
 // Codecs measures how much smaller codecs make the tensors of a file and
@@ -20,16 +20,16 @@ func Codecs(ctx context.Context, file string, mib, repeats int) (*MachineReport,
 	if err != nil {
 		return nil, err
 	}
-	samples := make([]codecbench.Sample, 1)
+	samples := make([]kernels.Sample, 1)
 	if file == "" {
-		samples[0], err = codecbench.Weights(mib << 20)
+		samples[0], err = kernels.MadeWeights(mib << 20)
 	} else {
 		samples, err = codecSamples(file, mib<<20)
 	}
 	if err != nil {
 		return nil, err
 	}
-	results, err := codecbench.Run(ctx, samples, repeats)
+	results, err := kernels.RunCodecs(ctx, samples, repeats)
 	for _, r := range results {
 		b.add(r.Name+", ratio", "x", []float64{r.Ratio})
 		b.add(r.Name+", encode", "B/s", r.Encode)
@@ -38,14 +38,14 @@ func Codecs(ctx context.Context, file string, mib, repeats int) (*MachineReport,
 	return b, err
 }
 
-func codecSamples(path string, n int) ([]codecbench.Sample, error) {
+func codecSamples(path string, n int) ([]kernels.Sample, error) {
 	f, err := atenia.Inspect(path)
 	if err != nil {
 		return nil, err
 	}
-	tensors := make([]codecbench.Tensor, len(f.Tensors))
+	tensors := make([]kernels.Tensor, len(f.Tensors))
 	for i, t := range f.Tensors {
-		tensors[i] = codecbench.Tensor{DType: t.DType, File: t.File, Offset: t.Offset, Bytes: t.Bytes}
+		tensors[i] = kernels.Tensor{DType: t.DType, File: t.File, Offset: t.Offset, Bytes: t.Bytes}
 	}
-	return codecbench.Read(tensors, n)
+	return kernels.ReadSamples(tensors, n)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"atenia/internal/exec"
+	"atenia/internal/plan"
 	"atenia/internal/sched"
-	"atenia/plan"
 )
 
 // Counters are what the executor does for one prompt and for one token

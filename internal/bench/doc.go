@@ -11,4 +11,9 @@
 //
 // Models are measured through their [engine.Engine], with tokens that are given
 // instead of chosen. Speeds are medians over repeats after one warm-up.
+//
+// # Passes
+//
+// Package passes measures passes over a model's weights, one token each:
+// seconds, bytes read, memory, and overlap of reading and computing.
 package bench

@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	"atenia"
-	"atenia/internal/kernelbench"
+	"atenia/internal/bench/kernels"
 )
 
 // Kernels measures kernels without a model.
-func Kernels(ctx context.Context, c kernelbench.Config) (*kernelbench.Report, error) {
-	r, err := kernelbench.Run(ctx, c)
-	if e, ok := errors.AsType[*kernelbench.ConfigError](err); ok {
+func Kernels(ctx context.Context, c kernels.Config) (*kernels.Report, error) {
+	r, err := kernels.RunKernels(ctx, c)
+	if e, ok := errors.AsType[*kernels.ConfigError](err); ok {
 		return nil, &atenia.ConfigError{Field: e.Field, Got: e.Got, Want: e.Want}
 	}
 	return r, err

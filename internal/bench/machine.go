@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"atenia"
-	"atenia/internal/cpu"
-	"atenia/internal/roof"
-	"atenia/tier/hw"
+	"atenia/internal/bench/roof"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/hw"
 )
 
 // A MachineReport is what parts of a machine do in a second, measured

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"atenia"
+	"atenia/internal/bench/roof"
 	"atenia/internal/engine"
 	"atenia/internal/kernel"
-	"atenia/internal/roof"
+	"atenia/internal/plan"
 	"atenia/internal/sched"
-	"atenia/plan"
 )
 
 // A Config says what [Run] measures. The zero value is

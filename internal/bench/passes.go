@@ -8,16 +8,16 @@ import (
 
 	"atenia"
 	"atenia/internal/engine"
-	"atenia/internal/modelfile"
-	"atenia/internal/passes"
-	"atenia/internal/rates"
+	"atenia/internal/model/file"
+
+	"atenia/internal/memory/rates"
 )
 
 // Passes feeds a model tokens that are the same in every run, one after another,
 // and reports what each pass cost. Other requests to the model would show.
-func Passes(ctx context.Context, e *engine.Engine, c passes.Config) (*passes.Report, error) {
+func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesReport, error) {
 	w := e.Residence()
-	r, err := passes.Run(ctx, &passes.Model{Sched: e.Sched, Vocab: e.Plan.Model.Config.Vocab, Stats: w.Stats}, c)
+	r, err := RunPasses(ctx, &PassesModel{Sched: e.Sched, Vocab: e.Plan.Model.Config.Vocab, Stats: w.Stats}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +53,6 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 }
 
 // largest returns the path of the largest file.
-func largest(d *modelfile.Description) string {
-	return slices.MaxFunc(d.Parts, func(a, b modelfile.Part) int { return cmp.Compare(a.Bytes, b.Bytes) }).Path
+func largest(d *file.Description) string {
+	return slices.MaxFunc(d.Parts, func(a, b file.Part) int { return cmp.Compare(a.Bytes, b.Bytes) }).Path
 }

@@ -5,14 +5,13 @@ import (
 	"errors"
 
 	"atenia"
-	"atenia/internal/stepbench"
-	"atenia/internal/trainbench"
+	"atenia/internal/bench/step"
 )
 
 // TrainStep measures steps of training a llama with its state in memory.
-func TrainStep(ctx context.Context, c stepbench.Config) (*stepbench.Report, error) {
-	r, err := stepbench.Run(ctx, c)
-	if e, ok := errors.AsType[*stepbench.SizeError](err); ok {
+func TrainStep(ctx context.Context, c step.Config) (*step.Report, error) {
+	r, err := step.RunSteps(ctx, c)
+	if e, ok := errors.AsType[*step.SizeError](err); ok {
 		return nil, &atenia.ConfigError{Field: e.Field, Got: e.Got, Want: e.Want}
 	}
 	return r, err
@@ -20,9 +19,9 @@ func TrainStep(ctx context.Context, c stepbench.Config) (*stepbench.Report, erro
 
 // TrainOffload measures steps of training with parameters, moments and master
 // weights in files beside the same steps in memory.
-func TrainOffload(ctx context.Context, c trainbench.Config) (*trainbench.Report, error) {
-	r, err := trainbench.Run(ctx, c)
-	if e, ok := errors.AsType[*trainbench.SizeError](err); ok {
+func TrainOffload(ctx context.Context, c step.OffloadConfig) (*step.OffloadReport, error) {
+	r, err := step.RunOffload(ctx, c)
+	if e, ok := errors.AsType[*step.OffloadSizeError](err); ok {
 		return nil, &atenia.ConfigError{Field: e.Field, Got: e.Got, Want: e.Want}
 	}
 	return r, err

@@ -7,12 +7,11 @@ import (
 
 	"atenia"
 	"atenia/internal/bench"
-	"atenia/internal/cli/benchstream"
-	"atenia/internal/cli/benchtrain"
+
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/hardware"
+
+	"atenia/internal/bench/peer"
 	"atenia/internal/engine"
-	"atenia/internal/peer"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,7 +64,7 @@ func (a *app) bench() *cobra.Command {
 		}
 		return errors.Join(print(r), saveJSON(b.out, r))
 	}
-	c.AddCommand(a.benchKernels(), a.benchTable(), benchtrain.StepCommand(a.env()), benchtrain.Command(a.env()), benchstream.Command(a.env()), hardware.BenchMemory(a.env()), hardware.BenchStorage(a.env()), hardware.BenchCodecs(a.env()), neighbour())
+	c.AddCommand(a.benchKernels(), a.benchTable(), StepCommand(a.env()), benchTrainCommand(a.env()), benchStreamCommand(a.env()), BenchMemory(a.env()), BenchStorage(a.env()), BenchCodecs(a.env()), neighbour())
 	return c
 }
 

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/peer"
+	"atenia/internal/bench/peer"
 )
 
 // TestBenchOut: what --out writes is what --json prints.
 func TestBenchOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.json")
-	printed := call(t, "bench", "-p", "8", "-n", "2", "-r", "2", "-t", "1", "--json", "--out", file)
+	printed := cliCall(t, "bench", "-p", "8", "-n", "2", "-r", "2", "-t", "1", "--json", "--out", file)
 	written, err := os.ReadFile(file)
 	if err != nil || !slices.Equal(written, printed) {
 		t.Errorf("%v\n%s\nwant\n%s", err, written, printed)

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
-	"atenia/internal/durable"
-	"atenia/internal/peer"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 )
 
 // benchComparison is what bench adds with --compare.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"atenia/internal/bench"
+	"atenia/internal/bench/kernels"
+	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
-	"atenia/internal/kernel/choice"
-	"atenia/internal/kernelbench"
-	"atenia/internal/peer"
+	"atenia/internal/kernel"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -27,7 +27,7 @@ type kernelsResult struct {
 	Int8      float64      `json:"int8_ops"`
 	Kernels   []kernelRate `json:"kernels"`
 
-	Decisions []choice.Decision `json:"decisions,omitempty"`
+	Decisions []kernel.Decision `json:"decisions,omitempty"`
 }
 
 type kernelRate struct {
@@ -48,14 +48,14 @@ type kernelRate struct {
 
 // A kernelsRun is one call of bench kernels.
 type kernelsRun struct {
-	config             kernelbench.Config
+	config             kernels.Config
 	only, before, file string
 	memory             int // MiB
 }
 
 func (a *app) benchKernels() *cobra.Command {
 	k := &kernelsRun{}
-	formats := strings.Join(kernelbench.Formats(), ", ")
+	formats := strings.Join(kernels.Formats(), ", ")
 	c := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure kernels against the machine's limits",
@@ -130,7 +130,7 @@ func (k *kernelsRun) check() (before *kernelsResult, err error) {
 	return before, nil
 }
 
-func kernelsOf(r *kernelbench.Report) *kernelsResult {
+func kernelsOf(r *kernels.Report) *kernelsResult {
 	res := &kernelsResult{
 		Threads: r.Threads, Variant: r.Variant,
 		Bandwidth: r.Roofs.Memory, Cache: r.Roofs.Cache, FLOPS: r.Roofs.FMA, Int8: r.Roofs.Dot,

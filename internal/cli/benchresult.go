@@ -12,7 +12,7 @@ import (
 	"atenia"
 	"atenia/internal/bench"
 	"atenia/internal/cli/command"
-	"atenia/internal/embedded"
+	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/tensor"
 )
 
@@ -27,10 +27,10 @@ func bigModel(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var ts []modelfile.TensorSource
+	var ts []file.TensorSource
 	add := func(name string, shape ...int) {
 		seed := byte(len(ts))
-		ts = append(ts, modelfile.TensorSource{Name: name + ".weight", DType: tensor.BF16, Shape: shape, Write: func(w io.Writer) error {
+		ts = append(ts, file.TensorSource{Name: name + ".weight", DType: tensor.BF16, Shape: shape, Write: func(w io.Writer) error {
 			n, _ := tensor.Shape(shape).Bytes(tensor.BF16)
 			b := make([]byte, n)
 			for i := 0; i < n; i += 2 { // small numbers of both signs
@@ -54,7 +54,7 @@ func bigModel(t *testing.T) string {
 	}
 	add("model.norm", hidden)
 	add("lm_head", vocab, hidden)
-	if err := modelfile.WriteSafetensors(filepath.Join(dir, "model.safetensors"), nil, ts); err != nil {
+	if err := file.WriteSafetensors(filepath.Join(dir, "model.safetensors"), nil, ts); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -112,8 +112,8 @@ func TestBenchStream(t *testing.T) {
 			}
 		}
 	}
-	file := filepath.Join(t.TempDir(), "before.json")
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+	path := filepath.Join(t.TempDir(), "before.json")
+	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--ratio", "0"}, {"-r", "0"}, {"--passes", "0"}, {"--ram", "much"}} {

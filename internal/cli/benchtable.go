@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atenia/internal/durable"
-	"atenia/internal/embedded"
+	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )

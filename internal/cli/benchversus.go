@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"atenia/internal/bench"
+	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
-	"atenia/internal/peer"
 	"atenia/internal/spelling"
 )
 

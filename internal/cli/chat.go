@@ -13,8 +13,8 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
-	"atenia/internal/embedded"
+
+	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -50,7 +50,7 @@ func (a *app) chat() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t := &talk{a: a, m: m, opt: o, system: system, lines: editor.New(a.in, a.out)}
+		t := &talk{a: a, m: m, opt: o, system: system, lines: New(a.in, a.out)}
 		t.reset()
 		return t.loop(c.Context())
 	}
@@ -63,7 +63,7 @@ type talk struct {
 	m        *atenia.Model
 	opt      atenia.Options
 	system   string
-	lines    *editor.Reader
+	lines    *Reader
 	messages []atenia.Message
 }
 
@@ -114,7 +114,7 @@ func (t *talk) loop(ctx context.Context) error {
 	for {
 		line, err := t.read(ctx)
 		switch {
-		case errors.Is(err, editor.ErrInterrupted):
+		case errors.Is(err, ErrInterrupted):
 			t.note("(Ctrl-D or /bye to leave)")
 			continue
 		case err == io.EOF:

@@ -9,16 +9,11 @@ import (
 	"sync/atomic"
 
 	"atenia"
-	"atenia/internal/cli/cache"
-	"atenia/internal/cli/checkpoint"
+
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
-	"atenia/internal/cli/explain"
+
 	"atenia/internal/cli/flow"
-	"atenia/internal/cli/hardware"
-	"atenia/internal/cli/replay"
-	"atenia/internal/cli/tokenizer"
-	"atenia/internal/cli/train"
+
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -181,20 +176,20 @@ func (a *app) root() *cobra.Command {
 		a.chat(),
 		a.plan(),
 		a.inspect(),
-		checkpoint.Command(a.env()),
+		checkpointCommand(a.env()),
 		a.logits(),
 		a.tokenize(),
-		tokenizer.Command(a.env()),
+		tokenizerCommand(a.env()),
 		a.quantize(),
 		a.doctor(),
 		a.bench(),
-		explain.Command(a.env()),
-		hardware.Command(a.env()),
-		replay.Command(a.env()),
+		explainCommand(a.env()),
+		hardwareCommand(a.env()),
+		replayCommand(a.env()),
 		flow.Command(a.env()),
-		cache.Command(a.env()),
-		train.Command(a.env()),
-		train.Finetune(a.env()),
+		cacheCommand(a.env()),
+		trainCommand(a.env()),
+		Finetune(a.env()),
 		a.version(),
 		a.man(),
 	)
@@ -227,7 +222,7 @@ func (a *app) printJSON(v any) error { return a.env().PrintJSON(v) }
 // progress returns where to show progress: standard error if it is a
 // terminal, nowhere otherwise.
 func (a *app) progress() io.Writer {
-	if !a.quiet && editor.IsTerminal(a.err) {
+	if !a.quiet && IsTerminal(a.err) {
 		return a.err
 	}
 	return io.Discard

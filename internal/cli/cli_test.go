@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// call runs a command that must succeed and say nothing on standard error.
-func call(t *testing.T, args ...string) []byte {
+// cliCall runs a command that must succeed and say nothing on standard error.
+func cliCall(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var out, errw bytes.Buffer
 	if code := Main(args, strings.NewReader(""), &out, &errw); code != command.OK || errw.Len() > 0 {
@@ -30,7 +30,7 @@ func call(t *testing.T, args ...string) []byte {
 // callJSON decodes what a command prints, into exactly the fields of v.
 func callJSON(t *testing.T, v any, args ...string) {
 	t.Helper()
-	b := call(t, append(args, "--json")...)
+	b := cliCall(t, append(args, "--json")...)
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -66,7 +66,7 @@ func TestLogitsJSON(t *testing.T) {
 			t.Errorf("%v: other logits than the library's", c.args)
 		}
 	}
-	plain := string(call(t, "logits", dir, "--tokens", "3,1,4,1,5", "--all"))
+	plain := string(cliCall(t, "logits", dir, "--tokens", "3,1,4,1,5", "--all"))
 	if strings.Count(plain, "\n") != 5 || len(strings.Fields(plain)) != 5*m.Vocab() {
 		t.Error("the plain form is not a line of numbers for each token")
 	}
@@ -80,12 +80,12 @@ func TestBench(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	callJSON(t, &r, "bench", "-p", "0", "-n", "4", "-r", "1")
-	text := string(call(t, "bench", "-p", "16", "-n", "0", "-r", "1"))
+	text := string(cliCall(t, "bench", "-p", "16", "-n", "0", "-r", "1"))
 	if !strings.Contains(text, "prefill 16") || strings.Contains(text, "decode") {
 		t.Errorf("bench of a prompt alone:\n%s", text)
 	}
 	// What the machine could do is not measured: that takes more than a budget.
-	text = string(call(t, "bench", "-p", "16", "-n", "4", "-r", "1", "--budget", "ram=1GiB"))
+	text = string(cliCall(t, "bench", "-p", "16", "-n", "4", "-r", "1", "--budget", "ram=1GiB"))
 	if !strings.Contains(text, "decode reads") || !strings.Contains(text, "prefill does") || strings.Contains(text, "this machine") {
 		t.Errorf("bench with a budget:\n%s", text)
 	}
@@ -104,7 +104,7 @@ func TestDoctor(t *testing.T) {
 			Text  string
 		}
 	}
-	if err := json.Unmarshal(call(t, "doctor", "--json"), &r); err != nil {
+	if err := json.Unmarshal(cliCall(t, "doctor", "--json"), &r); err != nil {
 		t.Fatal(err)
 	}
 	vital := 0
@@ -152,7 +152,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: no example, or nothing said about it", name)
 		}
 		for _, args := range [][]string{{name, "--help"}, {"help", name}} {
-			if text := string(call(t, args...)); !strings.Contains(text, "Examples:") || !strings.Contains(text, "--json") {
+			if text := string(cliCall(t, args...)); !strings.Contains(text, "Examples:") || !strings.Contains(text, "--json") {
 				t.Errorf("%q: no example or no --json:\n%s", args, text)
 			}
 		}
@@ -164,7 +164,7 @@ func TestHelp(t *testing.T) {
 		}
 		seen[c.Name()] = true
 	}
-	if !strings.Contains(string(call(t)), "atenia run") {
+	if !strings.Contains(string(cliCall(t)), "atenia run") {
 		t.Error("nothing is said without a command")
 	}
 }

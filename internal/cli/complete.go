@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"atenia"
-	"atenia/internal/embedded"
-	"atenia/internal/kernelbench"
-	"atenia/internal/stepbench"
+	"atenia/internal/bench/kernels"
+	"atenia/internal/bench/step"
+	"atenia/internal/model/embedded"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -69,7 +69,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--budget":        parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
 		"--config-file":   extension("json"),
 		"--diff":          model,
-		"--format":        parts(kernelbench.Formats()...),
+		"--format":        parts(kernels.Formats()...),
 		"--gpu":           among("auto", "true", "false"),
 		"--gpu-available": among("true", "false"),
 		"--kv-type":       among("f32", "f16", "q8_0"),
@@ -86,7 +86,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--reserve":       parts("kv=", "act=", "runtime="),
 		"--samplers":      parts(stages...),
 		"--scan":          among("sinks", "off", "all"),
-		"--size":          among(stepbench.Names()...),
+		"--size":          among(step.ModelNames()...),
 		"--type":          among(mixes...),
 		"--vram-band":     among("0", "1", "2", "3"),
 

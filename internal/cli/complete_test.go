@@ -128,7 +128,7 @@ func trainSizes() []string {
 // TestCompletionScripts writes the script of each shell.
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if text := call(t, "completion", shell); !bytes.Contains(text, []byte(cobra.ShellCompRequestCmd)) {
+		if text := cliCall(t, "completion", shell); !bytes.Contains(text, []byte(cobra.ShellCompRequestCmd)) {
 			t.Errorf("%s: %.200s", shell, text)
 		}
 	}

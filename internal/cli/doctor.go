@@ -8,7 +8,7 @@ import (
 
 	"atenia/internal/cli/command"
 	"atenia/internal/doctor"
-	"atenia/internal/embedded"
+	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"

@@ -13,7 +13,7 @@ import (
 func TestKernelVariable(t *testing.T) {
 	defer func(v string) { _ = kernel.SetVariant(v) }(kernel.Variant())
 	t.Setenv(kernelVar, "portable")
-	call(t, "tokenize", "--text", "a")
+	cliCall(t, "tokenize", "--text", "a")
 	if v := kernel.Variant(); v != "portable" {
 		t.Errorf("%s kernels are in use", v)
 	}

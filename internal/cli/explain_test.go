@@ -61,9 +61,9 @@ func TestExplain(t *testing.T) {
 func TestExplainRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learning")
 	for range 2 {
-		call(t, "run", "Once upon a time", "-n", "4", "--temp", "0", "--learning", file)
+		cliCall(t, "run", "Once upon a time", "-n", "4", "--temp", "0", "--learning", file)
 	}
-	text := string(call(t, "explain", "--all", "--learning", file))
+	text := string(cliCall(t, "explain", "--all", "--learning", file))
 	if !strings.Contains(text, "Atenia selected CPU execution") {
 		t.Errorf("%s", text)
 	}

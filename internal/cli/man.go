@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"atenia/internal/durable"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

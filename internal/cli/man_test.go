@@ -19,7 +19,7 @@ var request = regexp.MustCompile(`^\.(TH|SH|PP|TP|nf|fi|B|BR)( .+)?$`)
 // TestMan wants a well-formed page of every command that says all of its flags.
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
-	call(t, "man", dir)
+	cliCall(t, "man", dir)
 	root := (&app{}).root()
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -87,7 +87,7 @@ func TestManRenders(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	call(t, "man", dir)
+	cliCall(t, "man", dir)
 	out, err := exec.CommandContext(t.Context(), groff, "-man", "-Tutf8", "-ww", "-z", filepath.Join(dir, "atenia-run.1")).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)

@@ -5,7 +5,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/placing"
 
 	"github.com/spf13/cobra"
 )
@@ -14,7 +13,7 @@ func (a *app) plan() *cobra.Command {
 	var mf modelFlags
 	var view atenia.PlanView
 	var backend, diff string
-	var place placing.Flags
+	var place Flags
 	c := &cobra.Command{
 		Use:   "plan [MODEL]",
 		Short: "Print the program that runs a model, or where its weights go",

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
 )
 
 // stdin is the argument that stands for standard input.
@@ -22,7 +21,7 @@ func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 	} else if model, prompt, given = modelAndText(args); given && prompt != stdin {
 		return model, prompt, nil
 	}
-	if !given && len(args) < 3 && editor.IsTerminal(a.in) {
+	if !given && len(args) < 3 && IsTerminal(a.in) {
 		return "", "", command.Usagef("run: no prompt: give one as the last argument or on standard input")
 	}
 	b, err := io.ReadAll(a.in)

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"atenia/internal/cli/command"
-	"atenia/internal/cli/editor"
 )
 
 // A screen is a terminal without a person: what is written to it is kept.
@@ -130,7 +129,7 @@ func TestTerminalChat(t *testing.T) {
 	s.wait("> ")
 
 	// A paste of several lines is one message.
-	s.press(editor.PasteStart + "/history\n/bye" + editor.PasteEnd)
+	s.press(PasteStart + "/history\n/bye" + PasteEnd)
 	s.wait("[paste 1: 2 lines, 13 bytes]")
 	s.press("\x03")
 	s.wait("leave)")

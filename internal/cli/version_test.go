@@ -11,15 +11,15 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	text := call(t, "version")
+	text := cliCall(t, "version")
 	for _, args := range [][]string{{"--version"}, {"-v"}} {
-		if again := call(t, args...); !bytes.Equal(text, again) {
+		if again := cliCall(t, args...); !bytes.Equal(text, again) {
 			t.Errorf("%q prints %q, version %q", args, again, text)
 		}
 	}
 	var r versionResult
 	for _, args := range [][]string{{"version", "--json"}, {"--version", "--json"}} {
-		if err := json.Unmarshal(call(t, args...), &r); err != nil || r.Kernels != kernel.Variant() || !strings.HasPrefix(r.Go, "go") || r.OS == "" || r.Arch == "" {
+		if err := json.Unmarshal(cliCall(t, args...), &r); err != nil || r.Kernels != kernel.Variant() || !strings.HasPrefix(r.Go, "go") || r.OS == "" || r.Arch == "" {
 			t.Errorf("%q: %+v, %v", args, r, err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"atenia"
-	"atenia/internal/cpu"
+	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
-	"atenia/internal/roof"
+	"atenia/internal/machine/cpu"
 )
 
 // A Health is what [Examine] found.

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
-	"atenia/internal/observe"
-	"atenia/internal/pack"
-	"atenia/internal/placement"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/policy/observe"
 )
 
 // A Config says how a model runs. It comes complete and checked from the root
@@ -27,8 +26,8 @@ type Config struct {
 	PackVerify bool
 	Merged     bool // weights are not those of the files: an adapter was added
 
-	Budget    placement.Budget
-	Rules     placement.Rules
+	Budget    Budget
+	Rules     Rules
 	PlanFile  string
 	Decisions string
 
@@ -87,7 +86,7 @@ func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchToke
 // placed reports whether the configuration asks for a placement.
 func (c *Config) placed() bool {
 	r := &c.Rules
-	return c.Budget != (placement.Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+	return c.Budget != (Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
 }
 
 // exec is the configuration of the executor, without where weights are.

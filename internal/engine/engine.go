@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"sync"
 
-	"atenia/internal/cpu"
 	"atenia/internal/exec"
-	"atenia/internal/modelfile"
-	"atenia/internal/observe"
-	"atenia/internal/pack"
-	"atenia/internal/residence"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/file"
+	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
-	"atenia/tier/budget"
 )
 
 // ErrStrict says that a fallback was needed that a strict configuration does
@@ -35,7 +35,7 @@ type Engine struct {
 
 // Open places the weights of a plan, brings them there and starts the
 // scheduler. The files must stay open for as long as the engine is.
-func Open(ctx context.Context, p *Plan, d *modelfile.Description) (*Engine, error) {
+func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	w, err := p.loadWeights(ctx, d)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (e *Engine) checkPeak() error {
 	if limit == 0 || peak <= limit {
 		return nil
 	}
-	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", budget.Size(peak), budget.Size(limit)))
+	return strictError("memory", fmt.Sprintf("the process had %s, the budget is %s", place.Size(peak), place.Size(limit)))
 }
 
 // Views returns the weights by name. Those that are streamed have bytes only
@@ -121,7 +121,7 @@ func (e *Engine) checkPeak() error {
 func (e *Engine) Views() exec.Weights { return e.weights.views }
 
 // Placement returns where the weights are, nil without a budget.
-func (e *Engine) Placement() *budget.Plan { return e.weights.placement }
+func (e *Engine) Placement() *place.Placement { return e.weights.placement }
 
 // Packing returns what was decided about packed weights.
 func (e *Engine) Packing() pack.Decision { return e.packing }

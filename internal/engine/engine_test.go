@@ -8,20 +8,20 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/engine"
 	"atenia/internal/golden"
-	"atenia/internal/pack"
-	"atenia/internal/placement"
-	"atenia/internal/rates"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
 	"atenia/internal/sched"
-	"atenia/tier/budget"
 )
 
 func config() engine.Config {
 	return engine.Config{
 		Threads: 1, Slots: 1, BatchTokens: 4, Context: 32, Pack: pack.Off, Compile: compile.Options{PageTokens: 16},
-		Rules:  placement.Rules{Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
+		Rules:  engine.Rules{Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }
@@ -85,7 +85,7 @@ func TestPlaceThenMaterialise(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.Place(t.Context())
-	floor, ok := errors.AsType[*budget.FloorError](err)
+	floor, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatalf("one byte: %v", err)
 	}

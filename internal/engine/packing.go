@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atenia/internal/cpu"
-	"atenia/internal/modelfile"
-	"atenia/internal/pack"
-	"atenia/tier/budget"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/model/file"
 )
 
 // usualReserve is memory that packed weights leave to other processes.
@@ -29,14 +29,14 @@ func (p *Plan) packing() pack.Config {
 }
 
 // packingOf is packing for the weights of open files.
-func (p *Plan) packingOf(d *modelfile.Description) pack.Config {
+func (p *Plan) packingOf(d *file.Description) pack.Config {
 	c := p.packing()
 	c.Release, c.Disk = d.Release, p.packFiles(d)
 	return c
 }
 
 // packingWithin lets packed weights take what a placement leaves of the budget.
-func (p *Plan) packingWithin(d *modelfile.Description, pl *budget.Plan) pack.Config {
+func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Config {
 	c := p.packingOf(d)
 	if ram := pl.Input().RAM; ram > 0 {
 		c.Available, c.Reserve = max(1, ram-pl.RAM()), 0
@@ -47,7 +47,7 @@ func (p *Plan) packingWithin(d *modelfile.Description, pl *budget.Plan) pack.Con
 // packFiles says where the packed form of the model's files may be kept: beside
 // them, or in the folder for those that lie where nothing may be written. Merged
 // weights are packed anew each time.
-func (p *Plan) packFiles(d *modelfile.Description) pack.Disk {
+func (p *Plan) packFiles(d *file.Description) pack.Disk {
 	disk := pack.Disk{Verify: p.Config.PackVerify}
 	given := PathOf(d)
 	path, err := filepath.Abs(given)

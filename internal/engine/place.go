@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"atenia/internal/cpu"
-	"atenia/internal/placement"
-	"atenia/internal/rates"
-	"atenia/internal/residence"
-	"atenia/tier/budget"
-	"atenia/tier/decision"
+	"atenia/internal/machine/cpu"
+
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/memory/residence"
+	"atenia/internal/policy/record"
 )
 
 // programGrowth is what a process comes to take beyond what it has when a
@@ -21,16 +21,18 @@ const programGrowth = 12 << 20
 // file. No weight is used; where some stay on the disk and the speed of the
 // disk is not known, a file of the model is read for a moment to measure it.
 // Its errors are those of package budget, and of reading.
-func (p *Plan) Place(ctx context.Context) (*budget.Plan, error) {
+func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 	return p.place(ctx, p.placement(), cpu.AvailableMemory()/4)
 }
 
 // Notes says in lines what follows from a placement: where packed weights will
 // live, and how many sequences have room.
-func (p *Plan) Notes(pl *budget.Plan) ([]string, error) { return p.tensors.Notes(p.placement(), pl) }
+func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
+	return p.tensors.Notes(p.placement(), pl)
+}
 
 // place is Place with a configuration, and with memory to measure in.
-func (p *Plan) place(ctx context.Context, c placement.Config, memory int64) (_ *budget.Plan, err error) {
+func (p *Plan) place(ctx context.Context, c PlacementConfig, memory int64) (_ *place.Placement, err error) {
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (rates.Rates, error) {
 			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.Moment, Memory: max(0, memory)})
@@ -40,11 +42,11 @@ func (p *Plan) place(ctx context.Context, c placement.Config, memory int64) (_ *
 	now := func() int64 { return time.Now().UnixNano() }
 	if p.Config.Decisions == "" {
 		if len(listeners) > 0 {
-			c.Recorder.Journal = decision.NewJournal(decision.Config{Listeners: listeners, Now: now})
+			c.Recorder.Journal = record.NewJournal(record.Config{Listeners: listeners, Now: now})
 		}
 		return p.tensors.Place(c)
 	}
-	w, last, err := decision.Open(decision.WriterConfig{Path: p.Config.Decisions})
+	w, last, err := record.Open(record.WriterConfig{Path: p.Config.Decisions})
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +55,13 @@ func (p *Plan) place(ctx context.Context, c placement.Config, memory int64) (_ *
 			err = e
 		}
 	}()
-	c.Recorder.Journal = decision.NewJournal(decision.Config{After: last, Listeners: append([]decision.Listener{w}, listeners...), Now: now})
+	c.Recorder.Journal = record.NewJournal(record.Config{After: last, Listeners: append([]record.Listener{w}, listeners...), Now: now})
 	return p.tensors.Place(c)
 }
 
 // placement is what a placement of the plan's tensors depends on.
-func (p *Plan) placement() placement.Config {
-	c := placement.Config{
+func (p *Plan) placement() PlacementConfig {
+	c := PlacementConfig{
 		Budget: p.Config.Budget, Rules: p.Config.Rules, File: p.Config.PlanFile,
 		Exec: p.Config.exec(&p.Model.Config), CacheBytes: p.Config.CacheBytes,
 	}
@@ -77,7 +79,7 @@ func (p *Plan) cacheBytes() int64 {
 
 // placeHere is Place for this process: what it has by now is taken by the
 // program, and no device computes.
-func (p *Plan) placeHere(ctx context.Context) (*budget.Plan, error) {
+func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
 	c := p.placement()
 	if c.Budget.Reserve.Runtime == 0 {
 		c.Budget.Reserve.Runtime = residence.Resident() + programGrowth
@@ -87,7 +89,7 @@ func (p *Plan) placeHere(ctx context.Context) (*budget.Plan, error) {
 		memory = max(1, ram-c.Budget.Reserve.Runtime)
 	}
 	pl, err := p.place(ctx, c, memory)
-	if e, ok := errors.AsType[*budget.FloorError](err); ok {
+	if e, ok := errors.AsType[*place.FloorError](err); ok {
 		return nil, &FieldError{"Budget", nil, e.Error()}
 	}
 	if err == nil && (pl.UsesVRAM() || p.Config.Budget.VRAM > 0) {

@@ -4,31 +4,30 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"atenia/internal/compile"
-	"atenia/internal/embedded"
-	"atenia/internal/modelfile"
-	"atenia/internal/placement"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/embedded"
+	"atenia/internal/model/file"
 )
 
 // OpenFiles opens the files of a model: a .gguf file, a Hugging Face folder or
 // its configuration, or for "" the embedded model.
-func OpenFiles(path, configFile string, opts ...modelfile.Option) (*modelfile.Description, error) {
+func OpenFiles(path, configFile string, opts ...file.Option) (*file.Description, error) {
 	if path == "" || path == embedded.Name {
-		return modelfile.OpenBytes(embedded.Name, embedded.Story())
+		return file.OpenBytes(embedded.Name, embedded.Story())
 	}
-	if configFile == "" && filepath.Ext(path) == ".json" && modelfile.IsFile(path) { // a configuration stands for its folder
+	if configFile == "" && filepath.Ext(path) == ".json" && file.IsFile(path) { // a configuration stands for its folder
 		path, configFile = filepath.Split(path)
 		path = filepath.Clean(path)
 	}
 	if configFile != "" {
-		opts = append(opts, modelfile.ConfigName(configFile))
+		opts = append(opts, file.ConfigName(configFile))
 	}
-	return modelfile.Open(path, opts...)
+	return file.Open(path, opts...)
 }
 
 // PathOf returns the path that a model was opened with, "" for the embedded
 // one.
-func PathOf(d *modelfile.Description) string {
+func PathOf(d *file.Description) string {
 	if d.Path == embedded.Name {
 		return ""
 	}
@@ -48,26 +47,26 @@ func Display(path string) string {
 type Plan struct {
 	Config Config
 	Model  *compile.Model
-	Totals modelfile.Summary // of the files
+	Totals file.Summary // of the files
 
 	path    string // for people
-	tensors *placement.Model
+	tensors *Footprint
 }
 
 // Compile makes the plan of a model. The description is needed no longer than
 // for the call.
-func Compile(d *modelfile.Description, c Config) (*Plan, error) {
+func Compile(d *file.Description, c Config) (*Plan, error) {
 	m, err := compile.Compile(d, c.Compile)
 	if err != nil {
 		return nil, err
 	}
 	path := Display(PathOf(d))
-	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, tensors: placement.Describe(path, m, d)}, nil
+	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, tensors: NewFootprint(path, m, d)}, nil
 }
 
 // OpenPlan compiles a model from its header alone.
 func OpenPlan(path, configFile string, c Config) (*Plan, error) {
-	d, err := OpenFiles(path, configFile, modelfile.HeaderOnly())
+	d, err := OpenFiles(path, configFile, file.HeaderOnly())
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"atenia/internal/exec"
-	"atenia/internal/modelfile"
-	"atenia/internal/pack"
-	"atenia/internal/residence"
-	"atenia/internal/weights"
-	"atenia/tier/budget"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 )
 
 // modelWeights are a model's weights where they were placed.
@@ -17,7 +17,7 @@ type modelWeights struct {
 	views     exec.Weights
 	stream    exec.Stream
 	packing   pack.Config
-	placement *budget.Plan         // nil without a budget
+	placement *place.Placement     // nil without a budget
 	residence *residence.Residence // nil when the weights are mapped
 	unlimit   func()               // ends the limit of the heap
 }
@@ -32,14 +32,14 @@ func (w *modelWeights) close() error {
 }
 
 // loadWeights places the weights and then materialises them, each once.
-func (p *Plan) loadWeights(ctx context.Context, d *modelfile.Description) (w *modelWeights, err error) {
+func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
 	w = &modelWeights{unlimit: func() {}}
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
-		w.views, err = weights.Materialise(p.Model, d)
+		w.views, err = compile.Materialise(p.Model, d)
 		return w, err
 	}
-	_ = d.Advise(modelfile.Random) // or reading small weights would prefetch their neighbours
+	_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
 	if w.placement, err = p.placeHere(ctx); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *modelfile.Description) (w *mo
 		return w, p.openResidence(ctx, d, w)
 	}
 	w.packing = p.packingWithin(d, w.placement)
-	if w.views, err = weights.Materialise(p.Model, d); err != nil {
+	if w.views, err = compile.Materialise(p.Model, d); err != nil {
 		return nil, err
 	}
 	w.unlimit = residence.LimitHeap(programGrowth)
@@ -56,7 +56,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *modelfile.Description) (w *mo
 
 // openResidence reads the weights that stay in memory and starts the ring for
 // the others.
-func (p *Plan) openResidence(ctx context.Context, d *modelfile.Description, w *modelWeights) (err error) {
+func (p *Plan) openResidence(ctx context.Context, d *file.Description, w *modelWeights) (err error) {
 	c := &residence.Config{Verify: p.Config.Verify}
 	if p.Config.Observer != nil {
 		c.Watch = p.Config.Observer.Watch

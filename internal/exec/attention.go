@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"atenia/internal/kernel"
-	"atenia/plan"
+	"atenia/internal/plan"
 	"atenia/tensor"
 )
 

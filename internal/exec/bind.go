@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"atenia/internal/kernel"
-	"atenia/plan"
+	"atenia/internal/plan"
 	"atenia/tensor"
 )
 

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/plan"
-	"atenia/plan/pass"
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
 	"atenia/tensor"
 )
 
@@ -104,7 +104,7 @@ func TestContextFields(t *testing.T) {
 // loadPlan reads one of the plans that package pass keeps as text.
 func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
 	t.Helper()
-	f, err := os.Open(filepath.Join(golden.Root(t), "plan", "testdata", "plans", name))
+	f, err := os.Open(filepath.Join(golden.Root(t), "internal", "plan", "testdata", "plans", name))
 	if err != nil {
 		t.Fatal(err)
 	}

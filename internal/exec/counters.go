@@ -3,7 +3,7 @@ package exec
 import (
 	"sync/atomic"
 
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 // Counters count what steps do. They cost atomics, so production steps carry

@@ -1,8 +1,8 @@
 package exec
 
 import (
-	"atenia/plan"
-	"atenia/plan/pass"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
 )
 
 // cpuTable says what the CPU does for every opcode that an executor runs.

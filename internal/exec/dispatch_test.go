@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 func emptyProgram(n int, k Kernel) []Bound {

@@ -18,7 +18,7 @@
 // other rows, on how they are chunked, or on the number of threads: work is
 // split over outputs, and every output is one fixed order of additions.
 //
-// Sequences' keys and values live in pages that the caller owns (internal/kv)
+// Sequences' keys and values live in pages that the caller owns (internal/memory/kv)
 // and passes as views with each run:
 //
 //	page of one state group: [layer][k|v][token][kv head × head dim]

@@ -3,7 +3,7 @@ package exec
 import (
 	"fmt"
 
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 // A Kernel runs one bound instruction over the rows of a step. Adapters make

@@ -6,12 +6,12 @@ import (
 	"math"
 	"slices"
 
-	"atenia/internal/arena"
 	"atenia/internal/kernel"
-	"atenia/internal/pack"
-	"atenia/internal/pool"
-	"atenia/plan"
-	"atenia/plan/pass"
+	"atenia/internal/machine/pool"
+	"atenia/internal/memory/arena"
+	"atenia/internal/memory/pack"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
 	"atenia/tensor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"atenia/internal/kernel"
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 // Gated activations: dst = act(gate) ⊙ up. Plain ones: dst = act(src).

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 )
 
 // ggufNotYet are the GGUF cases whose opcodes are not built.
@@ -34,13 +34,13 @@ func TestGoldenGGUF(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases in %s (%v)", dir, err)
 	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".gguf")
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".gguf")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var c ggufCase
-			golden.JSON(t, strings.TrimSuffix(file, ".gguf")+".json", &c)
-			d, err := modelfile.Open(file)
+			golden.JSON(t, strings.TrimSuffix(path, ".gguf")+".json", &c)
+			d, err := file.Open(path)
 			if err != nil {
 				t.Fatal(err)
 			}

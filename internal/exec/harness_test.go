@@ -3,12 +3,12 @@ package exec_test
 import (
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
-	"atenia/internal/kv"
-	"atenia/internal/modelfile"
-	"atenia/internal/weights"
-	"atenia/plan"
+	"atenia/internal/memory/kv"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+
+	"atenia/internal/plan"
 	"atenia/tensor"
 )
 
@@ -20,13 +20,13 @@ type model struct {
 	weights exec.Weights
 }
 
-func load(t testing.TB, d *modelfile.Description, opt compile.Options) *model {
+func load(t testing.TB, d *file.Description, opt compile.Options) *model {
 	t.Helper()
 	m, err := compile.Compile(d, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := weights.Materialise(m, d)
+	w, err := compile.Materialise(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
-	"atenia/internal/pack"
-	"atenia/plan"
+	"atenia/internal/memory/pack"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/plan"
 	"atenia/tensor"
 )
 
@@ -23,7 +23,7 @@ var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "pari
 
 func openCase(t testing.TB, name string, opt compile.Options) *model {
 	t.Helper()
-	d, err := modelfile.Open(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)))
+	d, err := file.Open(filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}

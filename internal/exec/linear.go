@@ -2,8 +2,8 @@ package exec
 
 import (
 	"atenia/internal/kernel"
-	"atenia/internal/pack"
-	"atenia/plan"
+	"atenia/internal/memory/pack"
+	"atenia/internal/plan"
 )
 
 // A linear multiplies the same rows with one or more weight matrices, as q, k

@@ -1,8 +1,8 @@
 package exec
 
 import (
-	"atenia/internal/pack"
-	"atenia/plan"
+	"atenia/internal/memory/pack"
+	"atenia/internal/plan"
 )
 
 // A Need is the memory that an executor takes beside its weights.

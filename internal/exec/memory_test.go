@@ -3,8 +3,8 @@ package exec_test
 import (
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
+	"atenia/internal/model/compile"
 )
 
 // No kernel writes behind the work arena, which is as large as the largest

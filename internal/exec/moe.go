@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"atenia/internal/kernel"
-	"atenia/internal/pack"
-	"atenia/plan"
+	"atenia/internal/memory/pack"
+	"atenia/internal/plan"
 )
 
 // A moe is one bound mixture of experts. Every row goes to its best experts, a

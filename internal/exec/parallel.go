@@ -1,6 +1,6 @@
 package exec
 
-import "atenia/internal/pool"
+import "atenia/internal/machine/pool"
 
 // parallel splits [0, n) over the workers in pieces of at least grain. Work
 // below one grain runs here: waking the others would cost more.

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/compile"
-	"atenia/internal/convert"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
-	"atenia/internal/quant"
-	"atenia/plan"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/convert"
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+	"atenia/internal/plan"
 )
 
 // A fixture is the manifest of one parity case.
@@ -68,7 +68,7 @@ func TestGoldenParity(t *testing.T) {
 					continue
 				}
 				t.Run(config, func(t *testing.T) {
-					d, err := modelfile.Open(folder, modelfile.ConfigName(config))
+					d, err := file.Open(folder, file.ConfigName(config))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -87,8 +87,8 @@ func TestGoldenParity(t *testing.T) {
 
 // converted opens the folder's model as the GGUF file of F32 that the quantize
 // command writes of it.
-func converted(t *testing.T, folder string) *modelfile.Description {
-	from, err := modelfile.Open(folder)
+func converted(t *testing.T, folder string) *file.Description {
+	from, err := file.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +97,11 @@ func converted(t *testing.T, folder string) *modelfile.Description {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "model.gguf")
-	if _, err := convert.Convert(t.Context(), from, file, convert.Options{Mix: mix}); err != nil {
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if _, err := convert.Convert(t.Context(), from, path, convert.Options{Mix: mix}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := modelfile.Open(file)
+	d, err := file.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func converted(t *testing.T, folder string) *modelfile.Description {
 // unsupported reports whether a case is refused as a whole. Cases in the
 // not-yet table must be refused with an error that says so; others must not.
 func unsupported(t *testing.T, name, folder string) bool {
-	d, err := modelfile.Open(folder)
+	d, err := file.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,11 +190,11 @@ func top(row []float32) (best int, gap float64) {
 }
 
 // firstBadLayer finds where the residual stream first leaves the reference's.
-func firstBadLayer(t *testing.T, m *model, folder, file string, tokens []int32, tol float64) string {
-	if file == "" {
+func firstBadLayer(t *testing.T, m *model, folder, path string, tokens []int32, tol float64) string {
+	if path == "" {
 		return ""
 	}
-	want := golden.NPY(t, filepath.Join(folder, file)) // [layers+1, tokens, hidden]
+	want := golden.NPY(t, filepath.Join(folder, path)) // [layers+1, tokens, hidden]
 	per := want.Shape[1] * want.Shape[2]
 	last := map[int16][]float32{}
 	s := &exec.Step{Trace: func(ins *plan.Instruction, j int, values []float32, _ int) {

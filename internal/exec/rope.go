@@ -3,8 +3,8 @@ package exec
 import (
 	"math"
 
-	"atenia/internal/kernel/exact"
-	"atenia/plan"
+	"atenia/internal/kernel"
+	"atenia/internal/plan"
 )
 
 // A ropeTable holds the rotations of a step's rows. Layers that rotate alike
@@ -64,7 +64,7 @@ func (t *ropeTable) fill(s *Step) {
 		inv := t.frequencies(r)
 		for j := range r.Len {
 			at := (r.First + j) * half
-			exact.RopeTable(t.cos[at:at+half], t.sin[at:at+half], inv, r.Pos+j, t.p.RopeScale)
+			kernel.RopeTable(t.cos[at:at+half], t.sin[at:at+half], inv, r.Pos+j, t.p.RopeScale)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package exec
 
 import (
 	"atenia/internal/kernel"
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 // A rowTask applies a function to ranges of rows through the worker pool.

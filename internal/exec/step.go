@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"atenia/plan"
-	"atenia/tier/ring"
+	"atenia/internal/memory/ring"
+	"atenia/internal/plan"
 )
 
 // A Run is one sequence's share of a step: rows [First, First+Len) of the

@@ -6,9 +6,9 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
-	"atenia/plan"
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
 )
 
 // decodeStep prepares a sequence so that a step of one token can be repeated

@@ -4,10 +4,10 @@ import (
 	"sync/atomic"
 
 	"atenia/internal/kernel"
-	"atenia/internal/pack"
-	"atenia/plan"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/ring"
+	"atenia/internal/plan"
 	"atenia/tensor"
-	"atenia/tier/ring"
 )
 
 // A Stream says which weights are not in memory all the time. The zero Stream

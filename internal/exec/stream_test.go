@@ -10,16 +10,16 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
-	"atenia/internal/pack"
-	"atenia/internal/residence"
-	"atenia/plan"
-	"atenia/tier"
-	"atenia/tier/budget"
-	"atenia/tier/ring"
+	"atenia/internal/memory"
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/residence"
+	"atenia/internal/memory/ring"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/plan"
 )
 
 // streamable are models of both kinds of files: tied heads and others, several
@@ -29,21 +29,21 @@ var streamable = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "ggu
 // streamed opens a case with so many bytes of memory for its weights.
 func streamed(t testing.TB, path string, cfg exec.Config, ram int64, pins ...string) (*model, exec.Config, *residence.Residence) {
 	t.Helper()
-	d, err := modelfile.Open(path)
+	d, err := file.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
 	m := load(t, d, compile.Options{})
-	in := budget.Input{Tensors: residence.Tensors(m.Model, d), RAM: ram}
+	in := place.Input{Tensors: residence.Tensors(m.Model, d), RAM: ram}
 	for _, s := range pins {
-		p, err := budget.ParsePin(s)
+		p, err := place.ParsePin(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in.Pins = append(in.Pins, p)
 	}
-	p, err := budget.Place(in)
+	p, err := place.Place(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func streamed(t testing.TB, path string, cfg exec.Config, ram int64, pins ...str
 			t.Error(err)
 		}
 	})
-	if r.Held > p.Bytes(tier.RAM)+int64(len(p.Tensors))*2*ring.PageBytes {
-		t.Errorf("%d bytes are held, %d planned", r.Held, p.Bytes(tier.RAM))
+	if r.Held > p.Bytes(memory.RAM)+int64(len(p.Tensors))*2*ring.PageBytes {
+		t.Errorf("%d bytes are held, %d planned", r.Held, p.Bytes(memory.RAM))
 	}
 	m.weights = r.Weights
 	cfg.Stream, cfg.Pack.Mode = r.Stream, pack.Off
@@ -71,18 +71,18 @@ func casePath(t testing.TB, name string) string {
 // floor returns the least memory that a case's weights can be used with.
 func floor(t testing.TB, path string) (least, most int64) {
 	t.Helper()
-	d, err := modelfile.Open(path)
+	d, err := file.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	m := load(t, d, compile.Options{})
-	in := budget.Input{Tensors: residence.Tensors(m.Model, d), RAM: 1}
+	in := place.Input{Tensors: residence.Tensors(m.Model, d), RAM: 1}
 	for i := range in.Tensors {
 		most += in.Tensors[i].Bytes
 	}
-	_, err = budget.Place(in)
-	e, ok := errors.AsType[*budget.FloorError](err)
+	_, err = place.Place(in)
+	e, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatalf("one byte of memory: %v", err)
 	}

@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
-	"atenia/plan"
-	"atenia/plan/pass"
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
 	"atenia/tensor"
 )
 

@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"math"
-
-	"atenia/internal/kernel/exact"
 )
 
 // The functions below write f of every value of src to dst, which may be src.
@@ -139,15 +137,15 @@ func exp32(x float32) float32 {
 		return x
 	}
 	x = min(max(x, expMin), expMax)
-	shifted := exact.FMA(x, log2e, expShift)
+	shifted := FMA(x, log2e, expShift)
 	n := shifted - expShift
-	r := exact.FMA(n, -ln2Hi, x)
-	r = exact.FMA(n, -ln2Lo, r)
+	r := FMA(n, -ln2Hi, x)
+	r = FMA(n, -ln2Lo, r)
 	p := expC[0]
 	for _, c := range expC[1:] {
-		p = exact.FMA(p, r, c)
+		p = FMA(p, r, c)
 	}
-	y := exact.FMA(exact.FMA(p, r, 1), r, 1)
+	y := FMA(FMA(p, r, 1), r, 1)
 	k := int32(n)
 	h := k >> 1
 	return float32(y*math.Float32frombits(uint32(h+127)<<23)) * math.Float32frombits(uint32(k-h+127)<<23)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 
-	"atenia/internal/kernel/exact"
 	"atenia/tensor"
 )
 
@@ -141,7 +140,7 @@ func scoresGeneric(dst, q []float32, n int, k *Rows, lo, hi int, scale float32) 
 					sum = dst[i*AttentionSpan+j%AttentionSpan]
 				}
 				for x, v := range key {
-					sum = exact.FMA(q[i*k.Dim+c+x], v, sum)
+					sum = FMA(q[i*k.Dim+c+x], v, sum)
 				}
 				dst[i*AttentionSpan+j%AttentionSpan] = sum
 			}
@@ -178,7 +177,7 @@ func weightedGeneric(dst, p []float32, n int, v *Rows, lo, hi, c int) {
 			for i := range n {
 				out, w := dst[i*v.Dim+c:][:len(vs)], p[i*AttentionSpan+j%AttentionSpan]
 				for x, value := range vs {
-					out[x] = exact.FMA(w, value, out[x])
+					out[x] = FMA(w, value, out[x])
 				}
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"unsafe"
 
-	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -37,7 +36,7 @@ func FormOf(d tensor.DType) Form {
 }
 
 // blockCols is the number of columns in an xBlock and in a block.Weights.
-const blockCols = block.Cols
+const blockCols = Cols
 
 // An xBlock is 256 activations of FormQ8 in the layout for unpacked weights:
 // value i is d[i/32]·q[i]. The sums are precomputed for the products: n is the

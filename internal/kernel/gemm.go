@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"atenia/internal/kernel/exact"
 	"atenia/tensor"
 )
 
@@ -25,7 +24,7 @@ func matMulFloatsGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x 
 			for r := range rows {
 				sum := float32(0)
 				for i, v := range x[r*xStride+c:][:len(ws)] {
-					sum = exact.FMA(ws[i], v, sum)
+					sum = FMA(ws[i], v, sum)
 				}
 				dst[r*dstStride+j] += sum
 			}

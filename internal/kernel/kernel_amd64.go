@@ -5,8 +5,8 @@ package kernel
 import (
 	"unsafe"
 
-	"atenia/internal/cpu"
-	"atenia/internal/kernel/block"
+	"atenia/internal/machine/cpu"
+
 	"atenia/tensor"
 )
 
@@ -39,9 +39,9 @@ func available() []string {
 	return v
 }
 
-// Lanes returns how many float32 values a register of the variant in use holds:
+// VectorLanes returns how many float32 values a register of the variant in use holds:
 // 16, 8, or 0 for the portable one. It serves the assembly of other packages.
-func Lanes() int { return 8 * int(level.Load()) }
+func VectorLanes() int { return 8 * int(level.Load()) }
 
 // whole returns how many of n values, in groups of k, a power of two, go to
 // assembly.
@@ -60,7 +60,7 @@ func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	quantiseAVX2((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
-func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
+func unpack(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
 	if n == blockCols && hasFused(d) {
 		values, bytes := d.Block()
 		src := row[c/values*bytes:]
@@ -68,10 +68,10 @@ func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
 		unpackAVX2(d, out, in)
 		return
 	}
-	block.Unpack(dst, d, row, c, n)
+	unpackBlock(dst, d, row, c, n)
 }
 
-func expand(dst []float32, w *block.Weights) {
+func expand(dst []float32, w *UnpackedBlock) {
 	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
 		expandAVX2(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
 		return

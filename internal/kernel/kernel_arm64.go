@@ -6,8 +6,8 @@ import (
 	"math"
 	"unsafe"
 
-	"atenia/internal/cpu"
-	"atenia/internal/kernel/block"
+	"atenia/internal/machine/cpu"
+
 	"atenia/tensor"
 )
 
@@ -49,11 +49,11 @@ func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	quantiseNEON((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
-func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
-	block.Unpack(dst, d, row, c, n)
+func unpack(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
+	unpackBlock(dst, d, row, c, n)
 }
 
-func expand(dst []float32, w *block.Weights) {
+func expand(dst []float32, w *UnpackedBlock) {
 	if n := whole(len(dst), 16); n == len(dst) && n > 0 {
 		expandNEON(&dst[0], (*byte)(unsafe.Pointer(w)), n/16)
 		return

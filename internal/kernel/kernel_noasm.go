@@ -3,7 +3,6 @@
 package kernel
 
 import (
-	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -31,11 +30,11 @@ func (w *Matrix) packColumns(dst []byte, j, c, n int) {
 	w.packColumnsGeneric(dst, j, c, n)
 }
 
-func unpack(dst *block.Weights, d tensor.DType, row []byte, c, n int) {
-	block.Unpack(dst, d, row, c, n)
+func unpack(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
+	unpackBlock(dst, d, row, c, n)
 }
 
-func expand(dst []float32, w *block.Weights) { expandGeneric(dst, w) }
+func expand(dst []float32, w *UnpackedBlock) { expandGeneric(dst, w) }
 
 func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }
 

@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"math"
-
-	"atenia/internal/kernel/exact"
 )
 
 // RMSNorm writes src/√(mean of squares + eps) times (weight + offset); a nil
@@ -45,8 +43,8 @@ func normaliseGeneric(dst, src, weight, bias []float32, mean, inv, offset float3
 	}
 }
 
-type lanes = exact.Lanes
-type lanes64 = exact.Lanes64
+type lanes = Lanes
+type lanes64 = Lanes64
 
 func sumLanesGeneric(a *lanes64, x []float32) {
 	for i, v := range x {

@@ -1,12 +1,8 @@
 package kernel
 
 import (
-	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
-
-// TileRows is the number of weight rows that are interleaved in a tile.
-const TileRows = block.TileRows
 
 // PackedBytes returns the size of the packed form of a matrix, 0 for types
 // without one.
@@ -14,7 +10,7 @@ func PackedBytes(d tensor.DType, rows, cols int) int {
 	if size := elementSize(d); size > 0 {
 		return (rows + TileRows - 1) / TileRows * TileRows * cols * size
 	}
-	return block.PackedBytes(d, rows, cols)
+	return blockPackedBytes(d, rows, cols)
 }
 
 // Pack writes the packed form of rows [lo, hi) to its place in dst, a buffer of
@@ -27,23 +23,23 @@ func (w *Matrix) Pack(dst []byte, lo, hi int) {
 		w.packFloats(dst, lo, hi)
 		return
 	}
-	block.Pack(dst, w.DType, w.Cols, w.Data, lo, hi)
+	packBlock(dst, w.DType, w.Cols, w.Data, lo, hi)
 }
 
 // matMulTilesGeneric is the product of packed weights: unpacked, they equal what
 // block.Unpack makes of the source.
 func matMulTilesGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
-	var chunk [chunkBlocks]block.Weights
-	p := block.PackingOf(w.DType)
-	tile, halves, mins := p.TileBytes(w.Cols), block.Per16(w.DType), block.HasMins(w.DType)
+	var chunk [chunkBlocks]UnpackedBlock
+	p := PackingOf(w.DType)
+	tile, halves, mins := p.TileBytes(w.Cols), Per16(w.DType), HasMins(w.DType)
 	for j := lo; j < hi; j++ {
 		packed := w.Tiles[j/TileRows*tile:][:tile]
 		for r := range rows {
 			dst[r*dstStride+j] = 0
 		}
 		for c := 0; c < w.Cols; {
-			n := min(block.ChunkCols, w.Cols-c)
-			ch := block.ChunkOf(p, packed, n)
+			n := min(ChunkCols, w.Cols-c)
+			ch := ChunkOf(p, packed, n)
 			clear(chunk[:])
 			for k := range n / 32 {
 				ch.Unpack(&chunk[k/8], w.DType, k%8, k/8, j%TileRows)

@@ -1,19 +1,14 @@
 package kernel
 
-import (
-	"atenia/internal/kernel/block"
-	"atenia/internal/kernel/exact"
-)
-
 // chunkBlocks is the number of blocks of 256 columns that are summed at a time;
 // the sums of chunks are added in order.
-const chunkBlocks = block.ChunkCols / blockCols
+const chunkBlocks = ChunkCols / blockCols
 
 // matMulIntGeneric defines products with int8 activations.
 func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
-	var chunk [chunkBlocks]block.Weights
+	var chunk [chunkBlocks]UnpackedBlock
 	size, stride := w.rowBytes(), blocks(w.Cols)
-	halves, mins := block.Per16(w.DType), block.HasMins(w.DType)
+	halves, mins := Per16(w.DType), HasMins(w.DType)
 	for j := lo; j < hi; j++ {
 		row := w.Data[j*size : (j+1)*size]
 		for r := range rows {
@@ -23,7 +18,7 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 			n := min(chunkBlocks, stride-b)
 			for k := range n {
 				c := (b + k) * blockCols
-				block.Unpack(&chunk[k], w.DType, row, c, min(blockCols, w.Cols-c))
+				unpackBlock(&chunk[k], w.DType, row, c, min(blockCols, w.Cols-c))
 			}
 			for r := range rows {
 				dst[r*dstStride+j] += dotChunk(chunk[:n], x.blocks(r)[b:], halves, mins)
@@ -35,8 +30,8 @@ func matMulIntGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRo
 // dotChunk multiplies blocks. Lane g is the sum over blocks of group g: of 32
 // columns, or, for formats with halves, of 16, with the first halves of all
 // groups of 32 first.
-func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
-	var a exact.Lanes
+func dotChunk(w []UnpackedBlock, x []xBlock, halves, mins bool) float32 {
+	var a Lanes
 	for i := range w {
 		for b := range 8 {
 			if halves {
@@ -55,14 +50,14 @@ func dotChunk(w []block.Weights, x []xBlock, halves, mins bool) float32 {
 
 // dotGroup adds the product of n columns from c, whose integer sum is exact. The
 // minimum, times the sum m of the activations, comes first.
-func dotGroup(a *float32, w *block.Weights, x *xBlock, c, n int, mins bool, m float32) {
+func dotGroup(a *float32, w *UnpackedBlock, x *xBlock, c, n int, mins bool, m float32) {
 	if mins {
-		*a = exact.FMA(-w.M[c/16], m, *a)
+		*a = FMA(-w.M[c/16], m, *a)
 	}
 	sum := int32(0)
 	wq, xq := w.Q[c:c+n], x.q[c:c+n]
 	for i, q := range wq {
 		sum += int32(q) * int32(xq[i])
 	}
-	*a = exact.FMA(float32(sum), w.S[c/16]*x.d[c/32], *a)
+	*a = FMA(float32(sum), w.S[c/16]*x.d[c/32], *a)
 }

@@ -12,7 +12,10 @@ import (
 // The generator takes others when it runs out, and an assembler on a machine
 // with AVX-512 does not mind.
 func TestAVX2Registers(t *testing.T) {
-	files, err := filepath.Glob("../*/z*_amd64.s")
+	files, err := filepath.Glob("z*_amd64.s")
+	if rooms, e := filepath.Glob("*/z*_amd64.s"); e == nil {
+		files = append(files, rooms...)
+	}
 	if err != nil || len(files) < 7 {
 		t.Fatalf("%q, %v", files, err)
 	}

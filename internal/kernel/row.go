@@ -5,7 +5,6 @@ import (
 	"math"
 	"unsafe"
 
-	"atenia/internal/kernel/block"
 	"atenia/tensor"
 )
 
@@ -38,7 +37,7 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 			dst[i] = float32(math.Float64frombits(le.Uint64(row[8*i:])))
 		}
 	default:
-		var w block.Weights
+		var w UnpackedBlock
 		for i := 0; i < len(dst); i += blockCols {
 			n := min(blockCols, len(dst)-i)
 			unpack(&w, d, row, c+i, n)
@@ -48,7 +47,7 @@ func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 }
 
 // expandGeneric writes the first len(dst) values of a block in float32.
-func expandGeneric(dst []float32, w *block.Weights) {
+func expandGeneric(dst []float32, w *UnpackedBlock) {
 	for i := range dst {
 		dst[i] = float32(w.S[i/16]*float32(w.Q[i])) - w.M[i/16]
 	}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"atenia/internal/quant"
+	"atenia/internal/model/quant"
 	"atenia/tensor"
 )
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-
-	"atenia/internal/kernel/choice"
 )
 
 // Here, since go generate reads no file for another architecture.
@@ -36,10 +34,6 @@ func SetVariant(name string) error {
 		return fmt.Errorf("kernel variant %q: this machine has %v", name, variants)
 	}
 	level.Store(int32(i))
-	choice.Forget()
+	forgetChoices()
 	return nil
 }
-
-// Decisions returns the choices that products made by measurement at first use.
-// No result depends on them.
-func Decisions() []choice.Decision { return choice.Decisions() }

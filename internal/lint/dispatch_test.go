@@ -11,15 +11,15 @@ import (
 // opcodeSwitches are the functions outside package plan that may choose by
 // opcode: the compiler has one rule per opcode for where a configuration's
 // numbers go. Nothing that runs a plan belongs here.
-var opcodeSwitches = []string{"internal/compile resolver.Params"}
+var opcodeSwitches = []string{"internal/model/compile resolver.Params"}
 
 // TestNoOpcodeSwitch: what to do for an opcode is an entry of a table.
 func TestNoOpcodeSwitch(t *testing.T) {
 	m := module(t)
-	opcode := m.member(t, "plan", "Opcode").Type()
+	opcode := m.member(t, "internal/plan", "Opcode").Type()
 	var found []string
 	for dir, p := range m.pkgs {
-		if dir == "plan" || strings.HasPrefix(dir, "plan/") {
+		if dir == "internal/plan" || strings.HasPrefix(dir, "internal/plan/") {
 			continue
 		}
 		p.functions(func(name string, fn *ast.FuncDecl) {
@@ -58,7 +58,7 @@ func TestSingleExecute(t *testing.T) {
 			t.Errorf("%q use %s, want %q alone", got, c.name, c.users)
 		}
 	}
-	adapter := func(o types.Object) bool { return isNamed(o.Type(), "plan", "AdapterTable") }
+	adapter := func(o types.Object) bool { return isNamed(o.Type(), "internal/plan", "AdapterTable") }
 	if got, want := p.usersOf(adapter), []string{"Executor.bindPlan", "cpuBackend.Capability"}; !slices.Equal(got, want) {
 		t.Errorf("%q read the adapter table, want %q", got, want)
 	}
@@ -126,13 +126,13 @@ func TestCountersCostNothing(t *testing.T) {
 func TestSpecsOnlyInPlan(t *testing.T) {
 	m := module(t)
 	for dir, p := range m.pkgs {
-		if dir == "plan" {
+		if dir == "internal/plan" {
 			continue
 		}
 		for _, f := range p.files {
 			ast.Inspect(f, func(n ast.Node) bool {
 				if l, ok := n.(*ast.CompositeLit); ok {
-					if typ := p.info.TypeOf(l); typ != nil && isNamed(typ, "plan", "OpSpec") {
+					if typ := p.info.TypeOf(l); typ != nil && isNamed(typ, "internal/plan", "OpSpec") {
 						t.Errorf("%s: a description of an opcode outside package plan", m.fset.Position(l.Pos()))
 					}
 				}
@@ -151,14 +151,14 @@ func TestCompiledOnce(t *testing.T) {
 		dir, name string
 		users     []string
 	}{
-		{"plan/pass", "Compile", []string{"internal/compile lower"}},
-		{"plan", "Bind", []string{"internal/exec Executor.bindPlan", "internal/record New"}},
-		{"plan", "ParamBlock.Decode", nil},
+		{"internal/plan/pass", "Compile", []string{"internal/model/compile lower"}},
+		{"internal/plan", "Bind", []string{"internal/exec Executor.bindPlan", "internal/tape New"}},
+		{"internal/plan", "ParamBlock.Decode", nil},
 	} {
 		want := m.member(t, c.dir, c.name)
 		var got []string
 		for dir, p := range m.pkgs {
-			if dir == "plan" || dir == "plan/pass" {
+			if dir == "internal/plan" || dir == "internal/plan/pass" {
 				continue
 			}
 			for _, user := range p.usersOf(is(want)) {
@@ -190,7 +190,7 @@ func TestStatesOnlyInAdapters(t *testing.T) {
 func TestSchedulerKnowsNoKinds(t *testing.T) {
 	m := module(t)
 	kinds := []string{"recurrent", "mamba", "ssm", "conv", "delta", "cross"}
-	for _, dir := range []string{"internal/sched", "internal/kv"} {
+	for _, dir := range []string{"internal/sched", "internal/memory/kv"} {
 		for _, f := range m.pkg(t, dir).files {
 			ast.Inspect(f, func(n ast.Node) bool {
 				id, ok := n.(*ast.Ident)

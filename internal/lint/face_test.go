@@ -17,26 +17,19 @@ func facePackage(dir string) bool {
 	return dir == "." || dir == "tensor" || top == "grad" || top == "nested" || top == "flow"
 }
 
-// isInternal reports whether users cannot import a package. Those of the wings
-// tier and plan are about to move below internal.
-func isInternal(dir string) bool {
-	return slices.Contains(strings.Split(dir, "/"), "internal") ||
-		dir == "tier" || strings.HasPrefix(dir, "tier/") || dir == "plan" || strings.HasPrefix(dir, "plan/")
-}
+// isInternal reports whether users cannot import a package.
+func isInternal(dir string) bool { return slices.Contains(strings.Split(dir, "/"), "internal") }
 
 // faceExempt are internal types that a public wing of the module still shows,
 // as "wing package.Type", and why.
 var faceExempt = map[string]string{
-	"grad internal/dense.Float":         "the constraint of type parameters, which are inferred",
-	"grad internal/dense.Work":          "where opaque operations compute; they are written by nested and flow",
-	"grad internal/pool.Pool":           "threads of a tape; nil computes with one",
-	"nested internal/dense.Float":       "the constraint of type parameters, which are inferred",
-	"nested internal/dense.Work":        "where rules compute, beside grad's",
-	"nested internal/pool.Pool":         "threads of a model; nil computes with one",
-	"flow internal/durable.FS":          "tests of flow/amp/scan damage the disk; nil is the system's",
-	"flow flow/internal/adjoint.Report": "what a sweep kept is reported as the sweep counts it",
-	"flow flow/internal/firing.Firing":  "replay and log share the text of a firing",
-	"flow flow/internal/firing.Log":     "replay and log share the text of a firing",
+	"grad internal/kernel/dense.Float":   "the constraint of type parameters, which are inferred",
+	"grad internal/kernel/dense.Work":    "where opaque operations compute; they are written by nested and flow",
+	"grad internal/machine/pool.Pool":    "threads of a tape; nil computes with one",
+	"nested internal/kernel/dense.Float": "the constraint of type parameters, which are inferred",
+	"nested internal/kernel/dense.Work":  "where rules compute, beside grad's",
+	"nested internal/machine/pool.Pool":  "threads of a model; nil computes with one",
+	"flow internal/store/durable.FS":     "tests of flow/amp damage the disk; nil is the system's",
 }
 
 // TestFace: what a public package exports names only types that users can read

@@ -127,7 +127,7 @@ func isTypeParam(typ types.Type) bool {
 }
 
 // computes are the packages that run while tokens are made.
-var computes = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/pool", "internal/kv", "internal/sched", "internal/sample"}
+var computes = []string{"internal/exec", "internal/memory/pack", "internal/kernel", "internal/machine/pool", "internal/memory/kv", "internal/sched", "internal/sample"}
 
 // TestNoLogging: nothing is printed or logged where tokens are made; fmt is
 // there for errors alone.
@@ -154,17 +154,18 @@ func TestNoLogging(t *testing.T) {
 }
 
 // backends are the packages that run plans on a machine.
-var backends = []string{"internal/exec", "internal/pack", "internal/kernel", "internal/kernel/block", "internal/pool", "internal/kv", "internal/sched"}
+var backends = []string{"internal/exec", "internal/memory/pack", "internal/kernel", "internal/machine/pool", "internal/memory/kv", "internal/sched"}
 
 // mutableGlobals are the package variables that change after start-up.
 var mutableGlobals = []string{
 	"internal/kernel.level", // tests force a variant of the kernels
+	"internal/kernel.made",  // choices that kernels made by measurement, for bench and doctor
 }
 
 // addressedTables are the package variables whose address is taken: tables that
 // kernels read through a pointer, and what was measured at first use, on which no
 // result depends.
-var addressedTables = []string{"internal/kernel.tileChoice", "internal/kernel/block.iq4Values", "internal/kernel/block.mxfp4Values"}
+var addressedTables = []string{"internal/kernel.iq4Values", "internal/kernel.mxfp4Values", "internal/kernel.tileChoice"}
 
 // TestNoGlobalState: what runs a plan keeps nothing between calls but in
 // values its caller owns.

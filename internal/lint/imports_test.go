@@ -13,7 +13,7 @@ import (
 // drivers of devices, which come with the devices and cannot be linked, and
 // nodes of flow graphs, which their users compile. No opcode of a plan is
 // theirs.
-var loadsLibraries = map[string]bool{"internal/library": true}
+var loadsLibraries = map[string]bool{"internal/machine/library": true}
 
 // TestNoPlugins: adapters are Go functions in a table that the linker sees;
 // nothing is loaded or generated while the program runs.

@@ -82,14 +82,13 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                  {46, "the face: it joins everything"},
-	"internal/cli":       {17, "the face: one command each"},
-	"internal/cli/flow":  {17, "the wing of flow is one package for each kind of node"},
-	"flow":               {17, "control, heat, firing, param, revolve, ring, strand, stream and adjoint come in"},
-	"flow/node/shipped":  {12, "one package for each kind of node"},
-	"internal/observe":   {13, "each part of the memory shows itself apart"},
-	"internal/placement": {13, "each part of the memory is asked apart"},
-	"internal/train/job": {17, "it joins data, recipe, loop and files of a run"},
+	".":                       {32, "the face: it joins everything"},
+	"internal/cli":            {20, "the face: one command each"},
+	"internal/cli/flow":       {11, "the face of flow"},
+	"internal/engine":         {18, "the inside of the face: it joins the rooms that a model runs in"},
+	"internal/bench":          {14, "it measures what engine joins"},
+	"internal/policy/observe": {12, "each part of the memory shows itself apart"},
+	"internal/train/job":      {16, "it joins data, recipe, loop and files of a run"},
 }
 
 // smallRooms have one importer and fewer lines than smallRoom, and stay apart
@@ -97,41 +96,8 @@ var wideRooms = map[string]struct {
 const smallRoom = 300
 
 var smallRooms = map[string]string{
-	"internal/embedded":           "an asset: embedding wants the folder it lies in",
-	"internal/golden":             "support of tests, which are its importers",
-	"flow/control":                "joins flow",
-	"flow/heat":                   "joins flow",
-	"flow/internal/firing":        "joins flow",
-	"flow/internal/param":         "joins flow",
-	"flow/internal/revolve":       "joins flow",
-	"flow/internal/ring":          "joins flow",
-	"flow/internal/strand":        "joins flow",
-	"flow/internal/stream":        "joins flow",
-	"flow/node/meter":             "joins the shipped nodes that work on signals",
-	"flow/node/source":            "joins the shipped nodes that work on signals",
-	"flow/observe":                "joins flow/view",
-	"flow/rt/internal/native":     "a Go function on a thread without a P: assembly with rules of its own",
-	"internal/cli/cache":          "joins internal/cli",
-	"internal/cli/checkpoint":     "joins internal/cli",
-	"internal/cli/editor":         "joins internal/cli",
-	"internal/cli/explain":        "joins internal/cli",
-	"internal/cli/placing":        "joins internal/cli",
-	"internal/cli/replay":         "joins internal/cli",
-	"internal/cli/tokenizer":      "joins internal/cli",
-	"internal/codecbench":         "joins internal/bench",
-	"internal/compile/keys":       "joins internal/compile",
-	"internal/compile/pyjson":     "joins internal/compile",
-	"internal/compile/recipe":     "joins internal/compile",
-	"internal/compile/window":     "joins internal/compile",
-	"internal/stepbench":          "joins internal/bench/step",
-	"internal/train/snapshot":     "the files of a run, apart from what they are for",
-	"internal/trainbench":         "joins internal/bench/step",
-	"nested/recall":               "joins its example",
-	"nested/rule/internal/link":   "joins nested/rule",
-	"nested/rule/internal/schulz": "joins nested/rule",
-	"plan/internal/diff":          "joins plan",
-	"plan/internal/scan":          "joins plan",
-	"tier/metrics":                "joins the views of internal/policy",
+	"internal/doctor": "a check of the machine, as programs other than the command line may run it",
+	"internal/golden": "support of tests, which are its importers",
 }
 
 // TestRooms: a room knows few others, and one that serves a single other room

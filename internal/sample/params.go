@@ -9,49 +9,21 @@ import (
 
 // Params configure how the next token is chosen. The zero value is greedy: it
 // takes the most likely token. A zero field disables its stage or selects the
-// default named beside it. Names and meanings are llama.cpp's unless noted.
+// default. Names and meanings are llama.cpp's unless noted; the fields, in the
+// same order, are those of atenia.Sampling, which documents each.
 type Params struct {
-	// Temperature divides the logits. 0 is greedy: the most likely token after
-	// LogitBias, penalties and DRY, regardless of the other fields.
-	Temperature float32
-	// TopP keeps the fewest tokens with this total probability. 0 or 1 is off.
-	TopP float32
-	// MinP keeps tokens at least MinP times as probable as the first one. 0 is
-	// off.
-	MinP float32
-	// Typical keeps the tokens whose surprise is nearest to the expected one, up to
-	// this total probability (locally typical sampling). 0 or 1 is off.
-	Typical float32
-	// RepeatPenalty divides positive logits of recent tokens and multiplies
-	// negative ones. 0 or 1 is off.
-	RepeatPenalty float32
-	// FrequencyPenalty is subtracted from a recent token's logit once for each
-	// of its occurrences. It may be negative.
-	FrequencyPenalty float32
-	// PresencePenalty is subtracted once from the logit of each recent token. It
-	// may be negative.
-	PresencePenalty float32
-	// TopK keeps the K most likely tokens. 0 or less is off.
-	TopK int
-	// RepeatLast is the number of recent tokens for the three penalties: 0 is 64,
-	// less than 0 is all.
-	RepeatLast int
-	// DRY penalises tokens that would continue a repetition.
-	DRY DRY
-	// Mirostat keeps surprise near a constant; it replaces the truncating stages
-	// (top-k, typical, top-p, min-p).
-	Mirostat Mirostat
-	// LogitBias is added to the logits of the given tokens before any stage.
-	// Negative infinity forbids a token.
-	LogitBias map[int32]float32
-	// Seed seeds the random stream. Equal seeds and logits give equal tokens.
-	Seed uint64
-	// Order lists the stages in the order in which they run; stages not listed do
-	// not run. Empty is [DefaultOrder].
-	Order []Stage
-	// LogProbs requests this number of most likely tokens with every choice, and
-	// the log-probability of the chosen one; see [Choice].
-	LogProbs int
+	// Probabilities and scales.
+	Temperature, TopP, MinP, Typical float32
+	// Penalties of recent tokens.
+	RepeatPenalty, FrequencyPenalty, PresencePenalty float32
+	// Counts of tokens.
+	TopK, RepeatLast int
+	DRY              DRY
+	Mirostat         Mirostat
+	LogitBias        map[int32]float32
+	Seed             uint64
+	Order            []Stage // empty is [DefaultOrder]
+	LogProbs         int     // see [Choice]
 }
 
 // DRY ("don't repeat yourself") lowers the logit of a token that would extend a

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/compile"
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
-	"atenia/internal/weights"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 )
 
 // A model is a compiled model with its weights, for any number of schedulers.
@@ -25,7 +24,7 @@ type model struct {
 
 func open(t testing.TB, name string) *model {
 	t.Helper()
-	d, err := modelfile.Open(filepath.Join(golden.Root(t), "testdata", "golden", "parity", name))
+	d, err := file.Open(filepath.Join(golden.Root(t), "testdata", "golden", "parity", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +33,7 @@ func open(t testing.TB, name string) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := weights.Materialise(m, d)
+	w, err := compile.Materialise(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}

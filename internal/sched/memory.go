@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"atenia/internal/kv"
+	"atenia/internal/memory/kv"
 )
 
 // makeCaches creates one cache per state and divides the budget among them in

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
-	"atenia/internal/kv"
+	"atenia/internal/memory/kv"
 )
 
 // budget returns the bytes of that many pages of every state.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atenia/internal/exec"
-	"atenia/internal/kv"
+	"atenia/internal/memory/kv"
 )
 
 // A Config sizes a scheduler. The zero value works.

@@ -1,7 +1,7 @@
 package sched
 
 import (
-	"atenia/internal/kv"
+	"atenia/internal/memory/kv"
 	"atenia/internal/sample"
 )
 

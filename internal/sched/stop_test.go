@@ -10,9 +10,9 @@ import (
 
 	"atenia/internal/exec"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
-	"atenia/internal/weights"
-	"atenia/tier/ring"
+	"atenia/internal/memory/ring"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
 )
 
 // A gated file is read once somebody opens the gate.
@@ -31,14 +31,14 @@ func (g gated) ReadAt(p []byte, off int64) (int, error) {
 func slow(t *testing.T) (s *Scheduler, gate chan struct{}) {
 	t.Helper()
 	m := open(t, "llama3")
-	d, err := modelfile.Open(filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama3"))
+	d, err := file.Open(filepath.Join(golden.Root(t), "testdata", "golden", "parity", "llama3"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
 	const name = "blk.1.ffn_down"
 	w := m.Weights[name]
-	place, ok := weights.Locate(&w, d)
+	place, ok := compile.Locate(&w, d)
 	if !ok {
 		t.Fatalf("%s is no piece of a file", name)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/sample"
-	"atenia/internal/token"
+	"atenia/internal/text/token"
 )
 
 // A tokenText is a token in a configuration: its text, or an object containing
@@ -68,7 +68,7 @@ type generationConfig struct {
 	Repeat      *float32  `json:"repetition_penalty"`
 }
 
-func fromFolder(d *modelfile.Description) (*Text, error) {
+func fromFolder(d *file.Description) (*Text, error) {
 	t := &Text{Sampling: Usual, Vars: map[string]string{}}
 	data, ok := d.Files["tokenizer.json"]
 	if !ok {
@@ -111,7 +111,7 @@ func fromFolder(d *modelfile.Description) (*Text, error) {
 
 // templateSource returns the chat template of a folder, from its possible places
 // in order of precedence.
-func templateSource(d *modelfile.Description, inConfig json.RawMessage) (string, error) {
+func templateSource(d *file.Description, inConfig json.RawMessage) (string, error) {
 	if b, ok := d.Files["chat_template.jinja"]; ok {
 		return string(b), nil
 	}
@@ -145,7 +145,7 @@ func templateSource(d *modelfile.Description, inConfig json.RawMessage) (string,
 
 // decode reads a small JSON file of the folder; v is unchanged if there is no
 // such file.
-func decode(d *modelfile.Description, name string, v any) error {
+func decode(d *file.Description, name string, v any) error {
 	b, ok := d.Files[name]
 	if !ok {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/sample"
-	"atenia/internal/token"
+	"atenia/internal/text/token"
 )
 
 // Keys that package convert writes only if the standard ones do not suffice. The
@@ -50,8 +50,8 @@ func unpad(v *token.Vocab) {
 
 // TemplateSource returns the source of a model's chat template, "" if it has
 // none.
-func TemplateSource(d *modelfile.Description) (string, error) {
-	if d.Format == modelfile.GGUF {
+func TemplateSource(d *file.Description) (string, error) {
+	if d.Format == file.GGUF {
 		s, _, err := d.Meta.String("tokenizer.chat_template")
 		return s, err
 	}
@@ -64,7 +64,7 @@ func TemplateSource(d *modelfile.Description) (string, error) {
 
 // fromGGUF reads the tokenizer.ggml.* keys. (The separator's key is misspelt in
 // the format.)
-func fromGGUF(d *modelfile.Description) (*Text, error) {
+func fromGGUF(d *file.Description) (*Text, error) {
 	t := &Text{Sampling: Usual, Vars: map[string]string{}}
 	r := &keyReader{m: d.Meta}
 	v := token.Vocab{
@@ -128,7 +128,7 @@ func fromGGUF(d *modelfile.Description) (*Text, error) {
 
 // A keyReader reads optional keys and keeps the first error.
 type keyReader struct {
-	m   modelfile.Metadata
+	m   file.Metadata
 	err error
 }
 

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"atenia/internal/chat"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/sample"
-	"atenia/internal/token"
+	"atenia/internal/text/chat"
+	"atenia/internal/text/token"
 )
 
 // A Text holds what a model needs to read and write text.
@@ -35,7 +35,7 @@ func (e *AbsentError) Error() string {
 // Load reads everything about text from a description. A model without a
 // tokenizer can still be used with token ids, so Load then returns a Text
 // without one together with an [*AbsentError].
-func Load(d *modelfile.Description) (*Text, error) {
+func Load(d *file.Description) (*Text, error) {
 	if d.Format == "gguf" {
 		return fromGGUF(d)
 	}

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/chat"
 	"atenia/internal/golden"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/sample"
-	"atenia/internal/token"
+	"atenia/internal/text/chat"
+	"atenia/internal/text/token"
 )
 
 // tokenizerJSON returns a small tokenizer with a few added tokens.
@@ -26,8 +26,8 @@ func tokenizerJSON(t testing.TB, kind string) []byte {
 }
 
 // folder describes a Hugging Face folder with these files.
-func folder(config string, files map[string]string) *modelfile.Description {
-	d := &modelfile.Description{Format: modelfile.HuggingFace, Config: []byte(config), Files: map[string][]byte{}}
+func folder(config string, files map[string]string) *file.Description {
+	d := &file.Description{Format: file.HuggingFace, Config: []byte(config), Files: map[string][]byte{}}
 	for name, text := range files {
 		d.Files[name] = []byte(text)
 	}
@@ -168,7 +168,7 @@ func TestErrors(t *testing.T) {
 	if _, err := LoadFile(filepath.Join(t.TempDir(), "none.json")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
-	empty := &modelfile.Description{Format: modelfile.GGUF}
+	empty := &file.Description{Format: file.GGUF}
 	if _, err := Load(empty); !Partial(err) {
 		t.Errorf("GGUF without a tokenizer: %v", err)
 	}
@@ -194,7 +194,7 @@ func FuzzFolder(f *testing.F) {
 	f.Add([]byte(`{"eos_token_id": [1e3]}`), []byte(`{"chat_template": [{"name": "default", "template": "x"}]}`), []byte(`{"top_k": 1e30}`))
 	f.Add([]byte(``), []byte(`{"chat_template": 5}`), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, config, tokenizer, generation []byte) {
-		d := &modelfile.Description{Format: modelfile.HuggingFace, Config: config, Files: map[string][]byte{
+		d := &file.Description{Format: file.HuggingFace, Config: config, Files: map[string][]byte{
 			"tokenizer.json": tok, "tokenizer_config.json": tokenizer, "generation_config.json": generation,
 		}}
 		x, err := Load(d)

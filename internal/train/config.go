@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"atenia/grad/optim"
-	"atenia/internal/durable"
-	"atenia/internal/pool"
+	"atenia/grad"
+	"atenia/internal/machine/pool"
+	"atenia/internal/store/durable"
 	"atenia/internal/train/data"
 )
 
@@ -40,9 +40,9 @@ type Source interface {
 
 // Config configures [Run]. Zero fields mean none, or the default given here.
 type Config struct {
-	Rule     optim.Rule // AdamW
-	Rate     float64    // learning rate; default 1e-3
-	Schedule optim.Schedule
+	Rule     grad.UpdateRule // AdamW
+	Rate     float64         // learning rate; default 1e-3
+	Schedule grad.RateSchedule
 	Clip     float64 // maximum norm of all gradients
 	Steps    int     // length of the run
 	// Accumulate is the number of batches per step; default 1.
@@ -80,7 +80,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Rule == nil {
-		c.Rule = optim.AdamW{}
+		c.Rule = grad.AdamW{}
 	}
 	if c.Rate == 0 {
 		c.Rate = 1e-3
@@ -126,7 +126,7 @@ func (c *Config) check() error {
 	}
 	need(c.Dir != "", "the folder has no name")
 	need(c.Patience == 0 || c.EvalEvery > 0, "stopping early needs evaluations")
-	_, adamw := c.Rule.(optim.AdamW)
+	_, adamw := c.Rule.(grad.AdamW)
 	need(!c.Offload || adamw, "only AdamW's state can be offloaded")
 	return errors.Join(errs...)
 }

@@ -27,4 +27,34 @@
 // many in a row end the run. A run with Patience ends when the held-out loss
 // stops improving, with the parameters of the best evaluation. No decision
 // depends on a clock.
+//
+// # Snapshot
+//
+// Package snapshot writes and reads the files from which a training run resumes:
+// float32 arrays and a note, with checksums.
+//
+//	┌ safetensors file ──────────────────────────────────────────────┐
+//	│ __metadata__: format  atenia.snapshot/1                        │
+//	│               note    the trainer's state, as JSON             │
+//	│               sums    {"NAME": xxh3 of the tensor's bytes, …}  │
+//	│               check   xxh3 of format, note, sums and shapes    │
+//	│ tensors: F32 arrays, and U8 for bytes                          │
+//	└────────────────────────────────────────────────────────────────┘
+//
+// Any reader of safetensors can open one. [Write] replaces a file atomically;
+// [Open] verifies every byte before it returns, so that a damaged file is
+// detected before anything is restored from it, and an older one can be used.
+//
+// # Curve
+//
+// Package curve plots a declining number: as a PNG, or in braille dots for a
+// terminal.
+//
+//	Line ─┬─▶ PNG    axes, grid, a legend; the thin line is each step, the thick
+//	      │          one its running mean
+//	      └─▶ Text   ⠈⠢⣀⠀⠀     2 × 4 dots a character
+//	                 ⠀⠀⠀⠑⠤
+//
+// It draws everything itself, including letters: a plotting library would add 8
+// MB to a program of 40, for one picture of two lines.
 package train

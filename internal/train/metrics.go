@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"atenia/internal/durable"
+	"atenia/internal/store/durable"
 )
 
 // MetricsFile is the name of a run's log: a line of JSON for each step, and one

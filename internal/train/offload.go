@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atenia/grad/optim"
+	"atenia/grad"
+	files "atenia/internal/train/offload"
 	"atenia/tensor"
-	files "atenia/tier/train"
 )
 
 // An offload keeps a run's master parameters and moments in files. Their journal
@@ -43,8 +43,8 @@ func (r *run) openOffload(ctx context.Context) (*offload, error) {
 		layers[i], most = g.Layer, max(most, g.Elements)
 	}
 	o.buf = make([]float32, most)
-	rule := optim.AdamW{}
-	if a, ok := r.cfg.Rule.(optim.AdamW); ok {
+	rule := grad.AdamW{}
+	if a, ok := r.cfg.Rule.(grad.AdamW); ok {
 		rule = a
 	}
 	cfg := files.Config{FS: r.cfg.FS, Optimizer: files.Optimizer{

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"atenia/internal/train/snapshot"
 )
 
 // A place is the state of a run besides arrays: the note of its snapshots. It
@@ -47,11 +45,11 @@ func (r *run) path(name string) string { return filepath.Join(r.cfg.Dir, snapsho
 
 // arrays returns the content of a snapshot: master parameters, optimizer state,
 // and the accumulated gradients of held parameters.
-func (r *run) arrays() (as []snapshot.Array) {
+func (r *run) arrays() (as []Array) {
 	for i, p := range r.masters {
-		as = append(as, snapshot.Array{Name: p.Name, Shape: p.Shape, Values: p.Value})
+		as = append(as, Array{Name: p.Name, Shape: p.Shape, Values: p.Value})
 		for k, s := range r.opt.State(i) {
-			as = append(as, snapshot.Array{Name: fmt.Sprintf(slotPrefix, k) + p.Name, Shape: p.Shape, Values: s})
+			as = append(as, Array{Name: fmt.Sprintf(slotPrefix, k) + p.Name, Shape: p.Shape, Values: s})
 		}
 	}
 	return as
@@ -70,7 +68,7 @@ func (r *run) save(name string) error {
 	as := r.arrays()
 	for _, p := range r.params {
 		if p.Hold {
-			as = append(as, snapshot.Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad})
+			as = append(as, Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad})
 		}
 	}
 	blobs := map[string][]byte{}
@@ -84,7 +82,7 @@ func (r *run) save(name string) error {
 	if err := r.log.sync(); err != nil {
 		return err
 	}
-	return snapshot.Write(r.cfg.FS, r.path(name), string(note), as, blobs)
+	return WriteSnapshot(r.cfg.FS, r.path(name), string(note), as, blobs)
 }
 
 // saveStep writes a snapshot of the current step, then removes surplus ones.
@@ -142,7 +140,7 @@ func (r *run) resume() (bool, error) {
 			return true, nil
 		}
 		errs = append(errs, err)
-		if !errors.Is(err, snapshot.ErrDamaged) {
+		if !errors.Is(err, ErrSnapshotDamaged) {
 			break // a snapshot of another run: older ones are no better
 		}
 		r.cfg.Watch(Event{Note: fmt.Sprintf("%v; trying the one before", err)})
@@ -156,7 +154,7 @@ func (r *run) resume() (bool, error) {
 // restore restores a snapshot. After an error the run's state is inconsistent
 // and must not be used.
 func (r *run) restore(name string) (err error) {
-	f, err := snapshot.Open(r.path(name))
+	f, err := OpenSnapshot(r.path(name))
 	if err != nil {
 		return err
 	}
@@ -176,7 +174,7 @@ func (r *run) restore(name string) (err error) {
 	for _, p := range r.params {
 		clear(p.Grad)
 		if f.Has(gradPrefix + p.Name) {
-			if err := f.Read(snapshot.Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad}); err != nil {
+			if err := f.Read(Array{Name: gradPrefix + p.Name, Shape: p.Shape, Values: p.Grad}); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

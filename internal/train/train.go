@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"atenia/grad/optim"
+	"atenia/grad"
 	"atenia/internal/train/data"
 	"atenia/tensor"
 )
@@ -33,8 +33,8 @@ type run struct {
 	held     Source   // nil: no evaluations
 	params   []*Param // the learner's
 	masters  []*Param // the parameters stepped: the same, or float32 copies
-	opt      *optim.Optimizer[float32]
-	meter    *optim.Meter[float32]
+	opt      *grad.Optimizer[float32]
+	meter    *grad.NormMeter[float32]
 	offload  *offload // nil: the state is in memory
 	log      *ledger
 	place    place
@@ -91,13 +91,13 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	return r.report(), r.takeBest()
 }
 
-// start creates the state, or restores that of an earlier process.
+// trainStart creates the state, or restores that of an earlier process.
 func (r *run) start(ctx context.Context) (err error) {
 	if r.params = r.learner.Params(); len(r.params) == 0 {
 		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)
 	}
 	r.masters = r.params
-	r.meter = optim.NewMeter[float32](r.cfg.Pool)
+	r.meter = grad.NewNormMeter[float32](r.cfg.Pool)
 	r.batches = make([]data.Batch, r.cfg.Accumulate)
 	r.place.Rule = fmt.Sprintf("%T", r.cfg.Rule)
 	r.place.Counts = make([]uint64, len(r.params))
@@ -117,7 +117,7 @@ func (r *run) start(ctx context.Context) (err error) {
 	if r.cfg.BF16 {
 		r.split()
 	}
-	if r.opt, err = optim.New(r.cfg.Rule, r.masters, r.cfg.Pool); err != nil {
+	if r.opt, err = grad.NewOptimizer(r.cfg.Rule, r.masters, r.cfg.Pool); err != nil {
 		return err
 	}
 	if r.cfg.Resume {
@@ -288,7 +288,7 @@ func (r *run) skip(loss, norm float64) error {
 
 // update steps the parameters that are not held and clears their gradients.
 func (r *run) update(ctx context.Context, rate, norm float64, bad bool) error {
-	switch scale := optim.Clip(norm, r.cfg.Clip); {
+	switch scale := grad.ClipFactor(norm, r.cfg.Clip); {
 	case bad: // files record the position with their next step
 	case r.offload != nil:
 		r.place.Cursor = r.source.Cursor()

@@ -12,26 +12,26 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/grad/optim"
-	"atenia/internal/durable/faultfs"
+	"atenia/grad"
+	"atenia/internal/store/faultfs"
 	"atenia/internal/train/data"
 )
 
 func testConfig(dir string) Config {
 	return Config{
-		Rule: optim.AdamW{Decay: 0.01}, Rate: 0.05, Clip: 1, Schedule: optim.Schedule{Warmup: 5}, Steps: 40, Accumulate: 2,
+		Rule: grad.AdamW{Decay: 0.01}, Rate: 0.05, Clip: 1, Schedule: grad.RateSchedule{Warmup: 5}, Steps: 40, Accumulate: 2,
 		EvalEvery: 10, EvalBatches: 3, SnapshotEvery: 7, Dir: dir, FS: faultfs.NoSync(),
 	}
 }
 
-func start(t *testing.T, cfg Config, l Learner) (*Result, error) {
+func trainStart(t *testing.T, cfg Config, l Learner) (*Result, error) {
 	t.Helper()
 	return Run(t.Context(), cfg, l, &stream{seed: 1, rows: 3}, &stream{seed: 2, rows: 5})
 }
 
 func finish(t *testing.T, cfg Config, l Learner) *Result {
 	t.Helper()
-	res, err := start(t, cfg, l)
+	res, err := trainStart(t, cfg, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestAccumulation(t *testing.T) {
 	}
 	cfg := testConfig(t.TempDir())
 	cfg.Steps, cfg.Accumulate, cfg.EvalEvery, cfg.Clip = 1, 3, 0, 0
-	cfg.Schedule = optim.Schedule{}
+	cfg.Schedule = grad.RateSchedule{}
 	m := newBigram()
 	if _, err := Run(t.Context(), cfg, m, &list{batches: parts}, nil); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestResume(t *testing.T) {
 		"float32": {func(*Config) {}, []faultfs.Fault{faultfs.Fail, faultfs.Stop}},
 		"bf16":    {func(c *Config) { c.BF16 = true }, []faultfs.Fault{faultfs.Torn}},
 		"best":    {func(c *Config) { c.Patience, c.EvalEvery, c.MinGain = 2, 2, 0.15 }, []faultfs.Fault{faultfs.Stop}},
-		"Muon":    {func(c *Config) { c.Rule = optim.Muon{} }, []faultfs.Fault{faultfs.Full}},
+		"Muon":    {func(c *Config) { c.Rule = grad.Muon{} }, []faultfs.Fault{faultfs.Full}},
 		"offload": {func(c *Config) { c.Offload, c.Steps, c.SnapshotEvery = true, 7, 0; c.EvalEvery = 3 }, []faultfs.Fault{faultfs.Stop}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestResume(t *testing.T) {
 					fsys := faultfs.New(n, fault)
 					cfg := cfg
 					cfg.Dir, cfg.FS = t.TempDir(), fsys
-					_, err := start(t, cfg, learner())
+					_, err := trainStart(t, cfg, learner())
 					fsys.PowerCut()
 					if err == nil && !fsys.Hit() {
 						break
@@ -250,12 +250,12 @@ func TestOffload(t *testing.T) {
 	if got.Skipped != 1 || want.Skipped != 1 || got.Loss != want.Loss || *got.Best != *want.Best {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	cfg.Rule = optim.Lion{}
-	if _, err := start(t, cfg, newBigram()); !errors.Is(err, ErrConfig) {
+	cfg.Rule = grad.Lion{}
+	if _, err := trainStart(t, cfg, newBigram()); !errors.Is(err, ErrConfig) {
 		t.Errorf("Lion is offloaded: %v", err)
 	}
 	cfg.Rule = nil
-	if _, err := start(t, cfg, keeper{newBigram()}); !errors.Is(err, ErrConfig) {
+	if _, err := trainStart(t, cfg, keeper{newBigram()}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a keeper is offloaded: %v", err)
 	}
 }
@@ -284,7 +284,7 @@ func TestNaN(t *testing.T) {
 	cfg.Dir = t.TempDir()
 	m = newBigram()
 	m.poison = func(seen uint64) bool { return seen >= 10 }
-	if _, err := start(t, cfg, m); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "learning rate") {
+	if _, err := trainStart(t, cfg, m); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "learning rate") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -324,7 +324,7 @@ func (h holder) Backward(b *data.Batch, share float64) (float64, error) {
 func TestHold(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t.TempDir())
-	cfg.Accumulate, cfg.Steps, cfg.Rule, cfg.Clip = 1, 9, optim.SGD{}, 0
+	cfg.Accumulate, cfg.Steps, cfg.Rule, cfg.Clip = 1, 9, grad.SGD{}, 0
 	m := holder{newBigram()}
 	var bias []float32
 	cfg.Watch = func(e Event) {
@@ -345,7 +345,7 @@ func TestFolder(t *testing.T) {
 	cfg := testConfig(t.TempDir())
 	cfg.Steps = 8
 	finish(t, cfg, newBigram())
-	if _, err := start(t, cfg, newBigram()); !errors.Is(err, ErrTaken) {
+	if _, err := trainStart(t, cfg, newBigram()); !errors.Is(err, ErrTaken) {
 		t.Errorf("another run's folder: %v", err)
 	}
 	// The newest snapshot is damaged: the one before serves.
@@ -367,14 +367,14 @@ func TestFolder(t *testing.T) {
 	// Another model's snapshots are refused.
 	other := newBigram()
 	other.params[0].Name = "other"
-	if _, err := start(t, cfg, other); !errors.Is(err, ErrResume) {
+	if _, err := trainStart(t, cfg, other); !errors.Is(err, ErrResume) {
 		t.Errorf("another model: %v", err)
 	}
-	cfg.Rule = optim.Lion{}
-	if _, err := start(t, cfg, newBigram()); !errors.Is(err, ErrResume) {
+	cfg.Rule = grad.Lion{}
+	if _, err := trainStart(t, cfg, newBigram()); !errors.Is(err, ErrResume) {
 		t.Errorf("another rule: %v", err)
 	}
-	cfg.Rule, cfg.Resume, cfg.Overwrite = optim.AdamW{Decay: 0.01}, false, true
+	cfg.Rule, cfg.Resume, cfg.Overwrite = grad.AdamW{Decay: 0.01}, false, true
 	again := newBigram()
 	if finish(t, cfg, again); !bytes.Equal(bits(again), bits(m)) {
 		t.Error("a run that overwrites another differs from it")
@@ -389,7 +389,7 @@ func TestBadConfig(t *testing.T) {
 	} {
 		cfg := testConfig(t.TempDir())
 		change(&cfg)
-		if _, err := start(t, cfg, newBigram()); !errors.Is(err, ErrConfig) && !errors.Is(err, optim.ErrConfig) {
+		if _, err := trainStart(t, cfg, newBigram()); !errors.Is(err, ErrConfig) && !errors.Is(err, grad.ErrOptimizer) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,8 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
-	"atenia/nested/rule/internal/schulz"
+	"atenia/internal/kernel/dense"
 )
 
 // atlas is AtlasOmega (arXiv 2505.23735): a token's update uses the errors of
@@ -16,7 +15,7 @@ import (
 // ones.
 type atlas[F Float] struct {
 	d, f, c    int
-	ns         schulz.Iteration[F]
+	ns         newtonSchulz[F]
 	scaled, u  []F // [c, d]
 	dk, dv, dg []F // adjoints of the tokens before the chunk and in it
 	dm, ds     []F
@@ -25,7 +24,7 @@ type atlas[F Float] struct {
 
 func newAtlas[F Float](l *Layout) *atlas[F] {
 	f, c := featureDim(l.D, l.Config.Feature), l.Config.Window
-	return &atlas[F]{d: l.D, f: f, c: c, ns: schulz.New[F](l.D, f, l.Config.NSIters),
+	return &atlas[F]{d: l.D, f: f, c: c, ns: newNewtonSchulz[F](l.D, f, l.Config.NSIters),
 		scaled: make([]F, c*l.D), u: make([]F, c*l.D), du: make([]F, l.D*f), phi: make([]F, f)}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // forwardOps is how many multiply-adds the definitions' forward pass of a

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // normEps is the length below which a key counts as zero.

@@ -3,7 +3,7 @@ package rule_test
 import (
 	"fmt"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 	"atenia/nested/rule"
 )
 

@@ -1,6 +1,6 @@
 package rule
 
-import "atenia/internal/dense"
+import "atenia/internal/kernel/dense"
 
 // factors holds the coefficients of a span that depend on the gates alone, and
 // their adjoints (see [linear]). They are products of retentions, never

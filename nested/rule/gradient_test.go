@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // steepPoint is where gradients are large enough to be measured: gates off

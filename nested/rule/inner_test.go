@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // An innerLoss is what one write descends, as a function of the state before

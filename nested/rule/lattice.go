@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // lattice is LatticeOSR (arXiv 2504.05646): slots s_i, the rows of S, stay on

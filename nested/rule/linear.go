@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // span is the number of tokens of a linear memory that are computed together.

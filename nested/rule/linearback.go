@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // linearBack is the scratch memory of a linear memory's Backward.

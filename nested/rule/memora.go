@@ -3,7 +3,7 @@ package rule
 import (
 	"math"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // memora is the MLP memory whose weight rows are distributions times a mass

@@ -3,8 +3,7 @@ package rule
 import (
 	"math"
 
-	"atenia/internal/dense"
-	"atenia/nested/rule/internal/link"
+	"atenia/internal/kernel/dense"
 )
 
 // mlp is the two-layer memory that Moneta, YAAD and MEMORA share,
@@ -328,7 +327,7 @@ type power[F Float] struct{ p, eps, clip float64 }
 func (l power[F]) pull(g, e []F) {
 	for i, v := range e {
 		x := min(max(float64(v), -l.clip), l.clip)
-		g[i] = F(l.p * x * link.Pow(x*x+l.eps, (l.p-2)/2))
+		g[i] = F(l.p * x * linkPow(x*x+l.eps, (l.p-2)/2))
 	}
 }
 
@@ -340,6 +339,6 @@ func (l power[F]) pullBack(d, e []F) {
 			continue
 		}
 		u := x*x + l.eps
-		d[i] *= F(l.p * link.Pow(u, (l.p-4)/2) * ((l.p-1)*x*x + l.eps))
+		d[i] *= F(l.p * linkPow(u, (l.p-4)/2) * ((l.p-1)*x*x + l.eps))
 	}
 }

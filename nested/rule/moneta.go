@@ -1,8 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
-	"atenia/nested/rule/internal/link"
+	"atenia/internal/kernel/dense"
 )
 
 // moneta is the MLP memory under an lp loss whose weights minimize a q-norm
@@ -11,7 +10,7 @@ import (
 //	A' = rho A - theta G(W) ;  W' = link(A') ;  y = f_W'(q)
 type moneta[F Float] struct {
 	m         mlp[F]
-	l         link.Map[F]
+	l         linkMap[F]
 	states    trail[F] // A, W, denominators and means of the links
 	da, dw, w []F      // adjoints of the state and of the weights; weights of a read
 	step      []F
@@ -19,7 +18,7 @@ type moneta[F Float] struct {
 
 func newMoneta[F Float](l *Layout) *moneta[F] {
 	c := l.Config
-	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: link.Map[F]{Q: c.Q, Eps: c.LqEps, Dual: c.LqForm == Dual},
+	return &moneta[F]{m: newMLP(l, bias[F](power[F]{c.P, c.LpEps, c.LpClip})), l: linkMap[F]{Q: c.Q, Eps: c.LqEps, Dual: c.LqForm == Dual},
 		states: newTrail[F](4*l.D*c.Hidden + 4)}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // A recall task writes n random pairs of unit keys and values, in order and so

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"atenia/grad"
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // Key returns the name of a rule's block on a tape.

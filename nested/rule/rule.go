@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // Float is an element type: float32 to run and train, float64 to check

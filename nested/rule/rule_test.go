@@ -6,9 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"atenia/internal/dense"
-	"atenia/nested/rule/internal/link"
-	"atenia/nested/rule/internal/schulz"
+	"atenia/internal/kernel/dense"
 )
 
 // A variant is a rule with constants other than the defaults.
@@ -347,12 +345,12 @@ func testLinearAttention(t *testing.T, d, n int) {
 func testLink(t *testing.T) {
 	a, b, c := make([]float64, 12), make([]float64, 12), make([]float64, 12)
 	Uniform(NewRand(2), a, 1)
-	link.Map[float64]{Q: 2, Dual: true}.Apply(b, a)
+	linkMap[float64]{Q: 2, Dual: true}.Apply(b, a)
 	close(t, "q = 2", b, a, 0)
 	for _, q := range []float64{3, 4, 2.5} {
-		l := link.Map[float64]{Q: q, Dual: true}
+		l := linkMap[float64]{Q: q, Dual: true}
 		l.Apply(b, a)
-		link.Map[float64]{Q: q / (q - 1), Dual: true}.Apply(c, b)
+		linkMap[float64]{Q: q / (q - 1), Dual: true}.Apply(c, b)
 		close(t, "inverse", c, a, 1e-14)
 		scaleTo(c, 3, a)
 		l.Apply(c, c)
@@ -411,7 +409,7 @@ func testLatticeRows(t *testing.T) {
 func testSchulz(t *testing.T) {
 	const d = 8
 	for seed := range uint64(20) {
-		n := schulz.New[float64](d, d, 5)
+		n := newNewtonSchulz[float64](d, d, 5)
 		s, xs := make([]float64, d*d), make([]float64, n.Iterates()*d*d)
 		Uniform(NewRand(seed), s, 1)
 		n.Apply(dense.New[float64](nil), xs, s)

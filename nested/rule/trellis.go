@@ -3,7 +3,7 @@ package rule
 import (
 	"math"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // trellis is the two-pass memory that compresses towards a code c = W_C x

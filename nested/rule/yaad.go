@@ -3,7 +3,7 @@ package rule
 import (
 	"math"
 
-	"atenia/internal/dense"
+	"atenia/internal/kernel/dense"
 )
 
 // yaad is the MLP memory under Huber's loss (MIRAS, arXiv 2504.13173, section

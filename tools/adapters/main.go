@@ -4,7 +4,7 @@
 // support it has to write nil where everybody can see it. Opcodes that no
 // executor has ([plan.OpSpec.NoExecutor]) get no parameter.
 //
-//	//go:generate go run -C ../tools ./adapters -o ../plan/zadapters.go
+//	//go:generate go run -C ../tools ./adapters -o ../internal/plan/zadapters.go
 //
 // An adapter takes its opcode's payload as the type it has, so that two
 // adapters in each other's place do not compile either.
@@ -19,7 +19,7 @@ import (
 	"reflect"
 	"strings"
 
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/plan"
+	"atenia/internal/plan"
 )
 
 // The committed file is what the generator writes today.

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atenia/internal/compile"
-	"atenia/internal/modelfile"
-	"atenia/internal/token"
-	"atenia/internal/weights"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/text/token"
+
 	"atenia/tensor"
 )
 
@@ -26,7 +26,7 @@ func TestWrite(t *testing.T) {
 			if err := write(dir, s, d, 7); err != nil {
 				t.Fatal(err)
 			}
-			f, err := modelfile.Open(dir)
+			f, err := file.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,11 +38,11 @@ func TestWrite(t *testing.T) {
 			if len(m.Diagnostics) > 0 {
 				t.Error(m.Diagnostics)
 			}
-			w, err := weights.Materialise(m, f)
+			w, err := compile.Materialise(m, f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			up, err := weights.ToF32(w["blk.0.ffn_up"])
+			up, err := compile.WeightToF32(w["blk.0.ffn_up"])
 			if err != nil {
 				t.Fatal(err)
 			}

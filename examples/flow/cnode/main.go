@@ -18,12 +18,10 @@ import (
 	"time"
 
 	"atenia/flow"
-	"atenia/flow/amp/catalog"
-	"atenia/flow/amp/isolate"
-	"atenia/flow/amp/scan"
+	"atenia/flow/amp"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 )
 
 const plan = `{"nodes": [
@@ -36,12 +34,12 @@ func main() {
 	// The program is what libraries run in, and what asks them, as well.
 	switch arg := os.Args[len(os.Args)-1]; {
 	case len(os.Args) == 2 && arg == "node-host":
-		if err := isolate.Serve(); err != nil {
+		if err := amp.ServeProcess(); err != nil {
 			log.Fatal(err)
 		}
 		return
 	case len(os.Args) == 3 && os.Args[1] == "node-scan":
-		os.Exit(scan.Serve(arg))
+		os.Exit(amp.ServeScan(arg))
 	}
 	isolated := flag.Bool("isolate", false, "run the node in a process of its own")
 	folder := flag.String("include", "include", "folder of amp.h")
@@ -69,14 +67,14 @@ func run(w io.Writer, source, include string, isolated bool) error {
 	if err != nil {
 		return err
 	}
-	cfg := catalog.Config{
-		Scan:    scan.Config{Folders: []string{dir}, Command: []string{self, "node-scan"}, Limit: time.Minute},
-		Isolate: isolate.Config{Command: []string{self, "node-host"}, Timeout: time.Minute},
+	cfg := amp.CatalogConfig{
+		Scan:    amp.ScanConfig{Folders: []string{dir}, Command: []string{self, "node-scan"}, Limit: time.Minute},
+		Isolate: amp.IsolateConfig{Command: []string{self, "node-host"}, Timeout: time.Minute},
 	}
 	if !isolated {
 		cfg.Trusted = []string{dir}
 	}
-	c, err := catalog.Open(context.Background(), cfg)
+	c, err := amp.OpenCatalog(context.Background(), cfg)
 	if err != nil {
 		return err
 	}
@@ -91,12 +89,12 @@ func run(w io.Writer, source, include string, isolated bool) error {
 
 // play runs the plan on a tone and prints what comes out, and how the energy of
 // the output depends on the drive.
-func play(w io.Writer, c *catalog.Catalog) error {
+func play(w io.Writer, c *amp.Catalog) error {
 	p, err := graph.Parse([]byte(plan))
 	if err != nil {
 		return err
 	}
-	s, err := flow.New[float64](p, flow.Options{Catalog: append(shipped.Types(), c.Types()...), Training: true})
+	s, err := flow.New[float64](p, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...), Training: true})
 	if err != nil {
 		return err
 	}

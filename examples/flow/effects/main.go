@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"atenia/flow/audio"
 	"atenia/flow/graph"
+	"atenia/flow/media"
 )
 
 // rate is in frames a second.
@@ -37,8 +37,8 @@ func write(dir string) error {
 	}
 	sound := pluck()
 	path := filepath.Join(dir, "dry.wav")
-	format := audio.Format{Rate: rate, Channels: 1, Bits: 24}
-	if err := audio.WriteFile(path, format, func(w *audio.Writer) error { return audio.Write(w, [][]float64{sound}) }); err != nil {
+	format := media.Format{Rate: rate, Channels: 1, Bits: 24}
+	if err := media.WriteFile(path, format, func(w *media.Writer) error { return media.Write(w, [][]float64{sound}) }); err != nil {
 		return err
 	}
 	fmt.Printf("%s: %.1f s of plucked strings\n", path, float64(len(sound))/rate)

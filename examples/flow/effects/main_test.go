@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"atenia/flow"
-	"atenia/flow/audio"
-	"atenia/flow/draw"
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/node"
+	"atenia/flow/view"
 )
 
 var update = flag.Bool("update", false, "rewrite effects.svg")
@@ -23,7 +23,7 @@ func TestEffects(t *testing.T) {
 	if err := write(dir); err != nil {
 		t.Fatal(err)
 	}
-	x, f, err := audio.ReadFile[float32](filepath.Join(dir, "dry.wav"))
+	x, f, err := media.ReadFile[float32](filepath.Join(dir, "dry.wav"))
 	if err != nil || f.Rate != rate || len(x) != 1 {
 		t.Fatal(f, err)
 	}
@@ -61,7 +61,7 @@ func TestEffects(t *testing.T) {
 			t.Errorf("channel %d: peak %g, %g after the end", c, peak, tail)
 		}
 	}
-	svg := draw.SVG(s.Linked(), draw.Options{Title: "effects.json", SampleRate: rate})
+	svg := view.DrawSVG(s.Linked(), view.DrawOptions{Title: "effects.json", SampleRate: rate})
 	if *update {
 		if err := os.WriteFile("effects.svg", svg, 0o666); err != nil {
 			t.Fatal(err)

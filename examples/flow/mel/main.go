@@ -21,8 +21,8 @@ import (
 	"strings"
 
 	"atenia/flow"
-	"atenia/flow/audio"
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/mel"
 	"atenia/flow/node"
 )
@@ -41,7 +41,7 @@ func main() {
 func run(w io.Writer, preset, picture, path string) error {
 	sound, rate := demonstration(), demonstrationRate
 	if path != "" {
-		channels, format, err := audio.ReadFile[float32](path)
+		channels, format, err := media.ReadFile[float32](path)
 		if err != nil {
 			return err
 		}

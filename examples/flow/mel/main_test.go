@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/flow/audio"
+	"atenia/flow/media"
 )
 
 // TestGlide: the loudest band of the glide climbs. Kaldi's emphasis lifts the
@@ -44,10 +44,10 @@ func TestFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sound, picture := filepath.Join(dir, "glide.wav"), filepath.Join(dir, "glide.png")
-	format := audio.Format{Rate: demonstrationRate, Channels: 2}
-	err := audio.WriteFile(sound, format, func(w *audio.Writer) error {
+	format := media.Format{Rate: demonstrationRate, Channels: 2}
+	err := media.WriteFile(sound, format, func(w *media.Writer) error {
 		x := demonstration()
-		return audio.Write(w, [][]float32{x, x})
+		return media.Write(w, [][]float32{x, x})
 	})
 	if err != nil {
 		t.Fatal(err)

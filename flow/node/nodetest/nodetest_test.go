@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"atenia/flow/graph"
-	"atenia/flow/node/basic"
+	"atenia/flow/internal/signal"
 	"atenia/flow/node/nodetest"
 )
 
 // TestNode does what a package of node types does: it checks a type of its
 // table with parameters that reach its code.
 func TestNode(t *testing.T) {
-	nodetest.Check(t, basic.Types(), nodetest.Case{
+	nodetest.Check(t, signal.BasicTypes(), nodetest.Case{
 		Node: nodetest.Node("Gain", "gain", 0.5),
 		In:   []graph.Shape{{B: 1, C: 2}},
 	})

@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 
 	"atenia/flow"
-	"atenia/flow/draw"
 	"atenia/flow/graph"
-	"atenia/flow/schedule"
+	"atenia/flow/view"
+
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 
@@ -128,7 +128,7 @@ func (s *source) schedule(ctx context.Context, env *command.Env, p *graph.Plan, 
 	if err != nil {
 		return "", err
 	}
-	t, err := schedule.Of(l)
+	t, err := graph.ScheduleOf(l)
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +158,7 @@ func (s *source) check(ctx context.Context, env *command.Env, path string) (r *c
 	}
 	defer session.Close()
 	r = &checked{OK: true, Block: l.BlockFrames, Warnings: l.Warnings}
-	late, caps := draw.Latency(l), session.Occupancies()
+	late, caps := view.Latency(l), session.Occupancies()
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
 		c := checkedNode{Name: n.Name, Type: n.Type, Stage: n.Stage, Rate: ratio(n.Rate), Tokens: n.Tokens, Latency: late[i],

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/flow/node/shipped"
+	"atenia/flow"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of docs/flow.md")
@@ -18,7 +18,7 @@ func TestDocs(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	table.WriteString("| type | ports | parameters | settings, *tables* | |\n|---|---|---|---|---|\n")
-	all := shipped.Types()
+	all := flow.ShippedTypes()
 	for i := range all {
 		r := rowOf(all, &all[i])
 		var params, rest []string

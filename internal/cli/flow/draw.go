@@ -5,10 +5,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"atenia/flow/draw"
+	"atenia/flow/view"
 	"atenia/internal/cli/command"
-	"atenia/internal/durable"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -43,7 +43,7 @@ func drawing(env *command.Env) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		svg := draw.SVG(l, draw.Options{Title: filepath.Base(args[0]), SampleRate: src.rate})
+		svg := view.DrawSVG(l, view.DrawOptions{Title: filepath.Base(args[0]), SampleRate: src.rate})
 		if out == "" {
 			_, err := env.Out.Write(svg)
 			return err

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"atenia/flow"
-	"atenia/flow/arena"
-	"atenia/flow/audio"
-	"atenia/flow/audio/files"
+
+	"atenia/flow/media"
+
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
@@ -65,7 +65,7 @@ func names(nodes []*graph.Node) string {
 // openInputs opens the files of Input nodes, and those that the plan names. A
 // node that does not say how many channels it has gets those of its file, and
 // the base rate follows from the files' rates where none is given.
-func openInputs(p *graph.Plan, path string, src *source, given []string) (*files.Files, error) {
+func openInputs(p *graph.Plan, path string, src *source, given []string) (*media.Files, error) {
 	bound, err := bind(p, "in", "Input", given)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func openInputs(p *graph.Plan, path string, src *source, given []string) (*files
 		return nil, err
 	}
 	for _, b := range bound {
-		s, err := files.Bind(b.node, b.path)
+		s, err := media.BindSource(b.node, b.path)
 		if err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
@@ -93,8 +93,8 @@ func openInputs(p *graph.Plan, path string, src *source, given []string) (*files
 
 // files opens the files that a plan names, which are relative to the plan's
 // folder. A base rate that was not given is then theirs.
-func (s *source) files(p *graph.Plan, path string) (*files.Files, error) {
-	all, err := files.Open(p, filepath.Dir(path), s.rate)
+func (s *source) files(p *graph.Plan, path string) (*media.Files, error) {
+	all, err := media.OpenFiles(p, filepath.Dir(path), s.rate)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -123,29 +123,29 @@ func count(n *graph.Node, name string) float64 {
 // frames, of which the end may be cut.
 type output[F node.Float] struct {
 	binding
-	format audio.Format
+	format media.Format
 	rate   graph.Rat
 	held   [][]F
 	back   int // frames to keep back
-	w      *audio.Writer
+	w      *media.Writer
 	frames int64
 }
 
 // openOutputs finds the formats of files for Probe nodes, and for the sinks
 // that name theirs.
-func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*files.Sink, src *source, bits int, float bool) ([]*output[F], error) {
+func openOutputs[F node.Float](l *graph.Linked, bound []binding, named []*media.Sink, src *source, bits int, float bool) ([]*output[F], error) {
 	var all []*output[F]
-	add := func(b binding, f audio.Format) {
+	add := func(b binding, f media.Format) {
 		i := slices.IndexFunc(l.Nodes, func(n graph.LinkedNode) bool { return n.Name == b.node.Name })
 		n := &l.Nodes[i]
 		all = append(all, &output[F]{binding: b, format: f, rate: l.Edges[n.In[0]].Rate, held: make([][]F, f.Channels), back: n.Tokens})
 	}
 	for _, b := range bound {
-		codec, ok := audio.CodecOf(b.path)
+		codec, ok := media.CodecOf(b.path)
 		if !ok {
 			return nil, command.Usagef("--out %s: want a name that ends with .wav or .flac", b.path)
 		}
-		f, err := files.Format(l, b.node.Name, src.rate, codec, bits, float)
+		f, err := media.SinkFormat(l, b.node.Name, src.rate, codec, bits, float)
 		if err != nil {
 			return nil, &command.UsageError{Err: fmt.Errorf("--out %s: %w", b.path, err)}
 		}
@@ -168,7 +168,7 @@ func write[F node.Float](outs []*output[F], run func() error) error {
 		return run()
 	}
 	o := outs[0]
-	return audio.WriteFile(o.path, o.format, func(w *audio.Writer) error {
+	return media.WriteFile(o.path, o.format, func(w *media.Writer) error {
 		o.w = w
 		return write(outs[1:], run)
 	})
@@ -193,7 +193,7 @@ func (o *output[F]) flush(keep int) error {
 		part[r] = o.held[r][:n]
 	}
 	o.frames += int64(n)
-	err := audio.Write(o.w, part)
+	err := media.Write(o.w, part)
 	for r := range o.held {
 		o.held[r] = append(o.held[r][:0], o.held[r][n:]...)
 	}
@@ -213,8 +213,8 @@ func (o *output[F]) end(pad float64) error {
 // A player runs a session from files to files.
 type player[F node.Float] struct {
 	s      *flow.Session[F]
-	memory *arena.Arena // of the session in real time
-	ins    []*files.Source
+	memory *flow.Arena // of the session in real time
+	ins    []*media.Source
 	outs   []*output[F]
 	frames int64             // base frames after which inputs end, besides those of files
 	block  func(block int64) // told of each block, if set
@@ -234,7 +234,7 @@ func (p *player[F]) play(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			n, err := files.Feed(in, t)
+			n, err := media.FeedSource(in, t)
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/flow/audio"
+	"atenia/flow/media"
 )
 
 // fileGraph is a plan that names its files: a loop under a sound, into two
@@ -26,8 +26,8 @@ const fileGraph = `{"nodes":[
 func TestFileNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	put := func(name string, f audio.Format, rows [][]float32) {
-		if err := audio.WriteFile(filepath.Join(dir, name), f, func(w *audio.Writer) error { return audio.Write(w, rows) }); err != nil {
+	put := func(name string, f media.Format, rows [][]float32) {
+		if err := media.WriteFile(filepath.Join(dir, name), f, func(w *media.Writer) error { return media.Write(w, rows) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,8 +40,8 @@ func TestFileNodes(t *testing.T) {
 			want[c] = append(want[c], voice[i]+bed[c][1+i%2])
 		}
 	}
-	put("voice.wav", audio.Format{Rate: 8000, Channels: 1}, [][]float32{voice})
-	put("bed.flac", audio.Format{Codec: audio.FLAC, Rate: 8000, Channels: 2}, bed[:])
+	put("voice.wav", media.Format{Rate: 8000, Channels: 1}, [][]float32{voice})
+	put("bed.flac", media.Format{Codec: media.FLAC, Rate: 8000, Channels: 2}, bed[:])
 	path := filepath.Join(dir, "graph.json")
 	if err := os.WriteFile(path, []byte(fileGraph), 0o666); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestFileNodes(t *testing.T) {
 	for _, more := range [][]string{nil, {"--block", "7"}, {"--realtime"}, {"--f64", "--block", "300"}} {
 		must(t, append([]string{"run", path}, more...)...)
 		for _, name := range []string{"mix.wav", "mix.flac"} {
-			got, f, err := audio.ReadFile[float32](filepath.Join(dir, "out", name))
+			got, f, err := media.ReadFile[float32](filepath.Join(dir, "out", name))
 			if err != nil || f.Rate != 8000 || len(got) != 2 || !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
 				t.Errorf("%v: %s: %v, %v: %v", more, name, f, err, got)
 			}

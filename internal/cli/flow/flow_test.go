@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"atenia/flow"
 	"atenia/flow/graph"
-	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 )
 
@@ -77,7 +77,7 @@ func TestBench(t *testing.T) {
 func everyType(t testing.TB) string {
 	t.Helper()
 	nodes, edges := []string{`{"name":"in","type":"Input"}`}, []string{}
-	all := shipped.Types()
+	all := flow.ShippedTypes()
 	for i := range all {
 		n := graph.Node{Name: all[i].Name, Type: all[i].Name, OversampleRatio: 1}
 		spec, err := all.Describe(&n)

@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 
 	"atenia/flow"
-	"atenia/flow/audio"
 	"atenia/flow/fit"
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -222,14 +222,14 @@ func (g *grader) evaluate(ctx context.Context, q *fit.Problem[float64], params [
 }
 
 // stream reads a whole file as one stream.
-func stream(f *audio.Reader, batches float64) (node.Tensor[float64], error) {
+func stream(f *media.Reader, batches float64) (node.Tensor[float64], error) {
 	rows := make([][]float64, f.Channels)
 	part := make([][]float64, f.Channels)
 	for c := range part {
 		part[c] = make([]float64, 4096)
 	}
 	for {
-		n, err := audio.Read(f, part)
+		n, err := media.Read(f, part)
 		for c := range rows {
 			rows[c] = append(rows[c], part[c][:n]...)
 		}
@@ -267,7 +267,7 @@ func (g *grader) losses(p *graph.Plan) (fit.Loss[float64], error) {
 	}
 	target := fit.Streams[float64]{}
 	for _, b := range bound {
-		f, err := audio.Open(b.path)
+		f, err := media.Open(b.path)
 		if err != nil {
 			return nil, err
 		}

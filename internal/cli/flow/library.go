@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"atenia/flow/amp/catalog"
-	"atenia/flow/amp/isolate"
-	"atenia/flow/amp/scan"
+	"atenia/flow/amp"
+
+	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -43,14 +42,14 @@ const (
 
 // config returns where C nodes are looked for: in the folders of the flags, of
 // AMP_NODE_PATH, and the usual ones.
-func (l *libraries) config(env *command.Env) (catalog.Config, error) {
+func (l *libraries) config(env *command.Env) (amp.CatalogConfig, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return catalog.Config{}, err
+		return amp.CatalogConfig{}, err
 	}
-	cfg := catalog.Config{
-		Scan:    scan.Config{Folders: scan.Folders(l.folders, env.Getenv), Command: []string{self, "flow", scanCommand}},
-		Isolate: isolate.Config{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout},
+	cfg := amp.CatalogConfig{
+		Scan:    amp.ScanConfig{Folders: amp.Folders(l.folders, env.Getenv), Command: []string{self, "flow", scanCommand}},
+		Isolate: amp.IsolateConfig{Command: []string{self, "flow", hostCommand}, Timeout: l.timeout},
 		Trusted: l.trusted,
 	}
 	if env.Cache != "" {
@@ -62,7 +61,7 @@ func (l *libraries) config(env *command.Env) (catalog.Config, error) {
 // types returns the catalogue for a plan: the shipped types, and those of C
 // libraries if it asks for others. Close ends what was started for them.
 func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) (t node.Table, close func() error, err error) {
-	t, close = shipped.Types(), func() error { return nil }
+	t, close = flow.ShippedTypes(), func() error { return nil }
 	unknown := slices.ContainsFunc(p.Nodes, func(n graph.Node) bool { _, ok := t.Lookup(n.Type); return !ok })
 	if !unknown {
 		return t, close, nil
@@ -71,7 +70,7 @@ func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) 
 	if err != nil {
 		return t, close, err
 	}
-	c, err := catalog.Open(ctx, cfg)
+	c, err := amp.OpenCatalog(ctx, cfg)
 	if err != nil {
 		return t, close, err
 	}
@@ -93,7 +92,7 @@ func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := catalog.Open(ctx, cfg)
+	c, err := amp.OpenCatalog(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,9 +159,9 @@ func scanning(env *command.Env) *cobra.Command {
 // nodes for its parent, one asks a library what it has.
 func children() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return isolate.Serve() }},
+		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.ServeProcess() }},
 		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
-			if code := scan.Serve(args[0]); code != 0 {
+			if code := amp.ServeScan(args[0]); code != 0 {
 				return &command.ExitError{Code: code, Text: "the library was refused"}
 			}
 			return nil

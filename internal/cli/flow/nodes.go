@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/node/shipped"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -51,7 +51,7 @@ func nodes(env *command.Env) *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 	}
 	c.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) (names []string, _ cobra.ShellCompDirective) {
-		for _, t := range shipped.Types() {
+		for _, t := range flow.ShippedTypes() {
 			if strings.HasPrefix(t.Name, typed) {
 				names = append(names, t.Name)
 			}
@@ -63,7 +63,7 @@ func nodes(env *command.Env) *cobra.Command {
 	c.AddCommand(scanning(env))
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var rows []typeRow
-		all := shipped.Types()
+		all := flow.ShippedTypes()
 		var libs []libraryRow
 		if verbose || len(l.folders) > 0 {
 			more, found, err := l.found(c.Context(), env)

@@ -8,7 +8,7 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/node"
-	"atenia/flow/observe"
+	"atenia/flow/view"
 )
 
 // tensor32 is a stream in float32.
@@ -38,7 +38,7 @@ func (b *bencher) oscillator(ctx context.Context, r *benched) error {
 	blocks := max(1, int(b.osc*rate/frames))
 	row := &oscRow{Seconds: float64(blocks) * frames / rate}
 	plain, metered := math.Inf(1), math.Inf(1)
-	set := observe.New()
+	set := view.NewMetrics()
 	for range oscRounds {
 		for _, with := range []bool{false, true} {
 			s, err := session(text, frames, flow.Options{})
@@ -52,7 +52,7 @@ func (b *bencher) oscillator(ctx context.Context, r *benched) error {
 						return err
 					}
 					if with { // a scrape a second of sound
-						set.Update(observe.Snapshot{Metrics: s.Metrics(), Blocks: s.Blocks()})
+						set.Update(view.Snapshot{Metrics: s.Metrics(), Blocks: s.Blocks()})
 					}
 				}
 				if err := s.Block(); err != nil {

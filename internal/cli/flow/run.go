@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"atenia/flow"
-	"atenia/flow/arena"
-	"atenia/flow/audio/files"
+
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/node"
-	"atenia/flow/observe"
 	"atenia/flow/rt"
+	"atenia/flow/view"
 	"atenia/internal/cli/command"
-	"atenia/internal/durable"
 	"atenia/internal/spelling"
+	"atenia/internal/store/durable"
 
 	"github.com/spf13/cobra"
 )
@@ -197,7 +197,7 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 		return err
 	}
 	if r.realtime {
-		if o.Memory, err = arena.New(arena.Options{}); err != nil {
+		if o.Memory, err = flow.NewArena(flow.ArenaOptions{}); err != nil {
 			return err
 		}
 		defer o.Memory.Close()
@@ -241,7 +241,7 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 
 // supplied sees that every Input has a file, and that a graph without any that
 // ends has an end.
-func (r *runner) supplied(p *graph.Plan, ins []*files.Source) error {
+func (r *runner) supplied(p *graph.Plan, ins []*media.Source) error {
 	fed, ends := map[string]bool{}, false
 	for _, in := range ins {
 		fed[in.Node.Name] = true
@@ -331,20 +331,20 @@ func outputsOf[F node.Float](outs []*output[F]) []ranOutput {
 }
 
 // snapshot is a session for Prometheus.
-func snapshot[F node.Float](s *flow.Session[F], result *ran) observe.Snapshot {
-	v := observe.Snapshot{Metrics: s.Metrics(), Blocks: result.Blocks, Muted: result.Events}
+func snapshot[F node.Float](s *flow.Session[F], result *ran) view.Snapshot {
+	v := view.Snapshot{Metrics: s.Metrics(), Blocks: result.Blocks, Muted: result.Events}
 	if result.Realtime != nil {
 		v.Late = result.Realtime.Late
 	}
 	l := s.Linked()
 	for i, o := range s.Occupancies() {
-		v.Channels = append(v.Channels, observe.Channel{Edge: l.Edges[i].Source + " → " + l.Edges[i].Target, Used: int64(o.Used), Capacity: int64(o.Capacity)})
+		v.Channels = append(v.Channels, view.Channel{Edge: l.Edges[i].Source + " → " + l.Edges[i].Target, Used: int64(o.Used), Capacity: int64(o.Capacity)})
 	}
 	return v
 }
 
 // files writes the firing log and the metrics.
-func (r *runner) files(log flow.Log, v observe.Snapshot) error {
+func (r *runner) files(log flow.Log, v view.Snapshot) error {
 	var errs []error
 	if r.log != "" {
 		errs = append(errs, durable.WriteFile(r.log, func(w io.Writer) error {
@@ -353,7 +353,7 @@ func (r *runner) files(log flow.Log, v observe.Snapshot) error {
 		}))
 	}
 	if r.scrape != "" {
-		set := observe.New()
+		set := view.NewMetrics()
 		set.Update(v)
 		errs = append(errs, durable.WriteFile(r.scrape, set.WriteText))
 	}
@@ -366,7 +366,7 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 	l := p.s.Linked()
 	blocks, longest := (p.frames+int64(l.BlockFrames)-1)/int64(l.BlockFrames), float64(p.frames)
 	var feeds []feeder[F]
-	slices.SortStableFunc(p.ins, func(a, b *files.Source) int { // those that loop last: as long as the others
+	slices.SortStableFunc(p.ins, func(a, b *media.Source) int { // those that loop last: as long as the others
 		switch {
 		case a.Loops() == b.Loops():
 			return 0
@@ -383,7 +383,7 @@ func (p *player[F]) realtime(ctx context.Context, rate float64, result *ran) err
 		f := feeder[F]{to: t}
 		for k := int64(0); !in.Ended || k < blocks; k++ {
 			part := node.Tensor[F]{Data: make([]F, len(t.Data)), B: t.B, C: t.C, N: t.N}
-			n, err := files.Feed(in, part)
+			n, err := media.FeedSource(in, part)
 			if err != nil {
 				return err
 			}

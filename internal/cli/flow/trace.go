@@ -8,8 +8,8 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/node"
-	"atenia/flow/observe"
-	"atenia/internal/durable"
+	"atenia/flow/view"
+	"atenia/internal/store/durable"
 )
 
 // traced calls do while the trace is open, if there is one: nodes are then made
@@ -19,7 +19,7 @@ func (r *runner) traced(o *flow.Options, do func() error) error {
 		return do()
 	}
 	return durable.WriteFile(r.trace, func(w io.Writer) error {
-		t := &tracer{to: observe.NewTrace(w), start: time.Now()}
+		t := &tracer{to: view.NewTrace(w), start: time.Now()}
 		o.Threads = 1 // so that calls have an order
 		o.Catalog = t.wrap(o.Catalog)
 		if err := do(); err != nil {
@@ -31,7 +31,7 @@ func (r *runner) traced(o *flow.Options, do func() error) error {
 
 // A tracer draws the calls of nodes.
 type tracer struct {
-	to    *observe.Trace
+	to    *view.Trace
 	start time.Time
 }
 
@@ -69,6 +69,6 @@ type timed[F node.Float] struct {
 func (n *timed[F]) Forward(c *node.Call[F]) graph.Code {
 	start := time.Since(n.t.start)
 	code := n.Instance.Forward(c)
-	n.t.to.Call(observe.Call{Node: n.name, Start: start, Took: time.Since(n.t.start) - start, Tokens: c.Tokens})
+	n.t.to.Call(view.Call{Node: n.name, Start: start, Took: time.Since(n.t.start) - start, Tokens: c.Tokens})
 	return code
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"atenia/internal/kernel"
-	"atenia/internal/kernel/exact"
 )
 
 // lengths covers every remainder of every vector width.
@@ -209,7 +208,7 @@ func rope(t *testing.T) {
 	for i := range inv {
 		inv[i] = float32(math.Pow(10000, -float64(i)/half))
 	}
-	exact.RopeTable(cos, sin, inv, pos, 1.5)
+	kernel.RopeTable(cos, sin, inv, pos, 1.5)
 	x := make([]float32, 2*half+3)
 	for i := range x {
 		x[i] = float32(i + 1)

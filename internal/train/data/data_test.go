@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/chat"
-	"atenia/internal/corpus"
 	"atenia/internal/text"
-	"atenia/internal/token"
-	"atenia/internal/token/vocab"
+	"atenia/internal/text/chat"
+	"atenia/internal/text/corpus"
+	"atenia/internal/text/token"
+	"atenia/internal/text/vocab"
 )
 
 const chatML = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"

@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"atenia/internal/chat"
-	"atenia/internal/corpus"
 	"atenia/internal/text"
+	"atenia/internal/text/chat"
+	"atenia/internal/text/corpus"
 )
 
 // none is a missing token.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/chat"
-	"atenia/internal/corpus"
 	"atenia/internal/golden"
 	"atenia/internal/text"
+	"atenia/internal/text/chat"
+	"atenia/internal/text/corpus"
 )
 
 // learnt returns what is learnt of a conversation, its parts joined by "|".

@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"atenia/internal/corpus"
 	"atenia/internal/text"
+	"atenia/internal/text/corpus"
 )
 
 // Long selects what happens to a document longer than a row.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"path/filepath"
 
-	"atenia/internal/lora"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
+	"atenia/internal/model/lora"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
@@ -43,7 +43,7 @@ func (m *adapted) Export(dir string) (err error) {
 	if err := m.adapter.Write(nil, dir); err != nil || !m.merge {
 		return err
 	}
-	d, err := modelfile.Open(m.from)
+	d, err := file.Open(m.from)
 	if err != nil {
 		return err
 	}

@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"atenia/grad/optim"
-	"atenia/internal/durable"
-	"atenia/internal/modelfile"
-	"atenia/internal/pool"
+	"atenia/grad"
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/file"
+	"atenia/internal/store/durable"
 	"atenia/internal/text"
 	"atenia/internal/train"
-	"atenia/internal/train/curve"
+
 	"atenia/internal/train/data"
-	"atenia/internal/train/memory"
+	"atenia/internal/train/mag"
 	"atenia/internal/train/recipe"
 )
 
@@ -91,7 +91,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 			return nil, err
 		}
 	}
-	t, err := text.Load(&modelfile.Description{Path: out, Format: modelfile.HuggingFace, Config: settings, Files: small})
+	t, err := text.Load(&file.Description{Path: out, Format: file.HuggingFace, Config: settings, Files: small})
 	if err != nil {
 		return nil, err
 	}
@@ -136,21 +136,21 @@ func finish(rep *Report, m model) error {
 	if err := m.Export(rep.Out); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return curve.PNG(w, Lines(rep.Metrics)) })
+	return durable.WriteFile(filepath.Join(rep.Out, "loss.png"), func(w io.Writer) error { return train.PlotPNG(w, Lines(rep.Metrics)) })
 }
 
 // Lines returns the curves of a log: the training loss and the held-out loss.
-func Lines(ms []train.Metric) []curve.Line {
-	trained, held := curve.Line{Name: "train"}, curve.Line{Name: "held out"}
+func Lines(ms []train.Metric) []train.PlotLine {
+	trained, held := train.PlotLine{Name: "train"}, train.PlotLine{Name: "held out"}
 	for _, m := range ms {
 		if !m.Skipped {
-			trained.Points = append(trained.Points, curve.Point{X: float64(m.Step), Y: m.Loss})
+			trained.Points = append(trained.Points, train.PlotPoint{X: float64(m.Step), Y: m.Loss})
 		}
 		if m.Eval != nil {
-			held.Points = append(held.Points, curve.Point{X: float64(m.Step), Y: *m.Eval})
+			held.Points = append(held.Points, train.PlotPoint{X: float64(m.Step), Y: *m.Eval})
 		}
 	}
-	return []curve.Line{trained, held}
+	return []train.PlotLine{trained, held}
 }
 
 // heldout returns a set's held-out source, or nil.
@@ -164,7 +164,7 @@ func heldout(s *data.Set) train.Source {
 func dataConfig(r *recipe.Recipe, end string) data.Config {
 	d := r.Data
 	return data.Config{
-		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == memory.Type, Long: data.Long(d.Long), Seed: r.Train.Seed,
+		Files: d.Files, Row: d.Row, Rows: d.Rows, Alone: d.Alone || r.Model.Architecture == mag.Type, Long: data.Long(d.Long), Seed: r.Train.Seed,
 		Heldout: d.Heldout, End: end, Everything: d.All, Dir: r.Train.Out,
 	}
 }
@@ -174,7 +174,7 @@ func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
 	eval, save := t.Every()
 	return train.Config{
 		Rule: r.Optimizer.Rule(), Rate: r.Optimizer.Rate, Clip: *r.Optimizer.Clip, Offload: r.Optimizer.Offload,
-		Schedule: optim.Schedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
+		Schedule: grad.RateSchedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
 		Steps:    t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,

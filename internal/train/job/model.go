@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 
-	"atenia/internal/modelfile"
-	"atenia/internal/pool"
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/file"
 	"atenia/internal/text"
 	"atenia/internal/train"
-	"atenia/internal/train/memory"
+	"atenia/internal/train/mag"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 	"atenia/nested"
@@ -24,7 +24,7 @@ type model interface {
 
 // newModel creates the model of a recipe for a tokenizer.
 func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
-	if r.Model.Architecture == memory.Type {
+	if r.Model.Architecture == mag.Type {
 		return newMemory(r, t, p)
 	}
 	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
@@ -66,7 +66,7 @@ func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	if err := c.Composition.UnmarshalText([]byte(y.Composition)); err != nil {
 		return nil, err
 	}
-	return memory.New(c, r.Data.Rows, p)
+	return mag.New(c, r.Data.Rows, p)
 }
 
 // folder rejects a model that is not a folder: a GGUF file has neither the
@@ -84,7 +84,7 @@ func folder(from string) error {
 
 // continued opens the model to continue training from.
 func continued(dir string, t *text.Text, opt planned.Options) (*planned.Model, error) {
-	d, err := modelfile.Open(dir)
+	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/internal/corpus"
-	"atenia/internal/modelfile"
+	"atenia/internal/model/file"
 	"atenia/internal/text"
-	"atenia/internal/token"
-	"atenia/internal/token/vocab"
+	"atenia/internal/text/corpus"
+	"atenia/internal/text/token"
+	"atenia/internal/text/vocab"
 	"atenia/internal/train/recipe"
 )
 
@@ -108,7 +108,7 @@ func endOf(r *recipe.Recipe, t *text.Text) string {
 
 // modelFiles copies the files about text from a folder.
 func modelFiles(dir string) (out files, err error) {
-	d, err := modelfile.Open(dir)
+	d, err := file.Open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,8 @@
 package planned
 
 import (
-	"atenia/internal/lora"
-	"atenia/internal/record"
+	"atenia/internal/model/lora"
+	"atenia/internal/tape"
 	"atenia/tensor"
 )
 
@@ -20,13 +20,13 @@ func (m *Model) Matrices() map[string]tensor.Shape {
 // Attach freezes all parameters and trains the pairs of an adapter instead, in
 // place.
 func (m *Model) Attach(a *lora.Adapter) error {
-	m.params.Train(func(*record.Param[float32]) bool { return false })
-	half := func(name string, values []float32, shape ...int) *record.Param[float32] {
-		return &record.Param[float32]{Name: name, Shape: shape, Value: values, Grad: make([]float32, len(values))}
+	m.params.Train(func(*tape.Param[float32]) bool { return false })
+	half := func(name string, values []float32, shape ...int) *tape.Param[float32] {
+		return &tape.Param[float32]{Name: name, Shape: shape, Value: values, Grad: make([]float32, len(values))}
 	}
 	for i := range a.Pairs {
 		p := &a.Pairs[i]
-		pair := record.LoRA[float32]{
+		pair := tape.LoRA[float32]{
 			A: half(p.AName(), p.A, p.Rank, p.In), B: half(p.BName(), p.B, p.Out, p.Rank), Scale: p.Scale, Dropout: a.Dropout,
 		}
 		if err := m.params.Attach(p.Tensor(), pair); err != nil {

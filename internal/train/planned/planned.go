@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"atenia/grad"
-	"atenia/internal/compile"
-	"atenia/internal/durable"
-	"atenia/internal/modelfile"
-	"atenia/internal/pool"
-	"atenia/internal/record"
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/store/durable"
+	"atenia/internal/tape"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/tensor"
@@ -39,12 +39,12 @@ type Model struct {
 	opt      Options
 	config   []byte // config.json
 	compiled *compile.Model
-	params   *record.Params[float32]
-	model    *record.Model[float32]
+	params   *tape.Params[float32]
+	model    *tape.Model[float32]
 	trained  []*train.Param
 	record   *grad.Tape[float32] // for gradients
 	compute  *grad.Tape[float32] // for losses without gradients
-	batch    record.Batch
+	batch    tape.Batch
 	recorded grad.Ref // the loss of the batch
 	share    [1]float32
 	dropout  bool // low-rank pairs have dropout
@@ -53,12 +53,12 @@ type Model struct {
 // New creates a model from a configuration. All parameters are zero: see
 // [Model.Init].
 func New(config []byte, opt Options) (*Model, error) {
-	d := &modelfile.Description{Path: "config.json", Format: modelfile.HuggingFace, Config: config}
+	d := &file.Description{Path: "config.json", Format: file.HuggingFace, Config: config}
 	return build(d, nil, opt)
 }
 
 // Open creates a model from an opened folder, whose tensors it copies.
-func Open(d *modelfile.Description, opt Options) (*Model, error) {
+func Open(d *file.Description, opt Options) (*Model, error) {
 	return build(d, func(name string) (tensor.View, bool) {
 		t, ok := d.Tensor(name)
 		if !ok {
@@ -68,13 +68,13 @@ func Open(d *modelfile.Description, opt Options) (*Model, error) {
 	}, opt)
 }
 
-func build(d *modelfile.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
+func build(d *file.Description, find func(string) (tensor.View, bool), opt Options) (*Model, error) {
 	m := &Model{opt: opt, config: d.Config}
 	var err error
 	if m.compiled, err = compile.Compile(d, compile.Options{}); err != nil {
 		return nil, err
 	}
-	if m.params, err = record.NewParams[float32](m.compiled, find); err != nil {
+	if m.params, err = tape.NewParams[float32](m.compiled, find); err != nil {
 		return nil, err
 	}
 	return m, m.bind()
@@ -82,10 +82,10 @@ func build(d *modelfile.Description, find func(string) (tensor.View, bool), opt 
 
 // bind collects the trained parameters with their decay.
 func (m *Model) bind() (err error) {
-	if m.model, err = record.New(m.compiled, m.params); err != nil {
+	if m.model, err = tape.New(m.compiled, m.params); err != nil {
 		return err
 	}
-	m.model.Options = record.Options{Recompute: m.opt.Recompute, Pool: m.opt.Pool}
+	m.model.Options = tape.Options{Recompute: m.opt.Recompute, Pool: m.opt.Pool}
 	threads := []grad.Option{grad.Threads(m.opt.Pool)}
 	if m.opt.Pool == nil {
 		threads = nil
@@ -175,7 +175,7 @@ func (m *Model) Back(share float64) error {
 }
 
 func (m *Model) loss(t *grad.Tape[float32], b *data.Batch, seed uint64) (grad.Ref, error) {
-	m.batch = record.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed}
+	m.batch = tape.Batch{Tokens: b.Tokens, Labels: b.Labels, Lens: b.Lens, Seed: seed}
 	return m.model.Loss(t, &m.batch)
 }
 
@@ -197,16 +197,16 @@ func (m *Model) Size() (all, trained int) {
 // Export implements [train.Exporter]: it writes config.json and
 // model.safetensors.
 func (m *Model) Export(dir string) error {
-	var sources []modelfile.TensorSource
+	var sources []file.TensorSource
 	for _, p := range m.params.All() {
-		s := modelfile.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value))
+		s := file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value))
 		if m.opt.BF16 {
 			s.DType = tensor.BF16
 			s.Write = func(w io.Writer) error { return writeBF16(w, p.Value) }
 		}
 		sources = append(sources, s)
 	}
-	if err := modelfile.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
+	if err := file.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/grad/optim"
-	"atenia/internal/durable/faultfs"
-	"atenia/internal/modelfile"
-	"atenia/internal/pool"
+	"atenia/grad"
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/file"
+	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
 )
@@ -53,7 +53,7 @@ func (c *counting) Seek(string) error { c.at = 0; return nil }
 
 func learn(t *testing.T, m *Model, p *pool.Pool, steps int) *train.Result {
 	t.Helper()
-	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: optim.Schedule{Curve: optim.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Pool: p}
+	cfg := train.Config{Rate: 0.01, Clip: 1, Steps: steps, Schedule: grad.RateSchedule{Curve: grad.Constant}, Dir: t.TempDir(), FS: faultfs.NoSync(), Pool: p}
 	res, err := train.Run(t.Context(), cfg, m, &counting{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestModel(t *testing.T) {
 		if err := m.Export(dir); err != nil {
 			t.Fatal(err)
 		}
-		d, err := modelfile.Open(dir)
+		d, err := file.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestBalance(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(balance float64) (recorded, plain float64, routers []float32) {
-		d, err := modelfile.Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"))
+		d, err := file.Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"))
 		if err != nil {
 			t.Fatal(err)
 		}

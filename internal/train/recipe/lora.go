@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"atenia/internal/lora"
+	"atenia/internal/model/lora"
 )
 
 // LoRA configures the training of low-rank pairs in place of the parameters,

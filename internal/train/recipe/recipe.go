@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"atenia/grad/optim"
+	"atenia/grad"
 
 	"github.com/BurntSushi/toml"
 )
@@ -101,10 +101,10 @@ type Optimizer struct {
 
 // Schedule configures the learning rate.
 type Schedule struct {
-	Curve  optim.Curve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
-	Warmup int         `toml:"warmup" help:"steps of linear warm-up (0)"`
-	Decay  int         `toml:"decay" help:"decay steps of wsd"`
-	Floor  float64     `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
+	Curve  grad.RateCurve `toml:"curve" help:"cosine, linear, constant, or wsd: stable, then linear decay (cosine)"`
+	Warmup int            `toml:"warmup" help:"steps of linear warm-up (0)"`
+	Decay  int            `toml:"decay" help:"decay steps of wsd"`
+	Floor  float64        `toml:"floor" help:"final learning rate as a fraction of rate (0.1; wsd 0)"`
 }
 
 // Train configures the length of the run and its results.
@@ -171,7 +171,7 @@ func Parse(b []byte) (*Recipe, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRecipe, err)
 	}
 	errs := unknown(md.Undecoded())
-	if !md.IsDefined("schedule", "floor") && r.Schedule.Curve != optim.WSD {
+	if !md.IsDefined("schedule", "floor") && r.Schedule.Curve != grad.WSD {
 		r.Schedule.Floor = 0.1
 	}
 	r.defaults()
@@ -280,7 +280,7 @@ func (t *Train) Every() (eval, save int) {
 }
 
 // Rule returns the optimizer's rule.
-func (o *Optimizer) Rule() optim.Rule {
+func (o *Optimizer) Rule() grad.UpdateRule {
 	beta2, momentum := o.Beta2, 0.95
 	if o.Kind == "sgd" {
 		momentum = 0.9
@@ -291,14 +291,14 @@ func (o *Optimizer) Rule() optim.Rule {
 	if o.Kind != "lion" {
 		set(&beta2, 0.95)
 	}
-	adamw := optim.AdamW{Beta1: o.Beta1, Beta2: beta2, Epsilon: o.Epsilon, Decay: o.Decay}
+	adamw := grad.AdamW{Beta1: o.Beta1, Beta2: beta2, Epsilon: o.Epsilon, Decay: o.Decay}
 	switch o.Kind {
 	case "muon":
-		return optim.Muon{Momentum: momentum, Iterations: o.Iterations, Decay: o.Decay, Rest: adamw}
+		return grad.Muon{Momentum: momentum, Iterations: o.Iterations, Decay: o.Decay, Rest: adamw}
 	case "lion":
-		return optim.Lion{Beta1: o.Beta1, Beta2: beta2, Decay: o.Decay}
+		return grad.Lion{Beta1: o.Beta1, Beta2: beta2, Decay: o.Decay}
 	case "sgd":
-		return optim.SGD{Momentum: momentum, Decay: o.Decay}
+		return grad.SGD{Momentum: momentum, Decay: o.Decay}
 	}
 	return adamw
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/grad/optim"
+	"atenia/grad"
 	"atenia/internal/golden"
 )
 
@@ -27,17 +27,17 @@ func TestDefaults(t *testing.T) {
 	if eval, save := r.Train.Every(); eval != 5 || save != 5 {
 		t.Errorf("every %d and %d steps", eval, save)
 	}
-	if rule := r.Optimizer.Rule(); rule != (optim.AdamW{Beta2: 0.95}) {
+	if rule := r.Optimizer.Rule(); rule != (grad.AdamW{Beta2: 0.95}) {
 		t.Errorf("%+v", rule)
 	}
 	r.SetSteps(7)
 	if r.Train.Steps != 7 {
 		t.Error("steps are not set")
 	}
-	for text, want := range map[string]optim.Rule{
-		"kind = \"muon\"\ndecay = 0.1": optim.Muon{Momentum: 0.95, Decay: 0.1, Rest: optim.AdamW{Beta2: 0.95, Decay: 0.1}},
-		"kind = \"lion\"":              optim.Lion{},
-		"kind = \"sgd\"\nmomentum = 0": optim.SGD{},
+	for text, want := range map[string]grad.UpdateRule{
+		"kind = \"muon\"\ndecay = 0.1": grad.Muon{Momentum: 0.95, Decay: 0.1, Rest: grad.AdamW{Beta2: 0.95, Decay: 0.1}},
+		"kind = \"lion\"":              grad.Lion{},
+		"kind = \"sgd\"\nmomentum = 0": grad.SGD{},
 	} {
 		r, err := Parse([]byte(least + "[optimizer]\n" + text))
 		if err != nil {

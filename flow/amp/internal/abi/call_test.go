@@ -11,8 +11,8 @@ import (
 	"unsafe"
 
 	"atenia/flow/amp/internal/ctest"
-	"atenia/internal/fpenv"
-	"atenia/internal/library"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/library"
 )
 
 // testNodes loads the nodes for tests and returns a function that finds what
@@ -124,7 +124,7 @@ func TestEnvironment(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			m, l, r := newList(t, 1)
 			x, y := Make[float32](m, 64), Make[float32](m, 64)
-			before := fpenv.Get()
+			before := cpu.GetFloatEnv()
 			r[0] = nodeRecord(t, m, symbol, "Gain.c", 0, x, y)
 			run(l)
 			if r[0].Result != 0 || l.EnvChanged != 0 {
@@ -135,9 +135,9 @@ func TestEnvironment(t *testing.T) {
 			if r[0].Result != 0 || l.EnvChanged != 1 {
 				t.Errorf("result %d, changed %d", r[0].Result, l.EnvChanged)
 			}
-			if !fpenv.Same(before, fpenv.Get()) {
-				t.Errorf("environment %#x, before %#x", fpenv.Get(), before)
-				fpenv.Set(before)
+			if !cpu.SameFloatEnv(before, cpu.GetFloatEnv()) {
+				t.Errorf("environment %#x, before %#x", cpu.GetFloatEnv(), before)
+				cpu.SetFloatEnv(before)
 			}
 		})
 	}

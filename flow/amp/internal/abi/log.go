@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"atenia/internal/library"
+	"atenia/internal/machine/library"
 )
 
 // A Message is a log message of a node.

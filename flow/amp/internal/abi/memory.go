@@ -3,7 +3,7 @@ package abi
 import (
 	"unsafe"
 
-	"atenia/internal/arena"
+	"atenia/internal/memory/arena"
 )
 
 // A Memory allocates from one block outside Go's heap, aligned to 64 bytes, and

@@ -1,0 +1,20 @@
+package amp
+
+import (
+	"time"
+)
+
+// A IsolateConfig configures libraries in separate processes.
+type IsolateConfig struct {
+	// Command is the program and arguments that end up in [Serve]: usually the
+	// host program with a subcommand.
+	Command []string
+	// Timeout bounds a request; zero means 5 s. In real time it must be less
+	// than a block.
+	Timeout time.Duration
+	// Spare keeps a second child ready for each library, which shortens
+	// recovery from a crash.
+	Spare     bool
+	NoMetrics bool      // pass nodes no metrics
+	Manifest  *Manifest // of a library that does not describe itself
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package amp
+
+// defaultFaultSignals does nothing: Go's handler ends the process.
+func defaultFaultSignals() {}

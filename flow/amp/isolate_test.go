@@ -1,0 +1,268 @@
+//go:build linux && (amd64 || arm64) && !static
+
+package amp_test
+
+import (
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"atenia/flow/amp"
+	"atenia/flow/amp/internal/ctest"
+
+	"atenia/flow/graph"
+	"atenia/flow/node"
+	"atenia/flow/node/nodetest"
+)
+
+// start runs a library in a separate process, and returns the types that it
+// has, which make their instances there.
+func start(t testing.TB, path string, cfg amp.IsolateConfig) (*amp.Process, node.Table) {
+	t.Helper()
+	cfg.Command = []string{os.Args[0], "node-host"}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = time.Minute // the machine may be busy
+	}
+	p, err := amp.StartProcess(path, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	l, err := amp.Open(path, amp.Options{}) // for what it says of itself alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, amp.Types(l.Manifest(), p)
+}
+
+func nodes(t testing.TB) string           { return ctest.Library(t, "testdata/nodes.c") }
+func isolateTemplate(t testing.TB) string { return ctest.Library(t, ctest.Include(t)+"/template.c") }
+
+var isolateMono = []graph.Shape{{B: 1, C: 1}}
+
+// block is a call of one row.
+func block[F node.Float](g *nodetest.Rig[F], v ...F) *node.Call[F] {
+	c := g.Call([]node.Tensor[F]{{Data: v, B: 1, C: 1, N: len(v)}}, 0, len(v))
+	return &c
+}
+
+func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *nodetest.Rig[F] {
+	t.Helper()
+	return nodetest.NewRig[F](t, types, &n, 48000, isolateMono, 64)
+}
+
+// TestSame holds nodes in a process of their own to what every node is held
+// to, and their bits to those of the same node in this process.
+func TestSame(t *testing.T) {
+	_, types := start(t, isolateTemplate(t), amp.IsolateConfig{})
+	for name, n := range map[string]graph.Node{
+		"constant": nodetest.Node("Smooth", "a", 0.3, node.Heat, 0.25),
+		"framed":   nodetest.Node("Smooth", "a", nodetest.Ramp(1, 3, 40, 0.1, 0.9)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodetest.Check(t, types, nodetest.Case{Node: n, In: []graph.Shape{{B: 2, C: 3}}})
+		})
+	}
+	l, err := amp.Open(isolateTemplate(t), amp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	n := nodetest.Node("Smooth", "a", 0.3)
+	here, there := isolateRig[float32](t, l.Types(), n), isolateRig[float32](t, types, n)
+	in := []node.Tensor[float32]{{Data: make([]float32, 256), B: 1, C: 1, N: 256}}
+	for i := range in[0].Data {
+		in[0].Data[i] = float32(math.Sin(float64(i)))
+	}
+	cuts := []int{64, 1, 63, 64, 64}
+	x, y := here.Forward(t, in, cuts), there.Forward(t, in, cuts)
+	if !slices.Equal(x[0].Data, y[0].Data) {
+		t.Error("outputs differ")
+	}
+	dx, px := here.Backward(t, x)
+	dy, py := there.Backward(t, y)
+	if !slices.Equal(dx[0].Data, dy[0].Data) || !slices.Equal(px[0], py[0]) {
+		t.Errorf("gradients differ: %v, %v", px, py)
+	}
+}
+
+// TestCrash: a node dies at block 10. That block is lost, the host goes on, and
+// the node goes on from its last snapshot.
+func TestCrash(t *testing.T) {
+	for _, spare := range []bool{false, true} {
+		name := map[bool]string{false: "A57", true: "spare"}[spare]
+		t.Run(name, func(t *testing.T) {
+			p, types := start(t, nodes(t), amp.IsolateConfig{Spare: spare})
+			g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
+			sum := 0.0
+			for range 10 {
+				c := block(g, 1.0, 2)
+				if code := g.Inst.Forward(c); code != graph.Success {
+					t.Fatal(code)
+				}
+				if sum += 3; c.Out[0].Data[1] != sum {
+					t.Fatalf("%g, want %g", c.Out[0].Data[1], sum)
+				}
+			}
+			if code := g.Inst.Forward(block(g, 666.0, 0)); code != graph.Crashed {
+				t.Fatalf("the block of the crash: %v", code)
+			}
+			begin, muted := time.Now(), 1
+			c := block(g, 1.0, 2)
+			for g.Inst.Forward(c) == graph.Crashed {
+				muted++
+				time.Sleep(time.Second * 64 / 48000)
+			}
+			t.Logf("%d blocks muted, %v", muted, time.Since(begin))
+			if sum += 3; c.Out[0].Data[1] != sum {
+				t.Errorf("after the crash %g, want %g: the state is not that of the last snapshot", c.Out[0].Data[1], sum)
+			}
+			if s := p.Status(); s.Crashes != 1 || s.Quarantined || s.Suspended || !s.Ready {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestIsolateQuarantine: three crashes in a minute, and there is no fourth child.
+func TestIsolateQuarantine(t *testing.T) {
+	t.Parallel()
+	p, types := start(t, nodes(t), amp.IsolateConfig{})
+	g := isolateRig[float32](t, types, nodetest.Node("Crash.c"))
+	for !p.Status().Quarantined {
+		g.Inst.Forward(block[float32](g, 666))
+		time.Sleep(time.Millisecond)
+	}
+	if s := p.Status(); s.Crashes != 3 || s.Ready {
+		t.Errorf("%+v", s)
+	}
+	if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Crashed {
+		t.Error(code)
+	}
+	if err := p.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Success || !p.Status().Ready {
+		t.Error(code, p.Status())
+	}
+}
+
+// TestHang: a node that hangs costs three waits and is then suspended.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	p, types := start(t, nodes(t), amp.IsolateConfig{Timeout: 30 * time.Millisecond})
+	g := isolateRig[float32](t, types, nodetest.Node("Hang.c", "after", 0.0))
+	for i := range 5 {
+		if code := g.Inst.Forward(block[float32](g, 1)); code != graph.Timeout {
+			t.Errorf("call %d: %v", i, code)
+		}
+	}
+	if s := p.Status(); s.Timeouts != 3 || !s.Suspended || s.Ready || s.Crashes != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestLate: an answer that comes too late is not taken for the next one.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	p, types := start(t, nodes(t), amp.IsolateConfig{Timeout: time.Nanosecond})
+	g := isolateRig[float32](t, types, nodetest.Node("Gain.c", "gain", 2.0))
+	for i := range 100 {
+		c := block(g, float32(i))
+		if code := g.Inst.Forward(c); code == graph.Success && c.Out[0].Data[0] != float32(2*i) {
+			t.Fatalf("call %d: %g", i, c.Out[0].Data[0])
+		}
+		if p.Status().Suspended {
+			if err := p.Resume(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 20 {
+			break
+		}
+	}
+}
+
+// TestBatch: one request for many nodes gives what single calls give.
+func TestBatch(t *testing.T) {
+	p, types := start(t, nodes(t), amp.IsolateConfig{})
+	var list []node.Instance[float32]
+	var calls []*node.Call[float32]
+	for i := range 20 {
+		g := isolateRig[float32](t, types, nodetest.Node("Gain.c", "gain", float64(i)))
+		list, calls = append(list, g.Inst), append(calls, block[float32](g, 1, 2, 3))
+	}
+	b, ok := amp.NewBatch(list, calls)
+	if !ok {
+		t.Fatal("no batch")
+	}
+	codes := make([]graph.Code, len(list))
+	b.Forward(codes)
+	for i, c := range calls {
+		if codes[i] != graph.Success || !slices.Equal(c.Out[0].Data, []float32{float32(i), float32(2 * i), float32(3 * i)}) {
+			t.Errorf("%d: %v, %v", i, codes[i], c.Out[0].Data)
+		}
+	}
+	if n := testing.AllocsPerRun(20, func() { b.Forward(codes) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+	if _, ok := amp.NewBatch(append(list, list[0]), append(calls, calls[0])); ok {
+		t.Error("one node twice")
+	}
+	p.Close()
+	b.Forward(codes)
+	if codes[0] != graph.Crashed || codes[19] != graph.Crashed {
+		t.Error(codes)
+	}
+}
+
+// TestThreads: instances of one library may be called from several threads.
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	_, types := start(t, nodes(t), amp.IsolateConfig{})
+	done := make(chan float64)
+	for i := range 4 {
+		g := isolateRig[float64](t, types, nodetest.Node("Crash.c"))
+		go func() {
+			c := block(g, float64(i))
+			for range 200 {
+				g.Inst.Forward(c)
+			}
+			done <- c.Out[0].Data[0] / float64(max(i, 1))
+		}()
+	}
+	sum := 0.0
+	for range 4 {
+		sum += <-done
+	}
+	if sum != 600 {
+		t.Error(sum)
+	}
+}
+
+// TestStart: what cannot be started says so.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for _, cfg := range []amp.IsolateConfig{{}, {Command: []string{"/nonexistent"}}, {Command: []string{"/bin/true"}}} {
+		if p, err := amp.StartProcess(nodes(t), cfg); err == nil {
+			t.Errorf("%v started", cfg.Command)
+			p.Close()
+		}
+	}
+	if _, err := amp.StartProcess("/nonexistent.amp.so", amp.IsolateConfig{Command: []string{os.Args[0], "node-host"}}); err == nil {
+		t.Error("a library that is not there")
+	}
+}
+
+// BenchmarkRoundTrip times one isolated call of 64 frames.
+func BenchmarkRoundTrip(b *testing.B) {
+	_, types := start(b, nodes(b), amp.IsolateConfig{})
+	g := isolateRig[float32](b, types, nodetest.Node("Gain.c", "gain", 0.5))
+	c := block(g, make([]float32, 64)...)
+	b.ReportAllocs()
+	for b.Loop() {
+		g.Inst.Forward(c)
+	}
+}

@@ -1,0 +1,42 @@
+package flow_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"atenia/flow"
+)
+
+func Example_control() {
+	tokens, err := flow.ParseControl(strings.NewReader("3 open 9\n5 set eq.low.f0 1000 1e3\n8 clear eq.thermo.heat\n"))
+	for _, t := range tokens {
+		fmt.Println(t)
+	}
+	_, bad := flow.ParseControl(strings.NewReader("3 shut 9"))
+	fmt.Println(err, bad)
+	// Output:
+	// 3 open 9
+	// 5 set eq.low.f0 1000 1000
+	// 8 clear eq.thermo.heat
+	// <nil> control tokens: line 1: "shut 9": want set NODE.PARAM VALUE… or clear NODE.PARAM
+}
+
+// FuzzParse: what is read is printed as it was read.
+func FuzzParse(f *testing.F) {
+	f.Add("3 open 9\n5 set eq.f0 1000\n8 clear eq.f0\n0 set a.thermo.heat 0 0")
+	f.Fuzz(func(t *testing.T, text string) {
+		tokens, err := flow.ParseControl(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		var b strings.Builder
+		for _, k := range tokens {
+			fmt.Fprintln(&b, k)
+		}
+		again, err := flow.ParseControl(strings.NewReader(b.String()))
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(tokens) {
+			t.Fatalf("%q read again: %v, %v", b.String(), again, err)
+		}
+	})
+}

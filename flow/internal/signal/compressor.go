@@ -1,0 +1,116 @@
+package signal
+
+import (
+	"math"
+
+	"atenia/flow/node"
+)
+
+// Parameters of a compressor in the order of the table.
+const (
+	threshold = iota
+	ratio
+	knee
+	attack
+	release
+	makeup
+)
+
+const (
+	decibel = math.Ln10 / 20 // nepers
+	quiet   = 1e-9           // floor of levels
+)
+
+// A compressor attenuates what exceeds a threshold, by 1 - 1/ratio of the
+// excess in decibels, with a soft knee (Giannoulis, Massberg, Reiss: Digital
+// dynamic range compressor design, 2012; feed-forward, peak level).
+type compressor[F node.Float] struct {
+	rate                float64
+	channels, lookahead int
+}
+
+func newCompressor[F node.Float](cfg node.Config) (node.Instance[F], error) {
+	c := &compressor[F]{cfg.SampleRate, cfg.Node.Rows.C, cfg.Settings.Int("lookahead")}
+	return NewRowwise(cfg, c, c.lookahead), nil
+}
+
+func (k *compressor[F]) States() int  { return 1 + k.lookahead }
+func (k *compressor[F]) Scratch() int { return 2 }
+
+func (k *compressor[F]) follower(c *node.Call[F], r int) follower[F] {
+	return follow(k.rate, RowValuesOf(c, attack, r, k.channels), RowValuesOf(c, release, r, k.channels))
+}
+
+// A curve holds the parameters of the static curve.
+type curve[F node.Float] struct{ threshold, ratio, knee, makeup RowValues[F] }
+
+func (k *compressor[F]) curve(c *node.Call[F], r int) curve[F] {
+	of := func(p int) RowValues[F] { return RowValuesOf(c, p, r, k.channels) }
+	return curve[F]{of(threshold), of(ratio), of(knee), of(makeup)}
+}
+
+// over returns the excess in decibels after a knee of width w, and its
+// derivatives.
+func over(o, w float64) (v, dO, dW float64) {
+	switch {
+	case 2*o < -w || w <= 0 && o <= 0:
+		return 0, 0, 0
+	case 2*o > w:
+		return o, 1, 0
+	}
+	h := o + w/2
+	return h * h / (2 * w), h / w, h/(2*w) - h*h/(2*w*w)
+}
+
+// gain returns the factor for level e in frame i.
+func (k *curve[F]) gain(i int, e F) F {
+	o := math.Log(max(float64(e), quiet))/decibel - float64(k.threshold.At(i))
+	v, _, _ := over(o, float64(k.knee.At(i)))
+	return F(math.Exp(decibel * (float64(k.makeup.At(i)) - (1-1/float64(k.ratio.At(i)))*v)))
+}
+
+func (k *compressor[F]) Forward(c *node.Call[F], r int, s []F) {
+	f, shape, x, y := k.follower(c, r), k.curve(c, r), c.In[0].Row(r), c.Out[0].Row(r)
+	level, line := s[0], s[1:]
+	for i, v := range x {
+		f.at(i)
+		level = f.step(level, abs(v))
+		y[i] = delayed(line, x, i) * shape.gain(i, level)
+	}
+	s[0] = level
+	shift(line, x)
+}
+
+func (k *compressor[F]) Backward(b *node.Back[F], r int, w *RowWork[F]) {
+	f, shape, x, dy := k.follower(&b.Call, r), k.curve(&b.Call, r), b.In[0].Row(r), b.DOut[0].Row(r)
+	before, dLate, line := w.T[0], w.T[1][:len(x)], w.S[1:]
+	f.trace(before, x, w.S[0])
+	l := w.L[0]
+	for i := len(x) - 1; i >= 0; i-- {
+		f.at(i)
+		e := f.step(before[i], abs(x[i]))
+		dLate[i] = dy[i] * shape.gain(i, e)
+		dE := shape.back(i, e, dLate[i]*delayed(line, x, i), w.DP)
+		var d F
+		l, d, w.DP[attack][i], w.DP[release][i] = f.back(i, before[i], abs(x[i]), dE+l)
+		w.DX[i] = signed(d, x[i])
+	}
+	w.L[0] = l
+	undelay(w.L[1:], w.DX, dLate)
+}
+
+// back maps the gradient at the logarithm of the gain to those of the curve's
+// parameters and of the level, which it returns.
+func (k *curve[F]) back(i int, e, dLog F, dp [][]F) F {
+	d := float64(dLog) * decibel
+	rt := float64(k.ratio.At(i))
+	o := math.Log(max(float64(e), quiet))/decibel - float64(k.threshold.At(i))
+	v, dO, dW := over(o, float64(k.knee.At(i)))
+	dV := -(1 - 1/rt) * d
+	dp[makeup][i], dp[ratio][i] = F(d), F(-d*v/(rt*rt))
+	dp[threshold][i], dp[knee][i] = F(-dV*dO), F(dV*dW)
+	if float64(e) <= quiet {
+		return 0
+	}
+	return F(dV * dO / (decibel * float64(e)))
+}

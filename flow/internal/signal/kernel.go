@@ -1,0 +1,162 @@
+package signal
+
+import (
+	"atenia/flow/graph"
+	"atenia/flow/node"
+)
+
+// A RowKernel is the arithmetic of one row. The same code runs for every cut of a
+// stream, so results do not depend on the cuts.
+type RowKernel[F node.Float] interface {
+	// States is the number of elements that a row carries from frame to frame.
+	States() int
+	// Forward computes row r of the call; s is the row's state, zero before the
+	// first frame.
+	Forward(c *node.Call[F], r int, s []F)
+}
+
+// A TransposedRows kernel has a backward mode.
+type TransposedRows[F node.Float] interface {
+	RowKernel[F]
+	// Scratch is the number of rows, of MaxTokens and States elements, that
+	// Backward uses.
+	Scratch() int
+	// Backward writes w.DX and every row of w.DP.
+	Backward(b *node.Back[F], r int, w *RowWork[F])
+}
+
+// A RowWork is the memory of one row's backward call.
+type RowWork[F node.Float] struct {
+	S  []F   // state before the call; may be overwritten
+	L  []F   // gradient at the state after the call; to be replaced by that before it
+	DX []F   // [Tokens] the gradient of the input
+	DP [][]F // [parameter][Tokens] the gradients of the parameters
+	T  [][]F // [Scratch][MaxTokens+States]
+}
+
+// RowValues is a parameter's values over the frames of a call: frame i has
+// Row[i*Step].
+type RowValues[F node.Float] struct {
+	Row  []F
+	Step int
+}
+
+// RowValuesOf returns the values of parameter k in row r of a node with the given number
+// of channels.
+func RowValuesOf[F node.Float](c *node.Call[F], k, r, channels int) RowValues[F] {
+	p := &c.Param[k]
+	v := RowValues[F]{Row: p.Row(r, channels)}
+	if p.Framed {
+		v.Step = 1
+	}
+	return v
+}
+
+// At returns the value of frame i.
+func (v RowValues[F]) At(i int) F { return v.Row[i*v.Step] }
+
+// NewRowwise returns a node that runs a kernel. Its outputs lag delay frames within
+// the stream. Types with an adjoint pass a [Transposed] kernel.
+func NewRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.Instance[F] {
+	shape := cfg.Node.Rows
+	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}
+	n.state = make([]F, n.count*n.states)
+	t, ok := k.(TransposedRows[F])
+	if !ok {
+		return n
+	}
+	a := &adjoint[F]{rows: n, kernel: t}
+	if cfg.Training {
+		a.lambda, a.state0 = make([]F, len(n.state)), make([]F, len(n.state))
+		a.work.DP = block[F](len(cfg.Node.Spec.Params)-1, cfg.MaxTokens)
+		a.work.T = block[F](t.Scratch(), cfg.MaxTokens+n.states)
+		a.dx = make([]F, cfg.MaxTokens)
+	}
+	return a
+}
+
+func block[F node.Float](rows, n int) [][]F {
+	b := make([][]F, rows)
+	for i := range b {
+		b[i] = make([]F, n)
+	}
+	return b
+}
+
+type rows[F node.Float] struct {
+	node.Reporter
+	kernel        RowKernel[F]
+	states, count int
+	state         []F // [count, states]
+}
+
+func (n *rows[F]) Forward(c *node.Call[F]) graph.Code {
+	for r := range n.count {
+		if c.Tokens == 0 { // the end of a stream may be an empty call
+			break
+		}
+		n.kernel.Forward(c, r, n.state[r*n.states:][:n.states:n.states])
+	}
+	node.Report(n.Reporter, c)
+	return graph.Success
+}
+
+func (n *rows[F]) Reset()                     { clear(n.state) }
+func (n *rows[F]) StateBytes() int            { return node.FloatBytes[F](len(n.state)) }
+func (n *rows[F]) Save(dst []byte) int        { return node.PutFloats(dst, n.state) }
+func (n *rows[F]) Load(src []byte) graph.Code { return TakeRowState(n.state, src) }
+
+// TakeRowState fills x from a snapshot, and returns State if the length differs.
+func TakeRowState[F node.Float](x []F, src []byte) graph.Code {
+	if len(src) != node.FloatBytes[F](len(x)) {
+		return graph.State
+	}
+	node.GetFloats(x, src)
+	return graph.Success
+}
+
+type adjoint[F node.Float] struct {
+	*rows[F]
+	kernel         TransposedRows[F]
+	lambda, state0 []F // [count, states]
+	dx             []F
+	work           RowWork[F]
+}
+
+func (a *adjoint[F]) Needs() node.Needs {
+	if a.states == 0 {
+		return node.NeedX
+	}
+	return node.NeedX | node.NeedS0
+}
+
+func (a *adjoint[F]) ResetAdjoint()                  { clear(a.lambda) }
+func (a *adjoint[F]) FinishAdjoint(p []node.Grad[F]) {}
+
+func (a *adjoint[F]) Backward(b *node.Back[F]) graph.Code {
+	if code := TakeRowState(a.state0, b.State0); code != graph.Success {
+		return code
+	}
+	for r := range a.count {
+		if b.Tokens == 0 {
+			break
+		}
+		w := &a.work
+		w.S, w.L = a.state0[r*a.states:][:a.states], a.lambda[r*a.states:][:a.states]
+		w.DX = a.dx[:b.Tokens]
+		if len(b.DIn) > 0 && b.DIn[0].Data != nil {
+			w.DX = b.DIn[0].Row(r)
+		}
+		a.kernel.Backward(b, r, w)
+		for k, d := range w.DP {
+			switch want := &b.DParam[k]; {
+			case want.Framed.Data != nil:
+				copy(want.Framed.Row(r), d[:b.Tokens])
+			case want.Sum != nil:
+				want.Sum[r] = node.SumBack(want.Sum[r], d[:b.Tokens])
+			}
+		}
+	}
+	node.Report(a.Reporter, &b.Call)
+	return graph.Success
+}

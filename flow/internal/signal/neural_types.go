@@ -1,0 +1,21 @@
+package signal
+
+import "atenia/flow/node"
+
+// NeuralTypes is the table of this package.
+func NeuralTypes() node.Table {
+	return node.Table{
+		{Name: "Conv1d", Doc: "causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; one frame per stride frames",
+			Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true,
+			Tables:   []node.Default{{Name: "weight", Value: 1}, {Name: "bias"}},
+			Settings: []node.Setting{{Name: "dilation", Least: 1, Value: 1}, {Name: "stride", Least: 1, Value: 1}},
+			Refine:   refineConv, New32: newConv[float32], New64: newConv[float64]},
+		{Name: "GRU", Doc: "gated recurrent unit; weight_ih, weight_hh, bias_ih, bias_hh as in PyTorch",
+			Ins: []string{"in"}, Outs: []string{"out"}, Adjoint: true,
+			Tables: []node.Default{{Name: "weight_ih"}, {Name: "weight_hh"}, {Name: "bias_ih"}, {Name: "bias_hh"}},
+			Refine: refineGRU, New32: newGRU[float32], New64: newGRU[float64]},
+		{Name: "SquaredError", Doc: "mean over the channels of (in - target)^2",
+			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true,
+			Refine: refineError, New32: newSquaredError[float32], New64: newSquaredError[float64]},
+	}
+}

@@ -1,0 +1,244 @@
+package spectral_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"atenia/flow/graph"
+	"atenia/flow/internal/spectral"
+	"atenia/flow/mel"
+	"atenia/flow/node"
+	"atenia/flow/node/nodetest"
+)
+
+var mono = []graph.Shape{{B: 1, C: 1}}
+
+// TestNodes checks every type of the table.
+func TestNodes(t *testing.T) {
+	n := nodetest.Node
+	stereo := []graph.Shape{{B: 2, C: 2}}
+	spectra := func(bins int) []graph.Shape { return []graph.Shape{{B: 2, C: 2 * 2 * bins}} }
+	small := []any{"n_fft", 64, "win", 64, "hop", 20, "n_mels", 6, "sample_rate", 8000, "f_max", 4000}
+	for name, c := range map[string]nodetest.Case{
+		"fft":            {Node: n("FFT", "n_fft", 8), In: stereo},
+		"fft/odd":        {Node: n("FFT", "n_fft", 7), In: stereo},
+		"fft/one":        {Node: n("FFT", "n_fft", 1), In: stereo},
+		"ifft":           {Node: n("IFFT", "n_fft", 8), In: spectra(5)},
+		"ifft/odd":       {Node: n("IFFT", "n_fft", 7), In: spectra(4)},
+		"stft":           {Node: n("STFT", "n_fft", 20, "hop", 6), In: stereo},
+		"stft/win":       {Node: n("STFT", "n_fft", 16, "win", 10), In: stereo},
+		"stft/sparse":    {Node: n("STFT", "n_fft", 6, "hop", 10, "window", "rectangle"), In: stereo},
+		"istft":          {Node: n("ISTFT", "n_fft", 20, "hop", 6), In: spectra(11)},
+		"istft/quarter":  {Node: n("ISTFT", "n_fft", 16), In: spectra(9)},
+		"mel":            {Node: n("Mel", small...), In: spectra(33)},
+		"mel/power":      {Node: n("Mel", append(small, "input", "power")...), In: []graph.Shape{{B: 2, C: 33}}},
+		"loss":           {Node: n("SpectralLoss", "n_fft", 20, "hop", 6), In: []graph.Shape{stereo[0], stereo[0]}},
+		"loss/sparse":    {Node: n("SpectralLoss", "n_fft", 7, "hop", 9, "window", "rectangle"), In: []graph.Shape{stereo[0], stereo[0]}},
+		"logmel":         {Node: n("LogMel", small...), In: stereo, Tokens: 12},
+		"logmel/kaldi":   {Node: n("LogMel", append(small, "preset", "kaldi")...), In: stereo, Tokens: 12},
+		"logmel/librosa": {Node: n("LogMel", append(small, "preset", "librosa")...), In: stereo, Tokens: 12},
+		"mfcc":           {Node: n("MFCC", append(small, "preset", "torchaudio", "n_mfcc", 4)...), In: stereo, Tokens: 12},
+	} {
+		t.Run(name, func(t *testing.T) { nodetest.Check(t, spectral.Types(), c) })
+	}
+}
+
+// TestErrors: settings and shapes that do not make sense name their setting.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for path, n := range map[string]graph.Node{
+		"$.nodes[0].params.hop":    nodetest.Node("ISTFT", "n_fft", 16, "hop", 16),
+		"$.nodes[0].params.preset": nodetest.Node("LogMel", "preset", "wisper"),
+		"$.nodes[0].params.n_mels": nodetest.Node("LogMel", "n_mels", 0),
+		"$.nodes[0].params.scale":  nodetest.Node("Mel", "scale", "bark"),
+		"$.nodes[0].params.nmels":  nodetest.Node("MFCC", "nmels", 3),
+		"$.nodes[0].params.n_mfcc": nodetest.Node("MFCC", "n_mfcc", 81),
+		"$.nodes[0].params.floor":  nodetest.Node("LogMel", "floor", nodetest.Ramp(1, 1, 2, 1, 2)),
+	} {
+		_, err := spectral.Types().Describe(&n)
+		if e, ok := err.(*graph.Error); !ok || e.Path != path || e.Code != graph.Malformed {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, n := range []graph.Node{nodetest.Node("IFFT", "n_fft", 8), nodetest.Node("Mel")} {
+		if _, err := nodetest.Link(spectral.Types(), &n, []graph.Shape{{B: 1, C: 7}}, 4); err == nil {
+			t.Errorf("%s takes 7 channels", n.Type)
+		}
+	}
+}
+
+func signal(n int) node.Tensor[float64] {
+	r := rand.New(rand.NewPCG(1, 1))
+	x := nodetest.NewTensor[float64](mono[0], n)
+	for i := range x.Data {
+		x.Data[i] = math.Sin(float64(i)*0.2) + 0.1*r.NormFloat64()
+	}
+	return x
+}
+
+func run(t *testing.T, n graph.Node, in []graph.Shape, x node.Tensor[float64], tokens int) node.Tensor[float64] {
+	t.Helper()
+	g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, in, tokens)
+	return g.Forward(t, []node.Tensor[float64]{x}, []int{tokens})[0]
+}
+
+// TestInverse: what goes through a transform and back comes out as it was,
+// late by n_fft - hop frames.
+func TestInverse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		forward, back string
+		settings      []any
+		hop, late     int
+	}{
+		{"STFT", "ISTFT", []any{"n_fft", 32, "hop", 12}, 12, 20},
+		{"STFT", "ISTFT", []any{"n_fft", 45, "win", 31, "hop", 9}, 9, 36},
+		{"FFT", "IFFT", []any{"n_fft", 30}, 30, 0},
+	} {
+		x := signal(c.hop * 20)
+		y := run(t, nodetest.Node(c.forward, c.settings...), mono, x, 20)
+		z := run(t, nodetest.Node(c.back, c.settings...), []graph.Shape{{B: 1, C: y.C}}, y, 20)
+		for i := range x.N {
+			want := 0.0
+			if i >= c.late {
+				want = x.Data[i-c.late]
+			}
+			if math.Abs(z.Data[i]-want) > 1e-13 {
+				t.Fatalf("%s %v: frame %d is %v, want %v", c.back, c.settings, i, z.Data[i], want)
+			}
+		}
+	}
+}
+
+// TestFeatures: the nodes give what package mel gives, late by the latency.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	for _, preset := range mel.Presets() {
+		s, err := mel.Preset(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Peak = "running"
+		x := signal(s.Hop * 9)
+		f, err := mel.New[float64](s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := mel.NewStream[float64](s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := st.Latency()
+		want := f.Compute(nil, x.Data)
+		frames := s.Frames(x.N)
+		y := run(t, nodetest.Node("LogMel", "preset", preset), mono, x, 9)
+		cep := run(t, nodetest.Node("MFCC", "preset", preset, "n_mfcc", 5), mono, x, 9)
+		if y.C != s.Mels || cep.C != 5 {
+			t.Fatalf("%s: %d bands, %d coefficients", preset, y.C, cep.C)
+		}
+		sum := 0.0
+		for m := range s.Mels {
+			if y.Row(m)[0] != 0 && late > 0 {
+				t.Errorf("%s: a frame before the first", preset)
+			}
+			for i := late; i < 9; i++ {
+				if got := y.Row(m)[i]; got != want[m*frames+i-late] {
+					t.Fatalf("%s: band %d of frame %d is %v, want %v", preset, m, i-late, got, want[m*frames+i-late])
+				}
+			}
+			sum += y.Row(m)[8]
+		}
+		if want := sum / math.Sqrt(float64(s.Mels)); math.Abs(cep.Row(0)[8]-want) > 1e-12*math.Abs(want) {
+			t.Errorf("%s: coefficient 0 is %v, want %v", preset, cep.Row(0)[8], want)
+		}
+	}
+}
+
+// TestMel: a spectrum's energies are those of its powers, and an STFT with the
+// window of a preset gives the energies that package mel takes logarithms of.
+func TestMel(t *testing.T) {
+	t.Parallel()
+	x := signal(400 * 4)
+	y := run(t, nodetest.Node("STFT", "n_fft", 400, "hop", 400), mono, x, 4)
+	e := run(t, nodetest.Node("Mel", "preset", "torchaudio"), []graph.Shape{{B: 1, C: y.C}}, y, 4)
+	s, err := mel.Preset("torchaudio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Pad, s.Hop, s.Log, s.Floor = "none", 400, "ln", 1e-30
+	f, err := mel.New[float64](s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := f.Compute(nil, x.Data)
+	for i, v := range e.Data {
+		if w := math.Exp(want[i]); math.Abs(v-w) > 1e-10*(w+1e-3) {
+			t.Fatalf("energy %d is %v, want %v", i, v, w)
+		}
+	}
+}
+
+// TestLoss: of equal signals it is zero; of one twice as loud as the other, the
+// square of ln 2 and the mean squared magnitude.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	n := nodetest.Node("SpectralLoss", "n_fft", 32, "hop", 32, "window", "rectangle")
+	x := signal(64)
+	double := signal(64)
+	for i := range double.Data {
+		double.Data[i] *= 2
+	}
+	y := run(t, nodetest.Node("FFT", "n_fft", 32), mono, x, 2)
+	for i, target := range []node.Tensor[float64]{x, double} {
+		g := nodetest.NewRig[float64](t, spectral.Types(), &n, 48000, []graph.Shape{mono[0], mono[0]}, 2)
+		got := g.Forward(t, []node.Tensor[float64]{x, target}, []int{2})[0].Data[1]
+		want := 0.0
+		if i == 1 {
+			for k := range 17 {
+				m := math.Hypot(y.Row(k)[1], y.Row(17 + k)[1])
+				want += (m*m + math.Ln2*math.Ln2) / 17
+			}
+		}
+		if math.Abs(got-want) > 1e-2 {
+			t.Errorf("loss %v, want %v", got, want)
+		}
+	}
+}
+
+// Benchmark computes the features of a hop of sound.
+func Benchmark(b *testing.B) {
+	for name, n := range map[string]graph.Node{
+		"stft/512":       nodetest.Node("STFT"),
+		"istft/512":      nodetest.Node("ISTFT"),
+		"logmel/whisper": nodetest.Node("LogMel"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			in := mono
+			if n.Type == "ISTFT" {
+				in = []graph.Shape{{B: 1, C: 514}}
+			}
+			g := nodetest.NewRig[float32](b, spectral.Types(), &n, 16000, in, 1)
+			call := g.Call([]node.Tensor[float32]{nodetest.NewTensor[float32](in[0], g.Node.Spec.Cons[0])}, 0, 1)
+			for b.Loop() {
+				g.Inst.Forward(&call)
+			}
+		})
+	}
+}
+
+func Example() {
+	for _, p := range spectral.Types() {
+		fmt.Println(p.Name, p.Adjoint)
+	}
+	// Output:
+	// FFT true
+	// IFFT true
+	// STFT true
+	// ISTFT true
+	// Mel true
+	// SpectralLoss true
+	// LogMel false
+	// MFCC false
+}

@@ -1,0 +1,41 @@
+package spectral
+
+import "atenia/flow/node"
+
+// Types is the table of this package.
+func Types() node.Table {
+	ports := func(t node.Type) node.Type {
+		t.Ins, t.Outs = []string{"in"}, []string{"out"}
+		return t
+	}
+	transform := func(name, doc string, windowed bool) node.Type {
+		t := node.Type{Name: name, Doc: doc, Settings: blockSettings, Adjoint: true,
+			Refine: refineForward(windowed), New32: newForward[float32](windowed), New64: newForward[float64](windowed)}
+		if windowed {
+			t.Settings = windowSettings
+		}
+		return ports(t)
+	}
+	back := func(name, doc string, windowed bool) node.Type {
+		t := transform(name, doc, windowed)
+		t.Refine, t.New32, t.New64 = refineInverse(windowed), newInverse[float32](windowed), newInverse[float64](windowed)
+		return t
+	}
+	return node.Table{
+		transform("FFT", "spectrum of each block of n_fft frames", false),
+		back("IFFT", "n_fft frames of each spectrum", false),
+		transform("STFT", "spectrum of the last n_fft frames, every hop", true),
+		back("ISTFT", "overlap-add of windowed inverses, hop frames per spectrum; delayed by n_fft - hop", true),
+		ports(node.Type{Name: "Mel", Doc: "energies of mel bands of a spectrum; input complex or power", Adjoint: true,
+			Settings: []node.Setting{{Name: "input", Among: []string{"complex", "power"}}},
+			Refine:   refineMel, New32: newMel[float32], New64: newMel[float64]}),
+		{Name: "SpectralLoss", Doc: "mean over bins and channels of (m-m')^2 + (ln m - ln m')^2, magnitudes of in and target every hop frames",
+			Ins: []string{"in", "target"}, Outs: []string{"out"}, Adjoint: true, Settings: windowSettings,
+			Refine: refineLoss, New32: newLoss[float32], New64: newLoss[float64]},
+		ports(node.Type{Name: "LogMel", Doc: "log mel features, one frame per hop; preset whisper, torchaudio, librosa or kaldi, and overrides",
+			Refine: refineFeatures, New32: newFeatures[float32], New64: newFeatures[float64]}),
+		ports(node.Type{Name: "MFCC", Doc: "cosine transform of LogMel over the bands",
+			Settings: []node.Setting{{Name: "n_mfcc", Least: 1, Value: 13}},
+			Refine:   refineFeatures, New32: newFeatures[float32], New64: newFeatures[float64]}),
+	}
+}

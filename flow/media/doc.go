@@ -1,0 +1,48 @@
+// Package audio reads and writes sound files: WAV and FLAC.
+//
+//	file ──▶ Open ──▶ Reader ──▶ Read(dst[channel][frame])      float32 or float64
+//	                                                             ±1 is full scale
+//	file ◀── WriteFile ◀── Writer ◀── Write(src[channel][frame])
+//
+//	      reading                                writing
+//	WAV   integers of 8 to 32 bits, float 32,    integers of 8, 16, 24 and 32 bits,
+//	      64; plain and extensible; RIFF, RF64   float 32, 64; RF64 beyond 4 GiB
+//	FLAC  4 to 32 bits, 1 to 8 channels          8, 16 and 24 bits
+//
+// Samples are planar: one slice per channel. An integer of b bits is divided by
+// 2^(b-1), which float64 represents exactly up to 32 bits and float32 up to 24,
+// so that reading and writing preserves integers. Writing rounds to nearest,
+// ties to even, and clips; [Writer.Clipped] counts.
+//
+// Readers take a file with its size or a stream ([NewReader], [NewStream]),
+// read it in blocks, and use bounded memory whatever the header claims. Faults
+// are an [Error] with the offset. Sizes that are invalid because the file was
+// written to a pipe are taken to mean "to the end".
+//
+// The formats: "Multimedia Programming Interface and Data Specifications 1.0"
+// (RIFF), EBU Tech 3306 (RF64), RFC 9639 (FLAC).
+//
+// # Files
+//
+// Package files connects the nodes of a plan that name sound files (WavSource,
+// FlacSource, WavSink, FlacSink) to these files.
+//
+// Nodes run on a thread that must not block, so they cannot read or write
+// files. These nodes are therefore endpoints that the host serves, like Input
+// and Probe, and this package is what a host needs to do so:
+//
+//	plan ──▶ Open ──▶ Files.Sources ──▶ Feed ──▶ flow.Session.Input(node)
+//	          │                                        │ Block
+//	          │                                        ▼
+//	          └─────▶ Files.Sinks ──▶ Format ──▶ flow.Session.Probe(node) ──▶ audio.Write
+//
+// Open sets the number of channels of a source that does not specify it to that
+// of its file, and finds the base rate on which the files agree. Call it before
+// linking, and Format after. Relative paths are relative to the folder passed
+// to Open, usually the plan's. A plan may name any file: inspect a plan from an
+// untrusted origin before running it.
+//
+// Faults of a plan are a [graph.Error] with the position in the plan.
+//
+// [graph.Error]: https://pkg.go.dev/atenia/flow/graph#Error
+package media

@@ -1,0 +1,67 @@
+package flow
+
+import "atenia/flow/node"
+
+// A frameRing holds rows whose length is a power of two; the zero Ring is empty.
+type frameRing[F node.Float] struct {
+	Data []F // [Rows, Size]
+	Rows int
+	Size int
+}
+
+// ringRoom returns the size of a ring for at least frames frames.
+func ringRoom(frames int) int {
+	size := 1
+	for size < frames {
+		size *= 2
+	}
+	return size
+}
+
+// row returns one row of frames, and place the index of a frame in it.
+func (r *frameRing[F]) row(i int) []F         { return r.Data[i*r.Size : (i+1)*r.Size] }
+func (r *frameRing[F]) place(frame int64) int { return int(frame) & (r.Size - 1) }
+
+// Move copies the frames before end to larger memory of the given size.
+func (r *frameRing[F]) Move(data []F, size int, end int64) {
+	old := *r
+	r.Data, r.Size = data, size
+	for f := max(0, end-int64(old.Size)); f < end; f++ {
+		for i := range r.Rows {
+			r.row(i)[r.place(f)] = old.row(i)[old.place(f)]
+		}
+	}
+}
+
+// Put writes n frames from at on. Rows of x are stride elements apart.
+func (r *frameRing[F]) Put(at int64, x []F, n, stride int) {
+	if r.Size == 0 {
+		return
+	}
+	for i := range r.Rows {
+		from, to := x[i*stride:i*stride+n], r.row(i)
+		k := copy(to[r.place(at):], from)
+		copy(to, from[k:])
+	}
+}
+
+// Take reads n frames from at on; those before frame 0 are zeros. Rows of x are
+// stride elements apart.
+func (r *frameRing[F]) Take(at int64, x []F, n, stride int) {
+	zeros := int(min(max(-at, 0), int64(n)))
+	for i := range r.Rows {
+		to, from := x[i*stride:i*stride+n], r.row(i)
+		clear(to[:zeros])
+		k := copy(to[zeros:], from[r.place(at+int64(zeros)):])
+		copy(to[zeros+k:], from)
+	}
+}
+
+// Clear zeroes the n frames before end.
+func (r *frameRing[F]) Clear(end int64, n int) {
+	for f := max(0, end-int64(min(n, r.Size))); f < end; f++ {
+		for i := range r.Rows {
+			r.row(i)[r.place(f)] = 0
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package view_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"atenia/flow"
+	"atenia/flow/view"
+)
+
+func Example_observe() {
+	meter := flow.NewMeter([]string{"gain"})
+	meter.Add(0, flow.Forward, 0.25)
+	set := view.NewMetrics()
+	set.Update(view.Snapshot{Metrics: meter.Report(), Blocks: 1})
+	var text strings.Builder
+	if err := set.WriteText(&text); err != nil {
+		log.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "atenia_flow_heat_joules") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// atenia_flow_heat_joules_total{mode="backward",node="gain"} 0
+	// atenia_flow_heat_joules_total{mode="forward",node="gain"} 0.25
+}
+
+// A trace shows calls, counts and late blocks on a time line, for
+// chrome://tracing and Perfetto.
+func ExampleTrace() {
+	var text strings.Builder
+	trace := view.NewTrace(&text)
+	trace.Call(view.Call{Node: "gain", Start: 0, Took: 50 * time.Microsecond})
+	trace.Snapshot(time.Millisecond, &view.Snapshot{Late: 1})
+	trace.Late(time.Millisecond)
+	if err := trace.Close(); err != nil {
+		log.Fatal(err)
+	}
+	for _, what := range []string{`"gain"`, `"blocks"`, `"LATE"`} {
+		fmt.Println(what, strings.Contains(text.String(), what))
+	}
+	// Output:
+	// "gain" true
+	// "blocks" true
+	// "LATE" true
+}
+
+// Metrics are served where Prometheus looks for them.
+func ExampleMetrics_Handler() {
+	set := view.NewMetrics()
+	set.Update(view.Snapshot{Blocks: 7})
+	server := httptest.NewServer(set.Handler())
+	defer server.Close()
+	answer, err := http.Get(server.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	fmt.Println(strings.Contains(string(text), "atenia_flow_blocks_total 7"), err)
+	// Output: true <nil>
+}

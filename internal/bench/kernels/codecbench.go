@@ -1,0 +1,143 @@
+package kernels
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/model/quant"
+	"atenia/internal/store/blob"
+	"atenia/tensor"
+)
+
+// A Sample is bytes of tensors of one element type.
+type Sample struct {
+	DType tensor.DType
+	Data  []byte
+}
+
+// A CodecResult is the measurement of one codec on one sample. Rates are decoded
+// bytes per second of processor time, in the order of measurement.
+type CodecResult struct {
+	Name           string
+	Ratio          float64
+	Encode, Decode []float64
+}
+
+// RunCodecs measures all codecs on all samples.
+func RunCodecs(ctx context.Context, samples []Sample, repeats int) ([]CodecResult, error) {
+	var results []CodecResult
+	for i := range samples {
+		s := &samples[i]
+		for _, c := range blob.Codecs[1:] {
+			if c == blob.PlaneHuff && s.DType != tensor.BF16 || len(s.Data) == 0 {
+				continue
+			}
+			r := CodecResult{Name: fmt.Sprintf("%v of %v", c, s.DType)}
+			for range repeats {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				if err := r.measure(c, s.Data); err != nil {
+					return nil, err
+				}
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
+}
+
+func (r *CodecResult) measure(c blob.Codec, data []byte) error {
+	rate := func(f func() error) (float64, error) {
+		before, start := cpu.Time(), time.Now()
+		err := f()
+		d := cpu.Time() - before
+		if d <= 0 { // the system does not report processor time
+			d = time.Since(start)
+		}
+		return float64(len(data)) / d.Seconds(), err
+	}
+	var content []byte
+	e, err := rate(func() (err error) {
+		content, err = blob.Encode(c, data)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d, err := rate(func() error {
+		_, err := blob.Decode(c, content, uint64(len(data)))
+		return err
+	})
+	r.Ratio = float64(len(data)) / float64(max(1, len(content)))
+	r.Encode, r.Decode = append(r.Encode, e), append(r.Decode, d)
+	return err
+}
+
+// rowLength is the number of synthetic weights that share a scale.
+const rowLength = 4096
+
+// MadeWeights generates n bytes of bfloat16 weights, rounded down to whole rows, at
+// least one.
+func MadeWeights(n int) (Sample, error) {
+	const size = 2 * rowLength
+	rng := rand.New(rand.NewPCG(1, 2))
+	row := make([]float32, rowLength)
+	data := make([]byte, max(1, n/size)*size)
+	for at := 0; at < len(data); at += size {
+		scale := 0.02 * math.Exp(0.3*rng.NormFloat64())
+		for i := range row {
+			row[i] = float32(rng.NormFloat64() * scale)
+		}
+		if err := quant.Quantize(data[at:at+size], tensor.BF16, row, nil); err != nil {
+			return Sample{}, err
+		}
+	}
+	return Sample{tensor.BF16, data}, nil
+}
+
+// A Tensor locates the bytes of a tensor.
+type Tensor struct {
+	DType  tensor.DType
+	File   string
+	Offset int64
+	Bytes  int64
+}
+
+// ReadSamples reads tensors in order, up to n bytes of each element type.
+func ReadSamples(tensors []Tensor, n int) ([]Sample, error) {
+	var samples []Sample
+	at := map[tensor.DType]int{}
+	for _, t := range tensors {
+		i, ok := at[t.DType]
+		if !ok {
+			i = len(samples)
+			at[t.DType], samples = i, append(samples, Sample{DType: t.DType})
+		}
+		s := &samples[i]
+		part := make([]byte, min(t.Bytes, int64(n-len(s.Data)))&^1)
+		if err := readExtent(part, t.File, t.Offset); err != nil {
+			return nil, err
+		}
+		s.Data = append(s.Data, part...)
+	}
+	return samples, nil
+}
+
+func readExtent(dst []byte, path string, off int64) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.ReadAt(dst, off)
+	return err
+}

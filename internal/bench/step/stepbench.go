@@ -1,0 +1,190 @@
+package step
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"atenia/grad"
+	"atenia/internal/bench/roof"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/machine/pool"
+	"atenia/internal/train"
+	"atenia/internal/train/data"
+	"atenia/internal/train/planned"
+)
+
+// A Config configures [Run].
+type Config struct {
+	Size      string // one of [Names]; "" = "5M"
+	Rows      int    // per batch; 0 = 8
+	Length    int    // tokens per row; 0 = 256
+	Steps     int    // measured steps, after two warm-up steps; 0 = 5
+	Threads   int    // 0 = the physical cores
+	Recompute bool   // recompute layers in the backward pass instead of keeping activations
+	// Progress, if not nil, is called before each step.
+	Progress func(step, of int)
+}
+
+// A Report holds the times of a step, in seconds.
+type Report struct {
+	Size                              string
+	Parameters, Rows, Length, Threads int
+	Step, Forward, Backward, Update   float64 // medians
+	Loss                              float64 // of the last step
+	PeakBytes                         int64   // peak resident set; 0 = unknown
+	// Share is the fraction of a step that its multiply-adds would take at the
+	// machine's measured rate.
+	Share float64
+}
+
+// sizes lists the named sizes.
+var sizes = []struct {
+	name string
+	planned.Sizes
+}{
+	{"1M", planned.Sizes{Vocabulary: 1024, Hidden: 128, Layers: 4, Heads: 4, KVHeads: 4, FFN: 344}},
+	{"5M", planned.Sizes{Vocabulary: 4096, Hidden: 256, Layers: 5, Heads: 8, KVHeads: 8, FFN: 688}},
+	{"60M", planned.Sizes{Vocabulary: 16384, Hidden: 512, Layers: 12, Heads: 8, KVHeads: 8, FFN: 2048}},
+}
+
+// ModelNames returns the names of the sizes.
+func ModelNames() (names []string) {
+	for _, s := range sizes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// A SizeError names an invalid field of a [Config].
+type SizeError struct {
+	Field string
+	Got   any
+	Want  string
+}
+
+func (e *SizeError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Field, e.Got, e.Want) }
+
+func (c *Config) complete() (s planned.Sizes, err error) {
+	c.Size, c.Rows, c.Length = cmp.Or(c.Size, "5M"), cmp.Or(c.Rows, 8), cmp.Or(c.Length, 256)
+	c.Steps, c.Threads = cmp.Or(c.Steps, 5), cmp.Or(c.Threads, cpu.Threads())
+	at := slices.Index(ModelNames(), c.Size)
+	if at < 0 {
+		return s, &SizeError{"size", c.Size, fmt.Sprint("one of ", ModelNames())}
+	}
+	var errs []error
+	for _, f := range []struct {
+		name     string
+		is, most int
+	}{{"rows", c.Rows, 4096}, {"length", c.Length, 1 << 16}, {"steps", c.Steps, 1000}, {"threads", c.Threads, 1024}} {
+		if f.is < 1 || f.is > f.most {
+			errs = append(errs, &SizeError{f.name, f.is, fmt.Sprint("1 to ", f.most)})
+		}
+	}
+	s = sizes[at].Sizes
+	s.Context, s.RopeTheta, s.NormEps = c.Length, 10000, 1e-5
+	return s, errors.Join(errs...)
+}
+
+// RunSteps measures training steps. Errors match [*SizeError], or are those of the
+// parts and of the context.
+func RunSteps(ctx context.Context, c Config) (*Report, error) {
+	s, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	config, err := s.Config()
+	if err != nil {
+		return nil, err
+	}
+	p := pool.New(c.Threads)
+	defer p.Close()
+	m, err := planned.New(config, planned.Options{Pool: p, Recompute: c.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	m.Init(1, 0.02)
+	r, err := measure(ctx, c, m, p)
+	if err != nil {
+		return nil, err
+	}
+	r.Share = float64(operations(s, r)) / roof.MeasureFMA(c.Threads) / r.Step
+	return r, nil
+}
+
+// operations returns the operations of the products of a step: two for every
+// parameter and token, except for the embedding table, and for every layer two
+// products with half of the previous positions; the backward pass takes twice as
+// many.
+func operations(s planned.Sizes, r *Report) int {
+	tokens := r.Rows * r.Length
+	return 3 * (2*r.Parameters + 2*s.Layers*s.Hidden*r.Length) * tokens
+}
+
+func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Report, error) {
+	opt, err := grad.NewOptimizer(grad.AdamW{Decay: 0.1}, m.Params(), p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Size: c.Size, Rows: c.Rows, Length: c.Length, Threads: c.Threads}
+	r.Parameters, _ = m.Size()
+	b := batch(c, m.Vocabulary())
+	var forward, backward, update, whole []float64
+	for i := range c.Steps + 2 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if c.Progress != nil {
+			c.Progress(max(0, i-1), c.Steps)
+		}
+		start := time.Now()
+		if r.Loss, err = m.Forward(b); err != nil {
+			return nil, err
+		}
+		there := time.Now()
+		if err := m.Back(1); err != nil {
+			return nil, err
+		}
+		back := time.Now()
+		opt.Step(3e-4, 1)
+		clearGradients(m.Params())
+		end := time.Now()
+		if i < 2 { // warm-up
+			continue
+		}
+		forward, backward = append(forward, there.Sub(start).Seconds()), append(backward, back.Sub(there).Seconds())
+		update, whole = append(update, end.Sub(back).Seconds()), append(whole, end.Sub(start).Seconds())
+	}
+	r.PeakBytes = cpu.PeakResident()
+	r.Step, r.Forward, r.Backward, r.Update = median(whole), median(forward), median(backward), median(update)
+	return r, nil
+}
+
+func median(x []float64) float64 {
+	m, _, _ := roof.Spread(x)
+	return m
+}
+
+func clearGradients(params []*train.Param) {
+	for _, q := range params {
+		clear(q.Grad)
+	}
+}
+
+// batch returns rows of random tokens with loss everywhere.
+func batch(c Config, vocab int) *data.Batch {
+	rng := rand.New(rand.NewPCG(3, 4))
+	b := &data.Batch{}
+	for range c.Rows {
+		b.Lens = append(b.Lens, c.Length)
+		for range c.Length {
+			b.Tokens = append(b.Tokens, int32(rng.IntN(vocab)))
+			b.Labels = append(b.Labels, int32(rng.IntN(vocab)))
+		}
+	}
+	return b
+}

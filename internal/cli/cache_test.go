@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/cli/command"
+	"atenia/internal/store/blob"
+)
+
+// cacheRun calls the command and returns what it prints.
+func cacheRun(t *testing.T, json bool, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	c := cacheCommand(&command.Env{Out: &out, Err: &errs, JSON: &json})
+	c.SetArgs(args)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err := c.Execute()
+	return out.String(), err
+}
+
+func TestList(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	c, err := blob.OpenCache(dir, blob.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PutWith(blob.Tensor, "tensor:a", make([]byte, 1000), blob.Options{Codec: blob.RLE, Version: 3}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cacheRun(t, false, "ls", dir)
+	if err != nil || !strings.Contains(out, `tensor  "tensor:a"  1000   8     Rle`) || !strings.HasSuffix(out, "1 entry, 8 bytes in files\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = cacheRun(t, true, "ls", dir)
+	var list listResult
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &list)
+	}
+	if err != nil || len(list.Entries) != 1 || list.Entries[0].Version != 3 || list.Entries[0].Hash != blob.HashOf(make([]byte, 1000)) {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = cacheRun(t, true, "gc", dir, "--quota", "1B", "--dry-run")
+	if err != nil || !strings.Contains(out, `"freed_bytes":8`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err = cacheRun(t, true, "verify", dir); err != nil || !strings.Contains(out, `"broken":0`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

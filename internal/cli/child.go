@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"bufio"
+
+	"atenia"
+	"atenia/internal/bench"
+	"atenia/internal/cli/command"
+	"atenia/internal/engine"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// settings are what all children of a measurement share. Parent and child
+// agree on them through flags.
+type settings struct {
+	threads, prompt, passes int
+	rates                   atenia.Rates
+}
+
+func (s *settings) register(f *pflag.FlagSet) {
+	f.IntVarP(&s.threads, "threads", "t", 0, "worker threads (0 = physical cores)")
+	f.IntVar(&s.prompt, "prompt", 8, "number of prompt tokens, which are the first pass")
+	f.IntVar(&s.passes, "passes", 8, "number of passes of one token each after it; the median is printed")
+}
+
+// child is a process that measures one way to run a model. It waits for a line
+// on its standard input, so that its parent can put it into a control group
+// before it takes memory.
+func child(e *command.Env) *cobra.Command {
+	c := &cobra.Command{Use: "child MODEL", Hidden: true, Args: cobra.ExactArgs(1)}
+	var s settings
+	var cfg atenia.Config
+	f := c.Flags()
+	s.register(f)
+	f.Int64Var(&cfg.Budget.RAM, "ram", 0, "")
+	f.Float64Var(&s.rates.SSD, "ssd", 0, "")
+	f.Float64Var(&s.rates.SSDBusy, "ssd-busy", 0, "")
+	f.Float64Var(&s.rates.RAM, "memory", 0, "")
+	f.Float64Var(&s.rates.RAMBusy, "memory-busy", 0, "")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if _, err := bufio.NewReader(e.In).ReadString('\n'); err != nil {
+			return err
+		}
+		cfg.Placement.Rates, cfg.Threads = s.rates, s.threads
+		cfg.Context, cfg.BatchTokens, cfg.Slots, cfg.Pack = s.prompt+s.passes, max(s.prompt, 16), 1, "off"
+		var opened *engine.Engine
+		m, err := atenia.Open(engine.Capture(c.Context(), &opened), args[0], &cfg)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		r, err := bench.Passes(c.Context(), opened, bench.PassesConfig{Prompt: s.prompt, Passes: s.passes})
+		if err != nil {
+			return err
+		}
+		return e.PrintJSON(r)
+	}
+	return c
+}

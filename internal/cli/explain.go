@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"atenia"
+	"atenia/internal/cli/command"
+	"atenia/internal/spelling"
+
+	"github.com/spf13/cobra"
+)
+
+const usage = "Usage: atenia explain --gpu-available=<true|false> --vram-band=<0..3> --ram-band=<0..3>"
+
+// defaultName is the file that is read without --learning, if it is there, in
+// the folder of the program's state.
+const defaultName = "learning.v1"
+
+// A query is the flags of one call.
+type query struct {
+	gpu, vram, ram  string
+	cfg             atenia.ExplainConfig
+	structured, set bool
+}
+
+// explainCommand returns the command.
+func explainCommand(env *command.Env) *cobra.Command {
+	var q query
+	wrong := &command.ExitError{Code: command.Failure, Text: usage}
+	c := &cobra.Command{
+		Use:   "explain",
+		Short: "Explain which backend was preferred",
+		Long: "Read what runs learned about the CPU and the GPU under memory pressure, and explain which of them is\n" +
+			"preferred. A band is a range of pressure: 0 below 0.5, 1 below 0.75, 2 below 0.9, 3 above. --learning\n" +
+			"defaults to " + defaultName + " in $XDG_STATE_HOME/atenia or ~/.local/state/atenia, if it exists. The exit\n" +
+			"code for a mistake in the call is 1.",
+		Example: "  atenia explain --gpu-available=true --vram-band=1 --ram-band=2\n" +
+			"  atenia explain --all --structured --learning learning.v1",
+		Args: cobra.ArbitraryArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&q.gpu, "gpu-available", "", "whether a GPU is available: true or false")
+	f.StringVar(&q.vram, "vram-band", "", "pressure band of device memory: 0 to 3")
+	f.StringVar(&q.ram, "ram-band", "", "pressure band of host memory: 0 to 3")
+	f.StringVar(&q.cfg.Learning, "learning", "", "read `FILE`, written by \"atenia run --learning\"")
+	f.BoolVar(&q.cfg.All, "all", false, "explain every context of the file")
+	f.BoolVar(&q.structured, "structured", false, "print factors and weights")
+	c.SetFlagErrorFunc(func(*cobra.Command, error) error { return wrong })
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q.set = f.Changed("gpu-available") || f.Changed("vram-band") || f.Changed("ram-band")
+		if len(args) > 0 || !q.valid() {
+			return wrong
+		}
+		return q.run(env)
+	}
+	return c
+}
+
+// valid reads the bucket; --all takes none.
+func (q *query) valid() bool {
+	if q.cfg.All {
+		return !q.set
+	}
+	return q.cfg.SetBucket(q.gpu, q.vram, q.ram)
+}
+
+func (q *query) run(env *command.Env) error {
+	given := q.cfg.Learning != ""
+	if !given && env.State != "" {
+		file := filepath.Join(env.State, defaultName)
+		if _, err := os.Stat(file); err == nil {
+			q.cfg.Learning = file
+		}
+	}
+	e, err := atenia.Explain(&q.cfg)
+	if err != nil {
+		return err
+	}
+	q.warn(env, e, given)
+	if *env.JSON {
+		return q.printJSON(env, e)
+	}
+	if len(e.Buckets) == 0 {
+		_, err := fmt.Fprintln(env.Out, "No learned data available.")
+		return err
+	}
+	for i := range e.Buckets {
+		if err := q.print(env, &e.Buckets[i], i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warn tells what of a file was not used.
+func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
+	switch r := e.File; {
+	case r.Err != nil:
+		fmt.Fprintln(env.Err, "atenia: warning:", r.Err)
+	case given && r.Status == "Missing":
+		fmt.Fprintf(env.Err, "atenia: warning: %s: no learned data\n", q.cfg.Learning)
+	case r.Skipped > 0:
+		fmt.Fprintf(env.Err, "atenia: warning: %s: %s skipped, the first is %v\n", q.cfg.Learning, spelling.Count(r.Skipped, "line"), r.First)
+	}
+}
+
+func (q *query) print(env *command.Env, x *atenia.BucketExplanation, more bool) error {
+	if q.cfg.All {
+		if more {
+			fmt.Fprintln(env.Out)
+		}
+		fmt.Fprintln(env.Out, x.Title())
+	}
+	if q.structured {
+		return x.WriteFactors(env.Out)
+	}
+	return x.WriteText(env.Out)
+}
+
+// A bucketJSON is the form for programs.
+type bucketJSON struct {
+	GPU         bool   `json:"gpu_available"`
+	VRAM        int    `json:"vram_band"`
+	RAM         int    `json:"ram_band"`
+	Learned     bool   `json:"learned"`
+	Explanation any    `json:"explanation,omitempty"`
+	Structured  any    `json:"structured,omitempty"`
+	Narrative   string `json:"narrative,omitempty"`
+}
+
+func (q *query) printJSON(env *command.Env, e *atenia.Explanations) error {
+	out := []bucketJSON{}
+	for _, x := range e.Buckets {
+		j := bucketJSON{GPU: x.GPU, VRAM: int(x.VRAM), RAM: int(x.RAM), Learned: x.Learned, Narrative: x.Narrative}
+		if x.Learned {
+			j.Explanation, j.Structured = x.Explanation, x.Factors
+		}
+		out = append(out, j)
+	}
+	if !q.cfg.All {
+		return env.PrintJSON(out[0])
+	}
+	return env.PrintJSON(out)
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// ErrInterrupted says that Ctrl-C was pressed on an unfinished line.
+var ErrInterrupted = errors.New("interrupted")
+
+// A Reader reads lines: with editing and history from a terminal, plainly
+// from anything else. The terminal is raw only while a line is being edited,
+// so that Ctrl-C is a signal at all other times.
+type Reader struct {
+	Terminal bool // lines are edited
+	plain    *bufio.Reader
+	file     *os.File
+	edit     *term.Terminal
+	keys     *keys
+	out      io.Writer
+
+	mu     sync.Mutex
+	cooked *term.State // of the terminal while it is raw, nil otherwise
+}
+
+// New returns a reader of in that shows what is edited on out.
+func New(in io.Reader, out io.Writer) *Reader {
+	f, ok := in.(*os.File)
+	if !ok || !IsTerminal(in) || !IsTerminal(out) {
+		return &Reader{plain: bufio.NewReader(in)}
+	}
+	l := &Reader{Terminal: true, file: f, keys: &keys{r: f}, out: out}
+	l.edit = term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{l.keys, out}, "")
+	l.edit.History = &history{keys: l.keys}
+	return l
+}
+
+// Read returns the next line without its end, [io.EOF] after the last one, and
+// ErrInterrupted for a line that Ctrl-C abandoned.
+func (l *Reader) Read(prompt string) (string, error) {
+	if !l.Terminal {
+		line, err := l.plain.ReadString('\n')
+		if err == io.EOF && line != "" {
+			err = nil
+		}
+		return line, err
+	}
+	fd := int(l.file.Fd())
+	if err := l.raw(fd); err != nil {
+		return "", err
+	}
+	defer l.Abandon()
+	if w, h, err := term.GetSize(fd); err == nil && w > 0 && h > 0 {
+		l.edit.SetSize(w, h)
+	}
+	l.edit.SetPrompt(prompt)
+	line, err := l.edit.ReadLine()
+	if err != nil {
+		return "", err
+	}
+	line, interrupted := l.keys.line(line)
+	if interrupted {
+		return "", ErrInterrupted
+	}
+	return line, nil
+}
+
+// raw takes the terminal over.
+func (l *Reader) raw(fd int) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cooked, err = term.MakeRaw(fd); err == nil {
+		io.WriteString(l.out, pasteOn)
+	}
+	return err
+}
+
+// Abandon gives the terminal back as it was, also while a line is being read.
+// Nothing is to be read afterwards in that case.
+func (l *Reader) Abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cooked != nil {
+		io.WriteString(l.out, pasteOff)
+		term.Restore(int(l.file.Fd()), l.cooked)
+		l.cooked = nil
+	}
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(v any) bool {
+	f, ok := v.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"atenia"
+	"atenia/internal/cli/command"
+
+	"github.com/spf13/pflag"
+)
+
+// Flags ask for a placement.
+type Flags struct {
+	cfg      *atenia.Config
+	flags    *pflag.FlagSet
+	why, out string
+}
+
+// names are the flags that make a command show the placement.
+var names = []string{"ram", "vram", "reserve", "pin", "max-tier", "require", "batch", "plan", "why", "out", "ssd-rate", "ram-rate", "flops"}
+
+// Register adds the flags, which fill in c.
+func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
+	p.cfg, p.flags = c, f
+	f.Var(&size{c, "ram", ""}, "ram", "memory limit of the process: 4GiB, 512MiB, 2GB, bytes, or auto")
+	f.Var(&size{c, "vram", ""}, "vram", "memory of a device to plan for")
+	f.Var(&reserves{c, ""}, "reserve", "RAM for other uses than weights: kv=SIZE,act=SIZE,runtime=SIZE")
+	f.StringArrayVar(&c.Placement.Pins, "pin", nil, "place tensors in a tier: `REGEXP=TIER`, where TIER is vram, ram or ssd (may be repeated)")
+	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier for weights: vram, ram or ssd")
+	f.Var((*gpu)(&c.Placement.RequireGPU), "require", "gpu rejects placements that leave a weight to the CPU")
+	f.IntVar(&c.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
+	f.StringVar(&c.PlanFile, "plan", "", "follow the placement in `FILE`, written by --out")
+	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names match `REGEXP`")
+	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
+	f.Var(&rateFlag{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")
+	f.Var(&rateFlag{&c.Placement.Rates.RAM, ""}, "ram-rate", "memory bandwidth of all cores per second, such as 20GB")
+	f.Var(Probe(&c.Placement), "probe", "where storage bandwidth is from: model measures its file, none takes the profile of \"atenia hw\"")
+	f.Var(&rateFlag{&c.Placement.Rates.FLOPS, ""}, "flops", "floating-point operations of all cores per second, in units of sizes: 100GB is 1e11")
+}
+
+// Asked reports whether one of the flags was given.
+func (p *Flags) Asked() bool {
+	for _, n := range names {
+		if p.flags.Changed(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// Prepare completes the configuration that the model is to be opened with: by
+// the folder that keeps what was measured of the storage.
+func (p *Flags) Prepare() {
+	if dir, err := os.UserCacheDir(); err == nil { // a user without one has measured nothing
+		p.cfg.Placement.ProfileDir = filepath.Join(dir, "atenia")
+	}
+}
+
+// Show places the tensors of a plan and prints the result.
+func (p *Flags) Show(e *command.Env, plan *atenia.Plan) error {
+	re, err := regexp.Compile(p.why)
+	if err != nil {
+		return command.Usagef("--why: %v", err)
+	}
+	pl, err := plan.Place()
+	if err != nil {
+		return err
+	}
+	notes, err := plan.PlacementNotes(pl)
+	if err != nil {
+		return err
+	}
+	if p.out != "" {
+		if err := atenia.WritePlacement(p.out, pl); err != nil {
+			return err
+		}
+	}
+	var why []any
+	for i := range pl.Tensors {
+		if p.why != "" && re.MatchString(pl.Tensors[i].Name) {
+			why = append(why, pl.Decision(i))
+		}
+	}
+	if p.why != "" && len(why) == 0 {
+		return command.Usagef("--why %q: no tensor has such a name", p.why)
+	}
+	if *e.JSON {
+		return e.PrintJSON(map[string]any{"plan": pl, "table": pl.Rows(), "next": pl.Next, "notes": notes, "why": why})
+	}
+	if err := pl.WriteText(e.Out); err != nil {
+		return err
+	}
+	for _, line := range notes {
+		fmt.Fprintln(e.Out, line)
+	}
+	for _, d := range why {
+		fmt.Fprintln(e.Out, d)
+	}
+	return nil
+}
+
+// A size is one size of the budget.
+type size struct {
+	cfg        *atenia.Config
+	name, text string
+}
+
+// String implements [pflag.Value].
+func (s *size) String() string { return s.text }
+
+// Type implements [pflag.Value].
+func (s *size) Type() string { return "SIZE" }
+
+// Set implements [pflag.Value].
+func (s *size) Set(text string) error {
+	s.text = text
+	return s.cfg.Budget.Set(s.name, text)
+}
+
+// reserves are those of the budget.
+type reserves struct {
+	cfg  *atenia.Config
+	text string
+}
+
+// String implements [pflag.Value].
+func (r *reserves) String() string { return r.text }
+
+// Type implements [pflag.Value].
+func (r *reserves) Type() string { return "NAME=SIZE,..." }
+
+// Set implements [pflag.Value].
+func (r *reserves) Set(text string) error {
+	r.text = text
+	for item := range strings.SplitSeq(text, ",") {
+		name, size, _ := strings.Cut(strings.TrimSpace(item), "=")
+		switch name {
+		case "kv", "act", "runtime":
+			if err := r.cfg.Budget.Set(name, size); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("no reserve %q; there are kv, act and runtime", name)
+		}
+	}
+	return nil
+}
+
+// Probe returns the flag that says what is measured for a placement.
+func Probe(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
+
+// A probe is what is measured for a placement.
+type probe struct{ rules *atenia.PlacementRules }
+
+// String implements [pflag.Value].
+func (p *probe) String() string {
+	if p.rules == nil || !p.rules.NoProbe {
+		return "model"
+	}
+	return "none"
+}
+
+// Type implements [pflag.Value].
+func (p *probe) Type() string { return "WHAT" }
+
+// Set implements [pflag.Value].
+func (p *probe) Set(s string) error {
+	if s != "model" && s != "none" {
+		return fmt.Errorf("want model or none, got %q", s)
+	}
+	p.rules.NoProbe = s == "none"
+	return nil
+}
+
+// A gpu is the flag whose only value is that word.
+type gpu bool
+
+// String implements [pflag.Value].
+func (g *gpu) String() string {
+	if *g {
+		return "gpu"
+	}
+	return ""
+}
+
+// Type implements [pflag.Value].
+func (g *gpu) Type() string { return "gpu" }
+
+// Set implements [pflag.Value].
+func (g *gpu) Set(s string) error {
+	if s != "gpu" {
+		return fmt.Errorf("want gpu, got %q", s)
+	}
+	*g = true
+	return nil
+}
+
+// A rateFlag is a size in a second.
+type rateFlag struct {
+	to   *float64
+	text string
+}
+
+// String implements [pflag.Value].
+func (r *rateFlag) String() string { return r.text }
+
+// Type implements [pflag.Value].
+func (r *rateFlag) Type() string { return "SIZE" }
+
+// Set implements [pflag.Value].
+func (r *rateFlag) Set(s string) error {
+	n, err := atenia.ParseSize(strings.TrimSuffix(s, "/s"))
+	*r.to, r.text = float64(n), s
+	return err
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"atenia/internal/cli/command"
+)
+
+// childVar names the configuration that the child process of TestKill trains.
+const childVar = "ATENIA_CLI_TRAIN"
+
+// execute runs the command and returns what it printed.
+func execute(ctx context.Context, args ...string) (string, error) {
+	var out bytes.Buffer
+	json := false
+	c := trainCommand(&command.Env{Out: &out, Err: &out, Progress: io.Discard, JSON: &json})
+	c.SetArgs(args)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err := c.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+// prepare writes a configuration and its text.
+func prepare(t *testing.T) (config string) {
+	t.Helper()
+	dir := t.TempDir()
+	text := strings.Repeat("the cat sat on the mat. the dog sat on the log. the cat saw the dog. ", 20)
+	config = filepath.Join(dir, "config.toml")
+	for name, s := range map[string]string{"text.txt": text, "config.toml": `
+[model]
+hidden = 16
+layers = 2
+heads = 2
+[tokenizer]
+kind = "chars"
+[data]
+files = ["text.txt"]
+row = 12
+rows = 3
+heldout = 0.1
+[optimizer]
+rate = 0.01
+[schedule]
+warmup = 5
+[train]
+steps = 90
+eval_every = 13
+save_every = 4
+threads = 2
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config
+}
+
+// trainFolder returns all files of a result but snapshots and the picture, with
+// times taken out.
+func trainFolder(t *testing.T, config string) map[string]string {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(config), "out")
+	es, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := regexp.MustCompile(`"seconds":[0-9.e+-]+`)
+	files := map[string]string{}
+	for _, e := range es {
+		if e.Name() == "snapshots" || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := string(b)
+		if e.Name() == "metrics.jsonl" {
+			s = times.ReplaceAllString(s, "")
+		}
+		files[e.Name()] = s
+	}
+	return files
+}
+
+func same(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, w := range want {
+		if got[name] != w {
+			t.Errorf("%s differs: %d bytes, want %d\n%.300s\n%.300s", name, len(got[name]), len(w), got[name], w)
+		}
+	}
+	if len(want) < 7 || len(got) != len(want) {
+		t.Errorf("%d and %d files", len(got), len(want))
+	}
+}
+
+// A command that is killed again and again and goes on leaves the same folder
+// as one that is not, byte for byte.
+func TestKill(t *testing.T) {
+	if config := os.Getenv(childVar); config != "" {
+		if _, err := execute(t.Context(), config, "--resume"); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := prepare(t)
+	if _, err := execute(t.Context(), whole); err != nil {
+		t.Fatal(err)
+	}
+	killed := prepare(t)
+	for range 6 {
+		cmd := exec.Command(self, "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), childVar+"="+killed)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30*time.Millisecond + rand.N(150*time.Millisecond))
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	if _, err := execute(t.Context(), killed, "--resume"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, trainFolder(t, killed), trainFolder(t, whole))
+}
+
+// Ctrl-C leaves a snapshot and says how to go on.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	config := prepare(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := execute(ctx, config, "--out", filepath.Join(filepath.Dir(config), "out"))
+	if err == nil || !strings.Contains(err.Error(), "--resume") && !strings.Contains(err.Error(), "canceled") {
+		t.Fatalf("got %v", err)
+	}
+	out, err := execute(t.Context(), config, "--resume")
+	if err != nil || !strings.Contains(out, "is ready") {
+		t.Errorf("%s: %v", out, err)
+	}
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	before := trainResult{Machine: "m", Layers: 2, Parameters: 8, Tokens: 4, Batches: 1, Threads: 2, InMemory: 1, Offloaded: 2}
+	for _, c := range []struct {
+		change func(*trainResult)
+		want   string
+	}{
+		{func(r *trainResult) { r.InMemory, r.Offloaded = 1.1, 1 }, "compared with f, on this machine: +10.0 % in memory, -50.0 % in files\n"},
+		{func(r *trainResult) { r.Machine = "n" }, "compared with f, on another machine, with 2 threads: +0.0 % in memory, +0.0 % in files\n"},
+		{func(r *trainResult) { r.Tokens = 5 }, "f measured 8 parameters in 2 layers, 1 × 4 tokens a step: nothing to compare with\n"},
+	} {
+		now := before
+		c.change(&now)
+		var out strings.Builder
+		if err := now.compare(&out, "f", &before); err != nil || out.String() != c.want {
+			t.Errorf("got %q, %v, want %q", out.String(), err, c.want)
+		}
+	}
+}
+
+// FuzzParse: what is read is something to compare with, and reads back.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"machine":"m","layers":2,"in_memory_seconds":1,"offloaded_seconds":2}`))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"in_memory_seconds":-1`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseTrainResult(b)
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := parseTrainResult(text); err != nil || *again != *r || !(r.Offloaded > 0) {
+			t.Errorf("%q became %+v, %v", b, again, err)
+		}
+	})
+}
+
+func TestCompareSteps(t *testing.T) {
+	t.Parallel()
+	before := steps{Machine: "m", Size: "5M", Rows: 8, Length: 256, Threads: 2, Step: 1}
+	for _, c := range []struct {
+		change func(*steps)
+		want   string
+	}{
+		{func(s *steps) { s.Step = 0.9 }, "compared with f, on this machine: -10.0 % a step\n"},
+		{func(s *steps) { s.Threads = 4 }, "compared with f, on another machine, with 2 threads: +0.0 % a step\n"},
+		{func(s *steps) { s.Rows = 4 }, "f measured 5M, 8 × 256 tokens per step: nothing to compare with\n"},
+	} {
+		now := before
+		c.change(&now)
+		var out strings.Builder
+		if err := now.print(&out, "f", &before); err != nil || !strings.HasSuffix(out.String(), c.want) {
+			t.Errorf("got %q, %v, want %q", out.String(), err, c.want)
+		}
+	}
+}
+
+// FuzzSteps: what is read is something to compare with.
+func FuzzSteps(f *testing.F) {
+	f.Add([]byte(`{"size":"5M","step_seconds":1}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := parseSteps(b); err == nil && (r.Size == "" || !(r.Step > 0)) {
+			t.Errorf("%q became %+v", b, r)
+		}
+	})
+}

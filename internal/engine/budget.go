@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+)
+
+// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
+// model is mapped, and the system decides what of it is in memory.
+type Budget struct {
+	// RAM is what the whole process may have, in bytes: weights, cached keys and
+	// values, buffers, tokenizer and program. A model that needs more is streamed
+	// from the disk, in part. 0 = no bound.
+	RAM int64
+	// VRAM is what may be used of a device's memory, in bytes. It can be planned
+	// for, but no device computes yet: to open a model it must be 0.
+	VRAM int64
+	// SSD bounds the bytes of weights that are left on the disk. 0 = no bound.
+	SSD     int64
+	Reserve Reserve
+}
+
+// Reserve is RAM for what is no weight. 0 = what the model needs by its
+// configuration.
+type Reserve struct {
+	KV          int64 // cached keys and values of all sequences
+	Activations int64 // buffers of the executor: not less than they need
+	Runtime     int64 // the program itself, tokenizer and heap
+}
+
+// Rules say how tensors are placed within a [Budget]. The zero value
+// leaves everything to the planner.
+type Rules struct {
+	// Pins put tensors into a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE";
+	// the first that matches a tensor counts.
+	Pins []string
+	// MaxTier is the slowest tier that weights may be in: "vram", "ram" or "ssd".
+	// "" = ssd. What does not fit is an error when the plan is made.
+	MaxTier string
+	// RequireGPU refuses plans that leave a weight to the processor.
+	RequireGPU bool
+	Batch      int // sequences that have room and are predicted for; 0 = 1
+	Rates      rates.Rates
+	// NoProbe makes plans without looking how fast the machine reads the model's
+	// file. Otherwise that is done for half a second when weights stay on the disk
+	// and Rates has no SSD.
+	NoProbe bool
+	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
+	// it is assumed.
+	ProfileDir string
+}
+
+// BudgetSyntax says what [ParseBudget] reads.
+const BudgetSyntax = "tiers and sizes, such as ram=2GiB,vram=0"
+
+// ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB".
+func ParseBudget(s string) (b Budget, err error) {
+	var seen []string
+	for item := range strings.SplitSeq(s, ",") {
+		name, size, ok := strings.Cut(strings.TrimSpace(item), "=")
+		if !ok {
+			return b, fmt.Errorf("%q has no \"=\"", item)
+		}
+		if slices.Contains(seen, name) {
+			return b, fmt.Errorf("%s is there twice", name)
+		}
+		if err := b.Set(name, size); err != nil {
+			return b, err
+		}
+		seen = append(seen, name)
+	}
+	if b == (Budget{}) {
+		return b, errors.New("nothing is bounded")
+	}
+	return b, nil
+}
+
+// Set sets one size of those that [ParseBudget] knows.
+func (b *Budget) Set(name, size string) (err error) {
+	to := b.sizes(name)
+	if to == nil {
+		return fmt.Errorf("no memory %q; there are %s", name, strings.Join(budgetNames, ", "))
+	}
+	if *to, err = parseSize(name, size); err == nil && *to == 0 && name == "ram" {
+		return errors.New("no program runs in 0 bytes of ram; leave it out to bound nothing")
+	}
+	return err
+}
+
+// budgetNames are the names that [ParseBudget] knows, in the order in which
+// they are printed.
+var budgetNames = []string{"ram", "vram", "ssd", "kv", "act", "runtime"}
+
+// sizes returns the size of a name in [ParseBudget], nil if there is none.
+func (b *Budget) sizes(name string) *int64 {
+	switch name {
+	case "ram":
+		return &b.RAM
+	case "vram":
+		return &b.VRAM
+	case "ssd":
+		return &b.SSD
+	case "kv":
+		return &b.Reserve.KV
+	case "act":
+		return &b.Reserve.Activations
+	case "runtime":
+		return &b.Reserve.Runtime
+	}
+	return nil
+}
+
+// spare is RAM that "auto" leaves to others.
+const spare = 256 << 20
+
+// parseSize reads a size, or "auto": the RAM that may be taken now, less what
+// others should find free; of VRAM nothing, for no device can compute yet.
+func parseSize(tier, s string) (int64, error) {
+	switch {
+	case s != "auto":
+		return place.ParseSize(s)
+	case tier == "ram":
+		free := cpu.AvailableMemory()
+		if free -= max(spare, free/16); free <= 0 {
+			return 0, errors.New("auto: how much memory is available is not known, or there is none to spare")
+		}
+		return free, nil
+	case tier == "vram":
+		return 0, nil
+	}
+	return 0, &place.SizeError{Text: s}
+}
+
+// String returns what [ParseBudget] reads: the sizes that are set.
+func (b Budget) String() string {
+	var out []string
+	for _, name := range budgetNames {
+		if n := *b.sizes(name); n != 0 {
+			out = append(out, fmt.Sprintf("%s=%d", name, n))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// Faults returns what is wrong with the sizes, "" if nothing is.
+func (b *Budget) Faults() string {
+	for _, name := range budgetNames {
+		if *b.sizes(name) < 0 {
+			return name + " is below 0"
+		}
+	}
+	return ""
+}
+
+// Faults returns an error for each rule that cannot be followed.
+func (r *Rules) Faults() []error {
+	var errs []error
+	if t, ok := memory.Parse(r.MaxTier); r.MaxTier != "" && (!ok || t == memory.CPU) {
+		errs = append(errs, fmt.Errorf("the slowest tier is %q, want vram, ram or ssd", r.MaxTier))
+	}
+	for _, s := range r.Pins {
+		if _, err := place.ParsePin(s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if r.Batch < 0 || r.Batch > 1<<16 {
+		errs = append(errs, fmt.Errorf("%d sequences, want 1 to 65536", r.Batch))
+	}
+	return errs
+}

@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"fmt"
+
+	"atenia/internal/memory/pack"
+	"atenia/internal/memory/place"
+	"atenia/internal/spelling"
+)
+
+// Notes says in lines what follows from a placement: where the packed form of
+// weights will live, and how many sequences have room.
+func (m *Footprint) Notes(c PlacementConfig, pl *place.Placement) ([]string, error) {
+	need, err := m.Need(m.within(c, pl).Exec)
+	if err != nil {
+		return nil, err
+	}
+	packing := need.Packing.String()
+	if pl.Spills() {
+		packing = "off (weights that are streamed are read as the file has them)"
+	}
+	_, one := m.stateBytes(&c)
+	kv, left := int64(0), int64(0)
+	for i := range pl.Tensors {
+		if t := &pl.Tensors[i]; t.Class == place.KV {
+			kv += t.Bytes
+		}
+	}
+	why := "more would leave less RAM for weights"
+	if ram := pl.Input().RAM; !pl.Spills() && ram > 0 {
+		left, why = max(0, ram-pl.RAM()), "that is what the budget has room for"
+	} else if ram == 0 {
+		why = "RAM has no budget"
+	}
+	return []string{
+		"packing  " + packing,
+		fmt.Sprintf("slots    %s of %s, %s each: %s", spelling.Count((kv+left)/max(one, 1), "sequence"), spelling.Count(c.Exec.Context, "token"), place.Size(one), why),
+	}, nil
+}
+
+// within lets packed weights take what a placement leaves of the budget.
+func (m *Footprint) within(c PlacementConfig, pl *place.Placement) PlacementConfig {
+	if ram := pl.Input().RAM; ram > 0 {
+		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0
+	}
+	if pl.Spills() {
+		c.Exec.Pack.Mode = pack.Off
+	}
+	return c
+}

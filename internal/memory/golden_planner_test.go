@@ -1,0 +1,25 @@
+package memory_test
+
+import (
+	"reflect"
+	"testing"
+
+	"atenia/internal/memory"
+	"atenia/internal/policy/route"
+)
+
+func init() { goldenTopics["planner"] = runPlanner }
+
+func runPlanner(t *testing.T, c *goldenCase) {
+	var in struct {
+		Kernel   route.Kernel
+		Tiers    []memory.Tier `json:"tensor_tiers"`
+		Snapshot pressures
+		GPU      bool `json:"gpu_available"`
+	}
+	var want route.Choice
+	c.decode(t, &in, &want)
+	if got := route.Choose(in.Kernel, in.Tiers, in.Snapshot.snapshot(), in.GPU); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

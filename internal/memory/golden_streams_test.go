@@ -1,0 +1,48 @@
+package memory_test
+
+import (
+	"slices"
+	"testing"
+
+	"atenia/internal/memory/timeline"
+)
+
+func init() { goldenTopics["streams"] = runStreams }
+
+// goldenTimeline returns a timeline as cases describe it, and its lines.
+func goldenTimeline(advanced bool) (*timeline.Timeline, *timeline.Lines) {
+	mode := timeline.FallBack
+	if advanced {
+		mode = timeline.TakeTurns
+	}
+	lines := new(timeline.Lines)
+	return timeline.NewTimeline(mode, lines), lines
+}
+
+func runStreams(t *testing.T, c *goldenCase) {
+	var in struct {
+		Advanced bool `json:"advanced_streams_supported"`
+		Steps    []struct {
+			Op string
+			timeline.Task
+		}
+	}
+	var want struct {
+		IDs      []uint64 `json:"task_ids"`
+		Timeline []string
+	}
+	c.decode(t, &in, &want)
+	timeline, lines := goldenTimeline(in.Advanced)
+	ids := []uint64{}
+	for _, s := range in.Steps {
+		if s.Op == "run_to_completion" {
+			timeline.Run()
+		} else {
+			ids = append(ids, timeline.Submit(s.Task))
+		}
+	}
+	if !slices.Equal(ids, want.IDs) {
+		t.Errorf("ids %v, want %v", ids, want.IDs)
+	}
+	checkLines(t, "timeline", *lines, want.Timeline)
+}

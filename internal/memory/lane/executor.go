@@ -1,0 +1,256 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"atenia/internal/memory/timeline"
+)
+
+// ErrClosed is returned by a closed executor.
+var ErrClosed = errors.New("the executor is closed")
+
+// Work is what a task does. Do must return soon, within tens of milliseconds,
+// after ctx ends. arg is passed through from the task.
+type Work interface {
+	Do(ctx context.Context, arg int) error
+}
+
+// Func is a [Work] without an argument.
+type Func func(ctx context.Context) error
+
+// Do calls f.
+func (f Func) Do(ctx context.Context, _ int) error { return f(ctx) }
+
+// A Task is work with its description. Its kind selects the lane: Io, Transfer
+// or Compute; computations for the queue Gpu go to Device.
+type Task struct {
+	timeline.Task
+	Tensor string // the tensor concerned, if any
+	Bytes  uint64 // bytes moved
+	Work   Work   // nil: no work
+	Arg    int
+}
+
+// A Config sets the number of workers of each lane. Its zero value works.
+type Config struct {
+	Readers, Movers, Computers int // workers of Io, Transfer and Compute; 0 means 2, 1 and 1
+	Devices                    int // workers of Device; if 0, Compute runs its tasks
+	Window                     int // tasks in flight; 0 means 256
+	// Clock returns the times of events and must be safe for concurrent use; nil is
+	// the time since New.
+	Clock func() time.Duration
+	Sink  Sink // nil discards events
+	// Timeline, if not nil, replaces the workers: tasks run as they are submitted,
+	// in that order, and write lines.
+	Timeline *timeline.Timeline
+}
+
+// workers returns the number of workers of each lane.
+func (c *Config) workers() (n [laneCount]int) {
+	or := func(n, zero int) int {
+		if n <= 0 {
+			return zero
+		}
+		return n
+	}
+	return [laneCount]int{or(c.Readers, 2), or(c.Movers, 1), or(c.Computers, 1), or(c.Devices, 0)}
+}
+
+// An Executor runs tasks on its lanes. It is safe for concurrent use, but its
+// tasks must not call it.
+type Executor struct {
+	clock    func() time.Duration
+	sink     Sink
+	events   sync.Mutex // serializes clock readings and calls of the sink
+	timeline *timeline.Timeline
+	turn     sync.Mutex // with a timeline, admits one Run at a time
+
+	mu     sync.Mutex
+	room   sync.Cond // a slot has become free, or a group has failed
+	ended  sync.Cond // a group has no tasks left, or has ended
+	last   uint64    // id of the newest task
+	slots  []slot    // task id is in slots[id%len(slots)]
+	lanes  [laneCount]queue
+	has    [laneCount]bool
+	groups int
+	closed bool
+	wg     sync.WaitGroup
+}
+
+// A slot holds a task from submission to completion.
+type slot struct {
+	id      uint64
+	group   *Group // nil: free
+	task    Task
+	pending int   // unfinished dependencies
+	next    []int // slots of dependent tasks
+}
+
+// A queue is a FIFO of slots whose tasks are ready.
+type queue struct {
+	ready   []int
+	head, n int
+	wake    sync.Cond
+}
+
+func (q *queue) push(slot int) {
+	q.ready[(q.head+q.n)%len(q.ready)] = slot
+	q.n++
+	q.wake.Signal()
+}
+
+func (q *queue) pop() int {
+	s := q.ready[q.head]
+	q.head = (q.head + 1) % len(q.ready)
+	q.n--
+	return s
+}
+
+// New starts the workers. The caller must call [Executor.Close].
+func New(c Config) *Executor {
+	x := &Executor{clock: c.Clock, sink: c.Sink, timeline: c.Timeline}
+	if x.clock == nil {
+		start := time.Now()
+		x.clock = func() time.Duration { return time.Since(start) }
+	}
+	x.room.L, x.ended.L = &x.mu, &x.mu
+	if x.timeline != nil {
+		x.has[Device] = true
+		return x
+	}
+	if c.Window <= 0 {
+		c.Window = 256
+	}
+	x.slots = make([]slot, c.Window)
+	for l, n := range c.workers() {
+		q := &x.lanes[l]
+		q.ready, q.wake.L, x.has[l] = make([]int, c.Window), &x.mu, n > 0
+		for w := range n {
+			x.wg.Go(func() { x.work(Lane(l), w) })
+		}
+	}
+	return x
+}
+
+// Close waits until every Run has returned and stops the workers.
+func (x *Executor) Close() {
+	x.mu.Lock()
+	x.closed = true
+	for x.groups > 0 {
+		x.ended.Wait()
+	}
+	for l := range x.lanes {
+		x.lanes[l].wake.Broadcast()
+	}
+	x.mu.Unlock()
+	x.wg.Wait()
+}
+
+// work is the loop of a worker. If a task calls [runtime.Goexit], the worker
+// ends and another replaces it.
+func (x *Executor) work(l Lane, worker int) {
+	var s *slot
+	defer func() {
+		if s != nil {
+			x.mu.Lock()
+			x.finish(s, errExited)
+			x.mu.Unlock()
+			x.wg.Go(func() { x.work(l, worker) })
+		}
+	}()
+	for s = x.next(l, nil, nil); s != nil; {
+		s = x.next(l, s, x.do(s.group.ctx, l, worker, s.id, &s.task))
+	}
+}
+
+// next finishes task done, if not nil, and waits for the next one that is ready;
+// nil means that the executor is closed. Tasks of failed groups are skipped.
+func (x *Executor) next(l Lane, done *slot, err error) *slot {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if done != nil {
+		x.finish(done, err)
+	}
+	q := &x.lanes[l]
+	for {
+		for q.n == 0 {
+			if x.closed && x.groups == 0 {
+				return nil
+			}
+			q.wake.Wait()
+		}
+		s := &x.slots[q.pop()]
+		if s.group.err == nil {
+			return s
+		}
+		x.finish(s, nil)
+	}
+}
+
+// errExited is the error of a task that called [runtime.Goexit].
+var errExited = errors.New("a task has ended its goroutine")
+
+// do runs a task and emits its two events.
+func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) (err error) {
+	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
+	x.tell(e)
+	err = errExited
+	defer func() {
+		e.Err, e.Phase = err, End
+		x.tell(e)
+	}()
+	return call(ctx, t)
+}
+
+func (x *Executor) tell(e Event) {
+	if x.sink == nil {
+		return
+	}
+	x.events.Lock()
+	defer x.events.Unlock()
+	e.At = x.clock()
+	x.sink.Event(e)
+}
+
+// finish frees the slot of a task that ran or was skipped, and releases its
+// dependents. The caller holds the lock.
+func (x *Executor) finish(s *slot, err error) {
+	g := s.group
+	if err != nil {
+		g.fail(err)
+	}
+	s.group, s.task = nil, Task{}
+	for _, n := range s.next {
+		x.count(n, -1)
+	}
+	s.next = s.next[:0]
+	x.room.Broadcast()
+	if g.open--; g.open == 0 {
+		x.ended.Broadcast()
+	}
+}
+
+// count changes the number of unfinished dependencies of a slot, and queues it
+// when there are none left.
+func (x *Executor) count(slot, by int) {
+	s := &x.slots[slot]
+	s.pending += by
+	if s.pending == 0 {
+		x.lanes[x.laneOf(&s.task)].push(slot)
+	}
+}
+
+func (x *Executor) laneOf(t *Task) Lane {
+	switch {
+	case t.Kind == timeline.IO:
+		return IO
+	case t.Kind == timeline.Transfer:
+		return Transfer
+	case t.Queue == timeline.GPU && x.has[Device]:
+		return Device
+	}
+	return Compute
+}

@@ -1,0 +1,269 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"atenia/internal/memory/timeline"
+)
+
+func task(kind timeline.TaskKind, name string, f func(context.Context) error) Task {
+	return Task{Task: timeline.Task{Kind: kind, Name: name, Cost: 1}, Work: Func(f)}
+}
+
+// TestOrder runs random graphs of tasks through lanes of random widths and a
+// window smaller than they are: every task runs once, after all it names.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		x := New(Config{Readers: 1 + r.IntN(4), Movers: 1 + r.IntN(2), Computers: 1 + r.IntN(3), Devices: r.IntN(2), Window: 1 + r.IntN(40)})
+		var groups sync.WaitGroup
+		for range 1 + r.IntN(3) {
+			seed := r.Uint64()
+			groups.Go(func() { randomGroup(t, x, rand.New(rand.NewPCG(seed, 2))) })
+		}
+		groups.Wait()
+		x.Close()
+		if err := x.Run(t.Context(), func(*Group) error { return nil }); !errors.Is(err, ErrClosed) {
+			t.Errorf("a closed executor says %v", err)
+		}
+	}
+}
+
+func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
+	n := r.IntN(200)
+	runs := make([]atomic.Int32, n)
+	err := x.Run(t.Context(), func(g *Group) error {
+		ids := make([]uint64, n)
+		for i := range n {
+			var after []int
+			var afterIDs []uint64
+			for range min(i, r.IntN(4)) {
+				before := i - 1 - r.IntN(min(i, 30))
+				after, afterIDs = append(after, before), append(afterIDs, ids[before])
+			}
+			k := task(timeline.TaskKind(r.IntN(3)), "t", func(context.Context) error {
+				for _, b := range after {
+					if runs[b].Load() != 1 {
+						t.Errorf("task %d runs before %d", i, b)
+					}
+				}
+				runs[i].Add(1)
+				return nil
+			})
+			k.Queue = timeline.Queue(r.IntN(3))
+			ids[i] = g.Go(k, afterIDs...)
+			if i > 0 && ids[i] <= ids[i-1] {
+				t.Errorf("id %d comes after %d", ids[i], ids[i-1])
+			}
+		}
+		return nil
+	})
+	for i := range runs {
+		if runs[i].Load() != 1 {
+			t.Errorf("task %d ran %d times", i, runs[i].Load())
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+var errDisk = errors.New("read error at sector 7")
+
+// TestFailure holds that the first error ends the group alone, that what comes
+// after is skipped, and that workers survive.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	x := New(Config{Window: 4})
+	defer x.Close()
+	var after atomic.Int32
+	run := func(f func(context.Context) error) error {
+		return x.Run(t.Context(), func(g *Group) error {
+			id := g.Go(task(timeline.IO, "prefetch:w", f))
+			for range 20 {
+				id = g.Go(task(timeline.Compute, "k", func(context.Context) error { after.Add(1); return nil }), id)
+			}
+			return nil
+		})
+	}
+	err := run(func(context.Context) error { return errDisk })
+	if !errors.Is(err, errDisk) || err.Error() != "prefetch:w: read error at sector 7" {
+		t.Errorf("got %v", err)
+	}
+	err = run(func(context.Context) error { panic("index out of range") })
+	p, ok := errors.AsType[*PanicError](err)
+	if !ok || err.Error() != "prefetch:w: panic: index out of range" || !strings.Contains(string(p.Stack), "TestFailure") {
+		t.Errorf("got %v", err)
+	}
+	if err = run(func(context.Context) error { runtime.Goexit(); return nil }); err != errExited {
+		t.Errorf("got %v", err)
+	}
+	if after.Load() != 0 {
+		t.Errorf("%d tasks ran after one that failed", after.Load())
+	}
+	if err = run(func(context.Context) error { return nil }); err != nil || after.Load() != 20 {
+		t.Errorf("after failures %d tasks ran: %v", after.Load(), err)
+	}
+	if err := x.Run(t.Context(), func(*Group) error { return errDisk }); err != errDisk {
+		t.Errorf("submit failed with %v", err)
+	}
+}
+
+// TestSubmitPanics holds that tasks have ended when a panic leaves Run.
+func TestSubmitPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		x := New(Config{})
+		defer x.Close()
+		var running atomic.Int32
+		defer func() {
+			if v := recover(); v != "mistake" || running.Load() != 0 {
+				t.Errorf("%v, %d tasks still run", v, running.Load())
+			}
+		}()
+		x.Run(t.Context(), func(g *Group) error {
+			g.Go(task(timeline.IO, "read", func(ctx context.Context) error {
+				running.Add(1)
+				defer running.Add(-1)
+				<-ctx.Done()
+				time.Sleep(time.Millisecond)
+				return ctx.Err()
+			}))
+			synctest.Wait()
+			panic("mistake")
+		})
+	})
+}
+
+// TestLaneOfTask says which lane does what, with and without a device.
+func TestLaneOfTask(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		devices int
+		queue   timeline.Queue
+		kind    timeline.TaskKind
+		want    Lane
+	}{
+		{0, timeline.SSDPrefetch, timeline.IO, IO},
+		{0, timeline.GPU, timeline.Transfer, Transfer},
+		{0, timeline.CPU, timeline.Compute, Compute},
+		{0, timeline.GPU, timeline.Compute, Compute},
+		{1, timeline.GPU, timeline.Compute, Device},
+		{1, timeline.CPU, timeline.Compute, Compute},
+	} {
+		var events recorder
+		x := New(Config{Devices: c.devices, Sink: &events})
+		x.Run(t.Context(), func(g *Group) error { g.Submit(timeline.Task{Queue: c.queue, Kind: c.kind}); return nil })
+		x.Close()
+		if len(events) != 2 || events[1].Lane != c.want {
+			t.Errorf("%v in %v with %d devices: %v, want %v", c.kind, c.queue, c.devices, events, c.want)
+		}
+	}
+}
+
+type recorder []Event
+
+func (r *recorder) Event(e Event) { *r = append(*r, e) }
+
+// TestTimelineMode runs the same submissions as text: in order, at once, and
+// the lines are those of a timeline alone.
+func TestTimelineMode(t *testing.T) {
+	t.Parallel()
+	submit := func(g timeline.Submitter) {
+		g.Submit(timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:w", Cost: 1})
+		g.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Transfer, Name: "move:ssd->ram:w", Cost: 1})
+		g.Submit(timeline.Task{Queue: timeline.GPU, Kind: timeline.Compute, Name: "k", Cost: 1})
+	}
+	var want, got timeline.Lines
+	alone := timeline.NewTimeline(timeline.TakeTurns, &want)
+	submit(alone)
+	alone.Run()
+
+	var events recorder
+	clock := func() time.Duration { return time.Duration(len(events)) }
+	x := New(Config{Timeline: timeline.NewTimeline(timeline.TakeTurns, &got), Sink: &events, Clock: clock})
+	defer x.Close()
+	if err := x.Run(t.Context(), func(g *Group) error { submit(g); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(events) != 6 || events[5].Lane != Device || events[5].At != 5 {
+		t.Errorf("events %v", events)
+	}
+
+	var done string
+	err := x.Run(t.Context(), func(g *Group) error {
+		g.Go(task(timeline.IO, "a", func(context.Context) error { done += "a"; return nil }))
+		g.Go(task(timeline.Compute, "b", func(context.Context) error { done += "b"; return errDisk }))
+		g.Go(task(timeline.Compute, "c", func(context.Context) error { done += "c"; return nil }))
+		return nil
+	})
+	if !errors.Is(err, errDisk) || done != "ab" {
+		t.Errorf("did %q: %v", done, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errDisk)
+	if err := x.Run(ctx, func(g *Group) error { <-g.ctx.Done(); return g.ctx.Err() }); err != errDisk {
+		t.Errorf("a cancelled run says %v", err)
+	}
+}
+
+// TestSteadyState holds that tasks cost no goroutine and no allocation.
+func TestSteadyState(t *testing.T) {
+	x := New(Config{Readers: 3, Window: 32, Sink: new(Meter)})
+	defer x.Close()
+	goroutines := runtime.NumGoroutine() + 1 // what ends a group may still be ending
+	p := NewPipeline(x, PipelineConfig{
+		Items: []Item{{"a", 1}, {"b", 2}}, Buffers: 3, Readers: 3,
+		Stages: Stages{
+			Prefetch: func(context.Context, int, int) error { return nil },
+			Move:     func(context.Context, int, int) error { return nil },
+			Compute: func(context.Context, int, int) error {
+				if n := runtime.NumGoroutine(); n > goroutines {
+					t.Errorf("%d goroutines, %d at the start", n, goroutines)
+				}
+				return nil
+			},
+		},
+	})
+	allocations := func(items int) float64 {
+		order := make([]int, items)
+		for i := range order {
+			order[i] = i % 2
+		}
+		p.Run(t.Context(), order) // lists of dependants grow to their size
+		return testing.AllocsPerRun(5, func() {
+			if err := p.Run(t.Context(), order); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if few, many := allocations(10), allocations(2000); many > few+2 {
+		t.Errorf("10 items allocate %v times, 2000 items %v times", few, many)
+	}
+}
+
+func BenchmarkTask(b *testing.B) {
+	x := New(Config{})
+	defer x.Close()
+	b.ReportAllocs()
+	x.Run(b.Context(), func(g *Group) error {
+		var id uint64
+		for b.Loop() {
+			id = g.Go(Task{}, id)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,164 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrBudget is the kind of a move for which a tier has no room.
+var ErrBudget = errors.New("over budget")
+
+// A BudgetError says how much room a move needed and how much its tier had. It
+// matches [ErrBudget].
+type BudgetError struct {
+	Tier                       Tier
+	Needed, Free, Budget, Held uint64 // bytes; Held is used plus reserved
+}
+
+func (e *BudgetError) Error() string {
+	return fmt.Sprintf("%v needs %d bytes and has %d free of %d: raise the budget or move something out of it", e.Tier, e.Needed, e.Free, e.Budget)
+}
+
+// Is reports whether target is [ErrBudget].
+func (e *BudgetError) Is(target error) bool { return target == ErrBudget }
+
+// An Account is the bytes of one tier.
+type Account struct {
+	Total    uint64 `json:"total"`    // the budget; the largest uint64 if there is none
+	Used     uint64 `json:"used"`     // by tensors and by leftovers that could not be freed yet
+	Reserved uint64 `json:"reserved"` // by moves in progress and by leases of copies
+}
+
+// Free returns the bytes that can still be reserved.
+func (a Account) Free() uint64 {
+	held := a.Used + a.Reserved
+	if held < a.Used || held > a.Total {
+		return 0
+	}
+	return a.Total - held
+}
+
+// A Ledger counts the bytes that a manager holds in each tier. Tensors without
+// backing do not count.
+type Ledger struct {
+	VRAM Account `json:"vram"`
+	RAM  Account `json:"ram"`
+	SSD  Account `json:"ssd"`
+}
+
+func newLedger(budget map[Tier]uint64) Ledger {
+	var l Ledger
+	for _, t := range [...]Tier{VRAM, RAM, SSD} {
+		total, ok := budget[t]
+		if !ok {
+			total = math.MaxUint64
+		}
+		l.account(t).Total = total
+	}
+	return l
+}
+
+func (l *Ledger) account(t Tier) *Account {
+	switch t {
+	case VRAM:
+		return &l.VRAM
+	case SSD:
+		return &l.SSD
+	}
+	return &l.RAM // the bytes of CPU tensors are in RAM
+}
+
+// reserve sets n bytes of a tier aside, or returns a [BudgetError].
+func (l *Ledger) reserve(t Tier, n uint64) error {
+	a := l.account(t)
+	if n > a.Free() {
+		return &BudgetError{t, n, a.Free(), a.Total, a.Used + a.Reserved}
+	}
+	a.Reserved += n
+	return nil
+}
+
+// A reservation is room set aside for a move, until it is released.
+type reservation struct {
+	m    *Manager
+	tier Tier
+	n    uint64
+}
+
+// reserve sets room aside before any byte is copied. The caller holds the
+// tensor.
+func (m *Manager) reserve(id string, t Tier, n uint64) (*reservation, error) {
+	m.sweep(id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ledger.reserve(t, n); err != nil {
+		return nil, &MoveError{Kind: ErrBudget, ID: id, Why: "no room", Err: err}
+	}
+	return &reservation{m, t, n}, nil
+}
+
+// release ends the reservation. The caller holds the mutex.
+func (r *reservation) release() {
+	if r != nil {
+		r.m.ledger.account(r.tier).Reserved -= r.n
+		r.n = 0
+	}
+}
+
+// cancel gives the room back.
+func (r *reservation) cancel() {
+	if r != nil {
+		r.m.mu.Lock()
+		defer r.m.mu.Unlock()
+		r.release()
+	}
+}
+
+// held returns the bytes that a state holds and the tier whose budget they count
+// against.
+func held(st state) (Tier, uint64) {
+	switch st := st.(type) {
+	case inRAM:
+		return RAM, uint64(len(st.data))
+	case onSSD:
+		return SSD, st.file.size
+	case inVRAM:
+		return VRAM, st.bytes
+	}
+	return RAM, 0
+}
+
+func (l *Ledger) add(st state) {
+	t, n := held(st)
+	l.account(t).Used += n
+}
+
+func (l *Ledger) sub(st state) {
+	t, n := held(st)
+	l.account(t).Used -= n
+}
+
+// Ledger returns the bytes held in each tier.
+func (m *Manager) Ledger() Ledger {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ledger
+}
+
+// Snapshot returns the ledger in the form that [Offload] and the planners read:
+// the pressure of a tier is the part of its budget that is held; a tier without
+// a budget has none.
+func (l Ledger) Snapshot() Snapshot {
+	status := func(a Account) Status {
+		if a.Total == math.MaxUint64 {
+			return Status{}
+		}
+		free, pressure := a.Free(), float32(1)
+		if a.Total > 0 {
+			pressure = float32(float64(a.Total-free) / float64(a.Total))
+		}
+		return Status{Total: &a.Total, Free: &free, Pressure: &pressure}
+	}
+	return Snapshot{VRAM: status(l.VRAM), RAM: status(l.RAM), SSD: status(l.SSD)}
+}

@@ -1,0 +1,6 @@
+// Package tiertest tests implementations of [tier.Adapter] and provides a fake
+// one.
+//
+//	RunAdapter   the suite that every adapter passes
+//	FakeVRAM     an adapter in memory, whose calls fail on demand
+package memorytest

@@ -1,0 +1,32 @@
+//go:build !unix
+
+package pack
+
+import (
+	"io"
+	"os"
+
+	"atenia/internal/memory/arena"
+)
+
+// mapFile reads a file where there are no mappings.
+func mapFile(path string) (b []byte, unmap func() error, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	block, err := arena.NewHuge(int(st.Size()))
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := io.ReadFull(f, block.Bytes); err != nil {
+		block.Release()
+		return nil, nil, err
+	}
+	return block.Bytes, func() error { block.Release(); return nil }, nil
+}

@@ -1,0 +1,35 @@
+package place_test
+
+import (
+	"strings"
+	"testing"
+
+	"atenia/internal/memory/place"
+)
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	p := small(t)
+	c := place.Compare(p, place.Actual{
+		RAM: float64(p.RAM()), SSDBytes: p.Decode.SSDBytes, Seconds: 1.2 * p.Decode.Seconds, Overlap: 0.97,
+	})
+	var b strings.Builder
+	if err := c.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `                          planned         actual      off
+ram bytes               207650816      207650816   +0.0 %
+ssd bytes a pass         35653632       35653632   +0.0 %
+s a pass                   0.0223         0.0267  +20.0 %
+overlap                      1.00           0.97   -3.0 %
+`
+	if b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+	if off := c.Off(); len(off) != 1 || off[0].What != "s a pass" {
+		t.Errorf("off: %v", off)
+	}
+	if c := place.Compare(p, place.Actual{}); len(c) != 0 {
+		t.Errorf("nothing was measured: %v", c)
+	}
+}

@@ -1,0 +1,66 @@
+package place
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"atenia/internal/memory"
+)
+
+// A Change is an adjustment of the budget that would make decode faster.
+type Change struct {
+	What        string  `json:"what"` // such as "+2 GiB RAM"
+	RAM         int64   `json:"ram"`  // the RAM budget after the change
+	Seconds     float64 `json:"seconds"`
+	SecondsThen float64 `json:"seconds_then"` // of a decode pass
+	Fits        bool    `json:"fits"`         // nothing is streamed after the change
+}
+
+// String returns a line such as "+2 GiB RAM: 3.90 → 2.60 s".
+func (c Change) String() string {
+	s := fmt.Sprintf("%s: %s → %s s", c.What, seconds(c.Seconds), seconds(c.SecondsThen))
+	if c.Fits {
+		s += ", nothing is streamed"
+	}
+	return s
+}
+
+// changes tries two larger RAM budgets: a quarter more, and enough to stream
+// nothing. It drops changes that save less than a hundredth of the pass.
+func changes(p *Placement) (out []Change) {
+	if p.in.RAM == 0 || !p.Spills() || p.in.MaxTier != nil && *p.in.MaxTier != memory.SSD {
+		return nil
+	}
+	fit := p.in.reserved()
+	for i := range p.Tensors {
+		if p.Tensors[i].Tier != memory.VRAM {
+			fit += p.Tensors[i].Bytes
+		}
+	}
+	step := int64(64 << 20)
+	for step*4 <= p.in.RAM {
+		step *= 2
+	}
+	for _, ram := range []int64{p.in.RAM + step, fit} {
+		in := p.in
+		if in.RAM = ram; ram <= p.in.RAM || len(out) > 0 && ram <= out[0].RAM {
+			continue
+		}
+		q, err := place(in, nil)
+		if err != nil || q.Decode.Seconds > 0.99*p.Decode.Seconds {
+			continue
+		}
+		out = append(out, Change{What: "+" + Size(ram-p.in.RAM) + " RAM", RAM: ram, Seconds: p.Decode.Seconds, SecondsThen: q.Decode.Seconds, Fits: !q.Spills()})
+	}
+	return out
+}
+
+// seconds formats a time with three digits.
+func seconds(s float64) string {
+	if s <= 0 {
+		return "0"
+	}
+	digits := 2 - int(math.Floor(math.Log10(s)))
+	return strconv.FormatFloat(s, 'f', min(max(digits, 0), 9), 64)
+}

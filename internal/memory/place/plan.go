@@ -1,0 +1,132 @@
+package place
+
+import (
+	"slices"
+
+	"atenia/internal/memory"
+)
+
+// A Rule is the reason for a tensor's tier.
+type Rule string
+
+// The rules, in the order in which they are tried.
+const (
+	RulePin    Rule = "pin"    // requested by the user
+	RuleFile   Rule = "file"   // set by a plan file
+	RuleKV     Rule = "kv"     // written and read by every pass: RAM first
+	RuleBuffer Rule = "buffer" // scratch of the executor
+	RuleVector Rule = "vector" // too small to be worth a read
+	RuleHeld   Rule = "held"   // the model's files do not contain these bytes
+	RuleVRAM   Rule = "vram"   // a device has room
+	RuleFits   Rule = "fits"   // everything else fits in RAM
+	RuleRing   Rule = "ring"   // streaming it would enlarge the ring
+	RuleValue  Rule = "value"  // saves the most reading for its size
+	RuleStream Rule = "stream" // read from the SSD by every pass, through the ring
+	RuleRows   Rule = "rows"   // only a few rows are read, from the SSD
+)
+
+// Placed is a tensor with its tier.
+type Placed struct {
+	Tensor
+	Tier   memory.Tier // VRAM, RAM or SSD
+	Device string      // id, in VRAM
+	Rule   Rule
+}
+
+// Streamed reports whether every pass reads all of t from the SSD, through the
+// ring.
+func (t *Placed) Streamed() bool { return t.Tier == memory.SSD && !t.ByRow }
+
+// A Ring is the buffer into which streamed tensors are read ahead.
+type Ring struct {
+	Slots   int   `json:"slots"`   // units it holds at once
+	Size    int64 `json:"bytes"`   // of the largest such units, rounded up to whole blocks
+	Largest int64 `json:"largest"` // streamed bytes of the largest unit
+	Units   int   `json:"units"`   // units with a streamed part
+}
+
+// Bytes returns the size of the ring.
+func (r Ring) Bytes() int64 { return r.Size }
+
+// BlockBytes is the alignment of direct I/O reads, which bypass the page cache.
+const BlockBytes = 4096
+
+// SlotBytes returns the ring space for a tensor of n bytes, at any offset within
+// a block of its file.
+func SlotBytes(n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	return (n+BlockBytes-1)&^(BlockBytes-1) + BlockBytes
+}
+
+// A Placement says where every tensor lives. It is made by [Place] or [Reload] and
+// immutable.
+type Placement struct {
+	Tensors []Placed // as in the input
+	Ring    Ring     // zero when nothing is streamed
+	Decode  Prediction
+	Prefill Prediction
+	Next    []Change // changes that would make decode faster, best first; may be empty
+
+	in    Input // with defaults
+	stage []int // the unit of each tensor, numbered densely in the order of use
+}
+
+// Input returns the input of the plan, with defaults filled in.
+func (p *Placement) Input() Input {
+	in := p.in
+	in.Tensors = slices.Clone(in.Tensors)
+	return in
+}
+
+// Spills reports whether any tensor is on the SSD.
+func (p *Placement) Spills() bool {
+	for i := range p.Tensors {
+		if p.Tensors[i].Tier == memory.SSD {
+			return true
+		}
+	}
+	return false
+}
+
+// UsesVRAM reports whether any tensor is in the memory of a device.
+func (p *Placement) UsesVRAM() bool {
+	for i := range p.Tensors {
+		if p.Tensors[i].Tier == memory.VRAM {
+			return true
+		}
+	}
+	return false
+}
+
+// Bytes returns the bytes of tensors in a tier.
+func (p *Placement) Bytes(t memory.Tier) (n int64) {
+	for i := range p.Tensors {
+		if p.Tensors[i].Tier == t {
+			n += p.Tensors[i].Bytes
+		}
+	}
+	return n
+}
+
+// RAM returns the total that a plan takes of the RAM budget: tensors, ring and
+// reserves.
+func (p *Placement) RAM() int64 { return p.Bytes(memory.RAM) + p.Ring.Bytes() + p.in.reserved() }
+
+func (in *Input) reserved() (n int64) {
+	for _, r := range in.Reserves {
+		n += r.Bytes
+	}
+	return n
+}
+
+// Tensor returns the tensor of that name.
+func (p *Placement) Tensor(name string) (*Placed, bool) {
+	for i := range p.Tensors {
+		if p.Tensors[i].Name == name {
+			return &p.Tensors[i], true
+		}
+	}
+	return nil, false
+}

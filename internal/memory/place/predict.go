@@ -1,0 +1,195 @@
+package place
+
+import (
+	"atenia/internal/memory"
+)
+
+// A Limit names the resource that bounds a pass.
+type Limit string
+
+// The limits.
+const (
+	LimitSSD     Limit = "ssd"
+	LimitRAM     Limit = "ram"
+	LimitVRAM    Limit = "vram"
+	LimitCompute Limit = "compute"
+	LimitNone    Limit = "none" // no rate is known
+)
+
+// A Prediction is the expected duration of one pass.
+type Prediction struct {
+	Tokens  int     `json:"tokens"`      // of a pass
+	Seconds float64 `json:"seconds"`     // of a pass, with the ring's slots
+	Bound   float64 `json:"bound"`       // with perfect overlap
+	Limit   Limit   `json:"limited_by"`  // the rate that sets Bound
+	SSD     float64 `json:"ssd_seconds"` // for each resource alone
+	RAM     float64 `json:"ram_seconds"`
+	VRAM    float64 `json:"vram_seconds"`
+	Compute float64 `json:"compute_seconds"`
+	// SSDBytes is read from the SSD by a pass; RAMBytes is read from RAM by the
+	// processor, including streamed weights and cached keys and values.
+	SSDBytes float64 `json:"ssd_bytes"`
+	RAMBytes float64 `json:"ram_bytes"`
+}
+
+// PerToken returns the seconds of one token.
+func (p *Prediction) PerToken() float64 { return p.Seconds / float64(max(p.Tokens, 1)) }
+
+// predict computes both predictions.
+func (p *Placement) predict() {
+	p.predictDecode()
+	p.Prefill = p.pass(p.in.Chunk, 1)
+}
+
+func (p *Placement) predictDecode() { p.Decode = p.pass(p.in.Batch, float64(p.in.Batch)) }
+
+// pass predicts one pass over the given number of tokens that reads the keys and
+// values of the given number of sequences.
+//
+//	t ≥ max(SSD bytes / B_ssd, RAM bytes / B_ram, VRAM bytes / B_vram, FLOP / F)
+//
+// The ring's finite number of slots makes it a little longer: see pipeline.
+func (p *Placement) pass(tokens int, sequences float64) Prediction {
+	r := Prediction{Tokens: tokens}
+	r.Compute = over(float64(tokens)*p.in.FLOP, p.in.Rates.FLOPS)
+	vram := 0.0
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		n := t.reads()
+		switch {
+		case t.Class == KV:
+			n *= sequences
+		case t.ByRow:
+			n = min(n*float64(tokens), float64(t.Bytes))
+		case t.Class == Expert: // more tokens choose more experts
+			n = min(n*float64(tokens), float64(t.Bytes))
+		}
+		switch t.Tier {
+		case memory.VRAM:
+			vram += n
+		case memory.SSD:
+			r.SSDBytes += n
+			r.RAMBytes += n
+		default:
+			r.RAMBytes += n
+		}
+	}
+	rates := p.in.Rates
+	r.SSD, r.RAM, r.VRAM = over(r.SSDBytes, rates.SSD), over(r.RAMBytes, rates.RAM), over(vram, rates.VRAM)
+	r.Limit = LimitNone
+	for _, l := range []struct {
+		seconds float64
+		limit   Limit
+	}{{r.SSD, LimitSSD}, {r.RAM, LimitRAM}, {r.VRAM, LimitVRAM}, {r.Compute, LimitCompute}} {
+		if l.seconds > r.Bound {
+			r.Bound, r.Limit = l.seconds, l.limit
+		}
+	}
+	busy := max(r.RAM+r.VRAM, r.Compute)
+	r.Seconds = max(r.Bound, p.pipeline(busy, r.SSDBytes), p.contended(busy, r.SSDBytes))
+	return r
+}
+
+// contended returns how long reading and computing take side by side when each
+// slows the other down until the shorter one is done.
+func (p *Placement) contended(busy, ssdBytes float64) float64 {
+	r := &p.in.Rates
+	if r.SSDBusy == 0 || r.RAMBusy == 0 || r.RAM == 0 || ssdBytes == 0 || busy == 0 {
+		return 0
+	}
+	slower := max(1, r.RAM/r.RAMBusy) // computing while reading
+	read, compute := ssdBytes/min(r.SSDBusy, r.SSD), busy*slower
+	if read < compute {
+		return read + (compute-read)/slower
+	}
+	return compute + (read-compute)*min(r.SSDBusy, r.SSD)/r.SSD
+}
+
+func over(n, rate float64) float64 {
+	if rate == 0 {
+		return 0
+	}
+	return n / rate
+}
+
+// A stage is one unit of a pass as the ring sees it.
+type stage struct{ bytes, streamed float64 }
+
+// pipeline simulates a few passes over a ring and returns the duration of the
+// last one. A unit's read starts when the previous read has ended and a slot is
+// free; its computation starts when its read and the previous computation have
+// ended.
+//
+//	io       │ A │ C │ E │   │ A …
+//	compute  │ · │ A │ B │ C │ D │ E …     B and D are pinned
+func (p *Placement) pipeline(busy, ssdBytes float64) float64 {
+	stages, bytes, streamed := p.stages()
+	if streamed == 0 || bytes == 0 || p.Ring.Slots == 0 {
+		return 0
+	}
+	const passes = 4
+	perByte, read := busy/bytes, over(ssdBytes, p.in.Rates.SSD)/streamed
+	free := make([]float64, p.Ring.Slots) // when each slot becomes free
+	var io, compute, before float64
+	slot := 0
+	for pass := range passes {
+		if pass == passes-1 {
+			before = compute
+		}
+		for _, s := range stages {
+			start := compute
+			if s.streamed > 0 {
+				io = max(io, free[slot]) + s.streamed*read
+				start = max(start, io)
+			}
+			compute = start + s.bytes*perByte
+			if s.streamed > 0 {
+				free[slot] = compute
+				slot = (slot + 1) % len(free)
+			}
+		}
+	}
+	return compute - before
+}
+
+// stages returns the units in order and their totals.
+func (p *Placement) stages() (out []stage, bytes, streamed float64) {
+	out = make([]stage, p.stageCount())
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		if t.Class == KV || t.Class == Buffer || t.ByRow {
+			continue
+		}
+		n := t.reads()
+		s := &out[p.stage[i]]
+		s.bytes += n
+		bytes += n
+		if t.Streamed() {
+			s.streamed += n
+			streamed += n
+		}
+	}
+	return out, bytes, streamed
+}
+
+// stagesOf numbers the units of tensors densely, in the order of first use.
+func stagesOf(ts []Tensor) []int {
+	at := map[int]int{}
+	out := make([]int, len(ts))
+	for i := range ts {
+		k, ok := at[ts[i].Unit]
+		if !ok {
+			k = len(at)
+			at[ts[i].Unit] = k
+		}
+		out[i] = k
+	}
+	return out
+}
+
+func (p *Placement) stageCount() (n int) {
+	for _, k := range p.stage {
+		n = max(n, k+1)
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package place
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"atenia/internal/memory"
+)
+
+// A Row is one line of a plan's table: a tier, the ring, or a reserve.
+type Row struct {
+	What    string `json:"what"`
+	Bytes   int64  `json:"bytes"`
+	Tensors int    `json:"tensors"`
+}
+
+// Rows returns the plan's table: each tier's bytes by class, the ring and the
+// reserves.
+func (p *Placement) Rows() (out []Row) {
+	for _, t := range []memory.Tier{memory.VRAM, memory.RAM, memory.SSD} {
+		for c := range classNames {
+			r := Row{What: t.Lower() + " " + classNames[c]}
+			for i := range p.Tensors {
+				if x := &p.Tensors[i]; x.Tier == t && int(x.Class) == c {
+					r.Bytes += x.Bytes
+					r.Tensors++
+				}
+			}
+			if r.Tensors > 0 {
+				out = append(out, r)
+			}
+		}
+		if t != memory.RAM {
+			continue
+		}
+		if p.Ring.Slots > 0 {
+			out = append(out, Row{What: fmt.Sprintf("ram ring of %d units", p.Ring.Slots), Bytes: p.Ring.Bytes()})
+		}
+		for _, r := range p.in.Reserves {
+			out = append(out, Row{What: "ram reserve " + r.Name, Bytes: r.Bytes})
+		}
+	}
+	return out
+}
+
+// WriteText prints the table, the predictions and the changes that would help.
+func (p *Placement) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-24s %14s  %-11s %s\n", "tier", "bytes", "", "tensors")
+	for _, r := range p.Rows() {
+		n := "-"
+		if r.Tensors > 0 {
+			n = fmt.Sprint(r.Tensors)
+		}
+		fmt.Fprintf(&b, "%-24s %14d  %-11s %s\n", r.What, r.Bytes, Size(r.Bytes), n)
+	}
+	switch ram := p.RAM(); {
+	case p.in.RAM == 0:
+		fmt.Fprintf(&b, "%-24s %14d  %-11s no budget\n", "ram in all", ram, Size(ram))
+	default:
+		fmt.Fprintf(&b, "%-24s %14d  %-11s %.1f %% of the budget of %s\n", "ram in all", ram, Size(ram), 100*float64(ram)/float64(p.in.RAM), Size(p.in.RAM))
+	}
+	p.writePrediction(&b, "decode", &p.Decode)
+	p.writePrediction(&b, "prefill", &p.Prefill)
+	fmt.Fprintf(&b, "%-8s %s\n", "rates", p.rates())
+	if len(p.Next) == 0 && p.Spills() {
+		fmt.Fprintf(&b, "%-8s more RAM does not make decode faster\n", "next")
+	}
+	for _, c := range p.Next {
+		fmt.Fprintf(&b, "%-8s %s\n", "next", c)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (p *Placement) writePrediction(b *strings.Builder, name string, r *Prediction) {
+	fmt.Fprintf(b, "%-8s %s s a token, %s s a pass of %d, limited by %s (ssd %s, ram %s, compute %s", name,
+		seconds(r.PerToken()), seconds(r.Seconds), r.Tokens, r.Limit, seconds(r.SSD), seconds(r.RAM), seconds(r.Compute))
+	if r.VRAM > 0 {
+		fmt.Fprintf(b, ", vram %s", seconds(r.VRAM))
+	}
+	fmt.Fprintf(b, "); %s read from the ssd\n", Size(int64(r.SSDBytes)))
+}
+
+// rates lists the rates and how each was obtained.
+func (p *Placement) rates() string {
+	r := p.in.Rates
+	s := fmt.Sprintf("ssd %s/s, ram %s/s, %.3g GFLOP/s", Size(int64(r.SSD)), Size(int64(r.RAM)), r.FLOPS/1e9)
+	if len(p.in.Devices) > 0 {
+		s += fmt.Sprintf(", vram %s/s", Size(int64(r.VRAM)))
+	}
+	if r.SSDBusy > 0 && r.RAMBusy > 0 {
+		s += fmt.Sprintf(", both at once %s/s and %s/s", Size(int64(r.SSDBusy)), Size(int64(r.RAMBusy)))
+	}
+	var from []string
+	for _, f := range []struct {
+		how   string
+		names []string
+	}{{"measured just now", r.Measured}, {"measured earlier", r.Kept}, {"assumed, not measured", r.Assumed}} {
+		if len(f.names) > 0 {
+			from = append(from, f.how+": "+strings.Join(f.names, ", "))
+		}
+	}
+	if len(from) > 0 {
+		s += " (" + strings.Join(from, "; ") + ")"
+	}
+	return s
+}

@@ -1,0 +1,152 @@
+package rates
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"atenia/internal/kernel"
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory/arena"
+	"atenia/internal/memory/ring"
+)
+
+// productShare is what products with one row reach of the rate at which memory
+// is merely read: docs/performance.md has 0.8 to 1.0.
+const productShare = 0.88
+
+// rateMemory is what files are read into.
+const rateMemory = 64 << 20
+
+// Moment is a window for those who wait.
+const Moment = 150 * time.Millisecond
+
+// An Effort says how long rates are measured and with how much memory.
+type Effort struct {
+	Threads int           // that read memory; 0 = as many as would compute
+	Window  time.Duration // of reading a file, which is done twice; 0 = 0.5 s
+	Memory  int64         // bytes that may be taken; 0 = no bound
+}
+
+// Measure reads a file past the system's cache, alone and beside threads
+// that read memory: for two windows and a half. With too little memory to tell
+// the rate of memory from that of caches only the file is read, and with less
+// nothing.
+func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
+	if e.Threads == 0 {
+		e.Threads = cpu.Threads()
+	}
+	if e.Window == 0 {
+		e.Window = 500 * time.Millisecond
+	}
+	into, size := e.split()
+	if into == 0 {
+		return r, nil
+	}
+	f, err := ring.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	if r.SSD, err = ring.Rate(ctx, f, e.Window, into); err != nil || size == 0 {
+		return r, err
+	}
+	load, err := newLoad(e.Threads, size)
+	if err != nil {
+		return r, err
+	}
+	defer load.close()
+	load.start()
+	time.Sleep(e.Window / 2)
+	r.RAM = productShare * load.stop()
+	load.start()
+	r.SSDBusy, err = ring.Rate(ctx, f, e.Window, into)
+	r.RAMBusy = productShare * load.stop()
+	return r, err
+}
+
+// split returns how much memory a file is read into, and how much each thread
+// reads: together far more than caches hold.
+func (e *Effort) split() (into, size int) {
+	const usual, most, least = 160 << 20, 1 << 30, 192 << 20
+	size = min(usual, most/e.Threads)
+	switch free := e.Memory - rateMemory; {
+	case e.Memory == 0:
+		return rateMemory, size
+	case free >= least:
+		return rateMemory, min(size, int(free)/e.Threads)
+	case e.Memory >= rateMemory/2:
+		return int(min(e.Memory, rateMemory)) / 2, 0
+	}
+	return 0, 0
+}
+
+// A load is threads that read memory. Every few megabytes they pause for a
+// moment, as threads that compute do between two products: in real-time classes
+// nothing else would get a turn.
+type load struct {
+	blocks []arena.Block
+	done   atomic.Bool
+	read   atomic.Int64
+	since  time.Time
+	wg     sync.WaitGroup
+}
+
+func newLoad(threads, size int) (*load, error) {
+	l := &load{}
+	for range threads {
+		b, err := arena.NewHuge(size)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		for i := 0; i < size; i += 4096 {
+			b.Bytes[i] = 1
+		}
+		l.blocks = append(l.blocks, b)
+	}
+	return l, nil
+}
+
+func (l *load) start() {
+	l.done.Store(false)
+	l.read.Store(0)
+	l.since = time.Now()
+	for i := range l.blocks {
+		all := l.blocks[i].Bytes
+		l.wg.Go(func() {
+			for !l.done.Load() {
+				for b := all; len(b) > 0 && !l.done.Load(); b = b[min(len(b), 4<<20):] {
+					n := min(len(b), 4<<20)
+					kernel.Read(b[:n])
+					l.read.Add(int64(n))
+					time.Sleep(10 * time.Microsecond)
+				}
+			}
+		})
+	}
+}
+
+// stop returns the bytes that were read a second.
+func (l *load) stop() float64 {
+	l.done.Store(true)
+	l.wg.Wait()
+	return float64(l.read.Load()) / time.Since(l.since).Seconds()
+}
+
+func (l *load) close() {
+	for i := range l.blocks {
+		l.blocks[i].Release()
+	}
+}
+
+// Drop takes a file out of the system's cache, where it has one and can be
+// asked to. Pages that some process has mapped stay.
+func Drop(path string) error {
+	f, err := ring.Open(path) // which drops what is cached
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

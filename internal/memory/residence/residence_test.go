@@ -1,0 +1,453 @@
+package residence_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"atenia/internal/golden"
+	"atenia/internal/memory/residence"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/ring"
+	"atenia/tensor"
+)
+
+// cases are models of both kinds of files: tied heads and others, several
+// files, offsets that are not aligned, quantised and plain.
+var cases = []string{"parity/llama3", "parity/gemma3", "parity/llama_bf16_sharded", "gguf/models/llama-q4_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
+
+// A subject is a model whose weights are placed.
+type subject struct {
+	model *compile.Model
+	desc  *file.Description
+	want  map[string]tensor.View // of the mapped files
+}
+
+func open(t *testing.T, path string) *subject {
+	t.Helper()
+	d, err := file.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	m, err := compile.Compile(d, compile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := compile.Materialise(m, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &subject{m, d, want}
+}
+
+func casePath(t *testing.T, name string) string {
+	return filepath.Join(golden.Root(t), "testdata", "golden", filepath.FromSlash(name))
+}
+
+// copied is a case whose one file a test may change.
+func copied(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(casePath(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), filepath.Base(name))
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// place puts the weights into so many bytes of memory.
+func (s *subject) place(t *testing.T, ram int64, pins ...string) *place.Placement {
+	t.Helper()
+	in := place.Input{Tensors: residence.Tensors(s.model, s.desc), RAM: ram}
+	for _, text := range pins {
+		p, err := place.ParsePin(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Pins = append(in.Pins, p)
+	}
+	p, err := place.Place(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// bounds returns the least and the most memory that weights can take.
+func (s *subject) bounds(t *testing.T) (least, most int64) {
+	t.Helper()
+	in := place.Input{Tensors: residence.Tensors(s.model, s.desc), RAM: 1}
+	for i := range in.Tensors {
+		most += in.Tensors[i].Bytes
+	}
+	_, err := place.Place(in)
+	e, ok := errors.AsType[*place.FloorError](err)
+	if !ok {
+		t.Fatalf("one byte of memory: %v", err)
+	}
+	return e.Floor, most
+}
+
+// pass makes one pass through the ring and shows each weight while it is there.
+func pass(r *residence.Residence, each func(name string)) error {
+	units := map[int][]string{}
+	for name, u := range r.Stream.Units {
+		units[u] = append(units[u], name)
+	}
+	if err := r.Stream.Ring.Begin(nil); err != nil {
+		return err
+	}
+	for u := range len(units) {
+		if err := r.Stream.Ring.Acquire(u); err != nil {
+			r.Stream.Ring.End(false)
+			return err
+		}
+		for _, name := range units[u] {
+			each(name)
+		}
+	}
+	r.Stream.Ring.End(true)
+	return nil
+}
+
+// unseen is for passes whose bytes do not matter.
+func unseen(string) {}
+
+// Whatever the placement, each weight has the bytes of the mapped file: held,
+// streamed in every pass, or read row by row.
+func TestSameBytes(t *testing.T) {
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, casePath(t, name))
+			least, most := s.bounds(t)
+			rng := rand.New(rand.NewPCG(11, 12))
+			streamed, tables := 0, 0
+			for i := range 8 {
+				ram := least + rng.Int64N(most-least+most/8)
+				if i == 0 {
+					ram = least
+				}
+				p := s.place(t, ram)
+				r, err := residence.Open(t.Context(), s.model, s.desc, p, &residence.Config{Verify: i%2 == 0})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.check(t, r, p)
+				streamed, tables = streamed+len(r.Stream.Units), tables+len(r.Stream.Tables)
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if streamed == 0 || tables == 0 {
+				t.Errorf("%d weights were streamed, %d read by rows", streamed, tables)
+			}
+		})
+	}
+}
+
+func (s *subject) check(t *testing.T, r *residence.Residence, p *place.Placement) {
+	t.Helper()
+	seen := map[string]bool{}
+	if r.Stream.Ring != nil {
+		for range 3 {
+			if err := pass(r, func(name string) {
+				seen[name] = true
+				if !bytes.Equal(r.Weights[name].Data, s.want[name].Data) {
+					t.Errorf("%s is streamed with other bytes than the file's", name)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, table := range r.Stream.Tables {
+		want := s.want[name]
+		rows := want.Shape.Rows()
+		row := make([]byte, len(want.Data)/rows)
+		for i := range rows {
+			if err := table.ReadRow(row, i); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(row, want.Data[i*len(row):][:len(row)]) {
+				t.Fatalf("row %d of %s has other bytes than the file's", i, name)
+			}
+		}
+		if table.DType() != want.DType {
+			t.Errorf("%s is read as %v, it is %v", name, table.DType(), want.DType)
+		}
+		seen[name] = true
+	}
+	streamed := int64(0)
+	for name := range r.Stream.Units {
+		streamed += int64(len(s.want[name].Data))
+	}
+	if r.Streamed != streamed {
+		t.Errorf("%d bytes are streamed, it says %d", streamed, r.Streamed)
+	}
+	for name, want := range s.want {
+		got, ok := r.Weights[name]
+		if !ok || got.DType != want.DType || !got.Shape.Equal(want.Shape) {
+			t.Errorf("%s is %v %v, want %v %v", name, got.DType, got.Shape, want.DType, want.Shape)
+			continue
+		}
+		x, _ := p.Tensor(name)
+		if x.Tier == memory.RAM && !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("%s is held with other bytes than the file's", name)
+		}
+		if seen[name] != (x.Tier == memory.SSD) {
+			t.Errorf("%s in %s: read from the disk: %v", name, x.Tier, seen[name])
+		}
+	}
+}
+
+// middle is a residence of a model of its own that streams a part.
+func middle(t *testing.T, verify bool) (*subject, *residence.Residence, string) {
+	t.Helper()
+	path := copied(t, "gguf/models/llama-q4_k_m.gguf")
+	s := open(t, path)
+	least, most := s.bounds(t)
+	r, err := residence.Open(t.Context(), s.model, s.desc, s.place(t, (2*least+most)/3), &residence.Config{Verify: verify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Stream.Ring == nil {
+		t.Fatal("nothing is streamed")
+	}
+	return s, r, path
+}
+
+// A file that is written to while it is streamed is noticed by its time, and by
+// its bytes where that is as it was and Verify is on.
+func TestChangedFile(t *testing.T) {
+	for _, verify := range []bool{true, false} {
+		s, r, path := middle(t, verify)
+		if err := pass(r, unseen); err != nil {
+			t.Fatal(err)
+		}
+		was, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flip(t, path, s, r)
+		if err := os.Chtimes(path, time.Now(), was.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // what was read ahead is still good
+			if err = pass(r, unseen); err != nil {
+				break
+			}
+		}
+		if errors.Is(err, ring.ErrCorrupt) != verify {
+			t.Errorf("other bytes, verify %v: %v", verify, err)
+		}
+		if err := os.Chtimes(path, time.Now(), was.ModTime().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Stream.Ring.Begin(nil); !errors.Is(err, ring.ErrChanged) {
+			t.Errorf("another time, verify %v: %v", verify, err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// flip changes a byte in the middle of each streamed weight.
+func flip(t *testing.T, path string, s *subject, r *residence.Residence) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name := range r.Stream.Units {
+		w := s.model.Weights[name]
+		at, ok := compile.Locate(&w, s.desc)
+		if !ok {
+			t.Fatalf("%s is no piece of a file", name)
+		}
+		var b [1]byte
+		off := at.Offset + int64(len(at.View.Data))/2
+		if _, err := f.ReadAt(b[:], off); err != nil {
+			t.Fatal(err)
+		}
+		b[0] ^= 1
+		if _, err := f.WriteAt(b[:], off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Close ends the pass that is under way, refuses what comes later and keeps no
+// file open.
+func TestClose(t *testing.T) {
+	s, r, path := middle(t, false)
+	stream := r.Stream
+	if err := stream.Ring.Begin(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := stream.Ring.Acquire(0); !errors.Is(err, ring.ErrClosed) {
+		t.Errorf("a pass that was under way: %v", err)
+	}
+	if err := stream.Ring.Begin(nil); err == nil {
+		t.Error("a pass begins afterwards")
+	}
+	for name, table := range stream.Tables {
+		row := make([]byte, len(s.want[name].Data)/s.want[name].Shape.Rows())
+		if err := table.ReadRow(row, 0); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), name) {
+			t.Errorf("a row of %s afterwards: %v", name, err)
+		}
+	}
+	if r.Weights != nil {
+		t.Error("weights are still there")
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("this system does not show open files")
+	}
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && to == path {
+			t.Errorf("%s is still open", path)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+}
+
+// A file that was cut after its header was read is an error that names a
+// weight, wherever the weight should be.
+func TestCutFile(t *testing.T) {
+	for _, pin := range []string{".=ram", "(ffn_(up|gate|down)|attn_(q|k|v|output))$=ssd"} {
+		path := copied(t, "gguf/models/llama-q4_k_m.gguf")
+		s := open(t, path)
+		p := s.place(t, 0, pin)
+		last, end := "", int64(0)
+		for name := range s.model.Weights {
+			w := s.model.Weights[name]
+			if at, ok := compile.Locate(&w, s.desc); ok && at.Offset > end {
+				last, end = name, at.Offset
+			}
+		}
+		w := s.model.Weights[last]
+		at, _ := compile.Locate(&w, s.desc)
+		// The last page stays, for vectors are copied from the mapping.
+		if err := os.Truncate(path, at.Offset+int64(len(at.View.Data))-1); err != nil {
+			t.Fatal(err)
+		}
+		r, err := residence.Open(t.Context(), s.model, s.desc, p, &residence.Config{})
+		if x, _ := p.Tensor(last); x.Class == place.Vector {
+			t.Fatalf("%s, the last, is a vector: take another model", last)
+		}
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), last) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v, want one about %s", pin, err, last)
+			if err == nil {
+				r.Close()
+			}
+		}
+	}
+}
+
+// A row behind the end of a cut file is an error that names its weight.
+func TestCutTable(t *testing.T) {
+	path := copied(t, "gguf/models/llama-q4_k_m.gguf")
+	s := open(t, path)
+	least, _ := s.bounds(t)
+	r, err := residence.Open(t.Context(), s.model, s.desc, s.place(t, least), &residence.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if len(r.Stream.Tables) == 0 {
+		t.Fatal("no weight is read by rows")
+	}
+	if err := os.Truncate(path, 64); err != nil {
+		t.Fatal(err)
+	}
+	for name, table := range r.Stream.Tables {
+		row := make([]byte, len(s.want[name].Data)/s.want[name].Shape.Rows())
+		if err := table.ReadRow(row, 1); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), name) {
+			t.Errorf("a row of %s: %v", name, err)
+		}
+	}
+}
+
+// No device can hold weights: a plan that wants one to is refused by name.
+func TestNoDevice(t *testing.T) {
+	s := open(t, casePath(t, "parity/llama3"))
+	p, err := place.Place(place.Input{Tensors: residence.Tensors(s.model, s.desc), Devices: []place.Device{{ID: "gpu0", Bytes: 1 << 30}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := residence.Open(t.Context(), s.model, s.desc, p, &residence.Config{}); err == nil || !strings.Contains(err.Error(), "weight ") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// The units that a listener is told of are those that are read, in order.
+func TestWatch(t *testing.T) {
+	s := open(t, casePath(t, "parity/llama3"))
+	least, _ := s.bounds(t)
+	var units []residence.StreamedUnit
+	events := make(chan ring.Event, 1<<16)
+	r, err := residence.Open(t.Context(), s.model, s.desc, s.place(t, least), &residence.Config{Watch: func(u []residence.StreamedUnit) func(ring.Event) {
+		units = u
+		return func(e ring.Event) { events <- e }
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pass(r, unseen); err != nil {
+		t.Fatal(err)
+	}
+	streamed := r.Streamed
+	for name, u := range r.Stream.Units {
+		if !strings.Contains(","+units[u].Name+",", ","+name+",") {
+			t.Errorf("unit %d is %s, without %s", u, units[u].Name, name)
+		}
+		streamed -= int64(len(s.want[name].Data))
+	}
+	total := int64(0)
+	for _, u := range units {
+		total += u.Bytes
+	}
+	if streamed != 0 || total != r.Streamed {
+		t.Errorf("the units have %d bytes, %d are streamed", total, r.Streamed)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	close(events)
+	next := 0
+	for e := range events {
+		if e.Moment == ring.UseBegins {
+			if e.Unit != next {
+				t.Errorf("unit %d is used, want %d", e.Unit, next)
+			}
+			next++
+		}
+	}
+	if next != len(units) {
+		t.Errorf("%d of %d units are used", next, len(units))
+	}
+}

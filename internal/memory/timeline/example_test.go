@@ -1,0 +1,23 @@
+package timeline_test
+
+import (
+	"fmt"
+
+	"atenia/internal/memory/timeline"
+)
+
+// A timeline without concurrent streams runs the device's work on the
+// processor, and says so.
+func ExampleTimeline() {
+	var lines timeline.Lines
+	t := timeline.NewTimeline(timeline.FallBack, &lines)
+	t.Submit(timeline.Task{Queue: timeline.GPU, Kind: timeline.Compute, Name: "matmul", Cost: 1})
+	t.Run()
+	for _, l := range lines {
+		fmt.Println(l)
+	}
+	// Output:
+	// ENQUEUE stream=Gpu id=1 kind=Compute name=matmul cost=1
+	// FALLBACK stream=Gpu id=1 -> Cpu
+	// RUN stream=Cpu id=1 kind=Compute name=matmul cost=1
+}

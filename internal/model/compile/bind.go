@@ -1,0 +1,361 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atenia/internal/model/file"
+	"atenia/internal/plan"
+	"atenia/tensor"
+)
+
+// Weight ids of rotary tables. They are computed constants and not in any weight
+// map.
+const (
+	ropeShortID = "rope"
+	ropeLongID  = "rope_long"
+)
+
+// A prefix is what precedes the tensor names of the decoder and of the head in a
+// model file; it depends on the class from which the model was saved.
+type prefix struct{ body, head string }
+
+// prefixes is sorted from the longest to the shortest: the first that matches is
+// used.
+var prefixes = []prefix{
+	{"model.language_model.", ""},
+	{"language_model.model.", "language_model."},
+	{"transformer.", ""},
+	{"model.", ""},
+	{"", ""},
+}
+
+// ignorable reports whether a tensor may remain unused: older releases saved
+// tables that can be derived from the configuration.
+func ignorable(name string) bool {
+	for _, s := range []string{".rotary_emb.inv_freq", ".attn.masked_bias", ".rotary_emb.cos_cached", ".rotary_emb.sin_cached", ".attn_rot_embd.weight"} {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return slices.Contains(ropeTensors, name)
+}
+
+// ropeTensors lists the tensors of GGUF files that hold frequency divisors.
+var ropeTensors = []string{ropeFreqs, ropeShort, ropeLongF}
+
+const (
+	ropeFreqs = "rope_freqs.weight"
+	ropeShort = "rope_factors_short.weight"
+	ropeLongF = "rope_factors_long.weight"
+)
+
+// A binder finds the file's tensors for every weight that the programs name.
+type binder struct {
+	c       *Config
+	fam     *Family
+	tensors map[string]*file.Tensor // nil = only the configuration is available, and names are taken from the family's map
+	prefix  prefix
+	used    map[string]bool
+	out     map[string]Weight
+	faults  *Faults
+	notes   []plan.PlanDiagnostic
+}
+
+// bind returns the recipe of every weight, or all faults of the file.
+func bind(c *Config, fam *Family, tensors map[string]*file.Tensor) (map[string]Weight, []plan.PlanDiagnostic, error) {
+	b := &binder{c: c, fam: fam, tensors: tensors, used: map[string]bool{}, out: map[string]Weight{}, faults: &Faults{}}
+	b.prefix = prefix{body: "model."}
+	ids, err := b.ids()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(tensors) > 0 && c.Source == HuggingFace {
+		if err := b.findPrefix(ids); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, id := range ids {
+		b.weight(id.spec, id.layer)
+	}
+	b.constants()
+	if len(tensors) > 0 {
+		b.unused()
+	}
+	if err := b.faults.Err(); err != nil {
+		return nil, nil, err
+	}
+	b.writeBack()
+	return b.out, b.notes, nil
+}
+
+type weightID struct {
+	spec  *WeightSpec
+	layer int
+}
+
+// ids returns the weights of the model's programs, layers in order.
+func (b *binder) ids() ([]weightID, error) {
+	var out []weightID
+	var missing error
+	add := func(p plan.Program, layer int) {
+		for i := range p {
+			for _, slot := range slices.Sorted(maps.Keys(p[i].W)) {
+				id := p[i].W[slot]
+				switch spec := b.fam.Weights.get(id); {
+				case id == ropeShortID || id == ropeLongID:
+				case spec == nil:
+					missing = fmt.Errorf("family %s: no weight %q in its map", b.fam.ID, id)
+				default:
+					out = append(out, weightID{spec, layer})
+				}
+			}
+		}
+	}
+	add(b.fam.Prologue, -1)
+	for i, l := range b.c.Layers {
+		mix, okMix := b.fam.Mixers[l.Mixer]
+		ffn, okFFN := b.fam.FFNs[l.FFN]
+		if !okMix || !okFFN {
+			return nil, &ConfigError{File: string(b.c.Source), Field: fmt.Sprintf("layer %d", i), Want: "a kind of layer that family " + b.fam.ID + " has", Got: l.Mixer + "+" + l.FFN}
+		}
+		add(mix, i)
+		add(ffn, i)
+	}
+	add(b.fam.Epilogue, -1)
+	return out, missing
+}
+
+// findPrefix chooses the longest prefix under which the file has every required
+// weight of the first layer. If there is none, it keeps the closest, so that the
+// errors name what is missing.
+func (b *binder) findPrefix(ids []weightID) error {
+	best, bestHits := b.prefix, -1
+	found := ""
+	for _, p := range prefixes {
+		b.prefix = p
+		hits, all := 0, true
+		for _, id := range ids {
+			if id.layer > 0 || b.c.presence(id.spec.If) != Present || id.spec.ID == "output" {
+				continue
+			}
+			if _, _, ok := b.origin(id.spec, id.layer); ok {
+				hits++
+			} else {
+				all = false
+			}
+		}
+		switch {
+		case all && found != "" && len(found) == len(p.body):
+			return &WeightBindingError{Family: b.fam.ID, Tensor: p.body, Layer: -1, Why: fmt.Sprintf("the file holds two whole models, under %q and %q", found, p.body)}
+		case all && found == "":
+			best, bestHits, found = p, math.MaxInt, p.body
+		case hits > bestHits && hits > 0:
+			best, bestHits = p, hits
+		}
+	}
+	if bestHits < 0 {
+		best = prefix{body: "model."}
+	}
+	b.prefix = best
+	return nil
+}
+
+// origin returns where the file keeps a weight: the first alternative that
+// exists, or else the first one.
+func (b *binder) origin(s *WeightSpec, layer int) (o Origin, name string, ok bool) {
+	origins := s.HF
+	if b.c.Source == GGUF {
+		origins = s.GGUF
+	}
+	for _, o := range origins {
+		name := b.name(o.Name, layer)
+		if _, there := b.tensors[name]; there {
+			return o, name, true
+		}
+	}
+	return origins[0], b.name(origins[0].Name, layer), false
+}
+
+func (b *binder) name(template string, layer int) string {
+	// Three passes, because building a strings.Replacer takes more than a fifth of
+	// a compilation.
+	template = strings.ReplaceAll(template, "{p}", b.prefix.body)
+	template = strings.ReplaceAll(template, "{q}", b.prefix.head)
+	template = strings.ReplaceAll(template, "{l}", strconv.Itoa(layer))
+	return strings.Replace(template, "{e}", "0", 1)
+}
+
+// sources lists the tensors that are joined for an origin.
+func (b *binder) sources(o Origin, layer int) []string {
+	before, after, many := strings.Cut(o.Name, "{e}")
+	if !many {
+		return []string{b.name(o.Name, layer)}
+	}
+	names := make([]string, b.c.Mixture.Experts)
+	for e := range names {
+		names[e] = b.name(before+strconv.Itoa(e)+after, layer)
+	}
+	return names
+}
+
+// canonical returns a weight's name in plans.
+func canonical(id string, layer int) string {
+	if layer < 0 {
+		return id
+	}
+	return fmt.Sprintf("blk.%d.%s", layer, id)
+}
+
+func (b *binder) weight(s *WeightSpec, layer int) {
+	o, name, there := b.origin(s, layer)
+	if s.ID == "output" && b.c.TiedHead {
+		if there { // some files have both; the embedding table wins, as in the reference
+			b.used[name] = true
+			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "tied_head", Text: name + " is not read: the head is tied to the embedding table"})
+		}
+		return
+	}
+	want, err := b.c.shape(s.Shape)
+	if err != nil {
+		b.faults.Add(err)
+		return
+	}
+	has := b.c.presence(s.If)
+	switch {
+	case has == Absent, has == ByTensor && !there:
+		return // if the file has it nevertheless, it is reported as unused
+	case !there && len(b.tensors) > 0:
+		e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+		if s.ID == "output" {
+			e.Why = "the head is not tied to the embedding table (tie_word_embeddings)"
+		}
+		b.faults.Add(e)
+		return
+	}
+	w := Weight{Name: canonical(s.ID, layer), Shape: want, Sources: b.sources(o, layer)}
+	inFile := want
+	if o.Of != "" {
+		if inFile, err = b.c.shape(o.Of); err != nil {
+			b.faults.Add(err)
+			return
+		}
+	}
+	if n := len(w.Sources); n > 1 {
+		inFile = slices.Clone(want)
+		inFile[0] /= n
+	}
+	if o.Of != "" && o.Rows[0] == "" {
+		w.Transform = append(w.Transform, Transform{Kind: Reshape, Shape: want})
+	}
+	if o.Rows[0] != "" {
+		lo, err1 := b.c.eval(o.Rows[0])
+		hi, err2 := b.c.eval(o.Rows[1])
+		if err1 != nil || err2 != nil {
+			b.faults.Add(fmt.Errorf("rows of weight %s: %v %v", s.ID, err1, err2))
+			return
+		}
+		w.Transform = append(w.Transform, Transform{Kind: SliceRows, A: lo, B: hi})
+	}
+	for _, name := range w.Sources {
+		if there && !b.fits(name, layer, inFile) {
+			return
+		}
+	}
+	b.out[w.Name] = w
+}
+
+// fits reports whether a tensor has the wanted shape, and adds a fault
+// otherwise.
+func (b *binder) fits(name string, layer int, want tensor.Shape) bool {
+	e := &WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layer, Want: want}
+	t, ok := b.tensors[name]
+	seen := b.used[name]
+	if ok {
+		b.used[name] = true
+		if t.View.Shape.Equal(want) {
+			return true
+		}
+		e.Have = slices.Clone(t.View.Shape)
+	}
+	if !seen { // report a fused tensor only once
+		b.faults.Add(e)
+	}
+	return false
+}
+
+// constants adds the rotary tables that layers use.
+func (b *binder) constants() {
+	for i := range b.c.Ropes {
+		r := &b.c.Ropes[i]
+		if !slices.ContainsFunc(b.c.Layers, func(l Layer) bool { return l.Rope == r.Name }) {
+			continue
+		}
+		if b.c.Source == GGUF && r.Short != nil { // read together with the configuration
+			for _, name := range ropeTensors {
+				b.used[name] = true
+			}
+		}
+		inv, long := r.Frequencies()
+		b.constant(ropeName(r.Name), inv)
+		if long != nil {
+			b.constant(ropeName(r.Name)+".long", long)
+		}
+	}
+}
+
+func (b *binder) constant(name string, v []float32) {
+	b.out[name] = Weight{Name: name, Shape: tensor.Shape{len(v)}, Const: v}
+}
+
+func ropeName(table string) string { return "const.rope." + table }
+
+// unused reports every tensor that no weight uses.
+func (b *binder) unused() {
+	for _, name := range slices.Sorted(maps.Keys(b.tensors)) {
+		if b.used[name] {
+			continue
+		}
+		if ignorable(name) {
+			b.notes = append(b.notes, plan.PlanDiagnostic{Code: "ignored_tensor", Text: name})
+			continue
+		}
+		shape := slices.Clone(b.tensors[name].View.Shape)
+		if shape == nil {
+			shape = tensor.Shape{}
+		}
+		b.faults.Add(&WeightBindingError{Family: b.fam.ID, Tensor: name, Layer: layerOf(name), Have: shape})
+	}
+}
+
+// layerOf returns the first number between dots in a tensor's name.
+func layerOf(name string) int {
+	for part := range strings.SplitSeq(name, ".") {
+		if n, err := strconv.Atoi(part); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+// writeBack writes what the tensors determine back to the configuration.
+func (b *binder) writeBack() {
+	for _, x := range []struct {
+		p  *Presence
+		id string
+	}{{&b.c.QKVBias, "attn_q_bias"}, {&b.c.OutBias, "attn_o_bias"}, {&b.c.FFNBias, "ffn_up_bias"}} {
+		if *x.p != ByTensor {
+			continue
+		}
+		*x.p = Absent
+		for i := range b.c.Layers {
+			if _, ok := b.out[canonical(x.id, i)]; ok {
+				*x.p = Present
+			}
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/internal/model/file"
+	"atenia/internal/plan"
+	"atenia/internal/plan/pass"
+	"atenia/tensor"
+)
+
+// Options are the choices left open by a model. The zero value works.
+type Options struct {
+	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantised, else F32
+	PageTokens int          // tokens a cache page holds; 0 = 16
+	NoFuse     bool         // do not fuse instructions
+}
+
+const (
+	defaultPage = 16
+	maxPage     = 1 << 12
+)
+
+func (o Options) fill(d *file.Description) (Options, error) {
+	if o.PageTokens == 0 {
+		o.PageTokens = defaultPage
+	}
+	if o.PageTokens < 1 || o.PageTokens > maxPage {
+		return o, &ConfigError{File: "options", Field: "page size", Want: fmt.Sprintf("1 to %d tokens", maxPage), Got: fmt.Sprint(o.PageTokens)}
+	}
+	if o.KVType == tensor.Invalid {
+		o.KVType = tensor.F32
+		if slices.ContainsFunc(d.Tensors, func(t file.Tensor) bool { return t.View.DType.Quantised() }) {
+			o.KVType = tensor.F16
+		}
+	}
+	if !slices.Contains(kvTypes, o.KVType) {
+		return o, &ConfigError{File: "options", Field: "key/value cache", Want: fmt.Sprintf("elements of %v", kvTypes), Got: o.KVType.String()}
+	}
+	return o, nil
+}
+
+// A Model is a compiled model: its plans, and the recipes for the weights they
+// name.
+type Model struct {
+	Family      string
+	Config      Config
+	Plans       plan.ModelPlans
+	Weights     map[string]Weight // by the names that plans use: "token_embd", "blk.3.attn_q", "const.rope.full"
+	Diagnostics []plan.PlanDiagnostic
+	Provenance  map[string]string // field of the configuration → "file KEY", "default" or "derived"
+
+	family *Family
+	reg    *registry
+}
+
+// Compile turns a model file into plans. It reads names, shapes and the
+// configuration, and only those tensor values that belong to the configuration,
+// such as frequency divisors. A description without tensors compiles too, with
+// the usual names of the family's files.
+//
+// Its errors are [*UnsupportedModelError], [*ConfigError],
+// [*WeightBindingError], [*Faults] of these, those of package modelfile, and
+// those of package plan.
+func Compile(d *file.Description, opt Options) (*Model, error) { return published.compile(d, opt) }
+
+func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
+	opt, err := opt.fill(d)
+	if err != nil {
+		return nil, err
+	}
+	tensors := make(map[string]*file.Tensor, len(d.Tensors))
+	for i := range d.Tensors {
+		tensors[d.Tensors[i].Name] = &d.Tensors[i]
+	}
+	n, err := r.normalise(d, tensors)
+	if err != nil {
+		return nil, err
+	}
+	fam := n.fam
+	weights, notes, err := bind(n.c, fam, tensors)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Family: fam.ID, Config: *n.c, Weights: weights, Diagnostics: append(n.notes, notes...), Provenance: n.prov, family: fam, reg: r}
+	res := &resolver{c: &m.Config, weights: weights, groups: groupLayers(n.c.Layers)}
+	states, err := kvStates(n.c, res.groups, opt)
+	if err != nil {
+		return nil, err
+	}
+	if m.Plans.Prefill, err = lower(plan.ModePrefill, fam, res, states, opt); err != nil {
+		return nil, fmt.Errorf("%s: prefill: %w", fam.ID, err)
+	}
+	if m.Plans.Decode, err = lower(plan.ModeDecode, fam, res, states, opt); err != nil {
+		return nil, fmt.Errorf("%s: decode: %w", fam.ID, err)
+	}
+	return m, nil
+}
+
+// normalised is the result of the first step.
+type normalised struct {
+	fam   *Family
+	c     *Config
+	prov  map[string]string
+	notes []plan.PlanDiagnostic
+}
+
+func (r *registry) normalise(d *file.Description, tensors map[string]*file.Tensor) (*normalised, error) {
+	switch d.Format {
+	case file.HuggingFace:
+		return r.normaliseHF(d)
+	case file.GGUF:
+		return r.normaliseGGUF(d, tensors)
+	}
+	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{file.GGUF, file.HuggingFace}}
+}
+
+// lower builds the plan of one mode and runs the compiler passes over it.
+func lower(mode plan.Mode, fam *Family, r *resolver, states []plan.StateDescriptor, opt Options) (*plan.CompiledPlan, error) {
+	b := plan.NewBuilder(mode, r)
+	rows := plan.RowsTokens
+	if mode == plan.ModeDecode {
+		rows = plan.RowsSlots
+	}
+	x := b.Input("tokens", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: rows, Cols: 1})
+	if mode == plan.ModePrefill {
+		b.Input("rows", plan.RegSpec{DType: tensor.I32, Rank: 1, Rows: plan.RowsRequested, Cols: 1})
+	}
+	for _, s := range states {
+		b.State(s)
+	}
+	x = b.Lower(fam.Prologue, -1, x, rows)
+	for i, l := range r.c.Layers {
+		x = b.Lower(fam.Mixers[l.Mixer], i, x, rows)
+		x = b.Lower(fam.FFNs[l.FFN], i, x, rows)
+	}
+	if mode == plan.ModePrefill {
+		rows = plan.RowsRequested
+		x = b.Lower(gather, -1, x, rows)
+	}
+	x = b.Lower(fam.Epilogue, -1, x, rows)
+	p, err := b.Build(x)
+	if err != nil {
+		return nil, err
+	}
+	return pass.Compile(p, pass.Options{NoFuse: opt.NoFuse})
+}

@@ -1,0 +1,221 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/internal/plan"
+)
+
+// A Source is the kind of file that a configuration was read from. It determines
+// the row order of the query and key projections and whether norm weights
+// include their offset.
+type Source string
+
+// The sources. They are the formats of [modelfile.Description].
+const (
+	HuggingFace Source = "huggingface"
+	GGUF        Source = "gguf"
+)
+
+// A Presence says whether a model has an optional weight.
+type Presence string
+
+// The presences.
+const (
+	ByTensor Presence = "" // not configured: determined by the file's tensors
+	Present  Presence = "present"
+	Absent   Presence = "absent"
+)
+
+// A Config is a model's normalised configuration: every default filled in, every
+// alias resolved, nothing left to derive. Programs, weights, states and
+// parameters depend on it alone. Scalars are float32 because GGUF stores them
+// so, and a model must not change when it is converted.
+type Config struct {
+	Family string
+	Arch   string // GGUF architecture that stores this model
+	Source Source
+
+	Hidden  int // width of the residual stream
+	Heads   int // query heads
+	KVHeads int // key and value heads
+	HeadDim int
+	FFN     int // width of the dense feed-forward layer
+	Vocab   int
+	Context int // positions the model was trained for
+
+	Act         string // activation of the feed-forward layer, see acts
+	NormEps     float32
+	NormPlus    float32 `json:",omitempty"` // added to norm weights on use
+	QKNorm      bool    `json:",omitempty"` // norm of each head of q and k before rope
+	TiedHead    bool    `json:",omitempty"` // logits use the embedding table
+	Interleaved bool    `json:",omitempty"` // rope rotates elements 2i and 2i+1 of a head, not i and i+r/2
+	QKVBias     Presence
+	OutBias     Presence // of the attention's output projection
+	FFNBias     Presence
+	EmbedMul    float32 // multiplies embeddings
+	BranchMul   float32 // multiplies what each branch adds to the residual stream
+	LogitMul    float32 // multiplies logits
+	LogitCap    float32 `json:",omitempty"` // c·tanh(l/c); 0 = none
+
+	AttnScale float32 // multiplies q·k
+	AttnCap   float32 `json:",omitempty"`
+	TempBeta  float32 `json:",omitempty"` // q ×= 1 + TempBeta·ln(1+⌊pos/TempOrig⌋)
+	TempOrig  int     `json:",omitempty"`
+
+	Mixture Mixture `json:",omitzero"` // of layers whose FFN is "moe"
+
+	Ropes  []RotaryTable `json:",omitempty"`
+	Layers []Layer       `json:",omitempty"`
+}
+
+// A Layer holds what may differ between the layers of a model.
+type Layer struct {
+	Mixer  string // "attention"
+	FFN    string // "dense" or "moe"
+	Window int    `json:",omitempty"` // keys that an attention layer attends to; 0 = all
+	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
+}
+
+// Normalised layer kinds.
+const (
+	mixAttention = "attention"
+	ffnDense     = "dense"
+	ffnMoE       = "moe"
+)
+
+// acts maps normalised activation names to the numbers in plans.
+var acts = map[string]uint32{
+	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
+	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
+}
+
+// actAliases maps the spellings of configurations to normalised names.
+var actAliases = map[string]string{
+	"silu": "silu", "swish": "silu",
+	"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_tanh": "gelu_tanh",
+	"gelu": "gelu_erf", "gelu_python": "gelu_erf",
+	"relu": "relu", "relu2": "relu2", "relu_squared": "relu2", "quick_gelu": "quick_gelu",
+}
+
+// Bounds on configuration values. They are far above any existing model and keep
+// computed sizes far below overflow.
+const (
+	maxLayers = 1024
+	maxHeads  = 1 << 14
+	maxWidth  = 1 << 20 // hidden and feed-forward widths
+	maxHead   = 1 << 12 // head width
+	maxVocab  = 1 << 24
+	maxLength = 1 << 30 // positions
+	maxExpert = 1 << 14
+)
+
+// canonicalise clears fields without effect, so that equal models have equal
+// configurations.
+func (c *Config) canonicalise() {
+	if c.TempBeta == 0 {
+		c.TempOrig = 0
+	}
+	c.Ropes = slices.DeleteFunc(c.Ropes, func(r RotaryTable) bool {
+		return !slices.ContainsFunc(c.Layers, func(l Layer) bool { return l.Rope == r.Name })
+	})
+}
+
+// check reports every invalid value. file names the configuration in errors.
+func (c *Config) check(file string, f *Faults) {
+	bad := func(field, want string, got any) {
+		f.Add(&ConfigError{File: file, Field: field, Want: want, Got: fmt.Sprint(got)})
+	}
+	for _, x := range []struct {
+		field    string
+		got, max int
+	}{
+		{"hidden size", c.Hidden, maxWidth}, {"attention heads", c.Heads, maxHeads},
+		{"key/value heads", c.KVHeads, maxHeads}, {"head width", c.HeadDim, maxHead},
+		{"feed-forward width", c.FFN, maxWidth}, {"vocabulary size", c.Vocab, maxVocab},
+		{"context length", c.Context, maxLength}, {"layers", len(c.Layers), maxLayers},
+	} {
+		if x.got < 1 || x.got > x.max {
+			bad(x.field, fmt.Sprintf("1 to %d", x.max), x.got)
+		}
+	}
+	if c.Heads > 0 && c.KVHeads > 0 && c.Heads%c.KVHeads != 0 {
+		bad("key/value heads", fmt.Sprintf("a divisor of the %d attention heads", c.Heads), c.KVHeads)
+	}
+	if _, ok := acts[c.Act]; !ok {
+		bad("activation", "an activation", fmt.Sprintf("%q", c.Act))
+	}
+	for _, x := range []struct {
+		field string
+		v     float32
+	}{
+		{"norm epsilon", c.NormEps}, {"attention scale", c.AttnScale}, {"embedding multiplier", c.EmbedMul},
+		{"residual multiplier", c.BranchMul}, {"logit multiplier", c.LogitMul},
+	} {
+		if !(x.v > 0 && x.v < 1e30) {
+			bad(x.field, "a number above 0", x.v)
+		}
+	}
+	for _, x := range []struct {
+		field string
+		v     float32
+	}{
+		{"attention soft cap", c.AttnCap}, {"logit soft cap", c.LogitCap}, {"temperature scale", c.TempBeta},
+	} {
+		if !(x.v >= 0 && x.v < 1e30) {
+			bad(x.field, "a number, 0 or above", x.v)
+		}
+	}
+	if c.TempBeta > 0 && c.TempOrig < 1 {
+		bad("original context length", "above 0, because queries are scaled by position", c.TempOrig)
+	}
+	for i := range c.Ropes {
+		r := &c.Ropes[i]
+		r.Check(c.HeadDim, maxLength, func(field, want string, got any) { bad("rope "+r.Name+": "+field, want, got) })
+	}
+	if c.hasMixture() {
+		c.Mixture.check(bad)
+	}
+	for i, l := range c.Layers {
+		if l.Window < 0 || l.Window > maxLength {
+			bad(fmt.Sprintf("window of layer %d", i), fmt.Sprintf("0 to %d", maxLength), l.Window)
+		}
+		if l.Rope != "" && c.rope(l.Rope) == nil {
+			bad(fmt.Sprintf("rope of layer %d", i), "a table of the model", l.Rope)
+		}
+	}
+}
+
+// rope returns the named rotary table, or nil.
+func (c *Config) rope(name string) *RotaryTable {
+	for i := range c.Ropes {
+		if c.Ropes[i].Name == name {
+			return &c.Ropes[i]
+		}
+	}
+	return nil
+}
+
+// presence evaluates the conditions in weight specs.
+func (c *Config) presence(cond string) Presence {
+	switch cond {
+	case "qkv_bias":
+		return c.QKVBias
+	case "o_bias":
+		return c.OutBias
+	case "ffn_bias":
+		return c.FFNBias
+	case "shared":
+		if c.Mixture.Shared > 0 {
+			return Present
+		}
+		return Absent
+	case "qk_norm":
+		if c.QKNorm {
+			return Present
+		}
+		return Absent
+	}
+	return Present
+}

@@ -1,0 +1,138 @@
+package compile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"unsafe"
+
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+	"atenia/internal/plan"
+	"atenia/tensor"
+)
+
+// An MaterialiseError says which weight could not be made. It unwraps to the cause.
+type MaterialiseError struct {
+	Weight string
+	Tensor string // of the file; empty if no single tensor is at fault
+	Err    error
+}
+
+func (e *MaterialiseError) Error() string {
+	if e.Tensor == "" {
+		return fmt.Sprintf("weight %s: %v", e.Weight, e.Err)
+	}
+	return fmt.Sprintf("weight %s from tensor %q: %v", e.Weight, e.Tensor, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *MaterialiseError) Unwrap() error { return e.Err }
+
+// Materialise returns every weight of m by its plan name. Weights without
+// transforms share the memory of d: they are valid until d is closed and
+// read-only. Conversions are noted in m.Diagnostics.
+func Materialise(m *Model, d *file.Description) (map[string]tensor.View, error) {
+	byName := make(map[string]tensor.View, len(d.Tensors))
+	for i := range d.Tensors {
+		byName[d.Tensors[i].Name] = d.Tensors[i].View
+	}
+	find := func(name string) (tensor.View, bool) { v, ok := byName[name]; return v, ok }
+	out := make(map[string]tensor.View, len(m.Weights))
+	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
+		w := m.Weights[name]
+		v, err := MakeWeight(w, find)
+		if err != nil {
+			return nil, err
+		}
+		ready, err := fit(v)
+		if err != nil {
+			return nil, &MaterialiseError{Weight: name, Err: err}
+		}
+		if from := sourceType(w, find); from != ready.DType && len(ready.Shape) > 1 {
+			m.Diagnostics = append(m.Diagnostics, plan.PlanDiagnostic{Code: "converted",
+				Text: fmt.Sprintf("%s: %s to %s", name, from, ready.DType)})
+		}
+		out[name] = ready
+	}
+	return out, nil
+}
+
+func sourceType(w Weight, find func(string) (tensor.View, bool)) tensor.DType {
+	if len(w.Sources) == 0 {
+		return tensor.F32
+	}
+	v, _ := find(w.Sources[0])
+	return v.DType
+}
+
+// MakeWeight follows one recipe. The result shares memory with the sources if
+// possible. It has the type of the sources, or F32 if a transform requires plain
+// values.
+func MakeWeight(w Weight, find func(string) (tensor.View, bool)) (tensor.View, error) {
+	if len(w.Sources) == 0 {
+		v := tensor.FromF32(tensor.Shape{len(w.Const)}, w.Const)
+		if n, ok := w.Shape.Size(); !ok || n != len(w.Const) {
+			return tensor.View{}, &MaterialiseError{Weight: w.Name, Err: &tensor.ShapeError{Op: "constant", Want: w.Shape, Got: v.Shape}}
+		}
+		v.Shape = w.Shape
+		return v, nil
+	}
+	parts := make([]tensor.View, len(w.Sources))
+	for i, s := range w.Sources {
+		v, ok := find(s)
+		if !ok {
+			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: s, Err: fmt.Errorf("the file has no such tensor")}
+		}
+		if _, err := tensor.NewView(v.DType, v.Shape, v.Data); err != nil {
+			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: s, Err: err}
+		}
+		parts[i] = v
+	}
+	v, err := JoinRows(parts)
+	if err != nil {
+		return tensor.View{}, &MaterialiseError{Weight: w.Name, Err: err}
+	}
+	for _, t := range w.Transform {
+		if v, err = ApplyTransform(t, v); err != nil {
+			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: w.Sources[0], Err: err}
+		}
+	}
+	if !v.Shape.Equal(w.Shape) {
+		return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: w.Sources[0], Err: &tensor.ShapeError{Op: "recipe", Want: w.Shape, Got: v.Shape}}
+	}
+	return v, nil
+}
+
+// fit makes a view suitable for kernels: vectors and types without kernels as
+// F32, plain values aligned to their size.
+func fit(v tensor.View) (tensor.View, error) {
+	if !ready(v) {
+		return WeightToF32(v)
+	}
+	if _, size := v.DType.Block(); !v.DType.Quantised() && uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%uintptr(size) != 0 {
+		v.Data = aligned(v.Data)
+	}
+	return v, nil
+}
+
+// aligned copies bytes to memory aligned for float32.
+func aligned(b []byte) []byte {
+	buf := make([]float32, (len(b)+3)/4)
+	out := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(buf))), 4*len(buf))[:len(b):len(b)]
+	copy(out, b)
+	return out
+}
+
+// WeightToF32 converts a view of any type to float32, exactly.
+func WeightToF32(v tensor.View) (tensor.View, error) {
+	n, ok := v.Shape.Size()
+	if !ok {
+		return tensor.View{}, fmt.Errorf("shape %v overflows", v.Shape)
+	}
+	dst := make([]float32, n)
+	if err := quant.Dequantize(dst, v.DType, v.Data); err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.FromF32(v.Shape, dst), nil
+}

@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"fmt"
+
+	"atenia/tensor"
+)
+
+// A Weight describes how one weight of a plan is made from tensors of a file:
+// the sources joined along their rows, then the transforms in order. A weight
+// with Const has no sources.
+type Weight struct {
+	Name      string // as in a plan's weight table
+	Shape     tensor.Shape
+	Sources   []string    `json:",omitempty"`
+	Transform []Transform `json:",omitempty"`
+	Const     []float32   `json:",omitempty"`
+}
+
+// A Kind names a pure function on tensors.
+type Kind string
+
+// The transforms. Those that move whole rows work on any element type, including
+// block formats, because blocks run along the innermost axis; AddConst requires
+// plain values.
+const (
+	SliceRows    Kind = "slice_rows"    // rows [A, B)
+	PermuteHeads Kind = "permute_heads" // each of A heads: rows i and i+B/2 of its first B become 2i and 2i+1
+	AddConst     Kind = "add_const"     // every value + Value
+	Reshape      Kind = "reshape"       // to Shape, same values in the same order
+)
+
+// A Transform is one step from a file's tensor to a weight.
+type Transform struct {
+	Kind  Kind
+	A, B  int          `json:",omitempty"`
+	Value float32      `json:",omitempty"`
+	Shape tensor.Shape `json:",omitempty"`
+}
+
+// RowWise reports whether the transform only moves whole rows.
+func (t Transform) RowWise() bool { return t.Kind != AddConst }
+
+// Apply returns the shape that results from s, or why the transform does not
+// apply.
+func (t Transform) Apply(s tensor.Shape) (tensor.Shape, error) {
+	if _, ok := s.Size(); !ok {
+		return nil, fmt.Errorf("%s: shape %v is not one of a tensor", t.Kind, s)
+	}
+	bad := func() error { return fmt.Errorf("%s(%d, %d) of shape %v", t.Kind, t.A, t.B, s) }
+	switch t.Kind {
+	case SliceRows:
+		if len(s) == 0 || t.A < 0 || t.B < t.A || t.B > s[0] {
+			return nil, bad()
+		}
+		out := append(tensor.Shape(nil), s...)
+		out[0] = t.B - t.A
+		return out, nil
+	case PermuteHeads:
+		if len(s) == 0 || t.A < 1 || s[0]%t.A != 0 || t.B < 0 || t.B%2 != 0 || t.B > s[0]/t.A {
+			return nil, bad()
+		}
+		return s, nil
+	case AddConst:
+		return s, nil
+	case Reshape:
+		n, _ := s.Size()
+		if m, ok := t.Shape.Size(); !ok || m != n {
+			return nil, fmt.Errorf("reshape of %v to %v", s, t.Shape)
+		}
+		return t.Shape, nil
+	}
+	return nil, fmt.Errorf("unknown transform %q", t.Kind)
+}

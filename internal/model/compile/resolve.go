@@ -1,0 +1,112 @@
+package compile
+
+import (
+	"fmt"
+
+	"atenia/internal/plan"
+)
+
+// A resolver instantiates programs from the configuration. It is the only place
+// where a number enters a plan, and it does not know which family it serves.
+type resolver struct {
+	c       *Config
+	weights map[string]Weight
+	groups  windowGroups
+}
+
+// Params implements [plan.Resolver].
+func (r *resolver) Params(op plan.Opcode, tag string, layer int) (plan.Params, error) {
+	c := r.c
+	switch op {
+	case plan.OpEmbedding:
+		return &plan.EmbedParams{Dim: uint32(c.Hidden), Vocab: uint32(c.Vocab), Scale: c.EmbedMul}, nil
+	case plan.OpNorm:
+		return &plan.NormParams{Dim: uint32(c.Hidden), Kind: plan.NormRMS, Eps: c.NormEps, Offset: c.NormPlus, Groups: 1}, nil
+	case plan.OpAttention:
+		return r.attention(layer), nil
+	case plan.OpFFN:
+		return &plan.FFNParams{Dim: uint32(c.Hidden), Hidden: uint32(c.FFN), Act: acts[c.Act], Gated: 1}, nil
+	case plan.OpMoE:
+		m := &c.Mixture
+		return &plan.MoEParams{
+			Dim: uint32(c.Hidden), Hidden: uint32(m.Width), Experts: uint32(m.Experts), TopK: uint32(m.TopK), Renorm: toFlag(m.Renorm),
+			Scale: 1, SharedHidden: uint32(m.Shared), SharedGated: toFlag(m.Shared > 0), Act: acts[c.Act],
+		}, nil
+	case plan.OpResidualAdd:
+		return &plan.AddParams{Scale: c.BranchMul}, nil
+	case plan.OpLMHead:
+		return &plan.HeadParams{Vocab: uint32(c.Vocab), Dim: uint32(c.Hidden), Softcap: c.LogitCap, Scale: c.LogitMul, Tied: toFlag(c.TiedHead)}, nil
+	case plan.OpGatherRows:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s (%s) has no parameters in this configuration", op, tag)
+}
+
+func (r *resolver) attention(layer int) *plan.AttentionParams {
+	c, l := r.c, r.c.Layers[layer]
+	p := &plan.AttentionParams{
+		Layer: uint32(r.groups.Ordinal[layer]),
+		Heads: uint32(c.Heads), KVHeads: uint32(c.KVHeads), HeadDim: uint32(c.HeadDim),
+		RopeStyle: plan.RopeNone, RopeScale: 1,
+		Window: uint32(l.Window), Causal: 1,
+		Scale: c.AttnScale, Softcap: c.AttnCap,
+		TempBeta: c.TempBeta, TempOrigLen: uint32(c.TempOrig),
+	}
+	if c.QKNorm {
+		p.QKNormKind, p.QKNormEps, p.QKNormOff = 1, c.NormEps, c.NormPlus
+	}
+	rope := c.rope(l.Rope)
+	if rope == nil {
+		return p
+	}
+	p.RopeStyle = plan.RopeHalf
+	if c.Interleaved {
+		p.RopeStyle = plan.RopeInterleaved
+	}
+	p.RopeDim, p.RopeScale = uint32(rope.Dim), rope.Scale
+	switch rope.Scaling {
+	case Dynamic:
+		p.RopeKind, p.RopeBase, p.RopeFactor, p.RopeLimit = plan.RopeDynamic, rope.Theta, rope.Factor, uint32(rope.Original)
+	case Long:
+		p.RopeKind, p.RopeLimit = plan.RopeLong, uint32(rope.Original)
+	}
+	return p
+}
+
+func toFlag(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Cols implements [plan.Resolver].
+func (r *resolver) Cols(op plan.Opcode, _ string, _ int) (uint32, error) {
+	if op == plan.OpLMHead {
+		return uint32(r.c.Vocab), nil
+	}
+	return uint32(r.c.Hidden), nil
+}
+
+// State implements [plan.Resolver].
+func (r *resolver) State(op plan.Opcode, _ string, layer int) (plan.StateKey, bool) {
+	if op != plan.OpAttention {
+		return plan.StateKey{}, false
+	}
+	return plan.StateKey{Kind: plan.StateKV, Group: uint8(r.groups.Of[layer])}, true
+}
+
+// Weight implements [plan.Resolver].
+func (r *resolver) Weight(id string, layer int) (string, bool) {
+	name := canonical(id, layer)
+	switch {
+	case id == "output" && r.c.TiedHead:
+		name = "token_embd"
+	case id == ropeShortID:
+		name = ropeName(r.c.Layers[layer].Rope)
+	case id == ropeLongID:
+		name = ropeName(r.c.Layers[layer].Rope) + ".long"
+	}
+	_, ok := r.weights[name]
+	return name, ok
+}

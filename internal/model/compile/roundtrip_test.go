@@ -1,0 +1,197 @@
+package compile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"atenia/internal/golden"
+	"atenia/internal/model/file"
+	"atenia/internal/plan"
+	"atenia/tensor"
+)
+
+// convert writes a model as GGUF, its tensors as F32, and reads it again.
+func convert(t *testing.T, d *file.Description, m *Model) (*file.Description, *Model, *Export) {
+	t.Helper()
+	x, err := m.GGUF()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta file.Metadata
+	for _, kv := range x.Meta {
+		meta.Set(kv.Key, kv.Value)
+	}
+	find := func(name string) (tensor.View, bool) {
+		for i := range d.Tensors {
+			if d.Tensors[i].Name == name {
+				return d.Tensors[i].View, true
+			}
+		}
+		return tensor.View{}, false
+	}
+	var sources []file.TensorSource
+	for _, w := range x.Tensors {
+		sources = append(sources, file.TensorSource{Name: w.Name, DType: tensor.F32, Shape: w.Shape, Write: func(out io.Writer) error {
+			v, err := MakeWeight(w, find)
+			if err != nil {
+				return err
+			}
+			if v, err = WeightToF32(v); err != nil {
+				return err
+			}
+			_, err = out.Write(v.Data)
+			return err
+		}})
+	}
+	var path bytes.Buffer
+	if err := file.EncodeGGUF(&path, meta, sources); err != nil {
+		t.Fatal(err)
+	}
+	d2, err := file.OpenBytes("converted.gguf", path.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m2, err := Compile(d2, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range m2.Diagnostics {
+		t.Error("converted file:", n)
+	}
+	return d2, m2, x
+}
+
+// neutral returns a plan's payloads without what the two formats store
+// differently.
+func neutral(t *testing.T, p *plan.CompiledPlan) []plan.Params {
+	t.Helper()
+	var out []plan.Params
+	for i := range p.Plan.Instructions {
+		v, err := p.Plan.Params[p.Plan.Instructions[i].Param].Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch v := v.(type) {
+		case *plan.AttentionParams:
+			v.RopeStyle, v.QKNormOff = min(v.RopeStyle, 1), 0
+		case *plan.NormParams:
+			v.Offset = 0
+		case *plan.AddParams:
+			v.NormOff = 0
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// TestExportIsTheSameModel converts every case and compares plans and weights.
+func TestExportIsTheSameModel(t *testing.T) {
+	root := golden.Family(t, "parity")
+	seen := 0
+	for _, name := range golden.Dirs(t, root) {
+		d, err := file.Open(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		m, err := Compile(d, Options{})
+		if _, ok := errors.AsType[*UnsupportedModelError](err); ok {
+			continue
+		}
+		if ce, ok := errors.AsType[*ConfigError](err); ok && ce.Field == "use_bidirectional_attention" {
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		seen++
+		t.Run(name, func(t *testing.T) {
+			d2, m2, x := convert(t, d, m)
+			for _, kv := range x.Meta {
+				t.Logf("%s = %v", kv.Key, kv.Value)
+			}
+			for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
+				a, b := m.Plans.ByMode(mode), m2.Plans.ByMode(mode)
+				if !reflect.DeepEqual(a.Plan.Instructions, b.Plan.Instructions) || !reflect.DeepEqual(a.Plan.States, b.Plan.States) || !reflect.DeepEqual(a.Plan.Weights, b.Plan.Weights) {
+					t.Errorf("%s: other instructions, states or weights", mode)
+				}
+				if pa, pb := neutral(t, a), neutral(t, b); !reflect.DeepEqual(pa, pb) {
+					for i := range pa {
+						if !reflect.DeepEqual(pa[i], pb[i]) {
+							t.Errorf("%s: instruction %d:\n%+v\n%+v", mode, i, pa[i], pb[i])
+						}
+					}
+				}
+			}
+			sameWeights(t, d, d2, m, m2)
+		})
+	}
+	if seen == 0 {
+		t.Fatal("no case compiles")
+	}
+}
+
+// reordered returns the values of a query or key projection in the order of
+// interleaved rope: rows i and i+r/2 of each head become neighbours.
+func reordered(t *testing.T, m *Model, name string, v tensor.View) []float32 {
+	t.Helper()
+	heads := 0
+	switch base := strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "_bias"); base {
+	case "attn_q":
+		heads = m.Config.Heads
+	case "attn_k":
+		heads = m.Config.KVHeads
+	default:
+		x, _ := v.F32()
+		return x
+	}
+	in := rows(t, v)
+	width := len(in) / heads
+	var out []float32
+	for i := range in {
+		head, at := i/width, i%width
+		out = append(out, in[head*width+at/2+at%2*width/2]...)
+	}
+	return out
+}
+
+func sameWeights(t *testing.T, d, d2 *file.Description, m, m2 *Model) {
+	t.Helper()
+	a, err := Materialise(m, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Materialise(m2, d2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
+		t.Fatalf("weights %v, converted %v", slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+	}
+	for name := range a {
+		want, _ := WeightToF32(a[name])
+		got, _ := WeightToF32(b[name])
+		x, _ := want.F32()
+		y, _ := got.F32()
+		x, y = slices.Clone(x), slices.Clone(y)
+		if off := m.Config.NormPlus - m2.Config.NormPlus; off != 0 && len(want.Shape) == 1 && !slices.Contains([]string{"const.rope.full", "const.rope.sliding"}, name) {
+			for i := range x {
+				x[i] += off
+			}
+		}
+		if m.Config.Interleaved != m2.Config.Interleaved {
+			x = reordered(t, m, name, want)
+		}
+		if !want.Shape.Equal(got.Shape) || !slices.Equal(x, y) {
+			t.Errorf("weight %s differs", name)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+
+	"atenia/tensor"
+)
+
+// Options configure [Convert]. The zero value works: float32.
+type Options struct {
+	Mix     quant.Mix
+	Threads int // 0 = GOMAXPROCS
+	// Progress, if not nil, is called after every slab of rows with the bytes of
+	// tensor data written so far, their total, and the current tensor.
+	Progress func(done, total int64, tensor string)
+}
+
+// A Report describes what was written.
+type Report struct {
+	Arch        string
+	Mix         quant.Mix
+	Tensors     int
+	Copied      int         // tensors copied byte for byte
+	SourceBytes int64       // of the tensors that were read
+	TensorBytes int64       // of the tensors that were written
+	FileBytes   int64       // size of the file
+	Types       []TypeCount // largest first
+	Warnings    []string    // sentences for the user
+}
+
+// A TypeCount totals the tensors of one element type.
+type TypeCount struct {
+	DType      tensor.DType
+	Tensors    int
+	Parameters int64
+	Bytes      int64
+}
+
+// A PathError says that the output would overwrite a part of the input.
+type PathError struct{ Path string }
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%s belongs to the model to convert: choose another output", e.Path)
+}
+
+// Convert writes the model as a GGUF file. If anything fails or ctx ends, an
+// older file of that name is unchanged and no temporary file remains.
+//
+// Its errors are those of packages compile, weights, text, quant and modelfile,
+// and [*PathError].
+func Convert(ctx context.Context, d *file.Description, out string, o Options) (Report, error) {
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if err := apart(d, out); err != nil {
+		return Report{}, err
+	}
+	j := &job{d: d, o: o, report: Report{Mix: o.Mix}}
+	prepare := j.fromModel
+	if d.Format == file.GGUF {
+		prepare = j.fromGGUF
+	}
+	if err := prepare(); err != nil {
+		return Report{}, err
+	}
+	if err := j.plan(); err != nil {
+		return Report{}, err
+	}
+	if err := file.WriteGGUF(out, j.meta, j.writers(ctx)); err != nil {
+		return Report{}, err
+	}
+	st, err := os.Stat(out)
+	if err != nil {
+		return Report{}, err
+	}
+	j.report.FileBytes = st.Size()
+	return j.report, nil
+}
+
+// apart rejects an output that is one of the input files: they are mapped, and
+// the user would lose the original.
+func apart(d *file.Description, out string) error {
+	st, err := os.Stat(out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	inputs := []string{d.Path}
+	for _, p := range d.Parts {
+		inputs = append(inputs, p.Path)
+	}
+	if d.Format == file.HuggingFace {
+		inputs = append(inputs, filepath.Join(d.Path, "config.json"))
+		for name := range d.Files {
+			inputs = append(inputs, filepath.Join(d.Path, filepath.FromSlash(name)))
+		}
+	}
+	for _, in := range inputs {
+		if is, err := os.Stat(in); err == nil && os.SameFile(st, is) {
+			return &PathError{out}
+		}
+	}
+	return nil
+}
+
+// A job is one conversion: it determines the content of the file, then writes
+// it.
+type job struct {
+	d      *file.Description
+	o      Options
+	meta   file.Metadata
+	items  []item
+	report Report
+}
+
+// An item is a tensor to write.
+type item struct {
+	name    string
+	shape   tensor.Shape
+	sources []*file.Tensor
+	from    tensor.DType // type of the values that view returns
+	to      tensor.DType
+	view    func() (tensor.View, error)
+}
+
+// fromModel applies the recipes of package compile for a GGUF file.
+func (j *job) fromModel() error {
+	m, err := compile.Compile(j.d, compile.Options{})
+	if err != nil {
+		return err
+	}
+	x, err := m.GGUF()
+	if err != nil {
+		return err
+	}
+	j.report.Arch = x.Arch
+	find := func(name string) (tensor.View, bool) {
+		t, ok := j.d.Tensor(name)
+		if !ok {
+			return tensor.View{}, false
+		}
+		return t.View, true
+	}
+	for _, w := range x.Tensors {
+		it := item{name: w.Name, shape: w.Shape, from: tensor.F32}
+		it.view = func() (tensor.View, error) { return compile.MakeWeight(w, find) }
+		for _, s := range w.Sources {
+			x, ok := j.d.Tensor(s)
+			if !ok { // compiled from the same description
+				return fmt.Errorf("tensor %q is gone", s)
+			}
+			it.sources = append(it.sources, x)
+			it.from = x.View.DType
+		}
+		if slices.ContainsFunc(w.Transform, func(t compile.Transform) bool { return !t.RowWise() }) {
+			it.from = tensor.F32
+		}
+		j.items = append(j.items, it)
+	}
+	return j.modelHeader(m, x)
+}
+
+// fromGGUF takes tensors and keys unchanged.
+func (j *job) fromGGUF() error {
+	for i := range j.d.Tensors {
+		t := &j.d.Tensors[i]
+		j.items = append(j.items, item{
+			name: t.Name, shape: t.View.Shape, from: t.View.DType, sources: []*file.Tensor{t},
+			view: func() (tensor.View, error) { return t.View, nil },
+		})
+	}
+	return j.copyHeader()
+}
+
+// plan chooses the element type of every tensor and fills the report.
+func (j *job) plan() error {
+	tied := !slices.ContainsFunc(j.items, func(it item) bool { return it.name == "output.weight" })
+	layers := j.layers()
+	types := map[tensor.DType]*TypeCount{}
+	again, other := 0, 0
+	for i := range j.items {
+		it := &j.items[i]
+		it.to = j.wanted(it, tied, layers)
+		n, err := it.shape.Bytes(it.to)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", it.name, err)
+		}
+		if it.from == it.to {
+			j.report.Copied++
+		} else if it.from.Quantised() && it.to.Quantised() {
+			again++
+		}
+		if wide := (item{name: it.name, shape: widened(it.shape), from: it.from}); j.wanted(&wide, tied, layers) != it.to {
+			other++
+		}
+		t := types[it.to]
+		if t == nil {
+			t = &TypeCount{DType: it.to}
+			types[it.to] = t
+		}
+		values, _ := it.shape.Size()
+		t.Tensors++
+		t.Parameters += int64(values)
+		t.Bytes += int64(n)
+		j.report.TensorBytes += int64(n)
+		for _, x := range it.sources {
+			j.report.SourceBytes += int64(len(x.View.Data))
+		}
+	}
+	j.report.Tensors = len(j.items)
+	for _, t := range types {
+		j.report.Types = append(j.report.Types, *t)
+	}
+	slices.SortFunc(j.report.Types, func(a, b TypeCount) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.DType, b.DType))
+	})
+	if again > 0 {
+		j.warn("%d tensors were quantised already and are quantised again: converting the original model loses less", again)
+	}
+	if other > 0 {
+		j.warn("%d tensors have rows that are not whole blocks of %s and get types that fit", other, j.o.Mix)
+	}
+	return nil
+}
+
+func (j *job) warn(format string, args ...any) {
+	j.report.Warnings = append(j.report.Warnings, fmt.Sprintf(format, args...))
+}
+
+// wanted returns the type that the mix gives a tensor. Integers are not
+// converted: they are indices, not weights.
+func (j *job) wanted(it *item, tied bool, layers int) tensor.DType {
+	if !it.from.Float() && !it.from.Quantised() {
+		return it.from
+	}
+	name := it.name
+	if tied && name == "token_embd.weight" { // tied embeddings
+		name = "output.weight"
+	}
+	return j.o.Mix.TypeFor(name, it.shape, layerOf(name), layers)
+}
+
+// widened returns the shape with columns that every block format divides.
+func widened(s tensor.Shape) tensor.Shape {
+	const values = 256 // in the largest blocks
+	s = slices.Clone(s)
+	if n := len(s); n > 0 {
+		s[n-1] = (s[n-1] + values - 1) / values * values
+	}
+	return s
+}
+
+// layerOf returns the layer in a GGUF name, "blk.7.attn_q.weight", or 0.
+func layerOf(name string) int {
+	rest, ok := strings.CutPrefix(name, "blk.")
+	if !ok {
+		return 0
+	}
+	number, _, _ := strings.Cut(rest, ".")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+// layers returns the number of layers, from the tensors' names.
+func (j *job) layers() int {
+	n := 0
+	for _, it := range j.items {
+		n = max(n, layerOf(it.name)+1)
+	}
+	return n
+}

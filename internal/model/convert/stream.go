@@ -1,0 +1,141 @@
+package convert
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+	"atenia/tensor"
+)
+
+// Rows are converted in slabs, one after another, and a slab in chunks, in
+// parallel. A chunk of float32 fits in a core's cache.
+const (
+	chunkValues = 1 << 15
+	slabChunks  = 8 // per thread
+	copyBytes   = 4 << 20
+)
+
+// writers returns sources that produce each tensor on demand.
+func (j *job) writers(ctx context.Context) []file.TensorSource {
+	s := &stream{job: j}
+	out := make([]file.TensorSource, len(j.items))
+	for i := range j.items {
+		it := &j.items[i]
+		out[i] = file.TensorSource{Name: it.name, DType: it.to, Shape: it.shape, Write: func(w io.Writer) error {
+			return s.tensor(ctx, w, it)
+		}}
+	}
+	return out
+}
+
+// A stream writes tensors. It reuses its slab.
+type stream struct {
+	job  *job
+	slab []byte
+	done int64
+}
+
+func (s *stream) tensor(ctx context.Context, w io.Writer, it *item) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v, err := it.view()
+	if err != nil {
+		return err
+	}
+	if v.DType == it.to {
+		err = s.copy(ctx, w, it, v.Data)
+	} else {
+		err = s.convert(ctx, w, it, v)
+	}
+	// A model may be larger than memory. The advice is a hint, so errors are
+	// ignored.
+	if len(it.sources) > 0 {
+		_ = s.job.d.Advise(file.DontNeed, it.sources...)
+	}
+	return err
+}
+
+// write writes bytes and reports progress; it returns an error when ctx ends.
+func (s *stream) write(ctx context.Context, w io.Writer, it *item, b []byte) error {
+	if _, err := w.Write(b); err != nil {
+		return err
+	}
+	s.done += int64(len(b))
+	if s.job.o.Progress != nil {
+		s.job.o.Progress(s.done, s.job.report.TensorBytes, it.name)
+	}
+	return ctx.Err()
+}
+
+func (s *stream) copy(ctx context.Context, w io.Writer, it *item, b []byte) error {
+	for len(b) > 0 {
+		n := min(copyBytes, len(b))
+		if err := s.write(ctx, w, it, b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// convert writes the rows of v in the wanted type.
+func (s *stream) convert(ctx context.Context, w io.Writer, it *item, v tensor.View) error {
+	rows, cols := it.shape.Rows(), it.shape.Cols()
+	v.Shape = tensor.Shape{rows, cols}
+	size, err := it.to.RowBytes(cols)
+	if err != nil {
+		return err
+	}
+	chunk := max(1, chunkValues/cols)
+	step := chunk * slabChunks * s.job.o.Threads
+	if n := min(step, rows) * size; cap(s.slab) < n {
+		s.slab = make([]byte, n)
+	}
+	for lo := 0; lo < rows; lo += step {
+		n := min(step, rows-lo)
+		out := s.slab[:n*size]
+		if row, err := inParallel(out, it.to, v.Rows(lo, lo+n), chunk, s.job.o.Threads); err != nil {
+			return fmt.Errorf("from row %d: %w", lo+row, err)
+		}
+		if err := s.write(ctx, w, it, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inParallel converts the rows of v to dst, chunk rows at a time. The bytes do
+// not depend on the number of threads; nor does the error, which is that of the
+// first bad chunk, with its first row.
+func inParallel(dst []byte, to tensor.DType, v tensor.View, chunk, threads int) (int, error) {
+	rows, cols := v.Shape[0], v.Shape[1]
+	size := len(dst) / rows
+	chunks := (rows + chunk - 1) / chunk
+	errs := make([]error, chunks)
+	var wg sync.WaitGroup
+	threads = min(threads, chunks)
+	for t := range threads {
+		wg.Go(func() {
+			buf := make([]float32, min(chunk, rows)*cols)
+			for c := t; c < chunks; c += threads {
+				lo, hi := c*chunk, min((c+1)*chunk, rows)
+				x := buf[:(hi-lo)*cols]
+				if errs[c] = quant.Dequantize(x, v.DType, v.Rows(lo, hi).Data); errs[c] == nil {
+					errs[c] = quant.Quantize(dst[lo*size:hi*size], to, x, nil)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for c, err := range errs {
+		if err != nil {
+			return c * chunk, err
+		}
+	}
+	return 0, nil
+}

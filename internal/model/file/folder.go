@@ -1,0 +1,267 @@
+package file
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+const (
+	singleName = "model.safetensors"
+	indexName  = "model.safetensors.index.json"
+
+	// maxText bounds the companion files; the largest published tokenizer.json has
+	// about 35 MB.
+	maxText = 1 << 30
+)
+
+// companions lists the small files of a Hugging Face folder that some part of
+// Atenia reads. All are optional here; the package that needs one reports its
+// absence.
+var companions = [...]string{
+	"generation_config.json",
+	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+	"vocab.json", "merges.txt", "vocab.txt", "tokenizer.model",
+	"chat_template.jinja", "chat_template.json",
+	"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json",
+	"modules.json", "sentence_bert_config.json", "1_Pooling/config.json", // sentence-transformers
+	"adapter_config.json",
+}
+
+// openFolder reads a Hugging Face folder.
+func openFolder(dir string, o options) (d *Description, err error) {
+	d = &Description{Path: dir, Format: HuggingFace, Files: map[string][]byte{}}
+	defer func() { d, err = d.unlessFailed(err) }()
+	if d.Config, err = readSmall(dir, o.config); errors.Is(err, fs.ErrNotExist) {
+		return d, notAFolder(dir, o.config)
+	} else if err != nil {
+		return d, err
+	}
+	for _, name := range companions {
+		b, err := readSmall(dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return d, err
+		}
+		d.Files[name] = b
+	}
+	switch _, err := os.Stat(filepath.Join(dir, singleName)); {
+	case err == nil:
+		if err := d.addSafetensors(filepath.Join(dir, singleName), nil); err != nil {
+			return d, err
+		}
+		return d, d.finish()
+	case !errors.Is(err, fs.ErrNotExist):
+		return d, err
+	}
+	switch err := d.addIndexed(dir, o); {
+	case !errors.Is(err, errNoIndex):
+		return d, err
+	case o.headerOnly:
+		return d, nil
+	}
+	return d, noWeights(dir)
+}
+
+var errNoIndex = errors.New("no index")
+
+// readSmall reads a companion file and checks its JSON syntax, except for large
+// vocabularies, which the package that parses them checks.
+func readSmall(dir, name string) ([]byte, error) {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &FormatError{File: path, Want: "a regular file", Got: st.Mode().Type().String()}
+	}
+	if st.Size() > maxText {
+		return nil, &FormatError{File: path, Want: fmt.Sprintf("a text of at most %d bytes", maxText), Got: fmt.Sprint(st.Size()), Fix: fixDamage}
+	}
+	b := make([]byte, st.Size())
+	if _, err := io.ReadFull(f, b); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if strings.HasSuffix(name, ".json") && name != "tokenizer.json" && name != "vocab.json" {
+		return b, checkJSON(path, b)
+	}
+	return b, nil
+}
+
+// notAFolder returns the error for a folder without a configuration.
+func notAFolder(dir, config string) error {
+	e := &FormatError{File: dir, Want: fmt.Sprintf("%s and *.safetensors, as a Hugging Face folder has", config), Got: "a folder without " + config, Err: fs.ErrNotExist}
+	if m, _ := filepath.Glob(filepath.Join(dir, "*.gguf")); len(m) > 0 {
+		e.Fix = "name a file in it: " + m[0]
+	}
+	return e
+}
+
+// noWeights returns the error for a folder without weights, with what it has
+// instead.
+func noWeights(dir string) error {
+	e := &FormatError{File: dir, Field: "weights", Want: singleName + " or " + indexName, Got: "neither", Err: fs.ErrNotExist}
+	if m, _ := filepath.Glob(filepath.Join(dir, "*.safetensors")); len(m) > 0 {
+		e.Got = filepath.Base(m[0]) + " and no index"
+		e.Fix = "fetch " + indexName + ", or rename a single weight file to " + singleName
+	} else if m, _ := filepath.Glob(filepath.Join(dir, "pytorch_model*.bin")); len(m) > 0 {
+		e.Got = filepath.Base(m[0])
+		e.Fix = "convert the weights to safetensors"
+	}
+	return e
+}
+
+// OpenSafetensors reads one .safetensors file without a configuration.
+func OpenSafetensors(path string) (d *Description, err error) {
+	d = &Description{Path: path, Format: Safetensors}
+	defer func() { d, err = d.unlessFailed(err) }()
+	if err := d.addSafetensors(path, nil); err != nil {
+		return d, err
+	}
+	return d, d.finish()
+}
+
+// addSafetensors appends the tensors of a file for which keep returns true; nil
+// keeps all.
+func (d *Description) addSafetensors(path string, keep func(*Tensor) bool) error {
+	p, err := mapFile(path)
+	if err != nil {
+		return err
+	}
+	ts, meta, data, err := parseSafetensors(path, p.data)
+	if err != nil {
+		return errors.Join(err, p.close())
+	}
+	if len(d.Parts) == 0 {
+		d.Meta = meta
+	}
+	p.Data = int64(data)
+	d.Parts = append(d.Parts, *p)
+	if keep != nil {
+		ts = slices.DeleteFunc(ts, func(t Tensor) bool { return !keep(&t) })
+	}
+	d.Tensors = append(d.Tensors, ts...)
+	return nil
+}
+
+// An assignment is one line of an index: a tensor and the file that holds it.
+type assignment struct{ tensor, file string }
+
+// addIndexed reads the index and every file it names, in the order of their
+// names.
+func (d *Description) addIndexed(dir string, o options) error {
+	path := filepath.Join(dir, indexName)
+	b, err := readSmall(dir, indexName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoIndex
+	}
+	if err != nil {
+		return err
+	}
+	weights, files, err := parseIndex(path, b)
+	if err != nil {
+		return err
+	}
+	absent := map[string]bool{}
+	for _, file := range files {
+		full := filepath.Join(dir, filepath.FromSlash(file))
+		err := d.addSafetensors(full, func(t *Tensor) bool {
+			// A tensor that the index assigns to another file is a leftover and skipped;
+			// one that the index does not list is kept, and binding decides.
+			i, ok := findWeight(weights, t.Name)
+			return !ok || weights[i].file == file
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			if absent[file] = true; o.headerOnly {
+				continue
+			}
+			return &FormatError{File: full, Want: "a weight file that " + indexName + " names", Got: "no such file", Fix: "fetch it into the same folder", Err: fs.ErrNotExist}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	for _, w := range weights {
+		if _, ok := d.Tensor(w.tensor); !ok && !absent[w.file] {
+			return &FormatError{File: filepath.Join(dir, filepath.FromSlash(w.file)), Tensor: w.tensor, Want: "the tensor, as " + indexName + " says", Got: "a file without it", Fix: "fetch the file and the index again: they are of different versions"}
+		}
+	}
+	return nil
+}
+
+func findWeight(ws []assignment, tensor string) (int, bool) {
+	return slices.BinarySearchFunc(ws, tensor, func(w assignment, name string) int { return strings.Compare(w.tensor, name) })
+}
+
+// parseIndex reads an index: the assignments sorted by tensor, and the files
+// sorted by name.
+func parseIndex(path string, b []byte) (weights []assignment, files []string, err error) {
+	s := &scanner{file: path, b: b, text: true}
+	budget, found := 2*len(b)+slack, false
+	interned := map[string]string{}
+	err = s.object(func(key string, at int) error {
+		if key != "weight_map" {
+			return s.skip(0)
+		}
+		if found {
+			return s.errorAt(at, "index", "one weight_map", "another")
+		}
+		found = true
+		return s.object(func(name string, at int) error {
+			file, err := s.str()
+			if err != nil {
+				return err
+			}
+			if !filepath.IsLocal(filepath.FromSlash(file)) {
+				return s.errorAt(at, "weight_map", "files in the folder of the index", quote(file))
+			}
+			if budget -= 2*int(unsafe.Sizeof(assignment{})) + len(name) + 16; budget < 0 {
+				return s.errorAt(at, "weight_map", "an index that takes less memory than twice its size", "more entries")
+			}
+			if _, ok := interned[file]; !ok {
+				budget -= 4*len(file) + 64
+				interned[file] = file
+				files = append(files, file)
+			}
+			weights = append(weights, assignment{name, interned[file]})
+			return nil
+		})
+	})
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(weights) == 0 {
+		return nil, nil, &FormatError{File: path, Field: "weight_map", Want: "an object from tensors to files", Got: "none or an empty one", Fix: fixDamage}
+	}
+	slices.Sort(files)
+	slices.SortFunc(weights, func(x, y assignment) int {
+		return cmp.Or(strings.Compare(x.tensor, y.tensor), strings.Compare(x.file, y.file))
+	})
+	for i := 1; i < len(weights); i++ {
+		if weights[i].tensor == weights[i-1].tensor {
+			return nil, nil, &FormatError{File: path, Tensor: weights[i].tensor, Field: "weight_map", Want: "every tensor once", Got: "it again", Fix: fixDamage}
+		}
+	}
+	return weights, files, nil
+}

@@ -1,0 +1,108 @@
+package file
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"atenia/internal/store/durable"
+)
+
+// WriteSafetensors writes a safetensors file with the given metadata, which may
+// be nil; published models have {"format": "pt"}. Like [WriteGGUF] it replaces
+// an old file atomically.
+//
+// The tensors are written in the order of the reference implementation: larger
+// elements first, so that all are aligned, then by name.
+func WriteSafetensors(path string, notes map[string]string, tensors []TensorSource) error {
+	return durable.WriteFile(path, func(w io.Writer) error { return EncodeSafetensors(w, notes, tensors) })
+}
+
+// EncodeSafetensors writes to w what [WriteSafetensors] writes to a file.
+func EncodeSafetensors(w io.Writer, notes map[string]string, tensors []TensorSource) error {
+	tensors = slices.Clone(tensors)
+	for _, t := range tensors {
+		if !slices.Contains(safeTypes[:], t.DType) {
+			return &SourceError{Tensor: t.Name, Field: "element type", Want: "one that safetensors can store", Got: t.DType.String()}
+		}
+		if t.Name == metadataKey || !utf8.ValidString(t.Name) {
+			return &SourceError{Tensor: t.Name, Field: "name", Want: "UTF-8, and not the name that the format uses itself", Got: quote(t.Name)}
+		}
+	}
+	slices.SortStableFunc(tensors, func(x, y TensorSource) int {
+		return cmp.Or(cmp.Compare(slices.Index(safeTypes[:], y.DType), slices.Index(safeTypes[:], x.DType)), strings.Compare(x.Name, y.Name))
+	})
+	ns, err := sizes(tensors)
+	if err != nil {
+		return err
+	}
+	head, err := safeHeader(notes, tensors, ns)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	for i := range tensors {
+		if err := tensors[i].copyTo(w, ns[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// safeHeader encodes the length and the header, padded with spaces to 8 bytes.
+func safeHeader(notes map[string]string, tensors []TensorSource, ns []int) ([]byte, error) {
+	b := append(make([]byte, headerPrefix), '{')
+	if notes != nil {
+		b = append(appendJSON(b, metadataKey), ":{"...)
+		for i, key := range slices.Sorted(maps.Keys(notes)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(appendJSON(b, key), ':')
+			b = appendJSON(b, notes[key])
+		}
+		b = append(b, '}')
+	}
+	begin := 0
+	for i, t := range tensors {
+		if len(b) > headerPrefix+1 {
+			b = append(b, ',')
+		}
+		b = appendJSON(b, t.Name)
+		b = fmt.Appendf(b, `:{"dtype":%q,"shape":[`, t.DType.String())
+		for k, d := range t.Shape {
+			if k > 0 {
+				b = append(b, ',')
+			}
+			b = fmt.Append(b, d)
+		}
+		b = fmt.Appendf(b, `],"data_offsets":[%d,%d]}`, begin, begin+ns[i])
+		if begin += ns[i]; begin < 0 {
+			return nil, &SourceError{Tensor: t.Name, Field: "shape", Want: "a file whose size fits", Got: t.Shape.String()}
+		}
+	}
+	b = append(b, '}')
+	for len(b)%headerPrefix != 0 {
+		b = append(b, ' ')
+	}
+	n := len(b) - headerPrefix
+	if n > maxHeader {
+		return nil, fmt.Errorf("header of %d tensors: want at most %d bytes, got %d", len(tensors), maxHeader, n)
+	}
+	binary.LittleEndian.PutUint64(b, uint64(n))
+	return b, nil
+}
+
+// appendJSON appends a string in JSON. Marshalling a string cannot fail.
+func appendJSON(b []byte, s string) []byte {
+	q, _ := json.Marshal(s)
+	return append(b, q...)
+}

@@ -1,0 +1,240 @@
+package lora
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/model/file"
+	"atenia/internal/model/quant"
+	"atenia/internal/store/durable"
+	"atenia/tensor"
+)
+
+// The files of an adapter.
+const (
+	ConfigFile  = "adapter_config.json"
+	TensorsFile = "adapter_model.safetensors"
+)
+
+// A Pair is the low-rank update of one module's matrix.
+type Pair struct {
+	Module  string // "model.layers.0.self_attn.q_proj"
+	In, Out int    // columns and rows of the matrix
+	Rank    int
+	Scale   float64
+	A       []float32 // [rank, in]
+	B       []float32 // [out, rank]
+}
+
+// Tensor returns the name of the matrix in the model's file.
+func (p *Pair) Tensor() string { return p.Module + weightSuffix }
+
+// AName returns the name of A in an adapter's file.
+func (p *Pair) AName() string { return prefix + p.Module + suffixA }
+
+// BName returns the name of B in an adapter's file.
+func (p *Pair) BName() string { return prefix + p.Module + suffixB }
+
+const (
+	prefix       = "base_model.model."
+	suffixA      = ".lora_A.weight"
+	suffixB      = ".lora_B.weight"
+	weightSuffix = ".weight"
+)
+
+// An Adapter is a list of pairs sorted by module.
+type Adapter struct {
+	Config
+	Pairs []Pair
+}
+
+// New creates an adapter for the matrices of a model that the configuration
+// targets. It has no effect until trained, because B is zero. A is uniform in
+// ±1/√in, like Kaiming's initialisation with a = √5, determined by seed and
+// module. Errors match [ErrConfig].
+func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, error) {
+	c, err := c.Defaulted()
+	if err != nil {
+		return nil, err
+	}
+	match, err := c.Targets.matcher()
+	if err != nil {
+		return nil, err
+	}
+	a := &Adapter{Config: c}
+	for _, name := range slices.Sorted(maps.Keys(matrices)) {
+		s := matrices[name]
+		module, ok := strings.CutSuffix(name, weightSuffix)
+		if !ok || len(s) != 2 || !match(module) {
+			continue
+		}
+		p := Pair{Module: module, In: s[1], Out: s[0], Rank: c.Rank}
+		if p.Scale, err = c.scale(module, c.Rank); err != nil {
+			return nil, err
+		}
+		if p.Rank > min(p.In, p.Out) {
+			return nil, fmt.Errorf("%w: rank %d for %s of shape %v", ErrConfig, p.Rank, name, s)
+		}
+		p.A, p.B = make([]float32, p.Rank*p.In), make([]float32, p.Out*p.Rank)
+		h := fnv.New64a()
+		io.WriteString(h, module)
+		rng, bound := rand.New(rand.NewPCG(seed, h.Sum64())), 1/math.Sqrt(float64(p.In))
+		for i := range p.A {
+			p.A[i] = float32((2*rng.Float64() - 1) * bound)
+		}
+		a.Pairs = append(a.Pairs, p)
+	}
+	if len(a.Pairs) == 0 {
+		return nil, fmt.Errorf("%w: no matrix of the model is targeted", ErrConfig)
+	}
+	return a, nil
+}
+
+// checksum is the metadata key in the tensors' file that ties it to its
+// configuration, because the two files cannot be replaced atomically.
+const checksum = "adapter_config_sha256"
+
+func sum(config []byte) string {
+	h := sha256.Sum256(config)
+	return hex.EncodeToString(h[:])
+}
+
+// Write writes the adapter's files to a directory, which it creates if needed. A
+// nil file system is the operating system's.
+func (a *Adapter) Write(fsys durable.FS, dir string) error {
+	fsys = durable.Default(fsys)
+	if err := fsys.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	config, err := a.encode()
+	if err != nil {
+		return err
+	}
+	var tensors []file.TensorSource
+	for i := range a.Pairs {
+		p := &a.Pairs[i]
+		tensors = append(tensors,
+			file.SourceOf(p.AName(), tensor.FromF32(tensor.Shape{p.Rank, p.In}, p.A)),
+			file.SourceOf(p.BName(), tensor.FromF32(tensor.Shape{p.Out, p.Rank}, p.B)))
+	}
+	notes := map[string]string{"format": "pt", checksum: sum(config)}
+	err = durable.WriteFileIn(fsys, filepath.Join(dir, TensorsFile), func(w io.Writer) error { return file.EncodeSafetensors(w, notes, tensors) })
+	if err != nil {
+		return err
+	}
+	return durable.WriteFileIn(fsys, filepath.Join(dir, ConfigFile), func(w io.Writer) error {
+		_, err := w.Write(config)
+		return err
+	})
+}
+
+// most is the maximum size of a configuration file.
+const most = 1 << 20
+
+// Open reads an adapter. Errors match [ErrFormat] or [ErrUnsupported], or are
+// those of files and of package modelfile.
+func Open(dir string) (*Adapter, error) {
+	f, err := os.Open(filepath.Join(dir, ConfigFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not an adapter: %w", dir, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	config, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(config) > most {
+		return nil, fmt.Errorf("%s: %w: more than %d bytes", f.Name(), ErrFormat, most)
+	}
+	d, err := file.OpenSafetensors(filepath.Join(dir, TensorsFile))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if want, ok, err := d.Meta.String(checksum); err == nil && ok && want != sum(config) {
+		return nil, fmt.Errorf("%s: %w: its two files belong to different adapters", dir, ErrFormat)
+	}
+	a, err := assemble(config, d.Tensors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return a, nil
+}
+
+// assemble joins the configuration and copies of the tensors.
+func assemble(config []byte, tensors []file.Tensor) (*Adapter, error) {
+	c, err := parseConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	type halves struct{ a, b *file.Tensor }
+	found := map[string]halves{}
+	for i := range tensors {
+		t := &tensors[i]
+		name := strings.TrimPrefix(t.Name, prefix)
+		if len(t.View.Shape) != 2 {
+			return nil, fmt.Errorf("%w: %s has shape %v, want a matrix", ErrUnsupported, t.Name, t.View.Shape)
+		}
+		if module, ok := strings.CutSuffix(name, suffixA); ok {
+			found[module] = halves{t, found[module].b}
+		} else if module, ok := strings.CutSuffix(name, suffixB); ok {
+			found[module] = halves{found[module].a, t}
+		} else {
+			return nil, fmt.Errorf("%w: tensor %s", ErrUnsupported, t.Name)
+		}
+	}
+	a := &Adapter{Config: c}
+	for _, module := range slices.Sorted(maps.Keys(found)) {
+		h := found[module]
+		if h.a == nil || h.b == nil {
+			return nil, fmt.Errorf("%w: %s has one of its two matrices", ErrFormat, module)
+		}
+		sa, sb := h.a.View.Shape, h.b.View.Shape
+		if sa[0] != sb[1] || sa[0] < 1 || sa[0] > Largest || sa[1] < 1 || sb[0] < 1 {
+			return nil, fmt.Errorf("%w: %s has matrices of shapes %v and %v", ErrFormat, module, sa, sb)
+		}
+		p := Pair{Module: module, In: sa[1], Out: sb[0], Rank: sa[0]}
+		if p.Scale, err = c.scale(module, p.Rank); err != nil {
+			return nil, err
+		}
+		if p.A, err = values(h.a); err != nil {
+			return nil, err
+		}
+		if p.B, err = values(h.b); err != nil {
+			return nil, err
+		}
+		a.Pairs = append(a.Pairs, p)
+	}
+	if len(a.Pairs) == 0 {
+		return nil, fmt.Errorf("%w: it has no tensors", ErrFormat)
+	}
+	return a, nil
+}
+
+// values returns a copy of a tensor's values as float32.
+func values(t *file.Tensor) ([]float32, error) {
+	n, ok := t.View.Shape.Size()
+	if !ok {
+		return nil, fmt.Errorf("%w: %s has shape %v", ErrFormat, t.Name, t.View.Shape)
+	}
+	x := make([]float32, n)
+	if err := quant.Dequantize(x, t.View.DType, t.View.Data); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return x, nil
+}

@@ -1,0 +1,54 @@
+package pass
+
+import (
+	"fmt"
+
+	"atenia/internal/plan"
+)
+
+// A Step is one pass over a plan.
+type Step struct {
+	Name string
+	run  func(*state) error
+}
+
+// Steps is the compiler, in order. What comes before it turns a configuration
+// into a plan of one instruction per program line (internal/model/compile and
+// [plan.Builder]); what comes after it looks at a backend and is called by
+// name: [Route], [Map], [CheckHandoffs], then binding (internal/exec).
+var Steps = []Step{
+	{"validate", validate},   // first: every later step uses register, weight and state numbers as indices
+	{"states", checkStates},  // before anything moves: it reads descriptors alone and its errors name what the family declared
+	{"fuse", fuse},           // before liveness: it removes reads, registers and instructions
+	{"number", number},       // after fuse, which leaves gaps: text, JSON and id need one numbering however the plan came about
+	{"revalidate", validate}, // after the last step that edits: what fusion made is checked like everything else
+	{"liveness", liveness},   // on the final instructions: kill sets are indexed by their position
+	{"recheck", recheck},     // after liveness: establishes the same facts by other means
+}
+
+// Options choose what the steps do. The zero value is the usual choice.
+type Options struct {
+	NoFuse bool // leave every instruction as the programs wrote it
+}
+
+// state is what the steps hand on.
+type state struct {
+	opt Options
+	c   plan.CompiledPlan
+}
+
+// Compile runs every step over p, which it takes over. Registers, parameter
+// blocks and weights are numbered anew in order of first use: find a register
+// of the result through Inputs and Outputs, whose order stays, or by name.
+//
+// The result depends on nothing but p and opt: same input, same bytes. An error
+// matches one of the sentinels of package plan.
+func Compile(p *plan.ExecutionPlan, opt Options) (*plan.CompiledPlan, error) {
+	s := &state{opt: opt, c: plan.CompiledPlan{Plan: *p}}
+	for _, st := range Steps {
+		if err := st.run(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", st.Name, err)
+		}
+	}
+	return &s.c, nil
+}

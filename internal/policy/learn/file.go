@@ -1,0 +1,215 @@
+package learn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"atenia/internal/store/durable"
+)
+
+// header is the first line of a file, which names its version.
+const header = "ATENIA_SELFTRAINER_V1"
+
+// maxFileBytes bounds reading: 64 rows need less than 16 KiB, the rest is room
+// for lines added by newer versions.
+const maxFileBytes = 16 << 20
+
+// The kinds of a [FileError], for [errors.Is].
+var (
+	ErrIO     = errors.New("input or output failed")
+	ErrFormat = errors.New("not a learning file of this version")
+)
+
+// A FileError says why a table could not be read or written.
+type FileError struct {
+	Kind error // [ErrIO] or [ErrFormat]
+	Path string
+	Err  error // the cause
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("learning file %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the kind and the cause.
+func (e *FileError) Unwrap() []error { return []error{e.Kind, e.Err} }
+
+// A Status is the outcome of loading a file.
+type Status string
+
+// The outcomes of loading.
+const (
+	StatusOK         Status = "Ok"
+	StatusMissing    Status = "Missing"    // no such file, or empty
+	StatusUnreadable Status = "Unreadable" // exists but could not be read
+	StatusForeign    Status = "Foreign"    // another header
+)
+
+// A Report is the result of loading. The table is usable whatever the status: it
+// holds the valid lines.
+type Report struct {
+	Status  Status
+	Skipped int       // nonblank lines that could not be parsed
+	First   LineError // the first of them; its Line is 0 if there is none
+	Err     error     // why the file is unreadable or foreign
+}
+
+// A LineError says why a line of a file was skipped.
+type LineError struct {
+	Line int // from 1
+	Why  string
+}
+
+func (e LineError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Why) }
+
+// String returns the table in the format of [Trainer.Save]: the header, then one
+// line per row in the order of [Trainer.Rows].
+func (t *Trainer) String() string {
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for _, r := range t.Rows() {
+		gpu := 0
+		if r.GPU {
+			gpu = 1
+		}
+		fmt.Fprintf(&b, "gpu_avail=%d;vram_band=%d;ram_band=%d;backend=%s;count=%d;success=%d;score_sum=%d;drift=%d\n",
+			gpu, r.VRAM, r.RAM, r.Backend.Lower(), r.Count, r.Success, r.Score, r.Drift)
+	}
+	return b.String()
+}
+
+// Parse reads the format of [Trainer.String]. It ignores blanks around the
+// header, fields, keys and values, the order of fields, and unknown keys; the
+// last line of a repeated row wins. It skips and counts lines with missing or
+// bad fields.
+func Parse(data []byte) (Trainer, Report) {
+	var t Trainer
+	if len(data) == 0 {
+		return t, Report{Status: StatusMissing}
+	}
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	if string(bytes.TrimSpace(first)) != header {
+		return t, Report{Status: StatusForeign, Err: fmt.Errorf("%w: want %q in line 1, got %.40q", ErrFormat, header, first)}
+	}
+	r := Report{Status: StatusOK}
+	for n := 2; len(rest) > 0; n++ {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		row, why := parseRow(string(line))
+		if why == "" {
+			t.Set(row)
+			continue
+		}
+		if r.Skipped++; r.Skipped == 1 {
+			r.First = LineError{n, why}
+		}
+	}
+	return t, r
+}
+
+// parseRow parses one line; why is empty if it is valid.
+func parseRow(line string) (r Row, why string) {
+	values := map[string]string{}
+	for field := range strings.SplitSeq(line, ";") {
+		if k, v, ok := strings.Cut(field, "="); ok {
+			values[strings.TrimSpace(k)] = strings.TrimSpace(v)
+		}
+	}
+	number := func(key string, limit uint64) uint64 {
+		v, ok := values[key]
+		n, err := strconv.ParseUint(v, 10, 64)
+		switch {
+		case why != "": // report the first fault only
+		case !ok:
+			why = "no " + key
+		case err != nil || n > limit || !digits(v):
+			why = fmt.Sprintf("%s: want a number up to %d, got %.40q", key, limit, v)
+		}
+		return n
+	}
+	const u32 = 1<<32 - 1
+	switch v := values["gpu_avail"]; v {
+	case "0", "1":
+		r.GPU = v == "1"
+	default:
+		why = fmt.Sprintf("gpu_avail: want 0 or 1, got %.40q", v)
+	}
+	r.VRAM = Band(number("vram_band", bands-1))
+	r.RAM = Band(number("ram_band", bands-1))
+	if err := r.Backend.UnmarshalText([]byte(values["backend"])); err != nil && why == "" {
+		why = err.Error()
+	}
+	r.Count = uint32(number("count", u32))
+	r.Success = uint32(number("success", u32))
+	r.Drift = uint32(number("drift", u32))
+	score := values["score_sum"]
+	n, err := strconv.ParseInt(score, 10, 64)
+	if why == "" && (err != nil || !digits(strings.TrimPrefix(score, "-"))) {
+		why = fmt.Sprintf("score_sum: want a whole number of 64 bits, got %.40q", score)
+	}
+	r.Score = n
+	return r, why
+}
+
+// digits reports whether s consists of decimal digits.
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Load reads a file. The table is usable in any case: it is empty or holds the
+// valid rows; the report says which.
+func Load(path string) (Trainer, Report) { return load(nil, path) }
+
+func load(fsys durable.FS, path string) (Trainer, Report) {
+	data, err := read(durable.Default(fsys), path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Trainer{}, Report{Status: StatusMissing}
+	case err != nil:
+		return Trainer{}, Report{Status: StatusUnreadable, Err: &FileError{ErrIO, path, err}}
+	}
+	t, r := Parse(data)
+	if r.Err != nil {
+		r.Err = &FileError{ErrFormat, path, r.Err}
+	}
+	return t, r
+}
+
+func read(fsys durable.FS, path string) ([]byte, error) {
+	f, err := fsys.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		err = fmt.Errorf("more than %d bytes", maxFileBytes)
+	}
+	return data, err
+}
+
+// Save replaces a file atomically with the table; missing parent directories are
+// created.
+func (t *Trainer) Save(path string) error { return t.save(nil, path) }
+
+func (t *Trainer) save(fsys durable.FS, path string) error {
+	if err := durable.Default(fsys).MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return &FileError{ErrIO, path, err}
+	}
+	err := durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+		_, err := io.WriteString(w, t.String())
+		return err
+	})
+	if err != nil {
+		return &FileError{ErrIO, path, err}
+	}
+	return nil
+}

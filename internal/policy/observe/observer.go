@@ -1,0 +1,332 @@
+package observe
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"atenia/internal/machine/cpu"
+	"atenia/internal/memory"
+	"atenia/internal/memory/lane"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/residence"
+	"atenia/internal/memory/ring"
+	"atenia/internal/policy/learn"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/trace"
+	"atenia/internal/sched"
+)
+
+// A Config says what of a model is observed. The zero Config is nothing.
+type Config struct {
+	// Trace is a file for a trace of what ran when, which Perfetto shows.
+	Trace string
+	// Metrics is an address, such as ":9464", at which metrics are served for
+	// Prometheus while the model is open.
+	Metrics string
+	// Listening is told the address, whose port was chosen if 0 was asked for.
+	Listening func(net.Addr)
+	// Timeline is a file for the order of reads and of computing, in lines that
+	// are the same for equal runs.
+	Timeline string
+	// Learning is a file of what is learned from the latencies of tokens; what
+	// is there is added to.
+	Learning string
+	// Device reports whether a device is there, and the pressure of its memory.
+	// It is asked once, if something is to be learned. nil = there is none.
+	Device func(context.Context) (bool, float32)
+}
+
+// asked reports whether anything is to be observed.
+func (c *Config) asked() bool { return c.Trace+c.Metrics+c.Timeline+c.Learning != "" }
+
+// A Fault is a field of a [Config] whose value cannot be used.
+type Fault struct {
+	Field, Value, Want string
+	Err                error
+}
+
+// Error implements error.
+func (e *Fault) Error() string {
+	return fmt.Sprintf("%s is %q, want %s: %v", e.Field, e.Value, e.Want, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Fault) Unwrap() error { return e.Err }
+
+// An Observer is told what a model does. A nil observer may be closed.
+type Observer struct {
+	epoch    time.Time
+	units    []residence.StreamedUnit
+	sinks    lane.Tee
+	trace    *trace.Writer
+	metrics  *trace.Metrics
+	timeline *orderWriter
+	learning *learning
+	files    []*file
+	stop     func() // the server
+	served   chan error
+
+	account Account
+	seen    ring.Stats    // what metrics have counted
+	decoded int           // passes
+	seconds float64       // of them
+	used    []int         // units of this pass, in order
+	waiting int           // for this unit, plus one
+	at      time.Duration // of the last event
+}
+
+// An Account is what memory was planned for.
+type Account struct {
+	Plan     *place.Placement // nil without a budget
+	Streamed int64            // bytes that a pass reads
+	Ring     *ring.Ring       // nil if nothing is streamed
+}
+
+// Open makes what is asked for: files and a server. It returns nil if nothing
+// is. Its errors are [Fault]s.
+func Open(ctx context.Context, c Config) (_ *Observer, err error) {
+	if !c.asked() {
+		return nil, nil
+	}
+	o := &Observer{epoch: time.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	if c.Learning != "" {
+		if o.learning, err = newLearning(ctx, &c); err != nil {
+			return nil, err
+		}
+	}
+	if c.Trace != "" {
+		f, err := o.create("Trace", c.Trace)
+		if err != nil {
+			return nil, err
+		}
+		o.trace = trace.NewWriter(f.f, o.epoch.UnixNano())
+		o.sinks = append(o.sinks, o.trace)
+	}
+	if c.Timeline != "" {
+		f, err := o.create("Timeline", c.Timeline)
+		if err != nil {
+			return nil, err
+		}
+		o.timeline = newOrderWriter(f.w)
+	}
+	if c.Metrics != "" {
+		o.metrics = trace.NewMetrics()
+		o.sinks = append(o.sinks, o.metrics)
+		if err := o.serve(ctx, &c); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// A file is one that is written while the model runs.
+type file struct {
+	f *os.File
+	w *bufio.Writer
+}
+
+func (o *Observer) create(field, path string) (*file, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, &Fault{field, path, "a file that can be written", err}
+	}
+	x := &file{f, bufio.NewWriter(f)}
+	o.files = append(o.files, x)
+	return x, nil
+}
+
+// serve returns when metrics can be asked for.
+func (o *Observer) serve(ctx context.Context, c *Config) error {
+	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
+	o.served = make(chan error, 1)
+	ready := make(chan net.Addr, 1)
+	go func() { o.served <- o.metrics.Serve(ctx, c.Metrics, func(a net.Addr) { ready <- a }) }()
+	select {
+	case a := <-ready:
+		if c.Listening != nil {
+			c.Listening(a)
+		}
+		return nil
+	case err := <-o.served:
+		o.served = nil
+		return &Fault{"Metrics", c.Metrics, `an address to listen at, such as ":9464"`, err}
+	}
+}
+
+// Listeners are told of decisions.
+func (o *Observer) Listeners() (out []record.Listener) {
+	if o == nil {
+		return nil
+	}
+	if o.trace != nil {
+		out = append(out, o.trace)
+	}
+	if o.metrics != nil {
+		out = append(out, o.metrics)
+	}
+	return out
+}
+
+// Begin says where the weights are, before the first pass.
+func (o *Observer) Begin(a Account) {
+	o.account = a
+	if o.timeline != nil && a.Ring != nil {
+		o.timeline.plan(o.units, a.Ring.Lead)
+	}
+	o.memory(o.now())
+}
+
+func (o *Observer) now() time.Duration { return time.Since(o.epoch) }
+
+// memory shows how full memory is.
+func (o *Observer) memory(at time.Duration) {
+	used := uint64(max(0, cpu.Resident()))
+	var held, limit uint64
+	if r := o.account.Ring; r != nil {
+		held = uint64(r.Stats().Bytes)
+	}
+	if p := o.account.Plan; p != nil {
+		limit = uint64(max(0, p.Input().RAM))
+	}
+	if o.metrics != nil {
+		o.metrics.Tier(memory.RAM, used, held, limit)
+		o.metrics.Tier(memory.SSD, uint64(o.account.Streamed), 0, 0)
+		o.metrics.Tier(memory.VRAM, 0, 0, 0)
+	}
+	if o.trace != nil {
+		o.trace.Counter("bytes", at, trace.Value{Name: "ram", Value: float64(used)}, trace.Value{Name: "ssd", Value: float64(o.account.Streamed)})
+	}
+}
+
+// Pass is told of every pass, between two of them.
+func (o *Observer) Pass(p sched.Pass) {
+	kind := "prefill"
+	if p.Decode {
+		kind = "decode"
+	}
+	start := p.Start.Sub(o.epoch)
+	for _, s := range o.sinks {
+		e := lane.Event{Phase: lane.Begin, ID: idPass, Lane: lane.Compute, Name: kind, At: start}
+		s.Event(e)
+		e.Phase, e.At, e.Err = lane.End, start+p.Took, p.Err
+		s.Event(e)
+	}
+	if p.Err == nil && o.timeline != nil {
+		o.timeline.pass(kind, p.Rows, o.used)
+	}
+	if p.Decode && o.learning != nil {
+		pressure := o.learning.observe(p, o.now())
+		if o.trace != nil {
+			o.trace.Counter("pressure", start+p.Took, trace.Value{Name: "ram", Value: float64(pressure)})
+		}
+		if o.metrics != nil {
+			o.metrics.Regret(o.learning.policy.Regret())
+		}
+	}
+	o.count(p)
+	o.memory(start + p.Took)
+}
+
+// count brings the metrics up to date.
+func (o *Observer) count(p sched.Pass) {
+	if o.metrics == nil || p.Err != nil {
+		return
+	}
+	if r := o.account.Ring; r != nil {
+		s := r.Stats()
+		d := s.Since(o.seen)
+		o.seen = s
+		o.metrics.Prefetched(uint64(d.Hits), uint64(d.Late), 0)
+		o.metrics.Overlap(s.Overlap(s.Wall))
+	}
+	if p.Decode {
+		o.decoded++
+		o.seconds += p.Took.Seconds()
+		if o.account.Plan != nil {
+			o.metrics.PlanError(o.account.Plan.Decode.Seconds, o.seconds/float64(o.decoded))
+		}
+	}
+}
+
+// Close saves what was learned, ends the files and stops serving. Nothing may
+// happen any more.
+func (o *Observer) Close() error {
+	if o == nil {
+		return nil
+	}
+	var errs []error
+	if o.learning != nil {
+		errs = append(errs, o.learning.close())
+	}
+	if o.trace != nil {
+		errs = append(errs, o.trace.Close())
+	}
+	for _, f := range o.files {
+		errs = append(errs, f.w.Flush(), f.f.Close())
+	}
+	if o.stop != nil {
+		o.stop()
+		if o.served != nil {
+			errs = append(errs, <-o.served)
+		}
+	}
+	o.files, o.trace, o.stop, o.learning = nil, nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// A learning observes how long tokens take.
+type learning struct {
+	policy *learn.Policy
+	meter  *meter
+	err    error // of saving, the first
+}
+
+// saveEvery is how many tokens are lost at most when a process is killed.
+const saveEvery = 64
+
+func newLearning(ctx context.Context, c *Config) (*learning, error) {
+	fault := func(err error) error {
+		return &Fault{"Learning", c.Learning, "a file of what was learned, or the place of a new one", err}
+	}
+	if fi, err := os.Stat(filepath.Dir(c.Learning)); err != nil {
+		return nil, fault(err)
+	} else if !fi.IsDir() {
+		return nil, fault(errors.New("its folder is a file"))
+	}
+	p, r := learn.NewPolicy(learn.PolicyConfig{Autosave: learn.Autosave{Path: c.Learning, EveryTicks: saveEvery}})
+	if r.Status == learn.StatusUnreadable || r.Status == learn.StatusForeign {
+		return nil, fault(r.Err)
+	}
+	return &learning{policy: p, meter: newMeter(ctx, c.Device)}, nil
+}
+
+// observe learns from a pass and returns the pressure under which it ran.
+func (l *learning) observe(p sched.Pass, at time.Duration) float32 {
+	c := l.meter.context()
+	err := l.policy.Observe(learn.Episode{
+		Context: c, Class: "decode", Backend: learn.CPU, Latency: p.Took, Err: p.Err, Seconds: uint64(at / time.Second),
+	})
+	if l.err == nil {
+		l.err = err
+	}
+	return c.RAM
+}
+
+func (l *learning) close() error {
+	l.meter.close()
+	if l.policy.Dirty() {
+		return l.policy.Save() // one that succeeds makes up for earlier ones
+	}
+	return l.err
+}

@@ -1,0 +1,70 @@
+package observe
+
+import (
+	"bufio"
+
+	"atenia/internal/memory/residence"
+	"atenia/internal/memory/timeline"
+)
+
+// An orderWriter writes in which order units are read and computed with.
+type orderWriter struct {
+	lines *timeline.Timeline
+	units []residence.StreamedUnit
+	lead  func(unit int) int
+	base  int // the use of unit 0 in this pass
+	next  int // the use that is read next
+}
+
+func newOrderWriter(w *bufio.Writer) *orderWriter {
+	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
+}
+
+// lines is a sink; the writer keeps its first error.
+type lines struct{ w *bufio.Writer }
+
+// Line implements [timeline.Sink].
+func (l lines) Line(s string) {
+	l.w.WriteString(s)
+	l.w.WriteByte('\n')
+}
+
+// plan says what is read: lead is how many uses before its own the place of a
+// unit is free.
+func (t *orderWriter) plan(units []residence.StreamedUnit, lead func(int) int) {
+	t.units, t.lead = units, lead
+}
+
+// pass writes a pass that used units in that order. What is read while a unit
+// is computed with is what has room beside it.
+func (t *orderWriter) pass(kind string, rows int, used []int) {
+	n := len(t.units)
+	if n == 0 {
+		t.lines.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Compute, Name: "compute:" + kind, Cost: uint64(rows)})
+		t.lines.Run()
+		return
+	}
+	for _, u := range used {
+		use := t.base + u
+		t.next = max(t.next, use) // what is skipped is not read
+		for t.next <= use {
+			t.read()
+		}
+		t.lines.Run()
+		t.lines.Submit(timeline.Task{
+			Queue: timeline.CPU, Kind: timeline.Compute, Name: "compute:" + t.units[u].Name, Cost: uint64(t.units[u].Bytes) * uint64(rows),
+		})
+		for t.next-t.lead(t.next%n) < use {
+			t.read()
+		}
+		t.lines.Run()
+	}
+	t.base += n
+}
+
+// read is the next read.
+func (t *orderWriter) read() {
+	u := &t.units[t.next%len(t.units)]
+	t.lines.Submit(timeline.Task{Queue: timeline.SSDPrefetch, Kind: timeline.IO, Name: "prefetch:" + u.Name, Cost: uint64(u.Bytes)})
+	t.next++
+}

@@ -1,0 +1,25 @@
+// Package decision logs decisions with their inputs and rules, so that they can
+// be read, explained and replayed.
+//
+//	component ── Draft ──▶ Journal ──▶ ring of the last records
+//	                          │──▶ listeners: metrics, traces, Writer
+//	                          ▼
+//	          d.jsonl, one Record a line ──▶ Read ──▶ package replay
+//
+// A record is one line of JSON with its fields in this order:
+//
+//	seq, tick            number in the log from 0; the caller's logical time
+//	component, rule      the component that decided, and the rule that applied
+//	evaluated            the rules that were tried, in order
+//	target, device       the outcome; "" where there is none
+//	reason               one line of English
+//	inputs               everything the decision depends on
+//	config_hash          of thresholds and other constants
+//	parent               hash of the previous record, "" for the first
+//	hash                 of all fields above
+//	t_ns                 wall clock, not hashed
+//
+// The hashes chain the records: a change to any field of a record breaks its own
+// hash or the parent of the next one. No clock reading is hashed, so equal runs
+// write equal logs except for t_ns.
+package record

@@ -1,0 +1,33 @@
+package replay_test
+
+import (
+	"fmt"
+	"strings"
+
+	"atenia/internal/memory"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/replay"
+	"atenia/internal/policy/route"
+)
+
+// A decision is recorded, then asked again as if there was no GPU.
+func Example() {
+	var log strings.Builder
+	r := replay.Recorder{Journal: record.NewJournal(record.Config{Listeners: []record.Listener{record.Func(func(r *record.Record) {
+		line, _ := r.AppendLine(nil)
+		log.Write(append(line, '\n'))
+	})}})}
+	r.Plan(route.Kernel{Name: "matmul"}, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
+
+	same, _ := replay.Check(strings.NewReader(log.String()))
+	other, _ := replay.WhatIf(strings.NewReader(log.String()), "no-gpu")
+	fmt.Println(len(same.Differences), "differences")
+	for _, f := range other.Differences[0].Fields {
+		fmt.Printf("%s: %s → %s\n", f.Name, f.Recorded, f.Replayed)
+	}
+	// Output:
+	// 0 differences
+	// rule: GpuPreferred → GpuNotAvailable
+	// target: Gpu → CpuFallback
+	// reason: GPU execution preferred → GPU not available
+}

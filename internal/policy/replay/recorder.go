@@ -1,0 +1,120 @@
+package replay
+
+import (
+	"atenia/internal/machine/hw"
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+	"atenia/internal/policy/learn"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/route"
+)
+
+// A Recorder decides and records its decisions. With a nil journal it only
+// decides, at no extra cost.
+type Recorder struct {
+	Journal *record.Journal
+	Tick    uint64 // of the next record
+}
+
+// record adds a draft to the journal. Encoding cannot fail, because the inputs
+// are types of this package; the journal reports write errors itself.
+func (r *Recorder) record(component string, inputs any, d record.Draft) record.Record {
+	d.Tick, d.Component, d.Inputs = r.Tick, component, inputs
+	rec, _ := r.Journal.Add(d)
+	return rec
+}
+
+// Place is [memory.Decide].
+func (r *Recorder) Place(p memory.TensorProfile, s hw.Snapshot) memory.Decision {
+	d := memory.Decide(p, s)
+	if r.Journal != nil {
+		r.record("placement", placeInputsOf(p, s), placeDraft(d))
+	}
+	return d
+}
+
+// Plan is [route.Choose].
+func (r *Recorder) Plan(k route.Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) route.Choice {
+	p := route.Choose(k, tiers, s, gpu)
+	if r.Journal != nil {
+		r.record("planner", planInputs{k, append([]memory.Tier{}, tiers...), pressuresOf(s), gpu}, planDraft(p))
+	}
+	return p
+}
+
+// Offload is [memory.Offload.PlanWithTick] at the recorder's tick.
+func (r *Recorder) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.OffloadPlan {
+	if r.Journal == nil {
+		return o.PlanWithTick(s, ids, m, r.Tick)
+	}
+	in := offloadInputsOf(o, s, ids, m, r.Tick)
+	p := o.PlanWithTick(s, ids, m, r.Tick)
+	r.record("offload", in, offloadDraft(in, p))
+	return p
+}
+
+// Recommend is [learn.Trainer.Recommend].
+func (r *Recorder) Recommend(t *learn.Trainer, b learn.Bucket) learn.Backend {
+	k := t.Recommend(b)
+	if r.Journal != nil {
+		in := trainerInputsOf(t, b)
+		d, _ := in.draft(nil)
+		r.record("trainer", in, d)
+	}
+	return k
+}
+
+// Loop is [learn.Loop.OnTick].
+func (r *Recorder) Loop(l *learn.Loop, t learn.Tick) learn.Backend {
+	k := l.OnTick(t)
+	if r.Journal != nil {
+		turn := l.LastTurn()
+		r.record("autoloop", turnInputs{turn}, choiceDraft(turn.Decide()))
+	}
+	return k
+}
+
+// Choose is [learn.Policy.Choose] at the recorder's tick.
+func (r *Recorder) Choose(p *learn.Policy, c learn.Context, class string) learn.Choice {
+	if r.Journal == nil {
+		return p.Choose(c, class, r.Tick)
+	}
+	m := p.Turn(c, class, r.Tick)
+	choice := p.Choose(c, class, r.Tick)
+	r.record("policy", measuredInputs{m}, choiceDraft(choice))
+	return choice
+}
+
+// Budget is [place.Place], recorded as the plan, or the reason why there is
+// none, and one record for each tensor.
+func (r *Recorder) Budget(in place.Input) (*place.Placement, error) {
+	p, err := place.Place(in)
+	if r.Journal != nil {
+		r.plan(budgetInputsOf(in), p, err)
+	}
+	return p, err
+}
+
+// Reload is [place.Reload], recorded as by [Recorder.Budget].
+func (r *Recorder) Reload(in place.Input, f *place.File) (*place.Placement, error) {
+	p, err := place.Reload(in, f)
+	if r.Journal == nil {
+		return p, err
+	}
+	if text, ferr := f.Append(nil); ferr == nil { // a file that cannot be encoded cannot be replayed
+		i := budgetInputsOf(in)
+		i.PlanFile = string(text)
+		r.plan(i, p, err)
+	}
+	return p, err
+}
+
+func (r *Recorder) plan(in budgetInputs, p *place.Placement, err error) {
+	of := r.record("budget", in, budgetDraft(p, err))
+	if err != nil {
+		return
+	}
+	for i := range p.Tensors {
+		r.record("budget_tensor", tensorInputs{of.Seq, p.Tensors[i].Name}, tensorDraft(p, i))
+	}
+}

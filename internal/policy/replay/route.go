@@ -1,0 +1,103 @@
+package replay
+
+import (
+	"atenia/internal/memory"
+	"atenia/internal/policy/record"
+	"atenia/internal/policy/route"
+
+	"atenia/internal/memory/timeline"
+)
+
+// routeInputs are the inputs of a kernel's route: its plan and the outcome of
+// moving its tensors.
+type routeInputs struct {
+	Kernel    route.Kernel  `json:"kernel"`
+	Tensors   []routeTensor `json:"tensors"` // each once
+	Pressures pressures     `json:"pressures"`
+	GPU       bool          `json:"gpu_available"`
+}
+
+type routeTensor struct {
+	ID   string            `json:"id"`
+	Tier memory.Tier       `json:"tier"` // before the moves
+	Move route.MoveOutcome `json:"move"`
+}
+
+func (in routeInputs) draft(*history) (record.Draft, error) {
+	var tiers []memory.Tier
+	var moves []route.MoveOutcome
+	for _, t := range in.Tensors {
+		tiers, moves = append(tiers, t.Tier), append(moves, t.Move)
+	}
+	p := route.Choose(in.Kernel, tiers, in.Pressures.snapshot(), in.GPU)
+	d := planDraft(p)
+	target, reason := p.After(moves)
+	d.Target, d.Reason = target.String(), reason
+	for _, m := range moves {
+		if m != route.InPlace {
+			d.Rule = m.String() // the last outcome, which also gives the reason
+		}
+	}
+	if d.Rule != p.Trace.Winner.String() {
+		d.Evaluated = append(d.Evaluated, d.Rule)
+	}
+	return d, nil
+}
+
+// A watch is a submitter that records routes.
+type watch struct {
+	timeline.Submitter
+	r   *Recorder
+	s   memory.Snapshot
+	gpu bool
+}
+
+// Routed records the route.
+func (w *watch) Routed(e route.Routed) {
+	in := routeInputs{Kernel: e.Kernel, Tensors: []routeTensor{}, Pressures: pressuresOf(w.s), GPU: w.gpu}
+	for i, id := range e.IDs {
+		in.Tensors = append(in.Tensors, routeTensor{id, e.Tiers[i], e.Moves[i]})
+	}
+	d, _ := in.draft(nil)
+	d.Target, d.Reason = e.Bundle.Target.String(), e.Bundle.Reason
+	w.r.record("router", in, d)
+}
+
+// Watch returns a submitter for [route.RouteTensors], or for the kernels of a
+// graph, that passes tasks to q and records every route. s and gpu must be those
+// passed to the routing call.
+func (r *Recorder) Watch(q timeline.Submitter, s memory.Snapshot, gpu bool) timeline.Submitter {
+	if r.Journal == nil {
+		return q
+	}
+	return &watch{q, r, s, gpu}
+}
+
+// backwardInputs are the inputs of placing a backward pass.
+type backwardInputs struct {
+	Node    uint64           `json:"node_id"`
+	Forward route.Target     `json:"forward_target"`
+	Grads   []route.Gradient `json:"grads"`
+	GPU     bool             `json:"gpu_available"`
+}
+
+func (in backwardInputs) draft(*history) (record.Draft, error) {
+	d := record.Draft{Target: route.BackwardTarget(in.Forward, in.Grads, in.GPU).String()}
+	d.Rule, d.Reason = "AllInVram", "the forward pass ran there and all gradients are declared in VRAM"
+	if d.Target != route.OnGPU.String() {
+		d.Rule, d.Reason = "NotAllInVram", "a device, a forward pass on it and gradients that are all declared in VRAM are needed for another place"
+	}
+	d.Evaluated = []string{d.Rule}
+	return d, nil
+}
+
+// Backward is [route.BackwardNode.Target].
+func (r *Recorder) Backward(n *route.BackwardNode, gpu bool) route.Target {
+	t := n.Target(gpu)
+	if r.Journal != nil {
+		in := backwardInputs{n.ID, n.Forward, append(append([]route.Gradient{}, n.Inputs...), n.Outputs...), gpu}
+		d, _ := in.draft(nil)
+		r.record("backward", in, d)
+	}
+	return t
+}

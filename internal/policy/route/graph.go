@@ -1,0 +1,116 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"atenia/internal/memory"
+
+	"atenia/internal/memory/timeline"
+)
+
+// A Node is one kernel and its tensors.
+type Node struct {
+	ID      uint64        `json:"id"` // position in the graph, from 0
+	Kernel  Kernel        `json:"kernel"`
+	Tensors []string      `json:"tensor_ids"`
+	Tiers   []memory.Tier `json:"tensor_tiers"` // declared tiers of the tensors
+}
+
+// A Graph is a list of kernels in execution order. Its zero value is empty.
+type Graph struct {
+	nodes []Node
+}
+
+// Add appends a kernel whose tensors are given by their tiers alone, and returns
+// the node's id. The tensors are named t<node>_<i>.
+func (g *Graph) Add(k Kernel, tiers []memory.Tier) uint64 {
+	ids := make([]string, len(tiers))
+	for i := range ids {
+		ids[i] = fmt.Sprintf("t%d_%d", len(g.nodes), i)
+	}
+	return g.AddTensors(k, ids, tiers)
+}
+
+// AddTensors appends a kernel and its tensors, and returns the node's id. The
+// longer of ids and tiers is cut to the length of the other.
+func (g *Graph) AddTensors(k Kernel, ids []string, tiers []memory.Tier) uint64 {
+	n := min(len(ids), len(tiers))
+	id := uint64(len(g.nodes))
+	g.nodes = append(g.nodes, Node{id, k, slices.Clone(ids[:n]), slices.Clone(tiers[:n])})
+	return id
+}
+
+// Nodes returns the nodes, which must not be modified.
+func (g *Graph) Nodes() []Node { return slices.Clip(g.nodes) }
+
+// Tensors returns the ids of all tensors in the order of their first use.
+func (g *Graph) Tensors() []string {
+	var ids []string
+	seen := map[string]bool{}
+	for _, n := range g.nodes {
+		for _, id := range n.Tensors {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// A KernelPlacement says where a node would run.
+type KernelPlacement struct {
+	Node   uint64 `json:"node_id"`
+	Target Target `json:"target"`
+	Reason string `json:"reason"`
+}
+
+// A GraphPlan says where every node would run.
+type GraphPlan struct {
+	Placements []KernelPlacement `json:"placements"`
+	Summary    string            `json:"snapshot_summary"` // the pressures, in one line
+}
+
+// GraphPlan places the nodes by the declared tiers of their tensors.
+func (g *Graph) Plan(s memory.Snapshot, gpu bool) GraphPlan {
+	return g.plan(s, gpu, func(n *Node) []memory.Tier { return n.Tiers })
+}
+
+// PlanLive places the nodes by the current tiers of their tensors.
+func (g *Graph) PlanLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlan {
+	return g.plan(s, gpu, func(n *Node) []memory.Tier {
+		tiers := make([]memory.Tier, len(n.Tensors))
+		for i, id := range n.Tensors {
+			tiers[i] = TierOf(m, id)
+		}
+		return tiers
+	})
+}
+
+func (g *Graph) plan(s memory.Snapshot, gpu bool, tiers func(*Node) []memory.Tier) GraphPlan {
+	vram, ram := memory.PlanningPressures(s.VRAM.Pressure, s.RAM.Pressure)
+	p := GraphPlan{Summary: fmt.Sprintf("Snapshot pressures: vram=%.4f, ram=%.4f", vram, ram), Placements: []KernelPlacement{}}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		k := Choose(n.Kernel, tiers(n), s, gpu)
+		p.Placements = append(p.Placements, KernelPlacement{n.ID, k.Target, k.Reason})
+	}
+	return p
+}
+
+// Enqueue routes the nodes in order: it moves their tensors and submits their
+// tasks. When ctx ends it returns the bundles so far.
+func (g *Graph) Enqueue(ctx context.Context, q timeline.Submitter, m *memory.Manager, s memory.Snapshot, gpu bool) ([]Bundle, error) {
+	bundles := make([]Bundle, 0, len(g.nodes))
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		b, err := RouteTensors(ctx, q, m, n.Kernel, n.Tensors, s, gpu)
+		if err != nil {
+			return bundles, fmt.Errorf("node %d: %w", n.ID, err)
+		}
+		bundles = append(bundles, b)
+	}
+	return bundles, nil
+}

@@ -1,0 +1,81 @@
+package route_test
+
+import (
+	"context"
+	"fmt"
+
+	"atenia/internal/memory"
+	"atenia/internal/policy/route"
+
+	"atenia/internal/memory/timeline"
+)
+
+// Two kernels, two moments: when VRAM is nearly full, the one that suits the
+// device falls back.
+func ExampleGraph_Plan() {
+	var g route.Graph
+	g.Add(route.Kernel{Name: "matmul", Kind: route.ComputeHeavy}, []memory.Tier{memory.VRAM})
+	g.Add(route.Kernel{Name: "argmax", Kind: route.Serial}, []memory.Tier{memory.VRAM})
+	for _, vram := range []float32{.5, .95} {
+		p := g.Plan(memory.Snapshot{VRAM: memory.Status{Pressure: &vram}}, true)
+		fmt.Println(p.Summary)
+		for _, n := range p.Placements {
+			fmt.Println(n.Node, n.Target, n.Reason)
+		}
+	}
+	// Output:
+	// Snapshot pressures: vram=0.5000, ram=0.0000
+	// 0 Gpu GPU execution preferred
+	// 1 Cpu Kernel not suitable for GPU execution
+	// Snapshot pressures: vram=0.9500, ram=0.0000
+	// 0 CpuFallback VRAM pressure too high
+	// 1 Cpu Kernel not suitable for GPU execution
+}
+
+// A tensor leaves RAM in the tick in which RAM runs full.
+func ExampleLoop() {
+	m := memory.New(memory.Config{})
+	m.Register("w", 1<<20, memory.VRAM) // known by its length alone
+	var g route.Graph
+	g.AddTensors(route.Kernel{Name: "matmul"}, []string{"w"}, []memory.Tier{memory.VRAM})
+	var lines timeline.Lines
+	full := float32(.99)
+	l := route.Loop{
+		Graph: &g, Timeline: timeline.NewTimeline(timeline.TakeTurns, &lines), Memory: m,
+		Offload: memory.NewOffload(memory.DefaultOffload()), GPU: true,
+	}
+	l.Run(context.Background(), []memory.Snapshot{{VRAM: memory.Status{Pressure: &full}}})
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	// Output:
+	// TICK_START tick=0
+	// ENQUEUE stream=Cpu id=1 kind=Transfer name=move:vram->ram:w cost=1
+	// ENQUEUE stream=Cpu id=2 kind=Compute name=matmul cost=1
+	// RUN stream=Cpu id=1 kind=Transfer name=move:vram->ram:w cost=1
+	// RUN stream=Cpu id=2 kind=Compute name=matmul cost=1
+	// OFFLOAD_PLAN tick=0 actions=0 reason=VRAM pressure high but no offloadable tensors in VRAM
+	// OFFLOAD_APPLY tick=0 skipped
+	// TICK_END tick=0
+}
+
+// Three layers, room for two: of those in place the one that is needed last
+// leaves.
+func ExamplePager() {
+	m := memory.New(memory.Config{})
+	var g route.Graph
+	for _, id := range []string{"w0", "w1", "w2"} {
+		m.Register(id, 1<<20, memory.SSD)
+		g.AddTensors(route.Kernel{Name: "layer." + id}, []string{id}, []memory.Tier{memory.SSD})
+	}
+	p := route.Pager{Memory: m, Limit: 2 << 20}
+	plan, err := p.Plan(&g, &g)
+	fmt.Print(plan)
+	fmt.Println(err)
+	// Output:
+	// kernel 0: 0 in place, load w0
+	// kernel 1: 0 in place, load w1
+	// kernel 2: 0 in place, evict w1 (needed 2 kernels later), load w2
+	// 0 in place, 3 loaded, 1 evicted; 3145728 bytes in, 1048576 bytes out
+	// <nil>
+}

@@ -1,0 +1,242 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"atenia/internal/memory"
+	"atenia/internal/store/blob"
+	"atenia/internal/store/durable"
+)
+
+// SaveOptions configure [Save].
+type SaveOptions struct {
+	// Materialize writes the bytes that the persistent cache lacks or has in an
+	// older version, before the manifest. Without it only the manifest is written.
+	Materialize bool
+	FS          durable.FS // nil: the operating system's
+}
+
+// A Saved is the result of a save.
+type Saved struct {
+	Manifest *Manifest
+	// NotDurable lists the tensors whose bytes a restore will not find.
+	NotDurable []NotDurable
+	// Written counts the cache entries that Materialize wrote.
+	Written int
+}
+
+// A NotDurable is a tensor whose bytes are in no durable place, and why.
+type NotDurable struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// Save writes the manifest of all tensors of a manager to a directory, which it
+// creates. Saving the same state twice writes the same bytes. The old checkpoint
+// stays intact until the new one is complete: cache entries it refers to are not
+// overwritten; new bytes go to entries beside them. created is in seconds since
+// 1970.
+func Save(ctx context.Context, dir string, m *memory.Manager, created uint64, o SaveOptions) (*Saved, error) {
+	s := &saving{Saved: Saved{Manifest: &Manifest{Created: created}}, m: m, materialize: o.Materialize, named: map[Blob]bool{}}
+	if old, err := Read(dir, o.FS); err == nil {
+		for i := range old.Entries {
+			if b := old.Entries[i].Blob; b != nil {
+				s.named[*b] = true
+			}
+		}
+	}
+	for _, id := range m.IDs() {
+		if err := ctx.Err(); err != nil {
+			return nil, &Error{Kind: ErrIO, Why: "cancelled", Err: err}
+		}
+		if err := s.add(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(s.Manifest.Entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(btoi(a.IsGrad), btoi(b.IsGrad)), cmp.Compare(a.ID, b.ID))
+	})
+	return &s.Saved, Write(dir, s.Manifest, o.FS)
+}
+
+// A saving is a save in progress.
+type saving struct {
+	Saved
+	m           *memory.Manager
+	materialize bool
+	named       map[Blob]bool // by the checkpoint being replaced
+}
+
+// Write atomically replaces the manifest in a checkpoint's directory.
+func Write(dir string, m *Manifest, fsys durable.FS) error {
+	text, err := m.MarshalText()
+	if err != nil {
+		return err
+	}
+	fsys = durable.Default(fsys)
+	hash := blob.HashOf(text)
+	path := filepath.Join(dir, Name)
+	err = fsys.MkdirAll(dir, 0o777)
+	if sums := m.sumsText(hash); sums != nil && err == nil {
+		err = writeFile(fsys, filepath.Join(dir, sumsName(hash)), sums)
+	}
+	if err == nil {
+		err = writeFile(fsys, path, text)
+	}
+	if err != nil {
+		return &Error{Kind: ErrIO, Path: path, Why: "the manifest cannot be written", Err: err}
+	}
+	removeSums(fsys, dir, hash)
+	return nil
+}
+
+func writeFile(fsys durable.FS, path string, text []byte) error {
+	return durable.WriteFileIn(fsys, path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// removeSums removes the hash files of manifests that no longer exist, best
+// effort: a remaining one is harmless.
+func removeSums(fsys durable.FS, dir string, keep blob.Hash) {
+	files, err := fsys.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		name := f.Name()
+		if strings.HasPrefix(name, "checkpoint.") && strings.HasSuffix(name, ".sums") && name != sumsName(keep) {
+			_ = fsys.Remove(filepath.Join(dir, name))
+		}
+	}
+}
+
+// add adds the entry of a tensor and, with Materialize, writes its bytes to the
+// cache.
+func (s *saving) add(ctx context.Context, id string) error {
+	r, ok := s.m.Residence(id)
+	if !ok {
+		return nil // removed since it was listed
+	}
+	e := Entry{ID: id, Tier: r.Tier, Bytes: r.Bytes}
+	e.Hint, _ = s.m.Hint(id)
+	_, e.IsGrad = s.m.GradientKey(id)
+	why, err := s.durable(ctx, &e, r)
+	if err != nil {
+		return err
+	}
+	if why != "" && (r.Tier != memory.CPU || r.Backing != memory.BackingNone) {
+		s.NotDurable = append(s.NotDurable, NotDurable{id, why})
+	}
+	s.Manifest.Entries = append(s.Manifest.Entries, e)
+	return nil
+}
+
+// DefaultBlob returns the cache entry that holds the bytes of a tensor or a
+// gradient by default.
+func (e *Entry) DefaultBlob() Blob {
+	if e.IsGrad {
+		return Blob{blob.Gradient, fmt.Sprintf("grad:%s:len%d", e.ID, e.Bytes)}
+	}
+	return Blob{blob.Tensor, fmt.Sprintf("tensor:%s:len%d", e.ID, e.Bytes)}
+}
+
+// Of returns the alternative entry for a tensor's bytes if the default one holds
+// other bytes that are still needed.
+func (b Blob) Of(h blob.Hash) Blob { return Blob{b.Kind, b.Key + ":x" + h.String()[:16]} }
+
+// durable finds the cache entry with a tensor's bytes, or writes one, or returns
+// why there is none.
+func (s *saving) durable(ctx context.Context, e *Entry, r memory.Residence) (why string, err error) {
+	c := s.m.Cache()
+	if c == nil {
+		return "there is no persistent cache", nil
+	}
+	b := e.DefaultBlob()
+	if kind, key, ok := s.m.LazySource(e.ID); ok {
+		b = Blob{kind, key}
+	}
+	if r.Backing == memory.BackingNone { // no bytes to compare or write
+		if !c.Exists(b.Kind, b.Key) {
+			return "the cache has no bytes of it", nil
+		}
+		e.Blob, e.Hash = &b, storedHash(c, b)
+		return "", nil
+	}
+	l := liveBytes{ctx: ctx, m: s.m, id: e.ID, want: r.Bytes}
+	defer l.release()
+	if e.Hash = r.Hash; e.Hash == (blob.Hash{}) && l.read() {
+		e.Hash = blob.HashOf(l.lease.Bytes)
+	}
+	why = "the cache has no bytes of it"
+	for _, b := range []Blob{b, b.Of(e.Hash)} {
+		if !c.Exists(b.Kind, b.Key) {
+			continue
+		}
+		if e.Hash == (blob.Hash{}) || storedHash(c, b) == e.Hash {
+			e.Blob = &b
+			return "", nil
+		}
+		why = "the cache has an older version of it"
+	}
+	if !s.materialize || !l.read() {
+		e.Hash = blob.Hash{}
+		return why, nil
+	}
+	if s.named[b] {
+		b = b.Of(e.Hash)
+	}
+	if err := c.PutWith(b.Kind, b.Key, l.lease.Bytes, blob.Options{Created: s.Manifest.Created, Overwrite: true, Version: r.Version}); err != nil {
+		return "", &Error{Kind: ErrIO, ID: e.ID, Why: "its bytes cannot be written to the cache", Err: err}
+	}
+	e.Blob = &b
+	s.Written++
+	return "", nil
+}
+
+// storedHash returns the hash of an entry's bytes. It reads them only if no
+// sidecar has it, and returns zero if they cannot be read.
+func storedHash(c *blob.Cache, b Blob) blob.Hash {
+	if info, err := c.Stat(b.Kind, b.Key); err == nil && info.Hash != (blob.Hash{}) {
+		return info.Hash
+	}
+	data, err := c.Get(b.Kind, b.Key)
+	if err != nil {
+		return blob.Hash{}
+	}
+	return blob.HashOf(data)
+}
+
+// liveBytes leases the bytes of a tensor on first use.
+type liveBytes struct {
+	ctx   context.Context // of the enclosing call
+	m     *memory.Manager
+	id    string
+	want  uint64
+	lease memory.Lease
+	tried bool
+}
+
+// read reports whether the bytes could be leased.
+func (l *liveBytes) read() bool {
+	if !l.tried {
+		l.tried = true
+		var err error
+		if l.lease, err = l.m.Lease(l.ctx, l.id); err == nil && uint64(len(l.lease.Bytes)) != l.want {
+			err = memory.ErrStale // replaced since it was listed
+		}
+		if err != nil {
+			l.lease.Release()
+		}
+	}
+	return l.lease.Bytes != nil
+}
+
+func (l *liveBytes) release() { l.lease.Release() }

@@ -1,0 +1,286 @@
+package checkpointdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"atenia/internal/memory"
+	"atenia/internal/store/blob"
+	"atenia/internal/store/checkpoint"
+)
+
+// A Folder is the folder of a checkpoint and the cache that has its bytes.
+type Folder struct {
+	dir   string
+	cache *blob.Cache
+	gpu   bool // this machine has one
+}
+
+// Open returns a folder, which need not be there yet. cache is "" for the one
+// inside.
+func Open(dir, cache string, gpu bool) (*Folder, error) {
+	if cache == "" {
+		cache = filepath.Join(dir, "cache")
+	}
+	c, err := blob.OpenCache(cache, blob.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{dir, c, gpu}, nil
+}
+
+// A Listing is what a checkpoint says, and what this machine makes of it.
+type Listing struct {
+	Dir     string               `json:"dir"`
+	Created uint64               `json:"created_unix"`
+	Bytes   uint64               `json:"bytes"`
+	GPU     bool                 `json:"gpu"`
+	Entries []Entry              `json:"entries"`
+	Drift   []Drift              `json:"drift"` // as a restore on this machine finds it
+	Plan    checkpoint.WarmStart `json:"warm_start"`
+}
+
+// An Entry is one tensor.
+type Entry struct {
+	ID      string           `json:"id"`
+	IsGrad  bool             `json:"is_grad"`
+	Tier    memory.Tier      `json:"tier"`
+	Bytes   uint64           `json:"bytes"`
+	Blob    *checkpoint.Blob `json:"blob"` // null: its bytes are nowhere
+	Desired *memory.Tier     `json:"desired"`
+	Summary *string          `json:"plan_summary"`
+	Hash    string           `json:"xxh3,omitempty"`
+}
+
+// A Drift is one way in which an entry is not as it was wanted.
+type Drift struct {
+	ID    string               `json:"id"`
+	Kind  checkpoint.DriftKind `json:"drift"`
+	Cause checkpoint.Cause     `json:"cause"`
+	Text  string               `json:"text"`
+}
+
+// Inspect reads the manifest alone.
+func (f *Folder) Inspect() (*Listing, error) {
+	m, err := checkpoint.Read(f.dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listing{Dir: f.dir, Created: m.Created, GPU: f.gpu, Entries: []Entry{}}
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		out := Entry{ID: e.ID, IsGrad: e.IsGrad, Tier: e.Tier, Bytes: e.Bytes, Blob: e.Blob, Desired: e.Hint.Desired}
+		if e.Hint.HasSummary {
+			out.Summary = &e.Hint.Summary
+		}
+		if e.Hash != (blob.Hash{}) {
+			out.Hash = e.Hash.String()
+		}
+		l.Bytes += e.Bytes
+		l.Entries = append(l.Entries, out)
+	}
+	reports := m.Reports(f.gpu)
+	l.Drift = drifts(reports)
+	l.Plan = *checkpoint.PlanWarmStart(memory.New(memory.Config{}), m.Entries, reports, f.gpu, checkpoint.DefaultRules)
+	return l, nil
+}
+
+func drifts(reports []checkpoint.Report) []Drift {
+	out := []Drift{}
+	for _, r := range reports {
+		for _, d := range r.Drifts {
+			out = append(out, Drift{r.ID, d.Kind, d.Cause, d.String()})
+		}
+	}
+	return out
+}
+
+// A Check is what verifying an entry found.
+type Check struct {
+	ID     string `json:"id"`
+	Bytes  uint64 `json:"bytes"`
+	Status Status `json:"status"`
+	Why    string `json:"why,omitempty"`
+}
+
+// A Status is how the bytes of an entry are.
+type Status string
+
+// The statuses.
+const (
+	Good    Status = "ok"
+	None    Status = "none"    // the checkpoint names none, and the tier is one that has none
+	Missing Status = "missing" // nowhere, or not in the cache
+	Stale   Status = "stale"   // whole, and not those that were saved
+	Damaged Status = "damaged"
+)
+
+// Failed reports whether a restore would not find what was saved.
+func (s Status) Failed() bool { return s != Good && s != None }
+
+// Verify reads all bytes of a checkpoint and compares them with every sum
+// there is: those of the cache and those of the checkpoint.
+func (f *Folder) Verify(ctx context.Context) ([]Check, error) {
+	m, err := checkpoint.Read(f.dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := []Check{}
+	for i := range m.Entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out = append(out, f.check(&m.Entries[i]))
+	}
+	return out, nil
+}
+
+func (f *Folder) check(e *checkpoint.Entry) Check {
+	c := Check{ID: e.ID, Bytes: e.Bytes, Status: Good}
+	fail := func(s Status, format string, args ...any) Check {
+		c.Status, c.Why = s, fmt.Sprintf(format, args...)
+		return c
+	}
+	if e.Blob == nil {
+		if e.Tier == memory.CPU {
+			return fail(None, "")
+		}
+		return fail(Missing, "the checkpoint names no bytes")
+	}
+	data, err := f.cache.Get(e.Blob.Kind, e.Blob.Key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return fail(Missing, "%v", err)
+	case err != nil:
+		return fail(Damaged, "%v", err)
+	case uint64(len(data)) != e.Bytes:
+		return fail(Damaged, "the cache has %d bytes, the manifest says %d", len(data), e.Bytes)
+	case e.Hash != (blob.Hash{}) && blob.HashOf(data) != e.Hash:
+		return fail(Stale, "the cache has other bytes than were saved")
+	}
+	return c
+}
+
+// A Restoring says how a checkpoint is restored.
+type Restoring struct {
+	Lazy bool   // bytes are not read
+	RAM  uint64 // budget; 0 = none
+}
+
+// A Placed is a tensor after a restore.
+type Placed struct {
+	ID    string      `json:"id"`
+	Bytes uint64      `json:"bytes"`
+	Saved memory.Tier `json:"saved"`
+	Tier  memory.Tier `json:"tier"`
+	State string      `json:"state"` // Materialized, Unmaterialized or, with CPU, None
+}
+
+// A Restored is what a restore did.
+type Restored struct {
+	Tensors []Placed             `json:"tensors"`
+	Drift   []Drift              `json:"drift"`
+	Plan    checkpoint.WarmStart `json:"warm_start"`
+	Ledger  memory.Ledger        `json:"ledger"`
+}
+
+// Restore restores a checkpoint into the memory of this process and a folder
+// for its SSD tensors that is removed again: it shows what a program gets.
+func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err error) {
+	ssd, err := os.MkdirTemp("", "atenia-restore-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(ssd)) }()
+	c := memory.Config{Dir: ssd, Cache: f.cache}
+	if o.RAM > 0 {
+		c.Budget = map[memory.Tier]uint64{memory.RAM: o.RAM}
+	}
+	m := memory.New(c)
+	got, err := checkpoint.Restore(ctx, f.dir, m, checkpoint.RestoreOptions{GPU: f.gpu, Lazy: o.Lazy})
+	if err != nil {
+		return nil, err
+	}
+	r = &Restored{Tensors: []Placed{}, Drift: drifts(got.Reports), Ledger: m.Ledger()}
+	r.Plan = *checkpoint.PlanWarmStart(m, got.Manifest.Entries, got.Reports, f.gpu, checkpoint.DefaultRules)
+	for i := range got.Manifest.Entries {
+		e := &got.Manifest.Entries[i]
+		p := Placed{ID: e.ID, Bytes: e.Bytes, Saved: e.Tier, Tier: e.RestoredTier(), State: "None"}
+		if s, ok := m.LazyState(e.ID); ok {
+			p.State = s.String()
+		} else if res, ok := m.Residence(e.ID); ok && res.Backing != memory.BackingNone {
+			p.State = memory.Materialized.String()
+		}
+		r.Tensors = append(r.Tensors, p)
+	}
+	return r, nil
+}
+
+// A Swept is an entry of the cache that no checkpoint names.
+type Swept struct {
+	checkpoint.Blob
+	Bytes uint64 `json:"bytes"` // on the disk
+}
+
+// Collect removes the entries of the cache that neither this checkpoint nor
+// those of the other folders name, or with dry only lists them. A manifest
+// that cannot be read stops it before anything is removed.
+func (f *Folder) Collect(ctx context.Context, others []string, dry bool) ([]Swept, error) {
+	named := map[checkpoint.Blob]bool{}
+	for _, dir := range append([]string{f.dir}, others...) {
+		m, err := checkpoint.Read(dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i := range m.Entries {
+			if b := m.Entries[i].Blob; b != nil {
+				named[*b] = true
+			}
+		}
+	}
+	out := []Swept{}
+	for _, kind := range []blob.Kind{blob.Tensor, blob.Gradient} {
+		keys, err := f.cache.Keys(kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			b := checkpoint.Blob{Kind: kind, Key: key}
+			if err := ctx.Err(); err != nil {
+				return out, err
+			}
+			if named[b] {
+				continue
+			}
+			s := Swept{Blob: b}
+			if info, err := f.cache.Stat(kind, key); err == nil {
+				// Without a sidecar the key is a guess, and the file may be
+				// that of one that is named.
+				if info.Foreign && f.shares(info.Path, named) {
+					continue
+				}
+				s.Bytes = info.FileBytes
+			}
+			if !dry {
+				if err := f.cache.Delete(kind, key); err != nil {
+					return out, err
+				}
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// shares reports whether a file is that of an entry that is named.
+func (f *Folder) shares(path string, named map[checkpoint.Blob]bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(named)), func(b checkpoint.Blob) bool {
+		info, err := f.cache.Stat(b.Kind, b.Key)
+		return err == nil && info.Path == path
+	})
+}

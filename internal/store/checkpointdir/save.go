@@ -1,0 +1,207 @@
+package checkpointdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"atenia/internal/memory"
+	"atenia/internal/memory/place"
+	"atenia/internal/model/file"
+	"atenia/internal/store/blob"
+	"atenia/internal/store/checkpoint"
+)
+
+// A Saving says what a checkpoint is made of.
+type Saving struct {
+	Model string // modelFile or folder; "" = what the cache has already
+	// RAM is how many bytes are placed in RAM, first tensors first; what does not
+	// fit goes to the SSD, and RAM is where they are wanted. SetRAM reads it.
+	RAM     uint64
+	limited bool
+	Created uint64 // seconds since 1970; 0 = now
+}
+
+// SetRAM reads a size such as "4GiB".
+func (s *Saving) SetRAM(text string) error {
+	s.limited = true
+	n, err := place.ParseSize(text)
+	s.RAM = uint64(max(n, 0))
+	return err
+}
+
+// SetRAM reads a size such as "4GiB".
+func (o *Restoring) SetRAM(text string) error {
+	n, err := place.ParseSize(text)
+	o.RAM = uint64(max(n, 0))
+	return err
+}
+
+// A Saved is what saving wrote.
+type Saved struct {
+	Tensors int    `json:"tensors"`
+	Bytes   uint64 `json:"bytes"`
+	Written int    `json:"entries_written"` // of the cache; the others were there
+	RAM     int    `json:"ram_tensors"`
+	SSD     int    `json:"ssd_tensors"`
+	// NotDurable are the tensors that a restore will not find.
+	NotDurable []checkpoint.NotDurable `json:"not_durable"`
+}
+
+// Save makes a checkpoint of a model's tensors, or of the tensors and gradients
+// that the cache has. Bytes that are in the cache already are not written
+// again. No tensor is held in memory.
+func (f *Folder) Save(ctx context.Context, s Saving) (*Saved, error) {
+	if s.Created == 0 {
+		s.Created = uint64(max(0, time.Now().Unix()))
+	}
+	sv := &saver{f: f, s: s, m: memory.New(memory.Config{Cache: f.cache}), out: &Saved{}, named: map[checkpoint.Blob]bool{}}
+	if old, err := checkpoint.Read(f.dir, nil); err == nil {
+		for i := range old.Entries {
+			if b := old.Entries[i].Blob; b != nil {
+				sv.named[*b] = true
+			}
+		}
+	}
+	source := sv.fromModel
+	if s.Model == "" {
+		source = sv.fromCache
+	}
+	if err := source(ctx); err != nil {
+		return nil, err
+	}
+	saved, err := checkpoint.Save(ctx, f.dir, sv.m, s.Created, checkpoint.SaveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	sv.out.Tensors, sv.out.NotDurable = len(saved.Manifest.Entries), append([]checkpoint.NotDurable{}, saved.NotDurable...)
+	return sv.out, nil
+}
+
+// A saver registers tensors by where their bytes are in the cache.
+type saver struct {
+	f     *Folder
+	s     Saving
+	m     *memory.Manager
+	out   *Saved
+	ram   uint64                   // bytes placed in RAM
+	named map[checkpoint.Blob]bool // by the checkpoint that is replaced
+}
+
+func (sv *saver) fromModel(ctx context.Context) error {
+	open := func() (*file.Description, error) { return file.Open(sv.s.Model) }
+	if filepath.Ext(sv.s.Model) == ".safetensors" {
+		open = func() (*file.Description, error) { return file.OpenSafetensors(sv.s.Model) }
+	}
+	d, err := open()
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for i := range d.Tensors {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t := &d.Tensors[i]
+		b, err := sv.keep(t.Name, t.View.Data)
+		if err != nil {
+			return err
+		}
+		if err := sv.place(t.Name, uint64(len(t.View.Data)), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep makes bytes an entry of the cache, beside the one that the checkpoint
+// which is replaced names, if that has others.
+func (sv *saver) keep(id string, data []byte) (checkpoint.Blob, error) {
+	b := (&checkpoint.Entry{ID: id, Bytes: uint64(len(data))}).DefaultBlob()
+	hash := blob.HashOf(data)
+	for _, b := range []checkpoint.Blob{b, b.Of(hash)} {
+		if info, err := sv.f.cache.Stat(b.Kind, b.Key); err == nil && info.Hash == hash {
+			return b, nil
+		}
+	}
+	if sv.named[b] {
+		b = b.Of(hash)
+	}
+	sv.out.Written++
+	return b, sv.f.cache.Put(b.Kind, b.Key, data, sv.s.Created, true)
+}
+
+// place registers a tensor in RAM, or on the SSD when RAM is full.
+func (sv *saver) place(id string, n uint64, b checkpoint.Blob) error {
+	sv.out.Bytes += n
+	at, summary := memory.RAM, ""
+	if sv.s.limited {
+		summary = fmt.Sprintf("within %s of RAM", place.Size(int64(sv.s.RAM)))
+		if n > sv.s.RAM-sv.ram {
+			at, summary = memory.SSD, fmt.Sprintf("beyond %s of RAM", place.Size(int64(sv.s.RAM)))
+		}
+	}
+	if at == memory.RAM {
+		sv.ram += n
+		sv.out.RAM++
+	} else {
+		sv.out.SSD++
+	}
+	want := memory.RAM
+	sv.m.SetHint(id, memory.Hint{Desired: &want, Summary: summary, HasSummary: summary != ""})
+	return sv.m.RegisterLazy(id, n, at, b.Kind, b.Key)
+}
+
+// fromCache registers what the cache has under the names of tensors and
+// gradients.
+func (sv *saver) fromCache(ctx context.Context) error {
+	var errs []error
+	for _, kind := range []blob.Kind{blob.Tensor, blob.Gradient} {
+		keys, err := sv.f.cache.Keys(kind)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			id, n, ok := idOf(kind, key)
+			if !ok {
+				continue
+			}
+			if _, twice := sv.m.Tier(id); twice {
+				errs = append(errs, fmt.Errorf("%q has several entries in the cache: make the checkpoint of a model, or remove all but one", id))
+				continue
+			}
+			if kind == blob.Gradient {
+				sv.m.IndexGradient(id, key)
+			}
+			if err := sv.place(id, n, checkpoint.Blob{Kind: kind, Key: key}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(sv.m.IDs()) == 0 {
+		return fmt.Errorf("%s has no tensors: give a model", sv.f.cache.Root())
+	}
+	return errors.Join(errs...)
+}
+
+// idOf takes a key such as tensor:ID:len3 apart.
+func idOf(kind blob.Kind, key string) (id string, n uint64, ok bool) {
+	prefix := "tensor:"
+	if kind == blob.Gradient {
+		prefix = "grad:"
+	}
+	id, ok = strings.CutPrefix(key, prefix)
+	i := strings.LastIndex(id, ":len")
+	if !ok || i < 0 {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(id[i+len(":len"):], 10, 64)
+	return id[:i], n, err == nil
+}

@@ -1,0 +1,186 @@
+package durable_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"atenia/internal/store/durable"
+	"atenia/internal/store/faultfs"
+)
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// alone fails when the folder holds anything but the named file.
+func alone(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) {
+			t.Errorf("left behind: %s", e.Name())
+		}
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, want := range []string{"one", "", strings.Repeat("long ", 1<<20)} {
+		if err := durable.WriteFile(path, text(want)); err != nil {
+			t.Fatal(err)
+		}
+		if content(t, path) != want {
+			t.Fatal("other content")
+		}
+	}
+	alone(t, path)
+}
+
+func TestModeAndLink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	if err := os.WriteFile(real, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	if err := durable.WriteFile(link, text("new")); err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Lstat(link)
+	if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link became %v, %v", st, err)
+	}
+	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o640 || content(t, real) != "new" {
+		t.Errorf("real file: %v, %v", st, err)
+	}
+}
+
+func TestNotAFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := durable.WriteFile(dir, text("x")); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if err := durable.WriteFile(filepath.Join(dir, "no", "file"), text("x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever call fails, or is the last of a killed process, the file is the old
+// one or the new; an error leaves nothing behind.
+func TestEveryCallFails(t *testing.T) {
+	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Torn, faultfs.Full, faultfs.Stop} {
+		for n, fsys := range faultfs.Each(fault) {
+			path := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := durable.WriteFileIn(fsys, path, text(strings.Repeat("new ", 1<<20)))
+			fsys.PowerCut()
+			got := content(t, path)
+			if got != "old" && got != strings.Repeat("new ", 1<<20) {
+				t.Fatalf("fault %d, call %d: %d torn bytes", fault, n, len(got))
+			}
+			if hit := fsys.Hit(); hit && fault != faultfs.Full && err == nil || !hit && (err != nil || got == "old") {
+				t.Errorf("fault %d, call %d: %v and %d bytes", fault, n, err, len(got))
+			}
+			if fault == faultfs.Fail && fsys.Hit() && !errors.Is(err, faultfs.ErrInjected) {
+				t.Errorf("call %d: error %v", n, err)
+			}
+			if fault != faultfs.Stop {
+				alone(t, path)
+			}
+			if n > 100 {
+				t.Fatal("no end of calls")
+			}
+		}
+	}
+}
+
+// childVar names the file that the child process of TestKill rewrites.
+const childVar = "ATENIA_DURABLE_CHILD"
+
+// whole is content that proves itself: 32 bytes of checksum, then the rest.
+func whole(version byte) []byte {
+	body := bytes.Repeat([]byte{version}, 100_000)
+	sum := sha256.Sum256(body)
+	return append(sum[:], body...)
+}
+
+// A process that is killed while it rewrites a file again and again leaves a
+// whole one.
+func TestKill(t *testing.T) {
+	if path := os.Getenv(childVar); path != "" {
+		for v := byte(0); ; v++ {
+			if err := durable.WriteFile(path, func(w io.Writer) error {
+				b := whole(v)
+				for len(b) > 0 { // in pieces, so that kills fall between them
+					n, err := w.Write(b[:min(len(b), 1000)])
+					if err != nil {
+						return err
+					}
+					b = b[n:]
+				}
+				return nil
+			}); err != nil {
+				os.Exit(1)
+			}
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, whole(0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func() byte { // the version in the file, which must be whole
+		t.Helper()
+		b := []byte(content(t, path))
+		if len(b) < 33 || !bytes.Equal(b, whole(b[32])) {
+			t.Fatalf("the file is %d torn bytes", len(b))
+		}
+		return b[32]
+	}
+	for i := range 5 {
+		before := check()
+		cmd := exec.Command(self, "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), childVar+"="+path)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); check() == before && time.Since(start) < 5*time.Second; {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(i) * 1700 * time.Microsecond)
+		cmd.Process.Kill()
+		cmd.Wait()
+		check()
+	}
+}

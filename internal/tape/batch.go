@@ -1,0 +1,79 @@
+package tape
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Batch is some documents, their rows one after another.
+type Batch struct {
+	Tokens []int32
+	Labels []int32 // the token that row i should predict, already shifted; negative = not counted
+	Lens   []int   // rows of each document; together all rows
+	// Count is what the sum of all losses is divided by; 0 = the rows counted.
+	// Batches whose gradients are added together share the count of all.
+	Count int
+	// Seed chooses what dropout of low-rank pairs leaves out; 0 = nothing.
+	Seed uint64
+}
+
+// ErrBatch is matched by errors about a batch.
+var ErrBatch = errors.New("bad batch")
+
+// A BatchError says what is wrong with a batch. It matches [ErrBatch].
+type BatchError struct {
+	Row int // −1 = the batch as a whole
+	Why string
+}
+
+func (e *BatchError) Error() string {
+	if e.Row < 0 {
+		return fmt.Sprintf("%v: %s", ErrBatch, e.Why)
+	}
+	return fmt.Sprintf("%v: row %d: %s", ErrBatch, e.Row, e.Why)
+}
+
+// Unwrap returns [ErrBatch].
+func (e *BatchError) Unwrap() error { return ErrBatch }
+
+// Counted is the number of rows whose labels count.
+func (b *Batch) Counted() (n int) {
+	for _, l := range b.Labels {
+		if l >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *Batch) check(vocab int) error {
+	whole := func(format string, args ...any) error { return &BatchError{-1, fmt.Sprintf(format, args...)} }
+	if len(b.Tokens) == 0 {
+		return whole("no rows")
+	}
+	if len(b.Labels) != len(b.Tokens) {
+		return whole("%d labels for %d tokens", len(b.Labels), len(b.Tokens))
+	}
+	rows := 0
+	for i, n := range b.Lens {
+		if n < 1 || n > len(b.Tokens)-rows {
+			return whole("document %d of %d has %d rows, %d are left", i, len(b.Lens), n, len(b.Tokens)-rows)
+		}
+		rows += n
+	}
+	if rows != len(b.Tokens) {
+		return whole("documents have %d rows together, there are %d", rows, len(b.Tokens))
+	}
+	if b.Count < 0 {
+		return whole("a count of %d", b.Count)
+	}
+	for i, t := range b.Tokens {
+		if t < 0 || int(t) >= vocab {
+			return &BatchError{i, fmt.Sprintf("token %d of a vocabulary of %d", t, vocab)}
+		}
+		if int(b.Labels[i]) >= vocab {
+			return &BatchError{i, fmt.Sprintf("label %d of a vocabulary of %d", b.Labels[i], vocab)}
+		}
+	}
+	return nil
+}

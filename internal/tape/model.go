@@ -1,0 +1,154 @@
+package tape
+
+import (
+	"fmt"
+	"unsafe"
+
+	"atenia/grad"
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
+)
+
+// Options choose how a step is recorded. The zero value works.
+type Options struct {
+	// Recompute keeps only what goes from layer to layer and computes each
+	// layer a second time on the way back (arXiv 1604.06174). Gradients are the
+	// same bits.
+	Recompute bool
+	// Balance is the coefficient of the auxiliary loss of mixtures of experts,
+	// which is added to the loss (arXiv 2101.03961).
+	Balance float64
+	// Pool are the threads of layers that are computed a second time: those of
+	// the tape.
+	Pool *pool.Pool
+}
+
+// A Model is a compiled model that can be recorded. One goroutine may use it.
+type Model[F Float] struct {
+	Options // may be changed between steps
+
+	plan     *plan.ExecutionPlan
+	compiled *compile.Model
+	params   *Params[F]
+	vocab    int
+	ops      []recorder[F]
+	head     *head[F]
+	mixtures int          // instructions that are mixtures of experts
+	experts  int          // of each
+	uses     [][]*leaf[F] // weights that instructions read
+
+	weights  []*weight[F] // by plan.WeightRef
+	borrowed []*leaf[F]
+	made     []*weight[F]
+	trained  []*leaf[F]
+	linears  int
+	ropes    []*ropes[F]
+	layers   []*layer[F] // runs of ops that make one layer each
+	step     step[F]
+	scratch  scratch[F]
+	inner    *grad.Tape[F] // of layers that are computed twice
+	inside   *step[F]      // on it
+	registry *grad.Registry[F]
+}
+
+// New binds the prefill plan of m to parameters. It reads which of these are
+// frozen and which have low-rank pairs; their values are read at every step, and
+// their Value and Grad must stay where they are. Its errors are
+// [*UntrainedError] and those of package plan.
+func New[F Float](m *compile.Model, params *Params[F]) (*Model[F], error) {
+	if m.Plans.Prefill == nil {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "training needs a prefill plan")
+	}
+	out := &Model[F]{plan: &m.Plans.Prefill.Plan, compiled: m, params: params}
+	p := out.plan
+	if len(p.Inputs) != 2 || len(p.Outputs) != 1 || len(p.Instructions) == 0 || p.Instructions[len(p.Instructions)-1].Op != plan.OpLMHead {
+		return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "want a plan from tokens and rows to the logits of a head, its last instruction")
+	}
+	params.makeGrads()
+	adapters := table[F]()
+	for i := range p.Instructions {
+		if adapters[p.Instructions[i].Op] == nil {
+			return nil, fmt.Errorf("instruction %d: %w", i, &UntrainedError{Op: p.Instructions[i].Op})
+		}
+	}
+	for _, b := range p.Weights {
+		recipe, ok := m.Weights[b.Name]
+		if !ok {
+			return nil, fmt.Errorf("%w: %s: the model has no recipe for it", plan.ErrWeightBinding, b.Name)
+		}
+		w, err := resolve(recipe, params)
+		if err != nil {
+			return nil, err
+		}
+		out.weights = append(out.weights, w)
+	}
+	var err error
+	if out.ops, err = plan.Bind(p, adapters, binder[F]{out}); err != nil {
+		return nil, err
+	}
+	out.head, _ = out.ops[len(out.ops)-1].(*head[F])
+	out.registry = &grad.Registry[F]{}
+	Register(out.registry)
+	out.layers = out.cut()
+	out.step = out.newStep()
+	inside := out.newStep()
+	out.inside = &inside
+	return out, nil
+}
+
+// Registry returns a registry with the gradients of all blocks, for tapes.
+func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
+
+// Params returns the parameters that the model was bound to.
+func (m *Model[F]) Params() *Params[F] { return m.params }
+
+// Bytes is the memory of a step on tape t besides parameters and their
+// gradients: buffers of the tape and of that which layers are recorded on, and
+// scratch.
+func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
+	n := t.Memory().Reserved + int64(m.scratch.top)*int64(unsafe.Sizeof(F(0)))
+	if m.inner != nil {
+		n += m.inner.Memory().Reserved
+	}
+	return n
+}
+
+// Loss records the model over a batch and returns the mean cross-entropy of its
+// counted labels, with the auxiliary loss if [Options] ask for it. The tape
+// must know the blocks ([Register]). [grad.Tape.Backward] then adds the
+// gradients to [Param.Grad].
+//
+// The batch must not change until then, and the next Loss of this model comes
+// after the tape was reset. Errors are [*BatchError] and the tape's.
+func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
+	s := &m.step
+	if err := s.start(t, b); err != nil {
+		return 0, err
+	}
+	if err := s.makeWeights(); err != nil {
+		return 0, err
+	}
+	if m.Recompute {
+		for _, l := range m.layers {
+			if err := l.record(s); err != nil {
+				return 0, err
+			}
+		}
+	} else {
+		for _, op := range m.ops {
+			if err := op.record(s); err != nil {
+				return 0, err
+			}
+		}
+	}
+	loss := s.regs[m.plan.Outputs[0]]
+	if m.Balance != 0 && len(s.balance) > 0 {
+		aux, err := s.recordBalance()
+		if err != nil {
+			return 0, err
+		}
+		loss = t.Add(loss, t.Scale(aux, F(m.Balance)))
+	}
+	return loss, t.Err()
+}

@@ -1,0 +1,261 @@
+package tape_test
+
+import (
+	"fmt"
+	"testing"
+
+	"atenia/internal/model/compile"
+	"atenia/internal/plan"
+	"atenia/internal/tape"
+	"atenia/tensor"
+)
+
+func reg(r ...plan.RegisterRef) []plan.RegisterRef { return r }
+
+// attentionOf appends an attention with a residual connection.
+func attentionOf(k *sketch, x plan.RegisterRef, p plan.AttentionParams, more slots) plan.RegisterRef {
+	p.Heads, p.KVHeads, p.HeadDim, p.Causal, p.Scale = 4, max(p.KVHeads, 1), 6, 1, 0.4
+	p.RopeScale = 1.1
+	q, kv := int(p.Heads*p.HeadDim), int(p.KVHeads*p.HeadDim)
+	w := slots{"q": {q, width}, "k": {kv, width}, "v": {kv, width}, "o": {width, q}}
+	for s, shape := range more {
+		w[s] = shape
+	}
+	a := k.op(plan.OpAttention, &p, reg(x), []int{width}, w)
+	return k.add(x, a, 1)
+}
+
+func ffnOf(k *sketch, x plan.RegisterRef, act, gated uint32, bias bool) plan.RegisterRef {
+	const hidden = 10
+	w := slots{"up": {hidden, width}, "down": {width, hidden}}
+	if gated != 0 {
+		w["gate"] = tensor.Shape{hidden, width}
+	}
+	if bias {
+		w["up_bias"], w["down_bias"] = tensor.Shape{hidden}, tensor.Shape{width}
+		if gated != 0 {
+			w["gate_bias"] = tensor.Shape{hidden}
+		}
+	}
+	f := k.op(plan.OpFFN, &plan.FFNParams{Dim: width, Hidden: hidden, Act: act, Gated: gated}, reg(x), []int{width}, w)
+	return k.add(x, f, 1)
+}
+
+func moeOf(k *sketch, x plan.RegisterRef, p plan.MoEParams, bias bool) plan.RegisterRef {
+	p.Dim, p.Hidden, p.Experts = width, 5, 4
+	if p.Scale == 0 {
+		p.Scale = 1
+	}
+	w := slots{"router": {4, width}, "gate": {4, 5, width}, "up": {4, 5, width}, "down": {4, width, 5}}
+	if bias {
+		w["router_bias"], w["gate_bias"], w["up_bias"], w["down_bias"] = tensor.Shape{4}, tensor.Shape{4, 5}, tensor.Shape{4, 5}, tensor.Shape{4, width}
+	}
+	if n := int(p.SharedHidden); n > 0 {
+		w["shared_gate"], w["shared_up"], w["shared_down"] = tensor.Shape{n, width}, tensor.Shape{n, width}, tensor.Shape{width, n}
+		if p.SharedGated != 0 {
+			w["shared_router"] = tensor.Shape{1, width}
+		}
+	}
+	k.spread = 2
+	y := k.op(plan.OpMoE, &p, reg(x), []int{width}, w)
+	k.spread = 1
+	return k.add(x, y, 1)
+}
+
+// opcodes are all variants that the adapters accept, each in a small plan.
+var opcodes = map[string]func(k *sketch){
+	"embedding/scaled": func(k *sketch) { k.done(k.embed(2.5)) },
+
+	"norm/rms": func(k *sketch) {
+		k.done(k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Offset: 1, Groups: 1}, reg(k.embed(1)), []int{width}, slots{"weight": {width}}))
+	},
+	"norm/rms/plain": func(k *sketch) {
+		k.done(k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(k.embed(1)), []int{width}, nil))
+	},
+	"norm/layer": func(k *sketch) {
+		k.done(k.op(plan.OpNorm, &plan.NormParams{Dim: width, Kind: plan.NormLayer, Eps: 1e-3, Groups: 1}, reg(k.embed(1)), []int{width}, slots{"weight": {width}, "bias": {width}}))
+	},
+	"norm/layer/no_bias": func(k *sketch) {
+		k.done(k.op(plan.OpNorm, &plan.NormParams{Dim: width, Kind: plan.NormLayer, Eps: 1e-3, Groups: 1}, reg(k.embed(1)), []int{width}, slots{"weight": {width}}))
+	},
+
+	"attention/all_heads": func(k *sketch) { k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 4}, nil)) },
+	"attention/grouped_bias": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2}, slots{"q_bias": {24}, "k_bias": {12}, "v_bias": {12}, "o_bias": {width}}))
+	},
+	"attention/rope": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}}))
+	},
+	"attention/rope/partial": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{RopeStyle: plan.RopeHalf, RopeDim: 4}, slots{"inv_freq": {2}}))
+	},
+	"attention/rope/interleaved": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{RopeStyle: plan.RopeInterleaved, RopeDim: 4}, slots{"inv_freq": {2}}))
+	},
+	"attention/rope/dynamic": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{RopeStyle: plan.RopeHalf, RopeDim: 6, RopeKind: plan.RopeDynamic, RopeLimit: 4, RopeBase: 100, RopeFactor: 2}, slots{"inv_freq": {3}}))
+	},
+	"attention/rope/long": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{RopeStyle: plan.RopeHalf, RopeDim: 6, RopeKind: plan.RopeLong, RopeLimit: 4}, slots{"inv_freq": {3}, "inv_freq_long": {3}}))
+	},
+	"attention/heads_normed": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, QKNormKind: 1, QKNormEps: 1e-3, QKNormOff: 1, RopeStyle: plan.RopeHalf, RopeDim: 6}, slots{"inv_freq": {3}, "q_norm": {6}, "k_norm": {6}}))
+	},
+	"attention/window_softcap": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, Window: 3, Softcap: 1.5}, nil))
+	},
+	"attention/temperature": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, TempBeta: 0.3, TempOrigLen: 2}, nil))
+	},
+
+	"moe/renormalised": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)) },
+	"moe/plain_scaled": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 3, Scale: 1.7}, true))
+	},
+	"moe/top_softmax": func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Gate: 1}, false)) },
+	"moe/one_expert":  func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 1}, false)) },
+	"moe/shared":      func(k *sketch) { k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, SharedHidden: 7}, false)) },
+	"moe/shared_gated": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1, RenormEps: 0.1, SharedHidden: 7, SharedGated: 1}, false))
+	},
+
+	"residual_add/scaled": func(k *sketch) {
+		x := k.embed(1)
+		n := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+		k.done(k.add(x, n, 0.3))
+	},
+	"residual_add/same": func(k *sketch) {
+		x := k.embed(1)
+		k.done(k.add(x, x, 0.3))
+	},
+	"residual_add/normed": func(k *sketch) {
+		x := k.embed(1)
+		n := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, slots{"weight": {width}})
+		y := k.op(plan.OpResidualAdd, &plan.AddParams{Scale: 0.7, NormEps: 1e-3, NormOff: 1, Norm: 1}, reg(x, n), []int{width, width}, slots{"norm": {width}})
+		k.layer = 1
+		k.done(k.add(y, ffnOf(k, y+1, plan.ActSiLU, 1, false), 1))
+	},
+
+	"lm_head/capped_scaled_bias": func(k *sketch) {
+		k.head(k.gather(k.embed(1)), plan.HeadParams{Softcap: 1.5, Scale: 2}, slots{"weight": {vocab, width}, "bias": {vocab}})
+	},
+	"lm_head/tied": func(k *sketch) {
+		k.head(k.gather(k.embed(1)), plan.HeadParams{Scale: 1, Tied: 1}, slots{"weight": {vocab, width}})
+		k.c.Plan.Instructions[2].Weights[0] = k.c.Plan.Instructions[0].Weights[0]
+	},
+	"gather_rows/early": func(k *sketch) {
+		x := k.embed(1)
+		a := k.op(plan.OpNorm, &plan.NormParams{Dim: width, Eps: 1e-3, Groups: 1}, reg(x), []int{width}, nil)
+		y := k.add(k.gather(x), k.gather(a), 1)
+		k.head(ffnOf(k, y, plan.ActSiLU, 1, false), plan.HeadParams{Scale: 1}, slots{"weight": {vocab, width}})
+	},
+
+	"weight/part_of_a_tensor": func(k *sketch) {
+		k.done(ffnOf(k, k.embed(1), plan.ActSiLU, 1, false))
+		fused := map[string]tensor.Shape{"file.gate_up": {20, width}}
+		k.from("1.gate", fused, compile.Transform{Kind: compile.SliceRows, A: 0, B: 10})
+		k.from("1.up", fused, compile.Transform{Kind: compile.SliceRows, A: 10, B: 20})
+	},
+	"weight/joined": func(k *sketch) {
+		k.done(ffnOf(k, k.embed(1), plan.ActSiLU, 1, true))
+		k.from("1.gate", map[string]tensor.Shape{"file.a": {3, width}, "file.b": {7, width}})
+		k.from("1.gate_bias", map[string]tensor.Shape{"file.c": {4}, "file.d": {8}}, compile.Transform{Kind: compile.SliceRows, A: 1, B: 11}, compile.Transform{Kind: compile.AddConst, Value: 0.5})
+	},
+	"weight/permuted": func(k *sketch) {
+		k.done(attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2, RopeStyle: plan.RopeInterleaved, RopeDim: 4}, slots{"inv_freq": {2}, "q_bias": {24}}))
+		k.from("1.q", map[string]tensor.Shape{"file.q": {24, width}}, compile.Transform{Kind: compile.PermuteHeads, A: 4, B: 4})
+		k.from("1.q_bias", map[string]tensor.Shape{"file.qb": {24}}, compile.Transform{Kind: compile.PermuteHeads, A: 4, B: 6})
+		k.from("1.o", map[string]tensor.Shape{"file.o": {24, width}}, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{width, 24}})
+	},
+	"weight/experts_apart": func(k *sketch) {
+		k.done(moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false))
+		parts := map[string]tensor.Shape{}
+		for e := range 4 {
+			parts[fmt.Sprintf("file.experts.%d.gate", e)] = tensor.Shape{5, width}
+		}
+		k.from("1.gate", parts, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}})
+		k.from("1.up", map[string]tensor.Shape{"file.up0": {7, width}, "file.up1": {13, width}}, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, 5, width}})
+	},
+}
+
+func init() {
+	for name, act := range map[string]uint32{"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf, "relu": plan.ActReLU, "relu2": plan.ActReLU2} {
+		opcodes["ffn/gated/"+name] = func(k *sketch) { k.done(ffnOf(k, k.embed(1), act, 1, true)) }
+		opcodes["ffn/plain/"+name] = func(k *sketch) { k.done(ffnOf(k, k.embed(1), act, 0, act == plan.ActReLU)) }
+	}
+}
+
+func TestOpcodes(t *testing.T) {
+	for name, build := range opcodes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newSketch(t)
+			build(k)
+			open[float64](t, &k.m, k.find, nil).check()
+		})
+	}
+}
+
+// TestBalance checks the gradient of the auxiliary loss, over two layers.
+func TestBalance(t *testing.T) {
+	k := newSketch(t)
+	x := moeOf(k, k.embed(2), plan.MoEParams{TopK: 2, Renorm: 1}, false)
+	k.layer = 1
+	k.done(moeOf(k, x, plan.MoEParams{TopK: 2, Renorm: 1}, false))
+	r := open[float64](t, &k.m, k.find, nil)
+	plain := r.loss()
+	r.m.Balance = 0.7
+	if l := r.loss(); l-plain < 0.7 {
+		t.Errorf("the auxiliary loss adds %v; it is at least one times its coefficient where choices follow probabilities", l-plain)
+	}
+	r.check()
+}
+
+// TestLoRA checks low-rank pairs: on plain, on fused and on joined weights, with
+// and without dropout, while everything else is frozen.
+func TestLoRA(t *testing.T) {
+	for _, drop := range []float64{0, 0.4} {
+		t.Run(fmt.Sprint(drop), func(t *testing.T) {
+			k := newSketch(t)
+			x := attentionOf(k, k.embed(1), plan.AttentionParams{KVHeads: 2}, nil)
+			k.layer = 1
+			x = ffnOf(k, x, plan.ActSiLU, 1, false)
+			k.layer = 2
+			k.done(moeOf(k, x, plan.MoEParams{TopK: 2}, true))
+			fused := map[string]tensor.Shape{"file.qkv": {48, width}}
+			k.from("1.q", fused, compile.Transform{Kind: compile.SliceRows, A: 0, B: 24})
+			k.from("1.k", fused, compile.Transform{Kind: compile.SliceRows, A: 24, B: 36})
+			k.from("1.v", fused, compile.Transform{Kind: compile.SliceRows, A: 36, B: 48})
+			parts := map[string]tensor.Shape{}
+			for e := range 4 {
+				parts[fmt.Sprintf("file.experts.%d", e)] = tensor.Shape{width, 5}
+			}
+			k.from("5.down", parts, compile.Transform{Kind: compile.Reshape, Shape: tensor.Shape{4, width, 5}})
+			r := open(t, &k.m, k.find, func(p *tape.Params[float64]) {
+				p.Train(func(*tape.Param[float64]) bool { return false })
+				for _, name := range []string{"file.qkv", "file.1.o", "file.3.up", "file.experts.1", "file.experts.2"} {
+					w, ok := p.Get(name)
+					if !ok {
+						t.Fatal("no", name)
+					}
+					a, b := k.pair(name, w.Shape, 3)
+					if err := p.Attach(name, tape.LoRA[float64]{A: a, B: b, Scale: 0.7, Dropout: drop}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			r.check()
+		})
+	}
+}
+
+func (k *sketch) pair(name string, shape tensor.Shape, rank int) (a, b *tape.Param[float64]) {
+	made := func(suffix string, rows, cols int) *tape.Param[float64] {
+		p := &tape.Param[float64]{Name: name + suffix, Shape: tensor.Shape{rows, cols}, Value: make([]float64, rows*cols)}
+		for i := range p.Value {
+			p.Value[i] = 0.4 * k.rng.NormFloat64()
+		}
+		return p
+	}
+	return made(".lora_A", rank, shape[1]), made(".lora_B", shape[0], rank)
+}

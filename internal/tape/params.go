@@ -1,0 +1,154 @@
+package tape
+
+import (
+	"fmt"
+	"slices"
+
+	"atenia/internal/model/compile"
+
+	"atenia/tensor"
+)
+
+// A Param is one tensor of a model's file.
+type Param[F Float] struct {
+	Name  string // of the file: "model.layers.0.self_attn.q_proj.weight"
+	Shape tensor.Shape
+	Value []F // row-major
+	Grad  []F // backward passes add to it; made by [New], nil while frozen
+
+	frozen bool
+}
+
+// Frozen reports whether no gradient of the tensor is wanted.
+func (p *Param[F]) Frozen() bool { return p.frozen }
+
+// Params are the tensors that a model's plan reads, by the names of its file,
+// in the order of their first use.
+type Params[F Float] struct {
+	list   []*Param[F]
+	byName map[string]*Param[F]
+	loras  map[string]*LoRA[F]
+}
+
+// NewParams reads the tensors that the plans of m name. find returns a tensor of
+// the file; a nil find leaves all values zero, for models that begin with other
+// values than a file's. Block-quantised tensors are read as the values they
+// stand for. Errors are those of package weights.
+func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
+	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
+	shapes := fileShapes(m)
+	for _, b := range m.Plans.Prefill.Plan.Weights {
+		w := m.Weights[b.Name]
+		for _, name := range w.Sources {
+			if p.byName[name] != nil {
+				continue
+			}
+			q := &Param[F]{Name: name, Shape: shapes[name]}
+			if find != nil {
+				if err := q.read(b.Name, find); err != nil {
+					return nil, err
+				}
+			} else if err := q.empty(b.Name); err != nil {
+				return nil, err
+			}
+			p.add(q)
+		}
+	}
+	return p, nil
+}
+
+func (p *Params[F]) add(q *Param[F]) {
+	p.list = append(p.list, q)
+	p.byName[q.Name] = q
+}
+
+// read takes the values of the file's tensor.
+func (q *Param[F]) read(weight string, find func(string) (tensor.View, bool)) error {
+	v, ok := find(q.Name)
+	if !ok {
+		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("the file has no such tensor")}
+	}
+	v, err := compile.WeightToF32(v)
+	if err != nil {
+		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: err}
+	}
+	x, _ := v.F32()
+	q.Shape = slices.Clone(v.Shape)
+	q.Value = make([]F, len(x))
+	for i, f := range x {
+		q.Value[i] = F(f)
+	}
+	return nil
+}
+
+func (q *Param[F]) empty(weight string) error {
+	n, ok := q.Shape.Size()
+	if !ok || q.Shape == nil {
+		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("its shape %v does not follow from the configuration", q.Shape)}
+	}
+	q.Value = make([]F, n)
+	return nil
+}
+
+// fileShapes returns the shapes that files' tensors have by what is made of
+// them: weights made of one tensor as it is, or of its rows.
+func fileShapes(m *compile.Model) map[string]tensor.Shape {
+	shapes := map[string]tensor.Shape{}
+	for _, b := range m.Plans.Prefill.Plan.Weights {
+		w := m.Weights[b.Name]
+		switch {
+		case len(w.Sources) == 0:
+		case len(w.Sources) > 1: // equal parts along the first axis
+			for _, name := range w.Sources {
+				s := slices.Clone(w.Shape)
+				if len(s) == 3 && s[0] == len(w.Sources) {
+					s = s[1:]
+				} else {
+					s[0] /= len(w.Sources)
+				}
+				shapes[name] = s
+			}
+		default:
+			s := slices.Clone(w.Shape)
+			for _, t := range w.Transform {
+				if t.Kind == compile.SliceRows {
+					s[0] = t.B
+				}
+			}
+			name := w.Sources[0]
+			if old := shapes[name]; old == nil || old[0] < s[0] {
+				shapes[name] = s
+			}
+		}
+	}
+	return shapes
+}
+
+// All returns the tensors in the order of their first use, then those of LoRA
+// pairs in the order they were attached. The caller must not change the list.
+func (p *Params[F]) All() []*Param[F] { return p.list }
+
+// Get returns the tensor of a name.
+func (p *Params[F]) Get(name string) (*Param[F], bool) {
+	q, ok := p.byName[name]
+	return q, ok
+}
+
+// Train freezes every tensor for which wanted is false, and no other: at first
+// none is. It takes effect at the next [New].
+func (p *Params[F]) Train(wanted func(*Param[F]) bool) {
+	for _, q := range p.list {
+		if q.frozen = !wanted(q); q.frozen {
+			q.Grad = nil
+		}
+	}
+}
+
+// makeGrads gives what is trained a gradient of zeros, where it has none yet.
+func (p *Params[F]) makeGrads() {
+	for _, q := range p.list {
+		if !q.frozen && q.Grad == nil {
+			q.Grad = make([]F, len(q.Value))
+		}
+	}
+}

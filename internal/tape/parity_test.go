@@ -1,0 +1,177 @@
+package tape_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"atenia/internal/golden"
+	"atenia/internal/model/compile"
+	"atenia/internal/model/file"
+	"atenia/internal/tape"
+	"atenia/tensor"
+)
+
+// A parity is the manifest of one reference model.
+type parity struct {
+	Sequences []struct {
+		Name   string
+		Tokens []int32
+		Logits string
+	}
+	Tolerance struct {
+		MaxAbs float64 `json:"max_abs"`
+	}
+}
+
+// entropy is −ln softmax(row)[label].
+func entropy(row []float32, label int32) float64 {
+	top, sum := math.Inf(-1), 0.0
+	for _, v := range row {
+		top = max(top, float64(v))
+	}
+	for _, v := range row {
+		sum += math.Exp(float64(v) - top)
+	}
+	return top + math.Log(sum) - float64(row[label])
+}
+
+// TestGoldenParity records every model that compiles and compares losses with
+// those of the logits that inference must give: whole sequences, all of them in
+// one batch, and single rows, with labels that are anything.
+func TestGoldenParity(t *testing.T) {
+	root := golden.Family(t, "parity")
+	seen := 0
+	for _, name := range golden.Dirs(t, root) {
+		folder := filepath.Join(root, name)
+		d, err := file.Open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		m, err := compile.Compile(d, compile.Options{})
+		if err != nil {
+			t.Logf("%s: %v", name, err) // what compiles is tested where it runs
+			continue
+		}
+		seen++
+		t.Run(name, func(t *testing.T) { t.Parallel(); recordsAs(t, folder, m, d) })
+	}
+	if seen == 0 {
+		t.Fatal("no case compiles")
+	}
+}
+
+func recordsAs(t *testing.T, folder string, m *compile.Model, d *file.Description) {
+	r := open[float32](t, m, finder(d), nil)
+	if _, err := tape.New(m, r.params); err != nil {
+		if _, ok := errors.AsType[*tape.UntrainedError](err); ok {
+			t.Skip(err)
+		}
+	}
+	var f parity
+	golden.JSON(t, filepath.Join(folder, "fixture.json"), &f)
+	// An error of so much in every logit is at most twice that in a loss.
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if d := math.Abs(got - want); !(d <= 2*f.Tolerance.MaxAbs) {
+			t.Errorf("%s: the loss is %v, that of the reference's logits %v", what, got, want)
+		}
+	}
+	all, sum := &tape.Batch{}, 0.0
+	for _, s := range f.Sequences {
+		logits := golden.NPY(t, filepath.Join(folder, s.Logits))
+		n := len(s.Tokens)
+		b, part := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: []int{n}}, 0.0
+		for i := range b.Labels {
+			b.Labels[i] = int32(i*31+7) % int32(logits.Shape[1])
+			part += entropy(logits.Row(i), b.Labels[i])
+		}
+		r.batch = b
+		near(s.Name, r.loss(), part/float64(n))
+		for _, row := range []int{0, n / 2, n - 1} {
+			one := &tape.Batch{Tokens: s.Tokens, Labels: make([]int32, n), Lens: b.Lens}
+			for i := range one.Labels {
+				one.Labels[i] = ignored
+			}
+			one.Labels[row] = b.Labels[row]
+			r.batch = one
+			near(s.Name, r.loss(), entropy(logits.Row(row), b.Labels[row]))
+		}
+		all.Tokens, all.Labels, all.Lens = append(all.Tokens, s.Tokens...), append(all.Labels, b.Labels...), append(all.Lens, n)
+		sum += part
+	}
+	r.batch = all
+	near("all sequences", r.loss(), sum/float64(len(all.Tokens)))
+}
+
+func finder(d *file.Description) func(string) (tensor.View, bool) {
+	return func(name string) (tensor.View, bool) {
+		x, ok := d.Tensor(name)
+		if !ok {
+			return tensor.View{}, false
+		}
+		return x.View, true
+	}
+}
+
+// TestFamilies compares the gradients of every family's reference model with
+// central differences.
+func TestFamilies(t *testing.T) {
+	root := golden.Family(t, "parity")
+	for _, name := range golden.Dirs(t, root) {
+		d, err := file.Open(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		m, err := compile.Compile(d, compile.Options{})
+		if err != nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open[float64](t, m, finder(d), nil)
+			r.batch = randomBatch(m.Config.Vocab)
+			r.checkKinds()
+		})
+	}
+}
+
+// kinds are the parameters with the same name in all layers.
+func kinds[F tape.Float](params *tape.Params[F]) (out [][]*tape.Param[F]) {
+	at := map[string]int{}
+	for _, p := range params.All() {
+		name := strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return -1
+			}
+			return r
+		}, p.Name)
+		i, ok := at[name]
+		if !ok {
+			i = len(out)
+			at[name], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], p)
+	}
+	return out
+}
+
+// checkKinds compares gradients with differences along one direction for every
+// kind of parameter.
+func (r *trial[F]) checkKinds() {
+	r.t.Helper()
+	loss, g := r.gradients()
+	p := &probe[F]{r: r, g: g, rng: rand.New(rand.NewPCG(5, 6))}
+	for _, kind := range kinds(r.params) {
+		p.along(kind[0].Name, false, kind...)
+	}
+	if p.worst > tolerance || p.said != p.asked {
+		r.t.Errorf("off by %.3g at %s, %d of %d are large enough to be compared", p.worst, p.where, p.said, p.asked)
+	}
+	r.variants(loss, g)
+}

@@ -1,0 +1,97 @@
+package tape
+
+import (
+	"fmt"
+
+	"atenia/grad"
+	"atenia/internal/kernel/dense"
+	"atenia/internal/plan"
+)
+
+// Float is the element type of a model in training: float32, or float64 where
+// gradients are checked.
+type Float = dense.Float
+
+// A recorder runs one bound instruction and puts it on the step's tape.
+type recorder[F Float] interface{ record(*step[F]) error }
+
+// table says how every opcode that an executor runs is recorded; nil says that
+// it cannot be trained yet.
+func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
+	return plan.NewAdapterTable(
+		bindNorm[F],
+		bindAttention[F],
+		bindFFN[F],
+		bindMoE[F],
+		bindEmbedding[F],
+		bindAdd[F],
+		bindHead[F],
+		bindGather[F],
+	)
+}
+
+// Keys of the opaque blocks, as the tape's text form shows them.
+const (
+	keyWeight    grad.Key = "plan.weight"
+	keyEmbedding grad.Key = "plan.embedding"
+	keyNorm      grad.Key = "plan.norm"
+	keyAttention grad.Key = "plan.attention"
+	keyFFN       grad.Key = "plan.ffn"
+	keyMoE       grad.Key = "plan.moe"
+	keyAdd       grad.Key = "plan.add"
+	keyGather    grad.Key = "plan.gather"
+	keyHead      grad.Key = "plan.head"
+	keyLayer     grad.Key = "plan.layer"
+	keyMeet      grad.Key = "plan.meet"
+	keyBalance   grad.Key = "plan.balance"
+)
+
+// A rule is a kind of block and its gradient.
+type rule[F Float] struct {
+	key  grad.Key
+	back grad.BackwardFunc[F]
+}
+
+// rules are the gradients of all blocks.
+func rules[F Float]() []rule[F] {
+	return []rule[F]{
+		{keyWeight, weightBack[F]},
+		{keyEmbedding, embeddingBack[F]},
+		{keyNorm, normBack[F]},
+		{keyAttention, attentionBack[F]},
+		{keyFFN, ffnBack[F]},
+		{keyMoE, moeBack[F]},
+		{keyAdd, addBack[F]},
+		{keyGather, gatherBack[F]},
+		{keyHead, headBack[F]},
+		{keyBalance, balanceBack[F]},
+		{keyLayer, layerBack[F]},
+		{keyMeet, meetBack[F]},
+	}
+}
+
+// Register adds the gradients of all blocks to a registry. Tapes that [Model.Loss]
+// records on must be made with one that has them.
+func Register[F Float](r *grad.Registry[F]) {
+	for _, b := range rules[F]() {
+		r.Register(b.key, b.back)
+	}
+}
+
+// An UntrainedError says that an instruction has no gradient; [New] says which.
+// It matches [plan.ErrUnsupportedOpcode].
+type UntrainedError struct {
+	Op  plan.Opcode
+	Why string // what about it; "" = the opcode as a whole
+}
+
+func (e *UntrainedError) Error() string {
+	s := fmt.Sprintf("%s cannot be trained yet", e.Op)
+	if e.Why != "" {
+		s += ": " + e.Why
+	}
+	return s
+}
+
+// Unwrap returns [plan.ErrUnsupportedOpcode].
+func (e *UntrainedError) Unwrap() error { return plan.ErrUnsupportedOpcode }

@@ -1,0 +1,128 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+)
+
+// Args are the evaluated arguments of a call.
+type Args struct {
+	Pos   []Value
+	Named []Keyword
+}
+
+// A Keyword is a named argument.
+type Keyword struct {
+	Name  string
+	Value Value
+}
+
+// Add adds a named argument.
+func (a *Args) Add(name string, v Value) error {
+	if slices.ContainsFunc(a.Named, func(k Keyword) bool { return k.Name == name }) {
+		return TypeError("got multiple values for keyword argument '%s'", name)
+	}
+	a.Named = append(a.Named, Keyword{name, v})
+	return nil
+}
+
+// Bind matches the arguments with parameters; one whose name ends in "?" may
+// be absent and is then missing.
+func (a *Args) Bind(fn string, params ...string) ([]Value, error) {
+	out := make([]Value, len(params))
+	if len(a.Pos) > len(params) {
+		return nil, TypeError("%s() takes at most %d arguments, got %d", fn, len(params), len(a.Pos))
+	}
+	for i := range out {
+		out[i] = Missing
+	}
+	copy(out, a.Pos)
+	for _, k := range a.Named {
+		i := slices.IndexFunc(params, func(p string) bool { return strings.TrimSuffix(p, "?") == k.Name })
+		if i < 0 {
+			return nil, TypeError("%s() got an unexpected keyword argument '%s'", fn, k.Name)
+		}
+		if out[i] != Missing {
+			return nil, TypeError("%s() got multiple values for argument '%s'", fn, k.Name)
+		}
+		out[i] = k.Value
+	}
+	for i, p := range params {
+		if out[i] == Missing && !strings.HasSuffix(p, "?") {
+			return nil, TypeError("%s() is missing the argument '%s'", fn, p)
+		}
+	}
+	return out, nil
+}
+
+// A Func is a filter, test or method: x | name(args), x is name(args),
+// x.name(args).
+type Func struct {
+	Params []string // a final "?" marks an optional one; see [Args.Bind]
+	noKw   bool     // the parameters cannot be named
+	Fn     func(m *Machine, x Value, a []Value) (Value, error)
+	raw    func(m *Machine, x Value, a *Args) (Value, error) // instead of fn
+}
+
+// Apply runs f on x with arguments; name is for messages.
+func (f *Func) Apply(m *Machine, name string, x Value, a *Args) (Value, error) {
+	if f.raw != nil {
+		return f.raw(m, x, a)
+	}
+	if f.noKw && len(a.Named) > 0 {
+		return nil, TypeError("%s() takes no keyword arguments", name)
+	}
+	vals, err := a.Bind(name, f.Params...)
+	if err != nil {
+		return nil, err
+	}
+	return f.Fn(m, x, vals)
+}
+
+// NewFunc makes a Func with parameters, separated by spaces.
+func NewFunc(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
+	return &Func{Params: strings.Fields(params), Fn: fn}
+}
+
+// NewPositional is def for methods that CPython writes in C.
+func NewPositional(params string, fn func(m *Machine, x Value, a []Value) (Value, error)) *Func {
+	f := NewFunc(params, fn)
+	f.noKw = true
+	return f
+}
+
+// NewRaw makes a Func that sees its arguments as they are.
+func NewRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *Func { return &Func{raw: fn} }
+
+// IsCallable is Python's callable().
+func IsCallable(v Value) bool {
+	switch v.(type) {
+	case *Function, caller, *Undefined:
+		return true
+	}
+	return false
+}
+
+// Call calls any value.
+func (m *Machine) Call(fn Value, a *Args) (Value, error) {
+	switch fn := fn.(type) {
+	case *Function:
+		return fn.Call(m, a)
+	case caller:
+		return fn.Call(m, a)
+	case *Undefined:
+		return nil, fn.Err()
+	}
+	return nil, TypeError("'%s' object is not callable", TypeName(fn))
+}
+
+// Take removes a keyword argument.
+func (a *Args) Take(name string) Value {
+	i := slices.IndexFunc(a.Named, func(k Keyword) bool { return k.Name == name })
+	if i < 0 {
+		return Missing
+	}
+	v := a.Named[i].Value
+	a.Named = slices.Delete(slices.Clone(a.Named), i, i+1)
+	return v
+}

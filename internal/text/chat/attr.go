@@ -1,0 +1,301 @@
+package chat
+
+import (
+	"math/big"
+	"strings"
+	"unicode/utf8"
+)
+
+// Attr is x.name: an attribute first, then an item, else undefined.
+func Attr(m *Machine, x Value, name string) (Value, error) {
+	v, ok, err := Attribute(m, x, name)
+	if err != nil || ok {
+		return v, err
+	}
+	if v, ok, err := itemOf(m, x, name); err != nil || ok {
+		return v, err
+	}
+	return NoAttribute(x, name), nil
+}
+
+// Item is x[key]: an item first, then an attribute, else undefined.
+func Item(m *Machine, x, key Value) (Value, error) {
+	v, ok, err := itemOf(m, x, key)
+	if err != nil || ok {
+		return v, err
+	}
+	name, ok := Text(key)
+	if !ok {
+		s, err := m.Repr(key)
+		if err != nil {
+			return nil, err
+		}
+		return &Undefined{Kind: KindUndefined, Msg: Describe(x) + " has no element " + s}, nil
+	}
+	if v, ok, err := Attribute(m, x, name); err != nil || ok {
+		return v, err
+	}
+	return NoAttribute(x, name), nil
+}
+
+// NoAttribute is the value of an attribute that x does not have.
+func NoAttribute(x Value, name string) *Undefined {
+	return &Undefined{Kind: KindUndefined, Msg: Repr(Describe(x)) + " has no attribute " + Repr(name)}
+}
+
+// item is Python's x[key]; ok is false where that raises TypeError or LookupError.
+func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
+	switch x := x.(type) {
+	case *Undefined:
+		return nil, false, x.Err()
+	case *Map:
+		v, ok, err := m.Lookup(x, key)
+		if r, bad := err.(*RuntimeError); bad && r.Kind == KindType {
+			err = nil // what cannot be a key is not there
+		}
+		return v, ok, err
+	case Keyed:
+		v, ok = x.Item(key)
+		return v, ok, nil
+	}
+	i, isInt := SmallInt(key)
+	n, sized := Length(x)
+	if !isInt || !sized {
+		return nil, false, nil
+	}
+	if i < 0 {
+		i += int64(n)
+	}
+	if i < 0 || i >= int64(n) {
+		return nil, false, nil
+	}
+	switch x := x.(type) {
+	case *List:
+		return x.Items[i], true, nil
+	case *Tuple:
+		return x.Items[i], true, nil
+	case *Range:
+		return x.Start + i*x.Step, true, nil
+	case string, Markup:
+		s, _ := Text(x)
+		c := s[RuneOffset(s, int(i)):]
+		_, size := utf8.DecodeRuneInString(c)
+		return Like(x, c[:size]), true, m.Step(len(s) / 32)
+	}
+	return nil, false, nil
+}
+
+// RuneOffset is the byte offset of code point i, at most len(s).
+func RuneOffset(s string, i int) int {
+	if i <= 0 {
+		return 0
+	}
+	for off := range s {
+		if i == 0 {
+			return off
+		}
+		i--
+	}
+	return len(s)
+}
+
+// objectAttrs are attributes that every Python object has; the sandbox hides them.
+var objectAttrs = map[string]bool{}
+
+func init() {
+	for name := range strings.FieldsSeq(`__class__ __doc__ __init__ __new__ __repr__ __str__ __hash__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+		__getattribute__ __setattr__ __delattr__ __dir__ __format__ __reduce__ __reduce_ex__ __sizeof__ __subclasshook__ __init_subclass__ __getstate__`) {
+		objectAttrs[name] = true
+	}
+}
+
+// extraAttrs are the dunder names of the types templates get hold of, with
+// the types that have them.
+var extraAttrs = map[string]string{
+	"__len__": "str list tuple dict range", "__iter__": "str list tuple dict range generator", "__contains__": "str list tuple dict range",
+	"__getitem__": "str list tuple dict range", "__add__": "str list tuple int float", "__mul__": "str list tuple int float", "__mod__": "str int float",
+	"__setitem__": "list dict", "__delitem__": "list dict", "__dict__": "Macro function", "__globals__": "function", "__code__": "function",
+	"__call__": "Macro function builtin_function_or_method", "__self__": "builtin_function_or_method", "__name__": "builtin_function_or_method function",
+	"__module__": "Macro builtin_function_or_method", "__int__": "int float bool", "__float__": "int float bool", "__bool__": "int float bool NoneType", "__next__": "generator",
+}
+
+// mutators are the methods that an immutable sandbox refuses.
+var mutators = map[string]string{
+	"append": "list", "insert": "list", "sort": "list", "reverse": "list", "extend": "list", "remove": "list",
+	"clear": "list dict", "pop": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
+}
+
+func listed(table map[string]string, name, typ string) bool {
+	for t := range strings.FieldsSeq(table[name]) {
+		if t == typ {
+			return true
+		}
+	}
+	return false
+}
+
+// attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
+func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
+	if err := m.Alloc(len(name)); err != nil { // for looking it up, or for the message
+		return nil, false, err
+	}
+	typ := TypeName(x)
+	if _, ok := x.(*Namespace); !ok {
+		if objectAttrs[name] || listed(extraAttrs, name, typ) || listed(mutators, name, typ) {
+			return &Undefined{Kind: KindSecurity, Msg: "access to attribute " + Repr(name) + " of " + Repr(typ) + " object is unsafe."}, true, nil
+		}
+	}
+	switch x := x.(type) {
+	case *Undefined:
+		return nil, false, x.Err()
+	case string, Markup:
+		f, ok := StringMethods[name]
+		if _, safe := x.(Markup); safe && !ok {
+			f, ok = markupMethods[name]
+		}
+		return boundMethod(m, name, x, f), ok, nil
+	case *List:
+		f, ok := listMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case *Tuple:
+		for i, field := range x.Fields {
+			if field == name {
+				return x.Items[i], true, nil
+			}
+		}
+		f, ok := tupleMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case *Map:
+		f, ok := dictMethods[name]
+		return boundMethod(m, name, x, f), ok, nil
+	case bool, int64, *big.Int, float64:
+		return numberAttr(m, x, name)
+	case *Namespace:
+		v, ok := x.Attrs.Get(name)
+		return v, ok, nil
+	case Object:
+		return x.Attr(m, name)
+	case *Range:
+		return rangeAttr(x, name)
+	}
+	return nil, false, nil
+}
+
+// boundMethod binds a method to its object.
+func boundMethod(_ *Machine, name string, x Value, f *Func) Value {
+	if f == nil {
+		return nil
+	}
+	return &Function{Name: name, Method: true, Call: func(m *Machine, a *Args) (Value, error) { return f.Apply(m, name, x, a) }}
+}
+
+// Slice is x[start:stop:step].
+func Slice(m *Machine, x Value, bounds [3]Value) (Value, error) {
+	n, ok := Length(x)
+	if u, isU := x.(*Undefined); isU {
+		return nil, u.Err()
+	}
+	switch x.(type) {
+	case string, Markup, *List, *Tuple, *Range:
+	case *Map:
+		return nil, TypeError("unhashable type: 'slice'")
+	default:
+		ok = false
+	}
+	if !ok {
+		return nil, TypeError("'%s' object is not subscriptable", TypeName(x))
+	}
+	start, stop, step, count, err := sliceBounds(n, bounds)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := x.(*Range); ok {
+		return &Range{Start: r.Start + int64(start)*r.Step, Stop: r.Start + int64(stop)*r.Step, Step: r.Step * int64(step), N: int64(count)}, nil
+	}
+	if s, ok := Text(x); ok {
+		if err := m.Alloc(len(s)); err != nil {
+			return nil, err
+		}
+		return Like(x, sliceString(s, start, step, count)), nil
+	}
+	if err := m.Alloc(16 * count); err != nil {
+		return nil, err
+	}
+	var from []Value
+	switch x := x.(type) {
+	case *List:
+		from = x.Items
+	case *Tuple:
+		from = x.Items
+	}
+	items := make([]Value, count)
+	for i := range items {
+		items[i] = from[start+i*step]
+	}
+	if _, ok := x.(*Tuple); ok {
+		return &Tuple{Items: items}, nil
+	}
+	return &List{Items: items}, nil
+}
+
+func sliceString(s string, start, step, count int) string {
+	if count == 0 {
+		return ""
+	}
+	if step == 1 {
+		from := RuneOffset(s, start)
+		return s[from : from+RuneOffset(s[from:], count)]
+	}
+	runes := []rune(s)
+	out := make([]rune, count)
+	for i := range out {
+		out[i] = runes[start+i*step]
+	}
+	return string(out)
+}
+
+// sliceBounds follows slice.indices: count elements from start, before stop,
+// by step.
+func sliceBounds(n int, b [3]Value) (start, stop, step, count int, err error) {
+	var v [3]int64
+	var set [3]bool
+	for i, x := range b {
+		if x == nil {
+			continue
+		}
+		if v[i], set[i] = SmallInt(x); !set[i] {
+			return 0, 0, 0, 0, TypeError("slice indices must be integers or None or have an __index__ method")
+		}
+	}
+	if !set[2] {
+		v[2] = 1
+	}
+	if v[2] == 0 {
+		return 0, 0, 0, 0, ValueError("slice step cannot be zero")
+	}
+	lo, hi := int64(0), int64(n)
+	if v[2] < 0 {
+		lo, hi = -1, int64(n)-1
+	}
+	for i := range 2 {
+		if !set[i] {
+			v[i] = lo
+			if (i == 0) == (v[2] < 0) {
+				v[i] = hi
+			}
+			continue
+		}
+		if v[i] < 0 {
+			v[i] += int64(n)
+		}
+		v[i] = min(max(v[i], lo), hi)
+	}
+	step64 := min(max(v[2], -int64(n)-1), int64(n)+1)
+	d := v[1] - v[0]
+	if step64 > 0 && d > 0 {
+		count = int((d-1)/step64) + 1
+	} else if step64 < 0 && d < 0 {
+		count = int((-d-1)/-step64) + 1
+	}
+	return int(v[0]), int(v[1]), int(step64), count, nil
+}

@@ -1,0 +1,79 @@
+package chat
+
+// Limits bound a rendering. A field that is zero has its default.
+type Limits struct {
+	Steps  int64 // nodes visited and 32-byte pieces of text touched; 20 million
+	Bytes  int64 // text and lists created in all, alive or not; 256 MiB
+	Output int64 // bytes of the result; 32 MiB
+	Calls  int   // macros and recursive loops inside each other; 200
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Steps == 0 {
+		l.Steps = 20_000_000
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 256 << 20
+	}
+	if l.Output == 0 {
+		l.Output = 32 << 20
+	}
+	if l.Calls == 0 {
+		l.Calls = 200
+	}
+	return l
+}
+
+// A Machine computes with values within limits.
+type Machine struct {
+	Limits Limits
+	steps  int64 // left
+	bytes  int64 // left
+	depth  int
+}
+
+// NewMachine returns a machine with full budgets.
+func NewMachine(l Limits) *Machine {
+	l = l.withDefaults()
+	return &Machine{Limits: l, steps: l.Steps, bytes: l.Bytes}
+}
+
+// Step charges n units of work.
+func (m *Machine) Step(n int) error {
+	if m.steps -= int64(n); m.steps < 0 {
+		return Fail(KindLimit, "more than %d steps", m.Limits.Steps)
+	}
+	return nil
+}
+
+// Read charges for looking through a text.
+func (m *Machine) Read(s string) error { return m.Step(len(s) / 32) }
+
+// Alloc charges n bytes of memory and the work of filling them.
+func (m *Machine) Alloc(n int) error { return m.AllocEach(1, n) }
+
+// AllocEach is Alloc(count*size), however large the product.
+func (m *Machine) AllocEach(count int64, size int) error {
+	if size > 0 && count > m.bytes/int64(size) {
+		return Fail(KindLimit, "more than %d bytes of intermediate values", m.Limits.Bytes)
+	}
+	n := count * int64(size)
+	m.bytes -= n
+	return m.Step(1 + int(n/32))
+}
+
+// maxDepth bounds what runs inside each other: expressions, statements, calls
+// and lazy sequences.
+const maxDepth = 20000
+
+// Enter charges for one step into something nested, which [Machine.Leave] ends.
+// After an error nothing need be left: the rendering is over.
+func (m *Machine) Enter() error {
+	if m.depth++; m.depth > maxDepth {
+		return Fail(KindLimit, "evaluation nested deeper than %d", maxDepth)
+	}
+	return m.Step(1)
+}
+
+// Leave ends what Enter began.
+func (m *Machine) Leave() { m.depth-- }

@@ -1,0 +1,239 @@
+package chat
+
+import (
+	"strings"
+)
+
+func (m *interp) run(f *frame, body []Stmt) (Flow, error) {
+	if err := m.Enter(); err != nil {
+		return FlowNext, err
+	}
+	defer m.Leave()
+	for _, s := range body {
+		if err := m.Step(1); err != nil {
+			return FlowNext, m.at(PosOf(s), err)
+		}
+		fl, err := m.exec(f, s)
+		if err != nil || fl != FlowNext {
+			return fl, m.at(PosOf(s), err)
+		}
+	}
+	return FlowNext, nil
+}
+
+// exec runs one statement.
+func (m *interp) exec(f *frame, s Stmt) (Flow, error) {
+	switch s := s.(type) {
+	case *OutputStmt:
+		return m.execOutput(f, s)
+	case *IfStmt:
+		return m.execIf(f, s)
+	case *ForStmt:
+		return m.execFor(f, s)
+	case *AssignStmt:
+		return m.execAssign(f, s)
+	case *AssignBlockStmt:
+		return m.execAssignBlock(f, s)
+	case *FilterBlockStmt:
+		return m.execFilterBlock(f, s)
+	case *WithStmt:
+		return m.execWith(f, s)
+	case *MacroStmt:
+		return m.execMacro(f, s)
+	case *CallStmt:
+		return m.execCall(f, s)
+	case *GenerationStmt:
+		return m.execGeneration(f, s)
+	case *BlockStmt:
+		return m.execBlock(f, s)
+	case *LoopCtlStmt:
+		return s.Flow, nil
+	}
+	return FlowNext, TypeError("statement %T", s)
+}
+
+func (m *interp) execOutput(f *frame, s *OutputStmt) (Flow, error) {
+	if s.X == nil {
+		return FlowNext, m.write(s.Text)
+	}
+	v, err := m.eval(f, s.X)
+	if err != nil {
+		return FlowNext, err
+	}
+	t, err := m.Str(v)
+	if err != nil {
+		return FlowNext, err
+	}
+	return FlowNext, m.write(t)
+}
+
+func (m *interp) execIf(f *frame, s *IfStmt) (Flow, error) {
+	for i, t := range s.Tests {
+		v, err := m.eval(f, t)
+		if err != nil {
+			return FlowNext, err
+		}
+		if Truth(v) {
+			return m.run(f, s.Bodies[i])
+		}
+	}
+	if len(s.Bodies) > len(s.Tests) {
+		return m.run(f, s.Bodies[len(s.Tests)])
+	}
+	return FlowNext, nil
+}
+
+func (m *interp) execAssign(f *frame, s *AssignStmt) (Flow, error) {
+	if err := m.checkNamespaces(f, s.Target); err != nil {
+		return FlowNext, err
+	}
+	v, err := m.eval(f, s.X)
+	if err != nil {
+		return FlowNext, err
+	}
+	return FlowNext, m.assign(f, s.Target, v, s.Export)
+}
+
+// checkNamespaces refuses attributes of anything else before the value is computed.
+func (m *interp) checkNamespaces(f *frame, t *Target) (err error) {
+	t.Refs(func(t *Target) {
+		if _, ok := (*f.at(t.Ref)).(*Namespace); !ok && err == nil {
+			err = m.at(t.Pos, TypeError("cannot assign attribute on non-namespace object"))
+		}
+	})
+	return err
+}
+
+// assign stores v; export also shows top-level names to blocks.
+func (m *interp) assign(f *frame, t *Target, v Value, export bool) error {
+	switch {
+	case t.Items != nil:
+		n := 0
+		err := m.Each(v, func(x Value) (bool, error) {
+			if n == len(t.Items) {
+				return false, ValueError("too many values to unpack (expected %d)", len(t.Items))
+			}
+			n++
+			return true, m.assign(f, t.Items[n-1], x, export)
+		})
+		if err == nil && n < len(t.Items) {
+			err = ValueError("not enough values to unpack (expected %d, got %d)", len(t.Items), n)
+		}
+		return m.at(t.Pos, err)
+	case t.Attr != "":
+		ns, ok := (*f.at(t.Ref)).(*Namespace)
+		if !ok {
+			return m.at(t.Pos, TypeError("cannot assign attribute on non-namespace object"))
+		}
+		if err := checkNamespaceName(t.Attr); err != nil {
+			return m.at(t.Pos, err)
+		}
+		return m.Put(ns.Attrs, t.Attr, v)
+	}
+	*f.at(t.Ref) = v
+	if export {
+		f.ctx.export(t.Name, v)
+	}
+	return nil
+}
+
+// captured runs the body of a block in its scope, which stays open, and returns
+// its text. A break or continue ends the block early.
+func (m *interp) captured(f *frame, e Entry, body []Stmt) (text string, fl Flow, err error) {
+	if err = m.open(f, e); err == nil {
+		text, err = m.capture(func() (err error) {
+			fl, err = m.run(f, body)
+			return err
+		})
+	}
+	return text, fl, err
+}
+
+func (m *interp) execAssignBlock(f *frame, s *AssignBlockStmt) (Flow, error) {
+	text, fl, err := m.captured(f, s.Scope, s.Body)
+	if err != nil || fl != FlowNext {
+		return fl, err
+	}
+	v := Value(text)
+	if s.Filter != nil {
+		if v, err = m.filterText(f, s.Filter, text); err != nil {
+			return FlowNext, err
+		}
+	}
+	if err := m.checkNamespaces(f, s.Target); err != nil {
+		return FlowNext, err
+	}
+	if err := m.assign(f, s.Target, v, s.Export); err != nil {
+		return FlowNext, err
+	}
+	m.close(f, s.Scope)
+	return FlowNext, nil
+}
+
+func (m *interp) execFilterBlock(f *frame, s *FilterBlockStmt) (Flow, error) {
+	text, fl, err := m.captured(f, s.Scope, s.Body)
+	if err != nil || fl != FlowNext {
+		return fl, err
+	}
+	v, err := m.filterText(f, s.Filter, text)
+	if err != nil {
+		return FlowNext, err
+	}
+	m.close(f, s.Scope)
+	return FlowNext, m.writeString(v)
+}
+
+// writeString writes what a block produced, which must be a string.
+func (m *interp) writeString(v Value) error {
+	t, ok := Text(v)
+	if !ok {
+		return TypeError("sequence item 0: expected str instance, %s found", TypeName(v))
+	}
+	return m.write(t)
+}
+
+func (m *interp) execWith(f *frame, s *WithStmt) (Flow, error) {
+	if err := m.open(f, s.Scope); err != nil {
+		return FlowNext, err
+	}
+	for i, t := range s.Targets {
+		v, err := m.eval(f, s.Values[i])
+		if err != nil {
+			return FlowNext, err
+		}
+		if err := m.assign(f, t, v, false); err != nil {
+			return FlowNext, err
+		}
+	}
+	fl, err := m.run(f, s.Body)
+	m.close(f, s.Scope)
+	return fl, err
+}
+
+func (m *interp) execMacro(f *frame, s *MacroStmt) (Flow, error) {
+	v := &macro{in: m, def: s.Def, f: f}
+	*f.at(s.Ref) = v
+	if s.Export {
+		f.ctx.export(s.Def.Name, v)
+	}
+	return FlowNext, nil
+}
+
+func (m *interp) execCall(f *frame, s *CallStmt) (Flow, error) {
+	v, err := m.runCall(f, s.Call, &macro{in: m, def: s.Def, f: f})
+	if err != nil {
+		return FlowNext, err
+	}
+	return FlowNext, m.writeString(v)
+}
+
+func (m *interp) execGeneration(f *frame, s *GenerationStmt) (Flow, error) {
+	v, err := (&macro{in: m, def: s.Def, f: f}).Call(m.Machine, &Args{})
+	if err != nil {
+		return FlowNext, err
+	}
+	text := v.(string)
+	start := m.written()
+	m.spans = append(m.spans, [2]int{start, start + strings.Count(text, "") - 1})
+	return FlowNext, m.write(text)
+}

@@ -1,0 +1,126 @@
+package chat
+
+// later iterates over x once the first value is asked for; what cannot be
+// iterated over fails only then.
+func later(m *Machine, x Value) *Iterator {
+	return lazily(func() (func() (Value, bool, error), error) {
+		it, err := m.Iterate(x)
+		if err != nil {
+			return nil, err
+		}
+		return func() (Value, bool, error) { return it.Next(m) }, nil
+	})
+}
+
+// lazily is the generator that f yields on first use.
+func lazily(f func() (func() (Value, bool, error), error)) *Iterator {
+	var next func() (Value, bool, error)
+	return Generator(func() (_ Value, _ bool, err error) {
+		if next == nil {
+			if next, err = f(); err != nil {
+				return nil, false, err
+			}
+		}
+		return next()
+	})
+}
+
+func nothing() (Value, bool, error) { return nil, false, nil }
+
+func mapFilter(m *Machine, x Value, a *Args) (Value, error) {
+	return lazily(func() (func() (Value, bool, error), error) {
+		if !Truth(x) {
+			return nothing, nil
+		}
+		var apply func(v Value) (Value, error)
+		attr := Missing
+		if len(a.Pos) == 0 {
+			attr = a.Take("attribute")
+		}
+		switch {
+		case attr != Missing:
+			def := a.Take("default")
+			if len(a.Named) > 0 {
+				return nil, TypeError("Unexpected keyword argument %s", Repr(a.Named[0].Name))
+			}
+			path := attrPath(attr)
+			apply = func(v Value) (Value, error) { return follow(m, v, path, def) }
+		case len(a.Pos) == 0:
+			return nil, TypeError("map requires a filter argument")
+		default:
+			name, _ := Text(a.Pos[0])
+			f := Filters[name]
+			if f == nil {
+				return nil, Fail(KindName, "%s", Unknown("filter", name))
+			}
+			rest := &Args{Pos: a.Pos[1:], Named: a.Named}
+			apply = func(v Value) (Value, error) { return f.Apply(m, name, v, rest) }
+		}
+		it, err := m.Iterate(x)
+		if err != nil {
+			return nil, err
+		}
+		return func() (Value, bool, error) {
+			v, ok, err := it.Next(m)
+			if err != nil || !ok {
+				return nil, false, err
+			}
+			v, err = apply(v)
+			return v, err == nil, err
+		}, nil
+	}), nil
+}
+
+// selector is select and its kin: keep items whose value, or attribute, passes
+// a test or is true; the others are those that do not.
+func selector(keep, byAttr bool) func(*Machine, Value, *Args) (Value, error) {
+	return func(m *Machine, x Value, a *Args) (Value, error) {
+		return lazily(func() (func() (Value, bool, error), error) {
+			if !Truth(x) {
+				return nothing, nil
+			}
+			args := a.Pos
+			var path []Value
+			if byAttr {
+				if len(args) == 0 {
+					return nil, TypeError("Missing parameter for attribute name")
+				}
+				path, args = attrPath(args[0]), args[1:]
+			}
+			passes := func(v Value) (bool, error) { return Truth(v), nil }
+			if len(args) > 0 {
+				name, _ := Text(args[0])
+				t := Tests[name]
+				if t == nil {
+					return nil, Fail(KindName, "%s", Unknown("test", name))
+				}
+				rest := &Args{Pos: args[1:], Named: a.Named}
+				passes = func(v Value) (bool, error) {
+					r, err := t.Apply(m, name, v, rest)
+					return Truth(r), err
+				}
+			}
+			it, err := m.Iterate(x)
+			if err != nil {
+				return nil, err
+			}
+			return func() (Value, bool, error) {
+				for {
+					item, ok, err := it.Next(m)
+					if err != nil || !ok {
+						return nil, false, err
+					}
+					v, err := follow(m, item, path, nil)
+					if err != nil {
+						return nil, false, err
+					}
+					if yes, err := passes(v); err != nil {
+						return nil, false, err
+					} else if yes == keep {
+						return item, true, nil
+					}
+				}
+			}, nil
+		}), nil
+	}
+}

@@ -1,0 +1,333 @@
+package chat
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// soft is the value as a string: Markup stays Markup.
+func soft(m *Machine, x Value) (Value, error) {
+	if _, ok := Text(x); ok {
+		return x, nil
+	}
+	s, err := m.Str(x)
+	return s, err
+}
+
+// textual is a filter that applies a method of str to the value's text.
+func textual(name string) *Func {
+	f := StringMethods[name]
+	return &Func{Params: f.Params, Fn: func(m *Machine, x Value, a []Value) (Value, error) {
+		s, err := soft(m, x)
+		if err != nil {
+			return nil, err
+		}
+		return f.Fn(m, s, a)
+	}}
+}
+
+func stringFilter(m *Machine, x Value, _ []Value) (Value, error) {
+	return soft(m, x)
+}
+
+func escapeFilter(m *Machine, x Value, _ []Value) (Value, error) {
+	s, err := m.Escape(x)
+	return s, err
+}
+
+func forceEscape(m *Machine, x Value, _ []Value) (Value, error) {
+	s, err := m.Str(x)
+	if err != nil {
+		return nil, err
+	}
+	e, err := m.Escape(s)
+	return e, err
+}
+
+func safeFilter(m *Machine, x Value, _ []Value) (Value, error) {
+	s, err := m.Str(x)
+	return Markup(s), err
+}
+
+// titleFilter starts words after white space, "-" and opening brackets, unlike
+// str.title.
+func titleFilter(m *Machine, x Value, _ []Value) (Value, error) {
+	v, err := soft(m, x)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := Text(v)
+	if err := m.Alloc(2 * len(s)); err != nil {
+		return nil, err
+	}
+	border := func(r rune) bool { return IsSpace(r) || strings.ContainsRune("-({[<", r) }
+	var b strings.Builder
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return !border(r) })
+		if n < 0 {
+			n = len(s)
+		}
+		b.WriteString(s[:n])
+		s = s[n:]
+		if n = strings.IndexFunc(s, border); n < 0 {
+			n = len(s)
+		}
+		if n > 0 {
+			_, k := utf8.DecodeRuneInString(s)
+			b.WriteString(Upper(s[:k]))
+			b.WriteString(Lower(s[k:n]))
+			s = s[n:]
+		}
+	}
+	return b.String(), nil
+}
+
+func centerFilter(m *Machine, x Value, a []Value) (Value, error) {
+	s, err := soft(m, x)
+	if err != nil {
+		return nil, err
+	}
+	return Pad('^')(m, s, []Value{given(a[0], int64(80)), Missing})
+}
+
+func replaceFilter(m *Machine, x Value, a []Value) (Value, error) {
+	var t [3]string
+	for i, v := range []Value{x, a[0], a[1]} {
+		s, err := m.Str(v)
+		if err != nil {
+			return nil, err
+		}
+		t[i] = s
+	}
+	n := -1
+	if a[2] != Missing && a[2] != nil {
+		var err error
+		if n, err = IntArg("replace", a[2], -1); err != nil {
+			return nil, err
+		}
+	}
+	s, err := Replace(m, t[0], t[1], t[2], n)
+	return s, err
+}
+
+func formatFilter(m *Machine, x Value, a *Args) (Value, error) {
+	v, err := soft(m, x)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := Text(v)
+	if len(a.Named) == 0 {
+		return Percent(m, v, s, &Tuple{Items: a.Pos})
+	}
+	if len(a.Pos) > 0 {
+		return nil, TypeError("can't handle positional and keyword arguments at the same time")
+	}
+	d := &Map{}
+	for _, k := range a.Named {
+		if err := d.Set(k.Name, k.Value); err != nil {
+			return nil, err
+		}
+	}
+	return Percent(m, v, s, d)
+}
+
+func indentFilter(m *Machine, x Value, a []Value) (Value, error) {
+	s, ok := Text(x)
+	if !ok {
+		if u, ok := x.(*Undefined); ok {
+			return nil, u.Err()
+		}
+		return nil, TypeError("unsupported operand type(s) for +=: '%s' and 'str'", TypeName(x))
+	}
+	by, ok := Text(given(a[0], int64(4)))
+	if !ok {
+		n, err := IntArg("indent", a[0], 4)
+		if err != nil {
+			return nil, err
+		}
+		if n > MaxWidth {
+			return nil, Fail(KindLimit, "indent above %d", MaxWidth)
+		}
+		by = strings.Repeat(" ", max(n, 0))
+	}
+	all := Lines(s+"\n", false)
+	if err := m.Alloc(len(s) + len(all)*(len(by)+17)); err != nil {
+		return nil, err
+	}
+	blank := flag(a[2])
+	for i, l := range all {
+		if i > 0 && (l != "" || blank) {
+			all[i] = by + l
+		}
+	}
+	out := strings.Join(all, "\n")
+	if flag(a[1]) {
+		out = by + out
+	}
+	return Like(x, out), nil
+}
+
+func truncateFilter(m *Machine, x Value, a []Value) (Value, error) {
+	size, err := IntArg("truncate", a[0], 255)
+	if err != nil {
+		return nil, err
+	}
+	end, ok := Text(given(a[2], "..."))
+	if !ok {
+		return nil, TypeError("object of type '%s' has no len()", TypeName(a[2]))
+	}
+	leeway := 5
+	if a[3] != nil {
+		if leeway, err = IntArg("truncate", a[3], 5); err != nil {
+			return nil, err
+		}
+	}
+	cut := size - utf8.RuneCountInString(end)
+	if cut < 0 {
+		return nil, ValueError("expected length >= %d, got %d", utf8.RuneCountInString(end), size)
+	}
+	if leeway < 0 {
+		return nil, ValueError("expected leeway >= 0, got %d", leeway)
+	}
+	s, isText := Text(x)
+	if err := m.Read(s); err != nil {
+		return nil, err
+	}
+	n, ok := Length(x)
+	if !ok {
+		return nil, TypeError("object of type '%s' has no len()", TypeName(x))
+	}
+	if n <= size+leeway {
+		return x, nil
+	}
+	if !isText {
+		return nil, TypeError("'%s' cannot be truncated", TypeName(x))
+	}
+	s = s[:RuneOffset(s, cut)]
+	if !flag(a[1]) {
+		if i := strings.LastIndexByte(s, ' '); i >= 0 {
+			s = s[:i]
+		}
+	}
+	return Like(x, s+end), m.Alloc(len(s) + len(end))
+}
+
+func isWord(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(Numerals, r)
+}
+
+func wordCount(m *Machine, x Value, _ []Value) (Value, error) {
+	v, err := soft(m, x)
+	if err != nil {
+		return nil, err
+	}
+	s, _ := Text(v)
+	n, inside := int64(0), false
+	for _, r := range s {
+		w := isWord(r)
+		if w && !inside {
+			n++
+		}
+		inside = w
+	}
+	return n, m.Step(len(s) / 32)
+}
+
+// quote percent-encodes all but unreserved characters and those in safe.
+func quote(s, safe string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_.-~"+safe, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func urlEncode(m *Machine, x Value, _ []Value) (Value, error) {
+	if _, ok := Text(x); !ok {
+		switch x.(type) {
+		case nil, bool, int64, *big.Int, float64:
+		default:
+			return queryString(m, x)
+		}
+	}
+	s, err := m.Str(x)
+	if err != nil {
+		return nil, err
+	}
+	return quote(s, "/"), m.Alloc(3 * len(s))
+}
+
+func queryString(m *Machine, x Value) (Value, error) {
+	if d, ok := x.(*Map); ok {
+		x = &View{M: d, Kind: "items"}
+	}
+	var parts []string
+	err := m.Each(x, func(p Value) (bool, error) {
+		kv, err := m.Collect(p)
+		if err != nil {
+			return false, err
+		}
+		if len(kv) != 2 {
+			return false, ValueError("not enough values to unpack (expected 2, got %d)", len(kv))
+		}
+		var t [2]string
+		for i, v := range kv {
+			s, err := m.Str(v)
+			if err != nil {
+				return false, err
+			}
+			if err := m.Alloc(3 * len(s)); err != nil {
+				return false, err
+			}
+			t[i] = strings.ReplaceAll(quote(s, ""), "%20", "+")
+		}
+		parts = append(parts, t[0]+"="+t[1])
+		return true, m.Alloc(16)
+	})
+	return strings.Join(parts, "&"), err
+}
+
+func xmlAttr(m *Machine, x Value, a []Value) (Value, error) {
+	d, ok := x.(*Map)
+	if !ok {
+		if u, ok := x.(*Undefined); ok {
+			return nil, u.Err()
+		}
+		return nil, TypeError("'%s' object has no attribute 'items'", TypeName(x))
+	}
+	var parts []string
+	for k, v := range d.All() {
+		if _, ok := v.(*Undefined); ok || v == nil {
+			continue
+		}
+		name, ok := Text(k)
+		if !ok {
+			return nil, TypeError("expected string, got '%s'", TypeName(k))
+		}
+		if strings.ContainsAny(name, " \t\n\r\f\v/>=") {
+			return nil, ValueError("Invalid character in attribute name: %s", Repr(name))
+		}
+		key, err := m.Escape(k)
+		if err != nil {
+			return nil, err
+		}
+		val, err := m.Escape(v)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, string(key)+`="`+string(val)+`"`)
+	}
+	s := strings.Join(parts, " ")
+	if s != "" && (a[0] == Missing || Truth(a[0])) {
+		s = " " + s
+	}
+	return s, m.Alloc(len(s))
+}

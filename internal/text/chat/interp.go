@@ -1,0 +1,157 @@
+package chat
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// An interp renders one conversation.
+type interp struct {
+	*Machine
+	name  string
+	calls int
+	now   time.Time
+
+	out, root *sink
+	blocks    map[string]*BlockStmt
+	spans     [][2]int
+}
+
+// A frame holds the variables of a running function.
+type frame struct {
+	slots []Value
+	up    *frame // of the enclosing function
+	ctx   *scope
+}
+
+// A scope is what names that no function has resolve to.
+type scope struct {
+	vars map[string]Value
+	set  map[string]Value // assigned at the template's top level
+}
+
+func (s *scope) resolve(name string) Value {
+	if v, ok := s.set[name]; ok {
+		return v
+	}
+	if v, ok := s.vars[name]; ok {
+		return v
+	}
+	return Missing
+}
+
+// export shows a variable of the template's top level to blocks.
+func (s *scope) export(name string, v Value) {
+	if s.set == nil {
+		s.set = map[string]Value{}
+	}
+	s.set[name] = v
+}
+
+// newFrame returns the frame of a call, its variables without values.
+func (m *interp) newFrame(fn *FuncInfo, up *frame, ctx *scope) (*frame, error) {
+	if err := m.Alloc(16 * fn.Slots); err != nil {
+		return nil, err
+	}
+	f := &frame{slots: make([]Value, fn.Slots), up: up, ctx: ctx}
+	for i := range f.slots {
+		f.slots[i] = Missing
+	}
+	return f, nil
+}
+
+func (f *frame) at(r SlotRef) *Value {
+	for range r.Hops {
+		f = f.up
+	}
+	return &f.slots[r.Slot]
+}
+
+// open gives the variables of a scope their first values.
+func (m *interp) open(f *frame, e Entry) error {
+	for _, l := range e.Loads {
+		switch l.Kind {
+		case LoadResolve:
+			f.slots[l.Slot] = f.ctx.resolve(l.Name)
+		case LoadAlias:
+			f.slots[l.Slot] = *f.at(l.From)
+		default:
+			f.slots[l.Slot] = Missing
+		}
+	}
+	return m.Step(len(e.Clear) / 8)
+}
+
+func (m *interp) close(f *frame, e Entry) {
+	for _, s := range e.Clear {
+		f.slots[s] = Missing
+	}
+}
+
+// within runs a body in a scope of its own.
+func (m *interp) within(f *frame, e Entry, body []Stmt) (Flow, error) {
+	if err := m.open(f, e); err != nil {
+		return FlowNext, err
+	}
+	fl, err := m.run(f, body)
+	m.close(f, e)
+	return fl, err
+}
+
+// A sink collects text: the result, or what a macro or block captures.
+type sink struct {
+	b       strings.Builder
+	root    bool
+	counted int // bytes whose code points are in points
+	points  int
+}
+
+func (m *interp) write(s string) error {
+	if m.out.root {
+		if int64(m.out.b.Len()+len(s)) > m.Limits.Output {
+			return Fail(KindLimit, "more than %d bytes of output", m.Limits.Output)
+		}
+	}
+	if err := m.Alloc(len(s)); err != nil {
+		return err
+	}
+	m.out.b.WriteString(s)
+	return nil
+}
+
+// capture runs f and returns what it wrote.
+func (m *interp) capture(f func() error) (string, error) {
+	outer := m.out
+	m.out = &sink{}
+	err := f()
+	s := m.out.b.String()
+	m.out = outer
+	return s, err
+}
+
+// written is the length of the result so far, in code points.
+func (m *interp) written() int {
+	s := m.root.b.String()
+	m.root.points += utf8.RuneCountInString(s[m.root.counted:])
+	m.root.counted = len(s)
+	return m.root.points
+}
+
+// call guards the depth of calls; each is paired with uncall.
+func (m *interp) enterCall() error {
+	if m.calls++; m.calls > m.Limits.Calls {
+		return Fail(KindLimit, "more than %d calls inside each other", m.Limits.Calls)
+	}
+	return nil
+}
+
+func (m *interp) leaveCall() { m.calls-- }
+
+// at gives an error the position of the innermost node it passed through.
+func (m *interp) at(p Pos, err error) error {
+	if r, ok := err.(*RuntimeError); ok && r.Line == 0 {
+		r.Line, r.Col, r.Name = int(p.Line), int(p.Col), m.name
+	}
+	return err
+}

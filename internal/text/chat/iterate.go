@@ -1,0 +1,202 @@
+package chat
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// An Iterator is a lazy sequence that can be read once, like the generators
+// that map, select and other filters return in Python.
+type Iterator struct {
+	next func() (v Value, ok bool, err error)
+	Rest int // values still to come, where known from the start; else -1
+}
+
+// Next returns the next value. Lazy sequences made of lazy sequences, or that
+// yield themselves, are followed only so deep.
+func (it *Iterator) Next(m *Machine) (v Value, ok bool, err error) {
+	if err := m.Enter(); err != nil {
+		return nil, false, err
+	}
+	v, ok, err = it.next()
+	m.Leave()
+	return v, ok, err
+}
+
+// IterateOver is the iterator over a list.
+func IterateOver(items []Value) *Iterator {
+	i := 0
+	return &Iterator{Rest: len(items), next: func() (Value, bool, error) {
+		if i >= len(items) {
+			return nil, false, nil
+		}
+		i++
+		return items[i-1], true, nil
+	}}
+}
+
+// Generator hides the length of it, as a Python generator does.
+func Generator(next func() (Value, bool, error)) *Iterator {
+	return &Iterator{Rest: -1, next: next}
+}
+
+// Iterate is Python's iter().
+func (m *Machine) Iterate(v Value) (*Iterator, error) {
+	switch v := v.(type) {
+	case *List:
+		return IterateOver(v.Items), nil
+	case *Tuple:
+		return IterateOver(v.Items), nil
+	case string:
+		return runes(v), m.Read(v)
+	case Markup:
+		return runes(string(v)), m.Read(string(v))
+	case *Map:
+		return IterateOver(v.Keys), nil
+	case *View:
+		switch v.Kind {
+		case "keys":
+			return IterateOver(v.M.Keys), nil
+		case "values":
+			return IterateOver(v.M.Vals), nil
+		}
+		i := 0
+		return &Iterator{Rest: v.M.Len(), next: func() (Value, bool, error) {
+			if i >= v.M.Len() {
+				return nil, false, nil
+			}
+			i++
+			return v.M.Pair(i - 1), true, m.Alloc(32)
+		}}, nil
+	case *Range:
+		i := int64(0)
+		return &Iterator{Rest: int(v.N), next: func() (Value, bool, error) {
+			if i >= v.N {
+				return nil, false, nil
+			}
+			i++
+			return v.Start + (i-1)*v.Step, true, nil
+		}}, nil
+	case *Undefined:
+		return IterateOver(nil), nil
+	case *Iterator:
+		return v, nil
+	}
+	return nil, TypeError("'%s' object is not iterable", TypeName(v))
+}
+
+func runes(s string) *Iterator {
+	return &Iterator{Rest: utf8.RuneCountInString(s), next: func() (Value, bool, error) {
+		if s == "" {
+			return nil, false, nil
+		}
+		_, n := utf8.DecodeRuneInString(s)
+		c := s[:n]
+		s = s[n:]
+		return c, true, nil
+	}}
+}
+
+// Each calls f with every value until it returns false.
+func (m *Machine) Each(v Value, f func(Value) (bool, error)) error {
+	it, err := m.Iterate(v)
+	if err != nil {
+		return err
+	}
+	for {
+		x, ok, err := it.Next(m)
+		if err != nil || !ok {
+			return err
+		}
+		if more, err := f(x); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// Collect is Python's list(v). The result may share memory with v.
+func (m *Machine) Collect(v Value) ([]Value, error) {
+	switch v := v.(type) {
+	case *List:
+		return v.Items, nil
+	case *Tuple:
+		return v.Items, nil
+	}
+	var items []Value
+	err := m.Each(v, func(x Value) (bool, error) {
+		items = append(items, x)
+		return true, m.Alloc(16)
+	})
+	return items, err
+}
+
+// Contains is Python's "x in v".
+func (m *Machine) Contains(v, x Value) (bool, error) {
+	switch v := v.(type) {
+	case string, Markup:
+		s, _ := Text(v)
+		t, ok := Text(x)
+		if !ok {
+			return false, TypeError("'in <string>' requires string as left operand, not %s", TypeName(x))
+		}
+		return strings.Contains(s, t), m.Step(len(s) / 32)
+	case *Map:
+		_, ok, err := m.Lookup(v, x)
+		return ok, err
+	case *View:
+		if v.Kind == "keys" {
+			return m.Contains(v.M, x)
+		}
+	case *Range:
+		if i, ok := AsInt(x); ok {
+			n, small := i.(int64)
+			if !small || v.N == 0 {
+				return false, nil
+			}
+			d := n - v.Start
+			return d%v.Step == 0 && d/v.Step >= 0 && d/v.Step < v.N, nil
+		}
+	case *List, *Tuple, *Undefined, *Iterator:
+	default:
+		return false, TypeError("argument of type '%s' is not iterable", TypeName(v))
+	}
+	found := false
+	err := m.Each(v, func(y Value) (bool, error) {
+		eq, err := m.Equal(y, x, 0)
+		found = eq
+		return !eq, err
+	})
+	return found, err
+}
+
+// Lookup is Map.Get, charged for; what cannot be a key is an error.
+func (m *Machine) Lookup(d *Map, key Value) (Value, bool, error) {
+	k, err := m.Hash(key)
+	if err != nil {
+		return nil, false, err
+	}
+	v, ok := d.get(k)
+	return v, ok, nil
+}
+
+// Put is Map.Set, charged for.
+func (m *Machine) Put(d *Map, key, v Value) error {
+	k, err := m.Hash(key)
+	if err != nil {
+		return err
+	}
+	s, _ := Text(key)
+	if err := m.Alloc(64 + len(s)); err != nil {
+		return err
+	}
+	d.set(k, key, v)
+	return nil
+}
+
+// Join concatenates two lists.
+func (m *Machine) Join(a, b []Value) ([]Value, error) {
+	if err := m.Alloc(16 * (len(a) + len(b))); err != nil {
+		return nil, err
+	}
+	return append(append(make([]Value, 0, len(a)+len(b)), a...), b...), nil
+}

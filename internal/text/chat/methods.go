@@ -1,0 +1,217 @@
+package chat
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+)
+
+var listMethods, tupleMethods, dictMethods map[string]*Func
+
+// The tables of the library name functions that look names up in the tables,
+// so literals would be an initialisation cycle. Filters take methods, and tests
+// are filters' arguments: the order counts.
+func init() {
+	defineStringMethods()
+	defineMethods()
+	defineTests()
+	defineFilters()
+	defineGlobals()
+}
+
+func defineMethods() {
+	listMethods = map[string]*Func{
+		"index": NewPositional("value start? stop?", indexMethod), "count": NewPositional("value", countItems),
+		"copy": NewPositional("", func(_ *Machine, x Value, _ []Value) (Value, error) {
+			return &List{Items: x.(*List).Items}, nil
+		}),
+	}
+	tupleMethods = map[string]*Func{"index": listMethods["index"], "count": listMethods["count"]}
+	dictMethods = map[string]*Func{
+		"get": NewPositional("key default?", func(m *Machine, x Value, a []Value) (Value, error) {
+			if v, ok, err := m.Lookup(x.(*Map), a[0]); ok || err != nil {
+				return v, err
+			}
+			if a[1] == Missing {
+				return nil, nil
+			}
+			return a[1], nil
+		}),
+		"keys": viewMethod("keys"), "values": viewMethod("values"), "items": viewMethod("items"),
+		"copy": NewPositional("", func(m *Machine, x Value, _ []Value) (Value, error) {
+			return x.(*Map).Clone(), m.Alloc(64 * x.(*Map).Len())
+		}),
+		"fromkeys": NewPositional("iterable value?", fromKeys),
+	}
+}
+
+func viewMethod(kind string) *Func {
+	return NewFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) {
+		return &View{M: x.(*Map), Kind: kind}, nil
+	})
+}
+
+func fromKeys(m *Machine, _ Value, a []Value) (Value, error) {
+	v := a[1]
+	if v == Missing {
+		v = nil
+	}
+	d := &Map{}
+	err := m.Each(a[0], func(k Value) (bool, error) { return true, m.Put(d, k, v) })
+	return d, err
+}
+
+func indexMethod(m *Machine, x Value, a []Value) (Value, error) {
+	items, err := m.Collect(x)
+	if err != nil {
+		return nil, err
+	}
+	var bounds [3]Value
+	for i := range 2 {
+		if a[i+1] == nil {
+			return nil, TypeError("slice indices must be integers or have an __index__ method")
+		}
+		if a[i+1] != Missing {
+			bounds[i] = a[i+1]
+		}
+	}
+	start, _, _, n, err := sliceBounds(len(items), bounds)
+	if err != nil {
+		return nil, err
+	}
+	for i, it := range items[min(start, len(items)):][:n] {
+		if eq, err := m.Equal(it, a[0], 0); err != nil {
+			return nil, err
+		} else if eq {
+			return int64(start + i), nil
+		}
+	}
+	s, err := m.Repr(a[0])
+	if err != nil {
+		return nil, err
+	}
+	return nil, ValueError("%s is not in %s", s, TypeName(x))
+}
+
+func countItems(m *Machine, x Value, a []Value) (Value, error) {
+	n := int64(0)
+	err := m.Each(x, func(it Value) (bool, error) {
+		eq, err := m.Equal(it, a[0], 0)
+		if eq {
+			n++
+		}
+		return true, err
+	})
+	return n, err
+}
+
+// numberAttr returns an attribute of an int or float.
+func numberAttr(m *Machine, x Value, name string) (Value, bool, error) {
+	method := func(v func() (Value, error)) (Value, bool, error) {
+		return &Function{Name: name, Method: true, Call: func(_ *Machine, a *Args) (Value, error) {
+			if _, err := a.Bind(name); err != nil {
+				return nil, err
+			}
+			return v()
+		}}, true, nil
+	}
+	if f, ok := x.(float64); ok {
+		switch name {
+		case "real":
+			return f, true, nil
+		case "imag":
+			return 0.0, true, nil
+		case "conjugate":
+			return method(func() (Value, error) { return f, nil })
+		case "hex":
+			return method(func() (Value, error) { return hexFloat(f), nil })
+		case "as_integer_ratio":
+			return method(func() (Value, error) { return ratio(f) })
+		case "is_integer":
+			return method(func() (Value, error) { return f == math.Trunc(f) && !math.IsInf(f, 0), nil })
+		}
+		return nil, false, nil
+	}
+	i, _ := AsInt(x)
+	switch name {
+	case "real", "numerator":
+		return i, true, nil
+	case "imag":
+		return int64(0), true, nil
+	case "denominator":
+		return int64(1), true, nil
+	case "conjugate":
+		return method(func() (Value, error) { return i, nil })
+	case "as_integer_ratio":
+		return method(func() (Value, error) { return &Tuple{Items: []Value{i, int64(1)}}, nil })
+	case "bit_length":
+		return method(func() (Value, error) { return int64(ToBig(i).BitLen()), nil })
+	case "bit_count":
+		return method(func() (Value, error) {
+			n := int64(0)
+			for _, w := range new(big.Int).Abs(ToBig(i)).Bits() {
+				for ; w != 0; w &= w - 1 {
+					n++
+				}
+			}
+			return n, nil
+		})
+	}
+	return nil, false, nil
+}
+
+// hexFloat is float.hex, which has no exponent digits to spare and thirteen
+// digits behind the point.
+func hexFloat(f float64) string {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return FormatFloat(f)
+	case f == 0:
+		return strings.TrimSuffix(FormatFloat(f), "0.0") + "0x0.0p+0"
+	}
+	s := strconv.FormatFloat(f, 'x', 13, 64)
+	if math.Abs(f) < 0x1p-1022 { // a subnormal number keeps the exponent of the smallest normal one
+		s = strconv.FormatFloat(math.Copysign(math.Abs(f)+0x1p-1022, f), 'x', 13, 64)
+		s = strings.Replace(s, "0x1", "0x0", 1)
+	}
+	mantissa, exponent, _ := strings.Cut(s, "p")
+	n, _ := strconv.Atoi(exponent)
+	return fmt.Sprintf("%sp%+d", mantissa, n)
+}
+
+// ratio is float.as_integer_ratio.
+func ratio(f float64) (Value, error) {
+	if _, err := FloatToInt(f); err != nil {
+		return nil, err
+	}
+	r := new(big.Rat)
+	r.SetFloat64(f)
+	num, err := FromBig(r.Num())
+	if err != nil {
+		return nil, err
+	}
+	den, err := FromBig(r.Denom())
+	return &Tuple{Items: []Value{num, den}}, err
+}
+
+var rangeIndex = NewPositional("value", func(m *Machine, x Value, a []Value) (Value, error) {
+	return indexMethod(m, x, []Value{a[0], Missing, Missing})
+})
+
+func rangeAttr(r *Range, name string) (Value, bool, error) {
+	switch name {
+	case "start":
+		return r.Start, true, nil
+	case "step":
+		return r.Step, true, nil
+	case "stop":
+		return r.Stop, true, nil
+	case "index":
+		return boundMethod(nil, name, r, rangeIndex), true, nil
+	case "count":
+		return boundMethod(nil, name, r, listMethods["count"]), true, nil
+	}
+	return nil, false, nil
+}

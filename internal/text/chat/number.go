@@ -1,0 +1,344 @@
+package chat
+
+import (
+	"cmp"
+	"math"
+	"math/big"
+	"math/bits"
+)
+
+// maxBits bounds the size of integers: Python's are unbounded, a prompt's are not.
+const maxBits = 1 << 16
+
+// BoolInt is int(b).
+func BoolInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// AsInt returns an integer operand (bool, int64, *big.Int) in its normal form.
+func AsInt(v Value) (Value, bool) {
+	switch v := v.(type) {
+	case bool:
+		return BoolInt(v), true
+	case int64, *big.Int:
+		return v, true
+	}
+	return nil, false
+}
+
+// SmallInt returns v as an index or count.
+func SmallInt(v Value) (int64, bool) {
+	switch v := v.(type) {
+	case bool:
+		return BoolInt(v), true
+	case int64:
+		return v, true
+	case *big.Int: // beyond every length: only its sign matters
+		if v.Sign() < 0 {
+			return math.MinInt64 / 4, true
+		}
+		return math.MaxInt64 / 4, true
+	}
+	return 0, false
+}
+
+// ToBig is an integer in normal form as a big one.
+func ToBig(v Value) *big.Int {
+	switch v := v.(type) {
+	case *big.Int:
+		return v
+	case int64:
+		return big.NewInt(v)
+	}
+	return new(big.Int)
+}
+
+// FromBig returns b in normal form.
+func FromBig(b *big.Int) (Value, error) {
+	if b.IsInt64() {
+		return b.Int64(), nil
+	}
+	if b.BitLen() > maxBits {
+		return nil, Fail(KindOverflow, "integer of more than %d bits", maxBits)
+	}
+	return b, nil
+}
+
+// AsFloat converts a number to float.
+func AsFloat(v Value) (float64, bool) {
+	switch v := v.(type) {
+	case bool:
+		return float64(BoolInt(v)), true
+	case int64:
+		return float64(v), true
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		return f, true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// numCompare orders two numbers exactly; ok is false when one is no number or NaN.
+func numCompare(a, b Value) (c int, ok bool) {
+	ai, aInt := AsInt(a)
+	bi, bInt := AsInt(b)
+	if aInt && bInt {
+		x, ok1 := ai.(int64)
+		y, ok2 := bi.(int64)
+		if ok1 && ok2 {
+			return cmp.Compare(x, y), true
+		}
+		return ToBig(ai).Cmp(ToBig(bi)), true
+	}
+	x, ok1 := AsFloat(a)
+	y, ok2 := AsFloat(b)
+	if !ok1 || !ok2 || math.IsNaN(x) || math.IsNaN(y) {
+		return 0, false
+	}
+	if (aInt || bInt) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+		return exact(a).Cmp(exact(b)), true
+	}
+	return cmp.Compare(x, y), true
+}
+
+func exact(v Value) *big.Float {
+	if i, ok := AsInt(v); ok {
+		return new(big.Float).SetInt(ToBig(i))
+	}
+	return big.NewFloat(v.(float64))
+}
+
+// IsNumber reports bool, int and float.
+func IsNumber(v Value) bool {
+	switch v.(type) {
+	case bool, int64, *big.Int, float64:
+		return true
+	}
+	return false
+}
+
+// Arith computes a op b for two numbers.
+func Arith(op string, a, b Value) (Value, error) {
+	x, ok1 := AsInt(a)
+	y, ok2 := AsInt(b)
+	if ok1 && ok2 {
+		return intArith(op, x, y)
+	}
+	f, _ := AsFloat(a)
+	g, _ := AsFloat(b)
+	for _, v := range [2]float64{f, g} {
+		if math.IsInf(v, 0) && (TypeName(a) == "int" || TypeName(b) == "int") {
+			if ok1 && math.IsInf(f, 0) || ok2 && math.IsInf(g, 0) {
+				return nil, Fail(KindOverflow, "int too large to convert to float")
+			}
+		}
+	}
+	switch op {
+	case "+":
+		return f + g, nil
+	case "-":
+		return f - g, nil
+	case "*":
+		return f * g, nil
+	case "/":
+		if g == 0 {
+			return nil, Fail(KindZeroDiv, "float division by zero")
+		}
+		return f / g, nil
+	case "//", "%":
+		if g == 0 {
+			return nil, Fail(KindZeroDiv, "float floor division by zero")
+		}
+		q, r := floatDivmod(f, g)
+		if op == "%" {
+			return r, nil
+		}
+		return q, nil
+	}
+	return floatPow(f, g)
+}
+
+func floatPow(f, g float64) (Value, error) {
+	if f == 0 && g < 0 {
+		return nil, Fail(KindZeroDiv, "0.0 cannot be raised to a negative power")
+	}
+	if f < 0 && g != math.Trunc(g) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
+		return nil, ValueError("complex numbers are not supported")
+	}
+	r := power(f, g)
+	if math.IsInf(r, 0) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
+		return nil, Fail(KindOverflow, "numerical result out of range")
+	}
+	return r, nil
+}
+
+// power is C's pow, which rounds correctly for whole exponents; math.Pow is off
+// in the last digit of large ones.
+func power(f, g float64) float64 {
+	if g != math.Trunc(g) || math.Abs(g) < 3 || math.Abs(g) > 2000 || f == 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+		return math.Pow(f, g)
+	}
+	const precision = 256 // bits: 2000 products lose eleven
+	z, x := big.NewFloat(1).SetPrec(precision), big.NewFloat(f).SetPrec(precision)
+	for n := int(math.Abs(g)); n > 0; n >>= 1 {
+		if n&1 != 0 {
+			z.Mul(z, x)
+		}
+		x.Mul(x, x)
+	}
+	if g < 0 {
+		z.Quo(big.NewFloat(1).SetPrec(precision), z)
+	}
+	r, _ := z.Float64()
+	return r
+}
+
+// floatDivmod follows CPython's float_divmod: the remainder has the sign of g.
+func floatDivmod(f, g float64) (q, r float64) {
+	r = math.Mod(f, g)
+	q = (f - r) / g
+	if r != 0 {
+		if (g < 0) != (r < 0) {
+			r += g
+			q--
+		}
+	} else {
+		r = math.Copysign(0, g)
+	}
+	if q == 0 {
+		return math.Copysign(0, f/g), r
+	}
+	fl := math.Floor(q)
+	if q-fl > 0.5 {
+		fl++
+	}
+	return fl, r
+}
+
+func intArith(op string, x, y Value) (Value, error) {
+	a, ok1 := x.(int64)
+	b, ok2 := y.(int64)
+	if ok1 && ok2 {
+		if v, ok := smallArith(op, a, b); ok {
+			return v, nil
+		}
+	}
+	p, q := ToBig(x), ToBig(y)
+	r := new(big.Int)
+	switch op {
+	case "+":
+		r.Add(p, q)
+	case "-":
+		r.Sub(p, q)
+	case "*":
+		r.Mul(p, q)
+	case "/":
+		if q.Sign() == 0 {
+			return nil, Fail(KindZeroDiv, "division by zero")
+		}
+		f, _ := new(big.Rat).SetFrac(p, q).Float64()
+		if math.IsInf(f, 0) {
+			return nil, Fail(KindOverflow, "integer division result too large for a float")
+		}
+		return f, nil
+	case "//", "%":
+		if q.Sign() == 0 {
+			return nil, Fail(KindZeroDiv, "integer division or modulo by zero")
+		}
+		rem := new(big.Int)
+		r.QuoRem(p, q, rem) // towards zero: step down when the signs differ
+		if rem.Sign() != 0 && (rem.Sign() < 0) != (q.Sign() < 0) {
+			r.Sub(r, big.NewInt(1))
+			rem.Add(rem, q)
+		}
+		if op == "%" {
+			r = rem
+		}
+	case "**":
+		return intPow(p, q)
+	}
+	return FromBig(r)
+}
+
+// smallArith handles what stays within int64; ok is false otherwise.
+func smallArith(op string, a, b int64) (Value, bool) {
+	switch op {
+	case "+":
+		r := a + b
+		return r, (r > a) == (b > 0)
+	case "-":
+		r := a - b
+		return r, (r < a) == (b > 0)
+	case "*":
+		if a == 0 || b == 0 {
+			return int64(0), true
+		}
+		hi, lo := bits.Mul64(magnitude(a), magnitude(b))
+		return a * b, hi == 0 && lo < 1<<63
+	case "/":
+		const whole = 1 << 53 // both operands are exact floats below this
+		if b != 0 && a > -whole && a < whole && b > -whole && b < whole {
+			return float64(a) / float64(b), true
+		}
+	case "//", "%":
+		if b == 0 || b == -1 {
+			return nil, false
+		}
+		q, r := a/b, a%b
+		if r != 0 && (r < 0) != (b < 0) {
+			q, r = q-1, r+b
+		}
+		if op == "%" {
+			return r, true
+		}
+		return q, true
+	}
+	return nil, false
+}
+
+func magnitude(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a)
+	}
+	return uint64(a)
+}
+
+func intPow(p, q *big.Int) (Value, error) {
+	if q.Sign() < 0 {
+		f, _ := AsFloat(p)
+		g, _ := AsFloat(q)
+		return floatPow(f, g)
+	}
+	if p.BitLen() > 1 && (!q.IsInt64() || q.Int64() > maxBits || int64(p.BitLen()-1)*q.Int64() > maxBits) {
+		return nil, Fail(KindOverflow, "integer of more than %d bits", maxBits)
+	}
+	if p.BitLen() <= 1 { // 0, 1, -1: the exponent's parity is enough
+		if q.BitLen() > 2 {
+			q = new(big.Int).Or(big.NewInt(2), new(big.Int).And(q, big.NewInt(1)))
+		}
+	}
+	return FromBig(new(big.Int).Exp(p, q, nil))
+}
+
+// Signed is +v or -v.
+func Signed(op string, v Value) (Value, error) {
+	switch v := v.(type) {
+	case float64:
+		if op == "-" {
+			return -v, nil
+		}
+		return v, nil
+	case *Undefined:
+		return nil, v.Err()
+	}
+	i, ok := AsInt(v)
+	if !ok {
+		return nil, TypeError("bad operand type for unary %s: '%s'", op, TypeName(v))
+	}
+	return intArith(op, int64(0), i)
+}

@@ -1,0 +1,118 @@
+package chat
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// Binary computes a op b as Python does, Markup and undefined values included.
+func Binary(m *Machine, op string, a, b Value) (Value, error) {
+	if IsNumber(a) && IsNumber(b) {
+		v, err := Arith(op, a, b)
+		if err != nil {
+			return nil, err
+		}
+		return v, m.Step(bigWork(a) + bigWork(b) + bigWork(v))
+	}
+	if u, ok := a.(*Undefined); ok {
+		return nil, u.Err()
+	}
+	if s, ok := Text(a); ok && op == "%" {
+		return Percent(m, a, s, b)
+	}
+	if u, ok := b.(*Undefined); ok {
+		return nil, u.Err()
+	}
+	switch op {
+	case "+":
+		if v, ok, err := addValues(m, a, b); ok || err != nil {
+			return v, err
+		}
+	case "*":
+		for _, p := range [2][2]Value{{a, b}, {b, a}} {
+			if n, ok := SmallInt(p[1]); ok {
+				if v, ok, err := repeatValue(m, p[0], n); ok || err != nil {
+					return v, err
+				}
+			}
+		}
+	}
+	return nil, TypeError("unsupported operand type(s) for %s: '%s' and '%s'", op, TypeName(a), TypeName(b))
+}
+
+// addValues concatenates strings, lists or tuples.
+func addValues(m *Machine, a, b Value) (v Value, ok bool, err error) {
+	switch x := a.(type) {
+	case string, Markup:
+		s, _ := Text(a)
+		t, ok := Text(b)
+		if !ok {
+			return nil, false, TypeError(`can only concatenate str (not "%s") to str`, TypeName(b))
+		}
+		_, aSafe := a.(Markup)
+		_, bSafe := b.(Markup)
+		if err := m.Alloc(len(s) + len(t)); err != nil {
+			return nil, false, err
+		}
+		switch {
+		case aSafe && !bSafe:
+			t, err = m.EscapeText(t)
+		case bSafe && !aSafe:
+			s, err = m.EscapeText(s)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if aSafe || bSafe {
+			return Markup(s + t), true, nil
+		}
+		return s + t, true, nil
+	case *List:
+		if y, ok := b.(*List); ok {
+			items, err := m.Join(x.Items, y.Items)
+			return &List{Items: items}, true, err
+		}
+	case *Tuple:
+		if y, ok := b.(*Tuple); ok {
+			items, err := m.Join(x.Items, y.Items)
+			return &Tuple{Items: items}, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// bigWork is what computing with an integer beyond int64 costs.
+func bigWork(v Value) int {
+	if b, ok := v.(*big.Int); ok {
+		return b.BitLen() / 8
+	}
+	return 0
+}
+
+// repeatValue is a sequence times n.
+func repeatValue(m *Machine, a Value, n int64) (v Value, ok bool, err error) {
+	n = max(n, 0)
+	switch x := a.(type) {
+	case string, Markup:
+		s, _ := Text(a)
+		if err := m.AllocEach(n, len(s)); err != nil || s == "" {
+			return Like(a, ""), true, err
+		}
+		return Like(a, strings.Repeat(s, int(n))), true, nil
+	case *List:
+		items, err := repeatItems(m, x.Items, n)
+		return &List{Items: items}, true, err
+	case *Tuple:
+		items, err := repeatItems(m, x.Items, n)
+		return &Tuple{Items: items}, true, err
+	}
+	return nil, false, nil
+}
+
+func repeatItems(m *Machine, items []Value, n int64) ([]Value, error) {
+	if err := m.AllocEach(n, 16*len(items)); err != nil || len(items) == 0 {
+		return nil, err
+	}
+	return slices.Repeat(items, int(n)), nil
+}

@@ -1,0 +1,278 @@
+package chat
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+)
+
+// Percent is Python's s % args.
+func Percent(m *Machine, model Value, s string, args Value) (Value, error) {
+	tuple, isTuple := args.(*Tuple)
+	list := []Value{args}
+	if isTuple {
+		list = tuple.Items
+	}
+	_, safe := model.(Markup)
+	in := &operands{list: list}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '%')
+		if i < 0 {
+			i = len(s)
+		}
+		b.WriteString(s[:i])
+		if err := m.Alloc(i); err != nil {
+			return nil, err
+		}
+		if s = s[i:]; s == "" {
+			break
+		}
+		t, rest, err := directive(m, s[1:], args, in, safe)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(t)
+		s = rest
+	}
+	if _, isMap := args.(*Map); in.used < len(list) && !isMap {
+		switch args.(type) {
+		case *List, *Undefined: // Python takes these for mappings
+		default:
+			return nil, TypeError("not all arguments converted during string formatting")
+		}
+	}
+	return Like(model, b.String()), nil
+}
+
+// operands are what is behind the % operator, taken one by one.
+type operands struct {
+	list []Value
+	used int
+}
+
+func (o *operands) next() (Value, error) {
+	if o.used >= len(o.list) {
+		return nil, TypeError("not enough arguments for format string")
+	}
+	o.used++
+	return o.list[o.used-1], nil
+}
+
+// mapped notes that a mapping was asked for a key: it is no operand itself then.
+func (o *operands) mapped() { o.used = len(o.list) }
+
+// directive formats one %-directive, s starting behind the %.
+func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, rest string, err error) {
+	if strings.HasPrefix(s, "%") {
+		return "%", s[1:], nil
+	}
+	var named Value = Missing
+	if strings.HasPrefix(s, "(") {
+		level, end := 1, 1
+		for ; end < len(s) && level > 0; end++ {
+			switch s[end] {
+			case '(':
+				level++
+			case ')':
+				level--
+			}
+		}
+		if level > 0 {
+			return "", "", ValueError("incomplete format key")
+		}
+		d, ok := args.(*Map)
+		if !ok {
+			return "", "", TypeError("format requires a mapping")
+		}
+		if named, ok = d.Get(s[1 : end-1]); !ok {
+			return "", "", ValueError("%s", Repr(s[1:end-1]))
+		}
+		in.mapped()
+		s = s[end:]
+	}
+	p := spec{fill: " ", width: -1, prec: -1, align: '>'}
+	for ; s != "" && strings.IndexByte("#0- +", s[0]) >= 0; s = s[1:] {
+		switch s[0] {
+		case '#':
+			p.alt = true
+		case '0':
+			p.zero = true
+		case '-':
+			p.align = '<'
+		case ' ':
+			if p.sign == 0 {
+				p.sign = ' '
+			}
+		case '+':
+			p.sign = '+'
+		}
+	}
+	star := func() (int, error) {
+		v, err := in.next()
+		if err != nil {
+			return 0, err
+		}
+		n, ok := SmallInt(v)
+		if !ok {
+			return 0, TypeError("* wants int")
+		}
+		if n > MaxWidth || n < -MaxWidth {
+			return 0, Fail(KindLimit, "width or precision above %d", MaxWidth)
+		}
+		return int(n), nil
+	}
+	if strings.HasPrefix(s, "*") {
+		if p.width, err = star(); err != nil {
+			return "", "", err
+		}
+		if p.width < 0 {
+			p.width, p.align = -p.width, '<'
+		}
+		s = s[1:]
+	} else if p.width, s, err = LeadingInt(s); err != nil {
+		return "", "", err
+	}
+	if strings.HasPrefix(s, ".") {
+		s = s[1:]
+		if strings.HasPrefix(s, "*") {
+			if p.prec, err = star(); err != nil {
+				return "", "", err
+			}
+			p.prec = max(p.prec, 0)
+			s = s[1:]
+		} else if p.prec, s, err = LeadingInt(s); err != nil {
+			return "", "", err
+		}
+		p.prec = max(p.prec, 0)
+	}
+	s = strings.TrimLeft(s, "hlL")
+	if s == "" {
+		return "", "", ValueError("incomplete format")
+	}
+	c, n := utf8.DecodeRuneInString(s)
+	rest = s[n:]
+	v := named
+	if v == Missing {
+		if v, err = in.next(); err != nil {
+			return "", "", err
+		}
+	}
+	out, err = convertArg(m, v, c, p, safe)
+	return out, rest, err
+}
+
+// convert formats one argument of %.
+func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err error) {
+	switch c {
+	case 's', 'r', 'a':
+		if c == 's' {
+			out, err = m.Str(v)
+		} else {
+			out, err = m.Repr(v)
+		}
+		if c == 'a' {
+			out = asciiOnly(out)
+		}
+		if _, ok := v.(Markup); err == nil && safe && !ok {
+			out, err = m.EscapeText(out)
+		}
+		if err == nil && p.prec >= 0 {
+			out = out[:RuneOffset(out, p.prec)]
+		}
+	case 'c':
+		if t, ok := Text(v); ok && utf8.RuneCountInString(t) == 1 {
+			out = t
+			break
+		}
+		i, ok := SmallInt(v)
+		if !ok {
+			return "", TypeError("%%c requires int or char")
+		}
+		if i < 0 || i > utf8.MaxRune {
+			return "", Fail(KindOverflow, "%%c arg not in range(0x110000)")
+		}
+		out = string(rune(i))
+	case 'd', 'i', 'u', 'o', 'x', 'X':
+		if f, ok := v.(float64); ok && (c == 'd' || c == 'i' || c == 'u') {
+			if v, err = FloatToInt(f); err != nil {
+				return "", err
+			}
+		}
+		i, ok := AsInt(v)
+		if !ok {
+			if u, ok := v.(*Undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
+				return "", u.Err() // it is asked for its int; the others want one
+			}
+			return "", TypeError("%%%c format: a real number is required, not %s", c, TypeName(v))
+		}
+		p.typ = 'd'
+		if c == 'o' || c == 'x' || c == 'X' {
+			p.typ = byte(c)
+		}
+		minDigits := p.prec
+		p.prec = -1
+		return convertNumber(m, i, p, minDigits)
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		f, ok := AsFloat(v)
+		if !ok {
+			if u, ok := v.(*Undefined); ok {
+				return "", u.Err()
+			}
+			return "", TypeError("must be real number, not %s", TypeName(v))
+		}
+		p.typ = byte(c)
+		return convertNumber(m, f, p, -1)
+	default:
+		return "", ValueError("unsupported format character '%c'", c)
+	}
+	if err != nil {
+		return "", err
+	}
+	return padSpec(m, out, p)
+}
+
+func convertNumber(m *Machine, v Value, p spec, minDigits int) (string, error) {
+	if minDigits >= 0 {
+		q := p
+		q.width, q.fill, q.align = -1, " ", '>'
+		s, err := formatNumber(m, v, q)
+		if err != nil {
+			return "", err
+		}
+		cut := 0
+		for cut < len(s) && (s[cut] < '0' || s[cut] > '9') {
+			cut++
+		}
+		if n := minDigits - (len(s) - cut); n > 0 {
+			s = s[:cut] + strings.Repeat("0", n) + s[cut:]
+		}
+		if n := p.width - len(s); p.zero && p.align == '>' && n > 0 {
+			if err := m.Alloc(n); err != nil {
+				return "", err
+			}
+			return s[:cut] + strings.Repeat("0", n) + s[cut:], nil
+		}
+		return padSpec(m, s, p)
+	}
+	if p.zero && p.align == '>' {
+		p.fill, p.align = "0", '='
+	}
+	return formatNumber(m, v, p)
+}
+
+// FloatToInt is int(f).
+func FloatToInt(f float64) (Value, error) {
+	if math.IsNaN(f) {
+		return nil, ValueError("cannot convert float NaN to integer")
+	}
+	if math.IsInf(f, 0) {
+		return nil, Fail(KindOverflow, "cannot convert float infinity to integer")
+	}
+	if math.Abs(f) < 1<<62 {
+		return int64(f), nil
+	}
+	b, _ := big.NewFloat(f).Int(nil)
+	return FromBig(b)
+}

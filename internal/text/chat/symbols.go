@@ -1,0 +1,189 @@
+package chat
+
+// Which variable a name means is settled at parse time, as jinja2.idtracking
+// does: a name that a scope sets is the scope's own from its start, so that
+//
+//	{% macro m() %}{{ x }}{% endmacro %}{{ m() }}{% set x = 1 %}
+//
+// prints nothing even if the caller passed an x.
+
+type loadKind int
+
+const (
+	loadParam     loadKind = iota // set from outside: arguments, loop targets
+	LoadResolve                   // looked up in the context
+	LoadAlias                     // starts with the value of an outer variable
+	loadUndefined                 // starts without a value
+)
+
+// A varRef is a slot of a function.
+type varRef struct {
+	fn   *FuncInfo
+	slot int
+}
+
+type load struct {
+	kind loadKind
+	from varRef
+	name string
+}
+
+// symbols are the names of one scope.
+type symbols struct {
+	level  int
+	parent *symbols
+	fn     *FuncInfo
+	refs   map[string]int // name → slot of fn
+	loads  map[int]load
+	stores map[string]bool
+}
+
+func newSymbols(parent *symbols, fn *FuncInfo) *symbols {
+	s := &symbols{parent: parent, fn: fn, refs: map[string]int{}, loads: map[int]load{}, stores: map[string]bool{}}
+	if parent != nil {
+		s.level = parent.level + 1
+	}
+	return s
+}
+
+func (s *symbols) find(name string) (varRef, bool) {
+	for ; s != nil; s = s.parent {
+		if slot, ok := s.refs[name]; ok {
+			return varRef{s.fn, slot}, true
+		}
+	}
+	return varRef{}, false
+}
+
+func (s *symbols) define(name string, l load) int {
+	slot := s.fn.slot(s.level, name)
+	s.refs[name] = slot
+	s.loads[slot] = l
+	return slot
+}
+
+func (s *symbols) param(name string) int {
+	s.stores[name] = true
+	return s.define(name, load{kind: loadParam})
+}
+
+func (s *symbols) store(name string) {
+	s.stores[name] = true
+	if _, ok := s.refs[name]; ok {
+		return
+	}
+	if outer, ok := s.parent.find(name); ok {
+		s.define(name, load{kind: LoadAlias, from: outer})
+		return
+	}
+	s.define(name, load{kind: loadUndefined})
+}
+
+func (s *symbols) load(name string) {
+	if _, ok := s.find(name); !ok {
+		s.define(name, load{kind: LoadResolve, name: name})
+	}
+}
+
+func (s *symbols) copy() *symbols {
+	c := newSymbols(nil, s.fn)
+	c.level, c.parent = s.level, s.parent
+	c.merge(s)
+	return c
+}
+
+func (s *symbols) merge(o *symbols) {
+	for k, v := range o.refs {
+		s.refs[k] = v
+	}
+	for k, v := range o.loads {
+		s.loads[k] = v
+	}
+	for k := range o.stores {
+		s.stores[k] = true
+	}
+}
+
+// join takes over what the branches of an if saw. A name that only a branch
+// sets keeps, in the other case, the meaning it has outside.
+func (s *symbols) join(branches ...*symbols) {
+	fresh := map[string]bool{}
+	for _, b := range branches {
+		for n := range b.stores {
+			if !s.stores[n] {
+				fresh[n] = true
+			}
+		}
+	}
+	for _, b := range branches {
+		s.merge(b)
+	}
+	for n := range fresh {
+		slot := s.refs[n]
+		if outer, ok := s.parent.find(n); ok {
+			s.loads[slot] = load{kind: LoadAlias, from: outer}
+		} else {
+			s.loads[slot] = load{kind: LoadResolve, name: n}
+		}
+	}
+}
+
+// scan notes the names that a node reads and sets in the scope s; scopes
+// inside the node are left alone.
+func (r *resolver) scan(s *symbols, n any) {
+	switch n := n.(type) {
+	case *NameExpr:
+		s.load(n.Name)
+	case *Target:
+		n.names(func(t *Target) { s.store(t.Name) })
+		n.Refs(func(t *Target) { s.load(t.Name) })
+	case *IfStmt:
+		r.scanIf(s, n.Tests, n.Bodies)
+	case *MacroStmt:
+		s.store(n.Def.Name)
+	case *AssignStmt:
+		r.scan(s, n.X)
+		r.scan(s, n.Target)
+	case *AssignBlockStmt:
+		r.scan(s, n.Target)
+	case *ForStmt:
+		r.scan(s, n.Iter)
+	case *CallStmt:
+		r.scan(s, n.Call)
+	case *FilterBlockStmt:
+		r.scan(s, n.Filter)
+	case *WithStmt:
+		for _, v := range n.Values {
+			r.scan(s, v)
+		}
+	case *GenerationStmt, *BlockStmt:
+	default:
+		children(n, func(c any) { r.scan(s, c) })
+	}
+}
+
+func (r *resolver) scanIf(s *symbols, tests []Expr, bodies [][]Stmt) {
+	r.work += 4 * (len(s.refs) + 1) // copies
+	if r.work > maxWork {
+		return
+	}
+	r.scan(s, tests[0])
+	branches := [3]*symbols{s.copy(), s.copy(), s.copy()}
+	for _, n := range bodies[0] {
+		r.scan(branches[0], n)
+	}
+	for i := 1; i < len(tests); i++ {
+		r.scanIf(branches[1], tests[i:i+1], bodies[i:i+1])
+	}
+	if len(bodies) > len(tests) {
+		for _, n := range bodies[len(tests)] {
+			r.scan(branches[2], n)
+		}
+	}
+	for _, b := range branches {
+		r.work += len(b.refs) // merged
+	}
+	if r.work <= maxWork {
+		s.join(branches[:]...)
+	}
+}

@@ -1,0 +1,109 @@
+package chat
+
+import (
+	"math/big"
+)
+
+// Tests holds the tests of Jinja 3.1 by name.
+var Tests map[string]*Func
+
+func defineTests() {
+	is := func(f func(x Value) bool) *Func {
+		return NewFunc("", func(_ *Machine, x Value, _ []Value) (Value, error) { return f(x), nil })
+	}
+	comparison := func(op string) *Func {
+		return NewPositional("other", func(m *Machine, x Value, a []Value) (Value, error) {
+			ok, err := m.Compare(op, x, a[0])
+			return ok, err
+		})
+	}
+	remainder := func(want int64) *Func {
+		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+			return remainderIs(m, x, int64(2), want)
+		})
+	}
+	cased := func(f func(string) bool) *Func {
+		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+			s, err := m.Str(x)
+			if err != nil {
+				return nil, err
+			}
+			return f(s), m.Read(s)
+		})
+	}
+	named := func(table *map[string]*Func) *Func {
+		return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
+			if _, err := m.Hash(x); err != nil {
+				return nil, err
+			}
+			s, _ := Text(x)
+			return (*table)[s] != nil, nil
+		})
+	}
+	isUndefined := func(x Value) bool { _, ok := x.(*Undefined); return ok }
+	Tests = map[string]*Func{
+		"odd": remainder(1), "even": remainder(0),
+		"divisibleby": NewFunc("num", func(m *Machine, x Value, a []Value) (Value, error) {
+			return remainderIs(m, x, a[0], 0)
+		}),
+		"defined": is(func(x Value) bool { return !isUndefined(x) }), "undefined": is(isUndefined),
+		"none": is(func(x Value) bool { return x == nil }), "boolean": is(func(x Value) bool { _, ok := x.(bool); return ok }),
+		"true": is(func(x Value) bool { return x == true }), "false": is(func(x Value) bool { return x == false }),
+		"integer": is(func(x Value) bool {
+			switch x.(type) {
+			case int64, *big.Int:
+				return true
+			}
+			return false
+		}),
+		"float": is(func(x Value) bool { _, ok := x.(float64); return ok }), "number": is(IsNumber),
+		"string":   is(func(x Value) bool { _, ok := Text(x); return ok }),
+		"mapping":  is(func(x Value) bool { _, ok := x.(*Map); return ok }),
+		"sequence": is(isSequence), "iterable": is(isIterable), "callable": is(IsCallable),
+		"escaped": is(func(x Value) bool { _, ok := x.(Markup); return ok }),
+		"lower":   cased(IsLower), "upper": cased(IsUpper),
+		"filter": named(&Filters), "test": named(&Tests),
+		"sameas": NewFunc("other", func(m *Machine, x Value, a []Value) (Value, error) {
+			is, err := m.Is(x, a[0])
+			return is, err
+		}),
+		"in": NewFunc("seq", func(m *Machine, x Value, a []Value) (Value, error) {
+			ok, err := m.Contains(a[0], x)
+			return ok, err
+		}),
+	}
+	for op, names := range map[string][]string{
+		"==": {"==", "eq", "equalto"}, "!=": {"!=", "ne"}, ">": {">", "gt", "greaterthan"}, ">=": {">=", "ge"},
+		"<": {"<", "lt", "lessthan"}, "<=": {"<=", "le"},
+	} {
+		for _, n := range names {
+			Tests[n] = comparison(op)
+		}
+	}
+}
+
+// remainder tests x % n == want.
+func remainderIs(m *Machine, x, n Value, want int64) (Value, error) {
+	r, err := Binary(m, "%", x, n)
+	if err != nil {
+		return nil, err
+	}
+	eq, err := m.Equal(r, want, 0)
+	return eq, err
+}
+
+func isSequence(x Value) bool {
+	switch x.(type) {
+	case string, Markup, *List, *Tuple, *Map, *Range, *Undefined:
+		return true
+	}
+	return false
+}
+
+func isIterable(x Value) bool {
+	switch x.(type) {
+	case *View, *Iterator, Sized:
+		return true
+	}
+	return isSequence(x)
+}

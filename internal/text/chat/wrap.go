@@ -1,0 +1,175 @@
+package chat
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// wordWrap is textwrap.wrap on every line of the text.
+func wordWrap(m *Machine, x Value, a []Value) (Value, error) {
+	s, ok := Text(x)
+	if !ok {
+		if u, ok := x.(*Undefined); ok {
+			return nil, u.Err()
+		}
+		return nil, TypeError("'%s' object has no attribute 'splitlines'", TypeName(x))
+	}
+	width, err := IntArg("wordwrap", a[0], 79)
+	if err != nil {
+		return nil, err
+	}
+	if width <= 0 {
+		return nil, ValueError("invalid width %d (must be > 0)", width)
+	}
+	sep := "\n"
+	if a[2] != Missing && a[2] != nil {
+		if sep, ok = Text(a[2]); !ok {
+			return nil, TypeError("wrapstring must be str, not %s", TypeName(a[2]))
+		}
+	}
+	w := wrapper{width: width, breakLong: a[1] == Missing || Truth(a[1]), hyphens: a[3] == Missing || Truth(a[3])}
+	if err := m.Alloc(8 * len(s)); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, l := range Lines(s, false) {
+		out = append(out, strings.Join(w.wrap(l), "\n"))
+	}
+	s, err = Replace(m, strings.Join(out, "\n"), "\n", sep, -1)
+	return s, err
+}
+
+type wrapper struct {
+	width              int
+	breakLong, hyphens bool
+}
+
+const asciiSpace = "\t\n\x0b\x0c\r "
+
+// A chunk is a piece of text that is not broken unless it is too long; n are
+// its code points.
+type chunk struct {
+	s string
+	n int
+}
+
+func (c chunk) space() bool { return strings.Trim(c.s, asciiSpace) == "" }
+
+// wrap fills lines of at most width code points, as textwrap.TextWrapper does
+// with expand_tabs and replace_whitespace off.
+func (w wrapper) wrap(s string) []string {
+	chunks := w.chunks(s)
+	var out []string
+	for len(chunks) > 0 {
+		if chunks[0].space() && len(out) > 0 {
+			chunks = chunks[1:]
+		}
+		var line []chunk
+		n := 0
+		for len(chunks) > 0 && n+chunks[0].n <= w.width {
+			line, n = append(line, chunks[0]), n+chunks[0].n
+			chunks = chunks[1:]
+		}
+		if len(chunks) > 0 && chunks[0].n > w.width {
+			switch c := &chunks[0]; {
+			case w.breakLong:
+				head := w.head(*c, w.width-n) // where empty, it keeps the space before it, as in Python
+				line = append(line, head)
+				c.s, c.n = c.s[len(head.s):], c.n-head.n
+			case len(line) == 0:
+				line = append(line, *c)
+				chunks = chunks[1:]
+			}
+		}
+		if len(line) > 0 && line[len(line)-1].space() {
+			line = line[:len(line)-1]
+		}
+		if len(line) > 0 {
+			var b strings.Builder
+			for _, c := range line {
+				b.WriteString(c.s)
+			}
+			out = append(out, b.String())
+		}
+	}
+	return out
+}
+
+// head is what of a chunk that is too long goes on a line with room for so many
+// code points; it ends behind a hyphen where there is one.
+func (w wrapper) head(c chunk, room int) chunk {
+	end := RuneOffset(c.s, room)
+	if w.hyphens && c.n > room {
+		if h := strings.LastIndexByte(c.s[:end], '-'); h > 0 && strings.Trim(c.s[:h], "-") != "" {
+			end = h + 1
+		}
+	}
+	return chunk{c.s[:end], utf8.RuneCountInString(c.s[:end])}
+}
+
+// chunks splits text into words and white space; words may end behind hyphens.
+func (w wrapper) chunks(s string) []chunk {
+	var out []chunk
+	add := func(s string) { out = append(out, chunk{s, utf8.RuneCountInString(s)}) }
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(asciiSpace, r) })
+		if n != 0 {
+			if n < 0 {
+				n = len(s)
+			}
+			add(s[:n])
+			s = s[n:]
+			continue
+		}
+		if n = strings.IndexAny(s, asciiSpace); n < 0 {
+			n = len(s)
+		}
+		if w.hyphens {
+			for _, part := range hyphenated(s[:n]) {
+				add(part)
+			}
+		} else {
+			add(s[:n])
+		}
+		s = s[n:]
+	}
+	return out
+}
+
+// hyphenated splits a word behind hyphens between letters, and around dashes,
+// by the rules of textwrap's wordsep_re.
+func hyphenated(word string) []string {
+	var out []string
+	runes := []rune(word)
+	letter := func(i int) bool { return i >= 0 && i < len(runes) && isWord(runes[i]) && !unicode.IsNumber(runes[i]) }
+	punct := func(i int) bool {
+		return i >= 0 && (isWord(runes[i]) || strings.ContainsRune("!\"'&.,?", runes[i]))
+	}
+	start := 0
+	for i := 0; i < len(runes); i++ {
+		if runes[i] != '-' {
+			continue
+		}
+		end := i
+		for end < len(runes) && runes[end] == '-' {
+			end++
+		}
+		switch {
+		case end-i >= 2 && punct(i-1) && end < len(runes) && isWord(runes[end]): // a dash
+			if i > start {
+				out = append(out, string(runes[start:i]))
+			}
+			out = append(out, string(runes[i:end]))
+			start = end
+		case end-i == 1 && (letter(i-1) && letter(i-2) || letter(i-1) && i-2 >= 0 && runes[i-2] == '-') && letter(i+1) && (letter(i+2) || i+2 < len(runes) && runes[i+2] == '-' && letter(i+3)):
+			out = append(out, string(runes[start:end]))
+			start = end
+		}
+		i = end - 1
+	}
+	if start < len(runes) {
+		out = append(out, string(runes[start:]))
+	}
+	return out
+}

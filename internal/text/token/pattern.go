@@ -1,0 +1,458 @@
+package token
+
+// Split patterns. Published tokenizers split text with regular expressions that
+// Go's package regexp does not support (lookahead) or runs slowly. Each known
+// expression has a scanner here, found by its exact text; others are rejected. A
+// scanner is a list of alternatives, like the expression, and the first that
+// matches wins.
+
+import "strings"
+
+// A Matcher returns the end of its match in s at i, which is > i, or -1 for
+// none.
+type Matcher func(s string, i int) int
+
+// anyOf tries alternatives in order.
+func anyOf(ms ...Matcher) Matcher {
+	return func(s string, i int) int {
+		for _, m := range ms {
+			if j := m(s, i); j >= 0 {
+				return j
+			}
+		}
+		return -1
+	}
+}
+
+// RunOf returns the end of the longest run of characters from i that have any of
+// the classes (or, with not, none of them).
+func RunOf(s string, i int, c Class, not bool) int {
+	for i < len(s) {
+		r, n := DecodeRune(s[i:])
+		if (ClassOf(r)&c == 0) != not {
+			return i
+		}
+		i += n
+	}
+	return i
+}
+
+// some is [classes]+.
+func some(c Class) Matcher {
+	return func(s string, i int) int {
+		if j := RunOf(s, i, c, false); j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// upTo is [classes]{1,n}.
+func upTo(c Class, n int) Matcher {
+	return func(s string, i int) int {
+		j := i
+		for k := 0; k < n && j < len(s); k++ {
+			r, size := DecodeRune(s[j:])
+			if ClassOf(r)&c == 0 {
+				break
+			}
+			j += size
+		}
+		if j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// spaced is " ?[classes]+", or with other set " ?[^classes]+"; followed by
+// tail*.
+func spaced(c Class, other bool, tail string) Matcher {
+	return func(s string, i int) int {
+		j := i
+		if s[i] == ' ' {
+			j++
+		}
+		k := RunOf(s, j, c, other)
+		if k == j {
+			return -1
+		}
+		for k < len(s) && strings.IndexByte(tail, s[k]) >= 0 {
+			k++
+		}
+		return k
+	}
+}
+
+// ledBy is "[^\r\n lead]?[classes]+": an optional leading character, then a run.
+func ledBy(lead, c Class) Matcher {
+	return func(s string, i int) int {
+		r, n := DecodeRune(s[i:])
+		if r != '\r' && r != '\n' && ClassOf(r)&lead == 0 {
+			if j := RunOf(s, i+n, c, false); j > i+n {
+				return j
+			}
+		}
+		if j := RunOf(s, i, c, false); j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// contraction is 's|'t|'re|'ve|'m|'ll|'d; fold ignores case, and U+017F folds to
+// s.
+func contraction(fold bool) Matcher {
+	return func(s string, i int) int {
+		if s[i] != '\'' || i+1 == len(s) {
+			return -1
+		}
+		lower := func(k int) byte {
+			if k >= len(s) {
+				return 0
+			}
+			if fold && s[k] >= 'A' && s[k] <= 'Z' {
+				return s[k] + 'a' - 'A'
+			}
+			return s[k]
+		}
+		switch b := lower(i + 2); lower(i + 1) {
+		case 's', 't', 'm', 'd':
+			return i + 2
+		case 'r', 'v':
+			if b == 'e' {
+				return i + 3
+			}
+		case 'l':
+			if b == 'l' {
+				return i + 3
+			}
+		}
+		if fold && strings.HasPrefix(s[i+1:], "ſ") {
+			return i + 1 + len("ſ")
+		}
+		return -1
+	}
+}
+
+// newlines is \s*[\r\n]+: white space up to its last line end.
+func newlines(s string, i int) int {
+	end := -1
+	for i < len(s) {
+		r, n := DecodeRune(s[i:])
+		if !IsSpace(r) {
+			break
+		}
+		i += n
+		if r == '\r' || r == '\n' {
+			end = i
+		}
+	}
+	return end
+}
+
+// trailingSpace is \s+(?!\S): white space, without its last character if
+// something follows.
+func trailingSpace(s string, i int) int {
+	j, last := i, i
+	for j < len(s) {
+		r, n := DecodeRune(s[j:])
+		if !IsSpace(r) {
+			if last > i {
+				return last
+			}
+			return -1
+		}
+		last, j = j, j+n
+	}
+	if j > i {
+		return j
+	}
+	return -1
+}
+
+// cased is one of the two case-aware words of o200k and Tekken:
+//
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+
+//	[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*
+//
+// with an optional contraction. lower says which half must not be empty.
+func cased(lower, contractions bool) Matcher {
+	const upper, low = classLu | classLt | classLm | classLo | classM, classLl | classLm | classLo | classM
+	tail := contraction(true)
+	word := func(s string, i int) int {
+		// shared is the end of the last character of the upper-case run that is also
+		// in the lower class: how far a greedy run can backtrack.
+		shared, j := -1, i
+		for j < len(s) {
+			r, n := DecodeRune(s[j:])
+			c := ClassOf(r)
+			if c&upper == 0 {
+				break
+			}
+			j += n
+			if c&low != 0 {
+				shared = j
+			}
+		}
+		k := RunOf(s, j, low, false)
+		switch {
+		case lower && k > j, !lower && j > i:
+			return k
+		case lower:
+			return shared
+		}
+		return -1
+	}
+	return func(s string, i int) int {
+		end := -1
+		r, n := DecodeRune(s[i:])
+		if r != '\r' && r != '\n' && ClassOf(r)&(classL|classN) == 0 && i+n < len(s) {
+			end = word(s, i+n)
+		}
+		if end < 0 {
+			end = word(s, i)
+		}
+		if contractions && end >= 0 && end < len(s) {
+			if j := tail(s, end); j >= 0 {
+				return j
+			}
+		}
+		return end
+	}
+}
+
+// OneOf is a single character for which f is true.
+func OneOf(f func(rune) bool) Matcher {
+	return func(s string, i int) int {
+		if r, n := DecodeRune(s[i:]); f(r) {
+			return i + n
+		}
+		return -1
+	}
+}
+
+// severalOf is one or more characters for which f is true.
+func severalOf(f func(rune) bool) Matcher {
+	return func(s string, i int) int {
+		j := i
+		for j < len(s) {
+			r, n := DecodeRune(s[j:])
+			if !f(r) {
+				break
+			}
+			j += n
+		}
+		if j > i {
+			return j
+		}
+		return -1
+	}
+}
+
+// Literal matches the text itself.
+func Literal(text string) Matcher {
+	return func(s string, i int) int {
+		if text != "" && strings.HasPrefix(s[i:], text) {
+			return i + len(text)
+		}
+		return -1
+	}
+}
+
+// punctuatedWord is [!-/:-@\[-`{-~][A-Za-z]+.
+func punctuatedWord(s string, i int) int {
+	if s[i] >= 128 || asciiClass[s[i]]&(classP|classS) == 0 {
+		return -1
+	}
+	j := i + 1
+	for j < len(s) && s[j] < 128 && asciiClass[s[j]]&classL != 0 {
+		j++
+	}
+	if j > i+1 {
+		return j
+	}
+	return -1
+}
+
+// spaceBefore is \s?[classes]+.
+func spaceBefore(c Class) Matcher {
+	return func(s string, i int) int {
+		j := i
+		if r, n := DecodeRune(s[i:]); IsSpace(r) {
+			j += n
+		}
+		if k := RunOf(s, j, c, false); k > j {
+			return k
+		}
+		return -1
+	}
+}
+
+// bloomWord is a space and characters that are neither white space nor certain
+// marks.
+func bloomWord(s string, i int) int {
+	j := i
+	if s[i] == ' ' {
+		j++
+	}
+	k := j
+	for k < len(s) {
+		r, n := DecodeRune(s[k:])
+		if IsSpace(r) || strings.ContainsRune("(|.,!?…。，、।۔،)", r) {
+			break
+		}
+		k += n
+	}
+	return positive(k, j)
+}
+
+// ThreeDigits is [0-9][0-9][0-9].
+func ThreeDigits(s string, i int) int {
+	if i+3 > len(s) {
+		return -1
+	}
+	for _, c := range []byte(s[i : i+3]) {
+		if c < '0' || c > '9' {
+			return -1
+		}
+	}
+	return i + 3
+}
+
+// atLeast is c{n,} for an ASCII character.
+func atLeast(c byte, n int) Matcher {
+	return func(s string, i int) int {
+		j := i
+		for j < len(s) && s[j] == c {
+			j++
+		}
+		if j-i >= n {
+			return j
+		}
+		return -1
+	}
+}
+
+func isNewline(r rune) bool { return r == '\r' || r == '\n' }
+
+// modern builds the expressions of the cl100k line, which differ in the number
+// of digits kept together and in whether marks count as letters.
+func modern(digits int, letters Class) Matcher {
+	return anyOf(contraction(true), ledBy(classL|classN, letters), upTo(classN, digits),
+		spaced(ClassSpace|classN|letters, true, "\r\n"), newlines, trailingSpace, some(ClassSpace))
+}
+
+func caseAware(digits int, contractions bool) Matcher {
+	return anyOf(cased(true, contractions), cased(false, contractions), upTo(classN, digits),
+		spaced(ClassSpace|classN|classL, true, "\r\n/"), newlines, trailingSpace, some(ClassSpace))
+}
+
+var gpt2Scanner = anyOf(contraction(false), spaced(classL, false, ""), spaced(classN, false, ""),
+	spaced(ClassSpace|classL|classN, true, ""), trailingSpace, some(ClassSpace))
+
+// Expressions by which tokenizers are identified.
+const (
+	ReGPT2     = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	ReLlama3   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReQwen2    = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReQwen35   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReO200k    = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReTekken   = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	ReDigits3  = `\p{N}{1,3}`
+	ReCJK      = `[一-龥぀-ゟ゠-ヿ]+`
+	ReDeepSeek = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+	ReTriples  = `[0-9][0-9][0-9]`
+	ReLineEnd  = `[\r\n]`
+	ReLetters  = `\s?\p{L}+`
+	RePunct    = `\s?\p{P}+`
+	ReCJKWide  = `[一-龥ࠀ-一가-퟿]+`
+	ReNumbers  = `\p{N}+`
+	ReFalconP  = `[\p{P}\$\+<=>\^~\|]+` // "default" of GGUF
+	reSpaces   = ` {2,}`
+	ReBloom    = ` ?[^(\s|.,!?…。，、।۔،)]+`
+)
+
+// Scanners maps every supported expression to its scanner.
+var Scanners = map[string]Matcher{
+	ReGPT2:   gpt2Scanner,
+	ReLlama3: modern(3, classL),
+	ReQwen2:  modern(1, classL),
+	ReQwen35: modern(1, classL|classM),
+	// The form of cl100k that tiktoken publishes, and its one-digit variant:
+	// possessive quantifiers and a single line end do not change matches.
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`: modern(3, classL),
+	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+`:      modern(1, classL),
+	ReO200k:   caseAware(3, true),
+	ReTekken:  caseAware(1, false),
+	ReDigits3: upTo(classN, 3),
+	ReCJK: severalOf(func(r rune) bool {
+		return r >= '一' && r <= '龥' || r >= 0x3040 && r <= 0x30ff
+	}),
+	ReDeepSeek: anyOf(punctuatedWord, ledBy(classL|classP|classS, classL|classM),
+		spaced(classP|classS, false, "\r\n"), newlines, trailingSpace, some(ClassSpace)),
+	`'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+`: anyOf(contraction(false), some(classL), upTo(classN, 1),
+		func(s string, i int) int {
+			if j := RunOf(s, i, ClassSpace|classL|classN, true); j > i {
+				return j
+			}
+			return -1
+		}),
+	ReCJKWide: severalOf(func(r rune) bool {
+		return r >= 0x800 && r <= '龥' || r >= '가' && r <= 0xd7ff
+	}),
+	ReFalconP: severalOf(func(r rune) bool {
+		return ClassOf(r)&classP != 0 || strings.ContainsRune("$+<=>^~|", r)
+	}),
+	// BLOOM, as written by its file and by llama.cpp.
+	` ?[^(\s|[.,!?…。，、।۔،])]+`: bloomWord,
+	ReBloom:                    bloomWord,
+	ReTriples:                  ThreeDigits,
+	ReLetters:                  spaceBefore(classL),
+	RePunct:                    spaceBefore(classP),
+	`\p{L}+`:                   some(classL),
+	ReNumbers:                  some(classN),
+	`\p{N}`:                    upTo(classN, 1),
+	`\s+`:                      some(ClassSpace),
+	`\s`:                       upTo(ClassSpace, 1),
+	`\S+`:                      func(s string, i int) int { return positive(RunOf(s, i, ClassSpace, true), i) },
+	ReLineEnd:                  OneOf(isNewline),
+	`[\r\n]+`:                  severalOf(isNewline),
+	`\n`:                       Literal("\n"),
+	`\n+`:                      atLeast('\n', 1),
+	` `:                        Literal(" "),
+	` +`:                       atLeast(' ', 1),
+	reSpaces:                   atLeast(' ', 2),
+	`[0-9]`:                    OneOf(func(r rune) bool { return r >= '0' && r <= '9' }),
+	`[^\n]+|[\n]+`:             anyOf(severalOf(func(r rune) bool { return r != '\n' }), atLeast('\n', 1)),
+}
+
+// positive returns j, or -1 if the match is empty.
+func positive(j, i int) int {
+	if j > i {
+		return j
+	}
+	return -1
+}
+
+// segments calls yield for the matches in s and the stretches between them, in
+// order.
+func segments(s string, m Matcher, yield func(i, j int, match bool)) {
+	prev := 0
+	for i := 0; i < len(s); {
+		j := m(s, i)
+		if j < 0 {
+			_, n := DecodeRune(s[i:])
+			i += n
+			continue
+		}
+		if prev < i {
+			yield(prev, i, false)
+		}
+		yield(i, j, true)
+		prev, i = j, j
+	}
+	if prev < len(s) {
+		yield(prev, len(s), false)
+	}
+}

@@ -1,0 +1,163 @@
+package token
+
+import "unicode/utf8"
+
+// A Tokenizer maps text to token ids and back. It is immutable and safe for
+// concurrent use.
+type Tokenizer struct {
+	lex   *Lexicon
+	model Model
+
+	added      []addedToken
+	special    []bool  // by id: left out if special tokens are skipped
+	original   *finder // added tokens matched before normalization …
+	normalized *finder // … and after it
+	normalizer Normalizer
+	cutter     PreTokenizers
+	post       postProcessor // may be nil
+	decoder    decoder       // may be nil
+
+	// origins is set if splitting depends on the position of a piece in the
+	// original text, even without offsets.
+	origins bool
+}
+
+// Encode returns the ids of text; special adds the tokens that the model expects
+// around a text. Added tokens are recognized in text. Invalid UTF-8 is read as
+// U+FFFD.
+func (t *Tokenizer) Encode(text string, special bool) []int32 {
+	e := t.finish(special, false, t.encode(text, 0, false))
+	return e.ids
+}
+
+// An Offset is the range of code points of the original text that a token
+// covers: [0, 0) for tokens added by the template.
+type Offset struct{ Start, End int }
+
+// EncodeWithOffsets is [Tokenizer.Encode] with the position of each token in
+// text.
+func (t *Tokenizer) EncodeWithOffsets(text string, special bool) ([]int32, []Offset) {
+	e := t.finish(special, true, t.encode(text, 0, true))
+	off := make([]Offset, len(e.off))
+	for i, o := range e.off {
+		off[i] = Offset{int(o.A), int(o.B)}
+	}
+	return e.ids, off
+}
+
+// EncodePair returns the ids of two texts in the form that the model expects for
+// a pair, including special tokens, and for each id the index of its text.
+func (t *Tokenizer) EncodePair(a, b string) (ids, types []int32) {
+	e := t.finish(true, false, t.encode(a, 0, false), t.encode(b, 1, false))
+	return e.ids, e.types
+}
+
+// finish applies the post-processor.
+func (t *Tokenizer) finish(special, offsets bool, parts ...encoding) encoding {
+	if t.post != nil {
+		parts = t.post.process(parts, special, offsets)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	var e encoding
+	for _, p := range parts {
+		e.join(p)
+	}
+	return e
+}
+
+// encode runs text through added tokens, normalizer, pre-tokenizers and model.
+func (t *Tokenizer) encode(text string, kind int32, offsets bool) encoding {
+	if !utf8.ValidString(text) {
+		text = Lossy([]byte(text))
+	}
+	var e encoding
+	e.ids = make([]int32, 0, len(text)/3+4)
+	e.types = make([]int32, 0, len(text)/3+4)
+	if text == "" {
+		return e
+	}
+	sc := Borrow()
+	defer sc.Release()
+
+	var points []int32
+	if offsets {
+		points = codePoints(text)
+	}
+	place := func(p Piece, a, b int32, shown string) {
+		e.off = append(e.off, toPoints(points, Span{A: p.At[a].A, B: p.At[b-1].B}))
+		e.texts = append(e.texts, shown)
+	}
+	word := func(p Piece) {
+		sc.Toks = sc.Toks[:0]
+		t.model.Tokenize(p, sc)
+		for _, k := range sc.Toks {
+			e.add(k.ID, kind)
+			if offsets {
+				place(p, k.A, min(k.B, int32(len(p.At))), t.lex.Tokens[k.ID])
+			}
+		}
+	}
+	token := func(p Piece, id int32) {
+		e.add(id, kind)
+		if offsets {
+			place(p, 0, int32(len(p.S)), p.S)
+		}
+	}
+	cut := t.cutter.Chain(word)
+	t.original.split(NewPiece(text, offsets || t.origins), func(p Piece) {
+		if t.normalizer != nil {
+			p = t.normalizer.Normalize(p)
+		}
+		if p.S != "" {
+			t.normalized.split(p, cut, token)
+		}
+	}, token)
+	return e
+}
+
+// codePoints returns for each byte of s the index of its code point.
+func codePoints(s string) []int32 {
+	points, n := make([]int32, len(s)), int32(-1)
+	for i := range len(s) {
+		if utf8.RuneStart(s[i]) {
+			n++
+		}
+		points[i] = n
+	}
+	return points
+}
+
+// toPoints converts a range of bytes to one of code points.
+func toPoints(points []int32, o Span) Span {
+	n := int32(len(points))
+	switch {
+	case o.A >= n:
+		return o
+	case o.B < n:
+		return Span{A: points[o.A], B: points[o.B]}
+	case o.B > 0 && o.B <= n:
+		return Span{A: points[o.A], B: points[o.B-1] + 1}
+	}
+	return Span{A: points[o.A], B: points[o.A] + 2}
+}
+
+// VocabSize returns the highest id plus one.
+func (t *Tokenizer) VocabSize() int { return len(t.lex.Tokens) }
+
+// Token returns the vocabulary's form of id, which differs from its decoded
+// text.
+func (t *Tokenizer) Token(id int32) (string, bool) { return t.lex.Token(id) }
+
+// ID returns the id of a token given in the vocabulary's form.
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.lex.IDs[token]
+	return id, ok
+}
+
+// IsSpecial reports whether id is left out of decoded text on request, such as
+// the start and end of a text or the roles of a chat.
+func (t *Tokenizer) IsSpecial(id int32) bool {
+	return id >= 0 && int(id) < len(t.special) && t.special[id]
+}

@@ -1,0 +1,51 @@
+package token
+
+// WordPiece (Schuster and Nakajima, 2012), as in BERT: the longest token first,
+// then the longest continuation, until the end of the word; a word that cannot
+// be completed is unknown as a whole.
+
+import "unicode/utf8"
+
+// WordPiece is the WordPiece model.
+type WordPiece struct {
+	lex      *Lexicon
+	trie     *Trie
+	Prefix   string
+	rest     int32 // trie node of the prefix of continuations, or None
+	Unk      int32
+	MaxChars int
+}
+
+// NewWordPiece returns the model of a vocabulary; words of more than maxChars
+// characters are unknown.
+func NewWordPiece(lex *Lexicon, prefix string, unk int32, maxChars int) *WordPiece {
+	ids := make([]int32, len(lex.Tokens))
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	t := NewTrie(lex.Tokens, ids)
+	return &WordPiece{lex: lex, trie: t, Prefix: prefix, rest: t.find(prefix), Unk: unk, MaxChars: maxChars}
+}
+
+// Tokenize implements [Model].
+func (m *WordPiece) Tokenize(p Piece, sc *Scratch) {
+	before := len(sc.Toks)
+	if utf8.RuneCountInString(p.S) <= m.MaxChars {
+		node := int32(0)
+		for i := 0; ; {
+			end, id := -1, None
+			if node >= 0 {
+				end, id = m.trie.Longest(p.S, i, node)
+			}
+			if end < 0 {
+				break
+			}
+			sc.Toks = append(sc.Toks, tok{id, int32(i), int32(end)})
+			if end == len(p.S) {
+				return
+			}
+			i, node = end, m.rest
+		}
+	}
+	sc.Toks = append(sc.Toks[:before], tok{m.Unk, 0, int32(len(p.S))})
+}

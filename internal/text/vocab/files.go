@@ -1,0 +1,45 @@
+package vocab
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"atenia/internal/store/durable"
+	"atenia/internal/text/corpus"
+)
+
+// A Report describes what [FromFiles] learned.
+type Report struct {
+	Tokens, Merges int
+	Bytes, Length  int64 // of the text, and the number of tokens for it
+}
+
+// FromFiles learns a vocabulary from files, in the formats of package corpus,
+// and writes it as a tokenizer.json. progress, if not nil, is called with the
+// bytes of text read so far.
+func FromFiles(ctx context.Context, out string, files []string, c Config, progress func(bytes int64)) (Report, error) {
+	read := int64(0)
+	v, err := Train(c, func(yield func(string, error) bool) {
+		for s, err := range corpus.Texts(ctx, files) {
+			if read += int64(len(s)); progress != nil {
+				progress(read)
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	b, err := v.JSON()
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", out, err)
+	}
+	err = durable.WriteFile(out, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	return Report{len(v.Tokens), len(v.Merges), v.Bytes, v.Length}, err
+}

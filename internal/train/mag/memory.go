@@ -1,0 +1,203 @@
+package mag
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"atenia/internal/machine/pool"
+	"atenia/internal/model/file"
+	"atenia/internal/store/durable"
+	"atenia/internal/train"
+	"atenia/internal/train/data"
+	"atenia/nested"
+	"atenia/tensor"
+)
+
+// Type is the model_type of a nested model's config.json.
+const Type = "mag"
+
+// A Model is a nested model with lanes for training. It must be used by one
+// goroutine at a time.
+type Model struct {
+	model   *nested.Model[float32]
+	builder *nested.Builder[float32]
+	score   *nested.Runner[float32] // for losses without gradients
+	ctx     *nested.Context[float32]
+	lanes   int
+	chunks  []nested.Chunk
+	before  [][]float32 // gradients of earlier batches of a step
+	sums    [][]float32 // of this batch
+	held    []bool
+}
+
+// New creates a model with parameters drawn from the configuration's seed, and
+// the given number of lanes, the maximum number of rows in a batch.
+func New(c nested.Config, lanes int, p *pool.Pool) (*Model, error) {
+	m := &Model{lanes: lanes, chunks: make([]nested.Chunk, lanes)}
+	var err error
+	if m.model, err = nested.New[float32](c); err != nil {
+		return nil, err
+	}
+	if m.builder, err = m.model.NewBuilder(nested.BuildConfig{Lanes: lanes, Pool: p}); err != nil {
+		return nil, err
+	}
+	if m.score, err = m.model.NewRunner(false, p); err != nil {
+		return nil, err
+	}
+	m.ctx = m.model.NewContext()
+	for _, q := range m.model.Params() {
+		m.before = append(m.before, make([]float32, len(q.Value)))
+		m.sums = append(m.sums, make([]float32, len(q.Value)))
+	}
+	m.held = make([]bool, len(m.sums))
+	return m, nil
+}
+
+// Params implements [train.Learner].
+func (m *Model) Params() []*train.Param { return m.model.Params() }
+
+// Size returns the number of values in all parameters, and how many of them are
+// trained.
+func (m *Model) Size() (all, trained int) {
+	for _, p := range m.model.Params() {
+		all += len(p.Value)
+	}
+	return all, all
+}
+
+// filler is the chunk of a lane without a row, or whose row has ended.
+var filler = nested.Chunk{IDs: []int32{0}, Targets: []int32{data.Ignored}, Reset: true}
+
+// Backward implements [train.Learner]. The chunks at the same position of all
+// rows form one step of the model's conductor.
+func (m *Model) Backward(b *data.Batch, share float64) (loss float64, err error) {
+	if len(b.Lens) > m.lanes {
+		return 0, fmt.Errorf("%w: a batch of %d rows for %d lanes", train.ErrConfig, len(b.Lens), m.lanes)
+	}
+	params := m.model.Params()
+	for i, p := range params {
+		copy(m.before[i], p.Grad)
+		clear(p.Grad)
+		clear(m.sums[i])
+		m.held[i] = true
+	}
+	counted := count(b.Labels)
+	size := m.model.Config().Chunk
+	for at := 0; ; at += size {
+		n, more := m.cut(b, at, size)
+		if !more {
+			break
+		}
+		if err := m.builder.Gradients(m.chunks); err != nil {
+			return 0, err
+		}
+		part := float64(n) / float64(max(1, counted))
+		loss += part * m.builder.Report().Loss
+		for i, p := range params {
+			m.held[i] = m.held[i] && p.Hold
+			for k, g := range p.Grad {
+				m.sums[i][k] += float32(part*share) * g
+			}
+			clear(p.Grad)
+		}
+	}
+	for i, p := range params {
+		for k, g := range m.sums[i] {
+			p.Grad[k] = m.before[i][k] + g
+		}
+		p.Hold = m.held[i]
+	}
+	return loss, nil
+}
+
+// cut returns a chunk for each lane, starting at position at of its row, the
+// number of counted targets, and whether any row extends that far.
+func (m *Model) cut(b *data.Batch, at, size int) (counted int, more bool) {
+	from := 0
+	for i := range m.chunks {
+		m.chunks[i] = filler
+		if i >= len(b.Lens) {
+			continue
+		}
+		if n := b.Lens[i]; at < n {
+			lo, hi := from+at, from+min(at+size, n)
+			m.chunks[i] = nested.Chunk{IDs: b.Tokens[lo:hi], Targets: b.Labels[lo:hi], Reset: at == 0}
+			counted += count(b.Labels[lo:hi])
+			more = true
+		}
+		from += b.Lens[i]
+	}
+	return counted, more
+}
+
+func count(labels []int32) (n int) {
+	for _, l := range labels {
+		if l != data.Ignored {
+			n++
+		}
+	}
+	return n
+}
+
+// Loss implements [train.Learner]. Each row has a memory of its own, which every
+// level writes as in the first steps.
+func (m *Model) Loss(b *data.Batch) (loss float64, err error) {
+	counted, from := count(b.Labels), 0
+	size := m.model.Config().Chunk
+	for _, n := range b.Lens {
+		m.ctx.Reset()
+		conductor, err := nested.NewConductor(m.model.Config().Periods...)
+		if err != nil {
+			return 0, err
+		}
+		for at := 0; at < n; at += size {
+			lo, hi := from+at, from+min(at+size, n)
+			k := count(b.Labels[lo:hi])
+			if _, err := m.score.Forward(conductor.Pulse(nested.Test), m.ctx, b.Tokens[lo:hi], b.Labels[lo:hi], nil); err != nil {
+				return 0, err
+			}
+			if k > 0 {
+				loss += m.score.Loss() * float64(k) / float64(counted)
+			}
+			m.score.Commit()
+			conductor.Advance()
+		}
+		from += n
+	}
+	return loss, nil
+}
+
+// Save implements [train.Keeper]: it writes lanes, error buffers and the number
+// of steps.
+func (m *Model) Save(w io.Writer) error { return m.builder.Progress(w) }
+
+// Restore implements [train.Keeper].
+func (m *Model) Restore(r io.Reader) error {
+	_, err := m.builder.Restore(r)
+	return err
+}
+
+// Export implements [train.Exporter]: it writes config.json and
+// model.safetensors.
+func (m *Model) Export(dir string) error {
+	var sources []file.TensorSource
+	for _, p := range m.model.Params() {
+		sources = append(sources, file.SourceOf(p.Name, tensor.FromF32(p.Shape, p.Value)))
+	}
+	if err := file.WriteSafetensors(filepath.Join(dir, "model.safetensors"), map[string]string{"format": "pt"}, sources); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(struct {
+		Type string `json:"model_type"`
+		nested.Config
+	}{Type, m.model.Config()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, "config.json"), func(w io.Writer) error {
+		_, err := w.Write(append(b, '\n'))
+		return err
+	})
+}

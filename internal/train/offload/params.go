@@ -1,0 +1,135 @@
+package offload
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"slices"
+)
+
+// Params are a layer's parameters as used by a pass.
+type Params struct {
+	Layer  int
+	Values []byte // bfloat16, little endian, valid until the next iteration
+}
+
+// Params streams parameters in the order of the given layers, by default first
+// to last, and prefetches the next layer while one is used. An error comes last.
+// If a step commits meanwhile, the stream ends with [ErrBusy], because it would
+// mix two steps.
+func (s *State) Params(ctx context.Context, layers ...int) iter.Seq2[Params, error] {
+	return func(yield func(Params, error) bool) {
+		j := s.journal.Load()
+		if len(layers) == 0 {
+			layers = backward(len(j.layers))
+			slices.Reverse(layers)
+		}
+		ctx, stop := context.WithCancel(ctx)
+		done := make(chan struct{})
+		type result struct {
+			p   Params
+			err error
+		}
+		results, buffers := make(chan result), make(chan []byte, 2)
+		buffers <- s.spare()
+		buffers <- s.spare()
+		last := []byte(nil) // yielded before
+		defer func() {
+			stop()
+			<-done
+			s.keep(last)
+			for len(buffers) > 0 {
+				s.keep(<-buffers)
+			}
+		}()
+		go func() {
+			defer close(done)
+			defer close(results)
+			for _, i := range layers {
+				var b []byte
+				select {
+				case b = <-buffers:
+				case <-ctx.Done():
+				}
+				r := result{p: Params{Layer: i}, err: ctx.Err()}
+				if r.err == nil {
+					r.p.Values, r.err = s.params(j, i, b)
+				}
+				select {
+				case results <- r:
+				case <-ctx.Done():
+					return
+				}
+				if r.err != nil {
+					return
+				}
+			}
+		}()
+		for {
+			var r result
+			var ok bool
+			select {
+			case r, ok = <-results:
+			case <-ctx.Done():
+				r.err, ok = ctx.Err(), true
+			}
+			last = r.p.Values
+			if !ok || !yield(r.p, r.err) || r.err != nil {
+				return
+			}
+			buffers <- last
+			last = nil
+		}
+	}
+}
+
+// params reads a layer's parameters, into b if it is large enough.
+func (s *State) params(j *journal, layer int, b []byte) ([]byte, error) {
+	if layer < 0 || layer >= len(j.layers) {
+		return nil, fmt.Errorf("%w: no layer %d; there are %d", ErrConfig, layer, len(j.layers))
+	}
+	if s.dir == "" {
+		return s.memory[layer].params, nil
+	}
+	l := &j.layers[layer]
+	if n := pages(l.Elements * paramBytes); cap(b) < n {
+		b = paged(n)
+	}
+	name := s.file(layer, l.version, "params")
+	if err := readFull(s.cfg.FS, name, b[:pages(l.Elements*paramBytes)]); err != nil {
+		return nil, err
+	}
+	b = b[:l.Elements*paramBytes]
+	if s.journal.Load() != j {
+		return nil, ErrBusy
+	}
+	for k, sum := range l.sums {
+		first, n := span(l.Elements, j.chunkElements, k)
+		if crc32.Checksum(b[first*paramBytes:(first+n)*paramBytes], castagnoli) != sum.params {
+			return nil, fmt.Errorf("%w: %s: parameters %d to %d of layer %q are not those of step %d", ErrCorrupt, name, first, first+n-1, l.Name, j.step)
+		}
+	}
+	return b, nil
+}
+
+// spare returns a buffer of an earlier stream, or nil.
+func (s *State) spare() []byte {
+	select {
+	case b := <-s.spares:
+		return b
+	default:
+		return nil
+	}
+}
+
+// keep saves a buffer for later streams, up to enough for two concurrent ones.
+func (s *State) keep(b []byte) {
+	if s.dir == "" || cap(b) == 0 {
+		return
+	}
+	select {
+	case s.spares <- b:
+	default:
+	}
+}

@@ -1,5 +1,0 @@
-package train
-
-import "golang.org/x/sys/unix"
-
-const directFlag = unix.O_DIRECT

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package train
-
-// directFlag is 0: the system decides what it caches.
-const directFlag = 0
