@@ -44,7 +44,7 @@ var notCalledYet = map[string]struct{ why, names string }{
 	"internal/policy/replay":    {tiers, "Recorder.Choose Recorder.Offload Recorder.Place Recorder.Plan Recorder.Recommend Recorder.WarmStart Recorder.Watch"},
 	"internal/policy/route":     {tiers, "Graph.Plan Loop Pager.Tick GPUNotAvailable Product.Kernel Route PersistGradients WarmGradients ExecuteBackward ExecuteBackwardTraced"},
 	"internal/policy/trace":     {tiers, "Metrics.Corrupt Metrics.Moved Metrics.WrittenSSD"},
-	"internal/store/blob":       {tiers, "Align Choose NewReader Store.Dir Store.ReadRaw"},
+	"internal/store/blob":       {tiers, "Align Choose NewReader Store.ReadRaw"},
 	"internal/store/checkpoint": {tiers, "Materialize WarmStart.ApplySummaries"},
 	"internal/text/token":       {"rerankers and encoders take pairs", "Tokenizer.EncodePair"},
 	"internal/train/offload":    {tiers, "State.Verify State.WrittenBytes"},
