@@ -1,5 +1,5 @@
 # A llama in plain PyTorch, eager, float32, on the CPU: what `atenia bench
-# train` is compared with:   python3 bench/llama.py 5M 7   (size, steps)
+# train` is compared with:   python3 tools/torch/llama.py 5M 7   (size, steps)
 import sys, time, json, torch, torch.nn as nn, torch.nn.functional as F
 torch.set_num_threads(2)
 torch.manual_seed(0)
