@@ -26,7 +26,7 @@ func section(t *testing.T, text, name string) string {
 func synopsis(p *lintPackage) string {
 	for _, f := range p.files {
 		if f.Doc != nil {
-			s := doc.Synopsis(f.Doc.Text())
+			s := new(doc.Package).Synopsis(f.Doc.Text())
 			s = strings.TrimPrefix(s, "Package "+f.Name.Name+" ")
 			return strings.TrimSuffix(s, ".")
 		}
