@@ -59,9 +59,9 @@ type Config struct {
 	// streamed from the disk in part; results are the same bytes. One sequence
 	// of the context's length has room then, unless CacheBytes says otherwise.
 	Budget Budget
-	// PlanFile is a file that says where each tensor lives, as [WritePlacement]
+	// PlacementFile is a file that says where each tensor lives, as [WritePlacement]
 	// writes it. "" = tensors are placed by the budget.
-	PlanFile string
+	PlacementFile string
 	// Placement has what a plan of tensors is made by beside the budget.
 	Placement PlacementRules
 	// Decisions is a file to which every decision of a placement is appended, for
@@ -165,7 +165,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlanFile: c.PlanFile, Decisions: c.Decisions,
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions,
 		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}
 }

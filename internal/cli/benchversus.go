@@ -144,7 +144,7 @@ func (r *benchResult) merge(o *benchResult) {
 	for i := range r.Depths {
 		add(&r.Depths[i].rate, &o.Depths[i].rate)
 	}
-	r.Fetched += o.Fetched
+	r.Migrations += o.Migrations
 	r.Bandwidth, r.FLOPS, r.DotOPS = max(r.Bandwidth, o.Bandwidth), max(r.FLOPS, o.FLOPS), max(r.DotOPS, o.DotOPS)
 	r.PrefillSpeed, r.DecodeSpeed = r.Prefill.Median, r.Decode.Median
 	if r.Bandwidth > 0 && r.FLOPS > 0 && r.DotOPS > 0 {

@@ -306,8 +306,8 @@ func (x *Executor) ScratchBytes() int64 {
 // Packing returns where the packed form of the weights lives.
 func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
 
-// Fetched is [pool.Pool.Fetched] of the executor's pool. Any goroutine may ask.
-func (x *Executor) Fetched() int64 { return x.pool.Fetched() }
+// Migrations is [pool.Pool.Migrations] of the executor's pool. Any goroutine may ask.
+func (x *Executor) Migrations() int64 { return x.pool.Migrations() }
 
 // Close stops the workers and gives the memory back. The executor, and the
 // logits it returned, must not be used afterwards. It is idempotent.

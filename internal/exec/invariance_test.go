@@ -220,7 +220,7 @@ func TestPackedEqualsSource(t *testing.T) {
 				want := m.lane(t, cfg).all(tokens, 40, 1)
 				for _, threads := range []int{1, 4} {
 					var released atomic.Int64
-					cfg.Threads, cfg.Pack.Mode = threads, pack.Memory
+					cfg.Threads, cfg.Pack.Mode = threads, pack.InMemory
 					cfg.Pack.Release = func(b []byte, _ bool) { released.Add(int64(len(b))) }
 					for _, chunks := range [][]int{{40, 1}, {1}} { // a prompt packs, then a token does
 						released.Store(0)

@@ -440,7 +440,7 @@ func TestWatch(t *testing.T) {
 	close(events)
 	next := 0
 	for e := range events {
-		if e.Moment == ring.UseBegins {
+		if e.EventKind == ring.UseBegins {
 			if e.Unit != next {
 				t.Errorf("unit %d is used, want %d", e.Unit, next)
 			}

@@ -2,7 +2,7 @@
 // afterwards.
 //
 //	ring.Event ───┐                    ┌─▶ trace     what ran when, for Perfetto
-//	sched.Pass ───┼─▶ Observer ────────┼─▶ metrics   served over HTTP
+//	sched.StepInfo ───┼─▶ Observer ────────┼─▶ metrics   served over HTTP
 //	decisions ────┘   one for a model  ├─▶ timeline  the order alone, in lines
 //	                                   └─▶ learning  how long a token took, under
 //	                                                 which pressure of memory
