@@ -36,7 +36,7 @@ type Config struct {
 	// into such chunks. 0 = 512.
 	BatchTokens int
 	// CacheType is the element type of cached keys and values: "f32", "f16"
-	// or "q8_0". "" = f16 where weights are quantised, f32 otherwise.
+	// or "q8_0". "" = f16 where weights are quantized, f32 otherwise.
 	CacheType string
 	// CacheBytes bounds the memory of cached keys and values. 0 = no bound.
 	CacheBytes int64
@@ -77,7 +77,7 @@ type Config struct {
 	// that cannot be used, and memory of the process beyond the budget. The last
 	// is found by [Model.Close].
 	Strict bool
-	// Precise keeps activations in float32 where products of quantised
+	// Precise keeps activations in float32 where products of quantized
 	// weights round them to 8 bits by default. Slower.
 	Precise bool
 	// NoFuse runs the plan as written, without fused instructions.

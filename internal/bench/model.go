@@ -174,7 +174,7 @@ func (m *model) promptOps() (o PromptOps) {
 			for _, d := range v.Shape {
 				n *= float64(d)
 			}
-			if v.DType.Quantised() && !m.cfg.Precise {
+			if v.DType.Quantized() && !m.cfg.Precise {
 				o.Int8 += n
 			} else {
 				o.Float += n

@@ -56,7 +56,7 @@ type side struct {
 	Peak   int64   `json:"peak_bytes"` // most memory of the process at any sample
 }
 
-// row summarises the turns.
+// row summarizes the turns.
 func (t *turns) row(bytes int64) (w row) {
 	w = row{Limit: t.limit, Ratio: float64(bytes) / float64(t.limit), Mapped: sideOf(t.mapped), Streamed: sideOf(t.streamed)}
 	w.Faster = w.Mapped.Median / w.Streamed.Median

@@ -21,9 +21,9 @@ type Config struct {
 	MaxTokens int // rows of one step; 0 = 512
 	MaxLogits int // rows of one step whose logits may be requested; 0 = 8, at most MaxTokens
 	Context   int // largest position plus one; 0 = 4096
-	// Precise keeps activations in float32 where a product of quantised
+	// Precise keeps activations in float32 where a product of quantized
 	// weights would round them to 8 bits: slower, and within float32 rounding
-	// of the dequantised weights.
+	// of the dequantized weights.
 	Precise bool
 	// Pack says where the packed form of weights lives.
 	Pack pack.Config

@@ -17,7 +17,7 @@ import (
 )
 
 // Models whose features meet every path of the executor: grouped heads and
-// scaled rope, windows with soft caps, per-head norms, mixtures of experts, and quantised weights.
+// scaled rope, windows with soft caps, per-head norms, mixtures of experts, and quantized weights.
 var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
 	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
 

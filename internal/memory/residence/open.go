@@ -106,7 +106,7 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	case !ok && t.Tier != memory.RAM:
 		return fmt.Errorf("weight %s: %s; give it to ram", t.Name, t.Held)
 	case !ok:
-		v, err := compile.MaterialiseOne(w, o.d)
+		v, err := compile.MaterializeOne(w, o.d)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 
 // vector copies a small weight to the heap.
 func (o *opening) vector(name string, w compile.Weight) error {
-	v, err := compile.MaterialiseOne(w, o.d)
+	v, err := compile.MaterializeOne(w, o.d)
 	if err != nil {
 		return err
 	}
