@@ -36,7 +36,7 @@ type Config struct {
 	// into such chunks. 0 = 512.
 	BatchTokens int
 	// CacheType is the element type of cached keys and values: "f32", "f16"
-	// or "q8_0". "" = f16 where weights are quantised, f32 otherwise.
+	// or "q8_0". "" = f16 where weights are quantized, f32 otherwise.
 	CacheType string
 	// CacheBytes bounds the memory of cached keys and values. 0 = no bound.
 	CacheBytes int64
@@ -59,9 +59,9 @@ type Config struct {
 	// streamed from the disk in part; results are the same bytes. One sequence
 	// of the context's length has room then, unless CacheBytes says otherwise.
 	Budget Budget
-	// PlanFile is a file that says where each tensor lives, as [WritePlacement]
+	// PlacementFile is a file that says where each tensor lives, as [WritePlacement]
 	// writes it. "" = tensors are placed by the budget.
-	PlanFile string
+	PlacementFile string
 	// Placement has what a plan of tensors is made by beside the budget.
 	Placement PlacementRules
 	// Decisions is a file to which every decision of a placement is appended, for
@@ -77,7 +77,7 @@ type Config struct {
 	// that cannot be used, and memory of the process beyond the budget. The last
 	// is found by [Model.Close].
 	Strict bool
-	// Precise keeps activations in float32 where products of quantised
+	// Precise keeps activations in float32 where products of quantized
 	// weights round them to 8 bits by default. Slower.
 	Precise bool
 	// NoFuse runs the plan as written, without fused instructions.
@@ -165,7 +165,7 @@ func (c *Config) engine() engine.Config {
 		Context: c.Context, Threads: c.Threads, Slots: c.Slots, BatchTokens: c.BatchTokens, CacheBytes: c.CacheBytes,
 		Compile: compile.Options{KVType: cache, PageTokens: c.PageTokens, NoFuse: c.NoFuse},
 		Pack:    mode, PackDir: c.PackDir, PackVerify: c.PackVerify, Merged: c.Adapter != "",
-		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlanFile: c.PlanFile, Decisions: c.Decisions,
+		Budget: c.Budget.internal(), Rules: c.Placement.internal(), PlacementFile: c.PlacementFile, Decisions: c.Decisions,
 		Verify: c.Verify, Strict: c.Strict, Precise: c.Precise, Logger: c.Logger,
 	}
 }

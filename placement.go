@@ -25,7 +25,7 @@ type Placement struct {
 	Rates                   Rates
 	Measured, Kept, Assumed []string
 
-	plan *place.Placement
+	placed *place.Placement
 }
 
 // A Tier is a kind of memory.
@@ -160,7 +160,7 @@ func (p *Plan) Place() (*Placement, error) {
 
 // PlacementNotes says in lines what follows from a placement: where packed
 // weights will live, and how many sequences have room.
-func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compiled.Notes(pl.plan) }
+func (p *Plan) PlacementNotes(pl *Placement) ([]string, error) { return p.compiled.Notes(pl.placed) }
 
 // What was asked of a placement and cannot be done, for [errors.Is]: a pin that
 // fits no tensor or whose tier has no room, and a requirement that is not met.
@@ -169,9 +169,9 @@ var (
 	ErrRequire = place.ErrRequire
 )
 
-// WritePlacement writes a plan file for [Config.PlanFile], whole or not at all.
+// WritePlacement writes a plan file for [Config.PlacementFile], whole or not at all.
 func WritePlacement(path string, pl *Placement) error {
-	b, err := pl.plan.File().Append(nil)
+	b, err := pl.placed.File().Append(nil)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func newPlacement(p *place.Placement) *Placement {
 		Ring: Ring(p.Ring), Decode: newPrediction(&p.Decode), Prefill: newPrediction(&p.Prefill),
 		Next:  convertAll(p.Next, func(c place.Change) PlacementChange { return PlacementChange(c) }),
 		Rates: Rates{SSD: r.SSD, RAM: r.RAM, FLOPS: r.FLOPS, SSDBusy: r.SSDBusy, RAMBusy: r.RAMBusy}, Measured: r.Measured, Kept: r.Kept, Assumed: r.Assumed,
-		plan: p,
+		placed: p,
 	}
 }
 
@@ -202,15 +202,15 @@ func newPrediction(p *place.Prediction) Prediction {
 }
 
 // Spills reports whether anything is left on the SSD.
-func (p *Placement) Spills() bool { return p.plan.Spills() }
+func (p *Placement) Spills() bool { return p.placed.Spills() }
 
 // RAM returns the bytes that a placement takes of the budget: tensors, ring and
 // reserves.
-func (p *Placement) RAM() int64 { return p.plan.RAM() }
+func (p *Placement) RAM() int64 { return p.placed.RAM() }
 
 // Decision explains tensor i.
 func (p *Placement) Decision(i int) TensorDecision {
-	d := p.plan.Decision(i)
+	d := p.placed.Decision(i)
 	return TensorDecision{
 		Tensor: d.Tensor, Class: TensorClass(d.Class), Bytes: d.Bytes, Unit: d.Unit, Tier: Tier(d.Tier), Device: d.Device,
 		Rule: string(d.Rule), Reason: d.Reason, Reads: d.Reads, Saves: d.Saves,
@@ -222,14 +222,14 @@ func (p *Placement) Decision(i int) TensorDecision {
 // Rows returns the table: each tier's bytes by class, the ring and the
 // reserves.
 func (p *Placement) Rows() []PlacementRow {
-	return convertAll(p.plan.Rows(), func(r place.Row) PlacementRow { return PlacementRow(r) })
+	return convertAll(p.placed.Rows(), func(r place.Row) PlacementRow { return PlacementRow(r) })
 }
 
 // MarshalJSON writes what [WritePlacement] does.
-func (p *Placement) MarshalJSON() ([]byte, error) { return p.plan.MarshalJSON() }
+func (p *Placement) MarshalJSON() ([]byte, error) { return p.placed.MarshalJSON() }
 
 // WriteText prints the table, the predictions and what would help.
-func (p *Placement) WriteText(w io.Writer) error { return p.plan.WriteText(w) }
+func (p *Placement) WriteText(w io.Writer) error { return p.placed.WriteText(w) }
 
 // A Streaming says how a model's weights lie in memory and on disk, and what
 // has been read of them so far. Numbers of the ring are 0 when nothing is
@@ -292,7 +292,7 @@ func (s *Streaming) Compare() Comparison {
 		a.Seconds = (s.Wall - s.First).Seconds() / float64(s.Passes-1)
 		a.Overlap = s.Overlap
 	}
-	return convertAll(place.Compare(s.Placement.plan, a), func(d place.Difference) Difference { return Difference(d) })
+	return convertAll(place.Compare(s.Placement.placed, a), func(d place.Difference) Difference { return Difference(d) })
 }
 
 // WriteText prints the comparison as a table.

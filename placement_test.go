@@ -67,8 +67,8 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%s is on the ssd", x.Name)
 		}
 	}
-	cfg.PlanFile = filepath.Join(t.TempDir(), "plan.json")
-	if err := atenia.WritePlacement(cfg.PlanFile, pl); err != nil {
+	cfg.PlacementFile = filepath.Join(t.TempDir(), "plan.json")
+	if err := atenia.WritePlacement(cfg.PlacementFile, pl); err != nil {
 		t.Fatal(err)
 	}
 	again, err := place()

@@ -30,8 +30,8 @@ func TestDecisions(t *testing.T) {
 		return pl
 	}
 	pl := place()
-	cfg.PlanFile = filepath.Join(t.TempDir(), "plan.json")
-	if err := atenia.WritePlacement(cfg.PlanFile, pl); err != nil {
+	cfg.PlacementFile = filepath.Join(t.TempDir(), "plan.json")
+	if err := atenia.WritePlacement(cfg.PlacementFile, pl); err != nil {
 		t.Fatal(err)
 	}
 	place()

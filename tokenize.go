@@ -11,7 +11,7 @@ import (
 )
 
 // Tokenize returns the ids of a text, with the special tokens that the model
-// expects around a prompt. Special tokens written in the text are recognised.
+// expects around a prompt. Special tokens written in the text are recognized.
 func (m *Model) Tokenize(s string) ([]int32, error) {
 	if m.text.Tokenizer == nil {
 		return nil, m.textErr

@@ -177,7 +177,7 @@ func newTrainRecipe(p *recipe.Recipe) *TrainRecipe {
 
 func (r *TrainRecipe) internal() *recipe.Recipe {
 	return &recipe.Recipe{
-		Model: recipe.Model(r.Model), Memory: recipe.Memory(r.Memory), LoRA: recipe.LoRA(r.LoRA),
+		Model: recipe.Model(r.Model), Memory: recipe.NestedMemory(r.Memory), LoRA: recipe.LoRA(r.LoRA),
 		Tokenizer: recipe.Tokenizer(r.Tokenizer), Data: recipe.Data(r.Data), Optimizer: recipe.Optimizer(r.Optimizer),
 		Schedule: recipe.Schedule(r.Schedule), Train: recipe.Train(r.Train),
 	}

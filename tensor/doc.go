@@ -1,11 +1,11 @@
 // Package tensor defines the values that other packages exchange: an element
 // type, a shape, and bytes that have them.
 //
-//	DType   how elements are stored, quantised blocks included
+//	DType   how elements are stored, quantized blocks included
 //	Shape   how many there are along each axis, outermost first
 //	View    bytes with a type and a shape; it owns nothing
 //
-// A quantised type stores a row in blocks that share scales:
+// A quantized type stores a row in blocks that share scales:
 //
 //	Q4_0, one row of 64 values
 //	┌ scale f16 │ 16 bytes = 32 nibbles ┐┌ scale f16 │ 16 bytes ┐

@@ -8,11 +8,11 @@ import (
 
 // A DType is the storage format of elements.
 //
-// Quantised types store a row in blocks, so sizes are computed with
+// Quantized types store a row in blocks, so sizes are computed with
 // [DType.RowBytes] or [Shape.Bytes] rather than per element.
 type DType uint8
 
-// The element types. Quantised ones have their names in ggml.
+// The element types. Quantized ones have their names in ggml.
 const (
 	Invalid DType = iota
 	F32
@@ -145,8 +145,8 @@ func (d DType) Block() (values, bytes int) {
 	return layouts[d].values, layouts[d].bytes
 }
 
-// Quantised reports whether values share the scale of a block.
-func (d DType) Quantised() bool { return d >= Q4_0 && d < numDTypes }
+// Quantized reports whether values share the scale of a block.
+func (d DType) Quantized() bool { return d >= Q4_0 && d < numDTypes }
 
 // Float reports whether the type is a plain floating-point type.
 func (d DType) Float() bool {

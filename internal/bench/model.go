@@ -50,11 +50,11 @@ type Report struct {
 	// PrefillShare the part of the arithmetic with which a prompt does them.
 	Ops          PromptOps
 	PrefillShare float64
-	// Fetched is how often a preempted worker was moved to a waiting worker's
+	// Migrations is how often a preempted worker was moved to a waiting worker's
 	// core. Rates beside busy neighbours are not the machine's.
-	Fetched int64
-	Threads int
-	Variant string // of the kernels, for example "avx512"
+	Migrations int64
+	Threads    int
+	Variant    string // of the kernels, for example "avx512"
 	// Counters is nil when they were not asked for.
 	Counters *Counters
 }
@@ -98,8 +98,8 @@ func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
 			return nil, err
 		}
 	}
-	before := m.engine.Sched.Fetched()
-	defer func() { r.Fetched = m.engine.Sched.Fetched() - before }()
+	before := m.engine.Sched.Migrations()
+	defer func() { r.Migrations = m.engine.Sched.Migrations() - before }()
 	if c.Prompt > 0 {
 		r.Prefill, err = rate(c.Repeats, c.Prompt, func() (float64, error) { return m.prefill(ctx, c.Prompt) })
 		if err != nil {
@@ -174,7 +174,7 @@ func (m *model) promptOps() (o PromptOps) {
 			for _, d := range v.Shape {
 				n *= float64(d)
 			}
-			if v.DType.Quantised() && !m.cfg.Precise {
+			if v.DType.Quantized() && !m.cfg.Precise {
 				o.Int8 += n
 			} else {
 				o.Float += n

@@ -44,7 +44,7 @@ func Rates(ctx context.Context, path string, threads int) (r atenia.Rates, bytes
 	}
 	for _, p := range d.Parts {
 		bytes += p.Bytes
-		if err := rates.Drop(p.Path); err != nil {
+		if err := rates.DropCache(p.Path); err != nil {
 			return r, 0, err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"atenia/internal/sched"
 )
 
-// A PassesConfig says how many passes [Run] measures.
+// A PassesConfig says how many passes [RunPasses] measures.
 type PassesConfig struct {
 	Prompt int // tokens of the prompt, the first pass; 0 = 8
 	Passes int // of one token each, after it; 0 = 6

@@ -34,7 +34,7 @@ type benchResult struct {
 	TokenBytes   int64            `json:"bytes_per_token"`
 	Bandwidth    float64          `json:"bandwidth_bytes_per_second"`
 	Share        float64          `json:"bandwidth_share"`
-	Fetched      int64            `json:"threads_fetched,omitempty"`
+	Migrations   int64            `json:"threads_fetched,omitempty"`
 	FloatOps     float64          `json:"float_operations_per_token"`
 	Int8Ops      float64          `json:"int8_operations_per_token"`
 	FLOPS        float64          `json:"flops"`
@@ -80,7 +80,7 @@ func resultOf(path string, m *atenia.Model, r *bench.Report) *benchResult {
 		Prefill: rate(r.Prefill), Decode: rate(r.Decode),
 		PrefillSpeed: r.Prefill.Median, DecodeSpeed: r.Decode.Median,
 		TokenBytes: r.TokenBytes, Bandwidth: r.Roofs.Memory, Share: r.Share,
-		FloatOps: r.Ops.Float, Int8Ops: r.Ops.Int8, FLOPS: r.Roofs.FMA, DotOPS: r.Roofs.Dot, OpsShare: r.PrefillShare, Fetched: r.Fetched, Counters: countersOf(r.Counters),
+		FloatOps: r.Ops.Float, Int8Ops: r.Ops.Int8, FLOPS: r.Roofs.FMA, DotOPS: r.Roofs.Dot, OpsShare: r.PrefillShare, Migrations: r.Migrations, Counters: countersOf(r.Counters),
 	}
 	for _, d := range r.Depths {
 		res.Depths = append(res.Depths, depthRate{d.Depth, rate(d.Rate)})
@@ -164,8 +164,8 @@ func (a *app) printBench(r *benchResult) error {
 		}
 		fmt.Fprintln(a.out)
 	}
-	if r.Fetched > 0 {
-		fmt.Fprintf(a.out, "%s moved to the core of a waiting worker: other processes use the processors\n", spelling.Count(r.Fetched, "preempted worker"))
+	if r.Migrations > 0 {
+		fmt.Fprintf(a.out, "%s moved to the core of a waiting worker: other processes use the processors\n", spelling.Count(r.Migrations, "preempted worker"))
 	}
 	var err error
 	if r.Counters != nil {

@@ -121,12 +121,12 @@ func rateOf(p *peer.Peer, row *benchRow, batch int) (rate, error) {
 	if len(theirs.Samples) == 0 {
 		return rate{}, fmt.Errorf("--vs: %s printed no result for %q", p.Name, row.name)
 	}
-	theirs.summarise()
+	theirs.summarize()
 	return theirs, nil
 }
 
-// summarise finds median and spread of the samples.
-func (r *rate) summarise() {
+// summarize finds median and spread of the samples.
+func (r *rate) summarize() {
 	s := slices.Sorted(slices.Values(r.Samples))
 	n := len(s)
 	r.Median, r.Min, r.Max = (s[(n-1)/2]+s[n/2])/2, s[0], s[n-1]
@@ -136,7 +136,7 @@ func (r *rate) summarise() {
 func (r *benchResult) merge(o *benchResult) {
 	add := func(a, b *rate) {
 		if a.Samples = append(a.Samples, b.Samples...); len(a.Samples) > 0 {
-			a.summarise()
+			a.summarize()
 		}
 	}
 	add(&r.Prefill, &o.Prefill)
@@ -144,7 +144,7 @@ func (r *benchResult) merge(o *benchResult) {
 	for i := range r.Depths {
 		add(&r.Depths[i].rate, &o.Depths[i].rate)
 	}
-	r.Fetched += o.Fetched
+	r.Migrations += o.Migrations
 	r.Bandwidth, r.FLOPS, r.DotOPS = max(r.Bandwidth, o.Bandwidth), max(r.FLOPS, o.FLOPS), max(r.DotOPS, o.DotOPS)
 	r.PrefillSpeed, r.DecodeSpeed = r.Prefill.Median, r.Decode.Median
 	if r.Bandwidth > 0 && r.FLOPS > 0 && r.DotOPS > 0 {

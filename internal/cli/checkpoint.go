@@ -147,8 +147,8 @@ func (a *call) inspect() *cobra.Command {
 			for _, d := range l.Drift {
 				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
 			}
-			fmt.Fprintf(w, "\n%s\n", l.Plan.Summary)
-			for _, d := range l.Plan.Decisions {
+			fmt.Fprintf(w, "\n%s\n", l.WarmStart.Summary)
+			for _, d := range l.WarmStart.Decisions {
 				fmt.Fprintf(w, "  %s\t%v\t%s\n", d.ID, d.Action, d.Reason)
 			}
 		})
@@ -234,7 +234,7 @@ func (a *call) restore() *cobra.Command {
 			for _, d := range r.Drift {
 				fmt.Fprintf(w, "  %s\t%s\n", d.ID, d.Text)
 			}
-			fmt.Fprintln(w, r.Plan.Summary)
+			fmt.Fprintln(w, r.WarmStart.Summary)
 		})
 	}
 	return c

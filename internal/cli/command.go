@@ -119,7 +119,7 @@ func (b *measurement) run(ctx context.Context, path string) (*streamResult, erro
 				return nil, err
 			}
 		}
-		r.Group = t.group
+		r.ControlGroup = t.group
 		r.Rows = append(r.Rows, t.row(r.Bytes))
 	}
 	return r, nil
@@ -180,7 +180,7 @@ func (b *measurement) child(ctx context.Context, path string, limit, ram int64) 
 		return nil, "", err
 	}
 	held := "none"
-	g, refused := newGroup(limit)
+	g, refused := newControlGroup(limit)
 	if refused == nil {
 		defer func() { _ = g.remove() }() // what is left is empty
 	} else {

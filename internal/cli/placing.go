@@ -33,7 +33,7 @@ func (p *Flags) Register(f *pflag.FlagSet, c *atenia.Config) {
 	f.StringVar(&c.Placement.MaxTier, "max-tier", "", "slowest tier for weights: vram, ram or ssd")
 	f.Var((*gpu)(&c.Placement.RequireGPU), "require", "gpu rejects placements that leave a weight to the CPU")
 	f.IntVar(&c.Placement.Batch, "batch", 0, "number of sequences decoded together (0 = 1)")
-	f.StringVar(&c.PlanFile, "plan", "", "follow the placement in `FILE`, written by --out")
+	f.StringVar(&c.PlacementFile, "plan", "", "follow the placement in `FILE`, written by --out")
 	f.StringVar(&p.why, "why", "", "explain the placement of tensors whose names match `REGEXP`")
 	f.StringVar(&p.out, "out", "", "write the placement to `FILE`, which can be edited and passed to --plan")
 	f.Var(&rateFlag{&c.Placement.Rates.SSD, ""}, "ssd-rate", "storage bandwidth per second, such as 1.6GB")

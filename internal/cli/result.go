@@ -16,15 +16,15 @@ import (
 
 // A streamResult is what the command prints with --json.
 type streamResult struct {
-	Model   string `json:"model"`
-	Machine string `json:"machine"` // equal on equal machines
-	Bytes   int64  `json:"bytes"`
-	LRU     string `json:"lru"`
-	Group   string `json:"control_group"` // v1, v2, or why there was none
-	Prompt  int    `json:"prompt"`
-	Passes  int    `json:"passes"`
-	Rounds  int    `json:"rounds"`
-	Rows    []row  `json:"rows"`
+	Model        string `json:"model"`
+	Machine      string `json:"machine"` // equal on equal machines
+	Bytes        int64  `json:"bytes"`
+	LRU          string `json:"lru"`
+	ControlGroup string `json:"control_group"` // v1, v2, or why there was none
+	Prompt       int    `json:"prompt"`
+	Passes       int    `json:"passes"`
+	Rounds       int    `json:"rounds"`
+	Rows         []row  `json:"rows"`
 
 	before *streamResult
 }
@@ -56,7 +56,7 @@ type side struct {
 	Peak   int64   `json:"peak_bytes"` // most memory of the process at any sample
 }
 
-// row summarises the turns.
+// row summarizes the turns.
 func (t *turns) row(bytes int64) (w row) {
 	w = row{Limit: t.limit, Ratio: float64(bytes) / float64(t.limit), Mapped: sideOf(t.mapped), Streamed: sideOf(t.streamed)}
 	w.Faster = w.Mapped.Median / w.Streamed.Median
@@ -114,7 +114,7 @@ func median(v []float64) float64 {
 // write prints a table that is Markdown, too.
 func (r *streamResult) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %.2f GB; %s; control group: %s\n", r.Model, float64(r.Bytes)/1e9, r.LRU, r.Group)
+	fmt.Fprintf(&b, "%s: %.2f GB; %s; control group: %s\n", r.Model, float64(r.Bytes)/1e9, r.LRU, r.ControlGroup)
 	for i := range r.Rows {
 		x := &r.Rows[i].Rates
 		fmt.Fprintf(&b, "%.2f: disk %.2f GB/s, memory %.1f; both at once %.2f and %.1f\n", r.Rows[i].Ratio, x.SSD/1e9, x.RAM/1e9, x.SSDBusy/1e9, x.RAMBusy/1e9)

@@ -19,7 +19,7 @@ func canned() *streamResult {
 	for _, s := range [][]float64{{5, 2, 2.5, 3}, {5, 2, 2.2, 1.9}} {
 		t.streamed = append(t.streamed, &bench.PassesReport{Seconds: s, ReadBytes: []int64{230, 220, 220, 220}, Hash: "a", Peak: 990, Held: 700, Streamed: 220, Ring: 50, Overlap: 0.95, Predicted: 2.1})
 	}
-	return &streamResult{Model: "m.gguf", Bytes: 1330, LRU: "classic LRU", Group: "v1", Prompt: 8, Passes: 3, Rounds: 2, Rows: []row{t.row(1330)}}
+	return &streamResult{Model: "m.gguf", Bytes: 1330, LRU: "classic LRU", ControlGroup: "v1", Prompt: 8, Passes: 3, Rounds: 2, Rows: []row{t.row(1330)}}
 }
 
 func TestWrite(t *testing.T) {

@@ -26,10 +26,10 @@ type Config struct {
 	PackVerify bool
 	Merged     bool // weights are not those of the files: an adapter was added
 
-	Budget    Budget
-	Rules     Rules
-	PlanFile  string
-	Decisions string
+	Budget        Budget
+	Rules         Rules
+	PlacementFile string
+	Decisions     string
 
 	Verify, Strict, Precise bool
 
@@ -86,7 +86,7 @@ func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchToke
 // placed reports whether the configuration asks for a placement.
 func (c *Config) placed() bool {
 	r := &c.Rules
-	return c.Budget != (Budget{}) || c.PlanFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
+	return c.Budget != (Budget{}) || c.PlacementFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
 }
 
 // exec is the configuration of the executor, without where weights are.

@@ -7,7 +7,7 @@
 //	Open      ──▶ Engine                  places, brings the weights there, starts
 //	                                      executor and scheduler
 //
-// A weight takes this path once. It is placed first and materialised
+// A weight takes this path once. It is placed first and materialized
 // afterwards: mapped as the file has it or as its recipe makes it, or, where a
 // budget leaves some on the disk, by package residence. Nothing that asks where
 // a weight belongs changes the configuration.

@@ -84,12 +84,12 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	a := observe.Account{Plan: e.weights.placement, Ring: e.weights.stream.Ring}
+	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.stream.Ring}
 	if r := e.weights.residence; r != nil {
 		a.Streamed = r.Streamed
 	}
 	o.Begin(a)
-	c.Watch = o.Pass
+	c.Watch = o.Step
 	return c
 }
 

@@ -35,7 +35,7 @@ func (p *Plan) Notes(pl *place.Placement) ([]string, error) {
 func (p *Plan) place(ctx context.Context, c PlacementConfig, memory int64) (_ *place.Placement, err error) {
 	if !c.Rules.NoProbe {
 		c.Measure = func(path string) (rates.Rates, error) {
-			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.Moment, Memory: max(0, memory)})
+			return rates.Measure(ctx, path, rates.Effort{Threads: p.Config.Threads, Window: rates.ShortWindow, MemoryBytes: max(0, memory)})
 		}
 	}
 	listeners := p.Config.Observer.Listeners()
@@ -62,7 +62,7 @@ func (p *Plan) place(ctx context.Context, c PlacementConfig, memory int64) (_ *p
 // placement is what a placement of the plan's tensors depends on.
 func (p *Plan) placement() PlacementConfig {
 	c := PlacementConfig{
-		Budget: p.Config.Budget, Rules: p.Config.Rules, File: p.Config.PlanFile,
+		Budget: p.Config.Budget, Rules: p.Config.Rules, File: p.Config.PlacementFile,
 		Exec: p.Config.exec(&p.Model.Config), CacheBytes: p.Config.CacheBytes,
 	}
 	c.Exec.Pack = p.packing()

@@ -31,12 +31,12 @@ func (w *modelWeights) close() error {
 	return w.residence.Close()
 }
 
-// loadWeights places the weights and then materialises them, each once.
+// loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
 	w = &modelWeights{unlimit: func() {}}
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
-		w.views, err = compile.Materialise(p.Model, d)
+		w.views, err = compile.Materialize(p.Model, d)
 		return w, err
 	}
 	_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
@@ -47,7 +47,7 @@ func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWe
 		return w, p.openResidence(ctx, d, w)
 	}
 	w.packing = p.packingWithin(d, w.placement)
-	if w.views, err = compile.Materialise(p.Model, d); err != nil {
+	if w.views, err = compile.Materialize(p.Model, d); err != nil {
 		return nil, err
 	}
 	w.unlimit = residence.LimitHeap(programGrowth)

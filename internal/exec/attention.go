@@ -127,7 +127,7 @@ func (a *attention) bindWeights(b *Bind) error {
 	return err
 }
 
-// storeRows normalises, rotates and scales the queries of rows lo to hi, and
+// storeRows normalizes, rotates and scales the queries of rows lo to hi, and
 // puts their keys and values into the cache.
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)

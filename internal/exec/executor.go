@@ -21,9 +21,9 @@ type Config struct {
 	MaxTokens int // rows of one step; 0 = 512
 	MaxLogits int // rows of one step whose logits may be requested; 0 = 8, at most MaxTokens
 	Context   int // largest position plus one; 0 = 4096
-	// Precise keeps activations in float32 where a product of quantised
+	// Precise keeps activations in float32 where a product of quantized
 	// weights would round them to 8 bits: slower, and within float32 rounding
-	// of the dequantised weights.
+	// of the dequantized weights.
 	Precise bool
 	// Pack says where the packed form of weights lives.
 	Pack pack.Config
@@ -306,8 +306,8 @@ func (x *Executor) ScratchBytes() int64 {
 // Packing returns where the packed form of the weights lives.
 func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
 
-// Fetched is [pool.Pool.Fetched] of the executor's pool. Any goroutine may ask.
-func (x *Executor) Fetched() int64 { return x.pool.Fetched() }
+// Migrations is [pool.Pool.Migrations] of the executor's pool. Any goroutine may ask.
+func (x *Executor) Migrations() int64 { return x.pool.Migrations() }
 
 // Close stops the workers and gives the memory back. The executor, and the
 // logits it returned, must not be used afterwards. It is idempotent.

@@ -25,7 +25,7 @@ type ggufCase struct {
 	}
 }
 
-// TestGoldenGGUF compares every GGUF case with the logits of its dequantised
+// TestGoldenGGUF compares every GGUF case with the logits of its dequantized
 // weights: the default arithmetic within the case's tolerance, the precise one
 // within 1e-4 of the largest logit.
 func TestGoldenGGUF(t *testing.T) {

@@ -26,7 +26,7 @@ func load(t testing.TB, d *file.Description, opt compile.Options) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := compile.Materialise(m, d)
+	w, err := compile.Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Models whose features meet every path of the executor: grouped heads and
-// scaled rope, windows with soft caps, per-head norms, mixtures of experts, and quantised weights.
+// scaled rope, windows with soft caps, per-head norms, mixtures of experts, and quantized weights.
 var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
 	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
 
@@ -220,7 +220,7 @@ func TestPackedEqualsSource(t *testing.T) {
 				want := m.lane(t, cfg).all(tokens, 40, 1)
 				for _, threads := range []int{1, 4} {
 					var released atomic.Int64
-					cfg.Threads, cfg.Pack.Mode = threads, pack.Memory
+					cfg.Threads, cfg.Pack.Mode = threads, pack.InMemory
 					cfg.Pack.Release = func(b []byte, _ bool) { released.Add(int64(len(b))) }
 					for _, chunks := range [][]int{{40, 1}, {1}} { // a prompt packs, then a token does
 						released.Store(0)

@@ -25,6 +25,6 @@ func Measure(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
 		return Need{}, err
 	}
 	n := Need{Registers: x.registerBytes, Work: int64(x.workBytes)}
-	n.Packing = x.weights.Foresee(n.Registers + n.Work)
+	n.Packing = x.weights.DryRun(n.Registers + n.Work)
 	return n, nil
 }

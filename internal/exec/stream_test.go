@@ -23,7 +23,7 @@ import (
 )
 
 // streamable are models of both kinds of files: tied heads and others, several
-// files, offsets that are not aligned, quantised and plain.
+// files, offsets that are not aligned, quantized and plain.
 var streamable = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-f16.gguf", "gguf/models/qwen2-q5_k_m.gguf"}
 
 // streamed opens a case with so many bytes of memory for its weights.

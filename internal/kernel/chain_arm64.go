@@ -42,7 +42,7 @@ func chainRows(rows int) int {
 }
 
 // matMulFloats multiplies 256 columns of a tile at a time, packed already or
-// dequantised and packed into a buffer.
+// dequantized and packed into a buffer.
 func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
 	if level.Load() == 0 {
 		matMulFloatsGeneric(dst, dstStride, w, lo, hi, x, xStride, rows)

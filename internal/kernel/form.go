@@ -13,7 +13,7 @@ type Form uint8
 const (
 	// FormF32 is plain float32 values, for plain float weights.
 	FormF32 Form = iota
-	// FormQ8 is int8 values with a float32 scale for every 32, for all quantised
+	// FormQ8 is int8 values with a float32 scale for every 32, for all quantized
 	// weights. Rows are padded to 256 values, so that one layout serves formats
 	// with blocks of 32 and of 256.
 	FormQ8
@@ -29,7 +29,7 @@ func (f Form) String() string {
 
 // FormOf returns the fastest form for weights of type d.
 func FormOf(d tensor.DType) Form {
-	if d.Quantised() {
+	if d.Quantized() {
 		return FormQ8
 	}
 	return FormF32
@@ -136,7 +136,7 @@ func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 		start := i * blockCols
 		from, to := max(lo, start), min(hi, start+blockCols)
 		if s := src[start:]; len(s) >= blockCols && to-from == blockCols {
-			quantise(&bs[i], pass, n, (*[256]float32)(s))
+			quantize(&bs[i], pass, n, (*[256]float32)(s))
 			continue
 		}
 		var values [256]float32
@@ -144,19 +144,19 @@ func (f Form) PrepareCols(dst []byte, src []float32, lo, hi int) {
 			copy(values[from-start:], src[from:min(to, len(src))])
 		}
 		if to-from == blockCols {
-			quantise(&bs[i], pass, n, &values)
+			quantize(&bs[i], pass, n, &values)
 		} else {
-			quantiseGroups(&bs[i], pass, n, &values, (from-start)/32, (to-start)/32)
+			quantizeGroups(&bs[i], pass, n, &values, (from-start)/32, (to-start)/32)
 		}
 	}
 }
 
-// quantiseGroups is quantise for groups lo to hi of 32 values; it leaves the
+// quantizeGroups is quantize for groups lo to hi of 32 values; it leaves the
 // others unchanged.
-func quantiseGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, lo, hi int) {
+func quantizeGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, lo, hi int) {
 	var b xBlock
 	var c [8]xCell
-	quantise(&b, c[:], 1, src)
+	quantize(&b, c[:], 1, src)
 	copy(dst.q[32*lo:32*hi], b.q[32*lo:])
 	for g := lo; g < hi; g++ {
 		dst.d[g], dst.n[g], dst.m[g] = b.d[g], b.n[g], b.m[g]
@@ -167,13 +167,13 @@ func quantiseGroups(dst *xBlock, cells []xCell, stride int, src *[256]float32, l
 	}
 }
 
-// quantiseTiny is 2^-120: blocks with no larger magnitude become zero, because
+// quantizeTiny is 2^-120: blocks with no larger magnitude become zero, because
 // 127 divided by it would overflow.
-const quantiseTiny = 7 << 23
+const quantizeTiny = 7 << 23
 
-// quantiseGeneric writes a block of values and its cells, which are stride
+// quantizeGeneric writes a block of values and its cells, which are stride
 // apart.
-func quantiseGeneric(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
+func quantizeGeneric(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	for b := range dst.d {
 		x := (*[32]float32)(src[32*b:])
 		var top uint32 // bit patterns order like the magnitudes, NaN last
@@ -183,7 +183,7 @@ func quantiseGeneric(dst *xBlock, cells []xCell, stride int, src *[256]float32) 
 		amax := math.Float32frombits(top)
 		d := amax / 127
 		var inv float32
-		if top >= quantiseTiny && top < 0x7f800000 {
+		if top >= quantizeTiny && top < 0x7f800000 {
 			inv = 127 / amax
 		}
 		dst.d[b] = d

@@ -32,7 +32,7 @@ func matMulFloatsGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x 
 	}
 }
 
-// loadChunk dequantises the columns from c, a multiple of 256, of row j, from
+// loadChunk dequantizes the columns from c, a multiple of 256, of row j, from
 // the tiles if floats are packed.
 func (w *Matrix) loadChunk(dst []float32, j, c int) {
 	size := elementSize(w.DType)

@@ -168,7 +168,7 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 		case p.packed:
 			loadCols(floats(out), d, tiles[t*step:], 0)
 		case size == 0:
-			p.w.packDequantised(out, j+t*TileRows, c, cols)
+			p.w.packDequantized(out, j+t*TileRows, c, cols)
 		case p.widened: // packed into the second half of its place first
 			p.w.packColumns(half, j+t*TileRows, c, cols)
 			loadCols(floats(out), d, half, 0)
@@ -182,8 +182,8 @@ func (p *floatProduct) stage(panel []byte, j, n, c, cols int) (d tensor.DType, t
 	return d, panel, p.panelBytes()
 }
 
-// packDequantised packs columns of 16 rows of any type as float32.
-func (w *Matrix) packDequantised(out []byte, j, c, cols int) {
+// packDequantized packs columns of 16 rows of any type as float32.
+func (w *Matrix) packDequantized(out []byte, j, c, cols int) {
 	var values [TileRows * chainCols]float32
 	size := w.rowBytes()
 	for r := range min(TileRows, w.Rows-j) {

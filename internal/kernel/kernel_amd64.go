@@ -52,12 +52,12 @@ func whole(n, k int) int {
 	return n &^ (k - 1)
 }
 
-func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
+func quantize(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	if level.Load() == 0 {
-		quantiseGeneric(dst, cells, stride, src)
+		quantizeGeneric(dst, cells, stride, src)
 		return
 	}
-	quantiseAVX2((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
+	quantizeAVX2((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
 func unpack(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
@@ -95,7 +95,7 @@ func sumSquaresLanes(a *lanes64, x []float32, mean float64) {
 	sumSquaresLanesGeneric(a, x[n:], mean)
 }
 
-func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
+func normalize(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	n := whole(len(src), 8)
 	if n > 0 {
 		_ = dst[n-1]
@@ -105,7 +105,7 @@ func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
 		if bias != nil {
 			_ = bias[n-1]
 		}
-		normaliseAVX2(&dst[0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
+		normalizeAVX2(&dst[0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
 		if weight != nil {
 			weight = weight[n:]
 		}
@@ -113,7 +113,7 @@ func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
 			bias = bias[n:]
 		}
 	}
-	normaliseGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
+	normalizeGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
 }
 
 func addScaled(dst, a, b []float32, scale float32) {

@@ -41,12 +41,12 @@ func whole(n, k int) int {
 
 func (w *Matrix) packColumns(dst []byte, j, c, n int) { w.packColumnsGeneric(dst, j, c, n) }
 
-func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
+func quantize(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
 	if level.Load() == 0 {
-		quantiseGeneric(dst, cells, stride, src)
+		quantizeGeneric(dst, cells, stride, src)
 		return
 	}
-	quantiseNEON((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
+	quantizeNEON((*byte)(unsafe.Pointer(dst)), (*byte)(unsafe.Pointer(&cells[0])), stride*xCellBytes, &src[0])
 }
 
 func unpack(dst *UnpackedBlock, d tensor.DType, row []byte, c, n int) {
@@ -61,10 +61,10 @@ func expand(dst []float32, w *UnpackedBlock) {
 	expandGeneric(dst, w)
 }
 
-func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
+func normalize(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	n := whole(len(src), 4)
 	if n > 0 {
-		normaliseNEON(&dst[:n][0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
+		normalizeNEON(&dst[:n][0], &src[0], unsafe.SliceData(weight), unsafe.SliceData(bias), n, mean, inv, offset)
 		if weight != nil {
 			weight = weight[n:]
 		}
@@ -72,7 +72,7 @@ func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
 			bias = bias[n:]
 		}
 	}
-	normaliseGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
+	normalizeGeneric(dst[n:], src[n:], weight, bias, mean, inv, offset)
 }
 
 func maxOf(x []float32) float32 {

@@ -18,8 +18,8 @@ func matMulTiles(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, r
 	matMulTilesGeneric(dst, dstStride, w, lo, hi, x, rows)
 }
 
-func quantise(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
-	quantiseGeneric(dst, cells, stride, src)
+func quantize(dst *xBlock, cells []xCell, stride int, src *[256]float32) {
+	quantizeGeneric(dst, cells, stride, src)
 }
 
 func matMulFloats(dst []float32, dstStride int, w *Matrix, lo, hi int, x []float32, xStride, rows int) {
@@ -40,8 +40,8 @@ func sumLanes(a *lanes64, x []float32) { sumLanesGeneric(a, x) }
 
 func sumSquaresLanes(a *lanes64, x []float32, mean float64) { sumSquaresLanesGeneric(a, x, mean) }
 
-func normalise(dst, src, weight, bias []float32, mean, inv, offset float32) {
-	normaliseGeneric(dst, src, weight, bias, mean, inv, offset)
+func normalize(dst, src, weight, bias []float32, mean, inv, offset float32) {
+	normalizeGeneric(dst, src, weight, bias, mean, inv, offset)
 }
 
 func addScaled(dst, a, b []float32, scale float32) { addScaledGeneric(dst, a, b, scale) }

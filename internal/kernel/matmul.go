@@ -1,6 +1,6 @@
 package kernel
 
-// MatMul multiplies weights of any supported type, dequantised on the fly, with
+// MatMul multiplies weights of any supported type, dequantized on the fly, with
 // float32 activations:
 //
 //	dst[r*dstStride+j] = Σ_c w[j,c]·x[r*xStride+c], j in [lo, hi), r in [0, rows)

@@ -14,7 +14,7 @@ type Matrix struct {
 	Rows, Cols int
 	Data       []byte
 	// Tiles is the packed form, [Matrix.Pack] of all rows, or nil. Products read it
-	// instead of Data, which may then be nil; only [MatMul] of quantised weights
+	// instead of Data, which may then be nil; only [MatMul] of quantized weights
 	// still reads Data.
 	Tiles []byte
 }

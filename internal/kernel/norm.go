@@ -10,7 +10,7 @@ import (
 func RMSNorm(dst, src, weight []float32, eps, offset float32) {
 	n := len(src)
 	inv := 1 / math.Sqrt(sumSquares(src, 0)/float64(n)+float64(eps))
-	normalise(dst[:n], src, weight, nil, 0, float32(inv), offset)
+	normalize(dst[:n], src, weight, nil, 0, float32(inv), offset)
 }
 
 // LayerNorm writes (src − mean)/√(variance + eps), times weight, plus bias;
@@ -19,12 +19,12 @@ func LayerNorm(dst, src, weight, bias []float32, eps float32) {
 	n := len(src)
 	mean := sum(src) / float64(n)
 	inv := 1 / math.Sqrt(sumSquares(src, mean)/float64(n)+float64(eps))
-	normalise(dst[:n], src, weight, bias, float32(mean), float32(inv), 0)
+	normalize(dst[:n], src, weight, bias, float32(mean), float32(inv), 0)
 }
 
-// normaliseGeneric writes (src−mean)·inv·(weight+offset)+bias, rounding each
+// normalizeGeneric writes (src−mean)·inv·(weight+offset)+bias, rounding each
 // step.
-func normaliseGeneric(dst, src, weight, bias []float32, mean, inv, offset float32) {
+func normalizeGeneric(dst, src, weight, bias []float32, mean, inv, offset float32) {
 	dst = dst[:len(src)]
 	for i, v := range src {
 		dst[i] = (v - mean) * inv

@@ -50,7 +50,7 @@ func matMulInt(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, row
 
 // hasFused reports whether matVec supports the type.
 func hasFused(d tensor.DType) bool {
-	return d.Quantised() && d != tensor.Q8_K && level.Load() > 0
+	return d.Quantized() && d != tensor.Q8_K && level.Load() > 0
 }
 
 // matVec adds to dst the products of rows [lo, hi) with a prepared activation

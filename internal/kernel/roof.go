@@ -14,7 +14,7 @@ func FMALoop(steps int) float64 { return fmaLoop(steps) }
 func DotLoop(steps int) float64 { return dotLoop(steps) }
 
 // readAllGeneric reads every cache line. If it were inlined, the reads would be
-// optimised away.
+// optimized away.
 //
 //go:noinline
 func readAllGeneric(b []byte) (sum byte) {

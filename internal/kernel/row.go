@@ -12,14 +12,14 @@ func bytesOf(x []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }
 
-// LoadRow dequantises the first len(dst) values of a row exactly; len(dst) must
+// LoadRow dequantizes the first len(dst) values of a row exactly; len(dst) must
 // be a whole number of blocks. Values of F64 are rounded to float32.
 func LoadRow(dst []float32, d tensor.DType, src []byte) {
 	src = src[:typeRowBytes(d, len(dst))]
 	loadCols(dst, d, src, 0)
 }
 
-// loadCols dequantises len(dst) values from column c, a multiple of 256.
+// loadCols dequantizes len(dst) values from column c, a multiple of 256.
 func loadCols(dst []float32, d tensor.DType, row []byte, c int) {
 	le := binary.LittleEndian
 	switch d {

@@ -8,7 +8,7 @@ import (
 	"atenia/tensor"
 )
 
-// Rows of any bits dequantise as package quant says, and rows of Q8_0 are
+// Rows of any bits dequantize as package quant says, and rows of Q8_0 are
 // stored as it stores them, under every variant.
 func TestRowsAsQuant(t *testing.T) {
 	defer func(v string) { _ = SetVariant(v) }(Variant())

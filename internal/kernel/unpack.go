@@ -12,7 +12,7 @@ const Cols = 256
 
 // UnpackedBlock holds 256 weights of any block format: value i is S[i/16]·Q[i] −
 // M[i/16]. Products S·Q are exact in float32 for every format whose scale is a
-// halfToFloat, so dequantising rounds once, where the format prescribes.
+// halfToFloat, so dequantizing rounds once, where the format prescribes.
 type UnpackedBlock struct {
 	Q [Cols]int8
 	S [16]float32

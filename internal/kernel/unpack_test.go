@@ -10,7 +10,7 @@ import (
 	"atenia/tensor"
 )
 
-// Every block of the reference cases dequantises to exactly their values.
+// Every block of the reference cases dequantizes to exactly their values.
 func TestGoldenDequant(t *testing.T) {
 	dir := golden.Family(t, "gguf/dequant")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))

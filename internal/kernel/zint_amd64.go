@@ -69,10 +69,10 @@ func vecMXFP4AVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, l
 //go:noescape
 func vecIQ4XSAVX2(dst *float32, w *byte, rows int, x *int8, n int, stride int, last *byte)
 
-// quantiseAVX2 does quantiseGeneric.
+// quantizeAVX2 does quantizeGeneric.
 //
 //go:noescape
-func quantiseAVX2(dst *byte, cells *byte, stride int, src *float32)
+func quantizeAVX2(dst *byte, cells *byte, stride int, src *float32)
 
 // unpackQ80AVX2 unpacks 256 columns.
 //

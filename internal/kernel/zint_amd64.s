@@ -2433,9 +2433,9 @@ end65:
 	VZEROUPPER
 	RET
 
-// func quantiseAVX2(dst *byte, cells *byte, stride int, src *float32)
+// func quantizeAVX2(dst *byte, cells *byte, stride int, src *float32)
 // Requires: AVX, AVX2
-TEXT ·quantiseAVX2(SB), NOSPLIT, $0-32
+TEXT ·quantizeAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+24(FP), CX
 	MOVQ         cells+8(FP), DX

@@ -99,7 +99,7 @@ func loadF16AVX512(dst *float32, src *byte, n int)
 //go:noescape
 func loadBF16AVX512(dst *float32, src *byte, n int)
 
-// loadQ80AVX2 dequantises blocks of Q8_0.
+// loadQ80AVX2 dequantizes blocks of Q8_0.
 //
 //go:noescape
 func loadQ80AVX2(dst *float32, src *byte, blocks int)
@@ -119,10 +119,10 @@ func sumLanesAVX2(acc *float64, x *float32, n int)
 //go:noescape
 func sumSquaresLanesAVX2(acc *float64, x *float32, n int, mean float64)
 
-// normaliseAVX2 does normaliseGeneric for a multiple of 8.
+// normalizeAVX2 does normalizeGeneric for a multiple of 8.
 //
 //go:noescape
-func normaliseAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
+func normalizeAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
 
 // readAVX2 reads a multiple of 256 bytes.
 //

@@ -1010,9 +1010,9 @@ loop25:
 	VZEROUPPER
 	RET
 
-// func normaliseAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
+// func normalizeAVX2(dst *float32, src *float32, weight *float32, bias *float32, n int, mean float32, inv float32, offset float32)
 // Requires: AVX
-TEXT ·normaliseAVX2(SB), NOSPLIT, $0-52
+TEXT ·normalizeAVX2(SB), NOSPLIT, $0-52
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         weight+16(FP), DX

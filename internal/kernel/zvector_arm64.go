@@ -4,10 +4,10 @@
 
 package kernel
 
-// quantiseNEON does quantiseGeneric; stride is bytes from cell to cell.
+// quantizeNEON does quantizeGeneric; stride is bytes from cell to cell.
 //
 //go:noescape
-func quantiseNEON(dst, cells *byte, stride int, src *float32)
+func quantizeNEON(dst, cells *byte, stride int, src *float32)
 
 // addScaledNEON does addScaledGeneric for a multiple of 4.
 //
@@ -94,10 +94,10 @@ func sumLanesNEON(acc *float64, x *float32, n int)
 //go:noescape
 func sumSquaresLanesNEON(acc *float64, x *float32, n int, mean float64)
 
-// normaliseNEON does normaliseGeneric for a multiple of 4.
+// normalizeNEON does normalizeGeneric for a multiple of 4.
 //
 //go:noescape
-func normaliseNEON(dst, src, weight, bias *float32, n int, mean, inv, offset float32)
+func normalizeNEON(dst, src, weight, bias *float32, n int, mean, inv, offset float32)
 
 // loadF16NEON widens a multiple of 8 values.
 //
@@ -114,7 +114,7 @@ func loadBF16NEON(dst *float32, src *byte, n int)
 //go:noescape
 func storeF16NEON(dst *byte, src *float32, n int)
 
-// loadQ80NEON dequantises blocks of Q8_0.
+// loadQ80NEON dequantizes blocks of Q8_0.
 //
 //go:noescape
 func loadQ80NEON(dst *float32, src *byte, blocks int)

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func quantiseNEON(dst, cells *byte, stride int, src *float32)
-TEXT ·quantiseNEON(SB), NOSPLIT, $0-32
+// func quantizeNEON(dst, cells *byte, stride int, src *float32)
+TEXT ·quantizeNEON(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
 	MOVD cells+8(FP), R1
 	MOVD stride+16(FP), R2
@@ -1305,8 +1305,8 @@ loop1:
 	FMOVQ F7, 112(R0)
 	RET
 
-// func normaliseNEON(dst, src, weight, bias *float32, n int, mean, inv, offset float32)
-TEXT ·normaliseNEON(SB), NOSPLIT, $0-52
+// func normalizeNEON(dst, src, weight, bias *float32, n int, mean, inv, offset float32)
+TEXT ·normalizeNEON(SB), NOSPLIT, $0-52
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD weight+16(FP), R2

@@ -23,7 +23,7 @@ type autoloopStep struct {
 func (s *autoloopStep) tick() learn.Tick {
 	t := learn.Tick{Context: s.Context.context(), Drift: s.Drift > 0, Seconds: s.Clock}
 	for _, r := range s.Reasons {
-		t.Plan = append(t.Plan, learn.Planned{Reason: r})
+		t.Planned = append(t.Planned, learn.Planned{Reason: r})
 	}
 	if s.Result.Ok != nil {
 		t.Result = learn.Result{OK: true, Score: *s.Result.Ok}

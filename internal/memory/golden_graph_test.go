@@ -43,8 +43,8 @@ func runGraph(t *testing.T, c *goldenCase) {
 			IDs   []string      `json:"tensor_ids"`
 			Tiers []memory.Tier `json:"tensor_tiers"`
 		}
-		Plans    []route.GraphPlan `json:"plan_for_snapshot"`
-		Live     []route.GraphPlan `json:"plan_for_snapshot_with_mem"`
+		Plans    []route.GraphPlacement `json:"plan_for_snapshot"`
+		Live     []route.GraphPlacement `json:"plan_for_snapshot_with_mem"`
 		Bundles  []route.Bundle
 		Timeline []string
 		Tensors  []wantTensor
@@ -62,10 +62,10 @@ func runGraph(t *testing.T, c *goldenCase) {
 		}
 	}
 	for i, s := range in.Snapshots {
-		if got := g.Plan(s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Plans[i]) {
+		if got := g.Place(s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Plans[i]) {
 			t.Errorf("plan %d: got %+v, want %+v", i, got, want.Plans[i])
 		}
-		if got := g.PlanLive(m.Manager, s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Live[i]) {
+		if got := g.PlaceLive(m.Manager, s.snapshot(), in.GPU); !reflect.DeepEqual(got, want.Live[i]) {
 			t.Errorf("live plan %d: got %+v, want %+v", i, got, want.Live[i])
 		}
 	}

@@ -53,10 +53,10 @@ func goldenMoves(t *testing.T, c *goldenCase) {
 	}
 	c.decode(t, &in, &want)
 	m := in.build(t)
-	plans, touched := map[string]memory.MovePlan{}, false
+	plans, touched := map[string]memory.PlannedMove{}, false
 	for i, s := range in.Steps {
 		what, w := fmt.Sprintf("step %d %s %q", i, s.Op, s.ID), &want.Steps[i]
-		var plan *memory.MovePlan
+		var plan *memory.PlannedMove
 		var warning string
 		var err error
 		switch s.Op {
@@ -67,7 +67,7 @@ func goldenMoves(t *testing.T, c *goldenCase) {
 		case "register_rle":
 			err = m.RegisterCoded(s.ID, s.Data, blob.RLE)
 		case "move", "plan":
-			var p memory.MovePlan
+			var p memory.PlannedMove
 			if p, err = m.PlanMove(s.ID, s.To); err == nil {
 				plan = &p
 				if s.Op == "move" {

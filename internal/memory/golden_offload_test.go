@@ -14,7 +14,7 @@ func init() { goldenTopics["offload"] = goldenOffload }
 
 type goldenAction struct{ Action, ID string }
 
-func actionsOf(p memory.OffloadPlan) []goldenAction {
+func actionsOf(p memory.PlannedOffload) []goldenAction {
 	var out []goldenAction
 	for _, a := range p.Actions {
 		out = append(out, goldenAction{a.Name(), a.ID})
@@ -53,7 +53,7 @@ func goldenOffload(t *testing.T, c *goldenCase) {
 	}
 	c.decode(t, &in, &want)
 	m, o := in.Memory.build(t), memory.NewOffload(in.Config)
-	var p memory.OffloadPlan
+	var p memory.PlannedOffload
 	for i, s := range in.Steps {
 		what, w := fmt.Sprintf("step %d %s", i, s.Op), &want.Steps[i]
 		switch s.Op {

@@ -78,7 +78,7 @@ func TestStalePlan(t *testing.T) {
 	}
 	register(t, m, "t", []byte{2}, memory.RAM)
 	wantKind(t, m.ApplyMove(context.Background(), "t", p), memory.ErrStale, "plan again")
-	wantKind(t, m.ApplyMove(context.Background(), "t", memory.MovePlan{To: memory.SSD}), memory.ErrStale, "")
+	wantKind(t, m.ApplyMove(context.Background(), "t", memory.PlannedMove{To: memory.SSD}), memory.ErrStale, "")
 	wantBytes(t, m, "t", []byte{2})
 	move(t, m, "t", memory.SSD)
 	if err := m.ApplyMove(context.Background(), "t", p); err != nil {

@@ -10,8 +10,8 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// A MovePlan is a possible move of one tensor, made by [Manager.PlanMove].
-type MovePlan struct {
+// A PlannedMove is a possible move of one tensor, made by [Manager.PlanMove].
+type PlannedMove struct {
 	From, To Tier
 	Reason   string // one line
 	gen      uint64 // of the state that the plan is for
@@ -20,27 +20,27 @@ type MovePlan struct {
 // PlanMove plans the move of a tensor to a tier. The plan may degrade the
 // target: without a device, a tensor meant for VRAM stays in RAM, and To says
 // so.
-func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
+func (m *Manager) PlanMove(id string, to Tier) (PlannedMove, error) {
 	m.mu.Lock()
 	r := m.find(id)
 	if r == nil {
 		m.mu.Unlock()
-		return MovePlan{}, unknown(id)
+		return PlannedMove{}, unknown(id)
 	}
-	p := MovePlan{From: r.st.tier(), To: to, gen: r.gen}
+	p := PlannedMove{From: r.st.tier(), To: to, gen: r.gen}
 	empty := r.st == logical{RAM} && (r.lazy == nil || r.lazy.state == Materialized)
 	m.mu.Unlock()
 	switch {
 	case p.From == to:
 		p.Reason = "Already in target tier"
 	case to == SSD && empty:
-		return MovePlan{}, &MoveError{Kind: ErrUnsupported, ID: id, Why: "Cannot move tensor to SSD without backing data"}
+		return PlannedMove{}, &MoveError{Kind: ErrUnsupported, ID: id, Why: "Cannot move tensor to SSD without backing data"}
 	case to == VRAM && !m.adapter.Available():
 		p.To, p.Reason = RAM, "VRAM unavailable; degrading placement to RAM"
 	default:
 		if to == SSD {
 			if err := m.ensureDir(id); err != nil {
-				return MovePlan{}, err
+				return PlannedMove{}, err
 			}
 		}
 		p.Reason = fmt.Sprintf("Moving from %v to %v", p.From, to)
@@ -53,7 +53,7 @@ func (m *Manager) PlanMove(id string, to Tier) (MovePlan, error) {
 // result. A move that fails leaves the tensor where it was. A move over the
 // tier's budget is refused before any byte is read; a plan for a tensor that was
 // registered or moved since, with [ErrStale]; a leased tensor, with [ErrLeased].
-func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
+func (m *Manager) ApplyMove(ctx context.Context, id string, p PlannedMove) error {
 	r, err := m.lock(ctx, id, false)
 	if err != nil {
 		return err
@@ -84,10 +84,10 @@ func (m *Manager) ApplyMove(ctx context.Context, id string, p MovePlan) error {
 
 // Move plans a move and applies it. It returns the plan that was applied, whose
 // To may differ from the tier asked for.
-func (m *Manager) Move(ctx context.Context, id string, to Tier) (MovePlan, error) {
+func (m *Manager) Move(ctx context.Context, id string, to Tier) (PlannedMove, error) {
 	p, err := m.PlanMove(id, to)
 	if err != nil {
-		return MovePlan{}, err
+		return PlannedMove{}, err
 	}
 	return p, m.ApplyMove(ctx, id, p)
 }

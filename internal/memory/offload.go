@@ -42,8 +42,8 @@ func (a Action) String() string { return a.Name() + " " + a.ID }
 // Name returns MoveToRam, MoveToSsd or MoveToVram.
 func (a Action) Name() string { return "MoveTo" + a.To.String() }
 
-// An OffloadPlan lists the moves that an [Offload] wants.
-type OffloadPlan struct {
+// A PlannedOffload lists the moves that an [Offload] wants.
+type PlannedOffload struct {
 	Actions []Action
 	Reason  string // one line
 	marks   []mark // one for each action; nil in plans that leave no marks
@@ -104,13 +104,13 @@ func (o *Offload) squeezed(s *Snapshot) (full *squeeze, low bool) {
 
 // Plan evicts every named tensor that is in a memory under pressure, in the
 // order of ids, regardless of cooldown.
-func (o *Offload) Plan(s Snapshot, ids []string, m *Manager) OffloadPlan {
+func (o *Offload) Plan(s Snapshot, ids []string, m *Manager) PlannedOffload {
 	full, _ := o.squeezed(&s)
 	if full == nil {
-		return OffloadPlan{Reason: "No offloading needed"}
+		return PlannedOffload{Reason: "No offloading needed"}
 	}
 	o.find(full, ids, m, nil)
-	p := OffloadPlan{Reason: full.withoutMove}
+	p := PlannedOffload{Reason: full.withoutMove}
 	for _, c := range o.found {
 		p.Actions, p.Reason = append(p.Actions, Action{full.to, c.id}), full.reason
 	}
@@ -149,16 +149,16 @@ func (o *Offload) find(full *squeeze, ids []string, m *Manager, refused func(id 
 // PlanWithTick evicts the largest of the named tensors in a memory under
 // pressure, at most MaxActions of them, and skips those planned to move within
 // the cooldown before tick. It marks the chosen ones as moved at tick.
-func (o *Offload) PlanWithTick(s Snapshot, ids []string, m *Manager, tick uint64) OffloadPlan {
+func (o *Offload) PlanWithTick(s Snapshot, ids []string, m *Manager, tick uint64) PlannedOffload {
 	full, low := o.squeezed(&s)
 	if full == nil {
 		switch {
 		case low && o.config.Promote:
 			return o.promote(ids, m, tick)
 		case low:
-			return OffloadPlan{Reason: "No offloading needed"}
+			return PlannedOffload{Reason: "No offloading needed"}
 		}
-		return OffloadPlan{Reason: "No new offloading due to hysteresis band"}
+		return PlannedOffload{Reason: "No new offloading due to hysteresis band"}
 	}
 	skipped := o.find(full, ids, m, func(id string) bool { return o.cooling(id, tick) })
 	slices.SortFunc(o.found, func(a, b candidate) int {
@@ -185,12 +185,12 @@ func (o *Offload) cooling(id string, tick uint64) bool {
 }
 
 // take makes a plan of the first MaxActions candidates and marks them.
-func (o *Offload) take(tick uint64, to func(candidate) Tier) OffloadPlan {
+func (o *Offload) take(tick uint64, to func(candidate) Tier) PlannedOffload {
 	n := min(len(o.found), max(o.config.MaxActions, 0))
 	if n == 0 {
-		return OffloadPlan{}
+		return PlannedOffload{}
 	}
-	p := OffloadPlan{Actions: make([]Action, n), marks: make([]mark, n)}
+	p := PlannedOffload{Actions: make([]Action, n), marks: make([]mark, n)}
 	for i, c := range o.found[:n] {
 		last, set := o.last[c.id]
 		p.Actions[i], p.marks[i] = Action{to(c), c.id}, mark{last, set, c.from}
@@ -201,7 +201,7 @@ func (o *Offload) take(tick uint64, to func(candidate) Tier) OffloadPlan {
 
 // promote plans the return of evicted tensors, the smallest first, to the tier
 // they came from, or to RAM without a device.
-func (o *Offload) promote(ids []string, m *Manager, tick uint64) OffloadPlan {
+func (o *Offload) promote(ids []string, m *Manager, tick uint64) PlannedOffload {
 	o.found = o.found[:0]
 	clear(o.seen)
 	for _, id := range ids {
@@ -215,7 +215,7 @@ func (o *Offload) promote(ids []string, m *Manager, tick uint64) OffloadPlan {
 		}
 	}
 	if len(o.found) == 0 {
-		return OffloadPlan{Reason: "No offloading needed"}
+		return PlannedOffload{Reason: "No offloading needed"}
 	}
 	slices.SortFunc(o.found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.id, b.id))
@@ -235,7 +235,7 @@ type Applied struct {
 // Apply carries out the moves of a plan in order, those from VRAM to SSD through
 // RAM. It stops at the first error and returns it; that tensor and the following
 // ones no longer count as moved.
-func (o *Offload) Apply(ctx context.Context, p OffloadPlan, m *Manager) (Applied, error) {
+func (o *Offload) Apply(ctx context.Context, p PlannedOffload, m *Manager) (Applied, error) {
 	for i, a := range p.Actions {
 		if err := moveTo(ctx, m, a); err != nil {
 			o.takeBack(p, i)
@@ -259,7 +259,7 @@ func moveTo(ctx context.Context, m *Manager, a Action) error {
 }
 
 // takeBack undoes the marks of the actions from index i on.
-func (o *Offload) takeBack(p OffloadPlan, i int) {
+func (o *Offload) takeBack(p PlannedOffload, i int) {
 	if p.marks == nil {
 		return
 	}

@@ -27,14 +27,14 @@ func logical(t *testing.T, at memory.Tier, sizes map[string]uint64) *memory.Mana
 	return m
 }
 
-func wantPlan(t *testing.T, p memory.OffloadPlan, actions, reason string) {
+func wantPlan(t *testing.T, p memory.PlannedOffload, actions, reason string) {
 	t.Helper()
 	if got := fmt.Sprint(p.Actions); got != actions || p.Reason != reason {
 		t.Errorf("%s %q, want %s %q", got, p.Reason, actions, reason)
 	}
 }
 
-func apply(t *testing.T, o *memory.Offload, p memory.OffloadPlan, m *memory.Manager) {
+func apply(t *testing.T, o *memory.Offload, p memory.PlannedOffload, m *memory.Manager) {
 	t.Helper()
 	if done, err := o.Apply(context.Background(), p, m); err != nil || len(done.Done) != len(p.Actions) {
 		t.Errorf("%+v, %v", done, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Bytes returns a copy of the tensor's bytes, wherever they are. A tensor that
-// was restored lazily is materialised first.
+// was restored lazily is materialized first.
 func (m *Manager) Bytes(id string) ([]byte, error) {
 	ctx := context.Background()
 	r, err := m.lock(ctx, id, false)

@@ -8,7 +8,7 @@ import "math"
 // layer lists) is a weight constant, never payload.
 type Params interface{ params() }
 
-// NormKind selects the normalisation.
+// NormKind selects the normalization.
 const (
 	NormRMS   uint32 = iota // x / sqrt(mean(x²)+eps) · (w + offset)
 	NormLayer               // (x − mean) / sqrt(var+eps) · w + b
@@ -107,7 +107,7 @@ type FFNParams struct {
 // Orders of softmax and choice in the router of a mixture of experts.
 const (
 	GateSoftmax uint32 = iota // softmax over all experts, then the best
-	GateTop                   // the best, then softmax over these: GateSoftmax, renormalised
+	GateTop                   // the best, then softmax over these: GateSoftmax, renormalized
 	GateSigmoid               // sigmoid instead of softmax
 )
 
@@ -159,7 +159,7 @@ type EmbedParams struct {
 }
 
 // AddParams describes out = in0 + Scale·in1. With a second output the sum is
-// also normalised (weight slot "norm") into it.
+// also normalized (weight slot "norm") into it.
 type AddParams struct {
 	Scale   float32
 	NormEps float32

@@ -16,7 +16,7 @@ type LayerOp struct {
 type Program []LayerOp
 
 // A Resolver turns (op, tag, layer) into parameters, width, state and weight
-// names. It reads only a normalised configuration, never a family's name.
+// names. It reads only a normalized configuration, never a family's name.
 type Resolver interface {
 	// Params returns the payload, nil for an opcode without one.
 	Params(op Opcode, tag string, layer int) (Params, error)

@@ -166,7 +166,7 @@ func (m *ModelPlans) ByMode(mode Mode) *CompiledPlan {
 }
 
 // A Handoff pins one stage boundary: which register leaves, which receives it,
-// whether the producer must be synchronised, and when its buffer is free again.
+// whether the producer must be synchronized, and when its buffer is free again.
 type Handoff struct {
 	From         Mode         `json:"from"`
 	To           Mode         `json:"to"`

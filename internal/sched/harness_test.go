@@ -33,7 +33,7 @@ func open(t testing.TB, name string) *model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := compile.Materialise(m, d)
+	w, err := compile.Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}

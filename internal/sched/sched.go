@@ -16,11 +16,11 @@ type Config struct {
 	Slots      int   // concurrent sequences; 0 = 4
 	CacheBytes int64 // memory for keys and values of all states; 0 = no limit
 	// Watch, if not nil, is called after every step, before the next one.
-	Watch func(Pass)
+	Watch func(StepInfo)
 }
 
-// A Pass describes a computed step.
-type Pass struct {
+// A StepInfo describes a computed step.
+type StepInfo struct {
 	Start  time.Time
 	Took   time.Duration
 	Rows   int  // tokens of all sequences
@@ -41,7 +41,7 @@ type Scheduler struct {
 	owners  []*slot      // owner of each run of the step
 	rows    []rowOwner   // owner of each requested row of logits
 	held    atomic.Int64 // bytes of all caches, read by other goroutines
-	watch   func(Pass)
+	watch   func(StepInfo)
 
 	stop    atomic.Bool // tells the step in flight to stop because all its requests were cancelled
 	mu      sync.Mutex
@@ -103,8 +103,8 @@ func (s *Scheduler) Close() {
 // CacheBytes returns the memory that keys and values take now.
 func (s *Scheduler) CacheBytes() int64 { return s.held.Load() }
 
-// Fetched is [exec.Executor.Fetched].
-func (s *Scheduler) Fetched() int64 { return s.x.Fetched() }
+// Migrations is [exec.Executor.Migrations].
+func (s *Scheduler) Migrations() int64 { return s.x.Migrations() }
 
 // loop owns all state except the queue.
 func (s *Scheduler) loop() {

@@ -35,7 +35,7 @@ func (s *Scheduler) compute() error {
 	if s.watch == nil {
 		return s.x.Step(&s.step)
 	}
-	p := Pass{Start: time.Now(), Rows: len(s.step.Tokens), Decode: len(s.step.Tokens) == len(s.step.Runs)}
+	p := StepInfo{Start: time.Now(), Rows: len(s.step.Tokens), Decode: len(s.step.Tokens) == len(s.step.Runs)}
 	p.Err = s.x.Step(&s.step)
 	p.Took = time.Since(p.Start)
 	s.watch(p)

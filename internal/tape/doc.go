@@ -9,7 +9,7 @@
 //	                 │                                                              │
 //	                 └ adapter table: one adapter per opcode      Backward ◀── mean cross-entropy
 //
-// [Params] are the tensors of the file under their own names: what an optimiser
+// [Params] are the tensors of the file under their own names: what an optimizer
 // steps and a snapshot of training holds. A plan's weight may be a part of one
 // (phi3 keeps q, k and v in one tensor), several joined, or one reordered; it
 // reads its values from there and its gradient is added there. Values are never

@@ -11,10 +11,10 @@ import (
 	"atenia/internal/model/file"
 )
 
-// TestGoldenQuantised records models of quantised files: their parameters are
+// TestGoldenQuantized records models of quantized files: their parameters are
 // the values that blocks stand for, and gradients are those of these values. One
 // file of each family will do.
-func TestGoldenQuantised(t *testing.T) {
+func TestGoldenQuantized(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(golden.Family(t, "gguf/models"), "*.gguf"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no models", err)
@@ -27,7 +27,7 @@ func TestGoldenQuantised(t *testing.T) {
 		}
 		t.Cleanup(func() { d.Close() })
 		m, err := compile.Compile(d, compile.Options{})
-		if err != nil || slices.Contains(seen, m.Family) || !slices.ContainsFunc(d.Tensors, func(x file.Tensor) bool { return x.View.DType.Quantised() }) {
+		if err != nil || slices.Contains(seen, m.Family) || !slices.ContainsFunc(d.Tensors, func(x file.Tensor) bool { return x.View.DType.Quantized() }) {
 			continue
 		}
 		seen = append(seen, m.Family)
@@ -44,6 +44,6 @@ func TestGoldenQuantised(t *testing.T) {
 		})
 	}
 	if len(seen) == 0 {
-		t.Error("none is quantised")
+		t.Error("none is quantized")
 	}
 }

@@ -32,7 +32,7 @@ type Params[F Float] struct {
 
 // NewParams reads the tensors that the plans of m name. find returns a tensor of
 // the file; a nil find leaves all values zero, for models that begin with other
-// values than a file's. Block-quantised tensors are read as the values they
+// values than a file's. Block-quantized tensors are read as the values they
 // stand for. Errors are those of package weights.
 func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
@@ -66,11 +66,11 @@ func (p *Params[F]) add(q *Param[F]) {
 func (q *Param[F]) read(weight string, find func(string) (tensor.View, bool)) error {
 	v, ok := find(q.Name)
 	if !ok {
-		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("the file has no such tensor")}
+		return &compile.MaterializeError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("the file has no such tensor")}
 	}
 	v, err := compile.WeightToF32(v)
 	if err != nil {
-		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: err}
+		return &compile.MaterializeError{Weight: weight, Tensor: q.Name, Err: err}
 	}
 	x, _ := v.F32()
 	q.Shape = slices.Clone(v.Shape)
@@ -84,7 +84,7 @@ func (q *Param[F]) read(weight string, find func(string) (tensor.View, bool)) er
 func (q *Param[F]) empty(weight string) error {
 	n, ok := q.Shape.Size()
 	if !ok || q.Shape == nil {
-		return &compile.MaterialiseError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("its shape %v does not follow from the configuration", q.Shape)}
+		return &compile.MaterializeError{Weight: weight, Tensor: q.Name, Err: fmt.Errorf("its shape %v does not follow from the configuration", q.Shape)}
 	}
 	q.Value = make([]F, n)
 	return nil

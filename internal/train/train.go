@@ -127,7 +127,7 @@ func (r *run) start(ctx context.Context) (err error) {
 		}
 	}
 	r.round()
-	return r.forget()
+	return r.removeSnapshots()
 }
 
 // isTaken returns an error if the directory holds a run that is neither resumed
@@ -146,8 +146,8 @@ func (r *run) isTaken() error {
 	return nil
 }
 
-// forget removes the snapshots of another run.
-func (r *run) forget() error {
+// removeSnapshots removes the snapshots of another run.
+func (r *run) removeSnapshots() error {
 	names, err := r.snapshots()
 	if err != nil {
 		return err

@@ -130,7 +130,7 @@ func halves() {
 		}
 	}
 	text("loadQ80AVX2", "func(dst *float32, src *byte, blocks int)")
-	Doc("loadQ80AVX2 dequantises blocks of Q8_0.")
+	Doc("loadQ80AVX2 dequantizes blocks of Q8_0.")
 	dst, src, n := arg("dst"), arg("src"), arg("blocks")
 	loop := label("loop")
 	Label(loop)
@@ -177,8 +177,8 @@ func norms() {
 		VMULPD(v, v, v)
 	})
 
-	text("normaliseAVX2", "func(dst, src, weight, bias *float32, n int, mean, inv, offset float32)")
-	Doc("normaliseAVX2 does normaliseGeneric for a multiple of 8.")
+	text("normalizeAVX2", "func(dst, src, weight, bias *float32, n int, mean, inv, offset float32)")
+	Doc("normalizeAVX2 does normalizeGeneric for a multiple of 8.")
 	dst, src, weight, bias, n := arg("dst"), arg("src"), arg("weight"), arg("bias"), arg("n")
 	m, inv, offset := scalar("mean"), scalar("inv"), scalar("offset")
 	loop, plain, unbiased := label("loop"), label("plain"), label("unbiased")

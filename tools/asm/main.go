@@ -35,7 +35,7 @@ var families = map[string]func(isa){
 			matVec(i, f)
 		}
 		if i == avx2 {
-			quantise()
+			quantize()
 			unpackers()
 		}
 	},

@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// quantise makes one xBlock of 256 values.
-func quantise() {
-	text("quantiseAVX2", "func(dst, cells *byte, stride int, src *float32)")
-	Doc("quantiseAVX2 does quantiseGeneric.")
+// quantize makes one xBlock of 256 values.
+func quantize() {
+	text("quantizeAVX2", "func(dst, cells *byte, stride int, src *float32)")
+	Doc("quantizeAVX2 does quantizeGeneric.")
 	dst, src, cells, stride := arg("dst"), arg("src"), arg("cells"), arg("stride")
 	dp, n := GP64(), GP64()
 	LEAQ(at(dst, xScales), dp)

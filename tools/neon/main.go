@@ -19,7 +19,7 @@ import (
 // families are the functions of one output file each.
 var families = map[string]func(){
 	"vector": func() {
-		quantise()
+		quantize()
 		elementwise()
 		activations()
 		norms()

@@ -153,7 +153,7 @@ func norms() {
 	sums("sumLanesNEON", "", "does sumLanesGeneric for a multiple of 16.")
 	sums("sumSquaresLanesNEON", ", mean float64", "does sumSquaresLanesGeneric for a multiple of 16.")
 
-	text("normaliseNEON", "dst, src, weight, bias *float32, n int, mean, inv, offset float32", "does normaliseGeneric for a multiple of 4.", func() {
+	text("normalizeNEON", "dst, src, weight, bias *float32, n int, mean, inv, offset float32", "does normalizeGeneric for a multiple of 4.", func() {
 		dst, src, weight, bias, n := arg("dst"), arg("src"), arg("weight"), arg("bias"), arg("n")
 		mean, inv, offset := scalar("mean"), scalar("inv"), scalar("offset")
 		each(n, []r{dst, src}, func() {
@@ -198,7 +198,7 @@ func rows() {
 			advance(dst, 8)
 		})
 	})
-	text("loadQ80NEON", "dst *float32, src *byte, blocks int", "dequantises blocks of Q8_0.", func() {
+	text("loadQ80NEON", "dst *float32, src *byte, blocks int", "dequantizes blocks of Q8_0.", func() {
 		dst, src, n := arg("dst"), arg("src"), arg("blocks")
 		loop(n, 1, func() {
 			scope(func() {

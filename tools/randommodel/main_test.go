@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 			if len(m.Diagnostics) > 0 {
 				t.Error(m.Diagnostics)
 			}
-			w, err := compile.Materialise(m, f)
+			w, err := compile.Materialize(m, f)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,8 +55,8 @@ type Report struct {
 //	prefill 512  rows of a prompt
 //	scores       query heads × dimension against cached keys of a group
 //	weighted     the same with cached values
-//	norm, add, rope, silu, softmax, argmax, and quantise, which rounds
-//	             activations for products with quantised weights: by width,
+//	norm, add, rope, silu, softmax, argmax, and quantize, which rounds
+//	             activations for products with quantized weights: by width,
 //	             listed under "f32"
 //
 // Weights and cached rows come from memory, other rows from L2.
@@ -308,7 +308,7 @@ func (b *bench) computeShares() {
 		} else {
 			memory = roofs.Cache
 		}
-		if d, err := tensor.ParseDType(k.Format); err != nil || !d.Quantised() || k.Use == "scores" || k.Use == "weighted" {
+		if d, err := tensor.ParseDType(k.Format); err != nil || !d.Quantized() || k.Use == "scores" || k.Use == "weighted" {
 			arithmetic, limit = "float32", roofs.FMA
 		}
 		k.Share = k.Bytes / memory

@@ -5,7 +5,7 @@
 //	Memory  ─ weights of decoding, larger than all caches
 //	Cache   ─ activations, which fit in L2
 //	FMA     ─ prefill with float weights
-//	Dot     ─ prefill with quantised weights: int8 products
+//	Dot     ─ prefill with quantized weights: int8 products
 //
 // A [Probe] keeps its memory between rounds, so that roofs and kernels can be
 // measured alternately; [Measure] just returns numbers. The loops are functions

@@ -50,7 +50,7 @@ func Attention(t *testing.T) {
 		t.Run(d.String(), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, uint64(d)))
 			dims := []int{32, 64, 96, 128, 256, 320}
-			if !d.Quantised() {
+			if !d.Quantized() {
 				dims = append(dims, 1, 13, 20, 80, 112)
 			}
 			for _, dim := range dims {

@@ -101,7 +101,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pa
 		}
 	}
 	b.ResetTimer()
-	for b.Loop() { // threads synchronise after each set, a layer's worth of matrices or more
+	for b.Loop() { // threads synchronize after each set, a layer's worth of matrices or more
 		var wg sync.WaitGroup
 		for t := 1; t < threads; t++ {
 			wg.Go(func() { share(t) })
@@ -118,7 +118,7 @@ func benchMatMul(b *testing.B, d tensor.DType, outs, cols, rows, threads int, pa
 	}
 	rate := 2 * float64(rows) * float64(outs) * float64(cols) / per
 	b.ReportMetric(rate/1e9, "GFLOP/s")
-	if d.Quantised() {
+	if d.Quantized() {
 		b.ReportMetric(100*rate/rf.Dot, "%dot")
 	} else {
 		b.ReportMetric(100*rate/rf.FMA, "%fma")

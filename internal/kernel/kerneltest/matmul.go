@@ -56,7 +56,7 @@ func Matrix(r *rand.Rand, d tensor.DType, rows, cols int) *kernel.Matrix {
 	}
 	m := &kernel.Matrix{DType: d, Rows: rows, Cols: cols, Data: make([]byte, rows*size)}
 	values, bytes := d.Block()
-	if !d.Quantised() {
+	if !d.Quantized() {
 		for i := range rows * cols {
 			putFloat(m.Data[i*bytes:], d, float32(r.NormFloat64())*0.05)
 		}
@@ -188,7 +188,7 @@ func Products(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, d), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(d), 7))
 				values, _ := d.Block()
-				rounded := name != "MatMul" && d.Quantised()
+				rounded := name != "MatMul" && d.Quantized()
 				for _, cols := range []int{values, 3 * values, 1280 + values} {
 					testProduct(t, r, f, d, 7, cols, 6, rounded)
 				}

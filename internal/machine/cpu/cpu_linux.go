@@ -68,7 +68,7 @@ func (i *Info) cache(root fs.FS, dir string) {
 // files.
 func quota(root fs.FS) float64 {
 	best := 0.0
-	groups(root, "cpu", func(dir string) {
+	controlGroups(root, "cpu", func(dir string) {
 		if q := groupQuota(root, dir); q > 0 && (best == 0 || q < best) {
 			best = q
 		}
@@ -76,10 +76,10 @@ func quota(root fs.FS) float64 {
 	return best
 }
 
-// groups calls f with the directory of each control group of this process for
+// controlGroups calls f with the directory of each control group of this process for
 // the controller, from its own up to the root, or only with the root if the
 // group's path is not visible, as in a container.
-func groups(root fs.FS, controller string, f func(dir string)) {
+func controlGroups(root fs.FS, controller string, f func(dir string)) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup") + "\n") {
 		id, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, ok2 := strings.Cut(rest, ":")

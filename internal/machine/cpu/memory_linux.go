@@ -13,13 +13,13 @@ import (
 // time.
 type MemoryReader struct {
 	info, stalls io.ReaderAt // nil if the file does not exist
-	groups       []memoryGroup
+	groups       []controlGroup
 	open         []fs.File
 	text         [16 << 10]byte // buffer for a file; the longest have 4 KiB
 }
 
-// A memoryGroup is the files of one control group.
-type memoryGroup struct {
+// A controlGroup is the files of one control group.
+type controlGroup struct {
 	limit, used, stat io.ReaderAt
 	cached            string // the line of stat with the reclaimable cache
 }
@@ -33,8 +33,8 @@ func openMemory(root fs.FS) *MemoryReader {
 	r := &MemoryReader{}
 	r.info = r.file(root, "proc/meminfo")
 	r.stalls = r.file(root, "proc/pressure/memory")
-	groups(root, "memory", func(dir string) {
-		g := memoryGroup{cached: "inactive_file"}
+	controlGroups(root, "memory", func(dir string) {
+		g := controlGroup{cached: "inactive_file"}
 		if g.limit = r.file(root, path.Join(dir, "memory.max")); g.limit != nil {
 			g.used = r.file(root, path.Join(dir, "memory.current"))
 		} else { // version 1
@@ -111,7 +111,7 @@ func (r *MemoryReader) Read() Memory {
 // group returns the limit of a control group and what it has left; false if it
 // has no limit. Its usage includes cached files, of which the inactive ones are
 // reclaimable.
-func (r *MemoryReader) group(g *memoryGroup) (limit, left int64, ok bool) {
+func (r *MemoryReader) group(g *controlGroup) (limit, left int64, ok bool) {
 	limit, ok = numberAfter(r.read(g.limit), "") // version 2 writes "max" for no limit
 	if !ok || limit >= 1<<60 {                   // version 1 writes nearly 2^63 for no limit
 		return 0, 0, false

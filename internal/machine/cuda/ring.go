@@ -36,7 +36,7 @@ type slot struct {
 // flight through it must have been recorded.
 func (r *ring) slot(i, n int) (*slot, error) {
 	if r.stream == 0 {
-		const nonBlocking = 1 // not synchronised with the default stream
+		const nonBlocking = 1 // not synchronized with the default stream
 		if err := r.cuda.do(cuStreamCreate, uintptr(unsafe.Pointer(&r.stream)), nonBlocking); err != nil {
 			r.stream = 0
 			return nil, err

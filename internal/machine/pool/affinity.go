@@ -55,10 +55,10 @@ func (p *Pool) watch(t *thread, word *atomic.Uint64, old uint64) outcome {
 	return patience
 }
 
-// Fetched returns how often a preempted thread was moved to a waiting thread's
+// Migrations returns how often a preempted thread was moved to a waiting thread's
 // core. It grows while other processes compete for the processors. It is safe
 // for concurrent use.
-func (p *Pool) Fetched() int64 { return p.migrated.Load() }
+func (p *Pool) Migrations() int64 { return p.migrated.Load() }
 
 func (p *Pool) migrate(t *thread) bool {
 	if !p.affinity.pin(t) {

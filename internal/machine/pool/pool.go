@@ -153,12 +153,12 @@ func (p *Pool) join(g uint64, n int) {
 // a sleeping caller, which then checks again the share it waits for.
 func (p *Pool) await(s *share, g uint64) {
 	for !p.poll(&s.done, g-1, spinFor) {
-		fetched := false
+		migrated := false
 		switch p.watch(&s.thread, &s.done, g-1) {
 		case changed:
 			return
 		case stalled:
-			fetched = p.migrate(&s.thread)
+			migrated = p.migrate(&s.thread)
 		}
 		p.parker.prepare()
 		if s.done.Load() == g {
@@ -166,7 +166,7 @@ func (p *Pool) await(s *share, g uint64) {
 		} else {
 			p.parker.park()
 		}
-		if fetched {
+		if migrated {
 			p.affinity.avoid(&s.thread)
 		}
 	}

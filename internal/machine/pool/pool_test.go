@@ -291,7 +291,7 @@ func TestClose(t *testing.T) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
 	}
-	runs := 0 // unsynchronised: all on this goroutine
+	runs := 0 // unsynchronized: all on this goroutine
 	p.Do(taskFunc(func(int, int) { runs++ }))
 	if runs != 4 {
 		t.Fatalf("%d shares ran after Close, want 4", runs)

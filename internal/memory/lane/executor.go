@@ -196,16 +196,16 @@ var errExited = errors.New("a task has ended its goroutine")
 // do runs a task and emits its two events.
 func (x *Executor) do(ctx context.Context, l Lane, worker int, id uint64, t *Task) (err error) {
 	e := Event{ID: id, Lane: l, Worker: worker, Name: t.Name, Tensor: t.Tensor, Bytes: t.Bytes}
-	x.tell(e)
+	x.emit(e)
 	err = errExited
 	defer func() {
 		e.Err, e.Phase = err, End
-		x.tell(e)
+		x.emit(e)
 	}()
 	return call(ctx, t)
 }
 
-func (x *Executor) tell(e Event) {
+func (x *Executor) emit(e Event) {
 	if x.sink == nil {
 		return
 	}

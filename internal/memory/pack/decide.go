@@ -13,13 +13,13 @@ type Mode uint8
 
 // The modes.
 const (
-	Auto   Mode = iota // in memory if there is enough, else not at all
-	Off                // not at all: weights are read in the file's layout
-	Memory             // in memory of the process
-	OnDisk             // in a file that is written once and then mapped
+	Auto     Mode = iota // in memory if there is enough, else not at all
+	Off                  // not at all: weights are read in the file's layout
+	InMemory             // in memory of the process
+	OnDisk               // in a file that is written once and then mapped
 )
 
-var modeNames = []string{Auto: "auto", Off: "off", Memory: "memory", OnDisk: "disk"}
+var modeNames = []string{Auto: "auto", Off: "off", InMemory: "memory", OnDisk: "disk"}
 
 // String returns the mode's name.
 func (m Mode) String() string {
@@ -96,14 +96,14 @@ func decide(c Config, all []*Matrix) Decision {
 		d.Because = "asked for"
 	case d.Matrices == 0:
 		d.Mode, d.Because = Off, "no weights have a packed form"
-	case d.Mode == Memory, d.Mode == OnDisk:
+	case d.Mode == InMemory, d.Mode == OnDisk:
 		d.Because = "asked for"
 	case d.Available == 0:
-		d.Mode, d.Because = Memory, "available memory is unknown"
+		d.Mode, d.Because = InMemory, "available memory is unknown"
 	case d.Bytes > room:
 		d.Mode, d.Because = Off, "the packed form does not fit the memory"
 	default:
-		d.Mode, d.Because = Memory, "the packed form fits the memory"
+		d.Mode, d.Because = InMemory, "the packed form fits the memory"
 	}
 	return d
 }

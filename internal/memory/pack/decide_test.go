@@ -42,13 +42,13 @@ func TestDecide(t *testing.T) {
 		mode  Mode
 		evict bool
 	}{
-		{"nothing known", Config{}, w, Memory, false},
-		{"asked for, too large", Config{Mode: Memory, Available: 1}, w, Memory, true},
+		{"nothing known", Config{}, w, InMemory, false},
+		{"asked for, too large", Config{Mode: InMemory, Available: 1}, w, InMemory, true},
 		{"off", Config{Mode: Off, Available: 1 << 40}, w, Off, false},
-		{"room for both", Config{Available: 1 << 20}, w, Memory, false},
-		{"room for one", Config{Available: 100 + n, Reserve: 100}, w, Memory, true},
+		{"room for both", Config{Available: 1 << 20}, w, InMemory, false},
+		{"room for one", Config{Available: 100 + n, Reserve: 100}, w, InMemory, true},
 		{"no room", Config{Available: 99 + n, Reserve: 100}, w, Off, true},
-		{"nothing to pack", Config{Mode: Memory}, plain, Off, false},
+		{"nothing to pack", Config{Mode: InMemory}, plain, Off, false},
 	} {
 		s := New(c.cfg)
 		s.Add("w", c.w)
@@ -62,7 +62,7 @@ func TestDecide(t *testing.T) {
 
 // A decision reads as one line with its numbers.
 func TestDecisionString(t *testing.T) {
-	d := Decision{Mode: Memory, Matrices: 3, Bytes: 3 << 20, Source: 5 << 19, Available: 1 << 30, Reserve: 9 << 20, Because: "it fits"}
+	d := Decision{Mode: InMemory, Matrices: 3, Bytes: 3 << 20, Source: 5 << 19, Available: 1 << 30, Reserve: 9 << 20, Because: "it fits"}
 	if got, want := d.String(), "memory (it fits): 3 matrices, 3.0 MiB packed from 2.5 MiB; 1024.0 MiB available, 9.0 MiB kept free"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -140,13 +140,13 @@ func TestDiskPlaces(t *testing.T) {
 	sameTiles(t, ws, ms)
 	s.Close()
 	s, ms = diskStore(ws, Disk{Paths: []string{bad}})
-	if d := s.Decision(); d.Mode != Memory || d.Asked != OnDisk || d.Fault == nil || !strings.HasPrefix(d.Because, "disk cannot") {
+	if d := s.Decision(); d.Mode != InMemory || d.Asked != OnDisk || d.Fault == nil || !strings.HasPrefix(d.Because, "disk cannot") {
 		t.Errorf("%+v", d)
 	}
 	sameTiles(t, ws, ms)
 	s.Close()
 	s, ms = diskStore(ws, Disk{})
-	if d := s.Decision(); d.Mode != Memory || d.Fault == nil {
+	if d := s.Decision(); d.Mode != InMemory || d.Fault == nil {
 		t.Errorf("no path: %+v", d)
 	}
 	sameTiles(t, ws, ms)

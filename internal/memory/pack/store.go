@@ -77,14 +77,14 @@ func (s *Store) Open(more int64) {
 		s.decision.Asked, s.decision.Fault = OnDisk, fault
 		s.decision.Because = "disk cannot be used; " + s.decision.Because
 	}
-	if s.decision.Mode == Memory {
+	if s.decision.Mode == InMemory {
 		s.openMemory()
 	}
 }
 
-// Foresee returns what [Store.Open] would decide with the current memory. It
+// DryRun returns what [Store.Open] would decide with the current memory. It
 // opens no file.
-func (s *Store) Foresee(more int64) Decision {
+func (s *Store) DryRun(more int64) Decision {
 	c := s.cfg
 	c.Reserve += more
 	return decide(c, s.all)

@@ -30,7 +30,7 @@ func TestRange(t *testing.T) {
 	kernel.MatMul(want, rows, &w, 0, rows, x, cols, 1)
 
 	var released atomic.Int32
-	s := New(Config{Mode: Memory, Release: func(b []byte, evict bool) {
+	s := New(Config{Mode: InMemory, Release: func(b []byte, evict bool) {
 		if &b[0] != &w.Data[0] || len(b) != len(w.Data) || evict {
 			t.Error("other bytes were released")
 		}

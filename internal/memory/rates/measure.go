@@ -19,14 +19,14 @@ const productShare = 0.88
 // rateMemory is what files are read into.
 const rateMemory = 64 << 20
 
-// Moment is a window for those who wait.
-const Moment = 150 * time.Millisecond
+// ShortWindow is [Effort.Window] where a user waits for the measurement.
+const ShortWindow = 150 * time.Millisecond
 
 // An Effort says how long rates are measured and with how much memory.
 type Effort struct {
-	Threads int           // that read memory; 0 = as many as would compute
-	Window  time.Duration // of reading a file, which is done twice; 0 = 0.5 s
-	Memory  int64         // bytes that may be taken; 0 = no bound
+	Threads     int           // that read memory; 0 = as many as would compute
+	Window      time.Duration // of reading a file, which is done twice; 0 = 0.5 s
+	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 }
 
 // Measure reads a file past the system's cache, alone and beside threads
@@ -71,13 +71,13 @@ func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
 func (e *Effort) split() (into, size int) {
 	const usual, most, least = 160 << 20, 1 << 30, 192 << 20
 	size = min(usual, most/e.Threads)
-	switch free := e.Memory - rateMemory; {
-	case e.Memory == 0:
+	switch free := e.MemoryBytes - rateMemory; {
+	case e.MemoryBytes == 0:
 		return rateMemory, size
 	case free >= least:
 		return rateMemory, min(size, int(free)/e.Threads)
-	case e.Memory >= rateMemory/2:
-		return int(min(e.Memory, rateMemory)) / 2, 0
+	case e.MemoryBytes >= rateMemory/2:
+		return int(min(e.MemoryBytes, rateMemory)) / 2, 0
 	}
 	return 0, 0
 }
@@ -141,9 +141,9 @@ func (l *load) close() {
 	}
 }
 
-// Drop takes a file out of the system's cache, where it has one and can be
+// DropCache takes a file out of the system's cache, where it has one and can be
 // asked to. Pages that some process has mapped stay.
-func Drop(path string) error {
+func DropCache(path string) error {
 	f, err := ring.Open(path) // which drops what is cached
 	if err != nil {
 		return err

@@ -28,8 +28,8 @@ type Residence struct {
 	Streamed int64  // bytes that each pass reads through the ring
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
-	held  *ring.Held
-	files []io.Closer
+	pinned *ring.Pinned
+	files  []io.Closer
 }
 
 // A Config says how a residence is made.
@@ -106,7 +106,7 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	case !ok && t.Tier != memory.RAM:
 		return fmt.Errorf("weight %s: %s; give it to ram", t.Name, t.Held)
 	case !ok:
-		v, err := compile.MaterialiseOne(w, o.d)
+		v, err := compile.MaterializeOne(w, o.d)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (o *opening) add(t *place.Placed, w compile.Weight) error {
 
 // vector copies a small weight to the heap.
 func (o *opening) vector(name string, w compile.Weight) error {
-	v, err := compile.MaterialiseOne(w, o.d)
+	v, err := compile.MaterializeOne(w, o.d)
 	if err != nil {
 		return err
 	}
@@ -200,12 +200,12 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	for i := range o.held {
 		spans[i] = o.held[i].span
 	}
-	if o.r.held, err = ring.Hold(ctx, o.files, spans); err != nil {
+	if o.r.pinned, err = ring.Pin(ctx, o.files, spans); err != nil {
 		return err
 	}
-	o.r.Held += o.r.held.Resident()
+	o.r.Held += o.r.pinned.Resident()
 	for i, w := range o.held {
-		w.view.Data = o.r.held.Bytes(i)
+		w.view.Data = o.r.pinned.Bytes(i)
 		o.r.Weights[w.name] = w.view
 	}
 	if len(o.units) == 0 {
@@ -257,8 +257,8 @@ func (r *Residence) Close() error {
 	if r.Stream.Ring != nil {
 		r.Stream.Ring.Close()
 	}
-	if r.held != nil {
-		r.held.Close()
+	if r.pinned != nil {
+		r.pinned.Close()
 	}
 	var errs []error
 	for _, f := range r.files {

@@ -23,7 +23,7 @@ import (
 )
 
 // cases are models of both kinds of files: tied heads and others, several
-// files, offsets that are not aligned, quantised and plain.
+// files, offsets that are not aligned, quantized and plain.
 var cases = []string{"parity/llama3", "parity/gemma3", "parity/llama_bf16_sharded", "gguf/models/llama-q4_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
 
 // A subject is a model whose weights are placed.
@@ -44,7 +44,7 @@ func open(t *testing.T, path string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := compile.Materialise(m, d)
+	want, err := compile.Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func TestWatch(t *testing.T) {
 	close(events)
 	next := 0
 	for e := range events {
-		if e.Moment == ring.UseBegins {
+		if e.EventKind == ring.UseBegins {
 			if e.Unit != next {
 				t.Errorf("unit %d is used, want %d", e.Unit, next)
 			}

@@ -19,5 +19,5 @@
 // final address: a span keeps the residue of its offset modulo [PageBytes]. A
 // ring starts its readers once and allocates nothing during a pass.
 //
-// [Hold] reads pinned spans in the same way.
+// [Pin] reads pinned spans in the same way.
 package ring

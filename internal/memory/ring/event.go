@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A Moment is the kind of an [Event].
-type Moment uint8
+// An EventKind is the kind of an [Event].
+type EventKind uint8
 
-// The moments.
+// The kinds.
 const (
-	PassBegins Moment = iota
-	PassEnds          // without an error
+	PassBegins EventKind = iota
+	PassEnds             // without an error
 	PassFails
 	ReadBegins // of one piece of a unit
 	ReadEnds
@@ -19,22 +19,22 @@ const (
 	WaitBegins // a unit was not ready when needed
 	UseBegins
 	UseEnds
-	momentCount
+	eventKinds
 )
 
-var momentNames = [...]string{"PassBegins", "PassEnds", "PassFails", "ReadBegins", "ReadEnds", "ReadFails", "WaitBegins", "UseBegins", "UseEnds"}
+var eventKindNames = [...]string{"PassBegins", "PassEnds", "PassFails", "ReadBegins", "ReadEnds", "ReadFails", "WaitBegins", "UseBegins", "UseEnds"}
 
 // String returns the name of the constant.
-func (m Moment) String() string {
-	if m < momentCount {
-		return momentNames[m]
+func (k EventKind) String() string {
+	if k < eventKinds {
+		return eventKindNames[k]
 	}
-	return fmt.Sprintf("Moment(%d)", uint8(m))
+	return fmt.Sprintf("EventKind(%d)", uint8(k))
 }
 
 // An Event reports an action of a ring.
 type Event struct {
-	Moment
+	EventKind
 	Unit   int // for reads, waits and uses
 	Reader int // for reads, from 0
 	Bytes  int // of the read
@@ -59,7 +59,7 @@ func (r *Ring) emit(e Event) {
 // endUse ends the current use of a unit, if any.
 func (r *Ring) endUse() {
 	if r.events != nil && r.using > 0 {
-		r.emit(Event{Moment: UseEnds, Unit: r.using - 1})
+		r.emit(Event{EventKind: UseEnds, Unit: r.using - 1})
 		r.using = 0
 	}
 }

@@ -14,7 +14,7 @@ func (r *Ring) read(i int) {
 		}
 		r.startRead(i, use)
 		k := int(use % uint64(len(r.units)))
-		r.emit(Event{Moment: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{EventKind: ReadBegins, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.mu.Unlock()
 		err := p.fetch(r.files, r.verify)
 		r.mu.Lock()
@@ -28,7 +28,7 @@ func (r *Ring) read(i int) {
 		if err != nil {
 			end = ReadFails
 		}
-		r.emit(Event{Moment: end, Unit: k, Reader: i, Bytes: len(p.mem)})
+		r.emit(Event{EventKind: end, Unit: k, Reader: i, Bytes: len(p.mem)})
 		r.ready.Broadcast()
 	}
 }

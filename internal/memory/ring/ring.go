@@ -174,7 +174,7 @@ func (r *Ring) Begin(stop *atomic.Bool) error {
 		r.fail, r.halted = nil, false
 	}
 	r.work.Broadcast()
-	r.emit(Event{Moment: PassBegins})
+	r.emit(Event{EventKind: PassBegins})
 	return r.ended()
 }
 
@@ -186,10 +186,10 @@ func (r *Ring) End(ok bool) {
 	r.endUse()
 	if !ok {
 		r.halted = true
-		r.emit(Event{Moment: PassFails})
+		r.emit(Event{EventKind: PassFails})
 		return
 	}
-	r.emit(Event{Moment: PassEnds})
+	r.emit(Event{EventKind: PassEnds})
 	r.base += uint64(len(r.units))
 	r.stats.Passes++
 	wall := time.Since(r.begun)
@@ -212,7 +212,7 @@ func (r *Ring) Acquire(unit int) error {
 		return r.begin(unit)
 	}
 	start := time.Now()
-	r.emit(Event{Moment: WaitBegins, Unit: unit})
+	r.emit(Event{EventKind: WaitBegins, Unit: unit})
 	for r.loaded[unit] != use+1 {
 		if err := r.ended(); err != nil {
 			return err
@@ -230,7 +230,7 @@ func (r *Ring) Acquire(unit int) error {
 // begin marks a loaded unit as in use.
 func (r *Ring) begin(unit int) error {
 	r.using = unit + 1
-	r.emit(Event{Moment: UseBegins, Unit: unit})
+	r.emit(Event{EventKind: UseBegins, Unit: unit})
 	return r.ended()
 }
 

@@ -179,7 +179,7 @@ func TestOptions(t *testing.T) {
 		d.Tensors[i].View.DType = tensor.Q8_0
 	}
 	if m, err = Compile(d, Options{}); err != nil || m.Plans.Decode.Plan.States[0].Sections[0].DType != tensor.F16 {
-		t.Errorf("quantised weights: %v", err)
+		t.Errorf("quantized weights: %v", err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Options are the choices left open by a model. The zero value works.
 type Options struct {
-	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantised, else F32
+	KVType     tensor.DType // elements of the key/value cache; Invalid = F16 when weights are quantized, else F32
 	PageTokens int          // tokens a cache page holds; 0 = 16
 	NoFuse     bool         // do not fuse instructions
 }
@@ -31,7 +31,7 @@ func (o Options) fill(d *file.Description) (Options, error) {
 	}
 	if o.KVType == tensor.Invalid {
 		o.KVType = tensor.F32
-		if slices.ContainsFunc(d.Tensors, func(t file.Tensor) bool { return t.View.DType.Quantised() }) {
+		if slices.ContainsFunc(d.Tensors, func(t file.Tensor) bool { return t.View.DType.Quantized() }) {
 			o.KVType = tensor.F16
 		}
 	}
@@ -74,7 +74,7 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 	for i := range d.Tensors {
 		tensors[d.Tensors[i].Name] = &d.Tensors[i]
 	}
-	n, err := r.normalise(d, tensors)
+	n, err := r.normalize(d, tensors)
 	if err != nil {
 		return nil, err
 	}
@@ -98,20 +98,20 @@ func (r *registry) compile(d *file.Description, opt Options) (*Model, error) {
 	return m, nil
 }
 
-// normalised is the result of the first step.
-type normalised struct {
+// normalized is the result of the first step.
+type normalized struct {
 	fam   *Family
 	c     *Config
 	prov  map[string]string
 	notes []plan.PlanDiagnostic
 }
 
-func (r *registry) normalise(d *file.Description, tensors map[string]*file.Tensor) (*normalised, error) {
+func (r *registry) normalize(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
 	switch d.Format {
 	case file.HuggingFace:
-		return r.normaliseHF(d)
+		return r.normalizeHF(d)
 	case file.GGUF:
-		return r.normaliseGGUF(d, tensors)
+		return r.normalizeGGUF(d, tensors)
 	}
 	return nil, &UnsupportedModelError{Key: "format", Name: d.Format, Why: "such a file has no configuration", Supported: []string{file.GGUF, file.HuggingFace}}
 }

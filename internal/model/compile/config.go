@@ -28,7 +28,7 @@ const (
 	Absent   Presence = "absent"
 )
 
-// A Config is a model's normalised configuration: every default filled in, every
+// A Config is a model's normalized configuration: every default filled in, every
 // alias resolved, nothing left to derive. Programs, weights, states and
 // parameters depend on it alone. Scalars are float32 because GGUF stores them
 // so, and a model must not change when it is converted.
@@ -78,20 +78,20 @@ type Layer struct {
 	Rope   string `json:",omitempty"` // name of a table in Config.Ropes; "" = none
 }
 
-// Normalised layer kinds.
+// Normalized layer kinds.
 const (
 	mixAttention = "attention"
 	ffnDense     = "dense"
 	ffnMoE       = "moe"
 )
 
-// acts maps normalised activation names to the numbers in plans.
+// acts maps normalized activation names to the numbers in plans.
 var acts = map[string]uint32{
 	"silu": plan.ActSiLU, "gelu_tanh": plan.ActGELUTanh, "gelu_erf": plan.ActGELUErf,
 	"relu": plan.ActReLU, "relu2": plan.ActReLU2, "quick_gelu": plan.ActQuickGELU,
 }
 
-// actAliases maps the spellings of configurations to normalised names.
+// actAliases maps the spellings of configurations to normalized names.
 var actAliases = map[string]string{
 	"silu": "silu", "swish": "silu",
 	"gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_tanh": "gelu_tanh",

@@ -1,7 +1,7 @@
 // Package compile turns a model file into plans. The path is a list of steps,
 // each a pure function of the one before:
 //
-//	Description ─ normalise ─▶ Config ─ bind ─▶ Weights ─ lower ─▶ plan ─ internal/plan/pass ─▶ CompiledPlan
+//	Description ─ normalize ─▶ Config ─ bind ─▶ Weights ─ lower ─▶ plan ─ internal/plan/pass ─▶ CompiledPlan
 //	 config.json or             every default    a recipe for    programs filled in
 //	 GGUF header                filled in        every weight    from the Config
 //

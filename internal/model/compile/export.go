@@ -60,7 +60,7 @@ func (m *Model) GGUF() (*Export, error) {
 	return x, nil
 }
 
-// readBack normalises the header as if it had been read from a file.
+// readBack normalizes the header as if it had been read from a file.
 func (r *registry) readBack(x *Export) (*Config, error) {
 	d := &file.Description{Path: "export", Format: file.GGUF}
 	for _, kv := range x.Meta {
@@ -75,7 +75,7 @@ func (r *registry) readBack(x *Export) (*Config, error) {
 		}
 		tensors[w.Name] = t
 	}
-	n, err := r.normaliseGGUF(d, tensors)
+	n, err := r.normalizeGGUF(d, tensors)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ var gemma = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// gemma2 normalises branches before and after, caps scores and logits, and has a
+// gemma2 normalizes branches before and after, caps scores and logits, and has a
 // window in every other layer.
 var gemma2 = Family{
 	ID: "gemma2", ModelTypes: []string{"gemma2"},
@@ -48,7 +48,7 @@ var gemma2 = Family{
 	Prologue: embedText, Mixers: sandwichMixers, FFNs: sandwichFFNs, Epilogue: headText, Weights: sandwichWeights,
 }
 
-// gemma3 normalises heads instead of capping scores. Layers with a window have a
+// gemma3 normalizes heads instead of capping scores. Layers with a window have a
 // rotary table of their own, without scaling.
 var gemma3 = Family{
 	ID: "gemma3", ModelTypes: []string{"gemma3_text"},
@@ -120,7 +120,7 @@ func (c *Config) slidingRope(r RotaryTable) {
 }
 
 // gemmaScale derives the scale of scores, which files of these families rarely
-// state. Only the largest model, recognised by its number of layers, derives it
+// state. Only the largest model, recognized by its number of layers, derives it
 // from hidden width over heads.
 func (h *header) gemmaScale(c *Config, largest int) {
 	if !h.has("attention.scale") && len(c.Layers) == largest && c.Heads > 0 && c.Hidden > 0 {

@@ -146,8 +146,8 @@ func (h *header) vector(name string) ([]float32, bool) {
 	return out, true
 }
 
-// normaliseGGUF reads the header of a GGUF file.
-func (r *registry) normaliseGGUF(d *file.Description, tensors map[string]*file.Tensor) (*normalised, error) {
+// normalizeGGUF reads the header of a GGUF file.
+func (r *registry) normalizeGGUF(d *file.Description, tensors map[string]*file.Tensor) (*normalized, error) {
 	arch, _, err := d.Meta.String("general.architecture")
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (r *registry) normaliseGGUF(d *file.Description, tensors map[string]*file.T
 	if err := h.faults.Err(); err != nil {
 		return nil, err
 	}
-	return &normalised{fam, c, h.prov, h.unread()}, nil
+	return &normalized{fam, c, h.prov, h.unread()}, nil
 }
 
 func (h *header) readSizes(c *Config) {

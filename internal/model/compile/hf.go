@@ -14,9 +14,9 @@ import (
 // without model_type.
 var textTypes = map[string]string{"gemma3": "gemma3_text", "mistral3": "mistral"}
 
-// normaliseHF reads a config.json. The order of the steps follows their
+// normalizeHF reads a config.json. The order of the steps follows their
 // dependencies: sizes before rope, rope before layers.
-func (r *registry) normaliseHF(d *file.Description) (*normalised, error) {
+func (r *registry) normalizeHF(d *file.Description) (*normalized, error) {
 	path := filepath.Join(d.Path, "config.json")
 	m, err := parseConfig(path, d.Config)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *registry) normaliseHF(d *file.Description) (*normalised, error) {
 	if q := top.sub("quantization_config"); q != nil {
 		how := q.Text("quantization", "an unnamed method", "quant_method")
 		return nil, &UnsupportedModelError{Key: "quantization_config", Name: how,
-			Why: "weights quantised this way cannot be read: use the original model or a GGUF file", Supported: []string{"none"}}
+			Why: "weights quantized this way cannot be read: use the original model or a GGUF file", Supported: []string{"none"}}
 	}
 	delete(prov, "quantization")
 	c := &Config{Family: fam.ID, Arch: fam.Arch, Source: HuggingFace}
@@ -55,7 +55,7 @@ func (r *registry) normaliseHF(d *file.Description) (*normalised, error) {
 	if err := top.Faults.Err(); err != nil {
 		return nil, err
 	}
-	return &normalised{fam: fam, c: c, prov: prov}, nil
+	return &normalized{fam: fam, c: c, prov: prov}, nil
 }
 
 // An object is a JSON object of a configuration with the methods that families

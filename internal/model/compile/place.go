@@ -46,7 +46,7 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 	if !p.View.Shape.Equal(w.Shape) || !ready(p.View) {
 		return Location{}, false
 	}
-	if !p.View.DType.Quantised() {
+	if !p.View.DType.Quantized() {
 		_, p.Align = p.View.DType.Block()
 	}
 	return p, true
@@ -54,11 +54,11 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 
 // ready reports whether kernels can read a view unchanged, given its alignment.
 func ready(v tensor.View) bool {
-	return v.DType == tensor.F32 || len(v.Shape) >= 2 && (v.DType.Quantised() || v.DType == tensor.F16 || v.DType == tensor.BF16)
+	return v.DType == tensor.F32 || len(v.Shape) >= 2 && (v.DType.Quantized() || v.DType == tensor.F16 || v.DType == tensor.BF16)
 }
 
-// MaterialiseOne makes one weight of a model, as [Materialise] does.
-func MaterialiseOne(w Weight, d *file.Description) (tensor.View, error) {
+// MaterializeOne makes one weight of a model, as [Materialize] does.
+func MaterializeOne(w Weight, d *file.Description) (tensor.View, error) {
 	v, err := MakeWeight(w, func(name string) (tensor.View, bool) {
 		t, ok := d.Tensor(name)
 		if !ok {
@@ -70,7 +70,7 @@ func MaterialiseOne(w Weight, d *file.Description) (tensor.View, error) {
 		return tensor.View{}, err
 	}
 	if v, err = fit(v); err != nil {
-		return tensor.View{}, &MaterialiseError{Weight: w.Name, Err: err}
+		return tensor.View{}, &MaterializeError{Weight: w.Name, Err: err}
 	}
 	return v, nil
 }

@@ -13,7 +13,7 @@ var qwen2 = Family{
 	Prologue: embedText, Mixers: preMixers, FFNs: preFFNs, Epilogue: headText, Weights: llamaWeights,
 }
 
-// qwen3 normalises each head of q and k instead.
+// qwen3 normalizes each head of q and k instead.
 var qwen3 = Family{
 	ID: "qwen3", ModelTypes: []string{"qwen3"},
 	Arch: "qwen3", ReadsArch: true,

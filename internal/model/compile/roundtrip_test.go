@@ -165,11 +165,11 @@ func reordered(t *testing.T, m *Model, name string, v tensor.View) []float32 {
 
 func sameWeights(t *testing.T, d, d2 *file.Description, m, m2 *Model) {
 	t.Helper()
-	a, err := Materialise(m, d)
+	a, err := Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Materialise(m2, d2)
+	b, err := Materialize(m2, d2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata from the golden cases")
 
 // TestStructure compiles the configurations under testdata/structure, without
-// tensors, and compares the normalised configuration and both plans with what
+// tensors, and compares the normalized configuration and both plans with what
 // the file says. A file has sections "-- name --": config.json is the input.
 func TestStructure(t *testing.T) {
 	if *update {

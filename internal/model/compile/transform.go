@@ -10,7 +10,7 @@ import (
 // outer returns the number and the size in bytes of the slices along a view's
 // first axis. A vector of blocks has no slices of whole bytes.
 func outer(v tensor.View) (n, size int, err error) {
-	if len(v.Shape) == 0 || v.Shape[0] == 0 || len(v.Shape) == 1 && v.DType.Quantised() {
+	if len(v.Shape) == 0 || v.Shape[0] == 0 || len(v.Shape) == 1 && v.DType.Quantized() {
 		return 0, 0, fmt.Errorf("a view of %s %v has no rows", v.DType, v.Shape)
 	}
 	return v.Shape[0], len(v.Data) / v.Shape[0], nil
@@ -65,7 +65,7 @@ func ApplyTransform(t Transform, v tensor.View) (tensor.View, error) {
 	case AddConst:
 		return addConst(v, t.Value)
 	case Reshape:
-		if v.DType.Quantised() && shape.Cols() != v.Shape.Cols() {
+		if v.DType.Quantized() && shape.Cols() != v.Shape.Cols() {
 			return tensor.View{}, fmt.Errorf("reshape of %s %v to %v would cut blocks", v.DType, v.Shape, shape)
 		}
 		return tensor.View{DType: v.DType, Shape: shape, Data: v.Data}, nil

@@ -12,7 +12,7 @@ import (
 	"atenia/tensor"
 )
 
-// random returns a view of the type and shape, quantised from random values.
+// random returns a view of the type and shape, quantized from random values.
 func random(t *testing.T, rng *rand.Rand, d tensor.DType, shape ...int) tensor.View {
 	t.Helper()
 	s := tensor.Shape(shape)
@@ -156,7 +156,7 @@ func TestMaterialise(t *testing.T) {
 		d.Tensors = append(d.Tensors, file.Tensor{Name: name + ".weight", View: v})
 		m.Weights[name] = Weight{Name: name, Shape: v.Shape, Sources: []string{name + ".weight"}}
 	}
-	got, err := Materialise(m, d)
+	got, err := Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestMakeFaults(t *testing.T) {
 		{Name: "w", Shape: tensor.Shape{2, 2}, Sources: []string{"a"}, Transform: []Transform{{Kind: SliceRows, B: 3}}},
 	} {
 		_, err := MakeWeight(w, find)
-		if e, ok := errors.AsType[*MaterialiseError](err); !ok || e.Weight != "w" {
+		if e, ok := errors.AsType[*MaterializeError](err); !ok || e.Weight != "w" {
 			t.Errorf("%+v: %v", w, err)
 		}
 	}

@@ -203,7 +203,7 @@ func (j *job) plan() error {
 		}
 		if it.from == it.to {
 			j.report.Copied++
-		} else if it.from.Quantised() && it.to.Quantised() {
+		} else if it.from.Quantized() && it.to.Quantized() {
 			again++
 		}
 		if wide := (item{name: it.name, shape: widened(it.shape), from: it.from}); j.wanted(&wide, tied, layers) != it.to {
@@ -231,7 +231,7 @@ func (j *job) plan() error {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.DType, b.DType))
 	})
 	if again > 0 {
-		j.warn("%d tensors were quantised already and are quantised again: converting the original model loses less", again)
+		j.warn("%d tensors were quantized already and are quantized again: converting the original model loses less", again)
 	}
 	if other > 0 {
 		j.warn("%d tensors have rows that are not whole blocks of %s and get types that fit", other, j.o.Mix)
@@ -246,7 +246,7 @@ func (j *job) warn(format string, args ...any) {
 // wanted returns the type that the mix gives a tensor. Integers are not
 // converted: they are indices, not weights.
 func (j *job) wanted(it *item, tied bool, layers int) tensor.DType {
-	if !it.from.Float() && !it.from.Quantised() {
+	if !it.from.Float() && !it.from.Quantized() {
 		return it.from
 	}
 	name := it.name

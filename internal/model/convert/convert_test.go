@@ -274,7 +274,7 @@ func TestQuantisedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Convert(t.Context(), open(t, q8), q4, Options{Mix: quant.MixQ4_0})
-	if err != nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "quantised already") {
+	if err != nil || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "quantized already") {
 		t.Errorf("%v, %v", r.Warnings, err)
 	}
 	if r, err = Convert(t.Context(), open(t, q8), q4, Options{}); err != nil || len(r.Warnings) != 0 {

@@ -49,7 +49,7 @@ func load(t *testing.T, path string) (model, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := compile.Materialise(m, d)
+	w, err := compile.Materialize(m, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func sameText(t *testing.T, got, want model) {
 }
 
 // TestGoldenGGUF rewrites files of the reference writer: as they are, nothing
-// changes; as float32, every value is the dequantised one.
+// changes; as float32, every value is the dequantized one.
 func TestGoldenGGUF(t *testing.T) {
 	root := golden.Family(t, "gguf/models")
 	files, err := filepath.Glob(filepath.Join(root, "*.gguf"))

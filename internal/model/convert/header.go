@@ -10,8 +10,8 @@ import (
 	"atenia/internal/text"
 )
 
-// quantisationVersion is the version of the block formats (GGML_QNT_VERSION).
-const quantisationVersion = 2
+// quantizationVersion is the version of the block formats (GGML_QNT_VERSION).
+const quantizationVersion = 2
 
 // modelHeader makes the keys of a model from a folder. The architecture comes
 // first, because the meaning of other keys depends on it.
@@ -34,7 +34,7 @@ func (j *job) modelHeader(m *compile.Model, x *compile.Export) error {
 
 func (j *job) setTypes() {
 	j.meta.Set("general.file_type", file.ValueOf(j.o.Mix.FileType()))
-	j.meta.Set("general.quantization_version", file.ValueOf(uint32(quantisationVersion)))
+	j.meta.Set("general.quantization_version", file.ValueOf(uint32(quantizationVersion)))
 }
 
 // modelName returns the name of the folder, which is usually the model's.

@@ -34,7 +34,7 @@ func (p *parser) elementType(off int, id uint32) (tensor.DType, error) {
 		return ggmlTypes[id], nil
 	}
 	if name, ok := ggmlRemoved[id]; ok {
-		return 0, p.errorAt(off, "element type", "a type of the current format", fmt.Sprintf("%d (%s, removed)", id, name), "quantise the model again from its source")
+		return 0, p.errorAt(off, "element type", "a type of the current format", fmt.Sprintf("%d (%s, removed)", id, name), "quantize the model again from its source")
 	}
 	return 0, p.errorAt(off, "element type", "a type number that ggml defines (0 to 39)", strconv.FormatUint(uint64(id), 10), "the file is damaged, or its type needs a newer Atenia")
 }

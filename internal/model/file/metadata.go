@@ -210,7 +210,7 @@ func (m Metadata) Bools(key string) ([]bool, bool, error) {
 }
 
 // Bytes returns a copy of an array of u8 or i8, such as a precompiled
-// normaliser map.
+// normalizer map.
 func (m Metadata) Bytes(key string) ([]byte, bool, error) {
 	v, ok := m.Get(key)
 	if !ok {

@@ -62,7 +62,7 @@ type Adapter struct {
 
 // New creates an adapter for the matrices of a model that the configuration
 // targets. It has no effect until trained, because B is zero. A is uniform in
-// ±1/√in, like Kaiming's initialisation with a = √5, determined by seed and
+// ±1/√in, like Kaiming's initialization with a = √5, determined by seed and
 // module. Errors match [ErrConfig].
 func New(c Config, matrices map[string]tensor.Shape, seed uint64) (*Adapter, error) {
 	c, err := c.Defaulted()

@@ -30,7 +30,7 @@ func (p *Pair) AddTo(w []float32) {
 }
 
 // merged returns sources of the matrices that the adapter changes: in their own
-// type, or in F16 if that is quantised, because quantising again would lose most
+// type, or in F16 if that is quantized, because quantizing again would lose most
 // of what an adapter adds.
 func (a *Adapter) merged(d *file.Description) (map[string]file.TensorSource, error) {
 	if d.Format == file.GGUF {
@@ -47,7 +47,7 @@ func (a *Adapter) merged(d *file.Description) (map[string]file.TensorSource, err
 			return nil, fmt.Errorf("%w: %s has shape %v, the adapter has one for %v", ErrBase, t.Name, t.View.Shape, want)
 		}
 		kind := t.View.DType
-		if kind.Quantised() {
+		if kind.Quantized() {
 			kind = tensor.F16
 		}
 		out[t.Name] = file.TensorSource{Name: t.Name, DType: kind, Shape: t.View.Shape, Write: func(w io.Writer) error {

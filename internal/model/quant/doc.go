@@ -1,4 +1,4 @@
-// Package quant converts block-quantised weights to float32 and back.
+// Package quant converts block-quantized weights to float32 and back.
 //
 //	Dequantize   bytes → values, exact to the last bit
 //	Quantize     values → bytes, with or without importance weights
@@ -66,7 +66,7 @@
 //
 // Without importance weights Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q8_1, Q8_K, TQ1_0,
 // TQ2_0 and MXFP4 follow the plain rule of ggml's reference functions, byte for
-// byte. The others minimise Σ w·(x-y)², w = importance·√(σ²+x²): each run is
+// byte. The others minimize Σ w·(x-y)², w = importance·√(σ²+x²): each run is
 // fitted separately by trying scales and solving for the best one given the
 // digits, the fits are rounded to the block's scale, and then the integers and
 // the block's scale are improved alternately. A candidate is accepted only if it

@@ -35,7 +35,7 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("%s: %s can be read but not written here, use %s instead", e.Op, e.DType, e.Instead)
 }
 
-// A NonFiniteError says that a value to quantise is an infinity or NaN. No block
+// A NonFiniteError says that a value to quantize is an infinity or NaN. No block
 // format can represent one without losing the other values of the block.
 type NonFiniteError struct {
 	Index int // position in the source
@@ -63,7 +63,7 @@ func (e *RangeError) Error() string {
 // the weight at Index is negative or not finite.
 type ImportanceError struct {
 	DType       tensor.DType
-	Values, Len int // values to quantise, weights given
+	Values, Len int // values to quantize, weights given
 	Index       int
 	Value       float32
 }

@@ -1,6 +1,6 @@
 package quant
 
-// Searches for scales. All of them minimise a weighted sum of squared errors
+// Searches for scales. All of them minimize a weighted sum of squared errors
 //
 //	Σ w·(x - y)²
 //
@@ -140,7 +140,7 @@ func (l *ladder) fit(x, w []float32) float32 {
 	return scale
 }
 
-// project quantises x with the scale 1/inv and returns the best scale for the
+// project quantizes x with the scale 1/inv and returns the best scale for the
 // resulting digits and by how much it lowers the error.
 func (l *ladder) project(x, w []float32, inv float32) (scale, gain float32) {
 	var xy, yy float32
@@ -215,7 +215,7 @@ func fitAffine(x, w []float32, top int32, below bool) (scale, offset float32) {
 	return scale, offset
 }
 
-// affineProject quantises x and returns the best scale and offset for the
+// affineProject quantizes x and returns the best scale and offset for the
 // resulting digits and by how much they lower the error.
 func affineProject(x, w []float32, top int32, scale, offset float32, below bool) (s, o, gain float32) {
 	inv := inverse(scale)

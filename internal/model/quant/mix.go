@@ -92,7 +92,7 @@ func ParseMix(s string) (Mix, error) {
 			return m, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown quantisation %q, want one of %s", s, strings.Join(names, " "))
+	return 0, fmt.Errorf("unknown quantization %q, want one of %s", s, strings.Join(names, " "))
 }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -121,17 +121,17 @@ func (m Mix) FileType() uint32 {
 // "token_embd.weight" the caller passes "output.weight" instead, because the
 // matrix is used as both.
 func (m Mix) TypeFor(name string, shape tensor.Shape, layer, layers int) tensor.DType {
-	if m >= numMixes || !quantisable(name, shape) {
+	if m >= numMixes || !quantizable(name, shape) {
 		return tensor.F32
 	}
 	d := mixes[m].base
-	if d.Quantised() {
+	if d.Quantized() {
 		d = m.upgrade(d, roleOf(name), shape, layer, layers)
 	}
 	return fallback(d, shape.Cols())
 }
 
-// keep lists parts of names of tensors that are never quantised: small, or read
+// keep lists parts of names of tensors that are never quantized: small, or read
 // value by value.
 var keep = []string{
 	"_norm.", "ffn_gate_inp.", "position_embd", "token_types", "rope_freqs", "rope_factors",
@@ -139,8 +139,8 @@ var keep = []string{
 	"altup", "laurel", "per_layer_model_proj", "patch_embd", "attn_sinks",
 }
 
-// quantisable reports whether a tensor may be stored in a type other than F32.
-func quantisable(name string, shape tensor.Shape) bool {
+// quantizable reports whether a tensor may be stored in a type other than F32.
+func quantizable(name string, shape tensor.Shape) bool {
 	axes := 0
 	for _, n := range shape {
 		if n > 1 || axes > 0 { // leading axes of length 1 do not count

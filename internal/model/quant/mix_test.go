@@ -23,7 +23,7 @@ func TestMixText(t *testing.T) {
 		t.Error("numbers of llama.cpp moved")
 	}
 	_, err := ParseMix("q9")
-	if want := `unknown quantisation "q9", want one of f32 f16 bf16 q8_0 `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `unknown quantization "q9", want one of f32 f16 bf16 q8_0 `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v", err)
 	}
 }

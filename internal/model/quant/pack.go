@@ -26,7 +26,7 @@ func packFifth(dst []byte, q *[32]uint8) {
 	binary.LittleEndian.PutUint32(dst, bits)
 }
 
-// centred quantises a block to the ladder's integers -n … n-1.
+// centred quantizes a block to the ladder's integers -n … n-1.
 func centred(x, imp []float32, l *ladder) (d float32, q [32]uint8) {
 	if imp != nil {
 		var w [32]float32
@@ -57,7 +57,7 @@ func coverHalf(v float32) float32 {
 	return tensor.F16ToF32(h)
 }
 
-// ranged quantises a block to 0 … top above an offset m.
+// ranged quantizes a block to 0 … top above an offset m.
 func ranged(x, imp []float32, top int32) (d, m float32, q [32]uint8) {
 	if imp != nil {
 		var w [32]float32
@@ -110,7 +110,7 @@ func encodeQ5_1(dst []byte, x, imp []float32) {
 	packNibbles(dst[8:], &q)
 }
 
-// bytes127 quantises a block to signed bytes and returns scale and digit sum.
+// bytes127 quantizes a block to signed bytes and returns scale and digit sum.
 func bytes127(dst []byte, x []float32) (d float32, sum int32) {
 	d = abs(x[peakIndex(x)]) / 127
 	inv := inverse(d)

@@ -11,10 +11,10 @@ import (
 //	h = residual_add(x, a)
 //	n = norm(h)                 →    h, n = residual_add(x, a)
 //
-// so that the sum is normalised while it is still in cache: one launch less for
+// so that the sum is normalized while it is still in cache: one launch less for
 // every norm of a block, and the sum is not read a second time.
 //
-// It asks that the norm comes right after the add (the normalised row is then
+// It asks that the norm comes right after the add (the normalized row is then
 // born where it was before, and the peak does not grow), divides by the root
 // mean square of the whole row, and has a weight and no bias: what AddParams
 // can say.

@@ -19,7 +19,7 @@ var order = [plan.NumModes]int{
 // agree with what it declares, no input is fed twice, and the buffer is held
 // until the consumer has read it for the last time. graph lists the stages that
 // run on a backend which records work ([Graph]); a boundary at one of them must
-// be synchronised. Errors match [plan.ErrInvalidHandoff].
+// be synchronized. Errors match [plan.ErrInvalidHandoff].
 func CheckHandoffs(m *plan.ModelPlans, graph ...plan.Mode) error {
 	type place struct {
 		mode plan.Mode

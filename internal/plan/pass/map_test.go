@@ -78,7 +78,7 @@ func TestMapReusesDeadBuffers(t *testing.T) {
 }
 
 // A block of the usual kind needs three buffers: the residual stream, what is
-// normalised, and what a branch computes. Fused or not, at any depth.
+// normalized, and what a branch computes. Fused or not, at any depth.
 func TestMapIndependentOfDepth(t *testing.T) {
 	for _, opt := range []Options{{}, {NoFuse: true}} {
 		for _, mode := range []plan.Mode{plan.ModeDecode, plan.ModePrefill} {

@@ -22,8 +22,8 @@ type Result struct {
 // A Tick is one episode of a [Loop].
 type Tick struct {
 	Context  Context
-	Plan     []Planned
-	Executed *Backend // the backend that executed; nil infers it from the plan, see [Summarize]
+	Planned  []Planned
+	Executed *Backend // the backend that executed; nil infers it from Planned, see [Summarize]
 	Drift    bool
 	Result   Result
 	Seconds  uint64 // the caller's clock, 0 when the loop was created
@@ -77,7 +77,7 @@ func (l *Loop) LastTurn() Turn { return l.turn }
 
 // OnTick records an episode and returns the backend for the next one.
 func (l *Loop) OnTick(t Tick) Backend {
-	ran := Summarize(t.Plan).Backend
+	ran := Summarize(t.Planned).Backend
 	if t.Executed != nil {
 		ran = *t.Executed
 	}

@@ -166,11 +166,11 @@ func (p *Policy) Observe(e Episode) error {
 		p.count(x, b, t)
 	}
 	x.stats[b].add(e.Err == nil, score, e.Drift)
-	forget(&x.stats[b], cellDecayAt)
+	decay(&x.stats[b], cellDecayAt)
 	x.tried[b] = addOne(x.tried[b], true)
 	x.episodes++
 	p.trainer.Record(e.Context, b, e.Err == nil, score, e.Drift)
-	forget(p.trainer.row(e.Context.Bucket(), b), decayAt)
+	decay(p.trainer.row(e.Context.Bucket(), b), decayAt)
 	p.dirty = true
 	p.ticks++
 	_, err := p.try(p.ticks, e.Seconds)
@@ -214,7 +214,7 @@ func Score(reference, seconds float64) int32 {
 	return int32(max(-bestScore, min(s, bestScore)))
 }
 
-func forget(s *Stats, at uint32) {
+func decay(s *Stats, at uint32) {
 	if s.Count >= at {
 		s.halve()
 	}

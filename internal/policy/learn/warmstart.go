@@ -39,13 +39,13 @@ type WarmStart struct {
 	Keep    int
 }
 
-// Summarize counts the actions of a plan. If the plan does not say what
+// Summarize counts the planned actions. If they do not say what
 // executed, the device is assumed as soon as any reason mentions a GPU, in any
 // case, even one that says there is none. Callers that know better set
 // [Tick.Executed].
-func Summarize(plan []Planned) WarmStart {
+func Summarize(planned []Planned) WarmStart {
 	var s WarmStart
-	for _, p := range plan {
+	for _, p := range planned {
 		switch p.Action {
 		case HintPromote:
 			s.Promote++

@@ -1,11 +1,11 @@
 // Package observe lets people see what an open model does, while it runs and
 // afterwards.
 //
-//	ring.Event ───┐                    ┌─▶ trace     what ran when, for Perfetto
-//	sched.Pass ───┼─▶ Observer ────────┼─▶ metrics   served over HTTP
-//	decisions ────┘   one for a model  ├─▶ timeline  the order alone, in lines
-//	                                   └─▶ learning  how long a token took, under
-//	                                                 which pressure of memory
+//	ring.Event ───────┐                    ┌─▶ trace     what ran when, for Perfetto
+//	sched.StepInfo ───┼─▶ Observer ────────┼─▶ metrics   served over HTTP
+//	decisions ────────┘   one for a model  ├─▶ timeline  the order alone, in lines
+//	                                       └─▶ learning  how long a token took, under
+//	                                                     which pressure of memory
 //
 // Each of the four is left out unless it is asked for, and a model that nobody
 // observes has no [Observer].

@@ -11,7 +11,7 @@ import (
 
 // The ids of tasks: there is one of each at a time, and a read of each reader.
 const (
-	idPass = 1 + iota
+	idStep = 1 + iota
 	idUse
 	idWait
 	idRead
@@ -34,7 +34,7 @@ func (o *Observer) Watch(units []residence.StreamedUnit) func(ring.Event) {
 // after the other.
 func (o *Observer) event(e ring.Event) {
 	o.at = max(o.at, e.At.Sub(o.epoch))
-	switch e.Moment {
+	switch e.EventKind {
 	case ring.PassBegins:
 		o.used = o.used[:0]
 	case ring.ReadBegins, ring.ReadEnds, ring.ReadFails:
@@ -64,7 +64,7 @@ func (o *Observer) waited(err error) {
 func (o *Observer) read(e *ring.Event) {
 	var err error
 	phase := lane.End
-	switch e.Moment {
+	switch e.EventKind {
 	case ring.ReadBegins:
 		phase = lane.Begin
 	case ring.ReadFails:

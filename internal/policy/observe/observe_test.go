@@ -75,7 +75,7 @@ func run(t *testing.T, c observe.Config, passes int, during func()) {
 			}
 		}
 		r.End(true)
-		o.Pass(sched.Pass{Start: start, Took: time.Since(start), Rows: 1, Decode: i > 0})
+		o.Step(sched.StepInfo{Start: start, Took: time.Since(start), Rows: 1, Decode: i > 0})
 	}
 	if during != nil {
 		during()

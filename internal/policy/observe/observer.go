@@ -83,9 +83,9 @@ type Observer struct {
 
 // An Account is what memory was planned for.
 type Account struct {
-	Plan     *place.Placement // nil without a budget
-	Streamed int64            // bytes that a pass reads
-	Ring     *ring.Ring       // nil if nothing is streamed
+	Placement *place.Placement // nil without a budget
+	Streamed  int64            // bytes that a pass reads
+	Ring      *ring.Ring       // nil if nothing is streamed
 }
 
 // Open makes what is asked for: files and a server. It returns nil if nothing
@@ -182,7 +182,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 func (o *Observer) Begin(a Account) {
 	o.account = a
 	if o.timeline != nil && a.Ring != nil {
-		o.timeline.plan(o.units, a.Ring.Lead)
+		o.timeline.setUnits(o.units, a.Ring.Lead)
 	}
 	o.memory(o.now())
 }
@@ -196,7 +196,7 @@ func (o *Observer) memory(at time.Duration) {
 	if r := o.account.Ring; r != nil {
 		held = uint64(r.Stats().Bytes)
 	}
-	if p := o.account.Plan; p != nil {
+	if p := o.account.Placement; p != nil {
 		limit = uint64(max(0, p.Input().RAM))
 	}
 	if o.metrics != nil {
@@ -209,21 +209,21 @@ func (o *Observer) memory(at time.Duration) {
 	}
 }
 
-// Pass is told of every pass, between two of them.
-func (o *Observer) Pass(p sched.Pass) {
+// Step records a step of the scheduler. It is called between two steps.
+func (o *Observer) Step(p sched.StepInfo) {
 	kind := "prefill"
 	if p.Decode {
 		kind = "decode"
 	}
 	start := p.Start.Sub(o.epoch)
 	for _, s := range o.sinks {
-		e := lane.Event{Phase: lane.Begin, ID: idPass, Lane: lane.Compute, Name: kind, At: start}
+		e := lane.Event{Phase: lane.Begin, ID: idStep, Lane: lane.Compute, Name: kind, At: start}
 		s.Event(e)
 		e.Phase, e.At, e.Err = lane.End, start+p.Took, p.Err
 		s.Event(e)
 	}
 	if p.Err == nil && o.timeline != nil {
-		o.timeline.pass(kind, p.Rows, o.used)
+		o.timeline.step(kind, p.Rows, o.used)
 	}
 	if p.Decode && o.learning != nil {
 		pressure := o.learning.observe(p, o.now())
@@ -239,7 +239,7 @@ func (o *Observer) Pass(p sched.Pass) {
 }
 
 // count brings the metrics up to date.
-func (o *Observer) count(p sched.Pass) {
+func (o *Observer) count(p sched.StepInfo) {
 	if o.metrics == nil || p.Err != nil {
 		return
 	}
@@ -253,8 +253,8 @@ func (o *Observer) count(p sched.Pass) {
 	if p.Decode {
 		o.decoded++
 		o.seconds += p.Took.Seconds()
-		if o.account.Plan != nil {
-			o.metrics.PlanError(o.account.Plan.Decode.Seconds, o.seconds/float64(o.decoded))
+		if o.account.Placement != nil {
+			o.metrics.PredictionError(o.account.Placement.Decode.Seconds, o.seconds/float64(o.decoded))
 		}
 	}
 }
@@ -312,7 +312,7 @@ func newLearning(ctx context.Context, c *Config) (*learning, error) {
 }
 
 // observe learns from a pass and returns the pressure under which it ran.
-func (l *learning) observe(p sched.Pass, at time.Duration) float32 {
+func (l *learning) observe(p sched.StepInfo, at time.Duration) float32 {
 	c := l.meter.context()
 	err := l.policy.Observe(learn.Episode{
 		Context: c, Class: "decode", Backend: learn.CPU, Latency: p.Took, Err: p.Err, Seconds: uint64(at / time.Second),

@@ -29,15 +29,15 @@ func (l lines) Line(s string) {
 	l.w.WriteByte('\n')
 }
 
-// plan says what is read: lead is how many uses before its own the place of a
+// setUnits says what is read: lead is how many uses before its own the place of a
 // unit is free.
-func (t *orderWriter) plan(units []residence.StreamedUnit, lead func(int) int) {
+func (t *orderWriter) setUnits(units []residence.StreamedUnit, lead func(int) int) {
 	t.units, t.lead = units, lead
 }
 
-// pass writes a pass that used units in that order. What is read while a unit
+// step writes a pass that used units in that order. What is read while a unit
 // is computed with is what has room beside it.
-func (t *orderWriter) pass(kind string, rows int, used []int) {
+func (t *orderWriter) step(kind string, rows int, used []int) {
 	n := len(t.units)
 	if n == 0 {
 		t.lines.Submit(timeline.Task{Queue: timeline.CPU, Kind: timeline.Compute, Name: "compute:" + kind, Cost: uint64(rows)})

@@ -11,21 +11,21 @@ import (
 
 // budgetInputs is a [place.Input] with JSON names.
 type budgetInputs struct {
-	Tensors    []budgetTensor `json:"tensors"`
-	RAM        int64          `json:"ram"`
-	SSD        int64          `json:"ssd"`
-	Devices    []budgetAmount `json:"devices"`
-	Reserves   []budgetAmount `json:"reserves"`
-	Pins       []string       `json:"pins"` // in the format of [place.ParsePin]
-	MaxTier    *memory.Tier   `json:"max_tier"`
-	RequireGPU bool           `json:"require_gpu"`
-	Slots      int            `json:"slots"`
-	Rates      place.Rates    `json:"rates"`
-	Batch      int            `json:"batch"`
-	Chunk      int            `json:"chunk"`
-	FLOP       float64        `json:"flop_per_token"`
-	Files      []budgetAmount `json:"files"`     // of the model
-	PlanFile   string         `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
+	Tensors       []budgetTensor `json:"tensors"`
+	RAM           int64          `json:"ram"`
+	SSD           int64          `json:"ssd"`
+	Devices       []budgetAmount `json:"devices"`
+	Reserves      []budgetAmount `json:"reserves"`
+	Pins          []string       `json:"pins"` // in the format of [place.ParsePin]
+	MaxTier       *memory.Tier   `json:"max_tier"`
+	RequireGPU    bool           `json:"require_gpu"`
+	Slots         int            `json:"slots"`
+	Rates         place.Rates    `json:"rates"`
+	Batch         int            `json:"batch"`
+	Chunk         int            `json:"chunk"`
+	FLOP          float64        `json:"flop_per_token"`
+	Files         []budgetAmount `json:"files"`     // of the model
+	PlacementFile string         `json:"plan_file"` // its text, see [place.Parse]; empty if there is none
 }
 
 type budgetTensor struct {
@@ -125,10 +125,10 @@ func (in budgetInputs) draft(h *history) (record.Draft, error) {
 
 // place makes the plan, from the plan file if there is one.
 func (in budgetInputs) place(input place.Input) (*place.Placement, error) {
-	if in.PlanFile == "" {
+	if in.PlacementFile == "" {
 		return place.Place(input)
 	}
-	f, err := place.Parse([]byte(in.PlanFile))
+	f, err := place.Parse([]byte(in.PlacementFile))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func components() []component {
 	return []component{
 		of("placement", placeInputs.draft),
 		of("offload", offloadInputs.draft),
-		of("planner", planInputs.draft),
+		of("planner", targetInputs.draft),
 		of("router", routeInputs.draft),
 		of("backward", backwardInputs.draft),
 		of("warm_start", warmInputs.draft),

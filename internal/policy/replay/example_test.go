@@ -17,7 +17,7 @@ func Example() {
 		line, _ := r.AppendLine(nil)
 		log.Write(append(line, '\n'))
 	})}})}
-	r.Plan(route.Kernel{Name: "matmul"}, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
+	r.Target(route.Kernel{Name: "matmul"}, []memory.Tier{memory.RAM}, memory.Snapshot{}, true)
 
 	same, _ := replay.Check(strings.NewReader(log.String()))
 	other, _ := replay.WhatIf(strings.NewReader(log.String()), "no-gpu")

@@ -63,7 +63,7 @@ var offloadRules = [...]struct{ prefix, rule string }{
 	{"", "Promote"},
 }
 
-func offloadDraft(in offloadInputs, p memory.OffloadPlan) record.Draft {
+func offloadDraft(in offloadInputs, p memory.PlannedOffload) record.Draft {
 	d := record.Draft{Reason: p.Reason, Config: in.Config}
 	for _, r := range offloadRules {
 		if strings.HasPrefix(p.Reason, r.prefix) {

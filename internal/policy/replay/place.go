@@ -98,18 +98,18 @@ func placeDraft(d memory.Decision) record.Draft {
 	return out
 }
 
-// planInputs are the inputs of a kernel's plan.
-type planInputs struct {
+// targetInputs are the inputs of the choice of a kernel's target.
+type targetInputs struct {
 	Kernel    route.Kernel  `json:"kernel"`
 	Tiers     []memory.Tier `json:"tiers"`
 	Pressures pressures     `json:"pressures"`
 	GPU       bool          `json:"gpu_available"`
 }
 
-func (in planInputs) draft(*history) (record.Draft, error) {
-	return planDraft(route.Choose(in.Kernel, in.Tiers, in.Pressures.snapshot(), in.GPU)), nil
+func (in targetInputs) draft(*history) (record.Draft, error) {
+	return targetDraft(route.Choose(in.Kernel, in.Tiers, in.Pressures.snapshot(), in.GPU)), nil
 }
 
-func planDraft(p route.Choice) record.Draft {
+func targetDraft(p route.Choice) record.Draft {
 	return record.Draft{Rule: p.Trace.Winner.String(), Evaluated: texts(p.Trace.Evaluated), Target: p.Target.String(), Reason: p.Reason}
 }

@@ -33,17 +33,17 @@ func (r *Recorder) Place(p memory.TensorProfile, s hw.Snapshot) memory.Decision 
 	return d
 }
 
-// Plan is [route.Choose].
-func (r *Recorder) Plan(k route.Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) route.Choice {
+// Target is [route.Choose].
+func (r *Recorder) Target(k route.Kernel, tiers []memory.Tier, s memory.Snapshot, gpu bool) route.Choice {
 	p := route.Choose(k, tiers, s, gpu)
 	if r.Journal != nil {
-		r.record("planner", planInputs{k, append([]memory.Tier{}, tiers...), pressuresOf(s), gpu}, planDraft(p))
+		r.record("planner", targetInputs{k, append([]memory.Tier{}, tiers...), pressuresOf(s), gpu}, targetDraft(p))
 	}
 	return p
 }
 
 // Offload is [memory.Offload.PlanWithTick] at the recorder's tick.
-func (r *Recorder) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.OffloadPlan {
+func (r *Recorder) Offload(o *memory.Offload, s memory.Snapshot, ids []string, m *memory.Manager) memory.PlannedOffload {
 	if r.Journal == nil {
 		return o.PlanWithTick(s, ids, m, r.Tick)
 	}
@@ -90,7 +90,7 @@ func (r *Recorder) Choose(p *learn.Policy, c learn.Context, class string) learn.
 func (r *Recorder) Budget(in place.Input) (*place.Placement, error) {
 	p, err := place.Place(in)
 	if r.Journal != nil {
-		r.plan(budgetInputsOf(in), p, err)
+		r.recordPlacement(budgetInputsOf(in), p, err)
 	}
 	return p, err
 }
@@ -103,13 +103,13 @@ func (r *Recorder) Reload(in place.Input, f *place.File) (*place.Placement, erro
 	}
 	if text, ferr := f.Append(nil); ferr == nil { // a file that cannot be encoded cannot be replayed
 		i := budgetInputsOf(in)
-		i.PlanFile = string(text)
-		r.plan(i, p, err)
+		i.PlacementFile = string(text)
+		r.recordPlacement(i, p, err)
 	}
 	return p, err
 }
 
-func (r *Recorder) plan(in budgetInputs, p *place.Placement, err error) {
+func (r *Recorder) recordPlacement(in budgetInputs, p *place.Placement, err error) {
 	of := r.record("budget", in, budgetDraft(p, err))
 	if err != nil {
 		return

@@ -70,7 +70,7 @@ func log(t testing.TB, rounds int) string {
 		}
 		ts := memory.Snapshot{VRAM: memory.Status{Pressure: pressure()}, RAM: memory.Status{Pressure: pressure()}}
 		r.Place(memory.TensorProfile{Name: "w", Elements: rng.Uint64N(1 << 31), ElementBytes: 2, Cost: pressure()}, s)
-		r.Plan(route.Kernel{Name: "k", Kind: route.KernelKind(rng.IntN(4))}, []memory.Tier{memory.RAM}, ts, rng.IntN(2) == 0)
+		r.Target(route.Kernel{Name: "k", Kind: route.KernelKind(rng.IntN(4))}, []memory.Tier{memory.RAM}, ts, rng.IntN(2) == 0)
 		routeKernel(t, r, ts, rng)
 		r.Backward(&route.BackwardNode{ID: 3, Forward: route.Target(rng.IntN(3)), Inputs: []route.Gradient{{ID: "g", Tier: memory.Tier(rng.IntN(2))}}}, rng.IntN(3) > 0)
 		p := r.Offload(o, ts, []string{"t0", "t1", "t2", "t3", "t9", "t0"}, m)
@@ -81,7 +81,7 @@ func log(t testing.TB, rounds int) string {
 		}
 		c := learn.Context{GPU: rng.IntN(4) > 0, VRAM: 0.3, RAM: 0.8}
 		r.Recommend(loop.Trainer(), c.Bucket())
-		r.Loop(loop, learn.Tick{Context: c, Plan: []learn.Planned{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: learn.Result{OK: true, Score: int32(rng.IntN(9))}})
+		r.Loop(loop, learn.Tick{Context: c, Planned: []learn.Planned{{Reason: []string{"gpu", ""}[rng.IntN(2)]}}, Result: learn.Result{OK: true, Score: int32(rng.IntN(9))}})
 		choice := r.Choose(policy, c, "decode")
 		if err := policy.Observe(learn.Episode{Context: c, Class: "decode", Backend: choice.Backend, Latency: time.Duration(1 + rng.IntN(1e9))}); err != nil {
 			t.Fatal(err)

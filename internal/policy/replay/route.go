@@ -30,7 +30,7 @@ func (in routeInputs) draft(*history) (record.Draft, error) {
 		tiers, moves = append(tiers, t.Tier), append(moves, t.Move)
 	}
 	p := route.Choose(in.Kernel, tiers, in.Pressures.snapshot(), in.GPU)
-	d := planDraft(p)
+	d := targetDraft(p)
 	target, reason := p.After(moves)
 	d.Target, d.Reason = target.String(), reason
 	for _, m := range moves {

@@ -12,10 +12,10 @@
 //	        ▼
 //	   timeline.Submitter: a Timeline (lines of text), or lanes that execute
 //
-// The rules are one table in plan.go; the first that applies wins, and the trace
+// The rules are one table in choice.go; the first that applies wins, and the trace
 // lists every rule up to it.
 //
-// plan.go is the file to read first.
+// choice.go is the file to read first.
 //
 // # Graph
 //

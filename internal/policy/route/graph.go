@@ -67,20 +67,20 @@ type KernelPlacement struct {
 	Reason string `json:"reason"`
 }
 
-// A GraphPlan says where every node would run.
-type GraphPlan struct {
+// A GraphPlacement says where every node would run.
+type GraphPlacement struct {
 	Placements []KernelPlacement `json:"placements"`
 	Summary    string            `json:"snapshot_summary"` // the pressures, in one line
 }
 
-// GraphPlan places the nodes by the declared tiers of their tensors.
-func (g *Graph) Plan(s memory.Snapshot, gpu bool) GraphPlan {
-	return g.plan(s, gpu, func(n *Node) []memory.Tier { return n.Tiers })
+// Place chooses where the nodes run by the declared tiers of their tensors.
+func (g *Graph) Place(s memory.Snapshot, gpu bool) GraphPlacement {
+	return g.place(s, gpu, func(n *Node) []memory.Tier { return n.Tiers })
 }
 
-// PlanLive places the nodes by the current tiers of their tensors.
-func (g *Graph) PlanLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlan {
-	return g.plan(s, gpu, func(n *Node) []memory.Tier {
+// PlaceLive chooses where the nodes run by the current tiers of their tensors.
+func (g *Graph) PlaceLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPlacement {
+	return g.place(s, gpu, func(n *Node) []memory.Tier {
 		tiers := make([]memory.Tier, len(n.Tensors))
 		for i, id := range n.Tensors {
 			tiers[i] = TierOf(m, id)
@@ -89,9 +89,9 @@ func (g *Graph) PlanLive(m *memory.Manager, s memory.Snapshot, gpu bool) GraphPl
 	})
 }
 
-func (g *Graph) plan(s memory.Snapshot, gpu bool, tiers func(*Node) []memory.Tier) GraphPlan {
+func (g *Graph) place(s memory.Snapshot, gpu bool, tiers func(*Node) []memory.Tier) GraphPlacement {
 	vram, ram := memory.PlanningPressures(s.VRAM.Pressure, s.RAM.Pressure)
-	p := GraphPlan{Summary: fmt.Sprintf("Snapshot pressures: vram=%.4f, ram=%.4f", vram, ram), Placements: []KernelPlacement{}}
+	p := GraphPlacement{Summary: fmt.Sprintf("Snapshot pressures: vram=%.4f, ram=%.4f", vram, ram), Placements: []KernelPlacement{}}
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		k := Choose(n.Kernel, tiers(n), s, gpu)

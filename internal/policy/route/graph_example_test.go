@@ -12,12 +12,12 @@ import (
 
 // Two kernels, two moments: when VRAM is nearly full, the one that suits the
 // device falls back.
-func ExampleGraph_Plan() {
+func ExampleGraph_Place() {
 	var g route.Graph
 	g.Add(route.Kernel{Name: "matmul", Kind: route.ComputeHeavy}, []memory.Tier{memory.VRAM})
 	g.Add(route.Kernel{Name: "argmax", Kind: route.Serial}, []memory.Tier{memory.VRAM})
 	for _, vram := range []float32{.5, .95} {
-		p := g.Plan(memory.Snapshot{VRAM: memory.Status{Pressure: &vram}}, true)
+		p := g.Place(memory.Snapshot{VRAM: memory.Status{Pressure: &vram}}, true)
 		fmt.Println(p.Summary)
 		for _, n := range p.Placements {
 			fmt.Println(n.Node, n.Target, n.Reason)
@@ -69,7 +69,7 @@ func ExamplePager() {
 		g.AddTensors(route.Kernel{Name: "layer." + id}, []string{id}, []memory.Tier{memory.SSD})
 	}
 	p := route.Pager{Memory: m, Limit: 2 << 20}
-	plan, err := p.Plan(&g, &g)
+	plan, err := p.Schedule(&g, &g)
 	fmt.Print(plan)
 	fmt.Println(err)
 	// Output:

@@ -73,7 +73,7 @@ func TestGraph(t *testing.T) {
 			{.95, []Target{OnCPUFallback, OnCPU}},
 		} {
 			var got []Target
-			for _, p := range g.Plan(at(c.vram, 0), true).Placements {
+			for _, p := range g.Place(at(c.vram, 0), true).Placements {
 				got = append(got, p.Target)
 			}
 			if !slices.Equal(got, c.want) {
@@ -86,7 +86,7 @@ func TestGraph(t *testing.T) {
 	})
 	t.Run("GR-2", func(t *testing.T) {
 		var g Graph
-		if got, want := g.Plan(at(.42, .84), true).Summary, "Snapshot pressures: vram=0.4200, ram=0.8400"; got != want {
+		if got, want := g.Place(at(.42, .84), true).Summary, "Snapshot pressures: vram=0.4200, ram=0.8400"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
@@ -107,10 +107,10 @@ func TestGraph(t *testing.T) {
 			}
 		}
 		checkTensors(t, m, tensor{"t1", memory.RAM, 4}, tensor{"t2", memory.RAM, 4})
-		if got := g.PlanLive(m, memory.Snapshot{}, true).Placements[0].Target; got != OnGPU {
+		if got := g.PlaceLive(m, memory.Snapshot{}, true).Placements[0].Target; got != OnGPU {
 			t.Errorf("live plan %v", got)
 		}
-		if got := g.Plan(memory.Snapshot{}, true).Placements[0].Target; got != OnCPU {
+		if got := g.Place(memory.Snapshot{}, true).Placements[0].Target; got != OnCPU {
 			t.Errorf("static plan %v", got)
 		}
 	})

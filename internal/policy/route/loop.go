@@ -20,7 +20,7 @@ type Loop struct {
 // A Tick records where the nodes were planned to run.
 type Tick struct {
 	Tick uint64 `json:"tick"`
-	GraphPlan
+	GraphPlacement
 }
 
 // Run does one tick for each snapshot and writes to the timeline:
@@ -36,7 +36,7 @@ func (l *Loop) Run(ctx context.Context, snapshots []memory.Snapshot) ([]Tick, er
 	ticks := make([]Tick, 0, len(snapshots))
 	for i, s := range snapshots {
 		tick := uint64(i)
-		ticks = append(ticks, Tick{tick, l.Graph.PlanLive(l.Memory, s, l.GPU)})
+		ticks = append(ticks, Tick{tick, l.Graph.PlaceLive(l.Memory, s, l.GPU)})
 		if err := l.tick(ctx, tick, s); err != nil {
 			return ticks, fmt.Errorf("tick %d: %w", tick, err)
 		}

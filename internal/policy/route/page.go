@@ -106,9 +106,9 @@ type pages struct {
 	nodes []Node // of this tick
 }
 
-// planPages plans a tick. The tensors of a kernel are loaded before it runs; if
+// schedulePages plans a tick. The tensors of a kernel are loaded before it runs; if
 // there is no room, others are evicted, see [pages.victim].
-func planPages(m *memory.Manager, now, next *Graph, limit uint64, ahead int) (Paging, error) {
+func schedulePages(m *memory.Manager, now, next *Graph, limit uint64, ahead int) (Paging, error) {
 	p, err := newPages(m, now, next, limit, ahead)
 	if err != nil {
 		return Paging{}, err

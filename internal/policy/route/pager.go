@@ -25,22 +25,22 @@ type Pager struct {
 	Compute func(ctx context.Context, n *Node, data [][]byte) error
 }
 
-// GraphPlan plans a tick of the graph now, given that the next tick runs the graph
+// Schedule plans a tick of the graph now, given that the next tick runs the graph
 // next.
-func (p *Pager) Plan(now, next *Graph) (Paging, error) {
-	return planPages(p.Memory, now, next, p.Limit, p.Ahead)
+func (p *Pager) Schedule(now, next *Graph) (Paging, error) {
+	return schedulePages(p.Memory, now, next, p.Limit, p.Ahead)
 }
 
-// Tick runs the kernels of now in order with the moves of [Pager.Plan], which it
+// Tick runs the kernels of now in order with the moves of [Pager.Schedule], which it
 // returns. After an error, tensors stay where completed moves left them; the
 // next tick plans from there.
 func (p *Pager) Tick(ctx context.Context, now, next *Graph) (Paging, error) {
-	plan, err := p.Plan(now, next)
+	paging, err := p.Schedule(now, next)
 	if err != nil {
-		return plan, err
+		return paging, err
 	}
-	return plan, p.Lanes.Run(ctx, func(g *lane.Group) error {
-		p.submit(g, now, plan)
+	return paging, p.Lanes.Run(ctx, func(g *lane.Group) error {
+		p.submit(g, now, paging)
 		return nil
 	})
 }
@@ -49,10 +49,10 @@ func (p *Pager) Tick(ctx context.Context, now, next *Graph) (Paging, error) {
 // after the last kernel that uses the tensor. A read runs after all evictions
 // before it in the plan, so that RAM never holds more than planned. A kernel
 // runs after its reads and the previous kernel.
-func (p *Pager) submit(g *lane.Group, now *Graph, plan Paging) {
-	computed := make([]uint64, len(plan.Steps)) // task ids by node
+func (p *Pager) submit(g *lane.Group, now *Graph, paging Paging) {
+	computed := make([]uint64, len(paging.Steps)) // task ids by node
 	var left, before uint64
-	for i, s := range plan.Steps {
+	for i, s := range paging.Steps {
 		for _, e := range s.Evict {
 			var after uint64
 			if e.After != nil {

@@ -133,12 +133,12 @@ func TestPagerColder(t *testing.T) {
 	tensors = append(tensors, tensor{"old", memory.RAM, 50}, tensor{"older", memory.RAM, 150})
 	m := limited(t, 400, tensors...)
 	p := Pager{Memory: m, Limit: 400, Ahead: 2}
-	plan, err := p.Plan(g, g)
+	plan, err := p.Schedule(g, g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkTimeline(t, "Two tensors that nobody needs leave before any layer does.", []string{plan.String()})
-	plan, err = p.Plan(g, new(Graph))
+	plan, err = p.Schedule(g, new(Graph))
 	if err != nil || len(plan.Steps[2].Evict) != 1 || plan.Steps[2].Evict[0].Next != 0 {
 		t.Errorf("before a tick that needs nothing: %v, %v", plan, err)
 	}
@@ -162,7 +162,7 @@ func TestPagerFewest(t *testing.T) {
 		for _, x := range tensors {
 			m.Register(x.id, 100, memory.SSD)
 		}
-		plan, err := (&Pager{Memory: m, Limit: uint64(room) * 100}).Plan(g, new(Graph))
+		plan, err := (&Pager{Memory: m, Limit: uint64(room) * 100}).Schedule(g, new(Graph))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,6 +295,6 @@ func BenchmarkPlan(b *testing.B) {
 	}
 	p := Pager{Memory: m, Limit: 20000, Ahead: 2}
 	for b.Loop() {
-		p.Plan(g, g)
+		p.Schedule(g, g)
 	}
 }

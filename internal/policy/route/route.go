@@ -119,7 +119,7 @@ func (r *route) move(ctx context.Context, p Choice) error {
 		if from == need || from == memory.CPU && need == memory.RAM {
 			continue
 		}
-		switch to, err := bring(ctx, r.m, id, need); {
+		switch to, err := moveTo(ctx, r.m, id, need); {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
@@ -141,7 +141,7 @@ func (r *route) moveBack(ctx context.Context) error {
 		if TierOf(r.m, id) != memory.VRAM {
 			continue
 		}
-		if _, err := bring(ctx, r.m, id, memory.RAM); err == nil {
+		if _, err := moveTo(ctx, r.m, id, memory.RAM); err == nil {
 			r.b.submit(r.q, timeline.CPU, timeline.Transfer, transfer(memory.VRAM, memory.RAM, id))
 		} else if ctx.Err() != nil {
 			return ctx.Err()
@@ -154,9 +154,9 @@ func transfer(from, to memory.Tier, id string) string {
 	return fmt.Sprintf("move:%s->%s:%s", from.Lower(), to.Lower(), id)
 }
 
-// bring moves a tensor. If the plan degrades to another tier, it moves nothing
+// moveTo moves a tensor. If the plan degrades to another tier, it moves nothing
 // and returns that tier.
-func bring(ctx context.Context, m *memory.Manager, id string, need memory.Tier) (memory.Tier, error) {
+func moveTo(ctx context.Context, m *memory.Manager, id string, need memory.Tier) (memory.Tier, error) {
 	p, err := m.PlanMove(id, need)
 	if err != nil || p.To != need {
 		return p.To, err

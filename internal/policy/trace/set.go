@@ -109,8 +109,8 @@ func (s *Metrics) Prefetched(hit, late, wasted uint64) {
 // Overlap sets the share of moving that was hidden behind computing.
 func (s *Metrics) Overlap(ratio float64) { s.overlap.Set(ratio) }
 
-// PlanError sets the measured seconds of a pass relative to the planned ones.
-func (s *Metrics) PlanError(planned, measured float64) {
+// PredictionError sets the measured seconds of a pass relative to the planned ones.
+func (s *Metrics) PredictionError(planned, measured float64) {
 	if planned > 0 {
 		s.planError.Set(measured/planned - 1)
 	}

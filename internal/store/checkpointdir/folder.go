@@ -36,13 +36,13 @@ func Open(dir, cache string, gpu bool) (*Folder, error) {
 
 // A Listing is what a checkpoint says, and what this machine makes of it.
 type Listing struct {
-	Dir     string               `json:"dir"`
-	Created uint64               `json:"created_unix"`
-	Bytes   uint64               `json:"bytes"`
-	GPU     bool                 `json:"gpu"`
-	Entries []Entry              `json:"entries"`
-	Drift   []Drift              `json:"drift"` // as a restore on this machine finds it
-	Plan    checkpoint.WarmStart `json:"warm_start"`
+	Dir       string               `json:"dir"`
+	Created   uint64               `json:"created_unix"`
+	Bytes     uint64               `json:"bytes"`
+	GPU       bool                 `json:"gpu"`
+	Entries   []Entry              `json:"entries"`
+	Drift     []Drift              `json:"drift"` // as a restore on this machine finds it
+	WarmStart checkpoint.WarmStart `json:"warm_start"`
 }
 
 // An Entry is one tensor.
@@ -86,7 +86,7 @@ func (f *Folder) Inspect() (*Listing, error) {
 	}
 	reports := m.Reports(f.gpu)
 	l.Drift = drifts(reports)
-	l.Plan = *checkpoint.PlanWarmStart(memory.New(memory.Config{}), m.Entries, reports, f.gpu, checkpoint.DefaultRules)
+	l.WarmStart = *checkpoint.PlanWarmStart(memory.New(memory.Config{}), m.Entries, reports, f.gpu, checkpoint.DefaultRules)
 	return l, nil
 }
 
@@ -183,10 +183,10 @@ type Placed struct {
 
 // A Restored is what a restore did.
 type Restored struct {
-	Tensors []Placed             `json:"tensors"`
-	Drift   []Drift              `json:"drift"`
-	Plan    checkpoint.WarmStart `json:"warm_start"`
-	Ledger  memory.Ledger        `json:"ledger"`
+	Tensors   []Placed             `json:"tensors"`
+	Drift     []Drift              `json:"drift"`
+	WarmStart checkpoint.WarmStart `json:"warm_start"`
+	Ledger    memory.Ledger        `json:"ledger"`
 }
 
 // Restore restores a checkpoint into the memory of this process and a folder
@@ -207,7 +207,7 @@ func (f *Folder) Restore(ctx context.Context, o Restoring) (r *Restored, err err
 		return nil, err
 	}
 	r = &Restored{Tensors: []Placed{}, Drift: drifts(got.Reports), Ledger: m.Ledger()}
-	r.Plan = *checkpoint.PlanWarmStart(m, got.Manifest.Entries, got.Reports, f.gpu, checkpoint.DefaultRules)
+	r.WarmStart = *checkpoint.PlanWarmStart(m, got.Manifest.Entries, got.Reports, f.gpu, checkpoint.DefaultRules)
 	for i := range got.Manifest.Entries {
 		e := &got.Manifest.Entries[i]
 		p := Placed{ID: e.ID, Bytes: e.Bytes, Saved: e.Tier, Tier: e.RestoredTier(), State: "None"}

@@ -142,7 +142,7 @@ func TestReplaceAndCollect(t *testing.T) {
 		t.Errorf("%d written although nothing changed", s.Written)
 	}
 	r, err := f.Restore(t.Context(), Restoring{})
-	if err != nil || len(r.Drift) > 0 || !strings.HasPrefix(r.Plan.Summary, "warm_start: keep=") {
+	if err != nil || len(r.Drift) > 0 || !strings.HasPrefix(r.WarmStart.Summary, "warm_start: keep=") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

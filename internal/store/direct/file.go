@@ -53,7 +53,7 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	forget(f, 0, 0)
+	dropCache(f, 0, 0)
 	return &File{f, direct, st.Size(), st.ModTime().UnixNano()}, nil
 }
 
@@ -149,7 +149,7 @@ func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
 		n = at + k
 	}
 	if !f.direct && n > 0 {
-		forget(f.f, off, int64(n))
+		dropCache(f.f, off, int64(n))
 	}
 	if n < len(p) {
 		return n, io.EOF

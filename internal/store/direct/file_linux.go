@@ -17,8 +17,8 @@ func open(path string) (f *os.File, direct bool, err error) {
 	return f, err == nil, err
 }
 
-// forget drops a range of a file from the page cache; n 0 is all.
-func forget(f *os.File, off, n int64) {
+// dropCache drops a range of a file from the page cache; n 0 is all.
+func dropCache(f *os.File, off, n int64) {
 	_ = unix.Fadvise(int(f.Fd()), off, n, unix.FADV_DONTNEED)
 }
 

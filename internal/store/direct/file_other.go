@@ -15,7 +15,7 @@ func open(path string) (f *os.File, direct bool, err error) {
 	return f, false, err
 }
 
-func forget(*os.File, int64, int64) {}
+func dropCache(*os.File, int64, int64) {}
 
 func readOnce(f *os.File, p []byte, off int64) (int, error) {
 	n, err := f.ReadAt(p, off)

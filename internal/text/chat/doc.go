@@ -47,7 +47,7 @@
 //	number.go   int and float      letter.go   str, character by character
 //	compare.go  == is < in         iterate.go  iterators and generators
 //	print.go    str() and repr()   json.go     values from JSON and from Go
-//	args.go     calls              budget.go   limits
+//	args.go     calls              limits.go   limits
 //
 // A [Value] is never changed, but for a [Namespace]. What costs time or memory
 // in proportion to a value is a method of a [Machine], which counts it and

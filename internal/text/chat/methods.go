@@ -11,7 +11,7 @@ import (
 var listMethods, tupleMethods, dictMethods map[string]*Func
 
 // The tables of the library name functions that look names up in the tables,
-// so literals would be an initialisation cycle. Filters take methods, and tests
+// so literals would be an initialization cycle. Filters take methods, and tests
 // are filters' arguments: the order counts.
 func init() {
 	defineStringMethods()

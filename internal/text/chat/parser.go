@@ -191,7 +191,7 @@ var refusedTags = map[string]string{
 // statements holds the parser of each tag; it starts after the tag's name.
 var statements map[string]func(*parser, Pos) ([]Stmt, error)
 
-func init() { // a literal would be an initialisation cycle
+func init() { // a literal would be an initialization cycle
 	statements = map[string]func(*parser, Pos) ([]Stmt, error){
 		"if": (*parser).ifTag, "for": (*parser).forTag, "set": (*parser).setTag, "print": (*parser).printTag,
 		"macro": (*parser).macroTag, "call": (*parser).callTag, "filter": (*parser).filterTag, "with": (*parser).withTag,

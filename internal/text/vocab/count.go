@@ -55,12 +55,12 @@ func (w *counts) add(s string) {
 	w.n[string([]byte(s))] = 1 // copied, so that the word does not keep the text in memory
 	w.bytes += int64(len(s))
 	for least := int64(1); w.bytes > w.most; least *= 2 {
-		w.forget(least)
+		w.prune(least)
 	}
 }
 
-// forget drops the words seen at most least times.
-func (w *counts) forget(least int64) {
+// prune drops the words seen at most least times.
+func (w *counts) prune(least int64) {
 	maps.DeleteFunc(w.n, func(s string, n int64) bool {
 		if n > least {
 			return false

@@ -106,7 +106,7 @@ func TestEpoch(t *testing.T) {
 	x := bytesText(t, "")
 	path := file(t, "a.jsonl", stories(300))
 	for _, memory := range []int64{0, 400} { // also from a file
-		s := open(t, Config{Files: []string{path}, Row: 64, Rows: 4, End: "<|end|>", Memory: memory, Dir: t.TempDir()}, x)
+		s := open(t, Config{Files: []string{path}, Row: 64, Rows: 4, End: "<|end|>", MemoryBytes: memory, Dir: t.TempDir()}, x)
 		src := s.Train()
 		var seen []string
 		var b Batch
@@ -318,7 +318,7 @@ func TestFaults(t *testing.T) {
 // TestNextAllocates nothing once its slices are as long as they get.
 func TestNextAllocates(t *testing.T) {
 	x := bytesText(t, "")
-	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, Memory: 800, Dir: t.TempDir()}, x)
+	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, MemoryBytes: 800, Dir: t.TempDir()}, x)
 	src := s.Train()
 	var b Batch
 	for range 100 {

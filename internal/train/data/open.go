@@ -39,10 +39,10 @@ type Config struct {
 	End string
 	// Everything includes the questions of conversations in the loss.
 	Everything bool
-	// Memory is the limit on bytes of tokens in memory; 256 MiB. The rest spills to
+	// MemoryBytes is the limit on bytes of tokens in memory; 256 MiB. The rest spills to
 	// a temporary file in Dir, or in the system's directory.
-	Memory int64
-	Dir    string
+	MemoryBytes int64
+	Dir         string
 }
 
 // ErrConfig is matched by faults of a [Config], and by data with nothing to
@@ -60,8 +60,8 @@ func (c Config) defaulted() (Config, error) {
 	if c.Long == "" {
 		c.Long = Split
 	}
-	if c.Memory == 0 {
-		c.Memory = 256 << 20
+	if c.MemoryBytes == 0 {
+		c.MemoryBytes = 256 << 20
 	}
 	c.Files = slices.Clone(c.Files)
 	var faults []error
@@ -75,7 +75,7 @@ func (c Config) defaulted() (Config, error) {
 	need(c.Rows >= 1 && c.Rows <= 1<<24, "batches of %d rows", c.Rows)
 	need(slices.Contains([]Long{Split, Cut, Drop}, c.Long), "no treatment %q of long documents, want %q, %q or %q", c.Long, Split, Cut, Drop)
 	need(c.Heldout >= 0 && c.Heldout < 1, "a held-out share of %v, want 0 to below 1", c.Heldout)
-	need(c.Memory >= 0, "%d bytes of memory", c.Memory)
+	need(c.MemoryBytes >= 0, "%d bytes of memory", c.MemoryBytes)
 	return c, errors.Join(faults...)
 }
 
@@ -120,7 +120,7 @@ func Open(ctx context.Context, cfg Config, t *text.Text) (*Set, error) {
 		}
 		e.end = id
 	}
-	s := &Set{cfg: cfg, store: store{most: max(1, cfg.Memory/4), dir: cfg.Dir}, starts: []int64{0}}
+	s := &Set{cfg: cfg, store: store{most: max(1, cfg.MemoryBytes/4), dir: cfg.Dir}, starts: []int64{0}}
 	if err := s.read(ctx, e); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

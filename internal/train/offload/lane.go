@@ -41,16 +41,16 @@ type lane struct {
 	out  *output // of the layer of the last put
 	sums [][]chunkSum
 
-	mu      sync.Mutex
-	wake    *sync.Cond
-	plan    ref // next chunk to read
-	planned bool
-	gen     int
-	closed  bool
-	err     error // first write error
-	busy    busy
-	written uint64
-	read    uint64
+	mu          sync.Mutex
+	wake        *sync.Cond
+	upcoming    ref // next chunk to read
+	hasUpcoming bool
+	gen         int
+	closed      bool
+	err         error // first write error
+	busy        busy
+	written     uint64
+	read        uint64
 }
 
 // busy times the goroutines of each kind.
@@ -147,7 +147,7 @@ func (l *lane) take(r ref) (*chunk, error) {
 func (l *lane) expect(r ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next, l.plan, l.planned = r, r, true
+	l.next, l.upcoming, l.hasUpcoming = r, r, true
 	l.gen++
 	l.wake.Broadcast()
 }
@@ -174,15 +174,15 @@ func (l *lane) readAhead() {
 			return
 		}
 		l.mu.Lock()
-		for !l.planned && !l.closed {
+		for !l.hasUpcoming && !l.closed {
 			l.wake.Wait()
 		}
 		if l.closed {
 			l.mu.Unlock()
 			return
 		}
-		c.ref, c.gen, c.done = l.plan, l.gen, make(chan struct{})
-		l.plan, l.planned = l.after(l.plan)
+		c.ref, c.gen, c.done = l.upcoming, l.gen, make(chan struct{})
+		l.upcoming, l.hasUpcoming = l.after(l.upcoming)
 		l.ready <- c // has capacity for every buffer
 		l.busy.read.start()
 		l.mu.Unlock()

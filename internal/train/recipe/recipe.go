@@ -27,14 +27,14 @@ const most = 1 << 20
 // A Recipe configures a training run. Zero fields have the default named in
 // their help.
 type Recipe struct {
-	Model     Model     `toml:"model"`
-	Memory    Memory    `toml:"memory"`
-	LoRA      LoRA      `toml:"lora"`
-	Tokenizer Tokenizer `toml:"tokenizer"`
-	Data      Data      `toml:"data"`
-	Optimizer Optimizer `toml:"optimizer"`
-	Schedule  Schedule  `toml:"schedule"`
-	Train     Train     `toml:"train"`
+	Model     Model        `toml:"model"`
+	Memory    NestedMemory `toml:"memory"`
+	LoRA      LoRA         `toml:"lora"`
+	Tokenizer Tokenizer    `toml:"tokenizer"`
+	Data      Data         `toml:"data"`
+	Optimizer Optimizer    `toml:"optimizer"`
+	Schedule  Schedule     `toml:"schedule"`
+	Train     Train        `toml:"train"`
 }
 
 // Model selects the model to train.
@@ -53,9 +53,9 @@ type Model struct {
 	Deviation    float64 `toml:"deviation" help:"standard deviation of initial parameters; divided by √(2·layers) for those that write to the residual stream (0.02)"`
 }
 
-// Memory configures the memory of a model of the architecture mag; its other
+// NestedMemory configures the memory of a model of the architecture mag; its other
 // sizes are those of [Model]: hidden, layers, heads, rope_theta.
-type Memory struct {
+type NestedMemory struct {
 	Composition string `toml:"composition" help:"mag, mac or mal (mag)"`
 	Rule        string `toml:"rule" help:"update rule of the memory: DeltaRule, TitansLMM, HebbianRule, Moneta, YAAD, MEMORA, LatticeOSR, Trellis or AtlasOmega (TitansLMM)"`
 	Periods     []int  `toml:"periods" help:"chunks between writes, for each level ([1, 4])"`

@@ -12,14 +12,14 @@ import (
 	"atenia/tensor"
 )
 
-// An MaterialiseError says which weight could not be made. It unwraps to the cause.
-type MaterialiseError struct {
+// An MaterializeError says which weight could not be made. It unwraps to the cause.
+type MaterializeError struct {
 	Weight string
 	Tensor string // of the file; empty if no single tensor is at fault
 	Err    error
 }
 
-func (e *MaterialiseError) Error() string {
+func (e *MaterializeError) Error() string {
 	if e.Tensor == "" {
 		return fmt.Sprintf("weight %s: %v", e.Weight, e.Err)
 	}
@@ -27,12 +27,12 @@ func (e *MaterialiseError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *MaterialiseError) Unwrap() error { return e.Err }
+func (e *MaterializeError) Unwrap() error { return e.Err }
 
-// Materialise returns every weight of m by its plan name. Weights without
+// Materialize returns every weight of m by its plan name. Weights without
 // transforms share the memory of d: they are valid until d is closed and
 // read-only. Conversions are noted in m.Diagnostics.
-func Materialise(m *Model, d *file.Description) (map[string]tensor.View, error) {
+func Materialize(m *Model, d *file.Description) (map[string]tensor.View, error) {
 	byName := make(map[string]tensor.View, len(d.Tensors))
 	for i := range d.Tensors {
 		byName[d.Tensors[i].Name] = d.Tensors[i].View
@@ -47,7 +47,7 @@ func Materialise(m *Model, d *file.Description) (map[string]tensor.View, error) 
 		}
 		ready, err := fit(v)
 		if err != nil {
-			return nil, &MaterialiseError{Weight: name, Err: err}
+			return nil, &MaterializeError{Weight: name, Err: err}
 		}
 		if from := sourceType(w, find); from != ready.DType && len(ready.Shape) > 1 {
 			m.Diagnostics = append(m.Diagnostics, plan.PlanDiagnostic{Code: "converted",
@@ -73,7 +73,7 @@ func MakeWeight(w Weight, find func(string) (tensor.View, bool)) (tensor.View, e
 	if len(w.Sources) == 0 {
 		v := tensor.FromF32(tensor.Shape{len(w.Const)}, w.Const)
 		if n, ok := w.Shape.Size(); !ok || n != len(w.Const) {
-			return tensor.View{}, &MaterialiseError{Weight: w.Name, Err: &tensor.ShapeError{Op: "constant", Want: w.Shape, Got: v.Shape}}
+			return tensor.View{}, &MaterializeError{Weight: w.Name, Err: &tensor.ShapeError{Op: "constant", Want: w.Shape, Got: v.Shape}}
 		}
 		v.Shape = w.Shape
 		return v, nil
@@ -82,24 +82,24 @@ func MakeWeight(w Weight, find func(string) (tensor.View, bool)) (tensor.View, e
 	for i, s := range w.Sources {
 		v, ok := find(s)
 		if !ok {
-			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: s, Err: fmt.Errorf("the file has no such tensor")}
+			return tensor.View{}, &MaterializeError{Weight: w.Name, Tensor: s, Err: fmt.Errorf("the file has no such tensor")}
 		}
 		if _, err := tensor.NewView(v.DType, v.Shape, v.Data); err != nil {
-			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: s, Err: err}
+			return tensor.View{}, &MaterializeError{Weight: w.Name, Tensor: s, Err: err}
 		}
 		parts[i] = v
 	}
 	v, err := JoinRows(parts)
 	if err != nil {
-		return tensor.View{}, &MaterialiseError{Weight: w.Name, Err: err}
+		return tensor.View{}, &MaterializeError{Weight: w.Name, Err: err}
 	}
 	for _, t := range w.Transform {
 		if v, err = ApplyTransform(t, v); err != nil {
-			return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: w.Sources[0], Err: err}
+			return tensor.View{}, &MaterializeError{Weight: w.Name, Tensor: w.Sources[0], Err: err}
 		}
 	}
 	if !v.Shape.Equal(w.Shape) {
-		return tensor.View{}, &MaterialiseError{Weight: w.Name, Tensor: w.Sources[0], Err: &tensor.ShapeError{Op: "recipe", Want: w.Shape, Got: v.Shape}}
+		return tensor.View{}, &MaterializeError{Weight: w.Name, Tensor: w.Sources[0], Err: &tensor.ShapeError{Op: "recipe", Want: w.Shape, Got: v.Shape}}
 	}
 	return v, nil
 }
@@ -110,7 +110,7 @@ func fit(v tensor.View) (tensor.View, error) {
 	if !ready(v) {
 		return WeightToF32(v)
 	}
-	if _, size := v.DType.Block(); !v.DType.Quantised() && uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%uintptr(size) != 0 {
+	if _, size := v.DType.Block(); !v.DType.Quantized() && uintptr(unsafe.Pointer(unsafe.SliceData(v.Data)))%uintptr(size) != 0 {
 		v.Data = aligned(v.Data)
 	}
 	return v, nil

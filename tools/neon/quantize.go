@@ -1,10 +1,10 @@
 package main
 
-// quantise makes what writes one xBlock and its cells: bytes first, then for 8
+// quantize makes what writes one xBlock and its cells: bytes first, then for 8
 // blocks of 32 columns d, n and m, then n and m of their halves.
-func quantise() {
+func quantize() {
 	const d, n, m, n16, m16 = 256, 288, 320, 352, 416
-	text("quantiseNEON", "dst, cells *byte, stride int, src *float32", "does quantiseGeneric; stride is bytes from cell to cell.", func() {
+	text("quantizeNEON", "dst, cells *byte, stride int, src *float32", "does quantizeGeneric; stride is bytes from cell to cell.", func() {
 		dst, cell, stride, src := arg("dst"), arg("cells"), arg("stride"), arg("src")
 		q, count, at := gp(), gp(), gp()
 		raw("MOVD %v, %v", dst, q)

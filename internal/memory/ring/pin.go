@@ -9,14 +9,14 @@ import (
 	"atenia/internal/memory/arena"
 )
 
-// Held is a set of spans pinned in memory.
-type Held struct {
+// Pinned is a set of spans pinned in memory.
+type Pinned struct {
 	views [][]byte
 	block arena.Block
 }
 
-// Hold reads spans into memory, with direct I/O.
-func Hold(ctx context.Context, files []Source, spans []Span) (*Held, error) {
+// Pin reads spans into memory, with direct I/O.
+func Pin(ctx context.Context, files []Source, spans []Span) (*Pinned, error) {
 	total := 0
 	for i := range spans {
 		if err := spans[i].check(files); err != nil {
@@ -28,7 +28,7 @@ func Hold(ctx context.Context, files []Source, spans []Span) (*Held, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ring: %w", err)
 	}
-	h := &Held{block: block}
+	h := &Pinned{block: block}
 	views, pieces, moves := cut(spans, block.Bytes, usualPiece)
 	h.views = views
 	var next atomic.Int64
@@ -64,13 +64,13 @@ func Hold(ctx context.Context, files []Source, spans []Span) (*Held, error) {
 }
 
 // Bytes returns a span.
-func (h *Held) Bytes(span int) []byte { return h.views[span] }
+func (h *Pinned) Bytes(span int) []byte { return h.views[span] }
 
 // Resident returns the memory that all spans take, in bytes.
-func (h *Held) Resident() int64 { return int64(len(h.block.Bytes)) }
+func (h *Pinned) Resident() int64 { return int64(len(h.block.Bytes)) }
 
 // Close frees the memory.
-func (h *Held) Close() {
+func (h *Pinned) Close() {
 	h.block.Release()
 	h.views = nil
 }

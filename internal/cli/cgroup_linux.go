@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// A group is a control group that bounds the memory of what is put into it.
-type group struct{ dir, version string }
+// A controlGroup bounds the memory of the processes that are put into it.
+type controlGroup struct{ dir, version string }
 
-// newGroup makes a group below the one that this process is in.
-func newGroup(limit int64) (*group, error) {
+// newControlGroup makes a group below the one that this process is in.
+func newControlGroup(limit int64) (*controlGroup, error) {
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, err
 	}
-	version, own := ownGroup(string(b))
+	version, own := ownControlGroup(string(b))
 	file := "memory.limit_in_bytes"
 	switch version {
 	case "v1":
@@ -29,7 +29,7 @@ func newGroup(limit int64) (*group, error) {
 	default:
 		return nil, errors.New("this process is in no control group for memory")
 	}
-	g := &group{filepath.Join(own, fmt.Sprintf("atenia-%d-%d", os.Getpid(), time.Now().UnixNano())), version}
+	g := &controlGroup{filepath.Join(own, fmt.Sprintf("atenia-%d-%d", os.Getpid(), time.Now().UnixNano())), version}
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func newGroup(limit int64) (*group, error) {
 	return g, nil
 }
 
-// ownGroup finds the group of /proc/self/cgroup that bounds memory.
-func ownGroup(s string) (version, path string) {
+// ownControlGroup finds the group of /proc/self/cgroup that bounds memory.
+func ownControlGroup(s string) (version, path string) {
 	for line := range strings.Lines(s) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(f) != 3 {
@@ -61,15 +61,15 @@ func ownGroup(s string) (version, path string) {
 	return version, path
 }
 
-func (g *group) set(file string, v int64) error {
+func (g *controlGroup) set(file string, v int64) error {
 	return os.WriteFile(filepath.Join(g.dir, file), strconv.AppendInt(nil, v, 10), 0)
 }
 
 // add moves a process into the group.
-func (g *group) add(pid int) error { return g.set("cgroup.procs", int64(pid)) }
+func (g *controlGroup) add(pid int) error { return g.set("cgroup.procs", int64(pid)) }
 
 // remove removes the group once its processes have ended.
-func (g *group) remove() (err error) {
+func (g *controlGroup) remove() (err error) {
 	for range 50 {
 		if err = os.Remove(g.dir); err == nil {
 			return nil

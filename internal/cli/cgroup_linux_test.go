@@ -9,21 +9,21 @@ func TestOwnGroup(t *testing.T) {
 		"9:cpu,memory:/z\n":                       {"v1", "/z"},
 		"3:cpu:/\nnonsense\n":                     {"", ""},
 	} {
-		if v, p := ownGroup(s); v != want[0] || p != want[1] {
+		if v, p := ownControlGroup(s); v != want[0] || p != want[1] {
 			t.Errorf("%q: %s %s", s, v, p)
 		}
 	}
 }
 
 func TestGroup(t *testing.T) {
-	g, err := newGroup(64 << 20)
+	g, err := newControlGroup(64 << 20)
 	if err != nil {
 		t.Skip("no control group: ", err)
 	}
 	if err := g.remove(); err != nil {
 		t.Error(err)
 	}
-	if _, err := newGroup(-7); err == nil {
+	if _, err := newControlGroup(-7); err == nil {
 		t.Error("a negative limit was set")
 	}
 }
