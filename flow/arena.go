@@ -135,8 +135,8 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Carve returns n zeroed bytes, aligned to [Align] and followed by a guard. The
-// slice has no spare capacity. An error is an [*Error].
+// Carve returns n zeroed bytes, aligned to [ArenaAlign] and followed by a guard. The
+// slice has no spare capacity. An error is an [*ArenaError].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {
