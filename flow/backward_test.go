@@ -14,9 +14,9 @@ import (
 	"atenia/flow/node"
 )
 
-// A sketch is a plan in a few words: lines "name Type key=value …" make nodes
-// of the second interface, lines "source -> target key=value …" edges. Keys of
-// a node that are none of its own are parameters; values are JSON or words.
+// A sketch is a short form of a plan: lines "name Type key=value …" are nodes
+// that support v2, lines "source -> target key=value …" edges. Unknown keys of a
+// node are parameters; values are JSON or words.
 func sketch(t testing.TB, text string) []byte {
 	t.Helper()
 	var nodes, edges []string
@@ -127,7 +127,7 @@ func same[F node.Float](t testing.TB, what string, got, want []F) {
 	}
 }
 
-// TestBackward is what a sweep computes on graphs that can be followed by hand.
+// TestBackward checks sweeps over graphs whose gradients are computed by hand.
 func TestBackward(t *testing.T) {
 	t.Parallel()
 	four := flow.Options{BlockFrames: 4}
@@ -326,8 +326,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestBackwardInto sweeps again into the gradients of an earlier sweep, full of
-// what is none: the same bits come out, in the same memory.
+// TestBackwardInto sweeps into the gradients of an earlier sweep, filled with
+// garbage: the bits are the same, in the same memory.
 func TestBackwardInto(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

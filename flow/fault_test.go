@@ -10,13 +10,13 @@ import (
 	"atenia/flow/node"
 )
 
-// faulty is a type whose output is its input but for one bad number, and which
-// reports a heat of its own.
+// faulty is a type that copies its input except for one bad number, and reports
+// its heat itself.
 type faulty[F node.Float] struct {
 	code graph.Code
 	bad  float64
 	at   int64
-	held F // what is added to everything, once it is bad
+	held F // added to every frame after the bad one
 }
 
 func (f *faulty[F]) Reset() { f.held = 0 }

@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// A graphCase is a graph with what goes in, what comes out and the gradients.
+// A graphCase is a graph with its inputs, expected outputs and gradients.
 type graphCase struct {
 	Plan        json.RawMessage
 	SampleRate  float64            `json:"sample_rate"`
@@ -78,8 +78,7 @@ func session[F node.Float](t testing.TB, plan []byte, o flow.Options, opens map[
 	return s
 }
 
-// A graphResult is what a graph gave, by what it is: outputs and gradients as
-// plain numbers.
+// A graphResult has the outputs and gradients of a graph, by kind.
 type graphResult struct {
 	names       []string // in order
 	values      map[string][]float64
@@ -205,7 +204,7 @@ func roundings(t *testing.T, c *graphCase, want map[string]goldenTensor) map[str
 	return worst
 }
 
-// drive runs the case's blocks one by one and then what is left, and checks when
+// drive runs the case's blocks one by one, drains the session, and checks when
 // nodes fire.
 func drive[F node.Float](t *testing.T, s *flow.Session[F], inputs map[string]node.Tensor[F], c *graphCase) map[string]node.Tensor[F] {
 	t.Helper()

@@ -67,8 +67,7 @@ type goldenTensor struct {
 	Data  []float64
 }
 
-// decode reads a case, or fails. A field that the case has and T lacks is none
-// of T's business.
+// decode reads a case, or fails. Fields that T does not have are ignored.
 func decode[T any](t testing.TB, c json.RawMessage) T {
 	t.Helper()
 	var v T
@@ -100,7 +99,7 @@ func farthest[F float32 | float64](got []F, want []float64) (share float64, at i
 	for _, x := range want {
 		peak = max(peak, math.Abs(x))
 	}
-	if peak < 1e-13 { // what is left of sums that cancel
+	if peak < 1e-13 { // rounding errors of sums that cancel
 		peak = 1
 	}
 	for i, x := range want {

@@ -35,7 +35,8 @@ const memoryPlan = `{"nodes": [
 	{"source": "vca.out", "target": "out.in"},
 	{"source": "in.out", "target": "gated.in", "synchrony_gates": [5]}]}`
 
-// TestMemory: what a session's frames lie in.
+// TestMemory runs sessions in an arena: frames are carved from its one region,
+// and a frozen arena is an error.
 func TestMemory(t *testing.T) {
 	t.Run("A32", func(t *testing.T) {
 		t.Run("float32", testOneRegion[float32])

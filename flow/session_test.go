@@ -210,8 +210,8 @@ func orderHolds(t *testing.T, seed uint64) {
 		for i := range n {
 			u := r.IntN(v)
 			more := ""
-			// A gate joins edges over its pivot, so that none waits for its own
-			// descendant.
+			// A gate joins edges across its pivot, so that no node waits for its
+			// descendants.
 			if g := r.IntN(gates); u < pivot[g] && pivot[g] <= v {
 				more = fmt.Sprintf(`, "synchrony_gates": [%d]`, g)
 			}

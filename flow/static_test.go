@@ -132,7 +132,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// sieve gives out what is even: fewer tokens than it takes.
+// sieve passes even numbers only: it gives fewer tokens than it takes.
 type sieve[F node.Float] struct{}
 
 func (sieve[F]) Reset() {}
@@ -199,10 +199,10 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// TestStepUnderCollection runs steps while the collector is at work all the
-// time: what a step writes must be no pointers, since a thread of a real-time
-// executor has no write barrier. Here a missing one would go unnoticed, but a
-// tensor on the wrong side of the collector would not.
+// TestStepUnderCollection runs steps while the collector works continuously. A
+// step must not write pointers, since a thread of a real-time executor has no
+// write barrier. The test cannot find a missing barrier, but it finds tensors
+// that the collector freed.
 func TestStepUnderCollection(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	s, ref := start[float32](t, looper(), Options{}), start[float32](t, looper(), Options{})

@@ -129,8 +129,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// fewestRuns is how often n blocks must be run to be gone back over from one
-// snapshot with so many more, found by trying every cut.
+// fewestRuns returns the least number of block runs with which a sweep can go
+// back over n blocks from one snapshot with slots more, by trying every cut.
 func fewestRuns(n, slots int, known map[[2]int]int) int {
 	switch {
 	case n <= 1:

@@ -10,7 +10,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A ticker is a clock that goes on by as much as the nodes of type Slow say.
+// A ticker is a clock that nodes of type Slow advance.
 type ticker struct{ now int64 }
 
 func (k *ticker) read() int64 { return k.now }

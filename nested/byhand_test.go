@@ -35,7 +35,7 @@ func byHand[F float32 | float64](m *nested.Model[F]) *hand[F] {
 	return h
 }
 
-// A handLevel is what a level's adjoint needs.
+// A handLevel holds the values that a level's adjoint reads.
 type handLevel[F float32 | float64] struct {
 	cache    [][]F
 	active   []F // answers of each branch; nil where it was not taken

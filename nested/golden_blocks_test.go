@@ -105,8 +105,8 @@ func runBlock[F float32 | float64](t *testing.T, raw json.RawMessage) {
 	}
 }
 
-// A blockArray is one array of a case, computed and expected, and the largest
-// entry of what it is compared with.
+// A blockArray is one array of a case, computed and expected, with the largest
+// expected entry.
 type blockArray[F float32 | float64] struct {
 	name string
 	got  []F

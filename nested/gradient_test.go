@@ -202,8 +202,8 @@ func doubles[F float32 | float64](v []F) []float64 {
 	return out
 }
 
-// TestOneTap gives keys a convolution over one token, which is the token
-// itself: every rule must compute what it does without.
+// TestOneTap convolves keys over one token, which is the identity: every rule
+// must give the same result as without.
 func TestOneTap(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, name rule.Name) {

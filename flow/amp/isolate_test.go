@@ -30,7 +30,7 @@ func start(t testing.TB, path string, cfg amp.IsolateConfig) (*amp.Process, node
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	l, err := amp.Open(path, amp.Options{}) // for what it says of itself alone
+	l, err := amp.Open(path, amp.Options{}) // for its manifest only
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestCrash: a node dies at block 10. That block is lost, the host goes on, and
-// the node goes on from its last snapshot.
+// TestCrash: a node crashes in block 10. That block is lost, the host keeps
+// running, and the node continues from its last snapshot.
 func TestCrash(t *testing.T) {
 	for _, spare := range []bool{false, true} {
 		name := map[bool]string{false: "A57", true: "spare"}[spare]

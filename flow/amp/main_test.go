@@ -54,7 +54,7 @@ func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
 	return l
 }
 
-// fresh loads a copy of the nodes for tests, which counts its own states.
+// fresh loads a new copy of the test library, with a separate count of states.
 func fresh(t testing.TB) *amp.Library {
 	t.Helper()
 	l, err := amp.Open(ctest.Copy(t, ctest.Library(t, "testdata/nodes.c")), amp.Options{})

@@ -49,7 +49,7 @@ func TestLinkExample(t *testing.T) {
 	})
 }
 
-// TestGateDeadlock: a gate may not make a node wait for what it feeds.
+// TestGateDeadlock: a gate must not make a node wait for its descendants.
 func TestGateDeadlock(t *testing.T) {
 	t.Parallel()
 	t.Run("A31", func(t *testing.T) {
@@ -285,8 +285,8 @@ func BenchmarkLink(b *testing.B) {
 	})
 }
 
-// FuzzLink wants of any text that is a plan a linked plan whose order has every
-// node once and after what it needs, or a typed error.
+// FuzzLink requires, for any text that parses, a typed error or a linked plan
+// whose order has every node once, after the nodes it depends on.
 func FuzzLink(f *testing.F) {
 	f.Add([]byte(seedGraph), 64)
 	f.Add([]byte(`{"nodes":[{"name":"x","type":"Input"},{"name":"m","type":"Mix"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"m.in0"},{"source":"m","target":"m.in1","delay_frames":3},{"source":"m","target":"o","synchrony_gates":[1]}]}`), 8)

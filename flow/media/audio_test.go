@@ -368,7 +368,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzWrite compares what is read with what was written.
+// FuzzWrite writes samples, reads them back and compares.
 func FuzzWrite(f *testing.F) {
 	f.Add(byte(7), []byte("a sentence has a spectrum, too"))
 	f.Add(byte(8), bytes.Repeat([]byte{255, 0, 128}, 700))

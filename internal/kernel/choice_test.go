@@ -37,7 +37,8 @@ func TestMeasureOnce(t *testing.T) {
 	}
 }
 
-// TestForgetMeanwhile drops what is measured while everything is forgotten.
+// TestForgetMeanwhile: a measurement that was running when all were forgotten is
+// dropped.
 func TestForgetMeanwhile(t *testing.T) {
 	var c Choice
 	c.Measure("what", "class", []int{1, 2}, func(v int) {

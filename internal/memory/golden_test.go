@@ -35,8 +35,8 @@ func (c *goldenCase) decode(t *testing.T, input, expected any) {
 	}
 }
 
-// goldenTopics holds what runs the cases of a topic. The file of each topic,
-// golden_<topic>_test.go, enters its own.
+// goldenTopics holds the runner of each topic, which registers itself in
+// golden_<topic>_test.go.
 var goldenTopics = map[string]func(*testing.T, *goldenCase){}
 
 // TestGoldenHybrid runs every case of every topic against what the reference

@@ -69,7 +69,7 @@ func (p pressures) snapshot() memory.Snapshot {
 	return memory.Snapshot{VRAM: memory.Status{Pressure: p.VRAM.v}, RAM: memory.Status{Pressure: p.RAM.v}}
 }
 
-// A wantError is what a case says of an error; nil is none.
+// A wantError is the error that a case expects; nil is none.
 type wantError struct {
 	Kind     *string
 	Contains string

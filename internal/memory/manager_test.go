@@ -371,7 +371,7 @@ func TestOverwrittenLeftover(t *testing.T) {
 }
 
 // TestOverwrittenCPULeftover checks the same of the file of a tensor that was
-// of tier CPU when it moved away: what is written later in its place stays.
+// of tier CPU when it moved away: data written later in its place stays.
 func TestOverwrittenCPULeftover(t *testing.T) {
 	sticky := &stickyFS{FS: faultfs.NoSync()}
 	fail := func() { sticky.n.Store(1) } // the next removal

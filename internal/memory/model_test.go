@@ -19,7 +19,7 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
-// A world is a manager, what is below it, and a model of what it must hold.
+// A world is a manager, its tiers, and a model of its expected contents.
 type world struct {
 	m      *memory.Manager
 	dir    string
@@ -142,7 +142,7 @@ func (w *world) check(t *testing.T, what string) {
 	}
 }
 
-// held returns what lies behind a tensor, read past faults.
+// held returns the stored bytes of a tensor, read without injected faults.
 func (w *world) held(id string, b memory.Backing) (data []byte, err error) {
 	switch b {
 	case memory.BackingVRAMHandle:
@@ -303,8 +303,8 @@ func (s *stickyFS) Remove(name string) error {
 	return s.FS.Remove(name)
 }
 
-// TestLeftoversOfMovers checks that freeing what could not be freed before
-// never hits what was written in the same place since.
+// TestLeftoversOfMovers checks that a retried free never frees data written to
+// the same place since.
 func TestLeftoversOfMovers(t *testing.T) {
 	var frees atomic.Uint32
 	w := newWorld(t, 1, nil, nil)

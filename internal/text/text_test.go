@@ -146,8 +146,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestErrors tells what leaves a model usable from damage, which names its
-// file.
+// TestErrors distinguishes missing parts, which leave a model usable, from
+// damage, whose error names the file.
 func TestErrors(t *testing.T) {
 	good := string(tokenizerJSON(t, "qwen2"))
 	_, err := Load(folder("{}", nil))

@@ -231,7 +231,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What is offloaded is what is in memory, bit for bit.
+// Offloaded state equals state in memory, bit for bit.
 func TestOffload(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t.TempDir())

@@ -120,8 +120,9 @@ func compare[F Float](c *chunk[F], v variant, report func(string)) (all, measure
 	return all, measured, wrong
 }
 
-// gradientVariants are what is compared: in float32, whose steps are coarse,
-// one per rule that is smooth over them; Newton–Schulz is not.
+// gradientVariants are the configurations compared: in float32, whose
+// differences need large steps, only those that are smooth over such steps, which
+// excludes Newton–Schulz.
 func gradientVariants[F Float]() []variant {
 	if F(1)+F(1e-10) == F(1) {
 		return []variant{{Delta, Config{}}, {Titans, Config{}}, {Hebbian, Config{}}, {Moneta, Config{Hidden: 6}},

@@ -30,8 +30,8 @@ var recallTasks = [5]recall{{8, 1, false}, {16, 1, false}, {32, 1, false}, {16, 
 
 const recallWidth = 16
 
-// learners and what a NumPy program of the same definitions measured; the
-// numbers are also in docs/memory-rules.md.
+// learners are the rules with the results of a NumPy program of the same
+// definitions, which are also in docs/memory-rules.md.
 var learners = []learner{
 	{"HebbianRule", variant{Hebbian, Config{}}, 1, 0, [5][2]float64{{1, .415}, {.88, .842}, {.57, 1.801}, {.88, 4.07}, {.97, 8.66}}},
 	{"DeltaRule", variant{Delta, Config{}}, .7, 0, [5][2]float64{{1, .269}, {.79, .478}, {.48, .762}, {.90, .350}, {.95, 1.47}}},

@@ -99,9 +99,9 @@ func isolateFrozen(t *testing.T, v variant, reg *grad.Registry[float32], c *chun
 	}
 }
 
-// testLeak: a function that returns 7 under a rule's key gives exactly 7, twice
-// that with two consumers of one input; what is inside the block cannot reach
-// the outer gradient any other way.
+// testLeak: a backward function that returns 7 under a rule's key gives exactly
+// 7, and 14 with two consumers of one input: a block reaches the outer gradient
+// in no other way.
 func testLeak(t *testing.T) {
 	for _, v := range variants {
 		var reg grad.Registry[float32]

@@ -80,8 +80,8 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 
 var errDisk = errors.New("read error at sector 7")
 
-// TestFailure holds that the first error ends the group alone, that what comes
-// after is skipped, and that workers survive.
+// TestFailure checks that the first error ends only its group, that later tasks
+// of the group are skipped, and that workers survive.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	x := New(Config{Window: 4})

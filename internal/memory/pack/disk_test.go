@@ -108,8 +108,7 @@ func TestDiskStale(t *testing.T) {
 	}
 }
 
-// Every start looks at the ends of matrices; what lies between is verified when
-// it is asked for.
+// Opening verifies the ends of matrices; the rest is verified on request.
 func TestSampleIsOfTheEnds(t *testing.T) {
 	w := matrixOf(64, 512, func(int) byte { return 1 })
 	m := []*Matrix{{source: w}}

@@ -134,8 +134,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Parse says what is wrong or returns what prints and
-// parses to the same again; and that is refused or followed within its budget.
+// For any bytes, Parse returns an error or a value that survives printing and
+// parsing, and which is then rejected or followed within its budget.
 func FuzzParse(f *testing.F) {
 	p := small(f)
 	good := text(f, p.File())

@@ -12,7 +12,7 @@ import (
 
 const mib = 1 << 20
 
-// units returns n tensors of one MiB, each a unit of its own.
+// units returns n tensors of one MiB, each in a separate unit.
 func units(n int) (ts []place.Tensor) {
 	for i := range n {
 		ts = append(ts, place.Tensor{Name: fmt.Sprintf("w%02d", i), Bytes: mib, Uses: 1, Unit: i})

@@ -69,7 +69,7 @@ func copied(t *testing.T, name string) string {
 	return path
 }
 
-// place puts the weights into so many bytes of memory.
+// place computes a placement of the weights in ram bytes of memory.
 func (s *subject) place(t *testing.T, ram int64, pins ...string) *place.Placement {
 	t.Helper()
 	in := place.Input{Tensors: residence.Tensors(s.model, s.desc), RAM: ram}
@@ -214,7 +214,7 @@ func (s *subject) check(t *testing.T, r *residence.Residence, p *place.Placement
 	}
 }
 
-// middle is a residence of a model of its own that streams a part.
+// middle returns a residence of a new model that streams a part of it.
 func middle(t *testing.T, verify bool) (*subject, *residence.Residence, string) {
 	t.Helper()
 	path := copied(t, "gguf/models/llama-q4_k_m.gguf")
@@ -246,7 +246,7 @@ func TestChangedFile(t *testing.T) {
 		if err := os.Chtimes(path, time.Now(), was.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // what was read ahead is still good
+		for range 3 { // prefetched units are still valid
 			if err = pass(r, unseen); err != nil {
 				break
 			}
@@ -295,8 +295,7 @@ func flip(t *testing.T, path string, s *subject, r *residence.Residence) {
 	}
 }
 
-// Close ends the pass that is under way, refuses what comes later and keeps no
-// file open.
+// Close ends the current pass, rejects later ones and closes all files.
 func TestClose(t *testing.T) {
 	s, r, path := middle(t, false)
 	stream := r.Stream

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A unit may be read once the one it waits for is released: nothing that is
-// still in use, or ready and not used yet, lies in its place.
+// A unit may be read once the one it waits for is released: its place then
+// overlaps no unit that is in use, or ready but not used yet.
 func TestPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 500 {

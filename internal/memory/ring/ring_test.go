@@ -121,7 +121,7 @@ func pass(t testing.TB, r *Ring, c *Config, skip func(u int) bool) {
 		}
 		check(t, r, c, u)
 		runtime.Gosched()
-		check(t, r, c, u) // nobody reads into what is in use
+		check(t, r, c, u) // no read overwrites a unit in use
 		if u%2 == 0 {
 			r.Release(u) // the others end with the next one
 		}
@@ -159,8 +159,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestReadError: a read that fails is the error of the pass that needs it, and
-// the next pass goes on as if nothing had been.
+// TestReadError: a failed read is the error of the pass that needs it, and does
+// not affect the next pass.
 func TestReadError(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 3))
@@ -233,8 +233,8 @@ func TestStop(t *testing.T) {
 	pass(t, r, &c, never)
 }
 
-// TestCloseWhileWaiting: closing ends a pass, too, as soon as what is in flight
-// has come.
+// TestCloseWhileWaiting: closing ends a pass as soon as reads in flight have
+// completed.
 func TestCloseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	m := newMemory(1, 8*PageBytes)

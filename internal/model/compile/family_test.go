@@ -161,8 +161,8 @@ func familyNames(src []byte, names map[string]bool) (hits []string) {
 	}
 }
 
-// words splits at what is no letter or digit and at capitals: "gemmaScale"
-// has "gemma" and "scale".
+// words splits at characters other than letters and digits, and at capitals:
+// "gemmaScale" has "gemma" and "scale".
 func words(s string) (out []string) {
 	var b strings.Builder
 	flush := func() {

@@ -128,7 +128,7 @@ func TestGGUFCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range x.Tensors { // written again, the file is what it was
+			for _, w := range x.Tensors { // written again, the file is unchanged
 				if len(w.Transform) > 0 || w.Const == nil && !slices.Equal(w.Sources, []string{w.Name}) {
 					t.Errorf("tensor %s is made of %v by %v", w.Name, w.Sources, w.Transform)
 				}

@@ -242,7 +242,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestOntoItself refuses to replace what is being read.
+// TestOntoItself: converting a file onto itself is rejected.
 func TestOntoItself(t *testing.T) {
 	dir := folder(t, 1, 32)
 	gguf := filepath.Join(t.TempDir(), "model.gguf")

@@ -30,7 +30,7 @@ func open(t testing.TB, path string) *file.Description {
 	return d
 }
 
-// model is a model file and what is made of it.
+// model is a model file with its compiled form.
 type model struct {
 	*compile.Model
 	d       *file.Description
@@ -220,7 +220,7 @@ func TestGoldenGGUF(t *testing.T) {
 }
 
 // TestAgain converts a converted file to its own type: the tensors are copied
-// byte for byte, whatever the number of threads.
+// byte for byte, for any number of threads.
 func TestAgain(t *testing.T) {
 	src := tiny(t, 1, 256)
 	for _, mix := range quant.Mixes() {

@@ -188,7 +188,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestFaults refuses what is no adapter, or one that would be run wrongly.
+// TestFaults: invalid adapters, and those that would run incorrectly, are
+// rejected.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	view := func(shape ...int) tensor.View {

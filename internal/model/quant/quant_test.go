@@ -116,7 +116,7 @@ func TestQuantizeReference(t *testing.T) {
 
 // TestQuantizeError bounds the root mean square error on 65,536 Gaussian
 // values, unweighted and, for uneven importance, weighted. ggml's own errors
-// on the same values stand beside.
+// on the same values are in the table for comparison.
 func TestQuantizeError(t *testing.T) {
 	const cols = 1024
 	x, imp := gaussian(64*cols), rowImportance(cols)

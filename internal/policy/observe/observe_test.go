@@ -25,7 +25,7 @@ import (
 // first again.
 var units = []residence.StreamedUnit{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
-// newRing reads units from a file of its own.
+// newRing returns a ring that reads units from a new file.
 func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "weights")
@@ -54,8 +54,7 @@ func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
 	return r
 }
 
-// run makes passes over a ring of its own that an observer watches, and closes
-// both.
+// run makes passes over a new observed ring, and closes ring and observer.
 func run(t *testing.T, c observe.Config, passes int, during func()) {
 	t.Helper()
 	o, err := observe.Open(t.Context(), c)
@@ -171,7 +170,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The metrics are what Prometheus reads, and count what was used.
+// The metrics are valid for Prometheus and count the units used.
 func TestMetrics(t *testing.T) {
 	var at net.Addr
 	run(t, observe.Config{Metrics: "127.0.0.1:0", Listening: func(a net.Addr) { at = a }}, 4, func() {

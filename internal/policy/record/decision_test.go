@@ -181,7 +181,7 @@ func TestWriter(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
-	for cut := 0; cut < len(want); cut += 17 { // whatever is left of a log, it goes on
+	for cut := 0; cut < len(want); cut += 17 { // a truncated log can be appended to
 		if err := os.WriteFile(path, []byte(want[:cut]), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func TestPagerFewest(t *testing.T) {
 	}
 }
 
-// fewest searches for the fewest reads; in is the set of what is there.
+// fewest returns the least number of reads; in is the set of resident tensors.
 func fewest(order []int, in uint, room int) int {
 	if len(order) == 0 {
 		return 0
@@ -249,8 +249,8 @@ func TestPagerRandom(t *testing.T) {
 	}
 }
 
-// TestPagerFails names what does not fit and what is not there, and goes on
-// after a kernel that fails.
+// TestPagerFails checks errors that name tensors that do not fit or do not
+// exist, and that the pager continues after a failed kernel.
 func TestPagerFails(t *testing.T) {
 	tensors, g := layers(3)
 	x := lane.New(lane.Config{})

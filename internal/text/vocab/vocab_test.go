@@ -119,7 +119,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestSpecial keeps special tokens out of what is learned.
+// TestSpecial: special tokens take no part in training the vocabulary.
 func TestSpecial(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("<|end|>xy<|e|>xy<|end|><|end|>", 5)

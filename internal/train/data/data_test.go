@@ -137,7 +137,7 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// TestResume goes on anywhere as if nothing had been.
+// TestResume: reading can be resumed at any position.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
@@ -272,7 +272,7 @@ func TestHeldout(t *testing.T) {
 	}
 }
 
-// TestAlone gives every document a row, and a batch so many of them.
+// TestAlone: every document has one row, and a batch a fixed number of them.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")

@@ -21,7 +21,7 @@ func chats() string {
 	return b.String()
 }
 
-// do runs a recipe in a folder of its own.
+// do runs a recipe in dir.
 func do(t *testing.T, dir, config string, o Options) (*Report, error) {
 	t.Helper()
 	for name, s := range map[string]string{"text.jsonl": lines, "chat.jsonl": chats(), "config.toml": config} {

@@ -112,7 +112,7 @@ func learn(t *testing.T, m *Model, dir string, steps int, resume bool) *train.Re
 }
 
 // A model learns, resumes to the same bits, and its folder reads and writes;
-// what a reading learnt is saved and gone on from.
+// the memory of a reader is saved and restored.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	whole := newModel(t, 3)

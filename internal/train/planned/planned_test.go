@@ -33,7 +33,7 @@ func newModel(t *testing.T, s Sizes, opt Options) *Model {
 	return m
 }
 
-// counting is a source of rows that count upwards from somewhere.
+// counting is a source of rows of consecutive numbers.
 type counting struct{ at int32 }
 
 func (c *counting) Next(b *data.Batch) error {
