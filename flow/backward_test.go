@@ -100,7 +100,7 @@ func there[F node.Float](t testing.TB, plan []byte, o flow.Options, r flow.Recor
 	return trip[F]{s, rec, out}
 }
 
-// back sweeps back from the gradients of what the probes took.
+// back sweeps backward from gradients of the probes' frames.
 func (r trip[F]) back(t testing.TB, out map[string]node.Tensor[F]) *flow.Gradients[F] {
 	t.Helper()
 	g, err := r.rec.Backward(out, flow.Sweep{})
@@ -237,8 +237,8 @@ func unsupported(t *testing.T) {
 	}
 }
 
-// TestForwardAfterBackward is acceptance A40: a sweep leaves the session where
-// it was.
+// TestForwardAfterBackward is acceptance A40: a sweep does not change the state of
+// the session.
 func TestForwardAfterBackward(t *testing.T) {
 	t.Parallel()
 	plan := sketch(t, `x Input; b Biquad f0=900 q=2; d Delay delay=11.5 interpolation=linear; c Compressor threshold_db=-20; o Probe;
@@ -284,8 +284,8 @@ func TestForwardAfterBackward(t *testing.T) {
 	}
 }
 
-// TestReset checks that a session begins anew, with and without a record, and
-// after parameters were set.
+// TestReset checks that a session restarts, with and without a record, and after
+// parameters were set.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	for _, r := range []flow.Recording{{}, {Every: 2}, {Every: flow.EverySqrt}} {
@@ -367,8 +367,8 @@ func TestBackwardInto(t *testing.T) {
 	}
 }
 
-// TestStopKeepsTheProbe ends a recording between two blocks: what the probe took
-// in the last one stays, and the next block is that of a session never recorded.
+// TestStopKeepsTheProbe ends a recording between two blocks: the probe keeps the
+// frames of the last one, and the next block is that of a session never recorded.
 func TestStopKeepsTheProbe(t *testing.T) {
 	t.Parallel()
 	const plan = "x Input; n Biquad; m Biquad; o Probe; p Probe; x -> n; n -> m; m -> o; n -> p"

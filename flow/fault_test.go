@@ -34,7 +34,7 @@ func (f *faulty[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// catalog has the type Faulty besides those shipped.
+// catalog has the shipped types and Faulty.
 func catalog(code graph.Code, bad float64, at int64) node.Table {
 	return append(node.Table{{
 		Name: "Faulty", Ins: []string{"in"}, Outs: []string{"out"},

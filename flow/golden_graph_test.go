@@ -167,12 +167,11 @@ func runGraph[F node.Float](t *testing.T, c *graphCase) {
 	}
 }
 
-// roundings says how far float32 is off, of the peak, in the same case with
-// other roundings: four times the numbers that go in are moved by up to half a
-// unit in the last place, and both engines run. A case's own spread is a single
-// draw of that; where a gradient is a sum that cancels, the draw may be ten
-// times smaller than the next one. Whatever comes of it widens a tolerance
-// tenfold at most.
+// roundings estimates the error of float32 in a case, relative to the peak: four
+// times the inputs are perturbed by up to half a unit in the last place, and both
+// engines run. The spread stored with a case is a single sample of that error,
+// which may be ten times too small if a gradient is a sum that cancels. The
+// estimate widens a tolerance tenfold at most.
 func roundings(t *testing.T, c *graphCase, want map[string]goldenTensor) map[string]float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))

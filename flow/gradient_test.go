@@ -402,7 +402,7 @@ func differences(t *testing.T, b *bench) {
 }
 
 // TestCutInvariance is acceptance A43: outputs and gradients of a stream are the
-// same bits in whatever blocks it is run.
+// same bits for every block size.
 func TestCutInvariance(t *testing.T) {
 	t.Parallel()
 	eachGradient(t, func(t *testing.T, c gradientCase) {

@@ -57,8 +57,8 @@ func TestSetInStaticPath(t *testing.T) {
 	}
 }
 
-// TestSuppliedSchedule: nodes that a plan puts into one stage fuse, however far
-// from the sources they are, and nothing else changes.
+// TestSuppliedSchedule: nodes that a plan puts into one stage fuse, at any depth,
+// and results do not change.
 func TestSuppliedSchedule(t *testing.T) {
 	t.Parallel()
 	p := delayed("")
@@ -94,8 +94,8 @@ func TestSuppliedSchedule(t *testing.T) {
 	}
 }
 
-// TestCapacity: a channel before a closed gate grows, up to what the plan
-// allows; a step that may not allocate says that it is full.
+// TestCapacity: a channel before a closed gate grows up to the plan's capacity; a
+// step that must not allocate returns an error instead.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	closed := func(capacity string) *planText {
@@ -153,7 +153,8 @@ func (sieve[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// TestDynamic: a node may give out less than it takes, beside a static part.
+// TestDynamic: a graph with a static part and a node that gives fewer tokens than
+// it takes.
 func TestDynamic(t *testing.T) {
 	t.Parallel()
 	types := append(node.Table{{

@@ -80,8 +80,7 @@ func slowTypes(k *ticker, calls *int, from, to int64) node.Table {
 	}}, ShippedTypes()...)
 }
 
-// slowPlan is an input, two nodes of a type beside each other, their sum and a
-// probe.
+// slowPlan is an input, two parallel nodes of one type, their sum and a probe.
 func slowPlan(typ, more string) *planText {
 	p := delayed("")
 	p.edges = nil

@@ -54,8 +54,7 @@ func ExampleTape_Listing() {
 	// true
 }
 
-// The gradient of an intermediate result stays when the tape is told to keep
-// it.
+// With KeepGradients the gradients of intermediate results are kept.
 func ExampleKeepGradients() {
 	t := grad.New[float64](nil, grad.KeepGradients(), grad.Reserve(8))
 	x := t.Param([]float64{1, 2}, 2)

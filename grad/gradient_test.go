@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An example is one way to use an operation, with what its operands are.
+// An example is one use of an operation with the shapes of its operands.
 type example struct {
 	op     kind
 	shapes [][]int

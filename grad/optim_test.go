@@ -77,8 +77,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Muon leaves vectors and tables to AdamW, and a rule decays only what has two
-// axes and is not marked.
+// Muon leaves vectors and tables to AdamW, and a rule decays only parameters of
+// two axes that are not marked.
 func TestWhoIsStepped(t *testing.T) {
 	t.Parallel()
 	step := func(r UpdateRule, p *Trainable[float64]) []float64 {

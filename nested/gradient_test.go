@@ -17,7 +17,7 @@ func eachRule(t *testing.T, f func(t *testing.T, name rule.Name)) {
 }
 
 // TestGradcheckFloat64 compares the gradients of a level with central
-// differences, and wants most of them to be large enough to be compared.
+// differences, and requires that most of them are large enough to compare.
 func TestGradcheckFloat64(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, name rule.Name) {

@@ -358,7 +358,7 @@ func TestSnapshotMidPeriod(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnother refuses files that are not of this model, or damaged.
+// TestSnapshotOfAnother: files of another model, and damaged ones, are rejected.
 func TestSnapshotOfAnother(t *testing.T) {
 	t.Parallel()
 	_, b := newBuilder(t, mixed, 2, nil)
@@ -440,8 +440,8 @@ func TestMemoryGoesOn(t *testing.T) {
 	}
 }
 
-// TestFailedStep fails in one lane: nothing has changed, and the step done
-// again is the step it would have been.
+// TestFailedStep fails in one lane: no state changes, and repeating the step gives
+// the same result as a step that did not fail.
 func TestFailedStep(t *testing.T) {
 	t.Parallel()
 	m, b := newBuilder(t, mixed, 2, nil)
@@ -494,7 +494,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestZeroAllocations counts what steady steps allocate.
+// TestZeroAllocations counts the allocations of steady steps.
 func TestZeroAllocations(t *testing.T) {
 	for _, c := range []nested.Config{
 		mixed,

@@ -14,8 +14,8 @@ import (
 	"atenia/internal/memory/arena"
 )
 
-// TestTemplate holds the template to what every shipped node is held to: cuts,
-// snapshots, allocations, gradients by differences and by the dot test.
+// TestTemplate runs the checks of shipped nodes on the template: cuts, snapshots,
+// allocations, gradients by differences and by the dot test.
 func TestTemplate(t *testing.T) {
 	types := template(t).Types()
 	shapes := []graph.Shape{{B: 2, C: 3}}

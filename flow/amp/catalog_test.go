@@ -61,8 +61,8 @@ func session[F node.Float](t testing.TB, c *amp.Catalog, o flow.Options) *flow.S
 	return s
 }
 
-// play runs blocks of a tone, with a poison in one of them, and returns what
-// came out. step runs a block.
+// play runs blocks of a tone, one of them with a poison value, and returns the
+// output. step runs a block.
 func play(t testing.TB, s *flow.Session[float32], blocks, poison int, step func()) []float32 {
 	t.Helper()
 	in, err := s.Input("x")

@@ -76,7 +76,7 @@ func template(t testing.TB) *amp.Library {
 	return l
 }
 
-// exported is what the nodes for tests show of themselves.
+// exported gives access to the counters of the test library.
 type exported struct{ handle library.Handle }
 
 func peek(t testing.TB, l *amp.Library) exported {
@@ -96,7 +96,7 @@ func (e exported) call(name string) int {
 	return int(library.Call(f))
 }
 
-// seen is what the last call noted.
+// seen returns the values recorded by the last call.
 func (e exported) seen() *[8]uint64 {
 	f, _ := e.handle.Symbol("test_seen")
 	p := library.Call(f)

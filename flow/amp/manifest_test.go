@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRefused: what no manifest may say, with its place.
+// TestRefused: invalid manifests, with the positions of their faults.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	node := func(more string) string {

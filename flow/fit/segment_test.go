@@ -205,7 +205,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestMistakes checks that what cannot be is an error that says what to do.
+// TestMistakes checks that invalid uses are errors with a remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	p, err := graph.Parse([]byte(plan))

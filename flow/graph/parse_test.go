@@ -268,7 +268,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// compact leaves blanks out of the text of unknown keys.
+// compact removes blanks from the text of unknown keys.
 func compact(p *graph.Plan) {
 	each := func(all []graph.Extra) {
 		for i := range all {

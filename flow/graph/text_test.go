@@ -77,7 +77,7 @@ func TestTextCases(t *testing.T) {
 	}
 }
 
-// throughText wants a plan to be the same after text.
+// throughText checks that a plan survives printing and parsing.
 func throughText(t *testing.T, p *graph.Plan) {
 	t.Helper()
 	text := p.String()

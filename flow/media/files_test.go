@@ -40,7 +40,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// plan is one of nodes alone, written name, type, params.
+// plan returns a plan without edges; nodes are given as name, type, params.
 func plan(t *testing.T, nodes ...string) *graph.Plan {
 	t.Helper()
 	var list []string

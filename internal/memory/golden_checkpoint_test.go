@@ -148,7 +148,7 @@ func runSave(t *testing.T, c *goldenCase) {
 	}
 }
 
-// A goldenRestore is a manifest and the cache that stands behind it.
+// A goldenRestore is a manifest and its cache.
 type goldenRestore struct {
 	Manifest []byte
 	Puts     []struct {

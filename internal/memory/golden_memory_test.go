@@ -137,7 +137,7 @@ type wantTensor struct {
 // A wantLedger is the bytes that a case expects in each tier.
 type wantLedger struct{ RAM, VRAM, SSD uint64 }
 
-// checkTensors compares every tensor with what the case expects.
+// checkTensors compares every tensor with its expected state.
 func (m *goldenManager) checkTensors(t *testing.T, what string, want []wantTensor) {
 	t.Helper()
 	var ids []string

@@ -69,7 +69,7 @@ func TestTemplatePlaces(t *testing.T) {
 	}
 }
 
-// TestSampling reads what makers recommend.
+// TestSampling reads the recommended sampling parameters of models.
 func TestSampling(t *testing.T) {
 	for config, want := range map[string]sample.Params{
 		`{}`: Usual,

@@ -8,10 +8,10 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// steepPoint is where gradients are large enough to be measured: gates off
-// their limits, tokens of length about one, a random state. At the usual
-// initial values most gradients of a memory are too small for a difference of
-// losses to see, and a test there passes whatever Backward returns.
+// steepPoint is a point with gradients large enough to measure: gates away from
+// their limits, tokens of length about one, a random state. At the usual initial
+// values most gradients of a memory are too small for differences of the loss, and
+// a test would pass for any result of Backward.
 func steepPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
 	t.Helper()
 	const d, tokens = 8, 4
@@ -152,8 +152,8 @@ func testGradients[F Float](t *testing.T) {
 	}
 }
 
-// steps is DeltaRule from its definition, token after token with every state
-// kept, and with errors planted in its adjoint.
+// steps is DeltaRule by its definition, token by token with every state kept, and
+// with errors planted in its adjoint.
 type steps struct {
 	linear[float64]
 	plant string

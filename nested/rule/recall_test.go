@@ -114,8 +114,8 @@ func (l *learner) mean(t testing.TB, task recall) (hit, residual float64) {
 	return hit, residual
 }
 
-// TestRecall compares what the rules remember without any outer training with
-// an independent program's figures, and states what follows from them.
+// TestRecall compares the recall of the rules without outer training with figures
+// of an independent program, and checks the conclusions drawn from them.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	got := map[string][5][2]float64{}
@@ -170,7 +170,7 @@ func testHebbianRecall(t *testing.T) {
 	}
 }
 
-// BenchmarkRecall reports what each rule remembers of 16 pairs at width 16.
+// BenchmarkRecall reports each rule's recall of 16 pairs at width 16.
 func BenchmarkRecall(b *testing.B) {
 	for i := range learners {
 		l := &learners[i]

@@ -8,8 +8,8 @@ import (
 	"atenia/grad"
 )
 
-// testIsolation: what the tape returns for a block is, bit for bit, what the
-// block's own adjoint returns; the outer gradient sees nothing but that.
+// testIsolation: the tape's gradients of a block are, bit for bit, those of the
+// block's adjoint, and nothing else enters the outer gradient.
 func testIsolation(t *testing.T) {
 	var reg grad.Registry[float32]
 	Register(&reg)
@@ -131,7 +131,7 @@ func testLeak(t *testing.T) {
 	}
 }
 
-// TestRecordErrors: operands of the wrong size are refused with a typed error.
+// TestRecordErrors: operands of the wrong size are typed errors.
 func TestRecordErrors(t *testing.T) {
 	t.Parallel()
 	var reg grad.Registry[float32]

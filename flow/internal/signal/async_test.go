@@ -41,8 +41,8 @@ func convert[F node.Float](t *testing.T, n graph.Node, x []F, cut func() int) []
 	return y
 }
 
-// TestAsync: a sine comes out as the sine at the positions read, however the
-// stream is cut.
+// TestAsync: the output for a sine is the sine at the positions read, for any cut
+// of the stream.
 func TestAsync(t *testing.T) {
 	const w = 0.3
 	x := make([]float64, 3000)

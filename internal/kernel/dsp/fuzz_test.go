@@ -116,7 +116,7 @@ func filters(r *rand.Rand, n, rows int, frame0 int64, vector func(int) []float32
 	return out
 }
 
-// TestNoAllocation: kernels allocate nothing.
+// TestNoAllocation: kernels do not allocate.
 func TestNoAllocation(t *testing.T) {
 	const n, rows = 100, 20
 	r := rand.New(rand.NewPCG(1, 1))

@@ -347,7 +347,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// 10,000 random arrivals, aborts and forks, and all pages come home.
+// 10,000 random arrivals, aborts and forks free all pages.
 func TestArrivalsAndAborts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, window := range []int{0, 10} {

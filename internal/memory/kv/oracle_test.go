@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The oracle keeps per sequence one number per position and per page a
-// pointer, and counts owners by looking. It is slow and obviously right.
+// The oracle keeps one number per position and one pointer per page for each
+// sequence, and counts owners by searching. It is slow and simple.
 
 type oracle struct {
 	pageTokens, window, maxPages int
@@ -100,8 +100,8 @@ func (o *oracle) resumable(s *oracleSeq, n int) bool {
 }
 
 func (o *oracle) truncate(s *oracleSeq, n int) bool {
-	// A window of 1 sees nothing of the past, but a position whose page is
-	// gone still cannot be written again.
+	// A window of 1 reads no past position, but a position whose page was
+	// freed still cannot be written again.
 	if !o.resumable(s, n) || n > 0 && n%o.pageTokens != 0 && s.pages[n/o.pageTokens] == nil {
 		return false
 	}

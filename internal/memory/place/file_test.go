@@ -55,8 +55,9 @@ func TestFileRoundTrip(t *testing.T) {
 	}
 }
 
-// A person moves a tensor: the plan follows, says so, and counts again. What
-// does not fit is refused with the numbers.
+// A user edits the tier of a tensor: the placement follows, gives the file as the
+// reason, and updates its sums. An edit beyond the budget is rejected with the
+// numbers.
 func TestFileEdited(t *testing.T) {
 	t.Parallel()
 	p := small(t)

@@ -127,7 +127,7 @@ func pass(r *residence.Residence, each func(name string)) error {
 // unseen is for passes whose bytes do not matter.
 func unseen(string) {}
 
-// Whatever the placement, each weight has the bytes of the mapped file: held,
+// For any placement, each weight has the bytes of the mapped file: pinned,
 // streamed in every pass, or read row by row.
 func TestSameBytes(t *testing.T) {
 	for _, name := range cases {
@@ -391,7 +391,8 @@ func TestCutTable(t *testing.T) {
 	}
 }
 
-// No device can hold weights: a plan that wants one to is refused by name.
+// Devices cannot hold weights yet: a placement in VRAM is rejected, naming the
+// tensor.
 func TestNoDevice(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	p, err := place.Place(place.Input{Tensors: residence.Tensors(s.model, s.desc), Devices: []place.Device{{ID: "gpu0", Bytes: 1 << 30}}})
@@ -403,7 +404,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// The units that a listener is told of are those that are read, in order.
+// A listener is called for every unit that is read, in order.
 func TestWatch(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	least, _ := s.bounds(t)

@@ -38,7 +38,7 @@ func TestPlaceAhead(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = 100
 	}
-	// Laps of 3 would leave one unit alone at the end of a pass; those of 4
+	// Laps of 3 would leave a single unit at the end of a pass; those of 4
 	// leave three.
 	if got := leastAhead(placeIn(sizes, 300)); got != 0 {
 		t.Errorf("laps of three: %d bytes ahead, want 0", got)

@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whatever field is altered, the hash does not fit any more.
+// If any field is altered, the hash does not match.
 func TestIntact(t *testing.T) {
 	var r Record
 	for l, err := range Read(strings.NewReader(text(t, 3))) {
@@ -208,7 +208,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Whatever call fails, every acknowledged record is whole and in order.
+// If any call fails, every acknowledged record is complete and in order.
 func TestWriterFaults(t *testing.T) {
 	want, _ := readAll(strings.ReplaceAll(text(t, 6), `"t_ns":5`, `"t_ns":0`))
 	for fault := range faultfs.Full + 1 {

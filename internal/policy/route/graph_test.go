@@ -45,7 +45,7 @@ func content(id string, n int) []byte {
 	return b[:n]
 }
 
-// checkTensors wants each tensor in its tier with its bytes.
+// checkTensors checks that each tensor is in its tier with its bytes.
 func checkTensors(t *testing.T, m *memory.Manager, want ...tensor) {
 	t.Helper()
 	for _, w := range want {

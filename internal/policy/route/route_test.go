@@ -161,7 +161,7 @@ func TestRouteTensors(t *testing.T) {
 	}
 }
 
-// TestRouteCancelled submits no computation whose tensors did not come.
+// TestRouteCancelled: no computation is submitted whose tensors were not read.
 func TestRouteCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -336,7 +336,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Save says which tensors a restore would not find.
+// Save reports the tensors that a restore would not find.
 func TestNotDurable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -431,7 +431,7 @@ func TestMaterialize(t *testing.T) {
 	}
 }
 
-// Two managers with equal ids share nothing but the cache.
+// Two managers with equal ids share only the cache.
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

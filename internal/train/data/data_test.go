@@ -76,7 +76,7 @@ func stories(n int) string {
 	return b.String()
 }
 
-// rows returns the rows of a batch as text, and what they predict.
+// rows returns the rows of a batch and their targets as text.
 func rows(t testing.TB, x *text.Text, b *Batch) (in, out []string) {
 	t.Helper()
 	at := 0
@@ -315,7 +315,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNextAllocates nothing once its slices are as long as they get.
+// TestNextAllocates: Next does not allocate once its slices have grown.
 func TestNextAllocates(t *testing.T) {
 	x := bytesText(t, "")
 	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, Memory: 800, Dir: t.TempDir()}, x)

@@ -35,7 +35,7 @@ func learnt(t *testing.T, x *text.Text, messages string) string {
 	return strings.Join(parts, "|")
 }
 
-// TestAnswers learns the answers, and what ends them, whatever the template.
+// TestAnswers: answers and their end tokens are trained, for every template.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const talk = `[{"role":"system","content":"be kind"},{"role":"user","content":"héllo"},{"role":"assistant","content":"yés"},
@@ -67,8 +67,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestGoldenAnswers tries the published templates: the last answer is learnt,
-// and the questions are not.
+// TestGoldenAnswers tries the published templates: the last answer is trained,
+// questions are not.
 func TestGoldenAnswers(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))

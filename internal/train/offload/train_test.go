@@ -116,7 +116,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// AdamW in float64 as the paper writes it stays beside what update does.
+// AdamW in float64, as in the paper, stays close to update.
 func TestAdamW(t *testing.T) {
 	t.Parallel()
 	layers := []Layer{{Name: "a", Elements: 50}, {Name: "b", Elements: 50, NoDecay: true}}

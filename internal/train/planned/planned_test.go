@@ -61,8 +61,8 @@ func learn(t *testing.T, m *Model, p *pool.Pool, steps int) *train.Result {
 	return res
 }
 
-// A model made from nothing begins at a uniform guess and learns to count; what
-// it exports is the same model. Threads and computing twice change no bit.
+// A model initialized at random begins at the loss of a uniform guess and learns to
+// count; the exported model is the same. Threads and recomputation change no bit.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, untied := range []bool{false, true} {

@@ -15,8 +15,8 @@ import (
 	"atenia/internal/machine/library"
 )
 
-// testNodes loads the nodes for tests and returns a function that finds what
-// they export.
+// testNodes loads the test library and returns a function that looks up its
+// symbols.
 func testNodes(t testing.TB) func(name string) uintptr {
 	t.Helper()
 	h, err := library.Open(ctest.Library(t, "../../testdata/nodes.c"))
@@ -216,8 +216,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkCall times one call of a function that does nothing to speak of,
-// and lists of gains of 64 frames chained one to the next.
+// BenchmarkCall times one call of a trivial function, and lists of chained gains
+// of 64 frames.
 func BenchmarkCall(b *testing.B) {
 	symbol := testNodes(b)
 	for name, run := range map[string]func(*List){"one": Run, "one/direct": direct} {
