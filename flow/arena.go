@@ -227,7 +227,7 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// A ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
 // ArenaMark returns the current state.

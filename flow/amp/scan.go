@@ -42,7 +42,7 @@ var sources = []string{"manifest", "cache", "scan"}
 // String returns the source's name.
 func (s Source) String() string { return sources[s] }
 
-// A FoundLibrary is what is known of one file.
+// A FoundLibrary describes one library file.
 type FoundLibrary struct {
 	Path        string
 	Source      Source
