@@ -23,7 +23,7 @@ const (
 	defaultFirst   = 1 << 20
 )
 
-// Causes that an [Error] may wrap, besides errors of the system.
+// Causes that an [ArenaError] may wrap, besides errors of the system.
 var (
 	ErrFrozen = errors.New("the arena is frozen: carve before Freeze")
 	ErrFull   = errors.New("the reserved address space is used up: reserve more")
@@ -73,8 +73,26 @@ type Carve struct {
 	Bytes  int
 }
 
-// An Arena is one region of memory from which carves are allocated front to
-// back. See the package's comment. It may be used by one goroutine at a time.
+// An Arena is one range of addresses outside Go's heap, from which carves are
+// allocated front to back. It grows and never moves.
+//
+//	reserved   ├───────────────────────────────────────────────── 64 GiB ┤
+//	committed  ├──────────────── 1, 2, 4, 8 … MiB ┤ faults when touched
+//	used       ├ carve ┤g├ carve ┤g├ carve ┤g┤
+//
+// An arena reserves address space first, as much as the system allows, and
+// commits memory only when carves need it, doubling each time. Addresses of
+// carves therefore stay valid until [Arena.Close]; nodes written in C rely on
+// that, since they keep pointers. The garbage collector neither scans nor moves
+// the memory.
+//
+// A carve starts on a cache line and is followed by a guard of one cache line.
+// [Arena.Check] finds overwritten guards and names the carve before them, which
+// identifies a node that writes too many frames.
+//
+// In real time nothing may grow: after [Arena.Freeze] all memory in use is
+// resident, and growth is an error until [Arena.Thaw]. Only one goroutine may
+// carve at a time; the carved memory has no such restriction.
 type Arena struct {
 	region    region
 	committed int
@@ -117,8 +135,8 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Carve returns n zeroed bytes, aligned to [Align] and followed by a guard. The
-// slice has no spare capacity. An error is an [*Error].
+// Carve returns n zeroed bytes, aligned to [ArenaAlign] and followed by a guard. The
+// slice has no spare capacity. An error is an [*ArenaError].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {
@@ -209,7 +227,7 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// A ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
 // ArenaMark returns the current state.

@@ -68,7 +68,7 @@ func arenaTestOneRegion(t *testing.T) {
 	}
 }
 
-// testDoubles: growth from 1 to 128 MiB with live tokens moves nothing.
+// testDoubles: growing from 1 to 128 MiB moves no carve in use.
 func testDoubles(t *testing.T) {
 	a := open(t, flow.ArenaOptions{ReserveBytes: 256 << 20})
 	tokens, err := flow.ArenaOf[float64](a, "tokens", 1000)

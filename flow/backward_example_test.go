@@ -8,7 +8,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A graph with feedback, and the gradient of the sum of what comes out.
+// A graph with feedback, and the gradient of the sum of its output.
 func ExampleRecord() {
 	plan, err := graph.Parse([]byte(`{"nodes":[
 		{"name":"x","type":"Input"}, {"name":"m","type":"Mix","supports_v2":true}, {"name":"y","type":"Probe"},

@@ -14,9 +14,9 @@ import (
 	"atenia/flow/node"
 )
 
-// A sketch is a plan in a few words: lines "name Type key=value …" make nodes
-// of the second interface, lines "source -> target key=value …" edges. Keys of
-// a node that are none of its own are parameters; values are JSON or words.
+// A sketch is a short form of a plan: lines "name Type key=value …" are nodes
+// that support v2, lines "source -> target key=value …" edges. Unknown keys of a
+// node are parameters; values are JSON or words.
 func sketch(t testing.TB, text string) []byte {
 	t.Helper()
 	var nodes, edges []string
@@ -100,7 +100,7 @@ func there[F node.Float](t testing.TB, plan []byte, o flow.Options, r flow.Recor
 	return trip[F]{s, rec, out}
 }
 
-// back sweeps back from the gradients of what the probes took.
+// back sweeps backward from gradients of the probes' frames.
 func (r trip[F]) back(t testing.TB, out map[string]node.Tensor[F]) *flow.Gradients[F] {
 	t.Helper()
 	g, err := r.rec.Backward(out, flow.Sweep{})
@@ -127,7 +127,7 @@ func same[F node.Float](t testing.TB, what string, got, want []F) {
 	}
 }
 
-// TestBackward is what a sweep computes on graphs that can be followed by hand.
+// TestBackward checks sweeps over graphs whose gradients are computed by hand.
 func TestBackward(t *testing.T) {
 	t.Parallel()
 	four := flow.Options{BlockFrames: 4}
@@ -237,8 +237,8 @@ func unsupported(t *testing.T) {
 	}
 }
 
-// TestForwardAfterBackward is acceptance A40: a sweep leaves the session where
-// it was.
+// TestForwardAfterBackward is acceptance A40: a sweep does not change the state of
+// the session.
 func TestForwardAfterBackward(t *testing.T) {
 	t.Parallel()
 	plan := sketch(t, `x Input; b Biquad f0=900 q=2; d Delay delay=11.5 interpolation=linear; c Compressor threshold_db=-20; o Probe;
@@ -284,8 +284,8 @@ func TestForwardAfterBackward(t *testing.T) {
 	}
 }
 
-// TestReset checks that a session begins anew, with and without a record, and
-// after parameters were set.
+// TestReset checks that a session restarts, with and without a record, and after
+// parameters were set.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	for _, r := range []flow.Recording{{}, {Every: 2}, {Every: flow.EverySqrt}} {
@@ -326,8 +326,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestBackwardInto sweeps again into the gradients of an earlier sweep, full of
-// what is none: the same bits come out, in the same memory.
+// TestBackwardInto sweeps into the gradients of an earlier sweep, filled with
+// garbage: the bits are the same, in the same memory.
 func TestBackwardInto(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -367,8 +367,8 @@ func TestBackwardInto(t *testing.T) {
 	}
 }
 
-// TestStopKeepsTheProbe ends a recording between two blocks: what the probe took
-// in the last one stays, and the next block is that of a session never recorded.
+// TestStopKeepsTheProbe ends a recording between two blocks: the probe keeps the
+// frames of the last one, and the next block is that of a session never recorded.
 func TestStopKeepsTheProbe(t *testing.T) {
 	t.Parallel()
 	const plan = "x Input; n Biquad; m Biquad; o Probe; p Probe; x -> n; n -> m; m -> o; n -> p"

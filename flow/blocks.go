@@ -16,7 +16,7 @@ func cutBlock[F node.Float](b, x *node.Tensor[F], at int) {
 	}
 }
 
-// A blockTake collects blocks, in rows of room frames.
+// A blockTake concatenates blocks to a stream, in rows of room frames.
 type blockTake[F node.Float] struct {
 	all  node.Tensor[F]
 	room int

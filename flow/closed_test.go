@@ -9,8 +9,8 @@ import (
 	"atenia/internal/invariant"
 )
 
-// TestUseAfterClose: the arena itself says so; its memory faults where checks
-// of invariants are on.
+// TestUseAfterClose: carving a closed arena is an error; touching its memory
+// faults if checks of invariants are on.
 func TestUseAfterClose(t *testing.T) {
 	a := open(t, flow.ArenaOptions{ReserveBytes: 1 << 20})
 	b, err := a.Carve("kept too long", 100)

@@ -26,9 +26,18 @@ type unit[F node.Float] struct {
 
 // compile builds the static list from the order of the rehearsal's last block:
 //
-//	order ──unit──▶ units ──needs──▶ dependencies ──cohorts, align──▶ levels
-//	      ──fuse──▶ jobs ──partition──▶ sections of strands
+//	order      osc 64   up 64   gain1 256   gain2 256   out 64       firings of a block
+//	  │ unit: tensors and parameters bound
+//	units      osc      up      gain1       gain2       out
+//	  │ needs: what must run earlier; cohorts, align: units that may fuse get the same level
+//	levels     osc │ up │ gain1 gain2 │ out                          gain1 and gain2 are one cohort
+//	  │ fuse: units of one cohort and level become one call
+//	jobs       osc │ up │ gain1+gain2 │ out
+//	  │ partition: jobs that need nothing of each other, one strand per thread
+//	sections   ┌ strand a ┐   ┌ strand a ┐
+//	           └ strand b ┘ ─▶└──────────┘ ─▶ …                      threads meet at each arrow
 //
+// The package's glossary defines the words.
 // Processes whose firing depends on data, and all downstream of them, stay on the dynamic path and are polled in every
 // block.
 func (s *Session[F]) compile() {

@@ -22,7 +22,7 @@ func Example_control() {
 	// <nil> control tokens: line 1: "shut 9": want set NODE.PARAM VALUE… or clear NODE.PARAM
 }
 
-// FuzzParse: what is read is printed as it was read.
+// FuzzParse: tokens survive printing and parsing.
 func FuzzParse(f *testing.F) {
 	f.Add("3 open 9\n5 set eq.f0 1000\n8 clear eq.f0\n0 set a.thermo.heat 0 0")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -10,13 +10,13 @@ import (
 	"atenia/flow/node"
 )
 
-// faulty is a type whose output is its input but for one bad number, and which
-// reports a heat of its own.
+// faulty is a type that copies its input except for one bad number, and reports
+// its heat itself.
 type faulty[F node.Float] struct {
 	code graph.Code
 	bad  float64
 	at   int64
-	held F // what is added to everything, once it is bad
+	held F // added to every frame after the bad one
 }
 
 func (f *faulty[F]) Reset() { f.held = 0 }
@@ -34,7 +34,7 @@ func (f *faulty[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// catalog has the type Faulty besides those shipped.
+// catalog has the shipped types and Faulty.
 func catalog(code graph.Code, bad float64, at int64) node.Table {
 	return append(node.Table{{
 		Name: "Faulty", Ins: []string{"in"}, Outs: []string{"out"},

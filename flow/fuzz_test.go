@@ -10,8 +10,8 @@ import (
 	"atenia/flow/node/nodetest"
 )
 
-// FuzzDescribe: whatever a plan says about a node, it is described or refused
-// with a code and a place.
+// FuzzDescribe: any node of a plan is described or rejected with a code and a
+// position.
 func FuzzDescribe(f *testing.F) {
 	types := flow.ShippedTypes()
 	for i := range types {

@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// A graphCase is a graph with what goes in, what comes out and the gradients.
+// A graphCase is a graph with its inputs, expected outputs and gradients.
 type graphCase struct {
 	Plan        json.RawMessage
 	SampleRate  float64            `json:"sample_rate"`
@@ -78,8 +78,7 @@ func session[F node.Float](t testing.TB, plan []byte, o flow.Options, opens map[
 	return s
 }
 
-// A graphResult is what a graph gave, by what it is: outputs and gradients as
-// plain numbers.
+// A graphResult has the outputs and gradients of a graph, by kind.
 type graphResult struct {
 	names       []string // in order
 	values      map[string][]float64
@@ -168,12 +167,11 @@ func runGraph[F node.Float](t *testing.T, c *graphCase) {
 	}
 }
 
-// roundings says how far float32 is off, of the peak, in the same case with
-// other roundings: four times the numbers that go in are moved by up to half a
-// unit in the last place, and both engines run. A case's own spread is a single
-// draw of that; where a gradient is a sum that cancels, the draw may be ten
-// times smaller than the next one. Whatever comes of it widens a tolerance
-// tenfold at most.
+// roundings estimates the error of float32 in a case, relative to the peak: four
+// times the inputs are perturbed by up to half a unit in the last place, and both
+// engines run. The spread stored with a case is a single sample of that error,
+// which may be ten times too small if a gradient is a sum that cancels. The
+// estimate widens a tolerance tenfold at most.
 func roundings(t *testing.T, c *graphCase, want map[string]goldenTensor) map[string]float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -205,7 +203,7 @@ func roundings(t *testing.T, c *graphCase, want map[string]goldenTensor) map[str
 	return worst
 }
 
-// drive runs the case's blocks one by one and then what is left, and checks when
+// drive runs the case's blocks one by one, drains the session, and checks when
 // nodes fire.
 func drive[F node.Float](t *testing.T, s *flow.Session[F], inputs map[string]node.Tensor[F], c *graphCase) map[string]node.Tensor[F] {
 	t.Helper()

@@ -15,12 +15,12 @@ import (
 
 func init() { topics["plan_errors"] = runVerdict }
 
-// A verdict is what a case says of a plan's text.
+// A verdict is the expected result of linking a plan's text.
 type verdict struct {
 	Text           string
 	BlockFrames    int `json:"block_frames"`
 	Strict         bool
-	Stage          string // parse or link, where it is refused; or ok
+	Stage          string // parse or link, where it fails; or ok
 	Code           graph.Code
 	Path           string
 	Names          []string
@@ -30,8 +30,8 @@ type verdict struct {
 	SubBlock       map[string]float64 `json:"sub_block"`
 }
 
-// runVerdict reads and links a text: it is refused where, for what and naming
-// whom the case says, or gets the delays, stages and sub-blocks of the case.
+// runVerdict parses and links a text and compares stage, code, path and names of
+// the error, or delays, stages and sub-blocks of the result, with the case.
 func runVerdict(t *testing.T, c json.RawMessage) {
 	t.Parallel()
 	want := decode[verdict](t, c)

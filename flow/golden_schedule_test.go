@@ -12,7 +12,7 @@ import (
 
 func init() { topics["schedule"] = runSchedule }
 
-// runSchedule checks what follows from counts alone.
+// runSchedule checks the results of the rehearsal.
 func runSchedule(t *testing.T, c json.RawMessage) {
 	switch kind := decode[struct{ Kind string }](t, c).Kind; kind {
 	case "iteration":

@@ -33,8 +33,7 @@ type goldenHeat struct {
 	Ignored           int64
 }
 
-// check compares the totals; a node that the case does not name reported
-// nothing.
+// check compares the totals; nodes that are not in the case must have no reports.
 func (h goldenHeat) check(t *testing.T, m flow.Metrics) {
 	t.Helper()
 	for _, n := range m.Nodes {

@@ -67,8 +67,7 @@ type goldenTensor struct {
 	Data  []float64
 }
 
-// decode reads a case, or fails. A field that the case has and T lacks is none
-// of T's business.
+// decode reads a case, or fails. Fields that T does not have are ignored.
 func decode[T any](t testing.TB, c json.RawMessage) T {
 	t.Helper()
 	var v T
@@ -78,9 +77,9 @@ func decode[T any](t testing.TB, c json.RawMessage) T {
 	return v
 }
 
-// goldenTolerance is what F's arithmetic is held to, relative to the peak of
-// the expected tensor: float32 by how far float32 arithmetic of another
-// implementation was off in the same case.
+// goldenTolerance returns the tolerance for F, relative to the peak of the
+// expected tensor: for float32 the error of another float32 implementation in
+// the same case.
 func goldenTolerance[F float32 | float64](spread float64) float64 {
 	if F(1)+F(1e-10) != F(1) {
 		return 1e-9
@@ -88,8 +87,8 @@ func goldenTolerance[F float32 | float64](spread float64) float64 {
 	return max(1e-5, 4*spread)
 }
 
-// off is the largest difference of an entry, over the largest entry of want; a
-// want of zeros, to rounding, has the scale 1.
+// off returns the largest difference of an entry over the largest entry of want,
+// or over 1 if want is zero up to rounding.
 func off[F float32 | float64](got []F, want []float64) float64 {
 	d, _ := farthest(got, want)
 	return d
@@ -100,7 +99,7 @@ func farthest[F float32 | float64](got []F, want []float64) (share float64, at i
 	for _, x := range want {
 		peak = max(peak, math.Abs(x))
 	}
-	if peak < 1e-13 { // what is left of sums that cancel
+	if peak < 1e-13 { // rounding errors of sums that cancel
 		peak = 1
 	}
 	for i, x := range want {

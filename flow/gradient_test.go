@@ -253,9 +253,9 @@ func dotLinear[F node.Float](t *testing.T, b *bench, tol float64) {
 	}
 }
 
-// dotImpulse puts an impulse at the last frame of a block in and one at the
-// first frames of the next block back in: what a node forgets at a border shows
-// here and hardly anywhere else.
+// dotImpulse feeds an impulse at the last frame of a block forward, and one at
+// the first frames of the next block backward: it finds state that a node loses
+// at a border.
 func dotImpulse(t *testing.T, b *bench) {
 	one := *b
 	one.batches = 1
@@ -402,7 +402,7 @@ func differences(t *testing.T, b *bench) {
 }
 
 // TestCutInvariance is acceptance A43: outputs and gradients of a stream are the
-// same bits in whatever blocks it is run.
+// same bits for every block size.
 func TestCutInvariance(t *testing.T) {
 	t.Parallel()
 	eachGradient(t, func(t *testing.T, c gradientCase) {

@@ -11,8 +11,8 @@ import (
 	"atenia/flow/node"
 )
 
-// TestMeter checks sums, their precision, what is ignored and the note of a
-// delay that was declared too small.
+// TestMeter checks sums, their precision, ignored reports, and that a delay above
+// the declared one is noticed.
 func TestMeter(t *testing.T) {
 	t.Run("A16", func(t *testing.T) {
 		t.Parallel()

@@ -17,7 +17,7 @@ var integration = func() *planText {
 	return p
 }()
 
-// integrationLog is what it does in ten blocks: nothing reaches a sink in the
+// integrationLog lists the firings of ten blocks: no frames reach a sink in the
 // first three, and the monitor takes every other block.
 const integrationLog = `0: osc 64, clock 64
 1: osc 64, clock 64

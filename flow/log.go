@@ -7,7 +7,7 @@ import (
 	"atenia/flow/node"
 )
 
-// Firings are logged in the form of package firing.
+// Public names of the log of firings.
 type (
 	Firing = firingRecord // one call of a node
 	Log    = firingLog    // the calls of a stream in the order in which they were made

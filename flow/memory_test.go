@@ -35,7 +35,8 @@ const memoryPlan = `{"nodes": [
 	{"source": "vca.out", "target": "out.in"},
 	{"source": "in.out", "target": "gated.in", "synchrony_gates": [5]}]}`
 
-// TestMemory: what a session's frames lie in.
+// TestMemory runs sessions in an arena: frames are carved from its one region,
+// and a frozen arena is an error.
 func TestMemory(t *testing.T) {
 	t.Run("A32", func(t *testing.T) {
 		t.Run("float32", testOneRegion[float32])
@@ -44,7 +45,7 @@ func TestMemory(t *testing.T) {
 	t.Run("frozen", testFrozen)
 }
 
-// inMemory runs a few blocks of the plan and returns what the probe took.
+// inMemory runs a few blocks of the plan and returns the probe's frames.
 func inMemory[F node.Float](t *testing.T, m *flow.Arena) (*flow.Session[F], []F) {
 	t.Helper()
 	p, err := graph.Parse([]byte(memoryPlan))
@@ -76,8 +77,8 @@ func inMemory[F node.Float](t *testing.T, m *flow.Arena) (*flow.Session[F], []F)
 	return s, took
 }
 
-// testOneRegion: channels lie apart from each other, aligned, in one region,
-// and where they lie changes nothing.
+// testOneRegion: channels are disjoint and aligned in one region, and results are
+// those of a session on Go's heap.
 func testOneRegion[F node.Float](t *testing.T) {
 	m, err := flow.NewArena(flow.ArenaOptions{ReserveBytes: 1 << 26, FirstBytes: 1 << 12})
 	if err != nil {

@@ -1,6 +1,6 @@
 package flow
 
-// Reports of nodes are summed in package heat.
+// Shorter names for the sums of nodes' reports.
 type (
 	Mode        = HeatMode    // forward or backward
 	Meter       = HeatMeter   // sums by node

@@ -5,7 +5,13 @@ import (
 	"atenia/flow/node"
 )
 
-// A paramValue is a parameter of a node with its modulations.
+// A paramValue is a parameter of a node with its modulations: the value of the
+// plan or the host, v[n mod N] of each row for token n, to which the edges into
+// the parameter are applied one by one.
+//
+//	value    v0 v1 … | v0 v1 … | …      a block's length or one, row by row
+//	add  +   scale·x0 scale·x1 …        of the channel that the edge names, else
+//	mul  ·   scale·z0 scale·z1 …        of the same one; the last repeats
 type paramValue[F node.Float] struct {
 	Base   node.Tensor[F] // [B, C, 1 or the tokens of a block]; a table has its own shape
 	Mods   []modulation[F]

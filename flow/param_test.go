@@ -22,7 +22,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestStage: each block takes one length of what is staged, the last stays.
+// TestStage: each block takes one portion of the staged values, and the last one
+// stays.
 func TestStage(t *testing.T) {
 	t.Parallel()
 	spec := &graph.ParamSpec{Value: graph.Tensor{B: 2, C: 1, F: 2, Data: []float64{1, 2, 3, 4}}}

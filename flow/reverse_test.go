@@ -9,8 +9,8 @@ import (
 	"atenia/flow/node"
 )
 
-// TestReverse drives channels with random cuts of writer and reader, and
-// compares what the writer gets with what readers gave, frame by frame.
+// TestReverse drives channels with random cuts of writer and reader, and compares
+// the writer's gradients with the readers', frame by frame.
 func TestReverse(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -2,8 +2,8 @@ package flow
 
 import "testing"
 
-// TestCut: a cut lies within the blocks, so that every block is come to; without
-// a state to spare it is the last block that is gone back over.
+// TestCut: a cut is inside the range of blocks, so that recursion ends; without
+// a spare snapshot it leaves the last block.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for n := int64(2); n < 300; n++ {

@@ -1,10 +1,16 @@
 package flow
 
-// revolveCut returns the number of blocks, of n, before the next snapshot if slots
-// more may be kept. With no block run more than t+1 times, s snapshots reach
-// binomial(s+t, t) blocks; so the part after the cut must be within reach of
-// one snapshot less, and the part before of one run less. 0: no cut is
-// possible.
+// revolveCut returns the number of blocks, of n, before the next snapshot if
+// slots more may be kept (A. Griewank and A. Walther, Algorithm 799: Revolve,
+// 2000).
+//
+//	│ snapshot                   │ another snapshot         end
+//	├── revolveCut(n, slots) ────┼──────── the rest ─────────┤
+//	  swept last, with slots       swept first, with slots - 1
+//
+// With no block run more than t+1 times, s snapshots reach binomial(s+t, t)
+// blocks; so the part after the cut must be within reach of one snapshot less,
+// and the part before of one run less. 0: no cut is possible.
 func revolveCut(n int64, slots int) int64 {
 	if n == 1 {
 		return 0

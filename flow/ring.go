@@ -2,7 +2,15 @@ package flow
 
 import "atenia/flow/node"
 
-// A frameRing holds rows whose length is a power of two; the zero Ring is empty.
+// A frameRing keeps the most recent frames of the rows of a stream. Frame f of
+// a row is at index f mod Size, a power of two; the zero ring is empty.
+//
+//	Size = 8, after frame 9
+//	┌───┬───┬───┬───┬───┬───┬───┬───┐
+//	│ 8 │ 9 │ 2 │ 3 │ 4 │ 5 │ 6 │ 7 │
+//	└───┴───┴───┴───┴───┴───┴───┴───┘
+//
+// A ring does not count frames: readers and writers pass positions.
 type frameRing[F node.Float] struct {
 	Data []F // [Rows, Size]
 	Rows int

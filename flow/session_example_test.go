@@ -25,8 +25,8 @@ func half(opt flow.Options) (*flow.Session[float64], error) {
 	return flow.New[float64](plan, opt)
 }
 
-// What a session was told is written down, and another one that is told the
-// same does the same.
+// A session lists the control tokens it accepted, and another session that plays
+// them gives the same result.
 func ExampleSession_Play() {
 	s, err := half(flow.Options{BlockFrames: 4})
 	if err != nil {
@@ -85,7 +85,7 @@ func ExampleSession_Play() {
 	// [2 2 2 2]
 }
 
-// A node whose calls take too long is suspended until it is told to resume.
+// A node whose calls exceed the limit is suspended until it is resumed.
 func ExampleSession_Resume() {
 	s, err := half(flow.Options{BlockFrames: 1024, Limit: time.Nanosecond})
 	if err != nil {
@@ -114,8 +114,8 @@ func ExampleSession_Resume() {
 	// <nil> []
 }
 
-// Where a session's memory and time go: what each node holds, which nodes are
-// called as one, and the node that worked longest.
+// Memory and time of a session: the bytes of each node, the fused nodes, and the
+// node with the longest calls.
 func ExampleSession_Memory() {
 	s, err := half(flow.Options{BlockFrames: 4, Timing: true})
 	if err != nil {

@@ -192,8 +192,8 @@ func TestGates(t *testing.T) {
 	})
 }
 
-// orderHolds runs a random graph of 200 nodes with 50 barriers and looks at the
-// order of calls: within a block a node comes after those it reads from and
+// orderHolds runs a random graph of 200 nodes with 50 barriers and checks the
+// order of calls: within a block a node is called after those it reads from and
 // those its barriers wait for.
 func orderHolds(t *testing.T, seed uint64) {
 	const nodes, gates = 200, 50
@@ -210,8 +210,8 @@ func orderHolds(t *testing.T, seed uint64) {
 		for i := range n {
 			u := r.IntN(v)
 			more := ""
-			// A gate joins edges over its pivot, so that none waits for its own
-			// descendant.
+			// A gate joins edges across its pivot, so that no node waits for its
+			// descendants.
 			if g := r.IntN(gates); u < pivot[g] && pivot[g] <= v {
 				more = fmt.Sprintf(`, "synchrony_gates": [%d]`, g)
 			}
@@ -309,8 +309,8 @@ func TestKahnDeterminism(t *testing.T) {
 	})
 }
 
-// bank is n biquads side by side between an input and a sum, with what the
-// options say about the odd ones.
+// bank returns n parallel biquads between an input and a sum; every second one
+// has the given options.
 func bank(n int, ratio int, gate string) *planText {
 	p := &planText{}
 	p.node(`{"name": "in", "type": "Input"}`)
@@ -416,7 +416,8 @@ func TestSession(t *testing.T) {
 	})
 }
 
-// TestNoAllocations runs alone: it counts for the whole process.
+// TestNoAllocations is not parallel, since it counts the allocations of the
+// process.
 func TestNoAllocations(t *testing.T) {
 	t.Run("A56", func(t *testing.T) {
 		for i, o := range []Options{{}, {DisableStatic: true}, {Scan: ScanAll}} {
@@ -431,7 +432,7 @@ func TestNoAllocations(t *testing.T) {
 	})
 }
 
-// setHeat: a parameter keeps its default's shape.
+// setHeat checks that a parameter must have its default's shape.
 func setHeat(t *testing.T) {
 	p := &planText{}
 	p.node(`{"name": "c", "type": "Constant", "params": {"value": 0.5}}`)

@@ -7,7 +7,7 @@ import (
 	"atenia/flow/node/nodetest"
 )
 
-// The table says what a plan may ask of a type.
+// The table describes the ports, parameters and settings of every type.
 func Example_shipped() {
 	n := nodetest.Node("Delay", "delay", 480, "interpolation", "cubic")
 	typ, _ := flow.ShippedTypes().Lookup("Delay")

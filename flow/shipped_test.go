@@ -21,8 +21,8 @@ type sample struct {
 
 var features = []any{"n_fft", 64, "win", 64, "n_mels", 6, "sample_rate", 8000, "f_max", 4000, "hop", 20}
 
-// samples holds nodes of types whose defaults say little. Others are run as
-// they are.
+// samples holds nodes with parameters for types whose defaults test little.
+// Other types run with their defaults.
 var samples = map[string][]sample{
 	"Input":          {{params: []any{"batches", 2, "channels", 2}}},
 	"Constant":       {{params: []any{"value", .3, "batches", 2}}},

@@ -57,8 +57,8 @@ func TestSetInStaticPath(t *testing.T) {
 	}
 }
 
-// TestSuppliedSchedule: nodes that a plan puts into one stage fuse, however far
-// from the sources they are, and nothing else changes.
+// TestSuppliedSchedule: nodes that a plan puts into one stage fuse, at any depth,
+// and results do not change.
 func TestSuppliedSchedule(t *testing.T) {
 	t.Parallel()
 	p := delayed("")
@@ -94,8 +94,8 @@ func TestSuppliedSchedule(t *testing.T) {
 	}
 }
 
-// TestCapacity: a channel before a closed gate grows, up to what the plan
-// allows; a step that may not allocate says that it is full.
+// TestCapacity: a channel before a closed gate grows up to the plan's capacity; a
+// step that must not allocate returns an error instead.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	closed := func(capacity string) *planText {
@@ -132,7 +132,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// sieve gives out what is even: fewer tokens than it takes.
+// sieve passes even numbers only: it gives fewer tokens than it takes.
 type sieve[F node.Float] struct{}
 
 func (sieve[F]) Reset() {}
@@ -153,7 +153,8 @@ func (sieve[F]) Forward(c *node.Call[F]) graph.Code {
 	return graph.Success
 }
 
-// TestDynamic: a node may give out less than it takes, beside a static part.
+// TestDynamic: a graph with a static part and a node that gives fewer tokens than
+// it takes.
 func TestDynamic(t *testing.T) {
 	t.Parallel()
 	types := append(node.Table{{
@@ -199,10 +200,10 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// TestStepUnderCollection runs steps while the collector is at work all the
-// time: what a step writes must be no pointers, since a thread of a real-time
-// executor has no write barrier. Here a missing one would go unnoticed, but a
-// tensor on the wrong side of the collector would not.
+// TestStepUnderCollection runs steps while the collector works continuously. A
+// step must not write pointers, since a thread of a real-time executor has no
+// write barrier. The test cannot find a missing barrier, but it finds tensors
+// that the collector freed.
 func TestStepUnderCollection(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	s, ref := start[float32](t, looper(), Options{}), start[float32](t, looper(), Options{})

@@ -29,9 +29,18 @@ func (s *section) Range(_, lo, hi int) {
 // in it repeatedly is quadratic.
 const maxSection = 4096
 
-// cutStrands partitions tasks, sorted by level, among threads. A section that costs
-// less than worth becomes one strand. Nil: no section is worth more than one
-// thread.
+// cutStrands partitions tasks, sorted by level, among threads.
+//
+//	tasks by level            section 1            section 2
+//	                          strand a  a1─a3─a5   a6─a7
+//	a1 … a7  ──cutStrands──▶  strand b  a2─a4
+//	                          └ in parallel ──┘    └ one thread ┘
+//
+// Levels are merged into a section as long as independent strands remain, so
+// threads synchronize once per section instead of once per level. Costs are
+// computed from the plan and not measured: the same plan is always cut alike. A
+// section that costs less than worth becomes one strand. Nil: no section is
+// worth more than one thread.
 func cutStrands(tasks []strandTask, threads, worth int) []section {
 	if threads < 2 {
 		return nil

@@ -57,8 +57,8 @@ func (r trip[F]) weights() map[string]node.Tensor[F] {
 	return z
 }
 
-// TestSnapshots is acceptance A47: gradients do not depend on how often the
-// session's state is kept, and the most that is held falls and rises again.
+// TestSnapshots is acceptance A47: gradients do not depend on the number of
+// snapshots, and the peak of memory has a minimum between few and many.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	fromSnapshots[float64](t)
@@ -129,8 +129,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// fewestRuns is how often n blocks must be run to be gone back over from one
-// snapshot with so many more, found by trying every cut.
+// fewestRuns returns the least number of block runs with which a sweep can go
+// back over n blocks from one snapshot with slots more, by trying every cut.
 func fewestRuns(n, slots int, known map[[2]int]int) int {
 	switch {
 	case n <= 1:
@@ -149,8 +149,8 @@ func fewestRuns(n, slots int, known map[[2]int]int) int {
 	return best
 }
 
-// TestKeptBytes checks that nothing is kept that no backward call looks at, and
-// that the report says what was.
+// TestKeptBytes checks that only data that backward calls read is kept, and that
+// the report counts it.
 func TestKeptBytes(t *testing.T) {
 	t.Parallel()
 	in := map[string]node.Tensor[float64]{"x": constant(1.0, 64*64)}
@@ -171,8 +171,8 @@ func TestKeptBytes(t *testing.T) {
 	}
 }
 
-// TestTruncation checks that a truncated sweep gives another gradient, says so,
-// and drops what would cross from one stretch of blocks to the one before.
+// TestTruncation checks that a truncated sweep drops gradients across the borders
+// of its groups of blocks, gives another result, and reports it.
 func TestTruncation(t *testing.T) {
 	t.Parallel()
 	plan := sketch(t, "x Input; a OnePole f0=50; o Probe; x -> a; a -> o")

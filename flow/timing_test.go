@@ -10,7 +10,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A ticker is a clock that goes on by as much as the nodes of type Slow say.
+// A ticker is a clock that nodes of type Slow advance.
 type ticker struct{ now int64 }
 
 func (k *ticker) read() int64 { return k.now }
@@ -80,8 +80,7 @@ func slowTypes(k *ticker, calls *int, from, to int64) node.Table {
 	}}, ShippedTypes()...)
 }
 
-// slowPlan is an input, two nodes of a type beside each other, their sum and a
-// probe.
+// slowPlan is an input, two parallel nodes of one type, their sum and a probe.
 func slowPlan(typ, more string) *planText {
 	p := delayed("")
 	p.edges = nil

@@ -128,8 +128,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestPruning: gradients do not depend on which others are found, and what
-// needs none costs no buffer.
+// TestPruning: gradients do not depend on which others are computed, and values
+// that need none have no gradient buffer.
 func TestPruning(t *testing.T) {
 	t.Parallel()
 	net := newNetwork[float32]()
@@ -160,7 +160,7 @@ func TestPruning(t *testing.T) {
 	}
 }
 
-// TestZeroAllocations: a chunk allocates nothing once one like it was seen.
+// TestZeroAllocations: a chunk does not allocate after one of the same shape.
 func TestZeroAllocations(t *testing.T) {
 	net := newNetwork[float32]()
 	tape := New(doubling[float32]())
@@ -250,8 +250,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLeak: what an opaque operation keeps reaches gradients through its
-// registered function only.
+// TestLeak: saved buffers of an opaque operation reach gradients only through its
+// registered function.
 func TestLeak(t *testing.T) {
 	t.Parallel()
 	run := func(saved, seen float64) float64 {
@@ -281,8 +281,8 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-// TestUnusedOutputs: the gradient of an unused result is zeros, and an opaque
-// operation of which nothing is used is not replayed.
+// TestUnusedOutputs: the gradient of an unused result is zero, and an opaque
+// operation without used results is not replayed.
 func TestUnusedOutputs(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -316,7 +316,7 @@ func TestUnusedOutputs(t *testing.T) {
 	}
 }
 
-// TestWith: the tape's error comes out where the function had none.
+// TestWith: the tape's error is returned if the function returns none.
 func TestWith(t *testing.T) {
 	t.Parallel()
 	got, err := With(nil, func(t *Tape[float64]) (float64, error) {

@@ -1,7 +1,7 @@
-// Package grad computes exact gradients by reverse-mode automatic
-// differentiation: a tape records operations as they run, then replays them in
-// reverse (R. E. Wengert, A simple automatic derivative evaluation program,
-// 1964).
+// Package grad computes exact gradients and trains with them. A tape records
+// operations as they run, then replays them in reverse (reverse-mode automatic
+// differentiation; R. E. Wengert, A simple automatic derivative evaluation
+// program, 1964); an optimizer updates parameters from their gradients.
 //
 //	t := grad.New[float32](nil)
 //	w := t.Param(weights, 4, 3)
@@ -10,9 +10,12 @@
 //	err := t.Backward(loss)
 //	dw, ok := t.Grad(w)
 //
-//	Tape      operations, buffers, an arena each for values and gradients
-//	Ref       a buffer of a tape
-//	Registry  backward functions of opaque operations, by key
+//	Tape          operations, buffers, an arena each for values and gradients
+//	Ref           a buffer of a tape
+//	Registry      backward functions of opaque operations, by key
+//	Optimizer     an update rule, its state for every parameter, and Step
+//	Trainable     a parameter's values and gradient, as an optimizer sees them
+//	RateSchedule  the learning rate's factor at a step
 //
 // A buffer is a value of up to four dimensions, a flag that says whether a
 // gradient is needed, and later the gradient. An operation is a struct of fixed
@@ -48,18 +51,11 @@
 // rules skip the others. Errors (shapes, ranges, missing keys) are kept as the
 // tape's first error, which names operation and shapes; see [Tape.Err].
 //
-// # Optim
+// # Optimizers
 //
-// Package optim implements optimizers, which update parameters from their
-// gradients.
-//
-//	Param      a tensor's values and gradient
-//	Optimizer  a rule, its state for every parameter, and Step
-//	Schedule   the learning rate's factor at a step
-//	Clip       the factor that keeps the norm of all gradients at a limit
-//
-// The rules, for a gradient g scaled by [Optimizer.Step] and a weight w already
-// decayed to w·(1 − lr·decay), are:
+// An [Optimizer] applies an [UpdateRule]. For a gradient g scaled by
+// [Optimizer.Step] and a weight w already decayed to w·(1 − lr·decay), the rules
+// are:
 //
 //	SGD    m ← μ·m + g                        w ← w − lr·m         (Nesterov: g + μ·m)
 //	AdamW  m ← β1·m + (1−β1)·g                w ← w − lr·m̂ ÷ (√v̂ + ε)
@@ -70,6 +66,8 @@
 //	       (1−μ)·g + μ·m = U·Σ·Vᵀ, nearly: Newton–Schulz; matrices only, AdamW for the rest
 //
 // Decay applies to tensors of two axes or more: norms and biases do not decay.
+// [ClipFactor] is the factor that keeps the norm of all gradients, which a
+// [NormMeter] measures, at a limit.
 //
 // Everything is generic over float32, for training, and float64, for checking
 // gradients. A step allocates nothing. It runs on a pool's threads with the

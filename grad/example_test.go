@@ -30,8 +30,8 @@ func Example() {
 	// op 4 matmul [2 2], [1 2]: shapes do not fit: want [m,k]·[k,n]
 }
 
-// A listing shows what a tape recorded: shapes and operations, no values. It
-// can be kept beside a fault report and read back.
+// A listing shows the recorded shapes and operations, without values. It can be
+// attached to a fault report and parsed.
 func ExampleTape_Listing() {
 	t := grad.New[float64](nil)
 	w := t.Param([]float64{1, 2, 3, 4}, 2, 2)
@@ -54,8 +54,7 @@ func ExampleTape_Listing() {
 	// true
 }
 
-// The gradient of an intermediate result stays when the tape is told to keep
-// it.
+// With KeepGradients the gradients of intermediate results are kept.
 func ExampleKeepGradients() {
 	t := grad.New[float64](nil, grad.KeepGradients(), grad.Reserve(8))
 	x := t.Param([]float64{1, 2}, 2)
@@ -69,7 +68,7 @@ func ExampleKeepGradients() {
 	// Output: [2 8] true
 }
 
-// With returns what is computed on a tape that nobody else needs.
+// With computes on a temporary tape.
 func ExampleWith() {
 	sum, err := grad.With(nil, func(t *grad.Tape[float64]) (float64, error) {
 		x := t.Const([]float64{1, 2, 3}, 3)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An example is one way to use an operation, with what its operands are.
+// An example is one use of an operation with the shapes of its operands.
 type example struct {
 	op     kind
 	shapes [][]int
@@ -132,8 +132,8 @@ func (e example) gradients(t testing.TB, tape *Tape[float64], in [][]float64, d 
 }
 
 // wrong returns the first thing wrong with the gradients that tape finds, or
-// "": compared with central differences and, of linear operations, by
-// <Ax, d> = <x, Aᵀd>, and with what is defined where there is no derivative.
+// "": compared with central differences, for linear operations by
+// <Ax, d> = <x, Aᵀd>, and at kinks with the value that is defined there.
 func (e example) wrong(t testing.TB, tape *Tape[float64], seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	in := e.values(r)
@@ -212,7 +212,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// TestTwiceTheSame: an operand that stands in both places gets both gradients.
+// TestTwiceTheSame: an operand used twice gets the sum of both gradients.
 func TestTwiceTheSame(t *testing.T) {
 	t.Parallel()
 	tape := New[float64](nil)

@@ -9,7 +9,7 @@ import (
 
 type ruleBack = func(*Tape[float64], *op[float64])
 
-// mutants are rules with a mistake that has been made somewhere, or could be.
+// mutants are rules with plausible mistakes.
 var mutants = []struct {
 	name string
 	op   kind

@@ -25,14 +25,14 @@ type Trainable[F Float] struct {
 	// Table marks a matrix whose rows are looked up or compared one by one,
 	// such as an embedding or an output head. Muon leaves it to AdamW.
 	Table bool
-	// Hold excludes the parameter from [Optimizer.Step] and [Meter.Norm] as
-	// long as it is set.
+	// Hold excludes the parameter from [Optimizer.Step] and [NormMeter.Norm]
+	// as long as it is set.
 	Hold bool
 }
 
 func (p *Trainable[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
 
-// A UpdateRule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
+// An UpdateRule turns gradients into updates: [AdamW], [SGD], [Lion] or [Muon].
 type UpdateRule interface {
 	// check returns what is wrong with the rule's settings.
 	check() error
@@ -41,9 +41,9 @@ type UpdateRule interface {
 // An Optimizer is a rule with its state for a set of parameters. It and its
 // pool may be used by one goroutine at a time.
 //
-//	opt, err := optim.New(optim.AdamW{}, params, nil)
+//	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, optim.Clip(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool
@@ -61,7 +61,7 @@ type update[F Float] interface {
 }
 
 // NewOptimizer returns an optimizer with zeroed state. A nil pool is one thread. Errors
-// match [ErrConfig].
+// match [ErrOptimizer].
 func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (*Optimizer[F], error) {
 	if r == nil {
 		return nil, fmt.Errorf("%w: no rule given", ErrOptimizer)
@@ -120,7 +120,7 @@ func bind[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (matrices
 }
 
 // Step updates every parameter that is not held, with the gradients multiplied
-// by scale: see [Clip].
+// by scale: see [ClipFactor].
 func (o *Optimizer[F]) Step(lr, scale float64) {
 	for i, w := range o.params {
 		if w.Hold {

@@ -77,8 +77,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Muon leaves vectors and tables to AdamW, and a rule decays only what has two
-// axes and is not marked.
+// Muon leaves vectors and tables to AdamW, and a rule decays only parameters of
+// two axes that are not marked.
 func TestWhoIsStepped(t *testing.T) {
 	t.Parallel()
 	step := func(r UpdateRule, p *Trainable[float64]) []float64 {
@@ -164,8 +164,8 @@ func TestThreadsAndAllocations(t *testing.T) {
 					t.Errorf("%s: %d threads step parameter %d differently", name, threads, i)
 				}
 			}
-			// A thread of the operating system that the runtime starts meanwhile
-			// counts, too: what a step allocates, it allocates every time.
+			// The least of several runs, since an OS thread that the runtime starts
+			// counts as an allocation, too.
 			least := math.Inf(1)
 			for try := 0; try < 10 && least > 0; try++ {
 				least = min(least, testing.AllocsPerRun(5, func() { o.Step(0.01, ClipFactor(m.Norm(params), 1)) }))

@@ -25,8 +25,8 @@ func double[F Float](t *Tape[F], k Key, x Ref, saved ...Ref) Ref {
 	return y
 }
 
-// TestOpaque: what a registered function returns arrives, exactly, and two
-// opaque consumers of one input add.
+// TestOpaque: the gradients of a registered function are added exactly, and those
+// of two consumers of one input are summed.
 func TestOpaque(t *testing.T) {
 	t.Parallel()
 	reg := register("seven", func(b *OpaqueBack[float64]) {

@@ -9,9 +9,8 @@ import (
 	"atenia/nested/rule"
 )
 
-// A hand computes one layer of memory as gate without a tape: the forward
-// pass and its adjoint written out, block by block. It is what the tape is
-// compared with.
+// A hand computes one layer of memory as gate without a tape, forward pass and
+// adjoint block by block, for comparison with the tape.
 type hand[F float32 | float64] struct {
 	cfg   nested.Config
 	block *rule.Block[F]
@@ -35,7 +34,7 @@ func byHand[F float32 | float64](m *nested.Model[F]) *hand[F] {
 	return h
 }
 
-// A handLevel is what a level's adjoint needs.
+// A handLevel holds the values that a level's adjoint reads.
 type handLevel[F float32 | float64] struct {
 	cache    [][]F
 	active   []F // answers of each branch; nil where it was not taken
@@ -55,8 +54,8 @@ type handPass[F float32 | float64] struct {
 	ids                    []int32
 }
 
-// forward computes a chunk. With a learned schedule, mask says which levels
-// write, and by how much; else it is nil and active says so.
+// forward computes a chunk. With a learned schedule, mask has the weight with
+// which each level is active; otherwise it is nil and active is used.
 func (h *hand[F]) forward(ids, targets []int32, active []bool, mask []F, states [][]F) *handPass[F] {
 	c, d, T := h.cfg, h.cfg.Width, len(ids)
 	k := len(c.Periods)

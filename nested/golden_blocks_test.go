@@ -55,8 +55,8 @@ type blockGrad struct {
 	Core           map[string]nums
 }
 
-// blockTolerance is what float32 is held to, by what its arithmetic can reach:
-// Newton–Schulz iterations and normalised layers amplify rounding.
+// blockTolerance returns the tolerance of float32, by the conditioning of the
+// rule: Newton–Schulz iterations and normalised layers amplify rounding.
 func blockTolerance[F float32 | float64](l *rule.Layout) (values, grads float64) {
 	c := l.Config
 	values, grads = 1e-5, 1e-5
@@ -75,9 +75,8 @@ func runBlock[F float32 | float64](t *testing.T, raw json.RawMessage) {
 	c := decode[blockCase](t, raw)
 	got, l := evaluateBlock(t, &c, func(x float64) F { return F(x) })
 	values, grads := blockTolerance[F](l)
-	// Where the case amplifies the rounding of its inputs alone, long chunks
-	// of a rule with bad conditions above all, the arithmetic's is amplified
-	// too.
+	// A case that amplifies the rounding of its inputs, mostly a long chunk
+	// of an ill-conditioned rule, also amplifies that of the arithmetic.
 	nudge := func(x float64) float64 { return x * (1 + 0x1p-52) }
 	if tolerance[F](0, 1) > 0 {
 		nudge = func(x float64) float64 { return float64(float32(x)) }
@@ -105,8 +104,8 @@ func runBlock[F float32 | float64](t *testing.T, raw json.RawMessage) {
 	}
 }
 
-// A blockArray is one array of a case, computed and expected, and the largest
-// entry of what it is compared with.
+// A blockArray is one array of a case, computed and expected, with the largest
+// expected entry.
 type blockArray[F float32 | float64] struct {
 	name string
 	got  []F

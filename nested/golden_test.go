@@ -112,7 +112,7 @@ func cast[F float32 | float64](v []float64) []F {
 	return out
 }
 
-// tolerance returns what F's arithmetic is held to.
+// tolerance returns the tolerance for F.
 func tolerance[F float32 | float64](f64, f32 float64) float64 {
 	if F(1)+F(1e-10) == F(1) {
 		return f32

@@ -17,7 +17,7 @@ func eachRule(t *testing.T, f func(t *testing.T, name rule.Name)) {
 }
 
 // TestGradcheckFloat64 compares the gradients of a level with central
-// differences, and wants most of them to be large enough to be compared.
+// differences, and requires that most of them are large enough to compare.
 func TestGradcheckFloat64(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, name rule.Name) {
@@ -202,8 +202,8 @@ func doubles[F float32 | float64](v []F) []float64 {
 	return out
 }
 
-// TestOneTap gives keys a convolution over one token, which is the token
-// itself: every rule must compute what it does without.
+// TestOneTap convolves keys over one token, which is the identity: every rule
+// must give the same result as without.
 func TestOneTap(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, name rule.Name) {

@@ -9,9 +9,9 @@ import (
 	"atenia/nested/rule"
 )
 
-// wire sets parameters so that memory answers a token with what followed it:
-// tokens are unit vectors, keys the tokens before, all projections the
-// identity, and the delta rule writes with a step of 1 and forgets nothing.
+// wire sets parameters so that memory answers a token with its successor: tokens
+// are unit vectors, keys the preceding tokens, all projections the identity, and
+// the delta rule writes with a step of 1 and does not forget.
 func wire(m *nested.Model[float32]) {
 	width := m.Config().Width
 	for _, p := range m.Params() {

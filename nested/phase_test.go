@@ -91,8 +91,8 @@ func buildEqualsStream[F float32 | float64](t *testing.T, c nested.Config) {
 	}
 }
 
-// TestReaderTokenByToken feeds a document in pieces of every kind: what the
-// reader expects next, and what it learns, does not depend on them.
+// TestReaderTokenByToken feeds a document in pieces of different lengths:
+// neither the reader's predictions nor its memory depend on them.
 func TestReaderTokenByToken(t *testing.T) {
 	t.Parallel()
 	for _, c := range []nested.Config{
@@ -195,7 +195,7 @@ func TestPulseTable(t *testing.T) {
 		if strings.HasSuffix(p.String(), "####") {
 			all = append(all, p.String())
 		}
-		// A step that is not advanced stays what it was.
+		// The pulse does not change until the conductor advances.
 		if q := c.Pulse(nested.Build); q.String() != p.String() {
 			t.Fatalf("%v became %v without an advance", p, q)
 		}
@@ -269,8 +269,8 @@ func TestErrorBuffer(t *testing.T) {
 	}
 }
 
-// TestReset forgets a document: memory is as at the start, the count of steps
-// goes on.
+// TestReset: after a reset, memory is as at the start, and steps are still
+// counted.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	eachRule(t, func(t *testing.T, name rule.Name) {
@@ -292,7 +292,7 @@ func TestReset(t *testing.T) {
 	})
 }
 
-// mixed is a configuration with most of what a snapshot must hold.
+// mixed is a configuration with most kinds of state in a snapshot.
 var mixed = nested.Config{Rule: rule.Titans, Vocab: 16, Width: 8, Heads: 2, Window: 3, Periods: []int{1, 4}, Layers: 2, Residual: true, KeyTaps: 2, Seed: 3}
 
 func newBuilder(t testing.TB, c nested.Config, lanes int, p *pool.Pool) (*nested.Model[float32], *nested.Builder[float32]) {
@@ -326,7 +326,7 @@ func steps(t testing.TB, b *nested.Builder[float32], from, to, lanes int) (loss 
 }
 
 // TestSnapshotMidPeriod saves between two active steps of a level, when its
-// error buffer is not empty, and goes on from the file with the same bits.
+// error buffer is not empty, and continues from the file with the same bits.
 func TestSnapshotMidPeriod(t *testing.T) {
 	t.Parallel()
 	m, b := newBuilder(t, mixed, 2, nil)
@@ -358,7 +358,7 @@ func TestSnapshotMidPeriod(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnother refuses files that are not of this model, or damaged.
+// TestSnapshotOfAnother: files of another model, and damaged ones, are rejected.
 func TestSnapshotOfAnother(t *testing.T) {
 	t.Parallel()
 	_, b := newBuilder(t, mixed, 2, nil)
@@ -395,8 +395,8 @@ func TestSnapshotOfAnother(t *testing.T) {
 	}
 }
 
-// TestMemoryGoesOn saves a reader in the middle of a chunk; another goes on
-// with the same bits.
+// TestMemoryGoesOn saves a reader in the middle of a chunk; another one
+// continues with the same bits.
 func TestMemoryGoesOn(t *testing.T) {
 	t.Parallel()
 	m := built[float32](t, nested.Config{Vocab: 16, Width: 8, Window: 3, Chunk: 5, Periods: []int{1, 2}, Seed: 9})
@@ -440,8 +440,8 @@ func TestMemoryGoesOn(t *testing.T) {
 	}
 }
 
-// TestFailedStep fails in one lane: nothing has changed, and the step done
-// again is the step it would have been.
+// TestFailedStep fails in one lane: no state changes, and repeating the step gives
+// the same result as a step that did not fail.
 func TestFailedStep(t *testing.T) {
 	t.Parallel()
 	m, b := newBuilder(t, mixed, 2, nil)
@@ -494,7 +494,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestZeroAllocations counts what steady steps allocate.
+// TestZeroAllocations counts the allocations of steady steps.
 func TestZeroAllocations(t *testing.T) {
 	for _, c := range []nested.Config{
 		mixed,

@@ -23,10 +23,10 @@ func small(name rule.Name, width int) rule.Config {
 	return rule.Config{}
 }
 
-// A point is where gradients are checked: gates that are open, memory that
-// holds something and weights large enough that the gradients of a level can
-// be told from noise. At usual initial values most of them are below what a
-// difference can resolve, and any backward pass would do.
+// A point is where gradients are checked: open gates, memory that is not empty, and
+// weights large enough to distinguish the gradients of a level from noise. At
+// usual initial values most of them are below the resolution of differences, and
+// any backward pass would pass.
 type point[F float32 | float64] struct {
 	m            *nested.Model[F]
 	ctx          *nested.Context[F]

@@ -14,8 +14,8 @@ import (
 	"atenia/internal/memory/arena"
 )
 
-// TestTemplate holds the template to what every shipped node is held to: cuts,
-// snapshots, allocations, gradients by differences and by the dot test.
+// TestTemplate runs the checks of shipped nodes on the template: cuts, snapshots,
+// allocations, gradients by differences and by the dot test.
 func TestTemplate(t *testing.T) {
 	types := template(t).Types()
 	shapes := []graph.Shape{{B: 2, C: 3}}
@@ -128,7 +128,7 @@ func TestCall(t *testing.T) {
 	t.Run("flags", func(t *testing.T) { testFlags(t, l, view) })
 }
 
-// testFlags: what a node is told of its buffers and of itself.
+// testFlags checks the flags of buffers and the descriptor that a node sees.
 func testFlags(t *testing.T, l *amp.Library, view exported) {
 	const absent, constant, silent, begin, final, param, there = 1, 2, 4, 8, 16, 1 << 16, 1 << 32
 	g := rig[float32](t, l, nodetest.Node("Flags.c", "p", 0.0, "word", "x"), mono...)

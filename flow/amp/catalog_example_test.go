@@ -9,7 +9,7 @@ import (
 	"atenia/flow/amp"
 )
 
-// A manifest beside a library is enough to know what it has; nothing is loaded.
+// With a manifest beside it, a library is listed without being loaded.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -61,8 +61,8 @@ func session[F node.Float](t testing.TB, c *amp.Catalog, o flow.Options) *flow.S
 	return s
 }
 
-// play runs blocks of a tone, with a poison in one of them, and returns what
-// came out. step runs a block.
+// play runs blocks of a tone, one of them with a poison value, and returns the
+// output. step runs a block.
 func play(t testing.TB, s *flow.Session[float32], blocks, poison int, step func()) []float32 {
 	t.Helper()
 	in, err := s.Input("x")
@@ -141,7 +141,7 @@ func TestCatalogSame(t *testing.T) {
 	}
 }
 
-// TestClose: a session that is closed gives back the states of its C nodes.
+// TestClose: closing a session releases the states of its C nodes.
 func TestClose(t *testing.T) {
 	path := ctest.Copy(t, ctest.Library(t, "testdata/nodes.c"))
 	l, err := amp.Open(path, amp.Options{})
@@ -180,8 +180,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCatalogCrash: a node that is not trusted dies in a graph that mutes; the graph
-// goes on.
+// TestCatalogCrash: an untrusted node crashes in a graph with policy mute, and the
+// graph keeps running.
 func TestCatalogCrash(t *testing.T) {
 	c := catalogOpen(t)
 	s := session[float32](t, c, flow.Options{Policy: flow.Mute})
@@ -202,7 +202,8 @@ func TestCatalogCrash(t *testing.T) {
 	}
 }
 
-// TestCatalogOpen: what was found is listed, and a closed catalogue makes nothing.
+// TestCatalogOpen: a catalogue lists the libraries found, and makes no nodes once
+// closed.
 func TestCatalogOpen(t *testing.T) {
 	c := catalogOpen(t, "/elsewhere")
 	if n := len(c.Result().Libraries); n != 2 || len(c.Result().Types) != len(c.Types()) {

@@ -2,25 +2,36 @@
 // time; no C compiler is needed to run them. include/amp.h is the contract,
 // include/template.c a complete node, docs/c-nodes.md the manual.
 //
-//	Open ──▶ Library ──Types──▶ node.Table ──append to the shipped one──▶ flow.Options.Catalog
-//	            │ New32, New64
-//	            ▼
-//	         instance      a node.Instance: state, descriptor and buffers outside Go's heap
+//	folders ──Scan──▶ manifests ──OpenCatalog──▶ Catalog ──Types──▶ node.Table, appended to flow.Options.Catalog
+//	                                                │ first node of a library
+//	                     trusted ◀──────────────────┴───────────────────▶ all others
+//	                  Open: Library                                  StartProcess: Process
+//	                  in this process                                in a child
+//	                  a call costs 40 ns                             a call costs a few µs
+//	                  a crash ends the program                       a crash costs a few blocks
 //
-// A call of an instance fills in the buffers of the C call, makes it, and
-// checks what the node did:
+//	c, err := amp.OpenCatalog(ctx, amp.CatalogConfig{…})
+//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...)})
+//
+// A [Catalog] loads and starts nothing before the first node of a library is
+// made: plans are linked by manifests alone. A library that requests isolation
+// gets a process, trusted or not. A host with one trusted library may call
+// [Open] itself.
+//
+// # A call
+//
+// Each node is a node.Instance with its state, descriptor and buffers outside
+// Go's heap. A call fills in the buffers of the C call, makes it, and checks
+// what the node did:
 //
 //	state replaced            the old one is released, once
 //	frames lowered            a late node; more, or another pointer: InvalidArg, zeros
 //	v2 answers Unsupported    in forward: v1 from now on
-//	positive, or below -11    Fail: no node may say that
+//	positive, or below -11    Fail: no node may return that
 //	environment changed       set back
 //
 // Violations are counted, and [Library.Events] reports each kind once per node.
-// The call itself costs 40 ns, allocates nothing, and may be made on a thread
-// without a P.
-//
-// # Parameters
+// A call allocates nothing, and may be made on a thread without a P.
 //
 // A type's parameters follow its signal inputs. A parameter that the plan
 // neither gives nor modulates is flagged absent, and the node's own default
@@ -29,16 +40,10 @@
 // outputs' shape, which otherwise is that of the first input, or 1, 1 for a
 // source.
 //
-// # Trust
+// # Manifests
 //
-// A library that crashes takes the process down, which no Go program can
-// prevent. Package isolate runs libraries in separate processes; package
-// catalog does so for all that are not trusted.
-//
-// # Manifest
-//
-// Package manifest reads and writes the description of a library of C nodes, a
-// file beside the library, so that a catalogue does not need to load it:
+// A [Manifest] describes a library in a file beside it, so that it need not be
+// loaded to be listed:
 //
 //	filters.amp.so
 //	filters.amp.json    {"abi": [2, 0], "sha256": "…", "vendor": "…", "version": "1.2",
@@ -49,39 +54,19 @@
 //
 // Inputs, outputs and params may be given as numbers; their names are then in0,
 // out0, p0 and so on. Unknown keys and capabilities are ignored, since a later
-// minor version may define them. Manifests are untrusted input: [Parse] bounds
-// what it reads and reports where a fault is.
+// minor version may define them. Manifests are untrusted input: [ParseManifest]
+// bounds what it reads and reports where a fault is.
 //
-// # Fatal
+// [Scan] searches folders in order. A library without a manifest is described by
+// a child process that loads it, and the answer is cached by path, size, time
+// and checksum. A child that crashes, or exceeds [ScanLimit], leaves its library
+// quarantined until the file changes. For each type and major version of the ABI
+// the first library counts; the others are listed as shadowed.
 //
-// Package fatal makes a process that runs foreign code die immediately on a
-// fault.
+// # Processes
 //
-//	SIGSEGV, SIGBUS, …    Go's handler: a trace of all goroutines, then exit
-//	after Default, Linux  the kernel ends the process, and the parent notices
-//
-// # Scan
-//
-// Package scan finds libraries of C nodes and their descriptions without
-// loading any into this process.
-//
-//	folders, in order ──▶ *.amp.so ──▶ NAME.amp.json beside it ──▶ manifest
-//	                                   else the cache           ──▶ manifest, or quarantined
-//	                                   else a child loads it    ──▶ manifest, or quarantined; both are remembered
-//
-//	for each type and major version of the ABI the first library counts;
-//	the others are listed as shadowed
-//
-// A child that crashes, or exceeds [Limit], leaves its library quarantined
-// until the file changes: cache entries are keyed by path, size, time and
-// checksum. The child is the program itself, started with [Config].Command,
-// which must end up in [Serve].
-//
-// # Isolate
-//
-// Package isolate runs libraries of C nodes in separate processes. A node that
-// crashes or hangs then costs its graph a few muted blocks, and the host keeps
-// running.
+// A node that crashes or hangs in a [Process] costs its graph a few muted
+// blocks, and the host keeps running.
 //
 //	host                     shared memory (memfd)            child, one a library
 //	instance.Forward ──────▶ inputs, parameters ────────────▶ the same node, in process
@@ -97,29 +82,12 @@
 //	   └── new child, or the spare, with the last snapshots ◀── at once, then after
 //	       100 ms; three crashes in 60 s ─▶ quarantined
 //
-// The child is the program itself, started with [Config].Command, which must
-// end up in [Serve]. One request carries any number of calls ([Batch]), so that
-// a child costs one round trip per block however many of its nodes are in the
-// graph.
+// The child is the program itself, started with the Command of a configuration,
+// which must end up in [ServeProcess], or in [ServeScan] for a scan. One request
+// carries any number of calls ([Batch]), so that a child costs one round trip
+// per block however many of its nodes are in the graph. A request allocates
+// nothing and takes no Go lock, so that it may be made on a thread without a P.
 //
-// A request allocates nothing and takes no Go lock, so that it may be made on a
-// thread without a P. A child is not a sandbox: it may read whatever the user
-// may read. It contains faults, not malice.
-//
-// All of this needs Linux on amd64 or arm64.
-//
-// # Catalog
-//
-// Package catalog adds libraries of C nodes to the shipped types: it scans for
-// them, and runs each in this process or in a child, by trust.
-//
-//	trusted libraries      in this process       a call costs 40 ns; a crash ends the program
-//	all others             a separate process    a call costs a few µs; a crash costs a few blocks
-//
-//	c, err := catalog.Open(ctx, catalog.Config{…})
-//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(shipped.Types(), c.Types()...)})
-//
-// Nothing is loaded or started before the first node of a library is made:
-// plans are linked by manifests alone. A library that requests isolation gets a
-// process, trusted or not.
+// A child is not a sandbox: it may read whatever the user may read. It contains
+// faults, not malice. Processes need Linux on amd64 or arm64.
 package amp

@@ -49,8 +49,8 @@ func (e Event) String() string {
 	return e.Node + ": " + e.Kind.String()
 }
 
-// counts holds how often an instance detected each kind; told is what was
-// reported. Counting stores no pointer and takes no lock.
+// counts holds how often an instance detected each kind; told says which
+// kinds have been reported. Counting stores no pointer and takes no lock.
 type counts struct {
 	n    [kinds]atomic.Uint32
 	told [kinds]bool

@@ -9,8 +9,8 @@ import (
 	"atenia/flow/graph"
 )
 
-// What a library has joins the catalogue of the shipped types; plans name both
-// alike. Here only its manifest is there, which is enough to link a plan.
+// The types of a library are appended to the shipped ones, and plans use both
+// alike. A manifest without its library is enough to link a plan.
 func ExampleTypes() {
 	m, err := amp.ParseManifest([]byte(`{"abi": [2, 0], "nodes": [{"type": "Smooth", "inputs": ["in"], "outputs": ["out"],
 		"params": ["a"], "caps": ["v2", "backward"], "jacobian": "toeplitz"}]}`))

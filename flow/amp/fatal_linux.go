@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultFaultSignals leaves fault signals to the system, without a core dump: the parent
-// is waiting, and a trace of this process's goroutines would not help to debug
-// the library.
+// defaultFaultSignals leaves fault signals to the kernel, without a core dump:
+// the process ends at once, and the parent notices. Go's handler would print a
+// trace of all goroutines first, which does not help to debug a C library.
 func defaultFaultSignals() {
 	var standard struct {
 		handler, flags, restorer uintptr

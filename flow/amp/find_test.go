@@ -18,7 +18,7 @@ func ExampleFolders() {
 	// /usr/lib/amp
 }
 
-// FuzzEntry: a damaged cache is an error and nothing worse.
+// FuzzEntry: a damaged cache is an error and does not panic.
 func FuzzEntry(f *testing.F) {
 	f.Add([]byte(`{"path": "/a", "size": 1, "manifest": {"abi": [2, 0], "nodes": []}}`))
 	f.Add([]byte(`{"quarantined": "crashed"}`))

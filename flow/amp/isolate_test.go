@@ -30,7 +30,7 @@ func start(t testing.TB, path string, cfg amp.IsolateConfig) (*amp.Process, node
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	l, err := amp.Open(path, amp.Options{}) // for what it says of itself alone
+	l, err := amp.Open(path, amp.Options{}) // for its manifest only
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func isolateRig[F node.Float](t testing.TB, types node.Table, n graph.Node) *nod
 	return nodetest.NewRig[F](t, types, &n, 48000, isolateMono, 64)
 }
 
-// TestSame holds nodes in a process of their own to what every node is held
-// to, and their bits to those of the same node in this process.
+// TestSame runs the checks of shipped nodes on nodes in a separate process, and
+// compares their bits with those of the same node in this process.
 func TestSame(t *testing.T) {
 	_, types := start(t, isolateTemplate(t), amp.IsolateConfig{})
 	for name, n := range map[string]graph.Node{
@@ -88,8 +88,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestCrash: a node dies at block 10. That block is lost, the host goes on, and
-// the node goes on from its last snapshot.
+// TestCrash: a node crashes in block 10. That block is lost, the host keeps
+// running, and the node continues from its last snapshot.
 func TestCrash(t *testing.T) {
 	for _, spare := range []bool{false, true} {
 		name := map[bool]string{false: "A57", true: "spare"}[spare]
@@ -164,7 +164,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestLate: an answer that comes too late is not taken for the next one.
+// TestLate: an answer after the time limit is not mistaken for the next one.
 func TestLate(t *testing.T) {
 	t.Parallel()
 	p, types := start(t, nodes(t), amp.IsolateConfig{Timeout: time.Nanosecond})
@@ -185,7 +185,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestBatch: one request for many nodes gives what single calls give.
+// TestBatch: one request for many nodes gives the results of single calls.
 func TestBatch(t *testing.T) {
 	p, types := start(t, nodes(t), amp.IsolateConfig{})
 	var list []node.Instance[float32]
@@ -242,7 +242,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestStart: what cannot be started says so.
+// TestStart: a child that does not start is an error.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []amp.IsolateConfig{{}, {Command: []string{"/nonexistent"}}, {Command: []string{"/bin/true"}}} {

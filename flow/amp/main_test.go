@@ -54,7 +54,7 @@ func open(t testing.TB, o amp.Options, flags ...string) *amp.Library {
 	return l
 }
 
-// fresh loads a copy of the nodes for tests, which counts its own states.
+// fresh loads a new copy of the test library, with a separate count of states.
 func fresh(t testing.TB) *amp.Library {
 	t.Helper()
 	l, err := amp.Open(ctest.Copy(t, ctest.Library(t, "testdata/nodes.c")), amp.Options{})
@@ -76,7 +76,7 @@ func template(t testing.TB) *amp.Library {
 	return l
 }
 
-// exported is what the nodes for tests show of themselves.
+// exported gives access to the counters of the test library.
 type exported struct{ handle library.Handle }
 
 func peek(t testing.TB, l *amp.Library) exported {
@@ -96,7 +96,7 @@ func (e exported) call(name string) int {
 	return int(library.Call(f))
 }
 
-// seen is what the last call noted.
+// seen returns the values recorded by the last call.
 func (e exported) seen() *[8]uint64 {
 	f, _ := e.handle.Symbol("test_seen")
 	p := library.Call(f)

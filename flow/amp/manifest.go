@@ -51,7 +51,7 @@ const (
 	maxRatio = 1 << 10
 )
 
-// An ManifestError says what is wrong with a manifest and where.
+// A ManifestError says what is wrong with a manifest and where.
 type ManifestError struct {
 	Path string // JSON path, "" when it is not JSON
 	Text string
@@ -64,7 +64,7 @@ func (e *ManifestError) Error() string {
 	return "manifest: " + e.Path + ": " + e.Text
 }
 
-// ParseManifest reads and checks a manifest. Errors are of type *[Error].
+// ParseManifest reads and checks a manifest. Errors are of type *[ManifestError].
 func ParseManifest(text []byte) (*Manifest, error) {
 	if len(text) > maxBytes {
 		return nil, &ManifestError{"", fmt.Sprintf("more than %d bytes", maxBytes)}

@@ -30,7 +30,7 @@ func ExampleParse() {
 	// manifest: $.nodes[0].outputs[1]: a name of its own wanted, of 1 to 256 bytes
 }
 
-// TestRoundTrip: what is written reads as what was read.
+// TestRoundTrip: a manifest survives writing and reading.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	m, err := amp.ParseManifest([]byte(text))
@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRefused: what no manifest may say, with its place.
+// TestRefused: invalid manifests, with the positions of their faults.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	node := func(more string) string {
@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse: no text panics, and what is accepted is written and read again.
+// FuzzParse: no text panics, and accepted manifests survive writing and reading.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text))
 	f.Add([]byte(`{"abi":[2,0],"nodes":[{"type":"a","inputs":64,"outputs":["",""]}]}`))

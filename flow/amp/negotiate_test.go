@@ -84,7 +84,7 @@ func TestMode(t *testing.T) {
 	})
 }
 
-// TestVersion: another major is refused, a later minor is not.
+// TestVersion: another major version is rejected, a later minor one is not.
 func TestVersion(t *testing.T) {
 	open(t, amp.Options{}, "-DMINOR=9")
 	_, err := amp.Open(ctest.Library(t, "testdata/nodes.c", "-DMAJOR=3"), amp.Options{})
@@ -112,7 +112,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestTypes: what does not fit is refused with its place.
+// TestTypes: plans that do not fit a type are rejected, with the position.
 func TestTypes(t *testing.T) {
 	l := open(t, amp.Options{})
 	n := nodetest.Node("Index.c", "channels", 0.5)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHistory: the first new child comes at once, the second after a while, and
-// three crashes within a minute are enough.
+// TestHistory: the first new child starts at once, the second after a delay, and
+// three crashes within a minute quarantine the library.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	var h history

@@ -134,7 +134,8 @@ func TestScan(t *testing.T) {
 	s.want(strings.Join(s.asked(), " "), "a.amp.so")
 }
 
-// TestQuarantine: what crashes or hangs is not asked again until it changes.
+// TestQuarantine: a library that crashes or hangs is not loaded again until it
+// changes.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	t.Run("A57", func(t *testing.T) {

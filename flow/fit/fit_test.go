@@ -155,7 +155,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFit finds a gain, stops when it has it, and when it is told to.
+// TestFit finds a gain, and stops at the tolerance and when its context ends.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	const plan = `{"nodes": [{"name": "in", "type": "Input"}, {"name": "g", "type": "Gain", "supports_v2": true}, {"name": "out", "type": "Probe"}],

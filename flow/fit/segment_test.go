@@ -45,9 +45,9 @@ func streams() (x, c []float64) {
 	return x, c
 }
 
-// loss is what a training graph around two uses of the segment gives: a matrix
-// before it, and the sum of squares of all that comes out. Everything is
-// recorded on t; refs are those of the point and of c.
+// loss computes a loss with two uses of the segment: a matrix before it, and the
+// sum of squares of the outputs. Everything is recorded on t; refs are those of
+// the point and of c.
 func loss(t *grad.Tape[float64], seg *fit.Segment[float64], at [][]float64) (l grad.Ref, refs []grad.Ref, err error) {
 	xs, cs := streams()
 	for _, v := range at[:4] {
@@ -153,7 +153,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestByHand checks one use against the sweep that it stands for.
+// TestByHand compares one use with an explicit sweep.
 func TestByHand(t *testing.T) {
 	t.Parallel()
 	seg, reg := newSegment(t, fit.SegmentConfig{Params: []string{"fb.gain"}})
@@ -205,7 +205,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestMistakes checks that what cannot be is an error that says what to do.
+// TestMistakes checks that invalid uses are errors with a remedy.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	p, err := graph.Parse([]byte(plan))

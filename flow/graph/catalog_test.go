@@ -11,7 +11,7 @@ import (
 // A catalog knows types enough to link with: ports, rates and shapes.
 type catalog struct{}
 
-// same is the shape of nodes that keep it.
+// same is the shape function of nodes that do not change the shape.
 func same(n int) func([]graph.Shape) ([]graph.Shape, error) {
 	return func(in []graph.Shape) ([]graph.Shape, error) { return slices.Repeat(in[:1], n), nil }
 }

@@ -8,7 +8,12 @@ import (
 // An arc leads from one node to another.
 type arc struct{ From, To int }
 
-// A digraph holds arcs by their origin, in compressed sparse rows.
+// A digraph holds arcs by their origin, in compressed sparse rows. Its methods
+// take time linear in nodes and arcs, up to a logarithm.
+//
+//	0 ─▶ 1 ─▶ 2 ─▶ 3     Components  -1 0 0 -1
+//	     ▲    │          Cycle       1 2
+//	     └────┘          Depths      of a graph without cycles
 type digraph struct {
 	start []int // of node v: to[start[v]:start[v+1]]
 	to    []int

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAgainstReach compares components, cycles and depths of random graphs with
-// what a matrix of who reaches whom says.
+// their reachability matrices.
 func TestAgainstReach(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))

@@ -25,7 +25,12 @@ func bare(r rune) bool {
 	return r == '_' || r == '.' || r == '-' || r == '/' || r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsNumber(r))
 }
 
-// A textLine is read from left to right. Blanks between items are skipped.
+// A textLine is one record of a text form: words, numbers and JSON values, read
+// from left to right. Blanks between items are skipped.
+//
+//	node g Gain ratio=4 :gain=0.5 +color="red"
+//	│    │ │    │       │         └ a value for JSON
+//	└────┴─┴────┴───────┴ words: bare, or quoted as in JSON
 type textLine struct {
 	text string
 	at   int

@@ -30,7 +30,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// FuzzQuote wants every word to be read as it was written.
+// FuzzQuote: every word survives quoting and reading.
 func FuzzQuote(f *testing.F) {
 	for _, s := range []string{"", "a.b", "a b", `"`, "é", "+x", ":", "a=b", "\x00\n"} {
 		f.Add(s)

@@ -20,7 +20,7 @@ func link(t testing.TB, text string, frames int) *graph.Linked {
 	return l
 }
 
-// refused links a text that has a fault.
+// refused links an invalid text and returns the error.
 func refused(t testing.TB, text string) *graph.Error {
 	t.Helper()
 	_, err := graph.Link(parse(t, text), catalog{}, graph.Options{BlockFrames: 8})
@@ -49,7 +49,7 @@ func TestLinkExample(t *testing.T) {
 	})
 }
 
-// TestGateDeadlock: a gate may not make a node wait for what it feeds.
+// TestGateDeadlock: a gate must not make a node wait for its descendants.
 func TestGateDeadlock(t *testing.T) {
 	t.Parallel()
 	t.Run("A31", func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestNodeNamesWithDots(t *testing.T) {
 	}
 }
 
-// TestFaultOrder: of two faults the one that the earlier step finds is told,
-// wherever it stands.
+// TestFaultOrder: of two faults the one that the earlier step finds is reported,
+// independent of their positions.
 func TestFaultOrder(t *testing.T) {
 	t.Parallel()
 	faults := []struct {
@@ -207,7 +207,7 @@ func leastCycles(l *graph.Linked) []float64 {
 	return out
 }
 
-// TestPadding: a node that asks for padding delays the ways beside it.
+// TestPadding: a node that requests padding delays parallel paths.
 func TestPadding(t *testing.T) {
 	t.Parallel()
 	const text = `{"nodes":[{"name":"x","type":"Input"},{"name":"f","type":"FIR","pdc":"pad","declared_delay":%d},{"name":"u","type":"Upsample"},{"name":"d","type":"Downsample"},{"name":"m","type":"Mix"},{"name":"o","type":"Probe"}],
@@ -285,8 +285,8 @@ func BenchmarkLink(b *testing.B) {
 	})
 }
 
-// FuzzLink wants of any text that is a plan a linked plan whose order has every
-// node once and after what it needs, or a typed error.
+// FuzzLink requires, for any text that parses, a typed error or a linked plan
+// whose order has every node once, after the nodes it depends on.
 func FuzzLink(f *testing.F) {
 	f.Add([]byte(seedGraph), 64)
 	f.Add([]byte(`{"nodes":[{"name":"x","type":"Input"},{"name":"m","type":"Mix"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"m.in0"},{"source":"m","target":"m.in1","delay_frames":3},{"source":"m","target":"o","synchrony_gates":[1]}]}`), 8)

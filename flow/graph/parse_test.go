@@ -112,7 +112,7 @@ func TestParseRatio(t *testing.T) {
 	})
 }
 
-// TestVersions checks what is written about the version, and how it is read.
+// TestVersions checks how versions are written and read.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	written := func(t *testing.T, text string) float64 {
@@ -231,8 +231,8 @@ func TestDuplicateKeys(t *testing.T) {
 	}
 }
 
-// FuzzParse wants a plan that reads back as itself from its own text, or a
-// typed error.
+// FuzzParse requires a plan that survives encoding and parsing, or a typed
+// error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{seedGraph, `{"nodes":[` + seedNode + `],"edges":[` + seedEdge + `]}`,
 		`{"nodes":[{"name":"a","params":{"k":"s","b":true,"m":{"shape":[1,2,1],"data":[1,2e3]}}}],"edges":[],"gates":[{"id":3,"kind":"tempo","period_frames":9}],"x":"\u00e9\ud83d\ude00"}`} {
@@ -268,7 +268,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// compact leaves blanks out of the text of unknown keys.
+// compact removes blanks from the text of unknown keys.
 func compact(p *graph.Plan) {
 	each := func(all []graph.Extra) {
 		for i := range all {

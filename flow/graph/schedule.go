@@ -26,7 +26,7 @@ type ScheduleNode struct {
 	Sink   bool
 }
 
-// An ScheduleEdge is a channel. Frame counts include prefill.
+// A ScheduleEdge is a channel. Frame counts include prefill.
 type ScheduleEdge struct {
 	Source, Target string // as in the plan
 	Rate           Rat    // frames per base frame
@@ -45,7 +45,7 @@ type ScheduleCall struct {
 const maxVisits = 1 << 24
 
 // ScheduleOf rehearses the plan by counts until every node fires a whole block, then searches for
-// minimal capacities. An error is a [Error]: a capacity_frames of the plan that is too
+// minimal capacities. An error is an [Error]: a capacity_frames of the plan that is too
 // small is [Malformed], with the edge's path and the capacity that suffices; a plan with
 // more blocks than can be rehearsed is [Unsupported].
 //
@@ -171,7 +171,7 @@ func least(l *Linked) []int {
 	return out
 }
 
-// A rehearsal runs counts without data: see [Of].
+// A rehearsal runs counts without data: see [ScheduleOf].
 type rehearsal struct {
 	l        *Linked
 	capacity []int // nil: none

@@ -61,7 +61,7 @@ func TestFirstFire(t *testing.T) {
 const join = `{"nodes":[{"name":"x","type":"Input"},{"name":"a","type":"Gain"},{"name":"m","type":"Mix"},{"name":"o","type":"Probe"}],
 	"edges":[{"source":"x","target":"a"},{"source":"a","target":"m.in0","delay_frames":100},{"source":"x","target":"m.in1"%s},{"source":"m","target":"o"}]}`
 
-// TestDryPath: the way without a hold needs room for what waits there.
+// TestDryPath: a path parallel to a hold needs capacity for the frames that wait.
 func TestDryPath(t *testing.T) {
 	t.Parallel()
 	s := of(t, fmt.Sprintf(join, ""), 64)
@@ -97,7 +97,7 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestLongDelay is told, not rehearsed for minutes.
+// TestLongDelay: a delay too long to rehearse is an error, without a long run.
 func TestLongDelay(t *testing.T) {
 	t.Parallel()
 	_, err := graph.ScheduleOf(scheduleLink(t, `{"nodes":[{"name":"x","type":"Input"},{"name":"o","type":"Probe"}],"edges":[{"source":"x","target":"o","delay_frames":2147483647}]}`, 1))

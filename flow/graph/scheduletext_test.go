@@ -48,7 +48,8 @@ func TestScheduleText(t *testing.T) {
 	}
 }
 
-// FuzzScheduleParse wants a table that reads back from its own text, or a typed error.
+// FuzzScheduleParse requires a table that survives printing and parsing, or a
+// typed error.
 func FuzzScheduleParse(f *testing.F) {
 	f.Add(joinText)
 	f.Add("block 8 warmup 1\nnode \"a b\" stage 0 tokens 12 first 1 late 7/3\nedge \"a b\" -> c.in rate 3/2 hold 0 prefill 4 capacity 8 least 8\ncall \"a b\" 3")

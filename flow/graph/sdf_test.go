@@ -53,7 +53,7 @@ func TestBalance(t *testing.T) {
 // TestDeadlockCycle checks the reported cycle, also beside a component that runs.
 func TestDeadlockCycle(t *testing.T) {
 	t.Parallel()
-	// 0 ⇄ 1 lacks a token; 2 → 3 runs.
+	// 0 ⇄ 1 has too few tokens; 2 → 3 runs.
 	r, err := graph.Iterate(4, []graph.RateChannel{{0, 1, 1, 1, 0}, {1, 0, 1, 1, 0}, {2, 3, 1, 1, 0}}, nil)
 	if err != nil || !slices.Equal(r.Blocked, []int{0, 1}) || !slices.Equal(r.Cycle, []int{0, 1}) || r.Fired[3] != 1 {
 		t.Errorf("%+v %v", r, err)

@@ -77,7 +77,7 @@ func TestTextCases(t *testing.T) {
 	}
 }
 
-// throughText wants a plan to be the same after text.
+// throughText checks that a plan survives printing and parsing.
 func throughText(t *testing.T, p *graph.Plan) {
 	t.Helper()
 	text := p.String()
@@ -92,7 +92,7 @@ func throughText(t *testing.T, p *graph.Plan) {
 	}
 }
 
-// FuzzParseText wants a plan that reads back from its own text, or a typed
+// FuzzParseText requires a plan that survives printing and parsing, or a typed
 // error.
 func FuzzParseText(f *testing.F) {
 	f.Add(everything)

@@ -20,8 +20,8 @@ var formats = []Format{
 	{FLAC, 24000, 1, 8, false}, {FLAC, 44100, 2, 16, false}, {FLAC, 48000, 2, 24, false}, {FLAC, 11025, 8, 16, false},
 }
 
-// integers returns samples that a format keeps exactly: extremes, silence,
-// noise and a sine, as a share of full scale.
+// integers returns samples that a format represents exactly: extremes, silence,
+// noise and a sine, relative to full scale.
 func integers(f Format, frames int, r *rand.Rand) [][]float64 {
 	x := make([][]float64, f.Channels)
 	bits := f.Bits
@@ -188,7 +188,7 @@ func riff(mark string, size uint32, chunks ...[]byte) []byte {
 	return append(append(b, "WAVE"...), bytes.Join(chunks, nil)...)
 }
 
-// TestChunks reads what other programs write.
+// TestChunks reads the chunks that other programs write.
 func TestChunks(t *testing.T) {
 	t.Parallel()
 	size := func(id string, n uint32, body ...byte) []byte {
@@ -231,7 +231,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestFaults has one fault a file; errors say where.
+// TestFaults has files with one fault each; errors have its offset.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	good := riff("RIFF", 40, pcm(), chunk("data", 0, 64, 0, 192))
@@ -325,7 +325,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestBeyond4GiB checks the header that a file of that length gets.
+// TestBeyond4GiB checks the header of a file of that length.
 func TestBeyond4GiB(t *testing.T) {
 	t.Parallel()
 	s, err := writeWAV(io.Discard, Format{Rate: 48000, Channels: 2, Bits: 24})
@@ -368,7 +368,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzWrite compares what is read with what was written.
+// FuzzWrite writes samples, reads them back and compares.
 func FuzzWrite(f *testing.F) {
 	f.Add(byte(7), []byte("a sentence has a spectrum, too"))
 	f.Add(byte(8), bytes.Repeat([]byte{255, 0, 128}, 700))

@@ -1,4 +1,5 @@
-// Package audio reads and writes sound files: WAV and FLAC.
+// Package media reads and writes sound files, WAV and FLAC, and connects the
+// nodes of a plan that name such files to them.
 //
 //	file ──▶ Open ──▶ Reader ──▶ Read(dst[channel][frame])      float32 or float64
 //	                                                             ±1 is full scale
@@ -14,33 +15,31 @@
 // so that reading and writing preserves integers. Writing rounds to nearest,
 // ties to even, and clips; [Writer.Clipped] counts.
 //
-// Readers take a file with its size or a stream ([NewReader], [NewStream]),
-// read it in blocks, and use bounded memory whatever the header claims. Faults
+// A [Reader] takes a file with its size or a stream ([NewReader], [NewStream]),
+// reads it in blocks, and uses bounded memory whatever the header claims. Faults
 // are an [Error] with the offset. Sizes that are invalid because the file was
 // written to a pipe are taken to mean "to the end".
 //
 // The formats: "Multimedia Programming Interface and Data Specifications 1.0"
 // (RIFF), EBU Tech 3306 (RF64), RFC 9639 (FLAC).
 //
-// # Files
+// # Files of a plan
 //
-// Package files connects the nodes of a plan that name sound files (WavSource,
-// FlacSource, WavSink, FlacSink) to these files.
+// A plan may name files in nodes of type WavSource, FlacSource, WavSink and
+// FlacSink. Nodes run on a thread that must not block, so they cannot read or
+// write files themselves. The host serves them like Input and Probe, with a
+// [Source] or a [Sink] each:
 //
-// Nodes run on a thread that must not block, so they cannot read or write
-// files. These nodes are therefore endpoints that the host serves, like Input
-// and Probe, and this package is what a host needs to do so:
+//	plan ──▶ OpenFiles ──▶ Files.Sources ──▶ FeedSource ──▶ flow.Session.Input(node)
+//	            │                                                 │ Block
+//	            │                                                 ▼
+//	            └────────▶ Files.Sinks ──▶ Sink.Format, Write ◀── flow.Session.Probe(node)
 //
-//	plan ──▶ Open ──▶ Files.Sources ──▶ Feed ──▶ flow.Session.Input(node)
-//	          │                                        │ Block
-//	          │                                        ▼
-//	          └─────▶ Files.Sinks ──▶ Format ──▶ flow.Session.Probe(node) ──▶ audio.Write
-//
-// Open sets the number of channels of a source that does not specify it to that
-// of its file, and finds the base rate on which the files agree. Call it before
-// linking, and Format after. Relative paths are relative to the folder passed
-// to Open, usually the plan's. A plan may name any file: inspect a plan from an
-// untrusted origin before running it.
+// [OpenFiles] sets the number of channels of a source that does not specify it
+// to that of its file, and finds the base rate on which the files agree. Call it
+// before linking, and [Sink.Format] after. Relative paths are relative to the
+// folder passed to OpenFiles, usually the plan's. A plan may name any file:
+// inspect a plan from an untrusted origin before running it.
 //
 // Faults of a plan are a [graph.Error] with the position in the plan.
 //

@@ -31,7 +31,7 @@ func Example() {
 	// Output: flac, 48000 Hz, 2 channels, 24 bit 3 true [0 0.25 0.5] [0 -0.25 -0.5]
 }
 
-// A file that can be read at any place says what it holds before it is read.
+// The format of a file is known before its samples are read.
 func ExampleNewReader() {
 	var file bytes.Buffer
 	w, err := media.NewWriter(&file, media.Format{Rate: 8000, Channels: 1})

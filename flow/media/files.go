@@ -16,7 +16,7 @@ import (
 type Files struct {
 	Sources []*Source
 	Sinks   []*Sink
-	Rate    float64 // base frames per second of all sources; the rate passed to Open if there are none
+	Rate    float64 // base frames per second of all sources; the rate passed to OpenFiles if there are none
 }
 
 // OpenFiles opens the files of a plan's sources and collects those of its sinks,

@@ -40,7 +40,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// plan is one of nodes alone, written name, type, params.
+// plan returns a plan without edges; nodes are given as name, type, params.
 func plan(t *testing.T, nodes ...string) *graph.Plan {
 	t.Helper()
 	var list []string
@@ -55,8 +55,8 @@ func plan(t *testing.T, nodes ...string) *graph.Plan {
 	return p
 }
 
-// TestFeed: what comes does not depend on blocks, begins after offset_frames,
-// and of a loop goes on.
+// TestFeed: frames do not depend on the block size, begin after offset_frames,
+// and repeat if the source loops.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -106,7 +106,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// TestFaults: what is wrong is said with its place in the plan.
+// TestFaults: errors have the position in the plan.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

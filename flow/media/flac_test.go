@@ -12,7 +12,7 @@ import (
 	"github.com/mewkiz/flac/meta"
 )
 
-// TestAnotherDecoder reads with another implementation what this one wrote.
+// TestAnotherDecoder decodes with another implementation the files of this one.
 func TestAnotherDecoder(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats {
@@ -57,8 +57,8 @@ func TestAnotherDecoder(t *testing.T) {
 	}
 }
 
-// TestAnotherEncoder reads what another implementation wrote: every kind of
-// subframe, and each way to keep two channels.
+// TestAnotherEncoder decodes files of another implementation: every kind of
+// subframe, and each coding of two channels.
 func TestAnotherEncoder(t *testing.T) {
 	t.Parallel()
 	for kind := frame.ChannelsLR; kind <= frame.ChannelsMidSide; kind++ {
@@ -110,8 +110,8 @@ func TestAnotherEncoder(t *testing.T) {
 	}
 }
 
-// TestDamage flips every bit of a small file: all but those that mean nothing
-// for the samples are noticed.
+// TestDamage flips every bit of a small file: every change is detected, unless it
+// does not affect the samples.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	f := Format{Codec: FLAC, Rate: 44100, Channels: 2, Bits: 16}

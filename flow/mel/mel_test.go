@@ -245,7 +245,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestTypes: float32 samples lose nothing but their own rounding.
+// TestTypes: features of float32 samples differ by the rounding of the samples
+// only.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	for _, name := range Presets() {

@@ -16,7 +16,6 @@
 //	Binder     one closure for a call whose tensors never change
 //	Fuser      one closure for equal nodes side by side
 //
-// The types themselves live in packages below, one table each (flow/internal/signal
-// and its siblings); flow concatenates them. A [Table] is a value:
-// a host may append its own types.
+// A [Table] lists types and is a value: a host may append its own to
+// flow.ShippedTypes. Package nodetest is the test suite for a type.
 package node

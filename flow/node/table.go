@@ -8,7 +8,7 @@ import (
 )
 
 // A Type is one entry of the table of node types: what a plan may say about a
-// node of that type, and how to make one. See the packages below this one for
+// node of that type, and how to make one. See package flow/internal/signal for
 // entries to copy.
 type Type struct {
 	Name, Doc string

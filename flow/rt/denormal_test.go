@@ -14,11 +14,11 @@ import (
 const decay = `{"nodes":[{"name":"in","type":"Input"},{"name":"pole","type":"OnePole","params":{"f0":20}},{"name":"out","type":"Probe"}],
 	"edges":[{"source":"in","target":"pole"},{"source":"pole","target":"out"}]}`
 
-// TestDenormals: ten seconds of a recursive filter that decays from 1e-30, or
-// as near to the smallest normal number in float64, hold no denormal in either
-// executor, their bits are the same, and the environment of Go's own threads is
-// what it was. How long a decaying block takes beside one of a signal is
-// logged: 2 at most is wanted, and without flushing it is about twenty.
+// TestDenormals runs a recursive filter that decays from 1e-30 (in float64 from
+// a number as close to the smallest normal one) for ten seconds. Neither
+// executor gives denormals, their bits are equal, and the floating-point
+// environment of Go's threads is unchanged. The time of a decaying block over
+// that of a block with a signal is logged: at most 2, without flushing about 20.
 func TestDenormals(t *testing.T) {
 	if cpu.FlushToZero == 0 {
 		t.Skip("the register of this processor is not known to fpenv")

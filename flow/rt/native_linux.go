@@ -9,7 +9,7 @@ import (
 	_ "atenia/internal/machine/library" // links the C library and its threads, which runtime.cgocall requires
 )
 
-// supported reports whether [Run] detaches from Go's scheduler.
+// supported reports whether run detaches from Go's scheduler.
 const supported = true
 
 // cgocall calls a function of the C ABI on the system stack with the P given

@@ -2,7 +2,7 @@
 
 package rt
 
-// supported reports whether [Run] detaches from Go's scheduler.
+// supported reports whether run detaches from Go's scheduler.
 const supported = false
 
 // run calls f.

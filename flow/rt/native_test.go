@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// nativeNode stands for what runs on the thread: an interface, floating point, calls
-// deep enough to need a stack.
+// nativeNode represents the code that runs on the thread: calls through an
+// interface, floating point, recursion that needs a stack.
 type nativeNode interface{ step(x []float64) }
 
 type nativeDecay struct{ state float64 }

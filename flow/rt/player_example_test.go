@@ -8,8 +8,8 @@ import (
 	"atenia/flow/rt"
 )
 
-// A player runs a session while other goroutines feed its inputs and take what
-// its probes give.
+// A player runs a session while other goroutines feed its inputs and read its
+// probes.
 func ExamplePlayer() {
 	plan, err := graph.Parse([]byte(`{
 		"nodes": [

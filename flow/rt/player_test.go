@@ -103,9 +103,9 @@ func grow(depth int) *tree {
 	return &tree{grow(depth - 1), grow(depth - 1)}
 }
 
-// collect runs garbage collections until the test ends, one after the other,
-// which mark most of the time: while one does, a pointer that a thread without
-// a P writes crashes the program.
+// collect runs garbage collections until the test ends, one after another, which
+// mark most of the time: during marking, a pointer write on a thread without a P
+// crashes the program.
 func collect(t *testing.T) {
 	t.Helper()
 	ballast := grow(16)

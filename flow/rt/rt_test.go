@@ -183,7 +183,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestLoopAllocates: nothing, however many blocks.
+// TestLoopAllocates: a loop does not allocate, for any number of blocks.
 func TestLoopAllocates(t *testing.T) {
 	run := func(blocks int64) uint64 {
 		l, _ := New(Config{Blocks: blocks}, func() graph.Code { return graph.Success })

@@ -1,4 +1,13 @@
-// Package draw draws a linked graph as SVG.
+// Package view shows a flow graph: its structure as a drawing, and its state
+// while it runs as metrics for Prometheus and a trace for Perfetto.
+//
+//	graph.Linked ── DrawSVG ─────────────────────────────────▶ an SVG document
+//	session ── counts, blocks, channels ──▶ Snapshot ──▶ Metrics ──▶ GET /metrics, a file
+//	        ── one Call for each call of a node ───────▶ Trace ──▶ file for ui.perfetto.dev
+//
+// # Drawing
+//
+// [DrawSVG] draws a linked graph in layers:
 //
 //	layers            order                 positions
 //	stage of a node   few crossings:        joined nodes level,
@@ -10,21 +19,19 @@
 //	└──────────┘           └──────────┘
 //
 // A box shows the node's type, parameters, rate, declared delay and latency: by
-// how many base frames the holds on its paths delay its output. Nodes of a
-// cycle are tinted, and their edges carry the prefill as a negative power of z.
-// A diamond on an edge marks its gates.
+// how many base frames the holds on its paths delay its output ([Latency]).
+// Nodes of a cycle are tinted, and their edges carry the prefill as a negative
+// power of z. A diamond on an edge marks its gates.
 //
 // The layers are the stages of the linked graph; the rest is the usual layered
 // layout (Sugiyama, Tagawa and Toda, Methods for visual understanding of
 // hierarchical system structures, 1981). The same graph gives the same bytes.
 //
-// # Observe
+// # Metrics
 //
-// Package observe exports the state of a running graph: metrics for Prometheus,
-// a trace for Perfetto.
-//
-//	session ── Metrics, blocks, channels, gradients ──▶ Snapshot ──▶ Set ──▶ GET /metrics, a file
-//	        ── a Call for every call of a node ───────▶ Trace ──▶ file for ui.perfetto.dev
+// A [Snapshot] is the state of a session at one time, filled in by the host
+// between blocks. [Metrics] serves the last one it was given, under these names;
+// any number of scrapes may read it while the session runs.
 //
 //	atenia_flow_heat_joules_total{node,mode}    what nodes report, mode forward or backward
 //	atenia_flow_calls_total{node,mode}
@@ -35,7 +42,4 @@
 //	atenia_flow_blocks_total, …_late_blocks_total, …_muted_blocks_total
 //	atenia_flow_channel_frames{edge,state}      used and capacity
 //	atenia_flow_gradient_norm{node,parameter}   of the last sweep
-//
-// Any number of scrapes may read a Set while a session runs: it serves the last
-// snapshot it was given, and the session's host updates it when convenient.
 package view

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestMeasureOnce lets many goroutines come at once: one measures, the record
-// is made once, and Forget opens the choice.
+// TestMeasureOnce: of many concurrent goroutines one measures and records, and
+// Forget reopens the choice.
 func TestMeasureOnce(t *testing.T) {
 	defer forgetChoices()
 	var c Choice
@@ -37,7 +37,8 @@ func TestMeasureOnce(t *testing.T) {
 	}
 }
 
-// TestForgetMeanwhile drops what is measured while everything is forgotten.
+// TestForgetMeanwhile: a measurement that was running when all were forgotten is
+// dropped.
 func TestForgetMeanwhile(t *testing.T) {
 	var c Choice
 	c.Measure("what", "class", []int{1, 2}, func(v int) {
@@ -50,8 +51,8 @@ func TestForgetMeanwhile(t *testing.T) {
 	}
 }
 
-// TestBest wants the first candidate unless another is clearly better, and
-// records by class.
+// TestBest: the first candidate is chosen unless another is clearly better, and
+// choices are recorded by class.
 func TestBest(t *testing.T) {
 	for _, c := range []struct {
 		took []time.Duration

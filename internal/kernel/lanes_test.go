@@ -35,7 +35,8 @@ func TestFMA(t *testing.T) {
 	}
 	for range rounds {
 		check(small(), small(), small())
-		// c alone is halfway or nearly so, and the product far below tips it.
+		// c is halfway between two numbers or nearly so, and a much smaller
+		// product decides the rounding.
 		c := float32(r.IntN(1<<24) | 1<<23)
 		check(0.5, float32(1+2*r.IntN(2)), c)
 		check(0.5+float32(math.Ldexp(float64(r.IntN(3)-1), -24)), 1+float32(math.Ldexp(float64(r.IntN(3)-1), -23)), c)

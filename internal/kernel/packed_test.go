@@ -16,7 +16,7 @@ type matrix struct {
 	tiles      []byte
 }
 
-// Packed weights of any bits mean what the source means.
+// Packed weights of any bits dequantise to the same values as their source.
 func TestPack(t *testing.T) {
 	for d := range tensor.DType(tensor.NumDTypes) {
 		if PackingOf(d).low == 0 {

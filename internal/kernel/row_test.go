@@ -8,8 +8,8 @@ import (
 	"atenia/tensor"
 )
 
-// Rows of any bits dequantize as package quant says, and rows of Q8_0 are
-// stored as it stores them, under every variant.
+// Rows of any bits dequantize as in package quant, and rows of Q8_0 are quantized
+// as there, under every variant.
 func TestRowsAsQuant(t *testing.T) {
 	defer func(v string) { _ = SetVariant(v) }(Variant())
 	r := rand.New(rand.NewPCG(1, 9))

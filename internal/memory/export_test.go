@@ -6,7 +6,7 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// What tests need to see and to break.
+// Internals that tests inspect or damage.
 
 // Peek returns the bytes behind a tensor in RAM or on SSD without looking at
 // the length that it was registered with.

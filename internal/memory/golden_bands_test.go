@@ -16,7 +16,7 @@ type learnContext struct {
 	RAM  f32  `json:"ram_pressure"`
 }
 
-// context takes pressures as they are: what is NaN is in the highest band.
+// context passes pressures on unchecked: NaN is in the highest band.
 func (c learnContext) context() learn.Context {
 	return learn.Context{GPU: c.GPU, VRAM: *c.VRAM.v, RAM: *c.RAM.v}
 }

@@ -91,7 +91,7 @@ func (w *wantHint) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A goldenSave says what is done before a checkpoint is saved.
+// A goldenSave lists the actions before a checkpoint is saved.
 type goldenSave struct {
 	Memory      goldenMemory
 	CreatedUnix uint64 `json:"created_unix"`
@@ -148,7 +148,7 @@ func runSave(t *testing.T, c *goldenCase) {
 	}
 }
 
-// A goldenRestore is a manifest and the cache that stands behind it.
+// A goldenRestore is a manifest and its cache.
 type goldenRestore struct {
 	Manifest []byte
 	Puts     []struct {
@@ -279,7 +279,7 @@ func runDrift(t *testing.T, c *goldenCase) {
 	}
 }
 
-// A wantLazy is what a lazy restore or a later step leaves.
+// A wantLazy is the expected state after a lazy restore or a later step.
 type wantLazy struct {
 	Error   *wantError
 	States  []wantState

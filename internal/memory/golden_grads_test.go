@@ -13,7 +13,7 @@ import (
 
 func init() { goldenTopics["grads"] = runGrads }
 
-// A wantGrads is what a case expects of one step.
+// A wantGrads is the expected result of one step.
 type wantGrads struct {
 	Report   *route.PersistReport
 	Restored int

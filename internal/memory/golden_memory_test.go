@@ -36,7 +36,7 @@ type goldenMemory struct {
 	Tensors    []goldenTensor
 }
 
-// A goldenManager is a manager and what is below it.
+// A goldenManager is a manager with its tiers.
 type goldenManager struct {
 	*memory.Manager
 	fake  *memorytest.FakeVRAM // nil: there is no device
@@ -125,7 +125,7 @@ func block(t *testing.T, dir string) {
 	}
 }
 
-// A wantTensor is what a case expects of a tensor.
+// A wantTensor is the expected state of a tensor.
 type wantTensor struct {
 	ID      string
 	Tier    memory.Tier
@@ -137,7 +137,7 @@ type wantTensor struct {
 // A wantLedger is the bytes that a case expects in each tier.
 type wantLedger struct{ RAM, VRAM, SSD uint64 }
 
-// checkTensors compares every tensor with what the case expects.
+// checkTensors compares every tensor with its expected state.
 func (m *goldenManager) checkTensors(t *testing.T, what string, want []wantTensor) {
 	t.Helper()
 	var ids []string
@@ -168,8 +168,8 @@ func (m *goldenManager) bytes(id string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// checkLedger compares the bytes that lie in each tier with what the case
-// expects, and with the manager's own count while nobody else touched files.
+// checkLedger compares the bytes in each tier with the expected ones and, unless
+// the case changed files itself, with the manager's count.
 func (m *goldenManager) checkLedger(t *testing.T, what string, want wantLedger, touched bool) {
 	t.Helper()
 	var got wantLedger

@@ -19,8 +19,8 @@ type goldenCase struct {
 	Basis    []string
 }
 
-// decode reads input and expectation; a field that the runner does not know
-// fails, so that none is left out by mistake. Runners list what they skip.
+// decode reads input and expectation. An unknown field is an error, so that none
+// is ignored by mistake; runners list the fields that they skip.
 func (c *goldenCase) decode(t *testing.T, input, expected any) {
 	t.Helper()
 	for _, p := range []struct {
@@ -35,12 +35,12 @@ func (c *goldenCase) decode(t *testing.T, input, expected any) {
 	}
 }
 
-// goldenTopics holds what runs the cases of a topic. The file of each topic,
-// golden_<topic>_test.go, enters its own.
+// goldenTopics holds the runner of each topic, which registers itself in
+// golden_<topic>_test.go.
 var goldenTopics = map[string]func(*testing.T, *goldenCase){}
 
-// TestGoldenHybrid runs every case of every topic against what the reference
-// of the decision core expects.
+// TestGoldenHybrid runs every case of every topic against the results of the
+// reference implementation of the decision core.
 func TestGoldenHybrid(t *testing.T) {
 	dir := golden.Family(t, "hybrid")
 	entries, err := os.ReadDir(dir)

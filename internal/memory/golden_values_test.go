@@ -14,7 +14,7 @@ import (
 
 // Values as reference cases write them.
 
-// An f32 is a float32 or nothing; NaN and the infinities are strings.
+// An f32 is a float32 or null; NaN and the infinities are strings.
 type f32 struct{ v *float32 }
 
 func (f *f32) UnmarshalJSON(b []byte) error {
@@ -69,7 +69,7 @@ func (p pressures) snapshot() memory.Snapshot {
 	return memory.Snapshot{VRAM: memory.Status{Pressure: p.VRAM.v}, RAM: memory.Status{Pressure: p.RAM.v}}
 }
 
-// A wantError is what a case says of an error; nil is none.
+// A wantError is the error that a case expects; nil is none.
 type wantError struct {
 	Kind     *string
 	Contains string
@@ -81,7 +81,7 @@ var moveKinds = map[string]error{
 	"Unsupported": memory.ErrUnsupported, "IoError": memory.ErrIO, "BackendUnavailable": memory.ErrBackendUnavailable,
 }
 
-// check compares an error with what the case says; kinds gives the sentinels.
+// check compares an error with the expected one; kinds has the sentinels.
 func (w *wantError) check(t *testing.T, what string, err error, kinds map[string]error) {
 	t.Helper()
 	switch {
@@ -111,7 +111,7 @@ func kindName(k *string) string {
 	return *k
 }
 
-// checkText compares a reason; nothing expected means any line of text.
+// checkText compares a reason; an empty expectation accepts any line of text.
 func checkText(t *testing.T, what, got string, want *string) {
 	t.Helper()
 	switch {
@@ -122,8 +122,8 @@ func checkText(t *testing.T, what, got string, want *string) {
 	}
 }
 
-// checkLines compares lists of lines; a line that ends in error=* is compared
-// by what stands before the star.
+// checkLines compares lists of lines; of a line that ends in error=* only the part
+// before the star is compared.
 func checkLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {

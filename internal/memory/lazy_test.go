@@ -10,8 +10,8 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// TestLazy checks that the bytes of a lazily restored tensor come with whatever
-// needs them first, once, and that registering it again cancels that.
+// TestLazy checks that the bytes of a lazily restored tensor are read once, at
+// the first use, and that registering the tensor again cancels the read.
 func TestLazy(t *testing.T) {
 	c := openCache(t, t.TempDir())
 	if err := c.Put(blob.Tensor, "k", []byte{1, 2, 3}, 0, false); err != nil {

@@ -22,8 +22,8 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
-// TestBudget checks that what does not fit is refused before anything is read
-// or written, with the numbers, and changes nothing.
+// TestBudget checks that tensors that do not fit are rejected before any read or
+// write, with the numbers in the error, and without side effects.
 func TestBudget(t *testing.T) {
 	fsys, calls := faultfs.New(0, faultfs.Fail), 0
 	v := &memorytest.FakeVRAM{Fail: func(memorytest.Call, string) error { calls++; return nil }}
@@ -62,7 +62,7 @@ func TestBudget(t *testing.T) {
 	if after := m.Ledger(); after != before || len(m.IDs()) != 3 {
 		t.Errorf("%+v, then %+v; %q", before, after, m.IDs())
 	}
-	// What is replaced in RAM makes room for what replaces it.
+	// The replaced bytes in RAM are free for the new ones.
 	register(t, m, "c", make([]byte, 10), memory.RAM)
 	// On the way from VRAM to SSD bytes need room in RAM, and there is none.
 	_, err := m.Move(context.Background(), "a", memory.SSD)
@@ -196,7 +196,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestCodedToVRAM checks that a device gets bytes decoded, also where the coded
+// TestCodedToVRAM checks that bytes are decoded for a device, also if the encoded
 // ones have the right length.
 func TestCodedToVRAM(t *testing.T) {
 	v := &memorytest.FakeVRAM{}
@@ -268,8 +268,8 @@ func TestBadIDs(t *testing.T) {
 	}
 }
 
-// TestVersions checks that content has a version that registering changes and
-// moving keeps.
+// TestVersions checks that registering changes the version of a tensor's content,
+// and moving does not.
 func TestVersions(t *testing.T) {
 	m := memory.New(memory.Config{Dir: ssd(t)})
 	version := func() uint64 { r, _ := m.Residence("t"); return r.Version }
@@ -285,8 +285,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestFlippedBit checks that a bit that flipped on the disk is not taken for
-// data, whatever the tensor is wanted for.
+// TestFlippedBit checks that a flipped bit on disk is detected in every use of a
+// tensor.
 func TestFlippedBit(t *testing.T) {
 	fsys := faultfs.New(0, faultfs.Fail)
 	m := memory.New(memory.Config{Dir: ssd(t), FS: fsys, Adapter: &memorytest.FakeVRAM{}})
@@ -371,7 +371,7 @@ func TestOverwrittenLeftover(t *testing.T) {
 }
 
 // TestOverwrittenCPULeftover checks the same of the file of a tensor that was
-// of tier CPU when it moved away: what is written later in its place stays.
+// of tier CPU when it moved away: data written later in its place stays.
 func TestOverwrittenCPULeftover(t *testing.T) {
 	sticky := &stickyFS{FS: faultfs.NoSync()}
 	fail := func() { sticky.n.Store(1) } // the next removal
@@ -459,8 +459,8 @@ func (f watchedFile) ReadAt(b []byte, o int64) (int, error) {
 	return f.File.ReadAt(b, o)
 }
 
-// TestCancelInside checks that a large tensor's move ends soon after its
-// context, and leaves the tensor where it was and no file behind.
+// TestCancelInside checks that the move of a large tensor ends soon after its
+// context, and leaves the tensor in its tier and no file behind.
 func TestCancelInside(t *testing.T) {
 	const size = 12 << 20
 	dir, cancel, moved := ssd(t), func() {}, 0

@@ -19,7 +19,7 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
-// A world is a manager, what is below it, and a model of what it must hold.
+// A world is a manager, its tiers, and a model of its expected contents.
 type world struct {
 	m      *memory.Manager
 	dir    string
@@ -49,7 +49,7 @@ func newWorld(t *testing.T, seed uint64, fsys *faultfs.FS, budget map[memory.Tie
 	return w
 }
 
-// step does one random thing. One that fails must have changed nothing.
+// step performs one random operation, which must not change anything if it fails.
 func (w *world) step(t *testing.T) string {
 	ctx, id := context.Background(), oddIDs[w.r.IntN(len(oddIDs))]
 	before, known := w.m.Residence(id)
@@ -142,7 +142,7 @@ func (w *world) check(t *testing.T, what string) {
 	}
 }
 
-// held returns what lies behind a tensor, read past faults.
+// held returns the stored bytes of a tensor, read without injected faults.
 func (w *world) held(id string, b memory.Backing) (data []byte, err error) {
 	switch b {
 	case memory.BackingVRAMHandle:
@@ -156,7 +156,7 @@ func (w *world) held(id string, b memory.Backing) (data []byte, err error) {
 	return data, err
 }
 
-// finish removes everything without faults and looks for what stayed behind.
+// finish removes all tensors without faults and checks that no file is left.
 func (w *world) finish(t *testing.T) {
 	t.Helper()
 	w.faulty = false
@@ -170,7 +170,7 @@ func (w *world) finish(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The next use of a tier frees what could not be freed before.
+	// The next use of a tier retries frees that failed before.
 	_, _, err := w.m.Place(ctx, "last", nil, memory.SSD)
 	if err := errors.Join(err, w.m.Remove("last")); err != nil {
 		t.Fatal(err)
@@ -184,9 +184,9 @@ func (w *world) finish(t *testing.T) {
 	}
 }
 
-// TestRandomMoves moves odd ids at random, with a device that comes, goes and
-// fails, a disk that fails once and small budgets, and compares with a model
-// after every step.
+// TestRandomMoves moves tensors with unusual ids at random, with a device that
+// appears, disappears and fails, a disk that fails once and small budgets, and
+// compares with a model after every step.
 func TestRandomMoves(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestRandomMoves(t *testing.T) {
 }
 
 // TestFaultyDisk stops, fails and fills the disk at every call of a sequence of
-// moves: a tensor keeps its bytes or the call that failed said so, and the
+// moves: a tensor keeps its bytes or the failed call reported the loss, and the
 // ledger agrees with the folder.
 func TestFaultyDisk(t *testing.T) {
 	data := []byte("some bytes of a tensor")
@@ -249,7 +249,7 @@ func TestFaultyDisk(t *testing.T) {
 	}
 }
 
-// TestTwoManagers checks that managers share nothing but what they were given.
+// TestTwoManagers checks that managers share no state except their arguments.
 func TestTwoManagers(t *testing.T) {
 	worlds := []*world{newWorld(t, 1, nil, nil), newWorld(t, 2, nil, nil)}
 	t.Run("group", func(t *testing.T) {
@@ -267,8 +267,8 @@ func TestTwoManagers(t *testing.T) {
 	}
 }
 
-// TestManyMovers moves the same tensors from several goroutines: plans go
-// stale, bytes never change, nothing is held twice.
+// TestManyMovers moves the same tensors from several goroutines: plans become
+// stale, bytes never change, and no tensor is stored twice.
 func TestManyMovers(t *testing.T) {
 	w := newWorld(t, 1, nil, map[memory.Tier]uint64{memory.RAM: 10_000, memory.VRAM: 300})
 	ids := []string{"a", "b", "c"}
@@ -303,8 +303,8 @@ func (s *stickyFS) Remove(name string) error {
 	return s.FS.Remove(name)
 }
 
-// TestLeftoversOfMovers checks that freeing what could not be freed before
-// never hits what was written in the same place since.
+// TestLeftoversOfMovers checks that a retried free never frees data written to
+// the same place since.
 func TestLeftoversOfMovers(t *testing.T) {
 	var frees atomic.Uint32
 	w := newWorld(t, 1, nil, nil)

@@ -131,7 +131,7 @@ func TestOffloadTakesBack(t *testing.T) {
 		t.Errorf("then %v, %q", p.Actions, p.Reason)
 	}
 
-	// Each gets its own mark back: "c" an older one, "b" none.
+	// Each mark is restored: "c" gets an older one, "b" none.
 	o = memory.NewOffload(memory.DefaultOffload())
 	_ = o.PlanWithTick(full(.99, .1), []string{"c"}, m, 1)
 	p = o.PlanWithTick(full(.99, .1), ids, m, 10)
@@ -143,8 +143,8 @@ func TestOffloadTakesBack(t *testing.T) {
 	}
 }
 
-// TestOffloadPromotes checks that what was taken away comes back to where it
-// was once there is room, and only if that was asked for.
+// TestOffloadPromotes checks that demoted tensors are promoted to their former
+// tier once there is room, and only if that was requested.
 func TestOffloadPromotes(t *testing.T) {
 	for _, promote := range []bool{false, true} {
 		c := memory.DefaultOffload()
@@ -173,7 +173,7 @@ func TestOffloadPromotes(t *testing.T) {
 		if p := o.PlanWithTick(full(.1, .1), ids, m, 20); len(p.Actions) > 0 || strings.Contains(p.Reason, "back") {
 			t.Errorf("again: %v %q", p.Actions, p.Reason)
 		}
-		move(t, m, "a", memory.SSD) // by somebody else: not this engine's to undo
+		move(t, m, "a", memory.SSD) // by another caller: the engine must not undo it
 		wantPlan(t, o.PlanWithTick(full(.1, .1), ids, m, 30), "[]", "No offloading needed")
 	}
 }

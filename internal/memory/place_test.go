@@ -24,7 +24,7 @@ func machine(vram, ram float32, gpus ...hw.GPU) hw.Snapshot {
 	return s
 }
 
-// TestSnapshot checks that nothing at all is a machine to place on.
+// TestSnapshot checks that the zero snapshot is a machine without a GPU.
 func TestSnapshot(t *testing.T) {
 	t.Run("HW-1", func(t *testing.T) {
 		for _, p := range []memory.TensorProfile{{}, {Elements: math.MaxUint64, ElementBytes: 8}, {Elements: 1, ElementBytes: 1, Cost: ptr(float32(200))}} {
@@ -96,7 +96,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// TestDecisionText checks what a decision says of itself.
+// TestDecisionText checks the text of decisions.
 func TestDecisionText(t *testing.T) {
 	p := memory.TensorProfile{Name: "w", Elements: 600 << 20, ElementBytes: 1}
 	d := memory.Decide(p, machine(.5, .75, hw.GPU{ID: "gpu0"}))
@@ -117,8 +117,8 @@ func TestDecisionText(t *testing.T) {
 	}
 }
 
-// TestDecideAllocates pins what a decision costs: its reason, where that names
-// a device.
+// TestDecideAllocates pins the allocations of a decision: only a reason that
+// names a device allocates.
 func TestDecideAllocates(t *testing.T) {
 	p, s := memory.TensorProfile{Name: "w", Elements: 1000, ElementBytes: 4}, machine(.2, .2, hw.GPU{ID: "gpu0"})
 	if n := testing.AllocsPerRun(100, func() { memory.Decide(p, s) }); n > 1 {

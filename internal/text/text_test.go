@@ -69,7 +69,7 @@ func TestTemplatePlaces(t *testing.T) {
 	}
 }
 
-// TestSampling reads what makers recommend.
+// TestSampling reads the recommended sampling parameters of models.
 func TestSampling(t *testing.T) {
 	for config, want := range map[string]sample.Params{
 		`{}`: Usual,
@@ -146,8 +146,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestErrors tells what leaves a model usable from damage, which names its
-// file.
+// TestErrors distinguishes missing parts, which leave a model usable, from
+// damage, whose error names the file.
 func TestErrors(t *testing.T) {
 	good := string(tokenizerJSON(t, "qwen2"))
 	_, err := Load(folder("{}", nil))

@@ -49,7 +49,7 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// Whatever ticks and legends say can be drawn.
+// All characters of ticks and legends can be drawn.
 func TestLetters(t *testing.T) {
 	t.Parallel()
 	text := "loss step train held out"
@@ -70,7 +70,7 @@ func TestText(t *testing.T) {
 	if len(rows) != 6 || utf8.RuneCountInString(rows[0]) != 9+30 || !strings.HasPrefix(strings.TrimSpace(rows[0]), "4.2") {
 		t.Errorf("got\n%s", got)
 	}
-	// It falls: the first row has dots on the left alone.
+	// A falling curve: the first row has dots only on the left.
 	first := []rune(rows[0])[9:]
 	if first[0] == 0x2800 || first[29] != 0x2800 {
 		t.Errorf("got\n%s", got)

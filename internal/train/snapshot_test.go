@@ -68,8 +68,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever call fails, and whatever a power cut takes, the old snapshot or the
-// new one is whole.
+// If any call fails, or power is lost at any time, the old snapshot or the new one
+// is complete.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Stop, faultfs.Torn, faultfs.Full} {

@@ -231,7 +231,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What is offloaded is what is in memory, bit for bit.
+// Offloaded state equals state in memory, bit for bit.
 func TestOffload(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t.TempDir())
@@ -260,7 +260,7 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// Steps whose gradients are no numbers change nothing, and too many end the run.
+// Steps whose gradients are not finite are skipped, and too many end the run.
 func TestNaN(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t.TempDir())
@@ -289,7 +289,7 @@ func TestNaN(t *testing.T) {
 	}
 }
 
-// A run whose held-out loss gets no better ends, with the best parameters.
+// A run whose held-out loss does not improve ends with the best parameters.
 func TestEarly(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t.TempDir())
@@ -364,7 +364,7 @@ func TestFolder(t *testing.T) {
 	if res := finish(t, cfg, m); res.Steps != 8 || !strings.Contains(noted, "damaged") {
 		t.Errorf("%+v, noted %q", res, noted)
 	}
-	// Another model's snapshots are refused.
+	// Another model's snapshots are rejected.
 	other := newBigram()
 	other.params[0].Name = "other"
 	if _, err := trainStart(t, cfg, other); !errors.Is(err, ErrResume) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestConfigJSON: what is written is read back, and nothing is written of what
-// stands at its default.
+// TestConfigJSON: a configuration survives writing and reading, and fields at
+// their defaults are not written.
 func TestConfigJSON(t *testing.T) {
 	t.Parallel()
 	for _, v := range append(gradientVariants[float64](), variant{Atlas, Config{NSIters: 3, Window: 2}}) {
@@ -99,8 +99,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// FuzzConfig: any text is read or refused, and what is accepted makes a layout
-// or a typed error.
+// FuzzConfig: any text is accepted or rejected, and an accepted configuration
+// gives a layout or a typed error.
 func FuzzConfig(f *testing.F) {
 	f.Add(`{"slots": 3, "ns_iters": 0}`, 4)
 	f.Add(`{"d_hidden": 99999999999, "feature": "poly2"}`, 1<<20)

@@ -31,23 +31,4 @@
 // recurrence. Forward computes the same bits with and without a cache. The
 // complete state is carried from chunk to chunk, so chunks of any lengths give
 // what one long chunk gives.
-//
-// # Link
-//
-// Package link maps a dual state to the weights that minimize a q-norm, as in
-// MIRAS (arXiv 2504.13173), and computes the map's adjoint.
-//
-//	A ──▶ A |A|^(q-2) / mean(|A|^q)^((q-2)/q) ──▶ W      degree one; q = 2 is the identity
-//
-// A [Map] is the map for one q; [Pow] is the power function that its formulas
-// and those of the losses |e|^p share.
-//
-// # Schulz
-//
-// Package schulz drives the singular values of a matrix towards one by the
-// quintic Newton–Schulz iteration, and computes its adjoint.
-//
-//	S ──▶ X_0 = S / |S| ──▶ X_1 ──▶ … ──▶ X_K        X <- aX + (bA + cA^2)X,  A = X X^T
-//
-// An [Iteration] keeps every iterate for its adjoint.
 package rule

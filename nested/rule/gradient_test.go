@@ -8,10 +8,10 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// steepPoint is where gradients are large enough to be measured: gates off
-// their limits, tokens of length about one, a random state. At the usual
-// initial values most gradients of a memory are too small for a difference of
-// losses to see, and a test there passes whatever Backward returns.
+// steepPoint is a point with gradients large enough to measure: gates away from
+// their limits, tokens of length about one, a random state. At the usual initial
+// values most gradients of a memory are too small for differences of the loss, and
+// a test would pass for any result of Backward.
 func steepPoint[F Float](t testing.TB, v variant, seed uint64) *chunk[F] {
 	t.Helper()
 	const d, tokens = 8, 4
@@ -120,8 +120,9 @@ func compare[F Float](c *chunk[F], v variant, report func(string)) (all, measure
 	return all, measured, wrong
 }
 
-// gradientVariants are what is compared: in float32, whose steps are coarse,
-// one per rule that is smooth over them; Newton–Schulz is not.
+// gradientVariants are the configurations compared: in float32, whose
+// differences need large steps, only those that are smooth over such steps, which
+// excludes Newton–Schulz.
 func gradientVariants[F Float]() []variant {
 	if F(1)+F(1e-10) == F(1) {
 		return []variant{{Delta, Config{}}, {Titans, Config{}}, {Hebbian, Config{}}, {Moneta, Config{Hidden: 6}},
@@ -151,8 +152,8 @@ func testGradients[F Float](t *testing.T) {
 	}
 }
 
-// steps is DeltaRule from its definition, token after token with every state
-// kept, and with errors planted in its adjoint.
+// steps is DeltaRule by its definition, token by token with every state kept, and
+// with errors planted in its adjoint.
 type steps struct {
 	linear[float64]
 	plant string

@@ -7,8 +7,8 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// An innerLoss is what one write descends, as a function of the state before
-// it; it is written from the definition, not from the rule's code.
+// An innerLoss is the loss that one write descends, as a function of the state
+// before it; it follows the definition, not the rule's code.
 type innerLoss func(l *Layout, s []float64, in *Tokens[float64]) float64
 
 // testInner: one write with alpha = 0 and theta = 1 moves the state by minus

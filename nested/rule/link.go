@@ -6,9 +6,11 @@ import (
 	"atenia/internal/kernel/dense"
 )
 
-// A linkMap maps Moneta's dual state A to weights W: the minimizer for a q-norm
-// regularizer, A |A|^(q-2) over the mean of |A|^q to the (q-2)/q, of degree
-// one; or the form printed in MIRAS. |a| is smoothed as sqrt(a^2+eps).
+// A linkMap maps Moneta's dual state A to the weights W that minimize a q-norm
+// regularizer, or to the form printed in MIRAS (arXiv 2504.13173). |a| is
+// smoothed as sqrt(a^2+eps).
+//
+//	A ──▶ A |A|^(q-2) / mean(|A|^q)^((q-2)/q) ──▶ W      degree one; q = 2 is the identity
 type linkMap[F dense.Float] struct {
 	Q, Eps float64
 	Dual   bool

@@ -30,8 +30,8 @@ var recallTasks = [5]recall{{8, 1, false}, {16, 1, false}, {32, 1, false}, {16, 
 
 const recallWidth = 16
 
-// learners and what a NumPy program of the same definitions measured; the
-// numbers are also in docs/memory-rules.md.
+// learners are the rules with the results of a NumPy program of the same
+// definitions, which are also in docs/memory-rules.md.
 var learners = []learner{
 	{"HebbianRule", variant{Hebbian, Config{}}, 1, 0, [5][2]float64{{1, .415}, {.88, .842}, {.57, 1.801}, {.88, 4.07}, {.97, 8.66}}},
 	{"DeltaRule", variant{Delta, Config{}}, .7, 0, [5][2]float64{{1, .269}, {.79, .478}, {.48, .762}, {.90, .350}, {.95, 1.47}}},
@@ -114,8 +114,8 @@ func (l *learner) mean(t testing.TB, task recall) (hit, residual float64) {
 	return hit, residual
 }
 
-// TestRecall compares what the rules remember without any outer training with
-// an independent program's figures, and states what follows from them.
+// TestRecall compares the recall of the rules without outer training with figures
+// of an independent program, and checks the conclusions drawn from them.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	got := map[string][5][2]float64{}
@@ -170,7 +170,7 @@ func testHebbianRecall(t *testing.T) {
 	}
 }
 
-// BenchmarkRecall reports what each rule remembers of 16 pairs at width 16.
+// BenchmarkRecall reports each rule's recall of 16 pairs at width 16.
 func BenchmarkRecall(b *testing.B) {
 	for i := range learners {
 		l := &learners[i]

@@ -8,8 +8,8 @@ import (
 	"atenia/grad"
 )
 
-// testIsolation: what the tape returns for a block is, bit for bit, what the
-// block's own adjoint returns; the outer gradient sees nothing but that.
+// testIsolation: the tape's gradients of a block are, bit for bit, those of the
+// block's adjoint, and nothing else enters the outer gradient.
 func testIsolation(t *testing.T) {
 	var reg grad.Registry[float32]
 	Register(&reg)
@@ -99,9 +99,9 @@ func isolateFrozen(t *testing.T, v variant, reg *grad.Registry[float32], c *chun
 	}
 }
 
-// testLeak: a function that returns 7 under a rule's key gives exactly 7, twice
-// that with two consumers of one input; what is inside the block cannot reach
-// the outer gradient any other way.
+// testLeak: a backward function that returns 7 under a rule's key gives exactly
+// 7, and 14 with two consumers of one input: a block reaches the outer gradient
+// in no other way.
 func testLeak(t *testing.T) {
 	for _, v := range variants {
 		var reg grad.Registry[float32]
@@ -131,7 +131,7 @@ func testLeak(t *testing.T) {
 	}
 }
 
-// TestRecordErrors: operands of the wrong size are refused with a typed error.
+// TestRecordErrors: operands of the wrong size are typed errors.
 func TestRecordErrors(t *testing.T) {
 	t.Parallel()
 	var reg grad.Registry[float32]

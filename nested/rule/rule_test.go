@@ -99,7 +99,7 @@ func (c *chunk[F]) backward() {
 	c.b.Backward(c.w, c.x, c.p, c.s0, c.cache, c.dy, c.dsT, c.dx, c.dp, c.ds0)
 }
 
-// loss is what the adjoints are the gradient of.
+// loss is the function whose gradient the adjoints compute.
 func (c *chunk[F]) loss() float64 {
 	c.forward()
 	l := 0.0
@@ -244,7 +244,7 @@ func same(t *testing.T, tol float64, all ...*core) {
 	}
 }
 
-// TestRule holds the nine rules to what they are said to be.
+// TestRule checks the documented properties of the nine rules.
 func TestRule(t *testing.T) {
 	d, n := reductionWidth, reductionTokens
 	one := Config{Window: 1, NoNS: true}
@@ -405,7 +405,7 @@ func testLatticeRows(t *testing.T) {
 }
 
 // testSchulz: five iterations bring singular values near one: for orthonormal
-// rows U of the singular vectors, |X^T x| lies between the bounds for every x.
+// rows U of the singular vectors, |X^T x| is between the bounds for every x.
 func testSchulz(t *testing.T) {
 	const d = 8
 	for seed := range uint64(20) {
@@ -455,8 +455,8 @@ func singular(x []float64, d int) (least, most float64) {
 	return least, most
 }
 
-// testFrozen: a read answers what an active level's last token would be
-// answered, changes no bit of the state, and treats queries alike.
+// testFrozen: a read gives the answer to the last token of an active level, does
+// not change the state, and treats all queries alike.
 func testFrozen(t *testing.T) {
 	for i, v := range variants {
 		const d, tokens = 5, 3
@@ -476,7 +476,7 @@ func testFrozen(t *testing.T) {
 	}
 }
 
-// testAllocations: after the first chunk nothing is allocated.
+// testAllocations: chunks after the first do not allocate.
 func testAllocations(t *testing.T) {
 	for i, v := range variants {
 		c := newChunk[float32](t, v, 8, 40, uint64(i))

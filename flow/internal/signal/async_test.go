@@ -12,8 +12,8 @@ import (
 	"atenia/flow/node/nodetest"
 )
 
-// convert gives the first row of what a node makes of x in calls of the given
-// tokens, through a snapshot after every call.
+// convert returns the first row of a node's output for x, in calls of the given
+// numbers of tokens, with a snapshot saved and loaded after every call.
 func convert[F node.Float](t *testing.T, n graph.Node, x []F, cut func() int) []F {
 	t.Helper()
 	one := []graph.Shape{{B: 1, C: 2}}
@@ -41,8 +41,8 @@ func convert[F node.Float](t *testing.T, n graph.Node, x []F, cut func() int) []
 	return y
 }
 
-// TestAsync: a sine comes out as the sine at the positions read, however the
-// stream is cut.
+// TestAsync: the output for a sine is the sine at the positions read, for any cut
+// of the stream.
 func TestAsync(t *testing.T) {
 	const w = 0.3
 	x := make([]float64, 3000)

@@ -9,7 +9,15 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// BiquadTypes is the table of this package.
+// BiquadTypes returns the table of the second-order filter.
+//
+//	f0, q, gain_db ──design, float64──▶ b0 b1 b2 a1 a2 ──▶ y = b0 x + s1
+//	                                                      s1 = b1 x − a1 y + s2
+//	                                                      s2 = b2 x − a2 y
+//
+// Backward, the gradients of constant coefficients are summed over the whole
+// stream and pass through the derivative of the design once; those of
+// coefficients designed per frame pass through it frame by frame.
 func BiquadTypes() node.Table {
 	return node.Table{{
 		Name: "Biquad", Doc: "second-order filter, direct form II transposed, designed in float64",

@@ -16,7 +16,16 @@ const maxFrames = 1 << 26
 
 var interpolations = []string{"none", "linear", "lagrange"}
 
-// DelayTypes is the table of this package.
+// DelayTypes returns the table of the delay line: fixed or modulated, integer or
+// fractional.
+//
+//	         n − delay           n
+//	── ○ ── ○ ─┴─ ○ ── ○ ── ○ ── ●      none      the frame before the place
+//	   └────┴─────┴────┘                linear    a line through two frames
+//	     weights by place               lagrange  a cubic through four
+//
+// A constant delay copies runs of frames; a modulated one is computed frame by
+// frame.
 func DelayTypes() node.Table {
 	return node.Table{{
 		Name: "Delay", Doc: "y[n] = x[n - delay]; a modulated delay is clamped to 0..max_delay frames (0: one second)",

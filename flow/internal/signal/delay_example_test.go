@@ -6,7 +6,7 @@ import (
 	"atenia/flow/internal/signal"
 )
 
-// An entry of the table says what a type does and what a plan may set.
+// An entry of the table describes a type and its parameters.
 func ExampleDelayTypes() {
 	t, _ := signal.DelayTypes().Lookup("Delay")
 	fmt.Println(t.Doc)

@@ -10,7 +10,7 @@ import (
 	"atenia/flow/node/nodetest"
 )
 
-// TestDelayNodes checks every interpolation with delays that stand and move.
+// TestDelayNodes checks every interpolation with constant and modulated delays.
 func TestDelayNodes(t *testing.T) {
 	ramp, plan := nodetest.Ramp, nodetest.Node
 	for _, how := range []string{"none", "linear", "lagrange"} {
@@ -57,7 +57,7 @@ func TestModulated(t *testing.T) {
 	}
 }
 
-// TestTooLong: a line that no memory would hold is refused.
+// TestTooLong: a delay line larger than any memory is rejected.
 func TestTooLong(t *testing.T) {
 	t.Parallel()
 	n := nodetest.Node("Delay", "delay", 1e12)

@@ -51,8 +51,8 @@ func run(t *testing.T, n graph.Node, x []float64) []float64 {
 	return g.Forward(t, []node.Tensor[float64]{in}, []int{len(x)})[0].Data
 }
 
-// TestLimiter: nothing gets over the ceiling, and what is below comes through
-// as it is, late.
+// TestLimiter: no sample exceeds the ceiling, and a signal below it is delayed
+// but unchanged.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

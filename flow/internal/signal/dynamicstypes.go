@@ -7,7 +7,14 @@ var times = []node.Default{{Name: "attack", Value: 0.001}, {Name: "release", Val
 
 var lookahead = node.Setting{Name: "lookahead"}
 
-// DynamicsTypes is the table of this package.
+// DynamicsTypes returns the table of nodes that react to the level of a signal,
+// and of memoryless nonlinear nodes.
+//
+//	x ──┬──► |x| ──► follower ──► level over threshold ──► gain ─┐
+//	    └──► look-ahead frames of delay ─────────────────────────x──► y
+//
+// Look-ahead delays the signal inside the stream: the first frames of the
+// output are zeros and the node reports the delay.
 func DynamicsTypes() node.Table {
 	ports := func(t node.Type) node.Type {
 		t.Ins, t.Outs = []string{"in"}, []string{"out"}

@@ -10,7 +10,17 @@ import (
 // core, 256 is best or close to it from 256 to 48,000 taps.
 var partition = node.Setting{Name: "partition", Least: 1, Value: 256}
 
-// FilterTypes is the table of this package.
+// FilterTypes returns the table of the other filters: recursive ones with a few
+// coefficients, and short and long FIR filters.
+//
+//	SVF        state-variable filter, trapezoidal: stays stable while its frequency moves
+//	OnePole    first-order lowpass
+//	DCBlock    first-order highpass at a few Hz
+//	FIR        taps, direct; with method partitioned by Fourier transform
+//	Convolver  long taps (rooms, cabinets), by Fourier transform, without latency
+//
+// Parameters have one value for the whole stream or one per frame; taps are
+// tables.
 func FilterTypes() node.Table {
 	ports := func(t node.Type) node.Type {
 		t.Ins, t.Outs, t.Adjoint = []string{"in"}, []string{"out"}, true

@@ -2,7 +2,17 @@ package signal
 
 import "atenia/flow/node"
 
-// NeuralTypes is the table of this package.
+// NeuralTypes returns the table of layers of neural networks that run on
+// streams, with the state that streaming requires. Weights are tables in
+// PyTorch's layout, so trained layers need no reordering:
+//
+//	Conv1d  weight [out, in, kernel]   bias [1, out, 1]
+//	GRU     weight_ih [1, 3 hidden, in]  weight_hh [1, 3 hidden, hidden]
+//	        bias_ih, bias_hh [1, 3 hidden, 1]     gates in the order r, z, n
+//
+// A causal layer pads on the left only: frame n reads no later frame, and a
+// stream cut anywhere gives the same bits as the whole. The backward mode is
+// backpropagation through the whole stream, not within a block.
 func NeuralTypes() node.Table {
 	return node.Table{
 		{Name: "Conv1d", Doc: "causal convolution over time; weight [out, in, kernel], bias [1, out, 1]; one frame per stride frames",

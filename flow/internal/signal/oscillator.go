@@ -10,7 +10,15 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// WaveTypes is the table of this package.
+// WaveTypes returns the table of the band-limited oscillators.
+//
+//	frequency ─▶ Σ ─▶ phase ─▶ sine, saw, square, triangle ─▶ × amplitude ─▶
+//	                            │ rounded at steps and corners
+//
+// An Oscillator of ratio r works at r times its rate and decimates; an
+// OversampledOsc leaves decimation to the nodes behind it. A phase is the sum of
+// the frequency over all frames so far, so a frequency may be modulated, and its
+// gradient is a sum over all later frames.
 func WaveTypes() node.Table {
 	settings := []node.Setting{{Name: "kind", Among: shapes}, {Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
 	params := []node.Default{{Name: "frequency_hz", Value: 440}, {Name: "amplitude", Value: 1}, {Name: "phase"}}

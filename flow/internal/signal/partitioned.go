@@ -66,8 +66,14 @@ func (r *response[F]) set(taps []F) bool {
 	return true
 }
 
-// A partitioned is the convolution of one row with a response. Blocks are
-// aligned to the stream, so results do not depend on how the row is cut.
+// A partitioned is the convolution of one row with a response. The first
+// partition is computed directly, the others as products of spectra of blocks:
+//
+//	y[n] = Σ h[k] x[n-k]                     k < P      per frame
+//	     + IFFT( Σ_j H_j X_{b-j} )[n - bP]   j >= 1     once a block b of P frames
+//
+// Blocks are aligned to the stream, so results do not depend on how the row is
+// cut.
 type partitioned[F node.Float] struct {
 	*response[F]
 	window []F // [2 part] the block before the open one, and the open one

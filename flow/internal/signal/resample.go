@@ -5,7 +5,16 @@ import (
 	"atenia/flow/node"
 )
 
-// ResampleTypes is the table of this package.
+// ResampleTypes returns the table of nodes that change the sampling rate.
+//
+//	            up          filter h                    down
+//	x[i] ──▶ zeros between ──▶ cut at the lower ──▶ every down-th ──▶ y[j]
+//	                          rate's Nyquist
+//
+//	y[j] = Σ h[j·down − i·up] x[i]
+//
+// A [ResamplingFilter] computes this without the zeros, and [KaiserTaps] designs
+// the taps.
 func ResampleTypes() node.Table {
 	tier := node.Setting{Name: "tier", Least: 1, Value: 96}
 	factor := []node.Setting{{Name: "factor", Least: 1, Value: 2}, tier}

@@ -27,8 +27,8 @@ func TestResampleNodes(t *testing.T) {
 	}
 }
 
-// TestAttenuation measures what each tier's filter leaves beyond one and a half
-// times the lower rate's Nyquist frequency.
+// TestAttenuation measures the attenuation of each tier's filter above one and a
+// half times the lower rate's Nyquist frequency.
 func TestAttenuation(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []signal.ResamplingTier{60, 96, 140} {

@@ -47,8 +47,8 @@ func TestNoise(t *testing.T) {
 			t.Errorf("%s: variance %v, want %v", kind, v, variance)
 		}
 	}
-	// Means over 2^k frames keep about their variance from octave to octave:
-	// white noise would lose half each time.
+	// Means over 2^k frames have about the same variance in every octave; that of
+	// white noise would halve.
 	x := stream(t, nodetest.Node("Noise", "kind", "pink"), n)
 	before := 0.0
 	for k := 2; k < 9; k++ {

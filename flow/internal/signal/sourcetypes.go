@@ -5,7 +5,10 @@ import (
 	"atenia/flow/node"
 )
 
-// SourceTypes is the table of this package.
+// SourceTypes returns the table of nodes that generate signals from their
+// parameters and the position in the stream alone: LFO and Noise. Any part of
+// such a signal can be generated again, for a backward sweep or on another
+// machine, without what came before.
 func SourceTypes() node.Table {
 	shape := []node.Setting{{Name: "batches", Least: 1, Value: 1}, {Name: "channels", Least: 1, Value: 1}}
 	return node.Table{

@@ -31,7 +31,11 @@ func taken(name, doc string, more ...node.Setting) node.Type {
 		New32: newEndpoint[float32], New64: newEndpoint[float64]}
 }
 
-// BasicTypes is the table of this package.
+// BasicTypes returns the table of the memoryless types: the endpoints where a
+// graph meets its host, gains, and routing of channels.
+//
+//	Input  ──▶ Gain ──▶ Pan ─┐
+//	Constant ─▶ Matrix ──────┴▶ Mix ──▶ Split ──▶ … ──▶ Merge ──▶ Probe
 func BasicTypes() node.Table {
 	return node.Table{
 		fed("Input", "frames that the host feeds, at rate_num/rate_den of the base rate"),

@@ -6,7 +6,7 @@ import (
 	"atenia/flow/internal/signal"
 )
 
-// An entry of the table says what a type does and what a plan may set.
+// An entry of the table describes a type and its parameters.
 func ExampleWaveTypes() {
 	t, _ := signal.WaveTypes().Lookup("Oscillator")
 	fmt.Println(t.Doc)

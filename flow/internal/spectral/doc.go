@@ -1,7 +1,6 @@
-// Package spectrum holds nodes that convert between frames of a signal and
+// Package spectral holds node types that convert between frames of a signal and
 // frames of its spectrum, and the features that speech and audio models read.
 //
-//	FFT  IFFT     blocks of n_fft frames, side by side
 //	FFT  IFFT     consecutive blocks of n_fft frames
 //	STFT ISTFT    windows of n_fft frames, every hop frames
 //	Mel           energies of mel bands, from a spectrum

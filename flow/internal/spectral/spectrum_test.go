@@ -84,8 +84,8 @@ func run(t *testing.T, n graph.Node, in []graph.Shape, x node.Tensor[float64], t
 	return g.Forward(t, []node.Tensor[float64]{x}, []int{tokens})[0]
 }
 
-// TestInverse: what goes through a transform and back comes out as it was,
-// late by n_fft - hop frames.
+// TestInverse: a transform and its inverse reconstruct the signal, n_fft - hop
+// frames late.
 func TestInverse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// TestFeatures: the nodes give what package mel gives, late by the latency.
+// TestFeatures: the nodes compute the features of package mel, late by the latency.
 func TestFeatures(t *testing.T) {
 	t.Parallel()
 	for _, preset := range mel.Presets() {

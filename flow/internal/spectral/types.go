@@ -2,7 +2,7 @@ package spectral
 
 import "atenia/flow/node"
 
-// Types is the table of this package.
+// Types returns the table of the spectral types.
 func Types() node.Table {
 	ports := func(t node.Type) node.Type {
 		t.Ins, t.Outs = []string{"in"}, []string{"out"}

@@ -8,8 +8,8 @@ import (
 	"atenia/flow/node/nodetest"
 )
 
-// TestNode does what a package of node types does: it checks a type of its
-// table with parameters that reach its code.
+// TestNode runs Check on one type, as a package of node types does, with
+// parameters that cover its code.
 func TestNode(t *testing.T) {
 	nodetest.Check(t, signal.BasicTypes(), nodetest.Case{
 		Node: nodetest.Node("Gain", "gain", 0.5),

@@ -20,7 +20,7 @@ import (
 	"atenia/tensor"
 )
 
-// A OffloadConfig configures [Run]: a stack of square layers under AdamW, with its
+// An OffloadConfig configures [Run]: a stack of square layers under AdamW, with its
 // state in memory and in files.
 type OffloadConfig struct {
 	Layers int // 0 = 4
@@ -38,7 +38,7 @@ type OffloadConfig struct {
 	Progress func(step, of int)
 }
 
-// A OffloadReport holds the cost of training with the state in files.
+// An OffloadReport holds the cost of training with the state in files.
 type OffloadReport struct {
 	Layers, Parameters, Tokens, Batches, Threads int
 	StateBytes                                   int64   // 14 per parameter

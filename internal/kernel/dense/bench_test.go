@@ -15,8 +15,8 @@ import (
 // peak is the float32 multiply-adds of all processors, per second, times two.
 var peak = sync.OnceValue(func() float64 { return roof.MeasureFMA(runtime.GOMAXPROCS(0)) })
 
-// report states the rate of n floating-point operations an iteration and
-// what part of the machine's it is.
+// report reports the rate of n floating-point operations per iteration, and its
+// share of the machine's peak.
 func report(b *testing.B, n float64) {
 	rate := n * float64(b.N) / b.Elapsed().Seconds()
 	b.ReportMetric(rate/1e9, "GFLOP/s")
@@ -51,7 +51,8 @@ func BenchmarkProduct(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what memory rules do with one matrix: read, write, decay.
+// BenchmarkMemory times the operations of memory rules on one matrix: read,
+// write, decay.
 func BenchmarkMemory(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{16, 64, 256} {

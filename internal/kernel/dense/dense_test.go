@@ -39,8 +39,8 @@ func near[F dense.Float](t *testing.T, what string, got, want []F, tol float64) 
 	}
 }
 
-// TestProducts compares the three orientations, alone and added, in both
-// precisions with sums in float64.
+// TestProducts compares the three orientations, stored and added to the
+// destination, in both precisions with sums in float64.
 func TestProducts(t *testing.T) {
 	t.Parallel()
 	t.Run("float32", func(t *testing.T) { testProducts[float32](t, 1e-5) })

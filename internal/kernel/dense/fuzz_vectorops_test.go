@@ -45,7 +45,7 @@ func differs(a, b []float32) int {
 	return -1
 }
 
-// passes returns what every pass makes of the same numbers.
+// passes returns the outputs of every pass for the same numbers.
 func passes(r *rand.Rand, n, m int, scale float32) (out [][]float32) {
 	vector := func(n int) []float32 {
 		x := random[float32](r, n)

@@ -10,8 +10,8 @@ import (
 	"atenia/internal/kernel/dsp"
 )
 
-// What one core can do: multiply-adds, counted twice, and bytes read from the
-// second-level cache, a second.
+// Peak rates of one core: floating-point operations, of which a multiply-add is
+// two, and bytes read from the second-level cache, per second.
 var (
 	peakOps   = sync.OnceValue(func() float64 { return roof.MeasureFMA(1) })
 	peakBytes = sync.OnceValue(func() float64 {
@@ -26,7 +26,7 @@ var (
 // frames64 is a block of a real-time host.
 const frames64 = 64
 
-// ops reports what part of the operations a core can do n an iteration are.
+// ops reports n operations per iteration as a share of the peak of one core.
 func ops(b *testing.B, n float64) {
 	b.ReportMetric(100*n*float64(b.N)/b.Elapsed().Seconds()/peakOps(), "%ops")
 }

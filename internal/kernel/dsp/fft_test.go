@@ -33,8 +33,8 @@ func draw[F Float](r *rand.Rand, n int) ([]F, []float64) {
 	return x, w
 }
 
-// far is the largest difference over the root mean square of want, or over one
-// (the deviation of the inputs) where want is rounding noise.
+// far returns the largest difference over the root mean square of want, or over
+// one (the deviation of the inputs) if want is rounding noise.
 func far[F Float](got []F, want []float64) float64 {
 	worst, sum := 0.0, float64(len(want))+1e-9
 	for i := range want {
@@ -166,7 +166,7 @@ func FuzzTransform(f *testing.F) {
 var peak = sync.OnceValue(func() float64 { return roof.MeasureFMA(1) })
 
 // Benchmark reports the speed as 2.5 n log2 n operations, the usual count of
-// a real transform, and as a part of what the core's vectors can do.
+// a real transform, and as a share of the peak of the core.
 func Benchmark(b *testing.B) {
 	for _, n := range []int{400, 1024, 2048} {
 		b.Run(fmt.Sprintf("fft/%d/float32", n), func(b *testing.B) { bench[float32](b, n) })

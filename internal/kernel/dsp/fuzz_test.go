@@ -40,7 +40,7 @@ func FuzzVariants(f *testing.F) {
 	})
 }
 
-// results is what all kernels make of the same numbers.
+// results returns the outputs of all kernels for the same numbers.
 func results(r *rand.Rand, n, rows, taps int, scale float32) (out [][]float64) {
 	vector := func(n int) []float32 {
 		x := random[float32](r, n)
@@ -85,7 +85,7 @@ func results(r *rand.Rand, n, rows, taps int, scale float32) (out [][]float64) {
 	return append(out, filters(r, n, rows, frame0, vector)...)
 }
 
-// filters is what a bank makes of rows, with and without sums.
+// filters returns a bank's outputs for the rows, with and without sums.
 func filters(r *rand.Rand, n, rows int, frame0 int64, vector func(int) []float32) (out [][]float64) {
 	stride := n + r.IntN(5)
 	b := bank[float32](r, rows)
@@ -116,7 +116,7 @@ func filters(r *rand.Rand, n, rows int, frame0 int64, vector func(int) []float32
 	return out
 }
 
-// TestNoAllocation: kernels allocate nothing.
+// TestNoAllocation: kernels do not allocate.
 func TestNoAllocation(t *testing.T) {
 	const n, rows = 100, 20
 	r := rand.New(rand.NewPCG(1, 1))

@@ -25,8 +25,8 @@ func guarded(t *testing.T, n int) []byte {
 	return b[size-n : size : size]
 }
 
-// Weights and cached rows at the very end of a mapped file are read without
-// touching what lies beyond; a mistake here is a crash.
+// Weights and cached rows at the end of a mapped file are read without touching
+// the page after it; a mistake crashes the test.
 func TestGuard(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	defer func(v string) { _ = kernel.SetVariant(v) }(kernel.Variant())

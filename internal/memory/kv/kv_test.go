@@ -215,7 +215,7 @@ func TestWindow(t *testing.T) {
 	if read(f, 98) != 98 || read(s, 98) != 7 {
 		t.Fatalf("fork reads %d, truncated branch %d", read(f, 98), read(s, 98))
 	}
-	s.SlideTo(math.MaxInt) // counts as Len: what a next query needs stays
+	s.SlideTo(math.MaxInt) // counts as Len: positions that the next query needs stay
 	if !s.Resumable(s.Len()) || s.Oldest() != 92 {
 		t.Fatalf("oldest %d", s.Oldest())
 	}
@@ -232,7 +232,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// A full budget refuses without side effects; evicting somebody makes room.
+// A full budget rejects without side effects; evicting a sequence makes room.
 func TestEvictUnderPressure(t *testing.T) {
 	c := newCache(t, Config{PageTokens: 4, MaxPages: 4})
 	a, b := c.NewSeq(), c.NewSeq()
@@ -347,7 +347,7 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 	}
 }
 
-// 10,000 random arrivals, aborts and forks, and all pages come home.
+// 10,000 random arrivals, aborts and forks free all pages.
 func TestArrivalsAndAborts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, window := range []int{0, 10} {

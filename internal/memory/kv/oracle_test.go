@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The oracle keeps per sequence one number per position and per page a
-// pointer, and counts owners by looking. It is slow and obviously right.
+// The oracle keeps one number per position and one pointer per page for each
+// sequence, and counts owners by searching. It is slow and simple.
 
 type oracle struct {
 	pageTokens, window, maxPages int
@@ -81,7 +81,8 @@ func (o *oracle) slide(s *oracleSeq, pos int) {
 	}
 }
 
-// resumable: every position in the window of a query at n lies in a page.
+// resumable reports whether every position in the window of a query at n is in a
+// page.
 func (o *oracle) resumable(s *oracleSeq, n int) bool {
 	if n < 0 || n > len(s.stamps) {
 		return false
@@ -99,8 +100,8 @@ func (o *oracle) resumable(s *oracleSeq, n int) bool {
 }
 
 func (o *oracle) truncate(s *oracleSeq, n int) bool {
-	// A window of 1 sees nothing of the past, but a position whose page is
-	// gone still cannot be written again.
+	// A window of 1 reads no past position, but a position whose page was
+	// freed still cannot be written again.
 	if !o.resumable(s, n) || n > 0 && n%o.pageTokens != 0 && s.pages[n/o.pageTokens] == nil {
 		return false
 	}
@@ -236,9 +237,9 @@ func compare(t testing.TB, log []string, c *Cache, seqs []*Seq, o *oracle) {
 	}
 }
 
-// checkPool checks what must hold inside: owners counted are owners found,
-// free pages have none, nothing is free twice or lost, no page that somebody
-// may write is anybody else's.
+// checkPool checks the pool's invariants: reference counts are right, free pages
+// have none, no page is freed twice or leaked, and a writable page has one
+// owner.
 func checkPool(t testing.TB, log []string, c *Cache, seqs []*Seq) {
 	t.Helper()
 	owners := make([]int32, c.carved)

@@ -8,7 +8,7 @@ import (
 	"atenia/internal/memory/timeline"
 )
 
-// Two reads go on at once; the kernel comes after both.
+// Two reads run concurrently; the kernel runs after both.
 func ExampleExecutor_Run() {
 	x := lane.New(lane.Config{Readers: 2})
 	defer x.Close()

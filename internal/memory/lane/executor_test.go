@@ -80,8 +80,8 @@ func randomGroup(t *testing.T, x *Executor, r *rand.Rand) {
 
 var errDisk = errors.New("read error at sector 7")
 
-// TestFailure holds that the first error ends the group alone, that what comes
-// after is skipped, and that workers survive.
+// TestFailure checks that the first error ends only its group, that later tasks
+// of the group are skipped, and that workers survive.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	x := New(Config{Window: 4})
@@ -119,7 +119,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestSubmitPanics holds that tasks have ended when a panic leaves Run.
+// TestSubmitPanics checks that tasks have ended when a panic leaves Run.
 func TestSubmitPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestSubmitPanics(t *testing.T) {
 	})
 }
 
-// TestLaneOfTask says which lane does what, with and without a device.
+// TestLaneOfTask checks the lane of each kind of task, with and without a device.
 func TestLaneOfTask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -175,8 +175,8 @@ type recorder []Event
 
 func (r *recorder) Event(e Event) { *r = append(*r, e) }
 
-// TestTimelineMode runs the same submissions as text: in order, at once, and
-// the lines are those of a timeline alone.
+// TestTimelineMode runs the same submissions with a timeline: tasks run in order,
+// at once, and the lines are those of a timeline without lanes.
 func TestTimelineMode(t *testing.T) {
 	t.Parallel()
 	submit := func(g timeline.Submitter) {
@@ -220,7 +220,7 @@ func TestTimelineMode(t *testing.T) {
 	}
 }
 
-// TestSteadyState holds that tasks cost no goroutine and no allocation.
+// TestSteadyState checks that tasks start no goroutine and do not allocate.
 func TestSteadyState(t *testing.T) {
 	x := New(Config{Readers: 3, Window: 32, Sink: new(Meter)})
 	defer x.Close()

@@ -16,7 +16,7 @@ import (
 	"atenia/internal/memory/timeline"
 )
 
-// A model is stages that take time and check what they are given.
+// A model is a list of stages that take time and check their inputs.
 type model struct {
 	t             *testing.T
 	io, compute   time.Duration
@@ -161,8 +161,8 @@ func TestPipelineInTurns(t *testing.T) {
 	})
 }
 
-// TestCancel ends the context at many moments: the pipeline gives its buffers
-// back within 50 ms and says why it ended.
+// TestCancel cancels the context at many moments: the pipeline releases its
+// buffers within 50 ms and returns the cause.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	errStop := errors.New("the user has left")
@@ -192,7 +192,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestPipelineItem refuses an item that there is not.
+// TestPipelineItem: an item that does not exist is an error.
 func TestPipelineItem(t *testing.T) {
 	t.Parallel()
 	x := New(Config{})

@@ -62,7 +62,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// A file that does not fit is told of and made anew.
+// A file that does not fit the model is reported and rewritten.
 func TestDiskStale(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -108,8 +108,7 @@ func TestDiskStale(t *testing.T) {
 	}
 }
 
-// Every start looks at the ends of matrices; what lies between is verified when
-// it is asked for.
+// Opening verifies the ends of matrices; the rest is verified on request.
 func TestSampleIsOfTheEnds(t *testing.T) {
 	w := matrixOf(64, 512, func(int) byte { return 1 })
 	m := []*Matrix{{source: w}}
@@ -124,7 +123,7 @@ func TestSampleIsOfTheEnds(t *testing.T) {
 	}
 }
 
-// Where nothing may be written the next path serves, and in the end memory.
+// If a path is not writable the next one is used, and memory at last.
 func TestDiskPlaces(t *testing.T) {
 	ws := weights()
 	dir := t.TempDir()
@@ -153,8 +152,8 @@ func TestDiskPlaces(t *testing.T) {
 	s.Close()
 }
 
-// What a killed process left is removed when the file is made again, what
-// another may be writing is not.
+// Temporary files of a killed process are removed when the file is rewritten,
+// those that another process may be writing are not.
 func TestUnfinished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.packed")
 	left := func(name string, age time.Duration) string {
@@ -185,7 +184,7 @@ func TestUnfinished(t *testing.T) {
 // makes.
 const childVar = "ATENIA_PACK_CHILD"
 
-// A process that is killed while it makes a file leaves none, or a whole one.
+// A process that is killed while it writes a file leaves none, or a complete one.
 func TestKill(t *testing.T) {
 	large := func() []kernel.Matrix {
 		return slices.Repeat([]kernel.Matrix{matrixOf(1600, 2048, func(int) byte { return 7 })}, 3)

@@ -71,7 +71,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// Without packing a matrix is what it was.
+// Without packing a matrix is unchanged.
 func TestRangeOff(t *testing.T) {
 	w := matrixOf(20, 256, func(int) byte { return 0 })
 	s := New(Config{Mode: Off, Release: func([]byte, bool) { t.Error("released") }})

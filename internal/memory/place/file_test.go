@@ -55,8 +55,9 @@ func TestFileRoundTrip(t *testing.T) {
 	}
 }
 
-// A person moves a tensor: the plan follows, says so, and counts again. What
-// does not fit is refused with the numbers.
+// A user edits the tier of a tensor: the placement follows, gives the file as the
+// reason, and updates its sums. An edit beyond the budget is rejected with the
+// numbers.
 func TestFileEdited(t *testing.T) {
 	t.Parallel()
 	p := small(t)
@@ -134,8 +135,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Parse says what is wrong or returns what prints and
-// parses to the same again; and that is refused or followed within its budget.
+// For any bytes, Parse returns an error or a value that survives printing and
+// parsing, and which is then rejected or followed within its budget.
 func FuzzParse(f *testing.F) {
 	p := small(f)
 	good := text(f, p.File())

@@ -67,10 +67,10 @@ func ringOf(p *place.Placement) (bytes int64, units int) {
 	return bytes, len(of)
 }
 
-// Whatever the model and the budget: a plan stays inside it, gives every tensor
-// a tier that suits it, holds the largest streamed unit in its ring, leaves
-// nothing on the SSD that would still fit, and is the same twice. Without one,
-// the floor is what is needed: it is enough, and a byte less is not.
+// For random models and budgets, a placement does not exceed the budget, gives
+// every tensor an allowed tier, holds the largest streamed unit in its ring,
+// streams no tensor that would still fit, and is deterministic. If the budget is
+// too small, the reported floor suffices, and a byte less does not.
 func TestPlaceAnything(t *testing.T) {
 	t.Parallel()
 	spills, floors := 0, 0

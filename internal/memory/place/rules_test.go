@@ -12,7 +12,7 @@ import (
 
 const mib = 1 << 20
 
-// units returns n tensors of one MiB, each a unit of its own.
+// units returns n tensors of one MiB, each in a separate unit.
 func units(n int) (ts []place.Tensor) {
 	for i := range n {
 		ts = append(ts, place.Tensor{Name: fmt.Sprintf("w%02d", i), Bytes: mib, Uses: 1, Unit: i})
@@ -38,7 +38,7 @@ func placeAll(t *testing.T, in place.Input) *place.Placement {
 	return p
 }
 
-// What is streamed is spread over the pass, whatever part of it that is.
+// Streamed units are spread evenly over the pass, however many they are.
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -56,8 +56,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// What is read more for its bytes is pinned first: weights, then experts that
-// are chosen often, then the others, then tables.
+// Tensors that are read most per byte are pinned first: weights, then frequently
+// chosen experts, then the others, then tables.
 func TestValue(t *testing.T) {
 	t.Parallel()
 	ts := []place.Tensor{{Name: "table", Bytes: mib, Class: place.Table, ByRow: true, RowBytes: 4096}}
@@ -81,8 +81,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// VRAM is used where it is in the budget, device after device; pins choose
-// one. What was required and cannot be had is an error.
+// VRAM in the budget is used device by device; pins select one. A requirement that
+// cannot be met is an error.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	in := place.Input{Tensors: units(8), Rates: rates, Devices: []place.Device{{ID: "a", Bytes: 3 * mib}, {ID: "b", Bytes: 2 * mib}}}

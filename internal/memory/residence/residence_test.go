@@ -69,7 +69,7 @@ func copied(t *testing.T, name string) string {
 	return path
 }
 
-// place puts the weights into so many bytes of memory.
+// place computes a placement of the weights in ram bytes of memory.
 func (s *subject) place(t *testing.T, ram int64, pins ...string) *place.Placement {
 	t.Helper()
 	in := place.Input{Tensors: residence.Tensors(s.model, s.desc), RAM: ram}
@@ -127,7 +127,7 @@ func pass(r *residence.Residence, each func(name string)) error {
 // unseen is for passes whose bytes do not matter.
 func unseen(string) {}
 
-// Whatever the placement, each weight has the bytes of the mapped file: held,
+// For any placement, each weight has the bytes of the mapped file: pinned,
 // streamed in every pass, or read row by row.
 func TestSameBytes(t *testing.T) {
 	for _, name := range cases {
@@ -214,7 +214,7 @@ func (s *subject) check(t *testing.T, r *residence.Residence, p *place.Placement
 	}
 }
 
-// middle is a residence of a model of its own that streams a part.
+// middle returns a residence of a new model that streams a part of it.
 func middle(t *testing.T, verify bool) (*subject, *residence.Residence, string) {
 	t.Helper()
 	path := copied(t, "gguf/models/llama-q4_k_m.gguf")
@@ -246,7 +246,7 @@ func TestChangedFile(t *testing.T) {
 		if err := os.Chtimes(path, time.Now(), was.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // what was read ahead is still good
+		for range 3 { // prefetched units are still valid
 			if err = pass(r, unseen); err != nil {
 				break
 			}
@@ -295,8 +295,7 @@ func flip(t *testing.T, path string, s *subject, r *residence.Residence) {
 	}
 }
 
-// Close ends the pass that is under way, refuses what comes later and keeps no
-// file open.
+// Close ends the current pass, rejects later ones and closes all files.
 func TestClose(t *testing.T) {
 	s, r, path := middle(t, false)
 	stream := r.Stream
@@ -392,7 +391,8 @@ func TestCutTable(t *testing.T) {
 	}
 }
 
-// No device can hold weights: a plan that wants one to is refused by name.
+// Devices cannot hold weights yet: a placement in VRAM is rejected, naming the
+// tensor.
 func TestNoDevice(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	p, err := place.Place(place.Input{Tensors: residence.Tensors(s.model, s.desc), Devices: []place.Device{{ID: "gpu0", Bytes: 1 << 30}}})
@@ -404,7 +404,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// The units that a listener is told of are those that are read, in order.
+// A listener is called for every unit that is read, in order.
 func TestWatch(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	least, _ := s.bounds(t)

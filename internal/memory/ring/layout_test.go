@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A unit may be read once the one it waits for is released: nothing that is
-// still in use, or ready and not used yet, lies in its place.
+// A unit may be read once the one it waits for is released: its place then
+// overlaps no unit that is in use, or ready but not used yet.
 func TestPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 500 {
@@ -38,7 +38,7 @@ func TestPlaceAhead(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = 100
 	}
-	// Laps of 3 would leave one unit alone at the end of a pass; those of 4
+	// Laps of 3 would leave a single unit at the end of a pass; those of 4
 	// leave three.
 	if got := leastAhead(placeIn(sizes, 300)); got != 0 {
 		t.Errorf("laps of three: %d bytes ahead, want 0", got)

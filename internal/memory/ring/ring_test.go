@@ -71,7 +71,7 @@ func (m *memory) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// cycle returns units that cover random parts of a file, odd offsets included.
+// cycle returns units that cover random parts of a file, also unaligned ones.
 func cycle(rng *rand.Rand, files ...Source) []Unit {
 	units := make([]Unit, 1+rng.IntN(12))
 	for i := range units {
@@ -121,7 +121,7 @@ func pass(t testing.TB, r *Ring, c *Config, skip func(u int) bool) {
 		}
 		check(t, r, c, u)
 		runtime.Gosched()
-		check(t, r, c, u) // nobody reads into what is in use
+		check(t, r, c, u) // no read overwrites a unit in use
 		if u%2 == 0 {
 			r.Release(u) // the others end with the next one
 		}
@@ -131,8 +131,8 @@ func pass(t testing.TB, r *Ring, c *Config, skip func(u int) bool) {
 
 func never(int) bool { return false }
 
-// TestPasses: whatever the units, the readers and the memory, a unit that is
-// acquired holds its bytes until it is released, in every pass.
+// TestPasses: for all units, numbers of readers and sizes of memory, an acquired
+// unit holds its bytes until it is released, in every pass.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
@@ -159,8 +159,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestReadError: a read that fails is the error of the pass that needs it, and
-// the next pass goes on as if nothing had been.
+// TestReadError: a failed read is the error of the pass that needs it, and does
+// not affect the next pass.
 func TestReadError(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 3))
@@ -208,8 +208,8 @@ func simple(m *memory) Config {
 	return c
 }
 
-// TestStop: a pass that waits for a slow disk ends when it is told to, and the
-// ring can be used afterwards.
+// TestStop: a pass that waits for a slow disk can be stopped, and the ring can be
+// used afterwards.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	m := newMemory(1, 8*PageBytes)
@@ -233,8 +233,8 @@ func TestStop(t *testing.T) {
 	pass(t, r, &c, never)
 }
 
-// TestCloseWhileWaiting: closing ends a pass, too, as soon as what is in flight
-// has come.
+// TestCloseWhileWaiting: closing ends a pass as soon as reads in flight have
+// completed.
 func TestCloseWhileWaiting(t *testing.T) {
 	t.Parallel()
 	m := newMemory(1, 8*PageBytes)
@@ -315,7 +315,7 @@ func (c *cut1) ReadAt(p []byte, off int64) (int, error) {
 	return c.memory.ReadAt(p, off)
 }
 
-// TestConfig: what cannot work is refused.
+// TestConfig: invalid configurations are rejected.
 func TestConfig(t *testing.T) {
 	m := newMemory(1, 8*PageBytes)
 	good := simple(m)
@@ -339,7 +339,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestNothingPerPass: a pass allocates nothing and starts nothing.
+// TestNothingPerPass: a pass does not allocate and starts no goroutine.
 func TestNothingPerPass(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	m := newMemory(1, 64*PageBytes)
@@ -389,7 +389,7 @@ func TestNothingPerPass(t *testing.T) {
 	}
 }
 
-// TestHold: what stays in memory is what the file has, moved into alignment.
+// TestHold: pinned bytes equal those of the file, at aligned addresses.
 func TestHold(t *testing.T) {
 	m := newMemory(4, 300001)
 	spans := []Span{{Offset: 3, Bytes: 100000, Align: 4}, {Offset: 299000, Bytes: 1001}, {Offset: 4096, Bytes: 4096, Align: 64}}

@@ -6,8 +6,8 @@ import (
 	"atenia/internal/memory/timeline"
 )
 
-// A timeline without concurrent streams runs the device's work on the
-// processor, and says so.
+// A timeline without concurrent streams runs the device's work on the CPU, and
+// marks it.
 func ExampleTimeline() {
 	var lines timeline.Lines
 	t := timeline.NewTimeline(timeline.FallBack, &lines)

@@ -79,7 +79,7 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestTimelineLine holds a line to be one, whatever names come.
+// TestTimelineLine: an event is one line, for any name.
 func TestTimelineLine(t *testing.T) {
 	tl, lines := newTimeline(TakeTurns)
 	tl.Submit(Task{Queue(7), Compute, "a\nRUN stream=Gpu\r", 1})

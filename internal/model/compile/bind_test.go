@@ -69,8 +69,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestBindingFaults damages a model file and wants each damage named, with the
-// shapes on both sides.
+// TestBindingFaults damages a model file and checks that errors name each fault,
+// with the expected and the actual shape.
 func TestBindingFaults(t *testing.T) {
 	good := describe(t, llamaSmall, "model.", "")
 	q := "model.layers.2.self_attn.q_proj.weight"
@@ -101,7 +101,7 @@ func TestBindingFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsAreBounded: a file of many wrong tensors makes a short error.
+// TestFaultsAreBounded: the error for many wrong tensors is short.
 func TestFaultsAreBounded(t *testing.T) {
 	d := describe(t, llamaSmall, "model.", "")
 	for i := range 1000 {

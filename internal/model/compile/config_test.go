@@ -11,7 +11,7 @@ import (
 	"atenia/internal/plan"
 )
 
-// small is what every configuration below says unless it says otherwise.
+// small has the default values of the configurations below.
 const small = `"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 50, "max_position_embeddings": 128`
 
 func fromJSON(config string) (*Model, error) {
@@ -41,8 +41,8 @@ func ropes(c Config) (out []string) {
 	return out
 }
 
-// TestConfigTraps: what published configurations leave out, spell twice or
-// spell oddly. get picks what the case is about.
+// TestConfigTraps: published configurations omit keys, have them twice, or spell
+// them differently. get returns the value that a case checks.
 func TestConfigTraps(t *testing.T) {
 	type get = func(Config) any
 	first := func(c Config) any { return c.Layers[0].Window }

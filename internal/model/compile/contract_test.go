@@ -37,8 +37,8 @@ func eachStructure(t *testing.T, f func(t *testing.T, name string, m *Model)) {
 	}
 }
 
-// TestMacroOps: plans stay at the grain of macro-operations, at most 12 a
-// layer, with nothing from the numbers kept for primitives.
+// TestMacroOps: plans consist of macro-operations, at most 12 per layer, and use
+// no opcode reserved for primitives.
 func TestMacroOps(t *testing.T) {
 	eachStructure(t, func(t *testing.T, _ string, m *Model) {
 		for _, mode := range []plan.Mode{plan.ModePrefill, plan.ModeDecode} {
@@ -58,8 +58,8 @@ func TestMacroOps(t *testing.T) {
 	})
 }
 
-// TestStagesOfTextModels: a text model has a prefill and a decode plan and no
-// vision stages, hands nothing over, and both plans own the same states.
+// TestStagesOfTextModels: a text model has a prefill and a decode plan with the
+// same states, and no vision stages or handoffs.
 func TestStagesOfTextModels(t *testing.T) {
 	eachStructure(t, func(t *testing.T, _ string, m *Model) {
 		p := &m.Plans
@@ -112,8 +112,8 @@ func TestPlanSameForQuantised(t *testing.T) {
 	}
 }
 
-// TestScratchBytes compares the memory that registers take with what is
-// written down, so that a change of the passes that costs memory shows.
+// TestScratchBytes compares the memory of registers with recorded values, to
+// detect changes of passes that cost memory.
 func TestScratchBytes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# bytes of register buffers: a prompt of 512 tokens, then 8 sequences decoding\n")

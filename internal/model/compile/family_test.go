@@ -55,8 +55,8 @@ func TestOnboardingModelsOnly(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreWhole: every family has what its programs name, and every
-// architecture that files are written in can be read.
+// TestFamiliesAreWhole: every family defines the names in its programs, and every
+// architecture that is written can be read.
 func TestFamiliesAreWhole(t *testing.T) {
 	for _, f := range families {
 		c := &Config{Family: f.ID, Source: HuggingFace, QKVBias: Present, OutBias: Present, FFNBias: Present, QKNorm: true, Layers: []Layer{{Mixer: mixAttention, FFN: ffnDense}}}
@@ -161,8 +161,8 @@ func familyNames(src []byte, names map[string]bool) (hits []string) {
 	}
 }
 
-// words splits at what is no letter or digit and at capitals: "gemmaScale"
-// has "gemma" and "scale".
+// words splits at characters other than letters and digits, and at capitals:
+// "gemmaScale" has "gemma" and "scale".
 func words(s string) (out []string) {
 	var b strings.Builder
 	flush := func() {

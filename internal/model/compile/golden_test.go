@@ -24,14 +24,14 @@ func open(t testing.TB, path string, opts ...file.Option) *file.Description {
 	return d
 }
 
-// refused reports whether err says that the model is known and comes later.
+// refused reports whether err says that the model is known but not supported yet.
 func refused(err error) bool {
 	e, ok := errors.AsType[*UnsupportedModelError](err)
 	return ok && strings.HasPrefix(e.Why, "known")
 }
 
-// TestParityCompiles: every parity case compiles without a remark, to the same
-// model from either dialect of its configuration, or is refused by name.
+// TestParityCompiles: every parity case compiles without a warning, to the same
+// model from both dialects of its configuration, or is rejected by name.
 func TestParityCompiles(t *testing.T) {
 	root := golden.Family(t, "parity")
 	for _, name := range golden.Dirs(t, root) {
@@ -104,7 +104,7 @@ func TestWeightNamesConsumed(t *testing.T) {
 	}
 }
 
-// TestGGUFCompiles: every GGUF case compiles without a remark or is refused by
+// TestGGUFCompiles: every GGUF case compiles without a warning or is rejected by
 // name.
 func TestGGUFCompiles(t *testing.T) {
 	root := golden.Family(t, "gguf/models")
@@ -128,7 +128,7 @@ func TestGGUFCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range x.Tensors { // written again, the file is what it was
+			for _, w := range x.Tensors { // written again, the file is unchanged
 				if len(w.Transform) > 0 || w.Const == nil && !slices.Equal(w.Sources, []string{w.Name}) {
 					t.Errorf("tensor %s is made of %v by %v", w.Name, w.Sources, w.Transform)
 				}

@@ -68,7 +68,7 @@ func convert(t *testing.T, d *file.Description, m *Model) (*file.Description, *M
 	return d2, m2, x
 }
 
-// neutral returns a plan's payloads without what the two formats store
+// neutral returns a plan's payloads without the fields that the two formats store
 // differently.
 func neutral(t *testing.T, p *plan.CompiledPlan) []plan.Params {
 	t.Helper()

@@ -19,8 +19,8 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata from the golden cases")
 
 // TestStructure compiles the configurations under testdata/structure, without
-// tensors, and compares the normalized configuration and both plans with what
-// the file says. A file has sections "-- name --": config.json is the input.
+// tensors, and compares the normalized configuration and both plans with those in
+// the file. A file has sections "-- name --": config.json is the input.
 func TestStructure(t *testing.T) {
 	if *update {
 		collectStructure(t)
@@ -111,7 +111,7 @@ func firstDifference(a, b string) (line int, x, y string) {
 	return 0, "", ""
 }
 
-// TestStructureCoversFamilies keeps the files complete: every family has one.
+// TestStructureCoversFamilies checks that every family has a file.
 func TestStructureCoversFamilies(t *testing.T) {
 	var have []string
 	files, _ := filepath.Glob("testdata/structure/*.txt")

@@ -18,8 +18,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Llama 3 keeps short wavelengths, divides long ones and lies between for the
-// rest.
+// Llama 3 keeps short wavelengths, divides long ones and interpolates between.
 func TestLlama3(t *testing.T) {
 	r := &RotaryTable{Dim: 64, Theta: 500000, Scaling: Llama3, Factor: 8, Original: 8192, Low: 1, High: 4}
 	inv, _ := r.Frequencies()

@@ -143,8 +143,8 @@ func TestTransformFaults(t *testing.T) {
 	}
 }
 
-// TestMaterialise: what needs nothing shares the file's memory, vectors are
-// float32, and misaligned values are copied.
+// TestMaterialise: tensors without a transformation share the file's memory,
+// vectors are float32, and misaligned values are copied.
 func TestMaterialise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	matrix, q8 := random(t, rng, tensor.F32, 8, 32), random(t, rng, tensor.Q8_0, 8, 32)

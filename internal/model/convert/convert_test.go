@@ -111,8 +111,8 @@ const frontBOS = `{"type": "TemplateProcessing", "single": [{"SpecialToken": {"i
 	"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
 	"special_tokens": {"<s>": {"id": "<s>", "ids": [257], "tokens": ["<s>"]}}}`
 
-// TestText converts folders whose texts differ, and wants them read alike.
-// keys are those of our own that the file must have.
+// TestText converts folders whose texts differ, and checks that the results read
+// alike. keys are Atenia's keys that the file must have.
 func TestText(t *testing.T) {
 	for name, c := range map[string]struct {
 		lstrip     bool
@@ -165,8 +165,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTypes checks which types a mix gives, and that it says so when rows do
-// not fit.
+// TestTypes checks the types of a mix, and the warning if rows do not fit.
 func TestTypes(t *testing.T) {
 	for _, c := range []struct {
 		width    int
@@ -242,7 +241,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestOntoItself refuses to replace what is being read.
+// TestOntoItself: converting a file onto itself is rejected.
 func TestOntoItself(t *testing.T) {
 	dir := folder(t, 1, 32)
 	gguf := filepath.Join(t.TempDir(), "model.gguf")

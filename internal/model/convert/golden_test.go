@@ -30,7 +30,7 @@ func open(t testing.TB, path string) *file.Description {
 	return d
 }
 
-// model is a model file and what is made of it.
+// model is a model file with its compiled form.
 type model struct {
 	*compile.Model
 	d       *file.Description
@@ -60,8 +60,8 @@ func load(t *testing.T, path string) (model, bool) {
 	return model{m, d, w, x}, true
 }
 
-// TestGoldenParity converts every case as it is stored, and wants the same
-// network, weights and text back.
+// TestGoldenParity converts every case as it is stored, and requires the same
+// network, weights and text after reading it back.
 func TestGoldenParity(t *testing.T) {
 	root := golden.Family(t, "parity")
 	done := 0
@@ -110,8 +110,8 @@ func sameConfig(t *testing.T, got, want compile.Config) {
 	}
 }
 
-// sameWeights compares bit for bit what kernels get, after undoing what GGUF
-// stores otherwise: the order of rows, and the offset of norms.
+// sameWeights compares the weights of kernels bit for bit, after undoing the
+// differences of GGUF: the order of rows, and the offset of norms.
 func sameWeights(t *testing.T, got, want model) {
 	t.Helper()
 	if g, w := slices.Sorted(maps.Keys(got.weights)), slices.Sorted(maps.Keys(want.weights)); !slices.Equal(g, w) {
@@ -220,7 +220,7 @@ func TestGoldenGGUF(t *testing.T) {
 }
 
 // TestAgain converts a converted file to its own type: the tensors are copied
-// byte for byte, whatever the number of threads.
+// byte for byte, for any number of threads.
 func TestAgain(t *testing.T) {
 	src := tiny(t, 1, 256)
 	for _, mix := range quant.Mixes() {

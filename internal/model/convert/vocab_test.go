@@ -13,7 +13,7 @@ import (
 )
 
 // TestTokenizers puts every kind of tokenizer into a GGUF header, padded to a
-// larger table, and wants the same ids and texts from what is read back.
+// larger table, and requires the same ids and texts after reading it back.
 func TestTokenizers(t *testing.T) {
 	dir := golden.Family(t, "tokenizers")
 	refs, err := filepath.Glob(filepath.Join(dir, "*.ref.json"))

@@ -10,8 +10,8 @@ import (
 
 func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%align == 0 }
 
-// TestStory reads the header: the file is whole, small, and every tensor lies
-// as the format promises.
+// TestStory reads the header: the file is complete and small, and every tensor
+// is aligned.
 func TestStory(t *testing.T) {
 	const most = 8 << 20
 	b := Story()

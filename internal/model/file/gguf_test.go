@@ -119,7 +119,7 @@ func TestElementTypes(t *testing.T) {
 	}
 }
 
-// hostile lists damaged files and what the error must say.
+// hostile lists damaged files and texts that the error must contain.
 func hostile() map[string]struct {
 	b    []byte
 	want []string
@@ -217,7 +217,7 @@ func TestHostileGGUF(t *testing.T) {
 	}
 }
 
-// checkError checks that err is a FormatError that says all of want.
+// checkError checks that err is a FormatError whose text contains all of want.
 func checkError(t *testing.T, err error, want []string) {
 	t.Helper()
 	if _, ok := errors.AsType[*FormatError](err); !ok {
@@ -230,7 +230,7 @@ func checkError(t *testing.T, err error, want []string) {
 	}
 }
 
-// Files made of many small entries cost no more memory than the budget says.
+// Files of many small entries take no more memory than the budget allows.
 func TestSmallEntries(t *testing.T) {
 	const n = 100_000
 	keys := head(3, 0, n)
@@ -271,8 +271,8 @@ func TestSmallEntries(t *testing.T) {
 	}
 }
 
-// Every prefix of a file is refused, and no single changed byte makes the
-// reader fall.
+// Every prefix of a file is rejected, and no single changed byte makes the reader
+// panic.
 func TestDamageGGUF(t *testing.T) {
 	b := whole()
 	for n := range len(b) {
@@ -351,7 +351,7 @@ func FuzzGGUF(f *testing.F) {
 	})
 }
 
-// same checks that two descriptions say the same.
+// same checks that two descriptions are equal.
 func same(t *testing.T, a, b *Description) {
 	t.Helper()
 	if a.Meta.Len() != b.Meta.Len() || len(a.Tensors) != len(b.Tensors) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Every file of the reference writer opens, its tensors fill the file, and our
-// writer makes the same bytes of what was read.
+// writer reproduces its bytes.
 func TestGoldenFiles(t *testing.T) {
 	dir := family(t, "gguf/models")
 	files, _ := filepath.Glob(filepath.Join(dir, "*.gguf"))

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The scanner takes what the standard decoder takes, except for deep nesting,
-// and bytes that are not UTF-8.
+// The scanner accepts the same texts as the standard decoder, except for deep
+// nesting and invalid UTF-8.
 func FuzzJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"a": [1, -0.5e+3, true, false, null, "\u00e9\\\"/\b"], "b": {}}`, `[1,]`, `{"a":1,}`, `01`, `1.`, `.5`, `1e`, `+1`, `-`, `--1`,

@@ -53,7 +53,7 @@ func TestSafetensors(t *testing.T) {
 	}
 }
 
-// hostileSafetensors lists damaged files and what the error must say.
+// hostileSafetensors lists damaged files and texts that the error must contain.
 func hostileSafetensors() map[string]struct {
 	b    []byte
 	want []string

@@ -111,7 +111,7 @@ func randomTensors(r *rand.Rand, types []tensor.DType, empty bool) []TensorSourc
 	return ts
 }
 
-// What is written reads back the same, whatever it is.
+// Any description survives writing and reading.
 func TestRoundTripGGUF(t *testing.T) {
 	var types []tensor.DType
 	for _, d := range ggmlTypes {
@@ -256,7 +256,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What cannot be stored is refused before anything is replaced.
+// Contents that the format cannot store are rejected before a file is replaced.
 func TestWriteErrors(t *testing.T) {
 	f32 := func(name string, s ...int) TensorSource {
 		n, _ := tensor.Shape(s).Bytes(tensor.F32)

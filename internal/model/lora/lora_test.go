@@ -130,8 +130,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestNew makes adapters that change nothing yet and differ by seed, writes and
-// reads them.
+// TestNew makes adapters, which do not change the model before training and differ
+// by seed, writes and reads them.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	d, _ := reference(t)
@@ -188,7 +188,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestFaults refuses what is no adapter, or one that would be run wrongly.
+// TestFaults: invalid adapters, and those that would run incorrectly, are
+// rejected.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	view := func(shape ...int) tensor.View {
@@ -234,8 +235,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWriteFaults fails at every call of the file system in turn: the folder
-// then holds the old adapter, the new one, or what Open refuses.
+// TestWriteFaults fails at every call of the file system in turn: the folder then
+// holds the old adapter, the new one, or files that Open rejects.
 func TestWriteFaults(t *testing.T) {
 	t.Parallel()
 	shapes := map[string]tensor.Shape{"m.weight": {4, 3}}

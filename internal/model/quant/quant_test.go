@@ -81,8 +81,8 @@ func roundTrip(t testing.TB, d tensor.DType, x, imp []float32) (packed []byte, y
 	return packed, y
 }
 
-// TestQuantizeReference holds the digests of what ggml's reference functions
-// make of the awkward blocks.
+// TestQuantizeReference compares digests of difficult blocks with those of ggml's
+// reference functions.
 func TestQuantizeReference(t *testing.T) {
 	for d, want := range map[tensor.DType]string{
 		tensor.Q4_0:  "f52a594f2bc70e57",
@@ -116,7 +116,7 @@ func TestQuantizeReference(t *testing.T) {
 
 // TestQuantizeError bounds the root mean square error on 65,536 Gaussian
 // values, unweighted and, for uneven importance, weighted. ggml's own errors
-// on the same values stand beside.
+// on the same values are in the table for comparison.
 func TestQuantizeError(t *testing.T) {
 	const cols = 1024
 	x, imp := gaussian(64*cols), rowImportance(cols)
@@ -376,7 +376,7 @@ func FuzzQuantizeRoundTrip(f *testing.F) {
 					limit = 1.01*peak + 32*math.Ldexp(1, -24)
 				}
 			}
-			// Importance may give up any value, so it bounds nothing here.
+			// With importance the error of a single value is not bounded.
 			if rms := math.Sqrt(sum / float64(n)); imp == nil && rms > limit {
 				t.Fatalf("%s: block at %d: error %v, bound %v", d, b, rms, limit)
 			}

@@ -62,8 +62,8 @@ func TestPolicyRegret(t *testing.T) {
 	}
 }
 
-// Two contexts and two classes that want different backends are each judged by
-// themselves.
+// Two contexts and two classes with different best backends are learned
+// separately.
 func TestPolicyContexts(t *testing.T) {
 	p, _ := NewPolicy(PolicyConfig{})
 	w := &world{rng: rand.New(rand.NewPCG(7, 0)), noise: 0.1, policy: p}
@@ -176,8 +176,7 @@ func TestPolicyRules(t *testing.T) {
 	})
 }
 
-// What was recorded of a choice is enough to make it again, and equal runs are
-// equal.
+// A choice can be repeated from its record, and equal runs give equal records.
 func TestPolicyReplay(t *testing.T) {
 	run := func() (turns []Measured, choices []Choice) {
 		p, _ := NewPolicy(PolicyConfig{Seed: 5})

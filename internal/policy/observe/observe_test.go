@@ -21,11 +21,11 @@ import (
 	"atenia/internal/sched"
 )
 
-// units are what the ring of these tests reads: the second room is that of the
-// first again.
+// units are the units of the ring in these tests: the second lap uses the room of
+// the first.
 var units = []residence.StreamedUnit{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
-// newRing reads units from a file of its own.
+// newRing returns a ring that reads units from a new file.
 func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "weights")
@@ -54,8 +54,7 @@ func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
 	return r
 }
 
-// run makes passes over a ring of its own that an observer watches, and closes
-// both.
+// run makes passes over a new observed ring, and closes ring and observer.
 func run(t *testing.T, c observe.Config, passes int, during func()) {
 	t.Helper()
 	o, err := observe.Open(t.Context(), c)
@@ -126,8 +125,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// A trace is JSON whose slices of the processor begin one after the other, with
-// each unit used within its pass.
+// A trace is JSON whose compute slices begin one after another, with each unit
+// used within its pass.
 func TestTrace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace.json")
 	run(t, observe.Config{Trace: file}, 2, nil)
@@ -171,7 +170,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The metrics are what Prometheus reads, and count what was used.
+// The metrics are valid for Prometheus and count the units used.
 func TestMetrics(t *testing.T) {
 	var at net.Addr
 	run(t, observe.Config{Metrics: "127.0.0.1:0", Listening: func(a net.Addr) { at = a }}, 4, func() {
@@ -203,7 +202,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What was learned is added to by the next run.
+// The next run adds to the recorded latencies.
 func TestLearning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learned")
 	var texts [2]string
@@ -220,7 +219,7 @@ func TestLearning(t *testing.T) {
 	}
 }
 
-// Nothing asked for is no observer, and none may be asked and closed.
+// Without outputs the observer is nil, and a nil observer may be used and closed.
 func TestNothing(t *testing.T) {
 	o, err := observe.Open(t.Context(), observe.Config{Listening: func(net.Addr) { t.Error("something listens") }})
 	if o != nil || err != nil {
@@ -234,7 +233,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// A fault names the field, its value and what would do, and nothing stays open.
+// An error names the field, its value and the accepted values, and all files are
+// closed.
 func TestFaults(t *testing.T) {
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "foreign")

@@ -63,7 +63,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Whatever field is altered, the hash does not fit any more.
+// If any field is altered, the hash does not match.
 func TestIntact(t *testing.T) {
 	var r Record
 	for l, err := range Read(strings.NewReader(text(t, 3))) {
@@ -181,7 +181,7 @@ func TestWriter(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
-	for cut := 0; cut < len(want); cut += 17 { // whatever is left of a log, it goes on
+	for cut := 0; cut < len(want); cut += 17 { // a truncated log can be appended to
 		if err := os.WriteFile(path, []byte(want[:cut]), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Whatever call fails, every acknowledged record is whole and in order.
+// If any call fails, every acknowledged record is complete and in order.
 func TestWriterFaults(t *testing.T) {
 	want, _ := readAll(strings.ReplaceAll(text(t, 6), `"t_ns":5`, `"t_ns":0`))
 	for fault := range faultfs.Full + 1 {

@@ -110,7 +110,7 @@ func log(t testing.TB, rounds int) string {
 	return out.String()
 }
 
-// warm records what a warm start advises under either set of rules.
+// warm records the advice of a warm start under either set of rules.
 func warm(r *Recorder, m *memory.Manager) {
 	var entries []checkpoint.Entry
 	for i, want := range []*memory.Tier{nil, ptr(memory.VRAM), ptr(memory.VRAM), ptr(memory.RAM), ptr(memory.SSD)} {
@@ -244,7 +244,7 @@ func other(s string) string {
 }
 
 // Every scalar of every field, inputs and outcomes alike, is altered in turn;
-// then with the hash made to fit, when the parent of the next record tells.
+// then again with a matching hash, which the parent of the next record reveals.
 func TestAltered(t *testing.T) {
 	t.Parallel()
 	text := log(t, 1)

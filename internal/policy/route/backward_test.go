@@ -194,7 +194,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestCancelled holds that a cancelled pass submits nothing more.
+// TestCancelled checks that a cancelled pass submits no further tasks.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,7 +10,7 @@ import (
 
 func withVRAM(p float32) memory.Snapshot { return memory.Snapshot{VRAM: memory.Status{Pressure: &p}} }
 
-// TestPlan is the table of what each rule decides.
+// TestPlan is a table of the decisions of each rule.
 func TestPlan(t *testing.T) {
 	ram, both := []memory.Tier{memory.RAM}, []memory.Tier{memory.RAM, memory.SSD}
 	all := []Rule{GPUNotAvailable, KernelNotGPUFriendly, TensorOnSSD, HighVRAMPressure, GPUPreferred}

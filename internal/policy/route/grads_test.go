@@ -104,8 +104,8 @@ func TestGradients(t *testing.T) {
 	})
 }
 
-// TestWarmFromDisk brings back what another manager persisted: the longest
-// that is whole, and nobody else's.
+// TestWarmFromDisk restores gradients that other managers persisted: of each
+// requested id the longest intact one.
 func TestWarmFromDisk(t *testing.T) {
 	root := t.TempDir()
 	c := openCache(t, root)

@@ -59,8 +59,8 @@ func ExampleLoop() {
 	// TICK_END tick=0
 }
 
-// Three layers, room for two: of those in place the one that is needed last
-// leaves.
+// Three layers, room for two: of the resident ones the one that is needed last is
+// evicted.
 func ExamplePager() {
 	m := memory.New(memory.Config{})
 	var g route.Graph

@@ -21,7 +21,7 @@ func at(vram, ram float32) memory.Snapshot {
 	return memory.Snapshot{VRAM: memory.Status{Pressure: &vram}, RAM: memory.Status{Pressure: &ram}}
 }
 
-// A tensor is what a test starts with: n bytes in a tier.
+// A tensor is n bytes in a tier at the start of a test.
 type tensor struct {
 	id string
 	at memory.Tier
@@ -39,13 +39,13 @@ func testMemory(t *testing.T, device memory.Adapter, tensors ...tensor) *memory.
 	return m
 }
 
-// content is bytes that tell whose they are.
+// content returns bytes that identify their tensor.
 func content(id string, n int) []byte {
 	b := []byte(strings.Repeat(id+" ", n))
 	return b[:n]
 }
 
-// checkTensors wants each tensor in its tier with its bytes.
+// checkTensors checks that each tensor is in its tier with its bytes.
 func checkTensors(t *testing.T, m *memory.Manager, want ...tensor) {
 	t.Helper()
 	for _, w := range want {
@@ -58,7 +58,7 @@ func checkTensors(t *testing.T, m *memory.Manager, want ...tensor) {
 	}
 }
 
-// TestGraph is the table of plans and of what is enqueued.
+// TestGraph is a table of plans and of the tasks enqueued for them.
 func TestGraph(t *testing.T) {
 	t.Run("GR-1", func(t *testing.T) {
 		var g Graph

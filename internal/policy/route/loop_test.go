@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the timelines in testdata")
 
 // checkTimeline compares a timeline with its file, which begins with a sentence
-// about what happens.
+// that describes it.
 func checkTimeline(t *testing.T, about string, lines []string) {
 	t.Helper()
 	file := filepath.Join("testdata", filepath.Base(t.Name())+".txt")

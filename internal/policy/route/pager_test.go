@@ -28,7 +28,7 @@ func layers(n int) (tensors []tensor, g *Graph) {
 	return tensors, g
 }
 
-// limited returns a manager that itself refuses more than the limit.
+// limited returns a manager that rejects more than the limit.
 func limited(t *testing.T, limit uint64, tensors ...tensor) *memory.Manager {
 	t.Helper()
 	m := memory.New(memory.Config{Dir: t.TempDir(), FS: faultfs.NoSync(), Budget: map[memory.Tier]uint64{memory.RAM: limit}})
@@ -87,9 +87,9 @@ func TestPagerTicks(t *testing.T) {
 	}
 }
 
-// TestPagerAgainstPressure has a graph that just fits beside tensors that it
-// does not use. Pressure pushes the graph's own tensors out, tick after tick,
-// and the kernels pull them back; the pager pushes the others out, once.
+// TestPagerAgainstPressure runs a graph that just fits, together with tensors that
+// it does not use. Eviction by pressure evicts tensors of the graph in every tick,
+// and the kernels fetch them again; the pager evicts the unused ones, once.
 func TestPagerAgainstPressure(t *testing.T) {
 	const ticks = 4
 	tensors, g := layers(6)
@@ -127,7 +127,8 @@ func TestPagerAgainstPressure(t *testing.T) {
 	}
 }
 
-// TestPagerColder evicts what neither tick needs before what the next needs.
+// TestPagerColder: tensors that neither tick needs are evicted before those that
+// the next tick needs.
 func TestPagerColder(t *testing.T) {
 	tensors, g := layers(3)
 	tensors = append(tensors, tensor{"old", memory.RAM, 50}, tensor{"older", memory.RAM, 150})
@@ -144,8 +145,8 @@ func TestPagerColder(t *testing.T) {
 	}
 }
 
-// TestPagerFewest compares with an exhaustive search: no choice of tensors that
-// leave reads less.
+// TestPagerFewest compares with an exhaustive search: no other choice of evictions
+// reads less.
 func TestPagerFewest(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -172,7 +173,7 @@ func TestPagerFewest(t *testing.T) {
 	}
 }
 
-// fewest searches for the fewest reads; in is the set of what is there.
+// fewest returns the least number of reads; in is the set of resident tensors.
 func fewest(order []int, in uint, room int) int {
 	if len(order) == 0 {
 		return 0
@@ -201,8 +202,8 @@ func count(set uint) (n int) {
 }
 
 // TestPagerRandom runs random graphs with tensors of many sizes through lanes
-// while the manager holds the limit: no move is refused, every kernel gets its
-// bytes.
+// while the manager enforces the limit: no move is rejected, and every kernel has
+// its bytes.
 func TestPagerRandom(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
@@ -249,8 +250,8 @@ func TestPagerRandom(t *testing.T) {
 	}
 }
 
-// TestPagerFails names what does not fit and what is not there, and goes on
-// after a kernel that fails.
+// TestPagerFails checks errors that name tensors that do not fit or do not
+// exist, and that the pager continues after a failed kernel.
 func TestPagerFails(t *testing.T) {
 	tensors, g := layers(3)
 	x := lane.New(lane.Config{})

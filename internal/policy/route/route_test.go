@@ -117,7 +117,7 @@ func TestRouteTensors(t *testing.T) {
 			OnCPU, "Kernel not suitable for GPU execution",
 			[]string{"move:vram->ram:t", "k"}, []string{"Cpu", "Cpu"}, tiers{"t": memory.RAM},
 		},
-		{ // what has moved, and what was in VRAM before, comes back
+		{ // moved tensors, and those in VRAM before, come back
 			"late_fallback", refuse(memorytest.Upload, "b"), tiers{"a": memory.RAM, "b": memory.RAM, "c": memory.RAM}, []string{"c", "a", "b"},
 			ComputeHeavy, true, OnCPUFallback, preferred + "; degraded to CPU because memory move failed",
 			[]string{"move:ram->vram:c", "move:ram->vram:a", "move:vram->ram:c", "move:vram->ram:a", "k"},
@@ -161,7 +161,7 @@ func TestRouteTensors(t *testing.T) {
 	}
 }
 
-// TestRouteCancelled submits no computation whose tensors did not come.
+// TestRouteCancelled: no computation is submitted whose tensors were not read.
 func TestRouteCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -195,8 +195,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Whatever call of a put fails or is the last, there is the old entry or the
-// new, and the next put works.
+// If any call of a put fails or is the last one, the old entry or the new one is
+// there, and the next put works.
 func TestCacheCrash(t *testing.T) {
 	const before, after = "before", "after, and longer"
 	type start struct {

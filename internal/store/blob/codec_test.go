@@ -66,7 +66,7 @@ func TestPlaneHuff(t *testing.T) {
 	}
 }
 
-// What a description claims costs no memory before the bytes are there.
+// A size claimed by a description allocates no memory before the bytes are read.
 func TestClaims(t *testing.T) {
 	const huge = math.MaxUint64
 	for _, c := range Codecs {

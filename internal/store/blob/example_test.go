@@ -29,7 +29,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	// The file gets a second name: nothing is written twice.
+	// The file gets a second name: no bytes are written twice.
 	if err := cache.Adopt(blob.Tensor, "tensor:layer.0", path, meta, weights, blob.Options{Version: 1}); err != nil {
 		panic(err)
 	}

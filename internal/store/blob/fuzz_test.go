@@ -47,7 +47,7 @@ func FuzzParseSidecar(f *testing.F) {
 	})
 }
 
-// FuzzCodecs encodes and decodes; and decodes what nobody encoded.
+// FuzzCodecs encodes and decodes, and decodes arbitrary bytes.
 func FuzzCodecs(f *testing.F) {
 	f.Add([]byte{}, uint8(0), uint64(0))
 	f.Add([]byte{7, 7, 7, 1}, uint8(1), uint64(8))

@@ -47,7 +47,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("%d broken, %v: %+v", broken, err, list)
 	}
 	must(t, c.Put(Tensor, "w", []byte("w"), 0, false))
-	for _, ending := range []string{".bin", ".meta", ".sum"} { // somebody renamed it
+	for _, ending := range []string{".bin", ".meta", ".sum"} { // renamed by another program
 		must(t, os.Rename(filepath.Join(c.Root(), "tensor", "w"+ending), filepath.Join(c.Root(), "tensor", "v"+ending)))
 	}
 	if list, broken, _ = c.Verify(t.Context()); broken != 7 || !strings.Contains(list[5].Broken, "another file") {

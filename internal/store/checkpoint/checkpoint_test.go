@@ -297,7 +297,7 @@ var checkpointCases = map[string]func(t *testing.T, w *world){
 	},
 }
 
-// TestCheckpoint runs them, each in a world of its own.
+// TestCheckpoint runs them, each in a new world.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	for id, run := range checkpointCases {
@@ -336,7 +336,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Save says which tensors a restore would not find.
+// Save reports the tensors that a restore would not find.
 func TestNotDurable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -402,8 +402,7 @@ func TestRestoreErrors(t *testing.T) {
 	}
 }
 
-// What is restored lazily comes in the order asked for, and what nobody asks
-// for does not come.
+// A lazy restore loads tensors in the order of the requests, and no others.
 func TestMaterialize(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -432,7 +431,7 @@ func TestMaterialize(t *testing.T) {
 	}
 }
 
-// Two managers with equal ids share nothing but the cache.
+// Two managers with equal ids share only the cache.
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

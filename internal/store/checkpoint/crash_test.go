@@ -11,8 +11,8 @@ import (
 	"atenia/internal/store/faultfs"
 )
 
-// Wherever a save stops, the old checkpoint or the new one is there and can be
-// restored, with its own bytes.
+// Wherever a save is interrupted, the old checkpoint or the new one exists and
+// is restored with its bytes.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	old := newWorld(t)

@@ -12,8 +12,8 @@ import (
 	"atenia/internal/store/checkpoint"
 )
 
-// A tensor that is wanted in VRAM is saved, restored on a machine without a
-// device, and a warm start says what to make of it.
+// A tensor that should be in VRAM is saved and restored on a machine without a
+// device, and a warm start advises on it.
 func Example() {
 	dir, err := os.MkdirTemp("", "checkpoint")
 	if err != nil {

@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What a manifest says is what is read from its text.
+// A manifest survives printing and parsing.
 func TestManifestText(t *testing.T) {
 	t.Parallel()
 	m := &Manifest{Created: 1<<64 - 1}

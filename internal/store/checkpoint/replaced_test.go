@@ -14,9 +14,9 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// Bytes that change between two checkpoints do not change the first one while
-// the second is not there; and bytes that somebody else replaced in the cache
-// are not taken for those that were saved.
+// Bytes that change after a checkpoint do not change it before the next one is
+// complete; and bytes that another program replaced in the cache are not
+// mistaken for saved ones.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -59,8 +59,8 @@ func TestReplaced(t *testing.T) {
 			t.Errorf("restored other bytes: %v", err)
 		}
 	}
-	// Without the hashes there is nothing to tell by; a file of another
-	// manifest, or one that is damaged, is not used.
+	// Without hashes replaced bytes are not detected; a file of hashes that is
+	// damaged or belongs to another manifest is not used.
 	sums, err := filepath.Glob(filepath.Join(w.dir(), "*.sums"))
 	if err != nil || len(sums) != 1 {
 		t.Fatal(sums, err)

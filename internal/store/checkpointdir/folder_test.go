@@ -40,7 +40,7 @@ func modelFile(t *testing.T, f *Folder, key string) string {
 	return info.Path
 }
 
-// Verify tells what is missing, damaged, and whole but not what was saved.
+// Verify distinguishes missing, damaged and replaced bytes.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,8 +74,8 @@ func TestVerify(t *testing.T) {
 			t.Error("restored what is not what was saved")
 		}
 	}
-	// Saving again writes what is missing and what is stale. It does not read
-	// what the cache says it has.
+	// Saving again writes missing and stale bytes. It does not read bytes that
+	// the cache lists.
 	if s, err = f.Save(t.Context(), Saving{Model: model(t, "llama-q4_k_m.gguf"), Created: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-// alone fails when the folder holds anything but the named file.
+// alone fails if the folder holds any file except the named one.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -91,8 +91,8 @@ func TestNotAFile(t *testing.T) {
 	}
 }
 
-// Whatever call fails, or is the last of a killed process, the file is the old
-// one or the new; an error leaves nothing behind.
+// If any call fails, or is the last of a killed process, the file is the old one
+// or the new one; an error leaves no temporary file.
 func TestEveryCallFails(t *testing.T) {
 	for _, fault := range []faultfs.Fault{faultfs.Fail, faultfs.Torn, faultfs.Full, faultfs.Stop} {
 		for n, fsys := range faultfs.Each(fault) {
@@ -132,8 +132,8 @@ func whole(version byte) []byte {
 	return append(sum[:], body...)
 }
 
-// A process that is killed while it rewrites a file again and again leaves a
-// whole one.
+// A process that is killed while it repeatedly rewrites a file leaves a complete
+// one.
 func TestKill(t *testing.T) {
 	if path := os.Getenv(childVar); path != "" {
 		for v := byte(0); ; v++ {

@@ -34,7 +34,7 @@ func Example() {
 	// [[52 58]] <nil>
 }
 
-// A template may refuse a conversation; the caller shows the reason.
+// A template may reject a conversation; the error has the reason.
 func ExampleRaiseError() {
 	t, _ := chat.Parse("strict", `{% if not messages %}{{ raise_exception('say something') }}{% endif %}`)
 	_, err := t.Render(nil)

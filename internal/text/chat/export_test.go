@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Registries returns the names of what templates can use, by kind, for the
-// test that wants a row about each.
+// Registries returns the names available to templates, by kind, for the test that
+// requires a row for each.
 func Registries() map[string][]string {
 	var methods []string
 	for name := range StringMethods {

@@ -55,8 +55,8 @@ func kindOf(err error) string {
 	return "untyped"
 }
 
-// render parses and renders. Whatever the template, it ends in time: the limits
-// count everything that takes any.
+// render parses and renders. It terminates for any template, since the limits
+// count all work.
 func render(name, template string, c *Context) (r Result, err error) {
 	const patience = time.Minute // a second, on a machine that does nothing else
 	done := make(chan struct{})

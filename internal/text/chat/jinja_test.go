@@ -53,8 +53,8 @@ func readJinjaTable(t *testing.T, kind string) *jinjaTable {
 	return table
 }
 
-// context makes what a template is rendered with: the variables of the table
-// under those of the row.
+// context returns the variables for a template: those of the row hide those of
+// the table.
 func (table *jinjaTable) context(t *testing.T, r *jinjaRow) *chat.Context {
 	t.Helper()
 	now := table.Now
@@ -153,7 +153,7 @@ func (r *jinjaRow) check(t *testing.T, table *jinjaTable) {
 }
 
 // sameKinds are the engine's kinds for errors that are Jinja's own, where the
-// engine tells a wrong type from a wrong value.
+// engine distinguishes a wrong type from a wrong value.
 var sameKinds = map[string][]string{"argument": {"type", "value"}, "runtime": {"type"}}
 
 // jinjaKinds are the tables.
@@ -211,7 +211,7 @@ var samples = map[string]string{
 var mutators = "list.append list.clear list.extend list.insert list.pop list.remove list.reverse list.sort dict.clear dict.pop dict.popitem dict.setdefault dict.update"
 
 // TestJinjaTablesComplete: every filter, test, global, method and statement,
-// of the engine and of Jinja, has a row, and every operator stands in one.
+// of the engine and of Jinja, has a row, and every operator occurs in one.
 func TestJinjaTablesComplete(t *testing.T) {
 	engine := chat.Registries()
 	for _, kind := range jinjaKinds {

@@ -78,7 +78,8 @@ const (
 	ends    = "{% endfor %}{% endfor %}"
 )
 
-// init adds operations that cost time by the length of a text and make nothing.
+// init adds operations whose time grows with the length of a text and that give no
+// output.
 func init() {
 	for _, x := range []string{
 		"not s", "d[s]", "s in d", "d.get(s)", "s is lower", "s | length", "s | first", "s | int", "s | float", "s.center(1)", "s.zfill(1)", "s.find('y', 0, 1)",
@@ -128,7 +129,7 @@ func TestStack(t *testing.T) {
 	}
 }
 
-// TestFound holds what fuzzing found.
+// TestFound has the cases that fuzzing found.
 func TestFound(t *testing.T) {
 	for template, want := range map[string]string{
 		"{{ '0xF' | int(0, 16) }} {{ '0b1' | int(0, 0) }} {{ '0x' | int(7, 16) }} {{ '0' | int(7, 16) }} {{ '0X_f' | int(7, 0) }}": "15 1 7 0 15",

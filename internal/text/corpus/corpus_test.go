@@ -61,7 +61,7 @@ func TestLinesFaults(t *testing.T) {
 	}
 }
 
-// TestPieces cuts a long text at lines' ends and loses nothing of it.
+// TestPieces cuts a long text at line ends without losing any of it.
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

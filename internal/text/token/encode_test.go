@@ -80,8 +80,8 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOn: when bytes that were said turn out to belong to an
-// invalid run, the stream keeps speaking.
+// TestStreamGoesOn: if bytes already emitted turn out to belong to an invalid run,
+// the stream continues.
 func TestStreamGoesOn(t *testing.T) {
 	dir := golden.Family(t, "tokenizers")
 	tok := goldenLoad(t, dir, "llama2")

@@ -11,8 +11,8 @@ import (
 	"atenia/internal/golden"
 )
 
-// FuzzLoad: no file makes Load panic, errors are this package's, and what
-// loads can encode, decode and be written.
+// FuzzLoad: no file makes Load panic, errors are this package's, and a loaded
+// tokenizer can encode, decode and be written.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(tiny(nil)))
 	f.Add([]byte(tiny(map[string]string{"normalizer": `{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"},{"type":"Strip","strip_left":true,"strip_right":true}]}`})))
@@ -57,8 +57,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzEncodeDecode: byte-level vocabularies lose nothing, offsets stay within
-// the text, and a stream says what Decode says.
+// FuzzEncodeDecode: byte-level vocabularies are lossless, offsets are within the
+// text, and a stream gives the same text as Decode.
 func FuzzEncodeDecode(f *testing.F) {
 	dir := golden.Family(f, "tokenizers")
 	var toks []*Tokenizer

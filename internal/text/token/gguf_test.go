@@ -25,7 +25,8 @@ var inexpressible = map[string]string{
 }
 
 // TestGGUFRoundTrip writes every kind as GGUF metadata and reads it back:
-// either each text gets the same ids, or the error names what is lost.
+// either each text gets the same ids, or the error names the setting that GGUF
+// cannot express.
 func TestGGUFRoundTrip(t *testing.T) {
 	dir := golden.Family(t, "tokenizers")
 	var texts []string

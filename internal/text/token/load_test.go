@@ -125,7 +125,7 @@ func TestEquivalentPatterns(t *testing.T) {
 	}
 }
 
-// TestSmallModels covers what the reference vocabularies do not use.
+// TestSmallModels covers features that the reference vocabularies do not use.
 func TestSmallModels(t *testing.T) {
 	load := func(s string) *Tokenizer {
 		t.Helper()

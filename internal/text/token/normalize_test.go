@@ -38,7 +38,7 @@ func TestUnicodeForms(t *testing.T) {
 			if bare := f.Normalize(NewPiece(s, false)); bare.S != q.S {
 				t.Fatalf("%v of %+q without origins: %+q", f, s, bare.S)
 			}
-			// What is normal stays where it is.
+			// Normalized text keeps its offsets.
 			again := NewPiece(q.S, true)
 			cs := f.decompose(q.S)
 			if form == norm.NFC || form == norm.NFKC {

@@ -46,8 +46,8 @@ func train(t testing.TB, c vocab.Config, list ...string) (*vocab.Vocabulary, []b
 	return v, b, tok
 }
 
-// TestReference compares with what the trainer of huggingface/tokenizers 0.22.2
-// made of the same texts: the same merges, and the same file byte for byte.
+// TestReference compares with the trainer of huggingface/tokenizers 0.22.2 on the
+// same texts: the same merges, and the same file byte for byte.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("testdata/reference.json")
@@ -119,7 +119,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestSpecial keeps special tokens out of what is learned.
+// TestSpecial: special tokens take no part in training the vocabulary.
 func TestSpecial(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("<|end|>xy<|e|>xy<|end|><|end|>", 5)
@@ -189,9 +189,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// plain is the algorithm as it is told: count all pairs, merge the most
-// frequent one everywhere, begin again. It stops where a token that is there
-// is made in a second way: counts then differ by design.
+// plain is the textbook algorithm: count all pairs, merge the most frequent one
+// everywhere, repeat. It stops if an existing token is made by a second merge,
+// where counts differ by design.
 func plain(text string, n int) (tokens []string) {
 	have := map[string]int{}
 	for id, r := range slices.Sorted(slices.Values(token.ByteChar[:])) {
@@ -243,8 +243,8 @@ func plain(text string, n int) (tokens []string) {
 	return tokens
 }
 
-// FuzzTrain compares the incremental merges with the plain algorithm, and
-// reads back what any text gave.
+// FuzzTrain compares the incremental merges with the plain algorithm, and reads
+// the resulting vocabulary back.
 func FuzzTrain(f *testing.F) {
 	f.Add("low low lower newest widest", uint8(20))
 	f.Add("abababab cdcdcd \xff 🙂 aaaaaaaaaaaa", uint8(9))

@@ -76,7 +76,7 @@ func stories(n int) string {
 	return b.String()
 }
 
-// rows returns the rows of a batch as text, and what they predict.
+// rows returns the rows of a batch and their targets as text.
 func rows(t testing.TB, x *text.Text, b *Batch) (in, out []string) {
 	t.Helper()
 	at := 0
@@ -137,7 +137,7 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
-// TestResume goes on anywhere as if nothing had been.
+// TestResume: reading can be resumed at any position.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
@@ -272,7 +272,7 @@ func TestHeldout(t *testing.T) {
 	}
 }
 
-// TestAlone gives every document a row, and a batch so many of them.
+// TestAlone: every document has one row, and a batch a fixed number of them.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	x := bytesText(t, "")
@@ -315,7 +315,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNextAllocates nothing once its slices are as long as they get.
+// TestNextAllocates: Next does not allocate once its slices have grown.
 func TestNextAllocates(t *testing.T) {
 	x := bytesText(t, "")
 	s := open(t, Config{Files: []string{file(t, "a.jsonl", stories(300))}, Row: 16, Rows: 4, MemoryBytes: 800, Dir: t.TempDir()}, x)

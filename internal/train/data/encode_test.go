@@ -13,7 +13,7 @@ import (
 	"atenia/internal/text/corpus"
 )
 
-// learnt returns what is learnt of a conversation, its parts joined by "|".
+// learnt returns the trained parts of a conversation, joined by "|".
 func learnt(t *testing.T, x *text.Text, messages string) string {
 	t.Helper()
 	e := &encoder{text: x, end: none}
@@ -35,7 +35,7 @@ func learnt(t *testing.T, x *text.Text, messages string) string {
 	return strings.Join(parts, "|")
 }
 
-// TestAnswers learns the answers, and what ends them, whatever the template.
+// TestAnswers: answers and their end tokens are trained, for every template.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const talk = `[{"role":"system","content":"be kind"},{"role":"user","content":"héllo"},{"role":"assistant","content":"yés"},
@@ -45,8 +45,8 @@ func TestAnswers(t *testing.T) {
 		{"generation", "{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>{% endgeneration %}{% else %}[{{ m.content }}]{% endif %}{% endfor %}",
 			"yés</s>|no</s>"},
 		{"no prompt, no end", "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", "assistant: yés\n|assistant: no\n"},
-		// Earlier answers are written otherwise than the last, which begins
-		// with a prompt of its own.
+		// Earlier answers are rendered differently from the last one, which
+		// has another prompt.
 		{"thoughts", "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
 			"yés<|im_end|>|<think>\n\n</think>\n\nno<|im_end|>"},
 		{"prompt that is no prefix", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}",
@@ -67,8 +67,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestGoldenAnswers tries the published templates: the last answer is learnt,
-// and the questions are not.
+// TestGoldenAnswers tries the published templates: the last answer is trained,
+// questions are not.
 func TestGoldenAnswers(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(golden.Family(t, "chat"), "cases.json"))

@@ -21,7 +21,7 @@ func chats() string {
 	return b.String()
 }
 
-// do runs a recipe in a folder of its own.
+// do runs a recipe in dir.
 func do(t *testing.T, dir, config string, o Options) (*Report, error) {
 	t.Helper()
 	for name, s := range map[string]string{"text.jsonl": lines, "chat.jsonl": chats(), "config.toml": config} {
@@ -87,7 +87,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A folder is gone on from: with its parameters, its tokenizer and its files.
+// A model's folder can be fine-tuned, with its parameters, tokenizer and files.
 func TestFrom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// Threads change nothing, a seed does.
+// Results do not depend on the number of threads, but on the seed.
 func TestThreads(t *testing.T) {
 	t.Parallel()
 	const config = tiny + "[data]\nfiles = ['text.jsonl']\n[train]\nsteps = 8\n"
@@ -134,7 +134,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestFromFile checks that a model's file is refused before anything is made.
+// TestFromFile checks that a model's file is rejected before any output is made.
 func TestFromFile(t *testing.T) {
 	dir := t.TempDir()
 	_, err := do(t, dir, "[model]\nfrom = 'text.jsonl'\n[data]\nfiles = ['text.jsonl']\n[train]\nsteps = 1\nout = 'new'\n", Options{})

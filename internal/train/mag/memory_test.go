@@ -44,11 +44,11 @@ func rows() *data.Batch {
 	return b
 }
 
-// Gradients of a batch's shares add up to those of the whole, and a step
-// against them lowers the loss by as much as they say.
+// Gradients of a batch's shares add up to those of the whole batch, and a step
+// against them lowers the loss as they predict.
 func TestGradients(t *testing.T) {
 	t.Parallel()
-	// Levels that wait keep gradients of one batch for the next.
+	// Frozen levels keep gradients of one batch for the next.
 	every := config()
 	every.Periods = []int{1}
 	whole, err := New(every, 4, nil)
@@ -112,7 +112,7 @@ func learn(t *testing.T, m *Model, dir string, steps int, resume bool) *train.Re
 }
 
 // A model learns, resumes to the same bits, and its folder reads and writes;
-// what a reading learnt is saved and gone on from.
+// the memory of a reader is saved and restored.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	whole := newModel(t, 3)

@@ -116,7 +116,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// AdamW in float64 as the paper writes it stays beside what update does.
+// AdamW in float64, as in the paper, stays close to update.
 func TestAdamW(t *testing.T) {
 	t.Parallel()
 	layers := []Layer{{Name: "a", Elements: 50}, {Name: "b", Elements: 50, NoDecay: true}}
@@ -379,7 +379,7 @@ func TestDamage(t *testing.T) {
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	layers := []Layer{{Name: "a", Elements: 3000}, {Name: "b", Elements: 10}}
-	after := make([]*State, 4) // the state in memory after so many steps
+	after := make([]*State, 4) // the state in memory after that many steps
 	for i := range after {
 		after[i] = must(New(layers, smallConfig, testInit))(t)
 		for step := range i {

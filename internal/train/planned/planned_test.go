@@ -33,7 +33,7 @@ func newModel(t *testing.T, s Sizes, opt Options) *Model {
 	return m
 }
 
-// counting is a source of rows that count upwards from somewhere.
+// counting is a source of rows of consecutive numbers.
 type counting struct{ at int32 }
 
 func (c *counting) Next(b *data.Batch) error {
@@ -61,8 +61,8 @@ func learn(t *testing.T, m *Model, p *pool.Pool, steps int) *train.Result {
 	return res
 }
 
-// A model made from nothing begins at a uniform guess and learns to count; what
-// it exports is the same model. Threads and computing twice change no bit.
+// A model initialized at random begins at the loss of a uniform guess and learns to
+// count; the exported model is the same. Threads and recomputation change no bit.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	for _, untied := range []bool{false, true} {

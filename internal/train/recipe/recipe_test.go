@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Every field has a key and help that says what happens without it.
+// Every field has a key and help that describes its default.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	help := Help()

@@ -15,8 +15,8 @@ import (
 	"atenia/internal/machine/library"
 )
 
-// testNodes loads the nodes for tests and returns a function that finds what
-// they export.
+// testNodes loads the test library and returns a function that looks up its
+// symbols.
 func testNodes(t testing.TB) func(name string) uintptr {
 	t.Helper()
 	h, err := library.Open(ctest.Library(t, "../../testdata/nodes.c"))
@@ -32,7 +32,7 @@ func testNodes(t testing.TB) func(name string) uintptr {
 	}
 }
 
-// newList returns a list of n records in memory of its own.
+// newList returns a list of n records in a new Memory.
 func newList(t testing.TB, n int) (*Memory, *List, []Record) {
 	t.Helper()
 	m, err := NewMemory(1 << 20)
@@ -114,8 +114,8 @@ func nodeRecord(t testing.TB, m *Memory, symbol func(string) uintptr, typ string
 	return Record{Fn: symbol("amp_run_node_v2"), Desc: Address(d), State: Address(Make[uintptr](m, 1)), In: Address(b[:3]), Out: Address(b[3:]), Metrics: Address(Make[Metrics](m, 1))}
 }
 
-// TestEnvironment: a node that flushes denormals is found out, and what comes
-// after it computes as before.
+// TestEnvironment: a node that leaves flush-to-zero on is detected, and later
+// nodes compute as before.
 func TestEnvironment(t *testing.T) {
 	symbol := testNodes(t)
 	for name, run := range runs {
@@ -143,8 +143,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestCallbacks: a node allocates, frees and logs; messages that nobody reads
-// in time are counted.
+// TestCallbacks: a node allocates, frees and logs; messages that do not fit the
+// ring are counted.
 func TestCallbacks(t *testing.T) {
 	symbol := testNodes(t)
 	libc, err := library.Open("libc.so.6")
@@ -216,8 +216,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkCall times one call of a function that does nothing to speak of,
-// and lists of gains of 64 frames chained one to the next.
+// BenchmarkCall times one call of a trivial function, and lists of chained gains
+// of 64 frames.
 func BenchmarkCall(b *testing.B) {
 	symbol := testNodes(b)
 	for name, run := range map[string]func(*List){"one": Run, "one/direct": direct} {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(ctest.Main(m)) }
 
-// goLayout is what layout.c prints, from the mirrors in Go.
+// goLayout returns the output of layout.c for the structures in Go.
 func goLayout() string {
 	var b strings.Builder
 	size := func(name string, n uintptr) { fmt.Fprintf(&b, "%s %d\n", name, n) }
