@@ -209,10 +209,10 @@ func (a *Arena) Thaw() { a.frozen = false }
 // Frozen reports whether growth is an error.
 func (a *Arena) Frozen() bool { return a.frozen }
 
-// A ArenaMark is a state of an arena, to which [Arena.Release] returns.
+// An ArenaMark is a state of an arena, to which [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
-// ArenaMark returns the current state.
+// Mark returns the current state.
 func (a *Arena) Mark() ArenaMark { return ArenaMark{a.used, len(a.carves)} }
 
 // Release frees everything carved since the mark; none of it may be used any

@@ -8,7 +8,7 @@ import (
 	"atenia/flow/node"
 )
 
-// A adjointSweep replays a journal's firings in reverse and carries gradients from the
+// An adjointSweep replays a journal's firings in reverse and carries gradients from the
 // probes to inputs and parameters. Nodes keep their own adjoint state from call
 // to call; gradients between nodes are queued in one reverse channel per edge.
 // The writer sums the gradients of its readers in edge order, so no sum depends

@@ -32,7 +32,7 @@ type Trainable[F Float] struct {
 
 func (p *Trainable[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
 
-// A UpdateRule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
+// An UpdateRule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
 type UpdateRule interface {
 	// check returns what is wrong with the rule's settings.
 	check() error
@@ -41,9 +41,9 @@ type UpdateRule interface {
 // An Optimizer is a rule with its state for a set of parameters. It and its
 // pool may be used by one goroutine at a time.
 //
-//	opt, err := optim.New(optim.AdamW{}, params, nil)
+//	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, optim.Clip(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.Clip(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool

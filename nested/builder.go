@@ -52,7 +52,7 @@ type Report struct {
 // lane order, updates the error buffers, and steps the parameters that are due.
 // Results do not depend on the number of threads.
 //
-//	b, err := m.NewBuilder(nested.BuildConfig{Lanes: 4, Rule: optim.AdamW{}})
+//	b, err := m.NewBuilder(nested.BuildConfig{Lanes: 4, Rule: grad.AdamW{}})
 //	for chunks := range data {
 //		report, err := b.Step(chunks, rate)
 //		…

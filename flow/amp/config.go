@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// A IsolateConfig configures libraries in separate processes.
+// An IsolateConfig configures libraries in separate processes.
 type IsolateConfig struct {
 	// Command is the program and arguments that end up in [Serve]: usually the
 	// host program with a subcommand.

@@ -108,16 +108,16 @@
 //
 // All of this needs Linux on amd64 or arm64.
 //
-// # Catalog
+// # Catalogs
 //
-// Package catalog adds libraries of C nodes to the shipped types: it scans for
+// A [Catalog] adds libraries of C nodes to the shipped types: it scans for
 // them, and runs each in this process or in a child, by trust.
 //
 //	trusted libraries      in this process       a call costs 40 ns; a crash ends the program
 //	all others             a separate process    a call costs a few µs; a crash costs a few blocks
 //
-//	c, err := catalog.Open(ctx, catalog.Config{…})
-//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(shipped.Types(), c.Types()...)})
+//	c, err := amp.OpenCatalog(ctx, amp.CatalogConfig{…})
+//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...)})
 //
 // Nothing is loaded or started before the first node of a library is made:
 // plans are linked by manifests alone. A library that requests isolation gets a

@@ -11,7 +11,7 @@ import (
 	"atenia/flow/node"
 )
 
-// An remoteInstance is a node in the child. The types below add the optional
+// A remoteInstance is a node in the child. The types below add the optional
 // interfaces.
 type remoteInstance[F node.Float] struct {
 	p      *Process

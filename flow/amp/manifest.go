@@ -51,7 +51,7 @@ const (
 	maxRatio = 1 << 10
 )
 
-// An ManifestError says what is wrong with a manifest and where.
+// A ManifestError says what is wrong with a manifest and where.
 type ManifestError struct {
 	Path string // JSON path, "" when it is not JSON
 	Text string

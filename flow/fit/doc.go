@@ -13,15 +13,15 @@
 //
 // [Problem.Check] compares every derivative with a central difference.
 //
-// # Segment
+// # Segments
 //
-// Package segment embeds a dataflow graph in a gradient tape: a graph with its
+// A [Segment] embeds a dataflow graph in a gradient tape: a graph with its
 // inputs, probes and some of its parameters becomes one operation, so that
 // filters and matrices are trained together.
 //
-//	seg, err := segment.New[float64](plan, segment.Config{Params: []string{"eq.f0"}})
+//	seg, err := fit.NewSegment[float64](plan, fit.SegmentConfig{Params: []string{"eq.f0"}})
 //	var reg grad.Registry[float64]
-//	segment.Register(&reg)
+//	fit.RegisterSegment(&reg)
 //	t := grad.New(&reg)
 //	y, err := seg.Apply(t, []grad.Ref{x}, []grad.Ref{f0})
 //

@@ -26,7 +26,7 @@ type ScheduleNode struct {
 	Sink   bool
 }
 
-// An ScheduleEdge is a channel. Frame counts include prefill.
+// A ScheduleEdge is a channel. Frame counts include prefill.
 type ScheduleEdge struct {
 	Source, Target string // as in the plan
 	Rate           Rat    // frames per base frame

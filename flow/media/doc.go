@@ -34,7 +34,7 @@
 //	plan ──▶ Open ──▶ Files.Sources ──▶ Feed ──▶ flow.Session.Input(node)
 //	          │                                        │ Block
 //	          │                                        ▼
-//	          └─────▶ Files.Sinks ──▶ Format ──▶ flow.Session.Probe(node) ──▶ audio.Write
+//	          └─────▶ Files.Sinks ──▶ Format ──▶ flow.Session.Probe(node) ──▶ Write
 //
 // Open sets the number of channels of a source that does not specify it to that
 // of its file, and finds the base rate on which the files agree. Call it before

@@ -7,10 +7,8 @@ import (
 
 	"atenia"
 	"atenia/internal/bench"
-
-	"atenia/internal/cli/command"
-
 	"atenia/internal/bench/peer"
+	"atenia/internal/cli/command"
 	"atenia/internal/engine"
 
 	"github.com/spf13/cobra"

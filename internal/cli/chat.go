@@ -13,7 +13,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 

@@ -9,11 +9,8 @@ import (
 	"sync/atomic"
 
 	"atenia"
-
 	"atenia/internal/cli/command"
-
 	"atenia/internal/cli/flow"
-
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"

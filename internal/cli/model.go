@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"atenia"
-
 	"atenia/internal/model/embedded"
 
 	"github.com/spf13/pflag"

@@ -20,7 +20,7 @@ const programGrowth = 12 << 20
 // Place decides where each tensor lives within the budget, or follows the plan
 // file. No weight is used; where some stay on the disk and the speed of the
 // disk is not known, a file of the model is read for a moment to measure it.
-// Its errors are those of package budget, and of reading.
+// Its errors are those of package place, and of reading.
 func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 	return p.place(ctx, p.placement(), cpu.AvailableMemory()/4)
 }

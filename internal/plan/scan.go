@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An scanError says where a text cannot be read.
+// A scanError says where a text cannot be read.
 type scanError struct {
 	Line, Column int // from 1; column in bytes
 	Why          string
@@ -49,7 +49,7 @@ func (l *scanLine) Bare() string {
 	return l.S[start:l.Pos]
 }
 
-// scanWord consumes a plain or quoted name.
+// Word consumes a plain or quoted name.
 func (l *scanLine) Word() (string, error) {
 	if l.Pos < len(l.S) && l.S[l.Pos] == '"' {
 		q, err := strconv.QuotedPrefix(l.S[l.Pos:])

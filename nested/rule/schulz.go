@@ -13,7 +13,7 @@ const (
 	firstEps            = 1e-7 // added to the first norm
 )
 
-// An newtonSchulz drives the singular values of a matrix [d, f] towards one.
+// A newtonSchulz drives the singular values of a matrix [d, f] towards one.
 type newtonSchulz[F dense.Float] struct {
 	d, f, Iters   int
 	a, b, db, sum []F // [d, d]

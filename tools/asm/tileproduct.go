@@ -441,7 +441,7 @@ func (t *tileState) dot256(h int, ks []int, start int, s reg.VecVirtual) {
 	}
 }
 
-// fold adds the groups' sums in the order of exact.Lanes.Sum.
+// fold adds the groups' sums in the order of kernel.Lanes.Sum.
 func (t *tileState) fold() {
 	out, n := GP64(), GP64()
 	MOVQ(at(t.a, varDst), out)

@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// context is longer than any text that is measured.
+// contextTokens is longer than any text that is measured.
 const contextTokens = 1024
 
 // measure opens the model and prints what it is worth.

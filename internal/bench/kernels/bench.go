@@ -19,7 +19,7 @@ import (
 	"atenia/tensor"
 )
 
-// A Config configures [Run]. The zero value measures everything, in about twenty
+// A Config configures [RunKernels]. The zero value measures everything, in about twenty
 // seconds.
 type Config struct {
 	Threads int            // 0 = the default number
@@ -93,7 +93,7 @@ var formats = []tensor.DType{
 	tensor.IQ4_NL, tensor.IQ4_XS, tensor.MXFP4,
 }
 
-// Formats returns the element types that [Run] measures.
+// Formats returns the element types that [RunKernels] measures.
 func Formats() (names []string) {
 	for _, d := range formats {
 		names = append(names, formatName(d))

@@ -20,7 +20,7 @@ import (
 	"atenia/tensor"
 )
 
-// A OffloadConfig configures [Run]: a stack of square layers under AdamW, with its
+// An OffloadConfig configures [Run]: a stack of square layers under AdamW, with its
 // state in memory and in files.
 type OffloadConfig struct {
 	Layers int // 0 = 4
@@ -38,7 +38,7 @@ type OffloadConfig struct {
 	Progress func(step, of int)
 }
 
-// A OffloadReport holds the cost of training with the state in files.
+// An OffloadReport holds the cost of training with the state in files.
 type OffloadReport struct {
 	Layers, Parameters, Tokens, Batches, Threads int
 	StateBytes                                   int64   // 14 per parameter
@@ -62,7 +62,7 @@ func (r *OffloadReport) StepsUntil(tbw uint64) uint64 {
 	return offload.Report{WrittenBytes: r.WrittenBytes}.StepsUntil(tbw)
 }
 
-// A OffloadSizeError names an invalid size in a [Config].
+// An OffloadSizeError names an invalid size in a [Config].
 type OffloadSizeError struct {
 	Field string
 	Got   int

@@ -11,10 +11,8 @@ import (
 	"strings"
 
 	"atenia/flow"
-
-	"atenia/flow/media"
-
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
 )

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"atenia/flow/amp"
-
 	"atenia/flow"
+	"atenia/flow/amp"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"

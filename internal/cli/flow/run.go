@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/flow"
-
 	"atenia/flow/graph"
 	"atenia/flow/media"
 	"atenia/flow/node"

@@ -73,7 +73,7 @@ type GraphPlan struct {
 	Summary    string            `json:"snapshot_summary"` // the pressures, in one line
 }
 
-// GraphPlan places the nodes by the declared tiers of their tensors.
+// Plan places the nodes by the declared tiers of their tensors.
 func (g *Graph) Plan(s memory.Snapshot, gpu bool) GraphPlan {
 	return g.plan(s, gpu, func(n *Node) []memory.Tier { return n.Tiers })
 }

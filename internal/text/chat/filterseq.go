@@ -44,7 +44,7 @@ func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 	return x, nil
 }
 
-// key computes what a filter compares items by.
+// keyOf computes what a filter compares items by.
 func keyOf(m *Machine, x Value, path []Value, caseSensitive bool, def Value) (Value, error) {
 	v, err := follow(m, x, path, def)
 	if err != nil {

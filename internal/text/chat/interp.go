@@ -138,7 +138,7 @@ func (m *interp) written() int {
 	return m.root.points
 }
 
-// call guards the depth of calls; each is paired with uncall.
+// enterCall guards the depth of calls; each is paired with uncall.
 func (m *interp) enterCall() error {
 	if m.calls++; m.calls > m.Limits.Calls {
 		return Fail(KindLimit, "more than %d calls inside each other", m.Limits.Calls)

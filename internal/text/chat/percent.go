@@ -163,7 +163,7 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 	return out, rest, err
 }
 
-// convert formats one argument of %.
+// convertArg formats one argument of %.
 func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err error) {
 	switch c {
 	case 's', 'r', 'a':

@@ -235,7 +235,7 @@ func Repr(s string) string {
 	return string(append(b, quote))
 }
 
-// pyEscape is the Python escape of a character.
+// Escape is the Python escape of a character.
 func Escape(r rune) string {
 	switch {
 	case r < 0x100:

@@ -90,7 +90,7 @@ func LeadingInt(s string) (n int, rest string, err error) {
 	return n, s[i:], nil
 }
 
-// format is Python's format(v, spec).
+// formatValue is Python's format(v, spec).
 func formatValue(m *Machine, v Value, s string) (string, error) {
 	if s == "" {
 		return m.Str(v)

@@ -11,7 +11,7 @@ type SyntaxError struct {
 	Msg       string
 }
 
-// SyntaxError tells the place and the reason.
+// Error tells the place and the reason.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("template %s:%d:%d: %s", e.Name, e.Line, e.Col, e.Msg)
 }

@@ -50,7 +50,7 @@ func UndefinedName(name string) *Undefined {
 	return &Undefined{Msg: Repr(name) + " is undefined", Kind: KindUndefined}
 }
 
-// missing marks a slot or an optional argument without a value.
+// missingType marks a slot or an optional argument without a value.
 type missingType struct{}
 
 // Missing marks a slot or an optional argument without a value.
