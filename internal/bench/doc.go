@@ -10,6 +10,6 @@
 //	TrainStep, TrainOffload   steps of training
 //	Memory, Storage, Codecs   the machine
 //
-// Models are measured through their [engine.Engine], with tokens that are given
-// instead of chosen. Speeds are medians over repeats after one warm-up.
+// Models are measured through their [engine.Engine], with given tokens instead
+// of sampled ones. Speeds are medians over repeats after one warm-up.
 package bench

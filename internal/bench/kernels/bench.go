@@ -199,8 +199,8 @@ type kernelCase struct {
 	bytes, flops []float64
 }
 
-// A work is the repeated work of one thread: do(i) is piece i, at least a few
-// microseconds, with its bytes from outside L1 and its operations.
+// A work is the repeated work of one thread: do(i) computes piece i, at least a
+// few microseconds, with its bytes from outside L1 and its operations.
 type work struct {
 	bytes, flops int
 	do           func(i int)
