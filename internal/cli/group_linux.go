@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A group is a control group that bounds the memory of what is put into it.
+// A group is a control group that bounds the memory of its processes.
 type group struct{ dir, version string }
 
 // newGroup makes a group below the one that this process is in.
