@@ -135,7 +135,7 @@ func classTable(classes map[string]ranges) []uint32 {
 		}
 	}
 	// \w is Alphabetic, M, Nd, Pc and Join_Control (UTS 18 annex C). Numbers
-	// that the standard library does not know yet are all decimal digits.
+	// that the standard library does not know yet are decimal digits.
 	for c := range t {
 		r := rune(c)
 		number := t[c]&bitN != 0

@@ -119,7 +119,7 @@ var extraAttrs = map[string]string{
 	"__module__": "Macro builtin_function_or_method", "__int__": "int float bool", "__float__": "int float bool", "__bool__": "int float bool NoneType", "__next__": "generator",
 }
 
-// mutators are the methods that an immutable sandbox refuses.
+// mutators are the methods that an immutable sandbox rejects.
 var mutators = map[string]string{
 	"append": "list", "insert": "list", "sort": "list", "reverse": "list", "extend": "list", "remove": "list",
 	"clear": "list dict", "pop": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",

@@ -118,8 +118,8 @@ func (p *reprWriter) value(v Value, depth int) error {
 	return p.write(opaque(v))
 }
 
-// opaque stands for values that Python prints with their address, which no
-// template can rely on.
+// opaque represents values that Python prints with their address, on which no
+// template can rely.
 func opaque(v Value) string {
 	switch v := v.(type) {
 	case *Function:

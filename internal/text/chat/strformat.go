@@ -231,7 +231,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 	return padSpec(m, sign+prefix+digits, p)
 }
 
-// checkInteger refuses what a specification of an integer cannot have.
+// checkInteger rejects specifications that are invalid for integers.
 func checkInteger(p spec) error {
 	switch {
 	case p.prec >= 0:

@@ -17,7 +17,7 @@ func mapped(fn func(string) string) *Func {
 	})
 }
 
-// asks is a method without arguments from string to bool.
+// asks makes a method without arguments from a predicate of strings.
 func asks(fn func(string) bool) *Func {
 	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := Text(x)
