@@ -230,7 +230,7 @@ func (a *Arena) Frozen() bool { return a.frozen }
 // An ArenaMark is a state of an arena, to which [Arena.Release] returns.
 type ArenaMark struct{ used, carves int }
 
-// ArenaMark returns the current state.
+// Mark returns the current state.
 func (a *Arena) Mark() ArenaMark { return ArenaMark{a.used, len(a.carves)} }
 
 // Release frees everything carved since the mark; none of it may be used any

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"atenia/flow/graph"
-
 	"atenia/flow/internal/watch"
 	"atenia/flow/node"
-
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/pool"
 )

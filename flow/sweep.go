@@ -8,23 +8,11 @@ import (
 	"atenia/flow/node"
 )
 
-// An adjointSweep replays a journal's firings in reverse and carries gradients
-// from the probes to inputs and parameters.
-//
-//	forward    x ──▶ a ──▶ b ──▶ probe        frame n of x becomes frame n + π of b
-//	                 └───▶ c ──▶ probe
-//	backward   x ◀── a ◀─+─ b ◀── seed        frame n + π of b's gradient is frame n of x's
-//	                     └─ c ◀── seed        sums in edge order
-//
-// A node carries the gradient of its state from each call back to the preceding
-// one. A hold changes when frames move and not which: its transpose is the
-// identity. A prefill's transpose drops the gradients of the zeros and shifts
-// the others.
-//
-// A call may be replayed once all readers of its outputs have gone back to
-// where it began. The order of calls that are ready does not matter: gradients
-// between nodes are queued in one reverse channel per edge, and the writer sums
-// those of its readers in edge order.
+// An adjointSweep replays a journal's firings in reverse and carries gradients from the
+// probes to inputs and parameters. Nodes keep their own adjoint state from call
+// to call; gradients between nodes are queued in one reverse channel per edge.
+// The writer sums the gradients of its readers in edge order, so no sum depends
+// on the order of replay.
 type adjointSweep[F node.Float] struct {
 	linked *graph.Linked
 	nodes  []nodeSweep[F]

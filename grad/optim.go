@@ -32,7 +32,7 @@ type Trainable[F Float] struct {
 
 func (p *Trainable[F]) decays() bool { return len(p.Shape) >= 2 && !p.NoDecay }
 
-// An UpdateRule turns gradients into updates: [AdamW], [SGD], [Lion] or [Muon].
+// An UpdateRule is an update rule: [AdamW], [SGD], [Lion] or [Muon].
 type UpdateRule interface {
 	// check returns what is wrong with the rule's settings.
 	check() error
@@ -43,7 +43,7 @@ type UpdateRule interface {
 //
 //	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.Clip(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool

@@ -84,7 +84,7 @@ func arrange(c *Config, l *rule.Layout) *parameters {
 	return p
 }
 
-// init fills the flat vector with initial values.
+// initialise fills the flat vector with initial values.
 func initialise[F Float](p *parameters, c *Config, l *rule.Layout, v []F) {
 	r := rule.NewRand(c.Seed)
 	for _, s := range p.slots {

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// TestStatic: with -tags static nothing of the system is linked, not even
-// libc, and the binary runs in an empty root. Without it libraries can be
-// loaded, for which there is an interpreter; what is needed then is looked at
-// by CI alone, since it takes another build.
+// TestStatic: with -tags static nothing of the system is linked, not even libc,
+// and the binary runs in an empty root. Without the tag libraries can be
+// loaded, which needs an interpreter; only CI checks that binary, because it
+// takes another build.
 func TestStatic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the binary")
 	}
-	// The file that keeps libraries out: the test's result depends on it.
+	// Reading the file makes the test's cached result depend on it.
 	if _, err := os.ReadFile("../../internal/machine/library/load_none.go"); err != nil {
 		t.Fatal(err)
 	}

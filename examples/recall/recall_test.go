@@ -6,9 +6,9 @@ import (
 	"atenia/nested/rule"
 )
 
-// TestRecall trains three models: without memory the answer cannot be known,
-// the delta rule knows it, and the Hebbian rule, which adds where the delta
-// rule corrects, is behind where a value was overwritten.
+// TestRecall trains three models. Without memory the answer is unknown, the
+// delta rule finds it, and the Hebbian rule, which adds where the delta rule
+// corrects, is worse where a value was overwritten.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	run := func(o Options) Result {

@@ -22,7 +22,7 @@ type key struct {
 	SHA256 string `json:"sha256"`
 }
 
-// A cacheEntry records one library: its description, or why it must not
+// A cacheEntry is what is known of one library: its description, or why it must not
 // be loaded.
 type cacheEntry struct {
 	key

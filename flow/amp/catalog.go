@@ -79,7 +79,7 @@ type RunningTypes struct {
 	Events   []Event       // of one in this process, since the last call
 }
 
-// RunningTypes returns the libraries in use, in the order of the search.
+// Running returns the libraries in use, in the order of the search.
 func (c *Catalog) Running() []RunningTypes {
 	var list []RunningTypes
 	for _, m := range c.makers {

@@ -14,12 +14,9 @@ import (
 
 	"atenia/flow"
 	"atenia/flow/amp"
-
 	"atenia/flow/amp/internal/ctest"
-
 	"atenia/flow/graph"
 	"atenia/flow/node"
-
 	"atenia/flow/rt"
 	"atenia/internal/machine/library"
 )

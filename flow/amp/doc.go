@@ -88,6 +88,24 @@
 // per block however many of its nodes are in the graph. A request allocates
 // nothing and takes no Go lock, so that it may be made on a thread without a P.
 //
-// A child is not a sandbox: it may read whatever the user may read. It contains
-// faults, not malice. Processes need Linux on amd64 or arm64.
+// A request allocates nothing and takes no Go lock, so that it may be made on a
+// thread without a P. A child is not a sandbox: it may read whatever the user
+// may read. It contains faults, not malice.
+//
+// All of this needs Linux on amd64 or arm64.
+//
+// # Catalogs
+//
+// A [Catalog] adds libraries of C nodes to the shipped types: it scans for
+// them, and runs each in this process or in a child, by trust.
+//
+//	trusted libraries      in this process       a call costs 40 ns; a crash ends the program
+//	all others             a separate process    a call costs a few µs; a crash costs a few blocks
+//
+//	c, err := amp.OpenCatalog(ctx, amp.CatalogConfig{…})
+//	session, err := flow.New[float32](plan, flow.Options{Catalog: append(flow.ShippedTypes(), c.Types()...)})
+//
+// Nothing is loaded or started before the first node of a library is made:
+// plans are linked by manifests alone. A library that requests isolation gets a
+// process, trusted or not.
 package amp

@@ -308,7 +308,7 @@ type ProcessStatus struct {
 	Ready       bool  // a child is running and can be asked
 }
 
-// ProcessStatus returns the current condition. Poll it to report crashes to the user.
+// Status returns the current condition. Poll it to report crashes to the user.
 func (p *Process) Status() ProcessStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ type ProcessStatus struct {
 	Suspended, Quarantined, Ready bool
 }
 
-// ProcessStatus returns the zero Status.
+// Status returns the zero Status.
 func (p *Process) Status() ProcessStatus { return ProcessStatus{} }
 
 // Resume returns [ErrUnsupported].

@@ -14,9 +14,11 @@
 //
 // # Segments
 //
-// A [Segment] embeds a graph in a tape of package grad: a graph with its inputs,
-// probes and some of its parameters becomes one operation, so that filters and
-// matrices are trained together.
+// # Segments
+//
+// A [Segment] embeds a dataflow graph in a gradient tape: a graph with its
+// inputs, probes and some of its parameters becomes one operation, so that
+// filters and matrices are trained together.
 //
 //	seg, err := fit.NewSegment[float64](plan, fit.SegmentConfig{Params: []string{"eq.f0"}})
 //	var reg grad.Registry[float64]

@@ -35,11 +35,16 @@
 //	            │                                                 ▼
 //	            └────────▶ Files.Sinks ──▶ Sink.Format, Write ◀── flow.Session.Probe(node)
 //
-// [OpenFiles] sets the number of channels of a source that does not specify it
-// to that of its file, and finds the base rate on which the files agree. Call it
-// before linking, and [Sink.Format] after. Relative paths are relative to the
-// folder passed to OpenFiles, usually the plan's. A plan may name any file:
-// inspect a plan from an untrusted origin before running it.
+//	plan ──▶ Open ──▶ Files.Sources ──▶ Feed ──▶ flow.Session.Input(node)
+//	          │                                        │ Block
+//	          │                                        ▼
+//	          └─────▶ Files.Sinks ──▶ Format ──▶ flow.Session.Probe(node) ──▶ Write
+//
+// Open sets the number of channels of a source that does not specify it to that
+// of its file, and finds the base rate on which the files agree. Call it before
+// linking, and Format after. Relative paths are relative to the folder passed
+// to Open, usually the plan's. A plan may name any file: inspect a plan from an
+// untrusted origin before running it.
 //
 // Faults of a plan are a [graph.Error] with the position in the plan.
 //

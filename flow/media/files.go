@@ -101,7 +101,7 @@ type Sink struct {
 	codec Codec
 }
 
-// SinkFormat returns the format in which the file should be written, for the linked
+// Format returns the format in which the file should be written, for the linked
 // graph and its base rate.
 func (k *Sink) Format(l *graph.Linked, base float64) (Format, error) {
 	bits := int(number(k.Node, "bits", 0))

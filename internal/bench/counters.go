@@ -8,13 +8,13 @@ import (
 	"atenia/internal/sched"
 )
 
-// Counters are what the executor does for one prompt and for one token
-// after it. A part that the benchmark left out has no tokens.
+// Counters are the executor's counts for one prompt and for one token after it.
+// A part that the benchmark leaves out has no tokens.
 type Counters struct {
 	Prefill, Decode StepCounts
 }
 
-// StepCounts are what the executor does for a number of tokens of a sequence.
+// StepCounts are the executor's counts for a number of tokens of a sequence.
 type StepCounts struct {
 	Tokens       int
 	Instructions uint64

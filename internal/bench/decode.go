@@ -8,8 +8,8 @@ import (
 	"atenia/internal/sched"
 )
 
-// A decoding is sequences that all have a context and then go on token by
-// token, in step with each other.
+// A decoding is sequences with a context that are decoded token by token, in
+// step with each other.
 type decoding struct {
 	m        *model
 	steps    int       // to be timed
@@ -24,9 +24,9 @@ func (m *model) newDecoding(steps, depth, batch int) *decoding {
 	return d
 }
 
-// decodingTokens returns how long sequences of a decoding become. Those of a
-// batch go on for longer than they are timed: the first ones decode already
-// while the context of the last one is computed.
+// decodingTokens returns the final length of the sequences of a decoding. Those
+// of a batch are decoded for longer than they are timed, because the first ones
+// start while the context of the last one is computed.
 func (m *model) decodingTokens(steps, depth, batch int) int {
 	depth = max(depth, 1)
 	if batch > 1 {

@@ -68,10 +68,10 @@ func newMachineReport(ctx context.Context, threads int) (*MachineReport, error) 
 	return &MachineReport{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
 }
 
-// Storage measures the storage of a folder, which is made if it is not
-// there: large and small reads past the system's cache, writes, and the first
-// touch of memory. It takes some seconds for each repeat. The last result is
-// kept as the profile of the device, which "atenia hw" and plans go by.
+// Storage measures the storage of a folder, which it creates if missing: large
+// and small reads past the page cache, writes, and the first touch of memory.
+// It takes some seconds for each repeat. The last result is stored as the
+// profile of the device, which "atenia hw" and placements use.
 func Storage(ctx context.Context, dir string, repeats int) (*MachineReport, error) {
 	if dir == "" {
 		return nil, &atenia.ConfigError{Field: "Dir", Got: dir, Want: "a folder"}

@@ -15,28 +15,27 @@ import (
 	"atenia/internal/sched"
 )
 
-// A Config says what [Run] measures. The zero value is
-// llama-bench's: prompts of 512, answers of 128 tokens, 5 times.
+// A Config configures [Run]. The zero value is llama-bench's default: prompts
+// of 512 and answers of 128 tokens, 5 repeats.
 type Config struct {
-	Prompt  int // tokens of a prompt; 0 = 512, negative = leave out
-	Decode  int // tokens of an answer; 0 = 128, negative = leave out
+	Prompt  int // tokens of a prompt; 0 = 512, negative = none
+	Decode  int // tokens of an answer; 0 = 128, negative = none
 	Repeats int // 0 = 5
-	// Depths asks for the speed of answers, too, that come after so many
-	// tokens.
+	// Depths adds the speed of answers after contexts of so many tokens.
 	Depths []int
 	// Batch is how many sequences decode at once, at most the model's Slots.
 	// Speeds are then those of all together. 0 = 1.
 	Batch int
-	// Counters asks for [Report.Counters]. Counting is done apart from
-	// timing, which it would slow down.
+	// Counters requests [Report.Counters]. Counting is separate from timing,
+	// which it would slow down.
 	Counters bool
 }
 
-// A Report is what a model does in a second. Rates are medians over the
-// repeats after one warm-up.
+// A Report has the speeds of a model. Rates are medians over the repeats after
+// one warm-up.
 type Report struct {
 	Prefill, Decode Rate
-	Depths          []DepthRate // as they were asked for
+	Depths          []DepthRate // in the order of Config.Depths
 	Batch           int
 	// TokenBytes is how many bytes of weights one step of decoding reads.
 	TokenBytes int64
@@ -51,15 +50,15 @@ type Report struct {
 	Ops          PromptOps
 	PrefillShare float64
 	// Migrations is how often a preempted worker was moved to a waiting worker's
-	// core. Rates beside busy neighbours are not the machine's.
+	// core. If it is large, busy neighbours have slowed the measurement.
 	Migrations int64
 	Threads    int
 	Variant    string // of the kernels, for example "avx512"
-	// Counters is nil when they were not asked for.
+	// Counters is nil unless requested.
 	Counters *Counters
 }
 
-// A model is what is measured.
+// A model is the model being measured.
 type model struct {
 	engine *engine.Engine
 	cfg    *engine.Config
@@ -84,8 +83,8 @@ type DepthRate struct {
 	Rate
 }
 
-// Run measures prefill and decode with random tokens on this machine as it
-// is now. Other requests to the model would slow it down.
+// Run measures prefill and decode with random tokens in the current state of
+// the machine. Other requests to the model would slow it down.
 func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
 	m := &model{e, &e.Plan.Config}
 	if err := m.complete(&c); err != nil {
@@ -112,7 +111,7 @@ func Run(ctx context.Context, e *engine.Engine, c Config) (*Report, error) {
 		}
 	}
 	if m.cfg.Budget.RAM > 0 {
-		return r, nil // to measure what the machine can do takes memory beyond any budget
+		return r, nil // measuring the machine's roofs takes memory beyond any budget
 	}
 	roofs, err := roof.Measure(m.cfg.Threads)
 	r.Roofs = roofs
@@ -134,8 +133,8 @@ func (m *model) decode(ctx context.Context, c *Config, r *Report) error {
 	return nil
 }
 
-// tokenBytes adds up the weights that a decode step reads whole: all but a
-// table that is only looked up.
+// tokenBytes adds up the weights that a decode step reads entirely: all except
+// a table of which it reads one row.
 func (m *model) tokenBytes() (n int64) {
 	p, views := &m.engine.Plan.Model.Plans.Decode.Plan, m.engine.Views()
 	whole := map[string]bool{}
@@ -184,7 +183,7 @@ func (m *model) promptOps() (o PromptOps) {
 	return o
 }
 
-// complete fills in defaults and refuses what does not fit the model.
+// complete fills in defaults and rejects values that do not fit the model.
 func (m *model) complete(c *Config) error {
 	c.Prompt, c.Decode = cmp.Or(c.Prompt, 512), cmp.Or(c.Decode, 128)
 	c.Repeats, c.Batch = cmp.Or(c.Repeats, 5), cmp.Or(c.Batch, 1)

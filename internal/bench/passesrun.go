@@ -15,17 +15,17 @@ import (
 	"atenia/internal/sched"
 )
 
-// A PassesConfig says how many passes [RunPasses] measures.
+// A PassesConfig configures [RunPasses].
 type PassesConfig struct {
 	Prompt int // tokens of the prompt, the first pass; 0 = 8
 	Passes int // of one token each, after it; 0 = 6
 }
 
-// A PassesReport says what each pass over a model's weights cost.
+// A PassesReport has the cost of each pass over a model's weights.
 type PassesReport struct {
 	Seconds []float64 `json:"seconds"` // of each pass; the first one is the prompt
-	// ReadBytes are what the process read from storage in each, by the system's
-	// account; nil = not known.
+	// ReadBytes are the bytes that the process read from storage in each pass,
+	// as counted by the system; nil = unknown.
 	ReadBytes []int64 `json:"read_bytes,omitempty"`
 	// Hash is one of all logits: equal for equal results.
 	Hash string `json:"hash"`
@@ -42,11 +42,12 @@ type PassesReport struct {
 	Overlap  float64 `json:"overlap"`
 	Stall    float64 `json:"stall_seconds"`
 	ReadRate float64 `json:"read_bytes_per_s"`
-	// Predicted is what the plan said of a pass of one token, in seconds.
+	// Predicted is the placement's prediction for a pass of one token, in
+	// seconds.
 	Predicted float64 `json:"predicted_seconds"`
 }
 
-// A PassesModel is what is measured.
+// A PassesModel is the model being measured.
 type PassesModel struct {
 	Sched *sched.Scheduler
 	Vocab int
@@ -62,7 +63,7 @@ func RunPasses(ctx context.Context, m *PassesModel, c PassesConfig) (*PassesRepo
 	if c.Passes == 0 {
 		c.Passes = 6
 	}
-	tokens := make([]int32, max(0, c.Prompt)+max(0, c.Passes)) // too many are refused
+	tokens := make([]int32, max(0, c.Prompt)+max(0, c.Passes)) // more are rejected
 	for i := range tokens {
 		tokens[i] = int32((7 + 31*i) % m.Vocab)
 	}

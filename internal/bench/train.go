@@ -18,7 +18,7 @@ func TrainStep(ctx context.Context, c step.Config) (*step.Report, error) {
 }
 
 // TrainOffload measures steps of training with parameters, moments and master
-// weights in files beside the same steps in memory.
+// weights in files, and the same steps in memory.
 func TrainOffload(ctx context.Context, c step.OffloadConfig) (*step.OffloadReport, error) {
 	r, err := step.RunOffload(ctx, c)
 	if e, ok := errors.AsType[*step.OffloadSizeError](err); ok {

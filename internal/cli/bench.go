@@ -7,10 +7,8 @@ import (
 
 	"atenia"
 	"atenia/internal/bench"
-
-	"atenia/internal/cli/command"
-
 	"atenia/internal/bench/peer"
+	"atenia/internal/cli/command"
 	"atenia/internal/engine"
 
 	"github.com/spf13/cobra"
@@ -25,7 +23,7 @@ type benchRun struct {
 	// before is a file with an earlier result, out one for the new one.
 	before, out string
 	vs          versus
-	neighbours  int // busy processes beside
+	neighbours  int // busy processes during the measurement
 	given       func(flag string) bool
 }
 
@@ -68,7 +66,7 @@ func (a *app) bench() *cobra.Command {
 	return c
 }
 
-// register adds the flags that say what is measured.
+// register adds the flags of the measurement.
 func (b *benchRun) register(f *pflag.FlagSet) {
 	b.mf.registerRunning(f)
 	f.IntVarP(&b.bc.Prompt, "prompt", "p", 512, "number of prompt tokens (0 = no prefill)")
@@ -102,7 +100,7 @@ func (b *benchRun) run(ctx context.Context, a *app) (res *benchResult, err error
 	if err != nil {
 		return nil, err
 	}
-	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench measures what was predicted
+	b.mf.stats = b.mf.stats || m.Streaming().Streamed > 0 // a bench compares with the prediction
 	defer b.mf.finish(a.err, m, &err)
 	b.fit(m.Context())
 	fmt.Fprintln(a.progress(), "measuring …")
@@ -141,8 +139,7 @@ func (b *benchRun) measure(ctx context.Context, m *atenia.Model, e *engine.Engin
 	return res, err
 }
 
-// check refuses what would mean something else to the library, whose 0 is its
-// default.
+// check rejects 0 where it would select the library's default.
 func (b *benchRun) check() error {
 	for _, f := range []struct {
 		name  string
@@ -172,7 +169,7 @@ func (b *benchRun) check() error {
 	return nil
 }
 
-// fit shortens what nobody asked for to a model with a short context.
+// fit shortens default sizes for a model with a short context.
 func (b *benchRun) fit(context int) {
 	if !b.given("prompt") {
 		b.bc.Prompt = min(b.bc.Prompt, context)

@@ -33,7 +33,7 @@ type comparisonRow struct {
 	Verdict verdict `json:"verdict"`
 }
 
-// A verdict says whether a ratio means anything.
+// A verdict says whether a ratio is significant.
 type verdict string
 
 const (
@@ -42,8 +42,8 @@ const (
 	noise  verdict = "within noise" // each run has samples that the other could have had
 )
 
-// judge compares two runs of the same test: only where no sample of one lies
-// among those of the other is there a difference.
+// judge compares two runs of the same test. They differ only if the ranges of
+// their samples do not overlap.
 func judge(before, now rate) verdict {
 	switch {
 	case now.Min > before.Max:
@@ -150,7 +150,7 @@ func checkOut(path string) error {
 	return nil
 }
 
-// saveJSON writes a result to a file, which has all of it or stays as it was.
+// saveJSON writes a result to a file atomically.
 func saveJSON(path string, v any) error {
 	if path == "" {
 		return nil

@@ -176,7 +176,7 @@ func (r *kernelsResult) compare(before *kernelsResult) {
 	}
 }
 
-// rate is what the kernel streams.
+// rate is the rate at which the kernel streams.
 func (k *kernelRate) rate() rate {
 	return rate{Median: k.Bytes, Min: k.Bytes * k.Min / k.Share, Max: k.Bytes * k.Max / k.Share}
 }

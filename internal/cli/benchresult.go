@@ -112,7 +112,7 @@ type benchRow struct {
 	rate
 }
 
-// rows returns what was measured. Equal names are the same test.
+// rows returns the measurements. Equal names are the same test.
 func (r *benchResult) rows() (rows []benchRow) {
 	if r.Prefill.Tokens > 0 {
 		rows = append(rows, benchRow{fmt.Sprintf("prefill %d", r.Prefill.Tokens), r.Prefill.Tokens, 0, 0, r.Prefill})

@@ -65,7 +65,7 @@ func (t *benchTable) run(ctx context.Context, a *app, models []string) error {
 		if fi, err := os.Stat(path); path != embedded.Name && (err != nil || fi.IsDir()) {
 			return fmt.Errorf("%s: want a model file", path)
 		}
-		one := t.benchRun // which changes what it is given
+		one := t.benchRun // a copy, because it is changed
 		one.path, one.out = path, ""
 		fmt.Fprintln(a.progress(), path)
 		r, err := one.run(ctx, a)
@@ -162,8 +162,8 @@ func markdownTable(results []*benchResult, neighbours int) string {
 // String returns the median with the smallest and the largest.
 func (r rate) String() string { return fmt.Sprintf("%.1f (%.1f–%.1f)", r.Median, r.Min, r.Max) }
 
-// share says what part of its roof a test reaches; with a context before it,
-// weights are not all that decoding reads.
+// share returns the share of its roof that a test reaches; after a context,
+// decoding also reads cached rows.
 func (r *benchResult) share(row *benchRow) string {
 	switch {
 	case row.prompt > 0 && r.Int8Ops > r.FloatOps:

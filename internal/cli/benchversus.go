@@ -46,7 +46,8 @@ type versusRow struct {
 	High   float64 `json:"high"` // our fastest to its slowest
 }
 
-// check refuses what the other programs cannot do before anything is measured.
+// check rejects tests that the other programs cannot run, before anything is
+// measured.
 func (v *versus) check(batch int) error {
 	if v.rounds < 1 {
 		return command.Usagef("--rounds is %d, want 1 or more", v.rounds)
@@ -110,7 +111,7 @@ func (v *versus) result(r *benchResult) (*benchVersus, error) {
 	return out, nil
 }
 
-// rateOf returns what a peer measured for a test of ours.
+// rateOf returns a peer's rate for a test of ours.
 func rateOf(p *peer.Peer, row *benchRow, batch int) (rate, error) {
 	theirs := rate{Tokens: row.Tokens}
 	for _, e := range p.Found {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A controlGroup bounds the memory of the processes that are put into it.
+// A controlGroup is a control group that bounds the memory of its processes.
 type controlGroup struct{ dir, version string }
 
 // newControlGroup makes a group below the one that this process is in.

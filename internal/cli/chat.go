@@ -13,7 +13,6 @@ import (
 
 	"atenia"
 	"atenia/internal/cli/command"
-
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
@@ -74,14 +73,14 @@ func (t *talk) reset() {
 	}
 }
 
-// note tells a person at a terminal something that is not part of an answer.
+// note prints a message that is not part of an answer, to a terminal only.
 func (t *talk) note(format string, args ...any) {
 	if t.lines.Terminal {
 		fmt.Fprintf(t.a.err, format+"\n", args...)
 	}
 }
 
-// read reads a line. A signal ends it: the terminal is then as it was before.
+// read reads a line. A signal ends it and restores the terminal.
 func (t *talk) read(ctx context.Context) (string, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
@@ -148,7 +147,7 @@ const chatHelp = `/bye            leave
 Ctrl-C stops an answer, or discards the line. Arrow keys edit the line and
 recall earlier ones. A paste of several lines is one message.`
 
-// take does what one line asks for, and reports whether that is to leave.
+// take executes one line and reports whether to leave.
 func (t *talk) take(ctx context.Context, line string) (leave bool, err error) {
 	name, rest, _ := strings.Cut(line, " ")
 	switch {
@@ -217,7 +216,7 @@ func (t *talk) forget() bool {
 	return true
 }
 
-// fit forgets what is oldest until a good part of the context is left for the
+// fit removes the oldest messages until enough of the context is free for the
 // answer.
 func (t *talk) fit() error {
 	const reserved = 4 // a quarter
@@ -239,8 +238,8 @@ func (t *talk) fit() error {
 	}
 }
 
-// answer asks the model and prints its answer as it comes. In a terminal
-// Ctrl-C ends the answer; what was said stays in the conversation.
+// answer generates and prints an answer. In a terminal Ctrl-C ends the answer;
+// the text so far remains in the conversation.
 func (t *talk) answer(ctx context.Context, question string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()

@@ -27,7 +27,7 @@ func (s *settings) register(f *pflag.FlagSet) {
 
 // child is a process that measures one way to run a model. It waits for a line
 // on its standard input, so that its parent can put it into a control group
-// before it takes memory.
+// before it allocates memory.
 func child(e *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "child MODEL", Hidden: true, Args: cobra.ExactArgs(1)}
 	var s settings

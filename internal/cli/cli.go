@@ -9,11 +9,8 @@ import (
 	"sync/atomic"
 
 	"atenia"
-
 	"atenia/internal/cli/command"
-
 	"atenia/internal/cli/flow"
-
 	"atenia/internal/spelling"
 
 	"github.com/spf13/cobra"
@@ -35,8 +32,8 @@ func (a *app) env() *command.Env {
 	return &command.Env{In: a.in, Out: a.out, Err: aside{a, a.err}, JSON: &a.json, State: stateFolder(), Cache: cacheFolder(), Getenv: os.Getenv, Progress: aside{a, a.progress()}}
 }
 
-// aside is where a command says what is no result: nowhere with --quiet, which
-// is known only once flags are parsed.
+// aside writes messages that are not results: to standard error, or, with
+// --quiet, which is known only after flags are parsed, nowhere.
 type aside struct {
 	a *app
 	w io.Writer
@@ -90,8 +87,8 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// shorten cuts a list of faults to what a person reads: a configuration that
-// is wrong for its tensors has one for each of them.
+// shorten truncates a list of faults: an invalid configuration may have one for
+// each tensor.
 func shorten(s string) string {
 	const most = 10
 	lines := strings.Split(s, "\n")
@@ -101,8 +98,8 @@ func shorten(s string) string {
 	return strings.Join(append(lines[:most:most], fmt.Sprintf("… and %d more", len(lines)-most)), "\n")
 }
 
-// exitCode tells bad usage, which includes values that cannot be, and failed
-// verifications from everything else.
+// exitCode distinguishes bad usage, which includes invalid values, and failed
+// verifications from all other errors.
 func exitCode(err error) int {
 	if errors.Is(err, command.ErrVerify) {
 		return command.BadResult

@@ -133,9 +133,9 @@ type turns struct {
 	mapped, streamed []*bench.PassesReport
 }
 
-// turn runs both ways once. The disk is measured just before, since that of a
-// shared machine is not the same from minute to minute; it also empties the
-// cache, where a streamed run leaves nothing.
+// turn runs both ways once. Storage is measured just before, because its speed
+// varies on a shared machine; that also evicts the file from the page cache, as
+// a streamed run does.
 func (b *measurement) turn(ctx context.Context, path string, t *turns) (err error) {
 	if b.s.rates, _, err = bench.Rates(ctx, path, b.s.threads); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (b *measurement) child(ctx context.Context, path string, limit, ram int64) 
 	held := "none"
 	g, refused := newControlGroup(limit)
 	if refused == nil {
-		defer func() { _ = g.remove() }() // what is left is empty
+		defer func() { _ = g.remove() }() // it is empty by now
 	} else {
 		held = "none: " + refused.Error()
 	}

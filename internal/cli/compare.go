@@ -34,7 +34,8 @@ type comparedTo struct {
 	Verdict string  `json:"verdict"` // "more", "less", or "within noise": each has samples that the other could have had
 }
 
-// compareHardware looks at every test of now that before has, too, with the same unit.
+// compareHardware compares every test of now that before contains with the same
+// unit.
 func compareHardware(file string, before, now *bench.MachineReport) *hardwareComparison {
 	c := &hardwareComparison{File: file, SameMachine: before.Machine == now.Machine}
 	for _, n := range now.Tests {

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completeArguments gives every command and flag below c what a shell completes
-// it with. Flags that are numbers, and those of the table that take any text,
-// complete to nothing; a flag that the table lacks completes to files.
+// completeArguments sets the completions of every command and flag below c.
+// Numeric flags, and those of the table that take any text, have none; a flag
+// that is not in the table completes to files.
 func completeArguments(c *cobra.Command) {
 	table := flagValues()
 	for _, sub := range c.Commands() {
@@ -49,8 +49,8 @@ func completeFlag(c *cobra.Command, f *pflag.Flag, path string, table map[string
 	}
 }
 
-// flagValues says what flags complete to. A key with a command is about its
-// flag alone, one without about all flags of that name.
+// flagValues maps flags to completions. A key with a command applies to its
+// flag alone, one without to all flags of that name.
 func flagValues() map[string]cobra.CompletionFunc {
 	var mixes, stages, policies []string
 	for _, m := range atenia.Mixes() {
@@ -152,9 +152,9 @@ func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// model completes to the embedded model, files of models, and folders. Paths
-// are left to the shell, which knows its own quoting and "~", as soon as what
-// is typed is no beginning of the embedded model's name.
+// model completes to the embedded model, model files, and folders. If the typed
+// text is not a prefix of the embedded model's name, the shell completes paths,
+// because it knows its own quoting and "~".
 func model(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	kinds := []string{"gguf", "safetensors"}
 	if !strings.HasPrefix(embedded.Name, typed) {
@@ -175,7 +175,7 @@ func model(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCom
 	return all, directive
 }
 
-// argumentsOf completes arguments by what a command's line of use calls them.
+// argumentsOf completes arguments by their names in a command's line of use.
 func argumentsOf(use string) cobra.CompletionFunc {
 	of := map[string]cobra.CompletionFunc{
 		"MODEL": model, "IN": model, "FILE": model,

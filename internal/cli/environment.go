@@ -27,7 +27,7 @@ func readEnvironment() error {
 	return nil
 }
 
-// stateFolder is where what outlives a run is kept.
+// stateFolder is the folder of persistent state.
 func stateFolder() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // the specification ignores others
 		return filepath.Join(dir, "atenia")
@@ -39,8 +39,8 @@ func stateFolder() string {
 	return filepath.Join(home, ".local", "state", "atenia")
 }
 
-// cacheFolder is where what can be made again is kept: packed weights, and how
-// fast storage is.
+// cacheFolder is the folder of reproducible data: packed weights and measured
+// rates of storage.
 func cacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil { // a user without one has no place for it

@@ -94,7 +94,7 @@ func (q *query) run(env *command.Env) error {
 	return nil
 }
 
-// warn tells what of a file was not used.
+// warn reports the parts of a file that were not used.
 func (q *query) warn(env *command.Env, e *atenia.Explanations, given bool) {
 	switch r := e.File; {
 	case r.Err != nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says in this program's words what is wrong with a flag.
+// flagError rewords pflag's errors.
 func (a *app) flagError(c *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return valueError(e)
@@ -23,7 +23,7 @@ func (a *app) flagError(c *cobra.Command, err error) error {
 	return a.unknownFlag(c, err)
 }
 
-// wanted says what the values of pflag's own types look like.
+// wanted describes the values of pflag's own types.
 var wanted = map[string]string{
 	"bool":         "true or false",
 	"duration":     "a duration such as 250ms or 10s",
@@ -37,8 +37,8 @@ var wanted = map[string]string{
 	"stringSlice":  "values separated by commas, quoted as in CSV",
 }
 
-// valueError says which value a flag wants. Flags of this program's own types
-// say so themselves.
+// valueError describes the values that a flag accepts. Flags of this program's
+// own types describe themselves.
 func valueError(e *pflag.InvalidValueError) error {
 	f := e.GetFlag()
 	if want, ok := wanted[f.Value.Type()]; ok {

@@ -23,8 +23,8 @@ func entriesOf(dir string) ([]blob.Info, error) {
 	return c.List()
 }
 
-// verifyFolder reads all entries of a cache folder and says in Broken what is
-// wrong with those that are not what they were.
+// verifyFolder reads all entries of a cache folder and sets Broken of those
+// that are damaged.
 func verifyFolder(ctx context.Context, dir string) (entries []blob.Info, broken int, err error) {
 	c, err := openFolder(dir)
 	if err != nil {
@@ -40,9 +40,8 @@ type collection struct {
 	dryRun bool     // remove nothing
 }
 
-// collect removes entries of a cache folder until the quota is kept, those
-// first that were used least lately, and what killed writers left behind more
-// than an hour ago.
+// collect removes the least recently used entries of a cache folder until the
+// quota is met, and files that killed writers left more than an hour ago.
 func (g *collection) collect(dir string) (*blob.GCReport, error) {
 	gc := blob.GC{Now: time.Now(), DryRun: g.dryRun, Keep: map[blob.Kind][]string{}}
 	if g.quota != "" {

@@ -93,7 +93,7 @@ func report(env *command.Env, b *bench.MachineReport, file string, old *bench.Ma
 	}
 	fmt.Fprintf(env.Out, "\nagainst %s", r.Compare.File)
 	if !r.Compare.SameMachine {
-		fmt.Fprintf(env.Out, ", which is of another machine (%s)", old.Processor)
+		fmt.Fprintf(env.Out, ", measured on another machine (%s)", old.Processor)
 	}
 	fmt.Fprintln(env.Out)
 	fmt.Fprintln(w, "test\tbefore\tnow\tratio")

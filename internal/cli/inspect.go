@@ -64,7 +64,7 @@ func (a *app) printFile(f *atenia.File) error {
 	return w.Flush()
 }
 
-// oneLine cuts a value to what fits beside its key.
+// oneLine truncates a value to the width beside its key.
 func oneLine(s string) string {
 	s = strings.ReplaceAll(s, "\n", `\n`)
 	const width = 80

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/spelling"
 )
 
-// What a terminal sends around a paste, once asked to by pasteOn.
+// The sequences that a terminal sends around a paste after pasteOn.
 const (
 	PasteStart = "\x1b[200~"
 	PasteEnd   = "\x1b[201~"
@@ -22,18 +22,18 @@ const (
 // caret is how Ctrl-C shows on the line it abandons.
 const caret = "^C"
 
-// keys stands between the terminal and the line editor, which knows neither a
-// Ctrl-C that abandons a line (it reports the end of input and keeps what was
-// typed) nor a paste of several lines. Ctrl-C becomes "^C" and Enter at the
-// end of the line; a paste that is long or has several lines becomes a short
-// label, which [keys.line] turns back into what it stands for.
+// keys filters the input of the line editor, which supports neither a Ctrl-C
+// that abandons a line (it reports the end of input and keeps the typed text)
+// nor a paste of several lines. Ctrl-C becomes "^C" and Enter at the end of the
+// line; a paste that is long or has several lines becomes a short label, which
+// keys.line expands.
 type keys struct {
 	r       io.Reader
 	raw     []byte // read and not yet looked at: the beginning of a mark
 	ready   []byte // for the editor
 	paste   []byte // of the paste that has begun
 	pasting bool
-	pasted  []string // what labels stand for, by number from 1
+	pasted  []string // texts of labels, by number from 1
 	stopped int      // lines that end in Ctrl-C and were not yet read
 }
 
@@ -59,7 +59,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// translate moves what was read to what is ready.
+// translate moves input from read to ready.
 func (k *keys) translate() {
 	for len(k.raw) > 0 {
 		mark := PasteStart
@@ -124,14 +124,14 @@ func (k *keys) abandoned(edited string) bool {
 	return k.stopped > 0 && strings.HasSuffix(edited, caret)
 }
 
-// A history holds the lines that the arrow keys bring back, oldest first.
-// Blank, repeated and abandoned lines are not worth a place.
+// A history holds the lines that the arrow keys recall, oldest first, without
+// blank, repeated and abandoned ones.
 type history struct {
 	lines []string
 	keys  *keys
 }
 
-// historyLines is how many lines a history keeps.
+// historyLines bounds the lines of a history.
 const historyLines = 500
 
 func (h *history) Add(line string) {

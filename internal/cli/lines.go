@@ -28,7 +28,7 @@ type Reader struct {
 	cooked *term.State // of the terminal while it is raw, nil otherwise
 }
 
-// New returns a reader of in that shows what is edited on out.
+// New returns a reader of in that echoes the edited line to out.
 func New(in io.Reader, out io.Writer) *Reader {
 	f, ok := in.(*os.File)
 	if !ok || !IsTerminal(in) || !IsTerminal(out) {
@@ -83,8 +83,8 @@ func (l *Reader) raw(fd int) (err error) {
 	return err
 }
 
-// Abandon gives the terminal back as it was, also while a line is being read.
-// Nothing is to be read afterwards in that case.
+// Abandon restores the terminal, also while a line is being read, after which
+// nothing may be read.
 func (l *Reader) Abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

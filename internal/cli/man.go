@@ -48,8 +48,8 @@ func (a *app) man() *cobra.Command {
 	return c
 }
 
-// manPages returns the commands that have a page: c and those below it that
-// are not hidden, among them topics that only help knows.
+// manPages returns the commands that have a page: c and those below it that are
+// not hidden, including help topics.
 func manPages(c *cobra.Command) []*cobra.Command {
 	pages := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
@@ -149,7 +149,7 @@ func isZero(f *pflag.Flag) bool {
 	return false
 }
 
-// manProse writes paragraphs. Lines that are indented stay as they are.
+// manProse writes paragraphs. Indented lines are not filled.
 func manProse(b *strings.Builder, text string) {
 	verbatim, begun := false, false
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

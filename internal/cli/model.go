@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"atenia"
-
 	"atenia/internal/model/embedded"
 
 	"github.com/spf13/pflag"
@@ -18,7 +17,7 @@ import (
 // modelFlags are the flags of every command that opens a model.
 type modelFlags struct {
 	cfg   atenia.Config
-	stats bool // print what was planned and what became of it
+	stats bool // print the placement and its measured cost
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
@@ -51,8 +50,7 @@ func (m *modelFlags) registerRunning(f *pflag.FlagSet) {
 	f.BoolVar(&m.cfg.Strict, "strict", false, "fail if the budget is exceeded, or if packed weights or direct reads are not available")
 }
 
-// open opens a model. What was asked for and could not be had, without being an
-// error, it says on errw.
+// open opens a model. It prints fallbacks, which are not errors, to errw.
 func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*atenia.Model, error) {
 	m.cfg.PackDir = cacheFolder()
 	m.cfg.Observe.Listening = func(a net.Addr) { fmt.Fprintf(errw, "atenia: metrics at http://%s/metrics\n", a) }
@@ -61,16 +59,16 @@ func (m *modelFlags) open(ctx context.Context, errw io.Writer, path string) (*at
 		return nil, err
 	}
 	if p := model.Packing(); p.Asked != p.Mode && p.Fault != nil {
-		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: going on with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
+		fmt.Fprintf(errw, "atenia: --pack %s: %s\natenia: continuing with --pack %s\n", p.Asked, shorten(p.Fault.Error()), p.Mode)
 	}
 	return model, nil
 }
 
-// finish prints what was planned beside what was measured, if that was asked
-// for, and closes the model. An error of closing becomes that of the command.
+// finish prints predictions beside measurements, if requested, and closes the model. An error of
+// closing becomes that of the command.
 func (m *modelFlags) finish(errw io.Writer, model *atenia.Model, err *error) {
 	if s := model.Streaming(); m.stats && s.Placement != nil {
-		_ = s.Compare().WriteText(errw) // standard error has nobody to tell
+		_ = s.Compare().WriteText(errw) // errors of standard error cannot be reported
 	}
 	if e := model.Close(); *err == nil {
 		*err = e
@@ -93,9 +91,9 @@ func (b *budgetFlag) Set(s string) error {
 // Type implements [pflag.Value].
 func (b *budgetFlag) Type() string { return "TIER=SIZE,..." }
 
-// modelAndText splits "[MODEL] [TEXT]" and reports whether there is a text. A
-// single argument is a model if it looks like one: it ends in .gguf, is a
-// folder, or is the embedded model's name. Of two, the first is the model whatever it looks like.
+// modelAndText splits "MODEL TEXT", both optional, and reports whether there is a text. A single
+// argument is a model if it ends in .gguf, is a folder, or is the embedded model's name. Of two,
+// the first is always the model.
 func modelAndText(args []string) (model, text string, given bool) {
 	switch len(args) {
 	case 2:

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags ask for a placement.
+// Flags are the flags of a placement.
 type Flags struct {
 	cfg      *atenia.Config
 	flags    *pflag.FlagSet
@@ -52,8 +52,8 @@ func (p *Flags) Asked() bool {
 	return false
 }
 
-// Prepare completes the configuration that the model is to be opened with: by
-// the folder that keeps what was measured of the storage.
+// Prepare completes the configuration that the model is opened with by the
+// folder of measured rates.
 func (p *Flags) Prepare() {
 	if dir, err := os.UserCacheDir(); err == nil { // a user without one has measured nothing
 		p.cfg.Placement.ProfileDir = filepath.Join(dir, "atenia")
@@ -150,10 +150,10 @@ func (r *reserves) Set(text string) error {
 	return nil
 }
 
-// Probe returns the flag that says what is measured for a placement.
+// Probe returns the flag that selects the measurements for a placement.
 func Probe(r *atenia.PlacementRules) pflag.Value { return &probe{r} }
 
-// A probe is what is measured for a placement.
+// A probe is the value of that flag.
 type probe struct{ rules *atenia.PlacementRules }
 
 // String implements [pflag.Value].

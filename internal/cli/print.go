@@ -70,8 +70,8 @@ func (p *printer) step(e atenia.TrainEvent) {
 	}
 }
 
-// speed says how fast a run is and when it will be done. Evaluations and
-// snapshots count for the one and not for the other.
+// speed returns the speed of a run and the time left. Evaluations and snapshots
+// count for the time left only.
 func (p *printer) speed(e atenia.TrainEvent, now time.Time) string {
 	if p.steps < 2 || p.busy <= 0 {
 		return ""

@@ -8,12 +8,12 @@ import (
 	"atenia/internal/cli/command"
 )
 
-// stdin is the argument that stands for standard input.
+// stdin is the argument that means standard input.
 const stdin = "-"
 
-// modelAndPrompt returns the model and the prompt of run's arguments. Standard
-// input is read where there is no prompt, or for "-", and at no other time: a
-// pipe that nobody closes would be waited for without end.
+// modelAndPrompt returns the model and the prompt of run's arguments. It reads
+// standard input only if there is no prompt, or for "-", because it would wait
+// forever for a pipe that is not closed.
 func (a *app) modelAndPrompt(args []string) (model, prompt string, err error) {
 	model, prompt, given := "", "", false
 	if len(args) == 3 { // MODEL PROMPT -

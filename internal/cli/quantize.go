@@ -116,7 +116,7 @@ type bar struct {
 const barWidth = 24
 
 func (b *bar) show(done, total int64, what string) {
-	const pause = 100 * time.Millisecond // faster than this nobody reads
+	const pause = 100 * time.Millisecond // faster updates are not readable
 	if now := time.Now(); total > 0 && now.Sub(b.last) >= pause {
 		b.last, b.used = now, true
 		full := int(barWidth * done / total)

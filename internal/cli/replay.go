@@ -70,7 +70,7 @@ func run(env *command.Env, file, policy string) error {
 	return errors.Join(err, perr)
 }
 
-// isDamage tells a line that is no record from a file that cannot be read.
+// isDamage distinguishes an invalid record from a file that cannot be read.
 func isDamage(err error) bool {
 	_, ok := errors.AsType[*os.PathError](err)
 	return !ok

@@ -14,7 +14,7 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A streamResult is what the command prints with --json.
+// A streamResult is the result that is printed with --json.
 type streamResult struct {
 	Model        string `json:"model"`
 	Machine      string `json:"machine"` // equal on equal machines
@@ -42,7 +42,7 @@ type row struct {
 	Stream   int64   `json:"streamed_bytes"`
 	Ring     int64   `json:"ring_bytes"`
 	Overlap  float64 `json:"overlap"` // median
-	// Predicted are the seconds that the plan said before.
+	// Predicted is the prediction of the placement, in seconds.
 	Predicted float64      `json:"predicted_seconds"`
 	Rates     atenia.Rates `json:"rates"` // medians of those measured before each turn
 }
@@ -101,7 +101,7 @@ func sideOf(rs []*bench.PassesReport) (s side) {
 	return s
 }
 
-// median is 0 of nothing: JSON has no number for what is not known.
+// median returns 0 for no values, because JSON has no NaN.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)

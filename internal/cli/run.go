@@ -68,7 +68,8 @@ func (a *app) run() *cobra.Command {
 	return c
 }
 
-// read runs a model whose memory learns from what it reads and writes.
+// read runs a nested model, which learns from the text that it reads and
+// writes.
 func (a *app) read(c *cobra.Command, dir string, sf *samplingFlags, r atenia.Reading, echo bool) error {
 	const usual = 256 // tokens; such a model has no context that would end
 	if r.Tokens = sf.opt.MaxTokens; r.Tokens == 0 {
@@ -146,7 +147,7 @@ func (a *app) generate(c *cobra.Command, m *atenia.Model, p atenia.Prompt, echo 
 		text.WriteString(t.Text)
 		if !a.json {
 			show := t.Text
-			if echo && !started { // together with the first token, when nothing can be wrong any more
+			if echo && !started { // with the first token, after all errors of the arguments
 				show = p.Text + show
 			}
 			if _, err := io.WriteString(a.out, show); err != nil {

@@ -18,8 +18,8 @@ them; --samplers selects other stages or another order. --temp 0 takes the most 
 penalties and dry, and --mirostat-tau replaces top-k, typical, top-p and min-p. Settings that are not
 given default to the recommendation in the model's files.`
 
-// samplingFlags are the flags that choose tokens. Flags that are not given
-// keep what the model's makers recommend.
+// samplingFlags are the flags of sampling. Flags that are not given keep the
+// defaults of the model.
 type samplingFlags struct {
 	opt      atenia.Options
 	numbers  *pflag.FlagSet // those that point into opt.Sampling

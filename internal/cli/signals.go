@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitHelp says what exit codes mean, for manual pages and help.
+// exitHelp describes exit codes in manual pages and help.
 const exitHelp = `0 on success, 1 on failure, 2 for a mistake in how the command was called, 3 if a check found
 wrong results, and 130 or 143 after Ctrl-C or SIGTERM.`
 
@@ -31,8 +31,8 @@ func (i *interruption) Error() string {
 	return "terminated"
 }
 
-// end says what happened and returns the exit code that shells expect: 128 and
-// the number of the signal.
+// end prints the interruption and returns the exit code that shells expect: 128
+// and the number of the signal.
 func (i *interruption) end(errw io.Writer) int {
 	fmt.Fprintf(errw, "atenia: %v\n", i)
 	if s, ok := i.signal.(syscall.Signal); ok {
@@ -66,8 +66,8 @@ func untilSignal(talking func() bool) (context.Context, func()) {
 	}
 }
 
-// ended returns the exit code of a command that a signal ended. What the
-// command has to say about it, such as how to resume, is printed.
+// ended returns the exit code of a command that a signal ended. It prints the
+// command's own error, such as how to resume.
 func ended(ctx context.Context, err error, errw io.Writer) int {
 	i, ok := errors.AsType[*interruption](context.Cause(ctx))
 	if !ok {
@@ -88,9 +88,9 @@ func isPatient(root *cobra.Command, args []string) bool {
 	return err == nil && (merges || command.IsPatient(c.Annotations))
 }
 
-// wait waits for a command to be done. Once ctx has ended, it gives an
-// impatient one a moment to say so itself: a model that computes a long prompt
-// notices only seconds later.
+// wait waits for a command. After ctx has ended, a command that is not patient
+// has a moment to return: a model that computes a long prompt notices only
+// seconds later.
 func wait(ctx context.Context, done <-chan bool, patient bool) bool {
 	const moment = 200 * time.Millisecond
 	select {

@@ -68,7 +68,7 @@ func StepCommand(env *command.Env) *cobra.Command {
 	return c
 }
 
-// steps is what the command prints with --json.
+// steps is the result that is printed with --json.
 type steps struct {
 	Machine    string  `json:"machine"` // equal on equal machines
 	Size       string  `json:"size"`
@@ -117,8 +117,7 @@ func parseSteps(b []byte) (*steps, error) {
 	return r, nil
 }
 
-// print prints a result, beside one that was measured before where the work
-// was the same.
+// print prints a result, beside an earlier one of the same work.
 func (s *steps) print(w io.Writer, path string, before *steps) error {
 	_, err := fmt.Fprintf(w, `%s: %.1f million parameters, %d × %s per step, %s
 

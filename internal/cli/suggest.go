@@ -12,8 +12,8 @@ import (
 	"atenia/internal/spelling"
 )
 
-// unknownCommand refuses arguments of the program itself: they are commands it
-// does not know.
+// unknownCommand rejects arguments of the program itself, which are unknown
+// commands.
 func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

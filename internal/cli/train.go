@@ -86,7 +86,7 @@ func (a *runTraining) run(ctx context.Context, path string, changed func(string)
 	return a.train(ctx, r, fmt.Sprintf("atenia train %s --resume", path))
 }
 
-// train trains and prints. again is the command that goes on with a run.
+// train trains and prints. again is the command that resumes the run.
 func (a *runTraining) train(ctx context.Context, r *atenia.TrainRecipe, again string) error {
 	p := &printer{env: a.env}
 	rep, err := atenia.Train(ctx, r, atenia.TrainOptions{Resume: a.resume, Overwrite: a.overwrite, Started: p.started, Watch: p.step})

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/spelling"
 )
 
-// A trainResult is what the command prints with --json.
+// A trainResult is the result that is printed with --json.
 type trainResult struct {
 	Machine      string  `json:"machine"` // equal on equal machines
 	Layers       int     `json:"layers"`
@@ -37,7 +37,7 @@ func trainResultOf(machine string, r *step.OffloadReport, tbw float64, steps uin
 		r.ReadBytes, r.WrittenBytes, tbw, steps, r.Equal}
 }
 
-// A comparison is with what a file holds, if one is named.
+// A comparison is with the result in a file, "" for none.
 type comparison struct {
 	path   string
 	before *trainResult
@@ -68,7 +68,7 @@ func parseTrainResult(b []byte) (*trainResult, error) {
 	return r, nil
 }
 
-// compare prints r beside what was measured before, where the work was the same.
+// compare prints r beside an earlier result of the same work.
 func (r *trainResult) compare(w io.Writer, path string, before *trainResult) error {
 	if r.Layers != before.Layers || r.Parameters != before.Parameters || r.Tokens != before.Tokens || r.Batches != before.Batches {
 		_, err := fmt.Fprintf(w, "%s measured %d parameters in %d layers, %d × %d tokens a step: nothing to compare with\n",

@@ -51,8 +51,7 @@ func (a *app) printVersion() error {
 	return err
 }
 
-// versionOf reads what the Go toolchain recorded; info is nil where it recorded
-// nothing.
+// versionOf returns the version recorded by the Go toolchain; info may be nil.
 func versionOf(info *debug.BuildInfo) *versionResult {
 	r := &versionResult{Version: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Kernels: kernel.Variant()}
 	if info == nil {

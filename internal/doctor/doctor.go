@@ -21,12 +21,12 @@ type Health struct {
 	Cores        int    // physical cores this process may use
 	Allowed      int    // processors this process may run on
 	Quota        float64
-	Threads      int // what a Config with Threads 0 uses
+	Threads      int // the threads of a Config with Threads 0
 	L1, L2, L3   int // bytes of data cache
 	Bandwidth    float64
 	FLOPS        float64 // float32 multiply-adds count two
-	DotOPS       float64 // int8 multiply-adds, which count two as well
-	// The embedded model, opened and asked for a token.
+	DotOPS       float64 // int8 multiply-adds, each counted as two operations
+	// The time to open the embedded model, and to its first token.
 	OpenTime, FirstToken time.Duration
 	Checks               []Check
 }
@@ -37,10 +37,10 @@ type Check struct {
 	OK   bool
 	// Vital is set where a failure means wrong results, not slow ones.
 	Vital bool
-	Text  string // what was seen, and what to do when it is not well
+	Text  string // what was found, and what to do about a fault
 }
 
-// Examine looks at the machine and runs the embedded model once.
+// Examine examines the machine and runs the embedded model once.
 func Examine(ctx context.Context) (*Health, error) {
 	info := cpu.Detect()
 	h := &Health{

@@ -12,12 +12,12 @@ import (
 	"atenia/internal/memory/rates"
 )
 
-// A Budget bounds the memory of a model. The zero Budget bounds nothing: the
-// model is mapped, and the system decides what of it is in memory.
+// A Budget bounds the memory of a model. The zero Budget sets no bound: the
+// model is mapped, and the page cache decides which of its pages are in memory.
 type Budget struct {
-	// RAM is what the whole process may have, in bytes: weights, cached keys and
-	// values, buffers, tokenizer and program. A model that needs more is streamed
-	// from the disk, in part. 0 = no bound.
+	// RAM bounds the memory of the whole process, in bytes: weights, cached
+	// keys and values, buffers, tokenizer and program. A model that needs more
+	// is partly streamed from the SSD. 0 = no bound.
 	RAM int64
 	// VRAM is what may be used of a device's memory, in bytes. It can be planned
 	// for, but no device computes yet: to open a model it must be 0.
@@ -27,7 +27,7 @@ type Budget struct {
 	Reserve Reserve
 }
 
-// Reserve is RAM for what is no weight. 0 = what the model needs by its
+// Reserve is RAM for everything but weights. 0 = estimated from the model's
 // configuration.
 type Reserve struct {
 	KV          int64 // cached keys and values of all sequences
@@ -35,8 +35,8 @@ type Reserve struct {
 	Runtime     int64 // the program itself, tokenizer and heap
 }
 
-// Rules say how tensors are placed within a [Budget]. The zero value
-// leaves everything to the planner.
+// Rules constrain the placement of tensors within a [Budget]. The zero value
+// sets no constraints.
 type Rules struct {
 	// Pins put tensors into a tier, each "REGEXP=TIER" or "REGEXP=vram@DEVICE";
 	// the first that matches a tensor counts.
@@ -44,7 +44,7 @@ type Rules struct {
 	// MaxTier is the slowest tier that weights may be in: "vram", "ram" or "ssd".
 	// "" = ssd. What does not fit is an error when the plan is made.
 	MaxTier string
-	// RequireGPU refuses plans that leave a weight to the processor.
+	// RequireGPU rejects placements that leave a weight to the processor.
 	RequireGPU bool
 	Batch      int // sequences that have room and are predicted for; 0 = 1
 	Rates      rates.Rates
@@ -52,12 +52,12 @@ type Rules struct {
 	// file. Otherwise that is done for half a second when weights stay on the disk
 	// and Rates has no SSD.
 	NoProbe bool
-	// ProfileDir is the folder that keeps how fast this machine's storage is. "" =
-	// it is assumed.
+	// ProfileDir is the folder with measured rates of this machine's storage.
+	// "" = rates are assumed.
 	ProfileDir string
 }
 
-// BudgetSyntax says what [ParseBudget] reads.
+// BudgetSyntax describes the input of [ParseBudget].
 const BudgetSyntax = "tiers and sizes, such as ram=2GiB,vram=0"
 
 // ParseBudget reads "ram=2GiB,vram=0,kv=256MiB,act=64MiB,runtime=80MiB".
@@ -82,7 +82,7 @@ func ParseBudget(s string) (b Budget, err error) {
 	return b, nil
 }
 
-// Set sets one size of those that [ParseBudget] knows.
+// Set sets one of the sizes of [ParseBudget], by name.
 func (b *Budget) Set(name, size string) (err error) {
 	to := b.sizes(name)
 	if to == nil {
@@ -94,7 +94,7 @@ func (b *Budget) Set(name, size string) (err error) {
 	return err
 }
 
-// budgetNames are the names that [ParseBudget] knows, in the order in which
+// budgetNames are the names that [ParseBudget] accepts, in the order in which
 // they are printed.
 var budgetNames = []string{"ram", "vram", "ssd", "kv", "act", "runtime"}
 
@@ -117,7 +117,7 @@ func (b *Budget) sizes(name string) *int64 {
 	return nil
 }
 
-// spare is RAM that "auto" leaves to others.
+// spare is the RAM that "auto" leaves to other processes.
 const spare = 256 << 20
 
 // parseSize reads a size, or "auto": the RAM that may be taken now, less what
@@ -149,7 +149,7 @@ func (b Budget) String() string {
 	return strings.Join(out, ",")
 }
 
-// Faults returns what is wrong with the sizes, "" if nothing is.
+// Faults describes the invalid sizes, "" if there are none.
 func (b *Budget) Faults() string {
 	for _, name := range budgetNames {
 		if *b.sizes(name) < 0 {

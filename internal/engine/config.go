@@ -11,8 +11,9 @@ import (
 	"atenia/internal/policy/observe"
 )
 
-// A Config says how a model runs. It comes complete and checked from the root
-// package, whose Config documents each field, and is not changed afterwards.
+// A Config configures a running model. The root package, whose Config documents
+// each field, validates it and fills in defaults; it does not change
+// afterwards.
 type Config struct {
 	Context     int // tokens of a sequence; 0 = the model's, at most usualContext
 	Threads     int
@@ -40,7 +41,7 @@ type Config struct {
 // A FieldError names a field of a configuration whose value cannot be used.
 type FieldError struct {
 	Field string
-	Got   any // nil where Want says what is wrong
+	Got   any // nil if Want describes the fault
 	Want  string
 }
 
@@ -55,19 +56,19 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("config: %s is %v, want %s", e.Field, e.Got, e.Want)
 }
 
-// usualContext bounds the context when none is asked for: long contexts cost
-// memory that most uses never need.
+// usualContext bounds the context by default: long contexts cost memory that
+// most uses never need.
 const usualContext = 4096
 
-// allRows is how many rows of logits a step may hold when every row's are
-// wanted.
+// allRows is the number of rows of logits in a step if every row's are
+// requested.
 const allRows = 16
 
 // context returns how many tokens a sequence of a model may have.
 func (c *Config) context(model *compile.Config) int {
 	trained := model.Context
 	for _, r := range model.Ropes {
-		if r.Scaling == "dynamic" { // made to go beyond what it was trained for
+		if r.Scaling == "dynamic" { // dynamic scaling extends the context beyond that of training
 			trained = max(trained, int(float64(model.Context)*float64(r.Factor)))
 		}
 	}
@@ -83,7 +84,7 @@ func (c *Config) context(model *compile.Config) int {
 // MaxLogits returns how many rows of logits a step may hold.
 func (c *Config) MaxLogits() int { return min(max(c.Slots, allRows), c.BatchTokens) }
 
-// placed reports whether the configuration asks for a placement.
+// placed reports whether the configuration requires a placement.
 func (c *Config) placed() bool {
 	r := &c.Rules
 	return c.Budget != (Budget{}) || c.PlacementFile != "" || len(r.Pins) > 0 || r.MaxTier != "" || r.RequireGPU
@@ -106,7 +107,7 @@ func Capture(ctx context.Context, to **Engine) context.Context {
 	return context.WithValue(ctx, captureKey{}, to)
 }
 
-// capture stores e where the context asks for it.
+// capture stores e in the context's destination, see [Capture].
 func (e *Engine) capture(ctx context.Context) {
 	if to, ok := ctx.Value(captureKey{}).(**Engine); ok {
 		*to = e

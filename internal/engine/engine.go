@@ -16,8 +16,8 @@ import (
 	"atenia/internal/sched"
 )
 
-// ErrStrict says that a fallback was needed that a strict configuration does
-// not allow.
+// ErrStrict is matched by errors about fallbacks that a strict configuration
+// forbids.
 var ErrStrict = errors.New("strict")
 
 func strictError(what, why string) error { return fmt.Errorf("%w: %s: %s", ErrStrict, what, why) }
@@ -33,8 +33,8 @@ type Engine struct {
 	close   sync.Once
 }
 
-// Open places the weights of a plan, brings them there and starts the
-// scheduler. The files must stay open for as long as the engine is.
+// Open places the weights of a plan, loads them and starts the scheduler. The
+// files must remain open until the engine is closed.
 func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 	w, err := p.loadWeights(ctx, d)
 	if err != nil {
@@ -76,8 +76,8 @@ func (e *Engine) start() error {
 	return nil
 }
 
-// schedule is the configuration of the scheduler. An observer is told where
-// the weights are before it sees the first pass.
+// schedule is the configuration of the scheduler. An observer learns the
+// placement before the first pass.
 func (e *Engine) schedule() sched.Config {
 	c := sched.Config{Slots: e.Plan.Config.Slots, CacheBytes: e.Plan.cacheBytes()}
 	o := e.Plan.Config.Observer
@@ -93,9 +93,8 @@ func (e *Engine) schedule() sched.Config {
 	return c
 }
 
-// Close ends all requests, waits for the step in flight and gives the weights
-// back. It fails when a strict process had more memory than its budget. It is
-// idempotent.
+// Close ends all requests, waits for the step in flight and releases the
+// weights. It fails if a strict process exceeded its budget. It is idempotent.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.Sched.Close()
@@ -104,7 +103,7 @@ func (e *Engine) Close() (err error) {
 	return err
 }
 
-// checkPeak fails if a strict process had more memory than its budget.
+// checkPeak fails if a strict process exceeded its budget.
 func (e *Engine) checkPeak() error {
 	if !e.Plan.Config.Strict || e.weights.placement == nil {
 		return nil
@@ -123,7 +122,7 @@ func (e *Engine) Views() exec.Weights { return e.weights.views }
 // Placement returns where the weights are, nil without a budget.
 func (e *Engine) Placement() *place.Placement { return e.weights.placement }
 
-// Packing returns what was decided about packed weights.
+// Packing returns the decision about packed weights.
 func (e *Engine) Packing() pack.Decision { return e.packing }
 
 // ScratchBytes returns the memory of the executor's buffers.

@@ -21,7 +21,7 @@ import (
 	"atenia/tensor"
 )
 
-// A Footprint is what placing needs to know of a compiled model.
+// A Footprint is the part of a compiled model that a placement depends on.
 type Footprint struct {
 	Path    string
 	plans   *plan.ModelPlans
@@ -40,7 +40,7 @@ func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
 		w := m.Weights[name]
-		p.types[name] = tensor.F32 // what is made is, in the formats that models come in
+		p.types[name] = tensor.F32 // in common formats, weights that are materialised are F32
 		if at, ok := compile.Locate(&w, d); ok {
 			p.types[name] = at.View.DType
 		}
@@ -55,18 +55,18 @@ func NewFootprint(path string, m *compile.Model, d *file.Description) *Footprint
 	return p
 }
 
-// A PlacementConfig says how a model will run.
+// A PlacementConfig configures a placement.
 type PlacementConfig struct {
 	Budget Budget
 	Rules  Rules
-	File   string      // a plan file, which is followed; "" = none
+	File   string      // a placement file to follow; "" = none
 	Exec   exec.Config // of the executor
 	// CacheBytes bounds cached keys and values; 0 = as many as Rules.Batch
 	// sequences need.
 	CacheBytes int64
-	Recorder   replay.Recorder // writes down what is decided; the zero value does not
-	// Measure finds out how fast the machine reads a file. It is called once for a
-	// plan that leaves weights on the disk, if nobody said how fast that is.
+	Recorder   replay.Recorder // records decisions, unless it is zero
+	// Measure measures how fast the machine reads a file. It is called once for
+	// a placement that leaves weights on the SSD, unless the rates are given.
 	// nil = nothing is measured.
 	Measure func(path string) (rates.Rates, error)
 }
@@ -97,8 +97,8 @@ func (m *Footprint) Place(c PlacementConfig) (*place.Placement, error) {
 		}
 	}
 	if c.Measure != nil && c.Rules.Rates.SSD == 0 && m.largest != "" {
-		// Which weights stay on the disk does not depend on rates, so a plan
-		// without them says whether any do.
+		// Which weights stay on the SSD does not depend on rates, so a
+		// placement without them shows whether any do.
 		if pl, err := decide(in, replay.Recorder{}); err == nil && pl.Spills() {
 			now, err := c.Measure(m.largest)
 			if err != nil {
@@ -110,8 +110,8 @@ func (m *Footprint) Place(c PlacementConfig) (*place.Placement, error) {
 	return decide(in, c.Recorder)
 }
 
-// What a process takes beside everything that is planned: code, stacks, heap,
-// and the tokenizer, which grows with the vocabulary.
+// The memory of a process besides everything that is placed: code, stacks,
+// heap, and the tokenizer, which grows with the vocabulary.
 const (
 	runtimeReserve   = 64 << 20 // at least
 	programReserve   = 40 << 20
@@ -119,7 +119,8 @@ const (
 	vocabularyWeight = "token_embd"
 )
 
-// runtime estimates it. An open model knows better and says so in its budget.
+// runtime estimates that memory. An open model measures it and passes it in its
+// budget.
 func (m *Footprint) runtime() int64 {
 	n := int64(0)
 	if w, ok := m.weights[vocabularyWeight]; ok {
@@ -128,13 +129,13 @@ func (m *Footprint) runtime() int64 {
 	return max(runtimeReserve, programReserve+n)
 }
 
-// gpuName stands for the first device where none was found.
+// gpuName is the name of the first device if none was found.
 const gpuName = "gpu0"
 
 // ErrNoWeights says that a folder has a configuration and no files of weights.
 var ErrNoWeights = errors.New("there are no files of weights, so how large they are is not known")
 
-// Input gathers what a placement depends on.
+// Input returns the input of a placement.
 func (m *Footprint) Input(c PlacementConfig) (in place.Input, err error) {
 	b, rules := &c.Budget, &c.Rules
 	if len(m.tensors) == 0 {
@@ -218,8 +219,8 @@ func (m *Footprint) CacheBytes(c PlacementConfig) int64 {
 }
 
 // stateBytes returns the bytes of each state of a sequence of full length, and
-// the sum: whole pages, and two that are begun. A state with a window keeps
-// that and what one step adds.
+// the sum: whole pages, and two partly filled ones. A state with a window keeps
+// the window and the tokens of one step.
 func (m *Footprint) stateBytes(c *PlacementConfig) (each []int64, total int64) {
 	for _, d := range m.plans.Prefill.Plan.States {
 		n := int64(d.SizeBytes)
@@ -236,7 +237,7 @@ func (m *Footprint) stateBytes(c *PlacementConfig) (each []int64, total int64) {
 	return each, total
 }
 
-// Need returns what an executor takes beside the weights.
+// Need returns the memory of an executor besides the weights.
 func (m *Footprint) Need(c exec.Config) (exec.Need, error) {
 	w := exec.Weights{}
 	for name, x := range m.weights {

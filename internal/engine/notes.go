@@ -38,7 +38,7 @@ func (m *Footprint) Notes(c PlacementConfig, pl *place.Placement) ([]string, err
 	}, nil
 }
 
-// within lets packed weights take what a placement leaves of the budget.
+// within gives packed weights the rest of a placement's budget.
 func (m *Footprint) within(c PlacementConfig, pl *place.Placement) PlacementConfig {
 	if ram := pl.Input().RAM; ram > 0 {
 		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0

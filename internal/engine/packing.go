@@ -13,7 +13,7 @@ import (
 	"atenia/internal/model/file"
 )
 
-// usualReserve is memory that packed weights leave to other processes.
+// usualReserve is the memory that packed weights leave to other processes.
 const usualReserve = 256 << 20
 
 // packing lets packed weights take what memory there is, less what caches may
@@ -35,7 +35,7 @@ func (p *Plan) packingOf(d *file.Description) pack.Config {
 	return c
 }
 
-// packingWithin lets packed weights take what a placement leaves of the budget.
+// packingWithin gives packed weights the rest of a placement's budget.
 func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Config {
 	c := p.packingOf(d)
 	if ram := pl.Input().RAM; ram > 0 {
@@ -44,9 +44,9 @@ func (p *Plan) packingWithin(d *file.Description, pl *place.Placement) pack.Conf
 	return c
 }
 
-// packFiles says where the packed form of the model's files may be kept: beside
-// them, or in the folder for those that lie where nothing may be written. Merged
-// weights are packed anew each time.
+// packFiles returns where the packed form of the model's files may be kept:
+// beside them, or in the cache folder if theirs is read-only. Merged weights
+// are packed anew each time.
 func (p *Plan) packFiles(d *file.Description) pack.Disk {
 	disk := pack.Disk{Verify: p.Config.PackVerify}
 	given := PathOf(d)

@@ -13,14 +13,14 @@ import (
 	"atenia/internal/policy/record"
 )
 
-// programGrowth is what a process comes to take beyond what it has when a
-// model's text is loaded: code that runs for the first time, stacks, garbage.
+// programGrowth is the memory by which a process grows after a model's text is
+// loaded: code that runs for the first time, stacks, garbage.
 const programGrowth = 12 << 20
 
 // Place decides where each tensor lives within the budget, or follows the plan
 // file. No weight is used; where some stay on the disk and the speed of the
 // disk is not known, a file of the model is read for a moment to measure it.
-// Its errors are those of package budget, and of reading.
+// Its errors are those of package place, and of reading.
 func (p *Plan) Place(ctx context.Context) (*place.Placement, error) {
 	return p.place(ctx, p.placement(), cpu.AvailableMemory()/4)
 }
@@ -59,7 +59,7 @@ func (p *Plan) place(ctx context.Context, c PlacementConfig, memory int64) (_ *p
 	return p.tensors.Place(c)
 }
 
-// placement is what a placement of the plan's tensors depends on.
+// placement is the configuration of a placement of the plan's tensors.
 func (p *Plan) placement() PlacementConfig {
 	c := PlacementConfig{
 		Budget: p.Config.Budget, Rules: p.Config.Rules, File: p.Config.PlacementFile,
@@ -77,8 +77,8 @@ func (p *Plan) cacheBytes() int64 {
 	return p.Config.CacheBytes
 }
 
-// placeHere is Place for this process: what it has by now is taken by the
-// program, and no device computes.
+// placeHere is Place for this process: memory in use is the program's, and no
+// device computes.
 func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
 	c := p.placement()
 	if c.Budget.Reserve.Runtime == 0 {

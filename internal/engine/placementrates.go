@@ -8,8 +8,8 @@ import (
 	"atenia/internal/memory/rates"
 )
 
-// What is assumed of a machine of which nothing was measured: a slow disk of
-// the solid kind, two channels of old memory, two cores with narrow vectors.
+// The assumed rates of an unmeasured machine: a slow SSD, two channels of old
+// memory, two cores with narrow vectors.
 const (
 	assumedSSD   = 500e6 // bytes a second
 	assumedRAM   = 8e9
@@ -17,8 +17,8 @@ const (
 	assumedFLOPS = 40e9
 )
 
-// rates are what was asked for, else what was measured just now, else earlier,
-// else assumed.
+// rates returns configured rates, or else those just measured, or else cached
+// or assumed ones.
 func (m *Footprint) rates(c *PlacementConfig, now rates.Rates) (r place.Rates) {
 	asked, kept := c.Rules.Rates, keptRates(c.Rules.ProfileDir, m.Path)
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
@@ -64,8 +64,8 @@ func (m *Footprint) keepingUp(rate float64) float64 {
 	return 2 * float64(m.products()) * rate / float64(max(bytes, 1))
 }
 
-// keptRates returns what a folder keeps of the storage that a model lies on.
-// Nothing is measured now, and what cannot be read is not known.
+// keptRates returns the cached rates of the storage that holds a model. It
+// measures nothing; rates that cannot be read are zero.
 func keptRates(cacheDir, model string) (r rates.Rates) {
 	if cacheDir == "" {
 		return r

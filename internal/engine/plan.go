@@ -15,7 +15,7 @@ func OpenFiles(path, configFile string, opts ...file.Option) (*file.Description,
 	if path == "" || path == embedded.Name {
 		return file.OpenBytes(embedded.Name, embedded.Story())
 	}
-	if configFile == "" && filepath.Ext(path) == ".json" && file.IsFile(path) { // a configuration stands for its folder
+	if configFile == "" && filepath.Ext(path) == ".json" && file.IsFile(path) { // a configuration means its folder
 		path, configFile = filepath.Split(path)
 		path = filepath.Clean(path)
 	}
@@ -42,8 +42,8 @@ func Display(path string) string {
 	return path
 }
 
-// A Plan is the compiled form of a model, made from its headers, and what
-// placing its tensors needs to know.
+// A Plan is the compiled form of a model, made from its headers, and the
+// footprint for placing its tensors.
 type Plan struct {
 	Config Config
 	Model  *compile.Model
@@ -84,8 +84,8 @@ func (p *Plan) Path() string { return p.path }
 // Context returns how many tokens a sequence may have.
 func (p *Plan) Context() int { return p.Config.context(&p.Model.Config) }
 
-// StateBytes returns what one sequence keeps: a fixed part, and bytes for each
-// token.
+// StateBytes returns the bytes that one sequence keeps: a fixed part, and bytes
+// for each token.
 func (p *Plan) StateBytes() (fixed, perToken uint64) {
 	for _, d := range p.Model.Plans.Prefill.Plan.States {
 		if d.PageTokens == 0 {

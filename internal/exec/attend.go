@@ -2,17 +2,17 @@ package exec
 
 import "atenia/internal/kernel"
 
-// attendQueries are about how many queries are scored together, so that each
-// cached byte that was read serves all of them: more would not fit the first
-// cache beside a tile of keys.
+// attendQueries is about how many queries are scored together, so that each
+// cached byte serves all of them. More would not fit in L1 beside a tile of
+// keys.
 const attendQueries = 48
 
 // attending is the part of an attention between cache write and output
 // projection. The unit of work is a block, some consecutive rows of one run,
 // with one key head: its queries pass over the cache span by span
-// ([kernel.AttentionSpan]). Where that leaves workers idle, one row with few
-// key heads for one, spans are units of their own, and their sums are merged
-// afterwards, by the same additions in the same order.
+// ([kernel.AttentionSpan]). If there are too few such units for all workers, as
+// for one row with few key heads, each span is a unit, and the partial sums are
+// merged afterwards, by the same additions in the same order.
 //
 //	positions   0 … 255      256 … 511    512 … 600
 //	            ┌────────────┬────────────┬───────┐   each span: scores, e^score,
@@ -24,8 +24,8 @@ type attending struct {
 	rows      int // of a block, at most
 	blocks    []attendBlock
 	work      scratch // of every worker
-	parts     scratch // sums of spans that were computed apart
-	partRows  int     // that parts has room for, of all query heads
+	parts     scratch // sums of spans that are computed separately
+	partRows  int     // rows for which parts has room, of all query heads
 	task      rowTask
 	spanTask  rowTask
 	mergeTask rowTask
@@ -37,7 +37,7 @@ type attending struct {
 type attendBlock struct {
 	run      *Run
 	first, n int
-	part     int // where its rows of parts begin
+	part     int // first row of its sums in parts
 }
 
 // An attendSpan is one span of one block.
@@ -57,7 +57,8 @@ func (t *attending) bind(a *attention, b *Bind) {
 	t.task.run, t.spanTask.run, t.mergeTask.run = t.attendItems, t.attendSpans, t.mergeItems
 }
 
-// workFloats is what a worker needs: scores, queries and two sets of sums.
+// workFloats is the scratch memory of a worker: scores, queries and two sets of
+// sums.
 func (t *attending) workFloats() int {
 	return t.rows * t.a.group * (kernel.AttentionSpan + t.a.dim + 2*(t.a.dim+2))
 }
@@ -87,7 +88,7 @@ func (t *attending) cut(s *Step) {
 	}
 }
 
-// apart lists the spans of all blocks if it pays to compute them apart: items
+// apart lists the spans of all blocks if computing them separately pays: items
 // do not divide evenly among the workers, and there is more than one span.
 func (t *attending) apart(items int) bool {
 	threads := t.a.x.cfg.Threads
@@ -173,7 +174,7 @@ func (t *attending) worker(i int) attendWork {
 	return w
 }
 
-// part is where the sums of a span computed apart are.
+// part returns the sums of a span that is computed separately.
 func (t *attending) part(b *attendBlock, kv, span int) kernel.Sums {
 	first, _ := t.a.spansOf(b)
 	row := kv*t.used + b.part + (span-first)*b.n
@@ -186,7 +187,7 @@ func (a *attention) sums(all []float32, n int) kernel.Sums {
 	return kernel.Sums{Top: all[:n], Sum: all[n : 2*n], Acc: all[2*n : n*(a.dim+2)], Dim: a.dim}
 }
 
-// sees returns the positions that row r of a block sees.
+// sees returns the positions that row r of a block attends to.
 func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
 	pos := b.run.Pos + b.first + r - b.run.First
 	if a.p.Window > 0 {
@@ -195,14 +196,14 @@ func (a *attention) sees(b *attendBlock, r int) (lo, hi int) {
 	return lo, pos + 1
 }
 
-// spansOf returns the spans that a block sees.
+// spansOf returns the spans that a block attends to.
 func (a *attention) spansOf(b *attendBlock) (first, end int) {
 	lo, _ := a.sees(b, 0)
 	_, hi := a.sees(b, b.n-1)
 	return lo / kernel.AttentionSpan, (hi-1)/kernel.AttentionSpan + 1
 }
 
-// rowsIn returns the rows of a block that see something of a span.
+// rowsIn returns the rows of a block that attend to positions of a span.
 func (a *attention) rowsIn(b *attendBlock, span int) (lo, hi int) {
 	for lo = 0; lo < b.n; lo++ {
 		if _, end := a.sees(b, lo); end > span*kernel.AttentionSpan {
@@ -225,8 +226,8 @@ func (a *attention) gather(s *Step, b *attendBlock, kv int, dst []float32) {
 	}
 }
 
-// attendSpan sums the values of one span for those rows of a block that see
-// some of it, and returns which.
+// attendSpan sums the values of one span for the rows of a block that attend to
+// it, and returns those rows.
 func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock, kv, span int) (first, end int) {
 	keys, values := a.rows(b.run, kv)
 	first, end = a.rowsIn(b, span)
@@ -249,8 +250,8 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 			part.Top[h], part.Sum[h] = kernel.SoftmaxSpan(line, lo-base, hi-base)
 		}
 	}
-	// What all rows see is summed for all together; before it and after it
-	// come, row by row, what only some do.
+	// Positions that all rows attend to are summed for all rows together;
+	// positions before and after them row by row.
 	acc := part.Acc[at*a.dim : (at+n)*a.dim]
 	clear(acc)
 	all, _ := within(end - 1)
@@ -262,7 +263,7 @@ func (a *attention) attendSpan(w *attendWork, part *kernel.Sums, b *attendBlock,
 			kernel.Weighted(part.Acc[h*a.dim:], w.scores[h*kernel.AttentionSpan:], a.group, &values, from, to)
 		}
 	}
-	if most <= all { // windows so short that the rows have nothing in common
+	if most <= all { // windows so short that the rows have no common position
 		each(func(lo, hi int) (int, int) { return lo, hi })
 		return first, end
 	}

@@ -128,7 +128,7 @@ func (a *attention) bindWeights(b *Bind) error {
 }
 
 // storeRows normalizes, rotates and scales the queries of rows lo to hi, and
-// puts their keys and values into the cache.
+// writes their keys and values to the cache.
 func (a *attention) storeRows(s *Step, _, lo, hi int) {
 	q, k, v := a.x.floatsOf(a.q), a.x.floatsOf(a.k), a.x.floatsOf(a.v)
 	for r := lo; r < hi; r++ {
@@ -170,9 +170,9 @@ func (a *attention) temperature(pos int) float32 {
 	return float32(1 + float64(a.p.TempBeta)*math.Log1p(steps))
 }
 
-// rows returns the cached keys and values of one key head: in every page all
-// positions of the first head come before those of the second, so that a head
-// is read in one piece.
+// rows returns the cached keys and values of one key head. In every page all
+// positions of the first head precede those of the second, so that a head is
+// read sequentially.
 func (a *attention) rows(run *Run, kv int) (keys, values kernel.Rows) {
 	r := kernel.Rows{
 		DType: a.elem, Pages: run.Pages[a.state], Off: a.keyOff + kv*a.headBytes,

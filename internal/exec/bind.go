@@ -8,24 +8,25 @@ import (
 	"atenia/tensor"
 )
 
-// A register is where one value of a plan lives. Its rows are symbolic; f32
-// cuts the slice for the rows of a step.
+// A register is the buffer of one value of a plan. Its number of rows is
+// symbolic; f32 returns the slice for the rows of a step.
 type register struct {
 	rows plan.RowKind
 	cols uint32
 	buf  []float32
 
-	// form is how the rows lie in buf: as floats, or as what a product wants
-	// when its maker can write that and nobody reads anything else.
+	// form is the layout of the rows in buf: floats, or what products read if
+	// the writing instruction can produce it and no other instruction reads the
+	// register.
 	form     kernel.Form
-	maker    bool // the instruction that writes it asks [register.prepared]
-	reads    int  // instructions that read it
-	products int  // those of them that read it in wanted alone, through [linear.prepareRegister]
+	maker    bool // the instruction that writes it calls [register.prepared]
+	reads    int  // number of instructions that read it
+	products int  // number of those that read it in form wanted only, through [linear.prepareRegister]
 	wanted   kernel.Form
 }
 
 // prepared reports whether the rows are, in this step, in the form that
-// products want. A trace wants to see floats.
+// products read. A trace shows floats.
 func (r *register) prepared(s *Step) bool { return r.form != kernel.FormF32 && s.Trace == nil }
 
 // bytes returns the register's prepared rows in a step.
@@ -33,7 +34,7 @@ func (r *register) bytes(s *Step) []byte {
 	return bytesOf(r.buf[:r.count(s)*r.form.RowBytes(int(r.cols))/4])
 }
 
-// choose settles the form once all instructions are bound.
+// choose fixes the form after all instructions are bound.
 func (r *register) choose() {
 	if r.maker && r.products > 0 && r.products == r.reads {
 		r.form = r.wanted
@@ -51,12 +52,12 @@ func (r *register) count(s *Step) int {
 // f32 returns the register's values in a step, [count, cols].
 func (r *register) f32(s *Step) []float32 { return r.buf[:r.count(s)*int(r.cols)] }
 
-// A scratch is a piece of the work arena that all instructions of an executor
-// share: its content does not outlive the instruction.
+// A scratch is a slice of the work arena, which all instructions of an executor
+// share: its content is valid during one instruction.
 type scratch struct{ off, n int }
 
-// A Bind is what an adapter sees of one instruction. Adapters reserve scratch
-// while they bind; the arena exists once all of them have.
+// A Bind is an adapter's view of one instruction. Adapters reserve scratch
+// while they bind; the arena is allocated after all have.
 type Bind struct {
 	plan.Binding[*register, tensor.View]
 	x       *Executor
@@ -70,7 +71,7 @@ type binder struct {
 	plan    *plan.ExecutionPlan
 	regs    []*register
 	weights Weights
-	bound   []Bound // without what runs
+	bound   []Bound // without their kernels
 }
 
 // Register returns the buffer of a register.
@@ -131,8 +132,8 @@ func (b *Bind) vector(slot string, n int) ([]float32, error) {
 	return f, nil
 }
 
-// prepares says that the kernel can write an output in the form that products
-// want, one row after another, as long as no input lies there.
+// prepares declares that the kernel can write an output row by row in the form
+// that products read, unless the output shares its buffer with an input.
 func (b *Bind) prepares(out *register) {
 	for _, in := range b.In {
 		if len(in.buf) > 0 && len(out.buf) > 0 && &in.buf[0] == &out.buf[0] {

@@ -6,8 +6,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// Counters count what steps do. They cost atomics, so production steps carry
-// none; the bench command and tests hand one in.
+// Counters count what steps do. They cost atomic operations, so production
+// steps have none; tests and the bench command pass one.
 type Counters struct {
 	perOp    [256]atomic.Uint64
 	total    atomic.Uint64
@@ -25,9 +25,9 @@ func (c *Counters) Op(op plan.Opcode) uint64 { return c.perOp[op].Load() }
 // Total returns how many instructions were run.
 func (c *Counters) Total() uint64 { return c.total.Load() }
 
-// Launches returns how many times work was handed to the worker pool. It must
-// not grow with the number of rows: a kernel that loops over rows on its own
-// shows here.
+// Launches returns how many times work was submitted to the worker pool. It
+// must not grow with the number of rows, as it would if a kernel submitted
+// every row separately.
 func (c *Counters) Launches() uint64 { return c.launches.Load() }
 
 // Reset sets all counts to zero.

@@ -5,9 +5,8 @@ import (
 	"atenia/internal/plan/pass"
 )
 
-// cpuTable says what the CPU does for every opcode that an executor runs.
-// Families that need others are refused when a plan is routed, before any
-// weight is read.
+// cpuTable has the CPU's adapter for every opcode. Families that need others
+// are rejected when a plan is routed, before any weight is read.
 var cpuTable = plan.NewAdapterTable(
 	bindNorm,
 	bindAttention,
@@ -19,15 +18,15 @@ var cpuTable = plan.NewAdapterTable(
 	bindGatherRows,
 )
 
-// CPU is the backend as routing sees it.
+// CPU is the backend for routing.
 var CPU pass.Backend = cpuBackend{}
 
 type cpuBackend struct{}
 
 func (cpuBackend) Name() string { return "cpu" }
 
-// Capability reports an opcode's batch support: the CPU takes any batch for
-// whatever it runs at all.
+// Capability reports an opcode's batch support: the CPU runs any batch of every
+// opcode it supports.
 func (cpuBackend) Capability(op plan.Opcode) (pass.Capability, bool) {
 	return pass.Capability{Batch: true}, cpuTable[op] != nil
 }

@@ -7,10 +7,10 @@
 //	  bind    instruction → Bound record      Execute: for each record, run
 //	                                          logits of the requested rows
 //
-// Everything that can be decided without knowing the tokens is decided in New:
-// a [plan.Adapter] looks at one instruction's parameters, weights and formats and
-// returns the [Kernel] to run, a closure over slices that are already cut. A
-// step therefore looks nothing up, parses nothing and allocates nothing.
+// Everything that does not depend on the tokens is decided in New: a
+// [plan.Adapter] examines one instruction's parameters, weights and formats and
+// returns the [Kernel] to run, a closure over slices of fixed bounds. A step
+// therefore looks up nothing, parses nothing and allocates nothing.
 //
 // A step is a ragged batch: runs of rows, each belonging to one sequence at
 // one position. Prefill of several prompts, one chunk of a long prompt and

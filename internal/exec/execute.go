@@ -6,20 +6,20 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Kernel runs one bound instruction over the rows of a step. Adapters make
-// it ([plan.Adapter]): everything that depends on parameters, formats or
-// weights is chosen there, so that no such branch remains per token.
+// A Kernel runs one bound instruction over the rows of a step. Adapters return
+// kernels ([plan.Adapter]) and make all choices that depend on parameters,
+// formats or weights, so that no such branch remains per token.
 type Kernel func(*Step) error
 
-// A Bound record is one instruction with everything resolved.
+// A Bound record is one instruction with all operands resolved.
 type Bound struct {
 	run Kernel
 	ins *plan.Instruction
 	out []*register
 }
 
-// execute is the whole executor: the only function that calls kernels.
-// Without counters or a tracer it touches nothing but the records.
+// execute is the executor's only loop, and the only function that calls
+// kernels. Without counters or a tracer it reads nothing but the records.
 func execute(prog []Bound, s *Step) error {
 	if s.Counters == nil && s.Trace == nil {
 		for i := range prog {

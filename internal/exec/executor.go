@@ -25,9 +25,9 @@ type Config struct {
 	// weights would round them to 8 bits: slower, and within float32 rounding
 	// of the dequantized weights.
 	Precise bool
-	// Pack says where the packed form of weights lives.
+	// Pack configures where the packed form of weights is stored.
 	Pack pack.Config
-	// Stream says which weights are not in memory all the time.
+	// Stream describes the weights that are streamed.
 	Stream Stream
 }
 
@@ -58,7 +58,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// pageAlign is what the pages of states are aligned to, a cache line.
+// pageAlign is the alignment of the pages of states, a cache line.
 const pageAlign = 64
 
 // An Executor holds the bound plans of one model. One goroutine at a time may
@@ -75,10 +75,10 @@ type Executor struct {
 	work            []byte      // the bytes of arena
 	workBytes       int
 	registerBytes   int64
-	measuring       bool        // [Measure] binds, and nothing will run
-	weights         *pack.Store // those that products read
+	measuring       bool        // [Measure] binds; no step will run
+	weights         *pack.Store // the weights of products
 	linearTask      linearTask
-	units           int // bound so far of the plan that is being bound
+	units           int // streamed units bound so far of the current plan
 }
 
 // A program is one bound plan.
@@ -112,7 +112,7 @@ func New(plans *plan.ModelPlans, w Weights, cfg Config) (*Executor, error) {
 	return x, nil
 }
 
-// prepare returns an executor that nothing is bound to and that holds nothing.
+// prepare returns an executor without bindings or memory.
 func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -129,7 +129,7 @@ func prepare(plans *plan.ModelPlans, cfg Config) (*Executor, error) {
 	}
 	for i := range x.states {
 		if a := x.states[i].AlignBytes; a > pageAlign {
-			return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "state %d wants pages aligned to %d bytes; they are aligned to %d", i, a, pageAlign)
+			return nil, plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "state %d needs pages aligned to %d bytes; they are aligned to %d", i, a, pageAlign)
 		}
 	}
 	return x, nil
@@ -158,8 +158,8 @@ func (x *Executor) bindAll(plans *plan.ModelPlans, w Weights) error {
 	return nil
 }
 
-// bufferSizes raises sizes to what a plan needs: what its mapping says, and what
-// norms take in the form that products want, which may be more than floats.
+// bufferSizes raises sizes to the needs of a plan: those of its mapping, and
+// those of norms in the form that products read, which may exceed floats.
 func bufferSizes(sizes []uint64, c *plan.CompiledPlan, m *plan.PhysicalMapping, sizing plan.Sizing) {
 	for i, b := range m.Buffers {
 		sizes[i] = max(sizes[i], b.Size)
@@ -177,7 +177,7 @@ func bufferSizes(sizes []uint64, c *plan.CompiledPlan, m *plan.PhysicalMapping, 
 	}
 }
 
-// allocate gets one block for all buffers and cuts it.
+// allocate makes one block for all buffers and divides it.
 func (x *Executor) allocate(sizes []uint64) ([][]float32, error) {
 	total := uint64(0)
 	for _, n := range sizes {
@@ -267,8 +267,8 @@ func (x *Executor) Step(s *Step) error {
 	return err
 }
 
-// Wake makes a step that waits for weights look at [Step.Stop]. Any goroutine
-// may call it.
+// Wake makes a step that waits for weights check [Step.Stop]. It may be called
+// from any goroutine.
 func (x *Executor) Wake() {
 	if r := x.cfg.Stream.Ring; r != nil {
 		r.Wake()
@@ -292,7 +292,7 @@ func (x *Executor) Logits(s *Step, i int) []float32 {
 // Vocab returns the number of logits per row.
 func (x *Executor) Vocab() int { return x.vocab }
 
-// States describes the states whose pages each [Run] brings, in order.
+// States describes the states whose pages each [Run] passes, in order.
 func (x *Executor) States() []plan.StateDescriptor { return slices.Clone(x.states) }
 
 // Config returns the configuration in force, defaults filled in.
@@ -303,14 +303,15 @@ func (x *Executor) ScratchBytes() int64 {
 	return int64(len(x.buffers.Bytes) + len(x.work))
 }
 
-// Packing returns where the packed form of the weights lives.
+// Packing returns where the packed form of the weights is stored.
 func (x *Executor) Packing() pack.Decision { return x.weights.Decision() }
 
-// Migrations is [pool.Pool.Migrations] of the executor's pool. Any goroutine may ask.
+// Migrations is [pool.Pool.Migrations] of the executor's pool. It may be called from
+// any goroutine.
 func (x *Executor) Migrations() int64 { return x.pool.Migrations() }
 
-// Close stops the workers and gives the memory back. The executor, and the
-// logits it returned, must not be used afterwards. It is idempotent.
+// Close stops the workers and frees the memory. The executor, and the logits it
+// returned, must not be used afterwards. It is idempotent.
 func (x *Executor) Close() {
 	x.pool.Close()
 	x.buffers.Release()

@@ -54,8 +54,8 @@ func bindFFN(b *Bind, p *plan.FFNParams) (Kernel, error) {
 	}, nil
 }
 
-// ffnSlots names the weights of a feed-forward layer. Without a gate there is
-// none; a bias slot "" means that the op knows no bias.
+// ffnSlots names the weights of a feed-forward layer. Without a gate, gate is
+// ""; a bias slot "" means that the op has no bias.
 type ffnSlots struct{ gate, gateBias, up, upBias, down, downBias string }
 
 // ffn binds a feed-forward layer.
@@ -101,9 +101,9 @@ func (f *ffn) run(s *Step, in, out *register) error {
 	return f.last.multiply(s)
 }
 
-// grain returns the least number of columns that are worth a piece of work.
-// Pieces of 256 are prepared fastest and those of 32 are shared out more
-// evenly, which matters more while there are few rows.
+// grain returns the smallest number of columns in a piece of work. Pieces of
+// 256 are prepared fastest; pieces of 32 divide more evenly among workers,
+// which matters more when there are few rows.
 func (f *ffn) grain(rows int) int {
 	const even, fast = 32, 256
 	unit, threads := even, f.x.cfg.Threads

@@ -8,16 +8,16 @@ import (
 
 // A linear multiplies the same rows with one or more weight matrices, as q, k
 // and v or gate and up do. Rows are prepared once for each form that the
-// matrices want, and the outputs of all matrices are split over the workers
-// together: two hand-outs whatever the number of rows and matrices.
+// matrices read, and the outputs of all matrices are split over the workers
+// together: two submissions to the pool for any number of rows and matrices.
 type linear struct {
 	cols  int
-	outs  int // rows of all matrices laid end to end, each in whole tiles
+	outs  int // rows of all matrices concatenated, each rounded up to whole tiles
 	parts []part
 	preps []prep
 	src   []float32 // of this run, [rows, cols]
 	rows  int
-	unit  int // of the ring that brings some of the matrices, plus one; 0 = all are in memory
+	unit  int // the ring's unit with some of the matrices, plus one; 0 = all are in memory
 }
 
 // A part is one matrix of a linear.
@@ -43,8 +43,8 @@ type prep struct {
 // linear reserves the scratch for a product with rows of the given width.
 func (b *Bind) linear(cols int) *linear { return &linear{cols: cols} }
 
-// add appends the matrix in a slot, with the bias of another slot when the
-// model has it ("" = the op knows no bias).
+// add appends the matrix in a slot, with the bias of another slot if the model
+// has one ("" = the op has no bias).
 func (b *Bind) add(l *linear, slot, biasSlot string, rows int) error {
 	w, err := b.matrix(slot, rows, l.cols)
 	if err != nil {
@@ -91,7 +91,8 @@ func (l *linear) run(s *Step, src []float32, rows int) error {
 	return l.multiply(s)
 }
 
-// begin says which rows the next product reads. Somebody must prepare them.
+// begin sets the rows that the next product reads. The caller must prepare
+// them.
 func (l *linear) begin(x *Executor, src []float32, rows int) {
 	l.src, l.rows = src, rows
 	for i := range l.preps {
@@ -99,7 +100,7 @@ func (l *linear) begin(x *Executor, src []float32, rows int) {
 	}
 }
 
-// prepare readies rows for a product.
+// prepare converts rows for a product.
 func (l *linear) prepare(s *Step, src []float32, rows int) {
 	l.begin(s.x, src, rows)
 	t := &s.x.linearTask
@@ -109,7 +110,7 @@ func (l *linear) prepare(s *Step, src []float32, rows int) {
 	}
 }
 
-// multiply computes every part's dst from the rows that are ready.
+// multiply computes every part's dst from the prepared rows.
 func (l *linear) multiply(s *Step) error {
 	if err := l.acquire(s); err != nil {
 		return err
@@ -121,8 +122,8 @@ func (l *linear) multiply(s *Step) error {
 	return nil
 }
 
-// reads notes that l multiplies a register's rows and nothing else of the
-// instruction reads them.
+// reads declares that l multiplies a register's rows and that no other part of
+// the instruction reads them.
 func (l *linear) reads(in *register) {
 	for i := range l.parts {
 		if l.parts[i].prep == 0 {
@@ -135,8 +136,8 @@ func (l *linear) reads(in *register) {
 	}
 }
 
-// prepareRegister is prepare of the rows of a register that l has noted to
-// read. They may be ready as they are.
+// prepareRegister prepares the rows of a register declared with reads. They may
+// be prepared already.
 func (l *linear) prepareRegister(s *Step, in *register) {
 	if !in.prepared(s) {
 		l.prepare(s, in.f32(s), in.count(s))
@@ -146,15 +147,15 @@ func (l *linear) prepareRegister(s *Step, in *register) {
 	l.preps[0].rows = in.bytes(s)
 }
 
-// wholeTiles rounds a number of outputs up to the tiles in which weights are
-// packed, which are also how many outputs kernels compute side by side: pieces
-// of work that are multiples of it pack each tile once and waste no lane.
+// wholeTiles rounds a number of outputs up to whole tiles, in which weights are
+// packed and which kernels compute side by side: pieces of work that are
+// multiples of it pack each tile once and use all lanes.
 func wholeTiles(n int) int {
 	return (n + kernel.TileRows - 1) / kernel.TileRows * kernel.TileRows
 }
 
-// Range prepares rows lo to hi, or computes outputs lo to hi of all parts laid
-// end to end.
+// Range prepares rows lo to hi, or computes outputs lo to hi of all parts
+// concatenated.
 func (t *linearTask) Range(_, lo, hi int) {
 	l := t.l
 	if t.prep < len(l.preps) {
@@ -191,7 +192,7 @@ func (l *linear) outputs(p *part, lo, hi int) {
 	}
 }
 
-// finish does what remains to be done with outputs lo to hi of a row.
+// finish adds the bias to outputs lo to hi of a row, and scales and caps them.
 func (p *part) finish(dst []float32, lo, hi int) {
 	dst = dst[lo:hi]
 	if p.bias != nil {

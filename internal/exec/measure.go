@@ -5,16 +5,16 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Need is the memory that an executor takes beside its weights.
+// A Need is the memory that an executor takes besides its weights.
 type Need struct {
 	Registers int64 // bytes of the buffers that both plans share
 	Work      int64 // bytes of the work arena
 	Packing   pack.Decision
 }
 
-// Measure returns what [New] would take, and takes nothing. Of the weights it
-// looks at types and shapes, and at the values of vectors: matrices may have a
-// single byte of data each.
+// Measure returns the memory that [New] would take, without taking any. It
+// reads only types and shapes of weights, and the values of vectors: matrices
+// may have a single byte of data each.
 func Measure(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
 	x, err := prepare(plans, cfg)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"atenia/internal/plan"
 )
 
-// A moe is one bound mixture of experts. Every row goes to its best experts, a
-// place for each, and places are sorted by expert, so that an expert is one
-// product with all its rows:
+// A moe is one bound mixture of experts. Every row is routed to its best
+// experts; each pair of row and expert is a place. Places are sorted by expert,
+// so that an expert is one product with all its rows:
 //
 //	row   0 1 2 3      places   e0: 0 2 │ e1: 0 1 3 │ e2: 1 2 │ e3: 3
 //	best  02 12 20 13  route → collect → gate, up → down → y[row] = Σ weight·place
 //
-// A place's values depend on its row and expert alone, and a row adds its
-// places up in the order of its choice: results do not depend on the batch.
+// A place's values depend on its row and expert alone, and the places of a row
+// are added in the order of its choice: results do not depend on the batch.
 type moe struct {
 	x                *Executor
 	in, out          *register
@@ -29,7 +29,7 @@ type moe struct {
 	gate, up, down   bank
 	collected, inner rowsOf // rows by place: of x, and of what down multiplies
 	probs            scratch
-	gates, ups, outs scratch // what banks write
+	gates, ups, outs scratch // outputs of banks
 	shared           *ffn
 	sharedRouter     *linear
 	open             scratch   // logits of the shared expert's gate
@@ -39,7 +39,7 @@ type moe struct {
 	row              []int32   // of each place
 	first            []int     // first place of each expert, and the number of all
 	next             []int
-	active           []int32 // experts with places
+	active           []int32 // experts with at least one place
 	phase            moePhase
 	s                *Step
 }
@@ -66,7 +66,7 @@ type bank struct {
 type rowsOf struct {
 	cols          int
 	plain, packed scratch
-	form          kernel.Form // of packed; FormF32 = there is none
+	form          kernel.Form // of packed; FormF32 = not packed
 }
 
 func bindMoE(b *Bind, p *plan.MoEParams) (Kernel, error) {
@@ -144,9 +144,9 @@ func (m *moe) bindShared(b *Bind, p *plan.MoEParams) error {
 	return nil
 }
 
-// reserve gets scratch for the most rows there can be. Banks write at a
-// distance that grows with the expert, see [moe.product]; the space for it is
-// before the rows.
+// reserve allocates scratch for the largest number of rows. Banks write at an
+// offset that grows with the expert, see [moe.product]; the space for it
+// precedes the rows.
 func (m *moe) reserve(b *Bind) {
 	places := b.maxRows * m.best
 	m.probs = b.floats(b.maxRows * m.experts)
@@ -225,7 +225,7 @@ func (m *moe) sort(rows int) {
 	}
 }
 
-// Range does pieces lo to hi of the phase.
+// Range computes pieces lo to hi of the phase.
 func (m *moe) Range(_, lo, hi int) {
 	switch m.phase {
 	case moeRoute:
@@ -250,8 +250,8 @@ func (m *moe) Range(_, lo, hi int) {
 	}
 }
 
-// route chooses the experts of a row and their weights. Of equals the first
-// wins.
+// route chooses the experts of a row and their weights. Among equals the first
+// is chosen.
 func (m *moe) route(r int) {
 	p := m.x.floatsOf(m.probs)[r*m.experts:][:m.experts]
 	top := p[0]
@@ -288,7 +288,7 @@ func (m *moe) route(r int) {
 	}
 }
 
-// collect readies the rows of places lo to hi for gate and up.
+// collect prepares the rows of places lo to hi for gate and up.
 func (m *moe) collect(lo, hi int) {
 	x := m.in.f32(m.s)
 	for p := lo; p < hi; p++ {
@@ -297,7 +297,7 @@ func (m *moe) collect(lo, hi int) {
 	}
 }
 
-// put keeps a row of a place.
+// put stores a row of a place.
 func (r *rowsOf) put(x *Executor, p int, row []float32) {
 	copy(x.floatsOf(r.plain)[p*r.cols:(p+1)*r.cols], row)
 	if r.form != kernel.FormF32 {
@@ -306,8 +306,8 @@ func (r *rowsOf) put(x *Executor, p int, row []float32) {
 	}
 }
 
-// overExperts cuts pieces lo to hi of the active experts' outputs, laid end to
-// end in whole tiles, into those of each.
+// overExperts divides pieces lo to hi of the active experts' outputs,
+// concatenated in whole tiles, into those of each expert.
 func (m *moe) overExperts(lo, hi, outs int, f func(e, lo, hi int)) {
 	wide := wholeTiles(outs)
 	for lo < hi {
@@ -337,8 +337,8 @@ func (m *moe) lastOf(e, lo, hi int) {
 }
 
 // product computes outputs lo to hi of expert e for all its places. The kernel
-// counts outputs from the first expert's first, so dst begins that much before
-// the expert's places.
+// counts outputs from the first expert's first output, so dst begins that much
+// before the expert's places.
 func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
 	first, n := m.first[e], m.first[e+1]-m.first[e]
 	dst = dst[(m.experts+first-e)*k.outs:]
@@ -352,7 +352,7 @@ func (m *moe) product(k *bank, from *rowsOf, dst []float32, e, lo, hi int) {
 	kernel.MatMulQ(dst, k.outs, w, lo, hi, m.x.bytesOf(from.packed)[first*row:(first+n)*row], n)
 }
 
-// sum adds up the places of a row, after the shared expert's outputs.
+// sum adds the places of a row to the shared expert's outputs.
 func (m *moe) sum(r int) {
 	y := m.out.f32(m.s)[r*m.dim : (r+1)*m.dim]
 	switch {

@@ -2,8 +2,8 @@ package exec
 
 import "atenia/internal/machine/pool"
 
-// parallel splits [0, n) over the workers in pieces of at least grain. Work
-// below one grain runs here: waking the others would cost more.
+// parallel splits [0, n) over the workers in pieces of at least grain. One grain
+// or less runs on the caller: waking workers would cost more.
 func (s *Step) parallel(n, grain int, f pool.Ranger) {
 	if n <= grain || s.x.cfg.Threads == 1 {
 		f.Range(0, 0, n)
@@ -15,8 +15,8 @@ func (s *Step) parallel(n, grain int, f pool.Ranger) {
 	}
 }
 
-// grainFor returns how many of n equal pieces make it worth to wake another
-// worker, given the cost of one piece in multiply-adds.
+// grainFor returns how many of n equal pieces justify waking another worker,
+// given the cost of one piece in multiply-adds.
 func grainFor(cost int) int {
 	const worthwhile = 16 << 10 // about a microsecond of arithmetic
 	return max(1, worthwhile/max(1, cost))

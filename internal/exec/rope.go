@@ -7,8 +7,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// A ropeTable holds the rotations of a step's rows. Layers that rotate alike
-// share one, so each angle is computed once per step.
+// A ropeTable holds the rotations of a step's rows. Layers with the same
+// rotation share one, so each angle is computed once per step.
 type ropeTable struct {
 	x         *Executor
 	inv, long []float32 // inverse frequencies [dim/2]
@@ -69,8 +69,7 @@ func (t *ropeTable) fill(s *Step) {
 	}
 }
 
-// frequencies returns the inverse frequencies for a run, by the length it was
-// admitted for.
+// frequencies returns the inverse frequencies for a run, by its Span.
 func (t *ropeTable) frequencies(r *Run) []float32 {
 	n := max(r.Span, r.Pos+r.Len)
 	if n <= int(t.p.RopeLimit) {
@@ -89,8 +88,8 @@ func (t *ropeTable) frequencies(r *Run) []float32 {
 	return t.inv
 }
 
-// RopeClass tells spans apart whose rotations differ: keys cached for one span
-// may serve another only when their classes are equal.
+// RopeClass returns equal numbers for spans with equal rotations. Keys cached
+// for one span may serve another only if their classes are equal.
 func (x *Executor) RopeClass(span int) int {
 	class := 0
 	for _, t := range x.ropes {

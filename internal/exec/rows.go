@@ -14,8 +14,8 @@ type rowTask struct {
 // Range implements [pool.Ranger].
 func (t *rowTask) Range(worker, lo, hi int) { t.run(t.s, worker, lo, hi) }
 
-// overRows returns a kernel that runs f over the rows of a register, cost
-// being the arithmetic of one row.
+// overRows returns a kernel that runs f over the rows of a register; cost is
+// the arithmetic of one row.
 func overRows(of *register, cost int, f func(s *Step, worker, lo, hi int)) Kernel {
 	t := &rowTask{run: f}
 	grain := grainFor(cost)
@@ -84,8 +84,8 @@ func bindNorm(b *Bind, p *plan.NormParams) (Kernel, error) {
 	}), nil
 }
 
-// A normRows writes the norms of rows to a register: as floats, or, by way of
-// a row that stays in L1, as the products that read them want them.
+// A normRows writes the norms of rows to a register: as floats, or, through a
+// line that stays in L1, in the form that products read.
 type normRows struct {
 	out  *register
 	norm func(dst, src []float32)

@@ -13,29 +13,29 @@ import (
 // batch, at positions Pos, Pos+1, … of that sequence.
 type Run struct {
 	First, Len, Pos int
-	// Span is the length the sequence was admitted for, prompt and answer
-	// together. Rope scalings that depend on length go by it, so that the
-	// cached keys of a sequence all carry the same rotation.
+	// Span is the length for which the sequence was admitted, prompt and answer
+	// together. Rope scalings that depend on length use it, so that all cached
+	// keys of a sequence have the same rotation.
 	Span int
 	// Pages holds, for every state of the plan in order, the pages of this
 	// sequence; page p covers positions p·PageTokens onwards. The pages of
-	// positions Pos … Pos+Len−1 must be there and writable; those wholly
+	// positions Pos … Pos+Len−1 must exist and be writable; pages entirely
 	// behind a window may be nil.
 	Pages [][][]byte
 }
 
-// A Step is one pass of a batch through the model. The caller keeps it and
-// changes its fields between calls; the executor owns nothing in it.
+// A Step is one pass of a batch through the model. The caller owns it and may
+// change its fields between calls.
 type Step struct {
 	Runs      []Run
 	Tokens    []int32 // one per row
-	Requested []int32 // rows whose logits are wanted, ascending
+	Requested []int32 // rows whose logits are requested, ascending
 	Counters  *Counters
-	// Trace, when set, sees every instruction's outputs: the values of output
+	// Trace, if set, receives every instruction's outputs: the values of output
 	// j, rows × cols. It is for tests and explanations.
 	Trace func(ins *plan.Instruction, j int, values []float32, cols int)
-	// Stop, when set to true, ends a step whose weights come from a ring with
-	// [ErrStopped] at the next one; [Executor.Wake] makes it look.
+	// Stop, when set to true, makes a step that streams weights return
+	// [ErrStopped] before the next unit; [Executor.Wake] interrupts a wait.
 	Stop *atomic.Bool
 
 	rows, requested int
@@ -43,7 +43,7 @@ type Step struct {
 	x               *Executor
 }
 
-// ErrStopped is what a step ends with that [Step.Stop] ended.
+// ErrStopped is returned by a step that [Step.Stop] ended.
 var ErrStopped = ring.ErrStopped
 
 // ErrStep matches errors about the form of a [Step].
@@ -53,8 +53,7 @@ func stepErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrStep, fmt.Sprintf(format, args...))
 }
 
-// check verifies everything kernels rely on, so that they need no checks of
-// their own.
+// check verifies all that kernels assume without checking.
 func (s *Step) check(x *Executor) error {
 	s.rows = len(s.Tokens)
 	if s.rows == 0 || s.rows > x.cfg.MaxTokens {
@@ -95,7 +94,7 @@ func (s *Step) check(x *Executor) error {
 	return nil
 }
 
-// checkPages verifies that a run brings the pages it reads and writes.
+// checkPages verifies that a run has the pages it reads and writes.
 func (x *Executor) checkPages(i int, r *Run) error {
 	if len(r.Pages) != len(x.states) {
 		return stepErrorf("run %d has %d states, the plan %d", i, len(r.Pages), len(x.states))

@@ -10,34 +10,35 @@ import (
 	"atenia/tensor"
 )
 
-// A Stream says which weights are not in memory all the time. The zero Stream
-// is for models that are.
+// A Stream describes the weights that are streamed from a ring or read row by
+// row. The zero Stream is for models that are entirely in memory.
 //
 // The products of a model read their weights in the same order in every step,
-// prefill or decode. Those of one product that are streamed are one unit of the
-// ring; units are numbered in that order, and their views are slices of it.
+// prefill or decode. The streamed weights of one product form one unit of the
+// ring; units are numbered in that order, and their views are slices of the
+// ring.
 type Stream struct {
 	Ring   *ring.Ring
 	Units  map[string]int   // by name of the weight
-	Tables map[string]Table // by name of the weight: those that are read row by row
+	Tables map[string]Table // by name of the weight: tables that are read row by row
 }
 
-// A Table is a matrix that is looked up by rows and not in memory. Any
-// goroutine may read rows.
+// A Table is a matrix outside memory that is read row by row. It is safe for
+// concurrent use.
 type Table interface {
 	DType() tensor.DType
-	// ReadRow fills dst, which has the bytes of a row.
+	// ReadRow fills dst, whose length is that of a row.
 	ReadRow(dst []byte, row int) error
 }
 
-// check reports whether a plan that has bound n units uses all there are.
+// check returns an error unless a plan that has bound n units uses all units.
 func (c *Stream) check(n int) error {
 	most := 0
 	for _, u := range c.Units {
 		most = max(most, u+1)
 	}
 	if n != most {
-		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d units of streamed weights are used, there are %d", n, most)
+		return plan.Errorf(plan.ErrInvalidPlan, plan.Whole, "%d units of streamed weights are used, the ring has %d", n, most)
 	}
 	return nil
 }
@@ -59,12 +60,12 @@ func (b *Bind) product(l *linear, slot string, w *kernel.Matrix) (*pack.Matrix, 
 		b.x.units++
 		l.unit = u + 1
 	default:
-		return nil, b.WeightErrorf(slot, "streamed as unit %d, but used after %d units: one that is used twice must stay in memory", u, b.x.units)
+		return nil, b.WeightErrorf(slot, "streamed as unit %d, but used after %d units: a unit that is used twice must be pinned", u, b.x.units)
 	}
 	return pack.Unpacked(*w), nil
 }
 
-// acquire returns when the weights of l are in memory.
+// acquire waits until the weights of l are in memory.
 func (l *linear) acquire(s *Step) error {
 	if l.unit == 0 {
 		return nil
@@ -72,15 +73,14 @@ func (l *linear) acquire(s *Step) error {
 	return s.x.cfg.Stream.Ring.Acquire(l.unit - 1)
 }
 
-// release says that they are not read any more in this step.
+// release allows the ring to overwrite the weights of l.
 func (l *linear) release(s *Step) {
 	if l.unit != 0 {
 		s.x.cfg.Stream.Ring.Release(l.unit - 1)
 	}
 }
 
-// A Product is weights that are read together, of which several may be part of
-// one unit.
+// A Product is weights that are read together. Several may belong to one unit.
 type Product struct {
 	Weights []string
 	Rows    bool // a table of which some rows are looked up
@@ -94,7 +94,7 @@ var products = map[plan.Opcode][][]string{
 	plan.OpEmbedding: {{"table"}},
 }
 
-// Products lists what a plan reads of its matrices, in the order of their use.
+// Products lists the matrices that a plan reads, in the order of their use.
 func Products(p *plan.ExecutionPlan) []Product {
 	var out []Product
 	for i := range p.Instructions {
@@ -129,7 +129,7 @@ func bindTable(b *Bind, p *plan.EmbedParams, t Table) (Kernel, error) {
 		return nil, b.WeightErrorf("table", "no kernel for rows of %d elements of type %s", dim, t.DType())
 	}
 	l := &lookup{table: t, p: p, out: b.Out[0], size: size, line: b.bytes(size * b.x.cfg.Threads)}
-	run := overRows(l.out, 1<<20, l.rows) // a wait for the disk is worth a worker
+	run := overRows(l.out, 1<<20, l.rows) // waiting for the SSD justifies a worker
 	return func(s *Step) error {
 		l.failed.Store(nil)
 		if err := run(s); err != nil {

@@ -1,7 +1,6 @@
-// Package invariant checks what a program's correctness rests on and its
-// users need not pay for. Built with -tags invariants the checks run and a
-// violation panics; otherwise [Enabled] is the constant false and the
-// compiler removes them.
+// Package invariant checks invariants at no cost to users. Built with -tags
+// invariants the checks run and a violation panics; otherwise [Enabled] is the
+// constant false and the compiler removes them.
 //
 //	invariant.Check(refs > 0, "page released twice")
 //	if invariant.Enabled {

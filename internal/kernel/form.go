@@ -35,7 +35,7 @@ func FormOf(d tensor.DType) Form {
 	return FormF32
 }
 
-// blockCols is the number of columns in an xBlock and in a block.Weights.
+// blockCols is the number of columns in an xBlock and in an UnpackedBlock.
 const blockCols = Cols
 
 // An xBlock is 256 activations of FormQ8 in the layout for unpacked weights:

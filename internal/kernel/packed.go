@@ -27,7 +27,7 @@ func (w *Matrix) Pack(dst []byte, lo, hi int) {
 }
 
 // matMulTilesGeneric is the product of packed weights: unpacked, they equal what
-// block.Unpack makes of the source.
+// unpackBlock makes of the source.
 func matMulTilesGeneric(dst []float32, dstStride int, w *Matrix, lo, hi int, x xRows, rows int) {
 	var chunk [chunkBlocks]UnpackedBlock
 	p := PackingOf(w.DType)

@@ -130,7 +130,7 @@ func (ch *Chunk) cell(b, i int) (codes, scales []byte) {
 	return ch.Codes[k*ch.code():][:ch.code()], ch.Scales[k*ch.scale:][:ch.scale]
 }
 
-// unpackBlock is the inverse of PackRow for the 32 columns at 32b of block i, row r.
+// Unpack is the inverse of PackRow for the 32 columns at 32b of block i, row r.
 // It defines the product of packed weights.
 func (ch *Chunk) Unpack(dst *UnpackedBlock, d tensor.DType, b, i, r int) {
 	codes, scales := ch.cell(b, i)

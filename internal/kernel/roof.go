@@ -1,6 +1,6 @@
 package kernel
 
-// Probes of the machine's limits, for package roof. Keep calls short: assembly
+// Probes of the machine's limits, for package bench/roof. Keep calls short: assembly
 // cannot be preempted.
 
 // Read reads all bytes, with prefetching.

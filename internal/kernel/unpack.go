@@ -7,7 +7,7 @@ import (
 	"atenia/tensor"
 )
 
-// Cols is the number of columns in a [Weights].
+// Cols is the number of columns in an [UnpackedBlock].
 const Cols = 256
 
 // UnpackedBlock holds 256 weights of any block format: value i is S[i/16]·Q[i] −
@@ -19,7 +19,7 @@ type UnpackedBlock struct {
 	M [16]float32
 }
 
-// HasMins reports whether a format subtracts minima, that is, fills Weights.M.
+// HasMins reports whether a format subtracts minima, that is, fills UnpackedBlock.M.
 func HasMins(d tensor.DType) bool {
 	switch d {
 	case tensor.Q4_1, tensor.Q5_1, tensor.Q2_K, tensor.Q4_K, tensor.Q5_K:

@@ -58,10 +58,9 @@ func acceptanceRows(t *testing.T) []acceptance {
 	return rows
 }
 
-// TestAcceptanceTable checks docs/acceptance.json: every row names a test
-// function that exists, or says why there is none yet. That the tests, down to
-// their subtests, ran and passed is checked by tools/acceptance on the output
-// of a whole run.
+// TestAcceptanceTable checks docs/acceptance.json: every row names an existing
+// test function, or the reason why there is none. tools/acceptance checks on
+// the output of a whole run that the tests and their subtests passed.
 func TestAcceptanceTable(t *testing.T) {
 	have := testFunctions(t)
 	for _, r := range acceptanceRows(t) {
@@ -76,9 +75,9 @@ func TestAcceptanceTable(t *testing.T) {
 }
 
 // TestAcceptanceNames compares docs/acceptance.json with the names of tests: a
-// requirement whose id a subtest has is proved by it. Those whose tests have
-// names of their own, and reasons why there is none, are written by hand. With
-// -update it writes the file:
+// subtest with a requirement's id proves it. Rows of tests with other names,
+// and reasons for missing tests, are written by hand. With -update it writes
+// the file:
 //
 //	go test ./internal/lint -run TestAcceptanceNames -update
 func TestAcceptanceNames(t *testing.T) {

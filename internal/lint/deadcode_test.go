@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// publicPackages are those that programs outside this module import. That
-// something in them is public makes it no more alive: a name lives when a
-// program, an Example or a test from outside its package does something with
-// it.
+// publicPackages are those that programs outside this module import. Exported
+// names there are not live by themselves: a name lives if a program, an Example
+// or a test outside its package uses it.
 var publicPackages = []string{
 	".", "tensor", "grad", "nested", "nested/rule",
 	"flow", "flow/graph", "flow/node", "flow/node/nodetest", "flow/amp", "flow/rt", "flow/mel", "flow/fit", "flow/media", "flow/view",
@@ -26,8 +25,8 @@ var testSupport = []string{
 // tiers is why much of tier is not reached.
 const tiers = "the tiers' issue puts it on the path or deletes it"
 
-// notCalledYet are declarations by package that nothing reaches, and why they
-// stay. What they alone mention stays with them.
+// notCalledYet lists unreachable declarations by package, and why they stay.
+// Names that only they mention stay with them.
 var notCalledYet = map[string]struct{ why, names string }{
 	"flow/amp/internal/abi":     {"what a thread on its system stack does is assembly, which a test cannot hold", "entryDirectPC"},
 	"internal/machine/hw":       {tiers, "Sampler.Peak"},
@@ -93,8 +92,8 @@ func TestNoDeadCode(t *testing.T) {
 	}
 }
 
-// isMain reports whether the functions main and init of a package are run by
-// somebody: all but those that only tests import.
+// isMain reports whether the functions main and init of a package run: in all
+// packages but those that only tests import.
 func isMain(p *lintPackage, fn *ast.FuncDecl) bool {
 	return fn.Recv == nil && (fn.Name.Name == "main" || fn.Name.Name == "init") && !slices.Contains(testSupport, p.dir)
 }

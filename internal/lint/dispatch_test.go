@@ -13,7 +13,7 @@ import (
 // numbers go. Nothing that runs a plan belongs here.
 var opcodeSwitches = []string{"internal/model/compile resolver.Params"}
 
-// TestNoOpcodeSwitch: what to do for an opcode is an entry of a table.
+// TestNoOpcodeSwitch: the behaviour of an opcode is an entry of a table.
 func TestNoOpcodeSwitch(t *testing.T) {
 	m := module(t)
 	opcode := m.member(t, "internal/plan", "Opcode").Type()
@@ -65,8 +65,8 @@ func TestSingleExecute(t *testing.T) {
 	t.Run("opaque", func(t *testing.T) { executeIsOpaque(t, p) })
 }
 
-// executeIsOpaque: the loop reads nothing but its records. It never looks at a
-// value, and it does not ask whether an adapter is there: routing has.
+// executeIsOpaque: the loop reads only its records. It reads no values, and it
+// does not check whether an adapter exists, because routing has.
 func executeIsOpaque(t *testing.T, p *lintPackage) {
 	p.functions(func(name string, fn *ast.FuncDecl) {
 		if name != "execute" {
@@ -94,7 +94,7 @@ func isField(x ast.Expr, name string) bool {
 }
 
 // TestCountersCostNothing: without counters or a tracer a step runs the first
-// loop of execute, which touches neither; and who hands in no counters has none.
+// loop of execute, which uses neither; callers that pass no counters have none.
 func TestCountersCostNothing(t *testing.T) {
 	p := module(t).pkg(t, "internal/exec")
 	seen := false
@@ -185,8 +185,8 @@ func TestStatesOnlyInAdapters(t *testing.T) {
 	}
 }
 
-// TestSchedulerKnowsNoKinds: scheduling goes by descriptors. No name in it
-// speaks of a kind of state other than pages, so a new kind changes no struct.
+// TestSchedulerKnowsNoKinds: scheduling depends on descriptors. No name in it
+// refers to a kind of state other than pages, so a new kind changes no struct.
 func TestSchedulerKnowsNoKinds(t *testing.T) {
 	m := module(t)
 	kinds := []string{"recurrent", "mamba", "ssm", "conv", "delta", "cross"}

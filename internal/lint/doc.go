@@ -13,8 +13,8 @@
 //	acceptance_test.go    docs/acceptance.json names tests that exist, and follows their names
 //	requirements_test.go  no requirement of the plan contract is forgotten
 //
-// walk_test.go finds the module's root and its files, module_test.go parses
-// and type-checks them. The tests read files in process instead of asking the
-// go tool: the test cache notices files that a test opens, not those that a
-// child process opens.
+// walk_test.go finds the module's root and its files, module_test.go parses and
+// type-checks them. The tests read files in process instead of running the go
+// tool, because the test cache tracks files that a test opens, but not those
+// that a child process opens.
 package lint

@@ -22,8 +22,8 @@ type codeLine struct {
 	at   int
 }
 
-// TestNoDuplicates: no two places of code written by hand share ten lines.
-// Tests and generated files (z*) may.
+// TestNoDuplicates: no two places of hand-written code share ten lines. Tests
+// and generated files (z*) are exempt.
 func TestNoDuplicates(t *testing.T) {
 	type spot struct {
 		file string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// facePackage reports whether users import a package and see all that it names.
+// facePackage reports whether users import a package.
 func facePackage(dir string) bool {
 	if isInternal(dir) {
 		return false
@@ -32,9 +32,9 @@ var faceExempt = map[string]string{
 	"flow internal/store/durable.FS":     "tests of flow/amp damage the disk; nil is the system's",
 }
 
-// TestFace: what a public package exports names only types that users can read
-// and write down. An alias of an internal type shows no fields in go doc, and a
-// field of one can be read but not declared.
+// TestFace: the exported names of a public package refer only to types that
+// users can name. An alias of an internal type shows no fields in go doc, and a
+// field of internal type can be read but not declared.
 func TestFace(t *testing.T) {
 	m := module(t)
 	seen := map[string]bool{}

@@ -10,9 +10,10 @@ import (
 )
 
 // TestStepPath reads every function of the executor that a step can reach and
-// finds no untyped value, no map and no reflection in it. Reached are the
-// functions that see a step, the workers' entry points, every function
-// literal (kernels are closures), and what those call in the package.
+// finds no untyped value, no map and no reflection in it. The roots are
+// functions with a step as parameter, the workers' entry points, and every
+// function literal (kernels are closures); functions of the package that they
+// call are reached, too.
 func TestStepPath(t *testing.T) {
 	m := module(t)
 	p := m.pkg(t, "internal/exec")
@@ -82,7 +83,7 @@ func seesStep(p *lintPackage, fn *ast.FuncDecl) bool {
 }
 
 // makesError reports whether a function formats an error: it runs once, when a
-// step is refused.
+// step is rejected.
 func makesError(p *lintPackage, fn *ast.FuncDecl) bool {
 	sig := p.info.Defs[fn.Name].Type().(*types.Signature)
 	n := sig.Results().Len()
@@ -163,12 +164,12 @@ var mutableGlobals = []string{
 }
 
 // addressedTables are the package variables whose address is taken: tables that
-// kernels read through a pointer, and what was measured at first use, on which no
-// result depends.
+// kernels read through a pointer, and measurements of the first use, on which
+// no result depends.
 var addressedTables = []string{"internal/kernel.iq4Values", "internal/kernel.mxfp4Values", "internal/kernel.tileChoice"}
 
-// TestNoGlobalState: what runs a plan keeps nothing between calls but in
-// values its caller owns.
+// TestNoGlobalState: packages that run plans keep no state between calls except
+// in values that their caller owns.
 func TestNoGlobalState(t *testing.T) {
 	m := module(t)
 	var changed, addressed []string

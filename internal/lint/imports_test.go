@@ -9,14 +9,13 @@ import (
 	"testing"
 )
 
-// loadsLibraries is the package that loads C libraries while the program runs:
-// drivers of devices, which come with the devices and cannot be linked, and
-// nodes of flow graphs, which their users compile. No opcode of a plan is
-// theirs.
+// loadsLibraries is the package that loads C libraries at run time: drivers of
+// devices, which are installed with the devices and cannot be linked, and nodes
+// of flow graphs, which users compile. None implements an opcode.
 var loadsLibraries = map[string]bool{"internal/machine/library": true}
 
 // TestNoPlugins: adapters are Go functions in a table that the linker sees;
-// nothing is loaded or generated while the program runs.
+// nothing is loaded or generated at run time.
 func TestNoPlugins(t *testing.T) {
 	m := module(t)
 	t.Run("imports", func(t *testing.T) {
@@ -43,15 +42,15 @@ func TestNoPlugins(t *testing.T) {
 	})
 }
 
-// readsEnvironment says who may read flags and environment: the command line,
-// generators, and what only tests import: the finder of reference cases and
-// the tests of kernels.
+// readsEnvironment reports whether a package may read flags and environment:
+// the command line, generators, and packages that only tests import, which find
+// reference cases and test kernels.
 func readsEnvironment(dir string) bool {
 	return dir == "internal/cli" || dir == "internal/kernel/kerneltest" || dir == "internal/golden" || dir == "flow/amp/internal/ctest" || path.Dir(dir) == "cmd" || path.Dir(dir) == "tools"
 }
 
-// takesFlags says who besides them may take flags: the commands that have a
-// package of their own, and the programs among the examples.
+// takesFlags reports whether another package may read flags: commands in
+// packages of their own, and the programs among the examples.
 func takesFlags(dir string) bool {
 	return path.Dir(dir) == "internal/cli" || strings.HasPrefix(dir, "examples/")
 }
@@ -105,8 +104,8 @@ func TestNoHiddenSwitches(t *testing.T) {
 	})
 }
 
-// weightNames are what model files call their tensors. They belong to families
-// and to files; what runs a plan sees slots.
+// weightNames are names of tensors in model files. They belong to families and
+// files; executors use slots.
 var weightNames = []string{
 	"q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "gate_proj", "up_proj", "down_proj", "gate_up_proj",
 	"attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "attn_norm", "ffn_gate", "ffn_up", "ffn_down", "ffn_norm",
@@ -114,7 +113,8 @@ var weightNames = []string{
 	"wq", "wk", "wv", "wo", "w1", "w2", "w3", "blk.", "model.layers",
 }
 
-// TestNoWeightNames: executor and kernels know no tensor of any model file.
+// TestNoWeightNames: executor and kernels contain no name of a tensor of a
+// model file.
 func TestNoWeightNames(t *testing.T) {
 	m := module(t)
 	for dir, p := range m.pkgs {

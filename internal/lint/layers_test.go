@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// layers is the policy, from the bottom up: a package may import what lies in
-// the lines above its own, and what stands left of it in its own line where
-// "<" joins the two; packages of one line without "<" do not know each other.
-// "/..." is a folder and all below; of two patterns the deeper one counts.
-// Change it in a commit of its own, never to make a build pass.
+// layers is the policy, from the bottom up: a package may import packages of
+// the lines above its own, and, in a line joined by "<", those to its left;
+// packages of one line without "<" do not import each other. "/..." is a folder
+// and all below; of two patterns the deeper one counts. Change it in a commit
+// of its own, never to make a build pass.
 const layers = `
 values   tensor internal/enum internal/invariant internal/spelling internal/golden internal/lint internal/sample internal/text/corpus internal/model/embedded internal/bench/peer internal/machine/cpu internal/machine/library internal/memory/arena internal/store/durable
 files    internal/store/direct < internal/store/blob internal/store/faultfs internal/plan < internal/plan/pass internal/memory/kv internal/memory/timeline < internal/memory/lane internal/model/quant internal/text/token < internal/text/vocab internal/text/chat internal/policy/learn internal/policy/record internal/train/offload internal/machine/pool internal/kernel
@@ -24,8 +24,8 @@ commands internal/cli/command < internal/cli/flow < internal/cli
 programs cmd/... examples/... tools/...
 `
 
-// faces are packages that may import of this module no more than what stands
-// behind them, which proves that it suffices.
+// faces are packages that may import of this module only the package that they
+// prove sufficient.
 var faces = map[string]string{
 	"cmd/...":           "internal/cli/...",
 	"examples/recall":   "nested/... grad internal/machine/pool",

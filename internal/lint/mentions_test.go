@@ -48,7 +48,7 @@ type mentions struct {
 	roots   []root
 }
 
-// A root is source that runs or may be called whoever mentions it.
+// A root is source that runs or may be called without being mentioned.
 type root struct {
 	p    *lintPackage
 	node ast.Node
@@ -61,7 +61,7 @@ func newMentions(m *lintModule) *mentions {
 	}
 }
 
-// declare adds what a package declares.
+// declare adds the declarations of a package.
 func (g *mentions) declare(p *lintPackage) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
@@ -104,7 +104,7 @@ func (g *mentions) general(p *lintPackage, gd *ast.GenDecl) {
 				switch {
 				case id.Name == "_":
 					if s.Type == nil {
-						g.roots = append(g.roots, root{p, s}) // kept for whom the compiler does not see
+						g.roots = append(g.roots, root{p, s}) // called from assembly
 					}
 				case gd.Tok == token.CONST && first != nil:
 					g.of[p.info.Defs[id]] = first
@@ -129,8 +129,7 @@ func (g *mentions) add(p *lintPackage, id *ast.Ident, name string, node ast.Node
 	return d
 }
 
-// outside makes roots of the tests of a package that see it as its users do,
-// and of its Examples.
+// outside makes roots of a package's external tests and of its Examples.
 func (g *mentions) outside(t *testing.T, p *lintPackage) {
 	t.Helper()
 	platform := lintPlatform()

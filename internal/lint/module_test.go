@@ -26,7 +26,7 @@ type lintPackage struct {
 	info  *types.Info
 }
 
-// lintPlatform is the one the lints read, whatever machine they run on: it has
+// lintPlatform is the platform that the lints read on every machine: it has
 // both the portable code and the assembly.
 func lintPlatform() *build.Context {
 	c := build.Default
@@ -84,8 +84,8 @@ func loadModule() (*lintModule, error) {
 	return m, nil
 }
 
-// check resolves the identifiers of a package and of those it imports. What
-// comes from outside the module stays unknown, which the lints do not mind.
+// check resolves the identifiers of a package and of those it imports. Those
+// from outside the module remain unresolved; the lints do not need them.
 func (m *lintModule) check(p *lintPackage) {
 	if p.types != nil {
 		return

@@ -75,8 +75,8 @@ func TestMinimumPack(t *testing.T) {
 	}
 }
 
-// TestContractAccepted: every decision says what became of it, and that of the
-// plan contract is accepted.
+// TestContractAccepted: every decision has a status, and that of the plan
+// contract is accepted.
 func TestContractAccepted(t *testing.T) {
 	files, err := filepath.Glob("docs/decisions/*.md")
 	if err != nil || len(files) == 0 {

@@ -91,8 +91,8 @@ var wideRooms = map[string]struct {
 	"internal/train/job":      {16, "it joins data, recipe, loop and files of a run"},
 }
 
-// smallRooms have one importer and fewer lines than smallRoom, and stay apart
-// for a reason.
+// smallRooms have one importer and fewer than smallRoom lines; each has a
+// reason to be a package.
 const smallRoom = 300
 
 var smallRooms = map[string]string{
@@ -100,8 +100,8 @@ var smallRooms = map[string]string{
 	"internal/golden": "support of tests, which are its importers",
 }
 
-// TestRooms: a room knows few others, and one that serves a single other room
-// and is small says why it is a room.
+// TestRooms: a package imports few others of ours, and a small one with a
+// single importer has a reason.
 func TestRooms(t *testing.T) {
 	imports, importers := map[string]map[string]bool{}, map[string]map[string]bool{}
 	lines := map[string]int{}

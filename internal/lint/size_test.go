@@ -17,7 +17,7 @@ const (
 	maxFunctionLines = 120
 )
 
-// sizeExempt are files that are plain tables, whatever their length.
+// sizeExempt are files of any length that are plain tables.
 var sizeExempt = map[string]bool{}
 
 // TestSize holds every file and function to the size budget. Generated files
@@ -59,7 +59,7 @@ func checkGenerated(t *testing.T, file string) error {
 	}
 	first, _, _ := strings.Cut(string(b), "\n")
 	if !strings.HasPrefix(first, "// Code generated ") {
-		t.Errorf("%s is named like a generated file and is none", file)
+		t.Errorf("%s is named like a generated file but has no header of one", file)
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMain runs the tests in the root of the repository, so that the paths
-// they read and report are those a reader of the repository knows.
+// TestMain runs the tests in the root of the repository, so that they read and
+// report paths relative to it.
 func TestMain(m *testing.M) {
 	if err := enterRoot(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -37,9 +37,9 @@ func enterRoot() error {
 	}
 }
 
-// walkGo calls f with the path of every Go file of the repository, tests and
-// the module of the tools included, that the go tool would look at: nothing
-// under testdata or in folders whose names begin with a dot or an underscore.
+// walkGo calls f with the path of every Go file of the repository that the go
+// tool would build, tests and the module of the tools included: none under
+// testdata or in folders whose names begin with a dot or an underscore.
 func walkGo(f func(file string) error) error {
 	return filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

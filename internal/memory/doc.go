@@ -1,4 +1,4 @@
-// Package tier decides in which memory every large tensor lives, VRAM, RAM or
+// Package memory decides in which memory every large tensor lives, VRAM, RAM or
 // SSD, and moves it there.
 //
 //	Decide     where a tensor belongs, from the hardware and its memory pressure

@@ -14,7 +14,7 @@ import (
 
 // Values as reference cases write them.
 
-// An f32 is a float32 or null; NaN and the infinities are strings.
+// A f32 is a float32 or nothing; NaN and the infinities are strings.
 type f32 struct{ v *float32 }
 
 func (f *f32) UnmarshalJSON(b []byte) error {

@@ -4,15 +4,14 @@ package plan
 
 import "fmt"
 
-// An Adapter looks at one instruction and its payload when a plan is bound, and
-// returns what runs the instruction from then on. Whatever depends on
-// parameters, formats or weights is decided in it, once. B is the executor's
-// view of an instruction; K is what it runs, a kernel or a recorder of
-// gradients.
+// An Adapter examines one instruction and its payload when a plan is bound, and
+// returns the code that runs it. It makes every choice that depends on
+// parameters, formats or weights, once. B is the executor's view of an
+// instruction; K is the code, a kernel or a recorder of gradients.
 type Adapter[B, K any] func(B, Params) (K, error)
 
-// An AdapterTable is what one executor does for every opcode, by number; nil
-// says that it does not support the opcode. Make one with the generated
+// An AdapterTable has one executor's adapter for every opcode, by number; nil
+// means that the opcode is not supported. Make one with the generated
 // [NewAdapterTable].
 type AdapterTable[B, K any] [256]Adapter[B, K]
 
@@ -33,28 +32,28 @@ func bareAdapter[B, K any](f func(B) (K, error)) Adapter[B, K] {
 	return func(b B, _ Params) (K, error) { return f(b) }
 }
 
-// A Binder is the executor's side of [Bind]: what it keeps for a register (R)
-// and for a weight (W), and the type that its adapters take (B), which embeds
-// the [Binding]. A Binder serves one plan.
+// A Binder is the executor's side of [Bind]: its representation of a register
+// (R) and of a weight (W), and the type that its adapters take (B), which
+// embeds the [Binding]. A Binder serves one plan.
 type Binder[R, W, B any] interface {
-	// Register returns what the executor keeps for a register.
+	// Register returns the executor's representation of a register.
 	Register(RegisterRef) R
-	// Weight returns what the executor keeps for a weight, and whether it was
-	// given one.
+	// Weight returns the executor's representation of a weight, and whether it
+	// has one.
 	Weight(WeightRef) (W, bool)
 	// Open returns the view of the next instruction. Its adapter returns before
-	// Open is called again, so a Binder may collect what the adapter does.
+	// Open is called again, so a Binder may collect what adapters reserve.
 	Open(Binding[R, W]) B
 }
 
-// Bind binds the instructions of p in order and returns what the adapters made
-// of them, by instruction. It is the only place where payloads are decoded and
-// operands looked up; nothing that it returns needs the plan again.
+// Bind binds the instructions of p in order and returns the results of the
+// adapters, by instruction. It is the only place where payloads are decoded and
+// operands looked up; its results do not refer to the plan.
 //
-// The first error ends it, and names its instruction. Beside what adapters
-// return it is an [*OpcodeError] where the table has no entry, a
-// [*ParamABIError] where a payload is not the opcode's, or a [*WeightError]
-// where the executor was not given a weight that the plan names.
+// Bind stops at the first error, which names its instruction. Besides the
+// errors of adapters it is an [*OpcodeError] if the table has no entry, a
+// [*ParamABIError] if a payload does not fit the opcode, or a [*WeightError] if
+// the executor lacks a weight of the plan.
 func Bind[R, W, B, K any](p *ExecutionPlan, table AdapterTable[B, K], from Binder[R, W, B]) ([]K, error) {
 	made := make([]K, len(p.Instructions))
 	for i := range p.Instructions {
@@ -105,10 +104,9 @@ func resolve[R, W, B any](p *ExecutionPlan, i int, from Binder[R, W, B]) (Bindin
 	return b, nil
 }
 
-// A Binding is one instruction with its operands resolved: registers and
-// weights as the executor keeps them. Adapters ask for weights by the slot
-// names of the opcode's [OpSpec]; a name that is not among them is a mistake in
-// the adapter, and panics.
+// A Binding is one instruction with its operands resolved to the executor's
+// registers and weights. Adapters get weights by the slot names of the opcode's
+// [OpSpec]; any other name is a programming error and panics.
 type Binding[R, W any] struct {
 	Ins     *Instruction
 	Spec    *OpSpec
@@ -132,9 +130,8 @@ func (b *Binding[R, W]) Has(slot string) bool { return b.Ins.Weights[b.slot(slot
 // WeightName returns the name of the tensor in a slot, "" for an empty one.
 func (b *Binding[R, W]) WeightName(slot string) string { return b.names[b.slot(slot)] }
 
-// Weight returns the weight in a slot. An optional slot that the model leaves
-// empty gives false and no error; any other that is empty gives a
-// [*WeightError].
+// Weight returns the weight in a slot. For an empty optional slot it returns
+// false and no error, for any other empty slot a [*WeightError].
 func (b *Binding[R, W]) Weight(slot string) (w W, ok bool, err error) {
 	i := b.slot(slot)
 	if b.Ins.Weights[i] != NoWeight {

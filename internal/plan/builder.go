@@ -8,8 +8,8 @@ import (
 	"atenia/tensor"
 )
 
-// A Builder assembles an [ExecutionPlan]. It keeps the errors it meets and
-// reports them all in Build, so that model code reads as mathematics.
+// A Builder assembles an [ExecutionPlan]. It collects errors and reports them
+// in Build, so that model code reads as mathematics.
 type Builder struct {
 	p      ExecutionPlan
 	r      Resolver
@@ -51,9 +51,9 @@ func (b *Builder) State(d StateDescriptor) StateRef {
 	return ref
 }
 
-// Lower appends a program for one layer; layer is −1 outside layers. x is what
-// the program's "x" means; rows is the row kind of every value it makes. Lower
-// returns the value of the last op, or x for an empty program.
+// Lower appends a program for one layer; layer is −1 outside layers. x is the
+// value of the program's "x"; rows is the row kind of every value it makes.
+// Lower returns the value of the last op, or x for an empty program.
 func (b *Builder) Lower(prog Program, layer int, x RegisterRef, rows RowKind) RegisterRef {
 	local := map[string]RegisterRef{"x": x}
 	for i := range prog {

@@ -53,26 +53,12 @@
 //
 // Everything here prints and reads back: plans as text ([Print], [ParseText])
 // and as JSON ([MarshalPlans], [ParseJSON]), programs ([Program.String],
-// [ParseProgram]), every enumeration. [Diff] compares two plans, and
+// [ParseProgram]), every enumeration. Names are plain, of letters, digits, "_",
+// ".", "-" and "/", or quoted as Go quotes strings. [Diff] compares two plans, and
 // [ModelPlans.ID] is the hash that log lines, benchmark records and prefix
 // caches carry. A plan that was parsed must be checked before use: package pass
 // has the loaders that do both.
 //
 // testdata/mlp.txtar shows a model becoming a plan and a mapping without any
 // code; testdata/opcodes.txt is the opcode table.
-//
-// # Diff
-//
-// Package diff compares two lists of lines by their longest common subsequence:
-//
-//	x  a b c d      - b
-//	y  a c x d      + x
-//
-// # Scan
-//
-// Package scan reads one line of text from left to right and says where it
-// stopped. Names are plain, of letters, digits, "_", ".", "-" and "/", or quoted
-// as Go quotes strings; [Word] writes them.
-//
-//	l.Lit("state s") ─▶ l.Number(8) ─▶ l.Lit(" kind=") ─▶ l.Bare() ─▶ l.End()
 package plan

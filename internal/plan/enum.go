@@ -2,8 +2,8 @@ package plan
 
 import "fmt"
 
-// Every enumeration of the contract is text both ways, from one table of names
-// beside its constants. Plan text, JSON, flags and logs all use these.
+// Every enumeration is text both ways, from one table of names beside its
+// constants. Plan text, JSON, flags and logs all use these names.
 
 // named returns the position of a name in a table.
 func named[E ~uint8](table []string, what string, b []byte) (E, error) {

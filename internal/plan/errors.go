@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Sentinels for callers that choose by kind of failure. The errors that carry
-// them say where and why.
+// Sentinels for callers that distinguish kinds of failure. The errors that
+// match them add the position and the cause.
 var (
 	ErrUnsupportedOpcode     = errors.New("unsupported opcode")
 	ErrUnsupportedTensorRank = errors.New("unsupported tensor rank")
@@ -18,13 +18,13 @@ var (
 	ErrStateLifecycle        = errors.New("state action not allowed")
 )
 
-// An OpcodeError names an opcode that a backend, or the contract, lacks. It
-// matches [ErrUnsupportedOpcode].
+// An OpcodeError names an opcode that a backend, or the plan format, does not
+// support. It matches [ErrUnsupportedOpcode].
 type OpcodeError struct {
 	Op      Opcode
-	Backend string // "" = no backend knows it
+	Backend string // "" = unknown to all backends
 	Index   int    // instruction
-	Why     string // what the backend cannot do with it; "" = it lacks the opcode
+	Why     string // the unsupported part; "" = the opcode itself
 }
 
 func (e *OpcodeError) Error() string {
@@ -48,8 +48,8 @@ type BatchError struct {
 	Op      Opcode
 	Backend string
 	Index   int // instruction
-	Batch   int // what was asked for
-	Max     int // what the backend can do
+	Batch   int // requested
+	Max     int // supported
 }
 
 func (e *BatchError) Error() string {
@@ -89,8 +89,8 @@ func (e *WeightError) Error() string {
 // Unwrap returns [ErrWeightBinding].
 func (e *WeightError) Unwrap() error { return ErrWeightBinding }
 
-// A PlanError says what is wrong with a plan and where. Kind is one of the
-// sentinels and is what it unwraps to.
+// A PlanError describes a fault of a plan and its position. It unwraps to Kind,
+// one of the sentinels.
 type PlanError struct {
 	Index int // instruction; Whole for the plan itself
 	Why   string

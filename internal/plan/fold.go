@@ -31,8 +31,8 @@ func (f fold) String() string {
 // hybrids repeat after 2 to 8.
 const maxPeriod = 12
 
-// A layerRun is the consecutive instructions of one layer and what they do, in
-// a form that is equal for layers that differ only in their number.
+// A layerRun is the consecutive instructions of one layer, in a form that is
+// equal for layers that differ only in their number.
 type layerRun struct {
 	layer      int16
 	start, end int
@@ -57,8 +57,8 @@ func foldLayers(c *CompiledPlan) map[int]fold {
 	return folds
 }
 
-// repeats returns the period that makes most runs from i on repeat earlier
-// ones, in whole periods, and how many it covers.
+// repeats returns the period with which most runs from i on repeat earlier
+// ones, in whole periods, and the number of runs it covers.
 func repeats(runs []layerRun, i int) (period, n int) {
 	for p := 1; p <= min(i, maxPeriod); p++ {
 		k := 0

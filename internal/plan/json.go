@@ -16,8 +16,8 @@ import (
 // SchemaJSON is the version of the JSON form.
 const SchemaJSON = 1
 
-// JSONOptions add to the JSON form what is not part of the plans; [ParseJSON]
-// skips it.
+// JSONOptions add information to the JSON form that is not part of the plans;
+// [ParseJSON] skips it.
 type JSONOptions struct {
 	Model   any                       // describes the model
 	Mapping map[Mode]*PhysicalMapping // buffers of each plan
@@ -77,10 +77,10 @@ func (c *CompiledPlan) ID() (string, error) {
 	return m.ID()
 }
 
-// ParseJSON reads what [MarshalPlans] writes and returns equal plans, liveness
-// included. It checks the syntax and that the id is that of the content;
-// pass.LoadJSON also proves that the plans mean something, and is what a
-// program should call. Errors match [ErrInvalidPlan].
+// ParseJSON reads the output of [MarshalPlans] and returns equal plans,
+// liveness included. It checks the syntax and that the id matches the content;
+// pass.LoadJSON, which programs should call, also validates the plans. Errors
+// match [ErrInvalidPlan].
 func ParseJSON(data []byte) (*ModelPlans, error) {
 	var d jsonDocument
 	dec := json.NewDecoder(bytes.NewReader(data))

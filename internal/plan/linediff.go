@@ -3,9 +3,9 @@ package plan
 // maxTable bounds the table of the longest common subsequence, in entries.
 const maxTable = 1 << 24
 
-// lineDiff returns the lines of x that y lacks, with "- " before them, and those it
-// adds, with "+ ", in order. As many lines as possible count as common; lists
-// too long to compare are given as wholly different.
+// lineDiff returns the lines of x that are not in y, prefixed with "- ", and
+// those of y that are not in x, with "+ ", in order, by their longest common
+// subsequence. Lists that are too long to compare count as entirely different.
 func lineDiff(x, y []string) []string {
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]

@@ -8,7 +8,7 @@ import "fmt"
 // 32–63, and 64–127 stay reserved for primitives.
 type Opcode uint8
 
-// The opcodes. [Specs] says what each takes.
+// The opcodes; see [Specs] for their operands.
 const (
 	OpNorm        Opcode = 0 // root-mean-square or layer norm, by NormParams.Kind
 	OpAttention   Opcode = 1
@@ -53,7 +53,7 @@ func ParseOpcode(name string) (Opcode, bool) {
 	return 0, false
 }
 
-// A Mode is what a plan is compiled for.
+// A Mode is the stage of a model that a plan runs.
 type Mode uint8
 
 // The modes.

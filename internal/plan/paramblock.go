@@ -64,7 +64,7 @@ func EncodeParams(op Opcode, v Params) (ParamBlock, error) {
 	return pb, pb.Check(op)
 }
 
-// Size returns the payload size of an opcode in bytes.
+// ParamBytes returns the payload size of an opcode in bytes.
 func (s *OpSpec) ParamBytes() int {
 	if s.Params == nil {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"atenia/tensor"
 )
 
-// A SyntaxError says where a plan text cannot be read. It matches
+// A SyntaxError describes a syntax error of a plan text. It matches
 // [ErrInvalidPlan].
 type SyntaxError struct {
 	Line, Column int // from 1; column in bytes
@@ -25,19 +25,18 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns [ErrInvalidPlan].
 func (e *SyntaxError) Unwrap() error { return ErrInvalidPlan }
 
-// defaultRegister is what the text form leaves unsaid of a register.
+// defaultRegister has the properties of a register that the text form omits.
 var defaultRegister = RegSpec{DType: tensor.F32, Rank: 2}
 
 // maxLine bounds one line of plan text in bytes.
 const maxLine = 1 << 16
 
-// ParseText reads what [Print] writes of a compiled plan: an equal plan comes
-// back, liveness and diagnostics included. Buffers are skipped, for a mapping
-// belongs to one sizing of one backend.
+// ParseText reads a compiled plan in the form that [Print] writes and returns
+// an equal plan, liveness and diagnostics included. Buffers are skipped,
+// because a mapping belongs to one sizing of one backend.
 //
-// ParseText checks the syntax and nothing else; pass.LoadText also proves that
-// the plan means something, and is what a program should call. Errors are
-// [*SyntaxError], or what r returns.
+// ParseText checks only the syntax; pass.LoadText, which programs should call,
+// also validates the plan. Errors are [*SyntaxError], or those of r.
 func ParseText(r io.Reader) (*CompiledPlan, error) {
 	c, err := parseText(r)
 	if e, ok := errors.AsType[*scanError](err); ok {
@@ -74,7 +73,7 @@ type parser struct {
 	c       CompiledPlan
 	weights map[string]WeightRef
 	kills   []kill
-	counts  *[4]uint64 // what the header promises: instructions, registers, states, weights
+	counts  *[4]uint64 // counts in the header: instructions, registers, states, weights
 	output  bool       // the output line was read: only diagnostics may follow
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// plans builds what the document describes.
+// plans builds the plans of the document.
 func (d *jsonDocument) plans() (*ModelPlans, error) {
 	m := new(ModelPlans)
 	if len(d.Handoffs) > 0 {

@@ -82,7 +82,7 @@ func (t *parser) operands(in *Instruction) error {
 	return nil
 }
 
-// isRegister tells r4:h[…] from a weight slot that starts with r.
+// isRegister distinguishes r4:h[…] from a weight slot that starts with r.
 func (t *parser) isRegister(at int) bool { return at < len(t.S) && '0' <= t.S[at] && t.S[at] <= '9' }
 
 func (t *parser) mark(i int, r RegisterRef) {

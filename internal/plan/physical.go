@@ -46,7 +46,7 @@ type PhysicalMapping struct {
 	ToPhysical []uint16 // register → buffer, NoBuffer where the caller owns the storage
 	Buffers    []BufferSpec
 	Bytes      uint64 // sum over buffers
-	NaiveBytes uint64 // what one buffer per register would take
+	NaiveBytes uint64 // the bytes of one buffer per register
 }
 
 // NoBuffer is the buffer of a register whose storage the caller owns.

@@ -1,7 +1,7 @@
 package plan
 
 // A LayerOp is one line of a family's program. Values are named and written
-// once. It carries no sizes: those come from the configuration through a
+// once. It has no sizes: those come from the configuration through a
 // [Resolver], so one program serves every model of a family.
 type LayerOp struct {
 	Op  Opcode

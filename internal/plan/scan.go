@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An scanError says where a text cannot be read.
+// A scanError describes a syntax error and its column.
 type scanError struct {
 	Line, Column int // from 1; column in bytes
 	Why          string
@@ -49,7 +49,7 @@ func (l *scanLine) Bare() string {
 	return l.S[start:l.Pos]
 }
 
-// scanWord consumes a plain or quoted name.
+// Word consumes a plain or quoted name.
 func (l *scanLine) Word() (string, error) {
 	if l.Pos < len(l.S) && l.S[l.Pos] == '"' {
 		q, err := strconv.QuotedPrefix(l.S[l.Pos:])
@@ -81,7 +81,7 @@ func (l *scanLine) Number(bits int) (uint64, error) {
 	return n, nil
 }
 
-// End wants nothing more on the line.
+// End requires the end of the line.
 func (l *scanLine) End() error {
 	l.Spaces()
 	if l.Pos < len(l.S) {
@@ -109,7 +109,7 @@ func scanWord(s string) string {
 	return s
 }
 
-// plainByte reports whether a byte may stand in an unquoted name.
+// plainByte reports whether a byte may occur in an unquoted name.
 func plainByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' || c == '/'
 }

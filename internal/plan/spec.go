@@ -18,9 +18,9 @@ type OpSpec struct {
 	InPlace        InPlace
 	Params         func() Params // a new zero payload; nil = no payload
 	RowWise        bool          // output row i depends on row i of the inputs alone
-	// NoExecutor says that no executor has an adapter yet: tables of adapters
-	// have no entry for the opcode, and plans that use it compile, print and are
-	// refused when they are routed or bound.
+	// NoExecutor means that no executor has an adapter yet: tables of adapters
+	// have no entry for the opcode, and plans that use it compile and print but
+	// are rejected when they are routed or bound.
 	NoExecutor bool
 }
 

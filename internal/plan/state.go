@@ -2,8 +2,8 @@ package plan
 
 import "atenia/tensor"
 
-// A StateKind says how a state's bytes are addressed and therefore what may be
-// done with them.
+// A StateKind is how a state's bytes are addressed; it determines the allowed
+// actions.
 type StateKind uint8
 
 // The state kinds.
@@ -56,7 +56,7 @@ type StateKey struct {
 	Group uint8
 }
 
-// A Lifecycle says how long a state lives.
+// A Lifecycle is how long a state lives.
 type Lifecycle uint8
 
 // The lifecycles.
@@ -115,7 +115,7 @@ type StateDescriptor struct {
 	Layers      uint16    `json:"layers"`
 	LayerStride uint64    `json:"layer_stride"`
 	PageTokens  uint32    `json:"page_tokens"` // 0 = fixed size
-	Window      uint32    `json:"window"`      // 0 = all positions, else only the last Window are kept
+	Window      uint32    `json:"window"`      // 0 = all positions, else the last Window
 	Sections    []Section `json:"sections,omitempty"`
 }
 
@@ -128,7 +128,7 @@ type Section struct {
 	DType  tensor.DType `json:"dtype"`
 }
 
-// An Effect is what one action does to states of one lifecycle.
+// An Effect is the effect of one action on states of one lifecycle.
 type Effect struct {
 	Allowed bool
 	Zero    bool // bytes read as zero afterwards
@@ -163,10 +163,10 @@ var Matrix = [NumLifecycles][NumActions]Effect{
 	},
 }
 
-// ZeroOn reports whether the bytes must read as zero after the action, or
-// fails with [ErrStateLifecycle] when the lifecycle forbids it. A state with
-// ZeroInit is not addressed by position, so a stale value would leak into the
-// next request: it is zeroed on alloc, reset and reuse alike.
+// ZeroOn reports whether the bytes must read as zero after the action; it fails
+// with [ErrStateLifecycle] if the lifecycle forbids it. A state with ZeroInit
+// is not addressed by position, so a stale value would leak into the next
+// request: it is zeroed on alloc, reset and reuse alike.
 func (d *StateDescriptor) ZeroOn(a Action) (bool, error) {
 	if d.Lifecycle >= NumLifecycles || a >= NumActions {
 		return false, Errorf(ErrStateLifecycle, Whole, "%s of a %s state", a, d.Lifecycle)

@@ -10,8 +10,8 @@ import (
 // PrintOptions choose how a plan is printed. The zero value prints what
 // [ParseText] reads back.
 type PrintOptions struct {
-	// Fold prints layers that repeat earlier ones as one line. The result is
-	// for people; ParseText refuses it.
+	// Fold prints layers that repeat earlier ones as one line, for people;
+	// ParseText rejects it.
 	Fold bool
 	// Mapping adds each register's buffer, "@b2". ParseText skips these.
 	Mapping *PhysicalMapping
@@ -144,7 +144,8 @@ func (t *texter) register(r RegisterRef, made bool) string {
 	return b.String()
 }
 
-// shape returns "[tokens,64]", with what is unusual about a register after it.
+// shape returns "[tokens,64]", followed by properties of a register that are
+// not the default.
 func (s *RegSpec) shape() string {
 	b := fmt.Sprintf("[%s,%d", s.Rows, s.Cols)
 	if s.DType != defaultRegister.DType {

@@ -25,7 +25,7 @@ const (
 	MaxRegisters    = 1 << 13
 )
 
-// A Layout says how a value's elements lie in memory.
+// A Layout is the order of a value's elements in memory.
 type Layout uint8
 
 // The layouts.
@@ -56,7 +56,7 @@ type RowKind uint8
 const (
 	RowsTokens    RowKind = iota // every token of the ragged batch
 	RowsSlots                    // one row per active slot
-	RowsRequested                // rows whose logits are wanted
+	RowsRequested                // rows whose logits are requested
 	RowsPatches                  // vision patches
 	RowsMerged                   // vision tokens after merging
 	NumRowKinds
@@ -111,7 +111,7 @@ type ExecutionPlan struct {
 	States       []StateDescriptor
 }
 
-// A LivenessMap says how long registers hold a value that is still needed.
+// A LivenessMap has the lifetimes of registers.
 type LivenessMap struct {
 	LastRead  []uint32   // register → last instruction that reads it, or NeverRead
 	KillAfter [][]uint64 // instruction → set of registers that die after it
@@ -132,7 +132,7 @@ type PlanDiagnostic struct {
 	Text string
 }
 
-// A CompiledPlan is a plan with what the passes found out about it.
+// A CompiledPlan is a plan with the results of the passes.
 type CompiledPlan struct {
 	Plan          ExecutionPlan
 	Live          LivenessMap
@@ -165,8 +165,9 @@ func (m *ModelPlans) ByMode(mode Mode) *CompiledPlan {
 	return nil
 }
 
-// A Handoff pins one stage boundary: which register leaves, which receives it,
-// whether the producer must be synchronized, and when its buffer is free again.
+// A Handoff is one stage boundary: the register that leaves, the one that
+// receives it, whether the producer must be synchronised, and when its buffer
+// is free again.
 type Handoff struct {
 	From         Mode         `json:"from"`
 	To           Mode         `json:"to"`

@@ -10,17 +10,17 @@ type Batch struct {
 	Tokens []int32
 	Labels []int32 // the token that row i should predict, already shifted; negative = not counted
 	Lens   []int   // rows of each document; together all rows
-	// Count is what the sum of all losses is divided by; 0 = the rows counted.
+	// Count divides the sum of all losses; 0 = the number of counted rows.
 	// Batches whose gradients are added together share the count of all.
 	Count int
-	// Seed chooses what dropout of low-rank pairs leaves out; 0 = nothing.
+	// Seed seeds the dropout of low-rank pairs; 0 = no dropout.
 	Seed uint64
 }
 
 // ErrBatch is matched by errors about a batch.
 var ErrBatch = errors.New("bad batch")
 
-// A BatchError says what is wrong with a batch. It matches [ErrBatch].
+// A BatchError describes a fault of a batch. It matches [ErrBatch].
 type BatchError struct {
 	Row int // −1 = the batch as a whole
 	Why string

@@ -9,8 +9,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Bind is what an adapter sees of an instruction. The model, through which
-// the adapter makes operands, notes what it does for this instruction.
+// A Bind is an adapter's view of an instruction. The adapter makes operands
+// through the model, which records their use by this instruction.
 type Bind[F Float] struct {
 	plan.Binding[plan.RegisterRef, *weight[F]]
 	m *Model[F]
@@ -22,7 +22,7 @@ type binder[F Float] struct{ m *Model[F] }
 // Register returns r: which buffer of the tape it is, every step says.
 func (b binder[F]) Register(r plan.RegisterRef) plan.RegisterRef { return r }
 
-// Weight returns what the recipe of a weight makes of the file's tensors.
+// Weight returns the weight that a recipe makes from the file's tensors.
 func (b binder[F]) Weight(r plan.WeightRef) (*weight[F], bool) { return b.m.weights[r], true }
 
 // Open begins the list of weights that an instruction reads.
@@ -63,7 +63,7 @@ func (b *Bind[F]) vector(slot string, n int) (operand[F], error) {
 }
 
 // linear returns the product with the weight in a slot and the bias in another
-// ("" = the op knows none).
+// ("" = the op has none).
 func (b *Bind[F]) linear(slot, bias string, in, out int) (linear[F], error) {
 	l := linear[F]{in: in, out: out}
 	w, err := b.weight(slot, in*out)
@@ -81,10 +81,10 @@ func (b *Bind[F]) linear(slot, bias string, in, out int) (linear[F], error) {
 }
 
 // exact returns a parameter of the plan in the precision of F. Plans hold
-// float32; where gradients are checked in float64, the number that was meant is
-// taken: the reciprocal or the square root, or the reciprocal of the square
-// root, of a whole number, or else the shortest decimal that rounds to it.
-// In float32 it is the parameter itself, as in inference.
+// float32; for gradient checks in float64 it returns the intended number: the
+// reciprocal or the square root, or the reciprocal of the square root, of a
+// whole number, or else the shortest decimal that rounds to it. In float32 it
+// is the parameter itself, as in inference.
 func exact[F Float](v float32) F {
 	x := float64(v)
 	if isSingle[F]() || v == 0 {

@@ -55,7 +55,7 @@ func (h *head[F]) record(s *step[F]) error {
 	return s.end(keyHead, h)
 }
 
-// total is what the sum of losses is divided by.
+// total returns the divisor of the sum of losses.
 func (h *head[F]) total(b *Batch, counted int) float64 {
 	if b.Count > 0 {
 		counted = b.Count

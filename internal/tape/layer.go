@@ -8,9 +8,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// A layer is consecutive instructions that are one block of the tape when
-// layers are computed a second time: its inputs and outputs are kept, and what
-// is between them is not.
+// A layer is consecutive instructions that form one block of the tape if layers
+// are recomputed: its inputs and outputs are kept, intermediate values are not.
 //
 //	tape       … ─ plan.layer ─ plan.layer ─ … ─ plan.head
 //	                   │ on the way back
@@ -20,12 +19,12 @@ type layer[F Float] struct {
 	ops     []recorder[F]
 	in, out []plan.RegisterRef
 	leaves  []*leaf[F] // trained ones, in the order of their first use
-	single  bool       // recorded as it is: outside of layers
+	single  bool       // recorded directly: outside of layers
 	seeds   [][]F      // gradients of out, for plan.meet
 }
 
-// cut divides the instructions into layers. What stands outside of layers, the
-// embedding and the head, is recorded as it is.
+// cut divides the instructions into layers. Instructions outside of layers,
+// embedding and head, are recorded directly.
 func (m *Model[F]) cut() []*layer[F] {
 	var out []*layer[F]
 	ins := m.plan.Instructions
@@ -66,7 +65,7 @@ func (m *Model[F]) edges(l *layer[F], lo, hi int) {
 	}
 }
 
-// record runs a layer on the inner tape and puts it on the step's as one block.
+// record runs a layer on the inner tape and adds it to the step's as one block.
 func (l *layer[F]) record(s *step[F]) error {
 	if l.single {
 		for _, op := range l.ops {

@@ -17,7 +17,7 @@ type linear[F Float] struct {
 	rank    int
 	scale   F
 	drop    float64
-	id      uint64 // tells the masks of linears apart
+	id      uint64 // distinguishes the masks of linears
 }
 
 // attach gives a product the low-rank pair of the tensor that holds its weight.
@@ -109,7 +109,7 @@ func (l *linear[F]) lowBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows 
 
 func (l *linear[F]) drops(b *Batch) bool { return l.drop > 0 && b.Seed != 0 }
 
-// dropped returns x without what dropout leaves out.
+// dropped returns x after dropout.
 func (l *linear[F]) dropped(b *Batch, x []F, rows int) []F {
 	if !l.drops(b) {
 		return x
@@ -120,8 +120,8 @@ func (l *linear[F]) dropped(b *Batch, x []F, rows int) []F {
 	return y
 }
 
-// mask sets a share of x to zero and raises the rest, by a hash of where an
-// element is: the way back and a second forward pass see the same.
+// mask sets a share of x to zero and scales the rest, by a hash of the position
+// of an element: the backward pass and recomputation use the same mask.
 func (l *linear[F]) mask(x []F, seed uint64) {
 	keep := F(1 / (1 - l.drop))
 	limit := uint64(l.drop * (1 << 32))

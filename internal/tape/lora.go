@@ -10,13 +10,13 @@ import (
 type LoRA[F Float] struct {
 	A, B    *Param[F] // [rank, in], [out, rank]
 	Scale   float64   // α/rank, or α/√rank
-	Dropout float64   // share of x that A does not see, while [Batch.Seed] is not 0
+	Dropout float64   // share of x that is dropped before A, if [Batch.Seed] is not 0
 }
 
-// Attach adds a low-rank pair to the product with a tensor of the file, which
-// stays as it is: freeze it with [Params.Train]. The pair's tensors join the
-// list. A pair of a tensor that holds several weights (phi3's qkv_proj) serves
-// each with its rows of B. It takes effect at the next [New].
+// Attach adds a low-rank pair to the product with a tensor of the file. It does
+// not freeze that tensor; use [Params.Train]. The pair's tensors are appended
+// to the list. A pair of a tensor that holds several weights (phi3's qkv_proj)
+// serves each with its rows of B. Attach takes effect at the next [New].
 func (p *Params[F]) Attach(name string, l LoRA[F]) error {
 	w, ok := p.byName[name]
 	switch {

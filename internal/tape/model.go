@@ -12,9 +12,9 @@ import (
 
 // Options choose how a step is recorded. The zero value works.
 type Options struct {
-	// Recompute keeps only what goes from layer to layer and computes each
-	// layer a second time on the way back (arXiv 1604.06174). Gradients are the
-	// same bits.
+	// Recompute keeps only the values between layers and computes each layer
+	// again in the backward pass (arXiv 1604.06174). Gradients are the same
+	// bits.
 	Recompute bool
 	// Balance is the coefficient of the auxiliary loss of mixtures of experts,
 	// which is added to the loss (arXiv 2101.03961).
@@ -104,8 +104,7 @@ func (m *Model[F]) Registry() *grad.Registry[F] { return m.registry }
 func (m *Model[F]) Params() *Params[F] { return m.params }
 
 // Bytes is the memory of a step on tape t besides parameters and their
-// gradients: buffers of the tape and of that which layers are recorded on, and
-// scratch.
+// gradients: buffers of the tape and of the inner tape, and scratch.
 func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
 	n := t.Memory().Reserved + int64(m.scratch.top)*int64(unsafe.Sizeof(F(0)))
 	if m.inner != nil {
@@ -115,12 +114,12 @@ func (m *Model[F]) Bytes(t *grad.Tape[F]) int64 {
 }
 
 // Loss records the model over a batch and returns the mean cross-entropy of its
-// counted labels, with the auxiliary loss if [Options] ask for it. The tape
-// must know the blocks ([Register]). [grad.Tape.Backward] then adds the
-// gradients to [Param.Grad].
+// counted labels, plus the auxiliary loss if [Options] enable it. The blocks
+// must be registered with the tape ([Register]). [grad.Tape.Backward] then adds
+// the gradients to [Param.Grad].
 //
-// The batch must not change until then, and the next Loss of this model comes
-// after the tape was reset. Errors are [*BatchError] and the tape's.
+// The batch must not change until then, and the tape must be reset before the
+// next Loss of this model. Errors are [*BatchError] and the tape's.
 func (m *Model[F]) Loss(t *grad.Tape[F], b *Batch) (grad.Ref, error) {
 	s := &m.step
 	if err := s.start(t, b); err != nil {

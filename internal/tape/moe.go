@@ -29,7 +29,7 @@ type moe[F Float] struct {
 	balanced          bool // in this step
 }
 
-// What a mixture saves, by place.
+// The values that a mixture saves, by place.
 const (
 	savedProbs = iota // [rows, experts]
 	savedGate         // [places, hidden]
@@ -177,7 +177,7 @@ func (e *moe[F]) record(s *step[F]) error {
 	return s.end(keyMoE, e)
 }
 
-// sharedForward adds the expert that sees all rows.
+// sharedForward adds the shared expert, which processes all rows.
 func (e *moe[F]) sharedForward(s *step[F], y, x []F, rows int) {
 	n := rows * e.sUp.out
 	gate, up := s.keep(n), s.keep(n)

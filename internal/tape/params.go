@@ -19,7 +19,7 @@ type Param[F Float] struct {
 	frozen bool
 }
 
-// Frozen reports whether no gradient of the tensor is wanted.
+// Frozen reports whether the tensor has no gradient.
 func (p *Param[F]) Frozen() bool { return p.frozen }
 
 // Params are the tensors that a model's plan reads, by the names of its file,
@@ -30,10 +30,10 @@ type Params[F Float] struct {
 	loras  map[string]*LoRA[F]
 }
 
-// NewParams reads the tensors that the plans of m name. find returns a tensor of
-// the file; a nil find leaves all values zero, for models that begin with other
-// values than a file's. Block-quantized tensors are read as the values they
-// stand for. Errors are those of package weights.
+// NewParams reads the tensors that the plans of m name. find returns a tensor
+// of the file; a nil find leaves all values zero, for models that are
+// initialized otherwise. Block-quantized tensors are dequantized. Errors are
+// those of package compile.
 func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)
@@ -90,8 +90,8 @@ func (q *Param[F]) empty(weight string) error {
 	return nil
 }
 
-// fileShapes returns the shapes that files' tensors have by what is made of
-// them: weights made of one tensor as it is, or of its rows.
+// fileShapes infers the shapes of a file's tensors from the weights made of
+// them: weights made of one tensor unchanged, or of its rows.
 func fileShapes(m *compile.Model) map[string]tensor.Shape {
 	shapes := map[string]tensor.Shape{}
 	for _, b := range m.Plans.Prefill.Plan.Weights {
@@ -134,8 +134,8 @@ func (p *Params[F]) Get(name string) (*Param[F], bool) {
 	return q, ok
 }
 
-// Train freezes every tensor for which wanted is false, and no other: at first
-// none is. It takes effect at the next [New].
+// Train freezes every tensor for which wanted is false, and no other. Initially
+// no tensor is frozen. It takes effect at the next [New].
 func (p *Params[F]) Train(wanted func(*Param[F]) bool) {
 	for _, q := range p.list {
 		if q.frozen = !wanted(q); q.frozen {
@@ -144,7 +144,7 @@ func (p *Params[F]) Train(wanted func(*Param[F]) bool) {
 	}
 }
 
-// makeGrads gives what is trained a gradient of zeros, where it has none yet.
+// makeGrads gives every trained tensor without a gradient one of zeros.
 func (p *Params[F]) makeGrads() {
 	for _, q := range p.list {
 		if !q.frozen && q.Grad == nil {

@@ -8,7 +8,7 @@ import (
 	"atenia/internal/plan"
 )
 
-// A ropes holds rotations for attention layers that turn alike. Where
+// A ropes holds rotations for attention layers with equal rotations. If
 // frequencies depend on a document's length there is a line of angles for every
 // row, else one for every position.
 type ropes[F Float] struct {

@@ -45,7 +45,7 @@ func (r *routing[F]) choose(e *moe[F], probs []F, rows int) {
 	}
 }
 
-// total is what the probabilities of a row's experts are divided by.
+// total returns the divisor of the probabilities of a row's experts.
 func (e *moe[F]) total(probs []F, r *routing[F], row int) F {
 	if !e.renorm {
 		return 1
@@ -83,7 +83,7 @@ func (r *routing[F]) collect(dst, x []F, dim int) []F {
 	return dst
 }
 
-// size returns v with n elements, whatever they are.
+// size returns v with n elements of any value.
 func size[T any](v []T, n int) []T {
 	if cap(v) < n {
 		return make([]T, n)
@@ -146,7 +146,7 @@ func (e *moe[F]) routerBack(b *grad.OpaqueBack[F], dlogits, probs, dweights []F,
 	b.Work().SoftmaxRowsBack(dlogits, probs, dprobs, rows, e.experts)
 }
 
-// sharedBack goes back through the expert that sees all rows.
+// sharedBack is the backward pass of the shared expert.
 func (e *moe[F]) sharedBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows int) {
 	w, scratch := b.Work(), &e.m.scratch
 	gate, up := b.Saved(savedSharedGate), b.Saved(savedSharedUp)
@@ -172,9 +172,9 @@ func (e *moe[F]) sharedBack(b *grad.OpaqueBack[F], dx *sink[F], dy, x []F, rows 
 	e.sUp.back(b, dx, dup, x, rows)
 }
 
-// balanceOf writes what the auxiliary loss wants to know of a mixture, as its
-// block's second output: the sum of each expert's probabilities, and how many
-// rows chose it.
+// balanceOf writes the inputs of the auxiliary loss as the second output of a
+// mixture's block: the sum of each expert's probabilities, and the number of
+// rows that chose it.
 func (s *step[F]) balanceOf(e *moe[F], probs []F, rows int) error {
 	e.balanced = s.m.Balance != 0
 	if !e.balanced {

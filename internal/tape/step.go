@@ -27,7 +27,7 @@ func (m *Model[F]) newStep() step[F] {
 	return step[F]{m: m, regs: make([]grad.Ref, len(m.plan.Registers)), leaves: make([]grad.Ref, len(m.trained))}
 }
 
-// start puts parameters on the tape and finds out what there is to do.
+// start puts parameters on the tape and determines which gradients are needed.
 func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 	if err := b.check(s.m.vocab); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (s *step[F]) start(t *grad.Tape[F], b *Batch) error {
 			s.pos = append(s.pos, int32(i))
 		}
 	}
-	// The auxiliary loss is over all rows of all layers, so the last layer
-	// must not leave any out.
+	// The auxiliary loss covers all rows of all layers, so the last layer must
+	// compute all rows.
 	all := s.m.Balance != 0 && s.m.mixtures > 0
 	for i, l := range b.Labels {
 		if all || l >= 0 {
@@ -75,7 +75,7 @@ func (s *step[F]) count(r plan.RegisterRef) int {
 	return len(s.batch.Tokens)
 }
 
-// value returns what a register holds.
+// value returns the value of a register.
 func (s *step[F]) value(r plan.RegisterRef) []F { return s.t.Value(s.regs[r]) }
 
 // begin starts a block that reads registers.
@@ -111,7 +111,7 @@ func (s *step[F]) save(n int) []F {
 	return s.t.Data(r)
 }
 
-// keep is save for what the forward pass needs, too.
+// keep is save for values that the forward pass reads, too.
 func (s *step[F]) keep(n int) []F {
 	if v := s.save(n); v != nil {
 		return v
@@ -143,7 +143,7 @@ func (s *scratch[F]) reset() {
 	s.used, s.need = 0, 0
 }
 
-// take returns n elements, whatever they are.
+// take returns n elements of any value.
 func (s *scratch[F]) take(n int) []F {
 	s.need += n
 	s.top = max(s.top, s.need)
@@ -165,7 +165,7 @@ func (s *scratch[F]) zeros(n int) []F {
 
 // A sink is a gradient that several terms are added to: the first may be stored.
 type sink[F Float] struct {
-	g   []F // nil = not wanted
+	g   []F // nil = not needed
 	add bool
 }
 

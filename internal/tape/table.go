@@ -12,11 +12,11 @@ import (
 // gradients are checked.
 type Float = dense.Float
 
-// A recorder runs one bound instruction and puts it on the step's tape.
+// A recorder computes one bound instruction and records it on the step's tape.
 type recorder[F Float] interface{ record(*step[F]) error }
 
-// table says how every opcode that an executor runs is recorded; nil says that
-// it cannot be trained yet.
+// table has the recorder of every opcode that an executor runs; nil means that
+// the opcode cannot be trained.
 func table[F Float]() plan.AdapterTable[*Bind[F], recorder[F]] {
 	return plan.NewAdapterTable(
 		bindNorm[F],
@@ -82,7 +82,7 @@ func Register[F Float](r *grad.Registry[F]) {
 // It matches [plan.ErrUnsupportedOpcode].
 type UntrainedError struct {
 	Op  plan.Opcode
-	Why string // what about it; "" = the opcode as a whole
+	Why string // the unsupported parameter; "" = the whole opcode
 }
 
 func (e *UntrainedError) Error() string {

@@ -37,10 +37,10 @@ type leaf[F Float] struct {
 	value []F
 	from  run[F]     // of a borrowed one
 	made  *weight[F] // of one that is made
-	index int        // into step.leaves, if it is trained
+	index int        // into step.leaves, if trained
 }
 
-// trained reports whether a gradient is wanted.
+// trained reports whether a gradient is needed.
 func (l *leaf[F]) trained() bool { return l.made != nil || l.from.p != nil && !l.from.p.Frozen() }
 
 // An operand is elements [off, off+n) of a leaf, as an instruction uses them.
@@ -50,7 +50,7 @@ type operand[F Float] struct {
 	at     int // input of the instruction's block; negative = no gradient
 }
 
-// value returns the weights; nil for a slot that the model leaves empty.
+// value returns the weights, nil for an empty slot.
 func (o *operand[F]) value() []F {
 	if o.leaf == nil {
 		return nil
@@ -58,7 +58,7 @@ func (o *operand[F]) value() []F {
 	return o.leaf.value[o.off : o.off+o.n]
 }
 
-// grad returns where their gradient is added; nil = none is wanted.
+// grad returns the destination of their gradient; nil = none is needed.
 func (o *operand[F]) grad(b *grad.OpaqueBack[F]) []F {
 	if o.leaf == nil || o.at < 0 {
 		return nil

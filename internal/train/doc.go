@@ -18,8 +18,8 @@
 // snapshot are removed and written again when their steps are repeated. Of
 // several snapshots the newest with valid checksums is used.
 //
-// With Offload the master parameters and moments are in files stepped by
-// atenia/tier/train; every step is then durable by itself.
+// With Offload the master parameters and moments are in files stepped by package
+// offload; every step is then durable by itself.
 //
 // # Decisions
 //
@@ -28,10 +28,10 @@
 // stops improving, with the parameters of the best evaluation. No decision
 // depends on a clock.
 //
-// # Snapshot
+// # Snapshots
 //
-// Package snapshot writes and reads the files from which a training run resumes:
-// float32 arrays and a note, with checksums.
+// A [Snapshot] is the file from which a run resumes: float32 arrays and a note,
+// with checksums.
 //
 //	┌ safetensors file ──────────────────────────────────────────────┐
 //	│ __metadata__: format  atenia.snapshot/1                        │
@@ -41,20 +41,15 @@
 //	│ tensors: F32 arrays, and U8 for bytes                          │
 //	└────────────────────────────────────────────────────────────────┘
 //
-// Any reader of safetensors can open one. [Write] replaces a file atomically;
-// [Open] verifies every byte before it returns, so that a damaged file is
-// detected before anything is restored from it, and an older one can be used.
+// Any reader of safetensors can open one. [WriteSnapshot] replaces a file
+// atomically; [OpenSnapshot] verifies every byte before it returns, so that a
+// damaged file is detected before anything is restored from it, and an older one
+// can be used.
 //
-// # Curve
+// # Plots of the loss
 //
-// Package curve plots a declining number: as a PNG, or in braille dots for a
-// terminal.
-//
-//	Line ─┬─▶ PNG    axes, grid, a legend; the thin line is each step, the thick
-//	      │          one its running mean
-//	      └─▶ Text   ⠈⠢⣀⠀⠀     2 × 4 dots a character
-//	                 ⠀⠀⠀⠑⠤
-//
-// It draws everything itself, including letters: a plotting library would add 8
-// MB to a program of 40, for one picture of two lines.
+// [PlotPNG] draws losses with axes, grid and legend, each step thin and their
+// running mean thick; [PlotText] draws them in braille for a terminal, 2 × 4 dots
+// a character. They draw everything themselves, including letters: a plotting
+// library would add 8 MB to a program of 40, for one picture of two lines.
 package train

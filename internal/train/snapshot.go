@@ -85,7 +85,7 @@ type Snapshot struct {
 }
 
 // OpenSnapshot reads and verifies a snapshot. Errors for files that exist match
-// [ErrDamaged].
+// [ErrSnapshotDamaged].
 func OpenSnapshot(path string) (*Snapshot, error) {
 	d, err := file.OpenSafetensors(path)
 	if _, bad := errors.AsType[*file.FormatError](err); bad {

@@ -91,7 +91,7 @@ func Run(ctx context.Context, cfg Config, l Learner, source, held Source) (res *
 	return r.report(), r.takeBest()
 }
 
-// trainStart creates the state, or restores that of an earlier process.
+// start creates the state, or restores that of an earlier process.
 func (r *run) start(ctx context.Context) (err error) {
 	if r.params = r.learner.Params(); len(r.params) == 0 {
 		return fmt.Errorf("%w: the model has nothing that is trained", ErrConfig)

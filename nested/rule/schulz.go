@@ -13,10 +13,7 @@ const (
 	firstEps            = 1e-7 // added to the first norm
 )
 
-// A newtonSchulz drives the singular values of a matrix [d, f] towards one, and
-// writes every iterate, which its adjoint reads.
-//
-//	S ──▶ X_0 = S / |S| ──▶ X_1 ──▶ … ──▶ X_K        X <- aX + (bA + cA^2)X,  A = X X^T
+// A newtonSchulz drives the singular values of a matrix [d, f] towards one.
 type newtonSchulz[F dense.Float] struct {
 	d, f, Iters   int
 	a, b, db, sum []F // [d, d]

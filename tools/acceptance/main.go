@@ -4,8 +4,8 @@
 //
 //	(go test -json ./... && go -C tools test -json ./...) | go run -C tools ./acceptance ../docs/acceptance.json
 //
-// It copies the plain output of the tests to standard output as it comes, so
-// that it can stand at the end of a pipe.
+// It copies the plain output of the tests to standard output as it arrives, so
+// that it can end a pipe.
 package main
 
 import (
@@ -81,8 +81,8 @@ func run(in io.Reader, out io.Writer, table []byte) error {
 	return verdict(out, rows, result)
 }
 
-// show keeps what "go test" without -v would print, more or less: the verdict
-// of packages and what failing tests say.
+// show reports whether "go test" without -v would print an event: the results
+// of packages and the output of failing tests.
 func show(e *event) bool {
 	return e.Test == "" || len(e.Output) > 0 && e.Output[0] == ' ' || len(e.Output) > 7 && e.Output[:7] == "--- FAI"
 }

@@ -1,13 +1,13 @@
 // Adapters writes the constructor of adapter tables from [plan.Specs]: one
 // parameter for each opcode, in the order of their numbers. An executor that
-// lacks an opcode does not compile; one that does not
-// support it has to write nil where everybody can see it. Opcodes that no
-// executor has ([plan.OpSpec.NoExecutor]) get no parameter.
+// omits an opcode does not compile; one that does not support it passes an
+// explicit nil. Opcodes that no executor has ([plan.OpSpec.NoExecutor]) get no
+// parameter.
 //
 //	//go:generate go run -C ../tools ./adapters -o ../internal/plan/zadapters.go
 //
-// An adapter takes its opcode's payload as the type it has, so that two
-// adapters in each other's place do not compile either.
+// An adapter takes its opcode's payload by its type, so that exchanged adapters
+// do not compile either.
 package main
 
 import (

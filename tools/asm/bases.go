@@ -6,8 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rowBases addresses rows that are a stride apart, with a register for every
-// fourth.
+// rowBases addresses rows at a stride, with a register for every fourth.
 type rowBases struct {
 	first           reg.GPVirtual
 	stride, stride3 reg.GPVirtual

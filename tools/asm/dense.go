@@ -30,7 +30,7 @@ func denseFunctions(i isa) {
 
 // A tileSum is the state of a product of one or two tiles of 16 columns with
 // some rows of x: lane = column. Strides are registers, so that tiles may be
-// packed or lie in a matrix as it is.
+// packed or part of a matrix.
 type tileSum struct {
 	i         isa
 	tiles     int
@@ -70,7 +70,7 @@ func (g *tileSum) body() {
 	if !g.byColumns {
 		g.x.begin(g.rows)
 	}
-	// What is added to comes from afar meanwhile.
+	// The destination is loaded from memory meanwhile.
 	old, oldStride := arg("old"), arg("oldStride")
 	for r := range g.rows {
 		PREFETCHT0(at(old, 0))

@@ -165,7 +165,7 @@ func dotLanes(i isa) {
 }
 
 // matVecRows makes dst += m·x, each value in 32 lanes that are folded as
-// exact.Lanes are.
+// kernel.Lanes are.
 func matVecRows(i isa) {
 	text("matVec"+string(i), "func(dst, m, x *float32, rows, n int)")
 	Doc("matVec" + string(i) + " adds to dst the products of rows of m, n long, with x.")

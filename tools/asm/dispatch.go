@@ -14,7 +14,7 @@ func tileRows(i isa, f packed) []int {
 	switch {
 	case i == avx2:
 		return []int{1, 2, 4}
-	case f.name == "Q80": // which is a panel as it is
+	case f.name == "Q80": // which is stored as a panel
 		return []int{1, 2, 4, 8, 12}
 	}
 	return []int{1, 2, 4, 8}

@@ -33,11 +33,10 @@ func (p rowsOf) pointer(q, j int) Mem {
 	return Mem{Base: r, Index: p.frame, Scale: 1}
 }
 
-// A strip is some consecutive frames of the rows of a register: tiles of 4
-// vectors, which hold rows or frames, and one vector more to work with. A whole
-// strip is read and written row by row, since rows may be so far apart that
-// their cache lines drive each other out. Registers are used again and again,
-// so that 16 are enough.
+// A strip is consecutive frames of the rows of a register: tiles of 4 vectors,
+// which hold rows or frames, and one vector of scratch. A whole strip is read
+// and written row by row, because rows may be so far apart that their cache
+// lines evict each other. Registers are reused, so that 16 are enough.
 type strip struct {
 	tiles [][4]reg.VecVirtual
 	spare reg.VecVirtual
@@ -66,7 +65,7 @@ func (s *strip) transpose(tile int) {
 	*t, s.spare = [4]reg.VecVirtual{d, e, b, a}, c
 }
 
-// load reads rows. What it leaves is to be transposed.
+// load reads rows, which must then be transposed.
 func (p rowsOf) load(s *strip) {
 	for j := range 4 {
 		for q := range p.i.width() / 16 {
@@ -124,7 +123,7 @@ func strips(n reg.GPVirtual, most int, body func(tiles int)) {
 // field is one of a group's arrays.
 func field(g reg.Register, offset, k int) Mem { return at(g, offset+64*k) }
 
-// coefficients keeps them in registers where there are many.
+// coefficients keeps them in registers if there are enough.
 func coefficients(i isa, g reg.Register) (c [5]Op) {
 	for k := range c {
 		m := field(g, groupCoef, k)
@@ -270,8 +269,8 @@ func (b backward) frameBack(t, d, l1, l2 reg.VecVirtual) {
 	VFNMADD231PS(a1, l1, t)
 }
 
-// keep brings the gradients of the state back to their registers, of which
-// either may hold the other.
+// keep moves the gradients of the state back to their registers; either may
+// hold the other.
 func (b backward) keep(l1, l2 reg.VecVirtual) {
 	t := b.i.vec()
 	VMOVAPS(l1, t)

@@ -109,8 +109,8 @@ func most(i isa, name, doc, signature string, mask uint32, keep func(a, b reg.Ve
 	ret()
 }
 
-// dot adds in 16 lanes and folds them as exact.Lanes are folded. Lanes beyond
-// the last frame stay as they are.
+// dot adds in 16 lanes and folds them like kernel.Lanes. Lanes beyond the last
+// frame are unchanged.
 func dot(i isa) {
 	text("dot"+string(i), "func(a, b *float32, n int) float32")
 	Doc("dot" + string(i) + " returns a·b.")

@@ -12,8 +12,8 @@ func dspWindows(i isa) {
 	addCorrelation(i)
 }
 
-// blocks makes loops over n results, a multiple of 16: blocks of many first,
-// then of 16. body is told how many vectors a block has.
+// blocks makes loops over n results, a multiple of 16: large blocks first, then
+// blocks of 16. body gets the number of vectors of a block.
 func blocks(n reg.GPVirtual, vectors []int, perBlock func(vectors int) int, body func(vectors int)) {
 	for _, v := range vectors {
 		loop, next := label("block"), label("next")

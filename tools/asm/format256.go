@@ -86,7 +86,7 @@ func weightsQ4K(v *vecState, s, h int) reg.VecVirtual {
 }
 
 // Q5_K is Q4_K with 32 bytes of fifth bits before the nibbles: bit b for the
-// columns from 32b on. A rotation brings it to bit 4.
+// columns from 32b on. A rotation moves it to bit 4.
 func beginQ5K(v *vecState) {
 	beginQ4K(v)
 	v.masks = append(v.masks, v.i.vec())
@@ -175,7 +175,7 @@ func beginQ3K(v *vecState) {
 	VBROADCASTSS(table("fours", 0x04040404), v.masks[1])
 }
 
-// Packed scales are taken apart in general registers, whose ports are idle.
+// Packed scales are split in general registers, whose ports are idle.
 func and64(r reg.GPVirtual, mask uint64) {
 	m := GP64()
 	MOVQ(U64(mask), m)

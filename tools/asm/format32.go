@@ -32,7 +32,7 @@ func weightsQ40(v *vecState, s, h int) reg.VecVirtual {
 	return v.nibbles(36*s+2, 18, h)
 }
 
-// nibbles loads two blocks (AVX2: block h) of 16 bytes, some bytes apart.
+// nibbles loads two blocks (AVX2: block h) of 16 bytes at a distance.
 func (v *vecState) nibbles(base, apart, h int) reg.VecVirtual {
 	w := v.i.vec()
 	if v.i == avx512 {

@@ -22,11 +22,11 @@ type dots struct {
 	acc   []reg.VecVirtual // [rows][tiles][parts]
 }
 
-// dotsAhead is how far ahead of the reads memory is asked for in each tile.
+// dotsAhead is the prefetch distance in each tile, in bytes.
 const dotsAhead = 2048
 
-// mostRows returns up to how many activation rows a product is made for: as
-// registers hold sums of, beside weights and an activation.
+// mostRows returns the largest number of activation rows of a product: the sums
+// must fit in registers beside weights and an activation.
 func mostRows(i isa, tiles int) int {
 	switch {
 	case i == avx2:
@@ -122,7 +122,7 @@ func (g *dots) columns(count int) {
 	for c := range count {
 		weight := func(k int) Mem { return g.w.at(k/parts, c*bytes+k%parts*bytes/parts) }
 		inPlace := g.d == "F32" && g.rows == 1
-		late := g.i == avx2 && g.rows == 1 // 16 registers do not hold the weights of 4 tiles as well
+		late := g.i == avx2 && g.rows == 1 // 16 registers cannot also hold the weights of 4 tiles
 		var w []reg.VecVirtual
 		for k := 0; k < each && !inPlace; k++ {
 			w = append(w, g.i.vec())
@@ -151,8 +151,8 @@ func (g *dots) columns(count int) {
 
 // packFloats makes the transposition of 16 rows of elements of 2 or 4 bytes.
 // Both sets use it: shuffles of 256 bits have two ports, of 512 bits one. Rows
-// may be a power of two apart, which caches hold fewer than 16 of, so whole
-// cache lines are copied first.
+// may be a power of two apart, and caches hold fewer than 16 such lines, so
+// whole cache lines are copied first.
 func packFloats(bytes int) {
 	name := fmt.Sprintf("pack%dAVX2", 8*bytes)
 	TEXT(name, 0, "func(dst, src *byte, stride, n int)") // too large a frame for NOSPLIT
@@ -191,8 +191,7 @@ func packFloats(bytes int) {
 	ret()
 }
 
-// packAhead is how far ahead of the reads memory is asked for in each of 16
-// rows.
+// packAhead is the prefetch distance in each of 16 rows, in bytes.
 const packAhead = 1024
 
 // twoRows loads 16 bytes of two lines into the halves of a vector.

@@ -64,7 +64,7 @@ func arg(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVi
 // at is base+disp.
 func at(base reg.Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
 
-// label makes names unique across functions.
+// labels makes names unique across functions.
 var labels int
 
 func label(s string) string {

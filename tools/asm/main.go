@@ -4,10 +4,10 @@
 //
 //	go generate atenia/internal/kernel
 //
-// Every function here does, for whole vectors, what the portable function of
-// the same name says, in the same order, so that the bits agree. Functions
-// for AVX2 use 16 registers of 8 lanes, two for each 16 lanes of the portable
-// code; those for AVX-512 use 32 of 16.
+// Every function here computes, for whole vectors, the portable function of the
+// same name, in the same order, so that the bits agree. Functions for AVX2 use
+// 16 registers of 8 lanes, two for each 16 lanes of the portable code; those
+// for AVX-512 use 32 of 16.
 package main
 
 import (

@@ -17,9 +17,9 @@ type format struct {
 	tail  bool // rows may end within 256 columns
 	begin func(v *vecState)
 
-	// header leaves the scales of 256 columns in v.scales, in one register for
-	// each 32 columns; of 16: for each 16, even ones first, in two (AVX2). The
-	// minima are left in v.mins alike.
+	// header loads the scales of 256 columns into v.scales, in one register for
+	// each 32 columns; of 16: for each 16, even ones first, in two (AVX2).
+	// Minima are loaded into v.mins likewise.
 	header func(v *vecState)
 	per16  bool // scales are for 16 columns
 
@@ -49,7 +49,7 @@ func vecName(f format, i isa) string { return fmt.Sprintf("vec%s%s", f.name, i) 
 
 func nothing(*vecState) {}
 
-// vecState is what the steps of one product share.
+// vecState is the state shared by the steps of one product.
 type vecState struct {
 	i       isa
 	ones    reg.VecVirtual // AVX2: words of 1
@@ -69,7 +69,7 @@ type vecState struct {
 }
 
 // matVec makes the product of consecutive rows, stride bytes apart, with one
-// activation row. Blocks are read whole; last is the last row's end.
+// activation row. Blocks are read entirely; last is the end of the last row.
 func matVec(i isa, f format) {
 	text(vecName(f, i), "func(dst *float32, w *byte, rows int, x *int8, n, stride int, last *byte)")
 	Doc(vecName(f, i) + " adds to dst the products of consecutive rows of n weights, stride bytes apart, with an activation row.")
@@ -256,7 +256,7 @@ func (v *vecState) groups(f format) []reg.VecVirtual {
 	return sums
 }
 
-// load leaves all weights of a block in registers, of which AVX2 has too few.
+// load loads all weights of a block into registers, of which AVX2 has too few.
 func (v *vecState) load(f format) {
 	if v.i == avx2 {
 		return
@@ -302,7 +302,7 @@ func (v *vecState) groups512(f format) reg.VecVirtual {
 	return sum
 }
 
-// shift brings a start for weights plus 128 down to the format's bias.
+// shift scales a start for weights plus 128 down to the format's bias.
 func (f format) shift() uint64 { return uint64(7 - bits.TrailingZeros(uint(f.bias))) }
 
 // transposeSum adds the four lanes of every 128 bits: lane k is of t[k].

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A packed format says how the cells of package kernel's packed form, 32
+// A packed format describes how the cells of package kernel's packed form, 32
 // columns of 16 rows, become weights and scales in registers.
 type packed struct {
 	name    string
@@ -17,7 +17,7 @@ type packed struct {
 	block   int  // bytes of what 256 columns have
 	per16   bool // scales are for 16 columns
 	mins    bool
-	inCache bool // and need not be asked for
+	inCache bool // and is not prefetched
 	begin   func(t *tileState)
 
 	// quads loads 4 columns of the rows for each k of 8.

@@ -8,15 +8,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// cacheTile keys lie side by side in a tile of the cache, and the scores or
-// weights of so many bytes are those of one query.
+// cacheTile is the number of keys in a tile of the cache; the scores or weights
+// of one query and tile have so many bytes.
 const (
 	cacheTile = 16
 	spanBytes = 4 * 256
 )
 
-// tilesAhead is how far ahead memory is asked for: a few hundred cycles of
-// work for a group of queries.
+// tilesAhead is the prefetch distance in tiles: a few hundred cycles of work
+// for a group of queries.
 const tilesAhead = 4
 
 // A scoring is the registers of queries against two vectors of keys: two tiles
@@ -33,7 +33,7 @@ type scoring struct {
 	acc     []reg.VecVirtual // [queries][2]
 }
 
-// columnBytes is what one column of a tile takes.
+// columnBytes is the size of one column of a tile.
 var columnBytes = map[string]int{"F32": 4 * cacheTile, "F16": 2 * cacheTile, "Q80": cacheTile}
 
 // queriesAtOnce is how many queries have two vectors of sums in registers.

@@ -29,7 +29,7 @@ const (
 	cellMin16   = 52 // and +4
 )
 
-// prefetchAhead is how far ahead of the reads memory is asked for.
+// prefetchAhead is the prefetch distance in bytes.
 const prefetchAhead = 8192
 
 // elementBytes are the sizes of floats.

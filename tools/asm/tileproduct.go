@@ -9,9 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// How far ahead of the reads memory is asked for: to come to the second-level
-// cache, and from there to the first, whose few outstanding misses should not
-// all wait for memory.
+// Prefetch distances: into the second-level cache, and from there into the
+// first, whose few outstanding misses should not all wait for memory.
 const (
 	tileAhead = 8192
 	nearAhead = 2048
@@ -34,7 +33,7 @@ const (
 	varBlocks
 	varFull
 	varPass
-	varW // copies, since the collector may look at pointers that others hold
+	varW // copies, because the garbage collector may read pointer arguments
 	varDst
 	varTiles
 )
@@ -56,8 +55,8 @@ type tileState struct {
 }
 
 // tileProduct makes the product of packed tiles with some activation rows: for
-// every group of columns a sum over blocks in registers, which is put away,
-// and after each chunk the fold of these.
+// every group of columns it sums over blocks in registers and stores the sums,
+// and after each chunk it folds them.
 func tileProduct(i isa, f packed, rows int) {
 	name := packedName(f, i, rows)
 	text(name, "func(a *byte)")
@@ -105,7 +104,7 @@ func tileProduct(i isa, f packed, rows int) {
 	ret()
 }
 
-// tileExpand writes a chunk as a panel has it, for products with so many
+// tileExpand writes a chunk in the layout of a panel, for products with so many
 // activation rows that unpacking once pays.
 func tileExpand(f packed) {
 	name := "expandTile" + f.name
@@ -136,7 +135,7 @@ func tileExpand(f packed) {
 	ret()
 }
 
-// panel returns the format of what the format expands to.
+// panel returns the format of the expanded form.
 func (f packed) panel() packed {
 	for _, p := range panelFormats {
 		if p.per16 == f.per16 && p.mins == f.mins {
@@ -305,7 +304,7 @@ func (t *tileState) back(count reg.GPVirtual) {
 	t.x.sub(back)
 }
 
-// prefetch asks for what a cell and its scales are, some cells ahead.
+// prefetch prefetches a cell and its scales, some cells ahead.
 func (t *tileState) prefetch() {
 	bytes := t.f.code + t.f.scale + t.f.block/8
 	for k := 0; k < bytes; k += 64 {
@@ -441,7 +440,7 @@ func (t *tileState) dot256(h int, ks []int, start int, s reg.VecVirtual) {
 	}
 }
 
-// fold adds the groups' sums in the order of exact.Lanes.Sum.
+// fold adds the groups' sums in the order of kernel.Lanes.Sum.
 func (t *tileState) fold() {
 	out, n := GP64(), GP64()
 	MOVQ(at(t.a, varDst), out)

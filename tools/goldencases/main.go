@@ -1,6 +1,6 @@
-// Goldencases chooses the compact copy of a family of reference cases: of each
-// file of cases as many as fit a budget, those first that say the most that no
-// chosen case has said. The same files give the same choice.
+// Goldencases selects the compact copy of a family of reference cases: of each
+// file as many cases as a budget allows, those first that add the most new
+// features. The same files give the same selection.
 //
 //	go run -C tools ./goldencases -from DIR/hybrid ../testdata/golden/hybrid
 //	go run -C tools ./goldencases -from DIR/flow -bytes 40960 \
@@ -160,8 +160,8 @@ func choose(cases []json.RawMessage, budget int) ([][]byte, error) {
 // opaque are the fields whose values are names and bytes, not behaviour.
 var opaque = []string{"id", "data", "manifest", "meta", "content", "file", "stream", "key", "text"}
 
-// features adds what the value says: which fields there are and which short
-// texts, booleans and nulls stand in them.
+// features adds the features of a value: its fields, and the short texts,
+// booleans and nulls in them.
 func features(to map[string]bool, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 // A source is how 16 values, which multiply one column of all activation rows,
-// come from memory: of 16 weight rows, of 16 keys, or of one value's columns.
+// are loaded: of 16 weight rows, of 16 keys, or of one value's columns.
 type source struct {
 	name string
 	load func(c *chain, out []v)

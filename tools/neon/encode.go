@@ -3,9 +3,8 @@ package main
 import "fmt"
 
 // Go's assembler lacks most vector instructions, so they are written as words,
-// with the mnemonic as a comment. The numbers are those of the Arm
-// Architecture Reference Manual, C7.2; a test compares some words with what an
-// assembler says.
+// with the mnemonic as a comment. The numbers are those of the Arm Architecture
+// Reference Manual, C7.2; a test compares some words with an assembler's.
 
 func emit(w uint32, f string, args ...any) { raw("WORD $%#08x // %s", w, fmt.Sprintf(f, args...)) }
 

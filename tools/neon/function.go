@@ -41,8 +41,8 @@ func (x r) String() string { return fmt.Sprintf("R%d", int(x)) }
 // system, nor Go's runtime claims; R26 is left for constants on their way.
 var registers = []r{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25}
 
-// text starts a function. params are as in Go; body writes what it does, and
-// the return is added.
+// text starts a function. params are in Go's syntax; body writes the
+// instructions, and text adds the return.
 func text(name, params, doc string, body func()) {
 	fn = &function{name: name, doc: doc, params: params, args: map[string]string{}}
 	var pending []string

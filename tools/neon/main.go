@@ -3,10 +3,10 @@
 //
 //	go generate atenia/internal/kernel
 //
-// Every function does, for whole vectors, what the portable function of the
-// same name says, in the same order, so that the bits agree: multiply-adds are
-// fused where that says exact.FMA and nowhere else. The 16 lanes of the portable
-// code are four registers.
+// Every function computes, for whole vectors, the portable function of the same
+// name, in the same order, so that the bits agree: multiply-adds are fused
+// where that calls FMA and nowhere else. The 16 lanes of the portable code are
+// four registers.
 package main
 
 import (

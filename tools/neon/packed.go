@@ -48,8 +48,8 @@ func (f *packing) groups() int {
 	return 1
 }
 
-// A cell is what the code for one cell needs: where things are, the constants,
-// and which 4 of its 16 rows it is at.
+// A cell is the state of the code for one cell: addresses, constants, and the
+// current 4 of its 16 rows.
 type cell struct {
 	packing
 	codes, scaleAt, blockAt r
@@ -139,8 +139,8 @@ func packedProduct(name string, f packing, rows int, kind func(c *cell) multipli
 	})
 }
 
-// lane is where the sums of register i are: [half][row][four of 16 outputs],
-// halves 8 lanes apart.
+// lane is the position of the sums of register i: [half][row][four of 16
+// outputs], halves 8 lanes apart.
 func lane(i, rows int) int { return i/(4*rows)*8*64*rows + i%(4*rows)*16 }
 
 func (c *cell) constants() {

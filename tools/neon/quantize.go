@@ -81,8 +81,8 @@ func magnitude(src r, off int) v {
 	return a
 }
 
-// round16 stores 16 values times lane b of inv as bytes, in the block, where it
-// moves q on, and in a cell, and leaves their sums in four lanes.
+// round16 stores 16 values times lane b of inv as bytes, in the block,
+// advancing q, and in a cell, and stores their sums in four lanes.
 func round16(q, cell, src r, off, half int, inv v, b int, sum v) {
 	x := make([]v, 4)
 	for k := range x {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wrapped makes a function of some slices and scalars, whose portable twin
-// takes the same: assembly for whole vectors and Go that calls both.
+// wrapped makes a function of some slices and scalars, whose portable twin has
+// the same parameters: assembly for whole vectors and Go that calls both.
 func wrapped(name, slices, scalars string, body func(p []r)) {
 	names := strings.Split(slices, ", ")
 	params := slices + " *float32, n int"
@@ -37,8 +37,8 @@ func wrapped(name, slices, scalars string, body func(p []r)) {
 		name, slices, typed, names[len(names)-1], name, strings.Join(f("&%s[0]"), ", "), rest, name, strings.Join(f("%s[n:]"), ", "), rest)
 }
 
-// dispatch makes Go that gives as many of some values as make whole vectors to
-// assembly, and the rest to portable code.
+// dispatch makes Go that passes whole vectors to assembly, and the rest to
+// portable code.
 func dispatch(signature, length string, lanes int, call, rest string) {
 	fmt.Fprintf(&wrappers, "\nfunc %s {\nn := whole(%s, %d)\nif n > 0 {\n%s\n}\n%s\n}\n", signature, length, lanes, call, rest)
 }

@@ -46,10 +46,10 @@ func main() {
 	}
 }
 
-// context is longer than any text that is measured.
+// contextTokens is longer than any text that is measured.
 const contextTokens = 1024
 
-// measure opens the model and prints what it is worth.
+// measure opens the model and prints its quality.
 func measure(ctx context.Context, w io.Writer, model, heldout string, o options) error {
 	m, err := atenia.Open(ctx, model, &atenia.Config{Context: contextTokens})
 	if err != nil {

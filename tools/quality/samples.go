@@ -17,7 +17,7 @@ type options struct {
 	temperature   float32
 }
 
-// A quality counts the samples that have what they should.
+// A quality counts the samples that meet each criterion.
 type quality struct {
 	samples, requests    int
 	hero, request, ended int
@@ -26,7 +26,7 @@ type quality struct {
 // most is how long a story may grow, in tokens, before it counts as endless.
 const most = 500
 
-// begin is the beginning of the stories that no one asked for.
+// begin is the beginning of the stories without a request.
 const begin = "Once upon a time"
 
 // sample samples stories and judges them.

@@ -24,7 +24,7 @@ var specials = [...]string{pad: "<pad>", bos: "<s>", eos: "</s>"}
 
 // write writes the model's files into dir.
 func write(dir string, s shapes, d tensor.DType, seed uint64) error {
-	s, err := s.settle()
+	s, err := s.complete()
 	if err != nil {
 		return err
 	}

@@ -67,8 +67,8 @@ func TestWrite(t *testing.T) {
 			}
 
 			var again bytes.Buffer
-			settled, _ := s.settle()
-			if err := writeWeights(&again, settled.weights(), d, 7); err != nil {
+			completed, _ := s.complete()
+			if err := writeWeights(&again, completed.weights(), d, 7); err != nil {
 				t.Fatal(err)
 			}
 			if b, err := os.ReadFile(filepath.Join(dir, "model.safetensors")); err != nil || !bytes.Equal(b, again.Bytes()) {

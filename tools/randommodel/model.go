@@ -25,8 +25,8 @@ var presets = map[string]shapes{
 	"qwen2.5-0.5b":   {Family: "qwen2", Hidden: 896, Layers: 24, Heads: 14, KV: 2, FFN: 4864, Vocab: 151936, Context: 32768, Tied: true, Theta: 1e6, Eps: 1e-6},
 }
 
-// settle fills in what is derived, and checks what no model can have.
-func (s shapes) settle() (shapes, error) {
+// complete fills in derived values and rejects impossible ones.
+func (s shapes) complete() (shapes, error) {
 	if s.KV == 0 {
 		s.KV = s.Heads
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // tableBits is the size of a table of normal values. Drawing from it costs a
-// few bits and one load for each weight instead of logarithms; products of
-// matrices cannot tell the difference.
+// few bits and one load for each weight instead of logarithms; matrix products
+// are unaffected.
 const tableBits = 12
 
 // table holds normal values of deviation d in the file's element type. Their
@@ -46,7 +46,7 @@ func fill(dst []byte, src rand.Source, t []uint16) {
 	}
 }
 
-// pieceBytes is what one goroutine makes at a time.
+// pieceBytes is the size of the pieces that goroutines generate.
 const pieceBytes = 1 << 20
 
 // writeWeights writes a safetensors file: the length of a JSON header, the

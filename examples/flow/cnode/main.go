@@ -31,7 +31,8 @@ const plan = `{"nodes": [
  "edges": [{"source": "tone", "target": "clip"}, {"source": "clip", "target": "out"}]}`
 
 func main() {
-	// The program is what libraries run in, and what asks them, as well.
+	// The program also runs as the process that executes and inspects
+	// libraries.
 	switch arg := os.Args[len(os.Args)-1]; {
 	case len(os.Args) == 2 && arg == "node-host":
 		if err := amp.ServeProcess(); err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The test binary is what libraries run in, and what asks them.
+// The test binary also runs as the process that executes and inspects
+// libraries.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "node-") {
 		main()

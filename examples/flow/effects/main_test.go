@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite effects.svg")
 
-// TestEffects makes the files, runs the plan and looks at the sound.
+// TestEffects makes the files, runs the plan and examines the sound.
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func TestEffects(t *testing.T) {
 	if y.C != 2 || y.N < 6*rate {
 		t.Fatalf("%d channels of %d frames", y.C, y.N)
 	}
-	// The strings end after four seconds; the echo goes on.
+	// The strings end after four seconds; the echo continues.
 	for c := range 2 {
 		var tail, peak float32
 		for i, v := range y.Row(c) {

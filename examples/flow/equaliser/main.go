@@ -1,6 +1,6 @@
-// Equaliser learns the settings of an equaliser from a sound and what it should
-// become: three peaking filters find, by gradient, those that made the target.
-// README.md states what it reaches.
+// Equaliser learns the settings of an equaliser from a sound and its equalised
+// version: three peaking filters find, by gradient, the settings that made the
+// target. README.md states the result.
 package main
 
 import (
@@ -27,9 +27,10 @@ const rate, frames = 48000, 9600
 type band struct{ f0, q, gain float64 }
 
 var (
-	// wanted made the target.
+	// wanted holds the settings that made the target.
 	wanted = []band{{120, 0.9, 6}, {900, 1.4, -7.5}, {5200, 0.8, 4.5}}
-	// start is what a user might begin with: flat bands, spread over the octaves.
+	// start holds plausible initial settings: flat bands, spread over the
+	// octaves.
 	start = []band{{80, 1, 0.5}, {1000, 1, -0.5}, {8000, 1, 0.5}}
 )
 
@@ -60,7 +61,7 @@ type learned struct {
 	error float64 // largest difference of the responses from 20 Hz to 20 kHz, in dB
 }
 
-// learn fits the bands and tells w how it goes.
+// learn fits the bands and prints the progress to w.
 func learn(ctx context.Context, w io.Writer) (*learned, error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := node.Tensor[float64]{Data: make([]float64, frames), B: 1, C: 1, N: frames}

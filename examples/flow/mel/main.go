@@ -1,5 +1,5 @@
-// Mel shows the features that a speech model reads of a sound file: a text map
-// in the terminal, a picture when asked for one.
+// Mel shows the features that a speech model computes from a sound file: a text
+// map in the terminal, and with -png a picture.
 //
 //	mel [-preset whisper] [-png FILE] [SOUND.wav]
 //
@@ -172,7 +172,7 @@ func extremes(f node.Tensor[float32]) (low, high float32) {
 	return low, high
 }
 
-// level is where v lies between low and high, 0..1.
+// level is the relative position of v between low and high, 0..1.
 func level(v, low, high float32) float64 {
 	if high <= low {
 		return 0

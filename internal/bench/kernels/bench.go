@@ -19,7 +19,7 @@ import (
 	"atenia/tensor"
 )
 
-// A Config configures [Run]. The zero value measures everything, in about twenty
+// A Config configures [RunKernels]. The zero value measures everything, in about twenty
 // seconds.
 type Config struct {
 	Threads int            // 0 = the default number
@@ -93,7 +93,7 @@ var formats = []tensor.DType{
 	tensor.IQ4_NL, tensor.IQ4_XS, tensor.MXFP4,
 }
 
-// Formats returns the element types that [Run] measures.
+// Formats returns the element types that [RunKernels] measures.
 func Formats() (names []string) {
 	for _, d := range formats {
 		names = append(names, formatName(d))
@@ -199,8 +199,8 @@ type kernelCase struct {
 	bytes, flops []float64
 }
 
-// A work is the repeated work of one thread: do(i) is piece i, at least a few
-// microseconds, with its bytes from outside L1 and its operations.
+// A work is the repeated work of one thread: do(i) computes piece i, at least a
+// few microseconds, with its bytes from outside L1 and its operations.
 type work struct {
 	bytes, flops int
 	do           func(i int)

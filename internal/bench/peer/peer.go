@@ -176,7 +176,7 @@ func (p *Peer) output(ctx context.Context, args []string) ([]byte, error) {
 // maxOutput is far more than such a program prints.
 const maxOutput = 16 << 20
 
-// limited keeps the output of a program, up to a limit.
+// limited keeps the first bytes of a program's output.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {

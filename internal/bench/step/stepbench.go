@@ -18,9 +18,9 @@ import (
 	"atenia/internal/train/planned"
 )
 
-// A Config configures [Run].
+// A Config configures [RunSteps].
 type Config struct {
-	Size      string // one of [Names]; "" = "5M"
+	Size      string // one of [ModelNames]; "" = "5M"
 	Rows      int    // per batch; 0 = 8
 	Length    int    // tokens per row; 0 = 256
 	Steps     int    // measured steps, after two warm-up steps; 0 = 5

@@ -30,8 +30,8 @@ type OffloadConfig struct {
 	// Batches is the number of batches accumulated per step; 0 = 1.
 	Batches int
 	Threads int // 0 = the physical cores
-	// Dir is where a directory for the state is created and removed; "" = that of
-	// temporary files, which is in memory on some systems.
+	// Dir is the folder in which a folder for the state is created and removed;
+	// "" = that of temporary files, which is in memory on some systems.
 	Dir        string
 	ChunkBytes int // 0 = 16 MiB
 	// Progress, if not nil, is called before each step.
@@ -62,7 +62,7 @@ func (r *OffloadReport) StepsUntil(tbw uint64) uint64 {
 	return offload.Report{WrittenBytes: r.WrittenBytes}.StepsUntil(tbw)
 }
 
-// A OffloadSizeError names an invalid size in a [Config].
+// An OffloadSizeError names an invalid size in a [Config].
 type OffloadSizeError struct {
 	Field string
 	Got   int

@@ -1,4 +1,4 @@
-// Package command holds what the commands of the command line agree on: their
+// Package command holds what all commands of the command line share: their
 // streams, their exit codes and the errors that choose one.
 package command
 
@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// An Env is what a command works with.
+// An Env is the environment of a command.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -31,11 +31,11 @@ func (e *Env) PrintJSON(v any) error {
 // patience is the annotation of commands that are waited for.
 const patience = "patient"
 
-// Patient annotates a command that must be waited for after Ctrl-C: it cleans
-// up, or goes on.
+// Patient annotates a command that is waited for after Ctrl-C, because it
+// cleans up or continues.
 var Patient = map[string]string{patience: ""}
 
-// IsPatient reports whether a command's annotations say so.
+// IsPatient reports whether a command's annotations contain [Patient].
 func IsPatient(annotations map[string]string) bool {
 	_, ok := annotations[patience]
 	return ok
@@ -61,8 +61,8 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usagef makes a [UsageError].
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// An ExitError ends the command with a code and a text for standard error that
-// is printed as it is.
+// An ExitError ends the command with a code and a text that is printed to
+// standard error unchanged.
 type ExitError struct {
 	Code int
 	Text string

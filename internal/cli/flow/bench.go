@@ -127,7 +127,7 @@ func gains(n int) string {
 	return fmt.Sprintf(`{"nodes":[{"name":"in","type":"Input"},%s{"name":"out","type":"Probe"}],"edges":[%s{"source":"%s","target":"out"}]}`, nodes.String(), edges.String(), last)
 }
 
-// filters returns filters side by side: nobody reads them.
+// filters returns n parallel filters without readers.
 func filters(n int) string {
 	var nodes, edges strings.Builder
 	for i := range n {
@@ -168,7 +168,7 @@ func (b *bencher) chains(ctx context.Context, r *benched) error {
 			}
 			r.Chains = append(r.Chains, chainRow{p.name, p.nodes, frames, ns})
 			if frames == 1 && p.name == "gain chain" {
-				r.Overhead = ns // with nothing to compute, what is left is the way there
+				r.Overhead = ns // without computation, the time is that of the round trip
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (b *bencher) backward(ctx context.Context, r *benched) error {
 	return nil
 }
 
-// deadlines runs a chain of gains at its pace, first on a quiet machine, then
+// deadlines runs a chain of gains in real time, first on a quiet machine, then
 // beside goroutines that keep the garbage collector busy.
 func (b *bencher) deadlines(ctx context.Context, r *benched) error {
 	for _, load := range []bool{false, true} {

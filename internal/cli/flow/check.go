@@ -11,7 +11,6 @@ import (
 	"atenia/flow"
 	"atenia/flow/graph"
 	"atenia/flow/view"
-
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 

@@ -94,7 +94,7 @@ func read(text []byte) (*graph.Plan, error) {
 	return graph.Parse(text)
 }
 
-// assign does what one --set says.
+// assign applies one --set.
 func assign(p *graph.Plan, text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {

@@ -1,12 +1,11 @@
 // Package flow is the command "atenia flow", which runs graphs of streams.
 //
 //	run     plan, sound files → sound files
-//	check   plan → what follows from it, or where it is wrong
+//	check   plan → rates, delays and order, or errors with positions
 //	draw    plan → SVG
 //	grad    plan, files, loss → gradients of parameters
-//	nodes   types of nodes
-//	bench   what a block costs on this machine
+//	nodes   the types of nodes
+//	bench   the cost of a block on this machine
 //
-// It uses package flow and those below it, which are public, as any other
-// program would.
+// It uses only the public API of package flow and the packages below it.
 package flow

@@ -11,10 +11,8 @@ import (
 	"strings"
 
 	"atenia/flow"
-
-	"atenia/flow/media"
-
 	"atenia/flow/graph"
+	"atenia/flow/media"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
 )
@@ -63,8 +61,8 @@ func names(nodes []*graph.Node) string {
 }
 
 // openInputs opens the files of Input nodes, and those that the plan names. A
-// node that does not say how many channels it has gets those of its file, and
-// the base rate follows from the files' rates where none is given.
+// node without a number of channels gets that of its file, and the base rate
+// defaults to that of the files.
 func openInputs(p *graph.Plan, path string, src *source, given []string) (*media.Files, error) {
 	bound, err := bind(p, "in", "Input", given)
 	if err != nil {
@@ -119,8 +117,8 @@ func count(n *graph.Node, name string) float64 {
 	return 1
 }
 
-// An output is a file that takes what a probe takes. It keeps back a block of
-// frames, of which the end may be cut.
+// An output is a file that receives a probe's stream. It delays the last block
+// of frames, whose end may be cut.
 type output[F node.Float] struct {
 	binding
 	format media.Format
@@ -216,11 +214,11 @@ type player[F node.Float] struct {
 	memory *flow.Arena // of the session in real time
 	ins    []*media.Source
 	outs   []*output[F]
-	frames int64             // base frames after which inputs end, besides those of files
-	block  func(block int64) // told of each block, if set
+	frames int64             // base frames after which inputs other than files end
+	block  func(block int64) // called for each block, if set
 }
 
-// play runs blocks until the inputs have ended, and then what is left.
+// play runs blocks until the inputs have ended, and then the tail.
 func (p *player[F]) play(ctx context.Context) error {
 	block := int64(p.s.Linked().BlockFrames)
 	pad := 0.0
@@ -254,8 +252,8 @@ func (p *player[F]) play(ctx context.Context) error {
 	return p.end(ctx, pad)
 }
 
-// end runs what is left after the end of the inputs, and cuts what belongs to
-// pad frames that were added to them.
+// end runs the tail after the end of the inputs, and cuts the frames that
+// correspond to pad frames added to them.
 func (p *player[F]) end(ctx context.Context, pad float64) error {
 	for moved := true; moved; {
 		var err error
@@ -277,7 +275,7 @@ func (p *player[F]) end(ctx context.Context, pad float64) error {
 	return nil
 }
 
-// collect takes what the last block gave.
+// collect passes the results of the last block to the outputs.
 func (p *player[F]) collect(k int64) error {
 	for _, o := range p.outs {
 		t, err := p.s.Probe(o.node.Name)

@@ -33,8 +33,9 @@ type grader struct {
 	strictly           bool
 }
 
-// checkTolerance is what --check allows between a derivative and its central
-// difference, relative: rounding and curvature leave about a tenth of it.
+// checkTolerance is the relative difference that --check allows between a
+// derivative and its central difference: rounding and curvature cause about a
+// tenth of it.
 const checkTolerance = 1e-4
 
 // A graded is what grad prints with --json.
@@ -280,8 +281,7 @@ func (g *grader) losses(p *graph.Plan) (fit.Loss[float64], error) {
 	return fit.SquaredError(target), nil
 }
 
-// chosen returns the parameters whose gradient is wanted: those of --param, or
-// all that have one.
+// chosen returns the parameters of --param, or all that have a gradient.
 func (g *grader) chosen(p *graph.Plan, l *graph.Linked) ([]fit.Param, error) {
 	var all []fit.Param
 	for _, name := range g.params {

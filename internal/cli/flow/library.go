@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"atenia/flow/amp"
-
 	"atenia/flow"
+	"atenia/flow/amp"
 	"atenia/flow/graph"
 	"atenia/flow/node"
 	"atenia/internal/cli/command"
@@ -21,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// libraries says where C nodes are and which of them are trusted.
+// libraries holds the folders of C nodes and the trusted libraries.
 type libraries struct {
 	folders, trusted []string
 	timeout          time.Duration // of a request to a process, zero: the usual one
@@ -59,7 +58,7 @@ func (l *libraries) config(env *command.Env) (amp.CatalogConfig, error) {
 }
 
 // types returns the catalogue for a plan: the shipped types, and those of C
-// libraries if it asks for others. Close ends what was started for them.
+// libraries if it uses others. Close ends the processes started for them.
 func (l *libraries) types(ctx context.Context, env *command.Env, p *graph.Plan) (t node.Table, close func() error, err error) {
 	t, close = flow.ShippedTypes(), func() error { return nil }
 	unknown := slices.ContainsFunc(p.Nodes, func(n graph.Node) bool { _, ok := t.Lookup(n.Type); return !ok })
@@ -86,7 +85,7 @@ type libraryRow struct {
 	Error       string   `json:"error,omitempty"`
 }
 
-// found returns what a scan finds, and its table of types.
+// found returns the libraries that a scan finds, and their table of types.
 func (l *libraries) found(ctx context.Context, env *command.Env) (node.Table, []libraryRow, error) {
 	cfg, err := l.config(env)
 	if err != nil {
@@ -156,13 +155,13 @@ func scanning(env *command.Env) *cobra.Command {
 }
 
 // children are the commands that this program starts itself with: one runs
-// nodes for its parent, one asks a library what it has.
+// nodes for its parent, one reads the types of a library.
 func children() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: hostCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return amp.ServeProcess() }},
 		{Use: scanCommand + " LIBRARY", Hidden: true, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
 			if code := amp.ServeScan(args[0]); code != 0 {
-				return &command.ExitError{Code: code, Text: "the library was refused"}
+				return &command.ExitError{Code: code, Text: "the library was rejected"}
 			}
 			return nil
 		}},

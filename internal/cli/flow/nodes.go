@@ -95,7 +95,7 @@ func nodes(env *command.Env) *cobra.Command {
 
 func rowOf(all node.Table, t *node.Type) typeRow {
 	r := typeRow{Name: t.Name, Doc: t.Doc, Ins: t.Ins, Outs: t.Outs, Adjoint: t.Adjoint, Dynamic: t.Dynamic}
-	// What depends on settings is shown as it is without any.
+	// Properties that depend on settings are shown for a node without settings.
 	if spec, err := all.Describe(&graph.Node{Name: t.Name, Type: t.Name, OversampleRatio: 1}); err == nil {
 		r.Ins, r.Outs = spec.Ins, spec.Outs
 		for _, p := range spec.Params {

@@ -78,8 +78,8 @@ func (b *bencher) oscillator(ctx context.Context, r *benched) error {
 	return err
 }
 
-// reverse runs a plan forward and its whole stream backward: frames a second of
-// the sweep, and its heat.
+// reverse runs a plan forward and its whole stream backward, and returns frames
+// a second of the sweep and its heat.
 func reverse(text string, frames, blocks int) (perSecond, joules float64, err error) {
 	s, err := session(text, frames, flow.Options{Training: true})
 	if err != nil {

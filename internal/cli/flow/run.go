@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atenia/flow"
-
 	"atenia/flow/graph"
 	"atenia/flow/media"
 	"atenia/flow/node"
@@ -74,7 +73,7 @@ type ranOutput struct {
 	Clipped int64  `json:"clipped"`
 }
 
-// A nodeCost is what a node reported.
+// A nodeCost is the cost that a node reported.
 type nodeCost struct {
 	Node   string  `json:"node"`
 	Calls  int64   `json:"calls"`
@@ -115,7 +114,7 @@ func run(env *command.Env) *cobra.Command {
 			"  atenia flow run mixer.json --in left=a.wav --in right=b.wav --out mix=c.wav --set mix.gain=0.5\n" +
 			"  atenia flow run synth.json --seconds 10 --out tone.wav --realtime",
 		Args:        cobra.ExactArgs(1),
-		Annotations: command.Patient, // it takes away what it began to write
+		Annotations: command.Patient, // it removes unfinished files
 	}
 	r.flags(c)
 	f := c.Flags()
@@ -239,8 +238,8 @@ func runAs[F node.Float](ctx context.Context, env *command.Env, r *runner, path 
 	})
 }
 
-// supplied sees that every Input has a file, and that a graph without any that
-// ends has an end.
+// supplied verifies that every Input has a file, and that a graph without
+// inputs that end has a given end.
 func (r *runner) supplied(p *graph.Plan, ins []*media.Source) error {
 	fed, ends := map[string]bool{}, false
 	for _, in := range ins {
@@ -457,7 +456,7 @@ func (f *feeder[F]) next(at int) {
 	clear(f.to.Data[:n])
 }
 
-// A taker keeps what a probe takes.
+// A taker stores a probe's stream.
 type taker[F node.Float] struct {
 	name        string
 	rows, block int
@@ -473,7 +472,7 @@ func (t *taker[F]) next(at int, x node.Tensor[F]) {
 	}
 }
 
-// kept returns a block that was kept.
+// kept returns a stored block.
 func (t *taker[F]) kept(k int) node.Tensor[F] {
 	return node.Tensor[F]{Data: t.data[k*t.block : (k+1)*t.block], B: 1, C: t.rows, N: t.counts[k]}
 }

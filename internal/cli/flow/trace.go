@@ -12,8 +12,8 @@ import (
 	"atenia/internal/store/durable"
 )
 
-// traced calls do while the trace is open, if there is one: nodes are then made
-// so that they tell of each call.
+// traced calls do while the trace is open, if there is one. Nodes are then
+// wrapped so that they record each call.
 func (r *runner) traced(o *flow.Options, do func() error) error {
 	if r.trace == "" {
 		return do()
@@ -58,7 +58,7 @@ func wrapped[F node.Float](t *tracer, c node.Config, make func(node.Config) (nod
 	return &timed[F]{inst, t, c.Node.Name}, nil
 }
 
-// A timed node tells of each of its calls.
+// A timed node records each of its calls.
 type timed[F node.Float] struct {
 	node.Instance[F]
 	t    *tracer

@@ -1,10 +1,11 @@
 // Package dsp implements the arithmetic of signal-processing nodes on rows,
 // which are consecutive frames of one channel.
 //
-//	rows      Scale Mul Add AddScaled AddMul             element by element
-//	sums      AddDot AddSum into [Lanes], SumSquares, Peak, NotFinite
-//	windows   Correlate AddCorrelation Dot               FIR filters, resampling
-//	biquads   [Bank]                                     rows side by side
+//	rows        Scale Mul Add AddScaled AddMul           element by element
+//	sums        AddDot AddSum into Lanes, SumSquares, Peak, NotFinite
+//	windows     Correlate AddCorrelation Dot             FIR filters, resampling
+//	biquads     Bank, Framed                             rows side by side
+//	transforms  FFT, RealFFT                             of any length
 //
 // Everything exists for float32 and float64. The Go code is the specification;
 // for float32 on amd64, assembly yields the same bits with 8 or 16 rows or
@@ -26,17 +27,14 @@
 // # Rounding
 //
 // A product that is added to something is fused with the addition, with one
-// rounding, in assembly and in Go (exact.FMA, math.FMA), unless a doc comment
+// rounding, in assembly and in Go (kernel.FMA, math.FMA), unless a doc comment
 // says otherwise.
 //
-// # Fft
+// # Fourier transforms
 //
-// Package fft implements discrete Fourier transforms of any length, complex and real, in float32 and
-// float64.
-//
-// A [Plan] is made once for a length and holds all tables and scratch buffers, so a transform allocates
-// nothing and writes no pointers. Real and imaginary parts are separate slices, because the rest of the
-// signal code stores spectra as rows.
+// An [FFT], complex, or a [RealFFT] is made once for a length and holds all
+// tables and scratch buffers. Real and imaginary parts are separate slices,
+// because spectra are stored as rows, too.
 //
 //	length                     method
 //	2^a 3^b 5^c                Stockham, radices 4, 2, 3, 5 (no bit reversal)
@@ -50,9 +48,9 @@
 //	    x ──► radix 4 ──► radix 4 ──► radix 5 ──► radix 5 ──► X      n = 400
 //	s        1           4           16          80
 //
-// Forward is the sum with exp(-2 pi i j k / n). [Real.Inverse] divides by n and inverts it;
-// [Plan.InverseSum] does not divide. [Real.ForwardAdjoint] and [Real.InverseAdjoint] are the transposes
-// that gradients need.
+// Forward is the sum with exp(-2 pi i j k / n). [RealFFT.Inverse] divides by n
+// and inverts it; [FFT.InverseSum] does not divide. [RealFFT.ForwardAdjoint] and
+// [RealFFT.InverseAdjoint] are the transposes that gradients need.
 package dsp
 
 import (

@@ -54,7 +54,7 @@ func (p *FFT[F]) Len() int { return p.n }
 // slices of y may be those of x; otherwise x is not modified.
 func (p *FFT[F]) Forward(yr, yi, xr, xi []F) { p.transform(yr[:p.n], yi[:p.n], xr[:p.n], xi[:p.n]) }
 
-// InverseSum is n times the inverse of [Plan.Forward], and its adjoint.
+// InverseSum is n times the inverse of [FFT.Forward], and its adjoint.
 // Exchanging real and imaginary parts on both sides turns exp(-i t) into exp(+i
 // t), so no second set of tables is needed.
 func (p *FFT[F]) InverseSum(yr, yi, xr, xi []F) {

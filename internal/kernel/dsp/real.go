@@ -3,7 +3,7 @@ package dsp
 // This file holds the transform of real sequences and its adjoints.
 
 // A RealFFT transforms real sequences of one length n to the n/2+1 numbers that
-// determine their spectrum, and back. It owns scratch memory, like a [Plan].
+// determine their spectrum, and back. It owns scratch memory, like a [FFT].
 type RealFFT[F Float] struct {
 	n      int
 	plan   *FFT[F] // of n/2 when n is even, else of n

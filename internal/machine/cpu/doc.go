@@ -8,10 +8,13 @@
 // On Linux everything is supported. Elsewhere cores and caches come from the
 // processor itself, and affinity and quota are unknown.
 //
-// # Fpenv
+// [OpenMemory] reads how full memory is, again and again; [Resident],
+// [PeakResident], [ReadBytes] and [Time] say what this process has used.
 //
-// Package fpenv reads and sets the floating-point environment of the calling
-// thread: whether denormal numbers are computed or flushed to zero.
+// # Denormal numbers
+//
+// A [FloatEnv] is the floating-point environment of the calling thread: whether
+// denormal numbers are computed or flushed to zero.
 //
 //	amd64, MXCSR                     arm64, FPCR
 //	bit 15 FTZ  results              bit 24 FZ  both
@@ -23,11 +26,11 @@
 // same bits:
 //
 //	runtime.LockOSThread()
-//	old := fpenv.FlushDenormals()
+//	old := cpu.FlushDenormals()
 //	…
-//	fpenv.Set(old)
+//	cpu.SetFloatEnv(old)
 //
 // The environment belongs to the thread, not to the goroutine: lock the thread
-// until it is restored. Foreign code may change it unnoticed; [Same] detects
-// that. The functions do not allocate and may be called on a thread without a P.
+// until it is restored. Foreign code may change it unnoticed; [SameFloatEnv]
+// detects that. The functions do not allocate and may be called on a thread without a P.
 package cpu

@@ -1,6 +1,6 @@
 package cpu
 
-// An FloatEnv is the value of the floating-point control register.
+// A FloatEnv is the value of the floating-point control register.
 type FloatEnv uint64
 
 // SameFloatEnv reports whether two environments compute alike, ignoring sticky exception

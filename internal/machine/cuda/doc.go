@@ -5,7 +5,7 @@
 //	libnvidia-ml.so.1, nvml.dll     use, temperature, link, free memory
 //
 // Without the first there are no devices, which is no error; without the second,
-// monitoring data are missing. A [Device] is an adapter of package tier. All its
+// monitoring data are missing. A [Device] is an adapter of package memory. All its
 // work is done by one goroutine on a locked thread, on which the device's
 // context is current:
 //

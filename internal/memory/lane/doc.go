@@ -24,7 +24,7 @@
 // Every task that runs emits two events, timed by the clock in the [Config]. A
 // [Meter] computes from them how much of the copying was hidden.
 //
-// With a [stream.Timeline] in the Config the same calls run the tasks one after
+// With a [timeline.Timeline] in the Config the same calls run the tasks one after
 // the other in the order of submission and write the timeline's lines.
 //
 // executor.go is the file to read first.

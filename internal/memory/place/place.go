@@ -48,7 +48,7 @@ type placer struct {
 	in    Input
 	out   []Placed
 	done  []bool // tensors that have a tier
-	stage []int  // as in [Plan]
+	stage []int  // as in [Placement]
 	ring  Ring
 }
 

@@ -22,16 +22,16 @@ const rateMemory = 64 << 20
 // ShortWindow is [Effort.Window] where a user waits for the measurement.
 const ShortWindow = 150 * time.Millisecond
 
-// An Effort says how long rates are measured and with how much memory.
+// An Effort bounds the time and memory of a measurement.
 type Effort struct {
 	Threads     int           // that read memory; 0 = as many as would compute
-	Window      time.Duration // of reading a file, which is done twice; 0 = 0.5 s
+	Window      time.Duration // for reading a file, which is done twice; 0 = 0.5 s
 	MemoryBytes int64         // bytes that may be taken; 0 = no bound
 }
 
-// Measure reads a file past the system's cache, alone and beside threads
-// that read memory: for two windows and a half. With too little memory to tell
-// the rate of memory from that of caches only the file is read, and with less
+// Measure reads a file past the page cache, alone and while threads read
+// memory: for two windows and a half. With too little memory to distinguish the
+// rate of memory from that of caches only the file is read, and with less
 // nothing.
 func Measure(ctx context.Context, path string, e Effort) (r Rates, err error) {
 	if e.Threads == 0 {
@@ -141,10 +141,10 @@ func (l *load) close() {
 	}
 }
 
-// DropCache takes a file out of the system's cache, where it has one and can be
-// asked to. Pages that some process has mapped stay.
+// DropCache evicts a file from the page cache, where the system supports that. Pages
+// that a process has mapped stay.
 func DropCache(path string) error {
-	f, err := ring.Open(path) // which drops what is cached
+	f, err := ring.Open(path) // which evicts cached pages
 	if err != nil {
 		return err
 	}

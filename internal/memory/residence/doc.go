@@ -1,13 +1,13 @@
-// Package residence puts the weights of a model where a plan of package budget
-// says: into memory, or into a ring that each step reads from the disk.
+// Package residence brings the weights of a model to the tiers of their
+// placement: into RAM, or into a ring that every step reads from the SSD.
 //
-//	Tensors                      what a model takes, for the planner
-//	  budget.Place               which of it stays, which is streamed
-//	Open                         reads what stays, starts the ring
+//	Tensors                      tensors of a model, for the planner
+//	  place.Place                decides which are pinned and which are streamed
+//	Open                         reads the pinned weights, starts the ring
 //	  exec.Weights, exec.Stream  for an executor, which computes the same bytes
 //
-// Files are read where they are, in the form they have. A weight that is no
-// piece of a file, because kernels want another form of it, is made once and
-// stays; all of those are small in the formats that models come in (vectors
-// that become F32, constants).
+// Weights are read from the model's files, in the layout of the file. A weight
+// whose layout differs from what kernels need is materialised once and pinned;
+// in common formats only small ones are, such as vectors converted to F32 and
+// constants.
 package residence

@@ -32,11 +32,11 @@ type Residence struct {
 	files  []io.Closer
 }
 
-// A Config says how a residence is made.
+// A Config configures a residence.
 type Config struct {
-	Verify bool // the ring compares what it reads with what it read first
-	// Watch is told what the ring will read, in order, and returns who is told
-	// of its events. nil = nobody looks.
+	Verify bool // the ring compares all later reads with the first
+	// Watch receives the units that the ring will read, in order, and returns
+	// the listener for the ring's events. nil = no listener.
 	Watch func([]StreamedUnit) func(ring.Event)
 }
 
@@ -97,7 +97,7 @@ type weight struct {
 	span ring.Span
 }
 
-// add decides what to do with one tensor.
+// add decides how to load one tensor.
 func (o *opening) add(t *place.Placed, w compile.Weight) error {
 	at, ok := locate(&w, o.d)
 	switch {
@@ -194,7 +194,7 @@ func (o *opening) file(path string) (int, error) {
 	return len(o.files) - 1, nil
 }
 
-// read brings in what stays and starts the ring.
+// read loads the pinned weights and starts the ring.
 func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err error) {
 	spans := make([]ring.Span, len(o.held))
 	for i := range o.held {
@@ -229,7 +229,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	return nil
 }
 
-// Stats returns what the ring has done so far: zero without one, and for a nil
+// Stats returns the statistics of the ring: zero without one, and for a nil
 // residence.
 func (r *Residence) Stats() (s ring.Stats) {
 	if r != nil && r.Stream.Ring != nil {

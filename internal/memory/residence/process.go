@@ -25,8 +25,8 @@ func heap() int64 {
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// LimitHeap keeps Go's memory from growing by more than so many bytes of
-// garbage, and returns what undoes that. The limit is one of the process.
+// LimitHeap bounds the growth of Go's heap by garbage, for the whole process,
+// and returns a function that restores the previous limit.
 func LimitHeap(growth int64) (undo func()) {
 	limit, old := heap()+growth, debug.SetMemoryLimit(-1)
 	if limit >= old {

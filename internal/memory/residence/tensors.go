@@ -14,7 +14,7 @@ import (
 )
 
 // Tensors lists the weights of a model in the order of their first use, as the
-// planner wants them: products first, then what every plan keeps.
+// planner expects them: products first, then the weights that every plan pins.
 func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	products := exec.Products(&m.Plans.Decode.Plan)
 	whole := map[string]int{} // products that read all of a weight
@@ -30,7 +30,7 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	for unit, p := range products {
 		for _, name := range p.Weights {
 			w, ok := m.Weights[name]
-			if seen[name] || !ok || p.Rows && whole[name] > 0 { // a head that is tied to its table counts where it is read whole
+			if seen[name] || !ok || p.Rows && whole[name] > 0 { // a head tied to its table is listed where it is read entirely
 				continue
 			}
 			seen[name] = true
@@ -56,7 +56,7 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	return out
 }
 
-// describe says what one weight takes.
+// describe returns a weight as the planner sees it.
 func describe(w *compile.Weight, d *file.Description) place.Tensor {
 	t := place.Tensor{Name: w.Name, Uses: 1}
 	if p, ok := locate(w, d); ok {

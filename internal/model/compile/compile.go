@@ -61,7 +61,7 @@ type Model struct {
 // the usual names of the family's files.
 //
 // Its errors are [*UnsupportedModelError], [*ConfigError],
-// [*WeightBindingError], [*Faults] of these, those of package modelfile, and
+// [*WeightBindingError], [*List] of these, those of package file, and
 // those of package plan.
 func Compile(d *file.Description, opt Options) (*Model, error) { return published.compile(d, opt) }
 

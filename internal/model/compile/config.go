@@ -12,7 +12,7 @@ import (
 // include their offset.
 type Source string
 
-// The sources. They are the formats of [modelfile.Description].
+// The sources. They are the formats of [file.Description].
 const (
 	HuggingFace Source = "huggingface"
 	GGUF        Source = "gguf"

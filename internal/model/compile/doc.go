@@ -15,62 +15,12 @@
 // its relatives and a golden case; known but unsupported names are in a table
 // with the reason.
 //
-// A [Weight] holds no values: it says which tensors of the file to join and how
-// to transform them. Package weights executes these recipes. [Model.GGUF] is the
-// inverse, the recipes for a GGUF file of the same model.
-//
-// Where to look:
-//
-//	compile.go    the steps
-//	config.go     the Config and its validation
-//	hf.go         config.json → Config;  rawjson.go reads its objects
-//	gguf.go       GGUF header → Config;  own.go for our additional keys
-//	rope.go       rotary tables
-//	llama.go …    the families;  family.go the registry
-//	program.go    the halves of layers
-//	weightmap.go  where files keep weights;  bind.go finds them
-//	resolve.go    parameters of instructions;  state.go key/value caches
-//	export.go     Config → GGUF header
-//
-// # Faults
-//
-// Package faults collects the errors of one step, so that all of them are
-// reported at once.
-//
-// # Keys
-//
-// Package keys reads typed entries of a config.json.
-//
-// # Pyjson
-//
-// Package pyjson reads JSON as written by Python's json module, with bare
-// Infinity and NaN, and reports positions in errors.
-//
-// # Recipe
-//
-// Package recipe describes how weights of a plan are made from the tensors of a
-// file: sources joined along their rows, then transforms in order.
-//
-// # Rotary
-//
-// Package rotary computes the inverse frequencies of rotary position embeddings.
-//
-//	Table        the configuration: base, type of scaling and its numbers
-//	Frequencies  θ^(−2i/dim), scaled; each step rounded as in the reference
-//	Divisors     the same, as divisors of the plain frequencies (GGUF)
-//
-// The scalings are those of Hugging Face's modeling_rope_utils: linear, dynamic,
-// llama3, yarn (arXiv 2309.00071) and longrope; and the two forms in which GGUF
-// files state frequencies directly.
-//
-// # Window
-//
-// Package window groups attention layers by the size of their window.
-//
 // # Weights
 //
-// Package weights makes the tensors that a plan names from those of a model
-// file, following the recipes of package compile.
+// A [Weight] holds no values: it is a recipe, the tensors of the file to join
+// along their rows and the [Transform]s to apply in order. [Materialise] follows
+// the recipes, [Locate] says which weights kernels can read in the file itself.
+// [Model.GGUF] is the inverse, the recipes for a GGUF file of the same model.
 //
 //	file tensors ── joined ── transforms ── fit for kernels ──▶ map by plan name
 //
@@ -80,4 +30,27 @@
 // other transforms convert to float32 first, which a diagnostic reports. Vectors
 // (norms, biases) are always aligned float32, so that no kernel needs a case for
 // small tensors of other types.
+//
+// # Rotary tables
+//
+// A [RotaryTable] holds the base, the scaling and its numbers; its Frequencies
+// are θ^(−2i/dim), scaled, each step rounded as in the reference. The scalings
+// are those of Hugging Face's modeling_rope_utils: linear, dynamic, llama3, yarn
+// (arXiv 2309.00071) and longrope; and the two forms in which GGUF files state
+// frequencies directly.
+//
+// # Where to look
+//
+//	compile.go      the steps;  faults.go collects the errors of one step
+//	config.go       the Config;  check.go validates it
+//	hf.go           config.json → Config;  keys.go reads its entries, pyjson.go
+//	                JSON as Python's json module writes it, bare Infinity included
+//	gguf.go         GGUF header → Config;  own.go for our additional keys
+//	table.go        rotary tables;  window.go groups layers by attention window
+//	llama.go …      the families;  family.go the registry
+//	program.go      the halves of layers
+//	weightmap.go    where files keep weights;  bind.go finds them
+//	recipe.go       the recipes;  materialise.go follows them
+//	resolve.go      parameters of instructions;  state.go key/value caches
+//	export.go       Config → GGUF header
 package compile

@@ -1,6 +1,6 @@
 package compile
 
-// Errors about models; see package faults.
+// The errors of compiling; several of one step are a [List].
 type (
 
 	// Faults lists all errors that one step found.

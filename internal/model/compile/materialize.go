@@ -12,7 +12,7 @@ import (
 	"atenia/tensor"
 )
 
-// An MaterializeError says which weight could not be made. It unwraps to the cause.
+// A MaterializeError says which weight could not be made. It unwraps to the cause.
 type MaterializeError struct {
 	Weight string
 	Tensor string // of the file; empty if no single tensor is at fault

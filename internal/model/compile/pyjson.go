@@ -20,7 +20,7 @@ func (e *pySyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line,
 
 // parsePyJSON reads one JSON object; numbers become [json.Number]. Python's bare
 // Infinity becomes a number beyond every float, NaN a string that is not
-// accepted as a number. Errors are [*SyntaxError].
+// accepted as a number. Errors are [*pySyntaxError].
 func parsePyJSON(b []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(plainNumbers(b)))
 	d.UseNumber()

@@ -1,4 +1,4 @@
-// Package modelfile reads and writes model files.
+// Package file reads and writes model files.
 //
 //	.gguf file(s) ─┐                    ┌ Meta     ordered keys and values
 //	               ├─ Open ▶ Description┤ Config   config.json, unparsed

@@ -144,7 +144,7 @@ func (a *Adapter) Write(fsys durable.FS, dir string) error {
 const most = 1 << 20
 
 // Open reads an adapter. Errors match [ErrFormat] or [ErrUnsupported], or are
-// those of files and of package modelfile.
+// those of files and of package file.
 func Open(dir string) (*Adapter, error) {
 	f, err := os.Open(filepath.Join(dir, ConfigFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,12 +12,12 @@ import (
 //	n = norm(h)                 →    h, n = residual_add(x, a)
 //
 // so that the sum is normalized while it is still in cache: one launch less for
-// every norm of a block, and the sum is not read a second time.
+// every norm of a block, and the sum is read once.
 //
-// It asks that the norm comes right after the add (the normalized row is then
-// born where it was before, and the peak does not grow), divides by the root
-// mean square of the whole row, and has a weight and no bias: what AddParams
-// can say.
+// It requires that the norm follows the add immediately, so that the normalized
+// row is written at the same point and the peak does not grow; that the norm
+// divides by the root mean square of the whole row; and that it has a weight
+// and no bias, as AddParams can express.
 func addNorm(p *plan.ExecutionPlan) (sites []string) {
 	out := p.Instructions[:0:0]
 	for i := 0; i < len(p.Instructions); i++ {
@@ -30,7 +30,7 @@ func addNorm(p *plan.ExecutionPlan) (sites []string) {
 				in.Param = uint16(len(p.Params) - 1)
 				in.Out = append(slices.Clip(in.Out), norm.Out[0])
 				in.Weights = []plan.WeightRef{norm.Weights[0]}
-				i++ // the norm is gone
+				i++ // the norm was removed
 			}
 		}
 		out = append(out, in)
@@ -65,5 +65,5 @@ func fusedAdd(p *plan.ExecutionPlan, add, norm *plan.Instruction) (plan.ParamBlo
 	return block, err == nil
 }
 
-// maxParams leaves room for one more block in the numbering.
+// maxParams allows for one more block in the numbering.
 const maxParams = 1<<16 - 2

@@ -15,16 +15,15 @@
 //	                                  ▼
 //	                            bound records                                   internal/exec
 //
-// What an opcode asks of the widths, rows and numbers around it is one row of
-// the table in rules.go; what joins instructions is in validate.go.
+// The requirements of an opcode on widths, rows and numbers are one row of the
+// table in rules.go; those between instructions are in validate.go.
 //
-// Two facts carry the package. Registers are written once, so the life of a
-// value is one interval and "last reader" is one number. And everything that a
-// step claims is verified by a second piece of code that shares nothing with
-// it: [Validate] runs again after the rewriting steps, [Recheck] counts uses
-// where the liveness step looked for the last one, and the tests simulate a
-// [Map] result instead of trusting it. A plan that comes from a file passes
-// through exactly the same checks as one that was just compiled.
+// Registers are written once, so the life of a value is one interval, which
+// "last reader" defines. And every property that a step establishes is verified
+// by separate code: [Validate] runs again after the rewriting steps, [Recheck]
+// counts uses where the liveness step searched for the last one, and tests
+// simulate the result of [Map]. A plan from a file passes the same checks as a
+// compiled one.
 //
 // Steps are pure: no clock, no environment, no map order. The same program
 // gives the same bytes.

@@ -6,8 +6,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Fusion is one named rewrite. It may assume a valid plan and must leave one
-// that means the same.
+// A Fusion is one named rewrite. It may assume a valid plan and must return an
+// equivalent one.
 type Fusion struct {
 	ID  string
 	Doc string
@@ -17,12 +17,12 @@ type Fusion struct {
 // Fusions is the list in the order they run. Their ids appear in the
 // diagnostics of a compiled plan.
 var Fusions = []Fusion{
-	// First: it moves the last norm to where add_norm looks for it.
+	// First, because it moves the last norm to where add_norm expects it.
 	{"last_rows", "prefill: only the rows whose logits are wanted pass the last feed-forward layer and the head", lastRows},
 	{"add_norm", "a residual add also writes the norm that reads its sum", addNorm},
 }
 
-// fuse runs every fusion unless told not to and notes what it did.
+// fuse runs every fusion, unless disabled, and notes the changes.
 func fuse(s *state) error {
 	if s.opt.NoFuse {
 		return nil
@@ -55,8 +55,8 @@ func readers(p *plan.ExecutionPlan) []int {
 	return n
 }
 
-// decode returns the payload of an instruction. The plan is valid, so it
-// decodes; a caller that gets nil leaves the instruction alone.
+// decode returns the payload of an instruction. In a valid plan it always
+// decodes; callers ignore an instruction if it is nil.
 func decode[T any](p *plan.ExecutionPlan, in *plan.Instruction) *T {
 	v, err := p.Params[in.Param].Decode()
 	if err != nil {

@@ -16,10 +16,10 @@ var order = [plan.NumModes]int{
 
 // CheckHandoffs verifies the boundaries between the stages of a model: each
 // joins an output of an earlier stage to an input of a later one, both sides
-// agree with what it declares, no input is fed twice, and the buffer is held
-// until the consumer has read it for the last time. graph lists the stages that
-// run on a backend which records work ([Graph]); a boundary at one of them must
-// be synchronized. Errors match [plan.ErrInvalidHandoff].
+// agree with its declaration, every input has one source, and the buffer is
+// held until the consumer's last read. graph lists the stages that run on a
+// backend which records work ([Graph]); their boundaries must be synchronised.
+// Errors match [plan.ErrInvalidHandoff].
 func CheckHandoffs(m *plan.ModelPlans, graph ...plan.Mode) error {
 	type place struct {
 		mode plan.Mode

@@ -6,8 +6,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// lastRows lets the gather of the requested rows climb over every instruction
-// that works row by row, up to the last one that mixes rows:
+// lastRows moves the gather of the requested rows before every instruction that
+// works row by row, up to the last one that mixes rows:
 //
 //	a = attention(n)                       a  = attention(n)
 //	h = residual_add(x, a)                 x' = gather_rows(x, rows)
@@ -18,10 +18,10 @@ import (
 //	n = norm(g)                            y  = residual_add(h, f)
 //	                                       n  = norm(y)
 //
-// A prompt of 500 tokens that wants one row of logits then runs the last
-// feed-forward layer on one row. It is legal when every value made on the way
-// is read only on the way: an output of the plan, or a second reader, needs all
-// rows. Only prefill plans have rows to spare.
+// A prompt of 500 tokens that requests one row of logits then runs the last
+// feed-forward layer on one row. The move is legal if every value between is
+// read only between: an output of the plan, or a second reader, needs all rows.
+// It applies to prefill plans only; in others all rows are requested.
 func lastRows(p *plan.ExecutionPlan) []string {
 	g, ok := onlyGather(p)
 	if p.Mode != plan.ModePrefill || !ok {
@@ -115,8 +115,8 @@ type hoist struct {
 	gathers, moved []plan.Instruction
 }
 
-// move copies one instruction to below the gathers: what it reads from above
-// them is gathered first, what it makes now has only the requested rows.
+// move copies one instruction below the gathers. Operands from above them are
+// gathered first; its results have only the requested rows.
 func (h *hoist) move(in *plan.Instruction) {
 	out := *in
 	out.In = make([]plan.RegisterRef, len(in.In))

@@ -150,8 +150,8 @@ func better(a, b, need uint64) bool {
 	return a >= need
 }
 
-// Inputs returns the registers of a plan's inputs as [Map] takes them: they
-// have no buffer, because kernels read them where the caller keeps them.
+// Inputs returns the registers of a plan's inputs for [Map]: they have no
+// buffer, because kernels read the caller's memory.
 func Inputs(c *plan.CompiledPlan) map[plan.RegisterRef]bool {
 	m := map[plan.RegisterRef]bool{}
 	for _, r := range c.Plan.Inputs {

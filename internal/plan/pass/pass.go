@@ -12,26 +12,26 @@ type Step struct {
 	run  func(*state) error
 }
 
-// Steps is the compiler, in order. What comes before it turns a configuration
-// into a plan of one instruction per program line (internal/model/compile and
-// [plan.Builder]); what comes after it looks at a backend and is called by
-// name: [Route], [Map], [CheckHandoffs], then binding (internal/exec).
+// Steps is the compiler, in order. Its input is a plan of one instruction per
+// program line, made from a configuration (internal/model/compile and
+// [plan.Builder]). Steps that depend on a backend are called by name
+// afterwards: [Route], [Map], [CheckHandoffs], then binding (internal/exec).
 var Steps = []Step{
 	{"validate", validate},   // first: every later step uses register, weight and state numbers as indices
-	{"states", checkStates},  // before anything moves: it reads descriptors alone and its errors name what the family declared
+	{"states", checkStates},  // before any rewriting: it reads only descriptors, and its errors name what the family declared
 	{"fuse", fuse},           // before liveness: it removes reads, registers and instructions
-	{"number", number},       // after fuse, which leaves gaps: text, JSON and id need one numbering however the plan came about
-	{"revalidate", validate}, // after the last step that edits: what fusion made is checked like everything else
+	{"number", number},       // after fuse, which leaves gaps: text, JSON and id need one numbering for equal plans
+	{"revalidate", validate}, // after the last step that rewrites: fused instructions are checked like all others
 	{"liveness", liveness},   // on the final instructions: kill sets are indexed by their position
 	{"recheck", recheck},     // after liveness: establishes the same facts by other means
 }
 
-// Options choose what the steps do. The zero value is the usual choice.
+// Options configure the steps. The zero value is the default.
 type Options struct {
-	NoFuse bool // leave every instruction as the programs wrote it
+	NoFuse bool // keep every instruction as written in the programs
 }
 
-// state is what the steps hand on.
+// state is passed from step to step.
 type state struct {
 	opt Options
 	c   plan.CompiledPlan

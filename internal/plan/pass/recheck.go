@@ -11,8 +11,8 @@ import (
 // step, and a plan read from a file goes through it in that step's place.
 func recheck(s *state) error { return Recheck(&s.c) }
 
-// Recheck verifies what a compiled plan says about itself: LastRead, KillAfter
-// and PeakRegisters. The plan inside must have passed [Validate]. Errors match
+// Recheck verifies the LastRead, KillAfter and PeakRegisters of a compiled
+// plan. The plan inside must have passed [Validate]. Errors match
 // [plan.ErrInvalidPlan].
 func Recheck(c *plan.CompiledPlan) error {
 	p := &c.Plan

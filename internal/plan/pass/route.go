@@ -7,16 +7,16 @@ import (
 	"atenia/internal/plan"
 )
 
-// A Capability says how a backend runs one opcode. It must be true: the suite
-// of the backend runs every opcode that claims Batch with a batch and compares
-// it with single runs.
+// A Capability describes a backend's support of one opcode. It must be true:
+// the suite of the backend runs every opcode that claims Batch with a batch and
+// compares it with single runs.
 type Capability struct {
 	Batch    bool // more than one slot in one call
 	MaxBatch int  // most slots in one call; 0 = any number
 	Graph    bool // records work that runs later, so stages need a sync between them
 
-	// Accept, if set, refuses an instruction for what the opcode alone does
-	// not say: an element type, a width, a parameter. The error says why.
+	// Accept, if set, rejects an instruction for properties other than its
+	// opcode: an element type, a width, a parameter. The error says why.
 	Accept func(p *plan.ExecutionPlan, instruction int) error
 }
 
@@ -31,8 +31,8 @@ func (c Capability) limit() int {
 	return c.MaxBatch
 }
 
-// A Backend is what routing needs to know of one: a name for messages, and
-// what it can do with an opcode, false if nothing.
+// A Backend has a name for messages, and its capability for an opcode, false if
+// it has none.
 type Backend interface {
 	Name() string
 	Capability(op plan.Opcode) (Capability, bool)
@@ -42,14 +42,14 @@ type Backend interface {
 type Routing struct {
 	Backend  Backend
 	Batch    int
-	Rejected []error // one for each backend that was asked first, in order
+	Rejected []error // one error for each backend tried before, in order
 }
 
 // Route picks the first backend that can run every instruction of the plan for
-// batch slots at once. This is the only place where a plan is refused for what
-// a backend cannot do: whatever passes runs, and nothing is rerouted later.
+// batch slots at once. This is the only place where a plan is rejected because
+// of a backend: a routed plan runs, and nothing is rerouted later.
 //
-// If no backend will do, the error joins one [*plan.OpcodeError] or
+// If there is no such backend, the error joins one [*plan.OpcodeError] or
 // [*plan.BatchError] for each.
 func Route(c *plan.CompiledPlan, batch int, backends ...Backend) (*Routing, error) {
 	if batch < 1 {

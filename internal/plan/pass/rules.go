@@ -34,8 +34,9 @@ var rules = [256]func(*site) error{
 	plan.OpConvStem:        rulePatch,
 }
 
-// A site is one instruction as its rule sees it: payload decoded, registers
-// looked up, state resolved. Arity, ranges and the payload's size hold already.
+// A site is a rule's view of one instruction: payload decoded, registers looked
+// up, state resolved. Arity, ranges and the payload's size are already
+// verified.
 type site struct {
 	spec    *plan.OpSpec
 	params  plan.Params // nil for an opcode without payload
@@ -223,8 +224,8 @@ func ruleScatter(s *site) error {
 	return indices(s, 2)
 }
 
-// first returns the first error; a rule lists its conditions in the order a
-// reader would want to hear of them.
+// first returns the first error; rules list their conditions in the order in
+// which readers need them.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -301,7 +302,7 @@ func agrees(what string, v uint32, there bool, thing string) error {
 	return nil
 }
 
-// ordinal: the payload's layer is one the state has room for.
+// ordinal requires that the payload's layer exists in the state.
 func ordinal(s *site, layer uint32) error {
 	if s.state != nil && layer >= uint32(s.state.Layers) {
 		return fmt.Errorf("state layer %d, %s.%d has %d", layer, s.state.Kind, s.state.Group, s.state.Layers)

@@ -8,12 +8,13 @@ import (
 	"atenia/tensor"
 )
 
-// checkStates proves that storage made from the descriptors is what the kernels
-// and the scheduler take it for: sizes add up, sections lie inside their layer
-// and do not overlap, and nothing stale can leak into the next request.
+// checkStates verifies the assumptions of kernels and scheduler about storage:
+// sizes add up, sections lie inside their layer and do not overlap, and no
+// stale value can leak into the next request.
 func checkStates(s *state) error { return CheckStates(s.c.Plan.States) }
 
-// kindRules says how each kind of state may live and whether it must be zeroed.
+// kindRules has the lifecycles allowed for each kind of state and whether it
+// must be zeroed.
 var kindRules = [plan.NumStateKinds]struct {
 	life plan.Lifecycle
 	zero bool // not addressed by position: stale bytes would be read

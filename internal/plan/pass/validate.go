@@ -9,9 +9,9 @@ import (
 	"atenia/tensor"
 )
 
-// validate proves that a plan means something: every number is in range, every
-// value is written once and before it is read, every opcode has what its spec
-// asks for, and the widths on both sides of every register agree.
+// validate verifies a plan: every number is in range, every value is written
+// once and before it is read, every instruction has the operands of its spec,
+// and the widths on both sides of every register agree.
 func validate(s *state) error { return Validate(&s.c.Plan) }
 
 // Validate is the structural check of a plan as built or parsed. Its errors
@@ -34,7 +34,7 @@ func Validate(p *plan.ExecutionPlan) error {
 type validator struct {
 	p       *plan.ExecutionPlan
 	written []bool // register → has a producer so far
-	site    site   // of the instruction at hand; its slices are used again
+	site    site   // of the current instruction; its slices are reused
 }
 
 // header checks what does not belong to one instruction.

@@ -17,21 +17,21 @@ const (
 	idRead
 )
 
-// errRead and errPass say what a trace shows of reads and uses that failed; the
-// model's caller gets the cause.
+// errRead and errPass mark failed reads and passes in a trace; the model's
+// caller gets the cause.
 var (
 	errRead = errors.New("the read failed")
 	errPass = errors.New("the pass was given up")
 )
 
-// Watch is told what a ring will read and returns who is told of its events.
+// Watch receives the units that a ring will read and returns the listener for
+// its events.
 func (o *Observer) Watch(units []residence.StreamedUnit) func(ring.Event) {
 	o.units = units
 	return o.event
 }
 
-// event draws and counts what a ring does. The ring calls it for one event
-// after the other.
+// event records an event of a ring, which calls it sequentially.
 func (o *Observer) event(e ring.Event) {
 	o.at = max(o.at, e.At.Sub(o.epoch))
 	switch e.EventKind {
@@ -81,8 +81,8 @@ func (o *Observer) read(e *ring.Event) {
 	}
 }
 
-// send hands on what the processor does with a unit. Of a wait no arrow leads
-// to or from, so it names no tensor.
+// send records what the processor does with a unit. No arrow leads to or from a
+// wait, so it names no tensor.
 func (o *Observer) send(phase lane.Phase, id uint64, verb string, unit int, bytes int64, err error) {
 	e := lane.Event{Phase: phase, ID: id, Lane: lane.Compute, Name: verb + o.units[unit].Name, Bytes: uint64(bytes), At: o.at, Err: err}
 	if id == idUse {

@@ -22,7 +22,7 @@ func newMeter(ctx context.Context, device func(context.Context) (bool, float32))
 	return m
 }
 
-// context measures now. What is not known counts as no pressure.
+// context measures the current pressures. Unknown ones count as none.
 func (m *meter) context() learn.Context {
 	return learn.NewContext(m.device, m.vram, m.sampler.Sample().Pressure)
 }

@@ -3,7 +3,6 @@ package observe_test
 import (
 	"encoding/json"
 	"errors"
-
 	"net"
 	"net/http"
 	"os"
@@ -12,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-
 	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // units are the units of the ring in these tests: the second lap uses the room of

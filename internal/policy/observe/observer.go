@@ -22,27 +22,28 @@ import (
 	"atenia/internal/sched"
 )
 
-// A Config says what of a model is observed. The zero Config is nothing.
+// A Config selects what is observed of a model. The zero Config selects
+// nothing.
 type Config struct {
 	// Trace is a file for a trace of what ran when, which Perfetto shows.
 	Trace string
 	// Metrics is an address, such as ":9464", at which metrics are served for
 	// Prometheus while the model is open.
 	Metrics string
-	// Listening is told the address, whose port was chosen if 0 was asked for.
+	// Listening receives the address, whose port was chosen if 0 was requested.
 	Listening func(net.Addr)
 	// Timeline is a file for the order of reads and of computing, in lines that
 	// are the same for equal runs.
 	Timeline string
-	// Learning is a file of what is learned from the latencies of tokens; what
-	// is there is added to.
+	// Learning is a file of what is learned from the latencies of tokens;
+	// existing content is extended.
 	Learning string
-	// Device reports whether a device is there, and the pressure of its memory.
-	// It is asked once, if something is to be learned. nil = there is none.
+	// Device reports whether a device is present, and the pressure of its
+	// memory. It is called once, if Learning is set. nil = there is none.
 	Device func(context.Context) (bool, float32)
 }
 
-// asked reports whether anything is to be observed.
+// asked reports whether anything is observed.
 func (c *Config) asked() bool { return c.Trace+c.Metrics+c.Timeline+c.Learning != "" }
 
 // A Fault is a field of a [Config] whose value cannot be used.
@@ -59,7 +60,7 @@ func (e *Fault) Error() string {
 // Unwrap returns the cause.
 func (e *Fault) Unwrap() error { return e.Err }
 
-// An Observer is told what a model does. A nil observer may be closed.
+// An Observer receives the events of a model. A nil observer may be closed.
 type Observer struct {
 	epoch    time.Time
 	units    []residence.StreamedUnit
@@ -88,8 +89,8 @@ type Account struct {
 	Ring      *ring.Ring       // nil if nothing is streamed
 }
 
-// Open makes what is asked for: files and a server. It returns nil if nothing
-// is. Its errors are [Fault]s.
+// Open creates the configured files and server. It returns nil if there are
+// none. Its errors are [Fault]s.
 func Open(ctx context.Context, c Config) (_ *Observer, err error) {
 	if !c.asked() {
 		return nil, nil
@@ -146,7 +147,7 @@ func (o *Observer) create(field, path string) (*file, error) {
 	return x, nil
 }
 
-// serve returns when metrics can be asked for.
+// serve returns when metrics are being served.
 func (o *Observer) serve(ctx context.Context, c *Config) error {
 	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
 	o.served = make(chan error, 1)
@@ -164,7 +165,7 @@ func (o *Observer) serve(ctx context.Context, c *Config) error {
 	}
 }
 
-// Listeners are told of decisions.
+// Listeners returns the listeners for decisions.
 func (o *Observer) Listeners() (out []record.Listener) {
 	if o == nil {
 		return nil
@@ -178,7 +179,7 @@ func (o *Observer) Listeners() (out []record.Listener) {
 	return out
 }
 
-// Begin says where the weights are, before the first pass.
+// Begin reports the placement of the weights, before the first pass.
 func (o *Observer) Begin(a Account) {
 	o.account = a
 	if o.timeline != nil && a.Ring != nil {
@@ -238,7 +239,7 @@ func (o *Observer) Step(p sched.StepInfo) {
 	o.memory(start + p.Took)
 }
 
-// count brings the metrics up to date.
+// count updates the metrics.
 func (o *Observer) count(p sched.StepInfo) {
 	if o.metrics == nil || p.Err != nil {
 		return
@@ -259,8 +260,8 @@ func (o *Observer) count(p sched.StepInfo) {
 	}
 }
 
-// Close saves what was learned, ends the files and stops serving. Nothing may
-// happen any more.
+// Close saves what was learned, closes the files and stops serving. No other
+// method may be called afterwards.
 func (o *Observer) Close() error {
 	if o == nil {
 		return nil

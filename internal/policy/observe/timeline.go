@@ -20,7 +20,7 @@ func newOrderWriter(w *bufio.Writer) *orderWriter {
 	return &orderWriter{lines: timeline.NewTimeline(timeline.TakeTurns, lines{w})}
 }
 
-// lines is a sink; the writer keeps its first error.
+// lines is a sink of lines; the writer keeps its first error.
 type lines struct{ w *bufio.Writer }
 
 // Line implements [timeline.Sink].
@@ -29,14 +29,14 @@ func (l lines) Line(s string) {
 	l.w.WriteByte('\n')
 }
 
-// setUnits says what is read: lead is how many uses before its own the place of a
-// unit is free.
+// setUnits sets what is read: lead is the number of uses between the moment when a
+// unit's place is free and its own use.
 func (t *orderWriter) setUnits(units []residence.StreamedUnit, lead func(int) int) {
 	t.units, t.lead = units, lead
 }
 
-// step writes a pass that used units in that order. What is read while a unit
-// is computed with is what has room beside it.
+// step writes a pass that used units in that order. Units read while one is
+// computed are those that have room beside it.
 func (t *orderWriter) step(kind string, rows int, used []int) {
 	n := len(t.units)
 	if n == 0 {
@@ -46,7 +46,7 @@ func (t *orderWriter) step(kind string, rows int, used []int) {
 	}
 	for _, u := range used {
 		use := t.base + u
-		t.next = max(t.next, use) // what is skipped is not read
+		t.next = max(t.next, use) // skipped units are not read
 		for t.next <= use {
 			t.read()
 		}

@@ -1,4 +1,4 @@
-// Package decision logs decisions with their inputs and rules, so that they can
+// Package record logs decisions with their inputs and rules, so that they can
 // be read, explained and replayed.
 //
 //	component ── Draft ──▶ Journal ──▶ ring of the last records

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// A PersistReport counts what [Persist] did.
+// A PersistReport counts what [PersistGradients] did.
 type PersistReport struct {
 	Saved   int `json:"saved"`
 	Skipped int `json:"skipped"`

@@ -73,7 +73,7 @@ type GraphPlacement struct {
 	Summary    string            `json:"snapshot_summary"` // the pressures, in one line
 }
 
-// Place chooses where the nodes run by the declared tiers of their tensors.
+// Place places the nodes by the declared tiers of their tensors.
 func (g *Graph) Place(s memory.Snapshot, gpu bool) GraphPlacement {
 	return g.place(s, gpu, func(n *Node) []memory.Tier { return n.Tiers })
 }

@@ -25,7 +25,7 @@ type Pager struct {
 	Compute func(ctx context.Context, n *Node, data [][]byte) error
 }
 
-// Schedule plans a tick of the graph now, given that the next tick runs the graph
+// Plan plans a tick of the graph now, given that the next tick runs the graph
 // next.
 func (p *Pager) Schedule(now, next *Graph) (Paging, error) {
 	return schedulePages(p.Memory, now, next, p.Limit, p.Ahead)

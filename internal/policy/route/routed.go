@@ -53,6 +53,6 @@ type Routed struct {
 	Bundle Bundle
 }
 
-// A RouteListener is a [Submitter] that [RouteTensors] notifies of every kernel
+// A RouteListener is a [timeline.Submitter] that [RouteTensors] notifies of every kernel
 // it has routed.
 type RouteListener interface{ Routed(Routed) }

@@ -63,7 +63,7 @@ type BackwardTrace struct {
 	Moves     []BackwardRecord `json:"moves"`
 }
 
-// ExecuteBackwardTraced is [Execute] with a record of every step. It tries all gradients
+// ExecuteBackwardTraced is [ExecuteBackward] with a record of every step. It tries all gradients
 // of a node before it degrades the node to the processor.
 func ExecuteBackwardTraced(ctx context.Context, t *timeline.Timeline, m *memory.Manager, nodes []BackwardNode, gpu bool) ([]BackwardTrace, error) {
 	traces := make([]BackwardTrace, 0, len(nodes))

@@ -1,5 +1,14 @@
-// Package trace writes the execution of tasks as a Chrome trace, which Perfetto
-// (ui.perfetto.dev) and chrome://tracing display.
+// Package trace exports the activity of lanes and tiers: the execution of tasks
+// as a Chrome trace, and counts of it to Prometheus.
+//
+//	lane.Executor ─────────────── tasks ────┬─▶ Writer    trace.json
+//	journal of package record ─── decisions ┤
+//	memory.Ledger, ring.Ring … ── bytes ────┴─▶ Metrics   GET /metrics
+//
+// # Traces
+//
+// Perfetto (ui.perfetto.dev) and chrome://tracing display what a [Writer]
+// writes:
 //
 //	SsdPrefetch 0  ▐▌prefetch:w2▐▌prefetch:w3 ─╮
 //	H2D 0                        ╰─▶▐▌move:ram->vram:w2
@@ -18,11 +27,8 @@
 //
 // # Metrics
 //
-// Package metrics exports the activity of the tiers to Prometheus.
-//
-//	lane.Executor ──────── Set.Event ──────┐
-//	decision.Journal ───── Set.Decided ────┤
-//	a ledger, a ring, … ── Set.Tier, … ────┴─▶ Set.Serve: GET /metrics
+// [Metrics] takes the events of a lane.Executor, decisions, and the bytes of each
+// tier, and serves these series:
 //
 //	atenia_tier_bytes{tier,state}          used, reserved or budget
 //	atenia_move_bytes_total{from,to}       copied between tiers

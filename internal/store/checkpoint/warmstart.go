@@ -59,7 +59,7 @@ const (
 	SeedRules
 )
 
-// Live reports the current tiers and hints of tensors; a *tier.Manager
+// Live reports the current tiers and hints of tensors; a *memory.Manager
 // implements it.
 type Live interface {
 	Tier(id string) (memory.Tier, bool)

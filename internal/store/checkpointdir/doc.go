@@ -1,10 +1,10 @@
-// Package vault works on the folders of checkpoints: it makes one of a model or
-// of a cache, says what is in it, checks every byte, restores it and clears
-// away what no checkpoint names any more.
+// Package checkpointdir implements "atenia checkpoint": it saves the tensors of a
+// model or of a cache as a checkpoint, inspects, verifies and restores one, and
+// collects cache entries that no checkpoint refers to.
 //
-//	DIR/checkpoint.meta     what was where, and where it was wanted
+//	DIR/checkpoint.meta     the manifest: tiers, desired tiers, plans
 //	DIR/checkpoint.*.sums   hashes of the bytes
 //	DIR/cache/              the bytes, unless another cache is given
 //
-// What a checkpoint and its files mean is package internal/store/checkpoint.
+// Package checkpoint defines the files and what they mean.
 package checkpointdir

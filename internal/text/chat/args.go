@@ -91,7 +91,7 @@ func NewPositional(params string, fn func(m *Machine, x Value, a []Value) (Value
 	return f
 }
 
-// NewRaw makes a Func that sees its arguments as they are.
+// NewRaw makes a Func that receives its arguments unparsed.
 func NewRaw(fn func(m *Machine, x Value, a *Args) (Value, error)) *Func { return &Func{raw: fn} }
 
 // IsCallable is Python's callable().

@@ -15,7 +15,7 @@ type Stmt interface {
 	isStmt()
 }
 
-// Flow says how a statement ended.
+// Flow is how a statement ended.
 type Flow int
 
 const (
@@ -170,7 +170,7 @@ type (
 		Pos
 		Target *Target
 		X      Expr
-		Export bool // at the top level: blocks see it
+		Export bool // at the top level: visible in blocks
 	}
 	// AssignBlockStmt is {% set a %}…{% endset %}.
 	AssignBlockStmt struct {
@@ -209,7 +209,7 @@ type (
 		Call *CallExpr
 		Def  *MacroDef // the caller
 	}
-	// GenerationStmt is {% generation %}: what the model says.
+	// GenerationStmt is {% generation %}: the model's own text.
 	GenerationStmt struct {
 		Pos
 		Def *MacroDef
@@ -226,7 +226,7 @@ type (
 		Scope  Entry
 		Self   int                // slot of self, or -1
 		Super  int                // slot of super, or -1
-		Locals map[string]SlotRef // what a scoped block sees
+		Locals map[string]SlotRef // variables visible in a scoped block
 	}
 	// LoopCtlStmt is {% break %}, {% continue %}.
 	LoopCtlStmt struct {

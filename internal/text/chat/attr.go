@@ -43,7 +43,7 @@ func NoAttribute(x Value, name string) *Undefined {
 	return &Undefined{Kind: KindUndefined, Msg: Repr(Describe(x)) + " has no attribute " + Repr(name)}
 }
 
-// item is Python's x[key]; ok is false where that raises TypeError or LookupError.
+// itemOf is Python's x[key]; ok is false where that raises TypeError or LookupError.
 func itemOf(m *Machine, x, key Value) (v Value, ok bool, err error) {
 	switch x := x.(type) {
 	case *Undefined:
@@ -119,7 +119,7 @@ var extraAttrs = map[string]string{
 	"__module__": "Macro builtin_function_or_method", "__int__": "int float bool", "__float__": "int float bool", "__bool__": "int float bool NoneType", "__next__": "generator",
 }
 
-// mutators are the methods that an immutable sandbox refuses.
+// mutators are the methods that an immutable sandbox rejects.
 var mutators = map[string]string{
 	"append": "list", "insert": "list", "sort": "list", "reverse": "list", "extend": "list", "remove": "list",
 	"clear": "list dict", "pop": "list dict", "popitem": "dict", "setdefault": "dict", "update": "dict",
@@ -134,7 +134,7 @@ func listed(table map[string]string, name, typ string) bool {
 	return false
 }
 
-// attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
+// Attribute is Python's getattr behind the sandbox; ok is false for AttributeError.
 func Attribute(m *Machine, x Value, name string) (v Value, ok bool, err error) {
 	if err := m.Alloc(len(name)); err != nil { // for looking it up, or for the message
 		return nil, false, err

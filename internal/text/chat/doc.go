@@ -1,100 +1,76 @@
 // Package chat renders chat templates: the Jinja programs inside model files
 // that turn a conversation into the text of a prompt.
 //
-// A template is parsed once and rendered for each conversation:
+// [Parse] reads a template once; [Template.Render] renders it for each
+// conversation, a [Context]:
 //
-//	Parse:  source ─ syntax.Parse ─▶ tree ─ syntax.Resolve ─▶ Template
-//	Render: Context ─ interp: exec.go, eval.go ─▶ Result | RaiseError | RuntimeError
-//
-//	chat ─▶ syntax   what templates say: lexer, parser, scopes
-//	     ─▶ filter   their filters and tests
-//	     ─▶ method   attributes, operators, methods of values
-//	     ─▶ object   the values: Python's, as far as text shows them
+//	Parse:   source ─ lexer, parser ─▶ tree ─ Resolve ─▶ Template
+//	Render:  Context ─ interp ─▶ Result | RaiseError | RuntimeError
 //
 // The language is that of the environment that Hugging Face transformers
 // renders with: Jinja 3.1, sandboxed and immutable, with trim_blocks,
 // lstrip_blocks, break and continue, {% generation %}, raise_exception,
-// strftime_now, and a tojson that is Python's json.dumps. Values behave and
-// print as Python's do, so [Map] keeps the order of its keys and integers are
-// told from floats; [DecodeJSON] reads such values.
+// strftime_now, and a tojson that is Python's json.dumps with nothing escaped
+// for HTML.
 //
 //	tags     if for (else, recursive, filter) set (also blocks) macro call filter
 //	         with block (scoped, self) raw print generation break continue
 //	         autoescape false
-//	filters  all of Jinja's (package filter) but random, urlize and pprint
-//	tests    all of Jinja's (package filter)
-//	methods  of str, list, tuple, dict, range, int and float (package method)
+//	filters  all of Jinja's but random, urlize and pprint
+//	tests    all of Jinja's
+//	methods  of str, list, tuple, dict, range, int and float
 //	globals  range dict namespace cycler joiner raise_exception strftime_now
 //
 // The tags include, import, from and extends, which need other templates, are
-// refused by name with line and column, and so is whatever else is unknown.
-// Four things differ from Python on purpose: integers have at most 65,536
-// bits, lone surrogates become U+FFFD, what Python prints with a memory address
-// prints without, and there are neither bytes nor complex numbers. The tables
-// of testdata/jinja have Jinja's own answers about everything else; TestJinja
-// lists the few templates that are answered otherwise, with reasons.
+// rejected by name with line and column, as are unknown names. Four differences
+// from Python are intended: integers have at most 65,536 bits, lone surrogates
+// become U+FFFD, representations omit memory addresses, and there are neither
+// bytes nor complex numbers. The tables of testdata/jinja hold Jinja's own
+// answers about everything else; TestJinja lists the few templates whose results
+// differ, with reasons.
 //
-// Variables follow Jinja's compile-time scoping, not a search at run time:
-// see syntax/symbols.go. A template is code from a stranger; [Limits] bound its work,
-// memory, output and recursion, and it can reach nothing but its arguments.
+// # Reading
 //
-// # Object
+// The parser follows jinja2.lexer, jinja2.parser, jinja2.idtracking and
+// jinja2.compiler. Variables follow Jinja's compile-time scoping, not a search
+// at run time (symbols.go). An invalid template is a [SyntaxError] with line,
+// column and the construct's name. Sizes and nesting are bounded, so that parsing
+// takes linear time and bounded memory.
 //
-// Package object has the values that chat templates compute with: those of
-// Python, as far as text shows them.
+// # Values
 //
-//	value.go    the types          mapping.go  dict, keys that are equal
-//	number.go   int and float      letter.go   str, character by character
-//	compare.go  == is < in         iterate.go  iterators and generators
-//	print.go    str() and repr()   json.go     values from JSON and from Go
-//	args.go     calls              limits.go   limits
+// A [Value] behaves and prints as in Python: a [Map] keeps the order of its
+// keys, and integers are distinct from floats; [DecodeJSON] reads such values. A
+// Value is immutable, except for a [Namespace].
 //
-// A [Value] is never changed, but for a [Namespace]. What costs time or memory
-// in proportion to a value is a method of a [Machine], which counts it and
-// fails with a [RuntimeError] of [KindLimit] when a template wants too much.
+// A template is untrusted code. It can reach nothing but its arguments, and
+// [Limits] bound its work, memory, output and recursion: an operation whose cost
+// grows with a value is a method of a [Machine], or takes one, which counts the
+// cost and fails with a [RuntimeError] of [KindLimit]. The sandbox is that of
+// Jinja's ImmutableSandboxedEnvironment: names with a leading underscore and
+// methods that change a list or dict give an undefined value whose use is an
+// error of kind security.
 //
-// # Syntax
+// Filters that are generators in Python are lazy here, too: they fail when they
+// are read, not before, and can be read once.
 //
-// Package syntax reads chat templates: source to a tree whose names, filters and
-// tests are settled.
+// # Where to look
 //
 //	lexer.go                               source → tokens
 //	parser.go, parseexpr.go, parsecall.go  tokens → tree (ast.go)
-//	symbols.go                             which variable a name means
-//	resolve.go                             tree → [Program]
-//
-// It follows jinja2.lexer, jinja2.parser, jinja2.idtracking and jinja2.compiler
-// of Jinja 3.1 with trim_blocks, lstrip_blocks, loop controls and the block
-// {% generation %}. What it refuses is an [Error] with line, column and the
-// construct's name. Sizes and nesting are bounded, so that no source takes long.
-//
-// # Method
-//
-// Package method has what values can be asked for: attributes, items, slices,
-// operators, and the methods of str, list, dict and the numbers, formatting
-// included.
-//
-//	attr.go       x.name, x[key], x[a:b], behind the sandbox
-//	operate.go    x + y …
-//	strmethod.go  methods of str     methods.go  methods of other types
-//	translate.go  str.translate      markup.go   methods of Markup
-//	strformat.go  str.format         percent.go  str % args
-//
-// The sandbox is that of Jinja's ImmutableSandboxedEnvironment: names with a
-// leading underscore and methods that change a list or dict give an undefined
-// value whose use is an error of kind security.
-//
-// # Filter
-//
-// Package filter has the filters and tests of Jinja 3.1.
-//
-//	filters.go     the [Table] of filters and those left out
-//	filternum.go   numbers            filtertext.go  text
-//	filterseq.go   sequences          filterlazy.go  map, select and their kin
-//	wrap.go        wordwrap           dumps.go       tojson
-//	tests.go       the [Tests]
-//
-// Filters that are generators in Python are lazy here too: they fail when they
-// are read, not before, and can be read once. The filter tojson is that of
-// transformers: Python's json.dumps, with nothing escaped for HTML.
+//	symbols.go, resolve.go                 names → variables; tree → [Program]
+//	exec.go, eval.go, loop.go              statements and expressions
+//	value.go, mapping.go                   values; dict and equal keys
+//	number.go, letter.go                   int and float; str by character
+//	compare.go, iterate.go                 == is < in; iterators and generators
+//	print.go, json.go                      str() and repr(); JSON and Go values
+//	args.go, budget.go                     arguments of calls; limits
+//	attr.go, operate.go                    x.name x[key] x[a:b], sandboxed; x + y
+//	strmethod.go, methods.go               methods of str; of other types
+//	translate.go, markup.go                str.translate; methods of Markup
+//	strformat.go, percent.go               str.format; str % args
+//	filters.go, tests.go                   the tables of filters and of tests
+//	filternum.go, filtertext.go            filters of numbers; of text
+//	filterseq.go, filterlazy.go            of sequences; map, select, reject
+//	wrap.go, dumps.go                      wordwrap; tojson
 package chat

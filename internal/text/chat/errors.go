@@ -8,7 +8,7 @@ type Kind string
 
 const (
 	KindUndefined Kind = "undefined" // something was done with a value that does not exist
-	KindSecurity  Kind = "security"  // the sandbox refused an attribute
+	KindSecurity  Kind = "security"  // the sandbox rejected an attribute
 	KindType      Kind = "type"      // an operation does not fit the types of its operands
 	KindValue     Kind = "value"     // the type fits, the value does not
 	KindZeroDiv   Kind = "zero division"
@@ -18,13 +18,13 @@ const (
 )
 
 // A RaiseError carries the message of raise_exception: the template itself
-// refuses the conversation.
+// rejects the conversation.
 type RaiseError struct{ Message string }
 
-// Error tells the place and the reason.
+// Error returns the message.
 func (e *RaiseError) Error() string { return e.Message }
 
-// A RuntimeError says where and why rendering failed.
+// A RuntimeError describes a failed rendering and its position.
 type RuntimeError struct {
 	Name      string // the template's name
 	Line, Col int    // from 1
@@ -32,7 +32,7 @@ type RuntimeError struct {
 	Msg       string
 }
 
-// Error tells the place and the reason.
+// Error returns the position and the reason.
 func (e *RuntimeError) Error() string {
 	return fmt.Sprintf("template %s:%d:%d: %s: %s", e.Name, e.Line, e.Col, e.Kind, e.Msg)
 }

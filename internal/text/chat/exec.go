@@ -94,7 +94,8 @@ func (m *interp) execAssign(f *frame, s *AssignStmt) (Flow, error) {
 	return FlowNext, m.assign(f, s.Target, v, s.Export)
 }
 
-// checkNamespaces refuses attributes of anything else before the value is computed.
+// checkNamespaces rejects attributes of other values before the value is
+// computed.
 func (m *interp) checkNamespaces(f *frame, t *Target) (err error) {
 	t.Refs(func(t *Target) {
 		if _, ok := (*f.at(t.Ref)).(*Namespace); !ok && err == nil {
@@ -183,7 +184,7 @@ func (m *interp) execFilterBlock(f *frame, s *FilterBlockStmt) (Flow, error) {
 	return FlowNext, m.writeString(v)
 }
 
-// writeString writes what a block produced, which must be a string.
+// writeString writes the output of a block, which must be a string.
 func (m *interp) writeString(v Value) error {
 	t, ok := Text(v)
 	if !ok {

@@ -1,7 +1,7 @@
 package chat
 
-// later iterates over x once the first value is asked for; what cannot be
-// iterated over fails only then.
+// later iterates over x from the first read on; a value that cannot be iterated
+// over fails only then.
 func later(m *Machine, x Value) *Iterator {
 	return lazily(func() (func() (Value, bool, error), error) {
 		it, err := m.Iterate(x)
@@ -71,8 +71,8 @@ func mapFilter(m *Machine, x Value, a *Args) (Value, error) {
 	}), nil
 }
 
-// selector is select and its kin: keep items whose value, or attribute, passes
-// a test or is true; the others are those that do not.
+// selector implements select, reject and their attribute forms: it keeps items
+// whose value, or attribute, passes a test or is true, or the others.
 func selector(keep, byAttr bool) func(*Machine, Value, *Args) (Value, error) {
 	return func(m *Machine, x Value, a *Args) (Value, error) {
 		return lazily(func() (func() (Value, bool, error), error) {

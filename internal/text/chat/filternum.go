@@ -23,8 +23,8 @@ func absFilter(_ *Machine, x Value, _ []Value) (Value, error) {
 	return i, nil
 }
 
-// roundFilter is Python's round, half to even, which leaves an int an int; the
-// methods ceil and floor always give a float.
+// roundFilter is Python's round, half to even, which returns an int for an int;
+// the methods ceil and floor always return a float.
 func roundFilter(_ *Machine, x Value, a []Value) (Value, error) {
 	mode, _ := Text(given(a[1], "common"))
 	if mode != "common" && mode != "ceil" && mode != "floor" {

@@ -26,7 +26,8 @@ func attrPath(attr Value) []Value {
 	return parts
 }
 
-// follow looks up a path; def, unless nil or missing, replaces what is undefined.
+// follow looks up a path; def, unless nil or missing, replaces undefined
+// values.
 func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 	for _, p := range path {
 		if err := m.Step(1); err != nil {
@@ -44,7 +45,7 @@ func follow(m *Machine, x Value, path []Value, def Value) (Value, error) {
 	return x, nil
 }
 
-// key computes what a filter compares items by.
+// keyOf computes the value by which a filter compares items.
 func keyOf(m *Machine, x Value, path []Value, caseSensitive bool, def Value) (Value, error) {
 	v, err := follow(m, x, path, def)
 	if err != nil {
@@ -301,7 +302,7 @@ func batchFilter(m *Machine, x Value, a []Value) (Value, error) {
 	}), nil
 }
 
-// fillRow brings the last row of a batch to n items, where it is to be filled.
+// fillRow pads the last row of a batch to n items, if fill is given.
 func fillRow(m *Machine, row *List, n, fill Value) error {
 	if fill == Missing || fill == nil {
 		return nil

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// globals are the functions every template sees; a variable of the same name
-// hides one. The function lipsum is left out: its text is random.
+// globals are the functions of every template; a variable of the same name
+// hides one. The function lipsum is omitted: its text is random.
 var globals map[string]Value
 
 // maxRange is the sandbox's limit on the length of a range.
@@ -131,7 +131,7 @@ func namespaceFunc(m *Machine, a *Args) (Value, error) {
 	return &Namespace{Attrs: d}, nil
 }
 
-// checkNamespaceName refuses names that start with an underscore, as
+// checkNamespaceName rejects names that start with an underscore, as
 // transformers does: they are Python's own.
 func checkNamespaceName(name Value) error {
 	if s, ok := Text(name); ok && strings.HasPrefix(s, "_") {

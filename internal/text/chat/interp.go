@@ -99,7 +99,7 @@ func (m *interp) within(f *frame, e Entry, body []Stmt) (Flow, error) {
 	return fl, err
 }
 
-// A sink collects text: the result, or what a macro or block captures.
+// A sink collects text: the result, or the captured output of a macro or block.
 type sink struct {
 	b       strings.Builder
 	root    bool
@@ -120,7 +120,7 @@ func (m *interp) write(s string) error {
 	return nil
 }
 
-// capture runs f and returns what it wrote.
+// capture runs f and returns its output.
 func (m *interp) capture(f func() error) (string, error) {
 	outer := m.out
 	m.out = &sink{}
@@ -138,7 +138,7 @@ func (m *interp) written() int {
 	return m.root.points
 }
 
-// call guards the depth of calls; each is paired with uncall.
+// enterCall guards the depth of calls; each is paired with uncall.
 func (m *interp) enterCall() error {
 	if m.calls++; m.calls > m.Limits.Calls {
 		return Fail(KindLimit, "more than %d calls inside each other", m.Limits.Calls)

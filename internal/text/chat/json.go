@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// A JSONError says where JSON is malformed.
+// A JSONError describes malformed JSON and its position.
 type JSONError struct {
 	Offset int64 // in bytes
 	Err    error
 }
 
-// Error tells the place and the reason.
+// Error returns the position and the reason.
 func (e *JSONError) Error() string { return fmt.Sprintf("json at byte %d: %v", e.Offset, e.Err) }
 
-// Unwrap returns what the decoder said.
+// Unwrap returns the decoder's error.
 func (e *JSONError) Unwrap() error { return e.Err }
 
 // DecodeJSON reads one JSON value. Objects become a [*Map] in the order of the
@@ -110,9 +110,9 @@ func parseNumber(s string) (Value, error) {
 	return b, nil
 }
 
-// ValueOf converts plain Go data: what is a [Value] already, integers, floats,
-// []any, []string, []map[string]any, map[string]any (keys in sorted order) and
-// [json.Number], at any depth.
+// ValueOf converts plain Go data: [Value]s, integers, floats, []any, []string,
+// []map[string]any, map[string]any (keys in sorted order) and [json.Number], at
+// any depth.
 func ValueOf(v any) (Value, error) { return valueOf(v, 0) }
 
 func valueOf(v any, depth int) (Value, error) {

@@ -138,7 +138,8 @@ func Every(f func(rune) bool) func(string) bool {
 	}
 }
 
-// IsDecimal, IsDigit, IsNumeric and IsAlnum are what Python asks of characters.
+// IsDecimal, IsDigit, IsNumeric and IsAlnum are Python's predicates of
+// characters.
 func IsDecimal(r rune) bool { return unicode.Is(unicode.Nd, r) }
 func IsDigit(r rune) bool   { return IsDecimal(r) || unicode.Is(digits, r) }
 func IsNumeric(r rune) bool { return unicode.IsNumber(r) || unicode.Is(Numerals, r) }

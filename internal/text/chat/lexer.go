@@ -47,7 +47,7 @@ func (t token) describe() string {
 // trim_blocks and lstrip_blocks on.
 type lexer struct {
 	name string
-	src  string // newlines are \n, one final newline is gone
+	src  string // newlines are \n, one final newline is removed
 	off  int
 
 	markOff int // where the position is mark
@@ -73,8 +73,8 @@ func newLexer(name, source string) *lexer {
 	return &lexer{name: name, src: strings.TrimSuffix(source, "\n"), mark: Pos{1, 1}, lineStarting: true}
 }
 
-// at returns the position of an offset. It counts on from the last call, or
-// from the start when the offset lies before that.
+// at returns the position of an offset. It counts from the last call's offset,
+// or from the start if the offset precedes that.
 func (l *lexer) at(off int) Pos {
 	if off < l.markOff {
 		l.markOff, l.mark = 0, Pos{1, 1}
@@ -95,7 +95,7 @@ func (l *lexer) errorf(off int, construct, format string, args ...any) error {
 	return &SyntaxError{Name: l.name, Line: int(p.Line), Col: int(p.Col), Construct: construct, Msg: fmt.Sprintf(format, args...)}
 }
 
-// next returns the next token; at the end of the source it returns tokEOF for ever.
+// next returns the next token, at the end of the source always tokEOF.
 func (l *lexer) next() (token, error) {
 	for {
 		if len(l.pending) > 0 {
@@ -370,7 +370,8 @@ func (l *lexer) str(rest string) (token, error) {
 
 var simpleEscapes = map[byte]string{'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}
 
-// unescape decodes the escapes of a Python string; msg tells what is wrong.
+// unescape decodes the escapes of a Python string; msg describes an invalid
+// one.
 func unescape(s string) (out, msg string) {
 	if !strings.Contains(s, `\`) {
 		return s, ""

@@ -66,8 +66,8 @@ func (m *Machine) AllocEach(count int64, size int) error {
 // and lazy sequences.
 const maxDepth = 20000
 
-// Enter charges for one step into something nested, which [Machine.Leave] ends.
-// After an error nothing need be left: the rendering is over.
+// Enter charges for one level of nesting, which [Machine.Leave] ends. After an
+// error Leave need not be called, because rendering ends.
 func (m *Machine) Enter() error {
 	if m.depth++; m.depth > maxDepth {
 		return Fail(KindLimit, "evaluation nested deeper than %d", maxDepth)
@@ -75,5 +75,5 @@ func (m *Machine) Enter() error {
 	return m.Step(1)
 }
 
-// Leave ends what Enter began.
+// Leave ends the level that Enter began.
 func (m *Machine) Leave() { m.depth-- }

@@ -177,8 +177,8 @@ func floatPow(f, g float64) (Value, error) {
 	return r, nil
 }
 
-// power is C's pow, which rounds correctly for whole exponents; math.Pow is off
-// in the last digit of large ones.
+// power is C's pow, which rounds correctly for whole exponents; math.Pow errs
+// in the last digit of large results.
 func power(f, g float64) float64 {
 	if g != math.Trunc(g) || math.Abs(g) < 3 || math.Abs(g) > 2000 || f == 0 || math.IsInf(f, 0) || math.IsNaN(f) {
 		return math.Pow(f, g)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// tupleOpts says what a comma-separated list of expressions may hold.
+// tupleOpts are the options of a comma-separated list of expressions.
 type tupleOpts struct {
 	cond   bool // inline if
 	parens bool // inside parentheses: () is a tuple

@@ -98,8 +98,8 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.nest-- }
 
-// body parses up to one of the end tags, separated by spaces, and returns the
-// one it met, which is then consumed. No end tags: up to the end of the source.
+// body parses up to one of the end tags, separated by spaces, consumes it and
+// returns it. Without end tags it parses to the end of the source.
 func (p *parser) body(ends string) (body []Stmt, end string, err error) {
 	if err := p.enter(); err != nil {
 		return nil, "", err

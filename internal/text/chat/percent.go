@@ -46,7 +46,7 @@ func Percent(m *Machine, model Value, s string, args Value) (Value, error) {
 	return Like(model, b.String()), nil
 }
 
-// operands are what is behind the % operator, taken one by one.
+// operands are the operands of the % operator, read one by one.
 type operands struct {
 	list []Value
 	used int
@@ -60,7 +60,8 @@ func (o *operands) next() (Value, error) {
 	return o.list[o.used-1], nil
 }
 
-// mapped notes that a mapping was asked for a key: it is no operand itself then.
+// mapped records that the operand was used as a mapping: it is not an operand
+// itself then.
 func (o *operands) mapped() { o.used = len(o.list) }
 
 // directive formats one %-directive, s starting behind the %.
@@ -163,7 +164,7 @@ func directive(m *Machine, s string, args Value, in *operands, safe bool) (out, 
 	return out, rest, err
 }
 
-// convert formats one argument of %.
+// convertArg formats one argument of %.
 func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err error) {
 	switch c {
 	case 's', 'r', 'a':
@@ -203,7 +204,7 @@ func convertArg(m *Machine, v Value, c rune, p spec, safe bool) (out string, err
 		i, ok := AsInt(v)
 		if !ok {
 			if u, ok := v.(*Undefined); ok && (c == 'd' || c == 'i' || c == 'u') {
-				return "", u.Err() // it is asked for its int; the others want one
+				return "", u.Err() // %d converts it to int; the other formats require one
 			}
 			return "", TypeError("%%%c format: a real number is required, not %s", c, TypeName(v))
 		}

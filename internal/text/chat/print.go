@@ -118,8 +118,8 @@ func (p *reprWriter) value(v Value, depth int) error {
 	return p.write(opaque(v))
 }
 
-// opaque stands for values that Python prints with their address, which no
-// template can rely on.
+// opaque represents values that Python prints with their address, on which no
+// template can rely.
 func opaque(v Value) string {
 	switch v := v.(type) {
 	case *Function:
@@ -235,7 +235,7 @@ func Repr(s string) string {
 	return string(append(b, quote))
 }
 
-// pyEscape is the Python escape of a character.
+// Escape is the Python escape of a character.
 func Escape(r rune) string {
 	switch {
 	case r < 0x100:

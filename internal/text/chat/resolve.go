@@ -11,7 +11,7 @@ const (
 )
 
 // A resolver gives every name of a tree its slot, every filter and test its
-// function, and refuses what the compiler of Jinja refuses.
+// function, and rejects what Jinja's compiler rejects.
 type resolver struct {
 	name   string
 	lib    *Library
@@ -27,7 +27,7 @@ type Library struct {
 	Unknown        func(kind, name string) string // why a name is in neither
 }
 
-// A place is where the resolver stands in the tree.
+// A place is the resolver's position in the tree.
 type place struct {
 	sym  *symbols
 	top  bool // assignments are visible to blocks
@@ -296,7 +296,7 @@ func (r *resolver) forLoop(p place, s *ForStmt) {
 	}
 }
 
-// keepLoop refuses assignments to loop anywhere in a for.
+// keepLoop rejects assignments to loop anywhere in a for.
 func (r *resolver) keepLoop(s *ForStmt) {
 	check := func(t *Target) {
 		if t.Name == "loop" {

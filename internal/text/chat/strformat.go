@@ -90,7 +90,7 @@ func LeadingInt(s string) (n int, rest string, err error) {
 	return n, s[i:], nil
 }
 
-// format is Python's format(v, spec).
+// formatValue is Python's format(v, spec).
 func formatValue(m *Machine, v Value, s string) (string, error) {
 	if s == "" {
 		return m.Str(v)
@@ -231,7 +231,7 @@ func formatNumber(m *Machine, v Value, p spec) (string, error) {
 	return padSpec(m, sign+prefix+digits, p)
 }
 
-// checkInteger refuses what a specification of an integer cannot have.
+// checkInteger rejects specifications that are invalid for integers.
 func checkInteger(p spec) error {
 	switch {
 	case p.prec >= 0:

@@ -17,7 +17,7 @@ func mapped(fn func(string) string) *Func {
 	})
 }
 
-// asks is a method without arguments from string to bool.
+// asks makes a method without arguments from a predicate of strings.
 func asks(fn func(string) bool) *Func {
 	return NewFunc("", func(m *Machine, x Value, _ []Value) (Value, error) {
 		s, _ := Text(x)
@@ -97,7 +97,7 @@ func stripper(left, right bool) func(*Machine, Value, []Value) (Value, error) {
 	}
 }
 
-// list makes a list of strings of the kind of model.
+// stringList makes a list of strings of the kind of model.
 func stringList(m *Machine, model Value, parts []string) (Value, error) {
 	if err := m.Alloc(32 * len(parts)); err != nil {
 		return nil, err
@@ -437,7 +437,7 @@ func joinMethod(m *Machine, x Value, a []Value) (Value, error) {
 	return Like(x, b.String()), err
 }
 
-// pad fills s to width code points; CPython puts the odd one of center on the
+// padText fills s to width code points; CPython puts the odd one of center on the
 // left when width is odd.
 func padText(m *Machine, s string, width int, align rune, fill string) (string, error) {
 	n := width - utf8.RuneCountInString(s)

@@ -1,7 +1,7 @@
 package chat
 
-// Which variable a name means is settled at parse time, as jinja2.idtracking
-// does: a name that a scope sets is the scope's own from its start, so that
+// Variables are resolved at parse time, as in jinja2.idtracking: a name that a
+// scope sets is the scope's own from its start, so that
 //
 //	{% macro m() %}{{ x }}{% endmacro %}{{ m() }}{% set x = 1 %}
 //
@@ -104,8 +104,8 @@ func (s *symbols) merge(o *symbols) {
 	}
 }
 
-// join takes over what the branches of an if saw. A name that only a branch
-// sets keeps, in the other case, the meaning it has outside.
+// join merges the symbols of the branches of an if. A name that only one branch
+// sets keeps, in the other, its meaning outside.
 func (s *symbols) join(branches ...*symbols) {
 	fresh := map[string]bool{}
 	for _, b := range branches {

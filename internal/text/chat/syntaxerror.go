@@ -2,8 +2,8 @@ package chat
 
 import "fmt"
 
-// A SyntaxError says why a template was refused. Construct names what was met:
-// a tag, a filter, a token.
+// A SyntaxError describes why a template was rejected. Construct names the
+// cause: a tag, a filter, a token.
 type SyntaxError struct {
 	Name      string // the template's name
 	Line, Col int    // from 1; columns count code points
@@ -11,7 +11,7 @@ type SyntaxError struct {
 	Msg       string
 }
 
-// SyntaxError tells the place and the reason.
+// Error returns the position and the reason.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("template %s:%d:%d: %s", e.Name, e.Line, e.Col, e.Msg)
 }

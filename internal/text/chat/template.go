@@ -12,8 +12,8 @@ type Template struct {
 	prog *Program
 }
 
-// Parse reads a template; name is for messages. What it refuses it reports as
-// a [*SyntaxError] with line and column.
+// Parse reads a template; name is for messages. An invalid template is a
+// [*SyntaxError] with line and column.
 func Parse(name, source string) (*Template, error) {
 	body, err := ParseTemplate(name, source)
 	if err != nil {
@@ -26,8 +26,8 @@ func Parse(name, source string) (*Template, error) {
 	return &Template{name: name, prog: p}, nil
 }
 
-// A Context holds what a conversation passes to its template. The four named
-// variables always exist; values may be [Value]s or anything [ValueOf] takes.
+// A Context holds the variables of a conversation. The four named ones always
+// exist; values may be [Value]s or anything that [ValueOf] converts.
 type Context struct {
 	Messages            any // nil: no messages
 	Tools               any // nil: None
@@ -41,13 +41,13 @@ type Context struct {
 // A Result is a rendered conversation.
 type Result struct {
 	Text string
-	// Assistant holds [start, end) in code points of Text for each
-	// {% generation %} block: what the model itself said.
+	// Assistant holds [start, end) in code points of Text for each {%
+	// generation %} block: the model's own text.
 	Assistant [][2]int
 }
 
-// Render runs the template. The error is a [*RaiseError] when the template
-// refuses the conversation, else a [*RuntimeError]. A nil ctx is an empty one.
+// Render runs the template. The error is a [*RaiseError] if the template
+// rejects the conversation, else a [*RuntimeError]. A nil ctx is an empty one.
 func (t *Template) Render(ctx *Context) (Result, error) {
 	if ctx == nil {
 		ctx = &Context{}

@@ -82,7 +82,7 @@ func defineTests() {
 	}
 }
 
-// remainder tests x % n == want.
+// remainderIs tests x % n == want.
 func remainderIs(m *Machine, x, n Value, want int64) (Value, error) {
 	r, err := Binary(m, "%", x, n)
 	if err != nil {

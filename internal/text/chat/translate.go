@@ -39,7 +39,7 @@ func translate(m *Machine, x Value, a []Value) (Value, error) {
 }
 
 // makeTranslation is str.maketrans: a table for translate, from a dict or from
-// characters and what they become; those in a third text are dropped.
+// characters and their replacements; those in a third text are deleted.
 func makeTranslation(m *Machine, _ Value, a []Value) (Value, error) {
 	table := &Map{}
 	if a[1] == Missing {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Value is what a template computes with. From outside come:
+// A Value is a value of a template. Callers pass:
 //
 //	nil                 None
 //	bool                bool
@@ -17,7 +17,8 @@ import (
 //	*Map                dict, in insertion order
 //
 // The interpreter adds functions, iterators, namespaces, undefined values and
-// the like, which never leave a rendering. Values are never changed in place.
+// similar ones, which never leave a rendering. Values are never changed in
+// place.
 type Value = any
 
 // A List is a Python list.
@@ -50,7 +51,7 @@ func UndefinedName(name string) *Undefined {
 	return &Undefined{Msg: Repr(name) + " is undefined", Kind: KindUndefined}
 }
 
-// missing marks a slot or an optional argument without a value.
+// missingType marks a slot or an optional argument without a value.
 type missingType struct{}
 
 // Missing marks a slot or an optional argument without a value.
@@ -75,14 +76,14 @@ type Function struct {
 	Call   func(m *Machine, a *Args) (Value, error)
 }
 
-// An Object is a value that the interpreter adds, known here by what can be
-// asked of it.
+// An Object is a value that the interpreter adds, defined here by its
+// operations.
 type Object interface {
 	TypeName() string
 	Attr(m *Machine, name string) (v Value, ok bool, err error)
 }
 
-// What some objects can do as well.
+// Operations of some objects.
 type (
 	caller interface {
 		Call(m *Machine, a *Args) (Value, error)
@@ -133,7 +134,7 @@ func TypeName(v Value) string {
 	return "object"
 }
 
-// Describe is how undefined errors speak of a value.
+// Describe describes a value in errors about undefined values.
 func Describe(v Value) string {
 	switch v := v.(type) {
 	case nil:
@@ -202,7 +203,7 @@ func Text(v Value) (string, bool) {
 	return "", false
 }
 
-// Like gives s the string type of model.
+// Like converts s to the string type of model.
 func Like(model Value, s string) Value {
 	if _, ok := model.(Markup); ok {
 		return Markup(s)
@@ -213,7 +214,7 @@ func Like(model Value, s string) Value {
 // htmlEscaper replaces what HTML reserves.
 var htmlEscaper = strings.NewReplacer("&", "&amp;", ">", "&gt;", "<", "&lt;", "'", "&#39;", `"`, "&#34;")
 
-// Escape is markupsafe.escape: Markup stays as it is.
+// Escape is markupsafe.escape: Markup is returned unchanged.
 func (m *Machine) Escape(v Value) (Markup, error) {
 	if s, ok := v.(Markup); ok {
 		return s, nil

@@ -1,7 +1,8 @@
 package chat
 
-// children calls f with the parts of a node in the order in which Jinja looks
-// for names in them. Parts are statements, expressions, targets and macroDefs.
+// children calls f with the parts of a node in the order in which Jinja
+// resolves names in them. Parts are statements, expressions, targets and
+// macroDefs.
 func children(n any, f func(any)) {
 	switch n := n.(type) {
 	case Expr:

@@ -47,8 +47,8 @@ type wrapper struct {
 
 const asciiSpace = "\t\n\x0b\x0c\r "
 
-// A chunk is a piece of text that is not broken unless it is too long; n are
-// its code points.
+// A chunk is a piece of text that is not broken unless it is too long; n is its
+// number of code points.
 type chunk struct {
 	s string
 	n int
@@ -74,7 +74,7 @@ func (w wrapper) wrap(s string) []string {
 		if len(chunks) > 0 && chunks[0].n > w.width {
 			switch c := &chunks[0]; {
 			case w.breakLong:
-				head := w.head(*c, w.width-n) // where empty, it keeps the space before it, as in Python
+				head := w.head(*c, w.width-n) // if empty, it keeps the space before it, as in Python
 				line = append(line, head)
 				c.s, c.n = c.s[len(head.s):], c.n-head.n
 			case len(line) == 0:
@@ -96,8 +96,8 @@ func (w wrapper) wrap(s string) []string {
 	return out
 }
 
-// head is what of a chunk that is too long goes on a line with room for so many
-// code points; it ends behind a hyphen where there is one.
+// head returns the part of a chunk that is too long that fits a line with room
+// for so many code points; it ends behind a hyphen if there is one.
 func (w wrapper) head(c chunk, room int) chunk {
 	end := RuneOffset(c.s, room)
 	if w.hyphens && c.n > room {

@@ -8,61 +8,53 @@
 //	text ─▶ added tokens ─▶ normalizer ─▶ added tokens ─▶ pre-tokenizers ─▶ model ─▶ post-processor ─▶ ids
 //	        of the original  NFC, BERT …   of the result   words             BPE …    [CLS] … [SEP]
 //
-//	stage             file                    kinds
-//	added tokens      added.go                single_word, lstrip, rstrip, normalized, special
-//	normalizers       segment/normalize.go    NFC NFD NFKC NFKD Lowercase Prepend Replace Strip StripAccents
-//	                                          Nmt BertNormalizer ByteLevel Sequence
-//	                  segment/charsmap.go     Precompiled
-//	pre-tokenizers    segment/pretokenize.go  ByteLevel Split Metaspace Digits Punctuation BertPreTokenizer
-//	                                          Whitespace WhitespaceSplit CharDelimiterSplit Sequence
-//	models            subword/bpe.go          BPE: byte-level, byte fallback, end-of-word suffix
-//	                  subword/unigram.go      Unigram
-//	                  subword/wordpiece.go    WordPiece
-//	                  subword/spm.go          SentencePiece BPE by score (GGUF only)
-//	post-processors   postprocess.go          TemplateProcessing BertProcessing RobertaProcessing ByteLevel Sequence
-//	decoders          decode.go               ByteLevel ByteFallback Fuse Replace Strip Metaspace WordPiece
-//	                                          BPEDecoder Sequence
+//	stage             file            kinds
+//	added tokens      added.go        single_word, lstrip, rstrip, normalized, special
+//	normalizers       normalize.go    NFC NFD NFKC NFKD Lowercase Prepend Replace Strip StripAccents
+//	                                  Nmt BertNormalizer ByteLevel Sequence
+//	                  charsmap.go     Precompiled
+//	pre-tokenizers    pretokenize.go  ByteLevel Split Metaspace Digits Punctuation BertPreTokenizer
+//	                                  Whitespace WhitespaceSplit CharDelimiterSplit Sequence
+//	models            bpe.go          BPE: byte-level, byte fallback, end-of-word suffix
+//	                  unigram.go      Unigram
+//	                  wordpiece.go    WordPiece
+//	                  spm.go          SentencePiece BPE by score (GGUF only)
+//	post-processors   postprocess.go  TemplateProcessing BertProcessing RobertaProcessing ByteLevel Sequence
+//	decoders          decode.go       ByteLevel ByteFallback Fuse Replace Strip Metaspace WordPiece
+//	                                  BPEDecoder Sequence
 //
 // Components not in this table are rejected with an [*UnknownError] that names
 // them. That includes split patterns: each known regular expression has a
-// scanner, found by its exact text (segment/pattern.go), and no other expression
-// is supported.
+// scanner, found by its exact text (pattern.go), and no other expression is
+// supported.
 //
 // A [Stream] decodes generated text one id at a time and never emits an
 // incomplete character.
 //
 // Reference: the Rust library huggingface/tokenizers 0.22. Character tables are
-// those of the library (see segment/unicode.go), not of Go's standard library.
+// those of the library (see unicode.go), not of Go's standard library.
 //
-// # Segment
-//
-// Package segment splits text into the words that a tokenizer's model processes.
+// # Words
 //
 // A [Normalizer] rewrites a [Piece] of text, a [PreTokenizer] splits it into
-// smaller ones; each implements the component of that name in Hugging Face's
-// tokenizer.json. If offsets are requested, a piece records for every byte where
+// smaller ones. If offsets are requested, a piece records for every byte where
 // in the original it came from, through any number of rewrites:
 //
 //	"Its ﬁne" ── NFKC ──▶ "Its fine" ── Split ──▶ "Its"  " fine"
 //	                                    from       0–3     3–7    (code points)
 //
-// Split patterns are regular expressions that Go's regexp does not support;
-// [Scanners] has a scanner for each known one, by its exact text (pattern.go).
 // Character classes follow Unicode 16 and older, as in the reference library
 // (unicode.go).
 //
-// # Subword
+// # Models
 //
-// Package subword splits words into tokens of a vocabulary.
+// A [Model] splits one word, a [Piece], and appends its tokens to a [Scratch].
+// All models use a [Lexicon], which maps tokens to ids.
 //
-// A [Model] takes one word, a [segment.Piece], and appends its tokens to a
-// [Scratch]. All models use a [Lexicon], which maps tokens to ids.
-//
-//	model       file          how a word is split
-//	BPE         bpe.go        neighbours merge in the order of a list
-//	SPM         spm.go        neighbours merge by the score of the result
-//	Unigram     unigram.go    the split with the highest sum of scores
-//	WordPiece   wordpiece.go  the longest token first
+//	BPE         neighbours merge in the order of a list
+//	SPM         neighbours merge by the score of the result
+//	Unigram     the split with the highest sum of scores
+//	WordPiece   the longest token first
 //
 // Every model takes at most O(n log n) time for a word of n bytes, because a
 // word may be a whole text.

@@ -1,4 +1,4 @@
-// Package memory implements a learner and a reader for nested models, whose
+// Package mag implements a learner and a reader for nested models, whose
 // memory learns while reading.
 //
 //	row of a batch ─▶ lane: chunk, chunk, … ─▶ nested.Builder ─▶ gradients      [Model]

@@ -1,4 +1,4 @@
-// Package train keeps the state of a training run in files and steps it in
+// Package offload keeps the state of a training run in files and steps it in
 // chunks that fit in a few buffers: AdamW needs 14 bytes per parameter, and only
 // one layer's gradients have to be in memory.
 //

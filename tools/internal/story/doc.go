@@ -1,4 +1,4 @@
-// Package story makes the text that the embedded model learns from, and
+// Package story makes the text that the embedded model is trained on, and
 // measures whether a model has learnt it.
 //
 // A document is a plain story (six in ten), or a chat: mostly a request for a
@@ -13,9 +13,9 @@
 //	memo    what was just said, remembered                         memory.go
 //	check   does a story keep its hero; is it what was asked for   measure.go
 //
-// What a small model finds hard decided how the stories are told. It must copy
-// the hero's name and kind, and the thing, from where they first appear, so
-// every story speaks of all three again and again; it must not confuse them
-// with others, so helpers have no names and no pronouns of their own; and names,
-// kinds and things are few and common, so that each is a single token.
+// The stories are written for what a small model finds hard. It must copy the
+// hero's name and kind, and the thing, from their first mention, so every story
+// repeats all three; it must not confuse them with others, so helpers have no
+// names and no pronouns of their own; and names, kinds and things are few and
+// common, so that each is a single token.
 package story

@@ -17,8 +17,8 @@ type Document struct {
 // rules are system messages that change nothing.
 var rules = []string{"You are a storyteller.", "You tell stories for children.", "Be kind.", "You are a helpful assistant."}
 
-// At returns the document of that index. It depends on seed and index alone:
-// there are as many as anyone wants, in any order.
+// At returns the document of that index. It depends on seed and index alone, so
+// the number and order of documents are free.
 func At(seed, index uint64) Document {
 	r := rand.New(rand.NewPCG(seed, index))
 	n := r.IntN(20)
@@ -38,8 +38,8 @@ func At(seed, index uint64) Document {
 	return Document{Messages: append(talk, smallTalk(r)...)}
 }
 
-// Asked returns a chat that begins with a request for a story, or in which
-// something is to be remembered. Like [At], it depends on seed and index alone.
+// Asked returns a chat that begins with a request for a story, or that asks to
+// remember something. Like [At], it depends on seed and index alone.
 func Asked(seed, index uint64) Document {
 	r := rand.New(rand.NewPCG(^seed, index))
 	if r.IntN(10) < 3 {
@@ -48,7 +48,7 @@ func Asked(seed, index uint64) Document {
 	return Document{Messages: recall(r)}
 }
 
-// String returns the document as the model sees it: a chat in ChatML.
+// String returns the document in the form of training: a chat in ChatML.
 func (d Document) String() string {
 	s := d.Text
 	for _, m := range d.Messages {

@@ -1,6 +1,6 @@
 package story
 
-// friendships are plots between the hero and somebody else.
+// friendships are plots about the hero and a friend.
 var friendships = []plot{
 	{
 		name:   "sharing",

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Hero is what a story says of its hero: that must stay so to its end.
+// A Hero is the hero's properties, which must not change during a story.
 type Hero struct {
 	Name, Kind string
 	Pronoun    string // he or she; empty where the story has none
@@ -62,8 +62,8 @@ func Check(story string) (Hero, error) {
 	return h, nil
 }
 
-// Marks at the end of a sentence, quotation marks and line ends separate what
-// is judged apart.
+// sentenceEnd separates clauses, which are checked one by one: marks at the end
+// of a sentence, quotation marks and line ends.
 var sentenceEnd = regexp.MustCompile(`[.!?:]["”]?\s+|["”]\s*[,]?\s*|\n+`)
 
 func sentences(story string) []string { return sentenceEnd.Split(story, -1) }
@@ -73,7 +73,7 @@ type checker struct {
 	hero   *Hero
 	known  []string // kinds introduced so far
 	names  []string // and names
-	others int      // sentences since somebody else was named, 0 if nobody was
+	others int      // sentences since another character was named, 0 if none was
 }
 
 var wordForm = regexp.MustCompile(`[A-Za-z']+`)
@@ -112,13 +112,14 @@ func (c *checker) sentence(s string) error {
 	return nil
 }
 
-// pronouns leads every form to the one it stands for.
+// pronouns maps every form to its subject form.
 var pronouns = map[string]string{
 	"he": "he", "him": "he", "his": "he", "himself": "he", "she": "she", "her": "she", "hers": "she", "herself": "she",
 }
 
-// name looks at a word that could be a name. Inside a sentence every capital
-// begins one; at its beginning only known names are told from other words.
+// name checks a word that could be a name. Inside a sentence every capital
+// begins one; at its beginning only known names are distinguished from other
+// words.
 func (c *checker) name(words []string, i int) error {
 	w := words[i]
 	if w == c.hero.Name {
@@ -144,8 +145,8 @@ func (c *checker) name(words []string, i int) error {
 	return nil
 }
 
-// kind looks at a word that is a kind of hero or helper: "a fox" introduces
-// one, "the fox" speaks of one that must be there.
+// kind checks a word that is a kind of hero or helper: "a fox" introduces one,
+// "the fox" refers to one that must exist.
 func (c *checker) kind(words []string, i int) error {
 	w := words[i]
 	if !isKind(w) || slices.Contains(c.known, w) {
@@ -185,8 +186,8 @@ func Request(i int) (request, kind, thing string) {
 	return "Tell me a story about " + article(traits[i%len(traits)].word+" "+k) + " and " + article(t) + ".", k, t
 }
 
-// Has reports whether a story is about that kind of hero and that thing: words
-// said before the hero is named do not count.
+// Has reports whether a story is about a hero of that kind and that thing:
+// words before the hero is named do not count.
 func Has(story, kind, thing string) bool {
 	h, _ := Check(story)
 	return h.Kind == kind && slices.Contains(wordForm.FindAllString(story[strings.Index(story, h.Name):], -1), thing)

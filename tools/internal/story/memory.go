@@ -2,13 +2,13 @@ package story
 
 import "math/rand/v2"
 
-// A memo is a small talk about something that was just said: what one must
-// keep in mind for a moment. $name2, $kind2 and $thing2 are others than
-// $name, $kind and $thing.
+// A memo is small talk about something just mentioned, which the model must
+// remember for a moment. $name2, $kind2 and $thing2 differ from $name, $kind
+// and $thing.
 type memo [][2]string
 
-// memos are told in short texts, in which a model learns to look back sooner
-// than in long ones.
+// memos are short texts, in which a model learns to attend to earlier text
+// sooner than in long ones.
 var memos = []memo{
 	{{"My name is $Name.", "Hello, $Name! What a nice name. Shall I tell you a story, $Name?"}, {"What is my name?", "Your name is $Name."}},
 	{{"Hello, I am $Name.", "Hello, $Name! What shall the story be about?"}, {"Do you know my name?", "Yes, you are $Name."}},

@@ -1,23 +1,23 @@
 package story
 
-// A plot is what happens between the opening of a story and its closing. Its
-// sentences are patterns; scene.go says what stands for what.
+// A plot is the part of a story between opening and closing. Its sentences are
+// patterns; scene.go defines their variables.
 type plot struct {
 	name   string
-	themes []string   // what a request calls it
+	themes []string   // names of the theme in requests
 	not    []string   // traits that would contradict it
 	rows   [][]string // one row is chosen: $first, $second, $third
 	titles []string
 	beats  []beat
-	away   bool   // the thing ends up with somebody else
+	away   bool   // the hero gives the thing away
 	feels  string // how the hero feels at the end
-	learnt string // what one can learn
+	learnt string // the lesson of the story
 	fate   string // what became of the thing
 	told   string // all of it in one sentence
 }
 
-// A beat is one step of a plot, told in one of several ways. An empty beat
-// begins a paragraph.
+// A beat is one step of a plot, as alternatives. An empty beat begins a
+// paragraph.
 type beat []string
 
 // plots lists all plots; one file holds those of one sort.

@@ -11,20 +11,20 @@ var asks = []string{
 	"Can you tell me %s?", "I would like %s, please.", "I want %s.", "Could you make up %s?", "%s, please.", "Make up %s.", "%s",
 }
 
-// leads may come before a story that was asked for. To repeat what was asked
-// keeps it in mind.
+// leads may precede a requested story. They repeat the request, which helps the
+// model to follow it.
 var leads = []string{
 	"Here is a story about $aTrait $kind and $aThing.", "Gladly! This is a story about $aTrait $kind and $aThing.",
 	"Here comes a story about $aTrait $kind and $aThing.", "Of course! Here is a story about $aTrait $kind and $aThing.",
 }
 
-// anything asks for a story of the teller's choice.
+// anything asks for any story.
 var anything = []string{
 	"Tell me a story.", "Tell me a story", "A story, please.", "Can you tell me a story?", "Please tell me a story.",
 	"Write a story.", "I would like a story.", "Surprise me with a story.", "I am bored.", "Tell me something nice.", "Do you know a story?",
 }
 
-// ask makes a request and what it wishes for.
+// ask returns a request and its wish.
 func ask(r *rand.Rand) (string, wish) {
 	var w wish
 	about, noun, tail := "", "story", ""
@@ -98,7 +98,7 @@ type question struct {
 	answer []string
 }
 
-// questions can be asked of every story.
+// questions apply to every story.
 var questions = []question{
 	{[]string{"Who is the story about?", "Who is the hero?", "Who is the hero of the story?"},
 		[]string{"The story is about $Name, $aTrait $kind.", "The hero is $Name, $aTrait $kind."}},
@@ -120,7 +120,7 @@ var thanks = []question{
 		[]string{"You are welcome! Would you like another story?", "I am glad you like it. Shall I tell another one?", "You are welcome! Come back for another story any time.", "Thank you for listening!"}},
 }
 
-// storyChat asks for a story, and perhaps about it.
+// storyChat returns a chat that asks for a story, and perhaps about it.
 func storyChat(r *rand.Rand) []Message {
 	request, w := pick(r, anything), wish{}
 	if r.IntN(10) > 0 {

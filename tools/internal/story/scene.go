@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A scene is what one story is about. Patterns speak of it with a dollar sign:
+// A scene has the words of one story. Patterns refer to them with a dollar
+// sign:
 //
 //	$name $kind $trait $thing $look $place $spot $day $went $home $mend …   the word itself
 //	$aTrait $aKind $aThing $aLook $aHelper                                 with a or an before it
@@ -34,7 +35,7 @@ type scene struct {
 	other  *scene // of $name2 and so on, where two are compared
 }
 
-// A wish is what a request fixes of a scene; what is empty is free.
+// A wish is the part of a scene that a request fixes; empty fields are free.
 type wish struct {
 	name, kind, trait, thing, place, theme string
 	funny                                  bool
@@ -103,8 +104,8 @@ func (s *scene) call(r *rand.Rand, w wish) {
 	}
 }
 
-// say replaces what a pattern leaves open. "the $helper" introduces a helper
-// who has not been met, and "$aHelper" does not introduce one twice.
+// say replaces the variables of a pattern. "the $helper" introduces a helper
+// who has not been introduced, and "$aHelper" does not introduce one twice.
 func (s *scene) say(pattern string) string {
 	if s.look == "" {
 		pattern = lookless.Replace(pattern)
@@ -140,13 +141,12 @@ func (s *scene) say(pattern string) string {
 	}
 }
 
-// lookless leaves out what a thing looks like. A thing that was asked for has
-// no looks: they would have to be chosen to suit it before it is named, which a
-// small model learns late.
+// lookless removes the looks of a thing. A requested thing has none: they would
+// have to suit it before it is named, which a small model learns late.
 var lookless = strings.NewReplacer("$aLook $thing", "$aThing", "$ALook $thing", "$AThing", "$look $thing", "$thing")
 
-// value returns what a key stands for; an unknown one stays visible, and a
-// test looks for it.
+// value returns the word for a key; an unknown key stays in the text, which a
+// test detects.
 func (s *scene) value(key string) string {
 	switch key {
 	case "name":
@@ -228,7 +228,7 @@ func (s *scene) detail(key string) string {
 	return "$" + key
 }
 
-// tell tells the whole story. A short one leaves out what is only decoration.
+// tell returns the whole story. A short one omits decoration.
 func (s *scene) tell(r *rand.Rand, funny bool) string {
 	var t text
 	t.add(s.say(pick(r, openings)))
@@ -253,7 +253,7 @@ func (s *scene) tell(r *rand.Rand, funny bool) string {
 			t.add(s.say(pick(r, jokes)))
 		}
 	}
-	// A name that is used only once teaches nobody to remember it.
+	// A name that is used only once does not train the model to remember it.
 	if r.IntN(2) == 0 || strings.Count(t.String(), s.name) < 3 {
 		t.add(s.say("$Name felt $feels."))
 	}
@@ -297,7 +297,7 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// article puts a or an before a word, as it is spoken.
+// article puts a or an before a word, by its pronunciation.
 func article(s string) string {
 	if strings.ContainsAny(s[:1], "aeiou") || strings.HasPrefix(s, "honest") {
 		return "an " + s

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// talks are questions with any of some answers.
+// talks are questions with alternative answers.
 var talks = []question{
 	{[]string{"Hello!", "Hello", "Hi!", "Hi", "Good morning!", "Hey!", "Hello there!"},
 		[]string{"Hello! Would you like to hear a story?", "Hello! Shall I tell you a story?", "Hi! What shall the story be about?"}},
@@ -33,7 +33,7 @@ var talks = []question{
 	{[]string{"Name three colors.", "Tell me three colors."}, []string{"Red, blue, and yellow.", "Green, red, and white."}},
 }
 
-// unknowns are things that a storyteller of this size does not know.
+// unknowns are things that a model of this size does not know.
 var unknowns = []string{
 	"What is the capital of France?", "What is the capital of Italy?", "Who is the president?", "What is the weather like today?", "What time is it?",
 	"Write a program in Python.", "What is the square root of two?", "Translate this into French.", "What is in the news?", "Who won the game?",
@@ -84,7 +84,7 @@ func smallTalk(r *rand.Rand) []Message {
 	return talk
 }
 
-// lesson is something small to know: n chooses what.
+// lesson returns the n-th simple fact as question and answer.
 func lesson(r *rand.Rand, n int) (q, a string) {
 	switch {
 	case n < 14:

@@ -1,7 +1,7 @@
 package story
 
-// This file holds the words of the story world. Every name has one pronoun,
-// so that a name alone says how its bearer is spoken of.
+// This file holds the words of the story world. Every name has one pronoun, so
+// that a name determines the pronoun.
 
 // A pronoun is the three forms of a third person.
 type pronoun struct{ he, him, his string }
@@ -16,7 +16,7 @@ var (
 	boys  = []string{"Tom", "Max", "Leo", "Finn", "Otto", "Sam", "Ben", "Hugo", "Pip", "Theo"}
 )
 
-// A kind is what a hero can be: how it goes and where it sleeps.
+// A kind is a kind of hero: how it moves and where it sleeps.
 type kind struct {
 	noun, went, home string
 	person           pronoun // set where the word itself says it
@@ -70,11 +70,11 @@ var traits = []trait{
 	{"tiny", []string{"$He was smaller than anyone else $in.", "A daisy was as tall as $he was."}},
 }
 
-// A thing is what a story turns about. All of them can be carried.
+// A thing is the object of a story. All of them can be carried.
 type thing struct {
 	noun   string
-	looks  []string // what it looks like
-	joy    string   // what is lovely about it
+	looks  []string // adjectives of its looks
+	joy    string   // a pleasant property
 	broke  string   // how it breaks
 	mend   string   // how it is mended, after "together they"
 	danger string   // a trouble that only it can end
@@ -198,7 +198,7 @@ var (
 	helperTraits = []string{"old", "wise", "friendly", "little", "gray", "young"}
 )
 
-// spots are where things lie hidden.
+// spots are hiding places of things.
 var spots = []string{
 	"under a big leaf", "behind a round stone", "in a hollow tree", "beside the old fence", "in the tall grass",
 	"under the bridge", "behind the well", "between two roots", "under a bush", "on top of a wall",
