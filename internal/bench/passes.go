@@ -21,9 +21,7 @@ func Passes(ctx context.Context, e *engine.Engine, c PassesConfig) (*PassesRepor
 	if err != nil {
 		return nil, err
 	}
-	if w != nil {
-		r.Held, r.Streamed = w.Held, w.Streamed
-	}
+	r.Held, r.Streamed = w.Held, w.Streamed
 	if pl := e.Placement(); pl != nil {
 		r.Predicted = pl.Decode.Seconds
 	}

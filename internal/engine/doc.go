@@ -1,30 +1,40 @@
 // Package engine turns the files of a model into something that serves
 // requests. The root package wraps it for users; package bench measures it.
 //
-//	OpenFiles ──▶ modelfile.Description   headers and mapped bytes
-//	Compile   ──▶ Plan                    programs for prefill and decode, from headers alone
-//	Plan.Place ─▶ budget.Plan             where each tensor lives within a budget
-//	Open      ──▶ Engine                  places, brings the weights there, starts
-//	                                      executor and scheduler
+//	OpenFiles ──▶ file.Description   headers and mapped bytes
+//	Compile   ──▶ Plan               programs for prefill and decode, from headers alone
+//	Plan.Place ─▶ place.Placement    where each tensor lives within a budget
+//	Open      ──▶ Engine             places, brings the weights there, starts
+//	                                 executor and scheduler
 //
-// A weight takes this path once. It is placed first and materialised
-// afterwards: mapped as the file has it or as its recipe makes it, or, where a
-// budget leaves some on the disk, by package residence. Nothing that asks where
-// a weight belongs changes the configuration.
+// # The way of a weight
+//
+// A weight enters eight packages on its way from the disk to a product, and none
+// of them twice:
+//
+//	internal/model/file         a tensor of a mapped file
+//	internal/model/compile      a weight of the plan: which tensors make it, by which recipe
+//	internal/engine             asks the next two, and gives the answer of one to the other
+//	internal/memory/place       decides by sizes alone: memory, or read by each pass
+//	internal/memory/residence   materialises it there, once, by its recipe
+//	internal/memory/ring        reads it, ahead of its use, if it is streamed; or else
+//	internal/memory/pack        keeps it in the order in which kernels read
+//	internal/exec               binds it to the products that use it
+//	internal/kernel             multiplies with it
+//
+// Ring and pack stand side by side: what is streamed is not packed. Nothing that
+// asks where a weight belongs reads one or changes the configuration it is asked
+// with. A test of package lint holds this list to the imports and the calls.
 //
 // # Placement
 //
-// Package placement asks the planner of package budget where the tensors of a
-// compiled model should live.
+// A [Footprint] is what a compiled model takes: its weights by their headers, and
+// the caches and buffers of an executor that is bound to weights without bytes.
 //
-//	compile.Model, file headers ──Describe──▶ Model: weights, files, types
-//	Model, Config               ──Input────▶ budget.Input
-//	                                          weights   order, units, bytes
-//	                                          caches    by context and sequences
-//	                                          buffers   as an executor takes them
-//	                                          rates     asked, measured, kept, assumed
-//	Model, Config               ──Place────▶ budget.Plan, or what a plan file says
-//
-// No weight is read: headers say all of it. An executor is bound to weights
-// without bytes to learn what buffers it takes.
+//	compile.Model, file headers ──▶ Footprint     weights, files, types
+//	Footprint, Demand ──Input────▶ place.Input   weights   order, units, bytes
+//	                                              caches    by context and sequences
+//	                                              buffers   as an executor takes them
+//	                                              rates     asked, measured, kept, assumed
+//	Footprint, Demand ──Place────▶ place.Placement, or what a plan file says
 package engine

@@ -85,7 +85,7 @@ var wideRooms = map[string]struct {
 	".":                       {32, "the face: it joins everything"},
 	"internal/cli":            {20, "the face: one command each"},
 	"internal/cli/flow":       {11, "the face of flow"},
-	"internal/engine":         {18, "the inside of the face: it joins the rooms that a model runs in"},
+	"internal/engine":         {13, "the inside of the face: it joins the rooms that a model runs in"},
 	"internal/bench":          {14, "it measures what engine joins"},
 	"internal/policy/observe": {12, "each part of the memory shows itself apart"},
 	"internal/train/job":      {16, "it joins data, recipe, loop and files of a run"},

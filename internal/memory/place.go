@@ -142,7 +142,7 @@ func or(p *float32, absent float32) float32 {
 }
 
 // Decide returns the tier for the tensor on the machine of the snapshot. It
-// compares pressures, not free bytes: package budget plans by bytes.
+// compares pressures, not free bytes: package place plans by bytes.
 func Decide(p TensorProfile, s hw.Snapshot) Decision {
 	in := Inputs{Devices: len(s.GPUs), Bytes: p.Bytes(), Cost: or(p.Cost, 0),
 		PressureUnknown: s.Pressure.VRAM == nil || s.Pressure.RAM == nil}

@@ -33,7 +33,7 @@ type Params[F Float] struct {
 // NewParams reads the tensors that the plans of m name. find returns a tensor of
 // the file; a nil find leaves all values zero, for models that begin with other
 // values than a file's. Block-quantised tensors are read as the values they
-// stand for. Errors are those of package weights.
+// stand for. Errors are those of package compile.
 func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)

@@ -1,9 +1,10 @@
-// Package residence puts the weights of a model where a plan of package budget
-// says: into memory, or into a ring that each step reads from the disk.
+// Package residence materialises the weights of a model, each once, where a
+// placement of package place says: into memory, or into a ring that each step
+// reads from the disk. Without a placement they are the mapped files.
 //
 //	Tensors                      what a model takes, for the planner
-//	  budget.Place               which of it stays, which is streamed
-//	Open                         reads what stays, starts the ring
+//	  place.Place                which of it stays, which is streamed
+//	Open                         maps, or reads what stays and starts the ring
 //	  exec.Weights, exec.Stream  for an executor, which computes the same bytes
 //
 // Files are read where they are, in the form they have. A weight that is no

@@ -21,10 +21,10 @@ import (
 
 // A Residence holds the weights of a model.
 type Residence struct {
-	Weights exec.Weights
-	Stream  exec.Stream // with a ring unless nothing is streamed
+	Weights exec.Weights // those that are streamed have bytes only while a step uses them
+	Stream  exec.Stream  // with a ring unless nothing is streamed
 
-	Held     int64  // bytes of memory for weights that stay
+	Held     int64  // bytes of memory for weights that stay, as far as they are not mapped
 	Streamed int64  // bytes that each pass reads through the ring
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
@@ -46,8 +46,18 @@ type StreamedUnit struct {
 	Bytes int64
 }
 
-// Open reads the weights that stay in memory and starts to read the others.
+// Open materialises the weights of a model, each once, where a placement says:
+// it reads those that stay in memory and starts to read the others. Without a
+// placement all weights are views of the mapped files, as far as kernels read
+// what the files have.
 func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config) (r *Residence, err error) {
+	if p == nil {
+		w, err := compile.Materialise(m, d)
+		if err != nil {
+			return nil, err
+		}
+		return &Residence{Weights: w}, nil
+	}
 	o := opening{
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
@@ -229,10 +239,9 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	return nil
 }
 
-// Stats returns what the ring has done so far: zero without one, and for a nil
-// residence.
+// Stats returns what the ring has done so far: zero without one.
 func (r *Residence) Stats() (s ring.Stats) {
-	if r != nil && r.Stream.Ring != nil {
+	if r.Stream.Ring != nil {
 		s = r.Stream.Ring.Stats()
 	}
 	return s
