@@ -84,7 +84,7 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	o.Begin(observe.Account{Plan: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed})
+	o.Begin(observe.Account{Plan: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
 	c.Watch = o.Pass
 	return c
 }

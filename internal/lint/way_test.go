@@ -19,7 +19,7 @@ const (
 // and the packages that may call them. Converting a model and training one are
 // ways of their own.
 var doors = []struct{ dir, name, callers string }{
-	{"internal/model/file", "Open", "internal/engine internal/store/checkpointdir internal/train/..."},
+	{"internal/model/file", "Open", "internal/engine internal/store/checkpointdir internal/text internal/train/..."},
 	{"internal/model/compile", "Compile", "internal/engine internal/model/convert internal/train/planned"},
 	{"internal/model/compile", "Materialise", "internal/memory/residence"},
 	{"internal/model/compile", "MaterialiseOne", "internal/memory/residence"},

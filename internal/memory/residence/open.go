@@ -36,14 +36,8 @@ type Residence struct {
 type Config struct {
 	Verify bool // the ring compares what it reads with what it read first
 	// Watch is told what the ring will read, in order, and returns who is told
-	// of its events. nil = nobody looks.
-	Watch func([]StreamedUnit) func(ring.Event)
-}
-
-// A StreamedUnit is weights that are read and used together.
-type StreamedUnit struct {
-	Name  string // of the weights
-	Bytes int64
+	// of its events. nil = no one is told.
+	Watch func([]ring.Label) func(ring.Event)
 }
 
 // Open materialises the weights of a model, each once, where a placement says:
@@ -223,7 +217,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	}
 	rc := ring.Config{Files: o.files, Units: o.units, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
-		rc.Events = c.Watch(o.streamed())
+		rc.Events = c.Watch(o.labels())
 	}
 	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
@@ -247,9 +241,9 @@ func (r *Residence) Stats() (s ring.Stats) {
 	return s
 }
 
-// streamed describes the units of the ring, in its order.
-func (o *opening) streamed() []StreamedUnit {
-	out := make([]StreamedUnit, len(o.streams))
+// labels describes the units of the ring, in its order.
+func (o *opening) labels() []ring.Label {
+	out := make([]ring.Label, len(o.streams))
 	for u, ws := range o.streams {
 		var names []string
 		for _, w := range ws {

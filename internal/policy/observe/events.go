@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/trace"
 )
@@ -25,7 +24,7 @@ var (
 )
 
 // Watch is told what a ring will read and returns who is told of its events.
-func (o *Observer) Watch(units []residence.StreamedUnit) func(ring.Event) {
+func (o *Observer) Watch(units []ring.Label) func(ring.Event) {
 	o.units = units
 	return o.event
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
@@ -23,7 +22,7 @@ import (
 
 // units are what the ring of these tests reads: the second room is that of the
 // first again.
-var units = []residence.StreamedUnit{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
+var units = []ring.Label{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
 // newRing reads units from a file of its own.
 func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {
