@@ -244,12 +244,11 @@ func TestPlanFile(t *testing.T) {
 // itself; a plan without spilled weights measures nothing.
 func TestRates(t *testing.T) {
 	m := describe(t, "parity/llama3")
-	spill := (floorOf(t, m) + 1<<20) / 2
-	if all, err := m.Place(placeConfig(0)); err != nil {
+	all, err := m.Place(placeConfig(0))
+	if err != nil {
 		t.Fatal(err)
-	} else {
-		spill = (floorOf(t, m) + all.RAM()) / 2
 	}
+	spill := (floorOf(t, m) + all.RAM()) / 2
 	measured := rates.Rates{SSD: 3e9, RAM: 20e9, SSDBusy: 2e9, RAMBusy: 15e9}
 	for _, c := range []struct {
 		name       string

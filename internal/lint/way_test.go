@@ -2,7 +2,6 @@ package lint
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +41,7 @@ func TestWayOfWeight(t *testing.T) {
 	if seen := slices.Compact(slices.Sorted(slices.Values(rooms))); len(rooms) > mostWay || len(seen) != len(rooms) {
 		t.Errorf("the way has %d packages, %d of them different, want at most %d and each once", len(rooms), len(seen), mostWay)
 	}
-	b, err := os.ReadFile("internal/engine/doc.go")
+	b, err := readFile("internal/engine/doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}

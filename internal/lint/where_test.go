@@ -16,7 +16,7 @@ var named = regexp.MustCompile("`([A-Za-z0-9_.]+)`(?: in `([^`]+\\.go)`| there)"
 // TestWhereThingsAre: the functions that CONTRIBUTING.md shows a newcomer are
 // where it says.
 func TestWhereThingsAre(t *testing.T) {
-	b, err := os.ReadFile("CONTRIBUTING.md")
+	b, err := readFile("CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
