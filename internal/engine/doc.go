@@ -29,12 +29,12 @@
 // # Placement
 //
 // A [Footprint] is what a compiled model takes: its weights by their headers, and
-// the caches and buffers of an executor that is bound to weights without bytes.
+// the caches and buffers of an executor that is bound to weights without bytes. A
+// [PlaceConfig] is what the user and the machine add to it.
 //
 //	compile.Model, file headers ──▶ Footprint     weights, files, types
-//	Footprint, Demand ──Input────▶ place.Input   weights   order, units, bytes
-//	                                              caches    by context and sequences
-//	                                              buffers   as an executor takes them
+//	Footprint, PlaceConfig      ──▶ place.Input   tensors   weights in order, caches, buffers
+//	                                              bounds    budgets, reserves, pins
 //	                                              rates     asked, measured, kept, assumed
-//	Footprint, Demand ──Place────▶ place.Placement, or what a plan file says
+//	Footprint, PlaceConfig      ──▶ place.Placement, or what a plan file says
 package engine

@@ -14,7 +14,7 @@ import (
 // and beside them the caches and buffers that an executor would have. Placing a
 // model asks nothing else of it.
 type Footprint struct {
-	Path    string // for people
+	Path    string // that the model was opened with, or the embedded one's name
 	model   *compile.Model
 	headers exec.Weights   // types and shapes
 	tensors []place.Tensor // weights, in the order of use; none without files

@@ -11,7 +11,8 @@ import (
 	"atenia/internal/policy/replay"
 )
 
-// A PlaceConfig says how a model will run.
+// A PlaceConfig is what a placement depends on beside the model: budget and rules
+// of the user, and how the model will run.
 type PlaceConfig struct {
 	Budget Budget
 	Rules  Rules
@@ -22,8 +23,8 @@ type PlaceConfig struct {
 	CacheBytes int64
 	Recorder   replay.Recorder // writes down what is decided; the zero value does not
 	// Measure finds out how fast the machine reads a file. It is called once for a
-	// placement that leaves weights on the disk, if Rules.Rates do not say how fast it is.
-	// nil = nothing is measured.
+	// placement that leaves weights on the disk, unless Rules.Rates say how fast
+	// that is. nil = nothing is measured.
 	Measure func(path string) (rates.Rates, error)
 }
 

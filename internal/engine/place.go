@@ -90,8 +90,8 @@ func (p *Plan) placeHere(ctx context.Context) (*place.Placement, error) {
 	return pl, err
 }
 
-// Place decides where each tensor lives. Its errors are those of package
-// budget.
+// Place decides where each tensor lives, or follows a plan file. Its errors are
+// those of package place.
 func (f *Footprint) Place(c PlaceConfig) (*place.Placement, error) {
 	in, err := f.Input(c)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package budget decides, before anything is loaded, in which memory each tensor
+// Package place decides, before anything is loaded, in which memory each tensor
 // of a model lives: from its size, from the bytes that a pass reads of it, and
 // from the budget of each memory.
 //
-//	Input    tensors in the order of their first use, budgets, reserves, pins, rates
-//	Place    Input → Plan, or an error that states the floor
-//	Plan     a tier and a rule for each tensor, the ring, predicted seconds
-//	File     a plan as text that can be edited and read again by [Reload]
-//	Compare  the plan beside the measurements
+//	Input      tensors in the order of their first use, budgets, reserves, pins, rates
+//	Place      Input → Placement, or an error that states the floor
+//	Placement  a tier and a rule for each tensor, the ring, predicted seconds
+//	File       a placement as text that can be edited and read again by [Reload]
+//	Compare    the placement beside the measurements
 //
 // If everything fits, everything stays in RAM. Otherwise some weights must be
 // streamed, and a model that is read from start to end for every token is the
@@ -25,7 +25,7 @@
 // use, one ready, one being read. A unit that would enlarge the ring is pinned
 // first, because that often saves more memory than it costs.
 //
-// A plan never exceeds its budget: what does not fit is streamed, and below the
+// A placement never exceeds its budget: what does not fit is streamed, and below the
 // floor, where not even streaming fits, [Place] returns a [*FloorError].
 // Planning reads no clock and no machine state; equal inputs give equal plans.
 package place
