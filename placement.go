@@ -256,11 +256,9 @@ func (m *Model) Streaming() Streaming {
 	weights := m.engine.Residence()
 	r := weights.Stats()
 	s := Streaming{
+		Held: weights.Held, Streamed: weights.Streamed,
 		RingBytes: r.Bytes, Passes: r.Passes, Read: r.Read, Reads: r.Reads, Hits: r.Hits,
 		Late: r.Late, Stall: r.Stall, Busy: r.Busy, Wall: r.Wall, First: r.First, Overlap: r.Overlap(r.Wall),
-	}
-	if weights != nil {
-		s.Held, s.Streamed = weights.Held, weights.Streamed
 	}
 	if pl := m.engine.Placement(); pl != nil {
 		s.Placement = newPlacement(pl)

@@ -1,15 +1,12 @@
-// Package bench measures: what a model does in a second, what a pass over its
-// weights costs, what steps of training cost, and what kernels, memory, storage
-// and codecs of this machine do.
+// Package bench measures a model: what it does in a second, what a pass over its
+// weights costs, and how fast its files are read. Package machine measures the
+// machine without a model, package step steps of training.
 //
-//	Run        prefill and decode of an open model, with counters if wanted
-//	Passes     each pass over the weights of an open model, one token each:
-//	           seconds, bytes read, memory, overlap of reading and computing
-//	Rates      how fast the files of a model and memory are read
-//	Kernels    kernels beside the machine's roofs
-//	TrainStep, TrainOffload   steps of training
-//	Memory, Storage, Codecs   the machine
+//	Run      prefill and decode of an open model, with counters if wanted
+//	Passes   one pass after another over the weights of an open model: seconds,
+//	         bytes read, memory, and overlap of reading and computing
+//	Rates    how fast the files of a model and memory are read
 //
-// Models are measured through their [engine.Engine], with given tokens instead
-// of sampled ones. Speeds are medians over repeats after one warm-up.
+// Models are measured through their [engine.Engine], with tokens that are given
+// instead of chosen. Speeds are medians over repeats after one warm-up.
 package bench

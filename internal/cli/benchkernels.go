@@ -7,8 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"atenia/internal/bench"
-	"atenia/internal/bench/kernels"
+	"atenia/internal/bench/machine"
 	"atenia/internal/bench/peer"
 	"atenia/internal/cli/command"
 	"atenia/internal/kernel"
@@ -48,14 +47,14 @@ type kernelRate struct {
 
 // A kernelsRun is one call of bench kernels.
 type kernelsRun struct {
-	config             kernels.Config
+	config             machine.KernelConfig
 	only, before, file string
 	memory             int // MiB
 }
 
 func (a *app) benchKernels() *cobra.Command {
 	k := &kernelsRun{}
-	formats := strings.Join(kernels.Formats(), ", ")
+	formats := strings.Join(machine.Formats(), ", ")
 	c := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure kernels against the machine's limits",
@@ -84,7 +83,7 @@ func (a *app) benchKernels() *cobra.Command {
 		}
 		line := a.progress()
 		k.config.Progress = func(name string) { fmt.Fprintf(line, "\r%-40s", name) }
-		r, err := bench.Kernels(c.Context(), k.config)
+		r, err := machine.Kernels(c.Context(), k.config)
 		fmt.Fprintf(line, "\r%40s\r", "")
 		if err != nil {
 			return err
@@ -130,7 +129,7 @@ func (k *kernelsRun) check() (before *kernelsResult, err error) {
 	return before, nil
 }
 
-func kernelsOf(r *kernels.Report) *kernelsResult {
+func kernelsOf(r *machine.KernelReport) *kernelsResult {
 	res := &kernelsResult{
 		Threads: r.Threads, Variant: r.Variant,
 		Bandwidth: r.Roofs.Memory, Cache: r.Roofs.Cache, FLOPS: r.Roofs.FMA, Int8: r.Roofs.Dot,

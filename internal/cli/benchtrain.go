@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"atenia"
-	"atenia/internal/bench"
 	"atenia/internal/bench/step"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -72,7 +71,7 @@ func benchTrainCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := bench.TrainOffload(c.Context(), cfg)
+		r, err := step.RunOffload(c.Context(), cfg)
 		if err != nil {
 			return err
 		}

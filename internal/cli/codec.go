@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 
-	"atenia/internal/bench"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -25,11 +25,11 @@ func BenchCodecs(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVar(&mib, "memory", 64, "maximum MiB of tensors for each element type")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 3, "number of repetitions; medians are printed")
-	return comparing(env, c, func(ctx context.Context, args []string) (*bench.MachineReport, error) {
+	return comparing(env, c, func(ctx context.Context, args []string) (*machine.Report, error) {
 		file := ""
 		if len(args) > 0 {
 			file = args[0]
 		}
-		return bench.Codecs(ctx, file, mib, repeats)
+		return machine.Codecs(ctx, file, mib, repeats)
 	})
 }

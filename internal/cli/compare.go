@@ -8,13 +8,13 @@ import (
 	"math"
 	"os"
 
-	"atenia/internal/bench"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 )
 
 // A hardwareResult is what bench prints with --json.
 type hardwareResult struct {
-	*bench.MachineReport
+	*machine.Report
 	Compare *hardwareComparison `json:"compare,omitempty"`
 }
 
@@ -34,9 +34,8 @@ type comparedTo struct {
 	Verdict string  `json:"verdict"` // "more", "less", or "within noise": each has samples that the other could have had
 }
 
-// compareHardware compares every test of now that before contains with the same
-// unit.
-func compareHardware(file string, before, now *bench.MachineReport) *hardwareComparison {
+// compareHardware looks at every test of now that before has, too, with the same unit.
+func compareHardware(file string, before, now *machine.Report) *hardwareComparison {
 	c := &hardwareComparison{File: file, SameMachine: before.Machine == now.Machine}
 	for _, n := range now.Tests {
 		for _, b := range before.Tests {
@@ -64,7 +63,7 @@ const (
 )
 
 // readBefore reads an earlier result; none if there is no file to compare with.
-func readBefore(path string) (*bench.MachineReport, error) {
+func readBefore(path string) (*machine.Report, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -74,7 +73,7 @@ func readBefore(path string) (*bench.MachineReport, error) {
 	}
 	defer f.Close()
 	b, err := command.ReadMost(f, maxHardwareResultBytes)
-	var r *bench.MachineReport
+	var r *machine.Report
 	if err == nil {
 		r, err = parse(b)
 	}
@@ -84,16 +83,16 @@ func readBefore(path string) (*bench.MachineReport, error) {
 	return r, nil
 }
 
-func parse(b []byte) (*bench.MachineReport, error) {
+func parse(b []byte) (*machine.Report, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
-	r := hardwareResult{MachineReport: &bench.MachineReport{}}
+	r := hardwareResult{Report: &machine.Report{}}
 	if err := d.Decode(&r); err != nil {
 		return nil, fmt.Errorf("offset %d: %w", d.InputOffset(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("offset %d: something follows the result", d.InputOffset())
 	}
-	if r.MachineReport == nil || len(r.Tests) == 0 || len(r.Tests) > maxTests {
+	if r.Report == nil || len(r.Tests) == 0 || len(r.Tests) > maxTests {
 		return nil, fmt.Errorf("want 1 to %d tests", maxTests)
 	}
 	for i, t := range r.Tests {
@@ -102,5 +101,5 @@ func parse(b []byte) (*bench.MachineReport, error) {
 			return nil, fmt.Errorf("test %d: want a name and 0 < min <= median <= max, got %q %v %v %v", i, t.Name, t.Min, t.Median, t.Max)
 		}
 	}
-	return r.MachineReport, nil
+	return r.Report, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"atenia"
-	"atenia/internal/bench/kernels"
+	"atenia/internal/bench/machine"
 	"atenia/internal/bench/step"
 	"atenia/internal/model/embedded"
 
@@ -69,7 +69,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"--budget":        parts("ram=", "vram=", "ssd=", "kv=", "act=", "runtime="),
 		"--config-file":   extension("json"),
 		"--diff":          model,
-		"--format":        parts(kernels.Formats()...),
+		"--format":        parts(machine.Formats()...),
 		"--gpu":           among("auto", "true", "false"),
 		"--gpu-available": among("true", "false"),
 		"--kv-type":       among("f32", "f16", "q8_0"),

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
-	"atenia/internal/doctor"
 	"atenia/internal/model/embedded"
 	"atenia/internal/spelling"
 
@@ -24,7 +24,7 @@ func (a *app) doctor() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		h, err := doctor.Examine(c.Context())
+		h, err := machine.Examine(c.Context())
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (a *app) doctor() *cobra.Command {
 		} else {
 			err = a.printHealth(h)
 		}
-		if err == nil && slices.ContainsFunc(h.Checks, func(k doctor.Check) bool { return k.Vital && !k.OK }) {
+		if err == nil && slices.ContainsFunc(h.Checks, func(k machine.Check) bool { return k.Vital && !k.OK }) {
 			err = command.ErrVerify
 		}
 		return err
@@ -41,7 +41,7 @@ func (a *app) doctor() *cobra.Command {
 	return c
 }
 
-func (a *app) printHealth(h *doctor.Health) error {
+func (a *app) printHealth(h *machine.Health) error {
 	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "go\t%s %s/%s\n", h.Go, h.OS, h.Arch)
 	fmt.Fprintf(w, "processor\t%s\n", h.Processor)
@@ -66,7 +66,7 @@ func (a *app) printHealth(h *doctor.Health) error {
 }
 
 // healthJSON is what doctor prints with --json. Times are in seconds.
-func healthJSON(h *doctor.Health) any {
+func healthJSON(h *machine.Health) any {
 	type check struct {
 		Name  string `json:"name"`
 		OK    bool   `json:"ok"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"atenia/internal/bench"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 
 	"github.com/spf13/cobra"
@@ -103,8 +103,8 @@ func TestBenchSSD(t *testing.T) {
 }
 
 func TestHardwareCompare(t *testing.T) {
-	bench := func(name string, low, high float64) *bench.MachineReport {
-		return &bench.MachineReport{Machine: "m", Tests: []bench.Test{{Name: name, Unit: "B/s", Median: (low + high) / 2, Min: low, Max: high}}}
+	bench := func(name string, low, high float64) *machine.Report {
+		return &machine.Report{Machine: "m", Tests: []machine.Test{{Name: name, Unit: "B/s", Median: (low + high) / 2, Min: low, Max: high}}}
 	}
 	for _, c := range []struct {
 		low, high float64
@@ -133,7 +133,7 @@ func FuzzHardwareParse(f *testing.F) {
 				t.Errorf("ratio %v", c.Ratio)
 			}
 		}
-		text, err := json.Marshal(hardwareResult{MachineReport: r})
+		text, err := json.Marshal(hardwareResult{Report: r})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"atenia/internal/bench"
+	"atenia/internal/bench/machine"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
 
@@ -27,9 +27,9 @@ func BenchMemory(env *command.Env) *cobra.Command {
 	}
 	c.Flags().IntVarP(&threads, "threads", "t", 0, "threads (0 = physical cores)")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 5, "number of repetitions; medians are printed")
-	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
+	return comparing(env, c, func(ctx context.Context, _ []string) (*machine.Report, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
-		return bench.Memory(ctx, threads, repeats)
+		return machine.Memory(ctx, threads, repeats)
 	})
 }
 
@@ -48,15 +48,15 @@ func BenchStorage(env *command.Env) *cobra.Command {
 	}
 	c.Flags().StringVar(&dir, "cache-dir", env.Cache, "folder whose storage is measured")
 	c.Flags().IntVarP(&repeats, "repeats", "r", 1, "number of repetitions; medians are printed")
-	return comparing(env, c, func(ctx context.Context, _ []string) (*bench.MachineReport, error) {
+	return comparing(env, c, func(ctx context.Context, _ []string) (*machine.Report, error) {
 		fmt.Fprintln(env.Progress, "measuring …")
-		return bench.Storage(ctx, dir, repeats)
+		return machine.Storage(ctx, dir, repeats)
 	})
 }
 
 // comparing makes a command print what measure returns, and how that compares
 // with an earlier result, which it reads first.
-func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*bench.MachineReport, error)) *cobra.Command {
+func comparing(env *command.Env, c *cobra.Command, measure func(context.Context, []string) (*machine.Report, error)) *cobra.Command {
 	var before string
 	c.Flags().StringVar(&before, "compare", "", "compare with the result in `FILE`, written by --json")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -74,8 +74,8 @@ func comparing(env *command.Env, c *cobra.Command, measure func(context.Context,
 }
 
 // report prints a result and, if there is an earlier one, how it compares.
-func report(env *command.Env, b *bench.MachineReport, file string, old *bench.MachineReport) error {
-	r := hardwareResult{MachineReport: b}
+func report(env *command.Env, b *machine.Report, file string, old *machine.Report) error {
+	r := hardwareResult{Report: b}
 	if old != nil {
 		r.Compare = compareHardware(file, old, b)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"atenia"
-	"atenia/internal/bench"
 	"atenia/internal/bench/step"
 	"atenia/internal/cli/command"
 	"atenia/internal/spelling"
@@ -55,7 +54,7 @@ func StepCommand(env *command.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := bench.TrainStep(c.Context(), cfg)
+		r, err := step.RunSteps(c.Context(), cfg)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"atenia/internal/machine/cpu"
-	"atenia/internal/memory"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 )
@@ -162,8 +161,8 @@ func (b *Budget) Faults() string {
 // Faults returns an error for each rule that cannot be followed.
 func (r *Rules) Faults() []error {
 	var errs []error
-	if t, ok := memory.Parse(r.MaxTier); r.MaxTier != "" && (!ok || t == memory.CPU) {
-		errs = append(errs, fmt.Errorf("the slowest tier is %q, want vram, ram or ssd", r.MaxTier))
+	if _, err := place.ParseMaxTier(r.MaxTier); err != nil {
+		errs = append(errs, err)
 	}
 	for _, s := range r.Pins {
 		if _, err := place.ParsePin(s); err != nil {

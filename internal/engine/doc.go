@@ -7,21 +7,34 @@
 //	Open      ──▶ Engine             places, brings the weights there, starts
 //	                                 executor and scheduler
 //
-// A weight takes this path once. It is placed first and materialized
-// afterwards: mapped as the file has it or as its recipe makes it, or, where a
-// budget leaves some on the SSD, by package residence. No question about a
-// placement changes the configuration.
+// # The way of a weight
+//
+// A weight enters eight packages on its way from the disk to a product, and none
+// of them twice:
+//
+//	internal/model/file         a tensor of a mapped file
+//	internal/model/compile      a weight of the plan: which tensors make it, by which recipe
+//	internal/engine             asks the next two, and gives the answer of one to the other
+//	internal/memory/place       decides by sizes alone: memory, or read by each pass
+//	internal/memory/residence   materializes it there, once, by its recipe
+//	internal/memory/ring        reads it, ahead of its use, if it is streamed; or else
+//	internal/memory/pack        keeps it in the order in which kernels read
+//	internal/exec               binds it to the products that use it
+//	internal/kernel             multiplies with it
+//
+// Ring and pack stand side by side: what is streamed is not packed. Nothing that
+// asks where a weight belongs reads one or changes the configuration it is asked
+// with. A test of package lint holds this list to the imports and the calls.
 //
 // # Placement
 //
-// [Plan.Place] describes the model to the planner of package place, or reads a
-// placement from a file:
+// A [Footprint] is what a compiled model takes: its weights by their headers, and
+// the caches and buffers of an executor that is bound to weights without bytes. A
+// [PlaceConfig] is what the user and the machine add to it.
 //
-//	weights   in the order of first use, grouped in units, with their bytes
-//	caches    by context and sequences
-//	buffers   as an executor takes them
-//	rates     configured, measured, cached or assumed
-//
-// No weight is read: headers contain everything needed. An executor is bound to
-// weights without bytes to learn the sizes of its buffers.
+//	compile.Model, file headers ──▶ Footprint     weights, files, types
+//	Footprint, PlaceConfig      ──▶ place.Input   tensors   weights in order, caches, buffers
+//	                                              bounds    budgets, reserves, pins
+//	                                              rates     asked, measured, kept, assumed
+//	Footprint, PlaceConfig      ──▶ place.Placement, or what a plan file says
 package engine

@@ -53,8 +53,8 @@ func Open(ctx context.Context, p *Plan, d *file.Description) (*Engine, error) {
 func (e *Engine) start() error {
 	p := e.Plan
 	c := p.Config.exec(&p.Model.Config)
-	c.Pack, c.Stream = e.weights.packing, e.weights.stream
-	x, err := exec.New(&p.Model.Plans, e.weights.views, c)
+	c.Pack, c.Stream = e.weights.packing, e.weights.Stream
+	x, err := exec.New(&p.Model.Plans, e.weights.Weights, c)
 	if err != nil {
 		return err
 	}
@@ -84,11 +84,7 @@ func (e *Engine) schedule() sched.Config {
 	if o == nil {
 		return c
 	}
-	a := observe.Account{Placement: e.weights.placement, Ring: e.weights.stream.Ring}
-	if r := e.weights.residence; r != nil {
-		a.Streamed = r.Streamed
-	}
-	o.Begin(a)
+	o.Begin(observe.Account{Placement: e.weights.placement, Ring: e.weights.Stream.Ring, Streamed: e.weights.Streamed, Resident: cpu.Resident})
 	c.Watch = o.Step
 	return c
 }
@@ -117,7 +113,7 @@ func (e *Engine) checkPeak() error {
 
 // Views returns the weights by name. Those that are streamed have bytes only
 // while a step uses them.
-func (e *Engine) Views() exec.Weights { return e.weights.views }
+func (e *Engine) Views() exec.Weights { return e.weights.Weights }
 
 // Placement returns where the weights are, nil without a budget.
 func (e *Engine) Placement() *place.Placement { return e.weights.placement }
@@ -128,6 +124,5 @@ func (e *Engine) Packing() pack.Decision { return e.packing }
 // ScratchBytes returns the memory of the executor's buffers.
 func (e *Engine) ScratchBytes() int64 { return e.scratch }
 
-// Residence returns what holds and streams the weights, nil when they are
-// mapped.
-func (e *Engine) Residence() *residence.Residence { return e.weights.residence }
+// Residence returns what maps, holds and streams the weights.
+func (e *Engine) Residence() *residence.Residence { return e.weights.Residence }

@@ -10,8 +10,8 @@ import (
 
 // Notes says in lines what follows from a placement: where the packed form of
 // weights will live, and how many sequences have room.
-func (m *Footprint) Notes(c PlacementConfig, pl *place.Placement) ([]string, error) {
-	need, err := m.Need(m.within(c, pl).Exec)
+func (f *Footprint) Notes(c PlaceConfig, pl *place.Placement) ([]string, error) {
+	need, err := f.Need(f.within(c, pl).Exec)
 	if err != nil {
 		return nil, err
 	}
@@ -19,7 +19,7 @@ func (m *Footprint) Notes(c PlacementConfig, pl *place.Placement) ([]string, err
 	if pl.Spills() {
 		packing = "off (weights that are streamed are read as the file has them)"
 	}
-	_, one := m.stateBytes(&c)
+	_, one := f.stateBytes(&c)
 	kv, left := int64(0), int64(0)
 	for i := range pl.Tensors {
 		if t := &pl.Tensors[i]; t.Class == place.KV {
@@ -38,8 +38,8 @@ func (m *Footprint) Notes(c PlacementConfig, pl *place.Placement) ([]string, err
 	}, nil
 }
 
-// within gives packed weights the rest of a placement's budget.
-func (m *Footprint) within(c PlacementConfig, pl *place.Placement) PlacementConfig {
+// within lets packed weights take what a placement leaves of the budget.
+func (f *Footprint) within(c PlaceConfig, pl *place.Placement) PlaceConfig {
 	if ram := pl.Input().RAM; ram > 0 {
 		c.Exec.Pack.Available, c.Exec.Pack.Reserve = max(1, ram-pl.RAM()), 0
 	}

@@ -49,8 +49,8 @@ type Plan struct {
 	Model  *compile.Model
 	Totals file.Summary // of the files
 
-	path    string // for people
-	tensors *Footprint
+	path      string // for people
+	footprint *Footprint
 }
 
 // Compile makes the plan of a model. The description is needed no longer than
@@ -61,7 +61,7 @@ func Compile(d *file.Description, c Config) (*Plan, error) {
 		return nil, err
 	}
 	path := Display(PathOf(d))
-	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, tensors: NewFootprint(path, m, d)}, nil
+	return &Plan{Config: c, Model: m, Totals: d.Summary(), path: path, footprint: NewFootprint(path, m, d)}, nil
 }
 
 // OpenPlan compiles a model from its header alone.

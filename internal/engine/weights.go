@@ -4,73 +4,74 @@ import (
 	"context"
 	"errors"
 
-	"atenia/internal/exec"
 	"atenia/internal/memory/pack"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/residence"
-	"atenia/internal/model/compile"
 	"atenia/internal/model/file"
 )
 
 // modelWeights are a model's weights where they were placed.
 type modelWeights struct {
-	views     exec.Weights
-	stream    exec.Stream
+	*residence.Residence
 	packing   pack.Config
-	placement *place.Placement     // nil without a budget
-	residence *residence.Residence // nil when the weights are mapped
-	unlimit   func()               // ends the limit of the heap
+	placement *place.Placement // nil without a budget
+	unlimit   func()           // ends the limit of the heap
 }
 
 // close gives the memory back.
 func (w *modelWeights) close() error {
 	w.unlimit()
-	if w.residence == nil {
-		return nil
-	}
-	return w.residence.Close()
+	return w.Residence.Close()
 }
 
 // loadWeights places the weights and then materializes them, each once.
 func (p *Plan) loadWeights(ctx context.Context, d *file.Description) (w *modelWeights, err error) {
 	w = &modelWeights{unlimit: func() {}}
+	var spilled *place.Placement // nil while all weights have room: then they are mapped
 	if !p.Config.placed() {
 		w.packing = p.packingOf(d)
-		w.views, err = compile.Materialize(p.Model, d)
-		return w, err
+	} else {
+		_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
+		if w.placement, err = p.placeHere(ctx); err != nil {
+			return nil, err
+		}
+		if w.placement.Spills() {
+			spilled, w.packing.Mode = w.placement, pack.Off
+		} else {
+			w.packing = p.packingWithin(d, w.placement)
+		}
 	}
-	_ = d.Advise(file.Random) // or reading small weights would prefetch their neighbours
-	if w.placement, err = p.placeHere(ctx); err != nil {
+	if w.Residence, err = residence.Open(ctx, p.Model, d, spilled, p.residence()); err != nil {
 		return nil, err
 	}
-	if w.placement.Spills() {
-		return w, p.openResidence(ctx, d, w)
+	if err := p.checkDirect(w.Residence); err != nil {
+		return nil, errors.Join(err, w.Residence.Close())
 	}
-	w.packing = p.packingWithin(d, w.placement)
-	if w.views, err = compile.Materialize(p.Model, d); err != nil {
-		return nil, err
+	if w.placement != nil {
+		w.unlimit = residence.LimitHeap(programGrowth)
 	}
-	w.unlimit = residence.LimitHeap(programGrowth)
 	return w, nil
 }
 
-// openResidence reads the weights that stay in memory and starts the ring for
-// the others.
-func (p *Plan) openResidence(ctx context.Context, d *file.Description, w *modelWeights) (err error) {
+// residence says how weights are brought where they were placed.
+func (p *Plan) residence() *residence.Config {
 	c := &residence.Config{Verify: p.Config.Verify}
 	if p.Config.Observer != nil {
 		c.Watch = p.Config.Observer.Watch
 	}
-	if w.residence, err = residence.Open(ctx, p.Model, d, w.placement, c); err != nil {
-		return err
-	}
-	if f := w.residence.Buffered; f != "" {
-		if p.Config.Strict {
-			return errors.Join(strictError("storage", f+" cannot be read directly: its bytes go through the system's cache, outside of the budget"), w.residence.Close())
-		}
+	return c
+}
+
+// checkDirect warns of a file whose reads go through the system's cache, which
+// a strict configuration refuses.
+func (p *Plan) checkDirect(r *residence.Residence) error {
+	f := r.Buffered
+	switch {
+	case f == "":
+	case p.Config.Strict:
+		return strictError("storage", f+" cannot be read directly: its bytes go through the system's cache, outside of the budget")
+	default:
 		p.Config.Logger.Warn("reads go through the system's cache", "file", f)
 	}
-	w.views, w.stream, w.packing.Mode = w.residence.Weights, w.residence.Stream, pack.Off
-	w.unlimit = residence.LimitHeap(programGrowth)
 	return nil
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"atenia/internal/memory/pack"
 	"atenia/internal/plan"
+	"atenia/tensor"
 )
 
 // A Need is the memory that an executor takes besides its weights.
@@ -12,19 +13,32 @@ type Need struct {
 	Packing   pack.Decision
 }
 
-// Measure returns the memory that [New] would take, without taking any. It
-// reads only types and shapes of weights, and the values of vectors: matrices
-// may have a single byte of data each.
+// Measure returns what [New] would take, and takes nothing. Of the weights it
+// looks at types and shapes alone: they may have no bytes.
 func Measure(plans *plan.ModelPlans, w Weights, cfg Config) (Need, error) {
 	x, err := prepare(plans, cfg)
 	if err != nil {
 		return Need{}, err
 	}
 	x.measuring = true
-	if err := x.bindAll(plans, w); err != nil {
+	if err := x.bindAll(plans, hollow(w)); err != nil {
 		return Need{}, err
 	}
 	n := Need{Registers: x.registerBytes, Work: int64(x.workBytes)}
 	n.Packing = x.weights.DryRun(n.Registers + n.Work)
 	return n, nil
+}
+
+// hollow returns weights that binding accepts, which looks at the values of
+// vectors: zeros for these, and a single byte for a matrix.
+func hollow(w Weights) Weights {
+	out := make(Weights, len(w))
+	for name, v := range w {
+		v.Data = make([]byte, 1)
+		if n, ok := v.Shape.Size(); ok && len(v.Shape) < 2 {
+			v = tensor.FromF32(v.Shape, make([]float32, n))
+		}
+		out[name] = v
+	}
+	return out
 }

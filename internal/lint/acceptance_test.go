@@ -32,7 +32,7 @@ type acceptance struct {
 // acceptanceRows reads docs/acceptance.json, in its order.
 func acceptanceRows(t *testing.T) []acceptance {
 	t.Helper()
-	b, err := os.ReadFile(acceptanceFile)
+	b, err := readFile(acceptanceFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestAcceptanceNames(t *testing.T) {
 		}
 		return
 	}
-	b, err := os.ReadFile(acceptanceFile)
+	b, err := readFile(acceptanceFile)
 	if err != nil {
 		t.Fatal(err)
 	}

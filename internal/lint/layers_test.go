@@ -19,7 +19,7 @@ rooms    internal/tape internal/model/... internal/sched internal/policy/replay 
 engine   internal/policy/observe < internal/engine
 training internal/train/...
 product  .
-measures internal/bench/... internal/doctor
+measures internal/bench/...
 commands internal/cli/command < internal/cli/flow < internal/cli
 programs cmd/... examples/... tools/...
 `
@@ -31,7 +31,7 @@ var faces = map[string]string{
 	"examples/recall":   "nested/... grad internal/machine/pool",
 	"examples/...":      ". flow/... nested/... grad/... tensor",
 	"internal/cli/flow": "flow/... internal/cli/command internal/spelling internal/store/durable",
-	"internal/cli/...":  ". internal/cli/... internal/bench/... internal/doctor internal/engine internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
+	"internal/cli/...":  ". internal/cli/... internal/bench/... internal/engine internal/kernel internal/machine/... internal/memory/place internal/model/embedded internal/spelling internal/store/... internal/text/vocab",
 }
 
 func TestDeps(t *testing.T) {

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,12 +77,15 @@ func TestMinimumPack(t *testing.T) {
 // TestContractAccepted: every decision has a status, and that of the plan
 // contract is accepted.
 func TestContractAccepted(t *testing.T) {
+	if err := enterRoot(); err != nil {
+		t.Fatal(err)
+	}
 	files, err := filepath.Glob("docs/decisions/*.md")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no decisions", err)
 	}
 	for _, file := range files {
-		b, err := os.ReadFile(file)
+		b, err := readFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func TestContractAccepted(t *testing.T) {
 // TestChecksRunInCI: the run that must be green proves every row of the
 // acceptance table, under the shell options that stop at the first failure.
 func TestChecksRunInCI(t *testing.T) {
-	b, err := os.ReadFile(".ci/run")
+	b, err := readFile(".ci/run")
 	if err != nil {
 		t.Fatal(err)
 	}

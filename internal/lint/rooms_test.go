@@ -82,13 +82,10 @@ var wideRooms = map[string]struct {
 	imports int
 	why     string
 }{
-	".":                       {32, "the face: it joins everything"},
-	"internal/cli":            {20, "the face: one command each"},
-	"internal/cli/flow":       {11, "the face of flow"},
-	"internal/engine":         {18, "the inside of the face: it joins the rooms that a model runs in"},
-	"internal/bench":          {14, "it measures what engine joins"},
-	"internal/policy/observe": {12, "each part of the memory shows itself apart"},
-	"internal/train/job":      {16, "it joins data, recipe, loop and files of a run"},
+	".":                 {32, "the face: it joins everything"},
+	"internal/cli":      {19, "the face: one command each"},
+	"internal/cli/flow": {11, "the face of flow"},
+	"internal/engine":   {13, "the inside of the face: it joins the rooms that a model runs in"},
 }
 
 // smallRooms have one importer and fewer than smallRoom lines; each has a
@@ -96,7 +93,6 @@ var wideRooms = map[string]struct {
 const smallRoom = 300
 
 var smallRooms = map[string]string{
-	"internal/doctor": "a check of the machine, as programs other than the command line may run it",
 	"internal/golden": "support of tests, which are its importers",
 }
 

@@ -19,7 +19,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// enterRoot changes to the next folder upwards that has a go.mod.
+// enterRoot changes to the next folder upwards that has a go.mod. Whatever reads
+// files does it again: the go tool, which keeps the results of tests until their
+// files change, learns only while tests run in which folder these are.
 func enterRoot() error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -41,6 +43,9 @@ func enterRoot() error {
 // tool would build, tests and the module of the tools included: none under
 // testdata or in folders whose names begin with a dot or an underscore.
 func walkGo(f func(file string) error) error {
+	if err := enterRoot(); err != nil {
+		return err
+	}
 	return filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -56,4 +61,12 @@ func walkGo(f func(file string) error) error {
 		}
 		return f(file)
 	})
+}
+
+// readFile reads a file of the repository.
+func readFile(name string) ([]byte, error) {
+	if err := enterRoot(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
 }

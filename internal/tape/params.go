@@ -30,10 +30,10 @@ type Params[F Float] struct {
 	loras  map[string]*LoRA[F]
 }
 
-// NewParams reads the tensors that the plans of m name. find returns a tensor
-// of the file; a nil find leaves all values zero, for models that are
-// initialized otherwise. Block-quantized tensors are dequantized. Errors are
-// those of package compile.
+// NewParams reads the tensors that the plans of m name. find returns a tensor of
+// the file; a nil find leaves all values zero, for models that begin with other
+// values than a file's. Block-quantized tensors are read as the values they
+// stand for. Errors are those of package compile.
 func NewParams[F Float](m *compile.Model, find func(name string) (tensor.View, bool)) (*Params[F], error) {
 	p := &Params[F]{byName: map[string]*Param[F]{}, loras: map[string]*LoRA[F]{}}
 	shapes := fileShapes(m)

@@ -2,8 +2,11 @@ package text
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"atenia/internal/model/file"
 	"atenia/internal/sample"
@@ -195,4 +198,27 @@ func LoadFile(path string) (*token.Tokenizer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return t, nil
+}
+
+// Files returns the files about text, among the other small ones, that a model's
+// folder has.
+func Files(dir string) (out map[string][]byte, err error) {
+	d, err := file.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	out = map[string][]byte{}
+	for name, b := range d.Files {
+		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {
+			out[name] = slices.Clone(b)
+		}
+	}
+	return out, nil
+}
+
+// LoadFiles is [Load] for the files of a folder that is not written yet, and its
+// config.json.
+func LoadFiles(dir string, config []byte, files map[string][]byte) (*Text, error) {
+	return Load(&file.Description{Path: dir, Format: file.HuggingFace, Config: config, Files: files})
 }

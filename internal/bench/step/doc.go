@@ -1,17 +1,15 @@
-// Package step measures training steps: of a llama in memory, and with parameters,
-// moments and master weights in files.
+// Package step measures steps of training.
 //
-//	RunSteps     step   = forward + backward + update   medians of the measured steps
-//	             forward includes recording for the backward pass
-//	             floor  6·parameters·tokens, plus attention, at the rate of
-//	                    multiply-adds measured by package roof
+//	RunSteps     a llama: the compiled plan on a tape, forward and backward, and AdamW
+//	RunOffload   the same update with parameters, moments and master weights in
+//	             files, beside steps in memory, in turns
 //
-//	RunOffload   steps in files and in memory alternately, on the same passes:
-//	             forward and backward products of a stack of square layers, on
-//	             synthetic activations
+// A step of RunSteps is the sum of three medians, forward (which includes
+// recording), backward and update. Its floor is 6·parameters·tokens, plus
+// attention, at the rate of multiply-adds that package roof measured. Tokens are
+// random, because the time does not depend on them.
 //
-// RunSteps executes the compiled plan on a tape, and AdamW. Its tokens are
-// random, because the time does not depend on them. The passes of RunOffload have
-// a model's sizes but compute nothing meaningful: they are the computation that
-// I/O overlaps with.
+// RunOffload has no model. Products of a stack of square layers, forward and
+// backward, are the computing that reads and writes can hide behind; they have a
+// model's sizes and compute nothing meaningful.
 package step

@@ -108,6 +108,19 @@ func ParsePin(s string) (Pin, error) {
 	return Pin{Match: re, Tier: t, Device: device}, nil
 }
 
+// ParseMaxTier reads the slowest tier that may be used: "vram", "ram" or "ssd";
+// "" = nil, no bound.
+func ParseMaxTier(s string) (*memory.Tier, error) {
+	if s == "" {
+		return nil, nil
+	}
+	t, ok := memory.Parse(s)
+	if !ok || t == memory.CPU {
+		return nil, fmt.Errorf("the slowest tier is %q, want vram, ram or ssd", s)
+	}
+	return &t, nil
+}
+
 // String returns what [ParsePin] reads.
 func (p Pin) String() string {
 	s := p.Match.String() + "=" + p.Tier.Lower()

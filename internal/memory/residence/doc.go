@@ -1,9 +1,10 @@
-// Package residence brings the weights of a model to the tiers of their
-// placement: into RAM, or into a ring that every step reads from the SSD.
+// Package residence materializes the weights of a model, each once, where a
+// placement of package place says: into memory, or into a ring that each step
+// reads from the disk. Without a placement they are the mapped files.
 //
-//	Tensors                      tensors of a model, for the planner
-//	  place.Place                decides which are pinned and which are streamed
-//	Open                         reads the pinned weights, starts the ring
+//	Tensors                      what a model takes, for the planner
+//	  place.Place                which of it stays, which is streamed
+//	Open                         maps, or reads what stays and starts the ring
 //	  exec.Weights, exec.Stream  for an executor, which computes the same bytes
 //
 // Weights are read from the model's files, in the layout of the file. A weight

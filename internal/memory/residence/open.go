@@ -21,10 +21,10 @@ import (
 
 // A Residence holds the weights of a model.
 type Residence struct {
-	Weights exec.Weights
-	Stream  exec.Stream // with a ring unless nothing is streamed
+	Weights exec.Weights // those that are streamed have bytes only while a step uses them
+	Stream  exec.Stream  // with a ring unless nothing is streamed
 
-	Held     int64  // bytes of memory for weights that stay
+	Held     int64  // bytes of memory for weights that stay, as far as they are not mapped
 	Streamed int64  // bytes that each pass reads through the ring
 	Buffered string // a file whose reads go through the system's cache; "" = none
 
@@ -34,20 +34,24 @@ type Residence struct {
 
 // A Config configures a residence.
 type Config struct {
-	Verify bool // the ring compares all later reads with the first
-	// Watch receives the units that the ring will read, in order, and returns
-	// the listener for the ring's events. nil = no listener.
-	Watch func([]StreamedUnit) func(ring.Event)
+	Verify bool // the ring compares what it reads with what it read first
+	// Watch is told what the ring will read, in order, and returns who is told
+	// of its events. nil = no one is told.
+	Watch func([]ring.Label) func(ring.Event)
 }
 
-// A StreamedUnit is weights that are read and used together.
-type StreamedUnit struct {
-	Name  string // of the weights
-	Bytes int64
-}
-
-// Open reads the weights that stay in memory and starts to read the others.
+// Open materialises the weights of a model, each once, where a placement says:
+// it reads those that stay in memory and starts to read the others. Without a
+// placement all weights are views of the mapped files, as far as kernels read
+// what the files have.
 func Open(ctx context.Context, m *compile.Model, d *file.Description, p *place.Placement, c *Config) (r *Residence, err error) {
+	if p == nil {
+		w, err := compile.Materialize(m, d)
+		if err != nil {
+			return nil, err
+		}
+		return &Residence{Weights: w}, nil
+	}
 	o := opening{
 		r:    &Residence{Weights: exec.Weights{}, Stream: exec.Stream{Units: map[string]int{}, Tables: map[string]exec.Table{}}},
 		d:    d,
@@ -213,7 +217,7 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	}
 	rc := ring.Config{Files: o.files, Units: o.units, Bytes: max(int(size.Bytes()), ring.Floor(o.units)), Verify: c.Verify}
 	if c.Watch != nil {
-		rc.Events = c.Watch(o.streamed())
+		rc.Events = c.Watch(o.labels())
 	}
 	o.r.Stream.Ring, err = ring.New(rc)
 	if err != nil {
@@ -229,18 +233,17 @@ func (o *opening) read(ctx context.Context, size *place.Ring, c *Config) (err er
 	return nil
 }
 
-// Stats returns the statistics of the ring: zero without one, and for a nil
-// residence.
+// Stats returns what the ring has done so far: zero without one.
 func (r *Residence) Stats() (s ring.Stats) {
-	if r != nil && r.Stream.Ring != nil {
+	if r.Stream.Ring != nil {
 		s = r.Stream.Ring.Stats()
 	}
 	return s
 }
 
-// streamed describes the units of the ring, in its order.
-func (o *opening) streamed() []StreamedUnit {
-	out := make([]StreamedUnit, len(o.streams))
+// labels describes the units of the ring, in its order.
+func (o *opening) labels() []ring.Label {
+	out := make([]ring.Label, len(o.streams))
 	for u, ws := range o.streams {
 		var names []string
 		for _, w := range ws {

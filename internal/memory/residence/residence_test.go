@@ -408,9 +408,9 @@ func TestNoDevice(t *testing.T) {
 func TestWatch(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	least, _ := s.bounds(t)
-	var units []residence.StreamedUnit
+	var units []ring.Label
 	events := make(chan ring.Event, 1<<16)
-	r, err := residence.Open(t.Context(), s.model, s.desc, s.place(t, least), &residence.Config{Watch: func(u []residence.StreamedUnit) func(ring.Event) {
+	r, err := residence.Open(t.Context(), s.model, s.desc, s.place(t, least), &residence.Config{Watch: func(u []ring.Label) func(ring.Event) {
 		units = u
 		return func(e ring.Event) { events <- e }
 	}})

@@ -56,7 +56,21 @@ func Tensors(m *compile.Model, d *file.Description) []place.Tensor {
 	return out
 }
 
-// describe returns a weight as the planner sees it.
+// Headers returns the weights of a model as an executor will be given them, by
+// types and shapes, without bytes.
+func Headers(m *compile.Model, d *file.Description) exec.Weights {
+	out := exec.Weights{}
+	for name, w := range m.Weights {
+		v := tensor.View{DType: tensor.F32, Shape: w.Shape} // what is made is, in the formats that models come in
+		if at, ok := compile.Locate(&w, d); ok {
+			v.DType = at.View.DType
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// describe says what one weight takes.
 func describe(w *compile.Weight, d *file.Description) place.Tensor {
 	t := place.Tensor{Name: w.Name, Uses: 1}
 	if p, ok := locate(w, d); ok {

@@ -42,6 +42,12 @@ type Event struct {
 	At     time.Time
 }
 
+// A Label says what a [Unit] holds, to those who are told of events.
+type Label struct {
+	Name  string // of the weights that are read and used together
+	Bytes int64
+}
+
 // emit passes an event to the listener, if there is one.
 func (r *Ring) emit(e Event) {
 	if r.events == nil {

@@ -18,7 +18,7 @@
 // # Weights
 //
 // A [Weight] holds no values: it is a recipe, the tensors of the file to join
-// along their rows and the [Transform]s to apply in order. [Materialise] follows
+// along their rows and the [Transform]s to apply in order. [Materialize] follows
 // the recipes, [Locate] says which weights kernels can read in the file itself.
 // [Model.GGUF] is the inverse, the recipes for a GGUF file of the same model.
 //

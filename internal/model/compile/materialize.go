@@ -41,21 +41,40 @@ func Materialize(m *Model, d *file.Description) (map[string]tensor.View, error) 
 	out := make(map[string]tensor.View, len(m.Weights))
 	for _, name := range slices.Sorted(maps.Keys(m.Weights)) {
 		w := m.Weights[name]
-		v, err := MakeWeight(w, find)
+		v, err := materialise(w, find)
 		if err != nil {
 			return nil, err
 		}
-		ready, err := fit(v)
-		if err != nil {
-			return nil, &MaterializeError{Weight: name, Err: err}
-		}
-		if from := sourceType(w, find); from != ready.DType && len(ready.Shape) > 1 {
+		if from := sourceType(w, find); from != v.DType && len(v.Shape) > 1 {
 			m.Diagnostics = append(m.Diagnostics, plan.PlanDiagnostic{Code: "converted",
-				Text: fmt.Sprintf("%s: %s to %s", name, from, ready.DType)})
+				Text: fmt.Sprintf("%s: %s to %s", name, from, v.DType)})
 		}
-		out[name] = ready
+		out[name] = v
 	}
 	return out, nil
+}
+
+// MaterializeOne makes one weight of a model in a form that kernels read.
+func MaterializeOne(w Weight, d *file.Description) (tensor.View, error) {
+	return materialise(w, func(name string) (tensor.View, bool) {
+		t, ok := d.Tensor(name)
+		if !ok {
+			return tensor.View{}, false
+		}
+		return t.View, true
+	})
+}
+
+// materialise follows a recipe and makes the result suitable for kernels.
+func materialise(w Weight, find func(string) (tensor.View, bool)) (tensor.View, error) {
+	v, err := MakeWeight(w, find)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	if v, err = fit(v); err != nil {
+		return tensor.View{}, &MaterializeError{Weight: w.Name, Err: err}
+	}
+	return v, nil
 }
 
 func sourceType(w Weight, find func(string) (tensor.View, bool)) tensor.DType {

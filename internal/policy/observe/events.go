@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"atenia/internal/memory/lane"
-	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/trace"
 )
@@ -24,9 +23,8 @@ var (
 	errPass = errors.New("the pass was given up")
 )
 
-// Watch receives the units that a ring will read and returns the listener for
-// its events.
-func (o *Observer) Watch(units []residence.StreamedUnit) func(ring.Event) {
+// Watch is told what a ring will read and returns who is told of its events.
+func (o *Observer) Watch(units []ring.Label) func(ring.Event) {
 	o.units = units
 	return o.event
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/observe"
 	"atenia/internal/sched"
@@ -20,9 +19,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// units are the units of the ring in these tests: the second lap uses the room of
-// the first.
-var units = []residence.StreamedUnit{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
+// units are what the ring of these tests reads: the second room is that of the
+// first again.
+var units = []ring.Label{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
 // newRing returns a ring that reads units from a new file.
 func newRing(t *testing.T, events func(ring.Event)) *ring.Ring {

@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"atenia/internal/machine/cpu"
 	"atenia/internal/memory"
 	"atenia/internal/memory/lane"
 	"atenia/internal/memory/place"
-	"atenia/internal/memory/residence"
 	"atenia/internal/memory/ring"
 	"atenia/internal/policy/learn"
 	"atenia/internal/policy/record"
@@ -63,7 +61,7 @@ func (e *Fault) Unwrap() error { return e.Err }
 // An Observer receives the events of a model. A nil observer may be closed.
 type Observer struct {
 	epoch    time.Time
-	units    []residence.StreamedUnit
+	units    []ring.Label
 	sinks    lane.Tee
 	trace    *trace.Writer
 	metrics  *trace.Metrics
@@ -82,11 +80,12 @@ type Observer struct {
 	at      time.Duration // of the last event
 }
 
-// An Account is what memory was planned for.
+// An Account is what memory was planned for, and what the process has of it.
 type Account struct {
 	Placement *place.Placement // nil without a budget
 	Streamed  int64            // bytes that a pass reads
 	Ring      *ring.Ring       // nil if nothing is streamed
+	Resident  func() int64     // memory of the process, 0 if that is not known; nil = never known
 }
 
 // Open creates the configured files and server. It returns nil if there are
@@ -192,8 +191,10 @@ func (o *Observer) now() time.Duration { return time.Since(o.epoch) }
 
 // memory shows how full memory is.
 func (o *Observer) memory(at time.Duration) {
-	used := uint64(max(0, cpu.Resident()))
-	var held, limit uint64
+	var used, held, limit uint64
+	if f := o.account.Resident; f != nil {
+		used = uint64(max(0, f()))
+	}
 	if r := o.account.Ring; r != nil {
 		held = uint64(r.Stats().Bytes)
 	}

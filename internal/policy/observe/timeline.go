@@ -3,14 +3,14 @@ package observe
 import (
 	"bufio"
 
-	"atenia/internal/memory/residence"
+	"atenia/internal/memory/ring"
 	"atenia/internal/memory/timeline"
 )
 
 // An orderWriter writes in which order units are read and computed with.
 type orderWriter struct {
 	lines *timeline.Timeline
-	units []residence.StreamedUnit
+	units []ring.Label
 	lead  func(unit int) int
 	base  int // the use of unit 0 in this pass
 	next  int // the use that is read next
@@ -29,9 +29,9 @@ func (l lines) Line(s string) {
 	l.w.WriteByte('\n')
 }
 
-// setUnits sets what is read: lead is the number of uses between the moment when a
-// unit's place is free and its own use.
-func (t *orderWriter) setUnits(units []residence.StreamedUnit, lead func(int) int) {
+// setUnits sets what is read: lead is how many uses before its own the place of a
+// unit is free.
+func (t *orderWriter) setUnits(units []ring.Label, lead func(int) int) {
 	t.units, t.lead = units, lead
 }
 

@@ -15,8 +15,8 @@
 //	trainer        which backend a bucket prefers             learn.Trainer.Recommend
 //	autoloop       the backend of the next tick               learn.Turn.Decide
 //	policy         the backend by measured latency            learn.Measured.Decide
-//	budget         where every tensor of a model lives       place.Place, Reload
-//	budget_tensor  why one of them is there                  place.Placement.Decision
+//	budget         where every tensor of a model lives        place.Place, Reload
+//	budget_tensor  why one of them is there                   place.Placement.Decision
 //
 // [Check] detects a change to any byte of a log: the record replays differently,
 // its hash does not match, or the next record's parent does not. Undetectable

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"time"
+
 	"atenia/internal/machine/hw"
 	"atenia/internal/memory"
 	"atenia/internal/memory/place"
@@ -14,6 +16,26 @@ import (
 type Recorder struct {
 	Journal *record.Journal
 	Tick    uint64 // of the next record
+}
+
+// Open returns a recorder that appends to a log of package record and tells
+// listeners, and a function that closes the log. Without a path and listeners
+// the recorder only decides.
+func Open(path string, listeners []record.Listener) (r Recorder, done func() error, err error) {
+	c := record.Config{Listeners: listeners, Now: func() int64 { return time.Now().UnixNano() }}
+	done = func() error { return nil }
+	switch {
+	case path != "":
+		w, last, err := record.Open(record.WriterConfig{Path: path})
+		if err != nil {
+			return r, nil, err
+		}
+		c.After, c.Listeners, done = last, append([]record.Listener{w}, listeners...), w.Close
+	case len(listeners) == 0:
+		return r, done, nil
+	}
+	r.Journal = record.NewJournal(c)
+	return r, done, nil
 }
 
 // record adds a draft to the journal. Encoding cannot fail, because the inputs

@@ -2,6 +2,7 @@ package vocab
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -42,4 +43,29 @@ func FromFiles(ctx context.Context, out string, files []string, c Config, progre
 		return err
 	})
 	return Report{len(v.Tokens), len(v.Merges), v.Bytes, v.Length}, err
+}
+
+// TextsOf yields the texts of files as a model will be trained on them: of
+// conversations the role of each message, too.
+func TextsOf(ctx context.Context, files []string) Texts {
+	return func(yield func(string, error) bool) {
+		for d, err := range corpus.Read(ctx, files) {
+			if err != nil || d.Messages == nil {
+				if !yield(d.Text, err) {
+					return
+				}
+				continue
+			}
+			var messages []struct{ Role, Content string }
+			if err := json.Unmarshal(d.Messages, &messages); err != nil {
+				yield("", &corpus.Error{File: d.File, Line: d.Line, Err: err})
+				return
+			}
+			for _, m := range messages {
+				if !yield(m.Role+"\n"+m.Content, nil) {
+					return
+				}
+			}
+		}
+	}
 }

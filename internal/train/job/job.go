@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"atenia/grad"
 	"atenia/internal/machine/pool"
-	"atenia/internal/model/file"
 	"atenia/internal/store/durable"
 	"atenia/internal/text"
 	"atenia/internal/train"
-
 	"atenia/internal/train/data"
 	"atenia/internal/train/mag"
+	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
 )
 
@@ -91,7 +89,7 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 			return nil, err
 		}
 	}
-	t, err := text.Load(&file.Description{Path: out, Format: file.HuggingFace, Config: settings, Files: small})
+	t, err := text.LoadFiles(out, settings, small)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +119,8 @@ func Run(ctx context.Context, r *recipe.Recipe, o Options) (rep *Report, err err
 		return nil, err
 	}
 	rep = &Report{Result: *res, Out: out}
-	if a, ok := m.(*adapted); ok {
-		rep.Base, rep.Merged = a.from, a.merged(out)
+	if a, ok := m.(*planned.Adapted); ok {
+		rep.Base, rep.Merged = a.Base(), a.Merged(out)
 	}
 	var merr error
 	if rep.Metrics, merr = train.ReadMetrics(nil, filepath.Join(out, train.MetricsFile), 0); merr != nil || err != nil {
@@ -170,12 +168,11 @@ func dataConfig(r *recipe.Recipe, end string) data.Config {
 }
 
 func config(r *recipe.Recipe, o Options, p *pool.Pool) train.Config {
-	t, s := r.Train, r.Schedule
+	t := r.Train
 	eval, save := t.Every()
 	return train.Config{
 		Rule: r.Optimizer.Rule(), Rate: r.Optimizer.Rate, Clip: *r.Optimizer.Clip, Offload: r.Optimizer.Offload,
-		Schedule: grad.RateSchedule{Curve: s.Curve, Steps: t.Steps, Warmup: s.Warmup, Decay: s.Decay, Floor: s.Floor},
-		Steps:    t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
+		Schedule: r.Rates(), Steps: t.Steps, Accumulate: t.Accumulate, BF16: t.Precision == "bf16",
 		EvalEvery: eval, EvalBatches: t.EvalMost, Patience: t.Patience, MinGain: t.MinGain,
 		SnapshotEvery: save, Keep: t.Keep, BadSteps: t.BadSteps,
 		Dir: t.Out, Resume: o.Resume, Overwrite: o.Overwrite, Pool: p, Watch: o.Watch,

@@ -5,14 +5,11 @@ import (
 	"os"
 
 	"atenia/internal/machine/pool"
-	"atenia/internal/model/file"
 	"atenia/internal/text"
 	"atenia/internal/train"
 	"atenia/internal/train/mag"
 	"atenia/internal/train/planned"
 	"atenia/internal/train/recipe"
-	"atenia/nested"
-	"atenia/nested/rule"
 )
 
 // A model is a learner that reports its size.
@@ -25,7 +22,11 @@ type model interface {
 // newModel creates the model of a recipe for a tokenizer.
 func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	if r.Model.Architecture == mag.Type {
-		return newMemory(r, t, p)
+		c, err := r.Nested(t.Tokenizer.VocabSize())
+		if err != nil {
+			return nil, err
+		}
+		return mag.New(c, r.Data.Rows, p) // a lane is a row of the batch
 	}
 	opt := planned.Options{Pool: p, Recompute: r.Train.Recompute, BF16: r.Train.Precision == "bf16" || r.Optimizer.Offload, Balance: r.Train.Balance}
 	if r.Model.From != "" {
@@ -34,7 +35,7 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 			return nil, err
 		}
 		if c, ok := r.Adapter(); ok {
-			return adapt(l, c, r)
+			return planned.Adapt(l, c, r.Train.Seed, r.LoRA.Merge)
 		}
 		return l, nil
 	}
@@ -56,19 +57,6 @@ func newModel(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
 	return l, nil
 }
 
-// newMemory creates a nested model. A lane is a row of the batch.
-func newMemory(r *recipe.Recipe, t *text.Text, p *pool.Pool) (model, error) {
-	m, y := r.Model, r.Memory
-	c := nested.Config{
-		Rule: rule.Name(y.Rule), Vocab: t.Tokenizer.VocabSize(), Width: m.Hidden, Heads: m.Heads, Window: y.Window, Layers: m.Layers,
-		Periods: y.Periods, Chunk: y.Chunk, RopeBase: m.RopeTheta, Residual: !y.Plain, Norm: !y.Plain, KeyTaps: y.KeyTaps, Seed: r.Train.Seed,
-	}
-	if err := c.Composition.UnmarshalText([]byte(y.Composition)); err != nil {
-		return nil, err
-	}
-	return mag.New(c, r.Data.Rows, p)
-}
-
 // folder rejects a model that is not a folder: a GGUF file has neither the
 // tensor names nor the tokenizer that the result needs.
 func folder(from string) error {
@@ -84,14 +72,7 @@ func folder(from string) error {
 
 // continued opens the model to continue training from.
 func continued(dir string, t *text.Text, opt planned.Options) (*planned.Model, error) {
-	d, err := file.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	m, err := planned.Open(d, opt)
-	if cerr := d.Close(); err == nil {
-		err = cerr
-	}
+	m, err := planned.Open(dir, opt)
 	if err != nil {
 		return nil, err
 	}

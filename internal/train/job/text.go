@@ -10,11 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"atenia/internal/model/file"
 	"atenia/internal/text"
-	"atenia/internal/text/corpus"
 	"atenia/internal/text/token"
 	"atenia/internal/text/vocab"
 	"atenia/internal/train/recipe"
@@ -38,7 +35,7 @@ func sorted(fs files) []string { return slices.Sorted(maps.Keys(fs)) }
 // continue from. A resumed run keeps its tokenizer.
 func tokenizerFiles(ctx context.Context, r *recipe.Recipe, resume bool) (files, error) {
 	if r.Tokenizer.Kind == "model" {
-		return modelFiles(r.Model.From)
+		return text.Files(r.Model.From)
 	}
 	b, err := []byte(nil), error(fs.ErrNotExist)
 	if resume {
@@ -106,22 +103,6 @@ func endOf(r *recipe.Recipe, t *text.Text) string {
 	return end
 }
 
-// modelFiles copies the files about text from a folder.
-func modelFiles(dir string) (out files, err error) {
-	d, err := file.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	out = files{}
-	for name, b := range d.Files {
-		if !strings.Contains(name, "/") && name != "model.safetensors.index.json" {
-			out[name] = slices.Clone(b)
-		}
-	}
-	return out, nil
-}
-
 // makeTokenizer makes a tokenizer.json.
 func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 	t := r.Tokenizer
@@ -129,7 +110,7 @@ func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 		return os.ReadFile(t.File)
 	}
 	cfg := vocab.Config{Size: t.Size, Special: t.Special, Characters: t.Kind == "chars"}
-	texts := texts(ctx, r.Data.Files)
+	texts := vocab.TextsOf(ctx, r.Data.Files)
 	if t.Kind == "bytes" {
 		cfg.Size, texts = 256+len(t.Special), func(yield func(string, error) bool) { yield("a", nil) }
 	}
@@ -138,29 +119,4 @@ func makeTokenizer(ctx context.Context, r *recipe.Recipe) ([]byte, error) {
 		return nil, err
 	}
 	return v.JSON()
-}
-
-// texts yields the input for learning a vocabulary: texts, and the contents of
-// messages.
-func texts(ctx context.Context, names []string) vocab.Texts {
-	return func(yield func(string, error) bool) {
-		for d, err := range corpus.Read(ctx, names) {
-			if err != nil || d.Messages == nil {
-				if !yield(d.Text, err) {
-					return
-				}
-				continue
-			}
-			var messages []struct{ Role, Content string }
-			if err := json.Unmarshal(d.Messages, &messages); err != nil {
-				yield("", &corpus.Error{File: d.File, Line: d.Line, Err: err})
-				return
-			}
-			for _, m := range messages {
-				if !yield(m.Role+"\n"+m.Content, nil) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -1,13 +1,62 @@
 package planned
 
 import (
+	"errors"
+	"path/filepath"
+
+	"atenia/internal/model/file"
 	"atenia/internal/model/lora"
 	"atenia/internal/tape"
 	"atenia/tensor"
 )
 
-// Matrices returns the shapes of the tensors that can get a low-rank pair.
-func (m *Model) Matrices() map[string]tensor.Shape {
+// mergedFolder is the folder of the merged model, in that of the adapter.
+const mergedFolder = "merged"
+
+// An Adapted model trains the low-rank pairs of an adapter and exports these.
+type Adapted struct {
+	*Model
+	adapter *lora.Adapter
+	merge   bool
+}
+
+// Adapt freezes a model and attaches the pairs of a new adapter to it. With merge,
+// exporting writes the merged model, too.
+func Adapt(m *Model, c lora.Config, seed uint64, merge bool) (*Adapted, error) {
+	a, err := lora.New(c, m.matrices(), seed)
+	if err != nil {
+		return nil, err
+	}
+	return &Adapted{m, a, merge}, m.attach(a)
+}
+
+// Base returns the folder of the model that is adapted.
+func (m *Adapted) Base() string { return m.adapter.Base }
+
+// Merged returns the folder of the merged model in that of the adapter, "" if it
+// is not written.
+func (m *Adapted) Merged(dir string) string {
+	if !m.merge {
+		return ""
+	}
+	return filepath.Join(dir, mergedFolder)
+}
+
+// Export writes the adapter and, if that was asked for, the merged model.
+func (m *Adapted) Export(dir string) (err error) {
+	if err := m.adapter.Write(nil, dir); err != nil || !m.merge {
+		return err
+	}
+	d, err := file.Open(m.Base())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return m.adapter.Merge(nil, d, m.Merged(dir))
+}
+
+// matrices returns the shapes of the tensors that can get a low-rank pair.
+func (m *Model) matrices() map[string]tensor.Shape {
 	shapes := map[string]tensor.Shape{}
 	for _, p := range m.params.All() {
 		if len(p.Shape) == 2 {
@@ -17,9 +66,9 @@ func (m *Model) Matrices() map[string]tensor.Shape {
 	return shapes
 }
 
-// Attach freezes all parameters and trains the pairs of an adapter instead, in
+// attach freezes all parameters and trains the pairs of an adapter instead, in
 // place.
-func (m *Model) Attach(a *lora.Adapter) error {
+func (m *Model) attach(a *lora.Adapter) error {
 	m.params.Train(func(*tape.Param[float32]) bool { return false })
 	half := func(name string, values []float32, shape ...int) *tape.Param[float32] {
 		return &tape.Param[float32]{Name: name, Shape: shape, Value: values, Grad: make([]float32, len(values))}

@@ -7,5 +7,6 @@
 //	or Init: normal, by seed                 └──┘ stepped by package train
 //
 // [Model] implements train.Learner and train.Exporter: it exports a standard
-// model folder, which [Open] and other programs can read.
+// model folder, which [Open] and other programs can read. An [Adapted] one trains
+// the low-rank pairs of an adapter instead and exports these.
 package planned

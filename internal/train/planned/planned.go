@@ -57,8 +57,17 @@ func New(config []byte, opt Options) (*Model, error) {
 	return build(d, nil, opt)
 }
 
-// Open creates a model from an opened folder, whose tensors it copies.
-func Open(d *file.Description, opt Options) (*Model, error) {
+// Open creates a model from a folder, whose tensors it copies.
+func Open(dir string, opt Options) (m *Model, err error) {
+	d, err := file.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := d.Close(); err == nil {
+			err = cerr
+		}
+	}()
 	return build(d, func(name string) (tensor.View, bool) {
 		t, ok := d.Tensor(name)
 		if !ok {

@@ -11,7 +11,6 @@ import (
 
 	"atenia/grad"
 	"atenia/internal/machine/pool"
-	"atenia/internal/model/file"
 	"atenia/internal/store/faultfs"
 	"atenia/internal/train"
 	"atenia/internal/train/data"
@@ -93,12 +92,7 @@ func TestModel(t *testing.T) {
 		if err := m.Export(dir); err != nil {
 			t.Fatal(err)
 		}
-		d, err := file.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		back, err := Open(d, Options{BF16: true})
+		back, err := Open(dir, Options{BF16: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,12 +184,7 @@ func TestBalance(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(balance float64) (recorded, plain float64, routers []float32) {
-		d, err := file.Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		m, err := Open(d, Options{Balance: balance})
+		m, err := Open(filepath.Join("..", "..", "..", "testdata", "golden", "train", "qwen3_moe"), Options{Balance: balance})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,9 @@
 // the keys and their help, so that decoding, the help text ([Keys]) and the
 // suggestions for unknown keys share one table.
 //
+// What the rooms of a run are configured with follows from a recipe alone:
+// [Optimizer.Rule], [Recipe.Rates], [Recipe.Adapter] and [Recipe.Nested].
+//
 // A missing key has its default. An unknown key is an error that names the
 // nearest known one, because a silently ignored setting can waste a night of
 // training. Paths are relative to the file.

@@ -60,10 +60,3 @@ func (r *Recipe) checkLoRA() error {
 	}
 	return nil
 }
-
-// Complete fills in the defaults of a recipe that was not read from a file, and
-// validates it. Errors match [ErrRecipe] and name every fault.
-func (r *Recipe) Complete() error {
-	r.defaults()
-	return faults(r.check())
-}

@@ -181,6 +181,13 @@ func Parse(b []byte) (*Recipe, error) {
 	return r, nil
 }
 
+// Complete fills in the defaults of a recipe that was not read from a file, and
+// validates it. Errors match [ErrRecipe] and name every fault.
+func (r *Recipe) Complete() error {
+	r.defaults()
+	return faults(r.check())
+}
+
 func faults(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -277,30 +284,6 @@ func (t *Train) Every() (eval, save int) {
 	set(&eval, usual)
 	set(&save, usual)
 	return eval, save
-}
-
-// Rule returns the optimizer's rule.
-func (o *Optimizer) Rule() grad.UpdateRule {
-	beta2, momentum := o.Beta2, 0.95
-	if o.Kind == "sgd" {
-		momentum = 0.9
-	}
-	if o.Momentum != nil {
-		momentum = *o.Momentum
-	}
-	if o.Kind != "lion" {
-		set(&beta2, 0.95)
-	}
-	adamw := grad.AdamW{Beta1: o.Beta1, Beta2: beta2, Epsilon: o.Epsilon, Decay: o.Decay}
-	switch o.Kind {
-	case "muon":
-		return grad.Muon{Momentum: momentum, Iterations: o.Iterations, Decay: o.Decay, Rest: adamw}
-	case "lion":
-		return grad.Lion{Beta1: o.Beta1, Beta2: beta2, Decay: o.Decay}
-	case "sgd":
-		return grad.SGD{Momentum: momentum, Decay: o.Decay}
-	}
-	return adamw
 }
 
 // check returns all faults.

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"atenia"
 )
 
-func TestTrainbenchRun(t *testing.T) {
+func TestOffload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r, err := RunOffload(t.Context(), OffloadConfig{
@@ -28,7 +30,7 @@ func TestTrainbenchRun(t *testing.T) {
 	}
 	if _, err := RunOffload(t.Context(), OffloadConfig{Width: 33, Steps: -1}); err == nil {
 		t.Error("no error")
-	} else if _, ok := errors.AsType[*OffloadSizeError](err); !ok {
+	} else if _, ok := errors.AsType[*atenia.ConfigError](err); !ok {
 		t.Error(err)
 	}
 }

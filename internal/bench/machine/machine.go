@@ -1,4 +1,4 @@
-package bench
+package machine
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"atenia/internal/machine/hw"
 )
 
-// A MachineReport is what parts of a machine do in a second, measured
+// A Report is what parts of a machine do in a second, measured
 // several times.
-type MachineReport struct {
+type Report struct {
 	Machine   string `json:"machine"` // equal on equal machines
 	Processor string `json:"processor"`
 	OS        string `json:"os"`
@@ -37,7 +37,7 @@ const maxBenchThreads = 1024
 
 // Memory measures how fast memory is read, copied and touched for the
 // first time, by one core and by all threads together (0 = one for each core).
-func Memory(ctx context.Context, threads, repeats int) (*MachineReport, error) {
+func Memory(ctx context.Context, threads, repeats int) (*Report, error) {
 	if threads == 0 {
 		threads = cpu.Threads()
 	}
@@ -47,7 +47,7 @@ func Memory(ctx context.Context, threads, repeats int) (*MachineReport, error) {
 	if repeats < 1 {
 		return nil, &atenia.ConfigError{Field: "Repeats", Got: repeats, Want: "1 or more"}
 	}
-	b, err := newMachineReport(ctx, threads)
+	b, err := newReport(ctx, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -60,26 +60,26 @@ func Memory(ctx context.Context, threads, repeats int) (*MachineReport, error) {
 	return b, nil
 }
 
-func newMachineReport(ctx context.Context, threads int) (*MachineReport, error) {
+func newReport(ctx context.Context, threads int) (*Report, error) {
 	_, d, err := hw.Probe(ctx, hw.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &MachineReport{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
+	return &Report{Machine: d.Machine(), Processor: d.Processor.Name, OS: runtime.GOOS, Threads: threads}, nil
 }
 
-// Storage measures the storage of a folder, which it creates if missing: large
-// and small reads past the page cache, writes, and the first touch of memory.
-// It takes some seconds for each repeat. The last result is stored as the
-// profile of the device, which "atenia hw" and placements use.
-func Storage(ctx context.Context, dir string, repeats int) (*MachineReport, error) {
+// Storage measures the storage of a folder, which is made if it is not
+// there: large and small reads past the system's cache, writes, and the first
+// touch of memory. It takes some seconds for each repeat. The last result is
+// kept as the profile of the device, which "atenia hw" and plans go by.
+func Storage(ctx context.Context, dir string, repeats int) (*Report, error) {
 	if dir == "" {
 		return nil, &atenia.ConfigError{Field: "Dir", Got: dir, Want: "a folder"}
 	}
 	if repeats < 1 {
 		return nil, &atenia.ConfigError{Field: "Repeats", Got: repeats, Want: "1 or more"}
 	}
-	b, err := newMachineReport(ctx, 1)
+	b, err := newReport(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func Storage(ctx context.Context, dir string, repeats int) (*MachineReport, erro
 }
 
 // memory adds the tests with n threads.
-func (b *MachineReport) memory(ctx context.Context, n, repeats int) error {
+func (b *Report) memory(ctx context.Context, n, repeats int) error {
 	p, err := roof.New(n)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (b *MachineReport) memory(ctx context.Context, n, repeats int) error {
 	return nil
 }
 
-func (b *MachineReport) add(name, unit string, samples []float64) {
+func (b *Report) add(name, unit string, samples []float64) {
 	median, low, high := roof.Spread(samples)
 	b.Tests = append(b.Tests, Test{name, unit, median, low, high, samples})
 }

@@ -1,9 +1,8 @@
-package kernels
+package machine
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -11,17 +10,17 @@ import (
 	"sync"
 	"time"
 
+	"atenia"
+	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/memory/arena"
-
-	"atenia/internal/bench/roof"
 	"atenia/tensor"
 )
 
-// A Config configures [RunKernels]. The zero value measures everything, in about twenty
+// A KernelConfig configures [Kernels]. The zero value measures everything, in about twenty
 // seconds.
-type Config struct {
+type KernelConfig struct {
 	Threads int            // 0 = the default number
 	Formats []string       // nil = all of [Formats]
 	Only    *regexp.Regexp // nil = all; else those whose [Rate.Name] matches
@@ -37,8 +36,8 @@ type Config struct {
 	Progress func(name string)
 }
 
-// A Report compares kernels with the machine's roofs.
-type Report struct {
+// A KernelReport compares kernels with the machine's roofs.
+type KernelReport struct {
 	Threads int
 	Variant string
 	Roofs   roof.Roofs // the best of all rounds
@@ -93,7 +92,7 @@ var formats = []tensor.DType{
 	tensor.IQ4_NL, tensor.IQ4_XS, tensor.MXFP4,
 }
 
-// Formats returns the element types that [RunKernels] measures.
+// Formats returns the element types that [Kernels] measures.
 func Formats() (names []string) {
 	for _, d := range formats {
 		names = append(names, formatName(d))
@@ -115,13 +114,13 @@ const (
 	benchTokens = 16 // per page of the cache
 )
 
-// RunKernels measures kernels without a model.
-func RunKernels(ctx context.Context, c Config) (*Report, error) {
+// Kernels measures kernels without a model.
+func Kernels(ctx context.Context, c KernelConfig) (*KernelReport, error) {
 	wanted, err := c.complete()
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{ctx: ctx, cfg: c, report: Report{Threads: c.Threads, Variant: kernel.Variant()}}
+	b := &bench{ctx: ctx, cfg: c, report: KernelReport{Threads: c.Threads, Variant: kernel.Variant()}}
 	if b.probe, err = roof.New(c.Threads); err != nil {
 		return nil, err
 	}
@@ -144,24 +143,15 @@ func RunKernels(ctx context.Context, c Config) (*Report, error) {
 	return &b.report, err
 }
 
-// A ConfigError names an invalid field of a [Config].
-type ConfigError struct {
-	Field string
-	Got   any
-	Want  string
-}
-
-func (e *ConfigError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Field, e.Got, e.Want) }
-
 // complete fills in defaults and returns the formats.
-func (c *Config) complete() ([]tensor.DType, error) {
+func (c *KernelConfig) complete() ([]tensor.DType, error) {
 	c.Threads, c.Rounds, c.Each = cmp.Or(c.Threads, cpu.Threads()), cmp.Or(c.Rounds, 3), cmp.Or(c.Each, 30*time.Millisecond)
 	c.Bytes = cmp.Or(c.Bytes, min(max(2*cpu.Detect().L3, 64<<20), 512<<20))
 	if c.Threads < 1 || c.Threads > 1024 {
-		return nil, &ConfigError{"Threads", c.Threads, "1 to 1024"}
+		return nil, &atenia.ConfigError{Field: "Threads", Got: c.Threads, Want: "1 to 1024"}
 	}
 	if c.Rounds < 1 {
-		return nil, &ConfigError{"Rounds", c.Rounds, "1 or more"}
+		return nil, &atenia.ConfigError{Field: "Rounds", Got: c.Rounds, Want: "1 or more"}
 	}
 	if c.Formats == nil {
 		return formats, nil
@@ -170,7 +160,7 @@ func (c *Config) complete() ([]tensor.DType, error) {
 	for _, name := range c.Formats {
 		d, err := tensor.ParseDType(name)
 		if err != nil || !slices.Contains(formats, d) {
-			return nil, &ConfigError{"Formats", name, "some of " + strings.Join(Formats(), ", ")}
+			return nil, &atenia.ConfigError{Field: "Formats", Got: name, Want: "some of " + strings.Join(Formats(), ", ")}
 		}
 		wanted = append(wanted, d)
 	}
@@ -180,7 +170,7 @@ func (c *Config) complete() ([]tensor.DType, error) {
 // A bench measures kernels: cases are added, and then run.
 type bench struct {
 	ctx    context.Context
-	cfg    Config
+	cfg    KernelConfig
 	probe  *roof.Probe
 	blocks []arena.Block
 	memory [][]byte         // one per thread: rows of the format
@@ -188,7 +178,7 @@ type bench struct {
 	tiles  map[int][][]byte // by columns, then by thread: packed matrices
 	cases  []kernelCase
 	done   []kernelCase
-	report Report
+	report KernelReport
 }
 
 // A kernelCase is one kernel with its samples: the combined rates of all

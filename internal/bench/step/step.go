@@ -3,17 +3,16 @@ package step
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"atenia"
 	"atenia/grad"
 	"atenia/internal/bench/roof"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/machine/pool"
-	"atenia/internal/train"
 	"atenia/internal/train/data"
 	"atenia/internal/train/planned"
 )
@@ -60,38 +59,28 @@ func ModelNames() (names []string) {
 	return names
 }
 
-// A SizeError names an invalid field of a [Config].
-type SizeError struct {
-	Field string
-	Got   any
-	Want  string
-}
-
-func (e *SizeError) Error() string { return fmt.Sprintf("%s is %v, want %s", e.Field, e.Got, e.Want) }
-
 func (c *Config) complete() (s planned.Sizes, err error) {
 	c.Size, c.Rows, c.Length = cmp.Or(c.Size, "5M"), cmp.Or(c.Rows, 8), cmp.Or(c.Length, 256)
 	c.Steps, c.Threads = cmp.Or(c.Steps, 5), cmp.Or(c.Threads, cpu.Threads())
 	at := slices.Index(ModelNames(), c.Size)
 	if at < 0 {
-		return s, &SizeError{"size", c.Size, fmt.Sprint("one of ", ModelNames())}
+		return s, &atenia.ConfigError{Field: "size", Got: c.Size, Want: fmt.Sprint("one of ", ModelNames())}
 	}
-	var errs []error
 	for _, f := range []struct {
 		name     string
 		is, most int
 	}{{"rows", c.Rows, 4096}, {"length", c.Length, 1 << 16}, {"steps", c.Steps, 1000}, {"threads", c.Threads, 1024}} {
 		if f.is < 1 || f.is > f.most {
-			errs = append(errs, &SizeError{f.name, f.is, fmt.Sprint("1 to ", f.most)})
+			return s, &atenia.ConfigError{Field: f.name, Got: f.is, Want: fmt.Sprint("1 to ", f.most)}
 		}
 	}
 	s = sizes[at].Sizes
 	s.Context, s.RopeTheta, s.NormEps = c.Length, 10000, 1e-5
-	return s, errors.Join(errs...)
+	return s, nil
 }
 
-// RunSteps measures training steps. Errors match [*SizeError], or are those of the
-// parts and of the context.
+// RunSteps measures training steps. Errors match [*atenia.ConfigError], or
+// are those of the parts and of the context.
 func RunSteps(ctx context.Context, c Config) (*Report, error) {
 	s, err := c.complete()
 	if err != nil {
@@ -151,7 +140,9 @@ func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Re
 		}
 		back := time.Now()
 		opt.Step(3e-4, 1)
-		clearGradients(m.Params())
+		for _, q := range m.Params() {
+			clear(q.Grad)
+		}
 		end := time.Now()
 		if i < 2 { // warm-up
 			continue
@@ -167,12 +158,6 @@ func measure(ctx context.Context, c Config, m *planned.Model, p *pool.Pool) (*Re
 func median(x []float64) float64 {
 	m, _, _ := roof.Spread(x)
 	return m
-}
-
-func clearGradients(params []*train.Param) {
-	for _, q := range params {
-		clear(q.Grad)
-	}
 }
 
 // batch returns rows of random tokens with loss everywhere.

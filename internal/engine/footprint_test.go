@@ -41,9 +41,9 @@ func describe(t *testing.T, name string) *engine.Footprint {
 	return engine.NewFootprint(path, m, d)
 }
 
-// placementConfig is of a small executor on a machine whose rates are known.
-func placementConfig(ram int64) engine.PlacementConfig {
-	return engine.PlacementConfig{
+// placeConfig is of a small executor on a machine whose rates are known.
+func placeConfig(ram int64) engine.PlaceConfig {
+	return engine.PlaceConfig{
 		Exec:   exec.Config{Threads: 1, MaxTokens: 4, MaxLogits: 1, Context: 32},
 		Budget: engine.Budget{RAM: ram, Reserve: engine.Reserve{Runtime: 1 << 16}},
 		Rules:  engine.Rules{NoProbe: true, Rates: rates.Rates{SSD: 1e9, RAM: 10e9, FLOPS: 1e12}},
@@ -53,7 +53,7 @@ func placementConfig(ram int64) engine.PlacementConfig {
 // floorOf returns the least memory that a model can be placed in.
 func floorOf(t *testing.T, m *engine.Footprint) int64 {
 	t.Helper()
-	_, err := m.Place(placementConfig(1))
+	_, err := m.Place(placeConfig(1))
 	e, ok := errors.AsType[*place.FloorError](err)
 	if !ok {
 		t.Fatalf("one byte of memory: %v", err)
@@ -69,7 +69,7 @@ func TestRandomBudgets(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := describe(t, name)
-			all, err := m.Place(placementConfig(0))
+			all, err := m.Place(placeConfig(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestRandomBudgets(t *testing.T) {
 			floor, spilled := floorOf(t, m), 0
 			for range 40 {
 				ram := floor + rng.Int64N(all.RAM()+all.RAM()/8-floor)
-				pl, err := m.Place(placementConfig(ram))
+				pl, err := m.Place(placeConfig(ram))
 				if err != nil {
 					t.Fatalf("%d bytes: %v", ram, err)
 				}
@@ -137,10 +137,10 @@ func TestFloorIsExact(t *testing.T) {
 	for _, name := range cases {
 		m := describe(t, name)
 		floor := floorOf(t, m)
-		if pl, err := m.Place(placementConfig(floor)); err != nil || pl.RAM() > floor {
+		if pl, err := m.Place(placeConfig(floor)); err != nil || pl.RAM() > floor {
 			t.Errorf("%s: the floor of %d bytes: %v", name, floor, err)
 		}
-		_, err := m.Place(placementConfig(floor - 1))
+		_, err := m.Place(placeConfig(floor - 1))
 		e, ok := errors.AsType[*place.FloorError](err)
 		if !ok || !errors.Is(err, place.ErrFloor) || e.Floor != floor || e.Budget != floor-1 || e.Tier != memory.RAM {
 			t.Errorf("%s: a byte less than %d: %v", name, floor, err)
@@ -160,7 +160,7 @@ func TestFloorIsExact(t *testing.T) {
 // nothing, or what cannot be on the disk, is refused by name.
 func TestPins(t *testing.T) {
 	m := describe(t, "parity/llama3")
-	all, err := m.Place(placementConfig(0))
+	all, err := m.Place(placeConfig(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestPins(t *testing.T) {
 	held := 0
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
-		c := placementConfig(floor + rng.Int64N(all.RAM()-floor))
+		c := placeConfig(floor + rng.Int64N(all.RAM()-floor))
 		c.Rules.Pins = []string{"ffn_down=ssd", "attn_q=ram"}
 		pl, err := m.Place(c)
 		if errors.Is(err, place.ErrFloor) || errors.Is(err, place.ErrPin) {
@@ -189,7 +189,7 @@ func TestPins(t *testing.T) {
 		t.Error("no budget had room for the pins")
 	}
 	for pin, want := range map[string]error{"nosuch=ram": place.ErrPin, "output_norm=ssd": place.ErrPin} {
-		c := placementConfig(0)
+		c := placeConfig(0)
 		c.Rules.Pins = []string{pin}
 		if _, err := m.Place(c); !errors.Is(err, want) || !strings.Contains(err.Error(), strings.TrimSuffix(strings.TrimSuffix(pin, "=ram"), "=ssd")) {
 			t.Errorf("%s: %v", pin, err)
@@ -201,14 +201,14 @@ func TestPins(t *testing.T) {
 // configuration has another budget; it is refused for another model.
 func TestPlanFile(t *testing.T) {
 	m := describe(t, "gguf/models/llama-q4_k_m.gguf")
-	all, err := m.Place(placementConfig(0))
+	all, err := m.Place(placeConfig(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	floor := floorOf(t, m)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 10 {
-		c := placementConfig(floor + rng.Int64N(all.RAM()-floor))
+		c := placeConfig(floor + rng.Int64N(all.RAM()-floor))
 		pl, err := m.Place(c)
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +244,7 @@ func TestPlanFile(t *testing.T) {
 // itself; a plan without spilled weights measures nothing.
 func TestRates(t *testing.T) {
 	m := describe(t, "parity/llama3")
-	all, err := m.Place(placementConfig(0))
+	all, err := m.Place(placeConfig(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestRates(t *testing.T) {
 		{"all is asked for", spill, rates.Rates{SSD: 5e9, RAM: 7e9, FLOPS: 1e12}, true, 0, 5e9, 7e9, nil, nil},
 		{"nothing spills", 0, rates.Rates{}, true, 0, 0, 0, nil, []string{"ssd", "ram", "flops"}},
 	} {
-		cfg := placementConfig(c.ram)
+		cfg := placeConfig(c.ram)
 		cfg.Rules.Rates = c.asked
 		calls := 0
 		if c.measure {
@@ -291,7 +291,7 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: %v measured, %v assumed, %v kept", c.name, r.Measured, r.Assumed, r.Kept)
 		}
 	}
-	cfg := placementConfig(spill)
+	cfg := placeConfig(spill)
 	cfg.Rules.Rates = rates.Rates{}
 	broken := errors.New("the disk is gone")
 	cfg.Measure = func(string) (rates.Rates, error) { return rates.Rates{}, broken }
@@ -304,7 +304,7 @@ func TestRates(t *testing.T) {
 // placed.
 func TestInputFaults(t *testing.T) {
 	m := describe(t, "parity/llama3")
-	c := placementConfig(0)
+	c := placeConfig(0)
 	c.Budget.Reserve.Activations = 1
 	if _, err := m.Place(c); !errors.Is(err, place.ErrInput) || !strings.Contains(err.Error(), "activations") {
 		t.Errorf("a byte for activations: %v", err)
@@ -364,11 +364,11 @@ func TestKeptRates(t *testing.T) {
 		t.Skipf("the model lies on other storage than %s: %v, %v", cache, snapshot, err)
 	}
 	m := describe(t, "parity/llama3")
-	all, err := m.Place(placementConfig(0))
+	all, err := m.Place(placeConfig(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := placementConfig((floorOf(t, m) + all.RAM()) / 2)
+	c := placeConfig((floorOf(t, m) + all.RAM()) / 2)
 	c.Rules.ProfileDir = cache
 	for _, x := range []struct {
 		name           string

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"atenia"
 	"atenia/internal/bench/roof"
 	"atenia/internal/kernel"
 	"atenia/internal/machine/cpu"
@@ -62,22 +63,10 @@ func (r *OffloadReport) StepsUntil(tbw uint64) uint64 {
 	return offload.Report{WrittenBytes: r.WrittenBytes}.StepsUntil(tbw)
 }
 
-// An OffloadSizeError names an invalid size in a [Config].
-type OffloadSizeError struct {
-	Field string
-	Got   int
-	Want  string
-}
-
-func (e *OffloadSizeError) Error() string {
-	return fmt.Sprintf("%s is %d, want %s", e.Field, e.Got, e.Want)
-}
-
 func (c *OffloadConfig) complete() error {
 	c.Layers, c.Width, c.Tokens = cmp.Or(c.Layers, 4), cmp.Or(c.Width, 1024), cmp.Or(c.Tokens, 2048)
 	c.Steps, c.Batches = cmp.Or(c.Steps, 3), cmp.Or(c.Batches, 1)
 	c.Threads = cmp.Or(c.Threads, cpu.Threads())
-	var errs []error
 	for _, f := range []struct {
 		name      string
 		is, least int
@@ -87,13 +76,13 @@ func (c *OffloadConfig) complete() error {
 		{"steps", c.Steps, 1, 1000}, {"batches", c.Batches, 1, 1000}, {"threads", c.Threads, 1, 1024}, {"chunk bytes", c.ChunkBytes, 0, 1 << 30},
 	} {
 		if f.is < f.least || f.is > f.most {
-			errs = append(errs, &OffloadSizeError{Field: f.name, Got: f.is, Want: fmt.Sprintf("%d to %d", f.least, f.most)})
+			return &atenia.ConfigError{Field: f.name, Got: f.is, Want: fmt.Sprintf("%d to %d", f.least, f.most)}
 		}
 	}
 	if c.Width%32 != 0 {
-		errs = append(errs, &OffloadSizeError{Field: "width", Got: c.Width, Want: "a multiple of 32"})
+		return &atenia.ConfigError{Field: "width", Got: c.Width, Want: "a multiple of 32"}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // RunOffload measures training steps with the state in files and in memory. Instead of

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"atenia"
 )
 
 func TestRun(t *testing.T) {
@@ -21,7 +23,7 @@ func TestRun(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{Size: "7B"}, {Rows: -1}, {Length: 1 << 20}, {Steps: -1}, {Threads: -1}} {
-		var e *SizeError
+		var e *atenia.ConfigError
 		if _, err := RunSteps(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -1,4 +1,4 @@
-package kernels
+package machine
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"atenia/tensor"
 )
 
-func TestRun(t *testing.T) {
-	w, err := MadeWeights(100_000)
+func TestCodecs(t *testing.T) {
+	w, err := madeWeights(100_000)
 	if err != nil || len(w.Data) != 98_304 {
 		t.Fatalf("%d bytes, %v", len(w.Data), err)
 	}
@@ -19,11 +19,11 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(file, w.Data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	samples, err := ReadSamples([]Tensor{{tensor.BF16, file, 0, 1000}, {tensor.Q8_0, file, 10, 34}, {tensor.BF16, file, 2000, 90_000}, {tensor.BF16, file, 0, 5}}, 50_000)
+	samples, err := readSamples([]extent{{tensor.BF16, file, 0, 1000}, {tensor.Q8_0, file, 10, 34}, {tensor.BF16, file, 2000, 90_000}, {tensor.BF16, file, 0, 5}}, 50_000)
 	if err != nil || len(samples) != 2 || len(samples[0].Data) != 50_000 || len(samples[1].Data) != 34 || samples[0].Data[1000] != w.Data[2000] {
 		t.Fatalf("%d samples, %v", len(samples), err)
 	}
-	results, err := RunCodecs(t.Context(), samples, 2)
+	results, err := runCodecs(t.Context(), samples, 2)
 	if err != nil || len(results) != 3+2 {
 		t.Fatalf("%+v, %v", results, err)
 	}
@@ -34,10 +34,10 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := RunCodecs(ctx, samples, 1); !errors.Is(err, context.Canceled) {
+	if _, err := runCodecs(ctx, samples, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := ReadSamples([]Tensor{{tensor.F32, file, 98_000, 1000}}, 1000); err == nil {
+	if _, err := readSamples([]extent{{tensor.F32, file, 98_000, 1000}}, 1000); err == nil {
 		t.Error("read beyond the end")
 	}
 }

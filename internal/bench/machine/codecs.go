@@ -1,4 +1,4 @@
-package kernels
+package machine
 
 import (
 	"context"
@@ -8,36 +8,79 @@ import (
 	"os"
 	"time"
 
+	"atenia"
 	"atenia/internal/machine/cpu"
 	"atenia/internal/model/quant"
 	"atenia/internal/store/blob"
 	"atenia/tensor"
 )
 
-// A Sample is bytes of tensors of one element type.
-type Sample struct {
+// Codecs measures how much smaller codecs make the tensors of a file and
+// how many bytes of them a core encodes and decodes in a second of its time.
+// Of each element type so many MiB are measured at most. The file "" is made
+// up: bfloat16 weights.
+func Codecs(ctx context.Context, file string, mib, repeats int) (*Report, error) {
+	if most := 1 << 20; mib < 1 || mib > most || repeats < 1 {
+		return nil, &atenia.ConfigError{Field: "MiB and Repeats", Got: fmt.Sprint(mib, " and ", repeats), Want: fmt.Sprintf("1 to %d and 1 or more", most)}
+	}
+	b, err := newReport(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	samples := make([]sample, 1)
+	if file == "" {
+		samples[0], err = madeWeights(mib << 20)
+	} else {
+		samples, err = codecSamples(file, mib<<20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	results, err := runCodecs(ctx, samples, repeats)
+	for _, r := range results {
+		b.add(r.Name+", ratio", "x", []float64{r.Ratio})
+		b.add(r.Name+", encode", "B/s", r.Encode)
+		b.add(r.Name+", decode", "B/s", r.Decode)
+	}
+	return b, err
+}
+
+func codecSamples(path string, n int) ([]sample, error) {
+	f, err := atenia.Inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	tensors := make([]extent, len(f.Tensors))
+	for i, t := range f.Tensors {
+		tensors[i] = extent{DType: t.DType, File: t.File, Offset: t.Offset, Bytes: t.Bytes}
+	}
+	return readSamples(tensors, n)
+}
+
+// A sample is bytes of tensors of one element type.
+type sample struct {
 	DType tensor.DType
 	Data  []byte
 }
 
-// A CodecResult is the measurement of one codec on one sample. Rates are decoded
+// A codecResult is the measurement of one codec on one sample. Rates are decoded
 // bytes per second of processor time, in the order of measurement.
-type CodecResult struct {
+type codecResult struct {
 	Name           string
 	Ratio          float64
 	Encode, Decode []float64
 }
 
-// RunCodecs measures all codecs on all samples.
-func RunCodecs(ctx context.Context, samples []Sample, repeats int) ([]CodecResult, error) {
-	var results []CodecResult
+// runCodecs measures all codecs on all samples.
+func runCodecs(ctx context.Context, samples []sample, repeats int) ([]codecResult, error) {
+	var results []codecResult
 	for i := range samples {
 		s := &samples[i]
 		for _, c := range blob.Codecs[1:] {
 			if c == blob.PlaneHuff && s.DType != tensor.BF16 || len(s.Data) == 0 {
 				continue
 			}
-			r := CodecResult{Name: fmt.Sprintf("%v of %v", c, s.DType)}
+			r := codecResult{Name: fmt.Sprintf("%v of %v", c, s.DType)}
 			for range repeats {
 				if err := ctx.Err(); err != nil {
 					return nil, err
@@ -52,7 +95,7 @@ func RunCodecs(ctx context.Context, samples []Sample, repeats int) ([]CodecResul
 	return results, nil
 }
 
-func (r *CodecResult) measure(c blob.Codec, data []byte) error {
+func (r *codecResult) measure(c blob.Codec, data []byte) error {
 	rate := func(f func() error) (float64, error) {
 		before, start := cpu.Time(), time.Now()
 		err := f()
@@ -82,9 +125,9 @@ func (r *CodecResult) measure(c blob.Codec, data []byte) error {
 // rowLength is the number of synthetic weights that share a scale.
 const rowLength = 4096
 
-// MadeWeights generates n bytes of bfloat16 weights, rounded down to whole rows, at
+// madeWeights generates n bytes of bfloat16 weights, rounded down to whole rows, at
 // least one.
-func MadeWeights(n int) (Sample, error) {
+func madeWeights(n int) (sample, error) {
 	const size = 2 * rowLength
 	rng := rand.New(rand.NewPCG(1, 2))
 	row := make([]float32, rowLength)
@@ -95,29 +138,29 @@ func MadeWeights(n int) (Sample, error) {
 			row[i] = float32(rng.NormFloat64() * scale)
 		}
 		if err := quant.Quantize(data[at:at+size], tensor.BF16, row, nil); err != nil {
-			return Sample{}, err
+			return sample{}, err
 		}
 	}
-	return Sample{tensor.BF16, data}, nil
+	return sample{tensor.BF16, data}, nil
 }
 
-// A Tensor locates the bytes of a tensor.
-type Tensor struct {
+// An extent locates the bytes of a tensor.
+type extent struct {
 	DType  tensor.DType
 	File   string
 	Offset int64
 	Bytes  int64
 }
 
-// ReadSamples reads tensors in order, up to n bytes of each element type.
-func ReadSamples(tensors []Tensor, n int) ([]Sample, error) {
-	var samples []Sample
+// readSamples reads tensors in order, up to n bytes of each element type.
+func readSamples(tensors []extent, n int) ([]sample, error) {
+	var samples []sample
 	at := map[tensor.DType]int{}
 	for _, t := range tensors {
 		i, ok := at[t.DType]
 		if !ok {
 			i = len(samples)
-			at[t.DType], samples = i, append(samples, Sample{DType: t.DType})
+			at[t.DType], samples = i, append(samples, sample{DType: t.DType})
 		}
 		s := &samples[i]
 		part := make([]byte, min(t.Bytes, int64(n-len(s.Data)))&^1)

@@ -14,7 +14,7 @@ type Location struct {
 	Align  int // required alignment of the address
 }
 
-// Locate returns the place of a weight. Most weights have one, even if they are
+// Locate returns where the files have a weight. Most weights have one, even if they are
 // a slice of a fused tensor or reshaped; it returns false for those that must be
 // computed: constants, vectors that are not F32, and types without kernels.
 func Locate(w *Weight, d *file.Description) (Location, bool) {
@@ -55,22 +55,4 @@ func Locate(w *Weight, d *file.Description) (Location, bool) {
 // ready reports whether kernels can read a view unchanged, given its alignment.
 func ready(v tensor.View) bool {
 	return v.DType == tensor.F32 || len(v.Shape) >= 2 && (v.DType.Quantized() || v.DType == tensor.F16 || v.DType == tensor.BF16)
-}
-
-// MaterializeOne makes one weight of a model, as [Materialize] does.
-func MaterializeOne(w Weight, d *file.Description) (tensor.View, error) {
-	v, err := MakeWeight(w, func(name string) (tensor.View, bool) {
-		t, ok := d.Tensor(name)
-		if !ok {
-			return tensor.View{}, false
-		}
-		return t.View, true
-	})
-	if err != nil {
-		return tensor.View{}, err
-	}
-	if v, err = fit(v); err != nil {
-		return tensor.View{}, &MaterializeError{Weight: w.Name, Err: err}
-	}
-	return v, nil
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"path/filepath"
 
-	"atenia/internal/machine/hw"
 	"atenia/internal/memory/place"
 	"atenia/internal/memory/rates"
 )
@@ -17,10 +16,10 @@ const (
 	assumedFLOPS = 40e9
 )
 
-// rates returns configured rates, or else those just measured, or else cached
-// or assumed ones.
-func (m *Footprint) rates(c *PlacementConfig, now rates.Rates) (r place.Rates) {
-	asked, kept := c.Rules.Rates, keptRates(c.Rules.ProfileDir, m.Path)
+// rates are what was asked for, else what was measured just now, else earlier,
+// else assumed.
+func (f *Footprint) rates(c *PlaceConfig, now rates.Rates) (r place.Rates) {
+	asked, kept := c.Rules.Rates, rates.Kept(c.Rules.ProfileDir, filepath.Dir(f.Path))
 	choose := func(name string, to *float64, asked, now, kept, assumed float64) {
 		switch {
 		case asked > 0:
@@ -37,7 +36,7 @@ func (m *Footprint) rates(c *PlacementConfig, now rates.Rates) (r place.Rates) {
 	choose("ram", &r.RAM, asked.RAM, now.RAM, 0, assumedRAM)
 	flops := assumedFLOPS
 	if asked.RAM > 0 || now.RAM > 0 {
-		flops = max(flops, m.keepingUp(r.RAM))
+		flops = max(flops, f.keepingUp(r.RAM))
 	}
 	choose("flops", &r.FLOPS, asked.FLOPS, 0, 0, flops)
 	r.SSDBusy, r.RAMBusy = asked.SSDBusy, asked.RAMBusy
@@ -54,24 +53,12 @@ func (m *Footprint) rates(c *PlacementConfig, now rates.Rates) (r place.Rates) {
 // keepingUp returns the operations a second of products with one row that read
 // weights at a rate: a rate of reading is that of products, which compute as
 // fast.
-func (m *Footprint) keepingUp(rate float64) float64 {
+func (f *Footprint) keepingUp(rate float64) float64 {
 	bytes := int64(0)
-	for i := range m.tensors {
-		if t := &m.tensors[i]; t.Class != place.Vector && !t.ByRow {
+	for i := range f.tensors {
+		if t := &f.tensors[i]; t.Class != place.Vector && !t.ByRow {
 			bytes += t.Bytes
 		}
 	}
-	return 2 * float64(m.products()) * rate / float64(max(bytes, 1))
-}
-
-// keptRates returns the cached rates of the storage that holds a model. It
-// measures nothing; rates that cannot be read are zero.
-func keptRates(cacheDir, model string) (r rates.Rates) {
-	if cacheDir == "" {
-		return r
-	}
-	if pr, err := hw.Kept(cacheDir, filepath.Dir(model)); err == nil && pr != nil {
-		r.SSD = pr.ReadBytes
-	}
-	return r
+	return 2 * float64(f.products()) * rate / float64(max(bytes, 1))
 }

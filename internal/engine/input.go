@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"atenia/internal/exec"
+	"atenia/internal/memory/place"
+	"atenia/internal/memory/rates"
+	"atenia/internal/policy/replay"
+)
+
+// A PlaceConfig is what a placement depends on beside the model: budget and rules
+// of the user, and how the model will run.
+type PlaceConfig struct {
+	Budget Budget
+	Rules  Rules
+	File   string      // a plan file, which is followed; "" = none
+	Exec   exec.Config // of the executor
+	// CacheBytes bounds cached keys and values; 0 = as many as Rules.Batch
+	// sequences need.
+	CacheBytes int64
+	Recorder   replay.Recorder // writes down what is decided; the zero value does not
+	// Measure finds out how fast the machine reads a file. It is called once for a
+	// placement that leaves weights on the disk, unless Rules.Rates say how fast
+	// that is. nil = nothing is measured.
+	Measure func(path string) (rates.Rates, error)
+}
+
+// gpuName stands for the first device where none was found.
+const gpuName = "gpu0"
+
+// ErrNoWeights says that a folder has a configuration and no files of weights.
+var ErrNoWeights = errors.New("there are no files of weights, so how large they are is not known")
+
+// Input gathers what a placement depends on.
+func (f *Footprint) Input(c PlaceConfig) (in place.Input, err error) {
+	b, rules := &c.Budget, &c.Rules
+	if len(f.tensors) == 0 {
+		return in, fmt.Errorf("%s: %w", f.Path, ErrNoWeights)
+	}
+	kept, err := f.keptTensors(&c)
+	if err != nil {
+		return in, err
+	}
+	in.Tensors, in.Files = slices.Concat(f.tensors, kept), f.files
+	in.RAM, in.SSD, in.Batch, in.Chunk, in.RequireGPU = b.RAM, b.SSD, rules.Batch, c.Exec.MaxTokens, rules.RequireGPU
+	if b.VRAM > 0 {
+		in.Devices = []place.Device{{ID: gpuName, Bytes: b.VRAM}}
+	}
+	runtime := b.Reserve.Runtime
+	if runtime == 0 {
+		runtime = f.runtime()
+	}
+	in.Reserves = []place.Reserve{{Name: "runtime", Bytes: runtime}}
+	for _, s := range rules.Pins {
+		pin, err := place.ParsePin(s)
+		if err != nil {
+			return in, err
+		}
+		in.Pins = append(in.Pins, pin)
+	}
+	if in.MaxTier, err = place.ParseMaxTier(rules.MaxTier); err != nil {
+		return in, err
+	}
+	in.FLOP = 2 * float64(f.products())
+	in.Rates = f.rates(&c, rates.Rates{})
+	return in, nil
+}
+
+// keptTensors are the memory that steps write: caches and buffers.
+func (f *Footprint) keptTensors(c *PlaceConfig) (out []place.Tensor, err error) {
+	need, err := f.Need(c.Exec)
+	if err != nil {
+		return nil, err
+	}
+	states, total := f.stateBytes(c)
+	reserve, bound := &c.Budget.Reserve, f.CacheBytes(*c)
+	for i, n := range states {
+		d := &f.model.Plans.Prefill.Plan.States[i]
+		share := int64(float64(bound) * float64(n) / float64(max(total, 1)))
+		if i == len(states)-1 {
+			share = bound
+			for k := range out {
+				share -= out[k].Bytes
+			}
+		}
+		out = append(out, place.Tensor{
+			Name: fmt.Sprintf("cache.%s.%d", d.Kind, d.Group), Bytes: share, Class: place.KV,
+			Uses: 0.5 / float64(c.sequences()), // a sequence has half of its context on the average
+		})
+	}
+	if a := reserve.Activations; a > 0 {
+		if least := need.Registers + need.Work; a < least {
+			return nil, fmt.Errorf("%w: %d bytes are reserved for activations, %d are needed; shorter chunks need less", place.ErrInput, a, least)
+		}
+		return append(out, place.Tensor{Name: "buffers", Bytes: a, Class: place.Buffer}), nil
+	}
+	return append(out,
+		place.Tensor{Name: "buffers.registers", Bytes: need.Registers, Class: place.Buffer},
+		place.Tensor{Name: "buffers.work", Bytes: need.Work, Class: place.Buffer}), nil
+}
+
+// sequences is how many sequences of full length have room within a budget.
+func (c *PlaceConfig) sequences() int { return max(1, c.Rules.Batch) }
+
+// CacheBytes is what cached keys and values may take within a budget.
+func (f *Footprint) CacheBytes(c PlaceConfig) int64 {
+	_, total := f.stateBytes(&c)
+	switch {
+	case c.Budget.Reserve.KV > 0:
+		return c.Budget.Reserve.KV
+	case c.CacheBytes > 0:
+		return c.CacheBytes
+	}
+	return total * int64(c.sequences())
+}
