@@ -127,7 +127,7 @@ func pass(r *residence.Residence, each func(name string)) error {
 // unseen is for passes whose bytes do not matter.
 func unseen(string) {}
 
-// Whatever the placement, each weight has the bytes of the mapped file: held,
+// For every placement, each weight has the bytes of the mapped file: pinned,
 // streamed in every pass, or read row by row.
 func TestSameBytes(t *testing.T) {
 	for _, name := range cases {
@@ -230,8 +230,8 @@ func middle(t *testing.T, verify bool) (*subject, *residence.Residence, string) 
 	return s, r, path
 }
 
-// A file that is written to while it is streamed is noticed by its time, and by
-// its bytes where that is as it was and Verify is on.
+// A change of a streamed file is detected by its time, or, if that is unchanged
+// and Verify is set, by its bytes.
 func TestChangedFile(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		s, r, path := middle(t, verify)
@@ -246,7 +246,7 @@ func TestChangedFile(t *testing.T) {
 		if err := os.Chtimes(path, time.Now(), was.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 { // what was read ahead is still good
+		for range 3 { // prefetched units are still valid
 			if err = pass(r, unseen); err != nil {
 				break
 			}
@@ -295,8 +295,7 @@ func flip(t *testing.T, path string, s *subject, r *residence.Residence) {
 	}
 }
 
-// Close ends the pass that is under way, refuses what comes later and keeps no
-// file open.
+// Close ends the current pass, rejects later ones and closes all files.
 func TestClose(t *testing.T) {
 	s, r, path := middle(t, false)
 	stream := r.Stream
@@ -335,8 +334,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A file that was cut after its header was read is an error that names a
-// weight, wherever the weight should be.
+// A file that was truncated after its header was read gives an error that names
+// a weight, wherever the weight is placed.
 func TestCutFile(t *testing.T) {
 	for _, pin := range []string{".=ram", "(ffn_(up|gate|down)|attn_(q|k|v|output))$=ssd"} {
 		path := copied(t, "gguf/models/llama-q4_k_m.gguf")
@@ -392,7 +391,7 @@ func TestCutTable(t *testing.T) {
 	}
 }
 
-// No device can hold weights: a plan that wants one to is refused by name.
+// No device can hold weights: a placement that needs one is rejected by name.
 func TestNoDevice(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	p, err := place.Place(place.Input{Tensors: residence.Tensors(s.model, s.desc), Devices: []place.Device{{ID: "gpu0", Bytes: 1 << 30}}})
@@ -404,7 +403,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// The units that a listener is told of are those that are read, in order.
+// A listener receives the units that are read, in order.
 func TestWatch(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	least, _ := s.bounds(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// units are what the ring of these tests reads: the second room is that of the
+// units are read by the ring of these tests: the second slot is that of the
 // first again.
 var units = []residence.StreamedUnit{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
@@ -170,7 +170,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The metrics are what Prometheus reads, and count what was used.
+// The metrics are in Prometheus's format, and count uses.
 func TestMetrics(t *testing.T) {
 	var at net.Addr
 	run(t, observe.Config{Metrics: "127.0.0.1:0", Listening: func(a net.Addr) { at = a }}, 4, func() {
@@ -202,7 +202,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What was learned is added to by the next run.
+// The next run extends what was learned.
 func TestLearning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learned")
 	var texts [2]string
@@ -219,7 +219,7 @@ func TestLearning(t *testing.T) {
 	}
 }
 
-// Nothing asked for is no observer, and none may be asked and closed.
+// An empty Config makes no observer, and a nil observer may be used and closed.
 func TestNothing(t *testing.T) {
 	o, err := observe.Open(t.Context(), observe.Config{Listening: func(net.Addr) { t.Error("something listens") }})
 	if o != nil || err != nil {
