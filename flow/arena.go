@@ -23,7 +23,7 @@ const (
 	defaultFirst   = 1 << 20
 )
 
-// Causes that an [Error] may wrap, besides errors of the system.
+// Causes that an [ArenaError] may wrap, besides errors of the system.
 var (
 	ErrFrozen = errors.New("the arena is frozen: carve before Freeze")
 	ErrFull   = errors.New("the reserved address space is used up: reserve more")
@@ -117,8 +117,8 @@ func NewArena(o ArenaOptions) (*Arena, error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Carve returns n zeroed bytes, aligned to [Align] and followed by a guard. The
-// slice has no spare capacity. An error is an [*Error].
+// Carve returns n zeroed bytes, aligned to [ArenaAlign] and followed by a guard. The
+// slice has no spare capacity. An error is an [*ArenaError].
 func (a *Arena) Carve(name string, n int) ([]byte, error) {
 	invariant.Check(!a.closed, "carve of a closed arena")
 	switch {

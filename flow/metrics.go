@@ -1,6 +1,6 @@
 package flow
 
-// Reports of nodes are summed in package heat.
+// Reports of nodes are summed by a [HeatMeter].
 type (
 	Mode        = HeatMode    // forward or backward
 	Meter       = HeatMeter   // sums by node

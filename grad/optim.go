@@ -25,7 +25,7 @@ type Trainable[F Float] struct {
 	// Table marks a matrix whose rows are looked up or compared one by one,
 	// such as an embedding or an output head. Muon leaves it to AdamW.
 	Table bool
-	// Hold excludes the parameter from [Optimizer.Step] and [Meter.Norm] as
+	// Hold excludes the parameter from [Optimizer.Step] and [NormMeter.Norm] as
 	// long as it is set.
 	Hold bool
 }
@@ -43,7 +43,7 @@ type UpdateRule interface {
 //
 //	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, grad.Clip(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool
@@ -61,7 +61,7 @@ type update[F Float] interface {
 }
 
 // NewOptimizer returns an optimizer with zeroed state. A nil pool is one thread. Errors
-// match [ErrConfig].
+// match [ErrOptimizer].
 func NewOptimizer[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (*Optimizer[F], error) {
 	if r == nil {
 		return nil, fmt.Errorf("%w: no rule given", ErrOptimizer)
@@ -120,7 +120,7 @@ func bind[F Float](r UpdateRule, params []*Trainable[F], p *pool.Pool) (matrices
 }
 
 // Step updates every parameter that is not held, with the gradients multiplied
-// by scale: see [Clip].
+// by scale: see [ClipFactor].
 func (o *Optimizer[F]) Step(lr, scale float64) {
 	for i, w := range o.params {
 		if w.Hold {

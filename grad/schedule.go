@@ -56,7 +56,7 @@ type RateSchedule struct {
 	Floor  float64 // the final share
 }
 
-// Check returns what is wrong with a schedule; errors match [ErrConfig].
+// Check returns what is wrong with a schedule; errors match [ErrOptimizer].
 func (s RateSchedule) Check() error {
 	var f faults
 	f.need(int(s.Curve) < len(curveNames), "unknown %v", s.Curve)

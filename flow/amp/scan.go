@@ -19,11 +19,11 @@ const ScanLimit = 5 * time.Second
 // A ScanConfig says where to search and how to query libraries.
 type ScanConfig struct {
 	Folders []string // or libraries themselves; see Folders
-	// Command is the program and arguments that end up in [Serve], without the
+	// Command is the program and arguments that end up in [ServeScan], without the
 	// library, which is appended. Nil: libraries without a manifest are errors.
 	Command []string
 	Cache   string        // folder of the cache; "": no cache
-	Limit   time.Duration // zero means [Limit]
+	Limit   time.Duration // zero means [ScanLimit]
 	FS      durable.FS    // for tests; nil is the operating system's
 }
 

@@ -171,7 +171,7 @@ func least(l *Linked) []int {
 	return out
 }
 
-// A rehearsal runs counts without data: see [Of].
+// A rehearsal runs counts without data: see [ScheduleOf].
 type rehearsal struct {
 	l        *Linked
 	capacity []int // nil: none
