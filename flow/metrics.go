@@ -1,6 +1,6 @@
 package flow
 
-// Shorter names for the sums of nodes' reports.
+// Reports of nodes are summed by a [HeatMeter].
 type (
 	Mode        = HeatMode    // forward or backward
 	Meter       = HeatMeter   // sums by node

@@ -14,7 +14,7 @@ import (
 //	v ← β2·v + (1−β2)·(g·g)
 //	w ← w·(1 − lr·decay) − (lr ÷ (1−β1^t)) · (m ÷ (√v ÷ √(1−β2^t) + ε))
 //
-// In float32 it is bit for bit what atenia/internal/train/offload computes in files.
+// In float32 it is bit for bit what internal/train/offload computes in files.
 type AdamW struct {
 	Beta1   float64 // 0.9
 	Beta2   float64 // 0.999

@@ -25,8 +25,8 @@ type Trainable[F Float] struct {
 	// Table marks a matrix whose rows are looked up or compared one by one,
 	// such as an embedding or an output head. Muon leaves it to AdamW.
 	Table bool
-	// Hold excludes the parameter from [Optimizer.Step] and [NormMeter.Norm]
-	// as long as it is set.
+	// Hold excludes the parameter from [Optimizer.Step] and [NormMeter.Norm] as
+	// long as it is set.
 	Hold bool
 }
 
@@ -43,7 +43,7 @@ type UpdateRule interface {
 //
 //	opt, err := grad.NewOptimizer(grad.AdamW{}, params, nil)
 //	…
-//	opt.Step(schedule.Share(step)*rate, grad.Clip(norm, 1))
+//	opt.Step(schedule.Share(step)*rate, grad.ClipFactor(norm, 1))
 type Optimizer[F Float] struct {
 	params []*Trainable[F]
 	pool   *pool.Pool

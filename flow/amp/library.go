@@ -46,7 +46,7 @@ type Options struct {
 // A Library is a library of C nodes loaded into this process.
 //
 // A crash in one of its nodes ends the process: load only trusted libraries
-// this way, and others with [OpenCatalog] or [StartProcess].
+// this way, and others with a [Catalog].
 type Library struct {
 	path      string
 	opt       Options

@@ -36,8 +36,8 @@ func measure(t *testing.T, e *engine.Engine, c bench.Config) *bench.Report {
 	return r
 }
 
-// TestBenchCounters compares what was counted with the plan: every
-// instruction of it once in each step.
+// TestBenchCounters compares the counts with the plan: every instruction of it
+// once in each step.
 func TestBenchCounters(t *testing.T) {
 	e := open(t, "", &atenia.Config{BatchTokens: 32})
 	r := measure(t, e, bench.Config{Prompt: 80, Decode: 2, Counters: true})
@@ -60,7 +60,7 @@ func TestBenchCounters(t *testing.T) {
 		}
 	}
 	if r := measure(t, e, bench.Config{Prompt: -1, Decode: 2}); r.Counters != nil || r.Prefill.Tokens != 0 {
-		t.Errorf("%+v: not asked for", r)
+		t.Errorf("%+v: not requested", r)
 	}
 }
 

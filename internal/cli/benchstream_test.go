@@ -61,8 +61,8 @@ func bigModel(t *testing.T) string {
 }
 
 // TestBenchStream: a model that is larger than the memory of a control group,
-// where that is permitted, runs within its budget at every sample, reads what
-// the plan says, and gives the bytes that the mapped one gives.
+// where groups are permitted, stays within its budget at every sample, reads as
+// many bytes as predicted, and gives the bytes of the mapped model.
 func TestBenchStream(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("a model of 130 MB, and Linux's account of memory")

@@ -11,7 +11,7 @@ import (
 	"atenia/internal/store/blob"
 )
 
-// cacheRun calls the command and returns what it prints.
+// cacheRun runs the command and returns its output.
 func cacheRun(t *testing.T, json bool, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer

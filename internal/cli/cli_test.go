@@ -27,7 +27,7 @@ func cliCall(t *testing.T, args ...string) []byte {
 	return out.Bytes()
 }
 
-// callJSON decodes what a command prints, into exactly the fields of v.
+// callJSON decodes a command's output into exactly the fields of v.
 func callJSON(t *testing.T, v any, args ...string) {
 	t.Helper()
 	b := cliCall(t, append(args, "--json")...)
@@ -84,7 +84,7 @@ func TestBench(t *testing.T) {
 	if !strings.Contains(text, "prefill 16") || strings.Contains(text, "decode") {
 		t.Errorf("bench of a prompt alone:\n%s", text)
 	}
-	// What the machine could do is not measured: that takes more than a budget.
+	// The machine's roofs are not measured: that takes more than a budget.
 	text = string(cliCall(t, "bench", "-p", "16", "-n", "4", "-r", "1", "--budget", "ram=1GiB"))
 	if !strings.Contains(text, "decode reads") || !strings.Contains(text, "prefill does") || strings.Contains(text, "this machine") {
 		t.Errorf("bench with a budget:\n%s", text)
@@ -139,7 +139,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestHelp wants help with an example, and --json, of every command.
+// TestHelp checks that every command has help with an example, and --json.
 func TestHelp(t *testing.T) {
 	root := (&app{}).root()
 	for _, name := range []string{"run", "chat", "plan", "inspect", "logits", "tokenize", "quantize", "doctor", "bench", "explain", "replay"} {
@@ -184,7 +184,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestChatForgets keeps asking until the context is full: what is oldest goes.
+// TestChatForgets fills the context: the oldest messages are removed.
 func TestChatForgets(t *testing.T) {
 	questions := strings.Repeat("Tell me a story about a dog and a cat, please.\n", 12)
 	var out, errw bytes.Buffer

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completions returns what the shell is offered for a line, descriptions left
-// out, and the directive.
+// completions returns the completions of a line, without descriptions, and the
+// directive.
 func completions(t *testing.T, line ...string) (words []string, directive string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func completions(t *testing.T, line ...string) (words []string, directive string
 	return nil, ""
 }
 
-// TestComplete asks for completions as a shell does.
+// TestComplete requests completions as a shell does.
 func TestComplete(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("folder", 0o777); err != nil {
@@ -82,8 +82,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCompleteKnowsFlags wants every flag in the table, and every entry of the
-// table for a flag.
+// TestCompleteKnowsFlags checks that every flag is in the table, and that every
+// entry of the table has a flag.
 func TestCompleteKnowsFlags(t *testing.T) {
 	used := map[string]bool{}
 	table := flagValues()

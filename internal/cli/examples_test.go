@@ -153,8 +153,8 @@ func (e *example) parse(t *testing.T) {
 	}
 }
 
-// TestUsages wants the usage of every flag in the form of the go command:
-// a phrase of a line that fits beside the flag, and no sentence.
+// TestUsages checks that the usage of every flag has the form of the go
+// command: a phrase of a line that fits beside the flag, and no sentence.
 func TestUsages(t *testing.T) {
 	root := (&app{}).root()
 	check := func(c *cobra.Command) {

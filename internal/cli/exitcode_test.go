@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestFaults: one kind of fault has one exit code, whatever the command.
+// TestFaults: one kind of fault has one exit code in all commands.
 func TestFaults(t *testing.T) {
 	gguf := filepath.Join(golden.Root(t), "testdata", "golden", "gguf", "models", "llama-f16.gguf")
 	t.Chdir(t.TempDir())

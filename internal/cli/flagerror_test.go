@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestFlagErrors says what each type of flag wants.
+// TestFlagErrors checks the description of each type of flag.
 func TestFlagErrors(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"run --temp abc", `--temp: want a number, got "abc"`},
@@ -43,8 +43,8 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
-// TestNoRawErrors gives every flag that takes a value one that it cannot have.
-// No error shows what only a programmer knows.
+// TestNoRawErrors gives every flag with a value an invalid one. No error shows
+// implementation details.
 func TestNoRawErrors(t *testing.T) {
 	each((&app{}).root(), func(c *cobra.Command) {
 		if c.Hidden || c.Name() == "explain" { // which has one text for all

@@ -80,7 +80,7 @@ func TestBenchMem(t *testing.T) {
 	}
 }
 
-// TestBenchSSD: what is measured is kept, and hw finds it.
+// TestBenchSSD: measurements are stored, and hw finds them.
 func TestBenchSSD(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds of the disk")

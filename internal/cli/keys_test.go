@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// TestKeys feeds what a terminal sends, whole and byte by byte, and compares
-// what reaches the line editor.
+// TestKeys feeds the bytes of a terminal, at once and one by one, and compares
+// the input of the line editor.
 func TestKeys(t *testing.T) {
 	long := strings.Repeat("x", longPaste+1)
 	for _, c := range []struct{ name, in, want string }{
@@ -40,8 +40,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLineMeaning turns labels back into pastes, and tells a line that Ctrl-C
-// ended from one that says so.
+// TestLineMeaning turns labels back into pastes, and distinguishes a line that
+// Ctrl-C ended from one with the text of it.
 func TestLineMeaning(t *testing.T) {
 	k := &keys{r: strings.NewReader("see " + PasteStart + "one\ntwo" + PasteEnd + "!\rab\x03")}
 	edited, err := io.ReadAll(k)

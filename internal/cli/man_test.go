@@ -16,7 +16,8 @@ import (
 // request is a line that troff takes for its own, as this program writes them.
 var request = regexp.MustCompile(`^\.(TH|SH|PP|TP|nf|fi|B|BR)( .+)?$`)
 
-// TestMan wants a well-formed page of every command that says all of its flags.
+// TestMan checks that every command has a well-formed page with all of its
+// flags.
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	cliCall(t, "man", dir)
@@ -53,8 +54,8 @@ func TestMan(t *testing.T) {
 	}
 }
 
-// wellFormed wants the title first, the sections in order, and no line that
-// troff would misread.
+// wellFormed checks that the title is first, the sections are in order, and no
+// line would be misread by troff.
 func wellFormed(t *testing.T, name, text string) {
 	t.Helper()
 	if !strings.HasPrefix(text, ".TH ATENIA") || !strings.Contains(text, "\n.SH NAME\natenia") || !strings.Contains(text, "\n.SH DESCRIPTION\n") || !strings.HasSuffix(text, ".BR atenia (1)\n") && !strings.Contains(text, "\n.SH SEE ALSO\n.BR ") {
@@ -80,7 +81,7 @@ func wellFormed(t *testing.T, name, text string) {
 	}
 }
 
-// TestManRenders asks man itself, where there is one.
+// TestManRenders runs man itself, if installed.
 func TestManRenders(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
-// TestScenarios runs every file of testdata. A scenario is prose, commands and
-// what they print:
+// TestScenarios runs every file of testdata. A scenario is prose, commands and their output:
 //
 //	A sentence that says what is shown.
 //
@@ -83,7 +82,7 @@ var (
 	paced    = regexp.MustCompile(`"realtime":\{[^}]*\}`)
 )
 
-// Of what bench prints, only whole numbers in tables are the same everywhere.
+// In the output of bench, only whole numbers in tables are equal everywhere.
 var (
 	measuredJSON = regexp.MustCompile(`("(?:median|min|max|now|before|ratio|low|high|\w+_per_second|\w+_per_second_with_metrics|metrics_overhead|ns_per_node|\w+_seconds|\w+_share|share|flops|int8_ops)":)[0-9.e+-]+`)
 	measuredList = regexp.MustCompile(`("samples":)\[[0-9.e+,-]*\]`)
@@ -95,7 +94,7 @@ var (
 	columnText   = regexp.MustCompile(` {2,}`)
 )
 
-// mask hides what is measured, and the width it took in a table.
+// mask hides measurements, and their width in a table.
 func mask(s string) string {
 	s = measuredJSON.ReplaceAllString(s, "${1}0")
 	s = measuredList.ReplaceAllString(s, "${1}[]")
@@ -109,7 +108,7 @@ func mask(s string) string {
 	return s
 }
 
-// play returns a scenario with the output of its commands as they are now.
+// play returns a scenario with the current output of its commands.
 func (w *world) play(script string) (string, error) {
 	var out strings.Builder
 	lines := strings.SplitAfter(script, "\n")

@@ -80,8 +80,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSignalCleansUp: a run that is stopped leaves its snapshot, and a file
-// that was being written is not there.
+// TestSignalCleansUp: a run that is stopped leaves its snapshot, and no
+// unfinished file.
 func TestSignalCleansUp(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "c.toml")
@@ -114,7 +114,7 @@ func TestSignalCleansUp(t *testing.T) {
 	}
 }
 
-// TestIdlePipe: a prompt is enough, whatever standard input is.
+// TestIdlePipe: with a prompt, standard input is not read.
 func TestIdlePipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -131,8 +131,8 @@ func TestIdlePipe(t *testing.T) {
 	}
 }
 
-// TestTerminalSignal: at the prompt a signal ends a chat, and the terminal is
-// as it was before.
+// TestTerminalSignal: at the prompt a signal ends a chat and restores the
+// terminal.
 func TestTerminalSignal(t *testing.T) {
 	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		s := newScreen(t)

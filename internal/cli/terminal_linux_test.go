@@ -16,7 +16,7 @@ import (
 	"atenia/internal/cli/command"
 )
 
-// A screen is a terminal without a person: what is written to it is kept.
+// A screen is a terminal whose output is recorded.
 type screen struct {
 	t      *testing.T
 	master *os.File
@@ -67,7 +67,7 @@ func (s *screen) press(keys string) {
 	}
 }
 
-// wait returns what was written since the last wait, once it contains text.
+// wait returns the output since the last wait, once it contains text.
 func (s *screen) wait(text string) string {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -86,7 +86,7 @@ func (s *screen) wait(text string) string {
 	return ""
 }
 
-// TestTerminalChat talks with the embedded model as a person would.
+// TestTerminalChat chats with the embedded model through a terminal.
 func TestTerminalChat(t *testing.T) {
 	s := newScreen(t)
 	code := make(chan int)
@@ -111,7 +111,7 @@ func TestTerminalChat(t *testing.T) {
 	s.wait("leave)")
 	s.wait("> ")
 
-	// History brings lines back, without the abandoned one.
+	// History recalls lines, without the abandoned one.
 	s.press("/undo\r")
 	s.wait("> ")
 	s.press("\x1b[A\x1b[A!\x7f")

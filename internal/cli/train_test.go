@@ -19,7 +19,7 @@ import (
 // childVar names the configuration that the child process of TestKill trains.
 const childVar = "ATENIA_CLI_TRAIN"
 
-// execute runs the command and returns what it printed.
+// execute runs the command and returns its output.
 func execute(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	json := false
@@ -105,8 +105,8 @@ func same(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// A command that is killed again and again and goes on leaves the same folder
-// as one that is not, byte for byte.
+// A command that is killed and resumed repeatedly leaves the same folder as one
+// that is not, byte for byte.
 func TestKill(t *testing.T) {
 	if config := os.Getenv(childVar); config != "" {
 		if _, err := execute(t.Context(), config, "--resume"); err != nil {
@@ -140,7 +140,7 @@ func TestKill(t *testing.T) {
 	same(t, trainFolder(t, killed), trainFolder(t, whole))
 }
 
-// Ctrl-C leaves a snapshot and says how to go on.
+// Ctrl-C leaves a snapshot and prints how to resume.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	config := prepare(t)

@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is something to compare with, and reads back.
+// FuzzParse: a parsed result can be compared with, and round-trips.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"machine":"m","layers":2,"in_memory_seconds":1,"offloaded_seconds":2}`))
 	f.Add([]byte(`{}`))
@@ -66,7 +66,7 @@ func TestCompareSteps(t *testing.T) {
 	}
 }
 
-// FuzzSteps: what is read is something to compare with.
+// FuzzSteps: a parsed result can be compared with.
 func FuzzSteps(f *testing.F) {
 	f.Add([]byte(`{"size":"5M","step_seconds":1}`))
 	f.Add([]byte(`{}`))

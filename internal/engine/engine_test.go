@@ -63,8 +63,8 @@ func logits(t *testing.T, c engine.Config) ([]float32, *engine.Engine) {
 	return out, e
 }
 
-// Weights that are mapped, held within a budget, and streamed give the same
-// logits, and no placement changes the configuration it was asked by.
+// Mapped, pinned and streamed weights give the same logits, and no placement
+// changes its configuration.
 func TestPlaceThenMaterialise(t *testing.T) {
 	want, mapped := logits(t, config())
 	if mapped.Placement() != nil {

@@ -63,8 +63,8 @@ func floorOf(t *testing.T, m *engine.Footprint) int64 {
 
 func isWeight(t *place.Placed) bool { return t.Class != place.KV && t.Class != place.Buffer }
 
-// Whatever the budget: every weight is in memory or on the disk, what is
-// planned fits, and what steps write to is never on the disk.
+// For every budget, every weight is in memory or on the SSD, the placement
+// fits, and buffers that steps write to are in memory.
 func TestRandomBudgets(t *testing.T) {
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestRandomBudgets(t *testing.T) {
 	}
 }
 
-// checkSum: what stays and what is left on the disk are all weights, once.
+// checkSum: pinned and spilled weights are all weights, once.
 func checkSum(t *testing.T, pl *place.Placement, total int64) {
 	t.Helper()
 	stays, left, seen := int64(0), int64(0), map[string]bool{}
@@ -156,8 +156,8 @@ func TestFloorIsExact(t *testing.T) {
 	}
 }
 
-// Pins hold under every budget that has room for them; one that matches
-// nothing, or what cannot be on the disk, is refused by name.
+// Pins hold under every budget that has room for them; a pin that matches
+// nothing, or pins to the SSD what cannot be there, is rejected by name.
 func TestPins(t *testing.T) {
 	m := describe(t, "parity/llama3")
 	all, err := m.Place(placeConfig(0))
@@ -172,7 +172,7 @@ func TestPins(t *testing.T) {
 		c.Rules.Pins = []string{"ffn_down=ssd", "attn_q=ram"}
 		pl, err := m.Place(c)
 		if errors.Is(err, place.ErrFloor) || errors.Is(err, place.ErrPin) {
-			continue // what is pinned to memory needs more
+			continue // pinned weights need more
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -197,8 +197,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// A plan that was written places the same model in the same way, also where the
-// configuration has another budget; it is refused for another model.
+// A saved placement places the same model in the same way, also with another
+// budget; it is rejected for another model.
 func TestPlanFile(t *testing.T) {
 	m := describe(t, "gguf/models/llama-q4_k_m.gguf")
 	all, err := m.Place(placeConfig(0))
@@ -240,8 +240,8 @@ func TestPlanFile(t *testing.T) {
 	}
 }
 
-// Rates are those asked for, else measured, else kept, else assumed, each by
-// itself; a plan without spilled weights measures nothing.
+// Each rate is the configured, measured, cached or assumed one, in this order;
+// a placement without spilled weights measures nothing.
 func TestRates(t *testing.T) {
 	m := describe(t, "parity/llama3")
 	all, err := m.Place(placeConfig(0))
@@ -300,8 +300,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// What is reserved for buffers must hold them, and weights must be there to be
-// placed.
+// A reserve for buffers must hold them, and there must be weights to place.
 func TestInputFaults(t *testing.T) {
 	m := describe(t, "parity/llama3")
 	c := placeConfig(0)
@@ -346,8 +345,7 @@ func TestParseBudget(t *testing.T) {
 	}
 }
 
-// What is kept of the storage counts where nothing was measured now or asked
-// for.
+// Cached rates of the storage are used if none was measured or configured.
 func TestKeptRates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the storage for some seconds")

@@ -61,8 +61,8 @@ func TestAdapterSignature(t *testing.T) {
 	}
 }
 
-// What a step carries: the batch, how long each sequence is and where its
-// pages are, and which sequences take part. Nothing else is kept for it.
+// A step contains the batch, the length and pages of each sequence, and which
+// sequences take part. No other state is kept for it.
 func TestContextFields(t *testing.T) {
 	t.Run("fields", func(t *testing.T) {
 		fields(t, reflect.TypeFor[exec.Step](), map[string]reflect.Type{
@@ -77,8 +77,8 @@ func TestContextFields(t *testing.T) {
 			t.Error("a new step counts")
 		}
 	})
-	// Sequences leave and others go on, in another order: who sits where does
-	// not show.
+	// Sequences end and others continue, in another order: slots do not affect
+	// results.
 	t.Run("holes", func(t *testing.T) {
 		m := openCase(t, "parity/gemma3", compile.Options{})
 		l := m.lane(t, small)
@@ -116,8 +116,8 @@ func loadPlan(t *testing.T, name string) *plan.CompiledPlan {
 	return c
 }
 
-// A plan with an opcode that the CPU lacks is refused by name, before any
-// weight is looked at: there are none here.
+// A plan with an opcode that the CPU does not support is rejected by name
+// before any weight is read: there are none here.
 func TestUnsupportedBeforeWeights(t *testing.T) {
 	for name, lacks := range map[string]plan.Opcode{"hybrid.decode.plan": plan.OpMamba2, "mla.prefill.plan": plan.OpMLA} {
 		c := loadPlan(t, name)
@@ -133,9 +133,9 @@ func TestUnsupportedBeforeWeights(t *testing.T) {
 // runs, except those that only other families have.
 var bound = []string{"parity/llama3", "parity/gemma3", "parity/qwen2", "parity/llama_tied_bias", "parity/phi3_longrope_long"}
 
-// Whatever does not fit an instruction is refused when the plan is bound, with
-// an error that names the weight: absent, of another shape, of another type.
-// None is left for a step to find.
+// Operands that do not fit an instruction are rejected when the plan is bound,
+// with an error that names the weight: absent, of another shape, of another
+// type. No step finds such a fault.
 func TestAdapterContract(t *testing.T) {
 	spoil := map[string]func(tensor.View) tensor.View{
 		"longer": func(v tensor.View) tensor.View {
@@ -158,7 +158,7 @@ func TestAdapterContract(t *testing.T) {
 				i := slices.IndexFunc(p.Instructions, func(in plan.Instruction) bool { return slices.Contains(in.Weights, plan.WeightRef(w)) })
 				key := p.Instructions[i].Op.String() + "." + b.Slot
 				if seen[key] {
-					continue // a layer is like the others
+					continue // layers are alike
 				}
 				seen[key] = true
 				wrong := map[string]exec.Weights{"absent": maps.Clone(m.weights)}
@@ -206,8 +206,8 @@ func stateContract(t *testing.T) {
 	}
 }
 
-// What the CPU claims to run is run by the models of the tests that compare a
-// batch with singles: no claim is untested, and each claims batches.
+// The models of the tests that compare a batch with singles run every opcode
+// that the CPU supports: no capability is untested, and each includes batches.
 func TestCapabilityTruth(t *testing.T) {
 	run := map[plan.Opcode]bool{}
 	for _, name := range invariant {

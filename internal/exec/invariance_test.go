@@ -16,8 +16,8 @@ import (
 	"atenia/tensor"
 )
 
-// Models whose features meet every path of the executor: grouped heads and
-// scaled rope, windows with soft caps, per-head norms, mixtures of experts, and quantized weights.
+// Models that together use every path of the executor: grouped heads and scaled rope, windows with
+// soft caps, per-head norms, mixtures of experts, and quantized weights.
 var invariant = []string{"parity/llama3", "parity/gemma3", "parity/qwen3", "parity/qwen2_moe",
 	"gguf/models/llama-q4_k_m.gguf", "gguf/models/llama-q8_0.gguf", "gguf/models/qwen3moe-q4_k_m.gguf"}
 
@@ -71,7 +71,7 @@ func TestChunksAndThreads(t *testing.T) {
 	}
 }
 
-// A ragged batch gives each sequence what it gets alone.
+// A ragged batch gives each sequence the same results as running it alone.
 func TestBatchEqualsSingles(t *testing.T) {
 	for _, name := range invariant {
 		t.Run(name, func(t *testing.T) {
@@ -124,9 +124,8 @@ func TestPagesAndCacheTypes(t *testing.T) {
 	}
 }
 
-// Beyond one span of attention, too, a row's bytes depend neither on chunks, nor
-// pages, nor on whether spans are computed apart, for any type of cache, with
-// windows and without.
+// Also beyond one span of attention, a row's bytes depend neither on chunks, nor pages, nor on
+// whether spans are computed separately, for any type of cache, with windows and without.
 func TestLongContext(t *testing.T) {
 	cfg := exec.Config{Threads: 1, MaxLogits: 700, MaxTokens: 700, Context: 1024}
 	for name, d := range map[string]tensor.DType{"parity/llama3": tensor.F16, "parity/gemma3": tensor.F32, "parity/qwen3": tensor.Q8_0} {
@@ -145,7 +144,7 @@ func TestLongContext(t *testing.T) {
 	}
 }
 
-// Forked sequences share what they have and then go their own way.
+// Forked sequences share their cache and then diverge.
 func TestForkDiverges(t *testing.T) {
 	m := openCase(t, "parity/gemma3", compile.Options{})
 	prompt := randomTokens(1, 21, m.Config.Vocab)
@@ -163,7 +162,7 @@ func TestForkDiverges(t *testing.T) {
 	}
 }
 
-// Fusing instructions changes no bit: what is fused does the same arithmetic.
+// Fusing instructions changes no bit: fused instructions do the same arithmetic.
 func TestFuseOnOff(t *testing.T) {
 	for _, name := range invariant {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +204,8 @@ func TestTracedEqualsPrepared(t *testing.T) {
 	}
 }
 
-// Packed weights give the same bytes as those of the file, whoever packs them,
-// and once all are packed the file's are released.
+// Packed weights give the same bytes as those of the file, whichever worker packs them, and after
+// all are packed the file's pages are released.
 func TestPackedEqualsSource(t *testing.T) {
 	names := append([]string{"gguf/models/gemma3-q4_0.gguf", "gguf/models/llama-f16.gguf", "gguf/models/llama-iq4_xs.gguf",
 		"gguf/models/llama-q3_k_m.gguf", "gguf/models/qwen2-q5_k_m.gguf"}, invariant...)

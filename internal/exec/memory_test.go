@@ -7,8 +7,8 @@ import (
 	"atenia/internal/model/compile"
 )
 
-// No kernel writes behind the work arena, which is as large as the largest
-// need that an adapter declared.
+// No kernel writes beyond the work arena, whose size is the largest that an
+// adapter reserved.
 func TestWorkArena(t *testing.T) {
 	cfg := small
 	cfg.Threads = 3

@@ -35,9 +35,8 @@ type fixture struct {
 	}
 }
 
-// notYet are the parity cases whose opcodes or inputs are not built, by the
-// error they are refused with. A case listed here that begins to pass fails
-// the test, so that the list only ever shrinks.
+// notYet are the parity cases with unsupported opcodes or inputs, by their error. A listed
+// case that begins to pass fails the test, so that the list only shrinks.
 var notYet = map[string]bool{
 	"bamba": true, "bert": true, "deepseek_v2": true, "deepseek_v2_group": true, "deepseek_v2_lite": true,
 	"deepseek_v3": true, "deepseek_v3_yarn": true, "falcon_mamba": true, "gemma3_bidirectional": true,
@@ -108,8 +107,8 @@ func converted(t *testing.T, folder string) *file.Description {
 	return d
 }
 
-// unsupported reports whether a case is refused as a whole. Cases in the
-// not-yet table must be refused with an error that says so; others must not.
+// unsupported reports whether a case is rejected as a whole. Cases in the notYet table must
+// be rejected with its error; others must not.
 func unsupported(t *testing.T, name, folder string) bool {
 	d, err := file.Open(folder)
 	if err != nil {
@@ -189,7 +188,7 @@ func top(row []float32) (best int, gap float64) {
 	return best, float64(row[best]) - second
 }
 
-// firstBadLayer finds where the residual stream first leaves the reference's.
+// firstBadLayer finds the first layer whose residual stream differs from the reference's.
 func firstBadLayer(t *testing.T, m *model, folder, path string, tokens []int32, tol float64) string {
 	if path == "" {
 		return ""

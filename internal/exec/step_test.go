@@ -74,7 +74,7 @@ func TestStepStartsNoGoroutine(t *testing.T) {
 	}
 }
 
-// A step that breaks its contract is refused with ErrStep and changes nothing.
+// An invalid step is rejected with ErrStep and changes nothing.
 func TestStepErrors(t *testing.T) {
 	m := openCase(t, "parity/llama3", compile.Options{})
 	x, good := decodeStep(t, m, small)
@@ -126,7 +126,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// A state that asks for more than pages have is refused, not misplaced.
+// A state that requires more than the alignment of pages is rejected.
 func TestStateAlignment(t *testing.T) {
 	m := openCase(t, "parity/llama3", compile.Options{})
 	for align, ok := range map[uint16]bool{16: true, 64: true, 128: false} {

@@ -89,8 +89,8 @@ func floor(t testing.TB, path string) (least, most int64) {
 	return e.Floor, most
 }
 
-// TestStreamedEqualsHeld: whatever part of the weights stays in memory, the
-// logits are the same bytes, for prompts in chunks, single tokens and batches.
+// TestStreamedEqualsHeld: for every choice of pinned weights the logits are the
+// same bytes, for prompts in chunks, single tokens and batches.
 func TestStreamedEqualsHeld(t *testing.T) {
 	for _, name := range streamable {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func batch(t *testing.T, l *lane, tokens []int32, want [][]float32) {
 }
 
 // TestStreamedTable: a table whose rows are read from the file, tied to a
-// streamed head or not, gives what one in memory gives; and pins are followed.
+// streamed head or not, gives the results of one in memory; and pins hold.
 func TestStreamedTable(t *testing.T) {
 	for _, name := range streamable {
 		whole := openCase(t, name, compile.Options{})
@@ -158,9 +158,8 @@ func TestStreamedTable(t *testing.T) {
 	}
 }
 
-// TestStreamedStep: a token costs no allocation and no goroutine when its
-// weights come from the disk; nor does a prompt without logits, which skips the
-// head.
+// TestStreamedStep: a token costs no allocation and no goroutine if its weights
+// are streamed; nor does a prompt without logits, which skips the head.
 func TestStreamedStep(t *testing.T) {
 	path := casePath(t, "gguf/models/llama-q4_k_m.gguf")
 	least, _ := floor(t, path)
@@ -234,8 +233,8 @@ func TestStreamedFaults(t *testing.T) {
 	}
 }
 
-// TestStreamErrors: units that do not fit what the plan reads are refused when
-// it is bound.
+// TestStreamErrors: units that do not fit the reads of the plan are rejected
+// when it is bound.
 func TestStreamErrors(t *testing.T) {
 	m := openCase(t, "parity/llama3", compile.Options{})
 	for name, units := range map[string]map[string]int{

@@ -10,7 +10,7 @@ import (
 	"atenia/internal/plan"
 )
 
-// A view is what the adapters of these tests see: registers are their names,
+// A view is the executor's view in these tests: registers are their names,
 // weights the names of tensors.
 type view struct {
 	plan.Binding[string, string]
@@ -75,8 +75,8 @@ func newExecutor(t *testing.T) *executor {
 	return &executor{plan: p, loaded: []string{"w"}}
 }
 
-// Operands arrive as the executor keeps them, payloads with their types, and
-// what adapters return comes back in the order of the instructions.
+// Operands are in the executor's representation, payloads have their types, and
+// results of adapters are in the order of the instructions.
 func TestBind(t *testing.T) {
 	x := newExecutor(t)
 	got, err := plan.Bind(x.plan, table, x)
@@ -90,7 +90,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Whatever cannot be bound is an error that names the instruction.
+// Every failure to bind is an error that names the instruction.
 func TestBindErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -8,7 +8,7 @@ import (
 	"atenia/tensor"
 )
 
-// stub resolves what the tests of the builder need, and fails on request.
+// stub resolves names for the tests of the builder; fails selects one to fail.
 type stub struct{ fails string }
 
 var errStub = errors.New("no such number")

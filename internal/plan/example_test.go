@@ -89,7 +89,7 @@ output r2
 	// output r2@b0
 }
 
-// An error says where and why, and matches a sentinel.
+// An error has the position and the cause, and matches a sentinel.
 func ExampleParseText() {
 	_, err := plan.ParseText(strings.NewReader("plan mode=dreaming"))
 	fmt.Println(err)

@@ -19,7 +19,7 @@ func attentionBlock(t *testing.T) ParamBlock {
 	return b
 }
 
-// wantABI checks the error of a block against what it says.
+// wantABI checks the fields of a block's error.
 func wantABI(t *testing.T, b ParamBlock, op Opcode) {
 	t.Helper()
 	err := b.Check(op)
@@ -70,7 +70,8 @@ func TestParamOver256(t *testing.T) {
 	wantABI(t, b, OpAttention)
 }
 
-// The bytes are little-endian and part of the format: they are hashed and kept.
+// The bytes are little-endian and part of the format: they are hashed and
+// stored.
 func TestParamLittleEndianGolden(t *testing.T) {
 	b, err := EncodeParams(OpNorm, &NormParams{Dim: 0x01020304, Kind: NormLayer, Eps: 1, Offset: -2, Groups: 5})
 	if err != nil {
@@ -82,8 +83,8 @@ func TestParamLittleEndianGolden(t *testing.T) {
 	}
 }
 
-// Payloads are what the format promises: fields of fixed size, no pointers, no
-// padding, a multiple of eight, at most 256 bytes; and what goes in comes out.
+// Payloads have the documented form: fields of fixed size, no pointers, no
+// padding, a multiple of eight bytes, at most 256; and they round-trip.
 func TestParamRoundTripAllOpcodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range Specs {

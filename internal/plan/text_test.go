@@ -42,7 +42,7 @@ func read(t testing.TB, name string) *plan.CompiledPlan {
 	return c
 }
 
-// What is printed reads back, and prints as it was.
+// Printed plans read back, and print the same.
 func TestTextRoundTrip(t *testing.T) {
 	for name, text := range goldens(t) {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestTextQuotesNames(t *testing.T) {
 	}
 }
 
-// A text that cannot be read says where and why.
+// A syntax error has a position and a cause.
 func TestSyntaxErrors(t *testing.T) {
 	const head = "plan mode=decode instructions=1 registers=3 peak=3 states=0 weights=0\n"
 	const ins = "input r0:x[slots,8]\ninput r1:y[slots,8]\n"
@@ -211,7 +211,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// The id depends on what a plan does and on nothing else.
+// The id depends on the behaviour of a plan and on nothing else.
 func TestPlanID(t *testing.T) {
 	id := func(edit func(c *plan.CompiledPlan)) string {
 		c := read(t, "llama.decode")
@@ -242,8 +242,8 @@ func TestPlanID(t *testing.T) {
 	}
 }
 
-// The JSON form holds all plans of a model, keeps 64-bit sizes and shows what
-// is asked for beside the plans.
+// The JSON form holds all plans of a model, keeps 64-bit sizes and shows the
+// additional information of JSONOptions.
 func TestJSON(t *testing.T) {
 	m := &plan.ModelPlans{Prefill: read(t, "llama.prefill"), Decode: read(t, "llama.decode")}
 	for _, c := range []*plan.CompiledPlan{m.Prefill, m.Decode} {

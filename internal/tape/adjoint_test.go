@@ -10,11 +10,12 @@ import (
 	"atenia/tensor"
 )
 
-// The adapters that are linear in something satisfy <A x, y> = <x, Aᵀ y> to the
-// last digits, whatever x and y are: no step size stands between.
+// The linear adapters satisfy <A x, y> = <x, Aᵀ y> to the last digits, for all
+// x and y: there is no step size.
 
-// adjoint runs f on a tape that knows back under a key of its own and compares
-// the two products for every input; offset is what f adds to a linear function.
+// adjoint runs f on a tape with back under a key of its own and compares the
+// two products for every input; offset is the constant that f adds to a linear
+// function.
 func adjoint(t *testing.T, what string, ins [][]float64, out int, f func(w *dense.Work[float64], y []float64), back func(b *grad.OpaqueBack[float64], dx []*sink[float64]), offset []float64) {
 	t.Helper()
 	reg := &grad.Registry[float64]{}
@@ -120,8 +121,8 @@ func TestAdjoints(t *testing.T) {
 	}
 }
 
-// TestRecipeAdjoint: what a weight is made of by a recipe, a constant aside, is
-// linear in each tensor of the file.
+// TestRecipeAdjoint: a recipe's weight, a constant aside, is linear in each
+// tensor of the file.
 func TestRecipeAdjoint(t *testing.T) {
 	tensors := []*Param[float64]{
 		{Shape: tensor.Shape{3, 2}, Value: random(6), Grad: make([]float64, 6)},

@@ -12,8 +12,8 @@ import (
 )
 
 // TestGoldenQuantized records models of quantized files: their parameters are
-// the values that blocks stand for, and gradients are those of these values. One
-// file of each family will do.
+// the dequantized values, and gradients are those of these values. One file of
+// each family suffices.
 func TestGoldenQuantized(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(golden.Family(t, "gguf/models"), "*.gguf"))
 	if err != nil || len(files) == 0 {

@@ -14,8 +14,8 @@ import (
 	"atenia/tensor"
 )
 
-// TestNoAllocations: a step allocates nothing once it has seen a batch of its
-// size, whatever is on the tape.
+// TestNoAllocations: after the first batch of a size, steps of that size
+// allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	k := newSketch(t)
 	everything(k)
@@ -49,7 +49,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestFrozen: what is frozen has no gradient, nothing is computed for it, and
+// TestFrozen: frozen tensors have no gradient, none is computed for them, and
 // the gradients of the rest are the same bits.
 func TestFrozen(t *testing.T) {
 	k := newSketch(t)
@@ -132,7 +132,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestUntrained: what has no gradient is refused when a model is bound, by name.
+// TestUntrained: opcodes without gradients are rejected when a model is bound,
+// by name.
 func TestUntrained(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(k *sketch)

@@ -40,8 +40,8 @@ func entropy(row []float32, label int32) float64 {
 }
 
 // TestGoldenParity records every model that compiles and compares losses with
-// those of the logits that inference must give: whole sequences, all of them in
-// one batch, and single rows, with labels that are anything.
+// those of the reference logits: whole sequences, all of them in one batch, and
+// single rows, with arbitrary labels.
 func TestGoldenParity(t *testing.T) {
 	root := golden.Family(t, "parity")
 	seen := 0

@@ -23,8 +23,8 @@ func everything(k *sketch) {
 }
 
 // TestPlantedErrors breaks the gradient of every kind of block in turn, and
-// expects the comparison with differences to say so: signs are turned, what a
-// gate or weight gets is lost, and a saved value is another.
+// expects the comparison with differences to detect it: signs are flipped, the
+// gradient of a gate or weight is lost, and a saved value is replaced.
 func TestPlantedErrors(t *testing.T) {
 	errs := map[string]func(b *grad.OpaqueBack[float64], back grad.BackwardFunc[float64]){
 		"sign": func(b *grad.OpaqueBack[float64], back grad.BackwardFunc[float64]) {

@@ -21,12 +21,12 @@ func TestAdapterTableIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join("..", "..", "plan", "zadapters.go"))
+	got, err := os.ReadFile(filepath.Join("..", "..", "internal", "plan", "zadapters.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("plan/zadapters.go is not what plan.Specs generates; run go generate ./plan")
+		t.Error("internal/plan/zadapters.go is not what plan.Specs generates; run go generate ./internal/plan")
 	}
 }
 

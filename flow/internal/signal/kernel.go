@@ -56,7 +56,7 @@ func RowValuesOf[F node.Float](c *node.Call[F], k, r, channels int) RowValues[F]
 func (v RowValues[F]) At(i int) F { return v.Row[i*v.Step] }
 
 // NewRowwise returns a node that runs a kernel. Its outputs lag delay frames within
-// the stream. Types with an adjoint pass a kernel that is a [TransposedRows].
+// the stream. Types with an adjoint pass a [TransposedRows] kernel.
 func NewRowwise[F node.Float](cfg node.Config, k RowKernel[F], delay int) node.Instance[F] {
 	shape := cfg.Node.Rows
 	n := &rows[F]{Reporter: node.NewReporter(cfg, delay), kernel: k, states: k.States(), count: shape.B * shape.C}

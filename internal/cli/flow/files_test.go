@@ -65,7 +65,7 @@ func TestFileNodes(t *testing.T) {
 	if out := must(t, "draw", path); !strings.Contains(out, "FlacSink") {
 		t.Error("no picture of the sink")
 	}
-	// without the sound: nothing is written, and the place is said
+	// Without the sound nothing is written, and the error names the node.
 	if err := os.Remove(filepath.Join(dir, "bed.flac")); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"atenia/internal/cli/command"
 )
 
-// call runs a command and returns what it prints.
+// call runs a command and returns its output.
 func call(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -40,8 +40,8 @@ func must(t testing.TB, args ...string) string {
 	return out
 }
 
-// TestBench runs the saw, 8 times oversampled, for a short time. How fast it is
-// nobody can hold a test to; what must be there, and the heat, can be.
+// TestBench runs the saw, 8 times oversampled, for a short time. Its speed is
+// not tested; the fields of the result and the heat are.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	t.Run("A54", func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestEverything(t *testing.T) {
 // interpreters are programs that a signal runtime might be tempted to start.
 var interpreters = []string{"python", "python3", "pypy", "node", "lua", "luajit", "perl", "ruby", "sh", "bash", "julia", "Rscript", "octave", "guile", "java", "go", "gcc", "cc"}
 
-// TestNoInterpreter runs everything with an empty PATH, then with one that holds
-// nothing but traps, and looks at what the module links.
+// TestNoInterpreter runs everything with an empty PATH, then with one of traps
+// only, and examines what the module links.
 func TestNoInterpreter(t *testing.T) {
 	t.Run("A55", func(t *testing.T) {
 		if os.Getenv(childEnv) != "" {

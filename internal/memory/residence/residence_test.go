@@ -127,7 +127,7 @@ func pass(r *residence.Residence, each func(name string)) error {
 // unseen is for passes whose bytes do not matter.
 func unseen(string) {}
 
-// For any placement, each weight has the bytes of the mapped file: pinned,
+// For every placement, each weight has the bytes of the mapped file: pinned,
 // streamed in every pass, or read row by row.
 func TestSameBytes(t *testing.T) {
 	for _, name := range cases {
@@ -230,8 +230,8 @@ func middle(t *testing.T, verify bool) (*subject, *residence.Residence, string) 
 	return s, r, path
 }
 
-// A file that is written to while it is streamed is noticed by its time, and by
-// its bytes where that is as it was and Verify is on.
+// A change of a streamed file is detected by its time, or, if that is unchanged
+// and Verify is set, by its bytes.
 func TestChangedFile(t *testing.T) {
 	for _, verify := range []bool{true, false} {
 		s, r, path := middle(t, verify)
@@ -334,8 +334,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// A file that was cut after its header was read is an error that names a
-// weight, wherever the weight should be.
+// A file that was truncated after its header was read gives an error that names
+// a weight, wherever the weight is placed.
 func TestCutFile(t *testing.T) {
 	for _, pin := range []string{".=ram", "(ffn_(up|gate|down)|attn_(q|k|v|output))$=ssd"} {
 		path := copied(t, "gguf/models/llama-q4_k_m.gguf")
@@ -391,8 +391,7 @@ func TestCutTable(t *testing.T) {
 	}
 }
 
-// Devices cannot hold weights yet: a placement in VRAM is rejected, naming the
-// tensor.
+// No device can hold weights: a placement that needs one is rejected by name.
 func TestNoDevice(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	p, err := place.Place(place.Input{Tensors: residence.Tensors(s.model, s.desc), Devices: []place.Device{{ID: "gpu0", Bytes: 1 << 30}}})
@@ -404,7 +403,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// A listener is called for every unit that is read, in order.
+// A listener receives the units that are read, in order.
 func TestWatch(t *testing.T) {
 	s := open(t, casePath(t, "parity/llama3"))
 	least, _ := s.bounds(t)

@@ -9,8 +9,8 @@ import (
 	"atenia/internal/plan/pass"
 )
 
-// A plan that says something untrue about itself is refused: here r1 is marked
-// dead one instruction before its last reader.
+// A plan with a false annotation is rejected: here r1 is marked dead one
+// instruction before its last reader.
 func ExampleLoadText() {
 	_, err := pass.LoadText(strings.NewReader(`plan mode=prefill instructions=2 registers=4 peak=3 states=0 weights=0
 input r0:x[tokens,64]

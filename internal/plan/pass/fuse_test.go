@@ -12,9 +12,9 @@ import (
 	"atenia/tensor"
 )
 
-// A meaning is what a register holds, as a formula. Gathering rows commutes
-// with whatever works row by row, so a formula is kept without its gathers and
-// only remembers that there was one.
+// A meaning is the value of a register as a formula. Gathering rows commutes
+// with every row-wise instruction, so a formula omits its gathers and only
+// records that there was one.
 type meaning struct {
 	formula  string
 	gathered bool
@@ -235,8 +235,7 @@ func TestLastRowsLegality(t *testing.T) {
 	}
 }
 
-// Random straight-line plans: whatever fusion finds, the meaning stays and the
-// verifier is content.
+// Fusing random straight-line plans preserves their meaning and validity.
 func TestFuseRandomPlans(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	fused := 0

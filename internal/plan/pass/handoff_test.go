@@ -51,7 +51,7 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// reject edits a good boundary and wants the error to speak of what was edited.
+// reject makes a valid boundary invalid and expects an error about the change.
 func reject(t *testing.T, why string, edit func(m *plan.ModelPlans), graph ...plan.Mode) {
 	t.Helper()
 	m := stages(t)

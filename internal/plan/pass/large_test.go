@@ -7,8 +7,8 @@ import (
 	"atenia/internal/plan"
 )
 
-// Sizes are 64 bits wide everywhere: a state of more than 4 GiB passes every
-// step and comes back from text and JSON as it was.
+// Sizes have 64 bits everywhere: a state of more than 4 GiB passes every step
+// and round-trips through text and JSON.
 func TestLargeState(t *testing.T) {
 	const layers, stride = 3, 5 << 30
 	p := build(t, "llama", plan.ModeDecode, layers)
@@ -40,7 +40,7 @@ func TestLargeState(t *testing.T) {
 	}
 	back("JSON", m.Decode, nil)
 
-	// Sums that leave 64 bits are refused, not wrapped.
+	// Sums that overflow 64 bits are rejected.
 	p = build(t, "llama", plan.ModeDecode, layers)
 	p.States[0].LayerStride, p.States[0].SizeBytes = 1<<63, 1<<63
 	if _, err := Compile(p, Options{}); err == nil {

@@ -44,7 +44,7 @@ func TestLoadRoundTrip(t *testing.T) {
 	})
 }
 
-// A change to the text that leaves it well formed is found by the checks.
+// A well-formed change to the text is detected by the checks.
 func TestLoadTextChecks(t *testing.T) {
 	good := compile(t, "llama", plan.ModePrefill, 2, Options{NoFuse: true}).String()
 	for _, tc := range []struct{ name, from, to string }{
@@ -77,8 +77,8 @@ func TestLoadTextChecks(t *testing.T) {
 	}
 }
 
-// FuzzPlanLoad: whatever the text, it is refused with a sentinel, or it is a
-// plan that survives every check, prints as itself, and maps soundly.
+// FuzzPlanLoad: every text is rejected with a sentinel, or is a plan that
+// passes every check, prints as itself, and maps soundly.
 func FuzzPlanLoad(f *testing.F) {
 	for _, name := range toyNames {
 		f.Add(compile(f, name, plan.ModePrefill, 2, Options{}).String())

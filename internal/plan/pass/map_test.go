@@ -77,8 +77,8 @@ func TestMapReusesDeadBuffers(t *testing.T) {
 	})
 }
 
-// A block of the usual kind needs three buffers: the residual stream, what is
-// normalized, and what a branch computes. Fused or not, at any depth.
+// A typical block needs three buffers: the residual stream, its norm, and the
+// branch's result. Fused or not, at any depth.
 func TestMapIndependentOfDepth(t *testing.T) {
 	for _, opt := range []Options{{}, {NoFuse: true}} {
 		for _, mode := range []plan.Mode{plan.ModeDecode, plan.ModePrefill} {
@@ -109,7 +109,7 @@ func TestMapNoOverlapSimulation(t *testing.T) {
 }
 
 // Random programs: the mapping is sound and never needs more buffers than the
-// peak, whatever the sizes and whoever owns the inputs.
+// peak, for all sizes and owners of inputs.
 func TestMapCountLEPeakProperty(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for it := range 3000 {
@@ -206,7 +206,7 @@ input r1:a[tokens,64]
 	}
 }
 
-// Decode and prefill are sized apart, by formula.
+// Decode and prefill are sized separately, by formula.
 func TestMapSizes(t *testing.T) {
 	sized := func(mode plan.Mode, s plan.Sizing) uint64 {
 		c := compile(t, "llama", mode, 2, Options{})

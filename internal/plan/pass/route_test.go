@@ -8,7 +8,7 @@ import (
 	"atenia/internal/plan"
 )
 
-// fake is a backend that can do everything except what it is told not to.
+// fake is a backend with full support except for the listed opcodes.
 type fake struct {
 	name  string
 	lacks plan.Opcode
@@ -62,7 +62,8 @@ func TestRouteBatchN(t *testing.T) {
 	}
 }
 
-// The next backend takes what the first cannot, and the reason is kept.
+// The next backend gets the plan if the first rejects it, and the reason is
+// kept.
 func TestRouteBatchAlternateBackend(t *testing.T) {
 	r, err := routed(t, 4, single, noFFN, full)
 	if err != nil || r.Backend.Name() != "full" || r.Batch != 4 {
@@ -100,7 +101,7 @@ func TestRouteUnsupportedOpcodeTyped(t *testing.T) {
 	}
 }
 
-// A backend may refuse an instruction for more than its opcode.
+// A backend may reject an instruction for properties other than its opcode.
 func TestRouteAccept(t *testing.T) {
 	picky := full
 	picky.name = "picky"
@@ -116,8 +117,8 @@ func TestRouteAccept(t *testing.T) {
 	}
 }
 
-// What routing asked is all that is asked: the choice is one backend for the
-// whole plan, made before anything runs.
+// Routing queries each instruction once and chooses one backend for the whole
+// plan before anything runs.
 func TestRouteAsksEachInstructionOnce(t *testing.T) {
 	c := compile(t, "llama", plan.ModeDecode, 2, Options{})
 	asked := 0

@@ -124,8 +124,8 @@ func compileText(t *testing.T, src map[string]string) *plan.CompiledPlan {
 	return c
 }
 
-// A plan without fusion says what its programs said: read back layer by layer,
-// it is the source again.
+// A plan without fusion equals its programs: read back layer by layer, it is
+// the source again.
 func TestPlanRoundTripProgram(t *testing.T) {
 	for _, name := range toyNames {
 		t.Run(name, func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestPlanRoundTripProgram(t *testing.T) {
 	}
 }
 
-// source is a block's text without tags, which a plan does not keep, and with
-// its last value named as the next layer knows it.
+// source is a block's text without tags, which a plan does not store, and with
+// its last value named as in the next layer.
 func source(p plan.Program) string {
 	out := append(plan.Program(nil), p...)
 	for i := range out {
@@ -153,7 +153,7 @@ func source(p plan.Program) string {
 }
 
 // programOf rebuilds a layer's program from a plan: names without the layer,
-// "x" for what comes from outside.
+// "x" for values from outside.
 func programOf(c *plan.CompiledPlan, layer int) (p plan.Program) {
 	prefix := fmt.Sprintf("L%d.", layer)
 	for _, in := range c.Plan.Instructions {

@@ -118,7 +118,7 @@ func TestValidatorMutations(t *testing.T) {
 	}
 }
 
-// A decode plan that forgets what came before is refused.
+// A decode plan without state is rejected.
 func TestDecodeNeedsState(t *testing.T) {
 	p := build(t, "llama", plan.ModeDecode, 1)
 	at(p, plan.OpAttention).State = plan.NoState

@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// units are what the ring of these tests reads: the second room is that of the
+// units are read by the ring of these tests: the second slot is that of the
 // first again.
 var units = []ring.Label{{Name: "blk.0.ffn_up", Bytes: 4096}, {Name: "blk.0.ffn_down", Bytes: 8192}, {Name: "head", Bytes: 4096}}
 
@@ -168,7 +168,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The metrics are valid for Prometheus and count the units used.
+// The metrics are in Prometheus's format, and count uses.
 func TestMetrics(t *testing.T) {
 	var at net.Addr
 	run(t, observe.Config{Metrics: "127.0.0.1:0", Listening: func(a net.Addr) { at = a }}, 4, func() {
@@ -200,7 +200,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The next run adds to the recorded latencies.
+// The next run extends what was learned.
 func TestLearning(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "learned")
 	var texts [2]string
@@ -217,7 +217,7 @@ func TestLearning(t *testing.T) {
 	}
 }
 
-// Without outputs the observer is nil, and a nil observer may be used and closed.
+// An empty Config makes no observer, and a nil observer may be used and closed.
 func TestNothing(t *testing.T) {
 	o, err := observe.Open(t.Context(), observe.Config{Listening: func(net.Addr) { t.Error("something listens") }})
 	if o != nil || err != nil {
